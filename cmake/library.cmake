@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# The library.  One file per format, transport, partitioner: sources are globbed so that adding one
+# changes no list here.  They are compiled once, as spmm_objects, and linked twice: into spmm_dist,
+# which exports what SPMM_API marks, and into the static spmm_internal, which lets unit tests call
+# every function and pulls only the objects a test needs.
+file(GLOB spmm_sources CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/*/*.c ${PROJECT_SOURCE_DIR}/partition/*.c
+  ${PROJECT_SOURCE_DIR}/kernels/cpu/*.c)
+file(GLOB spmm_cuda_sources CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/*/*_cuda.c ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
+list(FILTER spmm_sources EXCLUDE REGEX "_cuda\\.c$")
+if(SPMM_ENABLE_CUDA)
+  list(APPEND spmm_sources ${spmm_cuda_sources})
+endif()
+
+# What the sources link, beside MPI, and the definitions that say what they may use.
+set(spmm_private_libraries OpenMP::OpenMP_C Threads::Threads m)
+set(spmm_private_definitions _POSIX_C_SOURCE=200809L)
+if(ZLIB_FOUND)
+  list(APPEND spmm_private_libraries ZLIB::ZLIB)
+  list(APPEND spmm_private_definitions SPMM_HAVE_ZLIB)
+endif()
+if(METIS_FOUND)
+  list(APPEND spmm_private_libraries METIS::METIS)
+  list(APPEND spmm_private_definitions SPMM_HAVE_METIS)
+endif()
+if(SPMM_ENABLE_CUDA)
+  list(APPEND spmm_private_libraries CUDA::cudart CUDA::cusparse)
+  list(APPEND spmm_private_definitions SPMM_HAVE_CUDA)
+  if(NCCL_FOUND)
+    list(APPEND spmm_private_libraries NCCL::NCCL)
+    list(APPEND spmm_private_definitions SPMM_HAVE_NCCL)
+  endif()
+endif()
+set(spmm_public_definitions OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+set(spmm_internal_includes ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
+  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/kernels)
+
+set(SPMM_C_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes
+  -Wmissing-prototypes -Wswitch)
+
+add_library(spmm_objects OBJECT ${spmm_sources})
+set_target_properties(spmm_objects PROPERTIES C_VISIBILITY_PRESET hidden
+  CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(spmm_objects PRIVATE MPI::MPI_C ${spmm_private_libraries})
+target_compile_options(spmm_objects PRIVATE $<$<COMPILE_LANGUAGE:C>:${SPMM_C_WARNINGS}>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr>)
+target_compile_definitions(spmm_objects PRIVATE ${spmm_public_definitions}
+  ${spmm_private_definitions})
+target_include_directories(spmm_objects PRIVATE ${spmm_internal_includes})
+
+add_library(spmm_dist $<TARGET_OBJECTS:spmm_objects>)
+add_library(spmm_dist::spmm_dist ALIAS spmm_dist)
+set_target_properties(spmm_dist PROPERTIES VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+target_compile_features(spmm_dist PUBLIC c_std_11)
+target_compile_definitions(spmm_dist PUBLIC ${spmm_public_definitions})
+target_include_directories(spmm_dist
+  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_link_libraries(spmm_dist PUBLIC MPI::MPI_C PRIVATE ${spmm_private_libraries})
+# A missing symbol is an error here, not in the user's program.  Sanitizers resolve theirs later.
+if(UNIX AND NOT APPLE AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
+  target_link_options(spmm_dist PRIVATE LINKER:-z,defs)
+endif()
+
+add_library(spmm_internal STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:spmm_objects>)
+target_compile_definitions(spmm_internal INTERFACE ${spmm_public_definitions}
+  ${spmm_private_definitions})
+target_include_directories(spmm_internal INTERFACE ${spmm_internal_includes})
+target_link_libraries(spmm_internal PUBLIC MPI::MPI_C ${spmm_private_libraries})
+
+set_target_properties(spmm_objects spmm_dist spmm_internal PROPERTIES
+  C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF CUDA_STANDARD 17)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# What this build can do, at the end of configuring.  spmm_summary(feature found detail loss): what
+# is missing is named with what is lost.
+function(spmm_summary feature found detail loss)
+  if(found)
+    message(STATUS "spmm_dist: ${feature}: ${detail}")
+  else()
+    message(STATUS "spmm_dist: ${feature}: MISSING: ${loss}")
+  endif()
+endfunction()
+
+message(STATUS "spmm_dist ${PROJECT_VERSION}: MPI ${MPI_C_VERSION}, OpenMP ${OpenMP_C_VERSION}")
+spmm_summary("zlib" "${ZLIB_FOUND}" "${ZLIB_VERSION_STRING}" ".mtx.gz files cannot be read")
+if(SPMM_ENABLE_METIS)
+  spmm_summary("METIS" "${METIS_FOUND}" "${METIS_VERSION}" "no partition metis; auto takes block")
+else()
+  message(STATUS "spmm_dist: METIS: off (SPMM_ENABLE_METIS)")
+endif()
+if(NOT SPMM_ENABLE_CUDA)
+  message(STATUS "spmm_dist: CUDA: off (SPMM_ENABLE_CUDA): CPUs only")
+else()
+  message(STATUS
+    "spmm_dist: CUDA: ${CUDAToolkit_VERSION} for architecture ${CMAKE_CUDA_ARCHITECTURES}")
+  if(SPMM_ENABLE_NCCL)
+    spmm_summary("NCCL" "${NCCL_FOUND}" "${NCCL_VERSION}"
+      "no transport nccl; halos travel through MPI")
+  else()
+    message(STATUS "spmm_dist: NCCL: off (SPMM_ENABLE_NCCL)")
+  endif()
+endif()

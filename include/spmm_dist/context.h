@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file context.h
+ *  The context: a communicator, the device of this rank, the log and the last error.
+ *
+ *  Rules that hold for every function of the library:
+ *  - it returns spmm_status_t (or a plain value where it cannot fail), never aborts, never prints;
+ *  - outputs come last and are written only on SPMM_OK;
+ *  - "Collective" means that every rank of the context calls it, in the same order, with equal
+ *    values of all arguments not described as local; all ranks return the same status;
+ *  - a handle is used by one thread at a time; distinct contexts may be used concurrently when
+ *    MPI was initialised with MPI_THREAD_MULTIPLE;
+ *  - on CUDA contexts a call may leave the context's device as the current one of the thread, as
+ *    cudaSetDevice() would: a program that works on several sets its own again.
+ */
+#ifndef SPMM_DIST_CONTEXT_H
+#define SPMM_DIST_CONTEXT_H
+
+#include <mpi.h>
+#include <stdio.h>
+
+#include "spmm_dist/export.h"
+#include "spmm_dist/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Incomplete types, not pointer typedefs: `const spmm_plan_t *` then means a const plan. */
+typedef struct spmm_context spmm_context_t; /**< communicator + device */
+typedef struct spmm_matrix  spmm_matrix_t;  /**< A, distributed by rows */
+typedef struct spmm_plan    spmm_plan_t;    /**< A, n, options -> partition, formats, exchange */
+
+/** Receives one finished line without a newline.  Called on the thread that called the library. */
+typedef void (*spmm_log_fn_t)(void *user, const char *line);
+
+/** Zero in any field means "choose for me". */
+typedef struct {
+    size_t             struct_size; /**< set by SPMM_CONTEXT_OPTIONS_INIT */
+    spmm_device_kind_t device;      /**< local; all ranks of a context must agree */
+    const int         *cuda_device; /**< local, read during the call: a CUDA ordinal; NULL: the
+                                         rank's position on its node, modulo the visible devices */
+    spmm_log_fn_t      log;         /**< progress lines; NULL: none (SPMM_DEBUG=1: stderr) */
+    void              *log_user;
+    double             timeout_s; /**< > 0: an exchange that takes longer is an error */
+} spmm_context_options_t;
+
+#define SPMM_CONTEXT_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0                    \
+    }
+
+/** What a context runs on. */
+typedef struct {
+    size_t      struct_size; /**< set by the caller to sizeof(spmm_context_info_t) */
+    int         rank, size;
+    const char *device;      /**< "cpu" or "cuda" */
+    const char *device_name; /**< e.g. "NVIDIA H200"; owned by the context */
+    int         device_ordinal;
+} spmm_context_info_t;
+
+/** Create a context on a duplicate of @p comm.  Collective, between MPI_Init and MPI_Finalize; the
+ *  caller keeps @p comm.
+ *  @param[in]  comm     intra-communicator, one rank per device
+ *  @param[in]  options  NULL for defaults
+ *  @param[out] ctx      release with spmm_context_destroy()
+ *  @return SPMM_ERR_UNSUPPORTED when the device asked for is not built in or not visible */
+SPMM_API spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *options,
+                                           spmm_context_t **ctx);
+
+/** Collective, before MPI_Finalize.  Frees *ctx and sets it to NULL; NULL in is success.  Matrices
+ *  and plans made from it must be gone: otherwise SPMM_ERR_ARGUMENT and nothing is freed. */
+SPMM_API spmm_status_t spmm_context_destroy(spmm_context_t **ctx);
+
+SPMM_API spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info_t *info);
+
+/** Not collective.  The sentence of the last failure on @p ctx, "" when there was none; with NULL,
+ *  of the last failure on this thread (for a context that could not be created).  Valid until the
+ *  next call on @p ctx. */
+SPMM_API const char *spmm_last_error(const spmm_context_t *ctx);
+
+/** Static English text for @p status; never NULL, also for unknown values. */
+SPMM_API const char *spmm_status_string(spmm_status_t status);
+
+/** "MAJOR.MINOR.PATCH" of the library in use. */
+SPMM_API const char *spmm_version(void);
+
+/** Bytes of one element of @p type; 0 for SPMM_TYPE_AUTO and unknown values. */
+SPMM_API size_t spmm_type_size(spmm_type_t type);
+
+/** Memory that execute can use: device memory on CUDA contexts, host memory on CPU ones.  Not
+ *  collective.  @p bytes == 0 gives a pointer that may only be freed. */
+SPMM_API spmm_status_t spmm_buffer_alloc(spmm_context_t *ctx, size_t bytes, void **buffer);
+/** Frees *buffer and sets it to NULL; NULL in is success. */
+SPMM_API spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer);
+/** Copy between host memory and buffers, either way; done when it returns. */
+SPMM_API spmm_status_t spmm_buffer_copy(spmm_context_t *ctx, void *dst, const void *src,
+                                        size_t bytes);
+/** Wait until all work of @p stream is done and report its errors. */
+SPMM_API spmm_status_t spmm_stream_synchronize(spmm_context_t *ctx, spmm_stream_t stream);
+
+/** An engine, a transport or a partitioner as `--list-engines` and the like print it. */
+typedef struct {
+    size_t      struct_size; /**< set by the caller to sizeof(spmm_component_info_t) */
+    const char *name;        /**< what options and the command line take; static storage */
+    const char *description; /**< one line; static storage */
+    int         built;       /**< 0: this build lacks what it needs */
+} spmm_component_info_t;
+
+/** Describe component @p index, counted from 0.  SPMM_ERR_ARGUMENT past the last one. */
+SPMM_API spmm_status_t spmm_engine_info(int index, spmm_component_info_t *info);
+SPMM_API spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info);
+SPMM_API spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPMM_DIST_CONTEXT_H */

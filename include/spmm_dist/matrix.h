@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file matrix.h
+ *  A, sparse and distributed by blocks of consecutive rows in rank order.  The columns of A (the
+ *  rows of B) are split over the ranks in the same way, with their own block sizes.
+ */
+#ifndef SPMM_DIST_MATRIX_H
+#define SPMM_DIST_MATRIX_H
+
+#include "spmm_dist/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Shape and this rank's part, in the caller's (original) distribution. */
+typedef struct {
+    size_t      struct_size;           /**< set by the caller to sizeof(spmm_matrix_info_t) */
+    int64_t     rows, cols, nnz;       /**< of the whole matrix */
+    int64_t     first_row, local_rows; /**< this rank owns rows [first, first + local) */
+    int64_t     first_col, local_cols; /**< and these rows of B */
+    int64_t     local_nnz;
+    spmm_type_t type;
+} spmm_matrix_info_t;
+
+/** Build A from this rank's CSR rows.  Collective; all arrays are local, lie in host or device
+ *  memory, are copied, and may be freed on return.
+ *  @param[in] n_rows   rows of A this rank owns, >= 0, < 2^31
+ *  @param[in] n_cols   columns of A (rows of B) this rank owns, >= 0, < 2^31; for a square A
+ *                      usually n_rows
+ *  @param[in] row_ptr  [n_rows + 1], row_ptr[0] == 0, non-decreasing
+ *  @param[in] col_idx  [row_ptr[n_rows]], global, from 0, in any order but no column twice in a row
+ *  @param[in] values   [row_ptr[n_rows]] of @p type
+ *  @return SPMM_ERR_ARGUMENT naming row and entry where an array breaks these rules */
+SPMM_API spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
+                                              const int64_t *row_ptr, const int64_t *col_idx,
+                                              const void *values, spmm_type_t type,
+                                              spmm_matrix_t **A);
+
+/** Read A from a file, told by its content: Matrix Market (`.mtx`, also gzipped) or binary pattern
+ *  CSR (`.csr`, int64 magic 0x43535231, rows, cols, nnz; int32 row_ptr, col_idx; little endian).
+ *  Collective.  Rows are split evenly by entries.  Symmetric storage is expanded, duplicates are
+ *  summed; the entries of a Matrix Market pattern are 1, those of a `.csr` file are drawn from
+ *  @p seed.
+ *  @param[in] type  storage type of the values; SPMM_TYPE_AUTO: FP64
+ *  @return SPMM_ERR_IO for a missing or malformed file, with the line where there is one;
+ *          SPMM_ERR_RANGE when a value overflows @p type or the shape overflows the index types */
+SPMM_API spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_t type,
+                                        uint64_t seed, spmm_matrix_t **A);
+
+/** Build A by a generator, deterministic by @p seed for any number of ranks.  Collective.
+ *  @param[in] spec  `kind:key=value,...`; docs/generators.md and `spmm_dist --help` list them
+ *  @return SPMM_ERR_ARGUMENT with the offending part of @p spec */
+SPMM_API spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spec, spmm_type_t type,
+                                            uint64_t seed, spmm_matrix_t **A);
+
+/** New values, same pattern, in the order of the arrays given at creation (of spmm_matrix_get_csr
+ *  for a matrix read or generated).  Collective.  Refills every plan made from @p A; results of
+ *  executes still in flight are undefined.  After a failure some ranks or plans hold the new values
+ *  and some the old ones: call it again before the next execute.
+ *  @param[in] values  local, [local_nnz] of the matrix's type, host or device memory, copied */
+SPMM_API spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values);
+
+SPMM_API spmm_status_t spmm_matrix_get_info(const spmm_matrix_t *A, spmm_matrix_info_t *info);
+
+/** Borrow this rank's rows (host memory, valid until @p A changes): row_ptr [local_rows + 1],
+ *  col_idx [local_nnz] global and ascending in each row, values [local_nnz]. */
+SPMM_API spmm_status_t spmm_matrix_get_csr(const spmm_matrix_t *A, const int64_t **row_ptr,
+                                           const int64_t **col_idx, const void **values);
+
+/** Collective.  Frees *A and sets it to NULL; NULL in is success.  Plans made from it must be
+ *  gone: otherwise SPMM_ERR_ARGUMENT and nothing is freed. */
+SPMM_API spmm_status_t spmm_matrix_destroy(spmm_matrix_t **A);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPMM_DIST_MATRIX_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file plan.h
+ *  The plan: everything that is paid once (partition, halo graph, local formats, engine choice,
+ *  buffers), and the product itself.
+ */
+#ifndef SPMM_DIST_PLAN_H
+#define SPMM_DIST_PLAN_H
+
+#include "spmm_dist/matrix.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zero in any field means "choose for me"; the struct grows only at its end. */
+typedef struct {
+    size_t         struct_size; /**< set by SPMM_PLAN_OPTIONS_INIT; lets old callers run */
+    spmm_op_t      op;          /**< product with A or with its transpose */
+    spmm_layout_t  layout;      /**< storage order of B and C; AUTO: row-major */
+    spmm_compute_t compute;     /**< AUTO: 64F for FP64, 32F for all other types */
+    spmm_type_t    c_type;      /**< AUTO: the type of A and B; FP32 possible for 16-bit A and B */
+    const char    *partition;   /**< "keep" (NULL): rows stay with the caller's ranks; "block",
+                                     "metis", "auto", "file:PATH": the plan has its own layout,
+                                     see spmm_plan_get_layout() */
+    const char    *objective;   /**< of metis: "vol" (NULL) or "cut" */
+    double         imbalance;   /**< of metis: allowed max / mean non-zeros per rank; 0: 1.03 */
+    const char    *engine;      /**< NULL or "auto": least predicted time */
+    const char    *transport;   /**< NULL or "auto": the first that works, best first */
+    int            deterministic; /**< nonzero: bitwise equal results from run to run */
+    int            profile;       /**< nonzero: time the phases of every execute (for stats) */
+    int            no_autotune;   /**< nonzero: choose by the model alone, measure nothing */
+    uint64_t       seed;          /**< of the partitioner */
+} spmm_plan_options_t;
+
+#define SPMM_PLAN_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0                                \
+    }
+
+/** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
+ *  may take seconds.  @p A must outlive the plan.
+ *  @param[in]  n        columns of B and C, >= 1; memory of the plan is sized for it
+ *  @param[in]  options  NULL for defaults
+ *  @return SPMM_ERR_UNSUPPORTED when the engine, transport or partitioner asked for cannot do it;
+ *          spmm_last_error() says why */
+SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
+                                        const spmm_plan_options_t *options, spmm_plan_t **plan);
+
+/** Enqueue C = alpha * op(A) * B + beta * C.  Collective, but it spends no reduction: a failure
+ *  is reported by the ranks that saw it.  Allocates nothing.  On CUDA contexts with transport
+ *  nccl it returns before the result is ready, which is when @p stream reaches this point; the
+ *  first call, and with engine cusparse the first after a change of n, ldb or ldc, may wait for
+ *  the device.
+ *  @param[in]     n           columns, 1 .. n of the plan; may change from call to call
+ *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C
+ *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
+ *                             device; must not overlap C
+ *  @param[in]     ldb,ldc     row-major: >= n; column-major: >= local rows
+ *  @param[in,out] C           local rows of C x n */
+SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,
+                                    int64_t ldb, double beta, void *C, int64_t ldc,
+                                    spmm_stream_t stream);
+
+/** The two dense operands. */
+typedef enum { SPMM_OPERAND_B = 0, SPMM_OPERAND_C } spmm_operand_t;
+
+/** Rows of B or C that this rank holds when it calls spmm_execute(), and where they come from. */
+typedef struct {
+    size_t         struct_size;    /**< set by the caller to sizeof(spmm_layout_info_t) */
+    int64_t        local_rows;     /**< in the plan's distribution */
+    const int64_t *global_row;     /**< [local_rows] original index of each, ascending; borrowed */
+    int64_t        original_first; /**< this rank's rows in the caller's distribution */
+    int64_t        original_rows;
+} spmm_layout_info_t;
+
+SPMM_API spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t operand,
+                                            spmm_layout_info_t *info);
+
+/** Move a dense block from the caller's distribution to the plan's.  Collective; waits for
+ *  @p stream and is done when it returns.  Layout and type as planned; both blocks lie in memory of
+ *  the context's device.
+ *  @param[in]  src  [original_rows x n]
+ *  @param[out] dst  [local_rows x n]; must not overlap @p src */
+SPMM_API spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
+                                         const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                                         spmm_stream_t stream);
+/** The way back: @p src [local_rows x n] to @p dst [original_rows x n]. */
+SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
+                                        const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                                        spmm_stream_t stream);
+
+/** Write the part of every row of A, one number a line in row order (METIS `.part` format), to be
+ *  read back with partition "file:PATH".  Collective. */
+SPMM_API spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path);
+
+/** What one execute does and did.  Times are seconds of the last execute on this rank, NaN unless
+ *  the plan profiles. */
+typedef struct {
+    size_t      struct_size;           /**< set by the caller to sizeof(spmm_plan_stats_t) */
+    const char *engine, *halo_engine;  /**< chosen for the two blocks; static storage */
+    const char *transport, *partition; /**< chosen; static storage */
+    int64_t     nnz_local, nnz_halo;   /**< entries of this rank whose column it owns / does not */
+    int64_t     halo_rows;             /**< rows of B (op T: of C) exchanged in, this rank */
+    int64_t     mirror_rows;           /**< the same, out */
+    int64_t     halo_rows_total, halo_rows_max; /**< over ranks */
+    int64_t     block_halo_rows_total;          /**< what partition "block" would exchange */
+    int64_t     allgather_rows_total;           /**< what sending all of B to all would */
+    double      imbalance;                      /**< max / mean non-zeros over ranks */
+    size_t      send_bytes, recv_bytes;         /**< per execute at the planned n, this rank */
+    size_t      host_bytes, device_bytes;       /**< held by the plan on this rank */
+    double      partition_s, build_s;           /**< spent at plan time, max over ranks */
+    double      pack_s, exchange_s, local_s, halo_s, total_s;
+} spmm_plan_stats_t;
+
+/** Not collective.  Waits for the last execute when the plan profiles. */
+SPMM_API spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
+
+/** Print, on the calling rank, every engine and transport candidate with its predicted terms, the
+ *  winner and why.  Not collective. */
+SPMM_API spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out);
+
+/** Collective.  Waits for executes in flight, frees *plan, sets it to NULL; NULL in is success. */
+SPMM_API spmm_status_t spmm_plan_destroy(spmm_plan_t **plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPMM_DIST_PLAN_H */

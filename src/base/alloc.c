@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_llong calls, live;
+static atomic_llong inject = -1;
+
+bool spmm_size_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+bool spmm_alloc_note(void)
+{
+    long long left = atomic_load(&inject);
+
+    atomic_fetch_add(&calls, 1);
+    while (left >= 0) {
+        if (atomic_compare_exchange_weak(&inject, &left, left - 1)) {
+            if (left == 0) {
+                return false;
+            }
+            break;
+        }
+    }
+    atomic_fetch_add(&live, 1);
+    return true;
+}
+
+void spmm_alloc_note_free(void)
+{
+    atomic_fetch_sub(&live, 1);
+}
+
+static void *checked(int64_t count, size_t size, bool zero)
+{
+    size_t bytes;
+    void  *ptr;
+
+    if (count < 0 || !spmm_size_mul((size_t)count, size, &bytes) || !spmm_alloc_note()) {
+        return NULL;
+    }
+    ptr = zero ? calloc(bytes == 0 ? 1 : bytes, 1) : malloc(bytes == 0 ? 1 : bytes);
+    if (ptr == NULL) {
+        spmm_alloc_note_free();
+    }
+    return ptr;
+}
+
+void *spmm_alloc(int64_t count, size_t size)
+{
+    return checked(count, size, false);
+}
+
+void *spmm_alloc_zero(int64_t count, size_t size)
+{
+    return checked(count, size, true);
+}
+
+void *spmm_realloc(void *ptr, int64_t count, size_t size)
+{
+    size_t bytes;
+    void  *grown;
+
+    if (ptr == NULL) {
+        return spmm_alloc(count, size);
+    }
+    if (count < 0 || !spmm_size_mul((size_t)count, size, &bytes) || !spmm_alloc_note()) {
+        return NULL;
+    }
+    spmm_alloc_note_free(); /* one call more, not one block more */
+    grown = realloc(ptr, bytes == 0 ? 1 : bytes);
+    return grown;
+}
+
+void spmm_free(void *ptr)
+{
+    if (ptr != NULL) {
+        spmm_alloc_note_free();
+        free(ptr);
+    }
+}
+
+char *spmm_strdup(const char *text)
+{
+    const size_t bytes = strlen(text) + 1;
+    char        *copy  = spmm_alloc((int64_t)bytes, 1);
+
+    if (copy != NULL) {
+        memcpy(copy, text, bytes);
+    }
+    return copy;
+}
+
+spmm_alloc_stats_t spmm_alloc_get_stats(void)
+{
+    return (spmm_alloc_stats_t){.calls = atomic_load(&calls), .live = atomic_load(&live)};
+}
+
+void spmm_alloc_inject(int64_t countdown)
+{
+    atomic_store(&inject, countdown);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/comm.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+size_t spmm_message_limit = (size_t)1 << 30;
+
+enum { TAG_ALLTOALL = 11 };
+
+int64_t spmm_message_count(size_t bytes)
+{
+    return (int64_t)((bytes + spmm_message_limit - 1) / spmm_message_limit);
+}
+
+spmm_status_t spmm_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
+                         MPI_Request *requests, int *n_requests)
+{
+    const char *at = data;
+
+    while (bytes > 0) {
+        const size_t part = bytes < spmm_message_limit ? bytes : spmm_message_limit;
+
+        SPMM_MPI(env,
+                 MPI_Isend(at, (int)part, MPI_BYTE, peer, tag, env->comm, &requests[*n_requests]));
+        ++*n_requests;
+        at += part;
+        bytes -= part;
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
+                         MPI_Request *requests, int *n_requests)
+{
+    char *at = data;
+
+    while (bytes > 0) {
+        const size_t part = bytes < spmm_message_limit ? bytes : spmm_message_limit;
+
+        SPMM_MPI(env,
+                 MPI_Irecv(at, (int)part, MPI_BYTE, peer, tag, env->comm, &requests[*n_requests]));
+        ++*n_requests;
+        at += part;
+        bytes -= part;
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, const char *what)
+{
+    const double start = spmm_now();
+    int          done  = 0;
+
+    if (env->timeout_s <= 0.0) {
+        SPMM_MPI(env, MPI_Waitall(n_requests, requests, MPI_STATUSES_IGNORE));
+        return SPMM_OK;
+    }
+    for (;;) {
+        SPMM_MPI(env, MPI_Testall(n_requests, requests, &done, MPI_STATUSES_IGNORE));
+        if (done) {
+            return SPMM_OK;
+        }
+        if (spmm_now() - start > env->timeout_s) {
+            return spmm_fail(
+                &env->err, SPMM_ERR_COMM,
+                "%s did not finish within the timeout of %g s: a rank is late or gone; "
+                "destroy the context",
+                what, env->timeout_s);
+        }
+    }
+}
+
+void spmm_abandon(int n_requests, MPI_Request *requests)
+{
+    for (int i = 0; i < n_requests; i++) {
+        int done = 0;
+
+        if (requests[i] == MPI_REQUEST_NULL) {
+            continue;
+        }
+        (void)MPI_Cancel(&requests[i]);
+        (void)MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+        if (!done) {
+            (void)MPI_Request_free(&requests[i]);
+        }
+    }
+}
+
+static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *send_count,
+                              char *recv, const int64_t *recv_count, size_t elem_size,
+                              MPI_Request *requests, int *n_requests)
+{
+    for (int p = 0; p < env->size; p++) {
+        const size_t bytes = (size_t)recv_count[p] * elem_size;
+
+        if (p != env->rank) {
+            SPMM_TRY(spmm_irecv(env, recv, bytes, p, TAG_ALLTOALL, requests, n_requests));
+        }
+        recv += bytes;
+    }
+    for (int p = 0; p < env->size; p++) {
+        const size_t bytes = (size_t)send_count[p] * elem_size;
+
+        if (p != env->rank) {
+            SPMM_TRY(spmm_isend(env, send, bytes, p, TAG_ALLTOALL, requests, n_requests));
+        }
+        send += bytes;
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *send_count,
+                             void *recv, const int64_t *recv_count, size_t elem_size)
+{
+    MPI_Request  *requests;
+    int64_t       most = 0, before_send = 0, before_recv = 0;
+    int           n_requests = 0;
+    spmm_status_t status     = SPMM_OK;
+
+    for (int p = 0; p < env->size; p++) {
+        most += spmm_message_count((size_t)send_count[p] * elem_size);
+        most += spmm_message_count((size_t)recv_count[p] * elem_size);
+        before_send += p < env->rank ? send_count[p] : 0;
+        before_recv += p < env->rank ? recv_count[p] : 0;
+    }
+    requests = most > INT_MAX ? NULL : spmm_alloc(most, sizeof *requests);
+    if (requests == NULL) {
+        status = spmm_fail_memory(&env->err, most, sizeof *requests, "message requests");
+    }
+    status = spmm_agree(env, status); /* before others wait for this rank's messages */
+    if (status != SPMM_OK) {
+        spmm_free(requests);
+        return status;
+    }
+    if (send_count[env->rank] > 0) {
+        memcpy((char *)recv + (size_t)before_recv * elem_size,
+               (const char *)send + (size_t)before_send * elem_size,
+               (size_t)send_count[env->rank] * elem_size);
+    }
+    status = post_all(env, send, send_count, recv, recv_count, elem_size, requests, &n_requests);
+    if (status == SPMM_OK) {
+        status = spmm_waitall(env, n_requests, requests, "an exchange at setup");
+    }
+    if (status != SPMM_OK) {
+        spmm_abandon(n_requests, requests);
+    }
+    spmm_free(requests);
+    return spmm_agree(env, status);
+}
+
+spmm_status_t spmm_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t *recv,
+                                   int64_t *total)
+{
+    SPMM_MPI(env, MPI_Alltoall(send, 1, MPI_INT64_T, recv, 1, MPI_INT64_T, env->comm));
+    *total = 0;
+    for (int p = 0; p < env->size; p++) {
+        *total += recv[p];
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *offset)
+{
+    SPMM_MPI(env, MPI_Allgather(&count, 1, MPI_INT64_T, offset + 1, 1, MPI_INT64_T, env->comm));
+    offset[0] = 0;
+    for (int p = 0; p < env->size; p++) {
+        offset[p + 1] += offset[p];
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_bcast(spmm_env_t *env, void *data, size_t bytes, int root)
+{
+    char *at = data;
+
+    while (bytes > 0) {
+        const size_t part = bytes < spmm_message_limit ? bytes : spmm_message_limit;
+
+        SPMM_MPI(env, MPI_Bcast(at, (int)part, MPI_BYTE, root, env->comm));
+        at += part;
+        bytes -= part;
+    }
+    return SPMM_OK;
+}
+
+int spmm_owner(const int64_t *offset, int size, int64_t index)
+{
+    int low = 0, high = size - 1; /* the last p with offset[p] <= index */
+
+    while (low < high) {
+        const int mid = low + (high - low + 1) / 2;
+
+        if (offset[mid] <= index) {
+            low = mid;
+        } else {
+            high = mid - 1;
+        }
+    }
+    return low;
+}

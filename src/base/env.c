@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/env.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+spmm_status_t spmm_mpi_check(spmm_env_t *env, int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
+    int  length                     = 0;
+
+    if (code == MPI_SUCCESS) {
+        return SPMM_OK;
+    }
+    (void)MPI_Error_string(code, text, &length);
+    return spmm_fail(&env->err, SPMM_ERR_COMM, "%.80s failed: %.300s", what, text);
+}
+
+spmm_status_t spmm_agree(spmm_env_t *env, spmm_status_t local)
+{
+    /* v[0]: lowest failing rank; v[1]: -1 when some rank succeeded. */
+    int  v[2] = {local == SPMM_OK ? env->size : env->rank, local == SPMM_OK ? -1 : 0};
+    int  status;
+    char text[SPMM_ERROR_TEXT];
+
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, v, 2, MPI_INT, MPI_MIN, env->comm));
+    if (v[0] == env->size) {
+        return SPMM_OK;
+    }
+    status = (int)local;
+    memcpy(text, env->err.text, sizeof text);
+    SPMM_MPI(env, MPI_Bcast(&status, 1, MPI_INT, v[0], env->comm));
+    SPMM_MPI(env, MPI_Bcast(text, (int)sizeof text, MPI_CHAR, v[0], env->comm));
+    spmm_error_clear(&env->err);
+    if (v[1] == 0) {
+        return spmm_fail(&env->err, (spmm_status_t)status, "%s", text);
+    }
+    return spmm_fail(&env->err, (spmm_status_t)status, "rank %d: %.480s", v[0], text);
+}
+
+void spmm_log(const spmm_env_t *env, const char *format, ...)
+{
+    char    line[SPMM_ERROR_TEXT];
+    va_list args;
+
+    if (env->log == NULL && !env->debug) {
+        return;
+    }
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (env->log != NULL) {
+        env->log(env->log_user, line);
+    }
+    if (env->debug) {
+        (void)fprintf(stderr, "spmm_dist[%d]: %s\n", env->rank, line);
+    }
+}
+
+double spmm_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

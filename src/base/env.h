@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file env.h  What every layer needs of the context: communicator, error, log, agreement. */
+#ifndef SPMM_BASE_ENV_H
+#define SPMM_BASE_ENV_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+typedef struct {
+    MPI_Comm     comm; /**< the library's own duplicate, errors returned */
+    int          rank, size;
+    spmm_error_t err;
+    double       timeout_s;                    /**< 0: none */
+    void (*log)(void *user, const char *line); /**< may be NULL */
+    void *log_user;
+    bool  debug; /**< SPMM_DEBUG=1: log lines go to stderr as well */
+} spmm_env_t;
+
+/** Collective.  Every rank gets the status and the sentence of the lowest failing rank, SPMM_OK
+ *  when none failed.  The sentence names the rank unless all failed. */
+spmm_status_t spmm_agree(spmm_env_t *env, spmm_status_t local);
+
+/** Record a failed MPI call of @p what; SPMM_OK for MPI_SUCCESS. */
+spmm_status_t spmm_mpi_check(spmm_env_t *env, int code, const char *what);
+
+/** Return from the enclosing function when an MPI call fails.  See SPMM_TRY. */
+#define SPMM_MPI(env, call) SPMM_TRY(spmm_mpi_check((env), (call), #call))
+
+/** One line to the log; formats nothing when nobody listens. */
+void spmm_log(const spmm_env_t *env, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** Monotonic seconds. */
+double spmm_now(void);
+
+#endif /* SPMM_BASE_ENV_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char thread_text[SPMM_ERROR_TEXT];
+
+void spmm_error_clear(spmm_error_t *err)
+{
+    err->status  = SPMM_OK;
+    err->text[0] = '\0';
+}
+
+spmm_status_t spmm_fail(spmm_error_t *err, spmm_status_t status, const char *format, ...)
+{
+    va_list args;
+
+    if (err != NULL && err->status != SPMM_OK) {
+        return status;
+    }
+    va_start(args, format);
+    (void)vsnprintf(thread_text, sizeof thread_text, format, args);
+    va_end(args);
+    if (err != NULL) {
+        err->status = status;
+        (void)snprintf(err->text, sizeof err->text, "%s", thread_text);
+    }
+    return status;
+}
+
+spmm_status_t spmm_fail_memory(spmm_error_t *err, int64_t count, size_t size, const char *what)
+{
+    if (size == 1) {
+        return spmm_fail(err, SPMM_ERR_MEMORY, "out of memory: %" PRId64 " bytes for %s", count,
+                         what);
+    }
+    return spmm_fail(err, SPMM_ERR_MEMORY,
+                     "out of memory: %" PRId64 " elements of %zu bytes for %s", count, size, what);
+}
+
+const char *spmm_error_thread_text(void)
+{
+    return thread_text;
+}

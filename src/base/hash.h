@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file hash.h
+ *  Counter-based random numbers: the same key gives the same number on every rank, so generated
+ *  data does not depend on the rank count.
+ */
+#ifndef SPMM_BASE_HASH_H
+#define SPMM_BASE_HASH_H
+
+#include <stdint.h>
+
+/** The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection with full avalanche. */
+static inline uint64_t spmm_mix64(uint64_t z)
+{
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/** Key of an element (i, j) under @p seed. */
+static inline uint64_t spmm_hash2(uint64_t seed, int64_t i, int64_t j)
+{
+    return spmm_mix64(spmm_mix64(seed ^ spmm_mix64((uint64_t)i)) ^ (uint64_t)j);
+}
+
+/** Uniform in [0, 1) from 53 bits of @p h. */
+static inline double spmm_unit(uint64_t h)
+{
+    return (double)(h >> 11) * 0x1p-53;
+}
+
+/** A value of a generated matrix or vector: magnitude in [1/4, 1), either sign, never 0. */
+static inline double spmm_random_value(uint64_t seed, int64_t i, int64_t j)
+{
+    const uint64_t h = spmm_hash2(seed, i, j);
+    const double   x = 0.25 + 0.75 * spmm_unit(h);
+
+    return (h & 1) != 0 ? -x : x;
+}
+
+/** Uniform in [0, n) from @p h, by multiplication (Lemire 2019). */
+static inline int64_t spmm_below(uint64_t h, int64_t n)
+{
+    __extension__ typedef unsigned __int128 uint128_t;
+
+    return (int64_t)(((uint128_t)h * (uint64_t)n) >> 64);
+}
+
+#endif /* SPMM_BASE_HASH_H */

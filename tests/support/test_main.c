@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test_main.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+spmm_env_t spmm_test_env;
+
+void spmm_assert_ok(spmm_status_t status)
+{
+    if (status != SPMM_OK) {
+        print_error("status %d: %s\n", (int)status, spmm_error_thread_text());
+    }
+    assert_int_equal(status, SPMM_OK);
+}
+
+int main(int argc, char **argv)
+{
+    int    failed = 0;
+    size_t count  = 0;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_dup(MPI_COMM_WORLD, &spmm_test_env.comm);
+    MPI_Comm_set_errhandler(spmm_test_env.comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(spmm_test_env.comm, &spmm_test_env.rank);
+    MPI_Comm_size(spmm_test_env.comm, &spmm_test_env.size);
+    while (spmm_tests[count].test_func != NULL) {
+        count++;
+    }
+    for (size_t i = 0; i < count && failed == 0; i++) {
+        spmm_error_clear(&spmm_test_env.err);
+        failed = _cmocka_run_group_tests(spmm_tests[i].name, &spmm_tests[i], 1, NULL, NULL);
+        if (failed != 0) {
+            (void)fprintf(stderr, "rank %d of %d: test %s failed\n", spmm_test_env.rank,
+                          spmm_test_env.size, spmm_tests[i].name);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    }
+    MPI_Comm_free(&spmm_test_env.comm);
+    MPI_Finalize();
+    return failed;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_main.h
+ *  Every test program runs on any number of ranks: a rank whose test fails ends the whole job
+ *  instead of leaving the others in a collective.
+ */
+#ifndef SPMM_TEST_MAIN_H
+#define SPMM_TEST_MAIN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <mpi.h>
+
+#include "base/env.h"
+
+/** The tests of this program, ended by an entry without a function. */
+extern const struct CMUnitTest spmm_tests[];
+
+/** An environment on MPI_COMM_WORLD, made before the tests run. */
+extern spmm_env_t spmm_test_env;
+
+/** Assert SPMM_OK and print the sentence otherwise. */
+void spmm_assert_ok(spmm_status_t status);
+
+#endif /* SPMM_TEST_MAIN_H */
