@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CSR times dense for one pair of storage types; csr_mm.c includes it once for each.
+ *
+ *   MM_NAME              name of the function; MM_ROW that of its inner part
+ *   AB_T, AB_LOAD(x)     storage of A and B, and its value as ACC_T
+ *   C_T, C_LOAD, C_STORE storage of C, and the way to and from ACC_T
+ *   ACC_T                type of products and sums
+ */
+
+/* Row i of A times columns j0 .. j0 + width of B: the sums stay in registers or L1.  Inlined with
+ * column strides of 1 for row-major blocks, so that those loops become vector code. */
+static inline void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i, int64_t j0, int64_t width,
+                          int64_t b_row, int64_t b_col, int64_t c_row, int64_t c_col)
+{
+    const AB_T *value = args->values;
+    const ACC_T alpha = (ACC_T)args->alpha, beta = (ACC_T)args->beta;
+    C_T  *C = (C_T *)args->C + (args->row_map == NULL ? i : args->row_map[i]) * c_row + j0 * c_col;
+    ACC_T sum[COLUMN_TILE] = {0};
+
+    for (int64_t k = args->row_ptr[i]; k < args->row_ptr[i + 1]; k++) {
+        const ACC_T a = AB_LOAD(value[k]);
+        const AB_T *B = (const AB_T *)args->B + args->col_idx[k] * b_row + j0 * b_col;
+
+        for (int64_t j = 0; j < width; j++) {
+            sum[j] += a * AB_LOAD(B[j * b_col]);
+        }
+    }
+    for (int64_t j = 0; j < width; j++) {
+        const ACC_T product = alpha * sum[j];
+
+        C[j * c_col] = C_STORE(args->beta == 0.0 ? product : product + beta * C_LOAD(C[j * c_col]));
+    }
+}
+
+static void MM_NAME(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row)
+{
+    for (int64_t i = first_row; i < last_row; i++) {
+        for (int64_t j0 = 0; j0 < args->n; j0 += COLUMN_TILE) {
+            const int64_t left = args->n - j0;
+
+            if (args->layout == SPMM_LAYOUT_COL) {
+                MM_ROW(args, i, j0, left < COLUMN_TILE ? left : COLUMN_TILE, 1, args->ldb, 1,
+                       args->ldc);
+            } else if (left >= COLUMN_TILE) {
+                MM_ROW(args, i, j0, COLUMN_TILE, args->ldb, 1, args->ldc, 1);
+            } else {
+                MM_ROW(args, i, j0, left, args->ldb, 1, args->ldc, 1);
+            }
+        }
+    }
+}
+#undef MM_NAME
+#undef MM_ROW
+#undef AB_T
+#undef AB_LOAD
+#undef C_T
+#undef C_LOAD
+#undef C_STORE
+#undef ACC_T

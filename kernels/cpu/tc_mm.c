@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file tc_mm.c  Tensor-core formats on the CPU: decode and multiply, the reference of their
+ *  CUDA kernels. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/scalar.h"
+#include "cpu/cpu_kernels.h"
+
+enum { COLUMN_TILE = 32 };
+
+static inline float tf32(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7f800000u) == 0x7f800000u) {
+        return x; /* infinity, NaN */
+    }
+    /* 13 bits go; half of their last place is added to the magnitude first. */
+    bits = (bits + 0x1000u) & ~0x1fffu;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+float spmm_cpu_tf32_round(float x)
+{
+    return tf32(x);
+}
+
+#define SAME(x) (x)
+
+#define TC_NAME mm_64f
+#define TC_TILE mm_64f_tile
+#define TC_T    double
+#define TC_LOAD SAME
+#include "cpu/tc_mm.inc.h"
+
+#define TC_NAME mm_32f
+#define TC_TILE mm_32f_tile
+#define TC_T    float
+#define TC_LOAD SAME
+#include "cpu/tc_mm.inc.h"
+
+#define TC_NAME mm_tf32
+#define TC_TILE mm_tf32_tile
+#define TC_T    float
+#define TC_LOAD tf32
+#include "cpu/tc_mm.inc.h"
+
+static int32_t decode_bittcf(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
+                             size_t *offset)
+{
+    const spmm_bittcf_arrays_t *f    = arrays;
+    const int32_t              *col  = f->col + block * SPMM_BITTCF_SIDE;
+    uint64_t                    left = f->bits[block];
+    int32_t                     n    = 0;
+
+    for (; left != 0; left &= left - 1) {
+        const int32_t bit = spmm_cpu_lowest_bit(left);
+
+        entry[n++] = (spmm_tc_entry_t){bit / SPMM_BITTCF_SIDE, col[bit % SPMM_BITTCF_SIDE]};
+    }
+    *offset = (size_t)f->value_ptr[block] * (f->type == SPMM_R_64F ? 8 : 4);
+    return n;
+}
+
+static int32_t decode_hrpb(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
+                           size_t *offset)
+{
+    const spmm_hrpb_arrays_t *f        = arrays;
+    const size_t              start    = (size_t)f->size_ptr[block] * SPMM_HRPB_UNIT;
+    const unsigned char      *head     = f->packed + start;
+    const unsigned char      *col_ptr  = head + SPMM_HRPB_COL_PTR;
+    const unsigned char      *rows     = head + SPMM_HRPB_ROWS;
+    const unsigned char      *patterns = head + SPMM_HRPB_PATTERNS;
+    const int32_t            *col      = f->col + block * SPMM_HRPB_BLOCK;
+    const int32_t             bricks =
+        f->panel_rows / SPMM_HRPB_BRICK_M * (SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K);
+    int32_t n = 0;
+
+    for (int32_t k = 0; k < SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K; k++) {
+        for (int32_t brick = col_ptr[k]; brick < col_ptr[k + 1]; brick++) {
+            uint64_t left;
+
+            memcpy(&left, patterns + (size_t)brick * sizeof left, sizeof left);
+            for (; left != 0; left &= left - 1) {
+                const int32_t bit = spmm_cpu_lowest_bit(left);
+
+                entry[n].row   = rows[brick] * SPMM_HRPB_BRICK_M + bit / SPMM_HRPB_BRICK_K;
+                entry[n++].col = col[k * SPMM_HRPB_BRICK_K + bit % SPMM_HRPB_BRICK_K];
+            }
+        }
+    }
+    *offset = start + SPMM_HRPB_PATTERNS + (size_t)bricks * sizeof(uint64_t);
+    return n;
+}
+
+spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays)
+{
+    return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
+                            .n_windows = arrays->n_windows,
+                            .height    = SPMM_BITTCF_SIDE,
+                            .block_ptr = arrays->window_ptr,
+                            .arrays    = arrays,
+                            .values    = arrays->values,
+                            .decode    = decode_bittcf};
+}
+
+spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays)
+{
+    return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
+                            .n_windows = arrays->n_panels,
+                            .height    = arrays->panel_rows,
+                            .block_ptr = arrays->block_ptr,
+                            .arrays    = arrays,
+                            .values    = arrays->packed,
+                            .decode    = decode_hrpb};
+}
+
+void spmm_cpu_tc_mm(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args)
+{
+    void (*mm)(const spmm_tc_view_t *, const spmm_tc_mm_args_t *, int32_t) =
+        args->compute == SPMM_COMPUTE_64F   ? mm_64f
+        : args->compute == SPMM_COMPUTE_32F ? mm_32f
+                                            : mm_tf32;
+
+    /* A window is one thread's, so sums do not depend on the number of threads. */
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))
+    for (int32_t w = 0; w < A->n_windows; w++) {
+        mm(A, args, w);
+    }
+}

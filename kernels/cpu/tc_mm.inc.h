@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A window of a tensor-core format times dense for one arithmetic; tc_mm.c includes it once for
+ * each.
+ *
+ *   TC_NAME     name of the function; TC_TILE that of its inner part
+ *   TC_T        type of A, B, C and the sums
+ *   TC_LOAD(x)  an operand as the product takes it
+ */
+
+/* Window w of A times columns j0 .. j0 + width of B.  Inlined with column strides of 1 for
+ * row-major blocks, so that the loops over columns become vector code. */
+static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args, int32_t w,
+                           int64_t j0, int64_t width, int64_t b_row, int64_t b_col, int64_t c_row,
+                           int64_t c_col)
+{
+    const int32_t   first = w * A->height;
+    const int32_t   rows  = A->n_rows - first < A->height ? A->n_rows - first : A->height;
+    const TC_T      alpha = (TC_T)args->alpha, beta = (TC_T)args->beta;
+    TC_T            sum[SPMM_TC_MAX_HEIGHT][COLUMN_TILE] = {{0}};
+    spmm_tc_entry_t entry[SPMM_TC_MAX_ENTRIES];
+
+    for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
+        size_t        offset;
+        const int32_t count = A->decode(A->arrays, block, entry, &offset);
+        const TC_T   *value = (const TC_T *)(const void *)((const char *)A->values + offset);
+
+        for (int32_t k = 0; k < count; k++) {
+            const TC_T  a  = TC_LOAD(value[k]);
+            const TC_T *B  = (const TC_T *)args->B + entry[k].col * b_row + j0 * b_col;
+            TC_T       *to = sum[entry[k].row];
+
+            for (int64_t j = 0; j < width; j++) {
+                to[j] += a * TC_LOAD(B[j * b_col]);
+            }
+        }
+    }
+    for (int32_t r = 0; r < rows; r++) {
+        const int64_t i = args->row_map == NULL ? first + r : args->row_map[first + r];
+        TC_T         *C = (TC_T *)args->C + i * c_row + j0 * c_col;
+
+        for (int64_t j = 0; j < width; j++) {
+            const TC_T product = alpha * sum[r][j];
+
+            C[j * c_col] = args->beta == 0.0 ? product : product + beta * C[j * c_col];
+        }
+    }
+}
+
+static void TC_NAME(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args, int32_t w)
+{
+    for (int64_t j0 = 0; j0 < args->n; j0 += COLUMN_TILE) {
+        const int64_t left = args->n - j0;
+
+        if (args->layout == SPMM_LAYOUT_COL) {
+            TC_TILE(A, args, w, j0, left < COLUMN_TILE ? left : COLUMN_TILE, 1, args->ldb, 1,
+                    args->ldc);
+        } else if (left >= COLUMN_TILE) {
+            TC_TILE(A, args, w, j0, COLUMN_TILE, args->ldb, 1, args->ldc, 1);
+        } else {
+            TC_TILE(A, args, w, j0, left, args->ldb, 1, args->ldc, 1);
+        }
+    }
+}
+#undef TC_NAME
+#undef TC_TILE
+#undef TC_T
+#undef TC_LOAD

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cuda_kernels.h
+ *  Launchers of the CUDA kernels.  They enqueue on @p stream of the current device, allocate
+ *  nothing and return the launch error; empty shapes are success.
+ */
+#ifndef SPMM_CUDA_KERNELS_H
+#define SPMM_CUDA_KERNELS_H
+
+#include <cuda_runtime_api.h>
+
+#include "kernel_args.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Load all kernels on the current device, so that no launch has to;
+ *  cudaErrorNoKernelImageForDevice when this build holds no code for it. */
+cudaError_t spmm_cuda_probe(void);
+
+cudaError_t spmm_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream);
+cudaError_t spmm_cuda_scatter_rows(const spmm_scatter_args_t *args, cudaStream_t stream);
+cudaError_t spmm_cuda_scatter_add_rows(const spmm_scatter_add_args_t *args, cudaStream_t stream);
+
+/** C[row_map[i], j] = sum[i, j] + beta * C[row_map[i], j], i < n_rows, j < n; beta == 0 does not
+ *  read C. */
+typedef struct {
+    const void    *sum;      /**< [n_rows x n] of sum_type in the layout of C; NULL: zeros */
+    spmm_type_t    sum_type; /**< 64F or 32F */
+    int64_t        ld_sum;
+    const int32_t *row_map; /**< [n_rows], no row twice; NULL: the identity */
+    int64_t        n_rows, n;
+    double         beta;
+    void          *C;
+    spmm_type_t    c_type;
+    int64_t        ldc;
+    spmm_layout_t  layout; /**< ROW or COL, of C and sum */
+} spmm_merge_args_t;
+
+cudaError_t spmm_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPMM_CUDA_KERNELS_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file rows.cuh  Shared by the kernels that move or add dense rows. */
+#ifndef SPMM_ROWS_CUH
+#define SPMM_ROWS_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "cuda/cuda_kernels.h"
+
+namespace spmm
+{
+
+constexpr int     kWarp      = 32;
+constexpr int     kBlock     = 256;
+constexpr int64_t kMaxGridX  = 2147483647;
+constexpr int64_t kMaxGridYZ = 65535;
+
+/** V elements that travel in one access. */
+template <typename T, int V> struct alignas(sizeof(T) * V) Pack {
+    T at[V];
+};
+
+/* Storage to the accumulator type and back, rounded to nearest even once. */
+template <typename A> __device__ __forceinline__ A widen(double x)
+{
+    return (A)x;
+}
+template <typename A> __device__ __forceinline__ A widen(float x)
+{
+    return (A)x;
+}
+template <typename A> __device__ __forceinline__ A widen(__half x)
+{
+    return (A)__half2float(x);
+}
+template <typename A> __device__ __forceinline__ A widen(__nv_bfloat16 x)
+{
+    return (A)__bfloat162float(x);
+}
+
+template <typename D> struct Narrow {
+    static __device__ __forceinline__ D from(double x)
+    {
+        return (D)x;
+    }
+    static __device__ __forceinline__ D from(float x)
+    {
+        return (D)x;
+    }
+};
+template <> struct Narrow<__half> {
+    static __device__ __forceinline__ __half from(double x)
+    {
+        return __double2half(x);
+    }
+    static __device__ __forceinline__ __half from(float x)
+    {
+        return __float2half_rn(x);
+    }
+};
+template <> struct Narrow<__nv_bfloat16> {
+    static __device__ __forceinline__ __nv_bfloat16 from(double x)
+    {
+        return __double2bfloat16(x);
+    }
+    static __device__ __forceinline__ __nv_bfloat16 from(float x)
+    {
+        return __float2bfloat16_rn(x);
+    }
+};
+
+inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/** A block of kBlock threads over rows of @p width units: x along the row, y over rows. */
+inline dim3 row_block(int64_t width)
+{
+    unsigned x = 1;
+
+    while (x < (unsigned)kWarp && (int64_t)x < width) {
+        x *= 2;
+    }
+    return dim3(x, kBlock / x);
+}
+
+/** Is @p bytes a multiple of @p unit? */
+inline bool fits(int64_t bytes, int64_t unit)
+{
+    return bytes % unit == 0;
+}
+inline bool fits(const void *ptr, int64_t unit)
+{
+    return (uintptr_t)ptr % (uintptr_t)unit == 0;
+}
+
+/** Launch and return this launch's error: cudaGetLastError() could blame it for an older one. */
+template <typename... Params, typename... Args>
+cudaError_t launch(void (*kernel)(Params...), dim3 grid, dim3 block, cudaStream_t stream,
+                   Args... args)
+{
+    cudaLaunchConfig_t config = {};
+
+    config.gridDim  = grid;
+    config.blockDim = block;
+    config.stream   = stream;
+    return cudaLaunchKernelEx(&config, kernel, Params(args)...);
+}
+
+/** Load kernels now: a first launch would otherwise load its code lazily, which may wait for all
+ *  work of the device, and execute must not wait. */
+template <typename... Kernels> cudaError_t preload(Kernels *...kernels)
+{
+    cudaFuncAttributes attributes;
+    cudaError_t        code = cudaSuccess;
+
+    ((code = code == cudaSuccess ? cudaFuncGetAttributes(&attributes, kernels) : code), ...);
+    return code;
+}
+
+/** The kernels of rows_add.cu. */
+cudaError_t preload_add();
+
+} // namespace spmm
+
+#endif /* SPMM_ROWS_CUH */

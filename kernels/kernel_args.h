@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file kernel_args.h
+ *  Arguments of all kernels, CPU and CUDA: plain structs over borrowed memory of one device.
+ *  Kernels see this file and types.h, never MPI.  Offsets and leading dimensions count elements.
+ */
+#ifndef SPMM_KERNEL_ARGS_H
+#define SPMM_KERNEL_ARGS_H
+
+#include "spmm_dist/types.h"
+
+/** dst[i, j] = src[row[i], j], i < n_rows, j < n: pack rows for peers. */
+typedef struct {
+    const void    *src;
+    int64_t        ld_src;
+    spmm_layout_t  src_layout; /**< ROW or COL */
+    const int32_t *row;        /**< [n_rows], NULL: the identity (a plain transpose for COL) */
+    int64_t        n_rows, n;
+    size_t         elem_size; /**< 2, 4 or 8 */
+    void          *dst;       /**< [n_rows x n], row-major, ld = n */
+    int            threads;   /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_gather_args_t;
+
+/** dst[row[i], j] = src[i, j]: the way back; no row twice. */
+typedef struct {
+    const void    *src; /**< [n_rows x n], row-major, ld = n */
+    const int32_t *row; /**< [n_rows], NULL: the identity */
+    int64_t        n_rows, n;
+    size_t         elem_size;
+    void          *dst;
+    int64_t        ld_dst;
+    spmm_layout_t  dst_layout;
+    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_scatter_args_t;
+
+/** dst[row[u], j] += sum of src[pos[k], j] over k in [ptr[u], ptr[u + 1]), in the order of k: adds
+ *  the partial rows that peers send back for op T.  Deterministic. */
+typedef struct {
+    const void    *src;      /**< [* x n], row-major, ld = n, of src_type */
+    spmm_type_t    src_type; /**< 64F or 32F: the accumulator type */
+    const int32_t *row;      /**< [n_rows], no row twice */
+    const int32_t *ptr;      /**< [n_rows + 1] */
+    const int32_t *pos;      /**< [ptr[n_rows]] */
+    int64_t        n_rows, n;
+    void          *dst;
+    spmm_type_t    dst_type;
+    int64_t        ld_dst;
+    spmm_layout_t  dst_layout;
+    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_scatter_add_args_t;
+
+/** C = alpha * A * B + beta * C, A in CSR. */
+typedef struct {
+    int64_t        n_rows;
+    const int64_t *row_ptr; /**< [n_rows + 1] */
+    const int32_t *col_idx;
+    const void    *values;  /**< of ab_type */
+    const int32_t *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
+    spmm_type_t    ab_type, c_type;
+    spmm_layout_t  layout; /**< of B and C */
+    int64_t        n;
+    double         alpha, beta;
+    const void    *B;
+    int64_t        ldb;
+    void          *C;
+    int64_t        ldc;
+    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_csr_mm_args_t;
+
+/* Tensor-core formats: flat arrays, offsets of 32 bits.  docs/formats.md draws them. */
+enum {
+    SPMM_TC_NO_COLUMN  = -1, /**< pads lists of columns: no row of B belongs to it */
+    SPMM_BITTCF_SIDE   = 8,  /**< rows and columns of a TC block */
+    SPMM_HRPB_BLOCK    = 16, /**< TK: columns of a block */
+    SPMM_HRPB_BRICK_M  = 16,
+    SPMM_HRPB_BRICK_K  = 4,
+    SPMM_HRPB_UNIT     = 16, /**< bytes that size_ptr counts in; blocks start at multiples of it */
+    SPMM_HRPB_COL_PTR  = 0,  /**< bytes from the start of a packed block: uint8_t [5] */
+    SPMM_HRPB_ROWS     = 8,  /**< uint8_t [8] */
+    SPMM_HRPB_PATTERNS = 16  /**< uint64_t [panel_rows / 16 * 4], then the values */
+};
+
+/** BitTCF: 8x8 TC blocks of windows of 8 rows (Acc-SpMM, section 3.3). */
+typedef struct {
+    int32_t         n_rows, n_windows;
+    const int32_t  *window_ptr; /**< [n_windows + 1] RowWindowOffset: first block of a window */
+    const int32_t  *value_ptr;  /**< [n_blocks + 1] TCOffset: first value of a block */
+    const int32_t  *col;        /**< [n_blocks * 8] SparseAToB: row of B of each column */
+    const uint64_t *bits;       /**< [n_blocks] TCLocalBit: bit r * 8 + c: entry (r, c) is stored */
+    const void     *values;     /**< [nnz], of each block in the order of its bits */
+    spmm_type_t     type;       /**< of values */
+} spmm_bittcf_arrays_t;
+
+/** HRPB: blocks of panel_rows x 16 made of 16x4 bricks (cuTeSpMM, section 3.2); FP32 values. */
+typedef struct {
+    int32_t              n_rows, n_panels;
+    int32_t              panel_rows; /**< TM: 16 or 32 */
+    const int32_t       *block_ptr;  /**< [n_panels + 1] blockedRowPtr: first block of a panel */
+    const int32_t       *size_ptr;   /**< [n_blocks + 1] sizePtr, in units of 16 bytes */
+    const int32_t       *col;        /**< [n_blocks * 16] activeCols: row of B of each column */
+    const unsigned char *packed;     /**< packedBlocks, 16-byte aligned */
+} spmm_hrpb_arrays_t;
+
+/** The dense side of a product with a tensor-core format. */
+typedef struct {
+    const int32_t *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
+    spmm_compute_t compute; /**< 64F, 32F or 32F_FAST_TF32 */
+    spmm_layout_t  layout;  /**< of B and C */
+    int64_t        n;
+    double         alpha, beta;
+    const void    *B;
+    int64_t        ldb;
+    void          *C;
+    int64_t        ldc;
+    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_tc_mm_args_t;
+
+#endif /* SPMM_KERNEL_ARGS_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file device.h
+ *  All that host code may ask of a device.  device_cpu.c answers with malloc and memcpy and runs
+ *  everything at once, so plans, exchange and tests run unchanged without a GPU.
+ */
+#ifndef SPMM_DEVICE_DEVICE_H
+#define SPMM_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+
+#include "base/env.h"
+#include "kernel_args.h"
+#include "spmm_dist/types.h"
+
+typedef struct spmm_event      spmm_event_t;
+typedef struct spmm_device     spmm_device_t;
+typedef struct spmm_device_ops spmm_device_ops_t;
+
+/** One device of one rank, with the facts that cost models read. */
+struct spmm_device {
+    const spmm_device_ops_t *ops;
+    spmm_device_kind_t       kind; /**< SPMM_DEVICE_CPU or SPMM_DEVICE_CUDA */
+    spmm_env_t              *env;  /**< borrowed: where errors go */
+    int                      ordinal;
+    int                      cc;              /**< compute capability, 90 for 9.0; 0 on the CPU */
+    int                      n_sm;            /**< multiprocessors; OpenMP threads on the CPU */
+    double                   mem_bw;          /**< bytes/s of main or device memory */
+    double                   fp32_peak;       /**< flop/s */
+    char                     description[96]; /**< "NVIDIA H200", "CPU, 2 threads" */
+    char                     bus_id[32];      /**< "0000:1b:00.0"; "" on the CPU */
+    void                    *state;           /**< of the implementation */
+};
+
+/** Every function records its own error in device->env; streams may be NULL (the default one). */
+struct spmm_device_ops {
+    const char *name; /**< "cpu", "cuda" */
+
+    /** Fill *device (ops, kind and env are set).  Collective over env->comm: finding the rank's
+     *  place on its node takes it.  @p ordinal may be NULL: choose.  Not agreed over ranks. */
+    spmm_status_t (*open)(spmm_device_t *device, const int *ordinal);
+    void (*close)(spmm_device_t *device);
+
+    /** Device memory, counted; bytes == 0 is valid. */
+    spmm_status_t (*alloc)(const spmm_device_t *device, size_t bytes, void **ptr);
+    void (*release)(const spmm_device_t *device, void *ptr); /**< NULL-safe */
+    /** Host memory that copies to and from the device run fast and asynchronously with; counted. */
+    spmm_status_t (*alloc_pinned)(const spmm_device_t *device, size_t bytes, void **ptr);
+    void (*release_pinned)(const spmm_device_t *device, void *ptr);
+
+    /** Enqueue a copy, either direction; asynchronous to the host when host memory is pinned. */
+    spmm_status_t (*copy)(const spmm_device_t *device, void *dst, const void *src, size_t bytes,
+                          spmm_stream_t stream);
+    /** May execute use this pointer as B or C?  Device memory of this device; on the CPU: any. */
+    bool (*is_usable)(const spmm_device_t *device, const void *ptr);
+    /** Copy arrays of unknown place (host or device) to the host; done when it returns. */
+    spmm_status_t (*fetch)(const spmm_device_t *device, void *host, const void *any, size_t bytes);
+
+    spmm_status_t (*stream_create)(const spmm_device_t *device, bool high_priority,
+                                   spmm_stream_t *stream);
+    void (*stream_destroy)(const spmm_device_t *device, spmm_stream_t stream);
+    spmm_status_t (*stream_sync)(const spmm_device_t *device, spmm_stream_t stream);
+
+    spmm_status_t (*event_create)(const spmm_device_t *device, bool timed, spmm_event_t **event);
+    void (*event_destroy)(const spmm_device_t *device, spmm_event_t *event); /**< NULL-safe */
+    spmm_status_t (*event_record)(const spmm_device_t *device, spmm_event_t *event,
+                                  spmm_stream_t stream);
+    spmm_status_t (*stream_wait)(const spmm_device_t *device, spmm_stream_t stream,
+                                 const spmm_event_t *event);
+    /** Waits for both events (timed, recorded). */
+    spmm_status_t (*event_elapsed)(const spmm_device_t *device, spmm_event_t *from,
+                                   spmm_event_t *to, double *seconds);
+
+    /* Movement of dense rows; the args structs say what each does. */
+    spmm_status_t (*gather_rows)(const spmm_device_t *device, const spmm_gather_args_t *args,
+                                 spmm_stream_t stream);
+    spmm_status_t (*scatter_rows)(const spmm_device_t *device, const spmm_scatter_args_t *args,
+                                  spmm_stream_t stream);
+    spmm_status_t (*scatter_add_rows)(const spmm_device_t           *device,
+                                      const spmm_scatter_add_args_t *args, spmm_stream_t stream);
+};
+
+extern const spmm_device_ops_t spmm_device_cpu;
+#ifdef SPMM_HAVE_CUDA
+extern const spmm_device_ops_t spmm_device_cuda;
+#endif
+
+/** Open the device asked for on every rank.  Collective and agreed.  AUTO takes CUDA when built in
+ *  and every rank sees a device, else the CPU. */
+spmm_status_t spmm_device_open(spmm_env_t *env, spmm_device_kind_t kind, const int *ordinal,
+                               spmm_device_t *device);
+void          spmm_device_close(spmm_device_t *device);
+
+/** Allocate and fill device memory from a host array; done when it returns. */
+spmm_status_t spmm_device_upload(const spmm_device_t *device, const void *host, size_t bytes,
+                                 void **ptr);
+
+#endif /* SPMM_DEVICE_DEVICE_H */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file device_cpu.c  The CPU as a device: everything is done when the call returns. */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cpu/cpu_kernels.h"
+#include "device/device.h"
+
+struct spmm_event {
+    double when; /**< spmm_now() of the last record */
+};
+
+/* Ranks of one node share its cores: as many threads as fall to this one, unless the user has set
+ * a number, which OpenMP then reports.  Collective. */
+static spmm_status_t count_threads(spmm_env_t *env, int *threads)
+{
+    const int cores = omp_get_num_procs(), most = omp_get_max_threads();
+    MPI_Comm  node  = MPI_COMM_NULL;
+    int       ranks = 1, code;
+
+    SPMM_MPI(env, MPI_Comm_split_type(env->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    code = MPI_Comm_size(node, &ranks);
+    SPMM_MPI(env, MPI_Comm_free(&node));
+    SPMM_MPI(env, code);
+    if (getenv("OMP_NUM_THREADS") != NULL || cores / ranks >= most) {
+        *threads = most;
+    } else {
+        *threads = cores / ranks > 1 ? cores / ranks : 1;
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t cpu_open(spmm_device_t *device, const int *ordinal)
+{
+    (void)ordinal;
+    SPMM_TRY(count_threads(device->env, &device->n_sm));
+    /* Orders of magnitude of a server core; they rank candidates, nothing depends on them. */
+    device->mem_bw    = 8e9 * device->n_sm;
+    device->fp32_peak = 3e10 * device->n_sm;
+    (void)snprintf(device->description, sizeof device->description, "CPU, %d thread%s",
+                   device->n_sm, device->n_sm == 1 ? "" : "s");
+    return SPMM_OK;
+}
+
+static void cpu_close(spmm_device_t *device)
+{
+    (void)device;
+}
+
+static spmm_status_t cpu_alloc(const spmm_device_t *device, size_t bytes, void **ptr)
+{
+    void *memory = spmm_alloc((int64_t)bytes, 1);
+
+    if (memory == NULL) {
+        return spmm_fail_memory(&device->env->err, (int64_t)bytes, 1, "a buffer");
+    }
+    *ptr = memory;
+    return SPMM_OK;
+}
+
+static void cpu_release(const spmm_device_t *device, void *ptr)
+{
+    (void)device;
+    spmm_free(ptr);
+}
+
+static spmm_status_t cpu_copy(const spmm_device_t *device, void *dst, const void *src, size_t bytes,
+                              spmm_stream_t stream)
+{
+    (void)device;
+    (void)stream;
+    if (bytes > 0) {
+        memmove(dst, src, bytes);
+    }
+    return SPMM_OK;
+}
+
+static bool cpu_is_usable(const spmm_device_t *device, const void *ptr)
+{
+    (void)device;
+    return ptr != NULL;
+}
+
+static spmm_status_t cpu_fetch(const spmm_device_t *device, void *host, const void *any,
+                               size_t bytes)
+{
+    return cpu_copy(device, host, any, bytes, NULL);
+}
+
+static spmm_status_t cpu_stream_create(const spmm_device_t *device, bool high_priority,
+                                       spmm_stream_t *stream)
+{
+    (void)device;
+    (void)high_priority;
+    *stream = NULL;
+    return SPMM_OK;
+}
+
+static void cpu_stream_destroy(const spmm_device_t *device, spmm_stream_t stream)
+{
+    (void)device;
+    (void)stream;
+}
+
+static spmm_status_t cpu_stream_sync(const spmm_device_t *device, spmm_stream_t stream)
+{
+    (void)device;
+    (void)stream;
+    return SPMM_OK;
+}
+
+static spmm_status_t cpu_event_create(const spmm_device_t *device, bool timed, spmm_event_t **event)
+{
+    (void)timed;
+    if (SPMM_NEW_ZERO(*event, 1) == NULL) {
+        return spmm_fail_memory(&device->env->err, 1, sizeof **event, "an event");
+    }
+    return SPMM_OK;
+}
+
+static void cpu_event_destroy(const spmm_device_t *device, spmm_event_t *event)
+{
+    (void)device;
+    spmm_free(event);
+}
+
+static spmm_status_t cpu_event_record(const spmm_device_t *device, spmm_event_t *event,
+                                      spmm_stream_t stream)
+{
+    (void)device;
+    (void)stream;
+    event->when = spmm_now();
+    return SPMM_OK;
+}
+
+static spmm_status_t cpu_stream_wait(const spmm_device_t *device, spmm_stream_t stream,
+                                     const spmm_event_t *event)
+{
+    (void)device;
+    (void)stream;
+    (void)event;
+    return SPMM_OK;
+}
+
+static spmm_status_t cpu_event_elapsed(const spmm_device_t *device, spmm_event_t *from,
+                                       spmm_event_t *to, double *seconds)
+{
+    (void)device;
+    *seconds = to->when - from->when;
+    return SPMM_OK;
+}
+
+static spmm_status_t cpu_gather_rows(const spmm_device_t *device, const spmm_gather_args_t *args,
+                                     spmm_stream_t stream)
+{
+    spmm_gather_args_t mine = *args;
+
+    (void)stream;
+    mine.threads = device->n_sm;
+    spmm_cpu_gather_rows(&mine);
+    return SPMM_OK;
+}
+
+static spmm_status_t cpu_scatter_rows(const spmm_device_t *device, const spmm_scatter_args_t *args,
+                                      spmm_stream_t stream)
+{
+    spmm_scatter_args_t mine = *args;
+
+    (void)stream;
+    mine.threads = device->n_sm;
+    spmm_cpu_scatter_rows(&mine);
+    return SPMM_OK;
+}
+
+static spmm_status_t cpu_scatter_add_rows(const spmm_device_t           *device,
+                                          const spmm_scatter_add_args_t *args, spmm_stream_t stream)
+{
+    spmm_scatter_add_args_t mine = *args;
+
+    (void)stream;
+    mine.threads = device->n_sm;
+    spmm_cpu_scatter_add_rows(&mine);
+    return SPMM_OK;
+}
+
+const spmm_device_ops_t spmm_device_cpu = {
+    .name             = "cpu",
+    .open             = cpu_open,
+    .close            = cpu_close,
+    .alloc            = cpu_alloc,
+    .release          = cpu_release,
+    .alloc_pinned     = cpu_alloc,
+    .release_pinned   = cpu_release,
+    .copy             = cpu_copy,
+    .is_usable        = cpu_is_usable,
+    .fetch            = cpu_fetch,
+    .stream_create    = cpu_stream_create,
+    .stream_destroy   = cpu_stream_destroy,
+    .stream_sync      = cpu_stream_sync,
+    .event_create     = cpu_event_create,
+    .event_destroy    = cpu_event_destroy,
+    .event_record     = cpu_event_record,
+    .stream_wait      = cpu_stream_wait,
+    .event_elapsed    = cpu_event_elapsed,
+    .gather_rows      = cpu_gather_rows,
+    .scatter_rows     = cpu_scatter_rows,
+    .scatter_add_rows = cpu_scatter_add_rows,
+};

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/device_cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cuda/cuda_kernels.h"
+
+int spmm_cuda_device_count(void)
+{
+    int count = 0;
+
+    if (cudaGetDeviceCount(&count) != cudaSuccess) {
+        (void)cudaGetLastError(); /* forget it: no driver is an answer, not a failure */
+        return 0;
+    }
+    return count;
+}
+
+spmm_status_t spmm_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what)
+{
+    if (code == cudaSuccess) {
+        return SPMM_OK;
+    }
+    /* Errors that do not break the device would otherwise be blamed on the next kernel launch. */
+    (void)cudaGetLastError();
+    return spmm_fail(
+        &device->env->err, code == cudaErrorMemoryAllocation ? SPMM_ERR_MEMORY : SPMM_ERR_DEVICE,
+        "%.160s failed on CUDA device %d: %s", what, device->ordinal, cudaGetErrorString(code));
+}
+
+spmm_status_t spmm_cuda_use(const spmm_device_t *device)
+{
+    int current = -1;
+
+    SPMM_CUDA(device, cudaGetDevice(&current));
+    if (current != device->ordinal) {
+        SPMM_CUDA(device, cudaSetDevice(device->ordinal));
+    }
+    return SPMM_OK;
+}
+
+/* Releases return nothing: a failure goes to the log. */
+static void warn(const spmm_device_t *device, cudaError_t code, const char *what)
+{
+    if (code != cudaSuccess) {
+        (void)cudaGetLastError();
+        spmm_log(device->env, "%s failed on CUDA device %d: %s", what, device->ordinal,
+                 cudaGetErrorString(code));
+    }
+}
+
+/* The rank's place among the ranks of its node.  Collective. */
+static spmm_status_t node_rank(spmm_env_t *env, int *place)
+{
+    MPI_Comm node = MPI_COMM_NULL;
+    int      code;
+
+    SPMM_MPI(env,
+             MPI_Comm_split_type(env->comm, MPI_COMM_TYPE_SHARED, env->rank, MPI_INFO_NULL, &node));
+    code = MPI_Comm_rank(node, place);
+    SPMM_MPI(env, MPI_Comm_free(&node));
+    return spmm_mpi_check(env, code, "MPI_Comm_rank");
+}
+
+/* FP32 lanes of one multiprocessor (CUDA C++ Programming Guide, arithmetic throughput). */
+static int fp32_lanes(int cc)
+{
+    return cc == 60 || cc == 70 || cc == 72 || cc == 75 || cc == 80 ? 64 : 128;
+}
+
+static spmm_status_t read_facts(spmm_device_t *device)
+{
+    struct cudaDeviceProp prop;
+    int                   clock_khz, mem_khz, bus_bits;
+
+    SPMM_CUDA(device, cudaGetDeviceProperties(&prop, device->ordinal));
+    SPMM_CUDA(device, cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, device->ordinal));
+    SPMM_CUDA(device,
+              cudaDeviceGetAttribute(&mem_khz, cudaDevAttrMemoryClockRate, device->ordinal));
+    SPMM_CUDA(device,
+              cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, device->ordinal));
+    SPMM_CUDA(device,
+              cudaDeviceGetPCIBusId(device->bus_id, (int)sizeof device->bus_id, device->ordinal));
+    (void)snprintf(device->description, sizeof device->description, "%.95s", prop.name);
+    device->cc   = 10 * prop.major + prop.minor;
+    device->n_sm = prop.multiProcessorCount;
+    /* Two transfers per memory clock, two operations per fused multiply-add. */
+    device->mem_bw    = 2.0 * 1e3 * (double)mem_khz * (double)bus_bits / 8.0;
+    device->fp32_peak = 2.0 * 1e3 * (double)clock_khz * fp32_lanes(device->cc) * device->n_sm;
+    return SPMM_OK;
+}
+
+static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
+{
+    spmm_env_t *env   = device->env;
+    int         place = 0;
+    int         count = 0;
+    cudaError_t code;
+
+    SPMM_TRY(node_rank(env, &place));
+    code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || count == 0) {
+        (void)cudaGetLastError();
+        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no CUDA device is visible: %s",
+                         code != cudaSuccess ? cudaGetErrorString(code)
+                                             : "the driver reports none");
+    }
+    if (ordinal != NULL && (*ordinal < 0 || *ordinal >= count)) {
+        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
+                         "CUDA device %d was asked for, but the visible ones are 0 to %d", *ordinal,
+                         count - 1);
+    }
+    device->ordinal = ordinal != NULL ? *ordinal : place % count;
+    SPMM_CUDA(device, cudaSetDevice(device->ordinal));
+    SPMM_CUDA(device, cudaFree(NULL)); /* starts the device, whose failures then show here */
+    SPMM_TRY(read_facts(device));
+    code = spmm_cuda_probe();
+    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
+        (void)cudaGetLastError();
+        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                         "this build holds no code for %s: configure it with "
+                         "CMAKE_CUDA_ARCHITECTURES=%d",
+                         device->description, device->cc);
+    }
+    SPMM_TRY(spmm_cuda_check(device, code, "loading the kernels"));
+    return SPMM_OK;
+}
+
+/* The device's primary context belongs to the process: the program may go on using it. */
+static void cuda_close(spmm_device_t *device)
+{
+    device->state = NULL;
+}
+
+static spmm_status_t cuda_alloc(const spmm_device_t *device, size_t bytes, void **ptr)
+{
+    void         *fresh  = NULL;
+    spmm_status_t status = spmm_cuda_use(device);
+
+    if (status != SPMM_OK) {
+        return status;
+    }
+    if (!spmm_alloc_note()) {
+        return spmm_fail_memory(&device->env->err, (int64_t)bytes, 1, "a device buffer");
+    }
+    status = spmm_cuda_check(device, cudaMalloc(&fresh, bytes == 0 ? 1 : bytes), "cudaMalloc");
+    if (status != SPMM_OK) {
+        spmm_alloc_note_free();
+        return status;
+    }
+    *ptr = fresh;
+    return SPMM_OK;
+}
+
+static void cuda_release(const spmm_device_t *device, void *ptr)
+{
+    if (ptr != NULL) {
+        warn(device, cudaFree(ptr), "cudaFree");
+        spmm_alloc_note_free();
+    }
+}
+
+static spmm_status_t cuda_alloc_pinned(const spmm_device_t *device, size_t bytes, void **ptr)
+{
+    void         *fresh  = NULL;
+    spmm_status_t status = spmm_cuda_use(device);
+
+    if (status != SPMM_OK) {
+        return status;
+    }
+    if (!spmm_alloc_note()) {
+        return spmm_fail_memory(&device->env->err, (int64_t)bytes, 1, "a pinned buffer");
+    }
+    status =
+        spmm_cuda_check(device, cudaHostAlloc(&fresh, bytes == 0 ? 1 : bytes, cudaHostAllocDefault),
+                        "cudaHostAlloc");
+    if (status != SPMM_OK) {
+        spmm_alloc_note_free();
+        return status;
+    }
+    *ptr = fresh;
+    return SPMM_OK;
+}
+
+static void cuda_release_pinned(const spmm_device_t *device, void *ptr)
+{
+    if (ptr != NULL) {
+        warn(device, cudaFreeHost(ptr), "cudaFreeHost");
+        spmm_alloc_note_free();
+    }
+}
+
+static spmm_status_t cuda_copy(const spmm_device_t *device, void *dst, const void *src,
+                               size_t bytes, spmm_stream_t stream)
+{
+    if (bytes == 0) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_CUDA(device, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, (cudaStream_t)stream));
+    return SPMM_OK;
+}
+
+static bool cuda_is_usable(const spmm_device_t *device, const void *ptr)
+{
+    struct cudaPointerAttributes attr;
+
+    memset(&attr, 0, sizeof attr);
+    if (spmm_cuda_use(device) != SPMM_OK) {
+        return false;
+    }
+    if (cudaPointerGetAttributes(&attr, ptr) != cudaSuccess) {
+        (void)cudaGetLastError(); /* plain host memory may be an error here, and is an answer */
+        return false;
+    }
+    return attr.type == cudaMemoryTypeManaged ||
+           (attr.type == cudaMemoryTypeDevice && attr.device == device->ordinal);
+}
+
+static spmm_status_t cuda_fetch(const spmm_device_t *device, void *host, const void *any,
+                                size_t bytes)
+{
+    if (bytes == 0) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_CUDA(device, cudaMemcpy(host, any, bytes, cudaMemcpyDefault));
+    return SPMM_OK;
+}
+
+static spmm_status_t cuda_stream_create(const spmm_device_t *device, bool high_priority,
+                                        spmm_stream_t *stream)
+{
+    int          least    = 0;
+    int          greatest = 0;
+    cudaStream_t fresh    = NULL;
+
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_CUDA(device, cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    SPMM_CUDA(device, cudaStreamCreateWithPriority(&fresh, cudaStreamNonBlocking,
+                                                   high_priority ? greatest : least));
+    *stream = fresh;
+    return SPMM_OK;
+}
+
+static void cuda_stream_destroy(const spmm_device_t *device, spmm_stream_t stream)
+{
+    if (stream != NULL) {
+        warn(device, cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
+    }
+}
+
+static spmm_status_t cuda_stream_sync(const spmm_device_t *device, spmm_stream_t stream)
+{
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_CUDA(device, cudaStreamSynchronize((cudaStream_t)stream));
+    return SPMM_OK;
+}
+
+/* spmm_event_t stays incomplete: a pointer to it is the cudaEvent_t itself. */
+static cudaEvent_t raw(const spmm_event_t *event)
+{
+    return (cudaEvent_t)event;
+}
+
+static spmm_status_t cuda_event_create(const spmm_device_t *device, bool timed,
+                                       spmm_event_t **event)
+{
+    cudaEvent_t fresh = NULL;
+
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_CUDA(device,
+              cudaEventCreateWithFlags(&fresh, timed ? cudaEventDefault : cudaEventDisableTiming));
+    *event = (spmm_event_t *)fresh;
+    return SPMM_OK;
+}
+
+static void cuda_event_destroy(const spmm_device_t *device, spmm_event_t *event)
+{
+    if (event != NULL) {
+        warn(device, cudaEventDestroy(raw(event)), "cudaEventDestroy");
+    }
+}
+
+static spmm_status_t cuda_event_record(const spmm_device_t *device, spmm_event_t *event,
+                                       spmm_stream_t stream)
+{
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_CUDA(device, cudaEventRecord(raw(event), (cudaStream_t)stream));
+    return SPMM_OK;
+}
+
+static spmm_status_t cuda_stream_wait(const spmm_device_t *device, spmm_stream_t stream,
+                                      const spmm_event_t *event)
+{
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_CUDA(device, cudaStreamWaitEvent((cudaStream_t)stream, raw(event), 0));
+    return SPMM_OK;
+}
+
+static spmm_status_t cuda_event_elapsed(const spmm_device_t *device, spmm_event_t *from,
+                                        spmm_event_t *to, double *seconds)
+{
+    float ms = 0.0f;
+
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_CUDA(device, cudaEventSynchronize(raw(from)));
+    SPMM_CUDA(device, cudaEventSynchronize(raw(to)));
+    SPMM_CUDA(device, cudaEventElapsedTime(&ms, raw(from), raw(to)));
+    *seconds = 1e-3 * (double)ms;
+    return SPMM_OK;
+}
+
+static spmm_status_t cuda_gather_rows(const spmm_device_t *device, const spmm_gather_args_t *args,
+                                      spmm_stream_t stream)
+{
+    SPMM_TRY(spmm_cuda_use(device));
+    return spmm_cuda_check(device, spmm_cuda_gather_rows(args, (cudaStream_t)stream),
+                           "the kernel gather_rows");
+}
+
+static spmm_status_t cuda_scatter_rows(const spmm_device_t *device, const spmm_scatter_args_t *args,
+                                       spmm_stream_t stream)
+{
+    SPMM_TRY(spmm_cuda_use(device));
+    return spmm_cuda_check(device, spmm_cuda_scatter_rows(args, (cudaStream_t)stream),
+                           "the kernel scatter_rows");
+}
+
+static spmm_status_t cuda_scatter_add_rows(const spmm_device_t           *device,
+                                           const spmm_scatter_add_args_t *args,
+                                           spmm_stream_t                  stream)
+{
+    SPMM_TRY(spmm_cuda_use(device));
+    return spmm_cuda_check(device, spmm_cuda_scatter_add_rows(args, (cudaStream_t)stream),
+                           "the kernel scatter_add_rows");
+}
+
+const spmm_device_ops_t spmm_device_cuda = {
+    .name             = "cuda",
+    .open             = cuda_open,
+    .close            = cuda_close,
+    .alloc            = cuda_alloc,
+    .release          = cuda_release,
+    .alloc_pinned     = cuda_alloc_pinned,
+    .release_pinned   = cuda_release_pinned,
+    .copy             = cuda_copy,
+    .is_usable        = cuda_is_usable,
+    .fetch            = cuda_fetch,
+    .stream_create    = cuda_stream_create,
+    .stream_destroy   = cuda_stream_destroy,
+    .stream_sync      = cuda_stream_sync,
+    .event_create     = cuda_event_create,
+    .event_destroy    = cuda_event_destroy,
+    .event_record     = cuda_event_record,
+    .stream_wait      = cuda_stream_wait,
+    .event_elapsed    = cuda_event_elapsed,
+    .gather_rows      = cuda_gather_rows,
+    .scatter_rows     = cuda_scatter_rows,
+    .scatter_add_rows = cuda_scatter_add_rows,
+};
