@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file assemble.h  From entries scattered over ranks, in any order, to a distributed matrix. */
+#ifndef SPMM_MATRIX_ASSEMBLE_H
+#define SPMM_MATRIX_ASSEMBLE_H
+
+#include "matrix/matrix.h"
+
+/** One entry, global indices from 0. */
+typedef struct {
+    int64_t row, col;
+    double  value;
+} spmm_entry_t;
+
+/** Growing list of entries. */
+typedef struct {
+    spmm_entry_t *entry; /**< owned */
+    int64_t       count, capacity;
+} spmm_entries_t;
+
+/** Append; SPMM_ERR_MEMORY leaves the list as it was. */
+spmm_status_t spmm_entries_push(spmm_env_t *env, spmm_entries_t *list, int64_t row, int64_t col,
+                                double value);
+void          spmm_entries_free(spmm_entries_t *list);
+
+typedef enum {
+    SPMM_DUPLICATES_SUM, /**< Matrix Market: in the order of ranks, then of the lists */
+    SPMM_DUPLICATES_DROP /**< patterns: one entry stays, its value is drawn by position */
+} spmm_duplicates_t;
+
+/** Send every entry to the owner of its row, sort, merge duplicates and convert to @p type.
+ *  Rows are split into consecutive blocks of about equal numbers of entries (before merging);
+ *  columns of a square matrix like rows, of a rectangular one evenly.  Collective, agreed.
+ *  @param[in,out] list  this rank's entries; emptied on the way to save memory
+ *  @param[in]     seed  with DROP: value (i, j) = spmm_random_value(seed, i, j)
+ *  @return SPMM_ERR_RANGE when a value overflows @p type (position and value in the sentence) or
+ *          a rank would own 2^31 rows or more */
+spmm_status_t spmm_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_entries_t *list,
+                            spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
+                            spmm_matrix_t **A);
+
+#endif /* SPMM_MATRIX_ASSEMBLE_H */

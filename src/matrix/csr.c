@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matrix/csr.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "spmm_dist/context.h"
+
+spmm_status_t spmm_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, int64_t nnz,
+                             spmm_type_t type, spmm_csr_t *csr)
+{
+    memset(csr, 0, sizeof *csr);
+    csr->n_rows = n_rows;
+    csr->n_cols = n_cols;
+    csr->c_rows = n_rows;
+    csr->type   = type;
+    SPMM_NEW_ZERO(csr->row_ptr, (int64_t)n_rows + 1);
+    SPMM_NEW(csr->col_idx, nnz);
+    csr->values = spmm_alloc(nnz, spmm_type_size(type));
+    if (csr->row_ptr == NULL || csr->col_idx == NULL || csr->values == NULL) {
+        spmm_csr_free(csr);
+        return spmm_fail_memory(&env->err, nnz, sizeof(int32_t) + spmm_type_size(type),
+                                "a local block");
+    }
+    return SPMM_OK;
+}
+
+void spmm_csr_free(spmm_csr_t *csr)
+{
+    spmm_free(csr->row_ptr);
+    spmm_free(csr->col_idx);
+    spmm_free(csr->values);
+    spmm_free(csr->row_map);
+    memset(csr, 0, sizeof *csr);
+}
+
+size_t spmm_csr_bytes(const spmm_csr_t *csr)
+{
+    const size_t nnz = (size_t)spmm_csr_nnz(csr);
+
+    if (csr->row_ptr == NULL) {
+        return 0;
+    }
+    return ((size_t)csr->n_rows + 1) * sizeof *csr->row_ptr +
+           nnz * (sizeof *csr->col_idx + spmm_type_size(csr->type)) +
+           (csr->row_map == NULL ? 0 : (size_t)csr->n_rows * sizeof *csr->row_map);
+}
+
+spmm_status_t spmm_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
+                                 int64_t **order)
+{
+    const int64_t nnz   = spmm_csr_nnz(csr);
+    const size_t  size  = spmm_type_size(csr->type);
+    int64_t      *where = NULL;
+
+    SPMM_TRY(spmm_csr_alloc(env, csr->n_cols, csr->n_rows, nnz, csr->type, out));
+    if (order != NULL && SPMM_NEW(where, nnz) == NULL) {
+        spmm_csr_free(out);
+        return spmm_fail_memory(&env->err, nnz, sizeof *where, "the order of a transpose");
+    }
+    /* Counting sort by column; row_ptr[c] serves as the cursor of column c - 1 while filling. */
+    for (int64_t k = 0; k < nnz; k++) {
+        out->row_ptr[csr->col_idx[k] + 1]++;
+    }
+    for (int32_t c = 0; c < out->n_rows; c++) {
+        out->row_ptr[c + 1] += out->row_ptr[c];
+    }
+    for (int32_t i = 0; i < csr->n_rows; i++) {
+        for (int64_t k = csr->row_ptr[i]; k < csr->row_ptr[i + 1]; k++) {
+            const int64_t at = out->row_ptr[csr->col_idx[k]]++;
+
+            out->col_idx[at] = i;
+            memcpy((char *)out->values + (size_t)at * size, (char *)csr->values + (size_t)k * size,
+                   size);
+            if (where != NULL) {
+                where[at] = k;
+            }
+        }
+    }
+    memmove(out->row_ptr + 1, out->row_ptr, (size_t)out->n_rows * sizeof *out->row_ptr);
+    out->row_ptr[0] = 0;
+    if (order != NULL) {
+        *order = where;
+    }
+    return SPMM_OK;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file csr.h  A local CSR block in host memory: the input of every engine. */
+#ifndef SPMM_MATRIX_CSR_H
+#define SPMM_MATRIX_CSR_H
+
+#include "base/env.h"
+
+typedef struct {
+    int32_t     n_rows, n_cols;
+    int64_t    *row_ptr; /**< [n_rows + 1], owned */
+    int32_t    *col_idx; /**< [nnz], owned, ascending in each row, no column twice */
+    void       *values;  /**< [nnz] of type, owned */
+    spmm_type_t type;
+    int32_t    *row_map; /**< [n_rows], owned: row of C of each row, ascending; NULL: identity */
+    int32_t     c_rows;  /**< rows of C: n_rows without a row_map */
+} spmm_csr_t;
+
+static inline int64_t spmm_csr_nnz(const spmm_csr_t *csr)
+{
+    return csr->n_rows == 0 ? 0 : csr->row_ptr[csr->n_rows];
+}
+
+/** Allocate the arrays of an @p n_rows x @p n_cols block; row_map stays NULL. */
+spmm_status_t spmm_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, int64_t nnz,
+                             spmm_type_t type, spmm_csr_t *csr);
+/** Frees the arrays and zeroes *csr. */
+void spmm_csr_free(spmm_csr_t *csr);
+
+/** out = transpose of @p csr (row maps are not taken along: in must have none).
+ *  @param[out] order  [nnz], owned by the caller, freed with spmm_free(): where each entry of out
+ *                     stands in @p csr; may be NULL */
+spmm_status_t spmm_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
+                                 int64_t **order);
+
+/** Bytes of the arrays. */
+size_t spmm_csr_bytes(const spmm_csr_t *csr);
+
+#endif /* SPMM_MATRIX_CSR_H */

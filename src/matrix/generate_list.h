@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file generate_list.h  The kinds, one line each. */
+#ifndef SPMM_MATRIX_GENERATE_LIST_H
+#define SPMM_MATRIX_GENERATE_LIST_H
+
+#include "matrix/generate.h"
+
+extern const spmm_generator_kind_t spmm_generator_rmat;
+extern const spmm_generator_kind_t spmm_generator_uniform;
+extern const spmm_generator_kind_t spmm_generator_banded;
+extern const spmm_generator_kind_t spmm_generator_stencil5;
+extern const spmm_generator_kind_t spmm_generator_stencil7;
+extern const spmm_generator_kind_t spmm_generator_stencil9;
+extern const spmm_generator_kind_t spmm_generator_stencil27;
+extern const spmm_generator_kind_t spmm_generator_molecules;
+
+#endif /* SPMM_MATRIX_GENERATE_LIST_H */

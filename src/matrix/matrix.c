@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matrix/matrix.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+bool spmm_matrix_is_square(const spmm_matrix_t *A)
+{
+    return A->rows == A->cols && memcmp(A->row_offset, A->col_offset,
+                                        ((size_t)A->env->size + 1) * sizeof *A->row_offset) == 0;
+}
+
+spmm_status_t spmm_matrix_new(spmm_env_t *env, spmm_type_t type, spmm_matrix_t **A)
+{
+    spmm_matrix_t *matrix;
+
+    if (SPMM_NEW_ZERO(matrix, 1) == NULL) {
+        return spmm_fail_memory(&env->err, 1, sizeof *matrix, "a matrix");
+    }
+    matrix->env  = env;
+    matrix->type = type;
+    *A           = matrix;
+    return SPMM_OK;
+}
+
+void spmm_matrix_free(spmm_matrix_t *A)
+{
+    if (A == NULL) {
+        return;
+    }
+    spmm_free(A->row_offset);
+    spmm_free(A->col_offset);
+    spmm_free(A->row_ptr);
+    spmm_free(A->col_idx);
+    spmm_free(A->values);
+    spmm_free(A->value_order);
+    spmm_free(A);
+}
+
+void spmm_even_offsets(int64_t n, int size, int64_t *offset)
+{
+    const int64_t base = n / size, extra = n % size;
+
+    for (int p = 0; p <= size; p++) {
+        offset[p] = base * p + (p < extra ? p : extra);
+    }
+}

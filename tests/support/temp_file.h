@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file temp_file.h  Files that rank 0 writes and every rank of the test reads.  All collective. */
+#ifndef SPMM_TEMP_FILE_H
+#define SPMM_TEMP_FILE_H
+
+#include <stddef.h>
+
+/** Write a file; returns its path, valid until the next call. */
+const char *spmm_temp_write(const void *bytes, size_t size);
+/** The same, gzipped as one member and with @p garbage bytes of other data after it; the last
+ *  @p cut bytes of the member are left out. */
+const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, size_t garbage);
+/** Remove the file of the last call, after all ranks are done with it. */
+void spmm_temp_remove(void);
+
+#endif /* SPMM_TEMP_FILE_H */
