@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file block.c  Consecutive blocks of rows with about equal numbers of non-zeros. */
+#include "base/alloc.h"
+#include "base/comm.h"
+#include "partition/partitioners.h"
+
+/* Entries that parts below @p part hold when all are equal; total * part could overflow. */
+static int64_t share(int64_t total, int size, int part)
+{
+    return total / size * part + total % size * part / size;
+}
+
+/* Without entries there is nothing to balance but rows. */
+static spmm_status_t even_rows(const spmm_matrix_t *A, int32_t *row_part)
+{
+    spmm_env_t   *env = A->env;
+    int64_t      *offset;
+    const int64_t first = A->row_offset[env->rank];
+
+    if (SPMM_NEW(offset, (int64_t)env->size + 1) == NULL) {
+        return spmm_fail_memory(&env->err, (int64_t)env->size + 1, sizeof *offset,
+                                "offsets of ranks");
+    }
+    spmm_even_offsets(A->rows, env->size, offset);
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        row_part[i] = spmm_owner(offset, env->size, first + i);
+    }
+    spmm_free(offset);
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_block_rows(const spmm_matrix_t *A, int32_t *row_part)
+{
+    spmm_env_t   *env    = A->env;
+    const int64_t mine   = spmm_matrix_local_nnz(A);
+    int64_t       before = 0; /* entries of the rows above, all ranks */
+    int32_t       part   = 0;
+
+    if (A->nnz == 0) {
+        return even_rows(A, row_part);
+    }
+    SPMM_MPI(env, MPI_Exscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, env->comm));
+    before = env->rank == 0 ? 0 : before; /* MPI leaves it undefined there */
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        const int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
+
+        /* A row belongs where the middle of its entries falls. */
+        while (part < env->size - 1 && before + length / 2 >= share(A->nnz, env->size, part + 1)) {
+            part++;
+        }
+        row_part[i] = part;
+        before += length;
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t *options,
+                         spmm_partition_t *partition)
+{
+    (void)options;
+    SPMM_TRY(spmm_partition_alloc(A, partition));
+    SPMM_TRY(spmm_agree(A->env, spmm_block_rows(A, partition->row_part)));
+    return partition->col_part == NULL
+               ? SPMM_OK
+               : spmm_partition_columns(A, partition->row_part, partition->col_part);
+}
+
+const spmm_partitioner_t spmm_partitioner_block = {
+    .name        = "block",
+    .description = "consecutive rows, equal numbers of non-zeros",
+    .built       = true,
+    .run         = run,
+};

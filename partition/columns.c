@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "partition/partitioners.h"
+
+spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, const int32_t *row_part,
+                                     int32_t *col_part)
+{
+    const uint64_t   size  = (uint64_t)A->env->size;
+    const int64_t    first = A->col_offset[A->env->rank];
+    spmm_consumers_t consumers;
+    int64_t          column = -1, most = 0;
+
+    for (int32_t j = 0; j < A->n_cols; j++) {
+        col_part[j] = A->env->rank;
+    }
+    if (size == 1) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmm_consumers_create(A, row_part, &consumers));
+    for (int64_t i = 0; i < consumers.count; i++) {
+        const int64_t here = (int64_t)(consumers.key[i] / size) - first;
+
+        /* Parts ascend within a column: the first of equals is the lowest. */
+        if (here != column || consumers.uses[i] > most) {
+            column         = here;
+            most           = consumers.uses[i];
+            col_part[here] = (int32_t)(consumers.key[i] % size);
+        }
+    }
+    spmm_consumers_free(&consumers);
+    return SPMM_OK;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file file.c
+ *  METIS .part files: one part number a line, in row order.  Rank 0 reads and hands the parts to
+ *  the owners of the rows, piece by piece.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "partition/partitioners.h"
+
+enum { TOKEN_TEXT = 32 };
+
+/** A file being read by rank 0. */
+typedef struct {
+    spmm_env_t *env;
+    const char *path;
+    FILE       *file;
+    int64_t     rows;             /**< lines wanted */
+    int64_t     line;             /**< lines read */
+    int64_t     n_parts;          /**< 1 + the highest part so far */
+    int64_t     too_high;         /**< first line whose part is no rank; 0: none */
+    char        text[TOKEN_TEXT]; /**< of the last line, without blanks around, perhaps cut */
+} reader_t;
+
+/* The next line into in->text; *end: there is none.  Bytes that do not print become '?'. */
+static spmm_status_t next_line(reader_t *in, bool *end)
+{
+    int c, length = 0;
+
+    errno = 0;
+    while ((c = getc_unlocked(in->file)) != EOF && c != '\n') {
+        if (length == 0 && (c == ' ' || c == '\t')) {
+            continue;
+        }
+        if (length < TOKEN_TEXT - 1) {
+            in->text[length++] = (char)(isprint(c) || isspace(c) ? c : '?');
+        }
+    }
+    if (ferror(in->file)) {
+        return spmm_fail(&in->env->err, SPMM_ERR_IO, "cannot read partition file '%.200s': %s",
+                         in->path, strerror(errno));
+    }
+    *end = c == EOF && length == 0;
+    in->line += !*end;
+    while (length > 0 && isspace((unsigned char)in->text[length - 1])) {
+        length--;
+    }
+    in->text[length] = '\0';
+    return SPMM_OK;
+}
+
+static spmm_status_t next_part(reader_t *in, int32_t *part)
+{
+    bool  end;
+    char *after;
+    long  value;
+
+    SPMM_TRY(next_line(in, &end));
+    if (end) {
+        return spmm_fail(&in->env->err, SPMM_ERR_IO,
+                         "partition file '%.200s' ends after line %" PRId64
+                         ", but the matrix has %" PRId64 " rows: one part number a line is needed",
+                         in->path, in->line, in->rows);
+    }
+    errno = 0;
+    value = strtol(in->text, &after, 10);
+    if (after == in->text || *after != '\0' || errno != 0 || value == LONG_MAX) {
+        return spmm_fail(&in->env->err, SPMM_ERR_IO,
+                         "partition file '%.200s', line %" PRId64 ": '%s' is not a part number",
+                         in->path, in->line, in->text);
+    }
+    if (value < 0) {
+        return spmm_fail(&in->env->err, SPMM_ERR_IO,
+                         "partition file '%.200s', line %" PRId64
+                         ": part %ld is negative, parts are counted from 0",
+                         in->path, in->line, value);
+    }
+    in->n_parts = value >= in->n_parts ? (int64_t)value + 1 : in->n_parts;
+    if (value >= in->env->size) {
+        in->too_high = in->too_high == 0 ? in->line : in->too_high;
+        value        = 0;
+    }
+    *part = (int32_t)value;
+    return SPMM_OK;
+}
+
+/* All rows are read: nothing but blank lines may follow. */
+static spmm_status_t check_end(reader_t *in)
+{
+    bool end = false;
+
+    while (!end) {
+        SPMM_TRY(next_line(in, &end));
+        if (!end && in->text[0] != '\0') {
+            return spmm_fail(&in->env->err, SPMM_ERR_IO,
+                             "partition file '%.200s', line %" PRId64
+                             ": the matrix has only %" PRId64 " rows",
+                             in->path, in->line, in->rows);
+        }
+    }
+    if (in->too_high != 0) {
+        return spmm_fail(&in->env->err, SPMM_ERR_IO,
+                         "partition file '%.200s' was written for %" PRId64 " parts (line %" PRId64
+                         " names one too high), but there are %d ranks: run "
+                         "on as many ranks as it has parts, or write it anew",
+                         in->path, in->n_parts, in->too_high, in->env->size);
+    }
+    return SPMM_OK;
+}
+
+/* Rank 0: read @p count parts into @p part; after a failure the rest is 0, for nobody. */
+static void read_piece(reader_t *in, int32_t count, int32_t *part, spmm_status_t *status)
+{
+    memset(part, 0, (size_t)count * sizeof *part);
+    for (int32_t i = 0; i < count && *status == SPMM_OK; i++) {
+        *status = next_part(in, &part[i]);
+    }
+}
+
+/* Rank 0 reads for all, also after a failure: the others wait for their parts.  @p piece is
+ * scratch of rank 0 [SPMM_PIECE]. */
+static spmm_status_t distribute(const spmm_matrix_t *A, reader_t *in, int32_t *row_part,
+                                int32_t *piece)
+{
+    spmm_env_t   *env    = A->env;
+    spmm_status_t status = SPMM_OK;
+    const int     last   = env->rank == 0 ? env->size - 1 : env->rank;
+
+    for (int p = env->rank; p <= last; p++) {
+        const int64_t rows = A->row_offset[p + 1] - A->row_offset[p];
+
+        for (int64_t at = 0; at < rows; at += SPMM_PIECE) {
+            const int32_t count = (int32_t)(rows - at < SPMM_PIECE ? rows - at : SPMM_PIECE);
+            const size_t  bytes = (size_t)count * sizeof *piece;
+
+            if (env->rank != 0) {
+                SPMM_TRY(spmm_recv_piece(env, row_part + at, bytes, 0));
+            } else if (p == 0) {
+                read_piece(in, count, row_part + at, &status);
+            } else {
+                read_piece(in, count, piece, &status);
+                SPMM_TRY(spmm_send_piece(env, piece, bytes, p));
+            }
+        }
+    }
+    if (env->rank == 0 && status == SPMM_OK) {
+        status = check_end(in);
+    }
+    return status;
+}
+
+static spmm_status_t open_file(reader_t *in, int32_t **piece)
+{
+    struct stat info;
+
+    if (in->env->rank != 0) {
+        return SPMM_OK;
+    }
+    if (SPMM_NEW(*piece, SPMM_PIECE) == NULL) {
+        return spmm_fail_memory(&in->env->err, SPMM_PIECE, sizeof **piece, "a partition");
+    }
+    /* Opening a pipe waits for its writer, perhaps for ever. */
+    if (stat(in->path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        return spmm_fail(&in->env->err, SPMM_ERR_IO, "'%.200s' is %s, not a partition file",
+                         in->path,
+                         S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
+    }
+    in->file = fopen(in->path, "r");
+    if (in->file == NULL) {
+        return spmm_fail(&in->env->err, SPMM_ERR_IO, "cannot open partition file '%.200s': %s",
+                         in->path, strerror(errno));
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t *options,
+                         spmm_partition_t *partition)
+{
+    reader_t      in    = {.env = A->env, .path = options->argument, .rows = A->rows};
+    int32_t      *piece = NULL;
+    spmm_status_t status;
+
+    SPMM_TRY(spmm_partition_alloc(A, partition));
+    status = spmm_agree(A->env, open_file(&in, &piece));
+    if (status == SPMM_OK) {
+        status = spmm_agree(A->env, distribute(A, &in, partition->row_part, piece));
+    }
+    if (in.file != NULL) {
+        (void)fclose(in.file); /* read only: nothing can be lost */
+    }
+    spmm_free(piece);
+    SPMM_TRY(status);
+    return partition->col_part == NULL
+               ? SPMM_OK
+               : spmm_partition_columns(A, partition->row_part, partition->col_part);
+}
+
+const spmm_partitioner_t spmm_partitioner_file = {
+    .name        = "file",
+    .description = "parts read from a METIS .part file: file:PATH",
+    .built       = true,
+    .run         = run,
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "partition/partition.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "partition/partitioners.h"
+
+#define SPMM_PARTITIONER(name) &spmm_partitioner_##name,
+const spmm_partitioner_t *const spmm_partitioners[] = {
+#include "partition/partitioner_list.h"
+};
+#undef SPMM_PARTITIONER
+const int spmm_n_partitioners = (int)(sizeof spmm_partitioners / sizeof spmm_partitioners[0]);
+
+static const double default_imbalance = 1.03;
+
+static spmm_status_t fail_unknown(spmm_env_t *env, const char *spec)
+{
+    char known[128] = "";
+
+    for (int i = 0; i < spmm_n_partitioners; i++) {
+        const size_t used = strlen(known);
+
+        (void)snprintf(known + used, sizeof known - used, "%s%s%s", i == 0 ? "" : ", ",
+                       spmm_partitioners[i]->name,
+                       spmm_partitioners[i] == &spmm_partitioner_file ? ":PATH" : "");
+    }
+    return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "unknown partition '%.100s': known are %s", spec,
+                     known);
+}
+
+/* Split "name" or "name:argument"; only "file" takes an argument, and needs it. */
+static spmm_status_t parse(spmm_env_t *env, const char *spec, const spmm_partitioner_t **found,
+                           const char **argument)
+{
+    const char  *colon  = strchr(spec, ':');
+    const size_t length = colon == NULL ? strlen(spec) : (size_t)(colon - spec);
+
+    *found    = NULL;
+    *argument = colon == NULL ? NULL : colon + 1;
+    for (int i = 0; i < spmm_n_partitioners; i++) {
+        const char *name = spmm_partitioners[i]->name;
+
+        if (strlen(name) == length && strncmp(name, spec, length) == 0) {
+            *found = spmm_partitioners[i];
+        }
+    }
+    if (*found == NULL) {
+        return fail_unknown(env, spec);
+    }
+    if (*found == &spmm_partitioner_file) {
+        if (*argument == NULL || **argument == '\0') {
+            return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
+                             "partition '%s' names no file: write file:PATH", spec);
+        }
+    } else if (*argument != NULL) {
+        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "partition '%s' takes nothing after a colon",
+                         (*found)->name);
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t check_options(spmm_env_t *env, spmm_partition_options_t *options)
+{
+    if (options->objective == NULL) {
+        options->objective = "vol";
+    }
+    if (strcmp(options->objective, "vol") != 0 && strcmp(options->objective, "cut") != 0) {
+        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
+                         "unknown partition objective '%.100s': known are vol, cut",
+                         options->objective);
+    }
+    if (options->imbalance == 0.0) {
+        options->imbalance = default_imbalance;
+    }
+    if (!(options->imbalance >= 1.0) || isinf(options->imbalance)) {
+        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
+                         "partition imbalance %g: the allowed max / mean is at least 1",
+                         options->imbalance);
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition)
+{
+    spmm_status_t status = SPMM_OK;
+
+    SPMM_NEW(partition->row_part, A->n_rows);
+    if (!spmm_matrix_is_square(A)) {
+        SPMM_NEW(partition->col_part, A->n_cols);
+    }
+    if (partition->row_part == NULL || (partition->col_part == NULL && !spmm_matrix_is_square(A))) {
+        status = spmm_fail_memory(&A->env->err, (int64_t)A->n_rows + A->n_cols,
+                                  sizeof *partition->row_part, "a partition");
+    }
+    return spmm_agree(A->env, status);
+}
+
+/* @p keep is cleared when a part is not this rank. */
+static spmm_status_t check_parts(const spmm_matrix_t *A, const char *method, const char *what,
+                                 int64_t first, int32_t count, const int32_t *part, int *keep)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (part[i] < 0 || part[i] >= A->env->size) {
+            return spmm_fail(&A->env->err, SPMM_ERR_INTERNAL,
+                             "partition '%s' gives %s %" PRId64 " part %" PRId32
+                             ", but parts are 0 to %d: please report it",
+                             method, what, first + i, part[i], A->env->size - 1);
+        }
+        *keep = *keep && part[i] == A->env->rank;
+    }
+    return SPMM_OK;
+}
+
+/* Columns of square A follow the rows; a partition that moves nothing is marked. */
+static spmm_status_t complete(const spmm_matrix_t *A, spmm_partition_t *partition)
+{
+    spmm_env_t   *env    = A->env;
+    int           keep   = 1;
+    spmm_status_t status = SPMM_OK;
+
+    if (partition->col_part == NULL) {
+        if (SPMM_NEW(partition->col_part, A->n_cols) == NULL) {
+            status =
+                spmm_fail_memory(&env->err, A->n_cols, sizeof *partition->col_part, "a partition");
+        } else {
+            memcpy(partition->col_part, partition->row_part,
+                   (size_t)A->n_cols * sizeof *partition->col_part);
+        }
+    }
+    if (status == SPMM_OK) {
+        status = check_parts(A, partition->method, "row", A->row_offset[env->rank], A->n_rows,
+                             partition->row_part, &keep);
+    }
+    if (status == SPMM_OK) {
+        status = check_parts(A, partition->method, "column", A->col_offset[env->rank], A->n_cols,
+                             partition->col_part, &keep);
+    }
+    SPMM_TRY(spmm_agree(env, status));
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &keep, 1, MPI_INT, MPI_LAND, env->comm));
+    partition->keep = keep != 0;
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_partition_run(const spmm_matrix_t *A, const spmm_partitioner_t *partitioner,
+                                 const spmm_partition_options_t *options,
+                                 spmm_partition_t               *partition)
+{
+    spmm_status_t status;
+
+    *partition = (spmm_partition_t){.method = partitioner->name};
+    status     = partitioner->run(A, options, partition);
+    if (status == SPMM_OK) {
+        status = complete(A, partition);
+    }
+    if (status != SPMM_OK) {
+        spmm_partition_free(partition);
+    }
+    return status;
+}
+
+spmm_status_t spmm_partition_create(const spmm_matrix_t *A, const char *spec,
+                                    const spmm_partition_options_t *options,
+                                    spmm_partition_t               *partition)
+{
+    spmm_partition_options_t  chosen = {0};
+    const spmm_partitioner_t *partitioner;
+    spmm_status_t             status;
+
+    if (options != NULL) {
+        chosen = *options;
+    }
+    *partition = (spmm_partition_t){0};
+    status     = parse(A->env, spec == NULL ? "keep" : spec, &partitioner, &chosen.argument);
+    if (status == SPMM_OK) {
+        status = check_options(A->env, &chosen);
+    }
+    SPMM_TRY(spmm_agree(A->env, status));
+    return spmm_partition_run(A, partitioner, &chosen, partition);
+}
+
+void spmm_partition_free(spmm_partition_t *partition)
+{
+    spmm_free(partition->row_part);
+    spmm_free(partition->col_part);
+    *partition = (spmm_partition_t){0};
+}

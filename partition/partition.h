@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file partition.h
+ *  Which rank gets which row of A, and which row of B.  Add a partitioner by writing its
+ *  spmm_partitioner_t in a file of its own and one line in partitioner_list.h.
+ */
+#ifndef SPMM_PARTITION_PARTITION_H
+#define SPMM_PARTITION_PARTITION_H
+
+#include "matrix/matrix.h"
+
+typedef struct {
+    const char *argument;  /**< what follows the colon of the name: the path of "file:PATH" */
+    const char *objective; /**< "vol" or "cut" */
+    double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1 */
+    uint64_t    seed;
+} spmm_partition_options_t;
+
+/** A partition of a matrix: parts are ranks.  Distributed like the matrix itself. */
+typedef struct {
+    const char *method;   /**< the partitioner that made it (of auto: the winner); static */
+    int32_t    *row_part; /**< [A->n_rows] part of each row this rank owns, owned */
+    int32_t    *col_part; /**< [A->n_cols] part of each column; equals row_part for square A */
+    bool        keep;     /**< nothing moves: parts are the matrix's own distribution */
+} spmm_partition_t;
+
+/** What a partition costs.  All ranks hold the same numbers. */
+typedef struct {
+    double  imbalance;  /**< max / mean non-zeros per part */
+    int64_t halo_total; /**< rows of B received, all parts */
+    int64_t halo_max;   /**< of the part that receives most */
+} spmm_partition_score_t;
+
+typedef struct {
+    const char *name, *description;
+    bool        built; /**< false: this build lacks what it needs */
+    /** Fill partition->row_part and, for A that is not square, ->col_part (both allocated).
+     *  Collective, agreed. */
+    spmm_status_t (*run)(const spmm_matrix_t *A, const spmm_partition_options_t *options,
+                         spmm_partition_t *partition);
+} spmm_partitioner_t;
+
+/** All partitioners, in the order they are listed. */
+extern const spmm_partitioner_t *const spmm_partitioners[];
+extern const int                       spmm_n_partitioners;
+
+/** Run the partitioner that @p spec ("keep", "block", "metis", "auto", "file:PATH"; NULL: keep)
+ *  names.  Collective, agreed; its result is checked: every part lies in [0, size).
+ *  @return SPMM_ERR_ARGUMENT for an unknown name, with the list of known ones */
+spmm_status_t spmm_partition_create(const spmm_matrix_t *A, const char *spec,
+                                    const spmm_partition_options_t *options,
+                                    spmm_partition_t               *partition);
+void          spmm_partition_free(spmm_partition_t *partition);
+
+/** Count what @p partition makes travel.  Collective, agreed. */
+spmm_status_t spmm_partition_score(const spmm_matrix_t *A, const spmm_partition_t *partition,
+                                   spmm_partition_score_t *score);
+
+/** Give every column to the part whose entries use it most (the lowest of equals; unused columns
+ *  stay with their owner).  For partitioners of rows alone.  Collective, agreed.
+ *  @param[in]  row_part [A->n_rows]
+ *  @param[out] col_part [A->n_cols] */
+spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, const int32_t *row_part,
+                                     int32_t *col_part);
+
+/** Write row_part in row order, one number a line.  Collective, agreed. */
+spmm_status_t spmm_partition_write(const spmm_matrix_t *A, const int32_t *row_part,
+                                   const char *path);
+
+#endif /* SPMM_PARTITION_PARTITION_H */

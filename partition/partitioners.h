@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file partitioners.h  What the partitioners share; nothing outside this folder includes it. */
+#ifndef SPMM_PARTITION_PARTITIONERS_H
+#define SPMM_PARTITION_PARTITIONERS_H
+
+#include "partition/partition.h"
+
+#define SPMM_PARTITIONER(name) extern const spmm_partitioner_t spmm_partitioner_##name;
+#include "partition/partitioner_list.h"
+#undef SPMM_PARTITIONER
+
+/** Run @p partitioner, complete and check its result, see spmm_partition_create().  Collective,
+ *  agreed; on failure *partition is zeroed. */
+spmm_status_t spmm_partition_run(const spmm_matrix_t *A, const spmm_partitioner_t *partitioner,
+                                 const spmm_partition_options_t *options,
+                                 spmm_partition_t               *partition);
+
+/** Allocate row_part and, unless A is square, col_part.  Collective, agreed; what is allocated when
+ *  it fails stays in *partition. */
+spmm_status_t spmm_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition);
+
+/** Consecutive blocks of rows with about equal numbers of non-zeros.  Collective; not agreed.
+ *  @param[out] row_part [A->n_rows] */
+spmm_status_t spmm_block_rows(const spmm_matrix_t *A, int32_t *row_part);
+
+/** Which parts use which columns, held by the ranks that own the columns in A. */
+typedef struct {
+    int64_t   count; /**< (column, part) pairs of this rank's columns */
+    uint64_t *key;   /**< [count] column * size + part, global column; ascending, no pair twice */
+    int64_t  *uses;  /**< [count] entries of the part in the column, over all ranks */
+} spmm_consumers_t;
+
+/** Collective, agreed.  @p row_part [A->n_rows] */
+spmm_status_t spmm_consumers_create(const spmm_matrix_t *A, const int32_t *row_part,
+                                    spmm_consumers_t *consumers);
+void          spmm_consumers_free(spmm_consumers_t *consumers);
+
+/** Elements of the longest message between rank 0 and another rank: bounds its buffers. */
+enum { SPMM_PIECE = 1 << 20 };
+
+/** One blocking transfer, of any length; not collective. */
+spmm_status_t spmm_send_piece(spmm_env_t *env, const void *data, size_t bytes, int peer);
+spmm_status_t spmm_recv_piece(spmm_env_t *env, void *data, size_t bytes, int peer);
+
+#endif /* SPMM_PARTITION_PARTITIONERS_H */

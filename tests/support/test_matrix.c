@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test_matrix.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "test_main.h"
+
+static bool none(int64_t i, int64_t j)
+{
+    (void)i;
+    (void)j;
+    return false;
+}
+
+static bool diagonal(int64_t i, int64_t j)
+{
+    return i == j;
+}
+
+static bool tridiagonal(int64_t i, int64_t j)
+{
+    return i - j <= 1 && j - i <= 1;
+}
+
+static bool scattered(int64_t i, int64_t j)
+{
+    return spmm_hash2(7, i, j) % 12 == 0;
+}
+
+static bool dense_row(int64_t i, int64_t j)
+{
+    return i == 5 || i == j || spmm_hash2(3, i, j) % 40 == 0;
+}
+
+static bool arrow(int64_t i, int64_t j)
+{
+    return i == j || i == 0 || j == 0;
+}
+
+static bool few_rows(int64_t i, int64_t j)
+{
+    return i % 9 == 4 && (i + j) % 3 == 0;
+}
+
+static bool full(int64_t i, int64_t j)
+{
+    (void)i;
+    (void)j;
+    return true;
+}
+
+const spmm_test_rule_t spmm_test_rules[] = {
+    {"no rows", 0, 0, none},
+    {"no entries", 30, 30, none},
+    {"one entry", 1, 1, full},
+    {"fewer rows than ranks", 3, 3, tridiagonal},
+    {"small", 10, 10, scattered},
+    {"diagonal", 100, 100, diagonal},
+    {"tridiagonal", 150, 150, tridiagonal},
+    {"scattered", 120, 120, scattered},
+    {"dense row", 130, 130, dense_row},
+    {"arrow", 140, 140, arrow},
+    {"empty rows", 90, 90, few_rows},
+    {"full", 80, 80, full},
+    {"wide", 60, 200, scattered},
+    {"wide dense row", 60, 100, dense_row},
+    {"tall", 200, 40, scattered},
+    {"one column", 90, 1, full},
+    {"one row", 1, 90, full},
+    {"no columns", 20, 0, none},
+    {"no rows but columns", 0, 20, none},
+    {NULL, 0, 0, NULL},
+};
+
+static void split(int64_t n, spmm_test_split_t how, int64_t *first, int64_t *last)
+{
+    const spmm_env_t *env = &spmm_test_env;
+
+    if (how == SPMM_TEST_EVEN || env->size == 1) {
+        *first = n * env->rank / env->size;
+        *last  = n * (env->rank + 1) / env->size;
+    } else if (how == SPMM_TEST_FIRST_EMPTY) {
+        *first = env->rank == 0 ? 0 : n * (env->rank - 1) / (env->size - 1);
+        *last  = n * env->rank / (env->size - 1);
+    } else {
+        *first = 0;
+        *last  = env->rank == env->size - 1 ? n : 0;
+    }
+}
+
+spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t row_split,
+                                spmm_test_split_t col_split)
+{
+    int64_t        first, last, first_col, last_col, nnz = 0;
+    int64_t       *row_ptr, *col_idx;
+    double        *values;
+    spmm_matrix_t *A = NULL;
+
+    split(rule->rows, row_split, &first, &last);
+    split(rule->cols, col_split, &first_col, &last_col);
+    assert_non_null(SPMM_NEW_ZERO(row_ptr, last - first + 1));
+    assert_non_null(SPMM_NEW(col_idx, (last - first) * rule->cols));
+    assert_non_null(SPMM_NEW(values, (last - first) * rule->cols));
+    for (int64_t i = first; i < last; i++) {
+        for (int64_t j = 0; j < rule->cols; j++) {
+            if (rule->has(i, j)) {
+                col_idx[nnz]  = j;
+                values[nnz++] = 1.0;
+            }
+        }
+        row_ptr[i - first + 1] = nnz;
+    }
+    spmm_assert_ok(spmm_matrix_from_csr(&spmm_test_env, last - first, last_col - first_col, row_ptr,
+                                        col_idx, values, SPMM_R_64F, &A));
+    spmm_free(row_ptr);
+    spmm_free(col_idx);
+    spmm_free(values);
+    return A;
+}
+
+int32_t *spmm_test_gather(const int64_t *offset, const int32_t *part)
+{
+    const spmm_env_t *env = &spmm_test_env;
+    int32_t          *all;
+    int              *count, *start;
+
+    assert_non_null(SPMM_NEW(all, offset[env->size]));
+    assert_non_null(SPMM_NEW(count, env->size));
+    assert_non_null(SPMM_NEW(start, env->size));
+    for (int p = 0; p < env->size; p++) {
+        start[p] = (int)offset[p];
+        count[p] = (int)(offset[p + 1] - offset[p]);
+    }
+    MPI_Allgatherv(part, count[env->rank], MPI_INT32_T, all, count, start, MPI_INT32_T, env->comm);
+    spmm_free(count);
+    spmm_free(start);
+    return all;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_matrix.h
+ *  Small matrices given by a rule, which every rank can evaluate everywhere: references need no
+ *  communication.
+ */
+#ifndef SPMM_TEST_MATRIX_H
+#define SPMM_TEST_MATRIX_H
+
+#include "matrix/matrix.h"
+
+/** How the rows and columns of a test matrix are split over the ranks. */
+typedef enum {
+    SPMM_TEST_EVEN,
+    SPMM_TEST_FIRST_EMPTY, /**< rank 0 owns nothing, unless it is alone */
+    SPMM_TEST_ALL_ON_LAST
+} spmm_test_split_t;
+
+typedef struct {
+    const char *name;
+    int64_t     rows, cols;
+    bool (*has)(int64_t i, int64_t j);
+} spmm_test_rule_t;
+
+/** The matrix of @p rule, FP64, every value 1.  Collective; asserts that it can be made. */
+spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t row_split,
+                                spmm_test_split_t col_split);
+
+/** Parts of this rank's indices to parts of all, [offset[size]], freed with spmm_free(). */
+int32_t *spmm_test_gather(const int64_t *offset, const int32_t *part);
+
+/** Square and rectangular rules, regular and not, ended by one without a name. */
+extern const spmm_test_rule_t spmm_test_rules[];
+
+#endif /* SPMM_TEST_MATRIX_H */
