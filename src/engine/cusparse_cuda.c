@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/cusparse_cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/scalar.h"
+#include "cuda/cuda_kernels.h"
+#include "spmm_dist/context.h"
+
+enum { STAGING = 1 << 20 }; /* elements converted at a time */
+
+spmm_status_t spmm_cusparse_check(const spmm_cusparse_t *f, cusparseStatus_t code, const char *what)
+{
+    spmm_status_t status = SPMM_ERR_DEVICE;
+
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        return SPMM_OK;
+    }
+    (void)cudaGetLastError();
+    if (code == CUSPARSE_STATUS_ALLOC_FAILED || code == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES) {
+        status = SPMM_ERR_MEMORY;
+    } else if (code == CUSPARSE_STATUS_NOT_SUPPORTED) {
+        status = SPMM_ERR_UNSUPPORTED;
+    }
+    return spmm_fail(&f->device->env->err, status, "%s failed on CUDA device %d: %s", what,
+                     f->device->ordinal, cusparseGetErrorString(code));
+}
+
+static cudaDataType data_type(spmm_type_t type)
+{
+    switch (type) {
+    case SPMM_R_64F:
+        return CUDA_R_64F;
+    case SPMM_R_16F:
+        return CUDA_R_16F;
+    case SPMM_R_16BF:
+        return CUDA_R_16BF;
+    case SPMM_R_32F:
+    case SPMM_TYPE_AUTO:
+        break;
+    }
+    return CUDA_R_32F;
+}
+
+/* Type and leading dimension of what cuSPARSE writes: C, or the sums that are added to it. */
+static spmm_type_t product_type(const spmm_cusparse_t *f)
+{
+    return f->row_map != NULL ? spmm_accum_type(f->problem.ab_type) : f->problem.c_type;
+}
+
+static int64_t tight_ld(const spmm_cusparse_t *f, int64_t rows, int64_t n)
+{
+    return f->problem.layout == SPMM_LAYOUT_COL ? rows : n;
+}
+
+void spmm_cusparse_unbind(spmm_cusparse_t *f)
+{
+    /* Failures to destroy a host structure leave nothing to be done. */
+    if (f->A != NULL) {
+        (void)cusparseDestroySpMat(f->A);
+    }
+    if (f->B != NULL) {
+        (void)cusparseDestroyDnMat(f->B);
+    }
+    if (f->C != NULL) {
+        (void)cusparseDestroyDnMat(f->C);
+    }
+    f->A = NULL;
+    f->B = NULL;
+    f->C = NULL;
+    f->n = 0;
+}
+
+/* Fresh descriptors.  That of A is fresh too: it remembers which workspace holds state. */
+static cusparseStatus_t bind(spmm_cusparse_t *f, int64_t n, const void *B, int64_t ldb, void *C,
+                             int64_t ldc)
+{
+    const cusparseIndexType_t index = f->wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
+    const cudaDataType        ab    = data_type(f->problem.ab_type);
+    const cusparseOrder_t     order =
+        f->problem.layout == SPMM_LAYOUT_COL ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
+    /* B is only read, but one kind of descriptor serves both. */
+    void            *b = (void *)(uintptr_t)B;
+    cusparseStatus_t code;
+
+    spmm_cusparse_unbind(f);
+    code = cusparseCreateCsr(&f->A, f->n_rows, f->n_cols, f->nnz, f->row_ptr, f->col_idx, f->values,
+                             index, index, CUSPARSE_INDEX_BASE_ZERO, ab);
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code = cusparseCreateDnMat(&f->B, f->n_cols, n, ldb, b, ab, order);
+    }
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code = cusparseCreateDnMat(&f->C, f->n_rows, n, ldc, C, data_type(product_type(f)), order);
+    }
+    if (code != CUSPARSE_STATUS_SUCCESS) {
+        spmm_cusparse_unbind(f);
+    }
+    return code;
+}
+
+/* alpha and beta in the compute type. */
+typedef struct {
+    double       d[2];
+    float        s[2];
+    const void  *alpha, *beta;
+    cudaDataType type;
+} scalars_t;
+
+static void set_scalars(const spmm_cusparse_t *f, double alpha, double beta, scalars_t *to)
+{
+    const bool fp64 = f->problem.ab_type == SPMM_R_64F;
+
+    to->d[0]  = alpha;
+    to->d[1]  = beta;
+    to->s[0]  = (float)alpha;
+    to->s[1]  = (float)beta;
+    to->alpha = fp64 ? (const void *)&to->d[0] : (const void *)&to->s[0];
+    to->beta  = fp64 ? (const void *)&to->d[1] : (const void *)&to->s[1];
+    to->type  = fp64 ? CUDA_R_64F : CUDA_R_32F;
+}
+
+static cusparseStatus_t query(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                              const scalars_t *scalars, size_t *bytes)
+{
+    return cusparseSpMM_bufferSize(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                   CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha, f->A, f->B,
+                                   scalars->beta, f->C, scalars->type, algorithm, bytes);
+}
+
+cusparseStatus_t spmm_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, int64_t n,
+                                         int64_t pad, size_t *bytes)
+{
+    scalars_t        scalars;
+    cusparseStatus_t code;
+
+    set_scalars(f, 1.0, 0.0, &scalars);
+    /* The size needs shapes, not data: any device address does. */
+    code = bind(f, n, f->values, tight_ld(f, f->n_cols, n) + pad, f->values,
+                tight_ld(f, f->n_rows, n) + pad);
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code = query(f, algorithm, &scalars, bytes);
+    }
+    spmm_cusparse_unbind(f);
+    return code;
+}
+
+/* ALG3 of cuSPARSE 12.6 (CUDA 13.0) loads and stores row-major blocks by the widest access, up to 16
+ * bytes, that divides n elements, whatever the leading dimension: a stride that this access does
+ * not divide ends in "misaligned address". */
+static bool misaligns(const spmm_cusparse_t *f, int64_t n, const void *B, int64_t ldb,
+                      const void *C, int64_t ldc)
+{
+    const size_t b    = spmm_type_size(f->problem.ab_type);
+    const size_t c    = spmm_type_size(product_type(f));
+    const size_t wide = (size_t)n * (b < c ? b : c) | 16;
+    const size_t step = wide & (~wide + 1); /* the lowest bit: a power of two, 16 at most */
+
+    return f->problem.layout == SPMM_LAYOUT_ROW &&
+           (((uintptr_t)B | (uintptr_t)C | (size_t)ldb * b | (size_t)ldc * c) & (step - 1)) != 0;
+}
+
+/* New shape: descriptors, workspace check, preprocessed state. */
+static cusparseStatus_t reshape(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, int64_t n,
+                                const void *B, int64_t ldb, void *C, int64_t ldc,
+                                const scalars_t *scalars)
+{
+    cusparseStatus_t code = bind(f, n, B, ldb, C, ldc);
+
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code = query(f, algorithm, scalars, &f->work_need);
+    }
+    if (code == CUSPARSE_STATUS_SUCCESS && f->work_need > f->work_bytes) {
+        code = CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
+    }
+    /* ALG3 gives the same bits from run to run, but not once it is preprocessed (measured with
+     * CUDA 13.0: 0 and 99 of 99 runs differ from the first on a matrix with a long row). */
+    if (code == CUSPARSE_STATUS_SUCCESS && !f->problem.deterministic) {
+        code = cusparseSpMM_preprocess(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                       CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha, f->A, f->B,
+                                       scalars->beta, f->C, scalars->type, algorithm, f->work);
+    }
+    if (code != CUSPARSE_STATUS_SUCCESS) {
+        spmm_cusparse_unbind(f);
+        return code;
+    }
+    f->bound = algorithm;
+    f->n     = n;
+    f->ldb   = ldb;
+    f->ldc   = ldc;
+    return code;
+}
+
+static cusparseStatus_t multiply_by(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, int64_t n,
+                                    const scalars_t *scalars, const void *B, int64_t ldb, void *C,
+                                    int64_t ldc)
+{
+    const bool       bound = f->bound == algorithm && f->n == n && f->ldb == ldb && f->ldc == ldc;
+    cusparseStatus_t code;
+
+    if (!bound) {
+        code = reshape(f, algorithm, n, B, ldb, C, ldc, scalars);
+    } else {
+        code = cusparseDnMatSetValues(f->B, (void *)(uintptr_t)B);
+        if (code == CUSPARSE_STATUS_SUCCESS) {
+            code = cusparseDnMatSetValues(f->C, C);
+        }
+    }
+    if (code != CUSPARSE_STATUS_SUCCESS) {
+        return code;
+    }
+    return cusparseSpMM(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                        CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha, f->A, f->B, scalars->beta,
+                        f->C, scalars->type, algorithm, f->work);
+}
+
+cusparseStatus_t spmm_cusparse_multiply(spmm_cusparse_t *f, int64_t n, double alpha, const void *B,
+                                        int64_t ldb, double beta, void *C, int64_t ldc,
+                                        spmm_stream_t stream)
+{
+    const size_t      last_b    = (size_t)(n - 1) * spmm_type_size(f->problem.ab_type);
+    const size_t      last_c    = (size_t)(n - 1) * spmm_type_size(product_type(f));
+    cusparseSpMMAlg_t algorithm = f->algorithm;
+    scalars_t         scalars;
+    cusparseStatus_t  code = cusparseSetStream(f->handle, (cudaStream_t)stream);
+
+    if (code != CUSPARSE_STATUS_SUCCESS) {
+        return code;
+    }
+    set_scalars(f, alpha, beta, &scalars);
+    if (algorithm == CUSPARSE_SPMM_CSR_ALG3 && misaligns(f, n, B, ldb, C, ldc)) {
+        algorithm = f->careful;
+    }
+    if (algorithm != CUSPARSE_SPMM_CSR_ALG3 || !misaligns(f, n, B, ldb, C, ldc)) {
+        return multiply_by(f, algorithm, n, &scalars, B, ldb, C, ldc);
+    }
+    /* No other algorithm will do: an odd number of columns is read element by element. */
+    code = multiply_by(f, algorithm, n - 1, &scalars, B, ldb, C, ldc);
+    if (code != CUSPARSE_STATUS_SUCCESS) {
+        return code;
+    }
+    return multiply_by(f, algorithm, 1, &scalars, (const char *)B + last_b, ldb, (char *)C + last_c,
+                       ldc);
+}
+
+spmm_status_t spmm_cusparse_execute(void *format, int64_t n, double alpha, const void *B,
+                                    int64_t ldb, double beta, void *C, int64_t ldc,
+                                    spmm_stream_t stream)
+{
+    spmm_cusparse_t  *f       = format;
+    const bool        product = f->nnz > 0;
+    const bool        merge   = f->row_map != NULL || !product;
+    spmm_merge_args_t rest    = {.sum      = product ? f->sum : NULL,
+                                 .sum_type = spmm_accum_type(f->problem.ab_type),
+                                 .ld_sum   = tight_ld(f, f->n_rows, n),
+                                 .row_map  = f->row_map,
+                                 .n_rows   = f->n_rows,
+                                 .n        = n,
+                                 .beta     = beta,
+                                 .C        = C,
+                                 .c_type   = f->problem.c_type,
+                                 .ldc      = ldc,
+                                 .layout   = f->problem.layout};
+
+    if (f->n_rows == 0 || n == 0) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmm_cuda_use(f->device));
+    if (product) {
+        const cusparseStatus_t code =
+            merge ? spmm_cusparse_multiply(f, n, alpha, B, ldb, 0.0, f->sum, rest.ld_sum, stream)
+                  : spmm_cusparse_multiply(f, n, alpha, B, ldb, beta, C, ldc, stream);
+
+        if (code == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES && f->work_need > f->work_bytes) {
+            return spmm_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
+                             "cuSPARSE asks for %zu bytes of workspace at n = %lld and the plan "
+                             "holds %zu: plan for this n",
+                             f->work_need, (long long)n, f->work_bytes);
+        }
+        SPMM_TRY(spmm_cusparse_check(f, code, "cusparseSpMM"));
+    }
+    if (merge) {
+        SPMM_CUDA(f->device, spmm_cuda_merge_rows(&rest, (cudaStream_t)stream));
+    }
+    return SPMM_OK;
+}
+
+/* Device memory of @p count elements, counted in the format. */
+static spmm_status_t reserve(spmm_cusparse_t *f, int64_t count, size_t size, void **ptr)
+{
+    size_t bytes;
+
+    if (!spmm_size_mul((size_t)count, size, &bytes)) {
+        return spmm_fail_memory(&f->device->env->err, count, size, "engine cusparse");
+    }
+    SPMM_TRY(f->device->ops->alloc(f->device, bytes, ptr));
+    f->device_bytes += bytes;
+    return SPMM_OK;
+}
+
+static spmm_status_t fill(const spmm_cusparse_t *f, void *to, const void *from, size_t bytes)
+{
+    SPMM_TRY(f->device->ops->copy(f->device, to, from, bytes, NULL));
+    return f->device->ops->stream_sync(f->device, NULL);
+}
+
+/* Offsets or indices in the width of the format, converted piece by piece where the host's differs.
+ * Exactly one of from64 and from32 is not NULL. */
+static spmm_status_t upload_index(spmm_cusparse_t *f, const int64_t *from64, const int32_t *from32,
+                                  int64_t count, void **ptr)
+{
+    const size_t  size   = f->wide ? sizeof(int64_t) : sizeof(int32_t);
+    spmm_status_t status = reserve(f, count, size, ptr);
+    void         *piece;
+
+    if (status != SPMM_OK) {
+        return status;
+    }
+    if (f->wide == (from64 != NULL)) {
+        return fill(f, *ptr, f->wide ? (const void *)from64 : (const void *)from32,
+                    (size_t)count * size);
+    }
+    piece = spmm_alloc(count < STAGING ? count : STAGING, size);
+    if (piece == NULL) {
+        return spmm_fail_memory(&f->device->env->err, STAGING, size, "converted indices");
+    }
+    for (int64_t first = 0; first < count && status == SPMM_OK; first += STAGING) {
+        const int64_t width = count - first < STAGING ? count - first : STAGING;
+
+        for (int64_t k = 0; k < width; k++) {
+            if (f->wide) {
+                ((int64_t *)piece)[k] = from32[first + k];
+            } else {
+                ((int32_t *)piece)[k] = (int32_t)from64[first + k];
+            }
+        }
+        status = fill(f, (char *)*ptr + (size_t)first * size, piece, (size_t)width * size);
+    }
+    spmm_free(piece);
+    return status;
+}
+
+static spmm_status_t upload(spmm_cusparse_t *f, const spmm_csr_t *block)
+{
+    const size_t elem = spmm_type_size(f->problem.ab_type);
+
+    SPMM_TRY(upload_index(f, block->row_ptr, NULL, (int64_t)f->n_rows + 1, &f->row_ptr));
+    SPMM_TRY(upload_index(f, NULL, block->col_idx, f->nnz, &f->col_idx));
+    SPMM_TRY(reserve(f, f->nnz, elem, &f->values));
+    SPMM_TRY(fill(f, f->values, block->values, (size_t)f->nnz * elem));
+    /* An ascending map of all rows is the identity. */
+    if (block->row_map == NULL || block->n_rows == block->c_rows) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(reserve(f, f->n_rows, sizeof(int32_t), &f->row_map));
+    SPMM_TRY(fill(f, f->row_map, block->row_map, (size_t)f->n_rows * sizeof(int32_t)));
+    if (f->nnz == 0) {
+        return SPMM_OK;
+    }
+    return reserve(f, f->n_rows * f->problem.n, spmm_type_size(spmm_accum_type(f->problem.ab_type)),
+                   &f->sum);
+}
+
+spmm_status_t spmm_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,
+                                  const spmm_device_t *device, void **format)
+{
+    spmm_status_t    status = spmm_cuda_use(device);
+    spmm_cusparse_t *f;
+
+    if (status != SPMM_OK) {
+        return status;
+    }
+    if (SPMM_NEW_ZERO(f, 1) == NULL) {
+        return spmm_fail_memory(&device->env->err, 1, sizeof *f, "engine cusparse");
+    }
+    f->device  = device;
+    f->problem = *problem;
+    f->n_rows  = block->n_rows;
+    f->n_cols  = block->n_cols;
+    f->nnz     = spmm_csr_nnz(block);
+    f->wide    = f->nnz > INT32_MAX;
+    status     = spmm_cusparse_check(f, cusparseCreate(&f->handle), "cusparseCreate");
+    if (status == SPMM_OK) {
+        status = upload(f, block);
+    }
+    if (status == SPMM_OK && f->nnz > 0) {
+        status = spmm_cusparse_tune(f);
+    }
+    if (status != SPMM_OK) {
+        spmm_cusparse_destroy(f);
+        return status;
+    }
+    f->device_bytes += f->work_bytes;
+    *format = f;
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_cusparse_refill(void *format, const void *values)
+{
+    const spmm_cusparse_t *f = format;
+
+    SPMM_TRY(spmm_cuda_use(f->device));
+    return fill(f, f->values, values, (size_t)f->nnz * spmm_type_size(f->problem.ab_type));
+}
+
+void spmm_cusparse_bytes(const void *format, size_t *host, size_t *device)
+{
+    const spmm_cusparse_t *f = format;
+
+    *host   = sizeof *f;
+    *device = f->device_bytes;
+}
+
+void spmm_cusparse_destroy(void *format)
+{
+    spmm_cusparse_t *f = format;
+
+    if (f == NULL) {
+        return;
+    }
+    (void)spmm_cuda_use(f->device); /* of the handle; a failure here has been reported before */
+    spmm_cusparse_unbind(f);
+    if (f->handle != NULL) {
+        (void)cusparseDestroy(f->handle); /* the handle is gone either way */
+    }
+    f->device->ops->release(f->device, f->row_ptr);
+    f->device->ops->release(f->device, f->col_idx);
+    f->device->ops->release(f->device, f->values);
+    f->device->ops->release(f->device, f->row_map);
+    f->device->ops->release(f->device, f->sum);
+    f->device->ops->release(f->device, f->work);
+    spmm_free(f);
+}

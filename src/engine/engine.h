@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file engine.h
+ *  An engine is one local format with its kernels: C = alpha * A_block * B + beta * C.  It never
+ *  communicates.  Add one by writing its spmm_engine_ops_t in a file of its own and one line in
+ *  engine_list.h; nothing else changes.
+ */
+#ifndef SPMM_ENGINE_ENGINE_H
+#define SPMM_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+
+#include "device/device.h"
+#include "engine/windows.h"
+#include "matrix/csr.h"
+
+/** Pattern facts every cost model reads; filled once per block, O(nnz). */
+typedef struct {
+    int32_t n_rows, n_cols, c_rows;
+    int64_t nnz;
+    int64_t max_row;
+    int64_t used_cols; /**< columns with an entry */
+    double  row_cv;    /**< standard deviation / mean of row lengths */
+
+    spmm_tc_facts_t tc; /**< what tensor-core formats make of it */
+} spmm_pattern_t;
+
+/** The product asked for; op T has become a transposed block before it gets here. */
+typedef struct {
+    spmm_type_t    ab_type, c_type;
+    spmm_compute_t compute; /**< 64F, 32F or 32F_FAST_TF32 */
+    spmm_layout_t  layout;  /**< ROW or COL, of B and C */
+    int64_t        n;       /**< most columns */
+    bool           deterministic;
+} spmm_problem_t;
+
+enum { SPMM_WHY = 160 }; /**< bytes of a reason */
+
+typedef struct {
+    const char *name;        /**< stable, user-visible: "csr-cpu" */
+    const char *description; /**< one line */
+    bool        built;       /**< false: this build lacks what it needs */
+
+    /** May this engine run the problem on this device?  No side effects.  When not, @p why gets
+     *  the reason: the end of a sentence that starts with the engine's name ("needs a GPU"). */
+    bool (*supports)(const spmm_problem_t *problem, const spmm_device_t *device,
+                     char why[SPMM_WHY]);
+
+    /** Predicted seconds per execute.  Model and its source stand above the function. */
+    double (*cost)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                   const spmm_device_t *device);
+
+    /** Convert @p block into the engine's format, owned by *format; the block is borrowed during
+     *  the call.  Local, waits for its own work. */
+    spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
+                           const spmm_device_t *device, void **format);
+
+    /** New values, same pattern: refills what build() laid out; done when it returns.
+     *  @param[in] values  [nnz] host memory, in the order of the block given to build() */
+    spmm_status_t (*refill)(void *format, const void *values);
+
+    /** Enqueue the product for n <= planned columns; no allocation, no synchronisation.  Must
+     *  apply beta also where the block has no entries.  Rows of C that a row_map leaves out are
+     *  not touched. */
+    spmm_status_t (*execute)(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
+                             double beta, void *C, int64_t ldc, spmm_stream_t stream);
+
+    /** Bytes held. */
+    void (*bytes)(const void *format, size_t *host, size_t *device);
+    void (*destroy)(void *format); /**< NULL-safe */
+} spmm_engine_ops_t;
+
+/** All engines, in the order ties are broken. */
+extern const spmm_engine_ops_t *const spmm_engines[];
+extern const int                      spmm_n_engines;
+
+/** NULL when there is none of that name. */
+const spmm_engine_ops_t *spmm_engine_find(const char *name);
+
+/** Facts of a block. */
+spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern);
+
+/** One line of the comparison that spmm_plan_explain() prints. */
+typedef struct {
+    const spmm_engine_ops_t *engine;
+    bool                     usable;
+    char                     why[SPMM_WHY];
+    double                   predicted_s;
+} spmm_engine_candidate_t;
+
+/** Rank all engines for a block.  @p name: NULL or "auto" for the least predicted time, else that
+ *  engine or an error that says why it cannot.
+ *  @param[out] candidates  [spmm_n_engines]
+ *  @return SPMM_ERR_ARGUMENT for an unknown name, SPMM_ERR_UNSUPPORTED when it cannot run */
+spmm_status_t spmm_engine_choose(const char *name, const spmm_pattern_t *pattern,
+                                 const spmm_problem_t *problem, const spmm_device_t *device,
+                                 spmm_engine_candidate_t  *candidates,
+                                 const spmm_engine_ops_t **chosen);
+
+#endif /* SPMM_ENGINE_ENGINE_H */

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/format_bittcf.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/tc_format.h"
+#include "engine/windows.h"
+#include "spmm_dist/context.h"
+
+enum { SIDE = SPMM_BITTCF_SIDE };
+
+/* Window pointers, then room for the blocks.  Blocks are fewer than entries, which fit 32 bits. */
+static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *windows, spmm_bittcf_t *f)
+{
+    const int64_t nnz = f->entry_ptr[f->n_windows];
+
+    if (SPMM_NEW(f->window_ptr, (int64_t)f->n_windows + 1) == NULL) {
+        return spmm_fail_memory(&env->err, (int64_t)f->n_windows + 1, sizeof *f->window_ptr,
+                                "windows of TC blocks");
+    }
+    f->window_ptr[0] = 0;
+    for (int32_t w = 0; w < f->n_windows; w++) {
+        const int64_t active = windows->ptr[w + 1] - windows->ptr[w];
+
+        f->window_ptr[w + 1] = f->window_ptr[w] + (int32_t)((active + SIDE - 1) / SIDE);
+    }
+    f->n_blocks = f->window_ptr[f->n_windows];
+    SPMM_NEW(f->value_ptr, (int64_t)f->n_blocks + 1);
+    SPMM_NEW(f->col, (int64_t)f->n_blocks * SIDE);
+    SPMM_NEW_ZERO(f->bits, f->n_blocks);
+    f->values = spmm_alloc(nnz, spmm_type_size(f->type));
+    if (f->value_ptr == NULL || f->col == NULL || f->bits == NULL || f->values == NULL) {
+        return spmm_fail_memory(&env->err, f->n_blocks,
+                                SIDE * sizeof *f->col + sizeof *f->bits + sizeof *f->value_ptr,
+                                "TC blocks and their values");
+    }
+    return SPMM_OK;
+}
+
+/* Columns and bits of the blocks of window w. */
+static void mark_window(const spmm_csr_t *block, const spmm_windows_t *windows, int32_t w,
+                        spmm_bittcf_t *f)
+{
+    const int32_t *active = windows->col + windows->ptr[w];
+    const int64_t  n      = windows->ptr[w + 1] - windows->ptr[w];
+    const int64_t  room   = (int64_t)(f->window_ptr[w + 1] - f->window_ptr[w]) * SIDE;
+    int32_t       *col    = f->col + (int64_t)f->window_ptr[w] * SIDE;
+    uint64_t      *bits   = f->bits + f->window_ptr[w];
+
+    for (int64_t c = 0; c < room; c++) {
+        col[c] = c < n ? active[c] : SPMM_TC_NO_COLUMN;
+    }
+    for (int32_t r = 0; r < SIDE && r < block->n_rows - w * SIDE; r++) {
+        const int32_t i  = w * SIDE + r;
+        int64_t       at = 0;
+
+        for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
+            at = spmm_windows_find(active, at, n, block->col_idx[k]);
+            bits[at / SIDE] |= (uint64_t)1 << (r * SIDE + at % SIDE);
+        }
+    }
+}
+
+static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, int threads, spmm_bittcf_t *f)
+{
+    spmm_windows_t windows;
+    spmm_status_t  status;
+
+    SPMM_TRY(spmm_tc_entry_ptr(env, block, SIDE, &f->entry_ptr));
+    SPMM_TRY(spmm_windows_create(env, block, SIDE, threads, &windows));
+    status = alloc_blocks(env, &windows, f);
+    if (status == SPMM_OK) {
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads))
+        for (int32_t w = 0; w < f->n_windows; w++) {
+            mark_window(block, &windows, w, f);
+        }
+        f->value_ptr[0] = 0;
+        for (int32_t b = 0; b < f->n_blocks; b++) {
+            f->value_ptr[b + 1] = f->value_ptr[b] + spmm_cpu_popcount(f->bits[b]);
+        }
+        spmm_bittcf_refill(f, block->values, threads);
+    }
+    spmm_windows_free(&windows);
+    return status;
+}
+
+spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block, int threads,
+                                 spmm_bittcf_t *format)
+{
+    spmm_bittcf_t f = {.n_rows    = block->n_rows,
+                       .n_cols    = block->n_cols,
+                       .n_windows = spmm_windows_count(block->n_rows, SIDE),
+                       .type      = block->type};
+    spmm_status_t status;
+
+    status = fill(env, block, threads, &f);
+    if (status != SPMM_OK) {
+        spmm_bittcf_free(&f);
+    }
+    *format = f;
+    return status;
+}
+
+void spmm_bittcf_free(spmm_bittcf_t *format)
+{
+    spmm_free(format->window_ptr);
+    spmm_free(format->value_ptr);
+    spmm_free(format->col);
+    spmm_free(format->bits);
+    spmm_free(format->values);
+    spmm_free(format->entry_ptr);
+    memset(format, 0, sizeof *format);
+}
+
+spmm_bittcf_arrays_t spmm_bittcf_arrays(const spmm_bittcf_t *format)
+{
+    return (spmm_bittcf_arrays_t){.n_rows     = format->n_rows,
+                                  .n_windows  = format->n_windows,
+                                  .window_ptr = format->window_ptr,
+                                  .value_ptr  = format->value_ptr,
+                                  .col        = format->col,
+                                  .bits       = format->bits,
+                                  .values     = format->values,
+                                  .type       = format->type};
+}
+
+void spmm_bittcf_refill(spmm_bittcf_t *format, const void *values, int threads)
+{
+    const spmm_bittcf_arrays_t arrays = spmm_bittcf_arrays(format);
+    const spmm_tc_view_t       view   = spmm_cpu_bittcf_view(&arrays);
+
+    spmm_tc_fill(&view, format->entry_ptr, values, spmm_type_size(format->type), format->values,
+                 threads);
+}
+
+spmm_status_t spmm_bittcf_to_csr(spmm_env_t *env, const spmm_bittcf_t *format, spmm_csr_t *csr)
+{
+    const spmm_bittcf_arrays_t arrays = spmm_bittcf_arrays(format);
+    const spmm_tc_view_t       view   = spmm_cpu_bittcf_view(&arrays);
+
+    return spmm_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
+}
+
+spmm_bittcf_bytes_t spmm_bittcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t nnz,
+                                      spmm_type_t type)
+{
+    const size_t rows    = (size_t)n_rows;
+    const size_t windows = (rows + SIDE - 1) / SIDE;
+    const size_t blocks  = (size_t)n_blocks;
+    const size_t entries = (size_t)nnz;
+
+    return (spmm_bittcf_bytes_t){.csr    = 4 * (rows + 1 + entries),
+                                 .tcf    = 4 * (windows + rows + 1 + 3 * entries),
+                                 .me_tcf = 4 * (windows + 9 * blocks + 2) + entries,
+                                 .bittcf = 4 * (windows + 11 * blocks + 2),
+                                 .values = entries * spmm_type_size(type)};
+}
+
+size_t spmm_bittcf_held(const spmm_bittcf_t *format)
+{
+    const spmm_bittcf_bytes_t bytes = spmm_bittcf_bytes(
+        format->n_rows, format->n_blocks, format->entry_ptr[format->n_windows], format->type);
+
+    return bytes.bittcf + bytes.values +
+           ((size_t)format->n_windows + 1) * sizeof *format->entry_ptr;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/format_hrpb.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/tc_format.h"
+#include "engine/windows.h"
+
+enum {
+    TK        = SPMM_HRPB_BLOCK,
+    BRICK_M   = SPMM_HRPB_BRICK_M,
+    BRICK_K   = SPMM_HRPB_BRICK_K,
+    BRICK_COL = TK / BRICK_K /* brick columns of a block */
+};
+
+/* Bricks of a block, active or not. */
+static int64_t bricks_of(const spmm_hrpb_t *f)
+{
+    return f->panel_rows / BRICK_M * BRICK_COL;
+}
+
+/* Patterns of all bricks, active or not: those of a block by brick column, then by brick row. */
+static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *panels, spmm_hrpb_t *f,
+                                  uint64_t **patterns)
+{
+    if (SPMM_NEW(f->block_ptr, (int64_t)f->n_panels + 1) == NULL) {
+        return spmm_fail_memory(&env->err, (int64_t)f->n_panels + 1, sizeof *f->block_ptr,
+                                "panels of blocks");
+    }
+    f->block_ptr[0] = 0;
+    for (int32_t p = 0; p < f->n_panels; p++) {
+        const int64_t active = panels->ptr[p + 1] - panels->ptr[p];
+
+        f->block_ptr[p + 1] = f->block_ptr[p] + (int32_t)((active + TK - 1) / TK);
+    }
+    f->n_blocks = f->block_ptr[f->n_panels];
+    SPMM_NEW(f->size_ptr, (int64_t)f->n_blocks + 1);
+    SPMM_NEW(f->col, (int64_t)f->n_blocks * TK);
+    SPMM_NEW_ZERO(*patterns, (int64_t)f->n_blocks * bricks_of(f));
+    if (f->size_ptr == NULL || f->col == NULL || *patterns == NULL) {
+        return spmm_fail_memory(&env->err, f->n_blocks, TK * sizeof *f->col, "blocks of bricks");
+    }
+    return SPMM_OK;
+}
+
+/* Columns and patterns of the blocks of panel p. */
+static void mark_panel(const spmm_csr_t *block, const spmm_windows_t *panels, int32_t p,
+                       spmm_hrpb_t *f, uint64_t *all_patterns)
+{
+    const int32_t *active   = panels->col + panels->ptr[p];
+    const int64_t  n        = panels->ptr[p + 1] - panels->ptr[p];
+    const int64_t  room     = (int64_t)(f->block_ptr[p + 1] - f->block_ptr[p]) * TK;
+    const int64_t  stack    = f->panel_rows / BRICK_M; /* bricks of a brick column */
+    int32_t       *col      = f->col + (int64_t)f->block_ptr[p] * TK;
+    uint64_t      *patterns = all_patterns + f->block_ptr[p] * bricks_of(f);
+
+    for (int64_t c = 0; c < room; c++) {
+        col[c] = c < n ? active[c] : SPMM_TC_NO_COLUMN;
+    }
+    for (int32_t r = 0; r < f->panel_rows && r < block->n_rows - p * f->panel_rows; r++) {
+        const int32_t i  = p * f->panel_rows + r;
+        int64_t       at = 0;
+
+        for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
+            at = spmm_windows_find(active, at, n, block->col_idx[k]);
+            patterns[at / BRICK_K * stack + r / BRICK_M] |=
+                (uint64_t)1 << (r % BRICK_M * BRICK_K + at % BRICK_K);
+        }
+    }
+}
+
+/* Where each block starts, and room for all. */
+static spmm_status_t alloc_packed(spmm_env_t *env, const uint64_t *patterns, spmm_hrpb_t *f)
+{
+    const int64_t bricks = bricks_of(f);
+    const int64_t head   = SPMM_HRPB_PATTERNS + bricks * (int64_t)sizeof *patterns;
+    int64_t       at     = 0;
+
+    for (int32_t b = 0; b < f->n_blocks; b++) {
+        int64_t values = 0;
+
+        f->size_ptr[b] = (int32_t)at;
+        for (int64_t j = b * bricks; j < (b + 1) * bricks; j++) {
+            values += spmm_cpu_popcount(patterns[j]);
+            f->n_bricks += patterns[j] != 0;
+        }
+        at += (head + values * (int64_t)sizeof(float) + SPMM_HRPB_UNIT - 1) / SPMM_HRPB_UNIT;
+        if (at > INT32_MAX) {
+            return spmm_fail(&env->err, SPMM_ERR_RANGE,
+                             "format hrpb of %" PRId32 " blocks on one rank takes more than "
+                             "32 GiB; use more ranks or another engine",
+                             f->n_blocks);
+        }
+    }
+    f->size_ptr[f->n_blocks] = (int32_t)at;
+    f->packed                = spmm_alloc_zero(at, SPMM_HRPB_UNIT);
+    return f->packed != NULL ? SPMM_OK
+                             : spmm_fail_memory(&env->err, at, SPMM_HRPB_UNIT, "packed blocks");
+}
+
+/* colPtr, rows and patterns of block b, active bricks only. */
+static void pack_head(const uint64_t *all_patterns, int32_t b, spmm_hrpb_t *f)
+{
+    const int64_t   stack    = f->panel_rows / BRICK_M;
+    const uint64_t *patterns = all_patterns + b * bricks_of(f);
+    unsigned char  *head     = f->packed + (size_t)f->size_ptr[b] * SPMM_HRPB_UNIT;
+    unsigned char   active   = 0;
+
+    for (int64_t k = 0; k < BRICK_COL; k++) {
+        head[SPMM_HRPB_COL_PTR + k] = active;
+        for (int64_t row = 0; row < stack; row++) {
+            const uint64_t pattern = patterns[k * stack + row];
+
+            if (pattern != 0) {
+                head[SPMM_HRPB_ROWS + active] = (unsigned char)row;
+                memcpy(head + SPMM_HRPB_PATTERNS + active * sizeof pattern, &pattern,
+                       sizeof pattern);
+                active++;
+            }
+        }
+    }
+    head[SPMM_HRPB_COL_PTR + BRICK_COL] = active;
+}
+
+static spmm_status_t fill_blocks(spmm_env_t *env, const spmm_csr_t *block,
+                                 const spmm_windows_t *panels, int threads, spmm_hrpb_t *f)
+{
+    const int     team     = spmm_cpu_team(threads);
+    uint64_t     *patterns = NULL;
+    spmm_status_t status;
+
+    status = alloc_blocks(env, panels, f, &patterns);
+    if (status == SPMM_OK) {
+#pragma omp parallel for schedule(dynamic, 16) num_threads(team)
+        for (int32_t p = 0; p < f->n_panels; p++) {
+            mark_panel(block, panels, p, f, patterns);
+        }
+        status = alloc_packed(env, patterns, f);
+    }
+    if (status == SPMM_OK) {
+#pragma omp parallel for schedule(static) num_threads(team)
+        for (int32_t b = 0; b < f->n_blocks; b++) {
+            pack_head(patterns, b, f);
+        }
+        spmm_hrpb_refill(f, block->values, threads);
+    }
+    spmm_free(patterns);
+    return status;
+}
+
+spmm_status_t spmm_hrpb_create(spmm_env_t *env, const spmm_csr_t *block, int32_t panel_rows,
+                               int threads, spmm_hrpb_t *format)
+{
+    spmm_hrpb_t    f      = {.n_rows     = block->n_rows,
+                             .n_cols     = block->n_cols,
+                             .n_panels   = spmm_windows_count(block->n_rows, panel_rows),
+                             .panel_rows = panel_rows};
+    spmm_windows_t panels = {0};
+    spmm_status_t  status;
+
+    status = spmm_tc_entry_ptr(env, block, panel_rows, &f.entry_ptr);
+    if (status == SPMM_OK) {
+        status = spmm_windows_create(env, block, panel_rows, threads, &panels);
+    }
+    if (status == SPMM_OK) {
+        status = fill_blocks(env, block, &panels, threads, &f);
+        spmm_windows_free(&panels);
+    }
+    if (status != SPMM_OK) {
+        spmm_hrpb_free(&f);
+    }
+    *format = f;
+    return status;
+}
+
+void spmm_hrpb_free(spmm_hrpb_t *format)
+{
+    spmm_free(format->block_ptr);
+    spmm_free(format->size_ptr);
+    spmm_free(format->col);
+    spmm_free(format->packed);
+    spmm_free(format->entry_ptr);
+    memset(format, 0, sizeof *format);
+}
+
+spmm_hrpb_arrays_t spmm_hrpb_arrays(const spmm_hrpb_t *format)
+{
+    return (spmm_hrpb_arrays_t){.n_rows     = format->n_rows,
+                                .n_panels   = format->n_panels,
+                                .panel_rows = format->panel_rows,
+                                .block_ptr  = format->block_ptr,
+                                .size_ptr   = format->size_ptr,
+                                .col        = format->col,
+                                .packed     = format->packed};
+}
+
+void spmm_hrpb_refill(spmm_hrpb_t *format, const float *values, int threads)
+{
+    const spmm_hrpb_arrays_t arrays = spmm_hrpb_arrays(format);
+    const spmm_tc_view_t     view   = spmm_cpu_hrpb_view(&arrays);
+
+    spmm_tc_fill(&view, format->entry_ptr, values, sizeof *values, format->packed, threads);
+}
+
+spmm_status_t spmm_hrpb_to_csr(spmm_env_t *env, const spmm_hrpb_t *format, spmm_csr_t *csr)
+{
+    const spmm_hrpb_arrays_t arrays = spmm_hrpb_arrays(format);
+    const spmm_tc_view_t     view   = spmm_cpu_hrpb_view(&arrays);
+
+    return spmm_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, SPMM_R_32F, csr);
+}
+
+spmm_hrpb_bytes_t spmm_hrpb_bytes(const spmm_hrpb_t *format)
+{
+    const size_t nnz    = (size_t)format->entry_ptr[format->n_panels];
+    const size_t blocks = (size_t)format->n_blocks;
+
+    return (spmm_hrpb_bytes_t){.csr = 4 * ((size_t)format->n_rows + 1 + 2 * nnz),
+                               .hrpb =
+                                   4 * ((size_t)format->n_panels + 1 + blocks + 1 + blocks * TK) +
+                                   (size_t)format->size_ptr[blocks] * SPMM_HRPB_UNIT};
+}
+
+size_t spmm_hrpb_held(const spmm_hrpb_t *format)
+{
+    return spmm_hrpb_bytes(format).hrpb +
+           ((size_t)format->n_panels + 1) * sizeof *format->entry_ptr;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file windows.h
+ *  Column condensation: the rows of a block in windows of equal height, and the columns that have
+ *  an entry in each.  Every tensor-core format starts from it, and so do the facts that predict
+ *  what such a format gains.
+ */
+#ifndef SPMM_ENGINE_WINDOWS_H
+#define SPMM_ENGINE_WINDOWS_H
+
+#include "matrix/csr.h"
+
+/** The active columns of all windows. */
+typedef struct {
+    int32_t  height; /**< rows of a window; the last may have fewer */
+    int32_t  n_windows;
+    int64_t *ptr; /**< [n_windows + 1], owned: first active column of each window */
+    int32_t *col; /**< [ptr[n_windows]], owned: ascending in each window */
+} spmm_windows_t;
+
+/** Windows that cover @p n_rows rows. */
+static inline int32_t spmm_windows_count(int32_t n_rows, int32_t height)
+{
+    return n_rows / height + (n_rows % height != 0);
+}
+
+/** Condense @p block.  O(nnz log height), in parallel over windows, the same for any number of
+ *  threads.
+ *  @param[in] height   8, 16 or 32
+ *  @param[in] threads  OpenMP threads, 0: as many as OpenMP likes */
+spmm_status_t spmm_windows_create(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
+                                  int threads, spmm_windows_t *windows);
+void          spmm_windows_free(spmm_windows_t *windows);
+
+/** Where @p wanted stands in the ascending list @p col [n], which holds it at @p from or later.
+ *  Logarithmic in the distance, so that a row's columns cost little one after the other. */
+int64_t spmm_windows_find(const int32_t *col, int64_t from, int64_t n, int32_t wanted);
+
+enum { SPMM_TC_HEIGHTS = 3 }; /**< 8, 16 and 32 */
+
+/** What decides how tensor-core formats do on a pattern; all 0 without entries. */
+typedef struct {
+    int64_t pairs[SPMM_TC_HEIGHTS]; /**< (window, active column) pairs at heights 8, 16, 32 */
+    int64_t tc_blocks;              /**< 8x8, of BitTCF */
+    int64_t bricks;                 /**< 16x4, over panels of 16 rows */
+    double  mean_nnz_tc;            /**< MeanNNZTC: entries per 8x8 TC block */
+    double  alpha;                  /**< entries per place of a 16x4 brick (cuTeSpMM, section 4) */
+    double  synergy;  /**< TCU-Synergy: entries per place of an active column of a 16-row panel */
+    double  oi_shmem; /**< 512 alpha: flop per shared-memory transaction (cuTeSpMM, equation 4) */
+    double  ibd;      /**< mean |TC blocks of a window - their mean| (Acc-SpMM, section 3.5) */
+} spmm_tc_facts_t;
+
+/** The facts of @p block, without condensing it: one pass over its entries, O(nnz).
+ *  @param[out] used_cols  columns with an entry */
+spmm_status_t spmm_tc_facts_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_tc_facts_t *facts,
+                                 int64_t *used_cols);
+
+/** "low", "medium" or "high" (cuTeSpMM, table 1). */
+const char *spmm_tc_synergy_class(double synergy);
+
+#endif /* SPMM_ENGINE_WINDOWS_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "matrix/matrix.h"
+#include "spmm_dist/context.h"
+
+const format_shape_t format_shapes[] = {
+    {0, 0, 0.5},    {0, 9, 0.5},     {9, 0, 0.5},   {1, 1, 1.0},    {1, 90, 0.3},   {7, 5, 0.6},
+    {8, 8, 1.0},    {9, 17, 0.5},    {16, 4, 1.0},  {33, 33, 1.0},  {31, 40, 0.0},  {40, 70, 0.02},
+    {65, 50, 0.25}, {100, 120, 0.1}, {130, 9, 0.8}, {64, 200, 0.9}, {20, 20, -1.0},
+};
+
+const char *const format_matrices[] = {"stencil27:nx=9,ny=10,nz=11",
+                                       "stencil5:nx=30,ny=20,dof=3",
+                                       "rmat:scale=10,degree=12",
+                                       "uniform:rows=500,cols=900,degree=7",
+                                       "banded:rows=333,lower=4,upper=9",
+                                       "molecules:count=20,atoms=25",
+                                       "bips98_606.mtx.gz",
+                                       "delaunay_n16.mtx.gz",
+                                       "sat14_6s9.mtx.gz",
+                                       NULL};
+
+static void set_value(spmm_csr_t *block, int64_t k, uint64_t seed, int32_t i, int32_t j)
+{
+    const uint64_t kind = spmm_hash2(seed + 1, i, j) % 16;
+
+    spmm_value_set(block->type, block->values, k,
+                   kind == 0   ? 0.0
+                   : kind == 1 ? -0.0
+                               : spmm_random_value(seed + 2, i, j));
+}
+
+void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
+                        bool mapped, uint64_t seed, spmm_csr_t *block)
+{
+    int64_t nnz = 0;
+
+    for (int32_t i = 0; i < n_rows; i++) {
+        for (int32_t j = 0; j < n_cols; j++) {
+            nnz += spmm_unit(spmm_hash2(seed, i, j)) < density;
+        }
+    }
+    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n_rows, n_cols, nnz, type, block));
+    nnz = 0;
+    for (int32_t i = 0; i < n_rows; i++) {
+        for (int32_t j = 0; j < n_cols; j++) {
+            if (spmm_unit(spmm_hash2(seed, i, j)) < density) {
+                block->col_idx[nnz] = j;
+                set_value(block, nnz++, seed, i, j);
+            }
+        }
+        block->row_ptr[i + 1] = nnz;
+    }
+    if (mapped) {
+        block->c_rows = 2 * n_rows + 1;
+        assert_non_null(SPMM_NEW(block->row_map, n_rows));
+        for (int32_t i = 0; i < n_rows; i++) {
+            block->row_map[i] = 2 * i + i % 2;
+        }
+    }
+}
+
+void format_case_matrix(const char *spec, spmm_type_t type, spmm_csr_t *block)
+{
+    spmm_env_t     self = spmm_test_env;
+    spmm_matrix_t *A;
+    char           path[512];
+
+    self.comm = MPI_COMM_SELF;
+    self.rank = 0;
+    self.size = 1;
+    if (strchr(spec, ':') != NULL) {
+        spmm_assert_ok(spmm_matrix_from_spec(&self, spec, type, 1, &A));
+    } else {
+        (void)snprintf(path, sizeof path, "%s/%s", SPMM_TEST_DATA_DIR, spec);
+        spmm_assert_ok(spmm_matrix_from_file(&self, path, type, 1, &A));
+    }
+    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, A->n_rows, A->n_cols, spmm_matrix_local_nnz(A),
+                                  type, block));
+    memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
+    memcpy(block->values, A->values, (size_t)spmm_csr_nnz(block) * spmm_type_size(type));
+    for (int64_t k = 0; k < spmm_csr_nnz(block); k++) {
+        block->col_idx[k] = (int32_t)A->col_idx[k];
+    }
+    spmm_matrix_free(A);
+}
+
+int64_t format_case_find(const spmm_csr_t *block, int32_t row, int32_t col)
+{
+    if (row >= block->n_rows) {
+        return -1;
+    }
+    for (int64_t k = block->row_ptr[row]; k < block->row_ptr[row + 1]; k++) {
+        if (block->col_idx[k] == col) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+void format_case_assert_equal(const spmm_csr_t *got, const spmm_csr_t *expected)
+{
+    const size_t nnz = (size_t)spmm_csr_nnz(expected);
+
+    assert_int_equal(got->n_rows, expected->n_rows);
+    assert_int_equal(got->n_cols, expected->n_cols);
+    assert_int_equal(got->type, expected->type);
+    assert_memory_equal(got->row_ptr, expected->row_ptr,
+                        ((size_t)expected->n_rows + 1) * sizeof *got->row_ptr);
+    if (nnz > 0) {
+        assert_memory_equal(got->col_idx, expected->col_idx, nnz * sizeof *got->col_idx);
+        assert_memory_equal(got->values, expected->values, nnz * spmm_type_size(expected->type));
+    }
+}

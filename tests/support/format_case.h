@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file format_case.h  CSR blocks for tests of local formats, and their products in FP64. */
+#ifndef SPMM_FORMAT_CASE_H
+#define SPMM_FORMAT_CASE_H
+
+#include "test_main.h"
+
+#include "matrix/csr.h"
+
+/** A block of random entries, each there with @p density; the values of some are 0 or -0.
+ *  @param[in] mapped  into every other row of C */
+void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
+                        bool mapped, uint64_t seed, spmm_csr_t *block);
+/** All of a generated matrix, or of a file of tests/data when @p spec has no ':'. */
+void format_case_matrix(const char *spec, spmm_type_t type, spmm_csr_t *block);
+
+/** Small shapes, empty ones among them, ended by a density below 0. */
+typedef struct {
+    int32_t n_rows, n_cols;
+    double  density;
+} format_shape_t;
+extern const format_shape_t format_shapes[];
+
+/** Generators and files, ended by NULL. */
+extern const char *const format_matrices[];
+
+/** Place k of entry (row, col) of @p block, -1: there is none. */
+int64_t format_case_find(const spmm_csr_t *block, int32_t row, int32_t col);
+
+/** Assert equal patterns and bitwise equal values; row maps are not compared. */
+void format_case_assert_equal(const spmm_csr_t *got, const spmm_csr_t *expected);
+
+#endif /* SPMM_FORMAT_CASE_H */

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_formats.c
+ *  BitTCF and HRPB, array by array against their definition; the way back to CSR; builds that are
+ *  the same for any number of threads and leave nothing behind when memory is out.
+ */
+#include "format_case.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/format_bittcf.h"
+#include "engine/format_hrpb.h"
+#include "engine/windows.h"
+#include "spmm_dist/context.h"
+
+enum { THREADS = 2, MOST_COLS = 256 };
+
+/* The columns with an entry in rows first .. first + height, by looking at every place. */
+static int32_t active_columns(const spmm_csr_t *block, int32_t first, int32_t height,
+                              int32_t active[MOST_COLS])
+{
+    int32_t n = 0;
+
+    assert_true(block->n_cols <= MOST_COLS);
+    for (int32_t c = 0; c < block->n_cols; c++) {
+        bool used = false;
+
+        for (int32_t r = 0; r < height; r++) {
+            used = used || format_case_find(block, first + r, c) >= 0;
+        }
+        if (used) {
+            active[n++] = c;
+        }
+    }
+    return n;
+}
+
+static void check_bits(const spmm_csr_t *block, const spmm_bittcf_t *f, int32_t first, int32_t b)
+{
+    const size_t size  = spmm_type_size(block->type);
+    int32_t      value = f->value_ptr[b];
+
+    for (int32_t r = 0; r < 8; r++) {
+        for (int32_t c = 0; c < 8; c++) {
+            const int64_t k   = format_case_find(block, first + r, f->col[8 * b + c]);
+            const bool    set = (f->bits[b] >> (8 * r + c) & 1) != 0;
+
+            assert_true(set == (k >= 0));
+            if (set) {
+                assert_memory_equal((char *)f->values + (size_t)value * size,
+                                    (char *)block->values + (size_t)k * size, size);
+                value++;
+            }
+        }
+    }
+    assert_int_equal(f->value_ptr[b + 1], value);
+}
+
+static void check_bittcf(const spmm_csr_t *block)
+{
+    int32_t       active[MOST_COLS], b = 0;
+    spmm_bittcf_t f;
+
+    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, block, THREADS, &f));
+    assert_int_equal(f.n_windows, (block->n_rows + 7) / 8);
+    assert_int_equal(f.window_ptr[0], 0);
+    assert_int_equal(f.value_ptr[0], 0);
+    for (int32_t w = 0; w < f.n_windows; w++) {
+        const int32_t n = active_columns(block, 8 * w, 8, active);
+
+        assert_int_equal(f.window_ptr[w + 1] - f.window_ptr[w], (n + 7) / 8);
+        for (int32_t c = 0; b < f.window_ptr[w + 1]; b++) {
+            for (int32_t k = 0; k < 8; k++, c++) {
+                assert_int_equal(f.col[8 * b + k], c < n ? active[c] : -1);
+            }
+            check_bits(block, &f, 8 * w, b);
+        }
+    }
+    assert_int_equal(f.n_blocks, b);
+    assert_int_equal(f.value_ptr[b], spmm_csr_nnz(block));
+    spmm_bittcf_free(&f);
+}
+
+/* Block b of a panel whose first row is given, byte by byte. */
+static void check_packed(const spmm_csr_t *block, const spmm_hrpb_t *f, int32_t first, int32_t b)
+{
+    const int32_t        stack   = f->panel_rows / 16;
+    const unsigned char *head    = f->packed + 16 * (int64_t)f->size_ptr[b];
+    const unsigned char *value   = head + 16 + 32 * stack;
+    const unsigned char *end     = f->packed + 16 * (int64_t)f->size_ptr[b + 1];
+    const int32_t       *col     = f->col + 16 * b;
+    int32_t              bricks  = 0;
+    uint64_t             pattern = 0;
+
+    for (int32_t k = 0; k < 4; k++) {
+        assert_int_equal(head[k], bricks);
+        for (int32_t s = 0; s < stack; s++) {
+            uint64_t expected = 0;
+
+            for (int32_t bit = 0; bit < 64; bit++) {
+                const int64_t at =
+                    format_case_find(block, first + 16 * s + bit / 4, col[4 * k + bit % 4]);
+
+                if (at >= 0) {
+                    expected |= (uint64_t)1 << bit;
+                    assert_memory_equal(value, (char *)block->values + 4 * at, 4);
+                    value += 4;
+                }
+            }
+            if (expected != 0) {
+                memcpy(&pattern, head + 16 + 8 * bricks, 8);
+                assert_true(pattern == expected);
+                assert_int_equal(head[8 + bricks], s);
+                bricks++;
+            }
+        }
+    }
+    assert_int_equal(head[4], bricks);
+    assert_true(bricks > 0);
+    for (int32_t j = bricks; j < 4 * stack; j++) {
+        memcpy(&pattern, head + 16 + 8 * j, 8);
+        assert_true(pattern == 0);
+    }
+    assert_true(value <= end && end - value < 16);
+}
+
+static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
+{
+    int32_t     active[MOST_COLS], b = 0;
+    spmm_hrpb_t f;
+
+    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, panel_rows, THREADS, &f));
+    assert_int_equal(f.n_panels, (block->n_rows + panel_rows - 1) / panel_rows);
+    assert_int_equal(f.block_ptr[0], 0);
+    assert_int_equal(f.size_ptr[0], 0);
+    for (int32_t p = 0; p < f.n_panels; p++) {
+        const int32_t n = active_columns(block, panel_rows * p, panel_rows, active);
+
+        assert_int_equal(f.block_ptr[p + 1] - f.block_ptr[p], (n + 15) / 16);
+        for (int32_t c = 0; b < f.block_ptr[p + 1]; b++) {
+            for (int32_t k = 0; k < 16; k++, c++) {
+                assert_int_equal(f.col[16 * b + k], c < n ? active[c] : -1);
+            }
+            check_packed(block, &f, panel_rows * p, b);
+        }
+    }
+    assert_int_equal(f.n_blocks, b);
+    spmm_hrpb_free(&f);
+}
+
+static void test_definition(void **state)
+{
+    (void)state;
+    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
+        const format_shape_t *shape = &format_shapes[s];
+        spmm_csr_t            block;
+
+        format_case_random(shape->n_rows, shape->n_cols, shape->density, SPMM_R_32F, s % 2 == 0,
+                           (uint64_t)s, &block);
+        check_bittcf(&block);
+        check_hrpb(&block, 16);
+        check_hrpb(&block, 32);
+        spmm_csr_free(&block);
+        format_case_random(shape->n_rows, shape->n_cols, shape->density, SPMM_R_64F, false,
+                           (uint64_t)s, &block);
+        check_bittcf(&block);
+        spmm_csr_free(&block);
+    }
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+/* The facts of @p block by counting places; the windows on the way. */
+static void check_facts(const spmm_csr_t *block)
+{
+    const int32_t   heights[] = {8, 16, 32};
+    spmm_tc_facts_t facts;
+    int32_t         active[MOST_COLS];
+    int64_t         used, tc_blocks = 0, bricks = 0;
+    double          nnz = (double)spmm_csr_nnz(block), off = 0.0;
+
+    spmm_assert_ok(spmm_tc_facts_scan(&spmm_test_env, block, &facts, &used));
+    assert_int_equal(used, active_columns(block, 0, block->n_rows, active));
+    for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
+        spmm_windows_t windows;
+        int64_t        pairs = 0;
+
+        spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, heights[h], THREADS, &windows));
+        for (int32_t w = 0; w < windows.n_windows; w++) {
+            const int32_t n = active_columns(block, w * heights[h], heights[h], active);
+
+            assert_int_equal(windows.ptr[w], pairs);
+            for (int32_t c = 0; c < n; c++) {
+                assert_int_equal(windows.col[pairs + c], active[c]);
+            }
+            pairs += n;
+            tc_blocks += h == 0 ? (n + 7) / 8 : 0;
+            bricks += h == 1 ? (n + 3) / 4 : 0;
+        }
+        assert_int_equal(windows.ptr[windows.n_windows], pairs);
+        assert_int_equal(facts.pairs[h], pairs);
+        spmm_windows_free(&windows);
+    }
+    assert_int_equal(facts.tc_blocks, tc_blocks);
+    assert_int_equal(facts.bricks, bricks);
+    if (nnz > 0) {
+        const int32_t n_windows = (block->n_rows + 7) / 8;
+
+        for (int32_t w = 0; w < n_windows; w++) {
+            const int32_t blocks = (active_columns(block, 8 * w, 8, active) + 7) / 8;
+
+            off += fabs(blocks - (double)tc_blocks / n_windows);
+        }
+        assert_true(near(facts.ibd, off / n_windows));
+        assert_true(near(facts.mean_nnz_tc, nnz / (double)tc_blocks));
+        assert_true(near(facts.alpha, nnz / (double)bricks / 64));
+        assert_true(near(facts.oi_shmem, 8 * nnz / (double)bricks));
+        assert_true(near(facts.synergy, nnz / (double)facts.pairs[1] / 16));
+    }
+}
+
+static void test_windows_and_facts(void **state)
+{
+    (void)state;
+    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
+        spmm_csr_t block;
+
+        format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
+                           format_shapes[s].density, SPMM_R_32F, false, (uint64_t)s, &block);
+        check_facts(&block);
+        spmm_csr_free(&block);
+    }
+    assert_string_equal(spmm_tc_synergy_class(0.1249), "low");
+    assert_string_equal(spmm_tc_synergy_class(0.125), "medium");
+    assert_string_equal(spmm_tc_synergy_class(0.25), "high");
+}
+
+static void check_round_trip(const spmm_csr_t *block)
+{
+    spmm_bittcf_t bittcf;
+    spmm_csr_t    back;
+
+    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, block, THREADS, &bittcf));
+    spmm_assert_ok(spmm_bittcf_to_csr(&spmm_test_env, &bittcf, &back));
+    format_case_assert_equal(&back, block);
+    spmm_csr_free(&back);
+    spmm_bittcf_free(&bittcf);
+    for (int32_t rows = 16; rows <= 32 && block->type == SPMM_R_32F; rows += 16) {
+        spmm_hrpb_t hrpb;
+
+        spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, rows, THREADS, &hrpb));
+        spmm_assert_ok(spmm_hrpb_to_csr(&spmm_test_env, &hrpb, &back));
+        format_case_assert_equal(&back, block);
+        spmm_csr_free(&back);
+        spmm_hrpb_free(&hrpb);
+    }
+}
+
+static void test_round_trip(void **state)
+{
+    const spmm_type_t types[] = {SPMM_R_32F, SPMM_R_64F};
+    spmm_csr_t        block;
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        for (int s = 0; format_shapes[s].density >= 0.0; s++) {
+            format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
+                               format_shapes[s].density, types[t], false, 7, &block);
+            check_round_trip(&block);
+            spmm_csr_free(&block);
+        }
+        for (int m = 0; format_matrices[m] != NULL; m++) {
+            format_case_matrix(format_matrices[m], types[t], &block);
+            check_round_trip(&block);
+            spmm_csr_free(&block);
+        }
+    }
+}
+
+static void same_bittcf(const spmm_bittcf_t *a, const spmm_bittcf_t *b)
+{
+    const size_t blocks = (size_t)a->n_blocks;
+
+    assert_int_equal(a->n_blocks, b->n_blocks);
+    assert_memory_equal(a->window_ptr, b->window_ptr, ((size_t)a->n_windows + 1) * 4);
+    assert_memory_equal(a->value_ptr, b->value_ptr, (blocks + 1) * 4);
+    assert_memory_equal(a->col, b->col, blocks * 32);
+    assert_memory_equal(a->bits, b->bits, blocks * 8);
+    assert_memory_equal(a->values, b->values, (size_t)a->value_ptr[blocks] * 4);
+}
+
+static void same_hrpb(const spmm_hrpb_t *a, const spmm_hrpb_t *b)
+{
+    const size_t blocks = (size_t)a->n_blocks;
+
+    assert_int_equal(a->n_blocks, b->n_blocks);
+    assert_memory_equal(a->block_ptr, b->block_ptr, ((size_t)a->n_panels + 1) * 4);
+    assert_memory_equal(a->size_ptr, b->size_ptr, (blocks + 1) * 4);
+    assert_memory_equal(a->col, b->col, blocks * 64);
+    assert_memory_equal(a->packed, b->packed, (size_t)a->size_ptr[blocks] * 16);
+}
+
+static void test_thread_counts(void **state)
+{
+    spmm_bittcf_t bittcf[2];
+    spmm_hrpb_t   hrpb[2];
+    spmm_csr_t    block;
+
+    (void)state;
+    format_case_matrix("rmat:scale=12,degree=9", SPMM_R_32F, &block);
+    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, 1, &bittcf[0]));
+    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, &block, 16, 1, &hrpb[0]));
+    for (int threads = 2; threads <= 4; threads++) {
+        spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, threads, &bittcf[1]));
+        spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, &block, 16, threads, &hrpb[1]));
+        same_bittcf(&bittcf[0], &bittcf[1]);
+        same_hrpb(&hrpb[0], &hrpb[1]);
+        spmm_bittcf_free(&bittcf[1]);
+        spmm_hrpb_free(&hrpb[1]);
+    }
+    spmm_bittcf_free(&bittcf[0]);
+    spmm_hrpb_free(&hrpb[0]);
+    spmm_csr_free(&block);
+}
+
+/* The four numbers of figure 12 by the sizes of the arrays that are there. */
+static void test_bytes(void **state)
+{
+    spmm_bittcf_bytes_t bytes;
+    spmm_hrpb_bytes_t   packed;
+    spmm_bittcf_t       bittcf;
+    spmm_hrpb_t         hrpb;
+    spmm_csr_t          block;
+
+    (void)state;
+    format_case_random(20, 16, 1.0, SPMM_R_32F, false, 1, &block); /* 3 windows, 6 TC blocks */
+    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, 1, &bittcf));
+    bytes = spmm_bittcf_bytes(block.n_rows, bittcf.n_blocks, spmm_csr_nnz(&block), block.type);
+    assert_int_equal(bytes.csr, 4 * (21 + 320));
+    assert_int_equal(bytes.tcf, 4 * (3 + 21 + 3 * 320));
+    assert_int_equal(bytes.me_tcf, 4 * (4 + 7 + 48) + 320);
+    assert_int_equal(bytes.bittcf, 4 * (4 + 7 + 48) + 6 * 8);
+    assert_int_equal(bytes.values, 4 * 320);
+    spmm_bittcf_free(&bittcf);
+    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, &block, 16, 1, &hrpb)); /* 2 panels, 2 blocks */
+    packed = spmm_hrpb_bytes(&hrpb);
+    assert_int_equal(packed.csr, 4 * (21 + 640));
+    assert_int_equal(packed.hrpb, 4 * (3 + 3 + 32) + 2 * 48 + 4 * 320);
+    spmm_hrpb_free(&hrpb);
+    spmm_csr_free(&block);
+}
+
+/* Offsets have 32 bits: more entries are refused before any of them is read. */
+static void test_too_many_entries(void **state)
+{
+    int64_t          row_ptr[] = {0, (int64_t)INT32_MAX + 1};
+    const spmm_csr_t block     = {
+            .n_rows = 1, .n_cols = INT32_MAX, .row_ptr = row_ptr, .type = SPMM_R_32F, .c_rows = 1};
+    const int64_t live = spmm_alloc_get_stats().live;
+    spmm_bittcf_t bittcf;
+    spmm_hrpb_t   hrpb;
+
+    (void)state;
+    assert_int_equal(spmm_bittcf_create(&spmm_test_env, &block, 1, &bittcf), SPMM_ERR_RANGE);
+    assert_int_equal(spmm_hrpb_create(&spmm_test_env, &block, 16, 1, &hrpb), SPMM_ERR_RANGE);
+    assert_int_equal(spmm_alloc_get_stats().live, live);
+    spmm_error_clear(&spmm_test_env.err);
+}
+
+/* Every allocation on the way to the facts and back to CSR fails once. */
+static void test_memory(void **state)
+{
+    spmm_bittcf_t   format;
+    spmm_csr_t      block, back;
+    spmm_tc_facts_t facts;
+    int64_t         used, live;
+
+    (void)state;
+    format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
+    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, 1, &format));
+    live = spmm_alloc_get_stats().live;
+    for (int fail = 0; fail < 2; fail++) {
+        spmm_alloc_inject(fail);
+        assert_int_equal(spmm_tc_facts_scan(&spmm_test_env, &block, &facts, &used),
+                         SPMM_ERR_MEMORY);
+        assert_int_equal(spmm_alloc_get_stats().live, live);
+    }
+    for (int fail = 0; fail < 3; fail++) {
+        spmm_alloc_inject(fail);
+        assert_int_equal(spmm_bittcf_to_csr(&spmm_test_env, &format, &back), SPMM_ERR_MEMORY);
+        assert_int_equal(spmm_alloc_get_stats().live, live);
+    }
+    spmm_alloc_inject(-1);
+    spmm_error_clear(&spmm_test_env.err);
+    spmm_bittcf_free(&format);
+    spmm_csr_free(&block);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_definition), cmocka_unit_test(test_windows_and_facts),
+    cmocka_unit_test(test_round_trip), cmocka_unit_test(test_thread_counts),
+    cmocka_unit_test(test_bytes),      cmocka_unit_test(test_too_many_entries),
+    cmocka_unit_test(test_memory),     {0},
+};
