@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file halo.h  Who sends which rows to whom, from the column footprints of the ranks. */
+#ifndef SPMM_EXCHANGE_HALO_H
+#define SPMM_EXCHANGE_HALO_H
+
+#include "base/env.h"
+
+/** Halo rows are received, mirror rows are sent (op N; op T runs it backwards). */
+typedef struct {
+    int      n_send_peers, n_recv_peers;
+    int     *send_peer, *recv_peer; /**< [n_*_peers] ascending ranks, never this one */
+    int64_t *send_ptr, *recv_ptr;   /**< [n_*_peers + 1] rows, prefix sums */
+    int32_t *send_row;              /**< [send_ptr[n_send_peers]] local rows to mirror, ascending
+                                         for each peer */
+} spmm_halo_t;
+
+static inline int64_t spmm_halo_send_rows(const spmm_halo_t *halo)
+{
+    return halo->send_ptr[halo->n_send_peers];
+}
+
+static inline int64_t spmm_halo_recv_rows(const spmm_halo_t *halo)
+{
+    return halo->recv_ptr[halo->n_recv_peers];
+}
+
+/** Build the graph.  Collective, agreed; both sides of every pair are compared.
+ *  @param[in] offset [size + 1] owners of the indices
+ *  @param[in] need   [n_need] indices owned by other ranks, ascending, no index twice: halo row i
+ *                    is index need[i] */
+spmm_status_t spmm_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
+                               int64_t n_need, spmm_halo_t *halo);
+void          spmm_halo_free(spmm_halo_t *halo);
+
+#endif /* SPMM_EXCHANGE_HALO_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exchange/mpi_messages.h"
+
+#include <limits.h>
+
+#include "base/alloc.h"
+#include "base/comm.h"
+
+/* Tags of exchanges, one for each plan, between those of setup and the least MPI_TAG_UB that MPI
+ * allows (32767).  Plans that are TAG_COUNT creations apart share one: harmless, since messages of
+ * equal tag between two ranks arrive in the order of posting. */
+enum { TAG_FIRST = 1024, TAG_COUNT = 30000 };
+
+static int64_t count_messages(const int64_t *ptr, int n_peers, size_t row_bytes)
+{
+    int64_t count = 0;
+
+    for (int p = 0; p < n_peers; p++) {
+        count += spmm_message_count((size_t)(ptr[p + 1] - ptr[p]) * row_bytes);
+    }
+    return count;
+}
+
+int spmm_mpi_take_tag(spmm_transport_shared_t *shared)
+{
+    const int tag = TAG_FIRST + shared->next_tag;
+
+    shared->next_tag = (shared->next_tag + 1) % TAG_COUNT;
+    return tag;
+}
+
+spmm_status_t spmm_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *env,
+                                     const spmm_halo_t *graph, size_t max_row_bytes, int tag)
+{
+    *messages          = (spmm_mpi_messages_t){.env = env, .graph = graph, .tag = tag};
+    messages->capacity = count_messages(graph->send_ptr, graph->n_send_peers, max_row_bytes) +
+                         count_messages(graph->recv_ptr, graph->n_recv_peers, max_row_bytes);
+    if (messages->capacity > INT_MAX || SPMM_NEW(messages->requests, messages->capacity) == NULL) {
+        return spmm_fail_memory(&env->err, messages->capacity, sizeof *messages->requests,
+                                "the requests of an exchange");
+    }
+    return SPMM_OK;
+}
+
+void spmm_mpi_messages_free(spmm_mpi_messages_t *messages)
+{
+    spmm_abandon(messages->n_requests, messages->requests);
+    spmm_free(messages->requests);
+    messages->requests   = NULL;
+    messages->n_requests = 0;
+}
+
+static spmm_status_t post(spmm_mpi_messages_t *m, const spmm_exchange_t *exchange)
+{
+    const spmm_exchange_side_t to    = spmm_exchange_target(m->graph, exchange);
+    const spmm_exchange_side_t from  = spmm_exchange_source(m->graph, exchange);
+    const size_t               bytes = exchange->row_bytes;
+
+    for (int p = 0; p < to.n_peers; p++) {
+        SPMM_TRY(spmm_irecv(m->env, to.rows + (size_t)to.ptr[p] * bytes,
+                            (size_t)(to.ptr[p + 1] - to.ptr[p]) * bytes, to.peer[p], m->tag,
+                            m->requests, &m->n_requests));
+    }
+    for (int p = 0; p < from.n_peers; p++) {
+        SPMM_TRY(spmm_isend(m->env, from.rows + (size_t)from.ptr[p] * bytes,
+                            (size_t)(from.ptr[p + 1] - from.ptr[p]) * bytes, from.peer[p], m->tag,
+                            m->requests, &m->n_requests));
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_mpi_messages_post(spmm_mpi_messages_t *messages, const spmm_exchange_t *exchange)
+{
+    spmm_status_t status;
+
+    if (messages->failed) {
+        return spmm_fail(&messages->env->err, SPMM_ERR_COMM,
+                         "an earlier exchange of this plan failed: destroy the plan and its "
+                         "context");
+    }
+    status           = post(messages, exchange);
+    messages->failed = status != SPMM_OK;
+    return status;
+}
+
+spmm_status_t spmm_mpi_messages_wait(spmm_mpi_messages_t *messages)
+{
+    const spmm_status_t status = spmm_waitall(messages->env, messages->n_requests,
+                                              messages->requests, "an exchange over MPI");
+
+    if (status != SPMM_OK) {
+        messages->failed = true;
+        return status;
+    }
+    messages->n_requests = 0;
+    return SPMM_OK;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file mpi_messages.h  The messages of one exchange in flight, for both MPI transports. */
+#ifndef SPMM_EXCHANGE_MPI_MESSAGES_H
+#define SPMM_EXCHANGE_MPI_MESSAGES_H
+
+#include "exchange/transport.h"
+
+typedef struct {
+    spmm_env_t        *env;      /**< borrowed */
+    const spmm_halo_t *graph;    /**< borrowed */
+    MPI_Request       *requests; /**< [capacity], owned: for the largest exchange */
+    int64_t            capacity;
+    int                n_requests; /**< in flight */
+    int                tag;        /**< of this plan alone */
+    bool               failed;     /**< messages were abandoned: no exchange may follow */
+} spmm_mpi_messages_t;
+
+/** A tag for one more plan: taken first thing in create(), so that ranks stay in step also where
+ *  one of them fails later. */
+int spmm_mpi_take_tag(spmm_transport_shared_t *shared);
+
+/** On failure nothing is owned, and spmm_mpi_messages_free() is harmless. */
+spmm_status_t spmm_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *env,
+                                     const spmm_halo_t *graph, size_t max_row_bytes, int tag);
+/** Abandons messages in flight, which only a failure leaves. */
+void spmm_mpi_messages_free(spmm_mpi_messages_t *messages);
+
+/** Post all receives, then all sends, of an exchange whose pointers MPI can read and write.
+ *  Allocates nothing. */
+spmm_status_t spmm_mpi_messages_post(spmm_mpi_messages_t   *messages,
+                                     const spmm_exchange_t *exchange);
+/** Wait for all of them, up to the timeout of the context. */
+spmm_status_t spmm_mpi_messages_wait(spmm_mpi_messages_t *messages);
+
+#endif /* SPMM_EXCHANGE_MPI_MESSAGES_H */

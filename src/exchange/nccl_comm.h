@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file nccl_comm.h  The NCCL communicator of a context, and one exchange over it. */
+#ifndef SPMM_EXCHANGE_NCCL_COMM_H
+#define SPMM_EXCHANGE_NCCL_COMM_H
+
+#include "exchange/transport.h"
+
+#if defined(SPMM_HAVE_CUDA) && defined(SPMM_HAVE_NCCL)
+
+/** Make shared->nccl unless it is there.  Collective, agreed. */
+spmm_status_t spmm_nccl_open(spmm_transport_shared_t *shared);
+/** Free shared->nccl.  Collective; NULL-safe. */
+void spmm_nccl_close(spmm_transport_shared_t *shared);
+
+/** Enqueue one group of sends and receives on @p stream.  Does not wait for the stream. */
+spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exchange_side_t *from,
+                                 const spmm_exchange_side_t *to, size_t row_bytes,
+                                 spmm_stream_t stream);
+
+/** SPMM_ERR_COMM once the communicator failed.  Does not wait. */
+spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared);
+#endif
+
+#endif /* SPMM_EXCHANGE_NCCL_COMM_H */

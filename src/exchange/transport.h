@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file transport.h
+ *  A transport moves packed rows between the ranks of a halo graph.  Add one by writing its
+ *  spmm_transport_ops_t in a file of its own and one line in transport_list.h.
+ */
+#ifndef SPMM_EXCHANGE_TRANSPORT_H
+#define SPMM_EXCHANGE_TRANSPORT_H
+
+#include <stdbool.h>
+
+#include "device/device.h"
+#include "exchange/halo.h"
+
+enum { SPMM_TRANSPORT_WHY = 200 };
+
+/** What a transport shares over all plans of a context, e.g. one NCCL communicator. */
+typedef struct {
+    spmm_env_t          *env;
+    const spmm_device_t *device;
+    void                *nccl;     /**< of transport_nccl.c, made by its first user */
+    int                  next_tag; /**< plans are made collectively: equal on all ranks */
+} spmm_transport_shared_t;
+
+/** Direction of one exchange. */
+typedef enum {
+    SPMM_HALO_FORWARD, /**< op N: mirror rows -> halo rows */
+    SPMM_HALO_REVERSE  /**< op T: halo rows -> mirror rows */
+} spmm_direction_t;
+
+/** One exchange: rows of row_bytes, contiguous, in graph order, device memory. */
+typedef struct {
+    spmm_direction_t direction;
+    void            *mirror; /**< [send rows]: source of FORWARD, target of REVERSE */
+    void            *halo;   /**< [recv rows]: target of FORWARD, source of REVERSE */
+    size_t           row_bytes;
+} spmm_exchange_t;
+
+/** One end of an exchange: packed rows, grouped by peer. */
+typedef struct {
+    int            n_peers;
+    const int     *peer; /**< [n_peers] */
+    const int64_t *ptr;  /**< [n_peers + 1] rows */
+    char          *rows;
+} spmm_exchange_side_t;
+
+/** What this rank sends. */
+static inline spmm_exchange_side_t spmm_exchange_source(const spmm_halo_t     *graph,
+                                                        const spmm_exchange_t *exchange)
+{
+    return exchange->direction == SPMM_HALO_FORWARD
+               ? (spmm_exchange_side_t){graph->n_send_peers, graph->send_peer, graph->send_ptr,
+                                        exchange->mirror}
+               : (spmm_exchange_side_t){graph->n_recv_peers, graph->recv_peer, graph->recv_ptr,
+                                        exchange->halo};
+}
+
+/** What it receives. */
+static inline spmm_exchange_side_t spmm_exchange_target(const spmm_halo_t     *graph,
+                                                        const spmm_exchange_t *exchange)
+{
+    return exchange->direction == SPMM_HALO_FORWARD
+               ? (spmm_exchange_side_t){graph->n_recv_peers, graph->recv_peer, graph->recv_ptr,
+                                        exchange->halo}
+               : (spmm_exchange_side_t){graph->n_send_peers, graph->send_peer, graph->send_ptr,
+                                        exchange->mirror};
+}
+
+typedef struct {
+    const char *name;        /**< "nccl", "mpi-device", "mpi-host" */
+    const char *description; /**< one line */
+    bool        built;       /**< false: this build lacks what it needs */
+
+    /** Can all ranks use it?  Collective; the answer and @p why (the end of a sentence that starts
+     *  with the name) are the same on all ranks. */
+    bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
+
+    /** Predicted seconds of one exchange of rows of @p row_bytes. */
+    double (*cost)(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device);
+
+    /** Collective, not agreed.  @p graph is borrowed as long as the state lives.
+     *  @param[in] max_row_bytes  largest row of any exchange */
+    spmm_status_t (*create)(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+                            size_t max_row_bytes, void **state);
+
+    /** Start one exchange in the order of @p stream.  Work enqueued on other streams between
+     *  begin() and end() overlaps it.  The buffers must not be touched until end(). */
+    spmm_status_t (*begin)(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream);
+    /** Finish it: work enqueued on @p stream from here on sees the rows. */
+    spmm_status_t (*end)(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream);
+
+    void (*bytes)(const void *state, size_t *host, size_t *device);
+    void (*destroy)(void *state); /**< NULL-safe, collective */
+    /** Frees what create() put into @p shared; collective; may be NULL. */
+    void (*close)(spmm_transport_shared_t *shared);
+    /** An error of an exchange that showed after its end() had returned: data of that exchange and
+     *  all later ones are void.  Local, does not wait; may be NULL. */
+    spmm_status_t (*check)(spmm_transport_shared_t *shared);
+} spmm_transport_ops_t;
+
+/** All transports, best first. */
+extern const spmm_transport_ops_t *const spmm_transports[];
+extern const int                         spmm_n_transports;
+
+const spmm_transport_ops_t *spmm_transport_find(const char *name);
+
+/** check() of all transports; to be called when the host has waited for a stream. */
+spmm_status_t spmm_transport_check(spmm_transport_shared_t *shared);
+
+typedef struct {
+    const spmm_transport_ops_t *transport;
+    bool                        usable;
+    char                        why[SPMM_TRANSPORT_WHY];
+    double                      predicted_s;
+} spmm_transport_candidate_t;
+
+/** The transport named, or (NULL, "auto") the first that all ranks can use.  Collective, agreed.
+ *  @param[out] candidates  [spmm_n_transports] */
+spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char *name,
+                                    const spmm_halo_t *graph, size_t row_bytes,
+                                    spmm_transport_candidate_t  *candidates,
+                                    const spmm_transport_ops_t **chosen);
+
+#endif /* SPMM_EXCHANGE_TRANSPORT_H */

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_transport.c
+ *  Every transport that works on the device: the CPU, or with SPMM_TEST_DEVICE=cuda the GPUs that
+ *  are visible (77, skipped, where none is).
+ */
+#include "transport_case.h"
+
+#include <string.h>
+
+#include "base/comm.h"
+
+enum { MOST_TRANSPORTS = 8 };
+
+static void both_directions(const spmm_transport_ops_t *transport)
+{
+    transport_case_t f;
+
+    transport_case_open(&f, transport, 400, 0.3, 1, 48);
+    for (uint64_t round = 0; round < 20; round++) {
+        transport_case_run(&f, round % 3 == 1 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD, round,
+                           round % 2 == 0 ? 48 : 2 + 2 * round);
+    }
+    transport_case_close(&f);
+}
+
+static void test_both_directions(void **state)
+{
+    (void)state;
+    transport_case_each(both_directions);
+}
+
+static void no_peers(const spmm_transport_ops_t *transport)
+{
+    transport_case_t f;
+
+    transport_case_open(&f, transport, 100, 0.0, 2, 16);
+    transport_case_run(&f, SPMM_HALO_FORWARD, 0, 16);
+    transport_case_run(&f, SPMM_HALO_REVERSE, 1, 16);
+    transport_case_close(&f);
+    transport_case_open(&f, transport, 0, 1.0, 3, 16);
+    transport_case_run(&f, SPMM_HALO_FORWARD, 0, 16);
+    transport_case_close(&f);
+}
+
+static void test_no_peers(void **state)
+{
+    (void)state;
+    transport_case_each(no_peers);
+}
+
+/* Several exchanges enqueued before the host looks at any: later ones may not overtake. */
+static void back_to_back(const spmm_transport_ops_t *transport)
+{
+    enum { PLANS = 3 };
+    transport_case_t f[PLANS];
+    spmm_exchange_t  exchange[PLANS];
+
+    for (int k = 0; k < PLANS; k++) {
+        transport_case_open(&f[k], transport, 200 + 50 * k, 0.5, 9, 64);
+        exchange[k] = transport_case_fill(&f[k], k == 1 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD,
+                                          (uint64_t)k, 64);
+    }
+    for (int repeat = 0; repeat < 5; repeat++) {
+        for (int k = 0; k < PLANS; k++) {
+            spmm_assert_ok(transport->begin(f[k].state, &exchange[k], stream));
+            spmm_assert_ok(transport->end(f[k].state, &exchange[k], stream));
+        }
+    }
+    for (int k = 0; k < PLANS; k++) {
+        transport_case_check(&f[k], &exchange[k], (uint64_t)k);
+        transport_case_close(&f[k]);
+    }
+}
+
+static void test_back_to_back(void **state)
+{
+    (void)state;
+    transport_case_each(back_to_back);
+}
+
+static bool is_mpi(const spmm_transport_ops_t *transport)
+{
+    return strncmp(transport->name, "mpi-", 4) == 0;
+}
+
+static void split_messages(const spmm_transport_ops_t *transport)
+{
+    const size_t     limit = spmm_message_limit;
+    size_t           host = 0, split_host = 0, device_bytes = 1;
+    transport_case_t f;
+
+    if (!is_mpi(transport)) {
+        return;
+    }
+    transport_case_open(&f, transport, 60, 0.7, 4, 40);
+    transport->bytes(f.state, &host, &device_bytes);
+    transport_case_close(&f);
+    spmm_message_limit = 64;
+    assert_int_equal(spmm_message_count(0), 0);
+    assert_int_equal(spmm_message_count(64), 1);
+    assert_int_equal(spmm_message_count(65), 2);
+    transport_case_open(&f, transport, 60, 0.7, 4, 40);
+    transport->bytes(f.state, &split_host, &device_bytes);
+    assert_true(split_host > host || spmm_test_env.size == 1);
+    assert_int_equal(device_bytes, 0);
+    transport_case_run(&f, SPMM_HALO_FORWARD, 0, 40);
+    transport_case_run(&f, SPMM_HALO_REVERSE, 1, 24);
+    transport_case_run(&f, SPMM_HALO_FORWARD, 2, 8);
+    transport_case_close(&f);
+    spmm_message_limit = limit;
+}
+
+static void test_split_messages(void **state)
+{
+    (void)state;
+    transport_case_each(split_messages);
+}
+
+/* Two plans with exchanges in flight at once, begun in different orders on different ranks: only
+ * tags keep their messages, of equal sizes, apart. */
+static void plans_do_not_mix(const spmm_transport_ops_t *transport)
+{
+    const bool       even = spmm_test_env.rank % 2 == 0;
+    transport_case_t f[2];
+    spmm_exchange_t  exchange[2];
+
+    if (!is_mpi(transport)) {
+        return; /* NCCL matches by order alone */
+    }
+    for (int k = 0; k < 2; k++) {
+        transport_case_open(&f[k], transport, 200, 0.5, 5, 32);
+        exchange[k] = transport_case_fill(&f[k], SPMM_HALO_FORWARD, (uint64_t)k, 32);
+    }
+    for (int k = 0; k < 2; k++) {
+        const int which = even ? k : 1 - k;
+
+        spmm_assert_ok(transport->begin(f[which].state, &exchange[which], stream));
+    }
+    for (int k = 0; k < 2; k++) {
+        spmm_assert_ok(transport->end(f[k].state, &exchange[k], stream));
+        transport_case_check(&f[k], &exchange[k], (uint64_t)k);
+    }
+    transport_case_close(&f[0]);
+    transport_case_close(&f[1]);
+}
+
+static void test_plans_do_not_mix(void **state)
+{
+    (void)state;
+    transport_case_each(plans_do_not_mix);
+}
+
+static void check_refused(const transport_case_t *f, const char *name, spmm_status_t status,
+                          const char *sentence)
+{
+    spmm_transport_candidate_t  candidates[MOST_TRANSPORTS];
+    const spmm_transport_ops_t *chosen = NULL;
+
+    assert_int_equal(spmm_transport_choose(&shared, name, &f->graph, 8, candidates, &chosen),
+                     status);
+    assert_non_null(strstr(spmm_test_env.err.text, sentence));
+    assert_null(chosen);
+    spmm_error_clear(&spmm_test_env.err);
+}
+
+static void test_choice(void **state)
+{
+    spmm_transport_candidate_t  candidates[MOST_TRANSPORTS];
+    const spmm_transport_ops_t *chosen = NULL, *first = NULL;
+    transport_case_t            f;
+
+    (void)state;
+    transport_case_device();
+    transport_case_prepare(&f, spmm_transport_find("mpi-host"), 100, 0.5, 6, 8);
+    assert_in_range(spmm_n_transports, 3, MOST_TRANSPORTS);
+    for (int named = 0; named < 2; named++) {
+        spmm_assert_ok(spmm_transport_choose(&shared, named == 0 ? NULL : "auto", &f.graph, 8,
+                                             candidates, &chosen));
+    }
+    for (int t = 0; t < spmm_n_transports; t++) {
+        const spmm_transport_candidate_t *c = &candidates[t];
+
+        first = first == NULL && c->usable ? c->transport : first;
+        assert_ptr_equal(c->transport, spmm_transports[t]);
+        assert_ptr_equal(spmm_transport_find(c->transport->name), c->transport);
+        assert_int_equal(c->why[0] == '\0', c->usable);
+        assert_int_equal(c->predicted_s < 1.0, c->usable);
+        if (!c->usable) {
+            check_refused(&f, c->transport->name, SPMM_ERR_UNSUPPORTED, c->why);
+        }
+        if (device.kind == SPMM_DEVICE_CPU && c->transport->built) {
+            assert_int_equal(c->usable, strcmp(c->transport->name, "mpi-host") == 0);
+        }
+        if (device.kind == SPMM_DEVICE_CUDA && strcmp(c->transport->name, "nccl") == 0) {
+            assert_true(c->usable || strstr(c->why, " share GPU ") != NULL);
+        }
+    }
+    assert_ptr_equal(chosen, first);
+    check_refused(&f, "pigeon", SPMM_ERR_ARGUMENT, "nccl, mpi-device, mpi-host, and auto");
+    assert_null(spmm_transport_find("pigeon"));
+    f.transport->destroy(NULL);
+    transport_case_close(&f);
+}
+
+/* Creation that fails on one rank leaves nothing behind, and tags in step. */
+static void memory(const spmm_transport_ops_t *transport)
+{
+    int              failures = 0;
+    transport_case_t f;
+    spmm_status_t    status;
+
+    transport_case_prepare(&f, transport, 100, 0.5, 7, 16);
+    do {
+        const int64_t before = spmm_alloc_get_stats().live;
+
+        spmm_alloc_inject(spmm_test_env.rank == 0 ? failures : -1);
+        status = transport->create(&shared, &f.graph, 16, &f.state);
+        spmm_alloc_inject(-1);
+        if (status != SPMM_OK) { /* on other ranks than 0 only where creation agrees */
+            assert_int_equal(status, SPMM_ERR_MEMORY);
+            assert_int_equal(spmm_alloc_get_stats().live, before);
+            f.state = NULL;
+        }
+        status = spmm_agree(&spmm_test_env, status);
+        if (status != SPMM_OK) {
+            transport->destroy(f.state);
+            spmm_error_clear(&spmm_test_env.err);
+        }
+    } while (status != SPMM_OK && ++failures < 20);
+    assert_in_range(failures, spmm_test_env.size > 1 ? 2 : 1, 19);
+    transport_case_run(&f, SPMM_HALO_FORWARD, 0, 16);
+    transport_case_close(&f);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    transport_case_each(memory);
+}
+
+/* Does this rank receive from rank 0? */
+static bool waits_for_first(const spmm_halo_t *graph)
+{
+    return graph->n_recv_peers > 0 && graph->recv_peer[0] == 0;
+}
+
+/* Rank 0 stays away: its peers get an error in time, and the plan refuses to go on.  The timeout
+ * of NCCL must also cover making its communicator. */
+static void late_rank(const spmm_transport_ops_t *transport)
+{
+    /* Long enough for messages between ranks that are in time, however slow their first one is. */
+    const double            timeout = !is_mpi(transport)                           ? 10.0
+                                      : strcmp(transport->name, "mpi-device") == 0 ? 3.0
+                                                                                   : 0.2;
+    spmm_transport_shared_t late    = {.env = &spmm_test_env, .device = &device};
+    transport_case_t        f;
+    spmm_exchange_t         exchange;
+
+    late.next_tag = 20000; /* nobody else's, since messages stay behind */
+    transport_case_prepare(&f, transport, 100, 0.5, 8, 16);
+    spmm_test_env.timeout_s = timeout;
+    spmm_assert_ok(transport->create(&late, &f.graph, 16, &f.state));
+    exchange = transport_case_fill(&f, SPMM_HALO_FORWARD, 0, 16);
+    spmm_assert_ok(device.ops->stream_sync(&device, stream));
+    if (spmm_test_env.rank != 0) {
+        spmm_assert_ok(transport->begin(f.state, &exchange, stream));
+    }
+    if (waits_for_first(&f.graph)) {
+        const double  start  = spmm_now();
+        spmm_status_t status = transport->end(f.state, &exchange, stream);
+
+        if (status == SPMM_OK) {
+            spmm_assert_ok(device.ops->stream_sync(&device, stream));
+            status = transport->check(&late);
+        }
+        assert_int_equal(status, SPMM_ERR_COMM);
+        assert_true(spmm_now() - start < timeout + 5.0);
+        assert_non_null(strstr(spmm_test_env.err.text, "within the timeout of "));
+        spmm_error_clear(&spmm_test_env.err);
+        assert_int_equal(transport->begin(f.state, &exchange, stream), SPMM_ERR_COMM);
+        assert_non_null(strstr(spmm_test_env.err.text, "destroy the "));
+        spmm_error_clear(&spmm_test_env.err);
+    }
+    /* A peer that is not done yet may read this rank's device memory directly. */
+    MPI_Barrier(spmm_test_env.comm);
+    transport_case_close(&f);
+    MPI_Barrier(spmm_test_env.comm);
+    if (transport->close != NULL) {
+        transport->close(&late);
+    }
+    spmm_test_env.timeout_s = 0.0;
+}
+
+static void test_late_rank(void **state)
+{
+    (void)state;
+    transport_case_each(late_rank);
+}
+
+static void test_close(void **state)
+{
+    (void)state;
+    transport_case_device();
+    for (int t = 0; t < spmm_n_transports; t++) {
+        if (spmm_transports[t]->close != NULL) {
+            spmm_transports[t]->close(&shared);
+        }
+    }
+    assert_null(shared.nccl);
+    device.ops->stream_destroy(&device, stream);
+    spmm_device_close(&device);
+    assert_int_equal(spmm_alloc_get_stats().live, 0);
+}
+
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_both_directions),
+                                        cmocka_unit_test(test_no_peers),
+                                        cmocka_unit_test(test_back_to_back),
+                                        cmocka_unit_test(test_split_messages),
+                                        cmocka_unit_test(test_plans_do_not_mix),
+                                        cmocka_unit_test(test_choice),
+                                        cmocka_unit_test(test_memory),
+                                        cmocka_unit_test(test_late_rank),
+                                        cmocka_unit_test(test_close),
+                                        {0}};
