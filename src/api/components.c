@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file components.c  The tables of engines, transports and partitioners, for lists. */
+#include "api/context.h"
+#include "engine/engine.h"
+#include "partition/partition.h"
+
+static spmm_status_t describe(int index, int count, const char *name, const char *description,
+                              int built, spmm_component_info_t *info)
+{
+    const spmm_component_info_t mine = {.name = name, .description = description, .built = built};
+
+    if (name == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "there is no component %d: there are %d", index,
+                         count);
+    }
+    return spmm_give_info(NULL, &mine, sizeof mine, info, "component info");
+}
+
+#define SPMM_DESCRIBE(table, count)                                                                \
+    (index < 0 || index >= (count)                                                                 \
+         ? describe(index, (count), NULL, NULL, 0, info)                                           \
+         : describe(index, (count), (table)[index]->name, (table)[index]->description,             \
+                    (table)[index]->built, info))
+
+spmm_status_t spmm_engine_info(int index, spmm_component_info_t *info)
+{
+    return SPMM_DESCRIBE(spmm_engines, spmm_n_engines);
+}
+
+spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info)
+{
+    return SPMM_DESCRIBE(spmm_transports, spmm_n_transports);
+}
+
+spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info)
+{
+    return SPMM_DESCRIBE(spmm_partitioners, spmm_n_partitioners);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+spmm_status_t spmm_take_options(spmm_error_t *err, const void *given, size_t given_size,
+                                void *options, size_t size, const char *what)
+{
+    if (given_size < sizeof(size_t) || given_size > size) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "struct_size of the %s options is %zu, this library knows %zu to %zu: "
+                         "initialise them with the _INIT macro of its own header",
+                         what, given_size, sizeof(size_t), size);
+    }
+    memcpy(options, given, given_size);
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_give_info(spmm_error_t *err, const void *info, size_t size, void *to,
+                             const char *what)
+{
+    size_t asked;
+
+    if (to == NULL) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "the %s to fill is NULL", what);
+    }
+    memcpy(&asked, to, sizeof asked);
+    if (asked < sizeof asked || asked > size) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "struct_size of the %s is %zu, this library knows %zu to %zu: set it to "
+                         "sizeof the struct",
+                         what, asked, sizeof asked, size);
+    }
+    memcpy((char *)to + sizeof asked, (const char *)info + sizeof asked, asked - sizeof asked);
+    return SPMM_OK;
+}
+
+static spmm_status_t open_env(spmm_context_t *ctx, MPI_Comm comm)
+{
+    spmm_env_t *env   = &ctx->env;
+    const char *debug = getenv("SPMM_DEBUG");
+
+    env->debug = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
+    SPMM_MPI(env, MPI_Comm_dup(comm, &env->comm));
+    SPMM_MPI(env, MPI_Comm_set_errhandler(env->comm, MPI_ERRORS_RETURN));
+    SPMM_MPI(env, MPI_Comm_rank(env->comm, &env->rank));
+    SPMM_MPI(env, MPI_Comm_size(env->comm, &env->size));
+    return SPMM_OK;
+}
+
+static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
+                                  const spmm_context_options_t *given)
+{
+    spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_status_t          status  = SPMM_OK;
+
+    SPMM_TRY(open_env(ctx, comm));
+    if (given != NULL) {
+        status = spmm_take_options(&ctx->env.err, given, given->struct_size, &options,
+                                   sizeof options, "context");
+    }
+    if (status == SPMM_OK && !(options.timeout_s >= 0.0)) {
+        status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "timeout_s is %g, must be >= 0",
+                           options.timeout_s);
+    }
+    SPMM_TRY(spmm_agree(&ctx->env, status));
+    ctx->env.log       = options.log;
+    ctx->env.log_user  = options.log_user;
+    ctx->env.timeout_s = options.timeout_s;
+    SPMM_TRY(spmm_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
+    ctx->shared.env    = &ctx->env;
+    ctx->shared.device = &ctx->device;
+    spmm_log(&ctx->env, "rank %d of %d on %s", ctx->env.rank, ctx->env.size,
+             ctx->device.description);
+    return SPMM_OK;
+}
+
+static void close_context(spmm_context_t *ctx)
+{
+    for (int t = 0; t < spmm_n_transports && ctx->shared.env != NULL; t++) {
+        if (spmm_transports[t]->close != NULL) {
+            spmm_transports[t]->close(&ctx->shared);
+        }
+    }
+    spmm_device_close(&ctx->device);
+    if (ctx->env.comm != MPI_COMM_NULL) {
+        (void)MPI_Comm_free(&ctx->env.comm);
+    }
+    spmm_free(ctx);
+}
+
+spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *options,
+                                  spmm_context_t **ctx)
+{
+    int             initialised = 0, finalised = 0, everywhere;
+    spmm_context_t *made;
+    spmm_status_t   status;
+
+    if (ctx == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_create: ctx is NULL");
+    }
+    (void)MPI_Initialized(&initialised);
+    (void)MPI_Finalized(&finalised);
+    if (!initialised || finalised || comm == MPI_COMM_NULL) {
+        return spmm_fail(
+            NULL, SPMM_ERR_ARGUMENT,
+            "spmm_context_create: call it between MPI_Init and MPI_Finalize and pass a "
+            "communicator");
+    }
+    /* Without a context there is no spmm_agree() yet. */
+    everywhere = SPMM_NEW_ZERO(made, 1) != NULL;
+    if (MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_LAND, comm) != MPI_SUCCESS) {
+        spmm_free(made);
+        return spmm_fail(NULL, SPMM_ERR_COMM,
+                         "spmm_context_create: MPI_Allreduce failed on the communicator given");
+    }
+    if (!everywhere) {
+        spmm_free(made);
+        return spmm_fail_memory(NULL, 1, sizeof *made, "a context, on one rank at least");
+    }
+    made->env.comm = MPI_COMM_NULL;
+    status         = open_context(made, comm, options);
+    if (status != SPMM_OK) {
+        close_context(made);
+        return status;
+    }
+    *ctx = made;
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_context_destroy(spmm_context_t **ctx)
+{
+    if (ctx == NULL || *ctx == NULL) {
+        return SPMM_OK;
+    }
+    spmm_error_clear(&(*ctx)->env.err);
+    if ((*ctx)->live > 0) {
+        return spmm_fail(&(*ctx)->env.err, SPMM_ERR_ARGUMENT,
+                         "%d matrices or plans of this context are alive: destroy them first",
+                         (*ctx)->live);
+    }
+    close_context(*ctx);
+    *ctx = NULL;
+    return SPMM_OK;
+}
+
+const char *spmm_last_error(const spmm_context_t *ctx)
+{
+    return ctx == NULL ? spmm_error_thread_text() : ctx->env.err.text;
+}
+
+spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info_t *info)
+{
+    spmm_context_info_t mine;
+
+    if (ctx == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_get_info: ctx is NULL");
+    }
+    mine = (spmm_context_info_t){.rank           = ctx->env.rank,
+                                 .size           = ctx->env.size,
+                                 .device         = ctx->device.ops->name,
+                                 .device_name    = ctx->device.description,
+                                 .device_ordinal = ctx->device.ordinal};
+    return spmm_give_info(NULL, &mine, sizeof mine, info, "context info");
+}

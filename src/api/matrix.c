@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "api/context.h"
+#include "base/alloc.h"
+#include "base/scalar.h"
+#include "matrix/matrix.h"
+
+/* Collective, agreed. */
+static spmm_status_t check_handles(spmm_context_t *ctx, spmm_matrix_t **A, const char *call)
+{
+    spmm_status_t status = SPMM_OK;
+
+    if (ctx == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "%s: ctx is NULL", call);
+    }
+    spmm_error_clear(&ctx->env.err);
+    if (A == NULL) {
+        status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "%s: A is NULL", call);
+    }
+    return spmm_agree(&ctx->env, status);
+}
+
+/* Hand a finished matrix to the caller. */
+static spmm_status_t adopt(spmm_context_t *ctx, spmm_status_t status, spmm_matrix_t *made,
+                           spmm_matrix_t **A)
+{
+    if (status != SPMM_OK) {
+        return status;
+    }
+    made->context = ctx;
+    made->live    = &ctx->live;
+    ctx->live++;
+    *A = made;
+    return SPMM_OK;
+}
+
+/** The caller's arrays in host memory. */
+typedef struct {
+    int64_t *row_ptr, *col_idx;
+    void    *values;
+} host_csr_t;
+
+static void host_csr_free(host_csr_t *host)
+{
+    spmm_free(host->row_ptr);
+    spmm_free(host->col_idx);
+    spmm_free(host->values);
+}
+
+/* Fetch the arrays, which may lie on the device; their lengths come from row_ptr alone, so that is
+ * looked at before anything is read by it. */
+static spmm_status_t fetch_csr(spmm_context_t *ctx, int64_t n_rows, const int64_t *row_ptr,
+                               const int64_t *col_idx, const void *values, spmm_type_t type,
+                               host_csr_t *host)
+{
+    const spmm_device_t *device = &ctx->device;
+    spmm_error_t        *err    = &ctx->env.err;
+    const size_t         size   = spmm_type_size(type);
+    int64_t              nnz;
+
+    if (size == 0) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "type %d of the values is none of 64F, 32F, 16F, 16BF", (int)type);
+    }
+    if (n_rows < 0 || n_rows > INT32_MAX || row_ptr == NULL) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "n_rows is %lld and row_ptr %s: n_rows must be 0 to 2^31 - 1 and row_ptr "
+                         "hold n_rows + 1 offsets",
+                         (long long)n_rows, row_ptr == NULL ? "NULL" : "given");
+    }
+    if (SPMM_NEW(host->row_ptr, n_rows + 1) == NULL) {
+        return spmm_fail_memory(err, n_rows + 1, sizeof(int64_t), "row offsets");
+    }
+    SPMM_TRY(
+        device->ops->fetch(device, host->row_ptr, row_ptr, ((size_t)n_rows + 1) * sizeof(int64_t)));
+    nnz = host->row_ptr[n_rows];
+    if (host->row_ptr[0] != 0 || nnz < 0) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "row_ptr starts with %lld and ends with %lld: it must start with 0 and "
+                         "not decrease",
+                         (long long)host->row_ptr[0], (long long)nnz);
+    }
+    if (nnz > 0 && (col_idx == NULL || values == NULL)) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL but row_ptr announces %lld entries",
+                         col_idx == NULL ? "col_idx" : "values", (long long)nnz);
+    }
+    host->values = spmm_alloc(nnz, size);
+    if (SPMM_NEW(host->col_idx, nnz) == NULL || host->values == NULL) {
+        return spmm_fail_memory(err, nnz, sizeof(int64_t) + size, "a copy of the entries");
+    }
+    SPMM_TRY(device->ops->fetch(device, host->col_idx, col_idx, (size_t)nnz * sizeof(int64_t)));
+    return device->ops->fetch(device, host->values, values, (size_t)nnz * size);
+}
+
+spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
+                                     const int64_t *row_ptr, const int64_t *col_idx,
+                                     const void *values, spmm_type_t type, spmm_matrix_t **A)
+{
+    host_csr_t     host = {0};
+    spmm_matrix_t *made = NULL;
+    spmm_status_t  status;
+
+    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_create_csr"));
+    status = spmm_agree(&ctx->env, fetch_csr(ctx, n_rows, row_ptr, col_idx, values, type, &host));
+    if (status == SPMM_OK) {
+        status = spmm_matrix_from_csr(&ctx->env, n_rows, n_cols, host.row_ptr, host.col_idx,
+                                      host.values, type, &made);
+    }
+    host_csr_free(&host);
+    return adopt(ctx, status, made, A);
+}
+
+/* The type of a matrix that the library fills itself. */
+static spmm_status_t check_type(spmm_context_t *ctx, spmm_type_t *type)
+{
+    *type = *type == SPMM_TYPE_AUTO ? SPMM_R_64F : *type;
+    return spmm_type_size(*type) != 0 ? SPMM_OK
+                                      : spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
+                                                  "type %d is none of spmm_type_t", (int)*type);
+}
+
+spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_t type,
+                               uint64_t seed, spmm_matrix_t **A)
+{
+    spmm_matrix_t *made = NULL;
+    spmm_status_t  status;
+
+    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_read"));
+    status = path != NULL ? check_type(ctx, &type)
+                          : spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the path is NULL");
+    SPMM_TRY(spmm_agree(&ctx->env, status));
+    status = spmm_matrix_from_file(&ctx->env, path, type, seed, &made);
+    return adopt(ctx, status, made, A);
+}
+
+spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spec, spmm_type_t type,
+                                   uint64_t seed, spmm_matrix_t **A)
+{
+    spmm_matrix_t *made = NULL;
+    spmm_status_t  status;
+
+    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_generate"));
+    status = spec != NULL ? check_type(ctx, &type)
+                          : spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the spec is NULL");
+    SPMM_TRY(spmm_agree(&ctx->env, status));
+    status = spmm_matrix_from_spec(&ctx->env, spec, type, seed, &made);
+    return adopt(ctx, status, made, A);
+}
+
+/* Put new values, in the caller's order, in the order they are stored in. */
+static spmm_status_t store_values(spmm_matrix_t *A, const void *values)
+{
+    spmm_context_t *ctx  = A->context;
+    const size_t    size = spmm_type_size(A->type);
+    const int64_t   nnz  = spmm_matrix_local_nnz(A);
+    char           *host;
+    spmm_status_t   status;
+
+    if (nnz > 0 && values == NULL) {
+        return spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
+                         "values is NULL but this rank has %lld entries", (long long)nnz);
+    }
+    if (A->value_order == NULL) {
+        return ctx->device.ops->fetch(&ctx->device, A->values, values, (size_t)nnz * size);
+    }
+    if ((host = spmm_alloc(nnz, size)) == NULL) {
+        return spmm_fail_memory(&ctx->env.err, nnz, size, "new values");
+    }
+    status = ctx->device.ops->fetch(&ctx->device, host, values, (size_t)nnz * size);
+    for (int64_t k = 0; k < nnz && status == SPMM_OK; k++) {
+        memcpy((char *)A->values + (size_t)k * size, host + (size_t)A->value_order[k] * size, size);
+    }
+    spmm_free(host);
+    return status;
+}
+
+spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values)
+{
+    if (A == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_update_values: A is NULL");
+    }
+    spmm_error_clear(&A->env->err);
+    SPMM_TRY(spmm_agree(A->env, store_values(A, values)));
+    for (spmm_matrix_user_t *user = A->users; user != NULL; user = user->next) {
+        SPMM_TRY(spmm_agree(A->env, user->refill(user->self)));
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_matrix_get_info(const spmm_matrix_t *A, spmm_matrix_info_t *info)
+{
+    spmm_matrix_info_t mine;
+
+    if (A == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_get_info: A is NULL");
+    }
+    spmm_error_clear(&A->env->err);
+    mine = (spmm_matrix_info_t){.rows       = A->rows,
+                                .cols       = A->cols,
+                                .nnz        = A->nnz,
+                                .first_row  = A->row_offset[A->env->rank],
+                                .local_rows = A->n_rows,
+                                .first_col  = A->col_offset[A->env->rank],
+                                .local_cols = A->n_cols,
+                                .local_nnz  = spmm_matrix_local_nnz(A),
+                                .type       = A->type};
+    return spmm_give_info(&A->env->err, &mine, sizeof mine, info, "matrix info");
+}
+
+spmm_status_t spmm_matrix_get_csr(const spmm_matrix_t *A, const int64_t **row_ptr,
+                                  const int64_t **col_idx, const void **values)
+{
+    if (A == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_get_csr: A is NULL");
+    }
+    spmm_error_clear(&A->env->err);
+    if (row_ptr == NULL || col_idx == NULL || values == NULL) {
+        return spmm_fail(&A->env->err, SPMM_ERR_ARGUMENT,
+                         "spmm_matrix_get_csr: row_ptr, col_idx or values is NULL");
+    }
+    *row_ptr = A->row_ptr;
+    *col_idx = A->col_idx;
+    *values  = A->values;
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_matrix_destroy(spmm_matrix_t **A)
+{
+    if (A == NULL || *A == NULL) {
+        return SPMM_OK;
+    }
+    spmm_error_clear(&(*A)->env->err);
+    if ((*A)->users != NULL) {
+        return spmm_fail(&(*A)->env->err, SPMM_ERR_ARGUMENT,
+                         "plans made from this matrix are alive: destroy them first");
+    }
+    --*(*A)->live;
+    spmm_matrix_free(*A);
+    *A = NULL;
+    return SPMM_OK;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/plan.h"
+
+#include <inttypes.h>
+
+#include "api/context.h"
+
+spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *options,
+                               spmm_plan_t **plan)
+{
+    spmm_plan_options_t mine   = SPMM_PLAN_OPTIONS_INIT;
+    spmm_status_t       status = SPMM_OK;
+    spmm_context_t     *ctx;
+
+    if (A == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_create: A is NULL");
+    }
+    ctx = A->context;
+    spmm_error_clear(&ctx->env.err);
+    if (plan == NULL) {
+        status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_plan_create: plan is NULL");
+    } else if (options != NULL) {
+        status = spmm_take_options(&ctx->env.err, options, options->struct_size, &mine, sizeof mine,
+                                   "plan");
+    }
+    SPMM_TRY(spmm_agree(&ctx->env, status));
+    SPMM_TRY(spmm_plan_build(&ctx->shared, A, n, &mine, plan));
+    ctx->live++;
+    return SPMM_OK;
+}
+
+/* A dense operand of @p rows rows: pointer and leading dimension. */
+static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, const void *data,
+                                 int64_t rows, int64_t n, int64_t ld)
+{
+    spmm_error_t *err   = &plan->env->err;
+    const int64_t least = plan->layout == SPMM_LAYOUT_ROW ? n : rows;
+
+    if (ld < least || ld < 1) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "ld of %s is %" PRId64 ", must be at least %" PRId64 " (%s-major, %" PRId64
+                         " local rows, %" PRId64 " columns)",
+                         name, ld, least < 1 ? (int64_t)1 : least,
+                         plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", rows, n);
+    }
+    if (rows > 0 && data == NULL) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
+    }
+    if (rows > 0 && !plan->device->ops->is_usable(plan->device, data)) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "%s does not lie in memory of this context's device (%s); see "
+                         "spmm_buffer_alloc()",
+                         name, plan->device->description);
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
+{
+    if (n < 1 || n > plan->n) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                         "n is %" PRId64 ", must be 1 to %" PRId64 " as planned", n, plan->n);
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,
+                           double beta, void *C, int64_t ldc, spmm_stream_t stream)
+{
+    const spmm_layout_map_t *b_rows, *c_rows;
+
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
+    }
+    spmm_error_clear(&plan->env->err);
+    b_rows = spmm_plan_map(plan, SPMM_OPERAND_B);
+    c_rows = spmm_plan_map(plan, SPMM_OPERAND_C);
+    SPMM_TRY(check_n(plan, n));
+    SPMM_TRY(check_dense(plan, "B", B, b_rows->n_local, n, ldb));
+    SPMM_TRY(check_dense(plan, "C", C, c_rows->n_local, n, ldc));
+    return spmm_plan_run(plan, &(spmm_operands_t){.n      = n,
+                                                  .alpha  = alpha,
+                                                  .beta   = beta,
+                                                  .B      = B,
+                                                  .C      = C,
+                                                  .ldb    = ldb,
+                                                  .ldc    = ldc,
+                                                  .stream = stream});
+}
+
+static spmm_status_t check_operand(const spmm_plan_t *plan, spmm_operand_t operand)
+{
+    if (operand != SPMM_OPERAND_B && operand != SPMM_OPERAND_C) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "operand %d is none of spmm_operand_t",
+                         (int)operand);
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t operand,
+                                   spmm_layout_info_t *info)
+{
+    const spmm_layout_map_t *map;
+    spmm_layout_info_t       mine;
+
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_layout: plan is NULL");
+    }
+    spmm_error_clear(&plan->env->err);
+    SPMM_TRY(check_operand(plan, operand));
+    map  = spmm_plan_map(plan, operand);
+    mine = (spmm_layout_info_t){.local_rows     = map->n_local,
+                                .global_row     = map->orig,
+                                .original_first = map->orig_offset[plan->env->rank],
+                                .original_rows  = map->n_orig};
+    return spmm_give_info(&plan->env->err, &mine, sizeof mine, info, "layout info");
+}
+
+/* Arguments of both ways of spmm_plan_move(), local. */
+static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand, bool to_plan,
+                                int64_t n, const void *src, int64_t ld_src, const void *dst,
+                                int64_t ld_dst)
+{
+    const spmm_layout_map_t *map;
+
+    SPMM_TRY(check_operand(plan, operand));
+    SPMM_TRY(check_n(plan, n));
+    map = spmm_plan_map(plan, operand);
+    SPMM_TRY(check_dense(plan, "src", src, to_plan ? map->n_orig : map->n_local, n, ld_src));
+    return check_dense(plan, "dst", dst, to_plan ? map->n_local : map->n_orig, n, ld_dst);
+}
+
+static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
+                          const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                          spmm_stream_t stream)
+{
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_%s: plan is NULL",
+                         to_plan ? "scatter" : "gather");
+    }
+    spmm_error_clear(&plan->env->err);
+    SPMM_TRY(
+        spmm_agree(plan->env, check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst)));
+    return spmm_plan_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst, stream);
+}
+
+spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
+                                const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                                spmm_stream_t stream)
+{
+    return move(plan, operand, true, n, src, ld_src, dst, ld_dst, stream);
+}
+
+spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
+                               const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                               spmm_stream_t stream)
+{
+    return move(plan, operand, false, n, src, ld_src, dst, ld_dst, stream);
+}
+
+spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path)
+{
+    spmm_status_t status = SPMM_OK;
+
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_write_partition: plan is NULL");
+    }
+    spmm_error_clear(&plan->env->err);
+    if (path == NULL) {
+        status = spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                           "spmm_plan_write_partition: path is NULL");
+    }
+    SPMM_TRY(spmm_agree(plan->env, status));
+    return spmm_partition_write(plan->A, plan->partition.row_part, path);
+}
+
+spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
+{
+    spmm_plan_stats_t mine;
+
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_stats: plan is NULL");
+    }
+    spmm_error_clear(&plan->env->err);
+    SPMM_TRY(spmm_plan_measure(plan, &mine));
+    return spmm_give_info(&plan->env->err, &mine, sizeof mine, stats, "plan stats");
+}
+
+spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out)
+{
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
+    }
+    spmm_error_clear(&plan->env->err);
+    if (out == NULL) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: out is NULL");
+    }
+    return spmm_plan_print(plan, out);
+}
+
+spmm_status_t spmm_plan_destroy(spmm_plan_t **plan)
+{
+    if (plan == NULL || *plan == NULL) {
+        return SPMM_OK;
+    }
+    spmm_error_clear(&(*plan)->env->err);
+    --*(*plan)->A->live;
+    spmm_plan_free(*plan);
+    *plan = NULL;
+    return SPMM_OK;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file create.c  The steps of making a plan; each ends with the agreement of all ranks. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "plan/plan.h"
+
+static bool type_pair_is_valid(spmm_type_t ab, spmm_type_t c)
+{
+    return c == ab || ((ab == SPMM_R_16F || ab == SPMM_R_16BF) && c == SPMM_R_32F);
+}
+
+static spmm_status_t check_compute(spmm_plan_t *plan)
+{
+    const bool is_64f = plan->ab_type == SPMM_R_64F;
+
+    if (plan->compute == SPMM_COMPUTE_AUTO) {
+        plan->compute = is_64f ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    }
+    if ((plan->compute == SPMM_COMPUTE_64F) != is_64f) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                         "compute mode 64f goes with type 64f, and only with it; the matrix has "
+                         "type %s",
+                         spmm_type_name(plan->ab_type));
+    }
+    if (plan->compute == SPMM_COMPUTE_32F_FAST_TF32 && plan->ab_type != SPMM_R_32F) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                         "compute mode 32f-fast-tf32 goes with type 32f; the matrix has type %s",
+                         spmm_type_name(plan->ab_type));
+    }
+    return SPMM_OK;
+}
+
+/* Resolve what is left to us and refuse what cannot be. */
+static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    spmm_error_t *err = &plan->env->err;
+
+    plan->op            = o->op;
+    plan->layout        = o->layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : o->layout;
+    plan->c_type        = o->c_type == SPMM_TYPE_AUTO ? plan->ab_type : o->c_type;
+    plan->compute       = o->compute;
+    plan->deterministic = o->deterministic != 0;
+    plan->profile       = o->profile != 0;
+    if (plan->n < 1 || plan->n > INT32_MAX) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "a plan for %" PRId64 " columns: n must be 1 to 2^31 - 1", plan->n);
+    }
+    if (plan->op != SPMM_OP_N && plan->op != SPMM_OP_T) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "op %d is none of spmm_op_t", (int)plan->op);
+    }
+    if (plan->layout != SPMM_LAYOUT_ROW && plan->layout != SPMM_LAYOUT_COL) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "layout %d is none of spmm_layout_t",
+                         (int)plan->layout);
+    }
+    if (o->compute < SPMM_COMPUTE_AUTO || o->compute > SPMM_COMPUTE_32F_FAST_TF32) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "compute mode %d is none of spmm_compute_t",
+                         (int)o->compute);
+    }
+    if (!type_pair_is_valid(plan->ab_type, plan->c_type)) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT,
+                         "C must have the type of A, or 32f where A is 16f or 16bf");
+    }
+    if (!(o->imbalance == 0.0 || (o->imbalance >= 1.0 && o->imbalance < INFINITY))) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "imbalance %g: must be 0 (choose) or >= 1",
+                         o->imbalance);
+    }
+    if (o->objective != NULL && strcmp(o->objective, "vol") != 0 &&
+        strcmp(o->objective, "cut") != 0) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "objective \"%.40s\": must be vol or cut",
+                         o->objective);
+    }
+    return check_compute(plan);
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    for (; text != NULL && *text != '\0'; text++) {
+        h = spmm_mix64(h ^ (unsigned char)*text);
+    }
+    return spmm_mix64(h);
+}
+
+/* Ranks that plan different products would wait for each other for ever: find out now. */
+static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    const int64_t numbers[] = {plan->n,      plan->ab_type, plan->c_type,        plan->op,
+                               plan->layout, plan->compute, plan->deterministic, (int64_t)o->seed};
+    const char   *texts[]   = {o->partition, o->objective, o->engine, o->transport};
+    uint64_t      h, range[2];
+
+    memcpy(&h, &o->imbalance, sizeof h);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        h = spmm_mix64(h ^ (uint64_t)numbers[i]);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        h = hash_text(h, texts[i]);
+    }
+    range[0] = h;
+    range[1] = ~h;
+    SPMM_MPI(plan->env,
+             MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, plan->env->comm));
+    if (range[0] != ~range[1]) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                         "the ranks ask for different plans: the type of A, n and all options but "
+                         "profile and no_autotune must be equal on all ranks");
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    const spmm_partition_options_t options = {
+        .objective = o->objective == NULL ? "vol" : o->objective,
+        .imbalance = o->imbalance == 0.0 ? 1.03 : o->imbalance,
+        .seed      = o->seed};
+    const double   start = spmm_now();
+    spmm_matrix_t *A     = plan->A;
+
+    SPMM_TRY(spmm_partition_create(A, o->partition, &options, &plan->partition));
+    SPMM_TRY(spmm_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,
+                                    plan->partition.keep, &plan->rows));
+    SPMM_TRY(spmm_layout_map_create(plan->env, A->col_offset, plan->partition.col_part,
+                                    plan->partition.keep, &plan->cols));
+    plan->stats.partition_s = spmm_now() - start;
+    spmm_log(plan->env, "partition %s made in %.2f s", plan->partition.method,
+             plan->stats.partition_s);
+    return SPMM_OK;
+}
+
+static spmm_status_t choose_engine(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                   const char *name)
+{
+    block->problem = (spmm_problem_t){.ab_type       = plan->ab_type,
+                                      .c_type        = c_type,
+                                      .compute       = plan->compute,
+                                      .layout        = plan->layout,
+                                      .n             = plan->n,
+                                      .deterministic = plan->deterministic};
+    if (SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
+        return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
+                                "engine candidates");
+    }
+    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+    return spmm_engine_choose(name, &block->pattern, &block->problem, plan->device,
+                              block->candidates, &block->engine);
+}
+
+static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                 const char *name)
+{
+    SPMM_TRY(choose_engine(plan, block, c_type, name));
+    SPMM_TRY(block->engine->build(&block->csr, &block->problem, plan->device, &block->format));
+    spmm_csr_free(&block->csr);
+    return SPMM_OK;
+}
+
+static spmm_status_t make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    /* What peers add up for op T stays in the accumulator's type until the last sum. */
+    const spmm_type_t remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
+    const double      start    = spmm_now();
+
+    SPMM_TRY(build_block(plan, &plan->local, plan->c_type, o->engine));
+    SPMM_TRY(build_block(plan, &plan->remote, remote_c, o->engine));
+    plan->stats.build_s = spmm_now() - start;
+    spmm_log(plan->env, "formats %s and %s built in %.2f s", plan->local.engine->name,
+             plan->remote.engine->name, plan->stats.build_s);
+    return SPMM_OK;
+}
+
+static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    const size_t  row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
+    spmm_status_t status    = SPMM_OK;
+
+    if (SPMM_NEW_ZERO(plan->transports, spmm_n_transports) == NULL) {
+        status = spmm_fail_memory(&plan->env->err, spmm_n_transports, sizeof *plan->transports,
+                                  "transport candidates");
+    }
+    SPMM_TRY(spmm_agree(plan->env, status));
+    SPMM_TRY(spmm_transport_choose(plan->shared, o->transport, &plan->halo, row_bytes,
+                                   plan->transports, &plan->transport));
+    SPMM_TRY(spmm_agree(
+        plan->env, plan->transport->create(plan->shared, &plan->halo, row_bytes, &plan->exchange)));
+    return spmm_agree(plan->env, spmm_plan_make_buffers(plan));
+}
+
+static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    SPMM_TRY(spmm_agree(plan->env, check_options(plan, o)));
+    plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmm_accum_type(plan->ab_type);
+    SPMM_TRY(check_same(plan, o));
+    SPMM_TRY(make_partition(plan, o));
+    SPMM_TRY(spmm_plan_make_blocks(plan));
+    plan->alone = plan->halo.n_send_peers == 0 && plan->halo.n_recv_peers == 0;
+    SPMM_TRY(spmm_agree(plan->env, make_formats(plan, o)));
+    SPMM_TRY(make_exchange(plan, o));
+    return spmm_agree(plan->env, spmm_plan_count(plan));
+}
+
+static void link_to_matrix(spmm_plan_t *plan)
+{
+    plan->user =
+        (spmm_matrix_user_t){.refill = spmm_plan_refill, .self = plan, .next = plan->A->users};
+    plan->A->users = &plan->user;
+}
+
+static void unlink_from_matrix(spmm_plan_t *plan)
+{
+    for (spmm_matrix_user_t **u = &plan->A->users; *u != NULL; u = &(*u)->next) {
+        if (*u == &plan->user) {
+            *u = plan->user.next;
+            return;
+        }
+    }
+}
+
+spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
+                              const spmm_plan_options_t *options, spmm_plan_t **plan)
+{
+    spmm_status_t status = SPMM_OK;
+    spmm_plan_t  *made;
+
+    if (SPMM_NEW_ZERO(made, 1) == NULL) {
+        status = spmm_fail_memory(&shared->env->err, 1, sizeof *made, "a plan");
+    }
+    status = spmm_agree(shared->env, status);
+    if (status != SPMM_OK) {
+        spmm_free(made);
+        return status;
+    }
+    made->env     = shared->env;
+    made->device  = shared->device;
+    made->shared  = shared;
+    made->A       = A;
+    made->n       = n;
+    made->ab_type = A->type;
+    status        = make(made, options);
+    if (status != SPMM_OK) {
+        spmm_plan_free(made);
+        return status;
+    }
+    link_to_matrix(made);
+    *plan = made;
+    return SPMM_OK;
+}
+
+static void block_free(spmm_block_t *block)
+{
+    if (block->engine != NULL) {
+        block->engine->destroy(block->format);
+    }
+    spmm_csr_free(&block->csr);
+    spmm_free(block->source);
+    spmm_free(block->candidates);
+}
+
+void spmm_plan_free(spmm_plan_t *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    if (plan->in_use) { /* an error of that work was its user's to see */
+        (void)plan->device->ops->stream_wait(plan->device, plan->comm_stream,
+                                             plan->marks[SPMM_MARK_DONE]);
+        (void)plan->device->ops->stream_sync(plan->device, plan->comm_stream);
+    }
+    unlink_from_matrix(plan);
+    if (plan->transport != NULL) {
+        plan->transport->destroy(plan->exchange);
+    }
+    spmm_plan_free_buffers(plan);
+    block_free(&plan->local);
+    block_free(&plan->remote);
+    spmm_free(plan->transports);
+    spmm_halo_free(&plan->halo);
+    spmm_layout_map_free(&plan->rows);
+    spmm_layout_map_free(&plan->cols);
+    spmm_partition_free(&plan->partition);
+    spmm_free(plan);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file plan.h  The plan as its own layer and the API see it. */
+#ifndef SPMM_PLAN_PLAN_H
+#define SPMM_PLAN_PLAN_H
+
+#include "engine/engine.h"
+#include "exchange/halo.h"
+#include "exchange/transport.h"
+#include "matrix/matrix.h"
+#include "partition/layout.h"
+#include "partition/partition.h"
+#include "spmm_dist/plan.h"
+
+/** One of the two parts of the product on this rank, and the engine that runs it. */
+typedef struct {
+    const spmm_engine_ops_t *engine;
+    void                    *format; /**< owned; NULL before build */
+    spmm_csr_t               csr;    /**< input of the build; freed after it */
+    int64_t                 *source; /**< [nnz] place of each entry among this rank's entries */
+    int64_t                  nnz;
+    spmm_pattern_t           pattern;
+    spmm_problem_t           problem;
+    spmm_engine_candidate_t *candidates; /**< [spmm_n_engines], owned: for explain */
+} spmm_block_t;
+
+/** Marks of one execute, in stream order; timed when the plan profiles. */
+typedef enum {
+    SPMM_MARK_START,      /**< user stream: before anything */
+    SPMM_MARK_PACK,       /**< comm stream: before packing */
+    SPMM_MARK_PACKED,     /**< comm stream: before begin() of the transport */
+    SPMM_MARK_BEGUN,      /**< comm stream: after begin() */
+    SPMM_MARK_ENDING,     /**< comm stream: before end() */
+    SPMM_MARK_EXCHANGED,  /**< comm stream: after end() */
+    SPMM_MARK_LOCAL_FROM, /**< user stream: around the local block */
+    SPMM_MARK_LOCAL_TO,
+    SPMM_MARK_HALO_FROM, /**< user stream: around the halo block */
+    SPMM_MARK_HALO_TO,
+    SPMM_MARK_UNPACK_FROM, /**< user stream, op T: around the sum of received rows */
+    SPMM_MARK_DONE,        /**< user stream: after everything */
+    SPMM_MARKS
+} spmm_mark_t;
+
+/** Rows of C that peers send partial sums for, grouped by row: device memory. */
+typedef struct {
+    int64_t  n_rows;
+    int32_t *row, *ptr, *pos;
+} spmm_reduce_list_t;
+
+struct spmm_plan {
+    spmm_env_t              *env; /**< borrowed from the context, as are the next three */
+    const spmm_device_t     *device;
+    spmm_transport_shared_t *shared;
+    spmm_matrix_t           *A;
+    spmm_matrix_user_t       user; /**< links the plan to A for new values */
+
+    int64_t        n; /**< most columns */
+    spmm_op_t      op;
+    spmm_layout_t  layout;
+    spmm_type_t    ab_type, c_type;
+    spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */
+    spmm_compute_t compute;
+    bool           deterministic, profile;
+
+    spmm_partition_t  partition;
+    spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A */
+    spmm_halo_t       halo;
+    bool              alone;         /**< no peer: nothing to exchange, no halo block */
+    spmm_block_t      local, remote; /**< entries whose column this rank owns / does not */
+
+    const spmm_transport_ops_t *transport;
+    void                       *exchange;   /**< state of the transport, owned */
+    spmm_transport_candidate_t *transports; /**< [spmm_n_transports], owned: for explain */
+
+    void              *mirror_rows; /**< device [send rows x n], packed; NULL without peers */
+    void              *halo_rows;   /**< device [recv rows x n], packed */
+    void              *halo_edge;   /**< the same, column-major, when B and C are */
+    int32_t           *send_row;    /**< device copy of halo.send_row: op N packs these */
+    spmm_reduce_list_t reduce;      /**< op T adds these */
+
+    spmm_stream_t comm_stream;
+    spmm_event_t *marks[SPMM_MARKS];
+    bool          in_use;  /**< DONE has been recorded: streams may be at work on the buffers */
+    bool          has_run; /**< the last execute succeeded: all marks are of it */
+
+    spmm_plan_stats_t stats; /**< all but the times */
+};
+
+/** The plan behind spmm_plan_create().  Collective, agreed.  @p shared is the context's. */
+spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
+                              const spmm_plan_options_t *options, spmm_plan_t **plan);
+/** NULL-safe; waits for executes in flight.  Collective. */
+void spmm_plan_free(spmm_plan_t *plan);
+
+/* blocks.c: redistribute A and split it into the local and the halo block. */
+
+/** Fill plan->local and ->remote (csr and source) and the halo graph.  Collective, agreed. */
+spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan);
+/** refill of spmm_matrix_user_t: new values of A into both formats.  Collective. */
+spmm_status_t spmm_plan_refill(void *plan);
+
+/* buffers.c: what execute needs besides the formats. */
+
+/** Allocate rows to exchange, lists, events and the comm stream.  Local. */
+spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan);
+void          spmm_plan_free_buffers(spmm_plan_t *plan);
+
+/* schedule.c */
+
+/** Arguments of one execute, already checked. */
+typedef struct {
+    int64_t       n;
+    double        alpha, beta;
+    const void   *B;
+    void         *C;
+    int64_t       ldb, ldc;
+    spmm_stream_t stream;
+} spmm_operands_t;
+
+/** Enqueue one product with the exchange behind the local block. */
+spmm_status_t spmm_plan_run(spmm_plan_t *plan, const spmm_operands_t *x);
+
+/* move.c */
+
+/** spmm_plan_scatter() (to_plan) and spmm_plan_gather() (else).  Collective, agreed. */
+spmm_status_t spmm_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
+                             const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                             spmm_stream_t stream);
+
+/** Where the rows of an operand live: the rows of A or its columns, by op. */
+const spmm_layout_map_t *spmm_plan_map(const spmm_plan_t *plan, spmm_operand_t operand);
+
+/* stats.c */
+
+/** Volumes over all ranks, into plan->stats.  Collective, agreed. */
+spmm_status_t spmm_plan_count(spmm_plan_t *plan);
+/** Copy plan->stats with the times of the last execute. */
+spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
+
+/* explain.c */
+
+spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out);
+
+#endif /* SPMM_PLAN_PLAN_H */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/scalar.h"
+
+spmm_context_t *ctx;
+
+static double entry(const shape_t *s, uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
+{
+    double rounded = 0.0;
+
+    if (s->one_in == 0 || (i != s->dense_row && spmm_hash2(7, i, j) % (uint64_t)s->one_in != 0)) {
+        return 0.0;
+    }
+    spmm_value_set(type, &rounded, 0, spmm_random_value(seed, i, j));
+    return spmm_value_get(type, &rounded, 0);
+}
+
+static double dense(uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
+{
+    double rounded = 0.0;
+
+    spmm_value_set(type, &rounded, 0, spmm_random_value(seed, i, j));
+    return spmm_value_get(type, &rounded, 0);
+}
+
+/* Uneven blocks: rank 1 owns nothing when there are three ranks or more. */
+static void my_block(int64_t n, int64_t *first, int64_t *count)
+{
+    const int size = spmm_test_env.size, rank = spmm_test_env.rank;
+    const int takers = size > 2 ? size - 1 : size, place = rank > 1 ? rank - 1 : rank;
+
+    *first = n * place / takers;
+    *count = n * (place + 1) / takers - *first;
+    if (size > 2 && rank == 1) {
+        *first = n / takers;
+        *count = 0;
+    }
+}
+
+/** This rank's CSR rows, as a caller has them. */
+typedef struct {
+    int64_t *row_ptr, *col;
+    void    *values;
+    int64_t  rows, cols;
+} caller_t;
+
+static caller_t make_caller(const shape_t *s, uint64_t seed, spmm_type_t type)
+{
+    caller_t c;
+    int64_t  first, first_col, nnz = 0;
+
+    my_block(s->rows, &first, &c.rows);
+    my_block(s->cols, &first_col, &c.cols);
+    c.row_ptr = calloc((size_t)c.rows + 1, sizeof *c.row_ptr);
+    c.col     = calloc((size_t)(c.rows * s->cols) + 1, sizeof *c.col);
+    c.values  = calloc((size_t)(c.rows * s->cols) + 1, sizeof(double));
+    for (int64_t i = 0; i < c.rows; i++) {
+        for (int64_t k = 0; k < s->cols; k++) {
+            /* Odd rows come in descending order of columns. */
+            const int64_t j = (first + i) % 2 == 0 ? k : s->cols - 1 - k;
+            const double  x = entry(s, seed, first + i, j, type);
+
+            if (x != 0.0) {
+                c.col[nnz] = j;
+                spmm_value_set(type, c.values, nnz++, x);
+            }
+        }
+        c.row_ptr[i + 1] = nnz;
+    }
+    return c;
+}
+
+static void free_caller(caller_t *c)
+{
+    free(c->row_ptr);
+    free(c->col);
+    free(c->values);
+}
+
+static int64_t place(spmm_layout_t layout, int64_t ld, int64_t i, int64_t j)
+{
+    return layout == SPMM_LAYOUT_ROW ? i * ld + j : i + j * ld;
+}
+
+/* A block of @p rows x n in the plan's layout, filled from (global row, column); NaN in the gaps. */
+static void *make_dense(const product_t *p, int64_t rows, const int64_t *global_row, uint64_t seed,
+                        spmm_type_t type, int64_t *ld, size_t *bytes)
+{
+    const int64_t width  = p->layout == SPMM_LAYOUT_ROW ? p->n : rows;
+    const int64_t blocks = p->layout == SPMM_LAYOUT_ROW ? rows : p->n;
+    void         *data;
+
+    *ld    = (width < 1 ? 1 : width) + p->pad;
+    *bytes = (size_t)(*ld * blocks) * spmm_type_size(type);
+    data   = malloc((size_t)(*ld * blocks + 1) * sizeof(double));
+    for (int64_t k = 0; k < *ld * blocks; k++) {
+        spmm_value_set(type, data, k, NAN);
+    }
+    for (int64_t i = 0; i < rows && seed != 0; i++) {
+        for (int64_t j = 0; j < p->n; j++) {
+            spmm_value_set(type, data, place(p->layout, *ld, i, j),
+                           dense(seed, global_row[i], j, type));
+        }
+    }
+    return data;
+}
+
+static double bound_of(spmm_type_t type)
+{
+    return type == SPMM_R_64F   ? 1e-12
+           : type == SPMM_R_32F ? 5e-6
+           : type == SPMM_R_16F ? 2e-3
+                                : 1.6e-2;
+}
+
+enum { SEED_B = 11, SEED_C = 13, SKIPPED = 77 };
+
+/* Compare one block of C, rows given by their global index, with the dense product. */
+static void check_c(const shape_t *s, const product_t *p, uint64_t seed, const void *C, int64_t ld,
+                    int64_t rows, const int64_t *global_row)
+{
+    const int64_t inner = p->op == SPMM_OP_N ? s->cols : s->rows;
+
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < p->n; j++) {
+            const int64_t g   = global_row[i];
+            double        sum = 0.0, size = 0.0;
+            double        got = spmm_value_get(p->c_type, C, place(p->layout, ld, i, j));
+
+            for (int64_t k = 0; k < inner; k++) {
+                const double a = p->op == SPMM_OP_N ? entry(s, seed, g, k, p->type)
+                                                    : entry(s, seed, k, g, p->type);
+                const double b = dense(SEED_B, k, j, p->type);
+
+                sum += p->alpha * a * b;
+                size += fabs(p->alpha * a * b);
+            }
+            if (p->beta != 0.0) {
+                sum += p->beta * dense(SEED_C, g, j, p->c_type);
+                size += fabs(p->beta * dense(SEED_C, g, j, p->c_type));
+            }
+            if (!(fabs(got - sum) <= bound_of(p->type) * size)) {
+                print_error("C(%lld, %lld) = %.17g, expected %.17g (op %d layout %d type %d %s)\n",
+                            (long long)g, (long long)j, got, sum, (int)p->op, (int)p->layout,
+                            (int)p->type, p->partition);
+                fail();
+            }
+        }
+    }
+}
+
+void *to_device(const void *host, size_t bytes)
+{
+    void *device;
+
+    spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &device));
+    spmm_assert_ok(spmm_buffer_copy(ctx, device, host, bytes));
+    return device;
+}
+
+/* The same C, moved back to the caller's distribution. */
+static void check_gathered(const shape_t *s, const product_t *p, uint64_t seed, spmm_plan_t *plan,
+                           const void *C, int64_t ldc, const spmm_layout_info_t *c)
+{
+    int64_t ld, *row = malloc((size_t)(c->original_rows + 1) * sizeof *row);
+    size_t  bytes;
+    void   *back, *device;
+
+    for (int64_t i = 0; i < c->original_rows; i++) {
+        row[i] = c->original_first + i;
+    }
+    back   = make_dense(p, c->original_rows, row, 0, p->c_type, &ld, &bytes);
+    device = to_device(back, bytes);
+    spmm_assert_ok(spmm_plan_gather(plan, SPMM_OPERAND_C, p->n, C, ldc, device, ld, NULL));
+    spmm_assert_ok(spmm_buffer_copy(ctx, back, device, bytes));
+    check_c(s, p, seed, back, ld, c->original_rows, row);
+    spmm_assert_ok(spmm_buffer_free(ctx, &device));
+    free(back);
+    free(row);
+}
+
+/* B made in the caller's distribution and moved to the plan's: what execute then reads. */
+static void *scattered_b(const product_t *p, spmm_plan_t *plan, const spmm_layout_info_t *b,
+                         int64_t *ldb)
+{
+    int64_t ld, *row = malloc((size_t)(b->original_rows + 1) * sizeof *row);
+    size_t  bytes, b_bytes;
+    void   *B, *from, *host;
+
+    for (int64_t i = 0; i < b->original_rows; i++) {
+        row[i] = b->original_first + i;
+    }
+    host = make_dense(p, b->original_rows, row, SEED_B, p->type, &ld, &bytes);
+    from = to_device(host, bytes);
+    free(host);
+    host = make_dense(p, b->local_rows, b->global_row, 0, p->type, ldb, &b_bytes);
+    B    = to_device(host, b_bytes);
+    free(host);
+    spmm_assert_ok(spmm_plan_scatter(plan, SPMM_OPERAND_B, p->n, from, ld, B, *ldb, NULL));
+    spmm_assert_ok(spmm_buffer_free(ctx, &from));
+    free(row);
+    return B;
+}
+
+static void run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_plan_t *plan)
+{
+    spmm_layout_info_t b = {.struct_size = sizeof b}, c = {.struct_size = sizeof c};
+    spmm_alloc_stats_t before;
+    int64_t            ldb, ldc;
+    size_t             c_bytes;
+    void              *B, *C, *host;
+
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
+    B = scattered_b(p, plan, &b, &ldb);
+    /* beta == 0 must overwrite the NaN that C is then full of. */
+    host   = make_dense(p, c.local_rows, c.global_row, p->beta == 0.0 ? 0 : SEED_C, p->c_type, &ldc,
+                        &c_bytes);
+    C      = to_device(host, c_bytes);
+    before = spmm_alloc_get_stats();
+    spmm_assert_ok(spmm_execute(plan, p->n, p->alpha, B, ldb, p->beta, C, ldc, NULL));
+    assert_true(spmm_alloc_get_stats().calls == before.calls);
+    spmm_assert_ok(spmm_buffer_copy(ctx, host, C, c_bytes));
+    check_c(s, p, seed, host, ldc, c.local_rows, c.global_row);
+    check_gathered(s, p, seed, plan, C, ldc, &c);
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    free(host);
+}
+
+void check_product(const shape_t *s, const product_t *p)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A;
+    spmm_plan_t        *plan;
+    caller_t            first = make_caller(s, 3, p->type), second = make_caller(s, 5, p->type);
+    product_t           narrow = *p;
+
+    o.op        = p->op;
+    o.layout    = p->layout;
+    o.c_type    = p->c_type;
+    o.partition = p->partition;
+    o.profile   = p->n % 2 == 0;
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, first.rows, first.cols, first.row_ptr, first.col,
+                                          first.values, p->type, &A));
+    spmm_assert_ok(spmm_plan_create(A, p->planned_n, &o, &plan));
+    run_once(s, p, 3, plan);
+    spmm_assert_ok(spmm_matrix_update_values(A, second.values));
+    narrow.n   = 1;
+    narrow.pad = 3;
+    run_once(s, &narrow, 5, plan);
+    run_once(s, p, 5, plan);
+    assert_int_equal(spmm_matrix_destroy(&A), SPMM_ERR_ARGUMENT); /* a plan is alive */
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    free_caller(&first);
+    free_caller(&second);
+}
+
+void open_context(void)
+{
+    spmm_context_options_t o      = SPMM_CONTEXT_OPTIONS_INIT;
+    const char            *device = getenv("SPMM_TEST_DEVICE");
+    spmm_status_t          status;
+
+    o.device = device != NULL && strcmp(device, "cuda") == 0 ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
+    status   = spmm_context_create(MPI_COMM_WORLD, &o, &ctx);
+    if (o.device == SPMM_DEVICE_CUDA && status == SPMM_ERR_UNSUPPORTED) {
+        (void)printf("SKIP: %s\n", spmm_last_error(NULL));
+        (void)fflush(stdout);
+        MPI_Comm_free(&spmm_test_env.comm);
+        MPI_Finalize();
+        exit(SKIPPED);
+    }
+    spmm_assert_ok(status);
+}
+
+void close_context(void)
+{
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+    assert_null(ctx);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file plan_case.h
+ *  Small matrices whose entries are functions of (i, j), and their products through a whole plan
+ *  checked against the dense FP64 product.
+ */
+#ifndef SPMM_PLAN_CASE_H
+#define SPMM_PLAN_CASE_H
+
+#include "test_main.h"
+
+#include "spmm_dist/spmm_dist.h"
+
+/** A test matrix: shape, and how its entries are drawn. */
+typedef struct {
+    int64_t rows, cols;
+    int     one_in;    /**< an entry at about every one_in-th place; 0: no entries */
+    int64_t dense_row; /**< this row is full; -1: none */
+} shape_t;
+
+/** One product to check. */
+typedef struct {
+    spmm_type_t   type, c_type;
+    spmm_op_t     op;
+    spmm_layout_t layout;
+    const char   *partition;
+    int64_t       n, planned_n, pad; /**< pad: extra leading dimension */
+    double        alpha, beta;
+} product_t;
+
+/** The context of the cases: on the CPU, or with SPMM_TEST_DEVICE=cuda on GPUs. */
+extern spmm_context_t *ctx;
+
+/** Make ctx; without a GPU where one is asked for the program ends as skipped (77). */
+void open_context(void);
+void close_context(void);
+
+/** Memory of the context's device with what @p host holds; release with spmm_buffer_free(). */
+void *to_device(const void *host, size_t bytes);
+
+/** Plan and run p on a matrix of @p s, with the caller's rows in uneven blocks: as created, with
+ *  new values, with fewer columns; C compared in the plan's layout and moved back. */
+void check_product(const shape_t *s, const product_t *p);
+
+#endif /* SPMM_PLAN_CASE_H */
