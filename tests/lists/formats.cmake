@@ -5,3 +5,29 @@ foreach(test test_formats test_formats_mm)
   target_compile_definitions(${test} PRIVATE SPMM_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data")
 endforeach()
 
+# The formats inside whole plans: the driver compares with FP64 and exits with 1 where it differs.
+if(SPMM_BUILD_TOOLS)
+  # spmm_add_format_run(engine name ranks arguments...)
+  function(spmm_add_format_run engine name ranks)
+    spmm_add_mpi_test(driver.${engine}.${name}.n${ranks} ${ranks} driver
+      $<TARGET_FILE:spmm_dist_driver> --device cpu --engine ${engine} --type 32f --verify
+      --warmup 0 --iterations 1 ${ARGN})
+  endfunction()
+
+  foreach(engine bittcf hrpb)
+    foreach(ranks 1 2 3 4)
+      spmm_add_format_run(${engine} file ${ranks}
+        --matrix ${CMAKE_CURRENT_SOURCE_DIR}/data/bips98_606.mtx.gz --columns 33)
+      spmm_add_format_run(${engine} transposed ${ranks} --generate rmat:scale=10,degree=8 --op t
+        --layout col --pad 3 --columns 7 --alpha 1.5 --beta -0.5)
+      spmm_add_format_run(${engine} tf32 ${ranks} --generate stencil27:nx=8,ny=9,nz=10
+        --compute 32f-fast-tf32 --columns 100)
+      spmm_add_format_run(${engine} tiny ${ranks} --generate banded:rows=3,band=1 --columns 1)
+    endforeach()
+  endforeach()
+
+  spmm_add_mpi_test(driver.explain.facts 1 driver $<TARGET_FILE:spmm_dist_driver> --device cpu
+    --generate stencil27:nx=16,ny=16,nz=16,dof=3 --type 32f --iterations 1 --explain)
+  set_tests_properties(driver.explain.facts PROPERTIES
+    PASS_REGULAR_EXPRESSION "MeanNNZTC 35\\.77, IBD 3\\.12; 16x4 bricks: 35264, density 38\\.8 %")
+endif()

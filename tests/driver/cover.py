@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verify products over matrices x ranks x partition x layout x op x type.
+
+cover.py           every pair of values of any two of the six occurs in some run (for CI)
+cover.py --full    every combination; prints a count and every failure
+cover.py --list    print the runs instead of making them
+
+Matrices: tests/data, and all of the folder SPMM_MATRIX_DIR where it is set."""
+import argparse
+import itertools
+import os
+import sys
+import time
+
+import harness
+
+sys.path.insert(0, str(harness.ROOT / "scripts"))
+from pairwise import pairwise  # noqa: E402
+
+COLUMNS = 64
+
+
+def factors(names):
+    return {
+        "matrix": names,
+        "ranks": [1, 2, 3, 4, 8],
+        "partition": ["keep", "block", "metis", "auto"],
+        "layout": ["row", "col"],
+        "op": ["n", "t"],
+        "type": ["64f", "32f"],
+    }
+
+
+def verify(case, timeout):
+    """None when good, "range" when the values do not fit the type, else what went wrong."""
+    result = harness.run(
+        "--matrix", case["matrix"], "--partition", case["partition"], "--layout", case["layout"],
+        "--op", case["op"], "--type", case["type"], "--columns", COLUMNS, "--verify",
+        "--iterations", "1", "--warmup", "0", "--pad", "3" if case["layout"] == "col" else "0",
+        ranks=case["ranks"], timeout=timeout)
+    if result.code == 0 and not result.errors and "passed" in result.out:
+        return None
+    if result.code == 3 and len(result.errors) == 1 and "range" in result.errors[0]:
+        return "range"
+    return str(result)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="every combination")
+    parser.add_argument("--list", action="store_true", help="print the runs only")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds of one run")
+    args = parser.parse_args()
+    levels = factors(harness.matrices())
+    if not levels["matrix"]:
+        sys.exit("cover.py: no matrix in tests/data or SPMM_MATRIX_DIR")
+    values = list(levels.values())
+    rows = list(itertools.product(*values)) if args.full else pairwise(values)
+    failures, out_of_range, start = 0, 0, time.monotonic()
+    for row in rows:
+        case = dict(zip(levels, row))
+        name = " ".join(os.path.basename(str(v)) for v in row)
+        if args.list:
+            print(name)
+            continue
+        answer = verify(case, args.timeout)
+        if answer == "range":
+            out_of_range += 1
+        elif answer is not None:
+            failures += 1
+            print(f"FAILED: {name}\n{answer}", flush=True)
+    if not args.list:
+        print(f"{len(rows)} runs in {time.monotonic() - start:.0f} s: {failures} failed, "
+              f"{out_of_range} reported values out of the type's range")
+    return failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

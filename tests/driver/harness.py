@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the driver under mpirun and look at what it did.
+
+CTest gives the paths in the environment: SPMM_DRIVER, MPIEXEC, MPIEXEC_NUMPROC_FLAG."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DRIVER = os.environ.get("SPMM_DRIVER", str(ROOT / "build" / "cpu" / "tools" / "spmm_dist"))
+MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
+NUMPROC_FLAG = os.environ.get("MPIEXEC_NUMPROC_FLAG", "-n")
+RULE = re.compile(r"^-{60,}$")
+
+# Open MPI 4 and 5: root, and more ranks than cores.
+os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+os.environ.setdefault("OMPI_MCA_rmaps_base_oversubscribe", "1")
+os.environ.setdefault("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+os.environ.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+class Result:
+    """Exit code, output and seconds of one run; `errors` are the lines the driver itself wrote."""
+
+    def __init__(self, code, out, err, seconds):
+        self.code, self.out, self.err, self.seconds = code, out, err, seconds
+        self.errors = []
+        launcher = False
+        for line in err.splitlines():
+            if RULE.match(line):  # what mpirun adds to a failed job stands between two rules
+                launcher = not launcher
+            elif not launcher and line.strip():
+                self.errors.append(line)
+
+    def __str__(self):
+        return f"exit code {self.code} after {self.seconds:.1f} s\n{self.out}\n{self.err}"
+
+
+def run(*args, ranks=None, timeout=110, env=None, cwd=None):
+    """ranks=None starts the driver without a launcher."""
+    command = [DRIVER] + [str(a) for a in args]
+    if ranks is not None:
+        command = [MPIEXEC, NUMPROC_FLAG, str(ranks)] + command
+    start = time.monotonic()
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=timeout,
+        env=dict(os.environ, **(env or {})),
+        cwd=cwd,
+    )
+    text = [s.decode("utf-8", "replace") for s in (done.stdout, done.stderr)]
+    return Result(done.returncode, *text, time.monotonic() - start)
+
+
+def run_json(*args, ranks=None, **kw):
+    """A run that must succeed or fail its verification, and its JSON report."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        result = run(*args, "--json", path, ranks=ranks, **kw)
+        report = None
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+    return result, report
+
+
+def has_json():
+    """Is cJSON in this build?"""
+    result = run("--json", os.devnull, "--help")
+    return "built without cJSON" not in result.err
+
+
+def matrices():
+    """Committed matrices, and those of the folder SPMM_MATRIX_DIR where it is set."""
+    found = []
+    for folder in (ROOT / "tests" / "data", os.environ.get("SPMM_MATRIX_DIR")):
+        if folder:
+            for pattern in ("*.mtx", "*.mtx.gz", "*.csr"):
+                found += sorted(str(p) for p in pathlib.Path(folder).glob(pattern))
+    return found

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options, exit codes, lists and messages of the driver."""
+import os
+import re
+import unittest
+
+import harness
+
+SMALL = ("--generate", "stencil5:nx=12,ny=9", "--columns", "5", "--iterations", "2")
+
+
+class Usage(unittest.TestCase):
+    def refused(self, *args, says, ranks=None, code=2):
+        result = harness.run(*args, ranks=ranks)
+        self.assertEqual(result.code, code, result)
+        self.assertEqual(len(result.errors), 1, result)
+        self.assertTrue(result.errors[0].startswith("spmm_dist: "), result)
+        self.assertIn(says, result.errors[0])
+        self.assertEqual(result.out, "")
+
+    def test_input_is_given_once(self):
+        self.refused(says="--matrix")
+        self.refused("--matrix", "", says="--matrix")
+        self.refused("--matrix", "a.mtx", "--generate", "rmat:scale=3,degree=2", says="--matrix")
+
+    def test_numbers_are_strict(self):
+        for value in ("0", "1x", "", " 4", "1.5", "2147483648", "9" * 30):
+            self.refused(*SMALL, "--columns", value, says="--columns")
+        for option in ("--iterations", "--warmup", "--pad"):
+            self.refused(*SMALL, option, "-3", says=option)
+        self.refused(*SMALL, "--iterations", "0", says="--iterations")
+        for value in ("-1", "1e3", "18446744073709551616"):
+            self.refused(*SMALL, "--seed", value, says="--seed")
+        for option in ("--alpha", "--beta"):
+            for value in ("nan", "1,5", ""):
+                self.refused(*SMALL, option, value, says=option)
+        self.refused(*SMALL, "--imbalance", "0.9", says="--imbalance")
+        self.refused(*SMALL, "--timeout", "-1", says="--timeout")
+
+    def test_words_are_known(self):
+        for option in ("--type", "--compute", "--op", "--layout", "--device", "--objective"):
+            self.refused(*SMALL, option, "64F", says=option)
+        for option in ("--engine", "--transport", "--partition"):
+            self.refused(*SMALL, option, "nonesuch", says="nonesuch")
+
+    def test_options_are_known(self):
+        self.refused(*SMALL, "--nonesuch", says="--nonesuch")
+        self.refused(*SMALL, "-Z", says="-Z")
+        self.refused(*SMALL, "--verify=1", says="--verify")
+        self.refused(*SMALL, "--columns", says="--columns")
+        self.refused(*SMALL, "stray", says="stray")
+
+    def test_many_ranks_say_it_once(self):
+        self.refused("--columns", "no", ranks=4, says="--columns")
+        self.refused(*SMALL, "--engine", "nonesuch", ranks=3, says="nonesuch")
+
+    def test_json_that_cannot_be_written(self):
+        if harness.has_json():
+            result = harness.run(*SMALL, "--json", "/nonexistent/report.json", ranks=2)
+            self.assertEqual(result.code, 4, result)
+            self.assertEqual(len(result.errors), 1, result)
+            self.assertIn("No such file", result.errors[0])
+
+    def test_partition_that_cannot_be_written(self):
+        result = harness.run(*SMALL, "--write-partition", "/nonexistent/part", ranks=2)
+        self.assertEqual(result.code, 4, result)
+        self.assertEqual(len(result.errors), 1, result)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_output_that_cannot_be_written(self):
+        command = f"exec '{harness.DRIVER}' --help >/dev/full"
+        status = os.waitstatus_to_exitcode(os.system(command + " 2>/dev/null"))
+        self.assertEqual(status, 4)
+
+    def test_generators_are_checked(self):
+        for spec in (
+            "nonesuch:n=3",
+            "stencil5",
+            "stencil5:",
+            "stencil5:nx=3",
+            "stencil5:nx=3,ny=",
+            "stencil5:nx=3,ny=-1",
+            "stencil5:nx=3,ny=x",
+            "stencil5:nx=3,ny=3,color=1",
+            "rmat:scale=70,degree=4",
+            "",
+        ):
+            self.refused("--generate", spec, says="", code=3)
+        self.refused("--generate", "rmat:scale=x,degree=4", ranks=4, says="x", code=3)
+
+
+class About(unittest.TestCase):
+    def test_help(self):
+        for option in ("--help", "-h"):
+            result = harness.run(option)
+            self.assertEqual((result.code, result.err), (0, ""), result)
+        for option in ("--matrix", "--generate", "--write-partition", "--json", "--verify"):
+            self.assertIn(option, result.out)
+
+    def test_version(self):
+        result = harness.run("-V")
+        self.assertEqual(result.code, 0, result)
+        self.assertRegex(result.out, r"^spmm_dist \d+\.\d+\.\d+\n$")
+
+    def test_lists_on_one_rank_only(self):
+        for option, name in (
+            ("--list-engines", "csr-cpu"),
+            ("--list-transports", "mpi-host"),
+            ("--list-partitioners", "block"),
+        ):
+            result = harness.run(option, ranks=3)
+            self.assertEqual((result.code, result.errors), (0, []), result)
+            self.assertEqual(len(re.findall(rf"^{name} ", result.out, re.M)), 1, result)
+
+    def test_every_listed_name_is_known(self):
+        for kind in ("engine", "transport"):
+            for line in harness.run(f"--list-{kind}s").out.splitlines():
+                result = harness.run(*SMALL, f"--{kind}", line.split()[0])
+                if "not in this build" in line:
+                    self.assertEqual((result.code, len(result.errors)), (4, 1), result)
+                    self.assertIn(f"{kind} {line.split()[0]} ", result.errors[0])
+                else:  # what is built may still miss its device
+                    self.assertIn(result.code, (0, 4), result)
+
+
+class Report(unittest.TestCase):
+    def test_table(self):
+        result = harness.run(*SMALL, "--verify", "--explain", ranks=3)
+        self.assertEqual((result.code, result.errors), (0, []), result)
+        for word in ("108 x 108", "partition", "halo", "allgather", "csr-cpu", "mpi-host", "pack",
+                     "exchange", "local", "total", "GFLOP/s", "passed"):
+            self.assertIn(word, result.out)
+
+    def test_short_forms(self):
+        result = harness.run("-g", "stencil5:nx=4,ny=4", "-n", 3, "-t", "32f", "-c", "32f", "-o",
+                             "t", "-l", "col", "-a", "-2", "-b", "0.5", "-d", "cpu", "-e",
+                             "csr-cpu", "-x", "auto", "-p", "block", "-w", 0, "-i", 1, "-s", 7,
+                             "-v", "-E", ranks=2)
+        self.assertEqual((result.code, result.errors), (0, []), result)
+        self.assertIn("C = -2 * A^T * B + 0.5 * C, 3 columns, column-major", result.out)
+
+    def test_progress_appears_after_a_second_and_is_erased(self):
+        for iterations in (10, 50, 250):  # whatever takes over a second here
+            args = ("--generate", "rmat:scale=15,degree=16", "--partition", "keep", "--iterations",
+                    iterations)
+            result = harness.run(*args, "--progress", ranks=2)
+            self.assertEqual(result.code, 0, result)
+            if result.err:
+                break
+        lines = [s for s in result.err.split("\r") if s not in ("", "\033[K")]
+        self.assertTrue(lines, result)
+        self.assertTrue(all(s.startswith("\033[Kspmm_dist: ") for s in lines), result)
+        self.assertTrue(result.err.endswith("\r\033[K"), result)
+        silent = harness.run(*args, ranks=2)
+        self.assertEqual(silent.err, "")
+
+    def test_seed_decides_the_matrix(self):
+        spec = ("--generate", "uniform:rows=60,cols=50,degree=4", "--iterations", "1", "--verify")
+        if harness.has_json():
+            counts = set()
+            for ranks in (1, 3, 4):
+                result, report = harness.run_json(*spec, "--seed", "5", ranks=ranks)
+                self.assertEqual(result.code, 0, result)
+                counts.add(report["matrix"]["nnz"])
+            self.assertEqual(len(counts), 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

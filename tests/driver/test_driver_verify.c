@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that only ever sees right results must still fail on wrong ones. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "test_main.h"
+
+#include "base/scalar.h"
+#include "driver_verify.h"
+#include "tool_common.h"
+
+/* Row 1 is empty, row 2 holds an explicit zero, row 3 a dense line. */
+enum { ROWS = 4, COLS = 5, NNZ = 9, N = 300 };
+static const int64_t row_ptr[ROWS + 1] = {0, 3, 3, 4, 9};
+static const int64_t col_idx[NNZ]      = {0, 2, 4, 1, 0, 1, 2, 3, 4};
+static const double  values[NNZ]       = {1.5, -2.0, 0.375, 0.0, 1.0, 3.0, -0.125, 8.0, 0.5};
+
+typedef struct {
+    driver_rows_t    rows;
+    driver_block_t   block;
+    driver_product_t product;
+    void            *C;
+} case_t;
+
+/** Element (i, j) of the product, straight from the definition. */
+static double expect(const case_t *c, int64_t i, int64_t j)
+{
+    const driver_product_t *p   = &c->product;
+    double                  sum = 0.0;
+
+    for (int64_t e = row_ptr[i]; e < row_ptr[i + 1]; e++) {
+        sum += values[e] * driver_dense_value(&p->B, driver_dense_row(&p->B, col_idx[e]), j);
+    }
+    sum *= p->alpha;
+    if (p->beta != 0.0) {
+        sum += p->beta * driver_dense_value(&p->C0, driver_dense_row(&p->C0, i + 10), j);
+    }
+    return sum;
+}
+
+static void set_up(case_t *c, spmm_type_t type, spmm_layout_t layout, double alpha, double beta)
+{
+    *c         = (case_t){0};
+    c->rows    = (driver_rows_t){.first   = 10,
+                                 .n_rows  = ROWS,
+                                 .row_ptr = row_ptr,
+                                 .col     = col_idx,
+                                 .values  = values,
+                                 .type    = SPMM_R_64F};
+    c->block   = (driver_block_t){.rows    = ROWS,
+                                  .columns = N,
+                                  .ld      = layout == SPMM_LAYOUT_COL ? ROWS + 2 : N + 2,
+                                  .layout  = layout,
+                                  .type    = type};
+    c->C       = calloc((ROWS + 2) * (N + 2), sizeof(double));
+    c->product = (driver_product_t){.rows  = &c->rows,
+                                    .B     = driver_dense(3, type),
+                                    .C0    = driver_dense(4, type),
+                                    .alpha = alpha,
+                                    .beta  = beta,
+                                    .block = &c->block,
+                                    .C     = c->C};
+    assert_non_null(c->C);
+    for (int64_t i = 0; i < ROWS; i++) {
+        for (int64_t j = 0; j < N; j++) {
+            spmm_value_set(type, c->C, driver_block_index(&c->block, i, j), expect(c, i, j));
+        }
+    }
+}
+
+static void right_results_pass(void **state)
+{
+    static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+
+    (void)state;
+    for (int t = 0; t < 4; t++) {
+        for (int k = 0; k < 4; k++) {
+            case_t           c;
+            driver_verdict_t verdict;
+
+            set_up(&c, types[t], k % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL, -0.75,
+                   k < 2 ? 0.0 : 2.0);
+            verdict = driver_compare(&c.product);
+            assert_int_equal(verdict.compared, ROWS * N);
+            assert_int_equal(verdict.out_of_range, 0);
+            assert_true(verdict.max_error <= tool_tolerance(types[t], SPMM_COMPUTE_AUTO));
+            free(c.C);
+        }
+    }
+}
+
+static void one_wrong_element_is_found(void **state)
+{
+    static const int64_t places[][2] = {{0, 0}, {3, N - 1}, {3, 127}, {0, 128}};
+
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        const int64_t    i = places[k][0], j = places[k][1];
+        case_t           c;
+        double          *wrong;
+        driver_verdict_t verdict;
+
+        set_up(&c, SPMM_R_64F, SPMM_LAYOUT_COL, 1.0, 0.5);
+        wrong = (double *)c.C + driver_block_index(&c.block, i, j);
+        *wrong += 1e-10;
+        verdict = driver_compare(&c.product);
+        assert_true(verdict.max_error > tool_tolerance(SPMM_R_64F, SPMM_COMPUTE_64F));
+        assert_true(verdict.max_error < 1e-8);
+        assert_int_equal(verdict.row, 10 + i);
+        assert_int_equal(verdict.col, j);
+        assert_true(verdict.got == *wrong);
+        assert_true(fabs(verdict.want - expect(&c, i, j)) < 1e-14);
+        free(c.C);
+    }
+}
+
+static void poison_and_nonzero_empty_rows_are_found(void **state)
+{
+    static const double bad[] = {NAN, INFINITY, 1e-30};
+
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        for (int64_t i = 1; i < 3; i++) { /* the empty row and the row of a zero */
+            case_t           c;
+            driver_verdict_t verdict;
+
+            set_up(&c, SPMM_R_32F, SPMM_LAYOUT_ROW, 1.0, 0.0);
+            spmm_value_set(SPMM_R_32F, c.C, driver_block_index(&c.block, i, 7), bad[k]);
+            verdict = driver_compare(&c.product);
+            assert_true(isinf(verdict.max_error));
+            assert_int_equal(verdict.row, 10 + i);
+            assert_int_equal(verdict.col, 7);
+            free(c.C);
+        }
+    }
+}
+
+static void a_neighbouring_row_of_b_is_found(void **state)
+{
+    case_t           c;
+    driver_verdict_t verdict;
+
+    (void)state;
+    set_up(&c, SPMM_R_16BF, SPMM_LAYOUT_ROW, 1.0, 0.0);
+    c.product.B = driver_dense(5, SPMM_R_16BF); /* another B than C was made from */
+    verdict     = driver_compare(&c.product);
+    assert_true(verdict.max_error > tool_tolerance(SPMM_R_16BF, SPMM_COMPUTE_32F));
+    free(c.C);
+}
+
+static void what_may_overflow_is_not_compared(void **state)
+{
+    case_t           c;
+    driver_verdict_t verdict;
+
+    (void)state;
+    set_up(&c, SPMM_R_16F, SPMM_LAYOUT_ROW, 1.0, 0.0);
+    c.product.alpha = 1e6; /* rows 0 and 3 leave the range, the others are 0 */
+    verdict         = driver_compare(&c.product);
+    assert_int_equal(verdict.out_of_range, 2 * N);
+    assert_int_equal(verdict.compared, 2 * N);
+    assert_true(verdict.max_error == 0.0);
+    free(c.C);
+}
+
+static void random_values_are_exact_in_their_type(void **state)
+{
+    static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+
+    (void)state;
+    for (int t = 0; t < 4; t++) {
+        driver_dense_t dense    = driver_dense(11, types[t]);
+        int            negative = 0, small = 0;
+
+        for (int k = 0; k < 4000; k++) {
+            const uint64_t key = driver_dense_row(&dense, k / 50);
+            const double   x   = driver_dense_value(&dense, key, k % 50);
+            double         stored;
+
+            spmm_value_set(types[t], &stored, 0, x);
+            assert_true(spmm_value_get(types[t], &stored, 0) == x);
+            assert_true(fabs(x) >= 0.25 && fabs(x) < 1.0);
+            negative += x < 0.0;
+            small += fabs(x) < 0.5;
+        }
+        /* Half of 4000, within five standard deviations (32). */
+        assert_in_range(negative, 1840, 2160);
+        assert_in_range(small, 1840, 2160);
+    }
+}
+
+static void the_worst_rank_is_reported(void **state)
+{
+    const int        size = spmm_test_env.size;
+    driver_job_t     job  = {.comm = spmm_test_env.comm, .rank = spmm_test_env.rank, .size = size};
+    driver_verdict_t mine = {.max_error    = job.rank == size - 1 ? 0.5 : 0.25,
+                             .compared     = 3,
+                             .out_of_range = 2,
+                             .row          = 100 + job.rank,
+                             .col          = 7};
+    driver_verdict_t all;
+
+    (void)state;
+    all = driver_verdict_reduce(&job, &mine);
+    assert_true(all.max_error == 0.5);
+    assert_int_equal(all.row, 100 + size - 1);
+    assert_int_equal(all.compared, 3 * size);
+    assert_int_equal(all.out_of_range, 2 * size);
+    if (job.rank == size - 1) { /* a rank that compared nothing does not win */
+        mine.row       = -1;
+        mine.max_error = 0.0;
+    }
+    all = driver_verdict_reduce(&job, &mine);
+    assert_true(all.max_error == (size > 1 ? 0.25 : 0.0));
+}
+
+/** Entry (i, j) of a 40 x 23 matrix; 0 where there is none. */
+static double entry(int64_t i, int64_t j)
+{
+    return spmm_mix64((uint64_t)(i * 23 + j)) % 4 == 0 ? (double)(i * 100 + j + 1) : 0.0;
+}
+
+static void the_transpose_has_every_entry_once(void **state)
+{
+    enum { M = 40, K = 23 };
+    const int       size = spmm_test_env.size, rank = spmm_test_env.rank;
+    driver_job_t    job        = {.comm = spmm_test_env.comm, .rank = rank, .size = size};
+    const int64_t   from       = rank == 0 ? 0 : M * rank / size; /* uneven on purpose */
+    const int64_t   to         = M * (rank + 1) / size;
+    const int64_t   n_col      = rank == size - 1 ? K : 0; /* ranks without columns */
+    int64_t         ptr[M + 1] = {0}, col[M * K], found = 0;
+    double          val[M * K];
+    spmm_context_t *ctx = NULL;
+    spmm_matrix_t  *A   = NULL;
+    driver_rows_t   rows;
+
+    (void)state;
+    for (int64_t i = from; i < to; i++) {
+        ptr[i - from + 1] = ptr[i - from];
+        for (int64_t j = 0; j < K; j++) {
+            if (entry(i, j) != 0.0) {
+                col[ptr[i - from + 1]]   = j;
+                val[ptr[i - from + 1]++] = entry(i, j);
+            }
+        }
+    }
+    spmm_assert_ok(spmm_context_create(job.comm, NULL, &ctx));
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, to - from, n_col, ptr, col, val, SPMM_R_64F, &A));
+    assert_int_equal(driver_rows_create(&job, ctx, A, SPMM_OP_T, &rows), DRIVER_GOOD);
+    assert_int_equal(rows.n_rows, n_col);
+    for (int64_t r = 0; r < rows.n_rows; r++) {
+        for (int64_t e = rows.row_ptr[r]; e < rows.row_ptr[r + 1]; e++) {
+            assert_true(spmm_value_get(rows.type, rows.values, e) ==
+                        entry(rows.col[e], rows.first + r));
+            found++;
+        }
+        for (int64_t i = 0; i < M; i++) { /* each row of A at most once */
+            int times = 0;
+
+            for (int64_t e = rows.row_ptr[r]; e < rows.row_ptr[r + 1]; e++) {
+                times += rows.col[e] == i;
+            }
+            assert_int_equal(times, entry(i, rows.first + r) != 0.0);
+        }
+    }
+    if (n_col > 0) {
+        assert_true(found > M * K / 8);
+    }
+    driver_rows_free(&rows);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(right_results_pass),
+    cmocka_unit_test(one_wrong_element_is_found),
+    cmocka_unit_test(poison_and_nonzero_empty_rows_are_found),
+    cmocka_unit_test(a_neighbouring_row_of_b_is_found),
+    cmocka_unit_test(what_may_overflow_is_not_compared),
+    cmocka_unit_test(random_values_are_exact_in_their_type),
+    cmocka_unit_test(the_worst_rank_is_reported),
+    cmocka_unit_test(the_transpose_has_every_entry_once),
+    {0},
+};

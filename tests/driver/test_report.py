@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON report, and what the partitioners reach on a shuffled grid."""
+import os
+import tempfile
+import unittest
+
+import harness
+
+NUMBER, INT, TEXT = (int, float), int, str
+MEMBERS = {
+    "matrix.source": TEXT,
+    "matrix.rows": INT,
+    "matrix.cols": INT,
+    "matrix.nnz": INT,
+    "ranks": INT,
+    "columns": INT,
+    "type": TEXT,
+    "compute": TEXT,
+    "layout": TEXT,
+    "op": TEXT,
+    "seed": INT,
+    "device": TEXT,
+    "partition.method": TEXT,
+    "partition.imbalance": NUMBER,
+    "halo.rows_total": INT,
+    "halo.rows_max": INT,
+    "halo.block_rows_total": INT,
+    "halo.allgather_rows_total": INT,
+    "engine": TEXT,
+    "transport": TEXT,
+    "time.total_ms": NUMBER,
+    "time.local_ms": NUMBER,
+    "gflops": NUMBER,
+    "verify.max_error": NUMBER,
+    "verify.passed": bool,
+}
+
+
+def member(report, dotted):
+    for key in dotted.split("."):
+        report = report[key]
+    return report
+
+
+@unittest.skipUnless(harness.has_json(), "built without cJSON")
+class Json(unittest.TestCase):
+    def test_members(self):
+        result, report = harness.run_json("--generate", "stencil9:nx=30,ny=20", "--columns", "7",
+                                          "--verify", "--seed", "18446744073709551615", ranks=3)
+        self.assertEqual(result.code, 0, result)
+        for dotted, kind in MEMBERS.items():
+            self.assertIsInstance(member(report, dotted), kind, dotted)
+        self.assertEqual(report["matrix"]["rows"], 600)
+        self.assertEqual(report["matrix"]["nnz"], (3 * 30 - 2) * (3 * 20 - 2))
+        self.assertEqual((report["ranks"], report["columns"]), (3, 7))
+        self.assertEqual(report["seed"], 18446744073709551615)
+        self.assertIs(report["verify"]["passed"], True)
+        self.assertLessEqual(report["verify"]["max_error"], 1e-12)
+        self.assertGreater(report["verify"]["max_error"], 0)
+        self.assertGreater(report["time"]["total_ms"], 0)
+
+    def test_without_verification(self):
+        result, report = harness.run_json("--generate", "stencil5:nx=5,ny=5")
+        self.assertEqual(result.code, 0, result)
+        self.assertIsNone(report["verify"])
+
+    def test_all_out_of_range_is_an_input_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "big.mtx")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("%%MatrixMarket matrix array real general\n1 3000\n" + "60000\n" * 3000)
+            result = harness.run("--matrix", path, "--type", "16f", "--alpha", "500", "--verify",
+                                 ranks=2)
+        self.assertEqual(result.code, 3, result)
+        self.assertIn("range of 16f", result.errors[0])
+
+
+@unittest.skipUnless(harness.has_json(), "built without cJSON")
+class ShuffledGrid(unittest.TestCase):
+    """9-point grid of 400 x 400 in random order on 4 ranks: the numbers of issue 2, item 3."""
+
+    def halo(self, method):
+        result, report = harness.run_json(
+            "--generate", "stencil9:nx=400,ny=400,shuffle=1", "--partition", method, "--columns",
+            "1", "--iterations", "1", "--warmup", "0", ranks=4)
+        self.assertEqual(result.code, 0, result)
+        return report
+
+    def test_block_metis_auto(self):
+        block, metis, auto = (self.halo(m) for m in ("block", "metis", "auto"))
+        self.assertGreater(block["halo"]["rows_total"], 400000)
+        self.assertEqual(block["halo"]["rows_total"], block["halo"]["block_rows_total"])
+        self.assertEqual(metis["partition"]["method"], "metis")
+        self.assertLessEqual(metis["halo"]["rows_total"], 2000)
+        self.assertEqual(auto["partition"]["method"], "metis")
+        self.assertEqual(auto["halo"]["rows_total"], metis["halo"]["rows_total"])
+        self.assertEqual(metis["halo"]["block_rows_total"], block["halo"]["rows_total"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

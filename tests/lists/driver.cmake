@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# The driver through its command line (Python 3, standard library only), and its comparison with the
+# reference through a unit test: a wrong result cannot be had from the program itself.
+if(NOT SPMM_BUILD_TOOLS)
+  return()
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(tools ${PROJECT_SOURCE_DIR}/tools)
+add_executable(test_driver_verify driver/test_driver_verify.c ${tools}/driver_verify.c
+  ${tools}/driver_dense.c ${tools}/driver_rows.c ${tools}/driver_job.c
+  ${tools}/tool_common.c)
+set_target_properties(test_driver_verify PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
+target_include_directories(test_driver_verify PRIVATE ${tools})
+target_link_libraries(test_driver_verify PRIVATE spmm_test_main)
+foreach(ranks 1 2 4)
+  spmm_add_mpi_test(test_driver_verify.n${ranks} ${ranks} driver
+    $<TARGET_FILE:test_driver_verify>)
+endforeach()
+
+foreach(script test_cli test_input test_report cover)
+  add_test(NAME driver.${script}
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/driver/${script}.py)
+  set_tests_properties(driver.${script} PROPERTIES LABELS driver PROCESSORS 2 TIMEOUT 600
+    ENVIRONMENT "${spmm_test_environment};SPMM_DRIVER=$<TARGET_FILE:spmm_dist_driver>;MPIEXEC=${MPIEXEC_EXECUTABLE};MPIEXEC_NUMPROC_FLAG=${MPIEXEC_NUMPROC_FLAG};PYTHONDONTWRITEBYTECODE=1")
+endforeach()

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool_common.h"
+
+const char *bench_cache_text(bench_cache_t cache)
+{
+    switch (cache) {
+    case BENCH_WARM:
+        return "warm: one B and C, problems smaller than L2 sit in it";
+    case BENCH_ROTATE:
+        return "rotate: B and C change with every product, together over twice L2; A may stay";
+    case BENCH_FLUSH:
+        return "flush: twice the size of L2 is overwritten before every product";
+    }
+    return "";
+}
+
+static int usage(const char *option, const char *text)
+{
+    (void)fprintf(stderr, "spmm_bench: --%s does not take \"%s\"; see spmm_bench --help\n", option,
+                  text);
+    return BENCH_USAGE;
+}
+
+static int parse_word(const char *option, const char *text, const tool_word_t *words, int *value)
+{
+    const tool_word_t *found = tool_word_find(words, text);
+
+    if (found == NULL) {
+        return usage(option, text);
+    }
+    *value = found->value;
+    return BENCH_GOOD;
+}
+
+/* A whole number of at least @p least; *end is left behind it. */
+static bool read_int(const char *text, int64_t least, char **end, int64_t *value)
+{
+    long long x;
+
+    errno = 0;
+    x     = strtoll(text, end, 10);
+    if (errno != 0 || *end == text || x < least) {
+        return false;
+    }
+    *value = x;
+    return true;
+}
+
+static int parse_int(const char *option, const char *text, int64_t least, int64_t *value)
+{
+    char *end = NULL;
+
+    return read_int(text, least, &end, value) && *end == '\0' ? BENCH_GOOD : usage(option, text);
+}
+
+static int parse_widths(const char *text, bench_options_t *options)
+{
+    const char *at = text;
+
+    options->n_widths = 0;
+    for (;;) {
+        char *end = NULL;
+
+        if (options->n_widths == BENCH_MANY ||
+            !read_int(at, 1, &end, &options->width[options->n_widths]) ||
+            (*end != ',' && *end != '\0')) {
+            return usage("columns", text);
+        }
+        options->n_widths++;
+        if (*end == '\0') {
+            return BENCH_GOOD;
+        }
+        at = end + 1;
+    }
+}
+
+static int parse_engines(const char *text, bench_options_t *options)
+{
+    const size_t bytes = strlen(text) + 1;
+    char        *rest;
+
+    free(options->engine_text);
+    options->n_engines   = 0;
+    options->engine_text = malloc(bytes);
+    if (options->engine_text == NULL) {
+        (void)fprintf(stderr, "spmm_bench: out of memory\n");
+        return BENCH_OTHER;
+    }
+    memcpy(options->engine_text, text, bytes);
+    for (char *name = strtok_r(options->engine_text, ",", &rest); name != NULL;
+         name       = strtok_r(NULL, ",", &rest)) {
+        if (options->n_engines == BENCH_MANY) {
+            return usage("engines", text);
+        }
+        options->engine[options->n_engines++] = name;
+    }
+    return options->n_engines > 0 ? BENCH_GOOD : usage("engines", text);
+}
+
+static int add_input(const char *name, bool generated, bench_options_t *options)
+{
+    if (options->n_inputs == BENCH_MANY) {
+        (void)fprintf(stderr, "spmm_bench: more than %d matrices in one run\n", BENCH_MANY);
+        return BENCH_USAGE;
+    }
+    options->input[options->n_inputs++] = (bench_input_t){name, generated};
+    return BENCH_GOOD;
+}
+
+static const struct option long_options[] = {
+    {"matrix", required_argument, NULL, 'm'},  {"generate", required_argument, NULL, 'g'},
+    {"columns", required_argument, NULL, 'n'}, {"type", required_argument, NULL, 't'},
+    {"compute", required_argument, NULL, 'c'}, {"layout", required_argument, NULL, 'l'},
+    {"engines", required_argument, NULL, 'e'}, {"iterations", required_argument, NULL, 'i'},
+    {"warmup", required_argument, NULL, 'w'},  {"seed", required_argument, NULL, 's'},
+    {"out", required_argument, NULL, 'o'},     {"rotate", no_argument, NULL, 'r'},
+    {"flush", no_argument, NULL, 'f'},         {"deterministic", no_argument, NULL, 'd'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+
+static int parse_one(int key, bench_options_t *options)
+{
+    int     word = 0, code = BENCH_GOOD;
+    int64_t number = 0;
+
+    switch (key) {
+    case 'm':
+    case 'g':
+        return add_input(optarg, key == 'g', options);
+    case 'n':
+        return parse_widths(optarg, options);
+    case 'e':
+        return parse_engines(optarg, options);
+    case 't':
+        code          = parse_word("type", optarg, tool_types, &word);
+        options->type = (spmm_type_t)word;
+        return code;
+    case 'c':
+        code             = parse_word("compute", optarg, tool_computes, &word);
+        options->compute = (spmm_compute_t)word;
+        return code;
+    case 'l':
+        code            = parse_word("layout", optarg, tool_layouts, &word);
+        options->layout = (spmm_layout_t)word;
+        return code;
+    case 'i':
+        return parse_int("iterations", optarg, 1, &options->iterations);
+    case 'w':
+        return parse_int("warmup", optarg, 0, &options->warmup);
+    case 's':
+        code          = parse_int("seed", optarg, 0, &number);
+        options->seed = (uint64_t)number;
+        return code;
+    case 'o':
+        options->out = optarg;
+        return BENCH_GOOD;
+    case 'r':
+    case 'f':
+        if (options->cache != BENCH_WARM) {
+            (void)fprintf(stderr, "spmm_bench: give --rotate or --flush, once\n");
+            return BENCH_USAGE;
+        }
+        options->cache = key == 'r' ? BENCH_ROTATE : BENCH_FLUSH;
+        return BENCH_GOOD;
+    case 'd':
+        options->deterministic = true;
+        return BENCH_GOOD;
+    case 'h':
+        options->help = true;
+        return BENCH_GOOD;
+    default:
+        return BENCH_USAGE; /* getopt_long has said what */
+    }
+}
+
+int bench_options_parse(int argc, char **argv, bench_options_t *options)
+{
+    int key;
+
+    memset(options, 0, sizeof *options);
+    options->type       = SPMM_R_32F;
+    options->layout     = SPMM_LAYOUT_ROW;
+    options->iterations = 20;
+    options->warmup     = 3;
+    options->seed       = 1;
+    options->n_widths   = 3;
+    options->width[0]   = 32;
+    options->width[1]   = 128;
+    options->width[2]   = 512;
+    while ((key = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+        const int code = parse_one(key, options);
+
+        if (code != BENCH_GOOD) {
+            return code;
+        }
+    }
+    if (options->help) {
+        return BENCH_GOOD;
+    }
+    if (optind < argc) {
+        (void)fprintf(stderr, "spmm_bench: \"%s\" is no option\n", argv[optind]);
+        return BENCH_USAGE;
+    }
+    if (options->n_inputs == 0) {
+        (void)fprintf(stderr, "spmm_bench: no matrix: give --matrix FILE or --generate SPEC\n");
+        return BENCH_USAGE;
+    }
+    return BENCH_GOOD;
+}
+
+void bench_options_free(bench_options_t *options)
+{
+    free(options->engine_text);
+    options->engine_text = NULL;
+}
+
+void bench_print_help(FILE *out)
+{
+    (void)fprintf(
+        out,
+        "usage: spmm_bench (--matrix FILE | --generate SPEC)... [options]\n"
+        "Time the engines of spmm_dist on one GPU: one row per matrix, engine and width.\n\n"
+        "  --matrix FILE        .mtx, .mtx.gz or .csr; may be given again\n"
+        "  --generate SPEC      a generator (spmm_dist --help lists them); may be given again\n"
+        "  --columns N,N,...    widths of B and C [32,128,512]\n"
+        "  --type TYPE          64f, 32f, 16f or 16bf [32f]\n"
+        "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
+        "  --layout LAYOUT      row or col [row]\n"
+        "  --engines A,B,...    engines by name [all that support the problem]\n"
+        "  --iterations K       timed products, the median counts [20]\n"
+        "  --warmup K           products before them [3]\n"
+        "  --rotate             change B and C with every product, over twice L2 in all\n"
+        "  --flush              overwrite L2 before every product\n"
+        "  --deterministic      ask for equal bits from run to run\n"
+        "  --seed S             of generated matrices and dense blocks [1]\n"
+        "  --out FILE           the same rows as tab-separated values\n"
+        "  -h, --help           this text\n\n"
+        "The ratio column is the median time of engine cusparse over that of the row's engine.\n"
+        "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"
+        "or of the number of rows given beside it.\n"
+        "exit codes: 0 good, 1 an error above its bound, 2 usage, 3 matrix input, 4 other\n");
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bench_options.h  The command line of spmm_bench. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "spmm_dist/spmm_dist.h"
+
+/** What the program exits with; printed by --help. */
+enum {
+    BENCH_GOOD       = 0,
+    BENCH_INACCURATE = 1, /**< an error above its bound */
+    BENCH_USAGE      = 2,
+    BENCH_INPUT      = 3, /**< a matrix file or generator */
+    BENCH_OTHER      = 4
+};
+
+enum { BENCH_MANY = 256 }; /**< most matrices, widths and engines of one run */
+
+/** How the caches look before a timed product. */
+typedef enum {
+    BENCH_WARM,   /**< the same B and C again: small problems sit in L2 */
+    BENCH_ROTATE, /**< the next of several B and C, together more than L2; A may stay */
+    BENCH_FLUSH   /**< twice the L2 size is overwritten before each product */
+} bench_cache_t;
+
+typedef struct {
+    const char *name; /**< path or generator spec, borrowed from argv */
+    bool        generated;
+} bench_input_t;
+
+typedef struct {
+    bench_input_t  input[BENCH_MANY];
+    int            n_inputs;
+    int64_t        width[BENCH_MANY];
+    int            n_widths;
+    const char    *engine[BENCH_MANY]; /**< n_engines == 0: all */
+    int            n_engines;
+    char          *engine_text; /**< owned: what engine[] points into */
+    spmm_type_t    type;
+    spmm_compute_t compute;
+    spmm_layout_t  layout;
+    int64_t        iterations, warmup;
+    bench_cache_t  cache;
+    bool           deterministic, help;
+    uint64_t       seed;
+    const char    *out;
+} bench_options_t;
+
+/** @return BENCH_GOOD or, after a sentence on stderr, BENCH_USAGE or BENCH_OTHER */
+int  bench_options_parse(int argc, char **argv, bench_options_t *options);
+void bench_options_free(bench_options_t *options);
+void bench_print_help(FILE *out);
+
+const char *bench_cache_text(bench_cache_t cache);
+
+#endif /* BENCH_OPTIONS_H */

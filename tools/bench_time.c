@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench_time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool_common.h"
+
+enum { MOST_SETS = 64, LEAD_EVERY = 64, LEAD_COPIES = 32 };
+
+static int check(cudaError_t code, const char *what)
+{
+    if (code == cudaSuccess) {
+        return BENCH_GOOD;
+    }
+    (void)fprintf(stderr, "spmm_bench: %s failed: %s\n", what, cudaGetErrorString(code));
+    return BENCH_OTHER;
+}
+
+/* Leave the function with the exit code of a failed CUDA call. */
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        if (check((call), #call) != BENCH_GOOD) {                                                  \
+            return BENCH_OTHER;                                                                    \
+        }                                                                                          \
+    } while (0)
+
+static int read_device(bench_timer_t *timer)
+{
+    struct cudaDeviceProp prop;
+    int                   device = 0;
+
+    CHECK(cudaGetDevice(&device));
+    CHECK(cudaGetDeviceProperties(&prop, device));
+    CHECK(cudaRuntimeGetVersion(&timer->runtime));
+    CHECK(cudaDriverGetVersion(&timer->driver));
+    (void)snprintf(timer->device, sizeof timer->device, "%s", prop.name);
+    timer->l2_bytes = (size_t)prop.l2CacheSize;
+    return BENCH_GOOD;
+}
+
+static int make_events(bench_timer_t *timer)
+{
+    CHECK(cudaStreamCreateWithFlags(&timer->stream, cudaStreamNonBlocking));
+    CHECK(cudaMalloc(&timer->scratch, 2 * timer->l2_bytes + 1));
+    for (int64_t k = 0; k < timer->iterations; k++) {
+        CHECK(cudaEventCreate(&timer->from[k]));
+        CHECK(cudaEventCreate(&timer->to[k]));
+    }
+    return BENCH_GOOD;
+}
+
+int bench_timer_create(int64_t iterations, bench_timer_t *timer)
+{
+    int code;
+
+    memset(timer, 0, sizeof *timer);
+    timer->iterations = iterations;
+    timer->from       = calloc((size_t)iterations, sizeof *timer->from);
+    timer->to         = calloc((size_t)iterations, sizeof *timer->to);
+    timer->seconds    = calloc((size_t)iterations, sizeof *timer->seconds);
+    if (timer->from == NULL || timer->to == NULL || timer->seconds == NULL) {
+        (void)fprintf(stderr, "spmm_bench: out of memory for %lld iterations\n",
+                      (long long)iterations);
+        bench_timer_destroy(timer);
+        return BENCH_OTHER;
+    }
+    code = read_device(timer);
+    if (code == BENCH_GOOD) {
+        code = make_events(timer);
+    }
+    if (code != BENCH_GOOD) {
+        bench_timer_destroy(timer);
+    }
+    return code;
+}
+
+void bench_timer_destroy(bench_timer_t *timer)
+{
+    for (int64_t k = 0; k < timer->iterations && timer->from != NULL && timer->to != NULL; k++) {
+        if (timer->from[k] != NULL) {
+            (void)check(cudaEventDestroy(timer->from[k]), "cudaEventDestroy");
+        }
+        if (timer->to[k] != NULL) {
+            (void)check(cudaEventDestroy(timer->to[k]), "cudaEventDestroy");
+        }
+    }
+    if (timer->stream != NULL) {
+        (void)check(cudaStreamDestroy(timer->stream), "cudaStreamDestroy");
+    }
+    (void)check(cudaFree(timer->scratch), "cudaFree");
+    free(timer->from);
+    free(timer->to);
+    free(timer->seconds);
+    memset(timer, 0, sizeof *timer);
+}
+
+int bench_timer_sets(const bench_timer_t *timer, const bench_options_t *options, size_t pair_bytes)
+{
+    size_t sets;
+
+    if (options->cache != BENCH_ROTATE || pair_bytes == 0) {
+        return 1;
+    }
+    sets = 2 * timer->l2_bytes / pair_bytes + 2;
+    return sets < MOST_SETS ? (int)sets : MOST_SETS;
+}
+
+static int overwrite(bench_timer_t *timer, int times)
+{
+    for (int k = 0; k < times; k++) {
+        CHECK(cudaMemsetAsync(timer->scratch, k, 2 * timer->l2_bytes, timer->stream));
+    }
+    return BENCH_GOOD;
+}
+
+static int product(const bench_timer_t *timer, spmm_plan_t *plan, const bench_dense_t *dense,
+                   int64_t k)
+{
+    const int set = (int)(k % dense->n_sets);
+
+    if (spmm_execute(plan, dense->n, 1.0, dense->B[set], dense->ldb, 0.0, dense->C[set], dense->ldc,
+                     timer->stream) != SPMM_OK) {
+        (void)fprintf(stderr, "spmm_bench: %s\n", spmm_last_error(dense->ctx));
+        return BENCH_OTHER;
+    }
+    return BENCH_GOOD;
+}
+
+static int median_of(bench_timer_t *timer, double *median)
+{
+    for (int64_t k = 0; k < timer->iterations; k++) {
+        float ms = 0.0f;
+
+        CHECK(cudaEventElapsedTime(&ms, timer->from[k], timer->to[k]));
+        timer->seconds[k] = 1e-3 * (double)ms;
+    }
+    *median = tool_median(timer->seconds, timer->iterations);
+    return BENCH_GOOD;
+}
+
+int bench_time_plan(bench_timer_t *timer, const bench_options_t *options, spmm_plan_t *plan,
+                    const bench_dense_t *dense, double *median)
+{
+    int code = BENCH_GOOD;
+
+    for (int64_t k = 0; k < options->warmup && code == BENCH_GOOD; k++) {
+        code = product(timer, plan, dense, k);
+    }
+    for (int64_t k = 0; k < timer->iterations && code == BENCH_GOOD; k++) {
+        /* The GPU is kept busy first, so that the host is ahead and its launches are not timed. */
+        if (options->cache == BENCH_FLUSH || k % LEAD_EVERY == 0) {
+            code = overwrite(timer, k % LEAD_EVERY == 0 ? LEAD_COPIES : 1);
+        }
+        if (code == BENCH_GOOD && k % LEAD_EVERY == 0 && options->cache == BENCH_WARM) {
+            code = product(timer, plan, dense, k); /* what the overwriting took from the cache */
+        }
+        if (code == BENCH_GOOD) {
+            CHECK(cudaEventRecord(timer->from[k], timer->stream));
+            code = product(timer, plan, dense, k);
+            CHECK(cudaEventRecord(timer->to[k], timer->stream));
+        }
+    }
+    CHECK(cudaStreamSynchronize(timer->stream));
+    return code == BENCH_GOOD ? median_of(timer, median) : code;
+}

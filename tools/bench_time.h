@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bench_time.h  Device time of products, by CUDA events. */
+#ifndef BENCH_TIME_H
+#define BENCH_TIME_H
+
+#include <cuda_runtime_api.h>
+
+#include "bench_dense.h"
+
+/** What all timings of a run share. */
+typedef struct {
+    cudaStream_t stream;
+    size_t       l2_bytes;
+    void        *scratch;   /**< 2 * l2_bytes, overwritten to flush and to give the host a lead */
+    cudaEvent_t *from, *to; /**< [iterations] */
+    double      *seconds;   /**< [iterations] */
+    int64_t      iterations;
+    char         device[256];
+    int          runtime, driver; /**< CUDA versions, 13000 for 13.0 */
+} bench_timer_t;
+
+/** On the current device.  @return an exit code after a sentence on stderr */
+int  bench_timer_create(int64_t iterations, bench_timer_t *timer);
+void bench_timer_destroy(bench_timer_t *timer);
+
+/** Pairs of B and C that together exceed twice L2; 1 unless the caches are to rotate. */
+int bench_timer_sets(const bench_timer_t *timer, const bench_options_t *options, size_t pair_bytes);
+
+/** Median seconds of one execute of @p plan. */
+int bench_time_plan(bench_timer_t *timer, const bench_options_t *options, spmm_plan_t *plan,
+                    const bench_dense_t *dense, double *median);
+
+#endif /* BENCH_TIME_H */

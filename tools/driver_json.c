@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver_report.h"
+
+#ifndef DRIVER_HAVE_CJSON
+
+int driver_write_json(driver_job_t *job, const driver_options_t *options,
+                      const driver_report_t *report)
+{
+    (void)report;
+    return driver_fail(job, DRIVER_OTHER, "cannot write %s: spmm_dist was built without cJSON",
+                       options->json);
+}
+
+#else
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* cJSON frees what it could not add and returns NULL; `ok` gathers that, so that a document that
+ * lacks a member is never written. */
+
+static void add_text(cJSON *object, const char *key, const char *text, bool *ok)
+{
+    *ok = cJSON_AddStringToObject(object, key, text) != NULL && *ok;
+}
+
+/** JSON has no NaN and no infinity: they become null. */
+static void add_real(cJSON *object, const char *key, double value, bool *ok)
+{
+    *ok = (isfinite(value) ? cJSON_AddNumberToObject(object, key, value)
+                           : cJSON_AddNullToObject(object, key)) != NULL &&
+          *ok;
+}
+
+/** Exact also above 2^53, which cJSON's numbers are not. */
+static void add_int(cJSON *object, const char *key, int64_t value, bool *ok)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%" PRId64, value);
+    *ok = cJSON_AddRawToObject(object, key, digits) != NULL && *ok;
+}
+
+static void add_bool(cJSON *object, const char *key, bool value, bool *ok)
+{
+    *ok = cJSON_AddBoolToObject(object, key, value) != NULL && *ok;
+}
+
+static void add_problem(cJSON *root, const driver_options_t *o, const driver_report_t *r, bool *ok)
+{
+    cJSON *matrix = cJSON_AddObjectToObject(root, "matrix");
+    char   seed[24];
+
+    add_text(matrix, "source", o->matrix != NULL ? o->matrix : o->generate, ok);
+    add_int(matrix, "rows", r->matrix.rows, ok);
+    add_int(matrix, "cols", r->matrix.cols, ok);
+    add_int(matrix, "nnz", r->matrix.nnz, ok);
+    add_int(root, "columns", o->columns, ok);
+    add_text(root, "type", driver_type_name(o->type), ok);
+    add_text(root, "compute", driver_compute_name(driver_compute_resolve(o)), ok);
+    add_text(root, "layout", o->layout == SPMM_LAYOUT_COL ? "col" : "row", ok);
+    add_text(root, "op", o->op == SPMM_OP_T ? "t" : "n", ok);
+    add_real(root, "alpha", o->alpha, ok);
+    add_real(root, "beta", o->beta, ok);
+    (void)snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
+    *ok = cJSON_AddRawToObject(root, "seed", seed) != NULL && *ok;
+    add_int(root, "ranks", r->context.size, ok);
+    add_text(root, "device", r->context.device, ok);
+    add_text(root, "device_name", r->context.device_name, ok);
+}
+
+static void add_plan(cJSON *root, const driver_report_t *r, bool *ok)
+{
+    cJSON                   *partition = cJSON_AddObjectToObject(root, "partition");
+    cJSON                   *halo      = cJSON_AddObjectToObject(root, "halo");
+    cJSON                   *memory    = cJSON_AddObjectToObject(root, "memory");
+    const spmm_plan_stats_t *s         = &r->stats;
+
+    add_text(partition, "method", s->partition, ok);
+    add_real(partition, "imbalance", s->imbalance, ok);
+    add_int(halo, "rows_total", s->halo_rows_total, ok);
+    add_int(halo, "rows_max", s->halo_rows_max, ok);
+    add_int(halo, "block_rows_total", s->block_halo_rows_total, ok);
+    add_int(halo, "allgather_rows_total", s->allgather_rows_total, ok);
+    add_int(halo, "bytes_total", r->recv_bytes_total, ok);
+    add_int(memory, "host_bytes_max", (int64_t)r->host_bytes_max, ok);
+    add_int(memory, "device_bytes_max", (int64_t)r->device_bytes_max, ok);
+    add_text(root, "engine", r->engine, ok);
+    add_text(root, "halo_engine", r->halo_engine, ok);
+    add_text(root, "transport", s->transport != NULL ? s->transport : "", ok);
+}
+
+/** time.NAME_ms is the largest over ranks; total_ms the median over iterations of the slowest. */
+static void add_times(cJSON *root, const driver_options_t *o, const driver_report_t *r, bool *ok)
+{
+    cJSON *time = cJSON_AddObjectToObject(root, "time");
+
+    add_int(time, "iterations", o->iterations, ok);
+    add_real(time, "pack_ms", 1e3 * r->phase[DRIVER_PACK].max, ok);
+    add_real(time, "exchange_ms", 1e3 * r->phase[DRIVER_EXCHANGE].max, ok);
+    add_real(time, "local_ms", 1e3 * r->phase[DRIVER_LOCAL].max, ok);
+    add_real(time, "halo_ms", 1e3 * r->phase[DRIVER_HALO].max, ok);
+    add_real(time, "total_ms", 1e3 * r->total_s, ok);
+    add_real(time, "input_s", r->input_s, ok);
+    add_real(time, "partition_s", r->stats.partition_s, ok);
+    add_real(time, "build_s", r->stats.build_s, ok);
+    add_real(root, "overlap", r->overlap, ok);
+    add_real(root, "gflops", r->gflops, ok);
+}
+
+static void add_verdict(cJSON *root, const driver_report_t *r, bool *ok)
+{
+    cJSON *verify;
+
+    if (!r->verified) {
+        *ok = cJSON_AddNullToObject(root, "verify") != NULL && *ok;
+        return;
+    }
+    verify = cJSON_AddObjectToObject(root, "verify");
+    add_real(verify, "max_error", r->verdict.max_error, ok);
+    add_real(verify, "bound", r->tolerance, ok);
+    add_bool(verify, "passed", r->passed, ok);
+    add_int(verify, "compared", r->verdict.compared, ok);
+    add_int(verify, "out_of_range", r->verdict.out_of_range, ok);
+}
+
+static int write_text(driver_job_t *job, const char *path, const char *text)
+{
+    FILE *out = fopen(path, "w");
+    int   bad;
+
+    if (out == NULL) {
+        return driver_fail(job, DRIVER_OTHER, "cannot open %s for writing: %s", path,
+                           strerror(errno));
+    }
+    errno = 0;
+    bad   = fprintf(out, "%s\n", text) < 0;
+    bad   = fclose(out) != 0 || bad;
+    return bad ? driver_fail(job, DRIVER_OTHER, "cannot write %s: %s", path, strerror(errno))
+               : DRIVER_GOOD;
+}
+
+int driver_write_json(driver_job_t *job, const driver_options_t *options,
+                      const driver_report_t *report)
+{
+    cJSON *root = cJSON_CreateObject();
+    char  *text = NULL;
+    bool   ok   = root != NULL;
+    int    code;
+
+    add_problem(root, options, report, &ok);
+    add_plan(root, report, &ok);
+    add_times(root, options, report, &ok);
+    add_verdict(root, report, &ok);
+    if (ok) {
+        text = cJSON_Print(root);
+    }
+    code = text != NULL ? write_text(job, options->json, text)
+                        : driver_fail(job, DRIVER_OTHER, "out of memory for the JSON report");
+    cJSON_free(text);
+    cJSON_Delete(root);
+    return code;
+}
+
+#endif

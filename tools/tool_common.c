@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool_common.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const tool_word_t tool_types[]    = {{"64f", SPMM_R_64F},
+                                     {"32f", SPMM_R_32F},
+                                     {"16f", SPMM_R_16F},
+                                     {"16bf", SPMM_R_16BF},
+                                     {NULL, 0}};
+const tool_word_t tool_computes[] = {{"64f", SPMM_COMPUTE_64F},
+                                     {"32f", SPMM_COMPUTE_32F},
+                                     {"32f-fast-tf32", SPMM_COMPUTE_32F_FAST_TF32},
+                                     {"auto", SPMM_COMPUTE_AUTO},
+                                     {NULL, 0}};
+const tool_word_t tool_layouts[]  = {{"row", SPMM_LAYOUT_ROW}, {"col", SPMM_LAYOUT_COL}, {NULL, 0}};
+
+const tool_word_t *tool_word_find(const tool_word_t *words, const char *text)
+{
+    for (; words->name != NULL; words++) {
+        if (strcmp(words->name, text) == 0) {
+            return words;
+        }
+    }
+    return NULL;
+}
+
+const char *tool_word_name(const tool_word_t *words, int value)
+{
+    for (; words->name != NULL; words++) {
+        if (words->value == value) {
+            return words->name;
+        }
+    }
+    return "auto";
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double tool_median(double *values, int64_t n)
+{
+    qsort(values, (size_t)n, sizeof *values, by_value);
+    return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2.0;
+}
+
+double tool_tolerance(spmm_type_t type, spmm_compute_t compute)
+{
+    double storage = 1e-12;
+    double sums    = 1e-12;
+
+    if (type == SPMM_R_32F) {
+        storage = 5e-6;
+    } else if (type == SPMM_R_16F) {
+        storage = 2e-3;
+    } else if (type == SPMM_R_16BF) {
+        storage = 1.6e-2;
+    }
+    if (compute == SPMM_COMPUTE_32F) {
+        sums = 5e-6;
+    } else if (compute == SPMM_COMPUTE_32F_FAST_TF32) {
+        sums = 2e-3;
+    }
+    return storage > sums ? storage : sums;
+}
