@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file exchange.c
+ *  How much of NCCL's own rate is left of the library's exchange?  Every rank sends the same number
+ *  of 512-byte rows to every other rank: once by bare ncclSend and ncclRecv of ready buffers, once
+ *  by transport nccl, once with the packing of scattered rows before it.  One table, rank 0:
+ *
+ *      mpirun -n 4 bench_exchange [FILE.tsv]
+ *
+ *  Device time, median of RUNS after warm-up, maximum over ranks.
+ */
+#include <cuda_runtime.h>
+#include <nccl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "exchange/transport.h"
+
+enum { ROW_BYTES = 512, ELEMENT = 4, WARM = 5, RUNS = 30, POOL = 1 << 20 };
+
+/** What the three variants share. */
+typedef struct {
+    spmm_env_t              env;
+    spmm_device_t           device;
+    spmm_transport_shared_t shared;
+    spmm_halo_t             halo;
+    spmm_exchange_t         exchange;
+    void                   *state;
+    void                   *pool;     /**< POOL rows that packing picks from */
+    int32_t                *send_row; /**< device */
+    ncclComm_t              bare;
+    spmm_stream_t           stream;
+    spmm_event_t           *from, *to;
+} bench_t;
+
+static void stop(const bench_t *b, const char *what)
+{
+    (void)fprintf(stderr, "bench_exchange: %s: %s\n", what, b->env.err.text);
+    MPI_Abort(MPI_COMM_WORLD, 4);
+}
+
+static void must(const bench_t *b, spmm_status_t status, const char *what)
+{
+    if (status != SPMM_OK) {
+        stop(b, what);
+    }
+}
+
+static void must_nccl(const bench_t *b, ncclResult_t code, const char *what)
+{
+    if (code != ncclSuccess) {
+        (void)fprintf(stderr, "bench_exchange: %s\n", ncclGetErrorString(code));
+        stop(b, what);
+    }
+}
+
+/* All to all, @p rows to and from each peer, random rows of the pool. */
+static void make_graph(bench_t *b, int64_t rows)
+{
+    const int peers = b->env.size - 1;
+    int       k     = 0;
+
+    b->halo = (spmm_halo_t){.n_send_peers = peers,
+                            .n_recv_peers = peers,
+                            .send_peer    = calloc((size_t)peers + 1, sizeof(int)),
+                            .recv_peer    = calloc((size_t)peers + 1, sizeof(int)),
+                            .send_ptr     = calloc((size_t)peers + 1, sizeof(int64_t)),
+                            .recv_ptr     = calloc((size_t)peers + 1, sizeof(int64_t)),
+                            .send_row     = calloc((size_t)(rows * peers) + 1, sizeof(int32_t))};
+    for (int p = 0; p < b->env.size; p++) {
+        if (p != b->env.rank) {
+            b->halo.send_peer[k] = b->halo.recv_peer[k] = p;
+            k++;
+            b->halo.send_ptr[k] = b->halo.recv_ptr[k] = rows * k;
+        }
+    }
+    for (int64_t i = 0; i < rows * peers; i++) {
+        b->halo.send_row[i] = (int32_t)spmm_below(spmm_hash2(1, b->env.rank, i), POOL);
+    }
+}
+
+static void free_graph(bench_t *b)
+{
+    free(b->halo.send_peer);
+    free(b->halo.recv_peer);
+    free(b->halo.send_ptr);
+    free(b->halo.recv_ptr);
+    free(b->halo.send_row);
+}
+
+static void run_bare(bench_t *b)
+{
+    const cudaStream_t stream = (cudaStream_t)b->stream;
+    const spmm_halo_t *h      = &b->halo;
+
+    must_nccl(b, ncclGroupStart(), "ncclGroupStart");
+    for (int k = 0; k < h->n_send_peers; k++) {
+        const size_t at    = (size_t)h->send_ptr[k] * ROW_BYTES;
+        const size_t bytes = (size_t)(h->send_ptr[k + 1] - h->send_ptr[k]) * ROW_BYTES;
+
+        must_nccl(b,
+                  ncclSend((char *)b->exchange.mirror + at, bytes, ncclInt8, h->send_peer[k],
+                           b->bare, stream),
+                  "ncclSend");
+        must_nccl(b,
+                  ncclRecv((char *)b->exchange.halo + at, bytes, ncclInt8, h->recv_peer[k], b->bare,
+                           stream),
+                  "ncclRecv");
+    }
+    must_nccl(b, ncclGroupEnd(), "ncclGroupEnd");
+}
+
+static void run_transport(bench_t *b)
+{
+    const spmm_transport_ops_t *nccl = spmm_transport_find("nccl");
+
+    must(b, nccl->begin(b->state, &b->exchange, b->stream), "begin");
+    must(b, nccl->end(b->state, &b->exchange, b->stream), "end");
+}
+
+static void run_packed(bench_t *b)
+{
+    const spmm_gather_args_t args = {.src        = b->pool,
+                                     .ld_src     = ROW_BYTES / ELEMENT,
+                                     .src_layout = SPMM_LAYOUT_ROW,
+                                     .row        = b->send_row,
+                                     .n_rows     = spmm_halo_send_rows(&b->halo),
+                                     .n          = ROW_BYTES / ELEMENT,
+                                     .elem_size  = ELEMENT,
+                                     .dst        = b->exchange.mirror};
+
+    must(b, b->device.ops->gather_rows(&b->device, &args, b->stream), "gather_rows");
+    run_transport(b);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Median seconds of one variant, maximum over ranks. */
+static double time_it(bench_t *b, void (*run)(bench_t *))
+{
+    double seconds[RUNS], worst;
+
+    for (int k = -WARM; k < RUNS; k++) {
+        MPI_Barrier(b->env.comm);
+        must(b, b->device.ops->event_record(&b->device, b->from, b->stream), "event");
+        run(b);
+        must(b, b->device.ops->event_record(&b->device, b->to, b->stream), "event");
+        must(b, b->device.ops->event_elapsed(&b->device, b->from, b->to, &seconds[k < 0 ? 0 : k]),
+             "event");
+    }
+    qsort(seconds, RUNS, sizeof seconds[0], by_value);
+    MPI_Allreduce(&seconds[RUNS / 2], &worst, 1, MPI_DOUBLE, MPI_MAX, b->env.comm);
+    return worst;
+}
+
+static void bench_size(bench_t *b, int64_t rows, FILE *out)
+{
+    const spmm_device_ops_t    *ops  = b->device.ops;
+    const spmm_transport_ops_t *nccl = spmm_transport_find("nccl");
+    const size_t                all  = (size_t)(rows * (b->env.size - 1)) * ROW_BYTES;
+    void                       *list = NULL;
+    double                      bare, transport, packed;
+
+    make_graph(b, rows);
+    must(b,
+         spmm_device_upload(&b->device, b->halo.send_row,
+                            (size_t)spmm_halo_send_rows(&b->halo) * sizeof(int32_t), &list),
+         "upload");
+    b->send_row = list;
+    b->exchange = (spmm_exchange_t){.direction = SPMM_HALO_FORWARD, .row_bytes = ROW_BYTES};
+    must(b, ops->alloc(&b->device, all, &b->exchange.mirror), "alloc");
+    must(b, ops->alloc(&b->device, all, &b->exchange.halo), "alloc");
+    must(b, nccl->create(&b->shared, &b->halo, ROW_BYTES, &b->state), "create");
+    bare      = time_it(b, run_bare);
+    transport = time_it(b, run_transport);
+    packed    = time_it(b, run_packed);
+    if (b->env.rank == 0) {
+        (void)fprintf(out, "%d\t%lld\t%.2f\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.1f\n", b->env.size,
+                      (long long)(rows * ROW_BYTES), bare * 1e6, transport * 1e6, packed * 1e6,
+                      bare / transport, bare / packed, (double)all / bare * 1e-9,
+                      (double)all / transport * 1e-9);
+        (void)fflush(out);
+    }
+    nccl->destroy(b->state);
+    ops->release(&b->device, b->exchange.mirror);
+    ops->release(&b->device, b->exchange.halo);
+    ops->release(&b->device, b->send_row);
+    free_graph(b);
+}
+
+static void open_bench(bench_t *b)
+{
+    char         why[SPMM_TRANSPORT_WHY];
+    ncclUniqueId id;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &b->env.comm);
+    MPI_Comm_rank(b->env.comm, &b->env.rank);
+    MPI_Comm_size(b->env.comm, &b->env.size);
+    must(b, spmm_device_open(&b->env, SPMM_DEVICE_CUDA, NULL, &b->device), "device");
+    b->shared = (spmm_transport_shared_t){.env = &b->env, .device = &b->device};
+    if (!spmm_transport_find("nccl")->supports(&b->shared, why)) {
+        (void)fprintf(stderr, "bench_exchange: transport nccl %s\n", why);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    if (b->env.rank == 0) {
+        must_nccl(b, ncclGetUniqueId(&id), "ncclGetUniqueId");
+    }
+    MPI_Bcast(&id, (int)sizeof id, MPI_BYTE, 0, b->env.comm);
+    must_nccl(b, ncclCommInitRank(&b->bare, b->env.size, id, b->env.rank), "ncclCommInitRank");
+    must(b, b->device.ops->stream_create(&b->device, true, &b->stream), "stream");
+    must(b, b->device.ops->event_create(&b->device, true, &b->from), "event");
+    must(b, b->device.ops->event_create(&b->device, true, &b->to), "event");
+    must(b, b->device.ops->alloc(&b->device, (size_t)POOL * ROW_BYTES, &b->pool), "pool");
+}
+
+static void close_bench(bench_t *b)
+{
+    b->device.ops->release(&b->device, b->pool);
+    b->device.ops->event_destroy(&b->device, b->from);
+    b->device.ops->event_destroy(&b->device, b->to);
+    b->device.ops->stream_destroy(&b->device, b->stream);
+    (void)ncclCommDestroy(b->bare);
+    spmm_transport_find("nccl")->close(&b->shared);
+    spmm_device_close(&b->device);
+    MPI_Comm_free(&b->env.comm);
+}
+
+int main(int argc, char **argv)
+{
+    bench_t   b   = {0};
+    FILE     *out = stdout;
+    char      date[32];
+    time_t    now = time(NULL);
+    struct tm utc;
+
+    MPI_Init(&argc, &argv);
+    open_bench(&b);
+    if (b.env.rank == 0) {
+        out = argc > 1 ? fopen(argv[1], "w") : stdout;
+        if (out == NULL) {
+            perror(argv[1]);
+            MPI_Abort(MPI_COMM_WORLD, 4);
+        }
+        (void)strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
+        (void)fprintf(out, "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d\n", date,
+                      b.env.size, b.device.description, NCCL_VERSION_CODE, ROW_BYTES, RUNS);
+        (void)fprintf(out, "gpus\tbytes_per_peer\tbare_us\ttransport_us\tpack_transport_us\t"
+                           "bare/transport\tbare/pack_transport\tbare_GBps\ttransport_GBps\n");
+    }
+    for (int64_t rows = 8; rows <= (int64_t)1 << 18; rows *= 8) {
+        bench_size(&b, rows, out);
+    }
+    if (out != stdout && b.env.rank == 0 && fclose(out) != 0) {
+        perror(argv[1]);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    close_bench(&b);
+    MPI_Finalize();
+    return 0;
+}
