@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Build with CUDA and run every GPU test on 1, 2 and 4 GPUs, as many as are visible; print a table
+# last.  About 8 minutes on 4 x H200.  Needs no network and no root.
+#
+#     jobs/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.tsv, default bench/results
+#
+#   SPMM_PREFIX      a prefix of scripts/gpu_prefix.sh with METIS, zlib, cJSON and cmocka, where the
+#                    machine has none
+#   SPMM_MPI_CUDA    prefix of a CUDA-aware Open MPI, default SPMM_PREFIX/openmpi-cuda: adds transport
+#                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
+#   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
+#   SPMM_BUILD_DIR   default build/cuda
+set -uo pipefail
+
+cd "$(dirname "$0")/.." || exit 2
+output=${1:-bench/results}
+build=${SPMM_BUILD_DIR:-build/cuda}
+prefix=${SPMM_PREFIX:-}
+mpi_cuda=${SPMM_MPI_CUDA:-}
+if [ -z "$mpi_cuda" ] && [ -n "$prefix" ] && [ -x "$prefix/openmpi-cuda/bin/mpirun" ]; then
+    mpi_cuda=$prefix/openmpi-cuda
+fi
+[ -z "$mpi_cuda" ] || mpi_cuda=$(cd "$mpi_cuda" && pwd) || exit 2
+[ -z "$prefix" ] || prefix=$(cd "$prefix" && pwd) || exit 2
+mkdir -p "$output" "$build"
+output=$(cd "$output" && pwd)
+
+gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+if [ -n "${CUDA_VISIBLE_DEVICES+set}" ]; then
+    gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
+fi
+if [ "$gpus" -eq 0 ]; then
+    echo "$0: no GPU is visible" >&2
+    exit 2
+fi
+
+# Open MPI 4 and 5 as root; more ranks than cores on small machines.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+
+configure=(--preset cuda -B "$build")
+[ -z "$prefix" ] || configure+=("-DCMAKE_PREFIX_PATH=$prefix")
+command -v ninja >/dev/null || configure+=(-G "Unix Makefiles")
+echo "== build"
+if ! { cmake "${configure[@]}" && cmake --build "$build" -j "$(nproc)"; } \
+    >"$build/gpu_check_build.log" 2>&1; then
+    tail -n 40 "$build/gpu_check_build.log"
+    exit 1
+fi
+grep 'spmm_dist:' "$build/gpu_check_build.log"
+
+failed=0
+echo "== ctest -L gpu"
+ctest --test-dir "$build" -L gpu --no-tests=error --output-on-failure |
+    tee "$build/gpu_check_ctest.log" || failed=1
+if grep -q 'Skipped' "$build/gpu_check_ctest.log"; then
+    echo "FAILED: tests were skipped although a GPU is visible"
+    failed=1
+fi
+
+# Tests of whole plans again with one GPU for each rank, and transports under the CUDA-aware MPI.
+echo "== tests on several GPUs"
+check() {
+    local start=$SECONDS code=0 log=$build/gpu_check_test.log
+    timeout --kill-after=10 120 "$@" >"$log" 2>&1 || code=$?
+    if [ "$code" -eq 0 ]; then
+        echo "passed in $((SECONDS - start)) s: $*"
+    else
+        echo "FAILED ($code): $*"
+        tail -n 30 "$log"
+        failed=1
+    fi
+}
+for ranks in 1 2 4; do
+    [ "$ranks" -le "$gpus" ] || continue
+    check mpirun --bind-to none -n "$ranks" "$build/tests/test_async"
+    check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_plan"
+    check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_transport"
+    if [ -n "$mpi_cuda" ]; then
+        check env SPMM_TEST_DEVICE=cuda "OPAL_PREFIX=$mpi_cuda" \
+            "LD_LIBRARY_PATH=$mpi_cuda/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+            "$mpi_cuda/bin/mpirun" --bind-to none -n "$ranks" "$build/tests/test_transport"
+    fi
+done
+
+echo "== products"
+cover=(--driver "$build/tools/spmm_dist" --output "$output/gpu_check.tsv")
+[ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
+[ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
+python3 scripts/gpu_cover.py "${cover[@]}" || failed=1
+if [ "$failed" -ne 0 ]; then
+    echo "gpu_check: FAILED"
+fi
+exit "$failed"

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what the build lacks on Debian or Ubuntu; installs nothing where nothing is missing.
+# demo.sh and test.sh source it and get, beside the packages:
+#   preset      cuda where a CUDA toolkit and a GPU are found, else cpu
+#   configure   options for that preset
+#   gpus        number of GPUs seen
+#   jobs        number of cores
+# shellcheck disable=SC2034
+set -eu -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# What a feature or a test needs, and what only the lint tests need.
+packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libmetis-dev
+    zlib1g-dev libcmocka-dev libcjson-dev python3)
+lint_packages=(clang-format cppcheck shellcheck)
+
+installed() {
+    [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+}
+
+# A tool or header that came another way (environment module, prefix, pip) counts as well.
+present() {
+    local header
+    case "$1" in
+        build-essential) command -v cc >/dev/null && command -v c++ >/dev/null && return ;;
+        cmake) command -v cmake >/dev/null && return ;;
+        ninja-build) command -v ninja >/dev/null && return ;;
+        pkg-config) command -v pkg-config >/dev/null && return ;;
+        openmpi-bin) command -v mpirun >/dev/null && return ;;
+        libopenmpi-dev) command -v mpicc >/dev/null && return ;;
+        libmetis-dev) header=metis.h ;;
+        zlib1g-dev) header=zlib.h ;;
+        libcmocka-dev) header=cmocka.h ;;
+        libcjson-dev) header=cjson/cJSON.h ;;
+        *) command -v "$1" >/dev/null && return ;;
+    esac
+    installed "$1" && return
+    [ -n "${header:-}" ] || return
+    for prefix in /usr/local ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }}; do
+        [ ! -f "$prefix/include/$header" ] || return 0
+    done
+    return 1
+}
+
+# Quiet unless it fails.
+quietly() {
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    [ "$status" = 0 ] || cat "$log" >&2
+    rm -f "$log"
+    return "$status"
+}
+
+install_packages() {
+    local as_root=()
+    if [ "$(id -u)" != 0 ]; then
+        if ! sudo -n true 2>/dev/null && ! { [ -t 0 ] && command -v sudo >/dev/null; }; then
+            return 1
+        fi
+        as_root=(sudo)
+    fi
+    command -v apt-get >/dev/null || return 1
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq)
+    echo "setup: installing $*"
+    # Package lists are fetched only where they are missing or out of date.
+    "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null 2>&1 </dev/null && return
+    quietly "${apt[@]}" update &&
+        quietly "${apt[@]}" install -y --no-install-recommends "$@"
+}
+
+missing=()
+missing_lint=()
+for package in "${packages[@]}"; do
+    present "$package" || missing+=("$package")
+done
+for package in "${lint_packages[@]}"; do
+    present "$package" || missing_lint+=("$package")
+done
+if [ $((${#missing[@]} + ${#missing_lint[@]})) -gt 0 ] &&
+    ! install_packages "${missing[@]}" "${missing_lint[@]}"; then
+    if [ ${#missing[@]} -gt 0 ]; then
+        echo "setup: these packages are missing and could not be installed (it takes apt, a" \
+            "network, and root or sudo): ${missing[*]}" >&2
+        exit 1
+    fi
+    echo "setup: without ${missing_lint[*]} some lint tests will be skipped" >&2
+fi
+
+# Ubuntu 22.04 packages CMake 3.22: take a newer one from PyPI into the build tree.
+cmake_is_new() {
+    [ "$(printf '%s\n' 3.24 "$("$1" --version | awk 'NR == 1 { print $3 }')" | sort -V |
+        head -n 1)" = 3.24 ]
+}
+if ! cmake_is_new cmake; then
+    tools=$PWD/build/tools
+    if [ ! -x "$tools/bin/cmake" ]; then
+        installed python3-venv || install_packages python3-venv
+        echo "setup: installing CMake from PyPI into $tools"
+        quietly /usr/bin/python3 -m venv "$tools"
+        quietly "$tools/bin/pip" install 'cmake>=3.24,<4'
+    fi
+    PATH=$tools/bin:$PATH
+fi
+
+# CUDA is used where both the toolkit and a GPU are there.
+if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then
+    PATH=/usr/local/cuda/bin:$PATH
+fi
+preset=cpu
+configure=()
+gpus=$( (nvidia-smi -L 2>/dev/null || true) | grep -c '^GPU ' || true)
+if [ "$gpus" -gt 0 ] && command -v nvcc >/dev/null; then
+    preset=cuda
+    arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d '. ')
+    configure=("-DCMAKE_CUDA_ARCHITECTURES=$arch")
+fi
+
+# Open MPI 4 and 5: more ranks than cores, and root, which containers and CI run as.
+export OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+if [ "$(id -u)" = 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+jobs=$(nproc)
+export PATH CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$jobs}"

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# consume.sh shared|static SOURCE BUILD: installs the library into a fresh prefix and builds the
+# README's program (by find_package and by pkg-config), the examples and a C++ program against it;
+# all of them run, the parallel ones on 2 ranks.
+set -eu -o pipefail
+kind=$1 source=$2 build=$3
+work=$build/consumer/$kind
+prefix=$work/prefix
+mkdir -p "$work"
+rm -rf "$prefix" "$work/outside"
+mkdir "$work/outside"
+
+run() { # what is run is shown, with its output, only when it fails
+    if ! "$@" >"$work/log" 2>&1; then
+        echo "failed: $*"
+        cat "$work/log"
+        exit 1
+    fi
+}
+
+if [ "$kind" = static ]; then
+    run cmake -S "$source" -B "$work/library" -G Ninja -DBUILD_SHARED_LIBS=OFF \
+        -DCMAKE_BUILD_TYPE=Debug -DSPMM_BUILD_TESTS=OFF -DSPMM_BUILD_TOOLS=OFF \
+        -DSPMM_BUILD_EXAMPLES=OFF
+    run cmake --build "$work/library"
+    run cmake --install "$work/library" --prefix "$prefix"
+    pkg_config=(pkg-config --static)
+else
+    if ! ls "$build"/libspmm_dist.so >/dev/null 2>&1; then
+        echo "skipped: this build made no shared library"
+        exit 77
+    fi
+    run cmake --install "$build" --prefix "$prefix"
+    pkg_config=(pkg-config)
+fi
+# The prefix moves after installing: nothing in it may remember where it was.
+mv "$prefix" "$work/outside/prefix"
+prefix=$work/outside/prefix
+
+# The first C block of the README is a whole program, and the first example.
+program=$work/outside/program.c
+awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' "$source/README.md" >"$program"
+if ! diff "$program" <(sed 1d "$source/examples/00_first_product.c"); then
+    echo "the program in README.md and examples/00_first_product.c differ"
+    exit 1
+fi
+
+# The entries sum to 15.5; with B all ones the program prints that sum.
+matrix=$work/outside/small.mtx
+printf '%%%%MatrixMarket matrix coordinate real general\n3 4 4\n1 1 1\n2 4 2\n3 2 4.5\n3 3 8\n' \
+    >"$matrix"
+multiply() { # PROGRAM: right on 2 ranks
+    run mpirun -n 2 "$@" "$matrix"
+    if [ "$(grep -cxF 'sum of A * ones: 15.5' "$work/log")" != 1 ]; then
+        echo "$1 printed the wrong sum, or not once:"
+        cat "$work/log"
+        exit 1
+    fi
+}
+
+run cmake -S "$source/tests/consumer" -B "$work/outside/find_package" -G Ninja \
+    -DPROGRAM="$program" -DCMAKE_PREFIX_PATH="$prefix"
+run cmake --build "$work/outside/find_package"
+multiply "$work/outside/find_package/consumer"
+
+run cmake -S "$source/examples" -B "$work/outside/examples" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
+run cmake --build "$work/outside/examples"
+run mpirun -n 2 "$work/outside/examples/01_own_csr_rows"
+
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name spmm_dist.pc)")
+export PKG_CONFIG_PATH
+version=$(sed -nE 's/.*SPMM_VERSION_STRING "(.*)"/\1/p' "$source/include/spmm_dist/version.h")
+run pkg-config --exact-version="$version" spmm_dist
+read -ra flags <<<"$("${pkg_config[@]}" --cflags --libs spmm_dist)"
+rpath=-Wl,-rpath,$(pkg-config --variable=libdir spmm_dist)
+run "${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$program" -o "$work/outside/program" \
+    "${flags[@]}" "$rpath"
+multiply "$work/outside/program"
+run "${CXX:-c++}" -std=c++11 -Wall -Wextra -Werror "$source/tests/consumer/version.cpp" \
+    -o "$work/outside/version" "${flags[@]}" "$rpath"
+run "$work/outside/version"
+grep -qxF "$version" "$work/log"
+echo "$kind library: find_package, pkg-config, C, C++ and the examples: good"

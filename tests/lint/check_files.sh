@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every source, script and build file names its licence; source files keep one reader's length and
+# leave nothing open.
+# shellcheck source=tests/lint/lint.sh
+. "$(dirname "$0")/lint.sh"
+bad=0
+while read -r file; do
+    if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2\.0'; then
+        echo "$file: no SPDX line at the top"
+        bad=1
+    fi
+done < <(files '\.(c|h|cu|cuh|cpp|sh|sbatch|cmake|in|supp|py)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
+sources='^(include|src|partition|kernels|tools|examples|bench|tests)/.*\.(c|h|cu|cuh|cpp)$'
+while read -r file; do
+    lines=$(wc -l <"$file")
+    if [ "$lines" -gt 450 ]; then
+        echo "$file: $lines lines; split it (about 400 is the most)"
+        bad=1
+    fi
+    if grep -nE '\<(TODO|FIXME|XXX)\>' "$file" | sed "s|^|$file:|" | grep .; then
+        bad=1
+    fi
+done < <(files "$sources")
+exit $bad

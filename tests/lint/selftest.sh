@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every lint is able to fail: a clean little tree passes, and each line below that breaks one rule
+# makes its lint answer 1.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+licence='/* SPDX-License-Identifier: Apache-2.0 */'
+bad=0
+
+# expect STATUS LINT: run it over the tree.
+expect() {
+    local status=0 output
+    output=$("$here/check_$2.sh" "$tree" 2>&1) || status=$?
+    if [ "$status" = 77 ] && [ "$1" = 1 ]; then
+        return
+    fi
+    if [ "$status" != "$1" ] && [ "$status" != 77 ]; then
+        echo "check_$2.sh answered $status, not $1, after writing: ${last:-the clean tree}"
+        printf '%s\n' "$output"
+        bad=1
+    fi
+}
+
+# rejects LINT FILE LINE...: the lint refuses the file with these lines.
+rejects() {
+    local lint=$1 file=$2
+    shift 2
+    last="$file: $*"
+    if [ -f "$tree/$file" ]; then cp "$tree/$file" "$tree.kept"; fi
+    mkdir -p "$(dirname "$tree/$file")"
+    printf '%s\n' "$@" >"$tree/$file"
+    expect 1 "$lint"
+    rm -f "$tree/$file"
+    if [ -f "$tree.kept" ]; then mv "$tree.kept" "$tree/$file"; fi
+}
+
+mkdir -p "$tree"/{include/spmm_dist,src/base,src/device,src/matrix,partition,src/plan,kernels/cuda}
+cp "$here/../../.clang-format" "$tree/"
+cp "$here/../../include/spmm_dist/types.h" "$tree/include/spmm_dist/"
+printf '%s\n' "$licence" '#include "spmm_dist/types.h"' >"$tree/kernels/kernel_args.h"
+printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/kernels/cuda/a.cu"
+printf '%s\n' "$licence" '#include "matrix/matrix.h"' >"$tree/partition/block.c"
+printf '%s\n' "$licence" '#include <mpi.h>' '' '#include "kernel_args.h"' \
+    '#include "partition/partition.h"' >"$tree/src/plan/plan.c"
+mkdir "$tree/scripts"
+printf '%s\n' '#!/bin/sh' '# SPDX-License-Identifier: Apache-2.0' 'echo' >"$tree/scripts/clean.sh"
+for lint in layers headers format cppcheck files scripts; do
+    expect 0 $lint
+done
+
+rejects layers src/base/a.c '#include "device/device.h"'
+rejects layers src/base/a.c '#include "kernel_args.h"'
+rejects layers src/device/a.h '  #  include "matrix/csr.h"'
+rejects layers src/matrix/a.c '#include "partition/layout.h"'
+rejects layers src/matrix/a.c '#include "../plan/plan.h"'
+rejects layers partition/a.c '#include "engine/engine.h"'
+rejects layers partition/a.c '#include "api/context.h"'
+rejects layers src/engine/a.c '#include "exchange/halo.h"'
+rejects layers src/exchange/a.c '#include "plan/plan.h"'
+rejects layers src/plan/a.c '#include "api/context.h"'
+rejects layers src/other/a.c '#include <stdio.h>'
+rejects layers kernels/cuda/b.cu '#include <mpi.h>'
+rejects layers kernels/cuda/b.cuh '#include "base/env.h"'
+rejects layers kernels/cpu/b.c '#include "spmm_dist/context.h"'
+rejects layers kernels/cuda/b.cu '#include "base/scalar.h"'
+rejects layers src/base/scalar.h '#include <mpi.h>'
+rejects layers src/base/scalar.h '#include "base/env.h"'
+rejects layers include/spmm_dist/a.h '#include "base/env.h"'
+rejects layers examples/a.c '#include "plan/plan.h"'
+rejects headers include/spmm_dist/a.h 'static inline size_t f(void) { return 0; }'
+rejects headers include/spmm_dist/a.h 'typedef int class;'
+rejects headers kernels/kernel_args.h '#include <no_such_header.h>'
+rejects format src/base/a.c 'int  a;'
+rejects format kernels/cuda/b.cu '__global__ void k(int *a){*a=1;}'
+rejects cppcheck src/base/a.c 'int f(void);' 'int f(void) { int a[2] = {0, 1}; return a[2]; }'
+rejects cppcheck src/base/a.c '#ifndef SPMM_HAVE_METIS' 'int f(int a) { return a / 0; }' '#endif'
+rejects cppcheck tools/a.c '#ifdef SPMM_HAVE_CUDA' 'int f(int a) { return a / 0; }' '#endif'
+rejects files src/base/a.c 'int a;'
+rejects files scripts/a.sh '#!/bin/sh'
+rejects files tools/CMakeLists.txt 'project(a)'
+rejects files kernels/cuda/b.cu "$licence" "// $(printf 'TO%s' DO): finish"
+rejects files src/base/a.c "$licence" "$(yes 'int a;' | head -n 450)"
+rejects scripts scripts/a.sh '#!/bin/bash' 'if true; then'
+rejects scripts jobs/a.sbatch '#!/bin/bash' "rm \$1"
+
+# The exported symbols against the declared ones, with a library made for it.
+if command -v nm >/dev/null; then
+    last="a library that exports spmm_a, where the header declares spmm_a and spmm_b"
+    mkdir -p "$tree/symbols/include/spmm_dist"
+    echo 'int spmm_a(void); int spmm_a(void) { return 0; }' |
+        cc -shared -fPIC -x c - -o "$tree/symbols/lib.so"
+    echo 'SPMM_API int spmm_a(void);' >"$tree/symbols/include/spmm_dist/a.h"
+    "$here/check_symbols.sh" "$tree/symbols" "$tree/symbols/lib.so" ||
+        { echo "check_symbols.sh refused equal lists"; bad=1; }
+    echo 'SPMM_API const char *spmm_b(void);' >>"$tree/symbols/include/spmm_dist/a.h"
+    "$here/check_symbols.sh" "$tree/symbols" "$tree/symbols/lib.so" >/dev/null &&
+        { echo "check_symbols.sh passed: $last"; bad=1; }
+    echo 'SPMM_API int spmm_c(void);' >"$tree/symbols/include/spmm_dist/a.h"
+    "$here/check_symbols.sh" "$tree/symbols" "$tree/symbols/lib.so" >/dev/null &&
+        { echo "check_symbols.sh passed a library that exports what is not declared"; bad=1; }
+fi
+exit $bad
