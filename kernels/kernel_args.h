@@ -48,6 +48,18 @@ typedef struct {
     int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_scatter_add_args_t;
 
+/** dst[i, j] = src[i, j] + beta * dst[i, j]: a row-major product into column-major C; beta == 0
+ *  does not read dst.  Sums are in the accumulator's type and rounded once. */
+typedef struct {
+    const void *src; /**< [n_rows x n], row-major, ld = n */
+    int64_t     n_rows, n;
+    double      beta;
+    void       *dst; /**< [n_rows x n], column-major */
+    int64_t     ld_dst;
+    spmm_type_t type;    /**< of src and dst */
+    int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_store_args_t;
+
 /** C = alpha * A * B + beta * C, A in CSR. */
 typedef struct {
     int64_t        n_rows;
@@ -69,6 +81,8 @@ typedef struct {
 /* Tensor-core formats: flat arrays, offsets of 32 bits.  docs/formats.md draws them. */
 enum {
     SPMM_TC_NO_COLUMN  = -1, /**< pads lists of columns: no row of B belongs to it */
+    SPMM_TC_PAD        = 16, /**< blocks that kernels may read behind the last one */
+    SPMM_TC_FEW        = 4,  /**< pieces for each multiprocessor that leave it idle */
     SPMM_BITTCF_SIDE   = 8,  /**< rows and columns of a TC block */
     SPMM_HRPB_BLOCK    = 16, /**< TK: columns of a block */
     SPMM_HRPB_BRICK_M  = 16,
@@ -79,15 +93,18 @@ enum {
     SPMM_HRPB_PATTERNS = 16  /**< uint64_t [panel_rows / 16 * 4], then the values */
 };
 
-/** BitTCF: 8x8 TC blocks of windows of 8 rows (Acc-SpMM, section 3.3). */
+/** BitTCF: TC blocks of 8 condensed columns (Acc-SpMM, section 3.3).  The paper's windows have 8
+ *  rows; here a window may have 1, 2 or 4 tiles of 8 rows, which share the columns of its blocks. */
 typedef struct {
     int32_t         n_rows, n_windows;
+    int32_t         tiles;      /**< of 8 rows in a window: 1, 2 or 4 */
     const int32_t  *window_ptr; /**< [n_windows + 1] RowWindowOffset: first block of a window */
     const int32_t  *value_ptr;  /**< [n_blocks + 1] TCOffset: first value of a block */
     const int32_t  *col;        /**< [n_blocks * 8] SparseAToB: row of B of each column */
-    const uint64_t *bits;       /**< [n_blocks] TCLocalBit: bit r * 8 + c: entry (r, c) is stored */
-    const void     *values;     /**< [nnz], of each block in the order of its bits */
-    spmm_type_t     type;       /**< of values */
+    const uint64_t *bits;       /**< [n_blocks * tiles] TCLocalBit of each tile: bit r * 8 + c:
+                                     entry (r, c) is stored */
+    const void     *values; /**< [nnz], of each block in the order of its tiles and their bits */
+    spmm_type_t     type;   /**< of values */
 } spmm_bittcf_arrays_t;
 
 /** HRPB: blocks of panel_rows x 16 made of 16x4 bricks (cuTeSpMM, section 3.2); FP32 values. */
@@ -100,14 +117,41 @@ typedef struct {
     const unsigned char *packed;     /**< packedBlocks, 16-byte aligned */
 } spmm_hrpb_arrays_t;
 
+/** A piece of the work of a CUDA kernel: consecutive blocks of one window.  A window of few blocks
+ *  is one piece, empty windows too; a long one is several, so that no row keeps one warp busy
+ *  while the others have finished. */
+typedef struct {
+    int32_t window;
+    int32_t block, n_blocks; /**< first block, and how many */
+    int32_t start; /**< where its values start: value_ptr or size_ptr of the first block */
+} spmm_tc_piece_t;
+
+/** A window that is several pieces. */
+typedef struct {
+    int32_t window, piece, n_pieces;
+} spmm_tc_split_t;
+
+/** All pieces, the longest first.  Those of split windows: piece p of them leaves its sums in
+ *  partial [p, height, n], and a second kernel adds them up in the order of the pieces, so that
+ *  results do not depend on timing.  Then whole windows that all warps of a thread block share.  Then
+ *  whole windows for one warp each. */
+typedef struct {
+    int32_t                n_pieces, n_partial; /**< all, and those of split windows */
+    int32_t                n_team;              /**< n_partial and those for a thread block */
+    int32_t                n_splits;
+    int32_t                n_sm;    /**< multiprocessors of the device */
+    const spmm_tc_piece_t *piece;   /**< [n_pieces], 16-byte aligned */
+    const spmm_tc_split_t *split;   /**< [n_splits] */
+    void                  *partial; /**< [n_partial * height * n] of the type of C */
+} spmm_tc_work_t;
+
 /** The dense side of a product with a tensor-core format. */
 typedef struct {
     const int32_t *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
     spmm_compute_t compute; /**< 64F, 32F or 32F_FAST_TF32 */
-    spmm_layout_t  layout;  /**< of B and C */
     int64_t        n;
     double         alpha, beta;
-    const void    *B;
+    const void    *B; /**< row-major, as C */
     int64_t        ldb;
     void          *C;
     int64_t        ldc;

@@ -16,7 +16,9 @@ extern "C" {
 typedef struct {
     size_t         struct_size; /**< set by SPMM_PLAN_OPTIONS_INIT; lets old callers run */
     spmm_op_t      op;          /**< product with A or with its transpose */
-    spmm_layout_t  layout;      /**< storage order of B and C; AUTO: row-major */
+    spmm_layout_t  layout;      /**< storage order of B and C; AUTO: row-major, which serves all
+                                     engines directly.  Column-major may cost a row-major copy of
+                                     B and of C on each rank; spmm_plan_explain() says so */
     spmm_compute_t compute;     /**< AUTO: 64F for FP64, 32F for all other types */
     spmm_type_t    c_type;      /**< AUTO: the type of A and B; FP32 possible for 16-bit A and B */
     const char    *partition;   /**< "keep" (NULL): rows stay with the caller's ranks; "block",

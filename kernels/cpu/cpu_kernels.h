@@ -17,6 +17,7 @@ static inline int spmm_cpu_team(int threads)
 void spmm_cpu_gather_rows(const spmm_gather_args_t *args);
 void spmm_cpu_scatter_rows(const spmm_scatter_args_t *args);
 void spmm_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args);
+void spmm_cpu_store_columns(const spmm_store_args_t *args);
 
 /** Is there a kernel for A and B of @p ab_type and C of @p c_type? */
 bool spmm_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);

@@ -73,3 +73,57 @@ void spmm_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args)
         }
     }
 }
+
+enum { STORE_ROWS = 32 }; /* at a time: a line of the cache of each stays while columns pass */
+
+/* Rows first .. last - 1 for one type. */
+#define STORE_COLUMNS(NAME, T)                                                                     \
+    static void NAME(const spmm_store_args_t *args, int64_t first, int64_t last)                   \
+    {                                                                                              \
+        const T *src  = args->src;                                                                 \
+        const T  beta = (T)args->beta;                                                             \
+                                                                                                   \
+        for (int64_t j = 0; j < args->n; j++) {                                                    \
+            T *dst = (T *)args->dst + j * args->ld_dst;                                            \
+                                                                                                   \
+            for (int64_t i = first; i < last; i++) {                                               \
+                const T x = src[i * args->n + j];                                                  \
+                                                                                                   \
+                dst[i] = args->beta == 0.0 ? x : x + beta * dst[i];                                \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+STORE_COLUMNS(store_64f, double)
+STORE_COLUMNS(store_32f, float)
+
+/* 16-bit types, summed in FP32. */
+static void store_16(const spmm_store_args_t *args, int64_t first, int64_t last)
+{
+    const float beta = (float)args->beta;
+
+    for (int64_t j = 0; j < args->n; j++) {
+        for (int64_t i = first; i < last; i++) {
+            const int64_t at = i + j * args->ld_dst;
+            float         x  = (float)spmm_value_get(args->type, args->src, i * args->n + j);
+
+            if (args->beta != 0.0) {
+                x += beta * (float)spmm_value_get(args->type, args->dst, at);
+            }
+            spmm_value_set(args->type, args->dst, at, (double)x);
+        }
+    }
+}
+
+void spmm_cpu_store_columns(const spmm_store_args_t *args)
+{
+    void (*store)(const spmm_store_args_t *, int64_t, int64_t) =
+        args->type == SPMM_R_64F   ? store_64f
+        : args->type == SPMM_R_32F ? store_32f
+                                   : store_16;
+
+#pragma omp parallel for schedule(static) num_threads(spmm_cpu_team(args->threads))
+    for (int64_t first = 0; first < args->n_rows; first += STORE_ROWS) {
+        store(args, first, first + STORE_ROWS < args->n_rows ? first + STORE_ROWS : args->n_rows);
+    }
+}

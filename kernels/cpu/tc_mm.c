@@ -51,15 +51,17 @@ float spmm_cpu_tf32_round(float x)
 static int32_t decode_bittcf(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
                              size_t *offset)
 {
-    const spmm_bittcf_arrays_t *f    = arrays;
-    const int32_t              *col  = f->col + block * SPMM_BITTCF_SIDE;
-    uint64_t                    left = f->bits[block];
-    int32_t                     n    = 0;
+    const spmm_bittcf_arrays_t *f   = arrays;
+    const int32_t              *col = f->col + block * SPMM_BITTCF_SIDE;
+    int32_t                     n   = 0;
 
-    for (; left != 0; left &= left - 1) {
-        const int32_t bit = spmm_cpu_lowest_bit(left);
+    for (int32_t tile = 0; tile < f->tiles; tile++) {
+        for (uint64_t left = f->bits[block * f->tiles + tile]; left != 0; left &= left - 1) {
+            const int32_t bit = spmm_cpu_lowest_bit(left);
 
-        entry[n++] = (spmm_tc_entry_t){bit / SPMM_BITTCF_SIDE, col[bit % SPMM_BITTCF_SIDE]};
+            entry[n].row   = (tile * SPMM_BITTCF_SIDE) + (bit / SPMM_BITTCF_SIDE);
+            entry[n++].col = col[bit % SPMM_BITTCF_SIDE];
+        }
     }
     *offset = (size_t)f->value_ptr[block] * (f->type == SPMM_R_64F ? 8 : 4);
     return n;
@@ -100,7 +102,7 @@ spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays)
 {
     return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
                             .n_windows = arrays->n_windows,
-                            .height    = SPMM_BITTCF_SIDE,
+                            .height    = arrays->tiles * SPMM_BITTCF_SIDE,
                             .block_ptr = arrays->window_ptr,
                             .arrays    = arrays,
                             .values    = arrays->values,

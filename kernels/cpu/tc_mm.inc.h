@@ -7,11 +7,10 @@
  *   TC_LOAD(x)  an operand as the product takes it
  */
 
-/* Window w of A times columns j0 .. j0 + width of B.  Inlined with column strides of 1 for
- * row-major blocks, so that the loops over columns become vector code. */
+/* Window w of A times columns j0 .. j0 + width of B.  Inlined with a constant width, so that the
+ * loops over columns become vector code. */
 static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args, int32_t w,
-                           int64_t j0, int64_t width, int64_t b_row, int64_t b_col, int64_t c_row,
-                           int64_t c_col)
+                           int64_t j0, int64_t width)
 {
     const int32_t   first = w * A->height;
     const int32_t   rows  = A->n_rows - first < A->height ? A->n_rows - first : A->height;
@@ -26,22 +25,22 @@ static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *arg
 
         for (int32_t k = 0; k < count; k++) {
             const TC_T  a  = TC_LOAD(value[k]);
-            const TC_T *B  = (const TC_T *)args->B + entry[k].col * b_row + j0 * b_col;
+            const TC_T *B  = (const TC_T *)args->B + entry[k].col * args->ldb + j0;
             TC_T       *to = sum[entry[k].row];
 
             for (int64_t j = 0; j < width; j++) {
-                to[j] += a * TC_LOAD(B[j * b_col]);
+                to[j] += a * TC_LOAD(B[j]);
             }
         }
     }
     for (int32_t r = 0; r < rows; r++) {
         const int64_t i = args->row_map == NULL ? first + r : args->row_map[first + r];
-        TC_T         *C = (TC_T *)args->C + i * c_row + j0 * c_col;
+        TC_T         *C = (TC_T *)args->C + i * args->ldc + j0;
 
         for (int64_t j = 0; j < width; j++) {
             const TC_T product = alpha * sum[r][j];
 
-            C[j * c_col] = args->beta == 0.0 ? product : product + beta * C[j * c_col];
+            C[j] = args->beta == 0.0 ? product : product + beta * C[j];
         }
     }
 }
@@ -51,13 +50,10 @@ static void TC_NAME(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args, int3
     for (int64_t j0 = 0; j0 < args->n; j0 += COLUMN_TILE) {
         const int64_t left = args->n - j0;
 
-        if (args->layout == SPMM_LAYOUT_COL) {
-            TC_TILE(A, args, w, j0, left < COLUMN_TILE ? left : COLUMN_TILE, 1, args->ldb, 1,
-                    args->ldc);
-        } else if (left >= COLUMN_TILE) {
-            TC_TILE(A, args, w, j0, COLUMN_TILE, args->ldb, 1, args->ldc, 1);
+        if (left >= COLUMN_TILE) {
+            TC_TILE(A, args, w, j0, COLUMN_TILE);
         } else {
-            TC_TILE(A, args, w, j0, left, args->ldb, 1, args->ldc, 1);
+            TC_TILE(A, args, w, j0, left);
         }
     }
 }

@@ -21,6 +21,7 @@ cudaError_t spmm_cuda_probe(void);
 cudaError_t spmm_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream);
 cudaError_t spmm_cuda_scatter_rows(const spmm_scatter_args_t *args, cudaStream_t stream);
 cudaError_t spmm_cuda_scatter_add_rows(const spmm_scatter_add_args_t *args, cudaStream_t stream);
+cudaError_t spmm_cuda_store_columns(const spmm_store_args_t *args, cudaStream_t stream);
 
 /** C[row_map[i], j] = sum[i, j] + beta * C[row_map[i], j], i < n_rows, j < n; beta == 0 does not
  *  read C. */
@@ -38,6 +39,16 @@ typedef struct {
 } spmm_merge_args_t;
 
 cudaError_t spmm_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t stream);
+
+/** C = alpha * A * B + beta * C on tensor cores.  Entries that A does not store take no part, also
+ *  where B holds Inf or NaN.  Results have the same bits from run to run.  The arrays of A and
+ *  @p work are device memory with SPMM_TC_PAD blocks of readable memory behind col and bits. */
+cudaError_t spmm_cuda_bittcf_mm(const spmm_bittcf_arrays_t *A, const spmm_tc_work_t *work,
+                                const spmm_tc_mm_args_t *args, cudaStream_t stream);
+/** Warps of the HRPB kernel that a multiprocessor holds at a time, for 16-byte access. */
+cudaError_t spmm_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute, int *warps);
+cudaError_t spmm_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
+                              const spmm_tc_mm_args_t *args, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -4,15 +4,13 @@
  *  always read or written in full sectors, the other side as far as its layout allows.
  */
 #include "cuda/rows.cuh"
+#include "cuda/tc_probe.cuh"
 
 namespace spmm
 {
 namespace
 {
 
-constexpr int     kTile       = 32; /* rows and columns of a transposed tile */
-constexpr int     kTileY      = 8;  /* threads per block along y; each serves kTile / kTileY */
-constexpr int     kNarrow     = 8;  /* columns up to which a thread walks its row alone */
 constexpr int64_t kManyAccess = int64_t(1) << 20; /* enough to fill a GPU four times over */
 
 /* Row-major: dst row from src row, in units U of `width` per row.  Packed is the side without an
@@ -222,7 +220,16 @@ extern "C" cudaError_t spmm_cuda_probe(void)
     if (code == cudaSuccess) {
         code = spmm::preload_moves<false>();
     }
-    return code == cudaSuccess ? spmm::preload_add() : code;
+    if (code == cudaSuccess) {
+        code = spmm::preload_add();
+    }
+    if (code == cudaSuccess) {
+        code = spmm::preload_store();
+    }
+    if (code == cudaSuccess) {
+        code = spmm::preload_bittcf();
+    }
+    return code == cudaSuccess ? spmm::preload_hrpb() : code;
 }
 
 extern "C" cudaError_t spmm_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream)

@@ -14,6 +14,9 @@ namespace spmm
 
 constexpr int     kWarp      = 32;
 constexpr int     kBlock     = 256;
+constexpr int     kTile      = 32; /* rows and columns of a transposed tile */
+constexpr int     kTileY     = 8;  /* threads per block along y; each serves kTile / kTileY */
+constexpr int     kNarrow    = 8;  /* columns up to which a thread walks its row alone */
 constexpr int64_t kMaxGridX  = 2147483647;
 constexpr int64_t kMaxGridYZ = 65535;
 
@@ -71,11 +74,11 @@ template <> struct Narrow<__nv_bfloat16> {
     }
 };
 
-inline int64_t ceil_div(int64_t a, int64_t b)
+__host__ __device__ inline int64_t ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
 }
-inline int64_t least(int64_t a, int64_t b)
+__host__ __device__ inline int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -127,6 +130,8 @@ template <typename... Kernels> cudaError_t preload(Kernels *...kernels)
 
 /** The kernels of rows_add.cu. */
 cudaError_t preload_add();
+/** Those of transpose.cu. */
+cudaError_t preload_store();
 
 } // namespace spmm
 

@@ -11,9 +11,6 @@ namespace spmm
 namespace
 {
 
-constexpr int kTile  = 32;
-constexpr int kTileY = 8;
-
 /* Row-major: V neighbouring columns of one destination row per thread, summed in the order of k. */
 template <typename A, typename D, int V>
 __global__ void __launch_bounds__(kBlock) add_rows(const spmm_scatter_add_args_t args)

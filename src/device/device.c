@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/device.h"
 
+#include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef SPMM_HAVE_CUDA
@@ -64,12 +66,37 @@ spmm_status_t spmm_device_open(spmm_env_t *env, spmm_device_kind_t kind, const i
     return spmm_agree(env, device->ops->open(device, ordinal));
 }
 
+spmm_status_t spmm_device_count_threads(spmm_env_t *env, int *threads)
+{
+    const int cores = omp_get_num_procs(), most = omp_get_max_threads();
+    MPI_Comm  node  = MPI_COMM_NULL;
+    int       ranks = 1, code;
+
+    SPMM_MPI(env, MPI_Comm_split_type(env->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    code = MPI_Comm_size(node, &ranks);
+    SPMM_MPI(env, MPI_Comm_free(&node));
+    SPMM_MPI(env, code);
+    if (getenv("OMP_NUM_THREADS") != NULL || cores / ranks >= most) {
+        *threads = most;
+    } else {
+        *threads = cores / ranks > 1 ? cores / ranks : 1;
+    }
+    return SPMM_OK;
+}
+
 void spmm_device_close(spmm_device_t *device)
 {
     if (device->ops != NULL) {
         device->ops->close(device);
     }
     memset(device, 0, sizeof *device);
+}
+
+spmm_status_t spmm_device_write(const spmm_device_t *device, void *to, const void *host,
+                                size_t bytes)
+{
+    SPMM_TRY(device->ops->copy(device, to, host, bytes, NULL));
+    return device->ops->stream_sync(device, NULL);
 }
 
 spmm_status_t spmm_device_upload(const spmm_device_t *device, const void *host, size_t bytes,
@@ -79,10 +106,7 @@ spmm_status_t spmm_device_upload(const spmm_device_t *device, const void *host, 
     void         *memory;
 
     SPMM_TRY(device->ops->alloc(device, bytes, &memory));
-    status = device->ops->copy(device, memory, host, bytes, NULL);
-    if (status == SPMM_OK) {
-        status = device->ops->stream_sync(device, NULL);
-    }
+    status = spmm_device_write(device, memory, host, bytes);
     if (status != SPMM_OK) {
         device->ops->release(device, memory);
         return status;

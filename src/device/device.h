@@ -24,6 +24,7 @@ struct spmm_device {
     int                      ordinal;
     int                      cc;              /**< compute capability, 90 for 9.0; 0 on the CPU */
     int                      n_sm;            /**< multiprocessors; OpenMP threads on the CPU */
+    int                      threads;         /**< OpenMP threads of this rank on the host */
     double                   mem_bw;          /**< bytes/s of main or device memory */
     double                   fp32_peak;       /**< flop/s */
     char                     description[96]; /**< "NVIDIA H200", "CPU, 2 threads" */
@@ -77,6 +78,8 @@ struct spmm_device_ops {
                                   spmm_stream_t stream);
     spmm_status_t (*scatter_add_rows)(const spmm_device_t           *device,
                                       const spmm_scatter_add_args_t *args, spmm_stream_t stream);
+    spmm_status_t (*store_columns)(const spmm_device_t *device, const spmm_store_args_t *args,
+                                   spmm_stream_t stream);
 };
 
 extern const spmm_device_ops_t spmm_device_cpu;
@@ -89,6 +92,14 @@ extern const spmm_device_ops_t spmm_device_cuda;
 spmm_status_t spmm_device_open(spmm_env_t *env, spmm_device_kind_t kind, const int *ordinal,
                                spmm_device_t *device);
 void          spmm_device_close(spmm_device_t *device);
+
+/** Ranks of one node share its cores: as many threads as fall to this one, unless the user has set
+ *  a number, which OpenMP then reports.  Collective. */
+spmm_status_t spmm_device_count_threads(spmm_env_t *env, int *threads);
+
+/** Copy from the host; done when it returns. */
+spmm_status_t spmm_device_write(const spmm_device_t *device, void *to, const void *host,
+                                size_t bytes);
 
 /** Allocate and fill device memory from a host array; done when it returns. */
 spmm_status_t spmm_device_upload(const spmm_device_t *device, const void *host, size_t bytes,

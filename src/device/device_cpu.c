@@ -2,7 +2,6 @@
 /** @file device_cpu.c  The CPU as a device: everything is done when the call returns. */
 #include <omp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,30 +12,11 @@ struct spmm_event {
     double when; /**< spmm_now() of the last record */
 };
 
-/* Ranks of one node share its cores: as many threads as fall to this one, unless the user has set
- * a number, which OpenMP then reports.  Collective. */
-static spmm_status_t count_threads(spmm_env_t *env, int *threads)
-{
-    const int cores = omp_get_num_procs(), most = omp_get_max_threads();
-    MPI_Comm  node  = MPI_COMM_NULL;
-    int       ranks = 1, code;
-
-    SPMM_MPI(env, MPI_Comm_split_type(env->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-    code = MPI_Comm_size(node, &ranks);
-    SPMM_MPI(env, MPI_Comm_free(&node));
-    SPMM_MPI(env, code);
-    if (getenv("OMP_NUM_THREADS") != NULL || cores / ranks >= most) {
-        *threads = most;
-    } else {
-        *threads = cores / ranks > 1 ? cores / ranks : 1;
-    }
-    return SPMM_OK;
-}
-
 static spmm_status_t cpu_open(spmm_device_t *device, const int *ordinal)
 {
     (void)ordinal;
-    SPMM_TRY(count_threads(device->env, &device->n_sm));
+    SPMM_TRY(spmm_device_count_threads(device->env, &device->threads));
+    device->n_sm = device->threads;
     /* Orders of magnitude of a server core; they rank candidates, nothing depends on them. */
     device->mem_bw    = 8e9 * device->n_sm;
     device->fp32_peak = 3e10 * device->n_sm;
@@ -186,6 +166,17 @@ static spmm_status_t cpu_scatter_add_rows(const spmm_device_t           *device,
     return SPMM_OK;
 }
 
+static spmm_status_t cpu_store_columns(const spmm_device_t *device, const spmm_store_args_t *args,
+                                       spmm_stream_t stream)
+{
+    spmm_store_args_t mine = *args;
+
+    (void)stream;
+    mine.threads = device->n_sm;
+    spmm_cpu_store_columns(&mine);
+    return SPMM_OK;
+}
+
 const spmm_device_ops_t spmm_device_cpu = {
     .name             = "cpu",
     .open             = cpu_open,
@@ -208,4 +199,5 @@ const spmm_device_ops_t spmm_device_cpu = {
     .gather_rows      = cpu_gather_rows,
     .scatter_rows     = cpu_scatter_rows,
     .scatter_add_rows = cpu_scatter_add_rows,
+    .store_columns    = cpu_store_columns,
 };

@@ -100,6 +100,7 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
     cudaError_t code;
 
     SPMM_TRY(node_rank(env, &place));
+    SPMM_TRY(spmm_device_count_threads(env, &device->threads));
     code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess || count == 0) {
         (void)cudaGetLastError();
@@ -338,6 +339,14 @@ static spmm_status_t cuda_scatter_add_rows(const spmm_device_t           *device
                            "the kernel scatter_add_rows");
 }
 
+static spmm_status_t cuda_store_columns(const spmm_device_t *device, const spmm_store_args_t *args,
+                                        spmm_stream_t stream)
+{
+    SPMM_TRY(spmm_cuda_use(device));
+    return spmm_cuda_check(device, spmm_cuda_store_columns(args, (cudaStream_t)stream),
+                           "the kernel store_columns");
+}
+
 const spmm_device_ops_t spmm_device_cuda = {
     .name             = "cuda",
     .open             = cuda_open,
@@ -360,4 +369,5 @@ const spmm_device_ops_t spmm_device_cuda = {
     .gather_rows      = cuda_gather_rows,
     .scatter_rows     = cuda_scatter_rows,
     .scatter_add_rows = cuda_scatter_add_rows,
+    .store_columns    = cuda_store_columns,
 };

@@ -44,17 +44,64 @@ spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_p
     return spmm_tc_facts_scan(env, block, &pattern->tc, &pattern->used_cols);
 }
 
-static void consider(const spmm_engine_ops_t *engine, const spmm_pattern_t *pattern,
-                     const spmm_problem_t *problem, const spmm_device_t *device,
-                     spmm_engine_candidate_t *candidate)
+void spmm_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                          const spmm_device_t *device, spmm_engine_candidate_t *candidates)
 {
-    candidate->engine      = engine;
-    candidate->why[0]      = '\0';
-    candidate->predicted_s = INFINITY;
-    candidate->usable      = engine->supports(problem, device, candidate->why);
-    if (candidate->usable) {
-        candidate->predicted_s = engine->cost(pattern, problem, device);
+    for (int e = 0; e < spmm_n_engines; e++) {
+        const spmm_engine_ops_t *engine = spmm_engines[e];
+        spmm_engine_candidate_t *c      = &candidates[e];
+
+        c->engine      = engine;
+        c->layout      = problem->layout;
+        c->why[0]      = '\0';
+        c->predicted_s = INFINITY;
+        c->usable      = engine->supports(problem, device, c->why);
+        if (c->usable) {
+            c->predicted_s = engine->cost(pattern, problem, device);
+        }
     }
+}
+
+static spmm_status_t pick_fastest(const spmm_device_t            *device,
+                                  const spmm_engine_candidate_t  *candidates,
+                                  const spmm_engine_candidate_t **picked)
+{
+    const spmm_engine_candidate_t *best = NULL;
+
+    for (int e = 0; e < spmm_n_engines; e++) {
+        const spmm_engine_candidate_t *c = &candidates[e];
+
+        if (c->usable && (best == NULL || c->predicted_s < best->predicted_s)) {
+            best = c;
+        }
+    }
+    *picked = best;
+    return best != NULL ? SPMM_OK
+                        : spmm_fail(&device->env->err, SPMM_ERR_UNSUPPORTED,
+                                    "no engine can run this problem on %s; --explain or "
+                                    "spmm_plan_explain() of a smaller problem says why",
+                                    device->description);
+}
+
+spmm_status_t spmm_engine_pick(const char *name, const spmm_device_t *device,
+                               const spmm_engine_candidate_t  *candidates,
+                               const spmm_engine_candidate_t **picked)
+{
+    if (name == NULL || strcmp(name, "auto") == 0) {
+        return pick_fastest(device, candidates, picked);
+    }
+    for (int e = 0; e < spmm_n_engines; e++) {
+        if (strcmp(candidates[e].engine->name, name) == 0) {
+            if (!candidates[e].usable) {
+                return spmm_fail(&device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", name,
+                                 candidates[e].why);
+            }
+            *picked = &candidates[e];
+            return SPMM_OK;
+        }
+    }
+    return spmm_fail(&device->env->err, SPMM_ERR_ARGUMENT,
+                     "there is no engine \"%.60s\"; spmm_dist --list-engines prints all", name);
 }
 
 spmm_status_t spmm_engine_choose(const char *name, const spmm_pattern_t *pattern,
@@ -62,35 +109,10 @@ spmm_status_t spmm_engine_choose(const char *name, const spmm_pattern_t *pattern
                                  spmm_engine_candidate_t  *candidates,
                                  const spmm_engine_ops_t **chosen)
 {
-    const bool               free_choice = name == NULL || strcmp(name, "auto") == 0;
-    const spmm_engine_ops_t *best        = NULL;
-    double                   least       = INFINITY;
+    const spmm_engine_candidate_t *picked;
 
-    for (int e = 0; e < spmm_n_engines; e++) {
-        consider(spmm_engines[e], pattern, problem, device, &candidates[e]);
-        if (candidates[e].usable && (best == NULL || candidates[e].predicted_s < least)) {
-            best  = spmm_engines[e];
-            least = candidates[e].predicted_s;
-        }
-    }
-    if (free_choice) {
-        *chosen = best;
-        return best != NULL ? SPMM_OK
-                            : spmm_fail(&device->env->err, SPMM_ERR_UNSUPPORTED,
-                                        "no engine can run this problem on %s; --explain or "
-                                        "spmm_plan_explain() of a smaller problem says why",
-                                        device->description);
-    }
-    for (int e = 0; e < spmm_n_engines; e++) {
-        if (strcmp(spmm_engines[e]->name, name) == 0) {
-            if (!candidates[e].usable) {
-                return spmm_fail(&device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", name,
-                                 candidates[e].why);
-            }
-            *chosen = spmm_engines[e];
-            return SPMM_OK;
-        }
-    }
-    return spmm_fail(&device->env->err, SPMM_ERR_ARGUMENT,
-                     "there is no engine \"%.60s\"; spmm_dist --list-engines prints all", name);
+    spmm_engine_consider(pattern, problem, device, candidates);
+    SPMM_TRY(spmm_engine_pick(name, device, candidates, &picked));
+    *chosen = picked->engine;
+    return SPMM_OK;
 }

@@ -82,10 +82,22 @@ spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_p
 /** One line of the comparison that spmm_plan_explain() prints. */
 typedef struct {
     const spmm_engine_ops_t *engine;
+    spmm_layout_t            layout; /**< of B and C as the engine would get them */
     bool                     usable;
     char                     why[SPMM_WHY];
     double                   predicted_s;
 } spmm_engine_candidate_t;
+
+/** Ask all engines about a problem.
+ *  @param[out] candidates  [spmm_n_engines] */
+void spmm_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                          const spmm_device_t *device, spmm_engine_candidate_t *candidates);
+
+/** The candidate to take.  @p name: as for spmm_engine_choose().
+ *  @return SPMM_ERR_ARGUMENT for an unknown name, SPMM_ERR_UNSUPPORTED when it cannot run */
+spmm_status_t spmm_engine_pick(const char *name, const spmm_device_t *device,
+                               const spmm_engine_candidate_t  *candidates,
+                               const spmm_engine_candidate_t **picked);
 
 /** Rank all engines for a block.  @p name: NULL or "auto" for the least predicted time, else that
  *  engine or an error that says why it cannot.

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "engine/engine.h"
+#include "engine/roofline.h"
 #include "spmm_dist/context.h"
 
 #ifdef SPMM_HAVE_CUDA
@@ -41,28 +42,6 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* Rate at which rows of B are gathered, relative to device memory, by the bytes of B in use:
- * measured on one H200 with random 512-byte rows (L2 of 60 MB), constant outside the table. */
-static double gather_rate(double bytes)
-{
-    static const struct {
-        double bytes, rate;
-    } table[]      = {{48e6, 2.05}, {64e6, 1.67}, {128e6, 1.33}, {512e6, 1.12}, {2048e6, 1.05}};
-    const int last = (int)(sizeof table / sizeof table[0]) - 1;
-
-    if (bytes <= table[0].bytes) {
-        return table[0].rate;
-    }
-    for (int k = 1; k <= last; k++) {
-        if (bytes <= table[k].bytes) {
-            const double t = (bytes - table[k - 1].bytes) / (table[k].bytes - table[k - 1].bytes);
-
-            return table[k - 1].rate + t * (table[k].rate - table[k - 1].rate);
-        }
-    }
-    return table[last].rate;
-}
-
 /* Roofline.  Through device memory go A once, the used rows of B once and C (read and written,
  * as beta may be non-zero); through L2 one row of B for every entry.  The slower of the two, times
  * 1.3 for what cuSPARSE loses against it on skewed matrices, plus two launches. */
@@ -76,7 +55,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double index  = pattern->nnz > INT32_MAX ? 8.0 : 4.0;
     const double b      = (double)pattern->used_cols * n * ab;
     const double dram   = nnz * (ab + index) + b + (double)pattern->n_rows * (index + 2.0 * n * c);
-    const double gather = nnz * n * ab / gather_rate(b);
+    const double gather = nnz * n * ab / spmm_gather_rate(b);
     const double launches = 5e-6;
 
     return launches + 1.3 * (dram > gather ? dram : gather) / device->mem_bw;

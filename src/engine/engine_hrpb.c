@@ -1,112 +1,185 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_hrpb.c  HRPB (cuTeSpMM): on the CPU, decode and multiply. */
-#include <inttypes.h>
+/** @file engine_hrpb.c  HRPB (cuTeSpMM) on tensor cores; on CPUs decoded and multiplied. */
+#include <math.h>
 
-#include "base/alloc.h"
 #include "engine/format_hrpb.h"
-#include "engine/tc_format.h"
+#include "engine/tc_engine.h"
+#ifdef SPMM_HAVE_CUDA
+#include "cuda/cuda_kernels.h"
+#include "device/device_cuda.h"
+#endif
 
 typedef struct {
+    spmm_tc_engine_t   base;
     spmm_hrpb_t        format;
-    spmm_hrpb_arrays_t arrays;  /**< of format */
-    int32_t           *row_map; /**< owned, NULL: the identity */
-    spmm_compute_t     compute;
-    spmm_layout_t      layout;
-    int                threads;
+    spmm_hrpb_arrays_t arrays;        /**< of format */
+    spmm_hrpb_arrays_t device_arrays; /**< the copy */
 } hrpb_t;
 
-static void destroy(void *format)
+/* Warps of the kernel that a multiprocessor holds at a time. */
+static int resident_warps(const spmm_tc_engine_t *f)
 {
-    hrpb_t *f = format;
+    int warps = 24;
 
-    if (f != NULL) {
-        spmm_hrpb_free(&f->format);
-        spmm_free(f->row_map);
-        spmm_free(f);
+#ifdef SPMM_HAVE_CUDA
+    if (spmm_cuda_hrpb_resident(SPMM_HRPB_BRICK_M, f->problem.compute, &warps) != cudaSuccess) {
+        (void)cudaGetLastError();
     }
+#else
+    (void)f;
+#endif
+    return warps;
 }
 
-static void log_bytes(const spmm_env_t *env, const spmm_hrpb_t *format)
+/* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks is
+ * cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so num_waves
+ * counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go through
+ * memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4). */
+static spmm_tc_limits_t limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
 {
-    const spmm_hrpb_bytes_t bytes = spmm_hrpb_bytes(format);
+    const double  least = 16.0, columns = 32.0; /* of a warp: TN */
+    const double  resident = (double)f->device->n_sm * resident_warps(f);
+    const double  slices   = ceil((double)f->problem.n / columns);
+    const double  waves    = fmax(1.0, (double)n_windows * slices / resident);
+    const double  mean     = n_windows == 0 ? 0.0 : (double)blocks / n_windows;
+    const double  longest  = fmin(fmax(least, 2.0 * mean * waves), INT32_MAX);
+    const int32_t cut      = (int32_t)longest;
 
-    spmm_log(env, "format hrpb: %" PRId32 " blocks, %" PRId64 " bricks, %zu bytes (CSR: %zu)",
-             format->n_blocks, format->n_bricks, bytes.hrpb, bytes.csr);
+    return (spmm_tc_limits_t){.team = cut, .cut = cut};
 }
+
+static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
+{
+    hrpb_t *f = (hrpb_t *)base;
+
+    SPMM_TRY(spmm_hrpb_create(base->device->env, block, SPMM_HRPB_BRICK_M, base->device->threads,
+                              &f->format));
+    f->arrays = spmm_hrpb_arrays(&f->format);
+    return SPMM_OK;
+}
+
+static void release(spmm_tc_engine_t *base)
+{
+    spmm_hrpb_free(&((hrpb_t *)base)->format);
+}
+
+static void refill(spmm_tc_engine_t *base, const void *values)
+{
+    spmm_hrpb_refill(&((hrpb_t *)base)->format, values, base->device->threads);
+}
+
+static size_t held(const spmm_tc_engine_t *base)
+{
+    return spmm_hrpb_held(&((const hrpb_t *)base)->format);
+}
+
+static spmm_tc_view_t view(const spmm_tc_engine_t *base)
+{
+    return spmm_cpu_hrpb_view(&((const hrpb_t *)base)->arrays);
+}
+
+static const int32_t *starts(const spmm_tc_engine_t *base)
+{
+    return ((const hrpb_t *)base)->arrays.size_ptr;
+}
+
+static size_t packed_bytes(const hrpb_t *f)
+{
+    return (size_t)f->arrays.size_ptr[f->format.n_blocks] * SPMM_HRPB_UNIT;
+}
+
+static spmm_status_t upload(spmm_tc_engine_t *base)
+{
+    hrpb_t                   *f      = (hrpb_t *)base;
+    const spmm_hrpb_arrays_t *a      = &f->arrays;
+    const size_t              blocks = (size_t)f->format.n_blocks;
+    const size_t              cols   = SPMM_HRPB_BLOCK * sizeof *a->col;
+    const void               *col = NULL, *block_ptr = NULL, *size_ptr = NULL, *packed = NULL;
+
+    SPMM_TRY(spmm_tc_upload(base, a->col, blocks * cols, SPMM_TC_PAD * cols, &col));
+    SPMM_TRY(spmm_tc_upload(base, a->block_ptr, ((size_t)a->n_panels + 1) * sizeof(int32_t), 0,
+                            &block_ptr));
+    SPMM_TRY(spmm_tc_upload(base, a->size_ptr, (blocks + 1) * sizeof(int32_t), 0, &size_ptr));
+    SPMM_TRY(spmm_tc_upload(base, a->packed, packed_bytes(f), 0, &packed));
+    f->device_arrays           = *a;
+    f->device_arrays.col       = col;
+    f->device_arrays.block_ptr = block_ptr;
+    f->device_arrays.size_ptr  = size_ptr;
+    f->device_arrays.packed    = packed;
+    return SPMM_OK;
+}
+
+static spmm_status_t upload_values(spmm_tc_engine_t *base)
+{
+    const hrpb_t *f = (const hrpb_t *)base;
+
+    return spmm_device_write(base->device, (void *)(uintptr_t)f->device_arrays.packed,
+                             f->arrays.packed, packed_bytes(f));
+}
+
+#ifdef SPMM_HAVE_CUDA
+static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args,
+                            spmm_stream_t stream)
+{
+    const hrpb_t *f = (const hrpb_t *)base;
+
+    SPMM_TRY(spmm_cuda_use(base->device));
+    return spmm_cuda_check(
+        base->device, spmm_cuda_hrpb_mm(&f->device_arrays, &base->work, args, (cudaStream_t)stream),
+        "the kernel hrpb_mm");
+}
+#endif
+
+static const spmm_tc_kind_t kind = {
+    .name          = "hrpb",
+    .size          = sizeof(hrpb_t),
+    .limits        = limits,
+    .create        = create,
+    .free          = release,
+    .refill        = refill,
+    .held          = held,
+    .view          = view,
+    .starts        = starts,
+    .upload        = upload,
+    .upload_values = upload_values,
+#ifdef SPMM_HAVE_CUDA
+    .launch = launch,
+#endif
+};
 
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
                            const spmm_device_t *device, void **format)
 {
-    spmm_status_t status;
-    hrpb_t       *f;
-
-    if (SPMM_NEW_ZERO(f, 1) == NULL) {
-        return spmm_fail_memory(&device->env->err, 1, sizeof *f, "engine hrpb");
-    }
-    f->compute = problem->compute;
-    f->layout  = problem->layout;
-    f->threads = device->n_sm;
-    status     = spmm_tc_copy_row_map(device->env, block, &f->row_map);
-    if (status == SPMM_OK) {
-        status = spmm_hrpb_create(device->env, block, SPMM_HRPB_BRICK_M, f->threads, &f->format);
-    }
-    if (status != SPMM_OK) {
-        destroy(f);
-        return status;
-    }
-    f->arrays = spmm_hrpb_arrays(&f->format);
-    log_bytes(device->env, &f->format);
-    *format = f;
-    return SPMM_OK;
+    return spmm_tc_build(&kind, block, problem, device, format);
 }
 
-static spmm_status_t refill(void *format, const void *values)
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
-    hrpb_t *f = format;
-
-    spmm_hrpb_refill(&f->format, values, f->threads);
-    return SPMM_OK;
+    return spmm_tc_supports(problem, device, SPMM_R_32F, why);
 }
 
-static spmm_status_t execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                             double beta, void *C, int64_t ldc, spmm_stream_t stream)
+static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                   const spmm_device_t *device)
 {
-    const hrpb_t        *f    = format;
-    const spmm_tc_view_t view = spmm_cpu_hrpb_view(&f->arrays);
+    const double split = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
 
-    (void)stream;
-    spmm_cpu_tc_mm(&view, &(spmm_tc_mm_args_t){.row_map = f->row_map,
-                                               .compute = f->compute,
-                                               .layout  = f->layout,
-                                               .n       = n,
-                                               .alpha   = alpha,
-                                               .beta    = beta,
-                                               .B       = B,
-                                               .ldb     = ldb,
-                                               .C       = C,
-                                               .ldc     = ldc,
-                                               .threads = f->threads});
-    return SPMM_OK;
-}
-
-static void bytes(const void *format, size_t *host, size_t *device)
-{
-    const hrpb_t *f = format;
-
-    *host = sizeof *f + spmm_hrpb_held(&f->format) +
-            (f->row_map == NULL ? 0 : (size_t)f->format.n_rows * sizeof *f->row_map);
-    *device = 0;
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmm_tc_cpu_cost(pattern, problem, device);
+    }
+    return spmm_tc_gpu_cost(pattern, problem, device, (double)pattern->tc.pairs[1],
+                            10.0 * (double)pattern->tc.pairs[1] + 4.0 * (double)pattern->nnz,
+                            0.5 / split);
 }
 
 const spmm_engine_ops_t spmm_engine_hrpb = {
     .name        = "hrpb",
     .description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
     .built       = true,
-    .supports    = spmm_tc_supports,
-    .cost        = spmm_tc_cost,
+    .supports    = supports,
+    .cost        = cost,
     .build       = build,
-    .refill      = refill,
-    .execute     = execute,
-    .bytes       = bytes,
-    .destroy     = destroy,
+    .refill      = spmm_tc_refill,
+    .execute     = spmm_tc_execute,
+    .bytes       = spmm_tc_bytes,
+    .destroy     = spmm_tc_destroy,
 };

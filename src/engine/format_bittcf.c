@@ -28,11 +28,12 @@ static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *windows
     f->n_blocks = f->window_ptr[f->n_windows];
     SPMM_NEW(f->value_ptr, (int64_t)f->n_blocks + 1);
     SPMM_NEW(f->col, (int64_t)f->n_blocks * SIDE);
-    SPMM_NEW_ZERO(f->bits, f->n_blocks);
+    SPMM_NEW_ZERO(f->bits, (int64_t)f->n_blocks * f->tiles);
     f->values = spmm_alloc(nnz, spmm_type_size(f->type));
     if (f->value_ptr == NULL || f->col == NULL || f->bits == NULL || f->values == NULL) {
         return spmm_fail_memory(&env->err, f->n_blocks,
-                                SIDE * sizeof *f->col + sizeof *f->bits + sizeof *f->value_ptr,
+                                SIDE * sizeof *f->col + (size_t)f->tiles * sizeof *f->bits +
+                                    sizeof *f->value_ptr,
                                 "TC blocks and their values");
     }
     return SPMM_OK;
@@ -46,29 +47,31 @@ static void mark_window(const spmm_csr_t *block, const spmm_windows_t *windows, 
     const int64_t  n      = windows->ptr[w + 1] - windows->ptr[w];
     const int64_t  room   = (int64_t)(f->window_ptr[w + 1] - f->window_ptr[w]) * SIDE;
     int32_t       *col    = f->col + (int64_t)f->window_ptr[w] * SIDE;
-    uint64_t      *bits   = f->bits + f->window_ptr[w];
+    uint64_t      *bits   = f->bits + (int64_t)f->window_ptr[w] * f->tiles;
+    const int32_t  height = f->tiles * SIDE;
 
     for (int64_t c = 0; c < room; c++) {
         col[c] = c < n ? active[c] : SPMM_TC_NO_COLUMN;
     }
-    for (int32_t r = 0; r < SIDE && r < block->n_rows - w * SIDE; r++) {
-        const int32_t i  = w * SIDE + r;
+    for (int32_t r = 0; r < height && r < block->n_rows - w * height; r++) {
+        const int32_t i  = w * height + r;
         int64_t       at = 0;
 
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
             at = spmm_windows_find(active, at, n, block->col_idx[k]);
-            bits[at / SIDE] |= (uint64_t)1 << (r * SIDE + at % SIDE);
+            bits[at / SIDE * f->tiles + r / SIDE] |= (uint64_t)1 << (r % SIDE * SIDE + at % SIDE);
         }
     }
 }
 
 static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, int threads, spmm_bittcf_t *f)
 {
+    const int32_t  height = f->tiles * SIDE;
     spmm_windows_t windows;
     spmm_status_t  status;
 
-    SPMM_TRY(spmm_tc_entry_ptr(env, block, SIDE, &f->entry_ptr));
-    SPMM_TRY(spmm_windows_create(env, block, SIDE, threads, &windows));
+    SPMM_TRY(spmm_tc_entry_ptr(env, block, height, &f->entry_ptr));
+    SPMM_TRY(spmm_windows_create(env, block, height, threads, &windows));
     status = alloc_blocks(env, &windows, f);
     if (status == SPMM_OK) {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads))
@@ -77,7 +80,10 @@ static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, int threads,
         }
         f->value_ptr[0] = 0;
         for (int32_t b = 0; b < f->n_blocks; b++) {
-            f->value_ptr[b + 1] = f->value_ptr[b] + spmm_cpu_popcount(f->bits[b]);
+            f->value_ptr[b + 1] = f->value_ptr[b];
+            for (int32_t tile = 0; tile < f->tiles; tile++) {
+                f->value_ptr[b + 1] += spmm_cpu_popcount(f->bits[(int64_t)b * f->tiles + tile]);
+            }
         }
         spmm_bittcf_refill(f, block->values, threads);
     }
@@ -85,12 +91,13 @@ static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, int threads,
     return status;
 }
 
-spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block, int threads,
-                                 spmm_bittcf_t *format)
+spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block, int32_t tiles,
+                                 int threads, spmm_bittcf_t *format)
 {
     spmm_bittcf_t f = {.n_rows    = block->n_rows,
                        .n_cols    = block->n_cols,
-                       .n_windows = spmm_windows_count(block->n_rows, SIDE),
+                       .n_windows = spmm_windows_count(block->n_rows, tiles * SIDE),
+                       .tiles     = tiles,
                        .type      = block->type};
     spmm_status_t status;
 
@@ -117,6 +124,7 @@ spmm_bittcf_arrays_t spmm_bittcf_arrays(const spmm_bittcf_t *format)
 {
     return (spmm_bittcf_arrays_t){.n_rows     = format->n_rows,
                                   .n_windows  = format->n_windows,
+                                  .tiles      = format->tiles,
                                   .window_ptr = format->window_ptr,
                                   .value_ptr  = format->value_ptr,
                                   .col        = format->col,
@@ -159,9 +167,9 @@ spmm_bittcf_bytes_t spmm_bittcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t 
 
 size_t spmm_bittcf_held(const spmm_bittcf_t *format)
 {
-    const spmm_bittcf_bytes_t bytes = spmm_bittcf_bytes(
-        format->n_rows, format->n_blocks, format->entry_ptr[format->n_windows], format->type);
+    const size_t windows = (size_t)format->n_windows, blocks = (size_t)format->n_blocks;
 
-    return bytes.bittcf + bytes.values +
-           ((size_t)format->n_windows + 1) * sizeof *format->entry_ptr;
+    return 2 * (windows + 1) * sizeof(int32_t) + (blocks + 1) * sizeof(int32_t) +
+           blocks * (SIDE * sizeof(int32_t) + (size_t)format->tiles * sizeof(uint64_t)) +
+           (size_t)format->entry_ptr[windows] * spmm_type_size(format->type);
 }

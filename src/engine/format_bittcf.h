@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file format_bittcf.h
  *  BitTCF (Acc-SpMM, section 3.3): the active columns of every 8 rows in TC blocks of 8, the
- *  places of a block's entries in one 64-bit word.
+ *  places of a block's entries in one 64-bit word.  Windows of 16 and 32 rows are a choice of this
+ *  library: their blocks stack 2 or 4 such tiles over one list of columns, so that a row of B is
+ *  fetched once for all of them.
  *
  *  Every entry of the CSR block is stored, explicit zeros too: new values of the same pattern may
  *  be anything.  Columns that fill up the last block of a window are SPMM_TC_NO_COLUMN, so that no
@@ -15,6 +17,7 @@
 
 typedef struct {
     int32_t     n_rows, n_cols, n_windows, n_blocks;
+    int32_t     tiles;      /**< of 8 rows in a window: 1 as in the paper, 2 or 4 */
     spmm_type_t type;       /**< 32F or 64F */
     int32_t    *window_ptr; /**< as in spmm_bittcf_arrays_t; all owned */
     int32_t    *value_ptr;
@@ -25,9 +28,11 @@ typedef struct {
 } spmm_bittcf_t;
 
 /** Convert @p block, which must be of type 32F or 64F; its row map is not taken along.
- *  Deterministic.  @p threads as in spmm_windows_create(). */
-spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block, int threads,
-                                 spmm_bittcf_t *format);
+ *  Deterministic.
+ *  @param[in] tiles    of 8 rows in a window: 1, 2 or 4
+ *  @param[in] threads  as in spmm_windows_create() */
+spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block, int32_t tiles,
+                                 int threads, spmm_bittcf_t *format);
 void          spmm_bittcf_free(spmm_bittcf_t *format);
 
 /** New values in the order of CSR. */

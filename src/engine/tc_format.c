@@ -132,36 +132,3 @@ spmm_status_t spmm_tc_copy_row_map(spmm_env_t *env, const spmm_csr_t *block, int
     memcpy(*row_map, block->row_map, (size_t)block->n_rows * sizeof **row_map);
     return SPMM_OK;
 }
-
-bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device,
-                      char why[SPMM_WHY])
-{
-    if (problem->ab_type != SPMM_R_32F || problem->c_type != SPMM_R_32F) {
-        (void)snprintf(why, SPMM_WHY, "needs A, B and C of type 32f");
-        return false;
-    }
-    if (device->kind != SPMM_DEVICE_CPU) {
-        (void)snprintf(why, SPMM_WHY, "has no GPU kernel in this build");
-        return false;
-    }
-    return true;
-}
-
-/* What csr-cpu moves (see there), and the bit arithmetic that finds every entry once per 32 columns:
- * 2.5 ns of a thread, measured with spmm_dist on stencil27 of 40^3 points, one thread of the
- * development machine, n = 1.  From 32 columns on the two were about as fast there (0.8 .. 1.2),
- * since a window's sums stay in L1; the model does not count on it. */
-double spmm_tc_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                    const spmm_device_t *device)
-{
-    const double start = 1e-6, decode = 2.5e-9; /* s; the first keeps empty blocks behind too */
-    const double size = 4.0, n = (double)problem->n, nnz = (double)pattern->nnz;
-
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return start + nnz * ceil(n / 32.0) * decode / device->n_sm +
-           (nnz * (2.0 * size + 0.5 * n * size) +
-            (double)pattern->n_rows * (sizeof(int64_t) + 2.0 * n * size)) /
-               device->mem_bw;
-}

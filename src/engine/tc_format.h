@@ -29,12 +29,4 @@ spmm_status_t spmm_tc_to_csr(spmm_env_t *env, const spmm_tc_view_t *A, const int
 /** A copy of the row map of @p block, NULL when it has none. */
 spmm_status_t spmm_tc_copy_row_map(spmm_env_t *env, const spmm_csr_t *block, int32_t **row_map);
 
-/** supports() of engines whose kernels are the CPU's, for FP32 A, B and C. */
-bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device,
-                      char why[SPMM_WHY]);
-
-/** cost() of the same. */
-double spmm_tc_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                    const spmm_device_t *device);
-
 #endif /* SPMM_ENGINE_TC_FORMAT_H */

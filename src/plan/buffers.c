@@ -6,12 +6,13 @@
 #include "plan/plan.h"
 
 /* Device memory that the stats count. */
-static spmm_status_t take(spmm_plan_t *plan, int64_t count, size_t size, void **ptr)
+static spmm_status_t take(spmm_plan_t *plan, int64_t count, size_t size, const char *what,
+                          void **ptr)
 {
     size_t bytes;
 
     if (!spmm_size_mul((size_t)count, size, &bytes)) {
-        return spmm_fail_memory(&plan->env->err, count, size, "rows to exchange");
+        return spmm_fail_memory(&plan->env->err, count, size, what);
     }
     SPMM_TRY(plan->device->ops->alloc(plan->device, bytes, ptr));
     plan->stats.device_bytes += bytes;
@@ -86,6 +87,18 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
     return status;
 }
 
+/* Room for row-major copies of B and C. */
+static spmm_status_t make_edge(spmm_plan_t *plan)
+{
+    const size_t b_row = (size_t)plan->n * spmm_type_size(plan->ab_type);
+    const size_t c_row = (size_t)plan->n * spmm_type_size(plan->c_type);
+
+    SPMM_TRY(take(plan, spmm_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
+                  "a row-major copy of B", &plan->edge_b));
+    return take(plan, spmm_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row, "a row-major copy of C",
+                &plan->edge_c);
+}
+
 spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops       = plan->device->ops;
@@ -99,10 +112,13 @@ spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
                          "ranks or a better partition",
                          plan->env->rank, n_send);
     }
-    SPMM_TRY(take(plan, n_send, row_bytes, &plan->mirror_rows));
-    SPMM_TRY(take(plan, n_recv, row_bytes, &plan->halo_rows));
-    if (plan->layout == SPMM_LAYOUT_COL) {
-        SPMM_TRY(take(plan, n_recv, row_bytes, &plan->halo_edge));
+    SPMM_TRY(take(plan, n_send, row_bytes, "rows to exchange", &plan->mirror_rows));
+    SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_rows));
+    if (plan->remote.problem.layout == SPMM_LAYOUT_COL) {
+        SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_edge));
+    }
+    if (plan->edge) {
+        SPMM_TRY(make_edge(plan));
     }
     if (plan->op == SPMM_OP_N) {
         SPMM_TRY(upload(plan, plan->halo.send_row, n_send, &plan->send_row));
@@ -123,6 +139,8 @@ void spmm_plan_free_buffers(spmm_plan_t *plan)
     ops->release(plan->device, plan->mirror_rows);
     ops->release(plan->device, plan->halo_rows);
     ops->release(plan->device, plan->halo_edge);
+    ops->release(plan->device, plan->edge_b);
+    ops->release(plan->device, plan->edge_c);
     ops->release(plan->device, plan->send_row);
     ops->release(plan->device, plan->reduce.row);
     ops->release(plan->device, plan->reduce.ptr);

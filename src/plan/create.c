@@ -138,7 +138,7 @@ static spmm_status_t choose_engine(spmm_plan_t *plan, spmm_block_t *block, spmm_
     block->problem = (spmm_problem_t){.ab_type       = plan->ab_type,
                                       .c_type        = c_type,
                                       .compute       = plan->compute,
-                                      .layout        = plan->layout,
+                                      .layout        = plan->edge ? SPMM_LAYOUT_ROW : plan->layout,
                                       .n             = plan->n,
                                       .deterministic = plan->deterministic};
     if (SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
@@ -146,6 +146,9 @@ static spmm_status_t choose_engine(spmm_plan_t *plan, spmm_block_t *block, spmm_
                                 "engine candidates");
     }
     SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+    if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
+        return spmm_plan_choose_edge(plan, name);
+    }
     return spmm_engine_choose(name, &block->pattern, &block->problem, plan->device,
                               block->candidates, &block->engine);
 }
@@ -165,6 +168,7 @@ static spmm_status_t make_formats(spmm_plan_t *plan, const spmm_plan_options_t *
     const spmm_type_t remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
     const double      start    = spmm_now();
 
+    /* The local block first: it decides on the layout of both. */
     SPMM_TRY(build_block(plan, &plan->local, plan->c_type, o->engine));
     SPMM_TRY(build_block(plan, &plan->remote, remote_c, o->engine));
     plan->stats.build_s = spmm_now() - start;

@@ -24,7 +24,8 @@ static void print_tc_facts(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
                   b.csr, b.tcf, b.me_tcf, b.bittcf, b.values);
 }
 
-static void print_block(const spmm_block_t *block, const char *what, FILE *out)
+static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, const char *what,
+                        FILE *out)
 {
     const spmm_pattern_t *p = &block->pattern;
 
@@ -39,8 +40,12 @@ static void print_block(const spmm_block_t *block, const char *what, FILE *out)
         const spmm_engine_candidate_t *c = &block->candidates[e];
 
         if (c->usable) {
-            (void)fprintf(out, "  engine %-12s %10.3f us predicted%s\n", c->engine->name,
-                          c->predicted_s * 1e6, c->engine == block->engine ? "  <- chosen" : "");
+            /* The halo block of an edge works on the copies that the local block pays for. */
+            (void)fprintf(
+                out, "  engine %-12s %10.3f us predicted%s%s\n", c->engine->name,
+                c->predicted_s * 1e6,
+                block == &plan->local && c->layout != plan->layout ? " with row-major copies" : "",
+                c->engine == block->engine ? "  <- chosen" : "");
         } else {
             (void)fprintf(out, "  engine %-12s %s\n", c->engine->name, c->why);
         }
@@ -62,8 +67,12 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
                   " at most (block: %" PRId64 " in total, allgather: %" PRId64 ")\n",
                   s->partition, s->imbalance, s->halo_rows_total, s->halo_rows_max,
                   s->block_halo_rows_total, s->allgather_rows_total);
-    print_block(&plan->local, "local", out);
-    print_block(&plan->remote, "halo", out);
+    print_block(plan, &plan->local, "local", out);
+    print_block(plan, &plan->remote, "halo", out);
+    if (plan->edge) {
+        (void)fprintf(out, "edge: B and C are copied to and from row-major, %.3f us predicted\n",
+                      plan->edge_s * 1e6);
+    }
     (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",
                   s->halo_rows, s->mirror_rows, s->recv_bytes, s->send_bytes);
     for (int t = 0; t < spmm_n_transports; t++) {

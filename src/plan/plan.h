@@ -36,7 +36,8 @@ typedef enum {
     SPMM_MARK_HALO_FROM, /**< user stream: around the halo block */
     SPMM_MARK_HALO_TO,
     SPMM_MARK_UNPACK_FROM, /**< user stream, op T: around the sum of received rows */
-    SPMM_MARK_DONE,        /**< user stream: after everything */
+    SPMM_MARK_UNPACK_TO,
+    SPMM_MARK_DONE, /**< user stream: after everything */
     SPMM_MARKS
 } spmm_mark_t;
 
@@ -66,6 +67,8 @@ struct spmm_plan {
     spmm_halo_t       halo;
     bool              alone;         /**< no peer: nothing to exchange, no halo block */
     spmm_block_t      local, remote; /**< entries whose column this rank owns / does not */
+    bool              edge;          /**< B and C are column-major, the blocks' row-major copies */
+    double            edge_s;        /**< predicted time of the copies; column-major plans only */
 
     const spmm_transport_ops_t *transport;
     void                       *exchange;   /**< state of the transport, owned */
@@ -73,9 +76,11 @@ struct spmm_plan {
 
     void              *mirror_rows; /**< device [send rows x n], packed; NULL without peers */
     void              *halo_rows;   /**< device [recv rows x n], packed */
-    void              *halo_edge;   /**< the same, column-major, when B and C are */
-    int32_t           *send_row;    /**< device copy of halo.send_row: op N packs these */
-    spmm_reduce_list_t reduce;      /**< op T adds these */
+    void              *halo_edge;   /**< the same, column-major, when the blocks are */
+    void              *edge_b;   /**< device [local rows of B x n], row-major; NULL unless edge */
+    void              *edge_c;   /**< device [local rows of C x n], likewise */
+    int32_t           *send_row; /**< device copy of halo.send_row: op N packs these */
+    spmm_reduce_list_t reduce;   /**< op T adds these */
 
     spmm_stream_t comm_stream;
     spmm_event_t *marks[SPMM_MARKS];
@@ -118,6 +123,19 @@ typedef struct {
 
 /** Enqueue one product with the exchange behind the local block. */
 spmm_status_t spmm_plan_run(spmm_plan_t *plan, const spmm_operands_t *x);
+
+/* edge.c: column-major B and C for engines that multiply row-major blocks. */
+
+/** Choose the engine of the local block of a column-major plan, and whether the plan works on
+ *  row-major copies: plan->edge and the block's layout.  Local; ranks may differ, since halo rows
+ *  travel row-major anyway. */
+spmm_status_t spmm_plan_choose_edge(spmm_plan_t *plan, const char *name);
+/** What the blocks multiply and write: @p x itself, or the copies of the edge. */
+spmm_operands_t spmm_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x);
+/** Enqueue the copy of B, where there is an edge. */
+spmm_status_t spmm_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x);
+/** Enqueue C = copy + beta * C, where there is an edge. */
+spmm_status_t spmm_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x);
 
 /* move.c */
 

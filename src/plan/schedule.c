@@ -10,6 +10,10 @@
  *              wait        <-----   mark EXCHANGED              wait        <-----   mark EXCHANGED
  *              halo block (beta 1)                              add received rows
  *
+ *  Where the plan works on row-major copies of column-major B and C (edge.c), B is copied on the
+ *  user stream before the first block that reads it, both blocks write the copy of C, and C gets
+ *  its part last.  Packing reads the caller's B, so the exchange does not wait for the copy.
+ *
  *  The local block touches no remote row, so the exchange is free while it is the shorter of the
  *  two.  hypre and PETSc order their products the same way (hypre_ParCSRMatrixMatvec,
  *  MatMult_MPIAIJ).
@@ -43,9 +47,11 @@ static spmm_exchange_t exchange_of(const spmm_plan_t *plan, int64_t n)
 
 static spmm_status_t run_local(spmm_plan_t *plan, const spmm_operands_t *x)
 {
+    const spmm_operands_t y = spmm_plan_inner(plan, x);
+
     SPMM_TRY(note(plan, SPMM_MARK_LOCAL_FROM, x->stream));
-    SPMM_TRY(plan->local.engine->execute(plan->local.format, x->n, x->alpha, x->B, x->ldb, x->beta,
-                                         x->C, x->ldc, x->stream));
+    SPMM_TRY(plan->local.engine->execute(plan->local.format, y.n, y.alpha, y.B, y.ldb, y.beta, y.C,
+                                         y.ldc, y.stream));
     return note(plan, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
@@ -59,6 +65,9 @@ static spmm_status_t exchange_and_run_local(spmm_plan_t *plan, const spmm_operan
     SPMM_TRY(note(plan, SPMM_MARK_PACKED, plan->comm_stream));
     SPMM_TRY(plan->transport->begin(plan->exchange, &what, plan->comm_stream));
     local = note(plan, SPMM_MARK_BEGUN, plan->comm_stream);
+    if (local == SPMM_OK && plan->op == SPMM_OP_N) { /* op T: before the halo block */
+        local = spmm_plan_turn_b(plan, x);
+    }
     if (local == SPMM_OK) {
         local = run_local(plan, x);
     }
@@ -92,11 +101,12 @@ static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x)
 /* C += alpha * A_halo * (received rows). */
 static spmm_status_t run_halo(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const int64_t n_halo = spmm_halo_recv_rows(&plan->halo);
-    const void   *rows   = plan->halo_rows;
-    int64_t       ld     = x->n;
+    const spmm_operands_t y      = spmm_plan_inner(plan, x);
+    const int64_t         n_halo = spmm_halo_recv_rows(&plan->halo);
+    const void           *rows   = plan->halo_rows;
+    int64_t               ld     = x->n;
 
-    if (plan->layout == SPMM_LAYOUT_COL) {
+    if (plan->remote.problem.layout == SPMM_LAYOUT_COL) {
         SPMM_TRY(plan->device->ops->scatter_rows(
             plan->device,
             &(spmm_scatter_args_t){.src        = plan->halo_rows,
@@ -110,8 +120,8 @@ static spmm_status_t run_halo(spmm_plan_t *plan, const spmm_operands_t *x)
         rows = plan->halo_edge;
         ld   = n_halo;
     }
-    return plan->remote.engine->execute(plan->remote.format, x->n, x->alpha, rows, ld, 1.0, x->C,
-                                        x->ldc, x->stream);
+    return plan->remote.engine->execute(plan->remote.format, y.n, y.alpha, rows, ld, 1.0, y.C,
+                                        y.ldc, y.stream);
 }
 
 static spmm_status_t run_op_n(spmm_plan_t *plan, const spmm_operands_t *x)
@@ -123,19 +133,19 @@ static spmm_status_t run_op_n(spmm_plan_t *plan, const spmm_operands_t *x)
     if (plan->remote.nnz > 0) {
         SPMM_TRY(run_halo(plan, x));
     }
-    SPMM_TRY(note(plan, SPMM_MARK_HALO_TO, x->stream));
-    return note(plan, SPMM_MARK_UNPACK_FROM, x->stream);
+    return note(plan, SPMM_MARK_HALO_TO, x->stream);
 }
 
 /* Partial rows for other ranks: alpha * A_halo^T * B, packed. */
 static spmm_status_t run_halo_transposed(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const int64_t n_halo  = spmm_halo_recv_rows(&plan->halo);
-    const bool    columns = plan->layout == SPMM_LAYOUT_COL;
+    const spmm_operands_t y       = spmm_plan_inner(plan, x);
+    const int64_t         n_halo  = spmm_halo_recv_rows(&plan->halo);
+    const bool            columns = plan->remote.problem.layout == SPMM_LAYOUT_COL;
 
-    SPMM_TRY(plan->remote.engine->execute(plan->remote.format, x->n, x->alpha, x->B, x->ldb, 0.0,
+    SPMM_TRY(plan->remote.engine->execute(plan->remote.format, y.n, y.alpha, y.B, y.ldb, 0.0,
                                           columns ? plan->halo_edge : plan->halo_rows,
-                                          columns ? n_halo : x->n, x->stream));
+                                          columns ? n_halo : y.n, y.stream));
     if (!columns) {
         return SPMM_OK;
     }
@@ -151,17 +161,11 @@ static spmm_status_t run_halo_transposed(spmm_plan_t *plan, const spmm_operands_
         x->stream);
 }
 
-static spmm_status_t run_op_t(spmm_plan_t *plan, const spmm_operands_t *x)
+/* C += the partial rows that peers sent. */
+static spmm_status_t add_received(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    SPMM_TRY(note(plan, SPMM_MARK_HALO_FROM, x->stream));
-    if (plan->remote.nnz > 0) {
-        SPMM_TRY(run_halo_transposed(plan, x));
-    }
-    SPMM_TRY(mark(plan, SPMM_MARK_HALO_TO, x->stream));
-    SPMM_TRY(wait_for(plan, SPMM_MARK_HALO_TO, plan->comm_stream));
-    SPMM_TRY(note(plan, SPMM_MARK_PACK, plan->comm_stream));
-    SPMM_TRY(exchange_and_run_local(plan, x));
-    SPMM_TRY(note(plan, SPMM_MARK_UNPACK_FROM, x->stream));
+    const spmm_operands_t y = spmm_plan_inner(plan, x);
+
     if (plan->reduce.n_rows == 0) {
         return SPMM_OK;
     }
@@ -173,21 +177,43 @@ static spmm_status_t run_op_t(spmm_plan_t *plan, const spmm_operands_t *x)
                                    .ptr        = plan->reduce.ptr,
                                    .pos        = plan->reduce.pos,
                                    .n_rows     = plan->reduce.n_rows,
-                                   .n          = x->n,
-                                   .dst        = x->C,
+                                   .n          = y.n,
+                                   .dst        = y.C,
                                    .dst_type   = plan->c_type,
-                                   .ld_dst     = x->ldc,
-                                   .dst_layout = plan->layout},
-        x->stream);
+                                   .ld_dst     = y.ldc,
+                                   .dst_layout = plan->local.problem.layout},
+        y.stream);
+}
+
+static spmm_status_t run_op_t(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    SPMM_TRY(spmm_plan_turn_b(plan, x));
+    SPMM_TRY(note(plan, SPMM_MARK_HALO_FROM, x->stream));
+    if (plan->remote.nnz > 0) {
+        SPMM_TRY(run_halo_transposed(plan, x));
+    }
+    SPMM_TRY(mark(plan, SPMM_MARK_HALO_TO, x->stream));
+    SPMM_TRY(wait_for(plan, SPMM_MARK_HALO_TO, plan->comm_stream));
+    SPMM_TRY(note(plan, SPMM_MARK_PACK, plan->comm_stream));
+    SPMM_TRY(exchange_and_run_local(plan, x));
+    SPMM_TRY(note(plan, SPMM_MARK_UNPACK_FROM, x->stream));
+    SPMM_TRY(add_received(plan, x));
+    return note(plan, SPMM_MARK_UNPACK_TO, x->stream);
+}
+
+static spmm_status_t run_alone(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    SPMM_TRY(spmm_plan_turn_b(plan, x));
+    return run_local(plan, x);
 }
 
 static spmm_status_t enqueue(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     SPMM_TRY(mark(plan, SPMM_MARK_START, x->stream));
-    if (plan->alone) {
-        return run_local(plan, x);
-    }
-    return plan->op == SPMM_OP_N ? run_op_n(plan, x) : run_op_t(plan, x);
+    SPMM_TRY(plan->alone             ? run_alone(plan, x)
+             : plan->op == SPMM_OP_N ? run_op_n(plan, x)
+                                     : run_op_t(plan, x));
+    return spmm_plan_store_c(plan, x);
 }
 
 spmm_status_t spmm_plan_run(spmm_plan_t *plan, const spmm_operands_t *x)

@@ -130,7 +130,7 @@ spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stat
     if (plan->op == SPMM_OP_N) {
         SPMM_TRY(between(plan, SPMM_MARK_PACK, SPMM_MARK_PACKED, &stats->pack_s));
     } else { /* the sum of received rows stands for packing */
-        SPMM_TRY(between(plan, SPMM_MARK_UNPACK_FROM, SPMM_MARK_DONE, &stats->pack_s));
+        SPMM_TRY(between(plan, SPMM_MARK_UNPACK_FROM, SPMM_MARK_UNPACK_TO, &stats->pack_s));
     }
     SPMM_TRY(between(plan, SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, &stats->local_s));
     SPMM_TRY(between(plan, SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO, &stats->halo_s));

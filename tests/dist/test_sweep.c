@@ -215,6 +215,17 @@ static void test_auto_transposed_columns(void **state)
     sweep(&walk);
 }
 
+/* Row-major copies of column-major blocks. */
+static void test_edge(void **state)
+{
+    walk_t walk = {.spec = "stencil9:nx=6,ny=5", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    (void)state;
+    walk.options.layout = SPMM_LAYOUT_COL;
+    walk.options.engine = "dmma";
+    sweep(&walk);
+}
+
 static void test_block_rectangular(void **state)
 {
     walk_t walk = {.spec = "uniform:rows=20,cols=9,degree=3", .options = SPMM_PLAN_OPTIONS_INIT};
@@ -287,6 +298,7 @@ static void test_metis(void **state)
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_keep_from_arrays),
     cmocka_unit_test(test_auto_transposed_columns),
+    cmocka_unit_test(test_edge),
     cmocka_unit_test(test_block_rectangular),
     cmocka_unit_test(test_matrix_market),
     cmocka_unit_test(test_binary_csr),

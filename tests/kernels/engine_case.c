@@ -1,41 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine_case.h"
 
+#include <float.h>
 #include <math.h>
+#include <omp.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "spmm_dist/context.h"
 
-/* A block with columns spread by a hash; rows 0, 5, 10 ... are empty. */
+enum { TILE = 32 }; /* columns that a reference is summed for at a time */
+
+static int64_t row_length(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, int32_t i)
+{
+    const int64_t mixed = i % 5 == 0 ? 0 : 1 + spmm_below(spmm_mix64((uint64_t)i), 20);
+    const bool    full  = (kind == DENSE_ROW || kind == DENSE_ROWS) && i == 3;
+
+    if (kind == NO_ENTRIES || (kind == EMPTY_STRIPES && i / 32 % 3 == 1)) {
+        return 0;
+    }
+    return full || (kind == DENSE_ROWS && i == n_rows - 1) || mixed > n_cols ? n_cols : mixed;
+}
+
+static void fill_row(spmm_csr_t *block, int32_t i)
+{
+    const int64_t first = block->row_ptr[i], length = block->row_ptr[i + 1] - first;
+
+    for (int64_t k = 0; k < length; k++) { /* one column from each of length equal pieces */
+        const int64_t from = k * block->n_cols / length, to = (k + 1) * block->n_cols / length;
+
+        block->col_idx[first + k] = (int32_t)(from + spmm_below(spmm_hash2(1, i, k), to - from));
+        spmm_value_set(block->type, block->values, first + k, spmm_random_value(2, i, k));
+    }
+}
+
 void make_block(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_type_t type, bool mapped,
                 spmm_csr_t *block)
 {
-    int64_t *row_ptr = gpu_test_host(((size_t)n_rows + 1) * sizeof *row_ptr);
-    int64_t  nnz     = 0;
+    int64_t nnz = 0;
 
-    row_ptr[0] = 0;
     for (int32_t i = 0; i < n_rows; i++) {
-        int32_t length = i % 5 == 0 ? 0 : 1 + (int32_t)spmm_below(spmm_mix64((uint64_t)i), 20);
-
-        length         = kind == NO_ENTRIES ? 0 : kind == DENSE_ROW && i == 3 ? n_cols : length;
-        length         = length < n_cols ? length : n_cols;
-        row_ptr[i + 1] = row_ptr[i] + length;
+        nnz += row_length(n_rows, n_cols, kind, i);
     }
-    nnz = row_ptr[n_rows];
     spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n_rows, n_cols, nnz, type, block));
-    memcpy(block->row_ptr, row_ptr, ((size_t)n_rows + 1) * sizeof *row_ptr);
+    block->row_ptr[0] = 0;
     for (int32_t i = 0; i < n_rows; i++) {
-        const int64_t first = row_ptr[i], length = row_ptr[i + 1] - first;
-
-        for (int64_t k = 0; k < length; k++) { /* one column from each of length equal pieces */
-            const int64_t from = k * n_cols / length, to = (k + 1) * n_cols / length;
-
-            block->col_idx[first + k] =
-                (int32_t)(from + spmm_below(spmm_hash2(1, i, k), to - from));
-            spmm_value_set(type, block->values, first + k, spmm_random_value(2, i, k));
-        }
+        block->row_ptr[i + 1] = block->row_ptr[i] + row_length(n_rows, n_cols, kind, i);
+        fill_row(block, i);
     }
     block->c_rows = n_rows;
     if (mapped) {
@@ -46,7 +59,14 @@ void make_block(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_type_t
             block->row_map[i] = 2 * i + i % 2;
         }
     }
-    free(row_ptr);
+}
+
+static void draw(spmm_type_t type, void *values, int64_t size, uint64_t seed, int64_t n)
+{
+#pragma omp parallel for schedule(static) num_threads(omp_get_num_procs())
+    for (int64_t k = 0; k < size; k++) {
+        spmm_value_set(type, values, k, seed == 0 ? (double)NAN : spmm_random_value(seed, k, n));
+    }
 }
 
 void make_product(product_t *p, int64_t n, int64_t extra)
@@ -55,20 +75,15 @@ void make_product(product_t *p, int64_t n, int64_t extra)
 
     p->n      = n;
     p->ldb    = (cols ? p->block->n_cols : n) + extra;
-    p->ldc    = (cols ? p->block->c_rows : n) + extra;
+    p->ldc    = (cols ? p->block->c_rows : n) + extra + p->more_c;
     p->b_size = (cols ? n : p->block->n_cols) * p->ldb;
     p->c_size = (cols ? n : p->block->c_rows) * p->ldc;
-    p->B      = gpu_test_host((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
-    p->C      = gpu_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
-    p->got    = gpu_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
-    for (int64_t k = 0; k < p->b_size; k++) {
-        spmm_value_set(p->problem.ab_type, p->B, k, spmm_random_value(3, k, n));
-    }
-    for (int64_t k = 0; k < p->c_size; k++) {
-        /* beta == 0 must not read C: a NaN would show. */
-        spmm_value_set(p->problem.c_type, p->C, k,
-                       p->beta == 0.0 ? (double)NAN : spmm_random_value(4, k, n));
-    }
+    p->B      = device_test_host((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
+    p->C      = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
+    p->got    = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
+    draw(p->problem.ab_type, p->B, p->b_size, 3, n);
+    /* beta == 0 must not read C: a NaN would show. */
+    draw(p->problem.c_type, p->C, p->c_size, p->beta == 0.0 ? 0 : 4, n);
 }
 
 void free_product(product_t *p)
@@ -78,13 +93,13 @@ void free_product(product_t *p)
     free(p->got);
 }
 
-static double bound(const spmm_problem_t *problem)
+double product_bound(const spmm_problem_t *problem)
 {
     switch (problem->c_type) {
     case SPMM_R_64F:
         return 1e-12;
     case SPMM_R_32F:
-        return 5e-6;
+        return problem->compute == SPMM_COMPUTE_32F_FAST_TF32 ? 2e-3 : 5e-6;
     case SPMM_R_16F:
         return 2e-3;
     default:
@@ -92,50 +107,103 @@ static double bound(const spmm_problem_t *problem)
     }
 }
 
-/* Row i of A times column j of B, and of |A| times |B|, in FP64. */
-static void reference(const product_t *p, int32_t i, int64_t j, double *sum, double *magnitude)
+static int64_t place(const product_t *p, int64_t ld, int64_t i, int64_t j)
 {
-    const bool cols = p->problem.layout == SPMM_LAYOUT_COL;
+    return p->problem.layout == SPMM_LAYOUT_COL ? i + j * ld : i * ld + j;
+}
 
-    *sum       = 0.0;
-    *magnitude = 0.0;
-    for (int64_t k = p->block->row_ptr[i]; k < p->block->row_ptr[i + 1]; k++) {
-        const int64_t row = p->block->col_idx[k];
-        const double  a   = spmm_value_get(p->block->type, p->block->values, k);
-        const double  b =
-            spmm_value_get(p->problem.ab_type, p->B, cols ? row + j * p->ldb : row * p->ldb + j);
+/* The most that results below the normal range may lose, for each product. */
+static double underflow(const product_t *p)
+{
+    return fabs(p->alpha) * (p->problem.c_type == SPMM_R_64F ? DBL_MIN : (double)FLT_MIN);
+}
 
-        *sum += p->alpha * a * b;
-        *magnitude += fabs(p->alpha * a * b);
+static double error_of(const product_t *p, double got, double want, double magnitude, double slack)
+{
+    double off;
+
+    if (isnan(want)) {
+        return isnan(got) ? 0.0 : (double)INFINITY;
+    }
+    if (isinf(want) || !spmm_value_fits(p->problem.c_type, want)) {
+        return isinf(got) && signbit(got) == signbit(want) ? 0.0 : (double)INFINITY;
+    }
+    off = fabs(got - want) - slack;
+    if (off <= 0.0) {
+        return 0.0;
+    }
+    return isfinite(off) ? off / magnitude : (double)INFINITY;
+}
+
+/* Columns j0 .. j0 + width of row i of A. */
+static void compare_tile(const product_t *p, int32_t i, int64_t j0, int64_t width, worst_t *worst)
+{
+    const int64_t first = p->block->row_ptr[i], last = p->block->row_ptr[i + 1];
+    const int64_t row       = p->block->row_map == NULL ? i : p->block->row_map[i];
+    double        sum[TILE] = {0}, magnitude[TILE] = {0};
+
+    for (int64_t k = first; k < last; k++) {
+        const double a = spmm_value_get(p->block->type, p->block->values, k);
+
+        for (int64_t j = 0; j < width; j++) {
+            const int64_t at = place(p, p->ldb, p->block->col_idx[k], j0 + j);
+            const double  b  = spmm_value_get(p->problem.ab_type, p->B, at);
+
+            sum[j] += a * b;
+            magnitude[j] += fabs(a * b);
+        }
+    }
+    for (int64_t j = 0; j < width; j++) {
+        const int64_t at = place(p, p->ldc, row, j0 + j);
+        const double  old =
+            p->beta == 0.0 ? 0.0 : p->beta * spmm_value_get(p->problem.c_type, p->C, at);
+        const double want  = p->alpha * sum[j] + old;
+        const double got   = spmm_value_get(p->problem.c_type, p->got, at);
+        const double error = error_of(p, got, want, fabs(p->alpha) * magnitude[j] + fabs(old),
+                                      (double)(last - first) * underflow(p));
+
+        if (error > worst->error) {
+            *worst = (worst_t){.error = error, .row = i, .col = j0 + j, .got = got, .want = want};
+        }
     }
 }
 
-/* Compare all of C: products where a row of A maps, the old bits everywhere else. */
-void check_product(const product_t *p)
+worst_t product_worst(const product_t *p)
 {
-    const bool   cols = p->problem.layout == SPMM_LAYOUT_COL;
+    const int64_t tiles = (p->n + TILE - 1) / TILE;
+    worst_t       worst = {0};
+
+#pragma omp parallel num_threads(omp_get_num_procs())
+    {
+        worst_t mine = {0};
+
+#pragma omp for collapse(2) schedule(dynamic, 4)
+        for (int32_t i = 0; i < p->block->n_rows; i++) {
+            for (int64_t t = 0; t < tiles; t++) {
+                compare_tile(p, i, t * TILE, p->n - t * TILE < TILE ? p->n - t * TILE : TILE,
+                             &mine);
+            }
+        }
+#pragma omp critical
+        if (mine.error > worst.error) {
+            worst = mine;
+        }
+    }
+    return worst;
+}
+
+/* The old bits where no row of A maps and between columns and leading dimension. */
+static void check_rest(const product_t *p)
+{
     const size_t elem = spmm_type_size(p->problem.c_type);
     char        *seen = calloc((size_t)p->c_size + 1, 1);
 
     assert_non_null(seen);
     for (int32_t i = 0; i < p->block->n_rows; i++) {
-        const int64_t to = p->block->row_map == NULL ? i : p->block->row_map[i];
+        const int64_t row = p->block->row_map == NULL ? i : p->block->row_map[i];
 
         for (int64_t j = 0; j < p->n; j++) {
-            const int64_t at = cols ? to + j * p->ldc : to * p->ldc + j;
-            double        want, magnitude, old, got;
-
-            reference(p, i, j, &want, &magnitude);
-            old = p->beta == 0.0 ? 0.0 : p->beta * spmm_value_get(p->problem.c_type, p->C, at);
-            got = spmm_value_get(p->problem.c_type, p->got, at);
-            if (!(fabs(got - want - old) <= bound(&p->problem) * (magnitude + fabs(old)))) {
-                fail_msg("row %d of %d, column %lld of %lld, types %s to %s, layout %d, beta %g: "
-                         "%.17g, not %.17g",
-                         (int)i, (int)p->block->n_rows, (long long)j, (long long)p->n,
-                         spmm_type_name(p->problem.ab_type), spmm_type_name(p->problem.c_type),
-                         (int)p->problem.layout, p->beta, got, want + old);
-            }
-            seen[at] = 1;
+            seen[place(p, p->ldc, row, j)] = 1;
         }
     }
     for (int64_t k = 0; k < p->c_size; k++) {
@@ -147,52 +215,41 @@ void check_product(const product_t *p)
     free(seen);
 }
 
-/* Execute on a stream of its own and fetch C into p->got. */
+void check_product(const product_t *p)
+{
+    const worst_t worst = product_worst(p);
+
+    if (worst.error > product_bound(&p->problem)) {
+        fail_msg("row %d of %d, column %lld of %lld, types %s to %s, compute %d, layout %d, "
+                 "ldb %lld, ldc %lld, shift %lld, alpha %g, beta %g: %.17g, not %.17g: error %g",
+                 (int)worst.row, (int)p->block->n_rows, (long long)worst.col, (long long)p->n,
+                 spmm_type_name(p->problem.ab_type), spmm_type_name(p->problem.c_type),
+                 (int)p->problem.compute, (int)p->problem.layout, (long long)p->ldb,
+                 (long long)p->ldc, (long long)p->shift, p->alpha, p->beta, worst.got, worst.want,
+                 worst.error);
+    }
+    check_rest(p);
+}
+
 void run_product(const spmm_engine_ops_t *engine, const spmm_device_t *device, void *format,
                  product_t *p)
 {
-    const size_t  b_bytes = (size_t)p->b_size * spmm_type_size(p->problem.ab_type);
-    const size_t  c_bytes = (size_t)p->c_size * spmm_type_size(p->problem.c_type);
+    const size_t  b_elem = spmm_type_size(p->problem.ab_type);
+    const size_t  c_elem = spmm_type_size(p->problem.c_type);
+    const size_t  shift  = (size_t)p->shift;
     spmm_stream_t stream;
-    void         *B, *C;
+    void         *B, *C, *b_base, *c_base;
+    int64_t       calls;
 
     spmm_assert_ok(device->ops->stream_create(device, false, &stream));
-    (void)gpu_test_put(device, p->B, b_bytes, 0, &B);
-    (void)gpu_test_put(device, p->C, c_bytes, 0, &C);
+    B     = device_test_put(device, p->B, (size_t)p->b_size * b_elem, shift * b_elem, &b_base);
+    C     = device_test_put(device, p->C, (size_t)p->c_size * c_elem, shift * c_elem, &c_base);
+    calls = spmm_alloc_get_stats().calls;
     spmm_assert_ok(engine->execute(format, p->n, p->alpha, B, p->ldb, p->beta, C, p->ldc, stream));
+    assert_int_equal(spmm_alloc_get_stats().calls, calls);
     spmm_assert_ok(device->ops->stream_sync(device, stream));
-    spmm_assert_ok(device->ops->fetch(device, p->got, C, c_bytes));
-    device->ops->release(device, B);
-    device->ops->release(device, C);
+    spmm_assert_ok(device->ops->fetch(device, p->got, C, (size_t)p->c_size * c_elem));
+    device->ops->release(device, b_base);
+    device->ops->release(device, c_base);
     device->ops->stream_destroy(device, stream);
-}
-
-/* Build once, execute with changing n, ld and scalars, as plans do. */
-void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *device,
-                        const spmm_csr_t *block, spmm_type_t c_type, spmm_layout_t layout,
-                        int64_t planned, bool deterministic)
-{
-    static const double  betas[] = {0.0, 1.0, -0.5};
-    const int64_t        n[]     = {planned, 1, planned, planned > 6 ? 7 : 1, planned};
-    const spmm_problem_t problem = {
-        block->type, c_type,  block->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F,
-        layout,      planned, deterministic};
-    char   why[SPMM_WHY];
-    size_t host = 0, on_device = 0;
-    void  *format;
-
-    assert_true(engine->supports(&problem, device, why));
-    spmm_assert_ok(engine->build(block, &problem, device, &format));
-    engine->bytes(format, &host, &on_device);
-    assert_true(host > 0);
-    assert_true(on_device >= (size_t)spmm_csr_nnz(block) * (4 + spmm_type_size(block->type)));
-    for (int e = 0; e < 5; e++) {
-        product_t p = {.block = block, .problem = problem, .alpha = 1.5, .beta = betas[e % 3]};
-
-        make_product(&p, n[e], e % 3);
-        run_product(engine, device, format, &p);
-        check_product(&p);
-        free_product(&p);
-    }
-    engine->destroy(format);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file gpu_test.h  What the tests on a GPU share: skipping, the device, host-side references. */
+/** @file gpu_test.h  What the tests on a GPU share: skipping, and the device. */
 #ifndef SPMM_GPU_TEST_H
 #define SPMM_GPU_TEST_H
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test_main.h"
+#include "device_test.h"
 
 #include "device/device_cuda.h"
 
@@ -28,26 +28,6 @@ static inline void gpu_test_open(spmm_device_t *device)
     device->kind = SPMM_DEVICE_CUDA;
     device->env  = &spmm_test_env;
     spmm_assert_ok(device->ops->open(device, NULL));
-}
-
-/** Host to new device memory, shifted by @p shift bytes from an aligned address (*base is what to
- *  release). */
-static inline void *gpu_test_put(const spmm_device_t *device, const void *host, size_t bytes,
-                                 size_t shift, void **base)
-{
-    spmm_assert_ok(device->ops->alloc(device, bytes + shift, base));
-    spmm_assert_ok(device->ops->copy(device, (char *)*base + shift, host, bytes, NULL));
-    spmm_assert_ok(device->ops->stream_sync(device, NULL));
-    return (char *)*base + shift;
-}
-
-/** Malloc or fail the test. */
-static inline void *gpu_test_host(size_t bytes)
-{
-    void *memory = malloc(bytes == 0 ? 1 : bytes);
-
-    assert_non_null(memory);
-    return memory;
 }
 
 #endif /* SPMM_GPU_TEST_H */

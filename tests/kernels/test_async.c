@@ -66,7 +66,7 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A)
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     bytes = (size_t)b.local_rows * N * sizeof *host;
-    host  = gpu_test_host(bytes);
+    host  = device_test_host(bytes);
     for (int64_t i = 0; i < b.local_rows * N; i++) {
         host[i] = 1.0f;
     }

@@ -90,7 +90,7 @@ static void test_streams(void **state)
     spmm_stream_t first, second;
     spmm_event_t *from, *to, *order;
     void         *a, *b;
-    char         *host    = gpu_test_host(BYTES);
+    char         *host    = device_test_host(BYTES);
     double        seconds = -1.0;
 
     (void)state;

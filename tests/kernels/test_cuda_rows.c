@@ -29,7 +29,7 @@ typedef struct {
 /* Distinct rows in scrambled order of a block of 2 * n_rows + 3 rows. */
 static int32_t *make_rows(int64_t n_rows)
 {
-    int32_t *row = gpu_test_host((size_t)n_rows * sizeof *row);
+    int32_t *row = device_test_host((size_t)n_rows * sizeof *row);
 
     for (int64_t i = 0; i < n_rows; i++) {
         row[i] = (int32_t)(2 * ((i % 3 == 0) ? n_rows - 1 - i / 3 : i - i / 3 - 1) + i % 2);
@@ -52,16 +52,16 @@ static void check_move(const move_t *m, bool gather)
     const size_t  block      = (size_t)((cols ? m->n : block_rows) * ld) * m->elem;
     const size_t  packed     = (size_t)(m->n_rows * m->n) * m->elem;
     const size_t  src_bytes = gather ? block : packed, dst_bytes = gather ? packed : block;
-    void         *src = gpu_test_host(src_bytes), *want = gpu_test_host(dst_bytes);
-    void         *got = gpu_test_host(dst_bytes), *src_base, *dst_base, *row_base = NULL;
+    void         *src = device_test_host(src_bytes), *want = device_test_host(dst_bytes);
+    void         *got = device_test_host(dst_bytes), *src_base, *dst_base, *row_base = NULL;
     int32_t      *row = m->mapped ? make_rows(m->n_rows) : NULL;
 
     random_bytes(src, src_bytes, (uint64_t)m->n);
     memset(want, POISON, dst_bytes);
-    void          *d_src = gpu_test_put(&device, src, src_bytes, m->shift, &src_base);
-    void          *d_dst = gpu_test_put(&device, want, dst_bytes, m->shift, &dst_base);
+    void          *d_src = device_test_put(&device, src, src_bytes, m->shift, &src_base);
+    void          *d_dst = device_test_put(&device, want, dst_bytes, m->shift, &dst_base);
     const int32_t *d_row =
-        row == NULL ? NULL : gpu_test_put(&device, row, (size_t)m->n_rows * 4, 0, &row_base);
+        row == NULL ? NULL : device_test_put(&device, row, (size_t)m->n_rows * 4, 0, &row_base);
 
     if (gather) {
         spmm_gather_args_t args = {src, ld, m->layout, row, m->n_rows, m->n, m->elem, want, 0};
@@ -166,10 +166,10 @@ static void check_add(spmm_type_t src_type, spmm_type_t dst_type, spmm_layout_t 
     const int64_t size = (cols ? n : block_rows) * ld;
     const size_t  elem = spmm_type_size(dst_type), bytes = (size_t)size * elem;
     const size_t  src_bytes = (size_t)(n_src * n) * spmm_type_size(src_type);
-    void         *src = gpu_test_host(src_bytes), *want = gpu_test_host(bytes);
-    void         *got = gpu_test_host(bytes), *base[5];
-    int32_t      *row = make_rows(n_rows), *ptr = gpu_test_host(((size_t)n_rows + 1) * 4);
-    int32_t      *pos = gpu_test_host((size_t)(3 * n_rows + 1) * 4);
+    void         *src = device_test_host(src_bytes), *want = device_test_host(bytes);
+    void         *got = device_test_host(bytes), *base[5];
+    int32_t      *row = make_rows(n_rows), *ptr = device_test_host(((size_t)n_rows + 1) * 4);
+    int32_t      *pos = device_test_host((size_t)(3 * n_rows + 1) * 4);
 
     ptr[0] = 0;
     for (int64_t u = 0; u < n_rows; u++) { /* 0 to 3 parts for every row */
@@ -188,11 +188,11 @@ static void check_add(spmm_type_t src_type, spmm_type_t dst_type, spmm_layout_t 
                                     .dst_layout = layout};
     const size_t            srcs = (size_t)ptr[n_rows];
 
-    args.src = gpu_test_put(&device, src, src_bytes, 0, &base[0]);
-    args.dst = gpu_test_put(&device, want, bytes, shift_elems * elem, &base[1]);
-    args.row = gpu_test_put(&device, row, (size_t)n_rows * 4, 0, &base[2]);
-    args.ptr = gpu_test_put(&device, ptr, ((size_t)n_rows + 1) * 4, 0, &base[3]);
-    args.pos = gpu_test_put(&device, pos, srcs * 4, 0, &base[4]);
+    args.src = device_test_put(&device, src, src_bytes, 0, &base[0]);
+    args.dst = device_test_put(&device, want, bytes, shift_elems * elem, &base[1]);
+    args.row = device_test_put(&device, row, (size_t)n_rows * 4, 0, &base[2]);
+    args.ptr = device_test_put(&device, ptr, ((size_t)n_rows + 1) * 4, 0, &base[3]);
+    args.pos = device_test_put(&device, pos, srcs * 4, 0, &base[4]);
     spmm_assert_ok(device.ops->scatter_add_rows(&device, &args, NULL));
     spmm_assert_ok(device.ops->stream_sync(&device, NULL));
     spmm_assert_ok(device.ops->fetch(&device, got, args.dst, bytes));
@@ -269,9 +269,9 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
     const spmm_type_t acc   = spmm_accum_type(type);
     const size_t      bytes = (size_t)size * spmm_type_size(type);
     const size_t      sums  = (size_t)(n_rows * n) * spmm_type_size(acc);
-    void             *C = gpu_test_host(bytes), *got = gpu_test_host(bytes), *base[3] = {NULL};
-    void             *sum  = gpu_test_host(sums);
-    int32_t          *row  = make_rows(n_rows);
+    void    *C = device_test_host(bytes), *got = device_test_host(bytes), *base[3] = {NULL};
+    void    *sum           = device_test_host(sums);
+    int32_t *row           = make_rows(n_rows);
     spmm_merge_args_t args = {.sum_type = acc,
                               .ld_sum   = cols ? n_rows : n,
                               .n_rows   = n_rows,
@@ -286,9 +286,9 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
     if (beta == 0.0) {
         memset(C, 0xff, bytes); /* NaN in every type */
     }
-    args.C       = gpu_test_put(&device, C, bytes, 0, &base[0]);
-    args.sum     = with_sum ? gpu_test_put(&device, sum, sums, 0, &base[1]) : NULL;
-    args.row_map = mapped ? gpu_test_put(&device, row, (size_t)n_rows * 4, 0, &base[2]) : NULL;
+    args.C       = device_test_put(&device, C, bytes, 0, &base[0]);
+    args.sum     = with_sum ? device_test_put(&device, sum, sums, 0, &base[1]) : NULL;
+    args.row_map = mapped ? device_test_put(&device, row, (size_t)n_rows * 4, 0, &base[2]) : NULL;
     assert_int_equal(spmm_cuda_merge_rows(&args, NULL), cudaSuccess);
     spmm_assert_ok(device.ops->stream_sync(&device, NULL));
     spmm_assert_ok(device.ops->fetch(&device, got, args.C, bytes));

@@ -14,5 +14,5 @@ if(SPMM_ENABLE_CUDA)
 
   spmm_add_gpu_test(test_cuda_device)
   spmm_add_gpu_test(test_cuda_rows)
-  spmm_add_gpu_test(test_engine_cusparse engine_case.c)
+  spmm_add_gpu_test(test_engine_cusparse gpu_case.c engine_case.c engine_check.c)
 endif()

@@ -1,28 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(test test_formats test_formats_mm)
+foreach(test test_formats test_formats_matrices test_formats_mm)
   spmm_add_test(${test} 1)
   target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/format_case.c)
   target_compile_definitions(${test} PRIVATE SPMM_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data")
 endforeach()
+foreach(test test_formats_matrices test_formats_mm)
+  target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/kernels/engine_case.c)
+  target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/kernels)
+endforeach()
 
 # The formats inside whole plans: the driver compares with FP64 and exits with 1 where it differs.
 if(SPMM_BUILD_TOOLS)
-  # spmm_add_format_run(engine name ranks arguments...)
-  function(spmm_add_format_run engine name ranks)
+  # spmm_add_format_run(engine type name ranks arguments...)
+  function(spmm_add_format_run engine type name ranks)
     spmm_add_mpi_test(driver.${engine}.${name}.n${ranks} ${ranks} driver
-      $<TARGET_FILE:spmm_dist_driver> --device cpu --engine ${engine} --type 32f --verify
+      $<TARGET_FILE:spmm_dist_driver> --device cpu --engine ${engine} --type ${type} --verify
       --warmup 0 --iterations 1 ${ARGN})
   endfunction()
 
-  foreach(engine bittcf hrpb)
+  foreach(engine bittcf hrpb dmma)
+    set(type 32f)
+    if(engine STREQUAL dmma)
+      set(type 64f)
+    endif()
     foreach(ranks 1 2 3 4)
-      spmm_add_format_run(${engine} file ${ranks}
+      spmm_add_format_run(${engine} ${type} file ${ranks}
         --matrix ${CMAKE_CURRENT_SOURCE_DIR}/data/bips98_606.mtx.gz --columns 33)
-      spmm_add_format_run(${engine} transposed ${ranks} --generate rmat:scale=10,degree=8 --op t
-        --layout col --pad 3 --columns 7 --alpha 1.5 --beta -0.5)
-      spmm_add_format_run(${engine} tf32 ${ranks} --generate stencil27:nx=8,ny=9,nz=10
-        --compute 32f-fast-tf32 --columns 100)
-      spmm_add_format_run(${engine} tiny ${ranks} --generate banded:rows=3,band=1 --columns 1)
+      spmm_add_format_run(${engine} ${type} transposed ${ranks} --generate rmat:scale=10,degree=8
+        --op t --layout col --pad 3 --columns 7 --alpha 1.5 --beta -0.5)
+      spmm_add_format_run(${engine} ${type} tiny ${ranks} --generate banded:rows=3,band=1
+        --columns 1)
+      if(type STREQUAL 32f)
+        spmm_add_format_run(${engine} ${type} tf32 ${ranks} --generate stencil27:nx=8,ny=9,nz=10
+          --compute 32f-fast-tf32 --columns 100)
+      else()
+        spmm_add_format_run(${engine} ${type} stencil ${ranks}
+          --generate stencil27:nx=8,ny=9,nz=10 --columns 100)
+      endif()
     endforeach()
   endforeach()
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format_case.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,6 +20,8 @@ const format_shape_t format_shapes[] = {
 
 const char *const format_matrices[] = {"stencil27:nx=9,ny=10,nz=11",
                                        "stencil5:nx=30,ny=20,dof=3",
+                                       "stencil7:nx=12,ny=7,nz=9,dof=2",
+                                       "stencil9:nx=40,ny=31",
                                        "rmat:scale=10,degree=12",
                                        "uniform:rows=500,cols=900,degree=7",
                                        "banded:rows=333,lower=4,upper=9",
@@ -76,7 +80,9 @@ void format_case_matrix(const char *spec, spmm_type_t type, spmm_csr_t *block)
     self.comm = MPI_COMM_SELF;
     self.rank = 0;
     self.size = 1;
-    if (strchr(spec, ':') != NULL) {
+    if (strchr(spec, '/') != NULL) {
+        spmm_assert_ok(spmm_matrix_from_file(&self, spec, type, 1, &A));
+    } else if (strchr(spec, ':') != NULL) {
         spmm_assert_ok(spmm_matrix_from_spec(&self, spec, type, 1, &A));
     } else {
         (void)snprintf(path, sizeof path, "%s/%s", SPMM_TEST_DATA_DIR, spec);
@@ -90,6 +96,46 @@ void format_case_matrix(const char *spec, spmm_type_t type, spmm_csr_t *block)
         block->col_idx[k] = (int32_t)A->col_idx[k];
     }
     spmm_matrix_free(A);
+}
+
+static void check_one(const char *spec, spmm_type_t type,
+                      void (*check)(const char *spec, const spmm_csr_t *block))
+{
+    spmm_csr_t block;
+
+    format_case_matrix(spec, type, &block);
+    check(spec, &block);
+    spmm_csr_free(&block);
+}
+
+void format_case_each(spmm_type_t type, void (*check)(const char *spec, const spmm_csr_t *block))
+{
+    const char    *dir = getenv("SPMM_MATRIX_DIR");
+    DIR           *folder;
+    struct dirent *file;
+    int            checked = 0;
+
+    for (int m = 0; format_matrices[m] != NULL; m++) {
+        check_one(format_matrices[m], type, check);
+    }
+    if (dir == NULL || dir[0] == '\0') {
+        print_message("SPMM_MATRIX_DIR is unset: without shared matrices\n");
+        return;
+    }
+    folder = opendir(dir);
+    assert_non_null(folder);
+    while ((file = readdir(folder)) != NULL) {
+        const char *dot = strchr(file->d_name, '.');
+        char        path[1024];
+
+        if (dot != NULL && strcmp(dot, ".mtx.gz") == 0) {
+            assert_true(snprintf(path, sizeof path, "%s/%s", dir, file->d_name) < (int)sizeof path);
+            check_one(path, type, check);
+            checked++;
+        }
+    }
+    (void)closedir(folder);
+    assert_true(checked > 0);
 }
 
 int64_t format_case_find(const spmm_csr_t *block, int32_t row, int32_t col)

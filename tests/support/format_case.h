@@ -11,7 +11,8 @@
  *  @param[in] mapped  into every other row of C */
 void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
                         bool mapped, uint64_t seed, spmm_csr_t *block);
-/** All of a generated matrix, or of a file of tests/data when @p spec has no ':'. */
+/** All of a matrix: of a file when @p spec has a '/', of a generator when it has a ':', else of a
+ *  file of tests/data. */
 void format_case_matrix(const char *spec, spmm_type_t type, spmm_csr_t *block);
 
 /** Small shapes, empty ones among them, ended by a density below 0. */
@@ -21,8 +22,12 @@ typedef struct {
 } format_shape_t;
 extern const format_shape_t format_shapes[];
 
-/** Generators and files, ended by NULL. */
+/** Every generator, and files, ended by NULL. */
 extern const char *const format_matrices[];
+
+/** Call @p check for format_matrices and for every *.mtx.gz of the folder SPMM_MATRIX_DIR; says so
+ *  when there is none. */
+void format_case_each(spmm_type_t type, void (*check)(const char *spec, const spmm_csr_t *block));
 
 /** Place k of entry (row, col) of @p block, -1: there is none. */
 int64_t format_case_find(const spmm_csr_t *block, int32_t row, int32_t col);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file tc_probe.cuh  What spmm_cuda_probe() loads besides the kernels of its own file. */
+#ifndef SPMM_TC_PROBE_CUH
+#define SPMM_TC_PROBE_CUH
+
+#include "cuda/cuda_kernels.h"
+
+namespace spmm
+{
+
+cudaError_t preload_bittcf(void);
+cudaError_t preload_hrpb(void);
+
+} // namespace spmm
+
+#endif /* SPMM_TC_PROBE_CUH */

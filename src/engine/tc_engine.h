@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file tc_engine.h
+ *  What the engines on tensor-core formats have in common: a format on the host, which the CPU
+ *  decodes and multiplies; on GPUs a copy of it there and the pieces of work of its kernel.
+ */
+#ifndef SPMM_ENGINE_TC_ENGINE_H
+#define SPMM_ENGINE_TC_ENGINE_H
+
+#include "engine/engine.h"
+#include "engine/tc_format.h"
+#include "engine/tc_work.h"
+
+typedef struct spmm_tc_engine spmm_tc_engine_t;
+
+/** A format as these engines see it.  Functions get the engine, whose struct it is the first
+ *  member of. */
+typedef struct {
+    const char *name;
+    size_t      size; /**< of the whole struct */
+    /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all. */
+    spmm_tc_limits_t (*limits)(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks);
+
+    /** Convert the block for f->problem. */
+    spmm_status_t (*create)(spmm_tc_engine_t *f, const spmm_csr_t *block);
+    void (*free)(spmm_tc_engine_t *f);
+    void (*refill)(spmm_tc_engine_t *f, const void *values);
+    size_t (*held)(const spmm_tc_engine_t *f); /**< bytes */
+    /** As the CPU walks it; valid while the engine is. */
+    spmm_tc_view_t (*view)(const spmm_tc_engine_t *f);
+    /** [blocks + 1] what spmm_tc_piece_t.start says of each block. */
+    const int32_t *(*starts)(const spmm_tc_engine_t *f);
+
+    /** Copy to the device, by spmm_tc_upload(). */
+    spmm_status_t (*upload)(spmm_tc_engine_t *f);
+    /** Copy the values again. */
+    spmm_status_t (*upload_values)(spmm_tc_engine_t *f);
+    /** Enqueue the product on the GPU; NULL without CUDA. */
+    spmm_status_t (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
+                            spmm_stream_t stream);
+} spmm_tc_kind_t;
+
+enum { SPMM_TC_UPLOADS = 12 }; /**< arrays of a format on a device, the work included */
+
+struct spmm_tc_engine {
+    const spmm_tc_kind_t *kind;
+    const spmm_device_t  *device;
+    spmm_problem_t        problem;
+    int32_t              *row_map; /**< on the host, owned; NULL: the identity */
+
+    /* On GPUs: */
+    const int32_t *device_row_map;
+    spmm_tc_work_t work;                    /**< device arrays */
+    void          *upload[SPMM_TC_UPLOADS]; /**< owned device memory */
+    int            n_uploads;
+    size_t         device_bytes;
+};
+
+/** build() of an engine of this kind. */
+spmm_status_t spmm_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
+                            const spmm_problem_t *problem, const spmm_device_t *device,
+                            void **format);
+/** The rest of spmm_engine_ops_t. */
+spmm_status_t spmm_tc_refill(void *format, const void *values);
+spmm_status_t spmm_tc_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
+                              double beta, void *C, int64_t ldc, spmm_stream_t stream);
+void          spmm_tc_bytes(const void *format, size_t *host, size_t *device);
+void          spmm_tc_destroy(void *format);
+
+/** supports() of engines for A, B and C of @p type. */
+bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device, spmm_type_t type,
+                      char why[SPMM_WHY]);
+
+/** Device memory of @p bytes, filled from @p host, and @p pad more, which kernels read but make no
+ *  use of; the engine owns it and counts it. */
+spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
+                             const void **device);
+
+/** BitTCF: that of the engines bittcf and dmma. */
+extern const spmm_tc_kind_t spmm_tc_kind_bittcf;
+
+/** Seconds on a GPU of a product that fetches @p pairs rows of B, of which pattern->used_cols are
+ *  different, with @p a_bytes of format, at @p efficiency of the roofline. */
+double spmm_tc_gpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                        const spmm_device_t *device, double pairs, double a_bytes,
+                        double efficiency);
+/** Seconds on CPUs. */
+double spmm_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                        const spmm_device_t *device);
+
+#endif /* SPMM_ENGINE_TC_ENGINE_H */

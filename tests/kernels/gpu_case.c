@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu_case.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "gpu_test.h"
+
+#include "base/scalar.h"
+#include "spmm_dist/context.h"
+
+/* Holds a stream until the test lets go, or gives up. */
+static atomic_int gate; /* 0 closed, 1 open, 2 given up */
+
+static void CUDART_CB hold(void *unused)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+
+    (void)unused;
+    for (int k = 0; k < 20000 && atomic_load(&gate) == 0; k++) {
+        (void)nanosleep(&nap, NULL);
+    }
+    if (atomic_load(&gate) == 0) {
+        atomic_store(&gate, 2);
+    }
+}
+
+/* Another shape than that of p, then that of p. */
+static void prepare(const spmm_engine_ops_t *engine, const spmm_device_t *device, void *format,
+                    const product_t *p, const void *B, void *C, spmm_stream_t stream)
+{
+    spmm_assert_ok(engine->execute(format, p->n / 4, 1.0, B, p->ldb, 0.0, C, p->ldc, stream));
+    spmm_assert_ok(engine->execute(format, p->n, 1.0, B, p->ldb, 0.0, C, p->ldc, stream));
+    spmm_assert_ok(device->ops->stream_sync(device, stream));
+}
+
+void check_asynchronous(const spmm_engine_ops_t *engine, const spmm_device_t *device,
+                        const spmm_problem_t *problem, bool mapped, bool prepared)
+{
+    const size_t  elem = spmm_type_size(problem->ab_type);
+    spmm_csr_t    block;
+    product_t     p = {.block = &block, .problem = *problem, .alpha = 1.0, .beta = 0.0};
+    spmm_stream_t stream;
+    void         *format, *B, *C;
+
+    make_block(500, 9000, DENSE_ROW, problem->ab_type, mapped, &block);
+    make_product(&p, problem->n, 0);
+    (void)device_test_put(device, p.B, (size_t)p.b_size * elem, 0, &B);
+    (void)device_test_put(device, p.C, (size_t)p.c_size * elem, 0, &C);
+    spmm_assert_ok(device->ops->stream_create(device, false, &stream));
+    spmm_assert_ok(engine->build(&block, problem, device, &format));
+    if (prepared) {
+        prepare(engine, device, format, &p, B, C, stream);
+    }
+    atomic_store(&gate, 0);
+    assert_int_equal(cudaLaunchHostFunc((cudaStream_t)stream, hold, NULL), cudaSuccess);
+    spmm_assert_ok(engine->execute(format, p.n, 1.0, B, p.ldb, 0.0, C, p.ldc, stream));
+    spmm_assert_ok(engine->execute(format, p.n, 1.0, B, p.ldb, 0.0, C, p.ldc, stream));
+    assert_int_equal(atomic_load(&gate), 0);
+    atomic_store(&gate, 1);
+    spmm_assert_ok(device->ops->stream_sync(device, stream));
+    spmm_assert_ok(device->ops->fetch(device, p.got, C, (size_t)p.c_size * elem));
+    check_product(&p);
+    device->ops->release(device, B);
+    device->ops->release(device, C);
+    device->ops->stream_destroy(device, stream);
+    engine->destroy(format);
+    free_product(&p);
+    spmm_csr_free(&block);
+}
+
+/* The rows of a small dense block where they stand in a far larger one. */
+typedef struct {
+    int64_t step;  /* rows of the large one from each row to the next */
+    int64_t ld;    /* of the large one */
+    void   *large; /* on the device */
+} far_t;
+
+static void move_rows(const spmm_device_t *device, const far_t *far, const product_t *p, void *host,
+                      int64_t ld, int64_t n_rows, bool back)
+{
+    const size_t elem = spmm_type_size(p->problem.c_type);
+
+    for (int64_t i = 0; i < n_rows; i++) {
+        char *near  = (char *)host + (size_t)(i * ld) * elem;
+        char *there = (char *)far->large + (size_t)(i * far->step * far->ld) * elem;
+
+        if (back) {
+            spmm_assert_ok(device->ops->fetch(device, near, there, (size_t)p->n * elem));
+        } else {
+            spmm_assert_ok(device->ops->copy(device, there, near, (size_t)p->n * elem, NULL));
+        }
+    }
+    spmm_assert_ok(device->ops->stream_sync(device, NULL));
+}
+
+/* p, a product of p->block, with row i of B in row i * b.step and that of C in i * c.step. */
+static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device, product_t *p,
+                    far_t b, far_t c)
+{
+    const size_t elem  = spmm_type_size(p->problem.c_type);
+    spmm_csr_t   block = *p->block;
+    void        *format;
+
+    if (device->ops->alloc(device, (size_t)(block.n_cols * b.step * b.ld) * elem, &b.large) !=
+            SPMM_OK ||
+        device->ops->alloc(device, (size_t)(block.n_rows * c.step * c.ld) * elem, &c.large) !=
+            SPMM_OK) {
+        print_message("too little device memory for rows behind 2^31 elements\n");
+        device->ops->release(device, b.large);
+        spmm_error_clear(&spmm_test_env.err);
+        return;
+    }
+    block.n_cols *= (int32_t)b.step;
+    block.c_rows  = block.n_rows * (int32_t)c.step;
+    block.col_idx = device_test_host((size_t)spmm_csr_nnz(&block) * sizeof *block.col_idx);
+    block.row_map = device_test_host((size_t)block.n_rows * sizeof *block.row_map);
+    for (int64_t k = 0; k < spmm_csr_nnz(&block); k++) {
+        block.col_idx[k] = p->block->col_idx[k] * (int32_t)b.step;
+    }
+    for (int32_t i = 0; i < block.n_rows; i++) {
+        block.row_map[i] = i * (int32_t)c.step;
+    }
+    move_rows(device, &b, p, p->B, p->ldb, p->block->n_cols, false);
+    move_rows(device, &c, p, p->C, p->ldc, p->block->n_rows, false);
+    spmm_assert_ok(engine->build(&block, &p->problem, device, &format));
+    spmm_assert_ok(
+        engine->execute(format, p->n, p->alpha, b.large, b.ld, p->beta, c.large, c.ld, NULL));
+    spmm_assert_ok(device->ops->stream_sync(device, NULL));
+    move_rows(device, &c, p, p->got, p->ldc, p->block->n_rows, true);
+    check_product(p);
+    engine->destroy(format);
+    device->ops->release(device, b.large);
+    device->ops->release(device, c.large);
+    free(block.col_idx);
+    free(block.row_map);
+}
+
+void check_far(const spmm_engine_ops_t *engine, const spmm_device_t *device,
+               const spmm_problem_t *problem)
+{
+    /* 40 rows at this distance end behind 2^31 elements. */
+    const far_t close = {.step = 1, .ld = 64}, far = {.step = 1700, .ld = 32769};
+    spmm_csr_t  block;
+    product_t   p = {.block = &block, .problem = *problem, .alpha = 1.5, .beta = 0.5};
+
+    make_block(40, 40, DENSE_ROWS, problem->ab_type, false, &block);
+    make_product(&p, 33, 0);
+    run_far(engine, device, &p, far, close);
+    run_far(engine, device, &p, close, far);
+    free_product(&p);
+    spmm_csr_free(&block);
+}

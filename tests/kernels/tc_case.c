@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tc_case.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "spmm_dist/context.h"
+
+spmm_problem_t tc_case_problem(const tc_case_t *t, int64_t n)
+{
+    const spmm_type_t type = t->compute == SPMM_COMPUTE_64F ? SPMM_R_64F : SPMM_R_32F;
+
+    return (spmm_problem_t){
+        .ab_type = type, .c_type = type, .compute = t->compute, .layout = SPMM_LAYOUT_ROW, .n = n};
+}
+
+void tc_case_check(const tc_case_t *t, product_t *p)
+{
+    void *format;
+
+    spmm_assert_ok(t->engine->build(p->block, &p->problem, t->device, &format));
+    run_product(t->engine, t->device, format, p);
+    check_product(p);
+    t->engine->destroy(format);
+}
+
+typedef struct {
+    int32_t        n_rows, n_cols;
+    pattern_kind_t kind;
+    bool           small; /* part of the small cases */
+} shape_t;
+
+static const shape_t shapes[] = {
+    {203, 150, MIXED, true},
+    {61, 999, MIXED, false},
+    {5000, 30, MIXED, false},
+    {45, 60000, DENSE_ROWS, false},
+    {45, 2500, DENSE_ROWS, true},
+    {33, 64, DENSE_ROWS, true},
+    {400, 90, EMPTY_STRIPES, true},
+    {64, 48, EMPTY_STRIPES, false},
+    {7, 300, DENSE_ROWS, false},
+    {50, 40, NO_ENTRIES, true},
+    {50, 0, NO_ENTRIES, true},
+    {0, 40, MIXED, true},
+    {0, 0, MIXED, true},
+    {1, 1, DENSE_ROWS, true},
+    {1, 1, NO_ENTRIES, false},
+    {1, 9000, DENSE_ROWS, false},
+    {3000, 1, DENSE_ROWS, false},
+    {31, 15, DENSE_ROWS, true},
+};
+enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static const int64_t widths[] = {1, 7, 32, 33, 100, 128, 512};
+enum { N_WIDTHS = sizeof widths / sizeof widths[0], SMALL_WIDTHS = 5 };
+
+/* Columns between n and the leading dimension belong to nobody. */
+static void spoil_padding(const product_t *p)
+{
+    for (int64_t i = 0; i < p->block->n_cols; i++) {
+        for (int64_t j = p->n; j < p->ldb; j++) {
+            spmm_value_set(p->problem.ab_type, p->B, i * p->ldb + j, (double)NAN);
+        }
+    }
+}
+
+/* One format, three products of the planned width and a smaller one; @p variant picks scalars,
+ * leading dimensions and alignment. */
+static void check_width(const tc_case_t *t, const spmm_csr_t *block, int w, int variant)
+{
+    static const double  alphas[] = {1.5, -1.0, 1.0, 0.0, 0.25}, betas[] = {0.0, 1.0, -0.5};
+    const spmm_problem_t problem = tc_case_problem(t, widths[w]);
+    const int64_t        n[]     = {widths[w], widths[w > 0 ? w - 1 : 0], widths[w]};
+    size_t               host = 0, on_device = 0;
+    void                *format;
+
+    spmm_assert_ok(t->engine->build(block, &problem, t->device, &format));
+    t->engine->bytes(format, &host, &on_device);
+    assert_true((t->device->kind == SPMM_DEVICE_CPU ? host : on_device) >=
+                (size_t)spmm_csr_nnz(block) * spmm_type_size(block->type));
+    for (int e = 0; e < 3; e++) {
+        const int v = 3 * variant + e;
+        product_t p = {.block   = block,
+                       .problem = problem,
+                       .alpha   = alphas[v % 5],
+                       .beta    = betas[(v + v / 3) % 3],
+                       .shift   = v / 2 % 2,
+                       .more_c  = v % 7 == 0 ? 2 : 0};
+
+        make_product(&p, n[e], v / 3 % 2 == 0 ? e : 4 * e);
+        spoil_padding(&p);
+        run_product(t->engine, t->device, format, &p);
+        check_product(&p);
+        free_product(&p);
+    }
+    t->engine->destroy(format);
+}
+
+void tc_case_shapes(const tc_case_t *t)
+{
+    const int n_widths = t->small ? SMALL_WIDTHS : N_WIDTHS;
+
+    for (int s = 0; s < N_SHAPES; s++) {
+        const shape_t    *shape = &shapes[s];
+        const spmm_type_t type  = tc_case_problem(t, 1).ab_type;
+
+        /* The row map once is enough where the reference takes long. */
+        for (int mapped = shape->n_cols > 10000; mapped < 2 && (shape->small || !t->small);
+             mapped++) {
+            spmm_csr_t block;
+
+            make_block(shape->n_rows, shape->n_cols, shape->kind, type, mapped != 0, &block);
+            for (int w = 0; w < n_widths; w++) {
+                check_width(t, &block, w, s + w + mapped);
+            }
+            spmm_csr_free(&block);
+        }
+    }
+}
+
+static void make_positive(spmm_type_t type, void *values, int64_t size)
+{
+    for (int64_t k = 0; k < size; k++) {
+        spmm_value_set(type, values, k, fabs(spmm_value_get(type, values, k)));
+    }
+}
+
+void tc_case_positive(const tc_case_t *t)
+{
+    spmm_csr_t block;
+    product_t  p = {.block = &block, .problem = tc_case_problem(t, 33), .alpha = 1.0, .beta = 0.0};
+
+    make_block(20, t->small ? 3000 : 60000, DENSE_ROWS, p.problem.ab_type, false, &block);
+    make_product(&p, 33, 0);
+    make_positive(block.type, block.values, spmm_csr_nnz(&block));
+    make_positive(p.problem.ab_type, p.B, p.b_size);
+    tc_case_check(t, &p);
+    free_product(&p);
+    spmm_csr_free(&block);
+}
+
+/* 10^x for x from -@p range to @p range, drawn. */
+static double scale(uint64_t seed, int64_t i, int64_t j, double range)
+{
+    return pow(10.0, range * (2.0 * spmm_unit(spmm_hash2(seed, i, j)) - 1.0));
+}
+
+/* Variant 0: columns of A and rows of B the inverse of each other; 1: every value of A; 2: every
+ * value of B. */
+static void spread(const product_t *p, int variant)
+{
+    spmm_csr_t        block = *p->block;
+    const spmm_type_t type  = block.type;
+
+    for (int64_t k = 0; k < spmm_csr_nnz(&block); k++) {
+        const double by = variant == 0 ? scale(7, block.col_idx[k], 0, 30)
+                                       : scale(8, k, 0, variant == 1 ? 30 : 7);
+
+        spmm_value_set(type, block.values, k, by * spmm_value_get(type, block.values, k));
+    }
+    for (int64_t k = 0; k < p->b_size; k++) {
+        const double by =
+            variant == 0 ? 1 / scale(7, k / p->ldb, 0, 30) : scale(9, k, 0, variant == 1 ? 7 : 30);
+
+        spmm_value_set(type, p->B, k, by * spmm_value_get(type, p->B, k));
+    }
+}
+
+void tc_case_magnitudes(const tc_case_t *t)
+{
+    for (int variant = 0; variant < 3; variant++) {
+        spmm_csr_t block;
+        product_t  p = {.block = &block, .problem = tc_case_problem(t, 40), .alpha = 1.0};
+
+        make_block(200, 300, DENSE_ROWS, p.problem.ab_type, false, &block);
+        make_product(&p, 40, 0);
+        spread(&p, variant);
+        tc_case_check(t, &p);
+        free_product(&p);
+        spmm_csr_free(&block);
+    }
+}
+
+void tc_case_same_bits(const tc_case_t *t)
+{
+    for (int asked = 0; asked < 2; asked++) {
+        spmm_csr_t block;
+        product_t  p = {.block = &block, .problem = tc_case_problem(t, 64), .alpha = 1.0};
+
+        p.problem.deterministic = asked != 0;
+        make_block(t->small ? 50 : 3000, t->small ? 1500 : 9000, DENSE_ROWS, p.problem.ab_type,
+                   asked != 0, &block);
+        make_product(&p, 64, 0);
+        check_same_bits(t->engine, t->device, &p, t->small ? 10 : 100);
+        free_product(&p);
+        spmm_csr_free(&block);
+    }
+}
+
+void tc_case_life(const tc_case_t *t)
+{
+    const spmm_problem_t problem = tc_case_problem(t, 24);
+
+    check_refill(t->engine, t->device, &problem);
+    check_build_failures(t->engine, t->device, &problem,
+                         t->device->kind == SPMM_DEVICE_CPU ? 6 : 12);
+}
+
+void tc_case_supports(const tc_case_t *t)
+{
+    spmm_problem_t problem       = tc_case_problem(t, 16);
+    char           why[SPMM_WHY] = "";
+
+    assert_true(t->engine->supports(&problem, t->device, why));
+    problem.layout = SPMM_LAYOUT_COL;
+    assert_false(t->engine->supports(&problem, t->device, why));
+    assert_string_equal(why, "multiplies row-major blocks");
+    problem        = tc_case_problem(t, 16);
+    problem.c_type = problem.ab_type == SPMM_R_64F ? SPMM_R_32F : SPMM_R_64F;
+    assert_false(t->engine->supports(&problem, t->device, why));
+    assert_non_null(strstr(why, problem.ab_type == SPMM_R_64F ? "64f" : "32f"));
+}

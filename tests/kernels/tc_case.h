@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file tc_case.h
+ *  What an engine on a tensor-core format owes, on GPUs and on CPUs; engines of CSR owe the same.
+ */
+#ifndef SPMM_TC_CASE_H
+#define SPMM_TC_CASE_H
+
+#include "engine_case.h"
+
+/** Who is to show it. */
+typedef struct {
+    const spmm_engine_ops_t *engine;
+    const spmm_device_t     *device;
+    spmm_compute_t           compute; /**< 64F for FP64 data, else of FP32 */
+    bool                     small;   /**< fewer and smaller cases, for CPUs and sanitizers */
+} tc_case_t;
+
+/** Every width, shape, leading dimension, alignment and scalar. */
+void tc_case_shapes(const tc_case_t *t);
+/** A long row of positive values: what a sum loses when it is not rounded to nearest. */
+void tc_case_positive(const tc_case_t *t);
+/** Values from 1e-30 to 1e30, against |A| |B|. */
+void tc_case_magnitudes(const tc_case_t *t);
+/** Values whose TF32 or split form overflows although the product does not. */
+void tc_case_huge(const tc_case_t *t);
+/** Inf and NaN in rows of B, referenced and not; explicit zeros of A times Inf. */
+void tc_case_not_finite(const tc_case_t *t);
+/** Equal bits over runs and rebuilt formats, asked for or not. */
+void tc_case_same_bits(const tc_case_t *t);
+/** Refill and failed allocations. */
+void tc_case_life(const tc_case_t *t);
+/** What supports() says. */
+void tc_case_supports(const tc_case_t *t);
+
+/** A problem of @p n columns. */
+spmm_problem_t tc_case_problem(const tc_case_t *t, int64_t n);
+/** Build, execute and check products that only differ in their dense blocks' values. */
+void tc_case_check(const tc_case_t *t, product_t *p);
+
+#endif /* SPMM_TC_CASE_H */

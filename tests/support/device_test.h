@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file device_test.h  Memory for tests that run on any device. */
+#ifndef SPMM_DEVICE_TEST_H
+#define SPMM_DEVICE_TEST_H
+
+#include <stdlib.h>
+
+#include "test_main.h"
+
+#include "device/device.h"
+
+/** Host to new device memory, shifted by @p shift bytes from an aligned address (*base is what to
+ *  release). */
+static inline void *device_test_put(const spmm_device_t *device, const void *host, size_t bytes,
+                                    size_t shift, void **base)
+{
+    spmm_assert_ok(device->ops->alloc(device, bytes + shift, base));
+    spmm_assert_ok(device->ops->copy(device, (char *)*base + shift, host, bytes, NULL));
+    spmm_assert_ok(device->ops->stream_sync(device, NULL));
+    return (char *)*base + shift;
+}
+
+/** Malloc or fail the test. */
+static inline void *device_test_host(size_t bytes)
+{
+    void *memory = malloc(bytes == 0 ? 1 : bytes);
+
+    assert_non_null(memory);
+    return memory;
+}
+
+#endif /* SPMM_DEVICE_TEST_H */
