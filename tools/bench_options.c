@@ -104,39 +104,32 @@ static int parse_engines(const char *text, bench_options_t *options)
     return options->n_engines > 0 ? BENCH_GOOD : usage("engines", text);
 }
 
-static int add_input(const char *name, bool generated, bench_options_t *options)
-{
-    if (options->n_inputs == BENCH_MANY) {
-        (void)fprintf(stderr, "spmm_bench: more than %d matrices in one run\n", BENCH_MANY);
-        return BENCH_USAGE;
-    }
-    options->input[options->n_inputs++] = (bench_input_t){name, generated};
-    return BENCH_GOOD;
-}
+static const struct option long_options[] = {{"matrix", required_argument, NULL, 'm'},
+                                             {"generate", required_argument, NULL, 'g'},
+                                             {"matrix-list", required_argument, NULL, 'L'},
+                                             {"columns", required_argument, NULL, 'n'},
+                                             {"type", required_argument, NULL, 't'},
+                                             {"compute", required_argument, NULL, 'c'},
+                                             {"layout", required_argument, NULL, 'l'},
+                                             {"engines", required_argument, NULL, 'e'},
+                                             {"iterations", required_argument, NULL, 'i'},
+                                             {"warmup", required_argument, NULL, 'w'},
+                                             {"seed", required_argument, NULL, 's'},
+                                             {"out", required_argument, NULL, 'o'},
+                                             {"note", required_argument, NULL, 'N'},
+                                             {"rotate", no_argument, NULL, 'r'},
+                                             {"flush", no_argument, NULL, 'f'},
+                                             {"also-rotate", no_argument, NULL, 'a'},
+                                             {"deterministic", no_argument, NULL, 'd'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
 
-static const struct option long_options[] = {
-    {"matrix", required_argument, NULL, 'm'},  {"generate", required_argument, NULL, 'g'},
-    {"columns", required_argument, NULL, 'n'}, {"type", required_argument, NULL, 't'},
-    {"compute", required_argument, NULL, 'c'}, {"layout", required_argument, NULL, 'l'},
-    {"engines", required_argument, NULL, 'e'}, {"iterations", required_argument, NULL, 'i'},
-    {"warmup", required_argument, NULL, 'w'},  {"seed", required_argument, NULL, 's'},
-    {"out", required_argument, NULL, 'o'},     {"rotate", no_argument, NULL, 'r'},
-    {"flush", no_argument, NULL, 'f'},         {"deterministic", no_argument, NULL, 'd'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
-
-static int parse_one(int key, bench_options_t *options)
+/* The words of types, computes and layouts. */
+static int parse_kind(int key, bench_options_t *options)
 {
-    int     word = 0, code = BENCH_GOOD;
-    int64_t number = 0;
+    int word = 0, code;
 
     switch (key) {
-    case 'm':
-    case 'g':
-        return add_input(optarg, key == 'g', options);
-    case 'n':
-        return parse_widths(optarg, options);
-    case 'e':
-        return parse_engines(optarg, options);
     case 't':
         code          = parse_word("type", optarg, tool_types, &word);
         options->type = (spmm_type_t)word;
@@ -145,10 +138,57 @@ static int parse_one(int key, bench_options_t *options)
         code             = parse_word("compute", optarg, tool_computes, &word);
         options->compute = (spmm_compute_t)word;
         return code;
-    case 'l':
+    default:
         code            = parse_word("layout", optarg, tool_layouts, &word);
         options->layout = (spmm_layout_t)word;
         return code;
+    }
+}
+
+static int parse_flag(int key, bench_options_t *options)
+{
+    switch (key) {
+    case 'r':
+    case 'f':
+        if (options->cache != BENCH_WARM) {
+            (void)fprintf(stderr, "spmm_bench: give --rotate or --flush, once\n");
+            return BENCH_USAGE;
+        }
+        options->cache = key == 'r' ? BENCH_ROTATE : BENCH_FLUSH;
+        return BENCH_GOOD;
+    case 'a':
+        options->also_rotate = true;
+        return BENCH_GOOD;
+    case 'd':
+        options->deterministic = true;
+        return BENCH_GOOD;
+    case 'h':
+        options->help = true;
+        return BENCH_GOOD;
+    default:
+        return BENCH_USAGE; /* getopt_long has said what */
+    }
+}
+
+static int parse_one(int key, bench_options_t *options)
+{
+    int     code   = BENCH_GOOD;
+    int64_t number = 0;
+
+    switch (key) {
+    case 'm':
+    case 'g':
+        return bench_options_add(optarg, key == 'g', options);
+    case 'L':
+        return bench_options_read_list(optarg, options);
+    case 'n':
+        return parse_widths(optarg, options);
+    case 'e':
+        return parse_engines(optarg, options);
+    case 't':
+    case 'c':
+    case 'l':
+        return parse_kind(key, options);
     case 'i':
         return parse_int("iterations", optarg, 1, &options->iterations);
     case 'w':
@@ -160,23 +200,35 @@ static int parse_one(int key, bench_options_t *options)
     case 'o':
         options->out = optarg;
         return BENCH_GOOD;
-    case 'r':
-    case 'f':
-        if (options->cache != BENCH_WARM) {
-            (void)fprintf(stderr, "spmm_bench: give --rotate or --flush, once\n");
-            return BENCH_USAGE;
-        }
-        options->cache = key == 'r' ? BENCH_ROTATE : BENCH_FLUSH;
-        return BENCH_GOOD;
-    case 'd':
-        options->deterministic = true;
-        return BENCH_GOOD;
-    case 'h':
-        options->help = true;
+    case 'N':
+        options->note = optarg;
         return BENCH_GOOD;
     default:
-        return BENCH_USAGE; /* getopt_long has said what */
+        return parse_flag(key, options);
     }
+}
+
+/* What only all options together say. */
+static int settle(int argc, char **argv, bench_options_t *options)
+{
+    if (optind < argc) {
+        (void)fprintf(stderr, "spmm_bench: \"%s\" is no option\n", argv[optind]);
+        return BENCH_USAGE;
+    }
+    if (options->n_inputs == 0) {
+        (void)fprintf(stderr, "spmm_bench: no matrix: give --matrix FILE, --generate SPEC or "
+                              "--matrix-list FILE\n");
+        return BENCH_USAGE;
+    }
+    if (options->also_rotate && options->cache != BENCH_WARM) {
+        (void)fprintf(stderr, "spmm_bench: --also-rotate stands beside warm caches: leave out "
+                              "--rotate and --flush\n");
+        return BENCH_USAGE;
+    }
+    if (options->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
+        options->compute = options->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    }
+    return BENCH_GOOD;
 }
 
 int bench_options_parse(int argc, char **argv, bench_options_t *options)
@@ -200,49 +252,47 @@ int bench_options_parse(int argc, char **argv, bench_options_t *options)
             return code;
         }
     }
-    if (options->help) {
-        return BENCH_GOOD;
-    }
-    if (optind < argc) {
-        (void)fprintf(stderr, "spmm_bench: \"%s\" is no option\n", argv[optind]);
-        return BENCH_USAGE;
-    }
-    if (options->n_inputs == 0) {
-        (void)fprintf(stderr, "spmm_bench: no matrix: give --matrix FILE or --generate SPEC\n");
-        return BENCH_USAGE;
-    }
-    return BENCH_GOOD;
+    return options->help ? BENCH_GOOD : settle(argc, argv, options);
 }
 
 void bench_options_free(bench_options_t *options)
 {
     free(options->engine_text);
     options->engine_text = NULL;
+    free(options->list_text);
+    options->list_text = NULL;
 }
 
 void bench_print_help(FILE *out)
 {
     (void)fprintf(
         out,
-        "usage: spmm_bench (--matrix FILE | --generate SPEC)... [options]\n"
-        "Time the engines of spmm_dist on one GPU: one row per matrix, engine and width.\n\n"
+        "usage: spmm_bench (--matrix FILE | --generate SPEC | --matrix-list FILE)... [options]\n"
+        "Time the engines of spmm_dist on one GPU: one row per matrix, engine and width, and a\n"
+        "summary over the matrices.\n\n"
         "  --matrix FILE        .mtx, .mtx.gz or .csr; may be given again\n"
         "  --generate SPEC      a generator (spmm_dist --help lists them); may be given again\n"
+        "  --matrix-list FILE   one path or generator spec a line; # begins a comment\n"
         "  --columns N,N,...    widths of B and C [32,128,512]\n"
         "  --type TYPE          64f, 32f, 16f or 16bf [32f]\n"
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
-        "  --engines A,B,...    engines by name [all that support the problem]\n"
+        "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [3]\n"
         "  --rotate             change B and C with every product, over twice L2 in all\n"
         "  --flush              overwrite L2 before every product\n"
+        "  --also-rotate        time again with rotating B and C, in a column of its own\n"
         "  --deterministic      ask for equal bits from run to run\n"
         "  --seed S             of generated matrices and dense blocks [1]\n"
         "  --out FILE           the same rows as tab-separated values\n"
+        "  --note TEXT          a first line of the header\n"
         "  -h, --help           this text\n\n"
-        "The ratio column is the median time of engine cusparse over that of the row's engine.\n"
+        "The ratio column is the median time of engine cusparse over that of the row's engine;\n"
+        "build ms is the host time of making the plan; limit ms is the modelled lower time on one\n"
+        "H200, bench/README.md says how.\n"
         "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"
-        "or of the number of rows given beside it.\n"
+        "or of those that 4e8 multiplications allow.\n"
+        "What cannot run is reported and left out; only a lost GPU ends the run.\n"
         "exit codes: 0 good, 1 an error above its bound, 2 usage, 3 matrix input, 4 other\n");
 }

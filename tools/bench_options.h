@@ -27,7 +27,7 @@ typedef enum {
 } bench_cache_t;
 
 typedef struct {
-    const char *name; /**< path or generator spec, borrowed from argv */
+    const char *name; /**< path or generator spec, borrowed from argv or list_text */
     bool        generated;
 } bench_input_t;
 
@@ -39,20 +39,27 @@ typedef struct {
     const char    *engine[BENCH_MANY]; /**< n_engines == 0: all */
     int            n_engines;
     char          *engine_text; /**< owned: what engine[] points into */
+    char          *list_text;   /**< owned: the file of --matrix-list, which input[] points into */
     spmm_type_t    type;
-    spmm_compute_t compute;
+    spmm_compute_t compute; /**< never AUTO after parsing */
     spmm_layout_t  layout;
     int64_t        iterations, warmup;
     bench_cache_t  cache;
+    bool           also_rotate; /**< a second timing of each product, as BENCH_ROTATE */
     bool           deterministic, help;
     uint64_t       seed;
-    const char    *out;
+    const char    *out, *note; /**< NULL: none */
 } bench_options_t;
 
 /** @return BENCH_GOOD or, after a sentence on stderr, BENCH_USAGE or BENCH_OTHER */
 int  bench_options_parse(int argc, char **argv, bench_options_t *options);
 void bench_options_free(bench_options_t *options);
 void bench_print_help(FILE *out);
+
+/** Add a matrix.  @return as bench_options_parse() */
+int bench_options_add(const char *name, bool generated, bench_options_t *options);
+/** Add the matrices that the file @p path lists. */
+int bench_options_read_list(const char *path, bench_options_t *options);
 
 const char *bench_cache_text(bench_cache_t cache);
 

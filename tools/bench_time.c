@@ -99,7 +99,7 @@ int bench_timer_sets(const bench_timer_t *timer, const bench_options_t *options,
 {
     size_t sets;
 
-    if (options->cache != BENCH_ROTATE || pair_bytes == 0) {
+    if ((options->cache != BENCH_ROTATE && !options->also_rotate) || pair_bytes == 0) {
         return 1;
     }
     sets = 2 * timer->l2_bytes / pair_bytes + 2;
@@ -114,10 +114,10 @@ static int overwrite(bench_timer_t *timer, int times)
     return BENCH_GOOD;
 }
 
-static int product(const bench_timer_t *timer, spmm_plan_t *plan, const bench_dense_t *dense,
-                   int64_t k)
+static int product(const bench_timer_t *timer, bench_cache_t cache, spmm_plan_t *plan,
+                   const bench_dense_t *dense, int64_t k)
 {
-    const int set = (int)(k % dense->n_sets);
+    const int set = cache == BENCH_ROTATE ? (int)(k % dense->n_sets) : 0;
 
     if (spmm_execute(plan, dense->n, 1.0, dense->B[set], dense->ldb, 0.0, dense->C[set], dense->ldc,
                      timer->stream) != SPMM_OK) {
@@ -139,28 +139,34 @@ static int median_of(bench_timer_t *timer, double *median)
     return BENCH_GOOD;
 }
 
-int bench_time_plan(bench_timer_t *timer, const bench_options_t *options, spmm_plan_t *plan,
+int bench_time_plan(bench_timer_t *timer, int64_t warmup, bench_cache_t cache, spmm_plan_t *plan,
                     const bench_dense_t *dense, double *median)
 {
     int code = BENCH_GOOD;
 
-    for (int64_t k = 0; k < options->warmup && code == BENCH_GOOD; k++) {
-        code = product(timer, plan, dense, k);
+    for (int64_t k = 0; k < warmup && code == BENCH_GOOD; k++) {
+        code = product(timer, cache, plan, dense, k);
     }
     for (int64_t k = 0; k < timer->iterations && code == BENCH_GOOD; k++) {
         /* The GPU is kept busy first, so that the host is ahead and its launches are not timed. */
-        if (options->cache == BENCH_FLUSH || k % LEAD_EVERY == 0) {
+        if (cache == BENCH_FLUSH || k % LEAD_EVERY == 0) {
             code = overwrite(timer, k % LEAD_EVERY == 0 ? LEAD_COPIES : 1);
         }
-        if (code == BENCH_GOOD && k % LEAD_EVERY == 0 && options->cache == BENCH_WARM) {
-            code = product(timer, plan, dense, k); /* what the overwriting took from the cache */
+        if (code == BENCH_GOOD && k % LEAD_EVERY == 0 && cache == BENCH_WARM) {
+            code = product(timer, cache, plan, dense,
+                           k); /* what the overwriting took from the cache */
         }
         if (code == BENCH_GOOD) {
             CHECK(cudaEventRecord(timer->from[k], timer->stream));
-            code = product(timer, plan, dense, k);
+            code = product(timer, cache, plan, dense, k);
             CHECK(cudaEventRecord(timer->to[k], timer->stream));
         }
     }
     CHECK(cudaStreamSynchronize(timer->stream));
     return code == BENCH_GOOD ? median_of(timer, median) : code;
+}
+
+bool bench_timer_alive(void)
+{
+    return check(cudaDeviceSynchronize(), "the device") == BENCH_GOOD;
 }

@@ -26,8 +26,11 @@ void bench_timer_destroy(bench_timer_t *timer);
 /** Pairs of B and C that together exceed twice L2; 1 unless the caches are to rotate. */
 int bench_timer_sets(const bench_timer_t *timer, const bench_options_t *options, size_t pair_bytes);
 
-/** Median seconds of one execute of @p plan. */
-int bench_time_plan(bench_timer_t *timer, const bench_options_t *options, spmm_plan_t *plan,
+/** Median seconds of one execute of @p plan, with the caches as @p cache says. */
+int bench_time_plan(bench_timer_t *timer, int64_t warmup, bench_cache_t cache, spmm_plan_t *plan,
                     const bench_dense_t *dense, double *median);
+
+/** Does the device still work?  Waits for it. */
+bool bench_timer_alive(void);
 
 #endif /* BENCH_TIME_H */

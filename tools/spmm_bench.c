@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_limit.h"
+#include "bench_report.h"
 #include "bench_time.h"
 #include "tool_common.h"
 
@@ -13,22 +15,27 @@
 typedef struct {
     bench_options_t options;
     bench_timer_t   timer;
+    bench_report_t  report;
     spmm_context_t *ctx;
-    FILE           *tsv; /**< NULL: none */
+    int             failed; /**< exit code of the first failure the run went on after */
     bool            inaccurate;
 } bench_t;
-
-/* One measurement. */
-typedef struct {
-    const char *matrix, *engine;
-    int64_t     rows, cols, nnz, n, checked;
-    double      seconds, ratio, error;
-} row_t;
 
 static int fail(const bench_t *bench, int code)
 {
     (void)fprintf(stderr, "spmm_bench: %s\n", spmm_last_error(bench->ctx));
     return code;
+}
+
+/* After @p code: can the run go on?  A failure is kept for the exit code, and only a lost device
+ * ends the run. */
+static bool survives(bench_t *bench, int code)
+{
+    if (code == BENCH_GOOD) {
+        return true;
+    }
+    bench->failed = bench->failed == BENCH_GOOD ? code : bench->failed;
+    return bench_timer_alive();
 }
 
 static void print_header(const bench_t *bench, FILE *out, int argc, char **argv)
@@ -41,6 +48,9 @@ static void print_header(const bench_t *bench, FILE *out, int argc, char **argv)
     if (gmtime_r(&now, &utc) != NULL) {
         (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
     }
+    if (options->note != NULL) {
+        (void)fprintf(out, "# %s\n", options->note);
+    }
     (void)fprintf(out, "# spmm_dist %s on %s, %s\n", spmm_version(), bench->timer.device, date);
     (void)fprintf(out, "# CUDA runtime %d.%d, driver %d.%d, L2 %zu MB\n",
                   bench->timer.runtime / 1000, bench->timer.runtime % 1000 / 10,
@@ -51,41 +61,12 @@ static void print_header(const bench_t *bench, FILE *out, int argc, char **argv)
         (void)fprintf(out, " %s", argv[k]);
     }
     (void)fprintf(out,
-                  "\n# type %s, layout %s, median of %" PRId64 " after %" PRId64 ", caches %s\n",
+                  "\n# type %s, compute %s, layout %s, median of %" PRId64 " after %" PRId64
+                  ", caches %s\n",
                   tool_word_name(tool_types, (int)options->type),
+                  tool_word_name(tool_computes, (int)options->compute),
                   options->layout == SPMM_LAYOUT_COL ? "col" : "row", options->iterations,
                   options->warmup, bench_cache_text(options->cache));
-}
-
-static void print_titles(const bench_t *bench)
-{
-    (void)printf("%-32s %10s %12s %-10s %5s %12s %8s %10s %10s %10s\n", "matrix", "rows", "nnz",
-                 "engine", "N", "median ms", "ratio", "GFLOP/s", "error", "of rows");
-    if (bench->tsv != NULL) {
-        (void)fprintf(bench->tsv, "matrix\trows\tcols\tnnz\tengine\tN\ttype\tmedian_ms\t"
-                                  "ratio_to_cusparse\tgflops\tmax_error\trows_checked\n");
-    }
-}
-
-static void print_row(const bench_t *bench, const row_t *row)
-{
-    const double ms     = 1e3 * row->seconds;
-    const double gflops = 2e-9 * (double)row->nnz * (double)row->n / row->seconds;
-
-    (void)printf("%-32s %10" PRId64 " %12" PRId64 " %-10s %5" PRId64
-                 " %12.5f %8.3f %10.1f %10.2e %10" PRId64 "\n",
-                 row->matrix, row->rows, row->nnz, row->engine, row->n, ms, row->ratio, gflops,
-                 row->error, row->checked);
-    (void)fflush(stdout);
-    if (bench->tsv != NULL) {
-        (void)fprintf(bench->tsv,
-                      "%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%" PRId64
-                      "\t%s\t%.6f\t%.4f\t%.2f\t%.3e\t%" PRId64 "\n",
-                      row->matrix, row->rows, row->cols, row->nnz, row->engine, row->n,
-                      tool_word_name(tool_types, (int)bench->options.type), ms, row->ratio, gflops,
-                      row->error, row->checked);
-        (void)fflush(bench->tsv);
-    }
 }
 
 static bool wanted(const bench_options_t *options, const char *engine)
@@ -98,28 +79,21 @@ static bool wanted(const bench_options_t *options, const char *engine)
     return options->n_engines == 0;
 }
 
-/* Plan, check once against the reference, time.  @p row has its matrix, engine and width; its
- * seconds stay NaN where the engine cannot run the problem. */
-static int measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, row_t *row)
+static double host_seconds(void)
 {
-    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan    = NULL;
-    spmm_status_t       status;
-    int                 code;
+    struct timespec now;
 
-    options.layout        = bench->options.layout;
-    options.compute       = bench->options.compute;
-    options.engine        = row->engine;
-    options.deterministic = bench->options.deterministic;
-    status                = spmm_plan_create(A, row->n, &options, &plan);
-    if (status == SPMM_ERR_UNSUPPORTED) {
-        (void)fprintf(stderr, "spmm_bench: skipped: %s\n", spmm_last_error(bench->ctx));
-        return BENCH_GOOD;
-    }
-    if (status != SPMM_OK) {
-        return fail(bench, BENCH_OTHER);
-    }
-    code = bench_dense_poison(dense);
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* One product checked against the reference, then the timings of @p row. */
+static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, bench_dense_t *dense,
+                          bench_row_t *row)
+{
+    const bench_options_t *o    = &bench->options;
+    int                    code = bench_dense_poison(dense);
+
     if (code == BENCH_GOOD &&
         (spmm_execute(plan, row->n, 1.0, dense->B[0], dense->ldb, 0.0, dense->C[0], dense->ldc,
                       bench->timer.stream) != SPMM_OK ||
@@ -130,7 +104,41 @@ static int measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, row_t
         code = bench_dense_error(dense, A, &row->error, &row->checked);
     }
     if (code == BENCH_GOOD) {
-        code = bench_time_plan(&bench->timer, &bench->options, plan, dense, &row->seconds);
+        code = bench_time_plan(&bench->timer, o->warmup, o->cache, plan, dense, &row->seconds);
+    }
+    if (code == BENCH_GOOD && o->also_rotate) {
+        code = bench_time_plan(&bench->timer, o->warmup, BENCH_ROTATE, plan, dense,
+                               &row->rotated_seconds);
+    }
+    return code;
+}
+
+/* Make the plan and measure.  @p row has its matrix, engine and width; its seconds stay NaN where
+ * the engine cannot run the problem. */
+static int measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t *row)
+{
+    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_stats_t   stats   = {.struct_size = sizeof stats};
+    spmm_plan_t        *plan    = NULL;
+    const double        begin   = host_seconds();
+    spmm_status_t       status;
+    int                 code;
+
+    options.layout        = bench->options.layout;
+    options.compute       = bench->options.compute;
+    options.engine        = row->engine;
+    options.deterministic = bench->options.deterministic;
+    status                = spmm_plan_create(A, row->n, &options, &plan);
+    row->build_seconds    = host_seconds() - begin;
+    if (status == SPMM_ERR_UNSUPPORTED) {
+        (void)fprintf(stderr, "spmm_bench: skipped: %s\n", spmm_last_error(bench->ctx));
+        return BENCH_GOOD;
+    }
+    if (status != SPMM_OK || spmm_plan_get_stats(plan, &stats) != SPMM_OK) {
+        code = fail(bench, BENCH_OTHER);
+    } else {
+        row->chosen = stats.engine;
+        code        = check_and_time(bench, A, plan, dense, row);
     }
     if (spmm_plan_destroy(&plan) != SPMM_OK && code == BENCH_GOOD) {
         code = fail(bench, BENCH_OTHER);
@@ -138,99 +146,152 @@ static int measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, row_t
     return code;
 }
 
-/* All engines at one width; cusparse is measured also where only others are asked for. */
-static int run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, row_t row)
+/* Names of engines in the order of their rows: the yardstick, then what is asked for. */
+static const char *engine_at(const bench_options_t *options, int k, bool *skip)
 {
-    spmm_component_info_t info      = {.struct_size = sizeof info};
-    double                yardstick = NAN;
+    spmm_component_info_t info = {.struct_size = sizeof info};
+    const char           *name;
 
-    for (int k = -1; k < 0 || spmm_engine_info(k, &info) == SPMM_OK; k++) {
-        const char *engine = k < 0 ? "cusparse" : info.name;
-        int         code;
+    *skip = false;
+    if (k == 0) {
+        return "cusparse";
+    }
+    if (options->n_engines > 0) {
+        name = k <= options->n_engines ? options->engine[k - 1] : NULL;
+    } else {
+        name  = spmm_engine_info(k - 1, &info) == SPMM_OK ? info.name : NULL;
+        *skip = name != NULL && !info.built;
+    }
+    *skip = *skip || (name != NULL && strcmp(name, "cusparse") == 0);
+    return name;
+}
 
-        if (k >= 0 &&
-            (strcmp(engine, "cusparse") == 0 || !info.built || !wanted(&bench->options, engine))) {
+/* All engines at one width; cusparse is measured also where only others are asked for.
+ * @return false when the run must end */
+static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t row)
+{
+    const bench_options_t *options = &bench->options;
+    double                 warm = NAN, rotated = NAN; /* times of cusparse */
+    const char            *engine;
+    bool                   skip;
+
+    for (int k = 0; (engine = engine_at(options, k, &skip)) != NULL; k++) {
+        int code = BENCH_GOOD;
+
+        if (skip) {
             continue;
         }
         row.engine  = engine;
-        row.seconds = NAN;
-        code        = measure(bench, A, dense, &row);
+        row.chosen  = engine;
+        row.seconds = row.rotated_seconds = NAN;
+        code                              = measure(bench, A, dense, &row);
+        if (!survives(bench, code)) {
+            return false;
+        }
         if (code != BENCH_GOOD) {
-            return code;
+            (void)fprintf(stderr, "spmm_bench: no time of %s on %s, N = %" PRId64 "\n", engine,
+                          row.matrix, row.n);
+            continue;
         }
         if (isnan(row.seconds)) {
             continue;
         }
-        yardstick = k < 0 ? row.seconds : yardstick;
-        row.ratio = yardstick / row.seconds;
-        if (wanted(&bench->options, engine)) {
-            print_row(bench, &row);
-        }
-        if (!(row.error <= tool_tolerance(bench->options.type, bench->options.compute))) {
+        row.passed = row.error <= tool_tolerance(options->type, options->compute);
+        if (!row.passed) {
             (void)fprintf(stderr, "spmm_bench: the error of %s on %s is above its bound\n", engine,
                           row.matrix);
             bench->inaccurate = true;
         }
+        warm              = k == 0 ? row.seconds : warm;
+        rotated           = k == 0 ? row.rotated_seconds : rotated;
+        row.ratio         = warm / row.seconds;
+        row.rotated_ratio = rotated / row.rotated_seconds;
+        if (wanted(options, engine) && !survives(bench, bench_report_row(&bench->report, &row))) {
+            return false;
+        }
     }
-    return BENCH_GOOD;
+    return true;
 }
 
-static int run_matrix(bench_t *bench, const bench_input_t *input, spmm_matrix_t *A)
+static bool run_widths(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
+                       const bench_pattern_t *pattern, bench_row_t row)
 {
     const bench_options_t *options = &bench->options;
-    const char            *slash   = input->generated ? NULL : strrchr(input->name, '/');
-    spmm_matrix_info_t     info    = {.struct_size = sizeof info};
-    row_t                  row     = {.matrix = slash != NULL ? slash + 1 : input->name};
-    int                    code    = BENCH_GOOD;
+    const size_t           elem    = spmm_type_size(options->type);
 
-    if (spmm_matrix_get_info(A, &info) != SPMM_OK) {
-        return fail(bench, BENCH_OTHER);
+    for (int w = 0; w < options->n_widths; w++) {
+        const size_t  pair = (size_t)(info->rows + info->cols) * (size_t)options->width[w] * elem;
+        bench_dense_t dense;
+        int           code;
+        bool          alive;
+
+        row.n              = options->width[w];
+        row.limit_seconds  = bench_limit_seconds(pattern, row.n, elem);
+        row.gather_seconds = bench_gather_seconds(pattern, row.n, elem);
+        code               = bench_dense_create(bench->ctx, options, info->rows, info->cols, row.n,
+                                                bench_timer_sets(&bench->timer, options, pair), &dense);
+        alive              = survives(bench, code);
+        if (code == BENCH_GOOD) {
+            alive = run_width(bench, A, &dense, row);
+            bench_dense_free(&dense);
+        }
+        if (!alive) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* @return false when the run must end */
+static bool run_matrix(bench_t *bench, const bench_input_t *input, spmm_matrix_t *A)
+{
+    const char        *slash = input->generated ? NULL : strrchr(input->name, '/');
+    spmm_matrix_info_t info  = {.struct_size = sizeof info};
+    bench_row_t        row   = {.matrix = slash != NULL ? slash + 1 : input->name};
+    bench_pattern_t    pattern;
+    const int64_t     *row_ptr, *col_idx;
+    const void        *values;
+    int                code;
+
+    if (spmm_matrix_get_info(A, &info) != SPMM_OK ||
+        spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values) != SPMM_OK) {
+        return survives(bench, fail(bench, BENCH_OTHER));
     }
     row.rows = info.rows;
     row.cols = info.cols;
     row.nnz  = info.nnz;
-    for (int w = 0; w < options->n_widths && code == BENCH_GOOD; w++) {
-        const size_t  elem = spmm_type_size(options->type);
-        const size_t  pair = (size_t)(info.rows + info.cols) * (size_t)options->width[w] * elem;
-        bench_dense_t dense;
-
-        row.n = options->width[w];
-        code  = bench_dense_create(bench->ctx, options, info.rows, info.cols, row.n,
-                                   bench_timer_sets(&bench->timer, options, pair), &dense);
-        if (code == BENCH_GOOD) {
-            code = run_width(bench, A, &dense, row);
-            bench_dense_free(&dense);
-        }
-    }
-    return code;
+    code     = bench_pattern_scan(info.rows, info.cols, row_ptr, col_idx, &pattern);
+    return code == BENCH_GOOD ? run_widths(bench, A, &info, &pattern, row) : survives(bench, code);
 }
 
-static int run_input(bench_t *bench, const bench_input_t *input)
+/* @return false when the run must end */
+static bool run_input(bench_t *bench, const bench_input_t *input)
 {
     const bench_options_t *options = &bench->options;
     spmm_matrix_t         *A       = NULL;
     spmm_status_t          status;
-    int                    code;
+    bool                   alive;
 
     status = input->generated
                  ? spmm_matrix_generate(bench->ctx, input->name, options->type, options->seed, &A)
                  : spmm_matrix_read(bench->ctx, input->name, options->type, options->seed, &A);
     if (status != SPMM_OK) {
-        return fail(bench, status == SPMM_ERR_MEMORY || status == SPMM_ERR_DEVICE ? BENCH_OTHER
-                                                                                  : BENCH_INPUT);
+        return survives(bench, fail(bench, status == SPMM_ERR_MEMORY || status == SPMM_ERR_DEVICE
+                                               ? BENCH_OTHER
+                                               : BENCH_INPUT));
     }
-    code = run_matrix(bench, input, A);
-    if (spmm_matrix_destroy(&A) != SPMM_OK && code == BENCH_GOOD) {
-        code = fail(bench, BENCH_OTHER);
+    alive = run_matrix(bench, input, A);
+    if (spmm_matrix_destroy(&A) != SPMM_OK) {
+        alive = survives(bench, fail(bench, BENCH_OTHER)) && alive;
     }
-    return code;
+    return alive;
 }
 
 static int check_engines(const bench_options_t *options)
 {
     for (int k = 0; k < options->n_engines; k++) {
         spmm_component_info_t info  = {.struct_size = sizeof info};
-        bool                  found = false;
+        bool                  found = strcmp(options->engine[k], "auto") == 0;
 
         for (int e = 0; spmm_engine_info(e, &info) == SPMM_OK; e++) {
             found = found || strcmp(info.name, options->engine[k]) == 0;
@@ -243,36 +304,46 @@ static int check_engines(const bench_options_t *options)
     return BENCH_GOOD;
 }
 
+static int close_output(bench_t *bench)
+{
+    FILE      *tsv = bench->report.tsv;
+    const bool bad = tsv != NULL && ferror(tsv) != 0;
+
+    if (tsv != NULL && (fclose(tsv) != 0 || bad)) {
+        (void)fprintf(stderr, "spmm_bench: writing %s failed\n", bench->options.out);
+        return BENCH_OTHER;
+    }
+    return BENCH_GOOD;
+}
+
 static int run(bench_t *bench, int argc, char **argv)
 {
-    int code = bench_timer_create(bench->options.iterations, &bench->timer);
+    int  code  = bench_timer_create(bench->options.iterations, &bench->timer);
+    bool alive = true;
 
     if (code != BENCH_GOOD) {
         return code;
     }
+    bench->report.options = &bench->options;
     if (bench->options.out != NULL) {
-        bench->tsv = fopen(bench->options.out, "w");
-        if (bench->tsv == NULL) {
+        bench->report.tsv = fopen(bench->options.out, "w");
+        if (bench->report.tsv == NULL) {
             (void)fprintf(stderr, "spmm_bench: cannot write %s\n", bench->options.out);
             bench_timer_destroy(&bench->timer);
             return BENCH_OTHER;
         }
-        print_header(bench, bench->tsv, argc, argv);
+        print_header(bench, bench->report.tsv, argc, argv);
     }
     print_header(bench, stdout, argc, argv);
-    print_titles(bench);
-    for (int k = 0; k < bench->options.n_inputs && code == BENCH_GOOD; k++) {
-        code = run_input(bench, &bench->options.input[k]);
+    bench_report_titles(&bench->report);
+    for (int k = 0; k < bench->options.n_inputs && alive; k++) {
+        alive = run_input(bench, &bench->options.input[k]);
     }
-    if (bench->tsv != NULL) {
-        const bool bad = ferror(bench->tsv) != 0;
-
-        if ((fclose(bench->tsv) != 0 || bad) && code == BENCH_GOOD) {
-            (void)fprintf(stderr, "spmm_bench: writing %s failed\n", bench->options.out);
-            code = BENCH_OTHER;
-        }
-    }
+    bench_report_summary(&bench->report);
+    bench_report_free(&bench->report);
+    code = close_output(bench);
     bench_timer_destroy(&bench->timer);
+    code = bench->failed != BENCH_GOOD ? bench->failed : code;
     return code == BENCH_GOOD && bench->inaccurate ? BENCH_INACCURATE : code;
 }
 

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The table of one GPU: the engines against cuSPARSE on the real matrices with at least 80,000
+# entries and on the twenty stand-ins.
+#
+#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/single_gpu.sh [OPTION...] [OUTPUT_DIR]
+#
+#   --modes M,M       of 32f-fast-tf32, 32f and 64f [all three]
+#   --columns N,N     widths; 64f leaves out those above 128 [32,128,512]
+#   --names REGEX     matrices whose name (without the ending of the file) matches [all]
+#   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb]; 64f always takes auto,dmma
+#   --iterations K    [20]
+#   --tag TAG         part of the names of the results, for runs over a part of the table
+#   OUTPUT_DIR        [bench/results]; gets single_gpu_MODE[.TAG].tsv
+#
+#   SPMM_MATRIX_DIR   folder of Matrix Market files with its INDEX.tsv
+#   SPMM_STANDIN_DIR  folder that bench/standins.sh made
+#   SPMM_BUILD_DIR    default build/cuda
+#
+# Parts are put together by bench/table.py OUT.tsv PART.tsv...  Exit code: the largest of
+# spmm_bench's.
+set -euo pipefail
+least=80000 # entries
+modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb iterations=20 tag=
+made_by="bench/single_gpu.sh ${*@Q}"
+while [ $# -gt 0 ]; do
+    case $1 in
+        --modes | --columns | --names | --engines | --iterations | --tag)
+            if [ $# -lt 2 ]; then
+                echo "$0: $1 needs a value" >&2
+                exit 2
+            fi
+            declare "${1#--}=$2"
+            shift 2 ;;
+        -*)
+            echo "$0: no option $1; its first lines list them" >&2
+            exit 2 ;;
+        *) break ;;
+    esac
+done
+if [ $# -gt 1 ]; then
+    echo "$0: more than one OUTPUT_DIR" >&2
+    exit 2
+fi
+for mode in ${modes//,/ }; do
+    case $mode in
+        32f-fast-tf32 | 32f | 64f) ;;
+        *)
+            echo "$0: no mode $mode" >&2
+            exit 2 ;;
+    esac
+done
+if [ -z "${SPMM_MATRIX_DIR:-}" ] || [ -z "${SPMM_STANDIN_DIR:-}" ]; then
+    echo "$0: set SPMM_MATRIX_DIR and SPMM_STANDIN_DIR" >&2
+    exit 2
+fi
+matrix_dir=$(realpath "$SPMM_MATRIX_DIR")
+standin_dir=$(realpath "$SPMM_STANDIN_DIR")
+output=$(realpath -m "${1:-$(dirname "$0")/results}")
+cd "$(dirname "$0")/.."
+bench=$(realpath -m "${SPMM_BUILD_DIR:-build/cuda}")/tools/spmm_bench
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+
+# Every matrix of the table that --names lets through, or the run ends before anything is measured.
+missing=0
+add() { # FILE
+    local name
+    name=$(basename "$1" | sed 's/\(\.mtx\)\?\.gz$//; s/\.mtx$//; s/\.csr$//')
+    [[ $name =~ $names ]] || return 0
+    if [ ! -f "$1" ]; then
+        echo "$0: no file $1" >&2
+        missing=1
+    fi
+    printf '%s\n' "$1" >>"$list"
+}
+if [ ! -f "$matrix_dir/INDEX.tsv" ]; then
+    echo "$0: no file $matrix_dir/INDEX.tsv" >&2
+    exit 2
+fi
+while read -r name; do
+    add "$matrix_dir/$name.mtx.gz"
+done < <(awk -F '\t' -v least=$least 'NR > 1 && $4 >= least { print $1 }' "$matrix_dir/INDEX.tsv")
+while read -r name; do
+    add "$standin_dir/$name.csr"
+done < <(bench/standins.sh --list)
+if [ ! -s "$list" ]; then
+    echo "$0: no matrix has a name that matches $names" >&2
+    missing=1
+fi
+if [ ! -x "$bench" ]; then
+    echo "$0: no program $bench (cmake --build --preset cuda)" >&2
+    missing=1
+fi
+[ $missing -eq 0 ] || exit 2
+
+mkdir -p "$output"
+note="made by $made_by; $(git describe --always --dirty 2>/dev/null || echo 'no git')"
+status=0
+for mode in ${modes//,/ }; do
+    file=$output/single_gpu_$mode${tag:+.$tag}.tsv
+    type=32f run_engines=cusparse,$engines widths=$columns
+    if [ "$mode" = 64f ]; then
+        type=64f run_engines=cusparse,auto,dmma
+        widths=$(tr , '\n' <<<"$columns" | awk '$1 <= 128' | paste -s -d ,)
+        [ -n "$widths" ] || continue
+    fi
+    code=0
+    "$bench" --matrix-list "$list" --type "$type" --compute "$mode" --columns "$widths" \
+        --engines "$run_engines" --iterations "$iterations" --also-rotate --note "$note" \
+        --out "$file" || code=$?
+    echo "$file: exit code $code"
+    [ $code -le $status ] || status=$code
+done
+exit $status

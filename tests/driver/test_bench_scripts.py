@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts around spmm_bench, on a small table and with two small stand-ins."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.dom.minidom
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROWS = pathlib.Path(__file__).with_name("bench_rows.tsv")
+SOURCE = pathlib.Path(os.environ.get("SPMM_STANDINS_SOURCE",
+                                     ROOT / ".." / "shared" / "tools" / "gen_standins.c"))
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder.name, name)
+        if text is not None:
+            pathlib.Path(path).write_text(text, encoding="utf-8")
+        return path
+
+    def run_script(self, script, *args, code=0, env=None):
+        start = [sys.executable] if script.endswith(".py") else []
+        done = subprocess.run(start + [str(ROOT / "bench" / script)] + [str(a) for a in args],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=100, env=dict(os.environ, **(env or {})))
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+
+class Table(Scripts):
+    """The fixture is what tools/bench_report.c writes: test_bench_parts holds it to that."""
+
+    def test_one_table_joins_to_itself(self):
+        out = self.path("out.tsv")
+        self.run_script("table.py", out, ROWS)
+        self.assertEqual(pathlib.Path(out).read_bytes(), ROWS.read_bytes())
+
+    def test_parts_join_to_the_whole(self):
+        titles, *rows = [line for line in ROWS.read_text(encoding="utf-8").splitlines(True)
+                         if not line.startswith("#")]
+        old = rows[0].replace("1.2500", "9.0000")
+        first = self.path("a.tsv", "# head\n" + titles + old + "".join(rows[1:3]))
+        second = self.path("b.tsv", "# head\n" + titles + "".join(rows[3:]) + rows[0])
+        out = self.path("out.tsv")
+        self.run_script("table.py", out, first, second)
+        self.assertEqual(pathlib.Path(out).read_text(encoding="utf-8"),
+                         "# head\n" + ROWS.read_text(encoding="utf-8"))
+
+    def test_tables_are_checked(self):
+        good, out = ROWS.read_text(encoding="utf-8"), self.path("out.tsv")
+        for name, text, says in (("cut.tsv", good.replace("\tyes", "", 1), "line 2"),
+                                 ("word.tsv", good.replace("0.010000", "fast"), "line 2"),
+                                 ("other.tsv", good.replace("engine", "motor", 1), "engine"),
+                                 ("empty.tsv", "# nothing\n", "no titles")):
+            message = self.run_script("table.py", out, self.path(name, text), code=3)
+            self.assertIn(name, message)
+            self.assertIn(says, message)
+            self.assertFalse(os.path.exists(out))
+        self.run_script("table.py", out, self.path("none.tsv"), code=3)
+        self.run_script("table.py", out, code=2)
+        narrow = self.path("narrow.tsv", "matrix\tN\tengine\tratio_to_cusparse\na\t1\tb\t1\n")
+        self.assertIn("columns", self.run_script("table.py", out, ROWS, narrow, code=3))
+
+
+class Peers(Scripts):
+    PEERS = ("matrix\tN\tcusparse_ms\tbest32\tbest16\n"
+             "bcsstk29\t128\t0.0400\t1.00\t3.00\n"
+             "syn-cant\t128\t0.2400\t2.00\t3.00\n"
+             "syn-reddit\t128\t8.0000\t4.00\t0.25\n"
+             "syn-mip1\t128\t0.5000\t1.43\t2.15\n")
+
+    def test_comparison(self):
+        peers = self.path("peers.tsv", self.PEERS)
+        self.assertEqual(
+            self.run_script("peers.py", "--peers", peers, ROWS).splitlines(),
+            ["N = 128, 32f-fast-tf32: 3 of 4 matrices; geomean 1.587, best peers 2.000; "
+             "cuSPARSE here / there 1.000",
+             "  at least the peer on 2 of 3 (67 %)",
+             "  behind on syn-reddit: 0.50 to 4.00"])
+        out = self.run_script("peers.py", "--peers", peers, "--bits", "16", ROWS)
+        self.assertIn("behind on bcsstk29: 2.00 to 3.00", out)
+        self.assertNotIn("behind on syn-reddit", out)
+
+    def test_wrong_results_do_not_count(self):
+        peers = self.path("peers.tsv", self.PEERS)
+        out = self.run_script("peers.py", "--peers", peers, "--engine", "hrpb", ROWS)
+        self.assertIn("1 of 4 matrices; geomean 0.800, best peers 1.000;", out)
+        self.assertIn("no right result on syn-cant", out)
+
+    def test_published_table(self):
+        out = self.run_script("peers.py", ROWS)
+        self.assertIn("N = 32, 32f-fast-tf32: 1 of 27 matrices", out)
+        self.assertIn("N = 128, 32f-fast-tf32: 3 of 30 matrices", out)
+        self.assertIn("behind on syn-reddit: 0.50 to 1.27", out)
+        lines = (ROOT / "bench" / "peers.tsv").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(len([x for x in lines if not x.startswith("#")]), 1 + 27 + 30 + 27)
+
+    def test_nothing_to_compare(self):
+        self.assertIn("bcsr", self.run_script("peers.py", "--engine", "bcsr", ROWS, code=3))
+        self.run_script("peers.py", code=2)
+
+
+class Plot(Scripts):
+    def test_figure(self):
+        first, again = self.path("a.svg"), self.path("b.svg")
+        for out in (first, again):
+            self.run_script("plot/plot.py", "--peers", ROOT / "bench" / "peers.tsv", out, ROWS)
+        text = pathlib.Path(first).read_text(encoding="utf-8")
+        self.assertEqual(text, pathlib.Path(again).read_text(encoding="utf-8"))
+        svg = xml.dom.minidom.parse(first)
+        words = ["".join(n.data for n in t.childNodes) for t in svg.getElementsByTagName("text")]
+        for matrix in ("bcsstk29", "syn-cant", "syn-reddit"):
+            self.assertIn(matrix, words)
+        self.assertIn("auto, 32f-fast-tf32: geomean 1.25 / 1.59 at N = 32 / 128", words)
+        self.assertIn("hrpb, 32f-fast-tf32: geomean - / 0.80 at N = 32 / 128", words)
+        # Four right results of auto and its line in the legend.
+        self.assertEqual(len(svg.getElementsByTagName("circle")), 5)
+
+    def test_files_are_told_apart(self):
+        copy, out = self.path("x<&.tsv"), self.path("a.svg")
+        shutil.copy(ROWS, copy)
+        self.run_script("plot/plot.py", "--engines", "auto", "--columns", "128", out, ROWS, copy)
+        words = ["".join(n.data for n in t.childNodes)
+                 for t in xml.dom.minidom.parse(out).getElementsByTagName("text")]
+        self.assertIn("auto, 32f-fast-tf32, x<&: geomean 1.59 at N = 128", words)
+        self.assertIn("auto, 32f-fast-tf32, bench_rows: geomean 1.59 at N = 128", words)
+
+    def test_errors(self):
+        out = self.path("a.svg")
+        self.run_script("plot/plot.py", "--engines", "bcsr", out, ROWS, code=3)
+        self.run_script("plot/plot.py", self.path("none/a.svg"), ROWS, code=4)
+        self.run_script("plot/plot.py", out, code=2)
+        self.assertFalse(os.path.exists(out))
+
+
+class Runs(Scripts):
+    """bench/single_gpu.sh with a program in place of spmm_bench that prints what it was given."""
+
+    def setUp(self):
+        super().setUp()
+        matrices, standins = self.path("m"), self.path("s")
+        names = self.run_script("standins.sh", "--list").split()
+        self.assertEqual(len(names), 20)
+        os.makedirs(matrices)
+        os.makedirs(standins)
+        os.makedirs(self.path("build/tools"))
+        self.path("m/INDEX.tsv", "name\trows\tcols\tnnz\nlarge\t9\t9\t80000\nsmall\t9\t9\t79999\n")
+        for file in ["m/large.mtx.gz", "m/small.mtx.gz"] + [f"s/{n}.csr" for n in names]:
+            self.path(file, "")
+        program = self.path("build/tools/spmm_bench", "#!/bin/sh\necho \"$@\"\ncat \"$2\"\n"
+                                                      "case $* in *fast*) exit 1; esac\n")
+        os.chmod(program, 0o755)
+        self.env = {"SPMM_MATRIX_DIR": matrices, "SPMM_STANDIN_DIR": standins,
+                    "SPMM_BUILD_DIR": self.path("build")}
+
+    def runs(self, *args, code=0):
+        return self.run_script("single_gpu.sh", *args, self.path("out"), code=code, env=self.env)
+
+    def test_whole_table(self):
+        out = self.runs("--modes", "32f,64f").splitlines()
+        self.assertEqual([line.rsplit("/")[-1] for line in out if line.endswith(".mtx.gz")],
+                         ["large.mtx.gz"] * 2)
+        self.assertEqual(len([line for line in out if line.endswith(".csr")]), 40)
+        calls = [line for line in out if line.startswith("--matrix-list")]
+        self.assertIn("--type 32f --compute 32f --columns 32,128,512 "
+                      "--engines cusparse,auto,bittcf,hrpb --iterations 20", calls[0])
+        self.assertIn("--type 64f --compute 64f --columns 32,128 "
+                      "--engines cusparse,auto,dmma", calls[1])
+        self.assertIn("single_gpu_64f.tsv", calls[1])
+
+    def test_part(self):
+        out = self.runs("--modes", "32f", "--names", "^(large|syn-cant)$", "--columns", "512",
+                        "--engines", "auto", "--tag", "x").splitlines()
+        self.assertEqual(len([line for line in out if line.endswith((".csr", ".gz"))]), 2)
+        self.assertIn("--columns 512 --engines cusparse,auto ", out[0])
+        self.assertIn("single_gpu_32f.x.tsv", out[0])
+        self.assertEqual(self.runs("--modes", "64f", "--columns", "512"), "")
+
+    def test_failures_are_kept(self):
+        self.runs("--modes", "32f-fast-tf32,32f", code=1)
+
+    def test_refused(self):
+        self.assertIn("no matrix", self.runs("--names", "nonesuch", code=2))
+        self.assertIn("64", self.runs("--modes", "64", code=2))
+        self.assertIn("--nonesuch", self.runs("--nonesuch", code=2))
+        self.assertIn("value", self.run_script("single_gpu.sh", "--tag", code=2, env=self.env))
+        os.remove(self.path("s/syn-cant.csr"))
+        self.assertIn("syn-cant.csr", self.runs(code=2))
+        self.assertIn("SPMM_MATRIX_DIR", self.run_script(
+            "single_gpu.sh", code=2, env={"SPMM_MATRIX_DIR": "", "SPMM_STANDIN_DIR": ""}))
+
+
+class Standins(Scripts):
+    def test_usage(self):
+        self.run_script("standins.sh", code=2)
+        self.run_script("standins.sh", self.folder.name, code=2,
+                        env={"SPMM_STANDINS_SOURCE": self.path("none.c")})
+
+    @unittest.skipUnless(SOURCE.exists(), "needs the generator: SPMM_STANDINS_SOURCE")
+    def test_two_small_ones(self):
+        env = {"SPMM_STANDINS_SOURCE": str(SOURCE), "JOBS": "2"}
+        out = self.path("out")
+        printed = self.run_script("standins.sh", out, "syn-dnn-95", "syn-dnn-98", env=env)
+        self.assertIn("847088 bytes", printed)  # as SYNTH.tsv has it
+        self.assertIn("343772 bytes", printed)
+        made = os.stat(os.path.join(out, "syn-dnn-95.csr"))
+        os.remove(os.path.join(out, "syn-dnn-98.csr"))
+        self.run_script("standins.sh", out, "syn-dnn-95", "syn-dnn-98", env=env)
+        self.assertEqual(os.stat(os.path.join(out, "syn-dnn-95.csr")).st_mtime_ns,
+                         made.st_mtime_ns)
+        self.assertEqual(sorted(os.listdir(out)),
+                         ["gen_standins", "syn-dnn-95.csr", "syn-dnn-98.csr"])
+        self.assertIn("syn-nonesuch",
+                      self.run_script("standins.sh", out, "syn-nonesuch", code=1, env=env))
+        self.assertEqual(len(os.listdir(out)), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool_common.h"
+
+enum { SHOWN = 32 }; /* bytes of a number */
+
+/* @p value as "%.*f", or "-". */
+static const char *shown(char text[SHOWN], double value, int digits)
+{
+    (void)snprintf(text, SHOWN, isfinite(value) ? "%.*f" : "-", digits, value);
+    return text;
+}
+
+void bench_report_titles(const bench_report_t *report)
+{
+    (void)printf("%-32s %9s %10s %-9s %5s %11s %7s %11s %7s %9s %9s %10s %9s\n", "matrix", "rows",
+                 "nnz", "engine", "N", "median ms", "ratio", "rotated ms", "ratio", "limit ms",
+                 "GFLOP/s", "build ms", "error");
+    if (report->tsv != NULL) {
+        (void)fprintf(
+            report->tsv,
+            "matrix\trows\tcols\tnnz\tengine\tN\ttype\tcompute\tmedian_ms\t"
+            "ratio_to_cusparse\tgflops\tmax_error\trows_checked\tbuild_ms\tlimit_ms\tgather_ms\t"
+            "rotated_ms\trotated_ratio\tchosen\tpassed\n");
+    }
+}
+
+/* The group of @p row, made where it is the first of it; NULL when memory is out. */
+static bench_group_t *group_of(bench_report_t *report, const bench_row_t *row)
+{
+    bench_group_t *group;
+
+    for (int k = 0; k < report->n_groups; k++) {
+        if (report->group[k].n == row->n && strcmp(report->group[k].engine, row->engine) == 0) {
+            return &report->group[k];
+        }
+    }
+    group = realloc(report->group, ((size_t)report->n_groups + 1) * sizeof *group);
+    if (group == NULL) {
+        return NULL;
+    }
+    report->group = group;
+    group += report->n_groups++;
+    *group = (bench_group_t){.engine = row->engine, .n = row->n};
+    return group;
+}
+
+static void count(const bench_row_t *row, bench_group_t *group)
+{
+    if (isfinite(row->ratio) && row->ratio > 0.0) {
+        if (group->matrices == 0 || row->ratio < group->least) {
+            group->least = row->ratio;
+            group->worst = row->matrix;
+        }
+        group->matrices++;
+        group->faster += row->ratio > 1.0;
+        group->log_ratio += log(row->ratio);
+    }
+    if (isfinite(row->rotated_ratio) && row->rotated_ratio > 0.0) {
+        group->rotated++;
+        group->log_rotated += log(row->rotated_ratio);
+    }
+    if (row->limit_seconds > BENCH_LIMIT_LEAST && row->seconds > 0.0) {
+        group->limited++;
+        group->log_limit += log(row->limit_seconds / row->seconds);
+    }
+}
+
+int bench_report_row(bench_report_t *report, const bench_row_t *row)
+{
+    const double   gflops = 2e-9 * (double)row->nnz * (double)row->n / row->seconds;
+    bench_group_t *group  = group_of(report, row);
+    char           t[7][SHOWN];
+
+    if (group == NULL) {
+        (void)fprintf(stderr, "spmm_bench: out of host memory\n");
+        return BENCH_OTHER;
+    }
+    if (row->passed) {
+        count(row, group);
+    }
+    shown(t[0], 1e3 * row->seconds, 6);
+    shown(t[1], row->ratio, 4);
+    shown(t[2], 1e3 * row->rotated_seconds, 6);
+    shown(t[3], row->rotated_ratio, 4);
+    shown(t[4], 1e3 * row->limit_seconds, 6);
+    shown(t[5], 1e3 * row->build_seconds, 3);
+    shown(t[6], 1e3 * row->gather_seconds, 6);
+    (void)printf("%-32s %9" PRId64 " %10" PRId64 " %-9s %5" PRId64
+                 " %11s %7s %11s %7s %9s %9.1f %10s %9.2e%s%s\n",
+                 row->matrix, row->rows, row->nnz, row->engine, row->n, t[0], t[1], t[2], t[3],
+                 t[4], gflops, t[5], row->error,
+                 strcmp(row->engine, row->chosen) == 0 ? "" : " ran ",
+                 strcmp(row->engine, row->chosen) == 0 ? "" : row->chosen);
+    (void)fflush(stdout);
+    if (report->tsv != NULL) {
+        (void)fprintf(report->tsv,
+                      "%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%" PRId64
+                      "\t%s\t%s\t%s\t%s\t%.2f\t%.3e\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+                      row->matrix, row->rows, row->cols, row->nnz, row->engine, row->n,
+                      tool_word_name(tool_types, (int)report->options->type),
+                      tool_word_name(tool_computes, (int)report->options->compute), t[0], t[1],
+                      gflops, row->error, row->checked, t[5], t[4], t[6], t[2], t[3], row->chosen,
+                      row->passed ? "yes" : "no");
+        (void)fflush(report->tsv);
+    }
+    return BENCH_GOOD;
+}
+
+static double geomean(double log_sum, int count_of)
+{
+    return count_of > 0 ? exp(log_sum / count_of) : (double)NAN;
+}
+
+static void print_group(const bench_group_t *g, const char *compute, FILE *tsv)
+{
+    const double faster = g->matrices > 0 ? (double)g->faster / g->matrices : (double)NAN;
+    const char  *worst  = g->matrices > 0 ? g->worst : "-";
+    char         t[5][SHOWN];
+
+    shown(t[0], geomean(g->log_ratio, g->matrices), 4);
+    shown(t[1], g->matrices > 0 ? g->least : (double)NAN, 4);
+    shown(t[2], faster, 3);
+    shown(t[3], geomean(g->log_limit, g->limited), 3);
+    shown(t[4], geomean(g->log_rotated, g->rotated), 4);
+    (void)printf("%-10s %5" PRId64 " %8d %9s %9s %7s %13s %9d %9s  %s\n", g->engine, g->n,
+                 g->matrices, t[0], t[1], t[2], t[3], g->limited, t[4], worst);
+    if (tsv != NULL) {
+        (void)fprintf(tsv,
+                      "# summary engine=%s N=%" PRId64 " compute=%s matrices=%d geomean=%s min=%s "
+                      "faster=%s limit_share=%s limit_matrices=%d rotated_geomean=%s "
+                      "min_matrix=%s\n",
+                      g->engine, g->n, compute, g->matrices, t[0], t[1], t[2], t[3], g->limited,
+                      t[4], worst);
+    }
+}
+
+void bench_report_summary(const bench_report_t *report)
+{
+    const char *compute = tool_word_name(tool_computes, (int)report->options->compute);
+
+    (void)printf("\nratio to cusparse over all matrices, type %s, compute %s\n",
+                 tool_word_name(tool_types, (int)report->options->type), compute);
+    (void)printf("%-10s %5s %8s %9s %9s %7s %13s %9s %9s  %s\n", "engine", "N", "matrices",
+                 "geomean", "minimum", "faster", "limit / time", "of these", "rotated",
+                 "minimum at");
+    for (int k = 0; k < report->n_groups; k++) {
+        print_group(&report->group[k], compute, report->tsv);
+    }
+}
+
+void bench_report_free(bench_report_t *report)
+{
+    free(report->group);
+    report->group    = NULL;
+    report->n_groups = 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bench_report.h  Rows of results, on stdout and as tab-separated values, and what they come
+ *  to over all matrices. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include "bench_options.h"
+
+/** One measurement; NaN stands for what was not measured and is printed as "-". */
+typedef struct {
+    const char *matrix, *engine; /**< borrowed until the report is freed */
+    const char *chosen;          /**< what the plan runs, where the engine is "auto" */
+    int64_t     rows, cols, nnz, n;
+    int64_t     checked; /**< rows compared with the reference */
+    double      seconds, rotated_seconds, build_seconds;
+    double      limit_seconds, gather_seconds; /**< modelled: bench_limit.h */
+    double      ratio, rotated_ratio;          /**< time of cusparse over that of the engine */
+    double      error;
+    bool        passed; /**< error within its bound; others are printed, but count for nothing */
+} bench_row_t;
+
+/** The rows of one engine and width. */
+typedef struct {
+    const char *engine, *worst; /**< worst: matrix of the least ratio */
+    int64_t     n;
+    int         matrices; /**< with a ratio */
+    int         faster;   /**< ratio > 1 */
+    int         rotated;  /**< with a ratio of rotated buffers */
+    int         limited;  /**< with a limit long enough to be compared with */
+    double      log_ratio, log_rotated, log_limit; /**< sums of logarithms */
+    double      least;
+} bench_group_t;
+
+typedef struct {
+    const bench_options_t *options; /**< borrowed */
+    FILE                  *tsv;     /**< borrowed; NULL: none */
+    bench_group_t         *group;   /**< owned, in order of appearance */
+    int                    n_groups;
+} bench_report_t;
+
+/** Limits below this many seconds are not compared with times: launches count there. */
+#define BENCH_LIMIT_LEAST 20e-6
+
+void bench_report_titles(const bench_report_t *report);
+/** Print @p row and count it in.  @return an exit code after a sentence on stderr */
+int bench_report_row(bench_report_t *report, const bench_row_t *row);
+/** Per engine and width: matrices, geomean and minimum of the ratio, share of matrices faster than
+ *  cusparse, geomean of limit / time. */
+void bench_report_summary(const bench_report_t *report);
+void bench_report_free(bench_report_t *report);
+
+#endif /* BENCH_REPORT_H */
