@@ -84,6 +84,32 @@ for ranks in 1 2 4; do
     fi
 done
 
+# The engines by name, in each of their compute modes: op T and column-major blocks too.
+echo "== engines"
+driver=$build/tools/spmm_dist
+verify() {
+    check mpirun --bind-to none -n "$ranks" "$driver" --device cuda --engine "$engine" \
+        --type "$type" --compute "$compute" --verify --warmup 0 --iterations 1 "$@"
+}
+for ranks in 1 2 4; do
+    [ "$ranks" -le "$gpus" ] || continue
+    for mode in bittcf/32f/32f bittcf/32f/32f-fast-tf32 hrpb/32f/32f hrpb/32f/32f-fast-tf32 \
+        dmma/64f/64f; do
+        IFS=/ read -r engine type compute <<<"$mode"
+        verify --generate rmat:scale=16,degree=16 --columns 128
+        verify --generate rmat:scale=16,degree=16 --columns 33 --op t --layout col --pad 3 \
+            --alpha 1.5 --beta -0.5
+        # Rows of thousands of entries, and fewer rows than columns.
+        for matrix in mult_dcop_01:100:col lp_fit2d:32:row; do
+            IFS=: read -r name columns layout <<<"$matrix"
+            if [ -f "${SPMM_MATRIX_DIR:-}/$name.mtx.gz" ]; then
+                verify --matrix "$SPMM_MATRIX_DIR/$name.mtx.gz" --columns "$columns" \
+                    --layout "$layout" --beta 1
+            fi
+        done
+    done
+done
+
 echo "== products"
 cover=(--driver "$build/tools/spmm_dist" --output "$output/gpu_check.tsv")
 [ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")

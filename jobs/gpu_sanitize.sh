@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.." || exit 2
 log=${1:-bench/results/gpu_sanitize.log}
 tests=build/${PRESET:-cuda}/tests
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
+export SPMM_TEST_SMALL=1 # the tools slow kernels down manyfold
 failed=0
 if ! nvidia-smi -L >/dev/null 2>&1 || ! command -v compute-sanitizer >/dev/null; then
     echo "$0: needs a GPU and compute-sanitizer" >&2 # before the old log is overwritten
@@ -35,12 +36,13 @@ check() {
 
 echo "# jobs/gpu_sanitize.sh on $(date -u +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader |
     head -n 1), $(compute-sanitizer --version | tail -n 1)" | tee "$log"
-for test in test_cuda_device test_cuda_rows test_engine_cusparse test_plan test_async; do
+for test in test_cuda_device test_cuda_rows test_cuda_transpose test_engine_cusparse test_engine_tc \
+    test_plan test_async; do
     check memcheck 1 "$test"
 done
 check memcheck 2 test_plan
 check memcheck 2 test_transport
-for test in test_cuda_rows test_plan; do
+for test in test_cuda_rows test_cuda_transpose test_engine_tc test_plan; do
     check racecheck 1 "$test"
 done
 exit "$failed"
