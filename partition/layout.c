@@ -46,11 +46,13 @@ static spmm_status_t alloc_orig(spmm_env_t *env, int64_t n_local, spmm_layout_ma
 static spmm_status_t fill_identity(spmm_env_t *env, spmm_layout_map_t *map)
 {
     const int64_t first = map->orig_offset[env->rank];
+    const int     team  = env->threads > 0 ? env->threads : 1;
 
     SPMM_TRY(alloc_orig(env, map->n_orig, map));
     memcpy(map->offset, map->orig_offset, ((size_t)env->size + 1) * sizeof *map->offset);
     map->send_count[env->rank] = map->n_orig;
     map->recv_count[env->rank] = map->n_orig;
+#pragma omp parallel for num_threads(team)
     for (int32_t i = 0; i < map->n_orig; i++) {
         map->orig[i]      = first + i;
         map->new_index[i] = first + i;

@@ -31,8 +31,9 @@ typedef struct {
 } spmm_tc_entry_t;
 
 enum {
-    SPMM_TC_MAX_HEIGHT  = 32, /**< rows of a window */
-    SPMM_TC_MAX_ENTRIES = 512 /**< of a block */
+    SPMM_TC_MAX_HEIGHT  = 32,  /**< rows of a window */
+    SPMM_TC_MAX_ENTRIES = 512, /**< of a block */
+    SPMM_TC_MAX_RUNS    = 128  /**< of a block */
 };
 
 /** A tensor-core format as CPU code walks it: windows of blocks, blocks of entries. */
@@ -47,6 +48,12 @@ typedef struct {
      *  @param[out] offset  bytes from the base to the value of the first; the others follow
      *  @return their number */
     int32_t (*decode)(const void *arrays, int64_t block, spmm_tc_entry_t *entry, size_t *offset);
+    int32_t n_runs; /**< of a block: a multiple of height */
+    /** The same without columns: in storage order, entries next to each other in their row of CSR
+     *  are a run.  Run k is of row k % height and may be empty.
+     *  @param[out] length  [n_runs]
+     *  @return bytes from the base to the first value */
+    size_t (*runs)(const void *arrays, int64_t block, uint8_t *length);
 } spmm_tc_view_t;
 
 /** A view of @p arrays, which must outlive it. */

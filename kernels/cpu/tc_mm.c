@@ -67,6 +67,24 @@ static int32_t decode_bittcf(const void *arrays, int64_t block, spmm_tc_entry_t 
     return n;
 }
 
+/* A run is a row of a tile: a byte of bits, counted as in spmm_cpu_popcount(). */
+static size_t runs_bittcf(const void *arrays, int64_t block, uint8_t *length)
+{
+    const spmm_bittcf_arrays_t *f = arrays;
+
+    for (int32_t tile = 0; tile < f->tiles; tile++) {
+        uint64_t x = f->bits[block * f->tiles + tile];
+
+        x -= x >> 1 & 0x5555555555555555u;
+        x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+        x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+        for (int32_t r = 0; r < SPMM_BITTCF_SIDE; r++) {
+            length[tile * SPMM_BITTCF_SIDE + r] = (uint8_t)(x >> 8 * r);
+        }
+    }
+    return (size_t)f->value_ptr[block] * (f->type == SPMM_R_64F ? 8 : 4);
+}
+
 static int32_t decode_hrpb(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
                            size_t *offset)
 {
@@ -98,6 +116,35 @@ static int32_t decode_hrpb(const void *arrays, int64_t block, spmm_tc_entry_t *e
     return n;
 }
 
+/* A run is a row of a brick, 4 bits; those of a brick column make the height of the panel. */
+static size_t runs_hrpb(const void *arrays, int64_t block, uint8_t *length)
+{
+    const spmm_hrpb_arrays_t *f        = arrays;
+    const size_t              start    = (size_t)f->size_ptr[block] * SPMM_HRPB_UNIT;
+    const unsigned char      *head     = f->packed + start;
+    const unsigned char      *col_ptr  = head + SPMM_HRPB_COL_PTR;
+    const unsigned char      *rows     = head + SPMM_HRPB_ROWS;
+    const unsigned char      *patterns = head + SPMM_HRPB_PATTERNS;
+    const int32_t             columns  = SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K;
+    const int32_t             bricks   = f->panel_rows / SPMM_HRPB_BRICK_M * columns;
+
+    memset(length, 0, (size_t)(columns * f->panel_rows));
+    for (int32_t k = 0; k < columns; k++) {
+        for (int32_t brick = col_ptr[k]; brick < col_ptr[k + 1]; brick++) {
+            uint8_t *to = length + k * f->panel_rows + rows[brick] * SPMM_HRPB_BRICK_M;
+            uint64_t x;
+
+            memcpy(&x, patterns + (size_t)brick * sizeof x, sizeof x);
+            x -= x >> 1 & 0x5555555555555555u;
+            x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+            for (int32_t r = 0; r < SPMM_HRPB_BRICK_M; r++) {
+                to[r] = (uint8_t)(x >> 4 * r & 0xf);
+            }
+        }
+    }
+    return start + SPMM_HRPB_PATTERNS + (size_t)bricks * sizeof(uint64_t);
+}
+
 spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays)
 {
     return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
@@ -106,7 +153,9 @@ spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays)
                             .block_ptr = arrays->window_ptr,
                             .arrays    = arrays,
                             .values    = arrays->values,
-                            .decode    = decode_bittcf};
+                            .decode    = decode_bittcf,
+                            .n_runs    = arrays->tiles * SPMM_BITTCF_SIDE,
+                            .runs      = runs_bittcf};
 }
 
 spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays)
@@ -117,7 +166,9 @@ spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays)
                             .block_ptr = arrays->block_ptr,
                             .arrays    = arrays,
                             .values    = arrays->packed,
-                            .decode    = decode_hrpb};
+                            .decode    = decode_hrpb,
+                            .n_runs    = SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K * arrays->panel_rows,
+                            .runs      = runs_hrpb};
 }
 
 void spmm_cpu_tc_mm(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args)

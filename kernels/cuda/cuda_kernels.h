@@ -23,6 +23,10 @@ cudaError_t spmm_cuda_scatter_rows(const spmm_scatter_args_t *args, cudaStream_t
 cudaError_t spmm_cuda_scatter_add_rows(const spmm_scatter_add_args_t *args, cudaStream_t stream);
 cudaError_t spmm_cuda_store_columns(const spmm_store_args_t *args, cudaStream_t stream);
 
+/** Read about @p bytes in random rows of 512 bytes out of the first @p set bytes of @p memory, all
+ *  zeros: to be timed. */
+cudaError_t spmm_cuda_gather_probe(void *memory, size_t set, size_t bytes, cudaStream_t stream);
+
 /** C[row_map[i], j] = sum[i, j] + beta * C[row_map[i], j], i < n_rows, j < n; beta == 0 does not
  *  read C. */
 typedef struct {
@@ -49,6 +53,12 @@ cudaError_t spmm_cuda_bittcf_mm(const spmm_bittcf_arrays_t *A, const spmm_tc_wor
 cudaError_t spmm_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute, int *warps);
 cudaError_t spmm_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
                               const spmm_tc_mm_args_t *args, cudaStream_t stream);
+
+/** The same on CUDA cores for CSR in pieces: FP64 computes in FP64, all other types in FP32, 32F and
+ *  32F_FAST_TF32 alike; C in the type of A and B or, for 16-bit ones, FP32.  Products of one A must
+ *  not run at the same time. */
+cudaError_t spmm_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_tc_mm_args_t *args,
+                             cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@ namespace spmm
 
 cudaError_t preload_bittcf(void);
 cudaError_t preload_hrpb(void);
+cudaError_t preload_csr(void);
 
 } // namespace spmm
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _DEFAULT_SOURCE /* madvise() */
 #include "base/alloc.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 2 * HUGE_PAGE };
 
 static atomic_llong calls, live;
 static atomic_llong inject = -1;
@@ -35,6 +39,24 @@ void spmm_alloc_note_free(void)
     atomic_fetch_sub(&live, 1);
 }
 
+/* Ask for huge pages where a block is large: first touch of 4 KiB pages cost more than what plans do
+ * with their arrays.  Only a hint. */
+static void advise(void *ptr, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = HUGE_PAGE, start = (uintptr_t)ptr;
+    const uintptr_t first = (start + page - 1) / page * page;
+    const uintptr_t last  = (start + bytes) / page * page;
+
+    if (ptr != NULL && bytes >= HUGE_FROM) {
+        (void)madvise((char *)ptr + (first - start), last - first, MADV_HUGEPAGE);
+    }
+#else
+    (void)ptr;
+    (void)bytes;
+#endif
+}
+
 static void *checked(int64_t count, size_t size, bool zero)
 {
     size_t bytes;
@@ -47,6 +69,7 @@ static void *checked(int64_t count, size_t size, bool zero)
     if (ptr == NULL) {
         spmm_alloc_note_free();
     }
+    advise(ptr, bytes);
     return ptr;
 }
 

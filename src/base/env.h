@@ -11,6 +11,7 @@
 typedef struct {
     MPI_Comm     comm; /**< the library's own duplicate, errors returned */
     int          rank, size;
+    int          threads; /**< OpenMP threads of this rank, of its device; 0: not yet known */
     spmm_error_t err;
     double       timeout_s;                    /**< 0: none */
     void (*log)(void *user, const char *line); /**< may be NULL */

@@ -63,7 +63,9 @@ spmm_status_t spmm_device_open(spmm_env_t *env, spmm_device_kind_t kind, const i
         device->ops = &spmm_device_cuda;
     }
 #endif
-    return spmm_agree(env, device->ops->open(device, ordinal));
+    SPMM_TRY(spmm_agree(env, device->ops->open(device, ordinal)));
+    env->threads = device->threads;
+    return SPMM_OK;
 }
 
 spmm_status_t spmm_device_count_threads(spmm_env_t *env, int *threads)

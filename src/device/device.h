@@ -16,20 +16,27 @@ typedef struct spmm_event      spmm_event_t;
 typedef struct spmm_device     spmm_device_t;
 typedef struct spmm_device_ops spmm_device_ops_t;
 
+/** Working sets, in bytes, at which the rate of gathering rows is known: calibrate.h. */
+enum { SPMM_GATHER_SETS = 5 };
+extern const double spmm_gather_sets[SPMM_GATHER_SETS];
+
 /** One device of one rank, with the facts that cost models read. */
 struct spmm_device {
     const spmm_device_ops_t *ops;
     spmm_device_kind_t       kind; /**< SPMM_DEVICE_CPU or SPMM_DEVICE_CUDA */
     spmm_env_t              *env;  /**< borrowed: where errors go */
     int                      ordinal;
-    int                      cc;              /**< compute capability, 90 for 9.0; 0 on the CPU */
-    int                      n_sm;            /**< multiprocessors; OpenMP threads on the CPU */
-    int                      threads;         /**< OpenMP threads of this rank on the host */
-    double                   mem_bw;          /**< bytes/s of main or device memory */
-    double                   fp32_peak;       /**< flop/s */
-    char                     description[96]; /**< "NVIDIA H200", "CPU, 2 threads" */
-    char                     bus_id[32];      /**< "0000:1b:00.0"; "" on the CPU */
-    void                    *state;           /**< of the implementation */
+    int                      cc;        /**< compute capability, 90 for 9.0; 0 on the CPU */
+    int                      n_sm;      /**< multiprocessors; OpenMP threads on the CPU */
+    int                      threads;   /**< OpenMP threads of this rank on the host */
+    double                   mem_bw;    /**< bytes/s of main or device memory */
+    double                   fp32_peak; /**< flop/s */
+    double                   copy_bw;   /**< bytes/s moved by a copy; 0: not measured */
+    /** bytes/s of random rows of 512 bytes, out of working sets of spmm_gather_sets; 0: likewise */
+    double gather_bw[SPMM_GATHER_SETS];
+    char   description[96]; /**< "NVIDIA H200", "CPU, 2 threads" */
+    char   bus_id[32];      /**< "0000:1b:00.0"; "" on the CPU */
+    void  *state;           /**< of the implementation */
 };
 
 /** Every function records its own error in device->env; streams may be NULL (the default one). */

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "cuda/cuda_kernels.h"
+#include "device/calibrate.h"
 
 int spmm_cuda_device_count(void)
 {
@@ -126,6 +127,7 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
                          device->description, device->cc);
     }
     SPMM_TRY(spmm_cuda_check(device, code, "loading the kernels"));
+    spmm_calibrate_cuda(device, place < count); /* ranks that share a device would disturb it */
     return SPMM_OK;
 }
 

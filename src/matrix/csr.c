@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cpu/cpu_kernels.h"
 #include "spmm_dist/context.h"
 
 spmm_status_t spmm_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, int64_t nnz,
@@ -32,6 +33,16 @@ void spmm_csr_free(spmm_csr_t *csr)
     spmm_free(csr->values);
     spmm_free(csr->row_map);
     memset(csr, 0, sizeof *csr);
+}
+
+bool spmm_csr_row_map_is_identity(const spmm_csr_t *csr)
+{
+    for (int32_t i = 0; csr->row_map != NULL && i < csr->n_rows; i++) {
+        if (csr->row_map[i] != i) {
+            return false;
+        }
+    }
+    return csr->row_map == NULL || csr->n_rows == csr->c_rows;
 }
 
 size_t spmm_csr_bytes(const spmm_csr_t *csr)
@@ -81,6 +92,51 @@ spmm_status_t spmm_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_cs
     out->row_ptr[0] = 0;
     if (order != NULL) {
         *order = where;
+    }
+    return SPMM_OK;
+}
+
+/* The arrays of out but its row lengths. */
+static void copy_rows(const spmm_csr_t *csr, const int32_t *order, int threads, spmm_csr_t *out,
+                      int64_t *where)
+{
+    const size_t size = spmm_type_size(csr->type);
+    const int    team = spmm_cpu_team(threads);
+
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(team)
+    for (int32_t i = 0; i < out->n_rows; i++) {
+        const int64_t from = csr->row_ptr[order[i]], to = out->row_ptr[i];
+        const int64_t count = out->row_ptr[i + 1] - to;
+
+        out->row_map[i] = csr->row_map == NULL ? order[i] : csr->row_map[order[i]];
+        memcpy(out->col_idx + to, csr->col_idx + from, (size_t)count * sizeof *out->col_idx);
+        memcpy((char *)out->values + (size_t)to * size, (char *)csr->values + (size_t)from * size,
+               (size_t)count * size);
+        for (int64_t k = 0; where != NULL && k < count; k++) {
+            where[to + k] = from + k;
+        }
+    }
+}
+
+spmm_status_t spmm_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const int32_t *order,
+                               spmm_csr_t *out, int64_t **entry)
+{
+    const int64_t nnz   = spmm_csr_nnz(csr);
+    int64_t      *where = NULL;
+
+    SPMM_TRY(spmm_csr_alloc(env, csr->n_rows, csr->n_cols, nnz, csr->type, out));
+    if (SPMM_NEW(out->row_map, csr->n_rows) == NULL ||
+        (entry != NULL && SPMM_NEW(where, nnz) == NULL)) {
+        spmm_csr_free(out);
+        return spmm_fail_memory(&env->err, nnz, sizeof *where, "rows in another order");
+    }
+    out->c_rows = csr->c_rows;
+    for (int32_t i = 0; i < csr->n_rows; i++) {
+        out->row_ptr[i + 1] = out->row_ptr[i] + csr->row_ptr[order[i] + 1] - csr->row_ptr[order[i]];
+    }
+    copy_rows(csr, order, env->threads, out, where);
+    if (entry != NULL) {
+        *entry = where;
     }
     return SPMM_OK;
 }

@@ -3,6 +3,8 @@
 #ifndef SPMM_MATRIX_CSR_H
 #define SPMM_MATRIX_CSR_H
 
+#include <stdbool.h>
+
 #include "base/env.h"
 
 typedef struct {
@@ -11,7 +13,7 @@ typedef struct {
     int32_t    *col_idx; /**< [nnz], owned, ascending in each row, no column twice */
     void       *values;  /**< [nnz] of type, owned */
     spmm_type_t type;
-    int32_t    *row_map; /**< [n_rows], owned: row of C of each row, ascending; NULL: identity */
+    int32_t    *row_map; /**< [n_rows], owned: row of C of each row, no row twice; NULL: identity */
     int32_t     c_rows;  /**< rows of C: n_rows without a row_map */
 } spmm_csr_t;
 
@@ -19,6 +21,9 @@ static inline int64_t spmm_csr_nnz(const spmm_csr_t *csr)
 {
     return csr->n_rows == 0 ? 0 : csr->row_ptr[csr->n_rows];
 }
+
+/** Does row i of the block belong to row i of C, for all of C? */
+bool spmm_csr_row_map_is_identity(const spmm_csr_t *csr);
 
 /** Allocate the arrays of an @p n_rows x @p n_cols block; row_map stays NULL. */
 spmm_status_t spmm_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, int64_t nnz,
@@ -31,6 +36,13 @@ void spmm_csr_free(spmm_csr_t *csr);
  *                     stands in @p csr; may be NULL */
 spmm_status_t spmm_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
                                  int64_t **order);
+
+/** out = the rows of @p csr in another order, with their row map.
+ *  @param[in]  order  [n_rows] old row of each new one, a permutation
+ *  @param[out] entry  [nnz], owned by the caller, freed with spmm_free(): where each entry of out
+ *                     stands in @p csr; may be NULL */
+spmm_status_t spmm_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const int32_t *order,
+                               spmm_csr_t *out, int64_t **entry);
 
 /** Bytes of the arrays. */
 size_t spmm_csr_bytes(const spmm_csr_t *csr);
