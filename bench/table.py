@@ -11,7 +11,8 @@ import sys
 
 LIMIT_LEAST_MS = 0.02  # BENCH_LIMIT_LEAST of tools/bench_report.h
 NUMBERS = ("median_ms", "ratio_to_cusparse", "gflops", "max_error", "build_ms", "limit_ms",
-           "gather_ms", "rotated_ms", "rotated_ratio", "cusparse_ms", "best32", "best16")
+           "gather_ms", "rotated_ms", "rotated_ratio", "predicted_ms", "cusparse_ms",
+           "best32", "best16")
 COUNTS = ("rows", "cols", "nnz", "N", "rows_checked")
 
 

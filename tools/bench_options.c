@@ -115,12 +115,14 @@ static const struct option long_options[] = {{"matrix", required_argument, NULL,
                                              {"iterations", required_argument, NULL, 'i'},
                                              {"warmup", required_argument, NULL, 'w'},
                                              {"seed", required_argument, NULL, 's'},
+                                             {"reorder", required_argument, NULL, 'R'},
                                              {"out", required_argument, NULL, 'o'},
                                              {"note", required_argument, NULL, 'N'},
                                              {"rotate", no_argument, NULL, 'r'},
                                              {"flush", no_argument, NULL, 'f'},
                                              {"also-rotate", no_argument, NULL, 'a'},
                                              {"deterministic", no_argument, NULL, 'd'},
+                                             {"no-autotune", no_argument, NULL, 'p'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
 
@@ -162,6 +164,9 @@ static int parse_flag(int key, bench_options_t *options)
     case 'd':
         options->deterministic = true;
         return BENCH_GOOD;
+    case 'p':
+        options->no_autotune = true;
+        return BENCH_GOOD;
     case 'h':
         options->help = true;
         return BENCH_GOOD;
@@ -197,6 +202,9 @@ static int parse_one(int key, bench_options_t *options)
         code          = parse_int("seed", optarg, 0, &number);
         options->seed = (uint64_t)number;
         return code;
+    case 'R':
+        options->reorder = optarg;
+        return BENCH_GOOD;
     case 'o':
         options->out = optarg;
         return BENCH_GOOD;
@@ -278,12 +286,14 @@ void bench_print_help(FILE *out)
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
+        "  --reorder METHOD     order of rows: auto, none, affinity, rcm or metis [auto]\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [3]\n"
         "  --rotate             change B and C with every product, over twice L2 in all\n"
         "  --flush              overwrite L2 before every product\n"
         "  --also-rotate        time again with rotating B and C, in a column of its own\n"
         "  --deterministic      ask for equal bits from run to run\n"
+        "  --no-autotune        let engine auto choose by the model alone\n"
         "  --seed S             of generated matrices and dense blocks [1]\n"
         "  --out FILE           the same rows as tab-separated values\n"
         "  --note TEXT          a first line of the header\n"

@@ -46,9 +46,10 @@ typedef struct {
     int64_t        iterations, warmup;
     bench_cache_t  cache;
     bool           also_rotate; /**< a second timing of each product, as BENCH_ROTATE */
-    bool           deterministic, help;
+    bool           deterministic, no_autotune, help;
     uint64_t       seed;
     const char    *out, *note; /**< NULL: none */
+    const char    *reorder;    /**< as the plan option; NULL: auto */
 } bench_options_t;
 
 /** @return BENCH_GOOD or, after a sentence on stderr, BENCH_USAGE or BENCH_OTHER */

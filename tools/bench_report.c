@@ -27,7 +27,7 @@ void bench_report_titles(const bench_report_t *report)
             report->tsv,
             "matrix\trows\tcols\tnnz\tengine\tN\ttype\tcompute\tmedian_ms\t"
             "ratio_to_cusparse\tgflops\tmax_error\trows_checked\tbuild_ms\tlimit_ms\tgather_ms\t"
-            "rotated_ms\trotated_ratio\tchosen\tpassed\n");
+            "rotated_ms\trotated_ratio\tchosen\tpassed\tpredicted_ms\n");
     }
 }
 
@@ -76,7 +76,7 @@ int bench_report_row(bench_report_t *report, const bench_row_t *row)
 {
     const double   gflops = 2e-9 * (double)row->nnz * (double)row->n / row->seconds;
     bench_group_t *group  = group_of(report, row);
-    char           t[7][SHOWN];
+    char           t[8][SHOWN];
 
     if (group == NULL) {
         (void)fprintf(stderr, "spmm_bench: out of host memory\n");
@@ -92,6 +92,7 @@ int bench_report_row(bench_report_t *report, const bench_row_t *row)
     shown(t[4], 1e3 * row->limit_seconds, 6);
     shown(t[5], 1e3 * row->build_seconds, 3);
     shown(t[6], 1e3 * row->gather_seconds, 6);
+    shown(t[7], 1e3 * row->predicted_seconds, 6);
     (void)printf("%-32s %9" PRId64 " %10" PRId64 " %-9s %5" PRId64
                  " %11s %7s %11s %7s %9s %9.1f %10s %9.2e%s%s\n",
                  row->matrix, row->rows, row->nnz, row->engine, row->n, t[0], t[1], t[2], t[3],
@@ -102,12 +103,12 @@ int bench_report_row(bench_report_t *report, const bench_row_t *row)
     if (report->tsv != NULL) {
         (void)fprintf(report->tsv,
                       "%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%" PRId64
-                      "\t%s\t%s\t%s\t%s\t%.2f\t%.3e\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+                      "\t%s\t%s\t%s\t%s\t%.2f\t%.3e\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
                       row->matrix, row->rows, row->cols, row->nnz, row->engine, row->n,
                       tool_word_name(tool_types, (int)report->options->type),
                       tool_word_name(tool_computes, (int)report->options->compute), t[0], t[1],
                       gflops, row->error, row->checked, t[5], t[4], t[6], t[2], t[3], row->chosen,
-                      row->passed ? "yes" : "no");
+                      row->passed ? "yes" : "no", t[7]);
         (void)fflush(report->tsv);
     }
     return BENCH_GOOD;

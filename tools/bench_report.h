@@ -17,6 +17,7 @@ typedef struct {
     double      ratio, rotated_ratio;          /**< time of cusparse over that of the engine */
     double      error;
     bool        passed; /**< error within its bound; others are printed, but count for nothing */
+    double      predicted_seconds; /**< by the engine's model */
 } bench_row_t;
 
 /** The rows of one engine and width. */

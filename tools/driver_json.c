@@ -90,6 +90,7 @@ static void add_plan(cJSON *root, const driver_report_t *r, bool *ok)
     add_int(memory, "device_bytes_max", (int64_t)r->device_bytes_max, ok);
     add_text(root, "engine", r->engine, ok);
     add_text(root, "halo_engine", r->halo_engine, ok);
+    add_text(root, "reordering", s->reordering, ok);
     add_text(root, "transport", s->transport != NULL ? s->transport : "", ok);
 }
 
@@ -107,6 +108,7 @@ static void add_times(cJSON *root, const driver_options_t *o, const driver_repor
     add_real(time, "input_s", r->input_s, ok);
     add_real(time, "partition_s", r->stats.partition_s, ok);
     add_real(time, "build_s", r->stats.build_s, ok);
+    add_real(time, "reorder_s", r->stats.reorder_s, ok);
     add_real(root, "overlap", r->overlap, ok);
     add_real(root, "gflops", r->gflops, ok);
 }

@@ -13,6 +13,8 @@ enum {
     OPT_OBJECTIVE,
     OPT_IMBALANCE,
     OPT_WRITE_PARTITION,
+    OPT_REORDER,
+    OPT_EXECUTES,
     OPT_DETERMINISTIC,
     OPT_NO_AUTOTUNE,
     OPT_TIMEOUT,
@@ -43,6 +45,8 @@ static const struct option long_options[] = {
     {"objective", required_argument, NULL, OPT_OBJECTIVE},
     {"imbalance", required_argument, NULL, OPT_IMBALANCE},
     {"write-partition", required_argument, NULL, OPT_WRITE_PARTITION},
+    {"reorder", required_argument, NULL, OPT_REORDER},
+    {"executes", required_argument, NULL, OPT_EXECUTES},
     {"deterministic", no_argument, NULL, OPT_DETERMINISTIC},
     {"no-autotune", no_argument, NULL, OPT_NO_AUTOTUNE},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
@@ -148,6 +152,11 @@ static int parse_plan(driver_job_t *job, int code, const char *arg, driver_optio
     case OPT_WRITE_PARTITION:
         o->write_partition = arg;
         break;
+    case OPT_REORDER:
+        o->reorder = arg;
+        break;
+    case OPT_EXECUTES:
+        return driver_parse_int(job, "executes", arg, 0, INT64_MAX, &o->executes);
     case OPT_DETERMINISTIC:
         o->deterministic = true;
         break;

@@ -29,7 +29,8 @@ typedef struct {
     spmm_layout_t      layout;
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
-    const char        *write_partition, *json;
+    const char        *write_partition, *reorder, *json;
+    int64_t            executes; /**< as the plan option */
     double             imbalance, alpha, beta, timeout_s;
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */

@@ -86,6 +86,8 @@ static void print_plan(FILE *out, const driver_report_t *r)
     (void)fprintf(out, "%-11s %s, imbalance %.3f, made in %s, formats in %s\n", "partition",
                   s->partition, s->imbalance, duration_text(s->partition_s, a),
                   duration_text(s->build_s, b));
+    (void)fprintf(out, "%-11s %s, decided in %s\n", "reordering", s->reordering,
+                  duration_text(s->reorder_s, a));
     (void)fprintf(out, "%-11s %s rows in all, %s at most on a rank, %s for each execute\n", "halo",
                   grouped(s->halo_rows_total, a), grouped(s->halo_rows_max, b),
                   bytes_text((double)r->recv_bytes_total, c));

@@ -128,6 +128,8 @@ static int measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench
     options.compute       = bench->options.compute;
     options.engine        = row->engine;
     options.deterministic = bench->options.deterministic;
+    options.reorder       = bench->options.reorder;
+    options.no_autotune   = bench->options.no_autotune;
     status                = spmm_plan_create(A, row->n, &options, &plan);
     row->build_seconds    = host_seconds() - begin;
     if (status == SPMM_ERR_UNSUPPORTED) {
@@ -137,8 +139,9 @@ static int measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench
     if (status != SPMM_OK || spmm_plan_get_stats(plan, &stats) != SPMM_OK) {
         code = fail(bench, BENCH_OTHER);
     } else {
-        row->chosen = stats.engine;
-        code        = check_and_time(bench, A, plan, dense, row);
+        row->chosen            = stats.engine;
+        row->predicted_seconds = stats.local_predicted_s;
+        code                   = check_and_time(bench, A, plan, dense, row);
     }
     if (spmm_plan_destroy(&plan) != SPMM_OK && code == BENCH_GOOD) {
         code = fail(bench, BENCH_OTHER);
@@ -183,8 +186,8 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
         }
         row.engine  = engine;
         row.chosen  = engine;
-        row.seconds = row.rotated_seconds = NAN;
-        code                              = measure(bench, A, dense, &row);
+        row.seconds = row.rotated_seconds = row.predicted_seconds = NAN;
+        code                                                      = measure(bench, A, dense, &row);
         if (!survives(bench, code)) {
             return false;
         }

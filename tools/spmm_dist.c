@@ -73,6 +73,8 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.profile       = 1;
     options.no_autotune   = o->no_autotune;
     options.seed          = o->seed;
+    options.reorder       = o->reorder;
+    options.executes      = o->executes;
     driver_progress_phase(progress, "partitioning and building the plan");
     status = spmm_plan_create(run->A, o->columns, &options, &run->plan);
     driver_progress_done(progress);

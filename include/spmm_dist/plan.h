@@ -26,18 +26,25 @@ typedef struct {
                                      see spmm_plan_get_layout() */
     const char    *objective;   /**< of metis: "vol" (NULL) or "cut" */
     double         imbalance;   /**< of metis: allowed max / mean non-zeros per rank; 0: 1.03 */
-    const char    *engine;      /**< NULL or "auto": least predicted time */
+    const char    *engine;      /**< NULL or "auto": on GPUs the fastest measured of the best
+                                     predicted and cusparse, on CPUs the least predicted time */
     const char    *transport;   /**< NULL or "auto": the first that works, best first */
     int            deterministic; /**< nonzero: bitwise equal results from run to run */
     int            profile;       /**< nonzero: time the phases of every execute (for stats) */
     int            no_autotune;   /**< nonzero: choose by the model alone, measure nothing */
     uint64_t       seed;          /**< of the partitioner */
+    const char    *reorder;       /**< order in which a rank multiplies its rows; C is not permuted.
+                                       "auto" (NULL): on GPUs "affinity", where a tensor-core engine
+                                       then is predicted to save more time in @p executes products
+                                       than ordering costs; "none"; "affinity", "rcm" and "metis":
+                                       always */
+    int64_t        executes;      /**< products that what auto orders is to pay in; 0: 1000 */
 } spmm_plan_options_t;
 
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0                                \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0                       \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -96,8 +103,8 @@ SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operan
  *  read back with partition "file:PATH".  Collective. */
 SPMM_API spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path);
 
-/** What one execute does and did.  Times are seconds of the last execute on this rank, NaN unless
- *  the plan profiles. */
+/** What one execute does and did.  Times without a remark are seconds of the last execute on this rank,
+ *  NaN unless the plan profiles. */
 typedef struct {
     size_t      struct_size;           /**< set by the caller to sizeof(spmm_plan_stats_t) */
     const char *engine, *halo_engine;  /**< chosen for the two blocks; static storage */
@@ -113,12 +120,18 @@ typedef struct {
     size_t      host_bytes, device_bytes;       /**< held by the plan on this rank */
     double      partition_s, build_s;           /**< spent at plan time, max over ranks */
     double      pack_s, exchange_s, local_s, halo_s, total_s;
+    double      tune_s;            /**< part of build_s: measuring engines, max over ranks */
+    double      local_predicted_s; /**< of the engine of the local block, this rank */
+    double      local_measured_s;  /**< at plan time; NaN: the prediction alone chose */
+    const char *reordering; /**< of the local block: the method applied or "none"; static storage */
+    double      reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */
 SPMM_API spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
 
-/** Print, on the calling rank, every engine and transport candidate with its predicted terms, the
+/** Print, on the calling rank, every engine and transport candidate with its predicted time and
+ *  the measured one where it was measured, the
  *  winner and why.  Not collective. */
 SPMM_API spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out);
 

@@ -349,8 +349,7 @@ static spmm_status_t upload(spmm_cusparse_t *f, const spmm_csr_t *block)
     SPMM_TRY(upload_index(f, NULL, block->col_idx, f->nnz, &f->col_idx));
     SPMM_TRY(reserve(f, f->nnz, elem, &f->values));
     SPMM_TRY(fill(f, f->values, block->values, (size_t)f->nnz * elem));
-    /* An ascending map of all rows is the identity. */
-    if (block->row_map == NULL || block->n_rows == block->c_rows) {
+    if (spmm_csr_row_map_is_identity(block)) {
         return SPMM_OK;
     }
     SPMM_TRY(reserve(f, f->n_rows, sizeof(int32_t), &f->row_map));

@@ -13,12 +13,16 @@
 #include "engine/windows.h"
 #include "matrix/csr.h"
 
+/** About the rows of A that are in work on a GPU at a time. */
+enum { SPMM_NEAR_ROWS = 16384 };
+
 /** Pattern facts every cost model reads; filled once per block, O(nnz). */
 typedef struct {
     int32_t n_rows, n_cols, c_rows;
     int64_t nnz;
     int64_t max_row;
     int64_t used_cols; /**< columns with an entry */
+    double  near_cols; /**< mean columns used by SPMM_NEAR_ROWS consecutive rows */
     double  row_cv;    /**< standard deviation / mean of row lengths */
 
     spmm_tc_facts_t tc; /**< what tensor-core formats make of it */
@@ -85,7 +89,10 @@ typedef struct {
     spmm_layout_t            layout; /**< of B and C as the engine would get them */
     bool                     usable;
     char                     why[SPMM_WHY];
-    double                   predicted_s;
+    double                   predicted_s; /**< INFINITY: cannot run */
+    double                   measured_s;  /**< NaN: not measured */
+    double copies_s; /**< of either: predicted time of the copies that this layout takes */
+    bool   tried;    /**< by spmm_engine_settle(), or found not worth it */
 } spmm_engine_candidate_t;
 
 /** Ask all engines about a problem.
@@ -93,19 +100,12 @@ typedef struct {
 void spmm_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                           const spmm_device_t *device, spmm_engine_candidate_t *candidates);
 
-/** The candidate to take.  @p name: as for spmm_engine_choose().
+/** The candidate to take by prediction.  @p name: NULL or "auto" for the least predicted time, else
+ *  that engine or an error that says why it cannot.
+ *  @param[in] candidates  [n]
  *  @return SPMM_ERR_ARGUMENT for an unknown name, SPMM_ERR_UNSUPPORTED when it cannot run */
 spmm_status_t spmm_engine_pick(const char *name, const spmm_device_t *device,
-                               const spmm_engine_candidate_t  *candidates,
+                               const spmm_engine_candidate_t *candidates, int n,
                                const spmm_engine_candidate_t **picked);
-
-/** Rank all engines for a block.  @p name: NULL or "auto" for the least predicted time, else that
- *  engine or an error that says why it cannot.
- *  @param[out] candidates  [spmm_n_engines]
- *  @return SPMM_ERR_ARGUMENT for an unknown name, SPMM_ERR_UNSUPPORTED when it cannot run */
-spmm_status_t spmm_engine_choose(const char *name, const spmm_pattern_t *pattern,
-                                 const spmm_problem_t *problem, const spmm_device_t *device,
-                                 spmm_engine_candidate_t  *candidates,
-                                 const spmm_engine_ops_t **chosen);
 
 #endif /* SPMM_ENGINE_ENGINE_H */

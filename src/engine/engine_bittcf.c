@@ -20,17 +20,23 @@ typedef struct {
  * a window and an active column, each a row of B to fetch: taller blocks keep fewer warps resident
  * and multiply more padding.  At three quarters of the pairs 8 rows were still as fast or faster,
  * over real matrices and stand-ins on one H200. */
+static int32_t tiles_of(const spmm_tc_facts_t *facts)
+{
+    const double worth_it = 0.65;
+
+    return (double)facts->pairs[1] < worth_it * (double)facts->pairs[0] ? 2 : 1;
+}
+
 static spmm_status_t choose_tiles(const spmm_device_t *device, const spmm_csr_t *block,
                                   int32_t *tiles)
 {
-    const double    worth_it = 0.65;
     spmm_tc_facts_t facts;
     int64_t         used_cols;
 
     *tiles = 1;
     if (device->kind != SPMM_DEVICE_CPU) {
         SPMM_TRY(spmm_tc_facts_scan(device->env, block, &facts, &used_cols));
-        *tiles = (double)facts.pairs[1] < worth_it * (double)facts.pairs[0] ? 2 : 1;
+        *tiles = tiles_of(&facts);
     }
     return SPMM_OK;
 }
@@ -107,8 +113,14 @@ static spmm_status_t upload_columns(spmm_tc_engine_t *base, const spmm_bittcf_ar
     if (SPMM_NEW(col, n) == NULL) {
         return spmm_fail_memory(&base->device->env->err, n, size, "columns of TC blocks");
     }
-    for (int64_t k = 0; k < n; k++) { /* the first column of a block is never missing */
-        col[k] = a->col[k] != SPMM_TC_NO_COLUMN ? a->col[k] : col[k - 1];
+#pragma omp parallel for num_threads(spmm_cpu_team(base->device->threads))
+    for (int64_t b = 0; b < n_blocks; b++) {
+        int32_t last = SPMM_TC_NO_COLUMN; /* the first column of a block is never missing */
+
+        for (int64_t k = b * SPMM_BITTCF_SIDE; k < (b + 1) * SPMM_BITTCF_SIDE; k++) {
+            last   = a->col[k] != SPMM_TC_NO_COLUMN ? a->col[k] : last;
+            col[k] = last;
+        }
     }
     status =
         spmm_tc_upload(base, col, (size_t)n * size, SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, device);
@@ -190,17 +202,25 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return spmm_tc_supports(problem, device, SPMM_R_32F, why);
 }
 
+/* Fitted to 38 matrices at N = 32, 128 and 512 on one H200 (docs/performance.md); 3xTF32 multiplies
+ * three times. */
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const double split = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
+    const double          split  = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
+    const int32_t         tiles  = tiles_of(&pattern->tc);
+    const double          blocks = (double)pattern->tc.pairs[tiles - 1] / SPMM_BITTCF_SIDE;
+    const spmm_tc_model_t model  = {.height     = 8 * tiles,
+                                    .block_cols = SPMM_BITTCF_SIDE,
+                                    .a_bytes =
+                                        (36.0 + 8.0 * tiles) * blocks + 4.0 * (double)pattern->nnz,
+                                    .launch_s = 3.0e-6,
+                                    .copies   = 1.0,
+                                    .gathers  = 0.79 * split,
+                                    .block_s  = 0.48e-6 * split};
 
-    if (device->kind == SPMM_DEVICE_CPU) {
-        return spmm_tc_cpu_cost(pattern, problem, device);
-    }
-    return spmm_tc_gpu_cost(pattern, problem, device, (double)pattern->tc.pairs[0],
-                            44.0 * (double)pattern->tc.tc_blocks + 4.0 * (double)pattern->nnz,
-                            0.7 / split);
+    return device->kind == SPMM_DEVICE_CPU ? spmm_tc_cpu_cost(pattern, problem, device)
+                                           : spmm_tc_gpu_cost(pattern, problem, device, &model);
 }
 
 const spmm_engine_ops_t spmm_engine_bittcf = {

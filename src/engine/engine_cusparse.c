@@ -42,23 +42,21 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* Roofline.  Through device memory go A once, the used rows of B once and C (read and written,
- * as beta may be non-zero); through L2 one row of B for every entry.  The slower of the two, times
- * 1.3 for what cuSPARSE loses against it on skewed matrices, plus two launches. */
+/* The sum of launches; of what moves once through device memory, which it does at two thirds of the
+ * rate of a copy; of a row of B for every entry, through L2; of every row of A; and of the longest
+ * one.  Fitted to 38 matrices at N = 32, 128 and 512 on one H200 (docs/performance.md). */
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const double ab     = (double)spmm_type_size(problem->ab_type);
-    const double c      = (double)spmm_type_size(problem->c_type);
-    const double n      = (double)problem->n;
-    const double nnz    = (double)pattern->nnz;
-    const double index  = pattern->nnz > INT32_MAX ? 8.0 : 4.0;
-    const double b      = (double)pattern->used_cols * n * ab;
-    const double dram   = nnz * (ab + index) + b + (double)pattern->n_rows * (index + 2.0 * n * c);
-    const double gather = nnz * n * ab / spmm_gather_rate(b);
-    const double launches = 5e-6;
+    const double launches = 5.0e-6, row_s = 84e-12, entry_s = 0.56e-9; /* seconds */
+    const double nnz   = (double)pattern->nnz;
+    const double index = pattern->nnz > INT32_MAX ? 8.0 : 4.0;
+    const double a =
+        nnz * ((double)spmm_type_size(problem->ab_type) + index) + (double)pattern->n_rows * index;
 
-    return launches + 1.3 * (dram > gather ? dram : gather) / device->mem_bw;
+    return launches + 1.53 * spmm_gpu_once_s(pattern, problem, device, a) +
+           0.84 * spmm_gpu_gather_s(pattern, problem, device, nnz) +
+           row_s * (double)pattern->n_rows + entry_s * (double)pattern->max_row;
 }
 
 const spmm_engine_ops_t spmm_engine_cusparse = {

@@ -34,16 +34,17 @@ static int resident_warps(const spmm_tc_engine_t *f)
 /* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks is
  * cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so num_waves
  * counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go through
- * memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4). */
+ * memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4).  Where panels fill
+ * less than half a wave, all longer ones are cut, also those of the mean length. */
 static spmm_tc_limits_t limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
 {
     const double  least = 16.0, columns = 32.0; /* of a warp: TN */
     const double  resident = (double)f->device->n_sm * resident_warps(f);
     const double  slices   = ceil((double)f->problem.n / columns);
-    const double  waves    = fmax(1.0, (double)n_windows * slices / resident);
+    const double  waves    = (double)n_windows * slices / resident;
     const double  mean     = n_windows == 0 ? 0.0 : (double)blocks / n_windows;
-    const double  longest  = fmin(fmax(least, 2.0 * mean * waves), INT32_MAX);
-    const int32_t cut      = (int32_t)longest;
+    const double  longest  = waves < 0.5 ? least : fmax(least, mean * fmax(2.0, waves));
+    const int32_t cut      = (int32_t)fmin(longest, INT32_MAX);
 
     return (spmm_tc_limits_t){.team = cut, .cut = cut};
 }
@@ -158,17 +159,23 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return spmm_tc_supports(problem, device, SPMM_R_32F, why);
 }
 
+/* Fitted to 38 matrices at N = 32, 128 and 512 on one H200 (docs/performance.md); 3xTF32 multiplies
+ * three times. */
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const double split = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
+    const double          split = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
+    const spmm_tc_model_t model = {.height     = SPMM_HRPB_BRICK_M,
+                                   .block_cols = SPMM_HRPB_BLOCK,
+                                   .a_bytes    = 6.5 * (double)pattern->tc.pairs[1] +
+                                              4.0 * (double)pattern->nnz,
+                                   .launch_s = 3.9e-6,
+                                   .copies   = 0.8,
+                                   .gathers  = 1.38 * split,
+                                   .block_s  = 0.45e-6 * split};
 
-    if (device->kind == SPMM_DEVICE_CPU) {
-        return spmm_tc_cpu_cost(pattern, problem, device);
-    }
-    return spmm_tc_gpu_cost(pattern, problem, device, (double)pattern->tc.pairs[1],
-                            10.0 * (double)pattern->tc.pairs[1] + 4.0 * (double)pattern->nnz,
-                            0.5 / split);
+    return device->kind == SPMM_DEVICE_CPU ? spmm_tc_cpu_cost(pattern, problem, device)
+                                           : spmm_tc_gpu_cost(pattern, problem, device, &model);
 }
 
 const spmm_engine_ops_t spmm_engine_hrpb = {

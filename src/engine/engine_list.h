@@ -3,6 +3,7 @@
  * the order ties are broken.  Included by engine.c alone. */
 SPMM_ENGINE(cusparse)
 SPMM_ENGINE(csr_cpu)
+SPMM_ENGINE(csr_gpu)
 SPMM_ENGINE(bittcf)
 SPMM_ENGINE(hrpb)
 SPMM_ENGINE(dmma)

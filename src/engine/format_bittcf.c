@@ -21,14 +21,12 @@ static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *windows
     }
     f->window_ptr[0] = 0;
     for (int32_t w = 0; w < f->n_windows; w++) {
-        const int64_t active = windows->ptr[w + 1] - windows->ptr[w];
-
-        f->window_ptr[w + 1] = f->window_ptr[w] + (int32_t)((active + SIDE - 1) / SIDE);
+        f->window_ptr[w + 1] = f->window_ptr[w] + (windows->count[w] + SIDE - 1) / SIDE;
     }
     f->n_blocks = f->window_ptr[f->n_windows];
     SPMM_NEW(f->value_ptr, (int64_t)f->n_blocks + 1);
     SPMM_NEW(f->col, (int64_t)f->n_blocks * SIDE);
-    SPMM_NEW_ZERO(f->bits, (int64_t)f->n_blocks * f->tiles);
+    SPMM_NEW(f->bits, (int64_t)f->n_blocks * f->tiles);
     f->values = spmm_alloc(nnz, spmm_type_size(f->type));
     if (f->value_ptr == NULL || f->col == NULL || f->bits == NULL || f->values == NULL) {
         return spmm_fail_memory(&env->err, f->n_blocks,
@@ -39,28 +37,45 @@ static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *windows
     return SPMM_OK;
 }
 
-/* Columns and bits of the blocks of window w. */
-static void mark_window(const spmm_csr_t *block, const spmm_windows_t *windows, int32_t w,
-                        spmm_bittcf_t *f)
+/* Rows and columns of 8x8 bits exchanged, by ever larger corners. */
+static uint64_t transpose_bits(uint64_t x)
 {
-    const int32_t *active = windows->col + windows->ptr[w];
-    const int64_t  n      = windows->ptr[w + 1] - windows->ptr[w];
-    const int64_t  room   = (int64_t)(f->window_ptr[w + 1] - f->window_ptr[w]) * SIDE;
-    int32_t       *col    = f->col + (int64_t)f->window_ptr[w] * SIDE;
-    uint64_t      *bits   = f->bits + (int64_t)f->window_ptr[w] * f->tiles;
-    const int32_t  height = f->tiles * SIDE;
+    uint64_t swap;
 
-    for (int64_t c = 0; c < room; c++) {
-        col[c] = c < n ? active[c] : SPMM_TC_NO_COLUMN;
-    }
-    for (int32_t r = 0; r < height && r < block->n_rows - w * height; r++) {
-        const int32_t i  = w * height + r;
-        int64_t       at = 0;
+    swap = (x ^ x >> 7) & 0x00aa00aa00aa00aau;
+    x ^= swap ^ swap << 7;
+    swap = (x ^ x >> 14) & 0x0000cccc0000ccccu;
+    x ^= swap ^ swap << 14;
+    swap = (x ^ x >> 28) & 0x00000000f0f0f0f0u;
+    return x ^ swap ^ swap << 28;
+}
 
-        for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
-            at = spmm_windows_find(active, at, n, block->col_idx[k]);
-            bits[at / SIDE * f->tiles + r / SIDE] |= (uint64_t)1 << (r % SIDE * SIDE + at % SIDE);
+/* Columns, bits and value pointers of the blocks of window w. */
+static void mark_window(const spmm_windows_t *windows, int32_t w, spmm_bittcf_t *f)
+{
+    const int32_t  *active = windows->col + windows->first[w];
+    const uint32_t *rows   = windows->rows + windows->first[w];
+    int32_t         value  = f->entry_ptr[w];
+
+    for (int32_t b = f->window_ptr[w], left = windows->count[w]; left > 0; b++, left -= SIDE) {
+        const int32_t n   = left < SIDE ? left : SIDE;
+        int32_t      *col = f->col + (int64_t)b * SIDE;
+
+        f->value_ptr[b] = value;
+        for (int32_t c = 0; c < SIDE; c++) {
+            col[c] = c < n ? active[c] : SPMM_TC_NO_COLUMN;
         }
+        for (int32_t tile = 0; tile < f->tiles; tile++) {
+            uint64_t columns = 0; /* a byte of rows each */
+
+            for (int32_t c = 0; c < n; c++) {
+                columns |= (uint64_t)(rows[c] >> tile * SIDE & 0xff) << c * SIDE;
+            }
+            f->bits[(int64_t)b * f->tiles + tile] = transpose_bits(columns);
+            value += spmm_cpu_popcount(columns);
+        }
+        active += n;
+        rows += n;
     }
 }
 
@@ -76,15 +91,9 @@ static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, int threads,
     if (status == SPMM_OK) {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads))
         for (int32_t w = 0; w < f->n_windows; w++) {
-            mark_window(block, &windows, w, f);
+            mark_window(&windows, w, f);
         }
-        f->value_ptr[0] = 0;
-        for (int32_t b = 0; b < f->n_blocks; b++) {
-            f->value_ptr[b + 1] = f->value_ptr[b];
-            for (int32_t tile = 0; tile < f->tiles; tile++) {
-                f->value_ptr[b + 1] += spmm_cpu_popcount(f->bits[(int64_t)b * f->tiles + tile]);
-            }
-        }
+        f->value_ptr[f->n_blocks] = f->entry_ptr[f->n_windows];
         spmm_bittcf_refill(f, block->values, threads);
     }
     spmm_windows_free(&windows);

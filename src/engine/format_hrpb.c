@@ -31,83 +31,96 @@ static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *panels,
     }
     f->block_ptr[0] = 0;
     for (int32_t p = 0; p < f->n_panels; p++) {
-        const int64_t active = panels->ptr[p + 1] - panels->ptr[p];
-
-        f->block_ptr[p + 1] = f->block_ptr[p] + (int32_t)((active + TK - 1) / TK);
+        f->block_ptr[p + 1] = f->block_ptr[p] + (panels->count[p] + TK - 1) / TK;
     }
     f->n_blocks = f->block_ptr[f->n_panels];
     SPMM_NEW(f->size_ptr, (int64_t)f->n_blocks + 1);
     SPMM_NEW(f->col, (int64_t)f->n_blocks * TK);
-    SPMM_NEW_ZERO(*patterns, (int64_t)f->n_blocks * bricks_of(f));
+    SPMM_NEW(*patterns, (int64_t)f->n_blocks * bricks_of(f));
     if (f->size_ptr == NULL || f->col == NULL || *patterns == NULL) {
         return spmm_fail_memory(&env->err, f->n_blocks, TK * sizeof *f->col, "blocks of bricks");
     }
     return SPMM_OK;
 }
 
-/* Columns and patterns of the blocks of panel p. */
-static void mark_panel(const spmm_csr_t *block, const spmm_windows_t *panels, int32_t p,
+/* Bit r of 16 rows at bit 4 r: their places in a column of a brick. */
+static uint64_t spread_rows(uint64_t rows)
+{
+    rows = (rows | rows << 24) & 0x000000ff000000ffu;
+    rows = (rows | rows << 12) & 0x000f000f000f000fu;
+    rows = (rows | rows << 6) & 0x0303030303030303u;
+    return (rows | rows << 3) & 0x1111111111111111u;
+}
+
+/* Columns and patterns of block b from @p n active columns, and how many units it takes. */
+static void mark_block(const int32_t *active, const uint32_t *rows, int32_t n, int32_t b,
                        spmm_hrpb_t *f, uint64_t *all_patterns)
 {
-    const int32_t *active   = panels->col + panels->ptr[p];
-    const int64_t  n        = panels->ptr[p + 1] - panels->ptr[p];
-    const int64_t  room     = (int64_t)(f->block_ptr[p + 1] - f->block_ptr[p]) * TK;
-    const int64_t  stack    = f->panel_rows / BRICK_M; /* bricks of a brick column */
-    int32_t       *col      = f->col + (int64_t)f->block_ptr[p] * TK;
-    uint64_t      *patterns = all_patterns + f->block_ptr[p] * bricks_of(f);
+    const int64_t bricks   = bricks_of(f);
+    const int64_t stack    = f->panel_rows / BRICK_M; /* bricks of a brick column */
+    int32_t      *col      = f->col + (int64_t)b * TK;
+    uint64_t     *patterns = all_patterns + b * bricks;
+    int64_t       bytes    = SPMM_HRPB_PATTERNS + bricks * (int64_t)sizeof *patterns;
 
-    for (int64_t c = 0; c < room; c++) {
+    memset(patterns, 0, (size_t)bricks * sizeof *patterns);
+    for (int32_t c = 0; c < TK; c++) {
         col[c] = c < n ? active[c] : SPMM_TC_NO_COLUMN;
-    }
-    for (int32_t r = 0; r < f->panel_rows && r < block->n_rows - p * f->panel_rows; r++) {
-        const int32_t i  = p * f->panel_rows + r;
-        int64_t       at = 0;
-
-        for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
-            at = spmm_windows_find(active, at, n, block->col_idx[k]);
-            patterns[at / BRICK_K * stack + r / BRICK_M] |=
-                (uint64_t)1 << (r % BRICK_M * BRICK_K + at % BRICK_K);
+        for (int64_t s = 0; c < n && s < stack; s++) {
+            patterns[c / BRICK_K * stack + s] |= spread_rows(rows[c] >> BRICK_M * s & 0xffff)
+                                                 << c % BRICK_K;
         }
+    }
+    for (int64_t j = 0; j < bricks; j++) {
+        bytes += spmm_cpu_popcount(patterns[j]) * (int64_t)sizeof(float);
+    }
+    f->size_ptr[b + 1] = (int32_t)((bytes + SPMM_HRPB_UNIT - 1) / SPMM_HRPB_UNIT);
+}
+
+static void mark_panel(const spmm_windows_t *panels, int32_t p, spmm_hrpb_t *f,
+                       uint64_t *all_patterns)
+{
+    const int32_t first = f->block_ptr[p];
+
+    for (int32_t b = first; b < f->block_ptr[p + 1]; b++) {
+        const int32_t at   = (b - first) * TK;
+        const int32_t left = panels->count[p] - at;
+
+        mark_block(panels->col + panels->first[p] + at, panels->rows + panels->first[p] + at,
+                   left < TK ? left : TK, b, f, all_patterns);
     }
 }
 
 /* Where each block starts, and room for all. */
-static spmm_status_t alloc_packed(spmm_env_t *env, const uint64_t *patterns, spmm_hrpb_t *f)
+static spmm_status_t alloc_packed(spmm_env_t *env, spmm_hrpb_t *f)
 {
-    const int64_t bricks = bricks_of(f);
-    const int64_t head   = SPMM_HRPB_PATTERNS + bricks * (int64_t)sizeof *patterns;
-    int64_t       at     = 0;
+    int64_t at = 0;
 
+    f->size_ptr[0] = 0;
     for (int32_t b = 0; b < f->n_blocks; b++) {
-        int64_t values = 0;
-
-        f->size_ptr[b] = (int32_t)at;
-        for (int64_t j = b * bricks; j < (b + 1) * bricks; j++) {
-            values += spmm_cpu_popcount(patterns[j]);
-            f->n_bricks += patterns[j] != 0;
-        }
-        at += (head + values * (int64_t)sizeof(float) + SPMM_HRPB_UNIT - 1) / SPMM_HRPB_UNIT;
+        at += f->size_ptr[b + 1];
         if (at > INT32_MAX) {
             return spmm_fail(&env->err, SPMM_ERR_RANGE,
                              "format hrpb of %" PRId32 " blocks on one rank takes more than "
                              "32 GiB; use more ranks or another engine",
                              f->n_blocks);
         }
+        f->size_ptr[b + 1] = (int32_t)at;
     }
-    f->size_ptr[f->n_blocks] = (int32_t)at;
-    f->packed                = spmm_alloc_zero(at, SPMM_HRPB_UNIT);
+    f->packed = spmm_alloc(at, SPMM_HRPB_UNIT);
     return f->packed != NULL ? SPMM_OK
                              : spmm_fail_memory(&env->err, at, SPMM_HRPB_UNIT, "packed blocks");
 }
 
-/* colPtr, rows and patterns of block b, active bricks only. */
-static void pack_head(const uint64_t *all_patterns, int32_t b, spmm_hrpb_t *f)
+/* colPtr, rows and patterns of block b, active bricks only; the rest of it is 0.  Returns how many
+ * bricks are active. */
+static int32_t pack_head(const uint64_t *all_patterns, int32_t b, spmm_hrpb_t *f)
 {
     const int64_t   stack    = f->panel_rows / BRICK_M;
     const uint64_t *patterns = all_patterns + b * bricks_of(f);
     unsigned char  *head     = f->packed + (size_t)f->size_ptr[b] * SPMM_HRPB_UNIT;
     unsigned char   active   = 0;
 
+    memset(head, 0, (size_t)(f->size_ptr[b + 1] - f->size_ptr[b]) * SPMM_HRPB_UNIT);
     for (int64_t k = 0; k < BRICK_COL; k++) {
         head[SPMM_HRPB_COL_PTR + k] = active;
         for (int64_t row = 0; row < stack; row++) {
@@ -122,6 +135,7 @@ static void pack_head(const uint64_t *all_patterns, int32_t b, spmm_hrpb_t *f)
         }
     }
     head[SPMM_HRPB_COL_PTR + BRICK_COL] = active;
+    return active;
 }
 
 static spmm_status_t fill_blocks(spmm_env_t *env, const spmm_csr_t *block,
@@ -129,21 +143,23 @@ static spmm_status_t fill_blocks(spmm_env_t *env, const spmm_csr_t *block,
 {
     const int     team     = spmm_cpu_team(threads);
     uint64_t     *patterns = NULL;
+    int64_t       active   = 0;
     spmm_status_t status;
 
     status = alloc_blocks(env, panels, f, &patterns);
     if (status == SPMM_OK) {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(team)
         for (int32_t p = 0; p < f->n_panels; p++) {
-            mark_panel(block, panels, p, f, patterns);
+            mark_panel(panels, p, f, patterns);
         }
-        status = alloc_packed(env, patterns, f);
+        status = alloc_packed(env, f);
     }
     if (status == SPMM_OK) {
-#pragma omp parallel for schedule(static) num_threads(team)
+#pragma omp parallel for schedule(static) num_threads(team) reduction(+ : active)
         for (int32_t b = 0; b < f->n_blocks; b++) {
-            pack_head(patterns, b, f);
+            active += pack_head(patterns, b, f);
         }
+        f->n_bricks = active;
         spmm_hrpb_refill(f, block->values, threads);
     }
     spmm_free(patterns);

@@ -1,22 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/roofline.h"
 
-double spmm_gather_rate(double bytes)
+#include "base/scalar.h"
+#include "spmm_dist/context.h"
+
+enum { SLICE = 128 }; /* columns that kernels work through at a time, all windows of each */
+
+/* Random rows of 512 bytes, over the rate of a copy: one H200, with an L2 of 60 MB. */
+static const double typical_gather[SPMM_GATHER_SETS] = {2.05, 2.05, 1.67, 1.33, 1.12};
+static const double typical_copy                     = 0.9; /* of the theoretical rate */
+
+static double copy_rate(const spmm_device_t *device)
 {
-    static const struct {
-        double bytes, rate;
-    } table[]      = {{48e6, 2.05}, {64e6, 1.67}, {128e6, 1.33}, {512e6, 1.12}, {2048e6, 1.05}};
-    const int last = (int)(sizeof table / sizeof table[0]) - 1;
+    return device->copy_bw > 0.0 ? device->copy_bw : typical_copy * device->mem_bw;
+}
 
-    if (bytes <= table[0].bytes) {
-        return table[0].rate; /* constant outside the table */
-    }
-    for (int k = 1; k <= last; k++) {
-        if (bytes <= table[k].bytes) {
-            const double t = (bytes - table[k - 1].bytes) / (table[k].bytes - table[k - 1].bytes);
+static double rate_at(const spmm_device_t *device, int k)
+{
+    return device->gather_bw[k] > 0.0 ? device->gather_bw[k]
+                                      : typical_gather[k] * copy_rate(device);
+}
 
-            return table[k - 1].rate + t * (table[k].rate - table[k - 1].rate);
-        }
+/* Between the working sets linear, outside constant. */
+static double gather_rate(const spmm_device_t *device, double bytes)
+{
+    const double *set = spmm_gather_sets;
+    int           k   = 1;
+
+    if (bytes <= set[0]) {
+        return rate_at(device, 0);
     }
-    return table[last].rate;
+    while (k < SPMM_GATHER_SETS && bytes > set[k]) {
+        k++;
+    }
+    if (k == SPMM_GATHER_SETS) {
+        return rate_at(device, k - 1);
+    }
+    return rate_at(device, k - 1) + (bytes - set[k - 1]) / (set[k] - set[k - 1]) *
+                                        (rate_at(device, k) - rate_at(device, k - 1));
+}
+
+double spmm_gpu_copy_s(const spmm_device_t *device, double bytes)
+{
+    return bytes / copy_rate(device);
+}
+
+double spmm_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device, double a_bytes)
+{
+    const double b = (double)pattern->used_cols * (double)spmm_type_size(problem->ab_type);
+    const double c = (double)pattern->n_rows * (double)spmm_type_size(problem->c_type);
+
+    return spmm_gpu_copy_s(device, a_bytes + (b + c) * (double)problem->n);
+}
+
+double spmm_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                         const spmm_device_t *device, double rows)
+{
+    const double size  = (double)spmm_type_size(problem->ab_type);
+    const double n     = (double)problem->n;
+    const double slice = n < SLICE ? n : SLICE;
+
+    return rows * n * size / gather_rate(device, pattern->near_cols * slice * size);
 }

@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file roofline.h  Rates of a GPU that the cost models share. */
+/** @file roofline.h
+ *  What the cost models of GPU engines share.  Their terms add up: the same warps wait for the rows
+ *  of B, store C and start late or end last, and over real matrices and stand-ins on one H200 the
+ *  sum was closer to the time than the largest term or their root mean square (docs/performance.md).
+ */
 #ifndef SPMM_ENGINE_ROOFLINE_H
 #define SPMM_ENGINE_ROOFLINE_H
 
-/** Rate at which rows of B are gathered, relative to device memory, when @p bytes of B are in use:
- *  measured on one H200 with random rows of 512 bytes (L2 of 60 MB). */
-double spmm_gather_rate(double bytes);
+#include "engine/engine.h"
+
+/** Seconds to move @p bytes through device memory, at the rate of a copy. */
+double spmm_gpu_copy_s(const spmm_device_t *device, double bytes);
+
+/** Seconds to move what every product moves once: @p a_bytes of format, the used rows of B and the
+ *  rows of C. */
+double spmm_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device, double a_bytes);
+
+/** Seconds to gather @p rows rows of B through L2, at the rate of random rows out of the columns
+ *  that neighbouring rows of A use (pattern->near_cols). */
+double spmm_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                         const spmm_device_t *device, double rows);
 
 #endif /* SPMM_ENGINE_ROOFLINE_H */

@@ -9,14 +9,26 @@
 #include "engine/roofline.h"
 #include "spmm_dist/context.h"
 
+/* Device memory that the engine owns and counts. */
+static spmm_status_t take(spmm_tc_engine_t *f, size_t bytes, void **memory)
+{
+    if (f->n_uploads == SPMM_TC_UPLOADS) {
+        return spmm_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
+                         "format %s has more than %d arrays on a device; raise SPMM_TC_UPLOADS",
+                         f->kind->name, SPMM_TC_UPLOADS);
+    }
+    SPMM_TRY(f->device->ops->alloc(f->device, bytes, memory));
+    f->upload[f->n_uploads++] = *memory;
+    f->device_bytes += bytes;
+    return SPMM_OK;
+}
+
 spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
                              const void **device)
 {
     void *copy = NULL;
 
-    SPMM_TRY(f->device->ops->alloc(f->device, bytes + pad, &copy));
-    f->upload[f->n_uploads++] = copy;
-    f->device_bytes += bytes + pad;
+    SPMM_TRY(take(f, bytes + pad, &copy));
     *device = copy;
     return spmm_device_write(f->device, copy, host, bytes);
 }
@@ -26,16 +38,11 @@ static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
 {
     const size_t row = (size_t)height * spmm_type_size(f->problem.c_type);
     size_t       bytes;
-    void        *partial = NULL;
 
     if (!spmm_size_mul((size_t)f->work.n_partial * (size_t)f->problem.n, row, &bytes)) {
         return spmm_fail_memory(&f->device->env->err, f->work.n_partial, row, "sums of pieces");
     }
-    SPMM_TRY(f->device->ops->alloc(f->device, bytes, &partial));
-    f->upload[f->n_uploads++] = partial;
-    f->device_bytes += bytes;
-    f->work.partial = partial;
-    return SPMM_OK;
+    return take(f, bytes, &f->work.partial);
 }
 
 static spmm_status_t upload_work(spmm_tc_engine_t *f)
@@ -182,24 +189,32 @@ bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device
     return true;
 }
 
-/* Roofline over what a product moves: through device memory A once, the used rows of B once and C
- * (read and written, as beta may be non-zero), through L2 a row of B for every pair of a window
- * and an active column; plus a launch. */
-double spmm_tc_gpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, double pairs, double a_bytes,
-                        double efficiency)
+/* Blocks that one warp takes one after the other: those of the longest window, which holds at least
+ * the longest row and the mean, unless it is cut (Acc-SpMM, section 3.5). */
+static double longest_chain(const spmm_pattern_t *pattern, const spmm_tc_model_t *model)
 {
-    const double launch = 3e-6;
-    const double size   = (double)spmm_type_size(problem->ab_type);
-    const double n      = (double)problem->n;
-    const double b      = (double)pattern->used_cols * n * size;
-    const double dram   = a_bytes + b + 2.0 * (double)pattern->n_rows * n * size;
-    const double gather = pairs * n * size / spmm_gather_rate(b);
+    const double pairs   = (double)pattern->tc.pairs[model->height / 16];
+    const double windows = (double)spmm_windows_count(pattern->n_rows, model->height);
+    const double columns = fmax((double)pattern->max_row, windows > 0.0 ? pairs / windows : 0.0);
+    const double cut     = fmax(32.0, pairs / model->block_cols / 3000.0);
+
+    return fmin(columns / model->block_cols, cut);
+}
+
+/* The sum of a launch; of what moves once through device memory; of a row of B for every pair of a
+ * window and an active column, through L2; and of the longest chain of blocks. */
+double spmm_tc_gpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                        const spmm_device_t *device, const spmm_tc_model_t *model)
+{
+    const double pairs = (double)pattern->tc.pairs[model->height / 16];
 
     if (pattern->nnz > INT32_MAX) {
         return INFINITY; /* build() would refuse */
     }
-    return launch + fmax(dram, gather) / efficiency / device->mem_bw;
+    return model->launch_s +
+           model->copies * spmm_gpu_once_s(pattern, problem, device, model->a_bytes) +
+           model->gathers * spmm_gpu_gather_s(pattern, problem, device, pairs) +
+           model->block_s * longest_chain(pattern, model);
 }
 
 /* What csr-cpu moves (see there), and the bit arithmetic that finds every entry once per 32 columns:

@@ -78,11 +78,20 @@ spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes
 /** BitTCF: that of the engines bittcf and dmma. */
 extern const spmm_tc_kind_t spmm_tc_kind_bittcf;
 
-/** Seconds on a GPU of a product that fetches @p pairs rows of B, of which pattern->used_cols are
- *  different, with @p a_bytes of format, at @p efficiency of the roofline. */
+/** How a format and its kernel do on a GPU: the constants of a sum of times. */
+typedef struct {
+    int    height;     /**< rows of a window: 8, 16 or 32 */
+    int    block_cols; /**< columns of a block */
+    double a_bytes;    /**< of the format */
+    double launch_s;
+    double copies;  /**< times what moves once takes at the rate of a copy */
+    double gathers; /**< times the rows of B of all windows take */
+    double block_s; /**< from one block of a window to the next */
+} spmm_tc_model_t;
+
+/** Seconds on a GPU. */
 double spmm_tc_gpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, double pairs, double a_bytes,
-                        double efficiency);
+                        const spmm_device_t *device, const spmm_tc_model_t *model);
 /** Seconds on CPUs. */
 double spmm_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                         const spmm_device_t *device);

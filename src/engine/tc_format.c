@@ -35,25 +35,49 @@ spmm_status_t spmm_tc_entry_ptr(spmm_env_t *env, const spmm_csr_t *block, int32_
 }
 
 /* Place in CSR of the first entry of each row of window w; next [height]. */
-static void start_rows(const spmm_tc_view_t *A, const int32_t *entry_ptr, int32_t w,
-                       spmm_tc_entry_t *entry, int32_t *next)
+static void start_rows(const spmm_tc_view_t *A, const int32_t *entry_ptr, int32_t w, int32_t *next)
 {
     int32_t at = entry_ptr[w];
-    size_t  offset;
+    uint8_t length[SPMM_TC_MAX_RUNS];
 
     memset(next, 0, (size_t)A->height * sizeof *next);
     for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
-        const int32_t count = A->decode(A->arrays, block, entry, &offset);
-
-        for (int32_t k = 0; k < count; k++) {
-            next[entry[k].row]++;
+        (void)A->runs(A->arrays, block, length);
+        for (int32_t k = 0; k < A->n_runs; k += A->height) {
+            for (int32_t r = 0; r < A->height; r++) {
+                next[r] += length[k + r];
+            }
         }
     }
     for (int32_t r = 0; r < A->height; r++) {
-        const int32_t length = next[r];
+        const int32_t count = next[r];
 
         next[r] = at;
-        at += length;
+        at += count;
+    }
+}
+
+/* The values of window w, each of @p size bytes: inlined with a constant. */
+static inline void fill_window(const spmm_tc_view_t *A, const int32_t *entry_ptr, int32_t w,
+                               const char *values, size_t size, char *to)
+{
+    uint8_t length[SPMM_TC_MAX_RUNS];
+    int32_t next[SPMM_TC_MAX_HEIGHT];
+
+    start_rows(A, entry_ptr, w, next);
+    for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
+        char *value = to + A->runs(A->arrays, block, length);
+
+        for (int32_t k = 0; k < A->n_runs; k += A->height) {
+            for (int32_t r = 0; r < A->height; r++) {
+                const char *from = values + (size_t)next[r] * size;
+
+                for (int32_t i = 0; i < length[k + r]; i++, value += size, from += size) {
+                    memcpy(value, from, size);
+                }
+                next[r] += length[k + r];
+            }
+        }
     }
 }
 
@@ -62,21 +86,10 @@ void spmm_tc_fill(const spmm_tc_view_t *A, const int32_t *entry_ptr, const void 
 {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads))
     for (int32_t w = 0; w < A->n_windows; w++) {
-        spmm_tc_entry_t entry[SPMM_TC_MAX_ENTRIES];
-        int32_t         next[SPMM_TC_MAX_HEIGHT];
-
-        start_rows(A, entry_ptr, w, entry, next);
-        for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
-            size_t        offset;
-            const int32_t count = A->decode(A->arrays, block, entry, &offset);
-            char         *value = (char *)to + offset;
-
-            for (int32_t k = 0; k < count; k++) {
-                const size_t source = (size_t)next[entry[k].row]++;
-
-                memcpy(value + (size_t)k * value_size, (const char *)values + source * value_size,
-                       value_size);
-            }
+        if (value_size == sizeof(float)) {
+            fill_window(A, entry_ptr, w, values, sizeof(float), to);
+        } else {
+            fill_window(A, entry_ptr, w, values, sizeof(double), to);
         }
     }
 }
@@ -89,7 +102,7 @@ static void restore_window(const spmm_tc_view_t *A, const int32_t *entry_ptr, in
     spmm_tc_entry_t entry[SPMM_TC_MAX_ENTRIES];
     int32_t         next[SPMM_TC_MAX_HEIGHT];
 
-    start_rows(A, entry_ptr, w, entry, next);
+    start_rows(A, entry_ptr, w, next);
     for (int32_t r = 0; r < A->height && r < A->n_rows - w * A->height; r++) {
         csr->row_ptr[w * A->height + r] = next[r];
     }

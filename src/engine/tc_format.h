@@ -18,6 +18,7 @@ spmm_status_t spmm_tc_entry_ptr(spmm_env_t *env, const spmm_csr_t *block, int32_
 
 /** Values in the order of CSR to their places in a format.
  *  @param[in]  entry_ptr  of spmm_tc_entry_ptr()
+ *  @param[in]  value_size 4 or 8
  *  @param[out] to         the base that A->values reads */
 void spmm_tc_fill(const spmm_tc_view_t *A, const int32_t *entry_ptr, const void *values,
                   size_t value_size, void *to, int threads);

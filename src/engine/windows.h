@@ -9,12 +9,15 @@
 
 #include "matrix/csr.h"
 
-/** The active columns of all windows. */
+/** The active columns of all windows.  Those of window w stand at first[w] .. first[w] + count[w]
+ *  of col and rows, ascending; between some windows there are gaps. */
 typedef struct {
-    int32_t  height; /**< rows of a window; the last may have fewer */
-    int32_t  n_windows;
-    int64_t *ptr; /**< [n_windows + 1], owned: first active column of each window */
-    int32_t *col; /**< [ptr[n_windows]], owned: ascending in each window */
+    int32_t   height; /**< rows of a window; the last may have fewer */
+    int32_t   n_windows;
+    int64_t  *first; /**< [n_windows], owned, as are the others */
+    int32_t  *count; /**< [n_windows] */
+    int32_t  *col;   /**< [nnz], of which gaps are never touched */
+    uint32_t *rows;  /**< [nnz] bit r: row r of the window has an entry in the column */
 } spmm_windows_t;
 
 /** Windows that cover @p n_rows rows. */
@@ -23,17 +26,12 @@ static inline int32_t spmm_windows_count(int32_t n_rows, int32_t height)
     return n_rows / height + (n_rows % height != 0);
 }
 
-/** Condense @p block.  O(nnz log height), in parallel over windows, the same for any number of
- *  threads.
+/** Condense @p block.  O(nnz), in parallel over windows, the same for any number of threads.
  *  @param[in] height   8, 16 or 32
  *  @param[in] threads  OpenMP threads, 0: as many as OpenMP likes */
 spmm_status_t spmm_windows_create(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
                                   int threads, spmm_windows_t *windows);
 void          spmm_windows_free(spmm_windows_t *windows);
-
-/** Where @p wanted stands in the ascending list @p col [n], which holds it at @p from or later.
- *  Logarithmic in the distance, so that a row's columns cost little one after the other. */
-int64_t spmm_windows_find(const int32_t *col, int64_t from, int64_t n, int32_t wanted);
 
 enum { SPMM_TC_HEIGHTS = 3 }; /**< 8, 16 and 32 */
 
@@ -49,7 +47,8 @@ typedef struct {
     double  ibd;      /**< mean |TC blocks of a window - their mean| (Acc-SpMM, section 3.5) */
 } spmm_tc_facts_t;
 
-/** The facts of @p block, without condensing it: one pass over its entries, O(nnz).
+/** The facts of @p block, from its windows of 32 rows: O(nnz), by env->threads, the same for any
+ *  number of them.
  *  @param[out] used_cols  columns with an entry */
 spmm_status_t spmm_tc_facts_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_tc_facts_t *facts,
                                  int64_t *used_cols);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file blocks.c
- *  From the caller's rows to the two blocks of this rank.
+ *  From this rank's rows to its two blocks.
  *
- *  Rows travel to their new owners in ascending original order, so what arrives, in rank order, is
- *  this rank's part of A in its new row order.  Each entry then goes to the local block (its column
- *  is owned here) or to the halo block (its column becomes a halo row), and both remember where
- *  their entries stood in that arrival order: new values take the same way again.
+ *  Each entry goes to the local block (its column is owned here) or to the halo block (its column
+ *  becomes a halo row), and both remember where their entries stood among all that arrived: new
+ *  values take the same way again.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -13,159 +12,76 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/comm.h"
 #include "base/sort.h"
-#include "plan/plan.h"
+#include "plan/arrival.h"
 
-/** This rank's entries after redistribution. */
+/** Rows being dealt to the two blocks. */
 typedef struct {
-    int64_t *row_ptr;    /**< [rows.n_local + 1], owned */
-    int64_t *col;        /**< [nnz], owned: new global column */
-    void    *values;     /**< [nnz], owned */
-    int64_t *send_count; /**< [size], owned: entries to and from each rank */
-    int64_t *recv_count;
-} arrival_t;
+    spmm_arrival_t in;
+    int64_t        first, n_own; /**< columns of this rank */
+    int64_t       *other_ptr;    /**< [rows.n_local + 1], owned: entries of the halo block */
+    uint64_t      *need;         /**< [n_need], owned: columns of other ranks, ascending */
+    int64_t        n_need;
+} split_t;
 
-static void arrival_free(arrival_t *in)
+static bool is_own(const split_t *split, int64_t col)
 {
-    spmm_free(in->row_ptr);
-    spmm_free(in->col);
-    spmm_free(in->values);
-    spmm_free(in->send_count);
-    spmm_free(in->recv_count);
-    memset(in, 0, sizeof *in);
+    return (uint64_t)(col - split->first) < (uint64_t)split->n_own;
 }
 
-/* Row lengths of the new local rows into in->row_ptr, entries per peer into the counts. */
-static spmm_status_t exchange_lengths(const spmm_plan_t *plan, arrival_t *in)
+/* Entries of the halo block before each row. */
+static spmm_status_t count_others(const spmm_plan_t *plan, split_t *split)
 {
-    const spmm_matrix_t     *A    = plan->A;
-    const spmm_layout_map_t *rows = &plan->rows;
-    int64_t                 *length, total;
-    spmm_status_t            status = SPMM_OK;
+    const spmm_arrival_t *in = &split->in;
+    const int32_t         n  = plan->rows.n_local;
 
-    SPMM_NEW(length, rows->n_orig);
-    SPMM_NEW(in->row_ptr, (int64_t)rows->n_local + 1);
-    SPMM_NEW_ZERO(in->send_count, plan->env->size);
-    SPMM_NEW_ZERO(in->recv_count, plan->env->size);
-    if (length == NULL || in->row_ptr == NULL || in->send_count == NULL || in->recv_count == NULL) {
-        status = spmm_fail_memory(&plan->env->err, rows->n_orig, sizeof *length, "row lengths");
+    if (SPMM_NEW(split->other_ptr, (int64_t)n + 1) == NULL) {
+        return spmm_fail_memory(&plan->env->err, (int64_t)n + 1, sizeof *split->other_ptr,
+                                "entries of a halo block");
     }
-    status = spmm_agree(plan->env, status);
-    if (status == SPMM_OK) {
-        int64_t at = 0;
+    split->other_ptr[0] = 0;
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
+    for (int32_t i = 0; i < n; i++) {
+        int64_t own = 0;
 
-        for (int p = 0; p < plan->env->size; p++) {
-            for (int64_t k = 0; k < rows->send_count[p]; k++, at++) {
-                const int32_t row = rows->send_row[at];
-
-                length[at] = A->row_ptr[row + 1] - A->row_ptr[row];
-                in->send_count[p] += length[at];
-            }
+        for (int64_t k = in->row_ptr[i]; k < in->row_ptr[i + 1]; k++) {
+            own += is_own(split, in->col[k]);
         }
-        status = spmm_alltoallv(plan->env, length, rows->send_count, in->row_ptr + 1,
-                                rows->recv_count, sizeof *length);
+        split->other_ptr[i + 1] = in->row_ptr[i + 1] - in->row_ptr[i] - own;
     }
-    if (status == SPMM_OK) {
-        status = spmm_alltoall_counts(plan->env, in->send_count, in->recv_count, &total);
+    for (int32_t i = 0; i < n; i++) {
+        split->other_ptr[i + 1] += split->other_ptr[i];
     }
-    if (status == SPMM_OK) {
-        in->row_ptr[0] = 0;
-        for (int32_t i = 0; i < rows->n_local; i++) {
-            in->row_ptr[i + 1] += in->row_ptr[i];
-        }
-    }
-    spmm_free(length);
-    return status;
-}
-
-/* Send the entries of A (8-byte columns or values) to the new owners of their rows. */
-static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entries,
-                                      size_t elem_size, const int64_t *send_count,
-                                      const int64_t *recv_count, void *out)
-{
-    const spmm_matrix_t *A    = plan->A;
-    const int64_t        nnz  = spmm_matrix_local_nnz(A);
-    char                *pack = NULL, *to;
-    spmm_status_t        status;
-
-    if (plan->rows.keep) {
-        memcpy(out, entries, (size_t)nnz * elem_size);
-        return SPMM_OK;
-    }
-    status = (pack = spmm_alloc(nnz, elem_size)) != NULL
-                 ? SPMM_OK
-                 : spmm_fail_memory(&plan->env->err, nnz, elem_size, "entries on their way");
-    status = spmm_agree(plan->env, status);
-    if (status == SPMM_OK) {
-        to = pack;
-        for (int32_t k = 0; k < plan->rows.n_orig; k++) {
-            const int32_t row   = plan->rows.send_row[k];
-            const size_t  bytes = (size_t)(A->row_ptr[row + 1] - A->row_ptr[row]) * elem_size;
-
-            memcpy(to, (const char *)entries + (size_t)A->row_ptr[row] * elem_size, bytes);
-            to += bytes;
-        }
-        status = spmm_alltoallv(plan->env, pack, send_count, out, recv_count, elem_size);
-    }
-    spmm_free(pack);
-    return status;
-}
-
-static spmm_status_t receive(const spmm_plan_t *plan, arrival_t *in)
-{
-    const size_t  size = spmm_type_size(plan->ab_type);
-    spmm_status_t status;
-    int64_t       nnz;
-
-    SPMM_TRY(exchange_lengths(plan, in));
-    nnz        = in->row_ptr[plan->rows.n_local];
-    status     = SPMM_OK;
-    in->values = spmm_alloc(nnz, size);
-    if (SPMM_NEW(in->col, nnz) == NULL || in->values == NULL) {
-        status = spmm_fail_memory(&plan->env->err, nnz, size + sizeof *in->col,
-                                  "this rank's part of the matrix");
-    }
-    SPMM_TRY(spmm_agree(plan->env, status));
-    SPMM_TRY(exchange_entries(plan, plan->A->col_idx, sizeof *in->col, in->send_count,
-                              in->recv_count, in->col));
-    SPMM_TRY(
-        exchange_entries(plan, plan->A->values, size, in->send_count, in->recv_count, in->values));
-    return spmm_layout_translate(plan->env, &plan->cols, nnz, in->col);
+    return SPMM_OK;
 }
 
 /* The columns of other ranks, ascending, no column twice. */
-static spmm_status_t list_halo_columns(const spmm_plan_t *plan, const arrival_t *in,
-                                       int64_t n_halo_entries, uint64_t **need, int64_t *n_need)
+static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
 {
-    const int64_t first = plan->cols.offset[plan->env->rank];
-    const int64_t last  = plan->cols.offset[plan->env->rank + 1];
-    const int64_t nnz   = in->row_ptr[plan->rows.n_local];
-    uint64_t     *list;
-    int64_t       count = 0;
-    spmm_status_t status;
+    const spmm_arrival_t *in    = &split->in;
+    const int64_t         count = split->other_ptr[plan->rows.n_local];
 
-    if (SPMM_NEW(list, n_halo_entries) == NULL) {
-        return spmm_fail_memory(&plan->env->err, n_halo_entries, sizeof *list, "halo columns");
+    if (SPMM_NEW(split->need, count) == NULL) {
+        return spmm_fail_memory(&plan->env->err, count, sizeof *split->need, "halo columns");
     }
-    for (int64_t k = 0; k < nnz; k++) {
-        if (in->col[k] < first || in->col[k] >= last) {
-            list[count++] = (uint64_t)in->col[k];
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
+    for (int32_t i = 0; i < plan->rows.n_local; i++) {
+        int64_t at = split->other_ptr[i];
+
+        for (int64_t k = in->row_ptr[i]; at < split->other_ptr[i + 1]; k++) {
+            if (!is_own(split, in->col[k])) {
+                split->need[at++] = (uint64_t)in->col[k];
+            }
         }
     }
-    status = spmm_sort_u64(plan->env, list, count);
-    if (status != SPMM_OK) {
-        spmm_free(list);
-        return status;
-    }
-    *need   = list;
-    *n_need = spmm_unique_u64(list, count);
-    if (*n_need > INT32_MAX) {
+    SPMM_TRY(spmm_sort_u64(plan->env, split->need, count));
+    split->n_need = spmm_unique_u64(split->need, count);
+    if (split->n_need > INT32_MAX) {
         return spmm_fail(&plan->env->err, SPMM_ERR_RANGE,
                          "rank %d needs %" PRId64
                          " rows of B from other ranks, more than 2^31 - 1; "
                          "use more ranks or a better partition",
-                         plan->env->rank, *n_need);
+                         plan->env->rank, split->n_need);
     }
     return SPMM_OK;
 }
@@ -186,80 +102,107 @@ static int32_t find(const uint64_t *list, int64_t count, uint64_t value)
     return (int32_t)low;
 }
 
-/** An entry of a row being sorted. */
-typedef struct {
-    int32_t col;
-    int64_t source;
-} place_t;
-
-static int by_column(const void *a, const void *b)
+static int ascending(const void *a, const void *b)
 {
-    const int32_t x = ((const place_t *)a)->col, y = ((const place_t *)b)->col;
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
     return (x > y) - (x < y);
 }
 
-/* Sort one row of the block by column and fetch its values. */
-static void finish_row(place_t *row, int64_t count, const arrival_t *in, spmm_block_t *block)
+/* A row of a block has its column and, below, its place in the row of A as one number each. */
+static int64_t pack(int64_t col, int64_t place)
+{
+    return (int64_t)((uint64_t)col << 32 | (uint64_t)place);
+}
+
+/* Sort entries from .. to of a block, packed in block->source, by column and fetch their values.
+ * @p start: where their row starts in what arrived. */
+static void finish_row(const spmm_arrival_t *in, int64_t start, int64_t from, int64_t to,
+                       spmm_block_t *block)
 {
     const size_t size = spmm_type_size(block->csr.type);
 
-    for (int64_t k = 1; k < count; k++) {
-        if (row[k - 1].col > row[k].col) {
-            qsort(row, (size_t)count, sizeof *row, by_column);
+    for (int64_t k = from + 1; k < to; k++) {
+        if (block->source[k - 1] > block->source[k]) {
+            qsort(block->source + from, (size_t)(to - from), sizeof *block->source, ascending);
             break;
         }
     }
-    for (int64_t k = 0; k < count; k++) {
-        block->csr.col_idx[block->nnz] = row[k].col;
-        block->source[block->nnz]      = row[k].source;
-        memcpy((char *)block->csr.values + (size_t)block->nnz * size,
-               (const char *)in->values + (size_t)row[k].source * size, size);
-        block->nnz++;
+    for (int64_t k = from; k < to; k++) {
+        const int64_t packed = block->source[k];
+
+        block->csr.col_idx[k] = (int32_t)(packed >> 32);
+        block->source[k]      = start + (packed & UINT32_MAX);
+        memcpy((char *)block->csr.values + (size_t)k * size,
+               (const char *)in->values + (size_t)block->source[k] * size, size);
     }
 }
 
-/* Deal the entries of every row to the two blocks; their arrays are allocated. */
-static spmm_status_t split_rows(spmm_plan_t *plan, const arrival_t *in, const uint64_t *need,
-                                int64_t n_need)
+static void deal_row(const split_t *split, int32_t i, spmm_block_t *local, spmm_block_t *remote)
 {
-    const int64_t first = plan->cols.offset[plan->env->rank];
-    const int64_t last  = plan->cols.offset[plan->env->rank + 1];
-    int64_t       most  = 0;
-    place_t      *own, *other;
+    const spmm_arrival_t *in    = &split->in;
+    const int64_t         start = in->row_ptr[i], end = in->row_ptr[i + 1];
+    const int64_t         other = split->other_ptr[i], own = start - other;
+    int64_t               own_at = own, other_at = other;
 
-    for (int32_t i = 0; i < plan->rows.n_local; i++) {
-        const int64_t length = in->row_ptr[i + 1] - in->row_ptr[i];
+    for (int64_t k = start; k < end; k++) {
+        const int64_t col = in->col[k];
 
-        most = length > most ? length : most;
-    }
-    SPMM_NEW(own, most);
-    SPMM_NEW(other, most);
-    if (own == NULL || other == NULL) {
-        spmm_free(own);
-        spmm_free(other);
-        return spmm_fail_memory(&plan->env->err, most, sizeof *own, "a row");
-    }
-    for (int32_t i = 0; i < plan->rows.n_local; i++) {
-        int64_t n_own = 0, n_other = 0;
-
-        for (int64_t k = in->row_ptr[i]; k < in->row_ptr[i + 1]; k++) {
-            const int64_t col = in->col[k];
-
-            if (col >= first && col < last) {
-                own[n_own++] = (place_t){(int32_t)(col - first), k};
-            } else {
-                other[n_other++] = (place_t){find(need, n_need, (uint64_t)col), k};
-            }
+        if (is_own(split, col)) {
+            local->source[own_at++] = pack(col - split->first, k - start);
+        } else {
+            remote->source[other_at++] =
+                pack(find(split->need, split->n_need, (uint64_t)col), k - start);
         }
-        finish_row(own, n_own, in, &plan->local);
-        finish_row(other, n_other, in, &plan->remote);
-        plan->local.csr.row_ptr[i + 1]  = plan->local.nnz;
-        plan->remote.csr.row_ptr[i + 1] = plan->remote.nnz;
     }
-    spmm_free(own);
-    spmm_free(other);
+    finish_row(in, start, own, own_at, local);
+    finish_row(in, start, other, other_at, remote);
+    local->csr.row_ptr[i + 1]  = own_at;
+    remote->csr.row_ptr[i + 1] = other_at;
+}
+
+static spmm_status_t alloc_block(const spmm_plan_t *plan, int64_t n_cols, int64_t nnz,
+                                 spmm_block_t *block)
+{
+    block->nnz = nnz;
+    return spmm_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, nnz, plan->ab_type,
+                          &block->csr);
+}
+
+/* Deal the entries of every row to the two blocks. */
+static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
+{
+    SPMM_NEW(plan->local.source, plan->local.nnz);
+    SPMM_NEW(plan->remote.source, plan->remote.nnz);
+    if (plan->local.source == NULL || plan->remote.source == NULL) {
+        return spmm_fail_memory(&plan->env->err, plan->local.nnz + plan->remote.nnz,
+                                sizeof *plan->local.source, "entry sources");
+    }
+#pragma omp parallel for schedule(dynamic, 256) num_threads(plan->device->threads)
+    for (int32_t i = 0; i < plan->rows.n_local; i++) {
+        deal_row(split, i, &plan->local, &plan->remote);
+    }
     return SPMM_OK;
+}
+
+/* All entries stay where they are in A: the local block is A, and sources are places. */
+static void take_all(spmm_plan_t *plan, const split_t *split)
+{
+    const spmm_arrival_t *in   = &split->in;
+    spmm_csr_t           *csr  = &plan->local.csr;
+    const size_t          size = spmm_type_size(csr->type);
+
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
+    for (int32_t i = 0; i < csr->n_rows; i++) {
+        const int64_t start = in->row_ptr[i], end = in->row_ptr[i + 1];
+
+        csr->row_ptr[i + 1] = end;
+        for (int64_t k = start; k < end; k++) {
+            csr->col_idx[k] = (int32_t)(in->col[k] - split->first);
+        }
+        memcpy((char *)csr->values + (size_t)start * size,
+               (const char *)in->values + (size_t)start * size, (size_t)(end - start) * size);
+    }
 }
 
 /* Drop the empty rows of the halo block; a row map leads back to the rows of C. */
@@ -288,7 +231,7 @@ static spmm_status_t transpose_block(spmm_env_t *env, spmm_block_t *block)
 
     SPMM_TRY(spmm_csr_transpose(env, &block->csr, &flipped, &order));
     for (int64_t k = 0; k < block->nnz; k++) {
-        order[k] = block->source[order[k]];
+        order[k] = block->source == NULL ? order[k] : block->source[order[k]];
     }
     spmm_csr_free(&block->csr);
     spmm_free(block->source);
@@ -297,32 +240,21 @@ static spmm_status_t transpose_block(spmm_env_t *env, spmm_block_t *block)
     return SPMM_OK;
 }
 
-static spmm_status_t alloc_block(spmm_plan_t *plan, spmm_block_t *block, int32_t n_cols,
-                                 int64_t nnz)
+static spmm_status_t make_blocks(spmm_plan_t *plan, split_t *split)
 {
-    SPMM_TRY(
-        spmm_csr_alloc(plan->env, plan->rows.n_local, n_cols, nnz, plan->ab_type, &block->csr));
-    if (SPMM_NEW(block->source, nnz) == NULL) {
-        return spmm_fail_memory(&plan->env->err, nnz, sizeof *block->source, "entry sources");
-    }
-    block->nnz = 0; /* grows while rows are dealt out */
-    return SPMM_OK;
-}
+    int64_t n_other;
 
-static spmm_status_t split(spmm_plan_t *plan, const arrival_t *in, uint64_t **need, int64_t *n_need)
-{
-    const int64_t first = plan->cols.offset[plan->env->rank];
-    const int64_t last  = plan->cols.offset[plan->env->rank + 1];
-    const int64_t nnz   = in->row_ptr[plan->rows.n_local];
-    int64_t       n_own = 0;
-
-    for (int64_t k = 0; k < nnz; k++) {
-        n_own += in->col[k] >= first && in->col[k] < last;
+    SPMM_TRY(count_others(plan, split));
+    SPMM_TRY(list_halo_columns(plan, split));
+    n_other = split->other_ptr[plan->rows.n_local];
+    SPMM_TRY(alloc_block(plan, split->n_own, split->in.row_ptr[plan->rows.n_local] - n_other,
+                         &plan->local));
+    SPMM_TRY(alloc_block(plan, split->n_need, n_other, &plan->remote));
+    if (plan->rows.keep && n_other == 0) {
+        take_all(plan, split);
+    } else {
+        SPMM_TRY(deal_rows(plan, split));
     }
-    SPMM_TRY(list_halo_columns(plan, in, nnz - n_own, need, n_need));
-    SPMM_TRY(alloc_block(plan, &plan->local, (int32_t)(last - first), n_own));
-    SPMM_TRY(alloc_block(plan, &plan->remote, (int32_t)*n_need, nnz - n_own));
-    SPMM_TRY(split_rows(plan, in, *need, *n_need));
     if (plan->op == SPMM_OP_T) {
         SPMM_TRY(transpose_block(plan->env, &plan->local));
         return transpose_block(plan->env, &plan->remote);
@@ -332,35 +264,40 @@ static spmm_status_t split(spmm_plan_t *plan, const arrival_t *in, uint64_t **ne
 
 spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan)
 {
-    arrival_t     in     = {0};
-    uint64_t     *need   = NULL;
-    int64_t       n_need = 0;
+    split_t split = {.first = plan->cols.offset[plan->env->rank], .n_own = plan->cols.n_local};
     spmm_status_t status;
 
-    status = spmm_agree(plan->env, receive(plan, &in));
+    status = spmm_agree(plan->env, spmm_arrival_receive(plan, &split.in));
     if (status == SPMM_OK) {
-        status = spmm_agree(plan->env, split(plan, &in, &need, &n_need));
+        status = spmm_agree(plan->env, make_blocks(plan, &split));
     }
-    arrival_free(&in);
+    spmm_arrival_free(&split.in);
+    spmm_free(split.other_ptr);
     if (status == SPMM_OK) {
         /* Same bits: an index is never negative. */
-        status = spmm_halo_create(plan->env, plan->cols.offset, (const int64_t *)need, n_need,
-                                  &plan->halo);
+        status = spmm_halo_create(plan->env, plan->cols.offset, (const int64_t *)split.need,
+                                  split.n_need, &plan->halo);
     }
-    spmm_free(need);
+    spmm_free(split.need);
     return status;
 }
 
 /* Gather the values of one block from the arrival order and hand them to its engine. */
-static spmm_status_t refill_block(spmm_env_t *env, const spmm_block_t *block, const char *arrived,
-                                  size_t size)
+static spmm_status_t refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
+                                  const char *arrived)
 {
-    char         *values = spmm_alloc(block->nnz, size);
+    const size_t  size = spmm_type_size(plan->ab_type);
+    char         *values;
     spmm_status_t status;
 
-    if (values == NULL) {
-        return spmm_fail_memory(&env->err, block->nnz, size, "new values");
+    if (block->source == NULL) {
+        return block->engine->refill(block->format, arrived);
     }
+    values = spmm_alloc(block->nnz, size);
+    if (values == NULL) {
+        return spmm_fail_memory(&plan->env->err, block->nnz, size, "new values");
+    }
+#pragma omp parallel for num_threads(plan->device->threads)
     for (int64_t k = 0; k < block->nnz; k++) {
         memcpy(values + (size_t)k * size, arrived + (size_t)block->source[k] * size, size);
     }
@@ -371,29 +308,17 @@ static spmm_status_t refill_block(spmm_env_t *env, const spmm_block_t *block, co
 
 spmm_status_t spmm_plan_refill(void *self)
 {
-    spmm_plan_t  *plan = self;
-    const size_t  size = spmm_type_size(plan->ab_type);
-    const int64_t nnz  = plan->local.nnz + plan->remote.nnz;
-    arrival_t     in   = {0};
-    spmm_status_t status;
+    spmm_plan_t   *plan = self;
+    spmm_arrival_t in   = {0};
+    spmm_status_t  status;
 
-    status = exchange_lengths(plan, &in);
+    status = spmm_arrival_receive_values(plan, &in);
     if (status == SPMM_OK) {
-        in.values = spmm_alloc(nnz, size);
-        status    = spmm_agree(plan->env, in.values != NULL ? SPMM_OK
-                                                            : spmm_fail_memory(&plan->env->err, nnz,
-                                                                               size, "new values"));
+        status = refill_block(plan, &plan->local, in.values);
     }
     if (status == SPMM_OK) {
-        status =
-            exchange_entries(plan, plan->A->values, size, in.send_count, in.recv_count, in.values);
+        status = refill_block(plan, &plan->remote, in.values);
     }
-    if (status == SPMM_OK) {
-        status = refill_block(plan->env, &plan->local, in.values, size);
-    }
-    if (status == SPMM_OK) {
-        status = refill_block(plan->env, &plan->remote, in.values, size);
-    }
-    arrival_free(&in);
+    spmm_arrival_free(&in);
     return status;
 }

@@ -74,6 +74,10 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
         return spmm_fail(err, SPMM_ERR_ARGUMENT, "objective \"%.40s\": must be vol or cut",
                          o->objective);
     }
+    if (o->executes < 0) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "executes %" PRId64 ": must be 0 (1000) or more",
+                         o->executes);
+    }
     return check_compute(plan);
 }
 
@@ -89,8 +93,9 @@ static uint64_t hash_text(uint64_t h, const char *text)
 static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     const int64_t numbers[] = {plan->n,      plan->ab_type, plan->c_type,        plan->op,
-                               plan->layout, plan->compute, plan->deterministic, (int64_t)o->seed};
-    const char   *texts[]   = {o->partition, o->objective, o->engine, o->transport};
+                               plan->layout, plan->compute, plan->deterministic, (int64_t)o->seed,
+                               o->executes};
+    const char   *texts[]   = {o->partition, o->objective, o->engine, o->transport, o->reorder};
     uint64_t      h, range[2];
 
     memcpy(&h, &o->imbalance, sizeof h);
@@ -132,8 +137,7 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     return SPMM_OK;
 }
 
-static spmm_status_t choose_engine(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                   const char *name)
+static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
 {
     block->problem = (spmm_problem_t){.ab_type       = plan->ab_type,
                                       .c_type        = c_type,
@@ -147,17 +151,35 @@ static spmm_status_t choose_engine(spmm_plan_t *plan, spmm_block_t *block, spmm_
     }
     SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
     if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
-        return spmm_plan_choose_edge(plan, name);
+        return spmm_plan_consider_edge(plan);
     }
-    return spmm_engine_choose(name, &block->pattern, &block->problem, plan->device,
-                              block->candidates, &block->engine);
+    spmm_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
+    return SPMM_OK;
 }
 
+/* On CPUs the prediction decides: there one engine is ahead nearly always. */
 static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                 const char *name)
+                                 const spmm_plan_options_t *o)
 {
-    SPMM_TRY(choose_engine(plan, block, c_type, name));
-    SPMM_TRY(block->engine->build(&block->csr, &block->problem, plan->device, &block->format));
+    const bool                 adds   = block == &plan->remote && plan->op == SPMM_OP_N;
+    const spmm_engine_choice_t choice = {.name    = o->engine,
+                                         .measure = plan->device->kind != SPMM_DEVICE_CPU &&
+                                                    o->no_autotune == 0,
+                                         .beta = adds ? 1.0 : 0.0};
+    spmm_engine_settled_t      settled;
+
+    SPMM_TRY(consider_engines(plan, block, c_type));
+    SPMM_TRY(spmm_engine_settle(&choice, &block->csr, &block->problem, plan->device,
+                                block->candidates, spmm_n_engines, &settled));
+    block->engine         = settled.picked->engine;
+    block->format         = settled.format;
+    block->problem.layout = settled.picked->layout;
+    plan->stats.tune_s += settled.tune_s;
+    if (block == &plan->local) {
+        plan->edge                    = settled.picked->layout != plan->layout;
+        plan->stats.local_predicted_s = settled.picked->predicted_s;
+        plan->stats.local_measured_s  = settled.picked->measured_s;
+    }
     spmm_csr_free(&block->csr);
     return SPMM_OK;
 }
@@ -169,11 +191,12 @@ static spmm_status_t make_formats(spmm_plan_t *plan, const spmm_plan_options_t *
     const double      start    = spmm_now();
 
     /* The local block first: it decides on the layout of both. */
-    SPMM_TRY(build_block(plan, &plan->local, plan->c_type, o->engine));
-    SPMM_TRY(build_block(plan, &plan->remote, remote_c, o->engine));
+    SPMM_TRY(build_block(plan, &plan->local, plan->c_type, o));
+    SPMM_TRY(build_block(plan, &plan->remote, remote_c, o));
     plan->stats.build_s = spmm_now() - start;
-    spmm_log(plan->env, "formats %s and %s built in %.2f s", plan->local.engine->name,
-             plan->remote.engine->name, plan->stats.build_s);
+    spmm_log(plan->env, "formats %s and %s built in %.2f s, %.2f s of them to choose",
+             plan->local.engine->name, plan->remote.engine->name, plan->stats.build_s,
+             plan->stats.tune_s);
     return SPMM_OK;
 }
 
@@ -202,6 +225,7 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     SPMM_TRY(make_partition(plan, o));
     SPMM_TRY(spmm_plan_make_blocks(plan));
     plan->alone = plan->halo.n_send_peers == 0 && plan->halo.n_recv_peers == 0;
+    SPMM_TRY(spmm_agree(plan->env, spmm_plan_reorder(plan, o)));
     SPMM_TRY(spmm_agree(plan->env, make_formats(plan, o)));
     SPMM_TRY(make_exchange(plan, o));
     return spmm_agree(plan->env, spmm_plan_count(plan));

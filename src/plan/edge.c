@@ -30,16 +30,16 @@ static void merge(const spmm_engine_candidate_t *turned, double edge_s,
         if (!direct[e].usable || (turned[e].usable && turned_s < direct[e].predicted_s)) {
             direct[e]             = turned[e];
             direct[e].predicted_s = turned_s;
+            direct[e].copies_s    = edge_s;
         }
     }
 }
 
-spmm_status_t spmm_plan_choose_edge(spmm_plan_t *plan, const char *name)
+spmm_status_t spmm_plan_consider_edge(spmm_plan_t *plan)
 {
-    spmm_block_t                  *block  = &plan->local;
-    spmm_problem_t                 turned = block->problem;
-    spmm_engine_candidate_t       *candidates;
-    const spmm_engine_candidate_t *picked;
+    spmm_block_t            *block  = &plan->local;
+    spmm_problem_t           turned = block->problem;
+    spmm_engine_candidate_t *candidates;
 
     if (SPMM_NEW_ZERO(candidates, spmm_n_engines) == NULL) {
         return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *candidates,
@@ -51,10 +51,6 @@ spmm_status_t spmm_plan_choose_edge(spmm_plan_t *plan, const char *name)
     spmm_engine_consider(&block->pattern, &turned, plan->device, candidates);
     merge(candidates, plan->edge_s, block->candidates);
     spmm_free(candidates);
-    SPMM_TRY(spmm_engine_pick(name, plan->device, block->candidates, &picked));
-    block->engine         = picked->engine;
-    block->problem.layout = picked->layout;
-    plan->edge            = picked->layout != plan->layout;
     return SPMM_OK;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/scalar.h"
 #include "engine/format_bittcf.h"
 #include "plan/plan.h"
+#include "spmm_dist/context.h"
 
 static void print_tc_facts(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
 {
@@ -24,6 +26,60 @@ static void print_tc_facts(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
                   b.csr, b.tcf, b.me_tcf, b.bittcf, b.values);
 }
 
+static double percent(int64_t from, int64_t to)
+{
+    return 100.0 * ((double)to / (double)from - 1.0);
+}
+
+static void print_reordering(const spmm_reordering_t *r, FILE *out)
+{
+    if (r->method == NULL) {
+        (void)fprintf(out, "  reordering none: %s\n", r->why);
+        return;
+    }
+    (void)fprintf(out, "  reordering %s: ", r->applied ? r->method->name : "none");
+    if (!r->applied) {
+        (void)fprintf(out, "%s; ", r->why);
+    }
+    (void)fprintf(
+        out, "MeanNNZTC %.2f -> %.2f, condensed columns %+.1f, %+.1f and %+.1f %%, %.2f s\n",
+        r->before.mean_nnz_tc, r->after.mean_nnz_tc, percent(r->before.pairs[0], r->after.pairs[0]),
+        percent(r->before.pairs[1], r->after.pairs[1]),
+        percent(r->before.pairs[2], r->after.pairs[2]), r->seconds);
+}
+
+static void print_engine(const spmm_plan_t *plan, const spmm_block_t *block,
+                         const spmm_engine_candidate_t *c, FILE *out)
+{
+    (void)fprintf(out, "  engine %-12s ", c->engine->name);
+    if (!c->usable) {
+        (void)fprintf(out, "%s\n", c->why);
+        return;
+    }
+    (void)fprintf(out, "predicted %.3f us", c->predicted_s * 1e6);
+    if (!isnan(c->measured_s)) {
+        (void)fprintf(out, ", measured %.3f us", c->measured_s * 1e6);
+    }
+    /* The halo block of an edge works on the copies that the local block pays for. */
+    (void)fprintf(out, "%s%s\n",
+                  block == &plan->local && c->layout != plan->layout ? " with row-major copies"
+                                                                     : "",
+                  c->engine == block->engine ? "  <- chosen" : "");
+}
+
+/* What the chosen format holds, values included, beside CSR with indices of 32 bits. */
+static void print_format(const spmm_block_t *block, FILE *out)
+{
+    const size_t value = spmm_type_size(block->problem.ab_type);
+    const size_t rows = (size_t)block->pattern.n_rows, nnz = (size_t)block->pattern.nnz;
+    size_t       host = 0, device = 0;
+
+    block->engine->bytes(block->format, &host, &device);
+    (void)fprintf(out, "  format of %s: %zu bytes on the host, %zu on the device; CSR takes %zu\n",
+                  block->engine->name, host, device,
+                  4 * (rows + 1) + nnz * (sizeof(int32_t) + value));
+}
+
 static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, const char *what,
                         FILE *out)
 {
@@ -33,23 +89,14 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
                   "%s block: %" PRId32 " x %" PRId32 ", %" PRId64 " entries, longest row %" PRId64
                   ", rows vary by %.2f, %" PRId64 " columns used\n",
                   what, p->n_rows, p->n_cols, p->nnz, p->max_row, p->row_cv, p->used_cols);
+    print_reordering(&block->reordering, out);
     if (p->nnz > 0) {
         print_tc_facts(p, block->problem.ab_type, out);
     }
     for (int e = 0; e < spmm_n_engines; e++) {
-        const spmm_engine_candidate_t *c = &block->candidates[e];
-
-        if (c->usable) {
-            /* The halo block of an edge works on the copies that the local block pays for. */
-            (void)fprintf(
-                out, "  engine %-12s %10.3f us predicted%s%s\n", c->engine->name,
-                c->predicted_s * 1e6,
-                block == &plan->local && c->layout != plan->layout ? " with row-major copies" : "",
-                c->engine == block->engine ? "  <- chosen" : "");
-        } else {
-            (void)fprintf(out, "  engine %-12s %s\n", c->engine->name, c->why);
-        }
+        print_engine(plan, block, &block->candidates[e], out);
     }
+    print_format(block, out);
 }
 
 spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)

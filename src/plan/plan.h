@@ -3,21 +3,33 @@
 #ifndef SPMM_PLAN_PLAN_H
 #define SPMM_PLAN_PLAN_H
 
-#include "engine/engine.h"
+#include "engine/autotune.h"
 #include "exchange/halo.h"
 #include "exchange/transport.h"
 #include "matrix/matrix.h"
 #include "partition/layout.h"
 #include "partition/partition.h"
+#include "partition/reorder.h"
 #include "spmm_dist/plan.h"
+
+/** How the rows of a block came to be ordered. */
+typedef struct {
+    const spmm_reorderer_t *method; /**< applied, or only tried; NULL: none was run */
+    bool                    applied;
+    const char             *why; /**< it was not; the end of a sentence, static */
+    spmm_tc_facts_t         before, after;
+    double                  seconds; /**< spent on it */
+} spmm_reordering_t;
 
 /** One of the two parts of the product on this rank, and the engine that runs it. */
 typedef struct {
     const spmm_engine_ops_t *engine;
     void                    *format; /**< owned; NULL before build */
     spmm_csr_t               csr;    /**< input of the build; freed after it */
-    int64_t                 *source; /**< [nnz] place of each entry among this rank's entries */
+    int64_t                 *source; /**< [nnz] place of each entry among this rank's entries,
+                                          NULL: the same as here */
     int64_t                  nnz;
+    spmm_reordering_t        reordering;
     spmm_pattern_t           pattern;
     spmm_problem_t           problem;
     spmm_engine_candidate_t *candidates; /**< [spmm_n_engines], owned: for explain */
@@ -96,12 +108,24 @@ spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A,
 /** NULL-safe; waits for executes in flight.  Collective. */
 void spmm_plan_free(spmm_plan_t *plan);
 
-/* blocks.c: redistribute A and split it into the local and the halo block. */
+/* blocks.c, arrival.c: redistribute A and split it into the local and the halo block. */
 
 /** Fill plan->local and ->remote (csr and source) and the halo graph.  Collective, agreed. */
 spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan);
 /** refill of spmm_matrix_user_t: new values of A into both formats.  Collective. */
 spmm_status_t spmm_plan_refill(void *plan);
+
+/* reorder.c: the order in which rows are multiplied; row maps lead back to the rows of C. */
+
+/** Order the rows of both blocks as option reorder says, before their formats are built.  Local. */
+spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, const spmm_plan_options_t *o);
+/** Is the best engine for pattern @p after, of those that @p engine (NULL or "auto": all) admits,
+ *  predicted to beat the best one for @p before clearly? */
+bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
+                           const spmm_pattern_t *after, const spmm_problem_t *problem,
+                           const spmm_device_t *device);
+/** The facts that no order of rows can better. */
+spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern);
 
 /* buffers.c: what execute needs besides the formats. */
 
@@ -126,10 +150,10 @@ spmm_status_t spmm_plan_run(spmm_plan_t *plan, const spmm_operands_t *x);
 
 /* edge.c: column-major B and C for engines that multiply row-major blocks. */
 
-/** Choose the engine of the local block of a column-major plan, and whether the plan works on
- *  row-major copies: plan->edge and the block's layout.  Local; ranks may differ, since halo rows
- *  travel row-major anyway. */
-spmm_status_t spmm_plan_choose_edge(spmm_plan_t *plan, const char *name);
+/** Ask all engines about the local block of a column-major plan, each in the better of two ways:
+ *  on the block as it is, or on row-major copies.  Ranks may come to choose differently, since halo
+ *  rows travel row-major anyway. */
+spmm_status_t spmm_plan_consider_edge(spmm_plan_t *plan);
 /** What the blocks multiply and write: @p x itself, or the copies of the edge. */
 spmm_operands_t spmm_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** Enqueue the copy of B, where there is an edge. */

@@ -44,7 +44,10 @@ static void count_bytes(spmm_plan_t *plan)
 
     for (int b = 0; b < 2; b++) {
         blocks[b]->engine->bytes(blocks[b]->format, &host, &device);
-        plan->stats.host_bytes += host + (size_t)blocks[b]->nnz * sizeof *blocks[b]->source;
+        plan->stats.host_bytes += host;
+        if (blocks[b]->source != NULL) {
+            plan->stats.host_bytes += (size_t)blocks[b]->nnz * sizeof *blocks[b]->source;
+        }
         plan->stats.device_bytes += device;
     }
     plan->transport->bytes(plan->exchange, &host, &device);
@@ -64,14 +67,14 @@ spmm_status_t spmm_plan_count(spmm_plan_t *plan)
     const size_t       row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
     int64_t            sum[2]    = {in, plan->local.nnz + plan->remote.nnz};
     int64_t            max[2]    = {plan->op == SPMM_OP_N ? in : out, sum[1]};
-    double             times[2]  = {s->partition_s, s->build_s};
+    double             times[4]  = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
     const int64_t      b_rows    = spmm_plan_map(plan, SPMM_OPERAND_B)->n_global;
 
     SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT64_T, MPI_SUM, plan->env->comm));
     SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, max, 2, MPI_INT64_T, MPI_MAX, plan->env->comm));
     SPMM_MPI(plan->env,
-             MPI_Allreduce(MPI_IN_PLACE, times, 2, MPI_DOUBLE, MPI_MAX, plan->env->comm));
-    if (strcmp(plan->partition.method, "block") == 0) {
+             MPI_Allreduce(MPI_IN_PLACE, times, 4, MPI_DOUBLE, MPI_MAX, plan->env->comm));
+    if (plan->env->size == 1 || strcmp(plan->partition.method, "block") == 0) {
         s->block_halo_rows_total = sum[0];
     } else {
         SPMM_TRY(score_block(plan, &s->block_halo_rows_total));
@@ -97,6 +100,9 @@ spmm_status_t spmm_plan_count(spmm_plan_t *plan)
     s->recv_bytes           = (size_t)s->halo_rows * row_bytes;
     s->partition_s          = times[0];
     s->build_s              = times[1];
+    s->tune_s               = times[2];
+    s->reorder_s            = times[3];
+    s->reordering = plan->local.reordering.applied ? plan->local.reordering.method->name : "none";
     count_bytes(plan);
     return SPMM_OK;
 }

@@ -211,22 +211,23 @@ static double least_time(const spmm_plan_t *plan, const char *name, double copie
 /* The choice on a GPU that need not be there, for a block of @p rows x @p rows. */
 static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *name)
 {
-    spmm_device_t           device = {.kind    = SPMM_DEVICE_CUDA,
-                                      .env     = &spmm_test_env,
-                                      .cc      = 90,
-                                      .n_sm    = 132,
-                                      .threads = 1,
-                                      .mem_bw  = 4e12};
-    spmm_engine_candidate_t candidates[16];
-    spmm_plan_t             plan   = {.env     = &spmm_test_env,
-                                      .device  = &device,
-                                      .n       = 128,
-                                      .layout  = SPMM_LAYOUT_COL,
-                                      .ab_type = SPMM_R_32F,
-                                      .c_type  = SPMM_R_32F};
-    const double            copies = 6e-6 + 128.0 * rows * 4.0 * 5.0 / 4e12;
-    spmm_layout_t           layout = SPMM_LAYOUT_AUTO;
-    double                  least;
+    spmm_device_t                  device = {.kind    = SPMM_DEVICE_CUDA,
+                                             .env     = &spmm_test_env,
+                                             .cc      = 90,
+                                             .n_sm    = 132,
+                                             .threads = 1,
+                                             .mem_bw  = 4e12};
+    spmm_engine_candidate_t        candidates[16];
+    spmm_plan_t                    plan   = {.env     = &spmm_test_env,
+                                             .device  = &device,
+                                             .n       = 128,
+                                             .layout  = SPMM_LAYOUT_COL,
+                                             .ab_type = SPMM_R_32F,
+                                             .c_type  = SPMM_R_32F};
+    const double                   copies = 6e-6 + 128.0 * rows * 4.0 * 5.0 / 4e12;
+    spmm_layout_t                  layout = SPMM_LAYOUT_AUTO;
+    double                         least;
+    const spmm_engine_candidate_t *picked;
 
     assert_true(spmm_n_engines <= 16);
     plan.rows.n_local = plan.cols.n_local = rows;
@@ -242,14 +243,11 @@ static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *n
         plan.local.pattern.tc.pairs[h] = pairs >> h;
     }
     least = least_time(&plan, name, copies, &layout);
-    spmm_assert_ok(spmm_plan_choose_edge(&plan, name));
-    for (int e = 0; e < spmm_n_engines; e++) {
-        if (candidates[e].engine == plan.local.engine) {
-            assert_true(fabs(candidates[e].predicted_s - least) <= 1e-9 * least);
-        }
-    }
-    assert_int_equal(plan.local.problem.layout, layout);
-    assert_int_equal(plan.edge, layout == SPMM_LAYOUT_ROW);
+    spmm_assert_ok(spmm_plan_consider_edge(&plan));
+    spmm_assert_ok(spmm_engine_pick(name, &device, candidates, spmm_n_engines, &picked));
+    assert_true(fabs(picked->predicted_s - least) <= 1e-9 * least);
+    assert_int_equal(picked->layout, layout);
+    assert_true(picked->copies_s == (layout == SPMM_LAYOUT_ROW ? plan.edge_s : 0.0));
 }
 
 static void test_choice(void **state)

@@ -226,6 +226,19 @@ static void test_edge(void **state)
     sweep(&walk);
 }
 
+static void test_reorder(void **state)
+{
+    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    (void)state;
+    walk.options.reorder = "affinity";
+    walk.options.engine  = "dmma";
+    sweep(&walk);
+    walk.options.reorder = "rcm";
+    walk.options.op      = SPMM_OP_T;
+    sweep(&walk);
+}
+
 static void test_block_rectangular(void **state)
 {
     walk_t walk = {.spec = "uniform:rows=20,cols=9,degree=3", .options = SPMM_PLAN_OPTIONS_INIT};
@@ -299,6 +312,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_keep_from_arrays),
     cmocka_unit_test(test_auto_transposed_columns),
     cmocka_unit_test(test_edge),
+    cmocka_unit_test(test_reorder),
     cmocka_unit_test(test_block_rectangular),
     cmocka_unit_test(test_matrix_market),
     cmocka_unit_test(test_binary_csr),

@@ -48,11 +48,13 @@ static void test_options(void **state)
     assert_string_equal("auto", o.engine[0]);
     assert_string_equal("hello", o.note);
     assert_true(o.also_rotate);
+    assert_false(o.no_autotune);
     assert_int_equal(BENCH_WARM, o.cache);
     assert_int_equal(SPMM_COMPUTE_32F, o.compute);
     bench_options_free(&o);
 
-    assert_int_equal(BENCH_GOOD, parse("--matrix a.mtx --type 64f --flush", &o));
+    assert_int_equal(BENCH_GOOD, parse("--matrix a.mtx --type 64f --flush --no-autotune", &o));
+    assert_true(o.no_autotune);
     assert_int_equal(SPMM_COMPUTE_64F, o.compute);
     assert_int_equal(BENCH_FLUSH, o.cache);
     assert_int_equal(BENCH_GOOD, parse("--matrix a.mtx --compute 32f-fast-tf32", &o));
@@ -246,17 +248,17 @@ static void test_limit(void **state)
 
 static const bench_row_t rows[] = {
     {"bcsstk29.mtx.gz", "auto", "bittcf", 13992, 13992, 619488, 32, 13992, 1e-5, NAN, 0.0405,
-     1.999e-6, 1.381e-6, 1.25, NAN, 3e-4, true},
+     1.999e-6, 1.381e-6, 1.25, NAN, 3e-4, true, 1.25e-5},
     {"bcsstk29.mtx.gz", "auto", "bittcf", 13992, 13992, 619488, 128, 13992, 2e-5, 2.5e-5, 0.0405,
-     5.525e-6, 5.525e-6, 2.0, 1.6, 3e-4, true},
+     5.525e-6, 5.525e-6, 2.0, 1.6, 3e-4, true, 1.5e-5},
     {"bcsstk29.mtx.gz", "hrpb", "hrpb", 13992, 13992, 619488, 128, 13992, 5e-5, 6.25e-5, 0.0405,
-     5.525e-6, 5.525e-6, 0.8, 0.64, 3e-4, true},
+     5.525e-6, 5.525e-6, 0.8, 0.64, 3e-4, true, NAN},
     {"syn-cant.csr", "auto", "hrpb", 62451, 62451, 4007383, 128, 62451, 6e-5, 6.25e-5, 0.09, 3e-5,
-     4.2631e-5, 4.0, 3.9, 3e-4, true},
+     4.2631e-5, 4.0, 3.9, 3e-4, true, 2.5e-5},
     {"syn-cant.csr", "hrpb", "hrpb", 62451, 62451, 4007383, 128, 62451, 2e-5, 2e-5, 0.09, 3e-5,
-     4.2631e-5, 12.0, 12.1875, 0.4, false},
+     4.2631e-5, 12.0, 12.1875, 0.4, false, 2.5e-5},
     {"syn-reddit.csr", "auto", "cusparse", 232965, 232965, 114848856, 128, 7067, 0.016, 0.016, NAN,
-     0.008, 0.009471, 0.5, 0.5, 2e-4, true},
+     0.008, 0.009471, 0.5, 0.5, 2e-4, true, 2.5e-5},
 };
 
 /* The file beside this one was worked out by hand. */

@@ -70,6 +70,40 @@ class Table(Scripts):
         self.assertIn("columns", self.run_script("table.py", out, ROWS, narrow, code=3))
 
 
+class Predict(Scripts):
+    TITLES = "matrix\tengine\tN\tcompute\tmedian_ms\tpredicted_ms\tpassed\n"
+    ROWS = ("a.mtx\tcusparse\t32\t32f\t0.010\t0.012\tyes\n"
+            "a.mtx\thrpb\t32\t32f\t0.020\t0.011\tyes\n"
+            "a.mtx\tauto\t32\t32f\t0.010\t0.500\tyes\n"
+            "b.mtx.gz\tcusparse\t32\t32f\t0.040\t0.030\tyes\n"
+            "b.mtx.gz\thrpb\t32\t32f\t0.010\t0.010\tyes\n"
+            "b.mtx.gz\tbittcf\t32\t32f\t0.001\t0.090\tno\n")
+
+    def test_own_column(self):
+        said = self.run_script("predict.py", self.path("r.tsv", self.TITLES + self.ROWS))
+        self.assertIn("| cusparse | 32 | 2 | 25 % | 25 % | 25 % | 1.33 |", said)
+        self.assertIn("| hrpb | 32 | 2 | 45 % | 45 % | 45 % | 1.82 |", said)
+        self.assertIn("| all | all | 4 | 25 % | 45 % | 45 % | 1.33 |", said)
+        self.assertIn("| 32 | 2 | 1 | 1.4142 | 2.00 | a | hrpb |", said)
+        self.assertNotIn("bittcf", said)
+
+    def test_other_predictions(self):
+        results = self.path("r.tsv", self.TITLES + self.ROWS)
+        other = self.path("p.tsv", "matrix\tengine\tN\tcompute\tpredicted_ms\n"
+                                   "a.mtx\tcusparse\t32\t32f\t0.020\n"
+                                   "a.mtx\tcusparse\t64\t32f\t9\n"
+                                   "a.mtx\thrpb\t32\t64f\t9\n")
+        said = self.run_script("predict.py", "--predictions", other, results)
+        self.assertIn("| cusparse | 32 | 1 | 100 % | 100 % | 100 % | 0.50 |", said)
+        self.assertNotIn("hrpb", said)
+
+    def test_nothing(self):
+        self.assertIn("no row", self.run_script("predict.py", self.path("r.tsv", self.TITLES),
+                                                code=3))
+        self.run_script("predict.py", self.path("none.tsv"), code=3)
+        self.run_script("predict.py", self.path("x.tsv", "matrix\tN\n"), code=3)
+
+
 class Peers(Scripts):
     PEERS = ("matrix\tN\tcusparse_ms\tbest32\tbest16\n"
              "bcsstk29\t128\t0.0400\t1.00\t3.00\n"

@@ -40,6 +40,10 @@ if(SPMM_BUILD_TOOLS)
     endforeach()
   endforeach()
 
+  spmm_add_mpi_test(driver.explain.bytes 1 driver $<TARGET_FILE:spmm_dist_driver> --device cpu
+    --generate stencil27:nx=16,ny=16,nz=16,dof=3 --type 32f --engine hrpb --iterations 1 --explain)
+  set_tests_properties(driver.explain.bytes PROPERTIES
+    PASS_REGULAR_EXPRESSION "format of hrpb: [1-9][0-9]* bytes on the host, 0 on the device; CSR takes 7057348")
   spmm_add_mpi_test(driver.explain.facts 1 driver $<TARGET_FILE:spmm_dist_driver> --device cpu
     --generate stencil27:nx=16,ny=16,nz=16,dof=3 --type 32f --iterations 1 --explain)
   set_tests_properties(driver.explain.facts PROPERTIES

@@ -249,6 +249,7 @@ void check_product(const shape_t *s, const product_t *p)
     o.c_type    = p->c_type;
     o.partition = p->partition;
     o.engine    = p->engine;
+    o.reorder   = p->reorder;
     o.profile   = p->n % 2 == 0;
     spmm_assert_ok(spmm_matrix_create_csr(ctx, first.rows, first.cols, first.row_ptr, first.col,
                                           first.values, p->type, &A));

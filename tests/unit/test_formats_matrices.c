@@ -213,6 +213,20 @@ static void test_shapes(void **state)
     }
 }
 
+/* Columns so far apart that a window is condensed in several passes, the last with the last
+ * column. */
+static void test_far_columns(void **state)
+{
+    spmm_csr_t block;
+
+    (void)state;
+    format_case_random(41, 3 * 65536 + 1, 0.0004, SPMM_R_32F, false, 11, &block);
+    assert_true(block.row_ptr[40] < block.row_ptr[41]);
+    block.col_idx[block.row_ptr[41] - 1] = block.n_cols - 1;
+    check_block("far", &block);
+    spmm_csr_free(&block);
+}
+
 static void test_matrices_32f(void **state)
 {
     (void)state;
@@ -248,18 +262,35 @@ static void same_hrpb(const spmm_hrpb_t *a, const spmm_hrpb_t *b)
     assert_memory_equal(a->packed, b->packed, (size_t)a->size_ptr[blocks] * 16);
 }
 
+static void facts_of(const spmm_csr_t *block, int threads, spmm_tc_facts_t *facts, int64_t *used)
+{
+    memset(facts, 0, sizeof *facts);
+    spmm_test_env.threads = threads;
+    spmm_assert_ok(spmm_tc_facts_scan(&spmm_test_env, block, facts, used));
+    spmm_test_env.threads = 0;
+}
+
 static void test_thread_counts(void **state)
 {
-    spmm_csr_t block;
+    const int       counts[] = {2, 3, 8};
+    spmm_csr_t      block;
+    spmm_tc_facts_t facts, others;
+    int64_t         used, used_by_others;
 
     (void)state;
     format_case_matrix("rmat:scale=12,degree=9", SPMM_R_32F, &block);
+    facts_of(&block, 1, &facts, &used);
+    for (int t = 0; t < 3; t++) {
+        facts_of(&block, counts[t], &others, &used_by_others);
+        assert_memory_equal(&facts, &others, sizeof facts);
+        assert_int_equal(used, used_by_others);
+    }
     for (int which = 0; which < N_FORMATS; which++) {
         format_t first, other;
 
         assert_true(make_format(&block, which, 1, &first));
-        for (int threads = 2; threads <= 4; threads++) {
-            assert_true(make_format(&block, which, threads, &other));
+        for (int t = 0; t < 3; t++) {
+            assert_true(make_format(&block, which, counts[t], &other));
             if (first.tiles > 0) {
                 same_bittcf(&first.bittcf, &other.bittcf);
             } else {
@@ -273,7 +304,11 @@ static void test_thread_counts(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_every_generator), cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_thread_counts),   cmocka_unit_test(test_matrices_32f),
-    cmocka_unit_test(test_matrices_64f),    {0},
+    cmocka_unit_test(test_every_generator),
+    cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_far_columns),
+    cmocka_unit_test(test_thread_counts),
+    cmocka_unit_test(test_matrices_32f),
+    cmocka_unit_test(test_matrices_64f),
+    {0},
 };

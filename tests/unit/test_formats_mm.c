@@ -193,9 +193,9 @@ static void test_tf32_round(void **state)
 /* What the engines refuse, and that a free choice on CPUs stays with CSR. */
 static void test_choice(void **state)
 {
-    spmm_problem_t           problem = problem_of(SPMM_COMPUTE_32F);
-    spmm_engine_candidate_t  candidates[16];
-    const spmm_engine_ops_t *chosen;
+    spmm_problem_t                 problem = problem_of(SPMM_COMPUTE_32F);
+    spmm_engine_candidate_t        candidates[16];
+    const spmm_engine_candidate_t *chosen;
 
     (void)state;
     open_device();
@@ -207,9 +207,9 @@ static void test_choice(void **state)
         format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
                            format_shapes[s].density, SPMM_R_32F, false, 1, &block);
         spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
-        spmm_assert_ok(
-            spmm_engine_choose("auto", &pattern, &problem, &device, candidates, &chosen));
-        assert_string_equal(chosen->name, "csr-cpu");
+        spmm_engine_consider(&pattern, &problem, &device, candidates);
+        spmm_assert_ok(spmm_engine_pick("auto", &device, candidates, spmm_n_engines, &chosen));
+        assert_string_equal(chosen->engine->name, "csr-cpu");
         spmm_csr_free(&block);
     }
     for (int e = 0; e < N_ENGINES; e++) {

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file tc_facts.c  What tensor-core formats make of a pattern, from its windows of 32 rows: those
+ *  of 8 and 16 rows are parts of them. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cpu/cpu_kernels.h"
+#include "engine/windows.h"
+
+enum { TALLEST = 32, SMALL = TALLEST / 8, MIDDLE = TALLEST / 16, WORD = 64 };
+
+/** A scan under way. */
+typedef struct {
+    int32_t  *blocks; /**< [windows of 8 rows] TC blocks */
+    uint64_t *seen;   /**< a bit for each column: it has an entry */
+} scan_t;
+
+static void see(uint64_t *seen, int32_t col)
+{
+    const uint64_t bit  = (uint64_t)1 << col % WORD;
+    uint64_t      *word = &seen[col / WORD];
+    uint64_t       now;
+
+#pragma omp atomic read
+    now = *word;
+    if ((now & bit) == 0) {
+#pragma omp atomic
+        *word |= bit;
+    }
+}
+
+/* Add what window w has to *facts. */
+static void scan_window(const spmm_windows_t *windows, int32_t w, int32_t n_small, scan_t *scan,
+                        spmm_tc_facts_t *facts)
+{
+    const int32_t  *col            = windows->col + windows->first[w];
+    const uint32_t *rows           = windows->rows + windows->first[w];
+    int64_t         small[SMALL]   = {0};
+    int64_t         middle[MIDDLE] = {0};
+
+    for (int32_t k = 0; k < windows->count[w]; k++) {
+        see(scan->seen, col[k]);
+        for (int s = 0; s < SMALL; s++) {
+            small[s] += (rows[k] >> 8 * s & 0xff) != 0;
+        }
+        for (int m = 0; m < MIDDLE; m++) {
+            middle[m] += (rows[k] >> 16 * m & 0xffff) != 0;
+        }
+    }
+    for (int32_t s = 0; s < SMALL && w * SMALL + s < n_small; s++) {
+        const int64_t blocks = (small[s] + 7) / 8;
+
+        scan->blocks[w * SMALL + s] = (int32_t)blocks;
+        facts->tc_blocks += blocks;
+        facts->pairs[0] += small[s];
+    }
+    for (int m = 0; m < MIDDLE; m++) {
+        facts->bricks += (middle[m] + 3) / 4;
+        facts->pairs[1] += middle[m];
+    }
+    facts->pairs[2] += windows->count[w];
+}
+
+static void scan_windows(const spmm_windows_t *windows, int32_t n_small, int team, scan_t *scan,
+                         spmm_tc_facts_t *facts)
+{
+#pragma omp parallel num_threads(team)
+    {
+        spmm_tc_facts_t part = {.tc_blocks = 0};
+
+#pragma omp for schedule(dynamic, 64)
+        for (int32_t w = 0; w < windows->n_windows; w++) {
+            scan_window(windows, w, n_small, scan, &part);
+        }
+#pragma omp critical
+        {
+            for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
+                facts->pairs[h] += part.pairs[h];
+            }
+            facts->tc_blocks += part.tc_blocks;
+            facts->bricks += part.bricks;
+        }
+    }
+}
+
+/* cuTeSpMM calls two numbers alpha, the density of a brick and that of an active column, and takes
+ * them as equal; they differ by the padding of a panel's last brick.  Its model counts loads by
+ * bricks and its classes speak of active columns, and so it is here.  (By equation 4 the class
+ * borders are at an OI of 64 and 128; section 6.4 of the paper says 32 and 64.) */
+static void derive(const scan_t *scan, int64_t nnz, int32_t n_windows, spmm_tc_facts_t *facts)
+{
+    const double mean = (double)facts->tc_blocks / n_windows;
+    double       off  = 0.0;
+
+    for (int32_t w = 0; w < n_windows; w++) {
+        off += fabs((double)scan->blocks[w] - mean);
+    }
+    facts->ibd         = off / n_windows;
+    facts->mean_nnz_tc = (double)nnz / (double)facts->tc_blocks;
+    facts->alpha       = (double)nnz / (64.0 * (double)facts->bricks);
+    facts->synergy     = (double)nnz / (16.0 * (double)facts->pairs[1]);
+    facts->oi_shmem    = 512.0 * facts->alpha;
+}
+
+spmm_status_t spmm_tc_facts_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_tc_facts_t *facts,
+                                 int64_t *used_cols)
+{
+    const int32_t  n_small = spmm_windows_count(block->n_rows, 8);
+    const int64_t  nnz     = spmm_csr_nnz(block);
+    const int64_t  n_words = (int64_t)block->n_cols / WORD + 1;
+    spmm_windows_t windows;
+    scan_t         scan;
+    spmm_status_t  status;
+
+    memset(facts, 0, sizeof *facts);
+    *used_cols = 0;
+    SPMM_TRY(spmm_windows_create(env, block, TALLEST, env->threads, &windows));
+    SPMM_NEW(scan.blocks, n_small);
+    SPMM_NEW_ZERO(scan.seen, n_words);
+    if (scan.blocks == NULL || scan.seen == NULL) {
+        status = spmm_fail_memory(&env->err, n_small, sizeof *scan.blocks, "facts of windows");
+    } else {
+        status = SPMM_OK;
+        scan_windows(&windows, n_small, spmm_cpu_team(env->threads), &scan, facts);
+        if (nnz > 0) {
+            derive(&scan, nnz, n_small, facts);
+        }
+        for (int64_t k = 0; k < n_words; k++) {
+            *used_cols += spmm_cpu_popcount(scan.seen[k]);
+        }
+    }
+    spmm_free(scan.blocks);
+    spmm_free(scan.seen);
+    spmm_windows_free(&windows);
+    return status;
+}
+
+const char *spmm_tc_synergy_class(double synergy)
+{
+    return synergy < 0.125 ? "low" : synergy < 0.25 ? "medium" : "high";
+}

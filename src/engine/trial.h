@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file trial.h  Products with scratch B and C, to time an engine with. */
+#ifndef SPMM_ENGINE_TRIAL_H
+#define SPMM_ENGINE_TRIAL_H
+
+#include "engine/engine.h"
+
+typedef struct {
+    const spmm_device_t *device;
+    int64_t              n;       /**< columns: the planned ones, or as many as fit */
+    int64_t              planned; /**< columns */
+    int64_t              b_rows, c_rows;
+    double               beta;
+    void                *B, *C;   /**< device memory, owned */
+    void                *lead[2]; /**< what is copied to keep a GPU busy, owned */
+    spmm_stream_t        stream;
+    spmm_event_t        *from, *to;
+} spmm_trial_t;
+
+/** Make scratch operands for products with @p block: random, since zeros and constants draw less
+ *  power.  Fewer columns where the planned ones do not fit, down to a quarter.
+ *  @return SPMM_ERR_MEMORY, among others; *trial is then closed */
+spmm_status_t spmm_trial_open(const spmm_device_t *device, const spmm_csr_t *block,
+                              const spmm_problem_t *problem, double beta, spmm_trial_t *trial);
+void          spmm_trial_close(spmm_trial_t *trial);
+
+/** Seconds of one product at the planned width: median of some batches, in a warm cache.
+ *  @param[in]  best     measured stops after the warm-up where that took far longer; INFINITY: never
+ *  @param[out] seconds  of the warm-up, when it stopped there */
+spmm_status_t spmm_trial_measure(const spmm_trial_t *trial, const spmm_engine_ops_t *engine,
+                                 void *format, spmm_layout_t layout, double best, double *seconds);
+
+#endif /* SPMM_ENGINE_TRIAL_H */

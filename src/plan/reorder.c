@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file reorder.c
+ *  Rows of a block may be multiplied in any order: engines write through a row map anyway.  An order
+ *  that puts rows with the same columns into one window saves a tensor-core engine loads of B; to
+ *  the others it is worth nothing here, and to cusparse it costs a pass over C.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/scalar.h"
+#include "plan/plan.h"
+
+/* Pairs do not show what an order does to hits in L1 and L2, which has been seen to cost some per
+ * cent (Acc-SpMM, section 4.4: protein, FY-RSR), so a smaller gain than these is none. */
+static const double pairs_gain = 0.9, time_gain = 0.95;
+
+/* Least predicted time on a pattern; INFINITY where nothing runs.  For engines that take row-major
+ * blocks, as those that gain do; column-major plans copy at the same price before and after. */
+static double best_time(const char *name, const spmm_pattern_t *pattern,
+                        const spmm_problem_t *problem, const spmm_device_t *device)
+{
+    double best = INFINITY;
+    char   why[SPMM_WHY];
+
+    for (int e = 0; e < spmm_n_engines; e++) {
+        const spmm_engine_ops_t *engine = spmm_engines[e];
+
+        if ((name == NULL || strcmp(name, "auto") == 0 || strcmp(name, engine->name) == 0) &&
+            engine->supports(problem, device, why)) {
+            best = fmin(best, engine->cost(pattern, problem, device));
+        }
+    }
+    return best;
+}
+
+/* An order is blamed for more columns in work at a time, not praised for fewer: then the times of
+ * engines that have no windows are in both minima, or higher in the second, and a lower one means
+ * that an engine which gains by pairs is ahead of them all. */
+bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
+                           const spmm_pattern_t *after, const spmm_problem_t *problem,
+                           const spmm_device_t *device)
+{
+    spmm_problem_t rows   = *problem;
+    spmm_pattern_t blamed = *after;
+
+    rows.layout      = SPMM_LAYOUT_ROW;
+    blamed.near_cols = fmax(before->near_cols, after->near_cols);
+    return ((double)after->tc.pairs[0] < pairs_gain * (double)before->tc.pairs[0] ||
+            (double)after->tc.pairs[1] < pairs_gain * (double)before->tc.pairs[1]) &&
+           best_time(engine, &blamed, &rows, device) <
+               time_gain * best_time(engine, before, &rows, device);
+}
+
+/* A pair holds no more entries than a window has rows, and every column that is used is in one. */
+spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
+{
+    spmm_pattern_t bound = *pattern;
+
+    for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
+        const int64_t full = (pattern->nnz + (8 << h) - 1) / (8 << h);
+
+        bound.tc.pairs[h] = full > pattern->used_cols ? full : pattern->used_cols;
+    }
+    bound.tc.tc_blocks = (bound.tc.pairs[0] + 7) / 8;
+    bound.tc.bricks    = (bound.tc.pairs[1] + 3) / 4;
+    return bound;
+}
+
+/** A block in another order. */
+typedef struct {
+    spmm_csr_t     csr;
+    int64_t       *source;
+    spmm_pattern_t pattern;
+} permuted_t;
+
+static void permuted_free(permuted_t *p)
+{
+    spmm_csr_free(&p->csr);
+    spmm_free(p->source);
+    p->source = NULL;
+}
+
+static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
+                             const spmm_reorderer_t *method, permuted_t *p)
+{
+    spmm_env_t   *env = plan->env;
+    int32_t      *order;
+    spmm_status_t status;
+
+    *p = (permuted_t){.source = NULL};
+    if (SPMM_NEW(order, block->csr.n_rows) == NULL) {
+        return spmm_fail_memory(&env->err, block->csr.n_rows, sizeof *order, "an order of rows");
+    }
+    status = spmm_reorder(env, method, &block->csr, plan->device->threads, order);
+    if (status == SPMM_OK) {
+        status = spmm_csr_permute(env, &block->csr, order, &p->csr, &p->source);
+    }
+    spmm_free(order);
+    for (int64_t k = 0; status == SPMM_OK && block->source != NULL && k < block->nnz; k++) {
+        p->source[k] = block->source[p->source[k]];
+    }
+    if (status == SPMM_OK) {
+        status = spmm_pattern_scan(env, &p->csr, &p->pattern);
+    }
+    if (status != SPMM_OK) {
+        permuted_free(p);
+    }
+    return status;
+}
+
+static void apply(spmm_block_t *block, permuted_t *p)
+{
+    spmm_csr_free(&block->csr);
+    spmm_free(block->source);
+    block->csr                = p->csr;
+    block->source             = p->source;
+    block->reordering.applied = true;
+}
+
+/* The method asked for, whatever it brings. */
+static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block,
+                                    const spmm_reorderer_t *method)
+{
+    spmm_pattern_t before;
+    permuted_t     p;
+
+    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
+    SPMM_TRY(permute(plan, block, method, &p));
+    block->reordering.method = method;
+    block->reordering.before = before.tc;
+    block->reordering.after  = p.pattern.tc;
+    apply(block, &p);
+    return SPMM_OK;
+}
+
+/* What affinity may take at most for what the best order could save in the products to come.
+ * Measured on two cores: 0.1 to 0.6 us for an entry, so half of that on one of many. */
+static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm_problem_t *problem,
+                    const spmm_device_t *device, int64_t executes)
+{
+    const double         entry_s = 0.5e-6;
+    const spmm_pattern_t bound   = spmm_reordering_bound(before);
+    const double         saved =
+        best_time(engine, before, problem, device) - best_time(engine, &bound, problem, device);
+
+    return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
+}
+
+/* Affinity, if it gains.  A block that it cannot take, for its size or for want of memory, stays as
+ * it is. */
+static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
+                                  const spmm_plan_options_t *o, const spmm_problem_t *problem)
+{
+    const char        *engine = o->engine;
+    spmm_reordering_t *r      = &block->reordering;
+    spmm_pattern_t     before, bound;
+    permuted_t         p;
+    spmm_status_t      status;
+
+    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
+    bound = spmm_reordering_bound(&before);
+    if (!spmm_reordering_gains(engine, &before, &bound, problem, plan->device)) {
+        r->why = "not even the best order would make an engine much faster";
+        return SPMM_OK;
+    }
+    if (!may_pay(engine, &before, problem, plan->device, o->executes)) {
+        r->why = "no order would pay for itself in the products to come (executes)";
+        return SPMM_OK;
+    }
+    status = permute(plan, block, &spmm_reorderer_affinity, &p);
+    if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
+        spmm_log(plan->env, "rows stay in order: %s", plan->env->err.text);
+        spmm_error_clear(&plan->env->err);
+        r->why = "the block is too large for it";
+        return SPMM_OK;
+    }
+    SPMM_TRY(status);
+    r->method = &spmm_reorderer_affinity;
+    r->before = before.tc;
+    r->after  = p.pattern.tc;
+    r->why    = "affinity makes no engine much faster";
+    if (spmm_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
+        apply(block, &p);
+    } else {
+        permuted_free(&p);
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                   const spmm_reorderer_t *method, const spmm_plan_options_t *o)
+{
+    const spmm_problem_t problem = {.ab_type       = plan->ab_type,
+                                    .c_type        = c_type,
+                                    .compute       = plan->compute,
+                                    .layout        = SPMM_LAYOUT_ROW,
+                                    .n             = plan->n,
+                                    .deterministic = plan->deterministic};
+    const double         start   = spmm_now();
+    spmm_status_t        status  = SPMM_OK;
+
+    if (block->nnz == 0) {
+        block->reordering.why = "there are no entries";
+    } else if (method == &spmm_reorderer_none) {
+        block->reordering.why = "as asked for";
+    } else if (method != NULL) {
+        status = reorder_always(plan, block, method);
+    } else if (plan->device->kind == SPMM_DEVICE_CPU) {
+        block->reordering.why = "on CPUs no engine gains by it";
+    } else {
+        status = reorder_auto(plan, block, o, &problem);
+    }
+    block->reordering.seconds = spmm_now() - start;
+    return status;
+}
+
+spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    const spmm_type_t       remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
+    const spmm_reorderer_t *method   = NULL; /* auto */
+
+    if (o->reorder != NULL && strcmp(o->reorder, "auto") != 0) {
+        SPMM_TRY(spmm_reorderer_find(plan->env, o->reorder, &method));
+    }
+    SPMM_TRY(reorder_block(plan, &plan->local, plan->c_type, method, o));
+    SPMM_TRY(reorder_block(plan, &plan->remote, remote_c, method, o));
+    plan->stats.reorder_s = plan->local.reordering.seconds + plan->remote.reordering.seconds;
+    if (plan->local.reordering.applied || plan->remote.reordering.applied) {
+        spmm_log(plan->env, "rows reordered in %.2f s", plan->stats.reorder_s);
+    }
+    return SPMM_OK;
+}

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Engine csr-gpu: its pieces of work, and on a GPU the cases of the tensor-core engines.
+spmm_add_test(test_csr_work 1)
+target_compile_options(test_csr_work PRIVATE ${SPMM_C_WARNINGS})
+
+if(SPMM_ENABLE_CUDA)
+  spmm_add_gpu_test(test_engine_csr_gpu gpu_case.c engine_case.c engine_check.c tc_case.c
+    tc_case_special.c)
+  # Open MPI would bind the one rank to one core; the reference takes them all.
+  set_property(TEST test_engine_csr_gpu.n1 APPEND PROPERTY ENVIRONMENT
+    OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)
+endif()
