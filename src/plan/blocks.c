@@ -188,20 +188,27 @@ static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
 /* All entries stay where they are in A: the local block is A, and sources are places. */
 static void take_all(spmm_plan_t *plan, const split_t *split)
 {
-    const spmm_arrival_t *in   = &split->in;
-    spmm_csr_t           *csr  = &plan->local.csr;
-    const size_t          size = spmm_type_size(csr->type);
+    const spmm_arrival_t *in    = &split->in;
+    spmm_csr_t           *csr   = &plan->local.csr;
+    const size_t          size  = spmm_type_size(csr->type);
+    const int64_t         piece = 8192; /* entries a thread takes at a time */
 
-#pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
-    for (int32_t i = 0; i < csr->n_rows; i++) {
-        const int64_t start = in->row_ptr[i], end = in->row_ptr[i + 1];
-
-        csr->row_ptr[i + 1] = end;
-        for (int64_t k = start; k < end; k++) {
-            csr->col_idx[k] = (int32_t)(in->col[k] - split->first);
+#pragma omp parallel num_threads(plan->device->threads)
+    {
+#pragma omp for
+        for (int64_t i = 0; i <= csr->n_rows; i++) {
+            csr->row_ptr[i] = in->row_ptr[i];
         }
-        memcpy((char *)csr->values + (size_t)start * size,
-               (const char *)in->values + (size_t)start * size, (size_t)(end - start) * size);
+#pragma omp for
+        for (int64_t from = 0; from < plan->local.nnz; from += piece) {
+            const int64_t left = plan->local.nnz - from, count = left < piece ? left : piece;
+
+            for (int64_t k = from; k < from + count; k++) {
+                csr->col_idx[k] = (int32_t)(in->col[k] - split->first);
+            }
+            memcpy((char *)csr->values + (size_t)from * size,
+                   (const char *)in->values + (size_t)from * size, (size_t)count * size);
+        }
     }
 }
 
