@@ -81,7 +81,7 @@ typedef struct {
 /* Tensor-core formats: flat arrays, offsets of 32 bits.  docs/formats.md draws them. */
 enum {
     SPMM_TC_NO_COLUMN  = -1, /**< pads lists of columns: no row of B belongs to it */
-    SPMM_TC_PAD        = 16, /**< blocks that kernels may read behind the last one */
+    SPMM_TC_PAD        = 4,  /**< blocks that kernels may read behind the last one */
     SPMM_TC_FEW        = 4,  /**< pieces for each multiprocessor that leave it idle */
     SPMM_BITTCF_SIDE   = 8,  /**< rows and columns of a TC block */
     SPMM_HRPB_BLOCK    = 16, /**< TK: columns of a block */

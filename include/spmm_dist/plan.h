@@ -29,7 +29,10 @@ typedef struct {
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest measured of the best
                                      predicted and cusparse, on CPUs the least predicted time */
     const char    *transport;   /**< NULL or "auto": the first that works, best first */
-    int            deterministic; /**< nonzero: bitwise equal results from run to run */
+    int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
+                                       device; engines are then chosen by the model alone.  Name
+                                       engine and reorder to not depend on the device's calibrated
+                                       rates either */
     int            profile;       /**< nonzero: time the phases of every execute (for stats) */
     int            no_autotune;   /**< nonzero: choose by the model alone, measure nothing */
     uint64_t       seed;          /**< of the partitioner */

@@ -192,9 +192,9 @@ struct BittcfWarp {
         }
     }
 
-    /* TF32: operands rounded, sums in the tensor core.  32F: each operand in two parts, and the three
- * products that count, least first, in a fragment of the block's own: tensor cores cut off bits
- * when they add, which long rows would feel, so the running sums are added in FP32. */
+    /* TF32: operands rounded, sums in the tensor core.  32F: each operand in two parts, and the
+     * three products that count, least first, in a fragment of the block's own: tensor cores cut
+     * off bits when they add, which long rows would feel, so the running sums are added in FP32. */
     __device__ __forceinline__ void multiply(const BittcfTile<float, kTiles, kLoads> &x)
     {
         uint32_t a_hi[kTiles][2], a_lo[kTiles][2];
@@ -264,9 +264,9 @@ struct BittcfWarp {
         __syncwarp();
     }
 
-    /* The warps of a thread block have each multiplied a part of the piece: add their sums up, in the
- * order of the warps.  @return whether this warp has the total
- * @param room  shared memory for kTeamRoom elements */
+    /* The warps of a thread block have each multiplied a part of the piece: add their sums up, in
+     * the order of the warps.  @return whether this warp has the total
+     * @param room  shared memory for kTeamRoom elements */
     __device__ __forceinline__ bool share(T *room)
     {
         const int warp = (int)threadIdx.x / kWarp;

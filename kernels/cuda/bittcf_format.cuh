@@ -9,8 +9,9 @@ namespace spmm
 {
 
 constexpr int kSide  = SPMM_BITTCF_SIDE;
-constexpr int kGroup = 4;          /* blocks of one asynchronous copy */
-constexpr int kRing  = 2 * kGroup; /* blocks whose lists are in shared memory */
+constexpr int kGroup = 4; /* blocks of one asynchronous copy */
+static_assert(kGroup <= SPMM_TC_PAD, "a copy of lists may reach behind the last block");
+constexpr int kRing = 2 * kGroup; /* blocks whose lists are in shared memory */
 
 /** The format on the device; kTiles tiles of 8 rows share the columns of a block. */
 template <typename Element, int kTiles> struct Bittcf {
@@ -74,7 +75,6 @@ __device__ __forceinline__ void load_16(Pack<double, 2> &to, const void *from)
     to = {{v.x, v.y}};
 }
 
-/** One piece times one slice of columns. */
 /** Four or two words from lane 8 t + g, which loaded them, to lane 4 g + t, which multiplies them. */
 template <typename T, int kElems>
 __device__ __forceinline__ Pack<T, kElems> to_fragment(const Pack<T, kElems> &x)

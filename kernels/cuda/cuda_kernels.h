@@ -46,7 +46,7 @@ cudaError_t spmm_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t str
 
 /** C = alpha * A * B + beta * C on tensor cores.  Entries that A does not store take no part, also
  *  where B holds Inf or NaN.  Results have the same bits from run to run.  The arrays of A and
- *  @p work are device memory with SPMM_TC_PAD blocks of readable memory behind col and bits. */
+ *  @p work are device memory; for BitTCF with SPMM_TC_PAD blocks of it behind col and bits. */
 cudaError_t spmm_cuda_bittcf_mm(const spmm_bittcf_arrays_t *A, const spmm_tc_work_t *work,
                                 const spmm_tc_mm_args_t *args, cudaStream_t stream);
 /** Warps of the HRPB kernel that a multiprocessor holds at a time, for 16-byte access. */

@@ -64,6 +64,12 @@ static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
     return SPMM_OK;
 }
 
+/* Rounded once, so that all engines agree on whether beta is 0. */
+static double in_compute_type(const spmm_plan_t *plan, double x)
+{
+    return plan->compute == SPMM_COMPUTE_64F ? x : (double)(float)x;
+}
+
 spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,
                            double beta, void *C, int64_t ldc, spmm_stream_t stream)
 {
@@ -79,8 +85,8 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
     SPMM_TRY(check_dense(plan, "B", B, b_rows->n_local, n, ldb));
     SPMM_TRY(check_dense(plan, "C", C, c_rows->n_local, n, ldc));
     return spmm_plan_run(plan, &(spmm_operands_t){.n      = n,
-                                                  .alpha  = alpha,
-                                                  .beta   = beta,
+                                                  .alpha  = in_compute_type(plan, alpha),
+                                                  .beta   = in_compute_type(plan, beta),
                                                   .B      = B,
                                                   .C      = C,
                                                   .ldb    = ldb,

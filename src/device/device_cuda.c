@@ -127,7 +127,8 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
                          device->description, device->cc);
     }
     SPMM_TRY(spmm_cuda_check(device, code, "loading the kernels"));
-    spmm_calibrate_cuda(device, place < count); /* ranks that share a device would disturb it */
+    /* Ranks that share a device, or were sent to one, might disturb each other. */
+    spmm_calibrate_cuda(device, ordinal == NULL && place < count);
     return SPMM_OK;
 }
 

@@ -163,6 +163,17 @@ static spmm_status_t tune(tuning_t *t, double beta, spmm_engine_candidate_t *can
     return status;
 }
 
+/* The best predicted candidate that can be built. */
+static spmm_status_t build_unmeasured(tuning_t *t, spmm_engine_candidate_t *candidates, int n)
+{
+    for (int e = 0; e < n; e++) {
+        candidates[e].tried      = false;
+        candidates[e].measured_s = NAN;
+    }
+    t->measuring = false;
+    return try_all(t, candidates, n, 0.0);
+}
+
 spmm_status_t spmm_engine_settle(const spmm_engine_choice_t *choice, const spmm_csr_t *block,
                                  const spmm_problem_t *problem, const spmm_device_t *device,
                                  spmm_engine_candidate_t *candidates, int n,
@@ -172,6 +183,7 @@ spmm_status_t spmm_engine_settle(const spmm_engine_choice_t *choice, const spmm_
     const bool   free_choice = choice->name == NULL || strcmp(choice->name, "auto") == 0;
     tuning_t     t           = {.block = block, .device = device, .problem = *problem};
     const spmm_engine_candidate_t *picked;
+    spmm_status_t                  status;
 
     memset(settled, 0, sizeof *settled);
     SPMM_TRY(spmm_engine_pick(choice->name, device, candidates, n, &picked));
@@ -181,7 +193,14 @@ spmm_status_t spmm_engine_settle(const spmm_engine_choice_t *choice, const spmm_
         t.problem.layout = picked->layout;
         return picked->engine->build(block, &t.problem, device, &settled->format);
     }
-    SPMM_TRY(tune(&t, choice->beta, candidates, n, picked->predicted_s));
+    status = tune(&t, choice->beta, candidates, n, picked->predicted_s);
+    if (status != SPMM_OK && may_go_on(status)) {
+        /* A format may fit where it does not beside the B and C that it is measured with. */
+        spmm_log(device->env, "engines are not measured: %s", device->env->err.text);
+        spmm_error_clear(&device->env->err);
+        status = build_unmeasured(&t, candidates, n);
+    }
+    SPMM_TRY(status);
     settled->picked = t.best;
     settled->format = t.format;
     settled->tune_s = spmm_now() - start - t.best_build_s;

@@ -11,7 +11,7 @@
 typedef struct {
     const char *name;    /**< NULL or "auto": choose; else take that engine, or say why not */
     bool        measure; /**< choose by time, not by prediction alone */
-    double      beta;    /**< of the products measured: as execute will ask for */
+    double      beta;    /**< of the products measured */
 } spmm_engine_choice_t;
 
 /** The engine chosen. */

@@ -97,7 +97,7 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     const size_t              cols   = SPMM_HRPB_BLOCK * sizeof *a->col;
     const void               *col = NULL, *block_ptr = NULL, *size_ptr = NULL, *packed = NULL;
 
-    SPMM_TRY(spmm_tc_upload(base, a->col, blocks * cols, SPMM_TC_PAD * cols, &col));
+    SPMM_TRY(spmm_tc_upload(base, a->col, blocks * cols, 0, &col));
     SPMM_TRY(spmm_tc_upload(base, a->block_ptr, ((size_t)a->n_panels + 1) * sizeof(int32_t), 0,
                             &block_ptr));
     SPMM_TRY(spmm_tc_upload(base, a->size_ptr, (blocks + 1) * sizeof(int32_t), 0, &size_ptr));

@@ -106,7 +106,7 @@ static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
 }
 
 /* Measured on 4 x H200 with NVLink: 14 us for the shortest exchange, 340 GB/s out of each GPU for
- * the longest (DESIGN.md section 7). */
+ * the longest. */
 static double nccl_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
 {
     const int64_t out = spmm_halo_send_rows(graph), in = spmm_halo_recv_rows(graph);

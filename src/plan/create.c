@@ -157,14 +157,15 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
     return SPMM_OK;
 }
 
-/* On CPUs the prediction decides: there one engine is ahead nearly always. */
+/* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
+ * bits are asked for, which times that vary must not take away. */
 static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                  const spmm_plan_options_t *o)
 {
     const bool                 adds   = block == &plan->remote && plan->op == SPMM_OP_N;
     const spmm_engine_choice_t choice = {.name    = o->engine,
                                          .measure = plan->device->kind != SPMM_DEVICE_CPU &&
-                                                    o->no_autotune == 0,
+                                                    o->no_autotune == 0 && !plan->deterministic,
                                          .beta = adds ? 1.0 : 0.0};
     spmm_engine_settled_t      settled;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file schedule.c
- *  One product with the exchange behind the local block (DESIGN.md section 7).  Columns are
+ *  One product with the exchange behind the local block.  Columns are
  *  streams, time runs down:
  *
  *      op N    user stream          comm stream         op T    user stream          comm stream

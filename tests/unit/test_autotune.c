@@ -21,6 +21,7 @@ static struct {
     spmm_status_t build_status, execute_status;
     spmm_layout_t layout; /* built for */
     int           builds, executes, held;
+    int           no_room; /* first builds that find no memory */
     double        beta;
     int64_t       n, ldb, ldc;
 } fakes[N_FAKES];
@@ -35,6 +36,9 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
 
     fakes[k].builds++;
     fakes[k].layout = problem->layout;
+    if (fakes[k].builds <= fakes[k].no_room) {
+        return spmm_fail(&spmm_test_env.err, SPMM_ERR_MEMORY, "no room for fake %d", k);
+    }
     if (fakes[k].build_status != SPMM_OK) {
         return spmm_fail(&spmm_test_env.err, fakes[k].build_status, "fake %d is not built", k);
     }
@@ -300,6 +304,24 @@ static void test_passed_over(void **state)
     }
 }
 
+/* Formats that fit only where nothing is measured beside them. */
+static void test_crowded(void **state)
+{
+    const double predicted[] = {2.0, 1.0, 1.5, 0.0, 9.0};
+
+    (void)state;
+    prepare(predicted);
+    for (int k = 0; k < N_FAKES; k++) {
+        fakes[k].no_room = 1;
+    }
+    fakes[1].no_room = 2;
+    spmm_assert_ok(settle(NULL, true));
+    for (int k = 0; k < N_FAKES; k++) {
+        check_unmeasured(k);
+    }
+    check_taken(2);
+}
+
 static void test_all_fail(void **state)
 {
     const double predicted[] = {2.0, 1.0, 0.0, 0.0, 9.0};
@@ -373,9 +395,15 @@ static void test_no_memory(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_limits),    cmocka_unit_test(test_winner),
-    cmocka_unit_test(test_operands),  cmocka_unit_test(test_copies),
-    cmocka_unit_test(test_slow),      cmocka_unit_test(test_passed_over),
-    cmocka_unit_test(test_all_fail),  cmocka_unit_test(test_unmeasured),
-    cmocka_unit_test(test_no_memory), {0},
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_winner),
+    cmocka_unit_test(test_operands),
+    cmocka_unit_test(test_copies),
+    cmocka_unit_test(test_slow),
+    cmocka_unit_test(test_passed_over),
+    cmocka_unit_test(test_crowded),
+    cmocka_unit_test(test_all_fail),
+    cmocka_unit_test(test_unmeasured),
+    cmocka_unit_test(test_no_memory),
+    {0},
 };
