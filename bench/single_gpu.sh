@@ -8,7 +8,7 @@
 #   --modes M,M       of 32f-fast-tf32, 32f and 64f [all three]
 #   --columns N,N     widths; 64f leaves out those above 128 [32,128,512]
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all]
-#   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb]; 64f always takes auto,dmma
+#   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb,csr-gpu]; 64f always takes auto,dmma
 #   --iterations K    [20]
 #   --tag TAG         part of the names of the results, for runs over a part of the table
 #   OUTPUT_DIR        [bench/results]; gets single_gpu_MODE[.TAG].tsv
@@ -21,7 +21,7 @@
 # spmm_bench's.
 set -euo pipefail
 least=80000 # entries
-modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb iterations=20 tag=
+modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu iterations=20 tag=
 made_by="bench/single_gpu.sh ${*@Q}"
 while [ $# -gt 0 ]; do
     case $1 in

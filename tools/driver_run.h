@@ -36,7 +36,7 @@ typedef struct {
     driver_spread_t  phase[DRIVER_PHASES];
     double           total_s;  /**< median over iterations of the slowest rank */
     double           overlap;  /**< part of the shorter of exchange and local block that the
-                                      other hides (DESIGN.md section 9), mean over ranks; NaN */
+                                      other hides, mean over ranks; NaN */
     double           gflops;   /**< 2 * nnz * columns / total_s */
     bool             verified; /**< the fields below are set */
     bool             passed;

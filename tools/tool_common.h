@@ -24,7 +24,7 @@ const char *tool_word_name(const tool_word_t *words, int value);
 /** Of @p n > 0 values, which are sorted in place. */
 double tool_median(double *values, int64_t n);
 
-/** Largest |C - ref| / bound (DESIGN section 9) of a right result in @p type; SPMM_COMPUTE_AUTO
+/** Largest |C - ref| / bound of a right result in @p type; SPMM_COMPUTE_AUTO
  *  adds nothing to what the type allows. */
 double tool_tolerance(spmm_type_t type, spmm_compute_t compute);
 

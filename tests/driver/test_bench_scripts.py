@@ -205,7 +205,7 @@ class Runs(Scripts):
         self.assertEqual(len([line for line in out if line.endswith(".csr")]), 40)
         calls = [line for line in out if line.startswith("--matrix-list")]
         self.assertIn("--type 32f --compute 32f --columns 32,128,512 "
-                      "--engines cusparse,auto,bittcf,hrpb --iterations 20", calls[0])
+                      "--engines cusparse,auto,bittcf,hrpb,csr-gpu --iterations 20", calls[0])
         self.assertIn("--type 64f --compute 64f --columns 32,128 "
                       "--engines cusparse,auto,dmma", calls[1])
         self.assertIn("single_gpu_64f.tsv", calls[1])
