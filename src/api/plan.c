@@ -64,10 +64,13 @@ static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
     return SPMM_OK;
 }
 
-/* Rounded once, so that all engines agree on whether beta is 0. */
+/* Rounded once, so that all engines agree on whether beta is 0.  Volatile, since GCC 12.2 at -O3
+ * joins the roundings of alpha and beta into one of vectors and then drops it (test_plan). */
 static double in_compute_type(const spmm_plan_t *plan, double x)
 {
-    return plan->compute == SPMM_COMPUTE_64F ? x : (double)(float)x;
+    const volatile float rounded = (float)x;
+
+    return plan->compute == SPMM_COMPUTE_64F ? x : (double)rounded;
 }
 
 spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,

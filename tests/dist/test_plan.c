@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_plan.c  Plans: every op, layout, type and partition, odd shapes, and mistakes. */
+#include <math.h>
+
 #include "plan_case.h"
 
 #include <string.h>
@@ -147,6 +149,42 @@ static void test_execute_arguments(void **state)
     close_context();
 }
 
+/* A beta that is 0 in the compute type is 0 for every engine: C is not read. */
+static void test_tiny_beta(void **state)
+{
+    static const char *const engines[] = {NULL, "bittcf", "hrpb"};
+    const int64_t            row_ptr[] = {0, 1}, col = spmm_test_env.rank;
+    const float              one     = 1.0f;
+    const float              host[4] = {1, 2, 3, 4};
+
+    (void)state;
+    open_context();
+    for (int e = 0; e < 3; e++) {
+        float               got[4]  = {NAN, NAN, NAN, NAN};
+        spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
+        spmm_matrix_t      *A;
+        spmm_plan_t        *plan;
+        void               *B, *C;
+
+        options.engine = engines[e];
+        spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, &col, &one, SPMM_R_32F, &A));
+        spmm_assert_ok(spmm_plan_create(A, 4, &options, &plan));
+        B = to_device(host, sizeof host);
+        C = to_device(got, sizeof got);
+        spmm_assert_ok(spmm_execute(plan, 4, 2.0, B, 4, 1e-60, C, 4, NULL));
+        spmm_assert_ok(spmm_stream_synchronize(ctx, NULL));
+        spmm_assert_ok(spmm_buffer_copy(ctx, got, C, sizeof got));
+        for (int j = 0; j < 4; j++) {
+            assert_true(got[j] == 2.0f * host[j]);
+        }
+        spmm_assert_ok(spmm_buffer_free(ctx, &B));
+        spmm_assert_ok(spmm_buffer_free(ctx, &C));
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+    }
+    close_context();
+}
+
 /* Nothing that was allocated for a context, matrices and plans outlives them. */
 static void test_no_leak(void **state)
 {
@@ -173,6 +211,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_shapes),
     cmocka_unit_test(test_agreement),
     cmocka_unit_test(test_execute_arguments),
+    cmocka_unit_test(test_tiny_beta),
     cmocka_unit_test(test_no_leak),
     {0},
 };
