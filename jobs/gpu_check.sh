@@ -11,6 +11,7 @@
 #                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
+#   SPMM_STEPS       some of "ctest ranks engines products", default all; the build always runs
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 2
@@ -51,16 +52,19 @@ fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
 failed=0
-echo "== ctest -L gpu"
-ctest --test-dir "$build" -L gpu --no-tests=error --output-on-failure |
-    tee "$build/gpu_check_ctest.log" || failed=1
-if grep -q 'Skipped' "$build/gpu_check_ctest.log"; then
-    echo "FAILED: tests were skipped although a GPU is visible"
-    failed=1
+steps=" ${SPMM_STEPS:-ctest ranks engines products} "
+step() { # NAME TITLE
+    [[ $steps == *" $1 "* ]] && echo "== $2"
+}
+if step ctest "ctest -L gpu"; then
+    ctest --test-dir "$build" -L gpu --no-tests=error --output-on-failure |
+        tee "$build/gpu_check_ctest.log" || failed=1
+    if grep -q 'Skipped' "$build/gpu_check_ctest.log"; then
+        echo "FAILED: tests were skipped although a GPU is visible"
+        failed=1
+    fi
 fi
 
-# Tests of whole plans again with one GPU for each rank, and transports under the CUDA-aware MPI.
-echo "== tests on several GPUs"
 check() {
     local start=$SECONDS code=0 log=$build/gpu_check_test.log
     timeout --kill-after=10 120 "$@" >"$log" 2>&1 || code=$?
@@ -72,8 +76,9 @@ check() {
         failed=1
     fi
 }
-for ranks in 1 2 4; do
-    [ "$ranks" -le "$gpus" ] || continue
+
+# Tests of whole plans again with one GPU for each rank, and transports under the CUDA-aware MPI.
+ranks_step() {
     check mpirun --bind-to none -n "$ranks" "$build/tests/test_async"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_plan"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_transport"
@@ -82,17 +87,15 @@ for ranks in 1 2 4; do
             "LD_LIBRARY_PATH=$mpi_cuda/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
             "$mpi_cuda/bin/mpirun" --bind-to none -n "$ranks" "$build/tests/test_transport"
     fi
-done
+}
 
 # The engines by name, in each of their compute modes: op T and column-major blocks too.
-echo "== engines"
 driver=$build/tools/spmm_dist
 verify() {
     check mpirun --bind-to none -n "$ranks" "$driver" --device cuda --engine "$engine" \
         --type "$type" --compute "$compute" --verify --warmup 0 --iterations 1 "$@"
 }
-for ranks in 1 2 4; do
-    [ "$ranks" -le "$gpus" ] || continue
+engines_step() {
     for mode in bittcf/32f/32f bittcf/32f/32f-fast-tf32 hrpb/32f/32f hrpb/32f/32f-fast-tf32 \
         dmma/64f/64f; do
         IFS=/ read -r engine type compute <<<"$mode"
@@ -108,13 +111,24 @@ for ranks in 1 2 4; do
             fi
         done
     done
+}
+
+for ranks in 1 2 4; do
+    [ "$ranks" -le "$gpus" ] || continue
+    if step ranks "tests of plans and transports on $ranks GPUs"; then
+        ranks_step
+    fi
+    if step engines "engines on $ranks GPUs"; then
+        engines_step
+    fi
 done
 
-echo "== products"
-cover=(--driver "$build/tools/spmm_dist" --output "$output/gpu_check.tsv")
-[ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
-[ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
-python3 scripts/gpu_cover.py "${cover[@]}" || failed=1
+if step products "products"; then
+    cover=(--driver "$driver" --output "$output/gpu_check.tsv")
+    [ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
+    [ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
+    python3 scripts/gpu_cover.py "${cover[@]}" || failed=1
+fi
 if [ "$failed" -ne 0 ]; then
     echo "gpu_check: FAILED"
 fi
