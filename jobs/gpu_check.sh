@@ -96,6 +96,12 @@ verify() {
         --type "$type" --compute "$compute" --verify --warmup 0 --iterations 1 "$@"
 }
 engines_step() {
+    # auto, with products enough that another order of rows is measured, too.
+    for type in 32f 64f; do
+        check mpirun --bind-to none -n "$ranks" "$driver" --device cuda --type "$type" --verify \
+            --generate stencil9:nx=400,ny=400,shuffle=1 --columns 128 --executes 1000000000 \
+            --warmup 0 --iterations 1 --beta 1
+    done
     for mode in bittcf/32f/32f bittcf/32f/32f-fast-tf32 hrpb/32f/32f hrpb/32f/32f-fast-tf32 \
         dmma/64f/64f; do
         IFS=/ read -r engine type compute <<<"$mode"

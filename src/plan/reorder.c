@@ -15,6 +15,16 @@
  * cent (Acc-SpMM, section 4.4: protein, FY-RSR), so a smaller gain than these is none. */
 static const double pairs_gain = 0.9, time_gain = 0.95;
 
+/* Measuring sees all of it. */
+static const double worth_measuring = 0.98;
+
+/* In windows of 8 or of 16 rows, at most @p share of what there were. */
+static bool has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *after, double share)
+{
+    return (double)after->tc.pairs[0] < share * (double)before->tc.pairs[0] ||
+           (double)after->tc.pairs[1] < share * (double)before->tc.pairs[1];
+}
+
 /* Least predicted time on a pattern; INFINITY where nothing runs.  For engines that take row-major
  * blocks, as those that gain do; column-major plans copy at the same price before and after. */
 static double best_time(const char *name, const spmm_pattern_t *pattern,
@@ -46,8 +56,7 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
 
     rows.layout      = SPMM_LAYOUT_ROW;
     blamed.near_cols = fmax(before->near_cols, after->near_cols);
-    return ((double)after->tc.pairs[0] < pairs_gain * (double)before->tc.pairs[0] ||
-            (double)after->tc.pairs[1] < pairs_gain * (double)before->tc.pairs[1]) &&
+    return has_fewer_pairs(before, after, pairs_gain) &&
            best_time(engine, &blamed, &rows, device) <
                time_gain * best_time(engine, before, &rows, device);
 }
@@ -67,28 +76,23 @@ spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
     return bound;
 }
 
-/** A block in another order. */
-typedef struct {
-    spmm_csr_t     csr;
-    int64_t       *source;
-    spmm_pattern_t pattern;
-} permuted_t;
-
-static void permuted_free(permuted_t *p)
+void spmm_permuted_free(spmm_permuted_t *p)
 {
     spmm_csr_free(&p->csr);
     spmm_free(p->source);
     p->source = NULL;
 }
 
+/* The rows of @p block in the order of @p method, and what it makes of the pattern. */
 static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
-                             const spmm_reorderer_t *method, permuted_t *p)
+                             const spmm_reorderer_t *method, spmm_permuted_t *p,
+                             spmm_pattern_t *pattern)
 {
     spmm_env_t   *env = plan->env;
     int32_t      *order;
     spmm_status_t status;
 
-    *p = (permuted_t){.source = NULL};
+    *p = (spmm_permuted_t){.source = NULL};
     if (SPMM_NEW(order, block->csr.n_rows) == NULL) {
         return spmm_fail_memory(&env->err, block->csr.n_rows, sizeof *order, "an order of rows");
     }
@@ -101,15 +105,15 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
         p->source[k] = block->source[p->source[k]];
     }
     if (status == SPMM_OK) {
-        status = spmm_pattern_scan(env, &p->csr, &p->pattern);
+        status = spmm_pattern_scan(env, &p->csr, pattern);
     }
     if (status != SPMM_OK) {
-        permuted_free(p);
+        spmm_permuted_free(p);
     }
     return status;
 }
 
-static void apply(spmm_block_t *block, permuted_t *p)
+static void apply(spmm_block_t *block, spmm_permuted_t *p)
 {
     spmm_csr_free(&block->csr);
     spmm_free(block->source);
@@ -122,14 +126,14 @@ static void apply(spmm_block_t *block, permuted_t *p)
 static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block,
                                     const spmm_reorderer_t *method)
 {
-    spmm_pattern_t before;
-    permuted_t     p;
+    spmm_pattern_t  before, after;
+    spmm_permuted_t p;
 
     SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
-    SPMM_TRY(permute(plan, block, method, &p));
+    SPMM_TRY(permute(plan, block, method, &p, &after));
     block->reordering.method = method;
     block->reordering.before = before.tc;
-    block->reordering.after  = p.pattern.tc;
+    block->reordering.after  = after.tc;
     apply(block, &p);
     return SPMM_OK;
 }
@@ -147,15 +151,16 @@ static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm
     return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
 }
 
-/* Affinity, if it gains.  A block that it cannot take, for its size or for want of memory, stays as
- * it is. */
+/* Affinity, if it gains, or to be measured.  A block that it cannot take, for its size or for want
+ * of memory, stays as it is. */
 static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
                                   const spmm_plan_options_t *o, const spmm_problem_t *problem)
 {
     const char        *engine = o->engine;
+    const bool         named  = engine != NULL && strcmp(engine, "auto") != 0;
     spmm_reordering_t *r      = &block->reordering;
-    spmm_pattern_t     before, bound;
-    permuted_t         p;
+    spmm_pattern_t     before, bound, after;
+    spmm_permuted_t    p;
     spmm_status_t      status;
 
     SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
@@ -168,7 +173,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
-    status = permute(plan, block, &spmm_reorderer_affinity, &p);
+    status = permute(plan, block, &spmm_reorderer_affinity, &p, &after);
     if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
         spmm_log(plan->env, "rows stay in order: %s", plan->env->err.text);
         spmm_error_clear(&plan->env->err);
@@ -178,12 +183,15 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     SPMM_TRY(status);
     r->method = &spmm_reorderer_affinity;
     r->before = before.tc;
-    r->after  = p.pattern.tc;
+    r->after  = after.tc;
     r->why    = "affinity makes no engine much faster";
-    if (spmm_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
+    if (spmm_plan_measures(plan, o) && !named &&
+        has_fewer_pairs(&before, &after, worth_measuring)) {
+        block->rival = p;
+    } else if (spmm_reordering_gains(engine, &before, &after, problem, plan->device)) {
         apply(block, &p);
     } else {
-        permuted_free(&p);
+        spmm_permuted_free(&p);
     }
     return SPMM_OK;
 }
