@@ -116,6 +116,7 @@ static const struct option long_options[] = {{"matrix", required_argument, NULL,
                                              {"warmup", required_argument, NULL, 'w'},
                                              {"seed", required_argument, NULL, 's'},
                                              {"reorder", required_argument, NULL, 'R'},
+                                             {"executes", required_argument, NULL, 'x'},
                                              {"out", required_argument, NULL, 'o'},
                                              {"note", required_argument, NULL, 'N'},
                                              {"rotate", no_argument, NULL, 'r'},
@@ -205,6 +206,8 @@ static int parse_one(int key, bench_options_t *options)
     case 'R':
         options->reorder = optarg;
         return BENCH_GOOD;
+    case 'x':
+        return parse_int("executes", optarg, 0, &options->executes);
     case 'o':
         options->out = optarg;
         return BENCH_GOOD;
@@ -287,6 +290,7 @@ void bench_print_help(FILE *out)
         "  --layout LAYOUT      row or col [row]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
         "  --reorder METHOD     order of rows: auto, none, affinity, rcm or metis [auto]\n"
+        "  --executes K         products that what auto does is to pay in [1000]\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [3]\n"
         "  --rotate             change B and C with every product, over twice L2 in all\n"

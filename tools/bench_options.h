@@ -50,6 +50,7 @@ typedef struct {
     uint64_t       seed;
     const char    *out, *note; /**< NULL: none */
     const char    *reorder;    /**< as the plan option; NULL: auto */
+    int64_t        executes;   /**< as the plan option */
 } bench_options_t;
 
 /** @return BENCH_GOOD or, after a sentence on stderr, BENCH_USAGE or BENCH_OTHER */

@@ -18,6 +18,7 @@ typedef struct {
     double      error;
     bool        passed; /**< error within its bound; others are printed, but count for nothing */
     double      predicted_seconds; /**< by the engine's model */
+    const char *reordering;        /**< of rows, that the plan applied, or "none" */
 } bench_row_t;
 
 /** The rows of one engine and width. */

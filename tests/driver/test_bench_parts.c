@@ -248,17 +248,17 @@ static void test_limit(void **state)
 
 static const bench_row_t rows[] = {
     {"bcsstk29.mtx.gz", "auto", "bittcf", 13992, 13992, 619488, 32, 13992, 1e-5, NAN, 0.0405,
-     1.999e-6, 1.381e-6, 1.25, NAN, 3e-4, true, 1.25e-5},
+     1.999e-6, 1.381e-6, 1.25, NAN, 3e-4, true, 1.25e-5, "none"},
     {"bcsstk29.mtx.gz", "auto", "bittcf", 13992, 13992, 619488, 128, 13992, 2e-5, 2.5e-5, 0.0405,
-     5.525e-6, 5.525e-6, 2.0, 1.6, 3e-4, true, 1.5e-5},
+     5.525e-6, 5.525e-6, 2.0, 1.6, 3e-4, true, 1.5e-5, "affinity"},
     {"bcsstk29.mtx.gz", "hrpb", "hrpb", 13992, 13992, 619488, 128, 13992, 5e-5, 6.25e-5, 0.0405,
-     5.525e-6, 5.525e-6, 0.8, 0.64, 3e-4, true, NAN},
+     5.525e-6, 5.525e-6, 0.8, 0.64, 3e-4, true, NAN, "none"},
     {"syn-cant.csr", "auto", "hrpb", 62451, 62451, 4007383, 128, 62451, 6e-5, 6.25e-5, 0.09, 3e-5,
-     4.2631e-5, 4.0, 3.9, 3e-4, true, 2.5e-5},
+     4.2631e-5, 4.0, 3.9, 3e-4, true, 2.5e-5, "none"},
     {"syn-cant.csr", "hrpb", "hrpb", 62451, 62451, 4007383, 128, 62451, 2e-5, 2e-5, 0.09, 3e-5,
-     4.2631e-5, 12.0, 12.1875, 0.4, false, 2.5e-5},
+     4.2631e-5, 12.0, 12.1875, 0.4, false, 2.5e-5, "affinity"},
     {"syn-reddit.csr", "auto", "cusparse", 232965, 232965, 114848856, 128, 7067, 0.016, 0.016, NAN,
-     0.008, 0.009471, 0.5, 0.5, 2e-4, true, 2.5e-5},
+     0.008, 0.009471, 0.5, 0.5, 2e-4, true, 2.5e-5, "none"},
 };
 
 /* The file beside this one was worked out by hand. */
