@@ -196,6 +196,19 @@ spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exc
     return spmm_nccl_watchdog_leave(nccl->watchdog, on, status);
 }
 
+ncclComm_t spmm_nccl_comm(const spmm_transport_shared_t *shared)
+{
+    const nccl_t *nccl = shared->nccl;
+
+    return nccl == NULL ? NULL : nccl->comm;
+}
+
+spmm_status_t spmm_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
+                               const char *what)
+{
+    return settle(shared->nccl, code, what);
+}
+
 spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared)
 {
     const nccl_t *nccl = shared->nccl;
