@@ -8,9 +8,13 @@
 
 #include "exchange/nccl_comm.h"
 
-#if defined(SPMM_HAVE_CUDA) && defined(SPMM_HAVE_NCCL) &&                                          \
-    NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+#if defined(SPMM_HAVE_CUDA) && defined(SPMM_HAVE_NCCL)
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 #define SPMM_HAVE_NCCL_WINDOW
+#endif
+#endif
+
+#ifdef SPMM_HAVE_NCCL_WINDOW
 #include "cuda/pull_args.h"
 
 typedef struct {
