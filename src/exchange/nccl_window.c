@@ -3,6 +3,8 @@
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "cuda/nccl_window.h"
@@ -11,8 +13,12 @@
 const char *spmm_nccl_window_refusal(void)
 {
     static char why[SPMM_TRANSPORT_WHY];
+    const char *nvls    = getenv("NCCL_NVLS_ENABLE");
     int         version = 0;
 
+    if (nvls != NULL && strcmp(nvls, "0") != 0) {
+        return "keeps multicast off, and NCCL_NVLS_ENABLE is on: unset it or make it 0";
+    }
     if (ncclGetVersion(&version) == ncclSuccess && version == NCCL_VERSION_CODE) {
         return NULL;
     }

@@ -2,8 +2,6 @@
 #include "exchange/pull_space.h"
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
-#include <stdlib.h>
-
 #include "base/alloc.h"
 
 static spmm_status_t make_words(spmm_pull_space_t *space)
@@ -63,9 +61,6 @@ spmm_status_t spmm_pull_space_open(spmm_transport_shared_t *shared)
     space->own = (spmm_transport_shared_t){.env = env, .device = shared->device};
     status     = spmm_agree(env, make_words(space));
     if (status == SPMM_OK) {
-        /* Registering a window would otherwise bind multicast objects, which nothing here uses and
-         * not every machine with NVSwitch grants. */
-        (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
         status = spmm_nccl_open(&space->own);
     }
     if (status != SPMM_OK) {

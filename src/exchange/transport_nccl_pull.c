@@ -83,8 +83,8 @@ static bool pull_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
     if (!everywhere(env, refusal == NULL)) {
         (void)snprintf(why, SPMM_TRANSPORT_WHY, "%.190s",
                        refusal != NULL ? refusal
-                                       : "needs the NCCL it was compiled with, and another rank "
-                                         "runs with a different one");
+                                       : "is refused by another rank, for its version of NCCL or "
+                                         "its NCCL_NVLS_ENABLE");
         return false;
     }
     if (!on_one_node(env)) {
