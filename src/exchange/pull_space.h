@@ -18,6 +18,8 @@ typedef struct {
     spmm_pull_report_t *report; /**< pinned */
 } spmm_pull_space_t;
 
+/** supports() of the transport. */
+bool spmm_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
 /** Make shared->pull unless it is there.  Collective, agreed. */
 spmm_status_t spmm_pull_space_open(spmm_transport_shared_t *shared);
 /** Free shared->pull.  Collective; NULL-safe. */

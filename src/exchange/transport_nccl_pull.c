@@ -6,7 +6,6 @@
  *  says anew in each exchange where its rows are, so ranks need not do the same.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "exchange/pull_space.h"
@@ -17,11 +16,8 @@ int spmm_pull_max_blocks = 32;
 #ifdef SPMM_HAVE_NCCL_WINDOW
 #include "base/alloc.h"
 #include "base/comm.h"
-#include "base/hash.h"
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
-
-extern const spmm_transport_ops_t spmm_transport_nccl;
 
 enum { SLOTS_BYTES = 4096, BLOCK_BYTES = 32 * 1024 };
 
@@ -37,64 +33,6 @@ typedef struct {
     /** [rank] first row for this rank among the packed rows of another: its mirror, its halo */
     int64_t first_mirror[SPMM_PULL_PEERS], first_halo[SPMM_PULL_PEERS];
 } pull_t;
-
-/* Do all ranks think so?  Collective; false also when MPI fails. */
-static bool everywhere(spmm_env_t *env, bool here)
-{
-    int all = here;
-
-    return MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, env->comm) == MPI_SUCCESS && all;
-}
-
-/* NCCL tells nodes apart by NCCL_HOSTID, or else by the name of the host. */
-static bool on_one_node(spmm_env_t *env)
-{
-    char        name[MPI_MAX_PROCESSOR_NAME] = "";
-    int         length                       = 0;
-    const char *id                           = getenv("NCCL_HOSTID");
-    uint64_t    range[2]                     = {1, 0};
-
-    if (id == NULL || id[0] == '\0') {
-        (void)MPI_Get_processor_name(name, &length);
-        id = name;
-    }
-    for (; *id != '\0'; id++) {
-        range[0] = spmm_mix64(range[0] ^ (unsigned char)*id);
-    }
-    range[1] = ~range[0];
-    return MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm) == MPI_SUCCESS &&
-           range[0] == ~range[1];
-}
-
-static bool pull_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
-{
-    spmm_env_t *env = shared->env;
-    const char *refusal;
-
-    if (!spmm_transport_nccl.supports(shared, why) || env->size == 1) {
-        return why[0] == '\0';
-    }
-    if (env->size > SPMM_PULL_PEERS) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "is for %d ranks of one node at most; use nccl",
-                       SPMM_PULL_PEERS);
-        return false;
-    }
-    refusal = spmm_nccl_window_refusal();
-    if (!everywhere(env, refusal == NULL)) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "%.190s",
-                       refusal != NULL ? refusal
-                                       : "is refused by another rank, for its version of NCCL or "
-                                         "its NCCL_NVLS_ENABLE");
-        return false;
-    }
-    if (!on_one_node(env)) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY,
-                       "needs all ranks on one node, and they are on several (by NCCL_HOSTID where "
-                       "it is set); use nccl");
-        return false;
-    }
-    return true;
-}
 
 static spmm_status_t pull_open(spmm_transport_shared_t *shared)
 {
@@ -384,7 +322,7 @@ static spmm_status_t pull_alloc_home(spmm_transport_shared_t *shared, size_t byt
     spmm_status_t status;
 
     *buffer = NULL;
-    if (shared->env->size == 1 || !pull_supports(shared, why)) {
+    if (shared->env->size == 1 || !spmm_pull_space_supports(shared, why)) {
         return SPMM_OK;
     }
     status = spmm_pull_space_open(shared);
@@ -409,7 +347,7 @@ const spmm_transport_ops_t spmm_transport_nccl_pull = {
     .description    = "halo rows read from the memory of the other GPUs of a node, by NCCL windows",
     .built          = true,
     .by_name        = true,
-    .supports       = pull_supports,
+    .supports       = spmm_pull_space_supports,
     .open           = pull_open,
     .cost           = pull_cost,
     .create         = pull_create,
