@@ -97,7 +97,8 @@ struct spmm_plan {
 
     void              *mirror_rows; /**< device [send rows x n], packed; NULL without peers */
     void              *halo_rows;   /**< device [recv rows x n], packed */
-    void              *halo_edge;   /**< the same, column-major, when the blocks are */
+    void              *peer_rows;   /**< the one of them that is the transport's; NULL: none */
+    void              *halo_edge;   /**< halo_rows, column-major, when the blocks are */
     void              *edge_b;   /**< device [local rows of B x n], row-major; NULL unless edge */
     void              *edge_c;   /**< device [local rows of C x n], likewise */
     int32_t           *send_row; /**< device copy of halo.send_row: op N packs these */
