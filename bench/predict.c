@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file predict.c
- *  What the cost models say of matrices on one H200, which need not be there: a line for each
- *  matrix, engine and width, to be compared with times by bench/predict.py.
+ *  What the cost models say of matrices on one H200, which need not be there.
  *
- *      bench_predict COMPUTE N,N,... FILE...        COMPUTE: 64f, 32f or 32f-fast-tf32
+ *      bench_predict [--terms] COMPUTE N,N,... FILE...
+ *
+ *  COMPUTE: 64f, 32f or 32f-fast-tf32.  A line for each matrix, engine and width, to be compared with
+ *  times by bench/predict.py; with --terms one for each term of the model, for bench/fit.py.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@ typedef struct {
     const char    *compute_name;
     int64_t        width[MOST_WIDTHS];
     int            n_widths;
+    bool           terms;
 } request_t;
 
 static int parse(int argc, char **argv, request_t *r)
@@ -51,6 +54,25 @@ static int parse(int argc, char **argv, request_t *r)
     return 0;
 }
 
+static void print_engine(const request_t *r, const char *name, const spmm_engine_ops_t *engine,
+                         const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                         const spmm_device_t *gpu)
+{
+    spmm_cost_term_t terms[SPMM_COST_TERMS];
+    const int        n =
+        r->terms && engine->terms != NULL ? engine->terms(pattern, problem, gpu, terms) : 0;
+
+    for (int k = 0; k < n; k++) {
+        (void)printf("%s\t%s\t%lld\t%s\t%s\t%.4g\t%.6e\n", name, engine->name,
+                     (long long)problem->n, r->compute_name, terms[k].name, terms[k].constant,
+                     terms[k].seconds);
+    }
+    if (!r->terms) {
+        (void)printf("%s\t%s\t%lld\t%s\t%.6f\n", name, engine->name, (long long)problem->n,
+                     r->compute_name, 1e3 * engine->cost(pattern, problem, gpu));
+    }
+}
+
 static void print(const request_t *r, const char *name, const spmm_pattern_t *pattern)
 {
     const spmm_device_t gpu = {.kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .mem_bw = 4.8e12};
@@ -65,13 +87,13 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
 
         spmm_engine_consider(pattern, &problem, &gpu, candidates);
         for (int e = 0; e < spmm_n_engines; e++) {
-            /* Builds without CUDA say no for cusparse, but know its model. */
+            /* Builds without CUDA say no for these, but know their models. */
+            const bool for_gpu = spmm_engines[e]->terms != NULL && r->type == SPMM_R_32F &&
+                                 strcmp(spmm_engines[e]->name, "dmma") != 0;
             const bool yardstick = strcmp(spmm_engines[e]->name, "cusparse") == 0;
 
-            if (candidates[e].usable || yardstick) {
-                (void)printf("%s\t%s\t%lld\t%s\t%.6f\n", name, spmm_engines[e]->name,
-                             (long long)r->width[w], r->compute_name,
-                             1e3 * spmm_engines[e]->cost(pattern, &problem, &gpu));
+            if (candidates[e].usable || for_gpu || yardstick) {
+                print_engine(r, name, spmm_engines[e], pattern, &problem, &gpu);
             }
         }
     }
@@ -108,7 +130,8 @@ static int run(const request_t *r, char **files)
 
     options.device = SPMM_DEVICE_CPU;
     status         = spmm_context_create(MPI_COMM_WORLD, &options, &ctx);
-    (void)printf("matrix\tengine\tN\tcompute\tpredicted_ms\n");
+    (void)printf("matrix\tengine\tN\tcompute\t%s\n",
+                 r->terms ? "term\tconstant\tseconds" : "predicted_ms");
     for (; *files != NULL && status == SPMM_OK; files++) {
         const char    *slash = strrchr(*files, '/');
         spmm_matrix_t *A     = NULL;
@@ -132,17 +155,19 @@ static int run(const request_t *r, char **files)
 
 int main(int argc, char **argv)
 {
-    request_t request = {0};
-    int       code    = parse(argc, argv, &request);
+    const bool terms   = argc > 1 && strcmp(argv[1], "--terms") == 0;
+    request_t  request = {.terms = terms};
+    int        code    = parse(argc - terms, argv + terms, &request);
 
     if (code != 0) {
-        (void)fprintf(stderr, "usage: bench_predict 64f|32f|32f-fast-tf32 N,N,... FILE...\n");
+        (void)fprintf(stderr,
+                      "usage: bench_predict [--terms] 64f|32f|32f-fast-tf32 N,N,... FILE...\n");
         return code;
     }
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
         return 4;
     }
-    code = run(&request, argv + 3);
+    code = run(&request, argv + 3 + terms);
     (void)MPI_Finalize();
     return code;
 }

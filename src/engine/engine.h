@@ -37,6 +37,15 @@ typedef struct {
     bool           deterministic;
 } spmm_problem_t;
 
+enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
+
+/** One term of a cost model that is a sum of plain accounts, each times a constant that measured
+ *  times gave (bench/fit.py). */
+typedef struct {
+    const char *name;
+    double      constant, seconds;
+} spmm_cost_term_t;
+
 enum { SPMM_WHY = 160 }; /**< bytes of a reason */
 
 typedef struct {
@@ -52,6 +61,10 @@ typedef struct {
     /** Predicted seconds per execute.  Model and its source stand above the function. */
     double (*cost)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device);
+
+    /** The same on a GPU, term by term; NULL: the model is no such sum.  @return how many */
+    int (*terms)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
     /** Convert @p block into the engine's format, owned by *format; the block is borrowed during
      *  the call.  Local, waits for its own work. */
