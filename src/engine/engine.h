@@ -8,6 +8,7 @@
 #define SPMM_ENGINE_ENGINE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "device/device.h"
 #include "engine/windows.h"
@@ -80,6 +81,10 @@ typedef struct {
      *  not touched. */
     spmm_status_t (*execute)(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                              double beta, void *C, int64_t ldc, spmm_stream_t stream);
+
+    /** A line or two on how the work is dealt out and why, for spmm_plan_explain(); NULL: there is
+     *  nothing to say. */
+    void (*describe)(const void *format, const spmm_pattern_t *pattern, FILE *out);
 
     /** Bytes held. */
     void (*bytes)(const void *format, size_t *host, size_t *device);

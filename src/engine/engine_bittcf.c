@@ -62,16 +62,27 @@ static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t
     return (spmm_tc_limits_t){.team = team, .cut = CUT * team > least_cut ? CUT * team : least_cut};
 }
 
-static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
+spmm_status_t spmm_bittcf_fill(spmm_tc_engine_t *base, const spmm_csr_t *block, int32_t tiles)
 {
     bittcf_t *f = (bittcf_t *)base;
-    int32_t   tiles;
 
-    SPMM_TRY(choose_tiles(base->device, block, &tiles));
     SPMM_TRY(
         spmm_bittcf_create(base->device->env, block, tiles, base->device->threads, &f->format));
     f->arrays = spmm_bittcf_arrays(&f->format);
     return SPMM_OK;
+}
+
+static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
+{
+    int32_t tiles;
+
+    SPMM_TRY(choose_tiles(base->device, block, &tiles));
+    return spmm_bittcf_fill(base, block, tiles);
+}
+
+const spmm_bittcf_arrays_t *spmm_bittcf_on_device(const spmm_tc_engine_t *base)
+{
+    return &((const bittcf_t *)base)->device_arrays;
 }
 
 static void release(spmm_tc_engine_t *base)
@@ -231,6 +242,7 @@ const spmm_engine_ops_t spmm_engine_bittcf = {
     .build       = build,
     .refill      = spmm_tc_refill,
     .execute     = spmm_tc_execute,
+    .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,
     .destroy     = spmm_tc_destroy,
 };

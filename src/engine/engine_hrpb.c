@@ -35,6 +35,14 @@ static int resident_warps(const spmm_problem_t *problem)
     return warps;
 }
 
+static double waves_of(const spmm_device_t *device, const spmm_problem_t *problem,
+                       int32_t n_windows)
+{
+    const double slices = ceil((double)problem->n / COLUMNS);
+
+    return n_windows * slices / ((double)device->n_sm * resident_warps(problem));
+}
+
 /* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks is
  * cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so num_waves
  * counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go through
@@ -43,13 +51,11 @@ static int resident_warps(const spmm_problem_t *problem)
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
-    const double  least    = 16.0;
-    const double  resident = (double)device->n_sm * resident_warps(problem);
-    const double  slices   = ceil((double)problem->n / COLUMNS);
-    const double  waves    = (double)n_windows * slices / resident;
-    const double  mean     = n_windows == 0 ? 0.0 : (double)blocks / n_windows;
-    const double  longest  = waves < 0.5 ? least : fmax(least, mean * fmax(2.0, waves));
-    const int32_t cut      = (int32_t)fmin(longest, INT32_MAX);
+    const double  least   = 16.0;
+    const double  waves   = waves_of(device, problem, n_windows);
+    const double  mean    = n_windows == 0 ? 0.0 : (double)blocks / n_windows;
+    const double  longest = waves < 0.5 ? least : fmax(least, mean * fmax(2.0, waves));
+    const int32_t cut     = (int32_t)fmin(longest, INT32_MAX);
 
     return (spmm_tc_limits_t){.team = cut, .cut = cut};
 }
@@ -140,6 +146,7 @@ static const spmm_tc_kind_t kind = {
     .name          = "hrpb",
     .size          = sizeof(hrpb_t),
     .limits        = limits,
+    .waves         = waves_of,
     .create        = create,
     .free          = release,
     .refill        = refill,
@@ -215,6 +222,7 @@ const spmm_engine_ops_t spmm_engine_hrpb = {
     .build       = build,
     .refill      = spmm_tc_refill,
     .execute     = spmm_tc_execute,
+    .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,
     .destroy     = spmm_tc_destroy,
 };

@@ -21,6 +21,9 @@ typedef struct {
     spmm_tc_limits_t (*limits)(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks);
 
+    /** Waves of warps that as many windows make, where limits() goes by them; else NULL. */
+    double (*waves)(const spmm_device_t *device, const spmm_problem_t *problem, int32_t n_windows);
+
     /** Convert the block for f->problem. */
     spmm_status_t (*create)(spmm_tc_engine_t *f, const spmm_csr_t *block);
     void (*free)(spmm_tc_engine_t *f);
@@ -65,6 +68,7 @@ spmm_status_t spmm_tc_refill(void *format, const void *values);
 spmm_status_t spmm_tc_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                               double beta, void *C, int64_t ldc, spmm_stream_t stream);
 void          spmm_tc_bytes(const void *format, size_t *host, size_t *device);
+void          spmm_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *out);
 void          spmm_tc_destroy(void *format);
 
 /** supports() of engines for A, B and C of @p type. */
@@ -91,6 +95,10 @@ typedef struct {
 spmm_tc_load_t spmm_tc_load(const spmm_pattern_t *pattern, int height, int block_cols,
                             spmm_tc_limits_t limits);
 
+/** Its create() with the height of windows given: 1 or 2 tiles. */
+spmm_status_t spmm_bittcf_fill(spmm_tc_engine_t *f, const spmm_csr_t *block, int32_t tiles);
+/** Its arrays on the device. */
+const spmm_bittcf_arrays_t *spmm_bittcf_on_device(const spmm_tc_engine_t *f);
 /** Tiles of 8 rows in a window of BitTCF on a GPU: 1 or 2. */
 int32_t spmm_bittcf_tiles(const spmm_tc_facts_t *facts);
 
