@@ -20,10 +20,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "block.h"
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
 #include "engine/tc_engine.h"
-#include "matrix/matrix.h"
 #include "partition/reorder.h"
 #include "spmm_dist/context.h"
 
@@ -290,7 +290,8 @@ static spmm_status_t run_width(const request_t *r, const spmm_device_t *device, 
                              r->iterations, &seconds, &error);
         all    = v == 0 ? seconds : all;
         if (status == SPMM_OK) {
-            (void)printf("%s\t%lld\t%s\t%s\t%.6f\t%.4f\t%.2e\n", name, (long long)n,
+            (void)printf("%s\t%lld\t%lld\t%s\t%s\t%.6f\t%.4f\t%.2e\n", name,
+                         (long long)spmm_csr_nnz(in_order), (long long)n,
                          ordered == in_order ? "none" : "affinity", variants[v].name, 1e3 * seconds,
                          seconds / all, error);
             (void)fflush(stdout);
@@ -324,36 +325,19 @@ static spmm_status_t order(spmm_env_t *env, const spmm_csr_t *block, spmm_csr_t 
     return SPMM_OK;
 }
 
-static spmm_status_t make_block(spmm_env_t *env, const spmm_matrix_t *A, spmm_csr_t *block)
-{
-    SPMM_TRY(spmm_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, SPMM_R_32F, block));
-    memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
-    memcpy(block->values, A->values, (size_t)A->nnz * sizeof(float));
-    for (int64_t k = 0; k < A->nnz; k++) {
-        block->col_idx[k] = (int32_t)A->col_idx[k];
-    }
-    return SPMM_OK;
-}
-
 static spmm_status_t run_matrix(const request_t *r, const spmm_device_t *device, const char *path)
 {
-    const char    *slash = strrchr(path, '/');
-    spmm_env_t    *env   = device->env;
-    spmm_matrix_t *A     = NULL;
-    spmm_csr_t     block = {0}, ordered = {0};
-    bool           better = false;
-    spmm_status_t  status = spmm_matrix_from_file(env, path, SPMM_R_32F, 1, &A);
+    spmm_env_t   *env   = device->env;
+    spmm_csr_t    block = {0}, ordered = {0};
+    bool          better = false;
+    spmm_status_t status = bench_block_read(env, path, &block);
 
-    if (status == SPMM_OK) {
-        status = make_block(env, A, &block);
-    }
-    spmm_matrix_free(A);
     if (status == SPMM_OK) {
         status = order(env, &block, &ordered, &better);
     }
     for (int w = 0; w < r->n_widths && status == SPMM_OK; w++) {
-        status = run_width(r, device, slash == NULL ? path : slash + 1, &block,
-                           better ? &ordered : &block, r->width[w]);
+        status = run_width(r, device, bench_block_name(path), &block, better ? &ordered : &block,
+                           r->width[w]);
     }
     spmm_csr_free(&block);
     spmm_csr_free(&ordered);
@@ -398,7 +382,7 @@ int main(int argc, char **argv)
     }
     (void)printf("# engine bittcf on %s, TF32, device time, median of %lld after %d, caches warm\n",
                  device.description, (long long)request.iterations, WARMUP);
-    (void)printf("matrix\tN\torder\tvariant\tmedian_ms\tratio\tdifference\n");
+    (void)printf("matrix\tnnz\tN\torder\tvariant\tmedian_ms\tratio\tdifference\n");
     for (int k = first + 1; k < argc; k++) {
         if (run_matrix(&request, &device, argv[k]) != SPMM_OK) {
             (void)fprintf(stderr, "bench_ablation: %s: %s\n", argv[k], env.err.text);

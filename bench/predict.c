@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "block.h"
 #include "partition/reorder.h"
 #include "plan/plan.h"
-#include "spmm_dist/spmm_dist.h"
 
 enum { MOST_WIDTHS = 16, MOST_ENGINES = 32 };
 
@@ -154,33 +154,16 @@ static void print_orders(const request_t *r, const char *name, const spmm_patter
         const spmm_problem_t problem = problem_of(r, w);
         double               from = 0.0, least = 0.0, to = 0.0;
         const char          *engine = best(before, &problem, &from);
+        const char          *then   = best(after, &problem, &to);
 
         (void)best(&bound, &problem, &least);
         (void)printf("%s\t%lld\t%.3f\t%.3f\t%.3f\t%s\t%.4f\t%.4f\t%s\t%.4f\t%s\t%s\n", name,
                      (long long)problem.n, (double)after->tc.pairs[0] / (double)before->tc.pairs[0],
                      (double)after->tc.pairs[1] / (double)before->tc.pairs[1],
-                     after->near_cols / before->near_cols, engine, from, least,
-                     best(after, &problem, &to), to, decide(before, &bound, after, &problem, 1000),
+                     after->near_cols / before->near_cols, engine, from, least, then, to,
+                     decide(before, &bound, after, &problem, 1000),
                      decide(before, &bound, after, &problem, 10000));
     }
-}
-
-static spmm_status_t read_block(spmm_env_t *env, spmm_matrix_t *A, spmm_csr_t *block)
-{
-    spmm_matrix_info_t info = {.struct_size = sizeof info};
-    const int64_t     *row_ptr, *col_idx;
-    const void        *values;
-
-    SPMM_TRY(spmm_matrix_get_info(A, &info));
-    SPMM_TRY(spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values));
-    SPMM_TRY(
-        spmm_csr_alloc(env, (int32_t)info.rows, (int32_t)info.cols, info.nnz, SPMM_R_32F, block));
-    memcpy(block->row_ptr, row_ptr, ((size_t)info.rows + 1) * sizeof *row_ptr);
-    memset(block->values, 0, (size_t)info.nnz * sizeof(float));
-    for (int64_t k = 0; k < info.nnz; k++) {
-        block->col_idx[k] = (int32_t)col_idx[k];
-    }
-    return SPMM_OK;
 }
 
 static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
@@ -205,11 +188,12 @@ static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
-static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *name, spmm_matrix_t *A)
+static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
 {
     spmm_csr_t     block = {0};
     spmm_pattern_t pattern, after;
-    spmm_status_t  status = read_block(env, A, &block);
+    const char    *name   = bench_block_name(path);
+    spmm_status_t  status = bench_block_read(env, path, &block);
 
     if (status == SPMM_OK) {
         status = spmm_pattern_scan(env, &block, &pattern);
@@ -233,28 +217,16 @@ static int run(const request_t *r, char **files)
         "engine\tN\tcompute\tpredicted_ms", "engine\tN\tcompute\tterm\tconstant\tseconds",
         "N\tpairs8\tpairs16\tnear_cols\tengine\tms\tbound_ms\taffinity_engine\taffinity_ms\t"
         "auto_1000\tauto_10000"};
-    spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
-    spmm_env_t             env     = {.comm = MPI_COMM_WORLD, .size = 1};
-    spmm_context_t        *ctx     = NULL;
-    spmm_status_t          status;
+    spmm_env_t    env    = {.comm = MPI_COMM_WORLD, .size = 1};
+    spmm_status_t status = SPMM_OK;
 
-    options.device = SPMM_DEVICE_CPU;
-    status         = spmm_context_create(MPI_COMM_WORLD, &options, &ctx);
     (void)printf("matrix\t%s\n", titles[r->what]);
     for (; *files != NULL && status == SPMM_OK; files++) {
-        const char    *slash = strrchr(*files, '/');
-        spmm_matrix_t *A     = NULL;
-
-        status = spmm_matrix_read(ctx, *files, r->type, 1, &A);
-        if (status == SPMM_OK) {
-            status = one(r, &env, slash != NULL ? slash + 1 : *files, A);
-        }
-        (void)spmm_matrix_destroy(&A);
+        status = one(r, &env, *files);
     }
     if (status != SPMM_OK) {
-        (void)fprintf(stderr, "bench_predict: %s\n", spmm_last_error(ctx));
+        (void)fprintf(stderr, "bench_predict: %s\n", env.err.text);
     }
-    (void)spmm_context_destroy(&ctx);
     return status == SPMM_OK ? 0 : 3;
 }
 
