@@ -9,6 +9,7 @@
 #   --columns N,N     widths; 64f leaves out those above 128 [32,128,512]
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all]
 #   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb,csr-gpu]; 64f always takes auto,dmma
+#   --reorder METHOD  order of rows, as the option of spmm_bench [auto]
 #   --iterations K    [20]
 #   --tag TAG         part of the names of the results, for runs over a part of the table
 #   OUTPUT_DIR        [bench/results]; gets single_gpu_MODE[.TAG].tsv
@@ -21,11 +22,11 @@
 # spmm_bench's.
 set -euo pipefail
 least=80000 # entries
-modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu iterations=20 tag=
+modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu iterations=20 tag= reorder=auto
 made_by="bench/single_gpu.sh ${*@Q}"
 while [ $# -gt 0 ]; do
     case $1 in
-        --modes | --columns | --names | --engines | --iterations | --tag)
+        --modes | --columns | --names | --engines | --iterations | --tag | --reorder)
             if [ $# -lt 2 ]; then
                 echo "$0: $1 needs a value" >&2
                 exit 2
@@ -107,7 +108,8 @@ for mode in ${modes//,/ }; do
     fi
     code=0
     "$bench" --matrix-list "$list" --type "$type" --compute "$mode" --columns "$widths" \
-        --engines "$run_engines" --iterations "$iterations" --also-rotate --note "$note" \
+        --engines "$run_engines" --iterations "$iterations" \
+        --reorder "$reorder" --also-rotate --note "$note" \
         --out "$file" || code=$?
     echo "$file: exit code $code"
     [ $code -le $status ] || status=$code
