@@ -22,7 +22,7 @@
 # spmm_bench's.
 set -euo pipefail
 least=80000 # entries
-modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu iterations=20 tag= reorder=auto
+modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu reorder=auto iterations=20 tag=
 made_by="bench/single_gpu.sh ${*@Q}"
 while [ $# -gt 0 ]; do
     case $1 in
