@@ -8,6 +8,7 @@
 #define SPMM_ENGINE_ENGINE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "device/device.h"
 #include "engine/windows.h"
@@ -37,6 +38,15 @@ typedef struct {
     bool           deterministic;
 } spmm_problem_t;
 
+enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
+
+/** One term of a cost model that is a sum of plain accounts, each times a constant that measured
+ *  times gave (bench/fit.py). */
+typedef struct {
+    const char *name;
+    double      constant, seconds;
+} spmm_cost_term_t;
+
 enum { SPMM_WHY = 160 }; /**< bytes of a reason */
 
 typedef struct {
@@ -53,6 +63,10 @@ typedef struct {
     double (*cost)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device);
 
+    /** The same on a GPU, term by term; NULL: the model is no such sum.  @return how many */
+    int (*terms)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+
     /** Convert @p block into the engine's format, owned by *format; the block is borrowed during
      *  the call.  Local, waits for its own work. */
     spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -67,6 +81,10 @@ typedef struct {
      *  not touched. */
     spmm_status_t (*execute)(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                              double beta, void *C, int64_t ldc, spmm_stream_t stream);
+
+    /** A line or two on how the work is dealt out and why, for spmm_plan_explain(); NULL: there is
+     *  nothing to say. */
+    void (*describe)(const void *format, const spmm_pattern_t *pattern, FILE *out);
 
     /** Bytes held. */
     void (*bytes)(const void *format, size_t *host, size_t *device);

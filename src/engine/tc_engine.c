@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
-#include "engine/roofline.h"
 #include "spmm_dist/context.h"
 
 /* Device memory that the engine owns and counts. */
@@ -53,9 +52,9 @@ static spmm_status_t upload_work(spmm_tc_engine_t *f)
     spmm_tc_pieces_t     pieces;
     spmm_status_t        status;
 
-    SPMM_TRY(spmm_tc_pieces_create(f->device->env, view.n_windows, view.block_ptr,
-                                   f->kind->starts(f), f->kind->limits(f, view.n_windows, blocks),
-                                   &pieces));
+    SPMM_TRY(spmm_tc_pieces_create(
+        f->device->env, view.n_windows, view.block_ptr, f->kind->starts(f),
+        f->kind->limits(f->device, &f->problem, view.n_windows, blocks), &pieces));
     status =
         spmm_tc_upload(f, pieces.piece, (size_t)pieces.n_pieces * sizeof *pieces.piece, 0, &piece);
     if (status == SPMM_OK) {
@@ -187,34 +186,6 @@ bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device
         return false;
     }
     return true;
-}
-
-/* Blocks that one warp takes one after the other: those of the longest window, which holds at least
- * the longest row and the mean, unless it is cut (Acc-SpMM, section 3.5). */
-static double longest_chain(const spmm_pattern_t *pattern, const spmm_tc_model_t *model)
-{
-    const double pairs   = (double)pattern->tc.pairs[model->height / 16];
-    const double windows = (double)spmm_windows_count(pattern->n_rows, model->height);
-    const double columns = fmax((double)pattern->max_row, windows > 0.0 ? pairs / windows : 0.0);
-    const double cut     = fmax(32.0, pairs / model->block_cols / 3000.0);
-
-    return fmin(columns / model->block_cols, cut);
-}
-
-/* The sum of a launch; of what moves once through device memory; of a row of B for every pair of a
- * window and an active column, through L2; and of the longest chain of blocks. */
-double spmm_tc_gpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, const spmm_tc_model_t *model)
-{
-    const double pairs = (double)pattern->tc.pairs[model->height / 16];
-
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return model->launch_s +
-           model->copies * spmm_gpu_once_s(pattern, problem, device, model->a_bytes) +
-           model->gathers * spmm_gpu_gather_s(pattern, problem, device, pairs) +
-           model->block_s * longest_chain(pattern, model);
 }
 
 /* What csr-cpu moves (see there), and the bit arithmetic that finds every entry once per 32 columns:

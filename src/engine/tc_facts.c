@@ -30,6 +30,30 @@ static void see(uint64_t *seen, int32_t col)
     }
 }
 
+static void count_length(int64_t pairs, spmm_tc_lengths_t *lengths)
+{
+    int bin = 0;
+
+    if (pairs == 0) {
+        return;
+    }
+    while (bin < SPMM_TC_BINS - 1 && pairs >> (bin + 1) != 0) {
+        bin++;
+    }
+    lengths->longest = pairs > lengths->longest ? pairs : lengths->longest;
+    lengths->windows[bin]++;
+    lengths->pairs[bin] += pairs;
+}
+
+static void add_lengths(const spmm_tc_lengths_t *part, spmm_tc_lengths_t *lengths)
+{
+    lengths->longest = part->longest > lengths->longest ? part->longest : lengths->longest;
+    for (int bin = 0; bin < SPMM_TC_BINS; bin++) {
+        lengths->windows[bin] += part->windows[bin];
+        lengths->pairs[bin] += part->pairs[bin];
+    }
+}
+
 /* Add what window w has to *facts. */
 static void scan_window(const spmm_windows_t *windows, int32_t w, int32_t n_small, scan_t *scan,
                         spmm_tc_facts_t *facts)
@@ -54,10 +78,12 @@ static void scan_window(const spmm_windows_t *windows, int32_t w, int32_t n_smal
         scan->blocks[w * SMALL + s] = (int32_t)blocks;
         facts->tc_blocks += blocks;
         facts->pairs[0] += small[s];
+        count_length(small[s], &facts->lengths[0]);
     }
     for (int m = 0; m < MIDDLE; m++) {
         facts->bricks += (middle[m] + 3) / 4;
         facts->pairs[1] += middle[m];
+        count_length(middle[m], &facts->lengths[1]);
     }
     facts->pairs[2] += windows->count[w];
 }
@@ -80,6 +106,8 @@ static void scan_windows(const spmm_windows_t *windows, int32_t n_small, int tea
             }
             facts->tc_blocks += part.tc_blocks;
             facts->bricks += part.bricks;
+            add_lengths(&part.lengths[0], &facts->lengths[0]);
+            add_lengths(&part.lengths[1], &facts->lengths[1]);
         }
     }
 }

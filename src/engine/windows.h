@@ -35,16 +35,28 @@ void          spmm_windows_free(spmm_windows_t *windows);
 
 enum { SPMM_TC_HEIGHTS = 3 }; /**< 8, 16 and 32 */
 
+enum {
+    SPMM_TC_BINS = 24
+}; /**< of lengths: bin k has those in [2^k, 2^(k+1)), the last all above */
+
+/** How long windows are, in active columns: what decides how evenly their work can be dealt out. */
+typedef struct {
+    int64_t longest;
+    int64_t windows[SPMM_TC_BINS]; /**< empty ones are in none */
+    int64_t pairs[SPMM_TC_BINS];   /**< of those windows */
+} spmm_tc_lengths_t;
+
 /** What decides how tensor-core formats do on a pattern; all 0 without entries. */
 typedef struct {
     int64_t pairs[SPMM_TC_HEIGHTS]; /**< (window, active column) pairs at heights 8, 16, 32 */
     int64_t tc_blocks;              /**< 8x8, of BitTCF */
     int64_t bricks;                 /**< 16x4, over panels of 16 rows */
-    double  mean_nnz_tc;            /**< MeanNNZTC: entries per 8x8 TC block */
-    double  alpha;                  /**< entries per place of a 16x4 brick (cuTeSpMM, section 4) */
-    double  synergy;  /**< TCU-Synergy: entries per place of an active column of a 16-row panel */
-    double  oi_shmem; /**< 512 alpha: flop per shared-memory transaction (cuTeSpMM, equation 4) */
-    double  ibd;      /**< mean |TC blocks of a window - their mean| (Acc-SpMM, section 3.5) */
+    spmm_tc_lengths_t lengths[2];   /**< of windows at heights 8 and 16 */
+    double            mean_nnz_tc;  /**< MeanNNZTC: entries per 8x8 TC block */
+    double            alpha;        /**< entries per place of a 16x4 brick (cuTeSpMM, section 4) */
+    double synergy;  /**< TCU-Synergy: entries per place of an active column of a 16-row panel */
+    double oi_shmem; /**< 512 alpha: flop per shared-memory transaction (cuTeSpMM, equation 4) */
+    double ibd;      /**< mean |TC blocks of a window - their mean| (Acc-SpMM, section 3.5) */
 } spmm_tc_facts_t;
 
 /** The facts of @p block, from its windows of 32 rows: O(nnz), by env->threads, the same for any

@@ -82,6 +82,9 @@ static void print_format(const spmm_block_t *block, FILE *out)
     (void)fprintf(out, "  format of %s: %zu bytes on the host, %zu on the device; CSR takes %zu\n",
                   block->engine->name, host, device,
                   4 * (rows + 1) + nnz * (sizeof(int32_t) + value));
+    if (block->engine->describe != NULL) {
+        block->engine->describe(block->format, &block->pattern, out);
+    }
 }
 
 static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, const char *what,

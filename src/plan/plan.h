@@ -146,6 +146,12 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
 /** The facts that no order of rows can better. */
 spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern);
 
+/** May what affinity takes come back in @p executes products (0: 1000), if its order is the best
+ *  thinkable? */
+bool spmm_reordering_pays(const char *engine, const spmm_pattern_t *before,
+                          const spmm_problem_t *problem, const spmm_device_t *device,
+                          int64_t executes);
+
 /* buffers.c: what execute needs besides the formats. */
 
 /** Allocate rows to exchange, lists, events and the comm stream.  Local. */

@@ -61,6 +61,22 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
                time_gain * best_time(engine, before, &rows, device);
 }
 
+/* Windows of one length. */
+static spmm_tc_lengths_t even_lengths(const spmm_pattern_t *pattern, int h)
+{
+    const int64_t     windows = spmm_windows_count(pattern->n_rows, 8 << h);
+    const int64_t     pairs   = pattern->tc.pairs[h];
+    spmm_tc_lengths_t even    = {.longest = windows == 0 ? 0 : (pairs + windows - 1) / windows};
+    int               bin     = 0;
+
+    while (bin < SPMM_TC_BINS - 1 && even.longest >> (bin + 1) != 0) {
+        bin++;
+    }
+    even.windows[bin] = even.longest == 0 ? 0 : windows;
+    even.pairs[bin]   = pairs;
+    return even;
+}
+
 /* A pair holds no more entries than a window has rows, and every column that is used is in one. */
 spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
 {
@@ -73,6 +89,9 @@ spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
     }
     bound.tc.tc_blocks = (bound.tc.pairs[0] + 7) / 8;
     bound.tc.bricks    = (bound.tc.pairs[1] + 3) / 4;
+    for (int h = 0; h < 2; h++) {
+        bound.tc.lengths[h] = even_lengths(&bound, h);
+    }
     return bound;
 }
 
@@ -138,10 +157,10 @@ static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block
     return SPMM_OK;
 }
 
-/* What affinity may take at most for what the best order could save in the products to come.
- * Measured on 16 cores: 0.03 to 0.2 us for an entry. */
-static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm_problem_t *problem,
-                    const spmm_device_t *device, int64_t executes)
+/* Measured on 16 cores: 0.03 to 0.2 us for an entry. */
+bool spmm_reordering_pays(const char *engine, const spmm_pattern_t *before,
+                          const spmm_problem_t *problem, const spmm_device_t *device,
+                          int64_t executes)
 {
     const double         entry_s = 0.2e-6;
     const spmm_pattern_t bound   = spmm_reordering_bound(before);
@@ -169,7 +188,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
     }
-    if (!may_pay(engine, &before, problem, plan->device, o->executes)) {
+    if (!spmm_reordering_pays(engine, &before, problem, plan->device, o->executes)) {
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
