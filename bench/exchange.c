@@ -19,7 +19,7 @@
 #include "exchange/transport.h"
 #include "exchange/transport_nccl_pull.h"
 
-enum { ROW_BYTES = 512, ELEMENT = 4, WARM = 5, RUNS = 30, POOL = 1 << 20 };
+enum { ROW_BYTES = 512, ELEMENT = 4, WARM = 5, RUNS = 30, CHAIN = 16, POOL = 1 << 20 };
 
 /** What the variants share. */
 typedef struct {
@@ -172,41 +172,51 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median seconds of one variant, maximum over ranks. */
-static double time_it(bench_t *b, void (*run)(bench_t *))
+/* Median seconds of one of @p chain exchanges in a row, maximum over ranks. */
+static double time_chain(bench_t *b, void (*run)(bench_t *), int chain)
 {
     double seconds[RUNS], worst;
 
     for (int k = -WARM; k < RUNS; k++) {
         MPI_Barrier(b->env.comm);
         must(b, b->device.ops->event_record(&b->device, b->from, b->stream), "event");
-        run(b);
+        for (int i = 0; i < chain; i++) {
+            run(b);
+        }
         must(b, b->device.ops->event_record(&b->device, b->to, b->stream), "event");
         must(b, b->device.ops->event_elapsed(&b->device, b->from, b->to, &seconds[k < 0 ? 0 : k]),
              "event");
     }
     qsort(seconds, RUNS, sizeof seconds[0], by_value);
     MPI_Allreduce(&seconds[RUNS / 2], &worst, 1, MPI_DOUBLE, MPI_MAX, b->env.comm);
-    return worst;
+    return worst / chain;
+}
+
+static double time_it(bench_t *b, void (*run)(bench_t *))
+{
+    return time_chain(b, run, 1);
 }
 
 /* Times of nccl-pull, or nothing where it does not work. */
 static void bench_pull(bench_t *b, double packed, size_t all, FILE *out)
 {
-    double pull, packed_pull;
+    double pull, packed_pull, many, many_pull;
 
     if (b->pull_state == NULL) {
         if (b->env.rank == 0) {
-            (void)fprintf(out, "\t-\t-\t-\t-\t-\n");
+            (void)fprintf(out, "\t-\t-\t-\t-\t-\t-\t-\t-\n");
         }
         return;
     }
     pull        = time_it(b, run_pull);
     packed_pull = time_it(b, run_packed_pull);
+    many        = time_chain(b, run_packed, CHAIN);
+    many_pull   = time_chain(b, run_pull, CHAIN);
     must(b, spmm_transport_check(&b->shared), "nccl-pull");
     if (b->env.rank == 0) {
-        (void)fprintf(out, "\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\n", pull * 1e6, packed_pull * 1e6,
-                      packed / pull, packed / packed_pull, (double)all / pull * 1e-9);
+        (void)fprintf(out, "\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.2f\t%.2f\t%.3f\n", pull * 1e6,
+                      packed_pull * 1e6, packed / pull, packed / packed_pull,
+                      (double)all / pull * 1e-9, many * 1e6, many_pull * 1e6, many / many_pull);
     }
 }
 
@@ -344,7 +354,8 @@ int main(int argc, char **argv)
         (void)fprintf(out, "gpus\tbytes_per_peer\tbare_us\ttransport_us\tpack_transport_us\t"
                            "bare/transport\tbare/pack_transport\tbare_GBps\ttransport_GBps\t"
                            "pull_us\tpack_pull_us\tpack_transport/pull\t"
-                           "pack_transport/pack_pull\tpull_GBps\n");
+                           "pack_transport/pack_pull\tpull_GBps\t"
+                           "chained_pack_transport_us\tchained_pull_us\tchained_ratio\n");
     }
     for (int64_t rows = 8; rows <= (int64_t)1 << 18; rows *= 8) {
         bench_size(&b, rows, out);

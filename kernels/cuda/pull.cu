@@ -58,17 +58,27 @@ __device__ void give_up(const spmm_pull_args_t &a, int32_t peer)
     }
 }
 
-/* Wait until a word carries @p number.  False: the context has failed, or fails now. */
+/* Wait until all of kWords words carry @p number.  False: the context has failed, or fails now. */
+template <int kWords>
 __device__ bool await(const spmm_pull_args_t &a, const uint64_t *word, uint32_t number,
-                      int32_t peer, uint32_t *value)
+                      int32_t peer, uint32_t (&value)[kWords])
 {
     uint64_t start = 0;
 
     for (int polls = 1;; polls++) {
-        const uint64_t seen = load_word(word);
+        uint64_t seen[kWords];
+        bool     all = true;
 
-        if (uint32_t(seen >> 32) == number) {
-            *value = uint32_t(seen);
+#pragma unroll
+        for (int w = 0; w < kWords; w++) { /* all on their way at a time */
+            seen[w] = load_word(word + w);
+        }
+#pragma unroll
+        for (int w = 0; w < kWords; w++) {
+            all      = all && uint32_t(seen[w] >> 32) == number;
+            value[w] = uint32_t(seen[w]);
+        }
+        if (all) {
             return true;
         }
         if (polls % kPatrol == 0) {
@@ -112,10 +122,8 @@ __device__ bool learn(const spmm_pull_args_t &a, int t, uint32_t number, Source 
     const spmm_pull_slot_t   *slot = (const spmm_pull_slot_t *)a.own + from.rank;
     uint32_t                  value[SPMM_PULL_WORDS];
 
-    for (int w = 0; w < SPMM_PULL_WORDS; w++) {
-        if (!await(a, &slot->word[w], number, from.rank, &value[w])) {
-            return false;
-        }
+    if (!await(a, slot->word, number, from.rank, value)) {
+        return false;
     }
     __threadfence_system(); /* the words before the rows */
     const char *window = value[0] == SPMM_PULL_OWN
@@ -204,7 +212,7 @@ __device__ void fetch(const spmm_pull_args_t &a, const spmm_pull_source_t &from,
 __device__ void finish(const spmm_pull_args_t &a, uint32_t number)
 {
     const int t = int(threadIdx.x);
-    uint32_t  ignored;
+    uint32_t  ignored[1];
 
     if (t < a.n_from) {
         spmm_pull_slot_t *slot = (spmm_pull_slot_t *)a.from[t].window + a.rank;
@@ -215,7 +223,7 @@ __device__ void finish(const spmm_pull_args_t &a, uint32_t number)
     if (t < a.n_to) {
         const spmm_pull_slot_t *slot = (const spmm_pull_slot_t *)a.own + a.to_rank[t];
 
-        (void)await(a, &slot->done, number, a.to_rank[t], &ignored);
+        (void)await(a, &slot->done, number, a.to_rank[t], ignored);
         __threadfence_system(); /* the word before later writes to the rows */
     }
     __syncthreads();
@@ -252,9 +260,13 @@ __global__ void __launch_bounds__(SPMM_PULL_THREADS, 2)
 
         fetch(a, a.from[p], source[p]);
     }
-    __threadfence();
+    if (gridDim.x > 1) {
+        __threadfence();
+    }
     __syncthreads();
-    if (t == 0) {
+    if (gridDim.x == 1) {
+        last = true;
+    } else if (t == 0) {
         last = atomicAdd(&a.state->finished, 1u) + 1 == gridDim.x;
         __threadfence();
     }
