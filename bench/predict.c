@@ -120,6 +120,7 @@ static int run(const request_t *r, char **files)
         }
         if (status == SPMM_OK) {
             print(r, slash != NULL ? slash + 1 : *files, &pattern);
+            spmm_pattern_free(&pattern);
         }
         (void)spmm_matrix_destroy(&A);
     }

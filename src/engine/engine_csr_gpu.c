@@ -166,7 +166,11 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
 
     f->pieces.ab_type = block->type;
     f->pieces.c_type  = problem->c_type;
-    SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+    if (problem->pattern != NULL) {
+        f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
+    } else {
+        SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+    }
     SPMM_TRY(spmm_csr_work_create(env, block, limit, f->device->threads, &work));
     status = upload_block(f, block, &work);
     if (status == SPMM_OK) {

@@ -109,6 +109,7 @@ spmm_status_t spmm_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
         spmm_tc_destroy(f);
         return status;
     }
+    f->problem.pattern = NULL; /* borrowed during the call */
     spmm_log(device->env, "format %s: %zu bytes", kind->name, kind->held(f));
     *format = f;
     return SPMM_OK;

@@ -144,12 +144,15 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
                                       .compute       = plan->compute,
                                       .layout        = plan->edge ? SPMM_LAYOUT_ROW : plan->layout,
                                       .n             = plan->n,
-                                      .deterministic = plan->deterministic};
+                                      .deterministic = plan->deterministic,
+                                      .pattern       = &block->pattern};
     if (SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
         return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
                                 "engine candidates");
     }
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+    if (!block->scanned) { /* for an order of rows */
+        SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+    }
     if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
         return spmm_plan_consider_edge(plan);
     }
@@ -181,6 +184,7 @@ static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
         plan->stats.local_predicted_s = settled.picked->predicted_s;
         plan->stats.local_measured_s  = settled.picked->measured_s;
     }
+    spmm_pattern_free(&block->pattern);
     spmm_csr_free(&block->csr);
     return SPMM_OK;
 }
@@ -284,6 +288,7 @@ static void block_free(spmm_block_t *block)
     if (block->engine != NULL) {
         block->engine->destroy(block->format);
     }
+    spmm_pattern_free(&block->pattern);
     spmm_csr_free(&block->csr);
     spmm_free(block->source);
     spmm_free(block->candidates);

@@ -30,7 +30,8 @@ typedef struct {
                                           NULL: the same as here */
     int64_t                  nnz;
     spmm_reordering_t        reordering;
-    spmm_pattern_t           pattern;
+    spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
+    bool                     scanned;
     spmm_problem_t           problem;
     spmm_engine_candidate_t *candidates; /**< [spmm_n_engines], owned: for explain */
 } spmm_block_t;

@@ -76,6 +76,7 @@ typedef struct {
 
 static void permuted_free(permuted_t *p)
 {
+    spmm_pattern_free(&p->pattern);
     spmm_csr_free(&p->csr);
     spmm_free(p->source);
     p->source = NULL;
@@ -109,12 +110,21 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
     return status;
 }
 
+static spmm_status_t scan(const spmm_plan_t *plan, spmm_block_t *block)
+{
+    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+    block->scanned = true;
+    return SPMM_OK;
+}
+
 static void apply(spmm_block_t *block, permuted_t *p)
 {
+    spmm_pattern_free(&block->pattern);
     spmm_csr_free(&block->csr);
     spmm_free(block->source);
     block->csr                = p->csr;
     block->source             = p->source;
+    block->pattern            = p->pattern;
     block->reordering.applied = true;
 }
 
@@ -122,13 +132,12 @@ static void apply(spmm_block_t *block, permuted_t *p)
 static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block,
                                     const spmm_reorderer_t *method)
 {
-    spmm_pattern_t before;
-    permuted_t     p;
+    permuted_t p;
 
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
+    SPMM_TRY(scan(plan, block));
     SPMM_TRY(permute(plan, block, method, &p));
     block->reordering.method = method;
-    block->reordering.before = before.tc;
+    block->reordering.before = block->pattern.tc;
     block->reordering.after  = p.pattern.tc;
     apply(block, &p);
     return SPMM_OK;
@@ -154,12 +163,13 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
 {
     const char        *engine = o->engine;
     spmm_reordering_t *r      = &block->reordering;
-    spmm_pattern_t     before, bound;
+    spmm_pattern_t     before, bound; /* before borrows the windows */
     permuted_t         p;
     spmm_status_t      status;
 
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
-    bound = spmm_reordering_bound(&before);
+    SPMM_TRY(scan(plan, block));
+    before = block->pattern;
+    bound  = spmm_reordering_bound(&before);
     if (!spmm_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
