@@ -95,7 +95,6 @@ void spmm_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *p
         c->predicted_s = INFINITY;
         c->measured_s  = NAN;
         c->copies_s    = 0.0;
-        c->tried       = false;
         c->usable      = engine->supports(problem, device, c->why);
         if (c->usable) {
             c->predicted_s = engine->cost(pattern, problem, device);

@@ -99,7 +99,6 @@ typedef struct {
     double                   predicted_s; /**< INFINITY: cannot run */
     double                   measured_s;  /**< NaN: not measured */
     double copies_s; /**< of either: predicted time of the copies that this layout takes */
-    bool   tried;    /**< by spmm_engine_settle(), or found not worth it */
 } spmm_engine_candidate_t;
 
 /** Ask all engines about a problem.

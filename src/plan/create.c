@@ -169,7 +169,8 @@ static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
     const spmm_engine_choice_t choice = {.name    = o->engine,
                                          .measure = plan->device->kind != SPMM_DEVICE_CPU &&
                                                     o->no_autotune == 0 && !plan->deterministic,
-                                         .beta = adds ? 1.0 : 0.0};
+                                         .beta     = adds ? 1.0 : 0.0,
+                                         .executes = o->executes};
     spmm_engine_settled_t      settled;
 
     SPMM_TRY(consider_engines(plan, block, c_type));
