@@ -43,6 +43,7 @@ typedef struct {
     spmm_type_t    type;
     spmm_compute_t compute; /**< never AUTO after parsing */
     spmm_layout_t  layout;
+    int64_t        executes; /**< as the plan option */
     int64_t        iterations, warmup;
     bench_cache_t  cache;
     bool           also_rotate; /**< a second timing of each product, as BENCH_ROTATE */
