@@ -36,6 +36,9 @@ if [ "$gpus" -eq 0 ]; then
     exit 2
 fi
 
+# Transport nccl-pull uses no multicast, which registering its memory would set up all the same where
+# NCCL started with it.
+export NCCL_NVLS_ENABLE=0
 # Open MPI 4 and 5 as root; more ranks than cores on small machines.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
@@ -80,6 +83,7 @@ check() {
 # Tests of whole plans again with one GPU for each rank, and transports under the CUDA-aware MPI.
 ranks_step() {
     check mpirun --bind-to none -n "$ranks" "$build/tests/test_async"
+    check mpirun --bind-to none -n "$ranks" "$build/tests/test_pull"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_plan"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_transport"
     if [ -n "$mpi_cuda" ]; then
@@ -96,6 +100,12 @@ verify() {
         --type "$type" --compute "$compute" --verify --warmup 0 --iterations 1 "$@"
 }
 engines_step() {
+    # auto, with products enough that another order of rows is measured, too.
+    for type in 32f 64f; do
+        check mpirun --bind-to none -n "$ranks" "$driver" --device cuda --type "$type" --verify \
+            --generate stencil9:nx=400,ny=400,shuffle=1 --columns 128 --executes 1000000000 \
+            --warmup 0 --iterations 1 --beta 1
+    done
     for mode in bittcf/32f/32f bittcf/32f/32f-fast-tf32 hrpb/32f/32f hrpb/32f/32f-fast-tf32 \
         dmma/64f/64f; do
         IFS=/ read -r engine type compute <<<"$mode"

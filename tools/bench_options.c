@@ -199,8 +199,6 @@ static int parse_one(int key, bench_options_t *options)
         return parse_int("iterations", optarg, 1, &options->iterations);
     case 'w':
         return parse_int("warmup", optarg, 0, &options->warmup);
-    case 'x':
-        return parse_int("executes", optarg, 0, &options->executes);
     case 's':
         code          = parse_int("seed", optarg, 0, &number);
         options->seed = (uint64_t)number;
@@ -208,6 +206,8 @@ static int parse_one(int key, bench_options_t *options)
     case 'R':
         options->reorder = optarg;
         return BENCH_GOOD;
+    case 'x':
+        return parse_int("executes", optarg, 0, &options->executes);
     case 'o':
         options->out = optarg;
         return BENCH_GOOD;
@@ -290,7 +290,7 @@ void bench_print_help(FILE *out)
         "  --layout LAYOUT      row or col [row]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
         "  --reorder METHOD     order of rows: auto, none, affinity, rcm or metis [auto]\n"
-        "  --executes K         products that engine auto and an order are to pay in [1000]\n"
+        "  --executes K         products that what auto does is to pay in [1000]\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [3]\n"
         "  --rotate             change B and C with every product, over twice L2 in all\n"

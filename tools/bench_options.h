@@ -43,7 +43,6 @@ typedef struct {
     spmm_type_t    type;
     spmm_compute_t compute; /**< never AUTO after parsing */
     spmm_layout_t  layout;
-    int64_t        executes; /**< as the plan option */
     int64_t        iterations, warmup;
     bench_cache_t  cache;
     bool           also_rotate; /**< a second timing of each product, as BENCH_ROTATE */
@@ -51,6 +50,7 @@ typedef struct {
     uint64_t       seed;
     const char    *out, *note; /**< NULL: none */
     const char    *reorder;    /**< as the plan option; NULL: auto */
+    int64_t        executes;   /**< as the plan option */
 } bench_options_t;
 
 /** @return BENCH_GOOD or, after a sentence on stderr, BENCH_USAGE or BENCH_OTHER */

@@ -33,9 +33,8 @@ void bench_report_titles(const bench_report_t *report)
             report->tsv,
             "matrix\trows\tcols\tnnz\tengine\tN\ttype\tcompute\tmedian_ms\t"
             "ratio_to_cusparse\tgflops\tmax_error\trows_checked\tbuild_ms\tlimit_ms\tgather_ms\t"
-            "rotated_ms\trotated_ratio\tchosen\tpassed\tpredicted_ms\treorder_ms\tformat_ms\ttune_"
-            "ms\t"
-            "break_even\tbreak_even_net\n");
+            "rotated_ms\trotated_ratio\tchosen\tpassed\tpredicted_ms\treordering\t"
+            "reorder_ms\tformat_ms\ttune_ms\tbreak_even\tbreak_even_net\n");
     }
 }
 
@@ -165,15 +164,16 @@ int bench_report_row(bench_report_t *report, const bench_row_t *row)
                  strcmp(row->engine, row->chosen) == 0 ? "" : row->chosen);
     (void)fflush(stdout);
     if (report->tsv != NULL) {
-        (void)fprintf(report->tsv,
-                      "%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%" PRId64
-                      "\t%s\t%s\t%s\t%s\t%.2f\t%.3e\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s"
-                      "\t%s\t%s\t%s\t%s\t%s\n",
-                      row->matrix, row->rows, row->cols, row->nnz, row->engine, row->n,
-                      tool_word_name(tool_types, (int)report->options->type),
-                      tool_word_name(tool_computes, (int)report->options->compute), t[0], t[1],
-                      gflops, row->error, row->checked, t[5], t[4], t[6], t[2], t[3], row->chosen,
-                      row->passed ? "yes" : "no", t[7], t[8], t[9], t[10], t[11], t[12]);
+        (void)fprintf(
+            report->tsv,
+            "%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%" PRId64
+            "\t%s\t%s\t%s\t%s\t%.2f\t%.3e\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s"
+            "\t%s\t%s\t%s\t%s\t%s\n",
+            row->matrix, row->rows, row->cols, row->nnz, row->engine, row->n,
+            tool_word_name(tool_types, (int)report->options->type),
+            tool_word_name(tool_computes, (int)report->options->compute), t[0], t[1], gflops,
+            row->error, row->checked, t[5], t[4], t[6], t[2], t[3], row->chosen,
+            row->passed ? "yes" : "no", t[7], row->reordering, t[8], t[9], t[10], t[11], t[12]);
         (void)fflush(report->tsv);
     }
     return BENCH_GOOD;

@@ -18,6 +18,7 @@ typedef struct {
     double      error;
     bool        passed; /**< error within its bound; others are printed, but count for nothing */
     double      predicted_seconds; /**< by the engine's model */
+    const char *reordering;        /**< of rows, that the plan applied, or "none" */
     /** Parts of build_seconds: rows ordered (with the scan of the pattern), formats built and
      *  uploaded, engines measured. */
     double reorder_seconds, format_seconds, tune_seconds;

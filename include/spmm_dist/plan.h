@@ -27,8 +27,9 @@ typedef struct {
     const char    *objective;   /**< of metis: "vol" (NULL) or "cut" */
     double         imbalance;   /**< of metis: allowed max / mean non-zeros per rank; 0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest measured of the best
-                                     predicted and cusparse, as far as @p executes pays for it, on CPUs the least predicted time */
-    const char    *transport;   /**< NULL or "auto": the first that works, best first */
+                                     predicted and cusparse, as far as @p executes pays for it,
+                                     on CPUs the least predicted time */
+    const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines are then chosen by the model alone.  Name
                                        engine and reorder to not depend on the device's calibrated

@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/pull_args.h"
 #include "kernel_args.h"
 
 #ifdef __cplusplus
@@ -62,6 +63,9 @@ cudaError_t spmm_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t 
  *  not run at the same time. */
 cudaError_t spmm_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_tc_mm_args_t *args,
                              cudaStream_t stream);
+
+/** Fetch the rows of peers.  Waits on the device, for them and for the readers of this rank's. */
+cudaError_t spmm_cuda_pull(const spmm_pull_args_t *args, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

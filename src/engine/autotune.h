@@ -9,10 +9,11 @@
 #include "engine/engine.h"
 
 typedef struct {
-    const char *name;     /**< NULL or "auto": choose; else take that engine, or say why not */
-    bool        measure;  /**< choose by time, not by prediction alone */
-    double      beta;     /**< of the products measured */
-    int64_t     executes; /**< products to come, 0: 1000 */
+    const char *name;    /**< NULL or "auto": choose; else take that engine, or say why not */
+    bool        measure; /**< choose by time, not by prediction alone */
+    bool    compared; /**< the time of what is chosen is wanted: measure it also without rivals */
+    double  beta;     /**< of the products measured */
+    int64_t executes; /**< products to come, 0: 1000 */
 } spmm_engine_choice_t;
 
 /** The engine chosen. */

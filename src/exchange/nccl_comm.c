@@ -3,6 +3,7 @@
 
 #if defined(SPMM_HAVE_CUDA) && defined(SPMM_HAVE_NCCL)
 #include <sched.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "device/device_cuda.h"
@@ -52,6 +53,9 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, const char *w
 
 static spmm_status_t make_id(nccl_t *nccl, ncclUniqueId *id)
 {
+    /* Sends and receives need no multicast, which a communicator, and with it each window, would set
+     * up all the same; not every machine with NVSwitch bears it.  NCCL reads this once. */
+    (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
     SPMM_TRY(spmm_cuda_use(nccl->device));
     return nccl->device->env->rank == 0 ? check(nccl, ncclGetUniqueId(id), "ncclGetUniqueId")
                                         : SPMM_OK;
@@ -194,6 +198,19 @@ spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exc
     SPMM_TRY(spmm_nccl_watchdog_enter(nccl->watchdog, on));
     status = run_group(nccl, from, to, row_bytes, on);
     return spmm_nccl_watchdog_leave(nccl->watchdog, on, status);
+}
+
+ncclComm_t spmm_nccl_comm(const spmm_transport_shared_t *shared)
+{
+    const nccl_t *nccl = shared->nccl;
+
+    return nccl == NULL ? NULL : nccl->comm;
+}
+
+spmm_status_t spmm_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
+                               const char *what)
+{
+    return settle(shared->nccl, code, what);
 }
 
 spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared)

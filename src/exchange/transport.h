@@ -18,6 +18,7 @@ typedef struct {
     spmm_env_t          *env;
     const spmm_device_t *device;
     void                *nccl;     /**< of transport_nccl.c, made by its first user */
+    void                *pull;     /**< of transport_nccl_pull.c, likewise */
     int                  next_tag; /**< plans are made collectively: equal on all ranks */
 } spmm_transport_shared_t;
 
@@ -33,6 +34,10 @@ typedef struct {
     void            *mirror; /**< [send rows]: source of FORWARD, target of REVERSE */
     void            *halo;   /**< [recv rows]: target of FORWARD, source of REVERSE */
     size_t           row_bytes;
+    /** FORWARD, where reads_in_place() says so: nothing is packed in mirror, the rows of send_row lie
+     *  here, ld_bytes apart.  NULL: packed.  Ranks may differ. */
+    const void *in_place;
+    size_t      ld_bytes;
 } spmm_exchange_t;
 
 /** One end of an exchange: packed rows, grouped by peer. */
@@ -66,13 +71,18 @@ static inline spmm_exchange_side_t spmm_exchange_target(const spmm_halo_t     *g
 }
 
 typedef struct {
-    const char *name;        /**< "nccl", "mpi-device", "mpi-host" */
+    const char *name;        /**< "nccl", "nccl-pull", "mpi-device", "mpi-host" */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
+    bool        by_name;     /**< auto leaves it alone */
 
     /** Can all ranks use it?  Collective; the answer and @p why (the end of a sentence that starts
      *  with the name) are the same on all ranks. */
     bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
+
+    /** What create() does for the first plan of a context: finds out what supports(), which is cheap,
+     *  cannot.  Collective, agreed; SPMM_ERR_UNSUPPORTED when it cannot be used.  May be NULL. */
+    spmm_status_t (*open)(spmm_transport_shared_t *shared);
 
     /** Predicted seconds of one exchange of rows of @p row_bytes. */
     double (*cost)(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device);
@@ -88,6 +98,12 @@ typedef struct {
     /** Finish it: work enqueued on @p stream from here on sees the rows. */
     spmm_status_t (*end)(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream);
 
+    /** Memory for the packed source of an exchange, send or recv rows of max_row_bytes: packed
+     *  elsewhere they are copied.  May be NULL, also the answer. */
+    void *(*rows)(const void *state);
+    /** May in_place lie here?  @p bytes hold all rows.  Local; NULL: nowhere. */
+    bool (*reads_in_place)(const void *state, const void *rows, size_t ld_bytes, size_t bytes);
+
     void (*bytes)(const void *state, size_t *host, size_t *device);
     void (*destroy)(void *state); /**< NULL-safe, collective */
     /** Frees what create() put into @p shared; collective; may be NULL. */
@@ -95,9 +111,15 @@ typedef struct {
     /** An error of an exchange that showed after its end() had returned: data of that exchange and
      *  all later ones are void.  Local, does not wait; may be NULL. */
     spmm_status_t (*check)(spmm_transport_shared_t *shared);
+
+    /** Memory that reads_in_place() takes, in all plans of the context; *@p buffer NULL: there is
+     *  none.  Collective, agreed; @p bytes is local.  May be NULL, then free_home() is too. */
+    spmm_status_t (*alloc_home)(spmm_transport_shared_t *shared, size_t bytes, void **buffer);
+    /** Free it; false: it is not such memory.  Local. */
+    bool (*free_home)(spmm_transport_shared_t *shared, void *buffer);
 } spmm_transport_ops_t;
 
-/** All transports, best first. */
+/** All transports; of equally fast ones the first is taken. */
 extern const spmm_transport_ops_t *const spmm_transports[];
 extern const int                         spmm_n_transports;
 
@@ -106,14 +128,22 @@ const spmm_transport_ops_t *spmm_transport_find(const char *name);
 /** check() of all transports; to be called when the host has waited for a stream. */
 spmm_status_t spmm_transport_check(spmm_transport_shared_t *shared);
 
+/** alloc_home() of the first transport that has some; *@p buffer NULL: none has.  Collective,
+ *  agreed. */
+spmm_status_t spmm_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
+                                        void **buffer);
+/** free_home() of the transport it is from; false: of none. */
+bool spmm_transport_free_home(spmm_transport_shared_t *shared, void *buffer);
+
 typedef struct {
     const spmm_transport_ops_t *transport;
     bool                        usable;
     char                        why[SPMM_TRANSPORT_WHY];
-    double                      predicted_s;
+    double                      predicted_s; /**< on the slowest rank */
 } spmm_transport_candidate_t;
 
-/** The transport named, or (NULL, "auto") the first that all ranks can use.  Collective, agreed.
+/** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least
+ *  predicted time on its slowest rank.  Collective, agreed.
  *  @param[out] candidates  [spmm_n_transports] */
 spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char *name,
                                     const spmm_halo_t *graph, size_t row_bytes,

@@ -90,8 +90,10 @@ static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm
 /* The same exchange between the pinned copies of both sides. */
 static spmm_exchange_t pinned(const mpi_host_t *t, const spmm_exchange_t *exchange)
 {
-    return (spmm_exchange_t){exchange->direction, t->mirror_pinned, t->halo_pinned,
-                             exchange->row_bytes};
+    return (spmm_exchange_t){.direction = exchange->direction,
+                             .mirror    = t->mirror_pinned,
+                             .halo      = t->halo_pinned,
+                             .row_bytes = exchange->row_bytes};
 }
 
 static spmm_status_t copy_side(const mpi_host_t *t, const spmm_exchange_side_t *dst,

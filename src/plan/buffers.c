@@ -99,6 +99,32 @@ static spmm_status_t make_edge(spmm_plan_t *plan)
                 &plan->edge_c);
 }
 
+/* Room for the rows of an exchange.  Those to send lie where the transport wants them, if it cares. */
+static spmm_status_t make_rows(spmm_plan_t *plan, size_t row_bytes)
+{
+    const spmm_transport_ops_t *transport = plan->transport;
+    const bool                  forward   = plan->op == SPMM_OP_N;
+
+    plan->peer_rows = transport->rows == NULL ? NULL : transport->rows(plan->exchange);
+    if (plan->peer_rows != NULL) {
+        *(forward ? &plan->mirror_rows : &plan->halo_rows) = plan->peer_rows;
+    }
+    if (plan->mirror_rows == NULL) {
+        SPMM_TRY(take(plan, spmm_halo_send_rows(&plan->halo), row_bytes, "rows to exchange",
+                      &plan->mirror_rows));
+    }
+    return plan->halo_rows != NULL ? SPMM_OK
+                                   : take(plan, spmm_halo_recv_rows(&plan->halo), row_bytes,
+                                          "rows to exchange", &plan->halo_rows);
+}
+
+static void free_rows(spmm_plan_t *plan, void *rows)
+{
+    if (rows != plan->peer_rows) {
+        plan->device->ops->release(plan->device, rows);
+    }
+}
+
 spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops       = plan->device->ops;
@@ -112,8 +138,7 @@ spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
                          "ranks or a better partition",
                          plan->env->rank, n_send);
     }
-    SPMM_TRY(take(plan, n_send, row_bytes, "rows to exchange", &plan->mirror_rows));
-    SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_rows));
+    SPMM_TRY(make_rows(plan, row_bytes));
     if (plan->remote.problem.layout == SPMM_LAYOUT_COL) {
         SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_edge));
     }
@@ -136,8 +161,8 @@ void spmm_plan_free_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops = plan->device->ops;
 
-    ops->release(plan->device, plan->mirror_rows);
-    ops->release(plan->device, plan->halo_rows);
+    free_rows(plan, plan->mirror_rows);
+    free_rows(plan, plan->halo_rows);
     ops->release(plan->device, plan->halo_edge);
     ops->release(plan->device, plan->edge_b);
     ops->release(plan->device, plan->edge_c);

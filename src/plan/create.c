@@ -137,75 +137,6 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     return SPMM_OK;
 }
 
-static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
-{
-    block->problem = (spmm_problem_t){.ab_type       = plan->ab_type,
-                                      .c_type        = c_type,
-                                      .compute       = plan->compute,
-                                      .layout        = plan->edge ? SPMM_LAYOUT_ROW : plan->layout,
-                                      .n             = plan->n,
-                                      .deterministic = plan->deterministic,
-                                      .pattern       = &block->pattern};
-    if (SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
-        return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
-                                "engine candidates");
-    }
-    if (!block->scanned) { /* for an order of rows */
-        SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
-    }
-    if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
-        return spmm_plan_consider_edge(plan);
-    }
-    spmm_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
-    return SPMM_OK;
-}
-
-/* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
- * bits are asked for, which times that vary must not take away. */
-static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                 const spmm_plan_options_t *o)
-{
-    const bool                 adds   = block == &plan->remote && plan->op == SPMM_OP_N;
-    const spmm_engine_choice_t choice = {.name    = o->engine,
-                                         .measure = plan->device->kind != SPMM_DEVICE_CPU &&
-                                                    o->no_autotune == 0 && !plan->deterministic,
-                                         .beta     = adds ? 1.0 : 0.0,
-                                         .executes = o->executes};
-    spmm_engine_settled_t      settled;
-
-    SPMM_TRY(consider_engines(plan, block, c_type));
-    SPMM_TRY(spmm_engine_settle(&choice, &block->csr, &block->problem, plan->device,
-                                block->candidates, spmm_n_engines, &settled));
-    block->engine         = settled.picked->engine;
-    block->format         = settled.format;
-    block->problem.layout = settled.picked->layout;
-    plan->stats.tune_s += settled.tune_s;
-    if (block == &plan->local) {
-        plan->edge                    = settled.picked->layout != plan->layout;
-        plan->stats.local_predicted_s = settled.picked->predicted_s;
-        plan->stats.local_measured_s  = settled.picked->measured_s;
-    }
-    spmm_pattern_free(&block->pattern);
-    spmm_csr_free(&block->csr);
-    return SPMM_OK;
-}
-
-static spmm_status_t make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o)
-{
-    /* What peers add up for op T stays in the accumulator's type until the last sum. */
-    const spmm_type_t remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
-    const double      start    = spmm_now();
-
-    /* The local block first: it decides on the layout of both. */
-    SPMM_TRY(build_block(plan, &plan->local, plan->c_type, o));
-    SPMM_TRY(build_block(plan, &plan->remote, remote_c, o));
-    plan->stats.build_s = spmm_now() - start;
-    spmm_log(plan->env, "formats %s and %s built in %.2f s, %.2f s of them to choose",
-             plan->local.engine->name, plan->remote.engine->name, plan->stats.build_s,
-             plan->stats.tune_s);
-    return SPMM_OK;
-}
-
 static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     const size_t  row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
@@ -232,7 +163,7 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     SPMM_TRY(spmm_plan_make_blocks(plan));
     plan->alone = plan->halo.n_send_peers == 0 && plan->halo.n_recv_peers == 0;
     SPMM_TRY(spmm_agree(plan->env, spmm_plan_reorder(plan, o)));
-    SPMM_TRY(spmm_agree(plan->env, make_formats(plan, o)));
+    SPMM_TRY(spmm_agree(plan->env, spmm_plan_make_formats(plan, o)));
     SPMM_TRY(make_exchange(plan, o));
     return spmm_agree(plan->env, spmm_plan_count(plan));
 }
@@ -293,6 +224,7 @@ static void block_free(spmm_block_t *block)
     spmm_csr_free(&block->csr);
     spmm_free(block->source);
     spmm_free(block->candidates);
+    spmm_permuted_free(&block->rival);
 }
 
 void spmm_plan_free(spmm_plan_t *plan)

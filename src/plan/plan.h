@@ -18,8 +18,17 @@ typedef struct {
     bool                    applied;
     const char             *why; /**< it was not; the end of a sentence, static */
     spmm_tc_facts_t         before, after;
-    double                  seconds; /**< spent on it */
+    double                  seconds;        /**< spent on it */
+    double                  own_s, other_s; /**< measured times of the product in either order; 0:
+                                                 the prediction decided */
 } spmm_reordering_t;
+
+/** A block with its rows in another order. */
+typedef struct {
+    spmm_csr_t     csr;
+    int64_t       *source; /**< [nnz] as in spmm_block_t */
+    spmm_pattern_t pattern;
+} spmm_permuted_t;
 
 /** One of the two parts of the product on this rank, and the engine that runs it. */
 typedef struct {
@@ -30,6 +39,7 @@ typedef struct {
                                           NULL: the same as here */
     int64_t                  nnz;
     spmm_reordering_t        reordering;
+    spmm_permuted_t          rival;   /**< owned: an order to be measured; no row_ptr: none */
     spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
     bool                     scanned;
     spmm_problem_t           problem;
@@ -89,7 +99,8 @@ struct spmm_plan {
 
     void              *mirror_rows; /**< device [send rows x n], packed; NULL without peers */
     void              *halo_rows;   /**< device [recv rows x n], packed */
-    void              *halo_edge;   /**< the same, column-major, when the blocks are */
+    void              *peer_rows;   /**< the one of them that is the transport's; NULL: none */
+    void              *halo_edge;   /**< halo_rows, column-major, when the blocks are */
     void              *edge_b;   /**< device [local rows of B x n], row-major; NULL unless edge */
     void              *edge_c;   /**< device [local rows of C x n], likewise */
     int32_t           *send_row; /**< device copy of halo.send_row: op N packs these */
@@ -116,10 +127,19 @@ spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan);
 /** refill of spmm_matrix_user_t: new values of A into both formats.  Collective. */
 spmm_status_t spmm_plan_refill(void *plan);
 
+/* formats.c */
+
+/** Does this plan choose by measured times? */
+bool spmm_plan_measures(const spmm_plan_t *plan, const spmm_plan_options_t *o);
+/** Choose and build the formats of both blocks; their CSR is freed.  Local. */
+spmm_status_t spmm_plan_make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o);
+
 /* reorder.c: the order in which rows are multiplied; row maps lead back to the rows of C. */
 
-/** Order the rows of both blocks as option reorder says, before their formats are built.  Local. */
+/** Order the rows of both blocks as option reorder says, before their formats are built, or where
+ *  times shall decide keep the other order as rival.  Local. */
 spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, const spmm_plan_options_t *o);
+void          spmm_permuted_free(spmm_permuted_t *p);
 /** Is the best engine for pattern @p after, of those that @p engine (NULL or "auto": all) admits,
  *  predicted to beat the best one for @p before clearly? */
 bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,

@@ -15,6 +15,16 @@
  * cent (Acc-SpMM, section 4.4: protein, FY-RSR), so a smaller gain than these is none. */
 static const double pairs_gain = 0.9, time_gain = 0.95;
 
+/* Measuring sees all of it. */
+static const double worth_measuring = 0.98;
+
+/* In windows of 8 or of 16 rows, at most @p share of what there were. */
+static bool has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *after, double share)
+{
+    return (double)after->tc.pairs[0] < share * (double)before->tc.pairs[0] ||
+           (double)after->tc.pairs[1] < share * (double)before->tc.pairs[1];
+}
+
 /* Least predicted time on a pattern; INFINITY where nothing runs.  For engines that take row-major
  * blocks, as those that gain do; column-major plans copy at the same price before and after. */
 static double best_time(const char *name, const spmm_pattern_t *pattern,
@@ -46,8 +56,7 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
 
     rows.layout      = SPMM_LAYOUT_ROW;
     blamed.near_cols = fmax(before->near_cols, after->near_cols);
-    return ((double)after->tc.pairs[0] < pairs_gain * (double)before->tc.pairs[0] ||
-            (double)after->tc.pairs[1] < pairs_gain * (double)before->tc.pairs[1]) &&
+    return has_fewer_pairs(before, after, pairs_gain) &&
            best_time(engine, &blamed, &rows, device) <
                time_gain * best_time(engine, before, &rows, device);
 }
@@ -67,14 +76,7 @@ spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
     return bound;
 }
 
-/** A block in another order. */
-typedef struct {
-    spmm_csr_t     csr;
-    int64_t       *source;
-    spmm_pattern_t pattern;
-} permuted_t;
-
-static void permuted_free(permuted_t *p)
+void spmm_permuted_free(spmm_permuted_t *p)
 {
     spmm_pattern_free(&p->pattern);
     spmm_csr_free(&p->csr);
@@ -82,14 +84,15 @@ static void permuted_free(permuted_t *p)
     p->source = NULL;
 }
 
+/* The rows of @p block in the order of @p method, and what it makes of the pattern. */
 static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
-                             const spmm_reorderer_t *method, permuted_t *p)
+                             const spmm_reorderer_t *method, spmm_permuted_t *p)
 {
     spmm_env_t   *env = plan->env;
     int32_t      *order;
     spmm_status_t status;
 
-    *p = (permuted_t){.source = NULL};
+    *p = (spmm_permuted_t){.source = NULL};
     if (SPMM_NEW(order, block->csr.n_rows) == NULL) {
         return spmm_fail_memory(&env->err, block->csr.n_rows, sizeof *order, "an order of rows");
     }
@@ -105,7 +108,7 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
         status = spmm_pattern_scan(env, &p->csr, &p->pattern);
     }
     if (status != SPMM_OK) {
-        permuted_free(p);
+        spmm_permuted_free(p);
     }
     return status;
 }
@@ -117,7 +120,7 @@ static spmm_status_t scan(const spmm_plan_t *plan, spmm_block_t *block)
     return SPMM_OK;
 }
 
-static void apply(spmm_block_t *block, permuted_t *p)
+static void apply(spmm_block_t *block, spmm_permuted_t *p)
 {
     spmm_pattern_free(&block->pattern);
     spmm_csr_free(&block->csr);
@@ -132,7 +135,7 @@ static void apply(spmm_block_t *block, permuted_t *p)
 static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block,
                                     const spmm_reorderer_t *method)
 {
-    permuted_t p;
+    spmm_permuted_t p;
 
     SPMM_TRY(scan(plan, block));
     SPMM_TRY(permute(plan, block, method, &p));
@@ -144,11 +147,11 @@ static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block
 }
 
 /* What affinity may take at most for what the best order could save in the products to come.
- * Measured on two cores: 0.1 to 0.6 us for an entry, so half of that on one of many. */
+ * Measured on 16 cores: 0.03 to 0.2 us for an entry. */
 static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm_problem_t *problem,
                     const spmm_device_t *device, int64_t executes)
 {
-    const double         entry_s = 0.5e-6;
+    const double         entry_s = 0.2e-6;
     const spmm_pattern_t bound   = spmm_reordering_bound(before);
     const double         saved =
         best_time(engine, before, problem, device) - best_time(engine, &bound, problem, device);
@@ -156,15 +159,16 @@ static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm
     return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
 }
 
-/* Affinity, if it gains.  A block that it cannot take, for its size or for want of memory, stays as
- * it is. */
+/* Affinity, if it gains, or to be measured.  A block that it cannot take, for its size or for want
+ * of memory, stays as it is. */
 static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
                                   const spmm_plan_options_t *o, const spmm_problem_t *problem)
 {
     const char        *engine = o->engine;
+    const bool         named  = engine != NULL && strcmp(engine, "auto") != 0;
     spmm_reordering_t *r      = &block->reordering;
     spmm_pattern_t     before, bound; /* before borrows the windows */
-    permuted_t         p;
+    spmm_permuted_t    p;
     spmm_status_t      status;
 
     SPMM_TRY(scan(plan, block));
@@ -190,10 +194,13 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     r->before = before.tc;
     r->after  = p.pattern.tc;
     r->why    = "affinity makes no engine much faster";
-    if (spmm_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
+    if (spmm_plan_measures(plan, o) && !named &&
+        has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
+        block->rival = p;
+    } else if (spmm_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);
     } else {
-        permuted_free(&p);
+        spmm_permuted_free(&p);
     }
     return SPMM_OK;
 }

@@ -36,13 +36,29 @@ static spmm_status_t wait_for(spmm_plan_t *plan, spmm_mark_t which, spmm_stream_
     return plan->device->ops->stream_wait(plan->device, stream, plan->marks[which]);
 }
 
-static spmm_exchange_t exchange_of(const spmm_plan_t *plan, int64_t n)
+/* May peers read the rows of B where they lie?  Then nothing is packed. */
+static bool reads_in_place(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
+    const size_t size = spmm_type_size(plan->halo_type);
+    const size_t ld = (size_t)x->ldb * size, rows = (size_t)plan->cols.n_local;
+
+    return plan->transport->reads_in_place != NULL && plan->op == SPMM_OP_N &&
+           plan->layout == SPMM_LAYOUT_ROW && rows > 0 &&
+           plan->transport->reads_in_place(plan->exchange, x->B, ld,
+                                           (rows - 1) * ld + (size_t)x->n * size);
+}
+
+static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const size_t size = spmm_type_size(plan->halo_type);
+
     return (spmm_exchange_t){.direction =
                                  plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD : SPMM_HALO_REVERSE,
                              .mirror    = plan->mirror_rows,
                              .halo      = plan->halo_rows,
-                             .row_bytes = (size_t)n * spmm_type_size(plan->halo_type)};
+                             .row_bytes = (size_t)x->n * size,
+                             .in_place  = reads_in_place(plan, x) ? x->B : NULL,
+                             .ld_bytes  = (size_t)x->ldb * size};
 }
 
 static spmm_status_t run_local(spmm_plan_t *plan, const spmm_operands_t *x)
@@ -59,7 +75,7 @@ static spmm_status_t run_local(spmm_plan_t *plan, const spmm_operands_t *x)
  * even when the local block failed. */
 static spmm_status_t exchange_and_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const spmm_exchange_t what = exchange_of(plan, x->n);
+    const spmm_exchange_t what = exchange_of(plan, x);
     spmm_status_t         local, ended;
 
     SPMM_TRY(note(plan, SPMM_MARK_PACKED, plan->comm_stream));
@@ -93,7 +109,7 @@ static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x)
                                      .dst        = plan->mirror_rows};
 
     SPMM_TRY(note(plan, SPMM_MARK_PACK, plan->comm_stream));
-    return args.n_rows == 0
+    return args.n_rows == 0 || reads_in_place(plan, x)
                ? SPMM_OK
                : plan->device->ops->gather_rows(plan->device, &args, plan->comm_stream);
 }

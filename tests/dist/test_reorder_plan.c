@@ -2,6 +2,7 @@
 /** @file test_reorder_plan.c  Plans whose blocks are multiplied in another order of rows. */
 #include "plan_case.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan/plan.h"
@@ -89,6 +90,40 @@ static void test_report(void **state)
     close_context();
 }
 
+/* On GPUs times decide between the orders, where auto is given products enough to pay in. */
+static void test_measured(void **state)
+{
+    const char              *device = getenv("SPMM_TEST_DEVICE");
+    spmm_plan_options_t      o      = SPMM_PLAN_OPTIONS_INIT;
+    const spmm_reordering_t *r;
+    spmm_plan_t             *plan;
+    spmm_matrix_t           *A;
+
+    (void)state;
+    if (device == NULL || strcmp(device, "cuda") != 0) {
+        return;
+    }
+    open_context();
+    spmm_assert_ok(
+        spmm_matrix_generate(ctx, "stencil9:nx=400,ny=400,shuffle=1", SPMM_R_32F, 1, &A));
+    o.executes = INT64_MAX / 2;
+    spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
+    r = &plan->local.reordering;
+    assert_non_null(r->method);
+    assert_true(r->own_s > 0.0 && r->other_s > 0.0);
+    assert_int_equal(r->applied, r->other_s < r->own_s);
+    assert_true(r->applied); /* windows of shuffled rows share no columns */
+    assert_true(plan->local.pattern.tc.pairs[0] == r->after.pairs[0]);
+    assert_null(plan->local.rival.csr.row_ptr);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    o.no_autotune = 1;
+    spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
+    assert_true(plan->local.reordering.other_s == 0.0);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
 /* Names are checked, and ranks that differ are found out. */
 static void test_misuse(void **state)
 {
@@ -167,9 +202,6 @@ static void test_gains(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_products),
-    cmocka_unit_test(test_report),
-    cmocka_unit_test(test_misuse),
-    cmocka_unit_test(test_gains),
-    {0},
+    cmocka_unit_test(test_products), cmocka_unit_test(test_report), cmocka_unit_test(test_measured),
+    cmocka_unit_test(test_misuse),   cmocka_unit_test(test_gains),  {0},
 };

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file formats.c
+ *  The formats of both blocks: of each the engine, and where another order of its rows was made
+ *  (reorder.c) and times decide, the order too.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/scalar.h"
+#include "plan/plan.h"
+#include "spmm_dist/context.h"
+
+/* Of the time on rows in their own order: less is within what measuring scatters by. */
+static const double order_gain = 0.98;
+
+static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
+{
+    block->problem = (spmm_problem_t){.ab_type       = plan->ab_type,
+                                      .c_type        = c_type,
+                                      .compute       = plan->compute,
+                                      .layout        = plan->edge ? SPMM_LAYOUT_ROW : plan->layout,
+                                      .n             = plan->n,
+                                      .deterministic = plan->deterministic,
+                                      .pattern       = &block->pattern};
+    if (SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
+        return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
+                                "engine candidates");
+    }
+    if (!block->scanned) { /* for an order of rows */
+        SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+        block->scanned = true;
+    }
+    if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
+        return spmm_plan_consider_edge(plan);
+    }
+    spmm_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
+    return SPMM_OK;
+}
+
+/* Take the engine chosen; the input of its build is not needed any more. */
+static void install(spmm_plan_t *plan, spmm_block_t *block, const spmm_engine_settled_t *settled)
+{
+    block->engine         = settled->picked->engine;
+    block->format         = settled->format;
+    block->problem.layout = settled->picked->layout;
+    if (block == &plan->local) {
+        plan->edge                    = settled->picked->layout != plan->layout;
+        plan->stats.local_predicted_s = settled->picked->predicted_s;
+        plan->stats.local_measured_s  = settled->picked->measured_s;
+    }
+    spmm_pattern_free(&block->pattern);
+    spmm_csr_free(&block->csr);
+    spmm_permuted_free(&block->rival);
+}
+
+/* The yardstick runs on rows as they are: in another order it needs a pass over C. */
+static void leave_out_cusparse(spmm_engine_candidate_t *candidates)
+{
+    for (int e = 0; e < spmm_n_engines; e++) {
+        if (strcmp(candidates[e].engine->name, "cusparse") == 0 && candidates[e].usable) {
+            candidates[e].usable = false;
+            (void)snprintf(candidates[e].why, sizeof candidates[e].why,
+                           "is measured on rows in their own order only");
+        }
+    }
+}
+
+static bool may_go_on(spmm_status_t status)
+{
+    return status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE || status == SPMM_ERR_UNSUPPORTED;
+}
+
+/* Put the other order of rows in the place of @p block, choose its engine, and go back to what is
+ * @p settled unless that was clearly faster.  One format is held beside the other meanwhile. */
+static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                               const spmm_engine_choice_t *choice, spmm_engine_settled_t *settled)
+{
+    const spmm_error_t    before = plan->env->err;
+    spmm_block_t          own    = *block;
+    spmm_engine_settled_t other  = {.format = NULL};
+    spmm_status_t         status;
+
+    block->csr        = own.rival.csr;
+    block->source     = own.rival.source;
+    block->pattern    = own.rival.pattern;
+    block->candidates = NULL;
+    block->rival      = (spmm_permuted_t){.source = NULL};
+    status            = consider_engines(plan, block, c_type);
+    if (status == SPMM_OK) {
+        leave_out_cusparse(block->candidates);
+        status = spmm_engine_settle(choice, &block->csr, &block->problem, plan->device,
+                                    block->candidates, spmm_n_engines, &other);
+    }
+    if (status == SPMM_OK) {
+        plan->stats.tune_s += other.tune_s;
+        block->reordering.own_s   = settled->picked->measured_s;
+        block->reordering.other_s = other.picked->measured_s;
+    }
+    if (status == SPMM_OK && other.picked->measured_s < order_gain * settled->picked->measured_s) {
+        settled->picked->engine->destroy(settled->format);
+        spmm_pattern_free(&own.pattern);
+        spmm_csr_free(&own.csr);
+        spmm_free(own.source);
+        spmm_free(own.candidates);
+        block->reordering.applied = true;
+        *settled                  = other;
+        return SPMM_OK;
+    }
+    if (other.format != NULL) {
+        other.picked->engine->destroy(other.format);
+    }
+    own.reordering = block->reordering;
+    own.rival =
+        (spmm_permuted_t){.csr = block->csr, .source = block->source, .pattern = block->pattern};
+    spmm_free(block->candidates);
+    *block = own;
+    if (status != SPMM_OK && may_go_on(status)) {
+        spmm_log(plan->env, "rows stay in order: %s", plan->env->err.text);
+        plan->env->err        = before;
+        block->reordering.why = "no engine could take the rows in it";
+        return SPMM_OK;
+    }
+    return status;
+}
+
+/* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
+ * bits are asked for, which times that vary must not take away. */
+static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                 const spmm_plan_options_t *o)
+{
+    const bool                 adds   = block == &plan->remote && plan->op == SPMM_OP_N;
+    const spmm_engine_choice_t choice = {.name     = o->engine,
+                                         .measure  = spmm_plan_measures(plan, o),
+                                         .compared = block->rival.csr.row_ptr != NULL,
+                                         .beta     = adds ? 1.0 : 0.0,
+                                         .executes = o->executes};
+    spmm_engine_settled_t      settled;
+    spmm_status_t              status = SPMM_OK;
+
+    SPMM_TRY(consider_engines(plan, block, c_type));
+    SPMM_TRY(spmm_engine_settle(&choice, &block->csr, &block->problem, plan->device,
+                                block->candidates, spmm_n_engines, &settled));
+    plan->stats.tune_s += settled.tune_s;
+    if (block->rival.csr.row_ptr != NULL) {
+        status = try_order(plan, block, c_type, &choice, &settled);
+    }
+    if (status != SPMM_OK) {
+        settled.picked->engine->destroy(settled.format);
+        return status;
+    }
+    install(plan, block, &settled);
+    return SPMM_OK;
+}
+
+bool spmm_plan_measures(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    return plan->device->kind != SPMM_DEVICE_CPU && o->no_autotune == 0 && !plan->deterministic;
+}
+
+spmm_status_t spmm_plan_make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    /* What peers add up for op T stays in the accumulator's type until the last sum. */
+    const spmm_type_t remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
+    const double      start    = spmm_now();
+
+    /* The local block first: it decides on the layout of both. */
+    SPMM_TRY(build_block(plan, &plan->local, plan->c_type, o));
+    SPMM_TRY(build_block(plan, &plan->remote, remote_c, o));
+    plan->stats.build_s = spmm_now() - start;
+    spmm_log(plan->env, "formats %s and %s built in %.2f s, %.2f s of them to choose",
+             plan->local.engine->name, plan->remote.engine->name, plan->stats.build_s,
+             plan->stats.tune_s);
+    return SPMM_OK;
+}
