@@ -190,9 +190,8 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
         if (skip) {
             continue;
         }
-        row.engine     = engine;
-        row.chosen     = engine;
-        row.reordering = "none";
+        row.engine = row.chosen = engine;
+        row.reordering          = "none";
         row.seconds = row.rotated_seconds = row.predicted_seconds = NAN;
         code                                                      = measure(bench, A, dense, &row);
         if (!survives(bench, code)) {
