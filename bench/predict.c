@@ -190,8 +190,8 @@ static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
 
 static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
 {
-    spmm_csr_t     block = {0};
-    spmm_pattern_t pattern, after;
+    spmm_csr_t     block   = {0};
+    spmm_pattern_t pattern = {0}, after = {0};
     const char    *name   = bench_block_name(path);
     spmm_status_t  status = bench_block_read(env, path, &block);
 
@@ -207,6 +207,8 @@ static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
     } else if (status == SPMM_OK) {
         print(r, name, &pattern);
     }
+    spmm_pattern_free(&pattern);
+    spmm_pattern_free(&after);
     (void)fflush(stdout);
     return status;
 }

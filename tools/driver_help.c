@@ -44,7 +44,7 @@ static const char help_plan[] =
     "      --write-partition PATH  one part per row, to be read again with --partition file:PATH\n"
     "      --reorder METHOD     order in which rows are multiplied: auto, none, affinity, rcm or "
     "metis\n"
-    "      --executes K         products that what auto orders is to pay in (default 1000)\n"
+    "      --executes K         products to come, in which plan time is to pay (default 1000)\n"
     "      --deterministic      bitwise equal results from run to run\n"
     "      --no-autotune        choose by the model alone\n"
     "      --timeout S          an exchange that takes longer is an error (default: wait for "

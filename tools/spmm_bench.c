@@ -144,6 +144,9 @@ static int measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench
         row->chosen            = stats.engine;
         row->reordering        = stats.reordering;
         row->predicted_seconds = stats.local_predicted_s;
+        row->reorder_seconds   = stats.reorder_s;
+        row->format_seconds    = stats.build_s - stats.tune_s;
+        row->tune_seconds      = stats.tune_s;
         code                   = check_and_time(bench, A, plan, dense, row);
     }
     if (spmm_plan_destroy(&plan) != SPMM_OK && code == BENCH_GOOD) {
@@ -177,7 +180,7 @@ static const char *engine_at(const bench_options_t *options, int k, bool *skip)
 static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t row)
 {
     const bench_options_t *options = &bench->options;
-    double                 warm = NAN, rotated = NAN; /* times of cusparse */
+    double                 warm = NAN, rotated = NAN, build = NAN; /* times of cusparse */
     const char            *engine;
     bool                   skip;
 
@@ -187,9 +190,8 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
         if (skip) {
             continue;
         }
-        row.engine     = engine;
-        row.chosen     = engine;
-        row.reordering = "none";
+        row.engine = row.chosen = engine;
+        row.reordering          = "none";
         row.seconds = row.rotated_seconds = row.predicted_seconds = NAN;
         code                                                      = measure(bench, A, dense, &row);
         if (!survives(bench, code)) {
@@ -209,9 +211,11 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
                           row.matrix);
             bench->inaccurate = true;
         }
-        warm              = k == 0 ? row.seconds : warm;
-        rotated           = k == 0 ? row.rotated_seconds : rotated;
-        row.ratio         = warm / row.seconds;
+        warm      = k == 0 ? row.seconds : warm;
+        rotated   = k == 0 ? row.rotated_seconds : rotated;
+        build     = k == 0 ? row.build_seconds : build;
+        row.ratio = warm / row.seconds;
+        bench_row_break_even(&row, warm, build);
         row.rotated_ratio = rotated / row.rotated_seconds;
         if (wanted(options, engine) && !survives(bench, bench_report_row(&bench->report, &row))) {
             return false;

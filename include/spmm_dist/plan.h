@@ -27,7 +27,8 @@ typedef struct {
     const char    *objective;   /**< of metis: "vol" (NULL) or "cut" */
     double         imbalance;   /**< of metis: allowed max / mean non-zeros per rank; 0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest measured of the best
-                                     predicted and cusparse, on CPUs the least predicted time */
+                                     predicted and cusparse, as far as @p executes pays for it,
+                                     on CPUs the least predicted time */
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines are then chosen by the model alone.  Name
@@ -41,7 +42,9 @@ typedef struct {
                                        then is predicted to save more time in @p executes products
                                        than ordering costs; "none"; "affinity", "rcm" and "metis":
                                        always */
-    int64_t        executes;      /**< products that what auto orders is to pay in; 0: 1000 */
+    int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
+                                       can pay in so many, and measuring engines takes no more than
+                                       5 % of what they will: few get the model's choice */
 } spmm_plan_options_t;
 
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \

@@ -28,6 +28,9 @@ cudaError_t spmm_cuda_store_columns(const spmm_store_args_t *args, cudaStream_t 
  *  zeros: to be timed. */
 cudaError_t spmm_cuda_gather_probe(void *memory, size_t set, size_t bytes, cudaStream_t stream);
 
+/** Wait on the device, 1 ms at most. */
+cudaError_t spmm_cuda_delay(double seconds, cudaStream_t stream);
+
 /** C[row_map[i], j] = sum[i, j] + beta * C[row_map[i], j], i < n_rows, j < n; beta == 0 does not
  *  read C. */
 typedef struct {

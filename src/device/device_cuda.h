@@ -22,6 +22,20 @@ spmm_status_t spmm_cuda_use(const spmm_device_t *device);
  *  cudaSuccess. */
 spmm_status_t spmm_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what);
 
+/** What releases do, which return nothing: a failure goes to the log. */
+void spmm_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what);
+
+/* device_memory_cuda.c: device->state, and operations of spmm_device_ops_t. */
+
+/** The device is current.  What was made is freed by spmm_cuda_memory_close() also on failure. */
+spmm_status_t spmm_cuda_memory_open(spmm_device_t *device);
+void          spmm_cuda_memory_close(spmm_device_t *device);
+spmm_status_t spmm_cuda_alloc(const spmm_device_t *device, size_t bytes, void **ptr);
+spmm_status_t spmm_cuda_alloc_cached(const spmm_device_t *device, size_t bytes, void **ptr);
+void          spmm_cuda_release(const spmm_device_t *device, void *ptr);
+spmm_status_t spmm_cuda_stage(const spmm_device_t *device, void *to, const void *host,
+                              size_t bytes);
+
 /** Return from the enclosing function when a CUDA call fails.  See SPMM_TRY. */
 #define SPMM_CUDA(device, call) SPMM_TRY(spmm_cuda_check((device), (call), #call))
 

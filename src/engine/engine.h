@@ -14,9 +14,6 @@
 #include "engine/windows.h"
 #include "matrix/csr.h"
 
-/** About the rows of A that are in work on a GPU at a time. */
-enum { SPMM_NEAR_ROWS = 16384 };
-
 /** Pattern facts every cost model reads; filled once per block, O(nnz). */
 typedef struct {
     int32_t n_rows, n_cols, c_rows;
@@ -27,6 +24,10 @@ typedef struct {
     double  row_cv;    /**< standard deviation / mean of row lengths */
 
     spmm_tc_facts_t tc; /**< what tensor-core formats make of it */
+
+    /** Those of SPMM_WINDOWS_TALL rows, which formats are made from; zero once freed.  Copies of
+     *  the struct borrow them. */
+    spmm_windows_t windows;
 } spmm_pattern_t;
 
 /** The product asked for; op T has become a transposed block before it gets here. */
@@ -36,6 +37,8 @@ typedef struct {
     spmm_layout_t  layout;  /**< ROW or COL, of B and C */
     int64_t        n;       /**< most columns */
     bool           deterministic;
+    /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
+    const spmm_pattern_t *pattern;
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
@@ -100,6 +103,10 @@ const spmm_engine_ops_t *spmm_engine_find(const char *name);
 
 /** Facts of a block. */
 spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern);
+/** Frees the windows; the facts stay. */
+void spmm_pattern_free(spmm_pattern_t *pattern);
+/** Its windows, NULL where there are none or no pattern. */
+const spmm_windows_t *spmm_pattern_windows(const spmm_pattern_t *pattern);
 
 /** One line of the comparison that spmm_plan_explain() prints. */
 typedef struct {
@@ -110,7 +117,6 @@ typedef struct {
     double                   predicted_s; /**< INFINITY: cannot run */
     double                   measured_s;  /**< NaN: not measured */
     double copies_s; /**< of either: predicted time of the copies that this layout takes */
-    bool   tried;    /**< by spmm_engine_settle(), or found not worth it */
 } spmm_engine_candidate_t;
 
 /** Ask all engines about a problem.

@@ -30,17 +30,22 @@ int32_t spmm_bittcf_tiles(const spmm_tc_facts_t *facts)
     return (double)facts->pairs[1] < worth_it * (double)facts->pairs[0] ? 2 : 1;
 }
 
-static spmm_status_t choose_tiles(const spmm_device_t *device, const spmm_csr_t *block,
+static spmm_status_t choose_tiles(const spmm_tc_engine_t *base, const spmm_csr_t *block,
                                   int32_t *tiles)
 {
     spmm_tc_facts_t facts;
     int64_t         used_cols;
 
     *tiles = 1;
-    if (device->kind != SPMM_DEVICE_CPU) {
-        SPMM_TRY(spmm_tc_facts_scan(device->env, block, &facts, &used_cols));
-        *tiles = spmm_bittcf_tiles(&facts);
+    if (base->device->kind == SPMM_DEVICE_CPU) {
+        return SPMM_OK;
     }
+    if (base->problem.pattern != NULL) {
+        facts = base->problem.pattern->tc;
+    } else {
+        SPMM_TRY(spmm_tc_facts_scan(base->device->env, block, &facts, &used_cols));
+    }
+    *tiles = spmm_bittcf_tiles(&facts);
     return SPMM_OK;
 }
 
@@ -52,7 +57,7 @@ static spmm_status_t choose_tiles(const spmm_device_t *device, const spmm_csr_t 
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
-    enum { WARPS = 32, LEAST = 8, CUT = 8 };
+    enum { WARPS = 32, LEAST = 12, CUT = 8 };
     const int32_t n_sm      = device->n_sm;
     const int32_t share     = blocks / (WARPS * n_sm);
     const int32_t team      = share > LEAST ? share : LEAST;
@@ -66,8 +71,9 @@ spmm_status_t spmm_bittcf_fill(spmm_tc_engine_t *base, const spmm_csr_t *block, 
 {
     bittcf_t *f = (bittcf_t *)base;
 
-    SPMM_TRY(
-        spmm_bittcf_create(base->device->env, block, tiles, base->device->threads, &f->format));
+    SPMM_TRY(spmm_bittcf_create(base->device->env, block,
+                                spmm_pattern_windows(base->problem.pattern), tiles,
+                                base->device->threads, &f->format));
     f->arrays = spmm_bittcf_arrays(&f->format);
     return SPMM_OK;
 }
@@ -76,7 +82,7 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
     int32_t tiles;
 
-    SPMM_TRY(choose_tiles(base->device, block, &tiles));
+    SPMM_TRY(choose_tiles(base, block, &tiles));
     return spmm_bittcf_fill(base, block, tiles);
 }
 

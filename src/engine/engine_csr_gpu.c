@@ -75,10 +75,10 @@ static spmm_status_t upload(csr_gpu_t *f, const void *host, int64_t count, size_
 {
     const size_t bytes = (size_t)count * size; /* of an array that the host holds or could */
 
-    SPMM_TRY(f->device->ops->alloc(f->device, bytes, device));
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, device));
     f->upload[f->n_uploads++] = *device;
     f->device_bytes += bytes;
-    return host == NULL ? SPMM_OK : spmm_device_write(f->device, *device, host, bytes);
+    return host == NULL ? SPMM_OK : f->device->ops->stage(f->device, *device, host, bytes);
 }
 
 /* Sums of the parts of split rows, and zeros to count those that are done in. */
@@ -167,7 +167,11 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
 
     f->pieces.ab_type = block->type;
     f->pieces.c_type  = problem->c_type;
-    SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+    if (problem->pattern != NULL) {
+        f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
+    } else {
+        SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+    }
     SPMM_TRY(spmm_csr_work_create(env, block, limit, f->device->threads, &work));
     status = upload_block(f, block, &work);
     if (status == SPMM_OK) {
@@ -176,7 +180,7 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     spmm_log(env, "format csr-gpu: %d pieces of about %lld entries, %d rows in %d of them",
              (int)work.n_pieces, (long long)limit, (int)work.n_splits, (int)work.n_partial);
     spmm_csr_work_free(&work);
-    return status;
+    return status == SPMM_OK ? f->device->ops->stream_sync(f->device, NULL) : status;
 }
 
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,

@@ -64,8 +64,8 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
     hrpb_t *f = (hrpb_t *)base;
 
-    SPMM_TRY(spmm_hrpb_create(base->device->env, block, SPMM_HRPB_BRICK_M, base->device->threads,
-                              &f->format));
+    SPMM_TRY(spmm_hrpb_create(base->device->env, block, spmm_pattern_windows(base->problem.pattern),
+                              SPMM_HRPB_BRICK_M, base->device->threads, &f->format));
     f->arrays = spmm_hrpb_arrays(&f->format);
     return SPMM_OK;
 }

@@ -16,7 +16,7 @@ static spmm_status_t take(spmm_tc_engine_t *f, size_t bytes, void **memory)
                          "format %s has more than %d arrays on a device; raise SPMM_TC_UPLOADS",
                          f->kind->name, SPMM_TC_UPLOADS);
     }
-    SPMM_TRY(f->device->ops->alloc(f->device, bytes, memory));
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, memory));
     f->upload[f->n_uploads++] = *memory;
     f->device_bytes += bytes;
     return SPMM_OK;
@@ -29,7 +29,7 @@ spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes
 
     SPMM_TRY(take(f, bytes + pad, &copy));
     *device = copy;
-    return spmm_device_write(f->device, copy, host, bytes);
+    return f->device->ops->stage(f->device, copy, host, bytes);
 }
 
 /* Sums of pieces, which no one reads before they are written. */
@@ -81,7 +81,8 @@ static spmm_status_t upload(spmm_tc_engine_t *f, int32_t n_rows)
         SPMM_TRY(spmm_tc_upload(f, f->row_map, (size_t)n_rows * sizeof *f->row_map, 0, &row_map));
         f->device_row_map = row_map;
     }
-    return upload_work(f);
+    SPMM_TRY(upload_work(f));
+    return f->device->ops->stream_sync(f->device, NULL);
 }
 
 spmm_status_t spmm_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
@@ -108,6 +109,7 @@ spmm_status_t spmm_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
         spmm_tc_destroy(f);
         return status;
     }
+    f->problem.pattern = NULL; /* borrowed during the call */
     spmm_log(device->env, "format %s: %zu bytes", kind->name, kind->held(f));
     *format = f;
     return SPMM_OK;

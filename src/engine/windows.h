@@ -33,6 +33,23 @@ spmm_status_t spmm_windows_create(spmm_env_t *env, const spmm_csr_t *block, int3
                                   int threads, spmm_windows_t *windows);
 void          spmm_windows_free(spmm_windows_t *windows);
 
+enum { SPMM_WINDOWS_TALL = 32 }; /**< rows of the windows that all others are parts of */
+
+/** Cut windows of SPMM_WINDOWS_TALL rows of @p block: what spmm_windows_create() gives for
+ *  @p height, without another look at the entries. */
+spmm_status_t spmm_windows_split(spmm_env_t *env, const spmm_csr_t *block,
+                                 const spmm_windows_t *tall, int32_t height, int threads,
+                                 spmm_windows_t *windows);
+
+/** About the rows of A that are in work on a GPU at a time. */
+enum { SPMM_NEAR_ROWS = 16384 };
+
+/** Columns with an entry. */
+typedef struct {
+    int64_t used;
+    double  near; /**< mean over some groups of SPMM_NEAR_ROWS consecutive rows */
+} spmm_used_columns_t;
+
 enum { SPMM_TC_HEIGHTS = 3 }; /**< 8, 16 and 32 */
 
 enum {
@@ -64,6 +81,10 @@ typedef struct {
  *  @param[out] used_cols  columns with an entry */
 spmm_status_t spmm_tc_facts_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_tc_facts_t *facts,
                                  int64_t *used_cols);
+
+/** The same from windows of SPMM_WINDOWS_TALL rows. */
+spmm_status_t spmm_tc_facts_of(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                               spmm_tc_facts_t *facts, spmm_used_columns_t *columns);
 
 /** "low", "medium" or "high" (cuTeSpMM, table 1). */
 const char *spmm_tc_synergy_class(double synergy);

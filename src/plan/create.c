@@ -220,6 +220,7 @@ static void block_free(spmm_block_t *block)
     if (block->engine != NULL) {
         block->engine->destroy(block->format);
     }
+    spmm_pattern_free(&block->pattern);
     spmm_csr_free(&block->csr);
     spmm_free(block->source);
     spmm_free(block->candidates);

@@ -21,12 +21,16 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
                                       .compute       = plan->compute,
                                       .layout        = plan->edge ? SPMM_LAYOUT_ROW : plan->layout,
                                       .n             = plan->n,
-                                      .deterministic = plan->deterministic};
+                                      .deterministic = plan->deterministic,
+                                      .pattern       = &block->pattern};
     if (SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
         return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
                                 "engine candidates");
     }
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+    if (!block->scanned) { /* for an order of rows */
+        SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+        block->scanned = true;
+    }
     if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
         return spmm_plan_consider_edge(plan);
     }
@@ -45,6 +49,7 @@ static void install(spmm_plan_t *plan, spmm_block_t *block, const spmm_engine_se
         plan->stats.local_predicted_s = settled->picked->predicted_s;
         plan->stats.local_measured_s  = settled->picked->measured_s;
     }
+    spmm_pattern_free(&block->pattern);
     spmm_csr_free(&block->csr);
     spmm_permuted_free(&block->rival);
 }
@@ -78,6 +83,7 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
 
     block->csr        = own.rival.csr;
     block->source     = own.rival.source;
+    block->pattern    = own.rival.pattern;
     block->candidates = NULL;
     block->rival      = (spmm_permuted_t){.source = NULL};
     status            = consider_engines(plan, block, c_type);
@@ -93,6 +99,7 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
     }
     if (status == SPMM_OK && other.picked->measured_s < order_gain * settled->picked->measured_s) {
         settled->picked->engine->destroy(settled->format);
+        spmm_pattern_free(&own.pattern);
         spmm_csr_free(&own.csr);
         spmm_free(own.source);
         spmm_free(own.candidates);
@@ -104,7 +111,8 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
         other.picked->engine->destroy(other.format);
     }
     own.reordering = block->reordering;
-    own.rival      = (spmm_permuted_t){.csr = block->csr, .source = block->source};
+    own.rival =
+        (spmm_permuted_t){.csr = block->csr, .source = block->source, .pattern = block->pattern};
     spmm_free(block->candidates);
     *block = own;
     if (status != SPMM_OK && may_go_on(status)) {
@@ -122,10 +130,13 @@ static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
                                  const spmm_plan_options_t *o)
 {
     const bool                 adds   = block == &plan->remote && plan->op == SPMM_OP_N;
-    const spmm_engine_choice_t choice = {
-        .name = o->engine, .measure = spmm_plan_measures(plan, o), .beta = adds ? 1.0 : 0.0};
-    spmm_engine_settled_t settled;
-    spmm_status_t         status = SPMM_OK;
+    const spmm_engine_choice_t choice = {.name     = o->engine,
+                                         .measure  = spmm_plan_measures(plan, o),
+                                         .compared = block->rival.csr.row_ptr != NULL,
+                                         .beta     = adds ? 1.0 : 0.0,
+                                         .executes = o->executes};
+    spmm_engine_settled_t      settled;
+    spmm_status_t              status = SPMM_OK;
 
     SPMM_TRY(consider_engines(plan, block, c_type));
     SPMM_TRY(spmm_engine_settle(&choice, &block->csr, &block->problem, plan->device,

@@ -25,8 +25,9 @@ typedef struct {
 
 /** A block with its rows in another order. */
 typedef struct {
-    spmm_csr_t csr;
-    int64_t   *source; /**< [nnz] as in spmm_block_t */
+    spmm_csr_t     csr;
+    int64_t       *source; /**< [nnz] as in spmm_block_t */
+    spmm_pattern_t pattern;
 } spmm_permuted_t;
 
 /** One of the two parts of the product on this rank, and the engine that runs it. */
@@ -38,8 +39,9 @@ typedef struct {
                                           NULL: the same as here */
     int64_t                  nnz;
     spmm_reordering_t        reordering;
-    spmm_permuted_t          rival; /**< owned: an order to be measured; no row_ptr: none */
-    spmm_pattern_t           pattern;
+    spmm_permuted_t          rival;   /**< owned: an order to be measured; no row_ptr: none */
+    spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
+    bool                     scanned;
     spmm_problem_t           problem;
     spmm_engine_candidate_t *candidates; /**< [spmm_n_engines], owned: for explain */
 } spmm_block_t;

@@ -97,6 +97,7 @@ spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
 
 void spmm_permuted_free(spmm_permuted_t *p)
 {
+    spmm_pattern_free(&p->pattern);
     spmm_csr_free(&p->csr);
     spmm_free(p->source);
     p->source = NULL;
@@ -104,8 +105,7 @@ void spmm_permuted_free(spmm_permuted_t *p)
 
 /* The rows of @p block in the order of @p method, and what it makes of the pattern. */
 static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
-                             const spmm_reorderer_t *method, spmm_permuted_t *p,
-                             spmm_pattern_t *pattern)
+                             const spmm_reorderer_t *method, spmm_permuted_t *p)
 {
     spmm_env_t   *env = plan->env;
     int32_t      *order;
@@ -124,7 +124,7 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
         p->source[k] = block->source[p->source[k]];
     }
     if (status == SPMM_OK) {
-        status = spmm_pattern_scan(env, &p->csr, pattern);
+        status = spmm_pattern_scan(env, &p->csr, &p->pattern);
     }
     if (status != SPMM_OK) {
         spmm_permuted_free(p);
@@ -132,12 +132,21 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
     return status;
 }
 
+static spmm_status_t scan(const spmm_plan_t *plan, spmm_block_t *block)
+{
+    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+    block->scanned = true;
+    return SPMM_OK;
+}
+
 static void apply(spmm_block_t *block, spmm_permuted_t *p)
 {
+    spmm_pattern_free(&block->pattern);
     spmm_csr_free(&block->csr);
     spmm_free(block->source);
     block->csr                = p->csr;
     block->source             = p->source;
+    block->pattern            = p->pattern;
     block->reordering.applied = true;
 }
 
@@ -145,14 +154,13 @@ static void apply(spmm_block_t *block, spmm_permuted_t *p)
 static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block,
                                     const spmm_reorderer_t *method)
 {
-    spmm_pattern_t  before, after;
     spmm_permuted_t p;
 
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
-    SPMM_TRY(permute(plan, block, method, &p, &after));
+    SPMM_TRY(scan(plan, block));
+    SPMM_TRY(permute(plan, block, method, &p));
     block->reordering.method = method;
-    block->reordering.before = before.tc;
-    block->reordering.after  = after.tc;
+    block->reordering.before = block->pattern.tc;
+    block->reordering.after  = p.pattern.tc;
     apply(block, &p);
     return SPMM_OK;
 }
@@ -178,12 +186,13 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     const char        *engine = o->engine;
     const bool         named  = engine != NULL && strcmp(engine, "auto") != 0;
     spmm_reordering_t *r      = &block->reordering;
-    spmm_pattern_t     before, bound, after;
+    spmm_pattern_t     before, bound; /* before borrows the windows */
     spmm_permuted_t    p;
     spmm_status_t      status;
 
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
-    bound = spmm_reordering_bound(&before);
+    SPMM_TRY(scan(plan, block));
+    before = block->pattern;
+    bound  = spmm_reordering_bound(&before);
     if (!spmm_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
@@ -192,7 +201,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
-    status = permute(plan, block, &spmm_reorderer_affinity, &p, &after);
+    status = permute(plan, block, &spmm_reorderer_affinity, &p);
     if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
         spmm_log(plan->env, "rows stay in order: %s", plan->env->err.text);
         spmm_error_clear(&plan->env->err);
@@ -202,12 +211,12 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     SPMM_TRY(status);
     r->method = &spmm_reorderer_affinity;
     r->before = before.tc;
-    r->after  = after.tc;
+    r->after  = p.pattern.tc;
     r->why    = "affinity makes no engine much faster";
     if (spmm_plan_measures(plan, o) && !named &&
-        has_fewer_pairs(&before, &after, worth_measuring)) {
+        has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
         block->rival = p;
-    } else if (spmm_reordering_gains(engine, &before, &after, problem, plan->device)) {
+    } else if (spmm_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);
     } else {
         spmm_permuted_free(&p);

@@ -39,7 +39,8 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
     memset(f, 0, sizeof *f);
     if (which < 3) {
         f->tiles = 1 << which;
-        spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, block, f->tiles, threads, &f->bittcf));
+        spmm_assert_ok(
+            spmm_bittcf_create(&spmm_test_env, block, NULL, f->tiles, threads, &f->bittcf));
         f->bittcf_arrays = spmm_bittcf_arrays(&f->bittcf);
         f->view          = spmm_cpu_bittcf_view(&f->bittcf_arrays);
         f->col           = f->bittcf.col;
@@ -50,7 +51,7 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
         return false;
     }
     f->panel_rows = which == 3 ? 16 : 32;
-    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, f->panel_rows, threads, &f->hrpb));
+    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, NULL, f->panel_rows, threads, &f->hrpb));
     f->hrpb_arrays = spmm_hrpb_arrays(&f->hrpb);
     f->view        = spmm_cpu_hrpb_view(&f->hrpb_arrays);
     f->col         = f->hrpb.col;
