@@ -164,6 +164,11 @@ static spmm_status_t pull_create(spmm_transport_shared_t *shared, const spmm_hal
     spmm_status_t status = SPMM_OK;
     pull_t       *t;
 
+    if (graph->send_same) {
+        return spmm_fail(&shared->env->err, SPMM_ERR_UNSUPPORTED,
+                         "transport nccl-pull brings the rows that a rank needs, not all of them; "
+                         "use schedule overlap or transport nccl");
+    }
     if (SPMM_NEW_ZERO(t, 1) == NULL) {
         status = spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
     }
@@ -206,6 +211,13 @@ static bool is_alone(const spmm_halo_t *graph)
     return graph->n_send_peers == 0 && graph->n_recv_peers == 0;
 }
 
+static bool lies_in_window(const pull_t *t, const char *rows, size_t bytes)
+{
+    const uintptr_t at = (uintptr_t)rows, from = (uintptr_t)t->window->memory + SLOTS_BYTES;
+
+    return at >= from && at - from + bytes <= t->window->bytes - SLOTS_BYTES;
+}
+
 /* Say where this rank's rows lie, after copying them to where peers can read if need be. */
 static spmm_status_t place_rows(pull_t *t, const spmm_exchange_t *exchange,
                                 const spmm_exchange_side_t *source, spmm_pull_args_t *args,
@@ -228,11 +240,16 @@ static spmm_status_t place_rows(pull_t *t, const spmm_exchange_t *exchange,
         return SPMM_OK;
     }
     args->window = SPMM_PULL_OWN;
-    args->offset = SLOTS_BYTES;
     args->ld     = 0;
-    return bytes == 0 || source->rows == pull_rows(t)
-               ? SPMM_OK
-               : device->ops->copy(device, pull_rows(t), source->rows, bytes, stream);
+    args->offset = SLOTS_BYTES;
+    if (bytes == 0) {
+        return SPMM_OK;
+    }
+    if (lies_in_window(t, source->rows, bytes)) { /* where a slice of columns has been packed */
+        args->offset = (uint64_t)(source->rows - t->window->memory);
+        return SPMM_OK;
+    }
+    return device->ops->copy(device, pull_rows(t), source->rows, bytes, stream);
 }
 
 static void name_peers(const pull_t *t, const spmm_exchange_t *exchange,

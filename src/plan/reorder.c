@@ -27,8 +27,8 @@ static bool has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *
 
 /* Least predicted time on a pattern; INFINITY where nothing runs.  For engines that take row-major
  * blocks, as those that gain do; column-major plans copy at the same price before and after. */
-static double best_time(const char *name, const spmm_pattern_t *pattern,
-                        const spmm_problem_t *problem, const spmm_device_t *device)
+double spmm_plan_best_time(const char *name, const spmm_pattern_t *pattern,
+                           const spmm_problem_t *problem, const spmm_device_t *device)
 {
     double best = INFINITY;
     char   why[SPMM_WHY];
@@ -57,8 +57,8 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
     rows.layout      = SPMM_LAYOUT_ROW;
     blamed.near_cols = fmax(before->near_cols, after->near_cols);
     return has_fewer_pairs(before, after, pairs_gain) &&
-           best_time(engine, &blamed, &rows, device) <
-               time_gain * best_time(engine, before, &rows, device);
+           spmm_plan_best_time(engine, &blamed, &rows, device) <
+               time_gain * spmm_plan_best_time(engine, before, &rows, device);
 }
 
 /* Windows of one length. */
@@ -132,13 +132,6 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
     return status;
 }
 
-static spmm_status_t scan(const spmm_plan_t *plan, spmm_block_t *block)
-{
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
-    block->scanned = true;
-    return SPMM_OK;
-}
-
 static void apply(spmm_block_t *block, spmm_permuted_t *p)
 {
     spmm_pattern_free(&block->pattern);
@@ -156,7 +149,6 @@ static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block
 {
     spmm_permuted_t p;
 
-    SPMM_TRY(scan(plan, block));
     SPMM_TRY(permute(plan, block, method, &p));
     block->reordering.method = method;
     block->reordering.before = block->pattern.tc;
@@ -172,8 +164,8 @@ bool spmm_reordering_pays(const char *engine, const spmm_pattern_t *before,
 {
     const double         entry_s = 0.2e-6;
     const spmm_pattern_t bound   = spmm_reordering_bound(before);
-    const double         saved =
-        best_time(engine, before, problem, device) - best_time(engine, &bound, problem, device);
+    const double         saved   = spmm_plan_best_time(engine, before, problem, device) -
+                         spmm_plan_best_time(engine, &bound, problem, device);
 
     return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
 }
@@ -183,16 +175,14 @@ bool spmm_reordering_pays(const char *engine, const spmm_pattern_t *before,
 static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
                                   const spmm_plan_options_t *o, const spmm_problem_t *problem)
 {
-    const char        *engine = o->engine;
-    const bool         named  = engine != NULL && strcmp(engine, "auto") != 0;
-    spmm_reordering_t *r      = &block->reordering;
-    spmm_pattern_t     before, bound; /* before borrows the windows */
-    spmm_permuted_t    p;
-    spmm_status_t      status;
+    const char          *engine = o->engine;
+    const bool           named  = engine != NULL && strcmp(engine, "auto") != 0;
+    spmm_reordering_t   *r      = &block->reordering;
+    const spmm_pattern_t before = block->pattern; /* borrows the windows */
+    const spmm_pattern_t bound  = spmm_reordering_bound(&before);
+    spmm_permuted_t      p;
+    spmm_status_t        status;
 
-    SPMM_TRY(scan(plan, block));
-    before = block->pattern;
-    bound  = spmm_reordering_bound(&before);
     if (!spmm_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
@@ -251,19 +241,19 @@ static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block,
     return status;
 }
 
-spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, const spmm_plan_options_t *o)
+spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                const spmm_plan_options_t *o)
 {
-    const spmm_type_t       remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
-    const spmm_reorderer_t *method   = NULL; /* auto */
+    const spmm_reorderer_t *method = NULL; /* auto */
 
     if (o->reorder != NULL && strcmp(o->reorder, "auto") != 0) {
         SPMM_TRY(spmm_reorderer_find(plan->env, o->reorder, &method));
     }
-    SPMM_TRY(reorder_block(plan, &plan->local, plan->c_type, method, o));
-    SPMM_TRY(reorder_block(plan, &plan->remote, remote_c, method, o));
-    plan->stats.reorder_s = plan->local.reordering.seconds + plan->remote.reordering.seconds;
-    if (plan->local.reordering.applied || plan->remote.reordering.applied) {
-        spmm_log(plan->env, "rows reordered in %.2f s", plan->stats.reorder_s);
+    SPMM_TRY(spmm_plan_scan(plan, block));
+    SPMM_TRY(reorder_block(plan, block, c_type, method, o));
+    plan->stats.reorder_s += block->reordering.seconds;
+    if (block->reordering.applied) {
+        spmm_log(plan->env, "rows reordered in %.2f s", block->reordering.seconds);
     }
     return SPMM_OK;
 }
