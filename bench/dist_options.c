@@ -54,7 +54,7 @@ void dist_print_help(FILE *out)
         "  --no-baselines       time the variants only\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [5]\n"
-        "  --seed S             of generated matrices and B [1]\n"
+        "  --seed S             of generated matrices and B [0]\n"
         "  --set NAME           first column of every row [-]\n"
         "  --out FILE, --append write or add to FILE instead of the standard output\n\n"
         "bench/README.md describes the columns.\n"
@@ -289,7 +289,6 @@ int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t 
                               .set        = "-",
                               .warmup     = 5,
                               .iterations = 20,
-                              .seed       = 1,
                               .baselines  = true};
     opterr = job->rank == 0;
     while ((key = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
