@@ -11,7 +11,9 @@
 #                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
-#   SPMM_STEPS       some of "ctest ranks engines products", default all; the build always runs
+#   SPMM_STEPS       some of "ctest ranks engines stress products", default all; the build always
+#                    runs
+#   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 2
@@ -52,7 +54,7 @@ fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
 failed=0
-steps=" ${SPMM_STEPS:-ctest ranks engines products} "
+steps=" ${SPMM_STEPS:-ctest ranks engines stress products} "
 step() { # NAME TITLE
     [[ $steps == *" $1 "* ]] && echo "== $2"
 }
@@ -83,9 +85,8 @@ ranks_step() {
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_plan"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_transport"
     if [ -n "$mpi_cuda" ]; then
-        check env SPMM_TEST_DEVICE=cuda "OPAL_PREFIX=$mpi_cuda" \
-            "LD_LIBRARY_PATH=$mpi_cuda/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-            "$mpi_cuda/bin/mpirun" --bind-to none -n "$ranks" "$build/tests/test_transport"
+        check env SPMM_TEST_DEVICE=cuda "${cuda_launch[@]}" --bind-to none -n "$ranks" \
+            "$build/tests/test_transport"
     fi
 }
 
@@ -113,6 +114,25 @@ engines_step() {
     done
 }
 
+# What runs under a CUDA-aware MPI: a launcher of its own.
+cuda_launch=(env "OPAL_PREFIX=$mpi_cuda"
+    "LD_LIBRARY_PATH=$mpi_cuda/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$mpi_cuda/bin/mpirun")
+
+# Thousands of executes in a row with a changing B.
+stress_step() {
+    local stress=(env SPMM_TEST_DEVICE=cuda "SPMM_TEST_EXECUTES=${SPMM_TEST_EXECUTES:-5000}")
+    for transport in nccl nccl-pull mpi-host; do
+        [[ $listed == *"$transport "* ]] || continue
+        check "${stress[@]}" "SPMM_TEST_TRANSPORT=$transport" mpirun --bind-to none -n "$ranks" \
+            "$build/tests/test_stress"
+    done
+    if [ -n "$mpi_cuda" ]; then
+        check "${stress[@]}" SPMM_TEST_TRANSPORT=mpi-device "${cuda_launch[@]}" --bind-to none \
+            -n "$ranks" "$build/tests/test_stress"
+    fi
+}
+listed=$("$driver" --list-transports)
+
 for ranks in 1 2 4; do
     [ "$ranks" -le "$gpus" ] || continue
     if step ranks "tests of plans and transports on $ranks GPUs"; then
@@ -120,6 +140,9 @@ for ranks in 1 2 4; do
     fi
     if step engines "engines on $ranks GPUs"; then
         engines_step
+    fi
+    if step stress "stress on $ranks GPUs"; then
+        stress_step
     fi
 done
 
