@@ -42,11 +42,15 @@ typedef struct {
     spmm_log_fn_t      log;         /**< progress lines; NULL: none (SPMM_DEBUG=1: stderr) */
     void              *log_user;
     double             timeout_s; /**< > 0: an exchange that takes longer is an error */
+    int                nccl_ctas; /**< most thread blocks, each on a multiprocessor of its own, that
+                                       one exchange of transport nccl may take from the products
+                                       that run meanwhile; 0: NCCL's choice (at most 32 as of 2.28).
+                                       Fewer than the links need slow the exchange down */
 } spmm_context_options_t;
 
 #define SPMM_CONTEXT_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0                    \
+        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0, 0                 \
     }
 
 /** What a context runs on. */
@@ -98,7 +102,7 @@ SPMM_API spmm_status_t spmm_buffer_copy(spmm_context_t *ctx, void *dst, const vo
 /** Wait until all work of @p stream is done and report its errors. */
 SPMM_API spmm_status_t spmm_stream_synchronize(spmm_context_t *ctx, spmm_stream_t stream);
 
-/** An engine, a transport or a partitioner as `--list-engines` and the like print it. */
+/** An engine, a transport, a partitioner or a schedule as `--list-engines` and the like print it. */
 typedef struct {
     size_t      struct_size; /**< set by the caller to sizeof(spmm_component_info_t) */
     const char *name;        /**< what options and the command line take; static storage */
@@ -110,6 +114,7 @@ typedef struct {
 SPMM_API spmm_status_t spmm_engine_info(int index, spmm_component_info_t *info);
 SPMM_API spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info);
 SPMM_API spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info);
+SPMM_API spmm_status_t spmm_schedule_info(int index, spmm_component_info_t *info);
 
 #ifdef __cplusplus
 }

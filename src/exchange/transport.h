@@ -17,8 +17,9 @@ enum { SPMM_TRANSPORT_WHY = 200 };
 typedef struct {
     spmm_env_t          *env;
     const spmm_device_t *device;
-    void                *nccl;     /**< of transport_nccl.c, made by its first user */
-    int                  next_tag; /**< plans are made collectively: equal on all ranks */
+    void                *nccl;      /**< of transport_nccl.c, made by its first user */
+    int                  next_tag;  /**< plans are made collectively: equal on all ranks */
+    int                  nccl_ctas; /**< most thread blocks of an NCCL kernel; 0: NCCL's choice */
 } spmm_transport_shared_t;
 
 /** Direction of one exchange. */
@@ -29,9 +30,9 @@ typedef enum {
 
 /** One exchange: rows of row_bytes, contiguous, in graph order, device memory. */
 typedef struct {
-    spmm_direction_t direction;
-    void            *mirror; /**< [send rows]: source of FORWARD, target of REVERSE */
-    void            *halo;   /**< [recv rows]: target of FORWARD, source of REVERSE */
+    spmm_direction_t direction; /**< only FORWARD on a graph that is send_same */
+    void            *mirror;    /**< [mirror rows]: source of FORWARD, target of REVERSE */
+    void            *halo;      /**< [recv rows]: target of FORWARD, source of REVERSE */
     size_t           row_bytes;
 } spmm_exchange_t;
 
@@ -41,7 +42,26 @@ typedef struct {
     const int     *peer; /**< [n_peers] */
     const int64_t *ptr;  /**< [n_peers + 1] rows */
     char          *rows;
+    bool           same; /**< every peer gets the same rows: the groups lie on top of each other */
 } spmm_exchange_side_t;
+
+/** The rows to or from the @p p th peer, and their bytes. */
+static inline char *spmm_side_rows(const spmm_exchange_side_t *side, int p, size_t row_bytes)
+{
+    return side->rows + (side->same ? 0 : (size_t)side->ptr[p] * row_bytes);
+}
+
+static inline size_t spmm_side_bytes(const spmm_exchange_side_t *side, int p, size_t row_bytes)
+{
+    return (size_t)(side->ptr[p + 1] - side->ptr[p]) * row_bytes;
+}
+
+/** Bytes of all rows of one end. */
+static inline size_t spmm_side_total(const spmm_exchange_side_t *side, size_t row_bytes)
+{
+    return side->same && side->n_peers > 0 ? spmm_side_bytes(side, 0, row_bytes)
+                                           : (size_t)side->ptr[side->n_peers] * row_bytes;
+}
 
 /** What this rank sends. */
 static inline spmm_exchange_side_t spmm_exchange_source(const spmm_halo_t     *graph,
@@ -49,9 +69,9 @@ static inline spmm_exchange_side_t spmm_exchange_source(const spmm_halo_t     *g
 {
     return exchange->direction == SPMM_HALO_FORWARD
                ? (spmm_exchange_side_t){graph->n_send_peers, graph->send_peer, graph->send_ptr,
-                                        exchange->mirror}
+                                        exchange->mirror, graph->send_same}
                : (spmm_exchange_side_t){graph->n_recv_peers, graph->recv_peer, graph->recv_ptr,
-                                        exchange->halo};
+                                        exchange->halo, false};
 }
 
 /** What it receives. */
@@ -60,9 +80,9 @@ static inline spmm_exchange_side_t spmm_exchange_target(const spmm_halo_t     *g
 {
     return exchange->direction == SPMM_HALO_FORWARD
                ? (spmm_exchange_side_t){graph->n_recv_peers, graph->recv_peer, graph->recv_ptr,
-                                        exchange->halo}
+                                        exchange->halo, false}
                : (spmm_exchange_side_t){graph->n_send_peers, graph->send_peer, graph->send_ptr,
-                                        exchange->mirror};
+                                        exchange->mirror, false};
 }
 
 typedef struct {

@@ -81,6 +81,15 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
     return check_compute(plan);
 }
 
+static spmm_status_t check_schedule(const spmm_plan_t *plan, const char *name)
+{
+    if (name == NULL || strcmp(name, "auto") == 0 || spmm_schedule_find(name) != NULL) {
+        return SPMM_OK;
+    }
+    return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                     "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all", name);
+}
+
 static uint64_t hash_text(uint64_t h, const char *text)
 {
     for (; text != NULL && *text != '\0'; text++) {
@@ -95,7 +104,8 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
     const int64_t numbers[] = {plan->n,      plan->ab_type, plan->c_type,        plan->op,
                                plan->layout, plan->compute, plan->deterministic, (int64_t)o->seed,
                                o->executes};
-    const char   *texts[]   = {o->partition, o->objective, o->engine, o->transport, o->reorder};
+    const char   *texts[]   = {o->partition, o->objective, o->engine,
+                               o->transport, o->reorder,   o->schedule};
     uint64_t      h, range[2];
 
     memcpy(&h, &o->imbalance, sizeof h);
@@ -137,70 +147,6 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     return SPMM_OK;
 }
 
-static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
-{
-    block->problem = (spmm_problem_t){.ab_type       = plan->ab_type,
-                                      .c_type        = c_type,
-                                      .compute       = plan->compute,
-                                      .layout        = plan->edge ? SPMM_LAYOUT_ROW : plan->layout,
-                                      .n             = plan->n,
-                                      .deterministic = plan->deterministic};
-    if (SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
-        return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
-                                "engine candidates");
-    }
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
-    if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
-        return spmm_plan_consider_edge(plan);
-    }
-    spmm_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
-    return SPMM_OK;
-}
-
-/* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
- * bits are asked for, which times that vary must not take away. */
-static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                 const spmm_plan_options_t *o)
-{
-    const bool                 adds   = block == &plan->remote && plan->op == SPMM_OP_N;
-    const spmm_engine_choice_t choice = {.name    = o->engine,
-                                         .measure = plan->device->kind != SPMM_DEVICE_CPU &&
-                                                    o->no_autotune == 0 && !plan->deterministic,
-                                         .beta = adds ? 1.0 : 0.0};
-    spmm_engine_settled_t      settled;
-
-    SPMM_TRY(consider_engines(plan, block, c_type));
-    SPMM_TRY(spmm_engine_settle(&choice, &block->csr, &block->problem, plan->device,
-                                block->candidates, spmm_n_engines, &settled));
-    block->engine         = settled.picked->engine;
-    block->format         = settled.format;
-    block->problem.layout = settled.picked->layout;
-    plan->stats.tune_s += settled.tune_s;
-    if (block == &plan->local) {
-        plan->edge                    = settled.picked->layout != plan->layout;
-        plan->stats.local_predicted_s = settled.picked->predicted_s;
-        plan->stats.local_measured_s  = settled.picked->measured_s;
-    }
-    spmm_csr_free(&block->csr);
-    return SPMM_OK;
-}
-
-static spmm_status_t make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o)
-{
-    /* What peers add up for op T stays in the accumulator's type until the last sum. */
-    const spmm_type_t remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
-    const double      start    = spmm_now();
-
-    /* The local block first: it decides on the layout of both. */
-    SPMM_TRY(build_block(plan, &plan->local, plan->c_type, o));
-    SPMM_TRY(build_block(plan, &plan->remote, remote_c, o));
-    plan->stats.build_s = spmm_now() - start;
-    spmm_log(plan->env, "formats %s and %s built in %.2f s, %.2f s of them to choose",
-             plan->local.engine->name, plan->remote.engine->name, plan->stats.build_s,
-             plan->stats.tune_s);
-    return SPMM_OK;
-}
-
 static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     const size_t  row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
@@ -221,14 +167,14 @@ static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(spmm_agree(plan->env, check_options(plan, o)));
+    SPMM_TRY(spmm_agree(plan->env, check_schedule(plan, o->schedule)));
     plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmm_accum_type(plan->ab_type);
     SPMM_TRY(check_same(plan, o));
     SPMM_TRY(make_partition(plan, o));
     SPMM_TRY(spmm_plan_make_blocks(plan));
     plan->alone = plan->halo.n_send_peers == 0 && plan->halo.n_recv_peers == 0;
-    SPMM_TRY(spmm_agree(plan->env, spmm_plan_reorder(plan, o)));
-    SPMM_TRY(spmm_agree(plan->env, make_formats(plan, o)));
     SPMM_TRY(make_exchange(plan, o));
+    SPMM_TRY(spmm_plan_choose_schedule(plan, o));
     return spmm_agree(plan->env, spmm_plan_count(plan));
 }
 
@@ -279,16 +225,6 @@ spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A,
     return SPMM_OK;
 }
 
-static void block_free(spmm_block_t *block)
-{
-    if (block->engine != NULL) {
-        block->engine->destroy(block->format);
-    }
-    spmm_csr_free(&block->csr);
-    spmm_free(block->source);
-    spmm_free(block->candidates);
-}
-
 void spmm_plan_free(spmm_plan_t *plan)
 {
     if (plan == NULL) {
@@ -300,13 +236,20 @@ void spmm_plan_free(spmm_plan_t *plan)
         (void)plan->device->ops->stream_sync(plan->device, plan->comm_stream);
     }
     unlink_from_matrix(plan);
+    spmm_plan_drop_forms(plan, SPMM_FORMS);
     if (plan->transport != NULL) {
         plan->transport->destroy(plan->exchange);
     }
     spmm_plan_free_buffers(plan);
-    block_free(&plan->local);
-    block_free(&plan->remote);
+    spmm_block_free(&plan->local);
+    spmm_block_free(&plan->remote);
+    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
+        spmm_block_free(&plan->joined[f].block);
+    }
+    spmm_free(plan->schedules);
     spmm_free(plan->transports);
+    spmm_free(plan->need);
+    spmm_halo_free(&plan->full);
     spmm_halo_free(&plan->halo);
     spmm_layout_map_free(&plan->rows);
     spmm_layout_map_free(&plan->cols);

@@ -17,8 +17,8 @@ static const double pairs_gain = 0.9, time_gain = 0.95;
 
 /* Least predicted time on a pattern; INFINITY where nothing runs.  For engines that take row-major
  * blocks, as those that gain do; column-major plans copy at the same price before and after. */
-static double best_time(const char *name, const spmm_pattern_t *pattern,
-                        const spmm_problem_t *problem, const spmm_device_t *device)
+double spmm_plan_best_time(const char *name, const spmm_pattern_t *pattern,
+                           const spmm_problem_t *problem, const spmm_device_t *device)
 {
     double best = INFINITY;
     char   why[SPMM_WHY];
@@ -48,8 +48,8 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
     blamed.near_cols = fmax(before->near_cols, after->near_cols);
     return ((double)after->tc.pairs[0] < pairs_gain * (double)before->tc.pairs[0] ||
             (double)after->tc.pairs[1] < pairs_gain * (double)before->tc.pairs[1]) &&
-           best_time(engine, &blamed, &rows, device) <
-               time_gain * best_time(engine, before, &rows, device);
+           spmm_plan_best_time(engine, &blamed, &rows, device) <
+               time_gain * spmm_plan_best_time(engine, before, &rows, device);
 }
 
 /* A pair holds no more entries than a window has rows, and every column that is used is in one. */
@@ -115,6 +115,7 @@ static void apply(spmm_block_t *block, permuted_t *p)
     spmm_free(block->source);
     block->csr                = p->csr;
     block->source             = p->source;
+    block->pattern            = p->pattern;
     block->reordering.applied = true;
 }
 
@@ -122,13 +123,11 @@ static void apply(spmm_block_t *block, permuted_t *p)
 static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block,
                                     const spmm_reorderer_t *method)
 {
-    spmm_pattern_t before;
-    permuted_t     p;
+    permuted_t p;
 
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
     SPMM_TRY(permute(plan, block, method, &p));
     block->reordering.method = method;
-    block->reordering.before = before.tc;
+    block->reordering.before = block->pattern.tc;
     block->reordering.after  = p.pattern.tc;
     apply(block, &p);
     return SPMM_OK;
@@ -141,8 +140,8 @@ static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm
 {
     const double         entry_s = 0.5e-6;
     const spmm_pattern_t bound   = spmm_reordering_bound(before);
-    const double         saved =
-        best_time(engine, before, problem, device) - best_time(engine, &bound, problem, device);
+    const double         saved   = spmm_plan_best_time(engine, before, problem, device) -
+                         spmm_plan_best_time(engine, &bound, problem, device);
 
     return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
 }
@@ -152,14 +151,12 @@ static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm
 static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
                                   const spmm_plan_options_t *o, const spmm_problem_t *problem)
 {
-    const char        *engine = o->engine;
-    spmm_reordering_t *r      = &block->reordering;
-    spmm_pattern_t     before, bound;
-    permuted_t         p;
-    spmm_status_t      status;
+    const char          *engine = o->engine;
+    spmm_reordering_t   *r      = &block->reordering;
+    const spmm_pattern_t before = block->pattern, bound = spmm_reordering_bound(&before);
+    permuted_t           p;
+    spmm_status_t        status;
 
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
-    bound = spmm_reordering_bound(&before);
     if (!spmm_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
@@ -215,19 +212,19 @@ static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block,
     return status;
 }
 
-spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, const spmm_plan_options_t *o)
+spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                const spmm_plan_options_t *o)
 {
-    const spmm_type_t       remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
-    const spmm_reorderer_t *method   = NULL; /* auto */
+    const spmm_reorderer_t *method = NULL; /* auto */
 
     if (o->reorder != NULL && strcmp(o->reorder, "auto") != 0) {
         SPMM_TRY(spmm_reorderer_find(plan->env, o->reorder, &method));
     }
-    SPMM_TRY(reorder_block(plan, &plan->local, plan->c_type, method, o));
-    SPMM_TRY(reorder_block(plan, &plan->remote, remote_c, method, o));
-    plan->stats.reorder_s = plan->local.reordering.seconds + plan->remote.reordering.seconds;
-    if (plan->local.reordering.applied || plan->remote.reordering.applied) {
-        spmm_log(plan->env, "rows reordered in %.2f s", plan->stats.reorder_s);
+    SPMM_TRY(spmm_plan_scan(plan, block));
+    SPMM_TRY(reorder_block(plan, block, c_type, method, o));
+    plan->stats.reorder_s += block->reordering.seconds;
+    if (block->reordering.applied) {
+        spmm_log(plan->env, "rows reordered in %.2f s", block->reordering.seconds);
     }
     return SPMM_OK;
 }

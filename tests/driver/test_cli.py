@@ -107,13 +107,14 @@ class About(unittest.TestCase):
             ("--list-engines", "csr-cpu"),
             ("--list-transports", "mpi-host"),
             ("--list-partitioners", "block"),
+            ("--list-schedules", "overlap"),
         ):
             result = harness.run(option, ranks=3)
             self.assertEqual((result.code, result.errors), (0, []), result)
             self.assertEqual(len(re.findall(rf"^{name} ", result.out, re.M)), 1, result)
 
     def test_every_listed_name_is_known(self):
-        for kind in ("engine", "transport"):
+        for kind in ("engine", "transport", "schedule"):
             for line in harness.run(f"--list-{kind}s").out.splitlines():
                 result = harness.run(*SMALL, f"--{kind}", line.split()[0])
                 if "not in this build" in line:
