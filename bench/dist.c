@@ -40,7 +40,9 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
     o.engine    = v->engine;
     o.transport = v->transport;
     o.reorder   = v->reorder;
-    o.profile   = 1;
+    o.schedule  = v->schedule;
+    o.graph     = v->graph;
+    o.profile   = !v->graph;
     return spmm_plan_create(c->A, c->n, &o, plan);
 }
 
@@ -133,6 +135,7 @@ static int bench_baselines(const dist_case_t *c, spmm_plan_t *plan, double base_
         dist_row_t row = {.variant     = dist_baseline_names[k],
                           .engine      = "cusparse",
                           .halo_engine = "-",
+                          .schedule    = "-",
                           .transport   = c->bench->job.size > 1 ? "nccl" : "-",
                           .times       = no_times()};
         int        one;
@@ -159,6 +162,7 @@ static int bench_variant(const dist_case_t *c, const dist_variant_t *v, spmm_pla
     dist_row_t row  = {.variant     = v->name,
                        .engine      = plan->stats.engine,
                        .halo_engine = plan->stats.halo_engine,
+                       .schedule    = plan->stats.schedule,
                        .transport   = plan->stats.transport,
                        .times       = no_times()};
 
@@ -255,7 +259,8 @@ static void open_bench(dist_bench_t *b)
     spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
     const int64_t          n = b->options.iterations + 1;
 
-    o.device = SPMM_DEVICE_CUDA;
+    o.device    = SPMM_DEVICE_CUDA;
+    o.nccl_ctas = (int)b->options.nccl_ctas;
     dist_must(b, spmm_context_create(b->job.comm, &o, &b->ctx), "the context");
     b->scratch_bytes = (size_t)256 << 20;
     b->mark          = calloc((size_t)n, sizeof *b->mark);

@@ -49,7 +49,7 @@ typedef struct {
 
 /** A row of the table. */
 typedef struct {
-    const char  *input, *variant, *partition, *engine, *halo_engine, *transport;
+    const char  *input, *variant, *partition, *engine, *halo_engine, *transport, *schedule;
     int64_t      n, rows, nnz, halo_rows, halo_rows_max;
     dist_times_t times;
     double       max_error;

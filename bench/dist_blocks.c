@@ -166,6 +166,8 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
     }
     spmm_csr_free(&parts->local.csr);
     spmm_csr_free(&parts->remote.csr);
+    spmm_free(parts->need);
+    parts->need = NULL;
 }
 
 void dist_blocks_free(dist_blocks_t *blocks)

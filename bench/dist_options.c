@@ -26,6 +26,7 @@ static const struct option long_options[] = {{"matrix", required_argument, NULL,
                                              {"warmup", required_argument, NULL, 'w'},
                                              {"iterations", required_argument, NULL, 'i'},
                                              {"seed", required_argument, NULL, 's'},
+                                             {"nccl-ctas", required_argument, NULL, 'C'},
                                              {"set", required_argument, NULL, 'k'},
                                              {"out", required_argument, NULL, 'o'},
                                              {"append", no_argument, NULL, 'a'},
@@ -55,6 +56,7 @@ void dist_print_help(FILE *out)
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [5]\n"
         "  --seed S             of generated matrices and B [0]\n"
+        "  --nccl-ctas K        most thread blocks of the library's exchange over NCCL\n"
         "  --set NAME           first column of every row [-]\n"
         "  --out FILE, --append write or add to FILE instead of the standard output\n\n"
         "bench/README.md describes the columns.\n"
@@ -208,6 +210,8 @@ static int parse_number(driver_job_t *job, int key, dist_options_t *o)
         return code;
     case 'w':
         return parse_int(job, "warmup", optarg, 0, &o->warmup);
+    case 'C':
+        return parse_int(job, "nccl-ctas", optarg, 0, &o->nccl_ctas);
     case 'i':
         return parse_int(job, "iterations", optarg, 1, &o->iterations);
     default:
@@ -247,8 +251,8 @@ static int parse_one(driver_job_t *job, int key, dist_options_t *o, dist_variant
         o->help = true;
         return DRIVER_GOOD;
     default:
-        return strchr("ntcwis", key) != NULL ? parse_number(job, key, o)
-                                             : parse_common(job, key, common);
+        return strchr("ntcwisC", key) != NULL ? parse_number(job, key, o)
+                                              : parse_common(job, key, common);
     }
 }
 

@@ -20,7 +20,8 @@ static int     n_groups;
 
 static const char titles[] =
     "set\tmatrix\tranks\tcolumns\ttype\tcompute\tpartition\tvariant\tengine\thalo_engine\t"
-    "transport\trows\tnnz\thalo_rows\thalo_rows_max\ttotal_ms\tloop_ms\tpack_ms\texchange_ms\t"
+    "transport\tschedule\trows\tnnz\thalo_rows\thalo_rows_max\ttotal_ms\tloop_ms\tpack_"
+    "ms\texchange_ms\t"
     "local_ms\thalo_ms\toverlap\tto_allgather\tto_needed\tto_in_place\tmax_error\tpassed\n";
 
 void dist_print_header(const dist_bench_t *b, int argc, char **argv)
@@ -51,6 +52,11 @@ static void print_number(FILE *out, double x)
     } else {
         (void)fputs(isnan(x) ? "\t-" : "\tinf", out);
     }
+}
+
+static const char *name_of(const char *name)
+{
+    return name != NULL && name[0] != '\0' ? name : "-";
 }
 
 static void count_row(const dist_row_t *row, const double ratio[DIST_BASELINES])
@@ -98,13 +104,13 @@ void dist_print_row(const dist_bench_t *b, const dist_row_t *row, const double b
         return;
     }
     (void)fprintf(b->out,
-                  "%s\t%s\t%d\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%" PRId64 "\t%" PRId64
+                  "%s\t%s\t%d\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%" PRId64 "\t%" PRId64
                   "\t%" PRId64 "\t%" PRId64,
                   o->set, slash == NULL ? row->input : slash + 1, b->job.size, row->n,
                   tool_word_name(tool_types, (int)o->type),
                   tool_word_name(tool_computes, (int)o->compute), row->partition, row->variant,
-                  row->engine, row->halo_engine, row->transport, row->rows, row->nnz,
-                  row->halo_rows, row->halo_rows_max);
+                  row->engine, name_of(row->halo_engine), name_of(row->transport),
+                  name_of(row->schedule), row->rows, row->nnz, row->halo_rows, row->halo_rows_max);
     for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
         print_number(b->out, numbers[k]);
     }

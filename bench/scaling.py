@@ -17,8 +17,8 @@ from plot import scaling as figure
 
 BASELINES = ("allgather", "needed", "needed-in-place")
 TITLES = ("set", "matrix", "columns", "compute", "ranks", "variant", "engine", "transport",
-          "partition", "T1_ms", "TP_ms", "speedup", "efficiency", "exchange_ms", "local_ms",
-          "halo_ms", "overlap", "to_allgather", "to_needed", "to_in_place")
+          "schedule", "partition", "T1_ms", "TP_ms", "speedup", "efficiency", "exchange_ms",
+          "local_ms", "halo_ms", "overlap", "to_allgather", "to_needed", "to_in_place")
 
 
 def load(paths):

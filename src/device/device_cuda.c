@@ -42,8 +42,7 @@ spmm_status_t spmm_cuda_use(const spmm_device_t *device)
     return SPMM_OK;
 }
 
-/* Releases return nothing: a failure goes to the log. */
-static void warn(const spmm_device_t *device, cudaError_t code, const char *what)
+void spmm_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what)
 {
     if (code != cudaSuccess) {
         (void)cudaGetLastError();
@@ -161,7 +160,7 @@ static spmm_status_t cuda_alloc(const spmm_device_t *device, size_t bytes, void 
 static void cuda_release(const spmm_device_t *device, void *ptr)
 {
     if (ptr != NULL) {
-        warn(device, cudaFree(ptr), "cudaFree");
+        spmm_cuda_warn(device, cudaFree(ptr), "cudaFree");
         spmm_alloc_note_free();
     }
 }
@@ -191,7 +190,7 @@ static spmm_status_t cuda_alloc_pinned(const spmm_device_t *device, size_t bytes
 static void cuda_release_pinned(const spmm_device_t *device, void *ptr)
 {
     if (ptr != NULL) {
-        warn(device, cudaFreeHost(ptr), "cudaFreeHost");
+        spmm_cuda_warn(device, cudaFreeHost(ptr), "cudaFreeHost");
         spmm_alloc_note_free();
     }
 }
@@ -252,7 +251,7 @@ static spmm_status_t cuda_stream_create(const spmm_device_t *device, bool high_p
 static void cuda_stream_destroy(const spmm_device_t *device, spmm_stream_t stream)
 {
     if (stream != NULL) {
-        warn(device, cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
+        spmm_cuda_warn(device, cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
     }
 }
 
@@ -284,7 +283,7 @@ static spmm_status_t cuda_event_create(const spmm_device_t *device, bool timed,
 static void cuda_event_destroy(const spmm_device_t *device, spmm_event_t *event)
 {
     if (event != NULL) {
-        warn(device, cudaEventDestroy(raw(event)), "cudaEventDestroy");
+        spmm_cuda_warn(device, cudaEventDestroy(raw(event)), "cudaEventDestroy");
     }
 }
 
@@ -369,6 +368,10 @@ const spmm_device_ops_t spmm_device_cuda = {
     .event_record     = cuda_event_record,
     .stream_wait      = cuda_stream_wait,
     .event_elapsed    = cuda_event_elapsed,
+    .graph_begin      = spmm_cuda_graph_begin,
+    .graph_end        = spmm_cuda_graph_end,
+    .graph_launch     = spmm_cuda_graph_launch,
+    .graph_destroy    = spmm_cuda_graph_destroy,
     .gather_rows      = cuda_gather_rows,
     .scatter_rows     = cuda_scatter_rows,
     .scatter_add_rows = cuda_scatter_add_rows,

@@ -115,6 +115,7 @@ typedef struct {
     /** An error of an exchange that showed after its end() had returned: data of that exchange and
      *  all later ones are void.  Local, does not wait; may be NULL. */
     spmm_status_t (*check)(spmm_transport_shared_t *shared);
+    bool captures; /**< begin() and end() may be captured in a CUDA graph and replayed */
 } spmm_transport_ops_t;
 
 /** All transports, best first. */

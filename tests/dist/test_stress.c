@@ -5,6 +5,8 @@
  *
  *   SPMM_TEST_DEVICE=cuda      on GPUs
  *   SPMM_TEST_TRANSPORT=NAME   default: what the plan chooses
+ *   SPMM_TEST_SCHEDULE=NAME    likewise
+ *   SPMM_TEST_GRAPH=1          with option graph: nearly all executes are launches of a graph
  *   SPMM_TEST_EXECUTES=K       of each op, default 50 */
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 
 #include "api/context.h"
 #include "base/hash.h"
+#include "plan/plan.h"
 
 enum {
     ROWS    = 3000,
@@ -23,6 +26,7 @@ enum {
     WIDE    = 24, /* planned columns */
     WIDTHS  = 3,
     ALPHAS  = 3,
+    SAME    = 20, /* executes of one width in a row */
     BATCH   = 25, /* executes between two host waits */
     SKIPPED = 77
 };
@@ -83,7 +87,7 @@ static pick_t pick(int k)
     const uint64_t h = spmm_hash2(41, k, 0);
 
     /* B is another one than before, every time. */
-    return (pick_t){k % BLOCKS, (int)(h % ALPHAS), (int)((h >> 8) % WIDTHS)};
+    return (pick_t){k % BLOCKS, (int)(h % ALPHAS), k / SAME % WIDTHS};
 }
 
 /** A plan with its operands on this rank. */
@@ -177,6 +181,8 @@ static void open_stress(spmm_matrix_t *A, spmm_op_t op, stress_t *s)
     *s          = (stress_t){.op = op, .b = {sizeof s->b}, .c = {sizeof s->c}};
     o.op        = op;
     o.transport = getenv("SPMM_TEST_TRANSPORT");
+    o.schedule  = getenv("SPMM_TEST_SCHEDULE");
+    o.graph     = getenv("SPMM_TEST_GRAPH") != NULL;
     o.partition = "block";
     status      = spmm_plan_create(A, WIDE, &o, &s->plan);
     if (status == SPMM_ERR_UNSUPPORTED) {
@@ -256,6 +262,20 @@ static void check(const stress_t *s, int k)
     }
 }
 
+/* Of SAME calls of one width, the first with each alpha is none. */
+static void check_graphs(const spmm_plan_t *plan, int count)
+{
+    int64_t captured, launched;
+
+    spmm_plan_count_graphs(plan, &captured, &launched);
+    if (getenv("SPMM_TEST_GRAPH") == NULL) {
+        assert_int_equal(launched, 0);
+    } else {
+        assert_true(captured > 0 || count < SAME);
+        assert_true(launched >= (int64_t)(count / SAME) * (SAME - ALPHAS));
+    }
+}
+
 static void stress(spmm_op_t op)
 {
     const char    *text  = getenv("SPMM_TEST_EXECUTES");
@@ -281,6 +301,7 @@ static void stress(spmm_op_t op)
         }
     }
     ctx->device.ops->stream_destroy(&ctx->device, stream);
+    check_graphs(s.plan, count);
     close_stress(&s);
     spmm_assert_ok(spmm_matrix_destroy(&A));
     close_context();

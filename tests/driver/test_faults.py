@@ -37,16 +37,24 @@ class Job:
             [harness.MPIEXEC, *options, harness.NUMPROC_FLAG, str(RANKS), *command],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True)
-        threading.Thread(target=self.listen, daemon=True).start()
+        self.listener = threading.Thread(target=self.listen, daemon=True)
+        self.listener.start()
+
+    def add(self, lines):
+        with self.changed:
+            self.lines += [(time.monotonic(), line.strip()) for line in lines if line.strip()]
+            self.changed.notify_all()
 
     def listen(self):
-        for line in self.process.stdout:
-            with self.changed:
-                self.lines.append((time.monotonic(), line.decode("utf-8", "replace").strip()))
-                self.changed.notify_all()
-        with self.changed:
-            self.lines.append((time.monotonic(), "end"))
-            self.changed.notify_all()
+        """Lines end with a newline or, those of the progress, with a carriage return."""
+        text = ""
+        while True:
+            piece = os.read(self.process.stdout.fileno(), 65536)
+            if not piece:
+                break
+            *lines, text = re.split(r"[\r\n]", text + piece.decode("utf-8", "replace"))
+            self.add(lines)
+        self.add([text, "end"])
 
     def wait(self, pattern, count, seconds):
         """The first `count` lines that match, as (time, match), of at most `seconds`."""
@@ -71,6 +79,8 @@ class Job:
             except ProcessLookupError:
                 pass
         self.process.wait()
+        self.listener.join(SLACK)
+        self.process.stdout.close()
 
 
 class Faults(unittest.TestCase):

@@ -9,4 +9,7 @@ if(SPMM_ENABLE_CUDA)
       ${CMAKE_COMMAND} -E env SPMM_TEST_DEVICE=cuda $<TARGET_FILE:test_stress>)
     set_tests_properties(test_stress.cuda.n${ranks} PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
   endforeach()
+  spmm_add_mpi_test(test_stress.graph.n1 1 gpu ${CMAKE_COMMAND} -E env SPMM_TEST_DEVICE=cuda
+    SPMM_TEST_GRAPH=1 $<TARGET_FILE:test_stress>)
+  set_tests_properties(test_stress.graph.n1 PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
 endif()
