@@ -228,6 +228,8 @@ spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A,
 
 void spmm_plan_free(spmm_plan_t *plan)
 {
+    const bool keep[SPMM_FORMS] = {false};
+
     if (plan == NULL) {
         return;
     }
@@ -238,7 +240,7 @@ void spmm_plan_free(spmm_plan_t *plan)
     }
     unlink_from_matrix(plan);
     spmm_plan_free_graphs(plan); /* before the transport that they use */
-    spmm_plan_drop_forms(plan, SPMM_FORMS);
+    spmm_plan_drop_forms(plan, keep);
     if (plan->transport != NULL) {
         plan->transport->destroy(plan->exchange);
     }

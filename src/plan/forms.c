@@ -145,11 +145,15 @@ static void give_up(spmm_block_t *block)
     block->format = NULL;
 }
 
-void spmm_plan_drop_forms(spmm_plan_t *plan, spmm_forms_t keep)
+void spmm_plan_drop_forms(spmm_plan_t *plan, const bool keep[SPMM_FORMS])
 {
-    keep = keep == SPMM_FORMS ? keep : spmm_plan_forms_here(plan, keep);
+    bool here[SPMM_FORMS] = {false};
+
     for (int f = 0; f < SPMM_FORMS; f++) {
-        if (f == (int)keep) {
+        here[spmm_plan_forms_here(plan, (spmm_forms_t)f)] |= keep[f];
+    }
+    for (int f = 0; f < SPMM_FORMS; f++) {
+        if (here[f]) {
             continue;
         }
         if (f == SPMM_FORMS_SPLIT) {
@@ -167,7 +171,7 @@ void spmm_plan_drop_forms(spmm_plan_t *plan, spmm_forms_t keep)
         spmm_plan_free_rows(plan, (spmm_forms_t)f);
         plan->made[f] = false;
     }
-    if (!plan->keep_input && keep != SPMM_FORMS_SPLIT) {
+    if (!plan->keep_input && !here[SPMM_FORMS_SPLIT]) {
         free_input(&plan->local);
         free_input(&plan->remote);
     }

@@ -155,8 +155,8 @@ spmm_status_t spmm_plan_scan(const spmm_plan_t *plan, spmm_block_t *block);
 /** Make formats and buffers unless they are there.  Collective, agreed; drop them when it fails. */
 spmm_status_t spmm_plan_make_forms(spmm_plan_t *plan, spmm_forms_t forms,
                                    const spmm_plan_options_t *o);
-/** Free all formats and buffers but those of @p keep (SPMM_FORMS: all).  Collective. */
-void spmm_plan_drop_forms(spmm_plan_t *plan, spmm_forms_t keep);
+/** Free all formats and buffers but those that schedules with @p keep need.  Collective. */
+void spmm_plan_drop_forms(spmm_plan_t *plan, const bool keep[SPMM_FORMS]);
 /** The forms that this rank needs where the schedule asks for @p forms. */
 spmm_forms_t spmm_plan_forms_here(const spmm_plan_t *plan, spmm_forms_t forms);
 /** Frees what is left of a block. */

@@ -28,7 +28,11 @@ const spmm_schedule_t *spmm_schedule_find(const char *name)
     return NULL;
 }
 
-/* No row travels from or to this rank. */
+bool spmm_plan_runs_alone(const spmm_plan_t *plan)
+{
+    return plan->alone && plan->schedule->forms != SPMM_FORMS_GATHERED;
+}
+
 static spmm_status_t run_alone(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     SPMM_TRY(spmm_plan_turn_b(plan, x));
@@ -38,7 +42,8 @@ static spmm_status_t run_alone(spmm_plan_t *plan, const spmm_operands_t *x)
 static spmm_status_t enqueue(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     SPMM_TRY(spmm_plan_mark(plan, 0, SPMM_MARK_START, x->stream));
-    SPMM_TRY(plan->alone ? run_alone(plan, x) : plan->schedule->run(plan->schedule, plan, x));
+    SPMM_TRY(spmm_plan_runs_alone(plan) ? run_alone(plan, x)
+                                        : plan->schedule->run(plan->schedule, plan, x));
     return spmm_plan_store_c(plan, x);
 }
 

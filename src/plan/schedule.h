@@ -91,6 +91,8 @@ typedef struct {
 
 /** NULL when there is none of that name. */
 const spmm_schedule_t *spmm_schedule_find(const char *name);
+/** Has this rank nothing to do with the schedule?  No row travels from or to it. */
+bool spmm_plan_runs_alone(const spmm_plan_t *plan);
 /** Enqueue one product by the plan's schedule. */
 spmm_status_t spmm_plan_run(spmm_plan_t *plan, const spmm_operands_t *x);
 

@@ -132,10 +132,12 @@ static spmm_status_t list_candidates(walk_t *w)
                 add(list, s);
             }
         }
-        return plan->schedules[list->index[0]].usable
-                   ? SPMM_OK
-                   : spmm_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "schedule %s %s", o->schedule,
-                               plan->schedules[list->index[0]].why);
+        if (!plan->schedules[list->index[0]].usable) {
+            return spmm_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "schedule %s %s", o->schedule,
+                             plan->schedules[list->index[0]].why);
+        }
+        list->index[0] = plan->travels ? list->index[0] : yardstick();
+        return SPMM_OK;
     }
     /* Without streams nothing overlaps, and the schedules differ by a pass over C at most. */
     if (is_cpu || !plan->travels) {
@@ -218,6 +220,20 @@ static bool may_go_on(const walk_t *w, int k, spmm_status_t status)
            (w->best != NULL || has_other(w, k));
 }
 
+/* What is neither the best's nor that of a candidate to come. */
+static void drop(walk_t *w, int k)
+{
+    bool keep[SPMM_FORMS] = {false};
+
+    if (w->best != NULL) {
+        keep[w->best->schedule->forms] = true;
+    }
+    for (int later = k + 1; later < w->list.count; later++) {
+        keep[forms_of(w, later)] |= w->list.measure && !w->refused[forms_of(w, later)];
+    }
+    spmm_plan_drop_forms(w->plan, keep);
+}
+
 static spmm_status_t walk(walk_t *w)
 {
     spmm_plan_t *plan = w->plan;
@@ -242,7 +258,7 @@ static spmm_status_t walk(walk_t *w)
             w->refused[c->schedule->forms] = true;
             spmm_error_clear(&plan->env->err);
         }
-        spmm_plan_drop_forms(plan, w->best == NULL ? SPMM_FORMS : w->best->schedule->forms);
+        drop(w, k);
     }
     plan->schedule = w->best->schedule;
     return SPMM_OK;
@@ -275,7 +291,7 @@ spmm_status_t spmm_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_optio
     spmm_schedule_trial_close(w.trial);
     SPMM_TRY(status);
     free_inputs(plan);
-    spmm_plan_drop_forms(plan, plan->schedule->forms);
+    drop(&w, w.list.count);
     built_s = plan->stats.build_s + plan->stats.reorder_s;
     if (w.list.measure && w.list.count > 1) {
         plan->stats.tune_s += spmm_now() - start - built_s;
