@@ -107,7 +107,7 @@ void dist_blocks_free(dist_blocks_t *blocks);
 /** Overwrite C with NaN. */
 void dist_poison(const dist_case_t *c);
 /** Compare C with the FP64 product of the original matrix on sampled rows.  Collective. */
-void dist_check(const dist_case_t *c, spmm_plan_t *plan, dist_row_t *row);
+void dist_check(const dist_case_t *c, const spmm_plan_t *plan, dist_row_t *row);
 
 /* dist_report.c */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocks of the baselines of bench_dist: both numberings of columns give the same product as the
- * original matrix.  Needs CUDA to build, not to run. */
+/* Parts of bench_dist: the blocks of the baselines, whose two numberings of columns give the same product
+ * as the original matrix, and the check of results.  Needs CUDA to build, not to run. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -125,4 +125,54 @@ static void numberings_agree_with_the_matrix(void **state)
 #endif
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(numberings_agree_with_the_matrix), {0}};
+/* A right product passes; one wrong element of a row that every sample holds does not. */
+static void wrong_results_are_found(void **state)
+{
+    static dist_bench_t    bench = {.job = {.comm = MPI_COMM_WORLD}};
+    spmm_context_options_t co    = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_plan_options_t    po    = SPMM_PLAN_OPTIONS_INIT;
+    dist_case_t            c    = {.bench = &bench, .n = 5, .info = {.struct_size = sizeof c.info}};
+    driver_block_t         B    = {0};
+    spmm_layout_info_t     rows = {.struct_size = sizeof rows};
+    spmm_plan_t           *plan;
+    dist_row_t             row;
+
+    (void)state;
+    bench.job.rank = spmm_test_env.rank;
+    bench.job.size = spmm_test_env.size;
+    co.device      = SPMM_DEVICE_CPU;
+    po.partition   = "block";
+    c.dense        = driver_dense(3, SPMM_R_64F);
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &co, &bench.ctx));
+    spmm_assert_ok(spmm_matrix_generate(bench.ctx, "rmat:scale=8,degree=6", SPMM_R_64F, 3, &c.A));
+    spmm_assert_ok(spmm_matrix_get_info(c.A, &c.info));
+    spmm_assert_ok(spmm_plan_create(c.A, c.n, &po, &plan));
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &rows));
+    c.b_rows = c.c_rows = rows.local_rows;
+    assert_int_equal(driver_block_alloc(&bench.job, bench.ctx, rows.local_rows, c.n, 0,
+                                        SPMM_LAYOUT_ROW, SPMM_R_64F, &B),
+                     DRIVER_GOOD);
+    assert_int_equal(driver_block_fill(&bench.job, bench.ctx, &B, &c.dense, rows.global_row, 0.0),
+                     DRIVER_GOOD);
+    spmm_assert_ok(
+        spmm_buffer_alloc(bench.ctx, (size_t)(rows.local_rows * c.n) * sizeof(double), &c.C));
+    spmm_assert_ok(spmm_execute(plan, c.n, 1.0, B.data, c.n, 0.0, c.C, c.n, NULL));
+    dist_check(&c, plan, &row);
+    assert_true(row.passed && row.max_error < 1e-12);
+    for (int64_t i = 0; i < rows.local_rows; i++) {
+        if (rows.global_row[i] == 0) {
+            ((double *)c.C)[i * c.n + 3] += 1e-3;
+        }
+    }
+    dist_check(&c, plan, &row);
+    assert_false(row.passed);
+    driver_block_free(bench.ctx, &B);
+    spmm_assert_ok(spmm_buffer_free(bench.ctx, &c.C));
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&c.A));
+    spmm_assert_ok(spmm_context_destroy(&bench.ctx));
+}
+
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(numberings_agree_with_the_matrix),
+                                        cmocka_unit_test(wrong_results_are_found),
+                                        {0}};
