@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of spmm_bench: reading them, and what they come to.  `-` is read as None.
+"""Rows of spmm_bench and bench_dist: reading them, and what they come to.  `-` is read as None.
 
     bench/table.py OUT.tsv RESULT.tsv...
 
@@ -13,8 +13,10 @@ LIMIT_LEAST_MS = 0.02  # BENCH_LIMIT_LEAST of tools/bench_report.h
 NUMBERS = ("median_ms", "ratio_to_cusparse", "gflops", "max_error", "build_ms", "limit_ms",
            "gather_ms", "rotated_ms", "rotated_ratio", "predicted_ms", "cusparse_ms",
            "reorder_ms", "format_ms", "tune_ms", "break_even", "break_even_net",
-           "best32", "best16")
-COUNTS = ("rows", "cols", "nnz", "N", "rows_checked")
+           "best32", "best16", "total_ms", "loop_ms", "pack_ms", "exchange_ms", "local_ms",
+           "halo_ms", "overlap", "to_allgather", "to_needed", "to_in_place")
+COUNTS = ("rows", "cols", "nnz", "N", "rows_checked", "ranks", "columns", "halo_rows",
+          "halo_rows_max")
 
 
 class TableError(Exception):

@@ -17,6 +17,7 @@ enum {
     OPT_SCHEDULE,
     OPT_NCCL_CTAS,
     OPT_EXECUTES,
+    OPT_GRAPH,
     OPT_DETERMINISTIC,
     OPT_NO_AUTOTUNE,
     OPT_TIMEOUT,
@@ -52,6 +53,7 @@ static const struct option long_options[] = {
     {"schedule", required_argument, NULL, OPT_SCHEDULE},
     {"nccl-ctas", required_argument, NULL, OPT_NCCL_CTAS},
     {"executes", required_argument, NULL, OPT_EXECUTES},
+    {"graph", no_argument, NULL, OPT_GRAPH},
     {"deterministic", no_argument, NULL, OPT_DETERMINISTIC},
     {"no-autotune", no_argument, NULL, OPT_NO_AUTOTUNE},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
@@ -173,6 +175,9 @@ static int parse_plan(driver_job_t *job, int code, const char *arg, driver_optio
         break;
     case OPT_NO_AUTOTUNE:
         o->no_autotune = true;
+        break;
+    case OPT_GRAPH:
+        o->graph = true;
         break;
     default:
         return driver_parse_real(job, "timeout", arg, 0.0, &o->timeout_s);

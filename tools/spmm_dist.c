@@ -71,7 +71,8 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.engine        = o->engine;
     options.transport     = o->transport;
     options.deterministic = o->deterministic;
-    options.profile       = 1;
+    options.profile       = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
+    options.graph         = o->graph ? 1 : 0;
     options.no_autotune   = o->no_autotune;
     options.seed          = o->seed;
     options.reorder       = o->reorder;

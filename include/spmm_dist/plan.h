@@ -49,12 +49,17 @@ typedef struct {
                                        docs/schedules.md.  NULL or "auto": on GPUs the fastest
                                        measured of the two best predicted and "overlap", where the
                                        plan measures; on CPUs "overlap" */
+    int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
+                                       that launching their parts takes longer than the work; see
+                                       spmm_execute().  Needs GPUs, on several ranks transport nccl,
+                                       and a context without timeout_s.  Plans that profile capture
+                                       nothing: spmm_plan_explain() says so */
 } spmm_plan_options_t;
 
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL                 \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0              \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -71,6 +76,10 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  nccl it returns before the result is ready, which is when @p stream reaches this point; the
  *  first call, and with engine cusparse the first after a change of n, ldb or ldc, may wait for
  *  the device.
+ *  With option graph, the second call with the same arguments captures them and allocates; it and
+ *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of B
+ *  and C stay.  NCCL demands that all ranks capture and launch alike, so there B and C must be the
+ *  buffers of an earlier call on all ranks or on none.
  *  @param[in]     n           columns, 1 .. n of the plan; may change from call to call
  *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
@@ -110,7 +119,7 @@ SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operan
                                         spmm_stream_t stream);
 
 /** Write the part of every row of A, one number a line in row order (METIS `.part` format), to be
- *  read back with partition "file:PATH".  Collective. */
+ *  read back with partition "file:PATH", as it is or gzipped.  Collective. */
 SPMM_API spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path);
 
 /** What one execute does and did.  Times without a remark are seconds of the last execute on this rank,

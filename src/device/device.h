@@ -13,6 +13,7 @@
 #include "spmm_dist/types.h"
 
 typedef struct spmm_event      spmm_event_t;
+typedef struct spmm_graph      spmm_graph_t;
 typedef struct spmm_device     spmm_device_t;
 typedef struct spmm_device_ops spmm_device_ops_t;
 
@@ -87,6 +88,18 @@ struct spmm_device_ops {
     /** Waits for both events (timed, recorded). */
     spmm_status_t (*event_elapsed)(const spmm_device_t *device, spmm_event_t *from,
                                    spmm_event_t *to, double *seconds);
+
+    /* Work recorded once and launched many times; all NULL where the device cannot. */
+
+    /** What this thread enqueues from now on, on @p stream and on streams that wait for its events, is
+     *  recorded instead of run.  Not the default stream. */
+    spmm_status_t (*graph_begin)(const spmm_device_t *device, spmm_stream_t stream);
+    /** Stop recording, also after a failure; *graph is NULL when it failed. */
+    spmm_status_t (*graph_end)(const spmm_device_t *device, spmm_stream_t stream,
+                               spmm_graph_t **graph);
+    spmm_status_t (*graph_launch)(const spmm_device_t *device, spmm_graph_t *graph,
+                                  spmm_stream_t stream);
+    void (*graph_destroy)(const spmm_device_t *device, spmm_graph_t *graph); /**< NULL-safe */
 
     /* Movement of dense rows; the args structs say what each does. */
     spmm_status_t (*gather_rows)(const spmm_device_t *device, const spmm_gather_args_t *args,

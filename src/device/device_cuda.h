@@ -18,6 +18,17 @@ int spmm_cuda_device_count(void);
 /** Make the device current on this thread. */
 spmm_status_t spmm_cuda_use(const spmm_device_t *device);
 
+/** A release that failed: it returns nothing, so the log gets it. */
+void spmm_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what);
+
+/* The operations on graphs (device_graph_cuda.c). */
+spmm_status_t spmm_cuda_graph_begin(const spmm_device_t *device, spmm_stream_t stream);
+spmm_status_t spmm_cuda_graph_end(const spmm_device_t *device, spmm_stream_t stream,
+                                  spmm_graph_t **graph);
+spmm_status_t spmm_cuda_graph_launch(const spmm_device_t *device, spmm_graph_t *graph,
+                                     spmm_stream_t stream);
+void          spmm_cuda_graph_destroy(const spmm_device_t *device, spmm_graph_t *graph);
+
 /** Record a failed CUDA call of @p what, which is then forgotten by the runtime; SPMM_OK for
  *  cudaSuccess. */
 spmm_status_t spmm_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what);

@@ -236,6 +236,7 @@ const spmm_transport_ops_t spmm_transport_nccl = {
     .destroy     = nccl_destroy,
     .close       = spmm_nccl_close,
     .check       = spmm_nccl_check,
+    .captures    = true,
 };
 
 #else

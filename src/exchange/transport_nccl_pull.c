@@ -166,8 +166,7 @@ static spmm_status_t pull_create(spmm_transport_shared_t *shared, const spmm_hal
 
     if (graph->send_same) {
         return spmm_fail(&shared->env->err, SPMM_ERR_UNSUPPORTED,
-                         "transport nccl-pull brings the rows that a rank needs, not all of them; "
-                         "use schedule overlap or transport nccl");
+                         "transport nccl-pull brings the rows that a rank needs, not all of them");
     }
     if (SPMM_NEW_ZERO(t, 1) == NULL) {
         status = spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
@@ -364,6 +363,7 @@ const spmm_transport_ops_t spmm_transport_nccl_pull = {
     .description    = "halo rows read from the memory of the other GPUs of a node, by NCCL windows",
     .built          = true,
     .by_name        = true,
+    .captures       = true,
     .supports       = spmm_pull_space_supports,
     .open           = pull_open,
     .cost           = pull_cost,
@@ -390,7 +390,7 @@ static bool pull_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
     return false;
 }
 
-/* supports() says no: nothing else is ever called. */
+/* Nothing else is ever called. */
 const spmm_transport_ops_t spmm_transport_nccl_pull = {
     .name        = "nccl-pull",
     .description = "halo rows read from the memory of the other GPUs of a node, by NCCL windows",

@@ -103,7 +103,7 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
 {
     const int64_t numbers[] = {plan->n,      plan->ab_type, plan->c_type,        plan->op,
                                plan->layout, plan->compute, plan->deterministic, (int64_t)o->seed,
-                               o->executes};
+                               o->executes,  o->graph};
     const char   *texts[]   = {o->partition, o->objective, o->engine,
                                o->transport, o->reorder,   o->schedule};
     uint64_t      h, range[2];
@@ -175,6 +175,7 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     plan->alone = plan->halo.n_send_peers == 0 && plan->halo.n_recv_peers == 0;
     SPMM_TRY(make_exchange(plan, o));
     SPMM_TRY(spmm_plan_choose_schedule(plan, o));
+    SPMM_TRY(spmm_agree(plan->env, spmm_plan_make_graphs(plan, o)));
     return spmm_agree(plan->env, spmm_plan_count(plan));
 }
 
@@ -238,6 +239,7 @@ void spmm_plan_free(spmm_plan_t *plan)
         (void)plan->device->ops->stream_sync(plan->device, plan->comm_stream);
     }
     unlink_from_matrix(plan);
+    spmm_plan_free_graphs(plan); /* before the transport that they use */
     spmm_plan_drop_forms(plan, keep);
     if (plan->transport != NULL) {
         plan->transport->destroy(plan->exchange);

@@ -133,6 +133,19 @@ static void print_schedules(const spmm_plan_t *plan, FILE *out)
     }
 }
 
+static void print_graphs(const spmm_plan_t *plan, FILE *out)
+{
+    int64_t captured, launched;
+
+    if (plan->graphs != NULL) {
+        spmm_plan_count_graphs(plan, &captured, &launched);
+        (void)fprintf(out, "graphs: %" PRId64 " captured, %" PRId64 " launched\n", captured,
+                      launched);
+    } else if (plan->graph_why != NULL) {
+        (void)fprintf(out, "graphs: %s\n", plan->graph_why);
+    }
+}
+
 spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
 {
     const spmm_plan_stats_t *s = &plan->stats;
@@ -174,6 +187,7 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
         }
     }
     print_schedules(plan, out);
+    print_graphs(plan, out);
     (void)fprintf(out, "memory: %zu bytes on the host, %zu on the device\n", s->host_bytes,
                   s->device_bytes);
     if (ferror(out)) {

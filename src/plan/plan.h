@@ -10,6 +10,7 @@
 #include "partition/layout.h"
 #include "partition/partition.h"
 #include "partition/reorder.h"
+#include "plan/graph.h"
 #include "plan/schedule.h"
 #include "spmm_dist/plan.h"
 
@@ -132,6 +133,9 @@ struct spmm_plan {
     bool          in_use;  /**< DONE has been recorded: streams may be at work on the buffers */
     bool          has_run; /**< the last execute succeeded: all marks are of it */
     int64_t       last_n;  /**< columns of the last execute */
+
+    spmm_graphs_t *graphs; /**< owned; NULL: executes are not captured */
+    const char *graph_why; /**< though asked for; the end of a sentence, static; NULL: not asked */
 
     spmm_plan_stats_t stats; /**< all but the times */
 };

@@ -56,7 +56,7 @@ spmm_status_t spmm_plan_run(spmm_plan_t *plan, const spmm_operands_t *x)
         SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_DONE, x->stream));
     }
     /* Also what a failed execute got to enqueue works on the buffers. */
-    status        = enqueue(plan, x);
+    status        = plan->graphs != NULL ? spmm_plan_run_graph(plan, x, enqueue) : enqueue(plan, x);
     ended         = spmm_plan_mark(plan, 0, SPMM_MARK_DONE, x->stream);
     plan->in_use  = plan->in_use || ended == SPMM_OK;
     status        = status != SPMM_OK ? status : ended;

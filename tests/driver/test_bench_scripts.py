@@ -332,5 +332,48 @@ class Standins(Scripts):
         self.assertEqual(len(os.listdir(out)), 3)
 
 
+class Scaling(Scripts):
+    TITLES = ("set matrix ranks columns type compute partition variant engine halo_engine transport "
+              "schedule rows nnz halo_rows halo_rows_max total_ms loop_ms pack_ms exchange_ms local_ms "
+              "halo_ms overlap to_allgather to_needed to_in_place max_error passed").split()
+
+    def rows(self, *rows):
+        """A table; each row gives set, matrix, ranks, variant, total_ms, to_needed and passed."""
+        lines = ["# head", "\t".join(self.TITLES)]
+        for group, matrix, ranks, variant, total, ratio, passed in rows:
+            values = {"set": group, "matrix": matrix, "ranks": ranks, "variant": variant,
+                      "total_ms": total, "columns": 128, "type": "32f", "compute": "32f", "rows": 10,
+                      "nnz": 30, "to_allgather": 2 * ratio, "to_needed": ratio, "to_in_place": ratio,
+                      "max_error": 1e-7, "passed": passed}
+            lines.append("\t".join(str(values.get(title, "-")) for title in self.TITLES))
+        return self.path("dist.tsv", "\n".join(lines) + "\n")
+
+    def test_efficiency_and_summary(self):
+        table = self.rows(("strong", "a", 1, "allgather", 4.0, 1, "yes"),
+                          ("strong", "a", 1, "auto", 3.0, 1, "yes"),
+                          ("strong", "a", 4, "needed", 0.5, 1, "yes"),
+                          ("strong", "a", 4, "auto", 1.25, 1.5, "yes"),
+                          ("strong", "a", 4, "schedule=merged", 1.0, 1.6, "yes"),
+                          ("weak:s", "s1", 1, "auto", 3.0, 1, "yes"),
+                          ("weak:s", "s4", 4, "auto", 4.0, 2.5, "yes"))
+        out, figure = self.path("out.tsv"), self.path("out.svg")
+        said = self.run_script("scaling.py", "--figure", figure, out, table)
+        lines = pathlib.Path(out).read_text(encoding="utf-8").splitlines()
+        titles = lines[0].split("\t")
+        rows = [dict(zip(titles, line.split("\t"))) for line in lines[1:] if line[0] != "#"]
+        found = {(row["matrix"], row["ranks"]): row for row in rows}
+        self.assertEqual(found["a", "4"]["efficiency"], "0.75")  # the best plan, never a baseline
+        self.assertEqual(found["a", "4"]["variant"], "schedule=merged")
+        self.assertEqual(found["s4", "4"]["efficiency"], "0.75")
+        self.assertIn("to_needed: geomean=2.000 min=1.600 (a)", said)
+        xml.dom.minidom.parse(figure)
+
+    def test_wrong_results_do_not_count(self):
+        table = self.rows(("strong", "a", 1, "auto", 3.0, 1, "yes"),
+                          ("strong", "a", 4, "auto", 0.1, 9, "no"))
+        said = self.run_script("scaling.py", self.path("out.tsv"), table, code=1)
+        self.assertIn("a on 4 ranks, auto: error", said)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -50,6 +50,9 @@ class Usage(unittest.TestCase):
         self.refused(*SMALL, "--columns", says="--columns")
         self.refused(*SMALL, "stray", says="stray")
 
+    def test_graphs_need_gpus(self):
+        self.refused(*SMALL, "--device", "cpu", "--graph", says="option graph needs GPUs", code=4)
+
     def test_many_ranks_say_it_once(self):
         self.refused("--columns", "no", ranks=4, says="--columns")
         self.refused(*SMALL, "--engine", "nonesuch", ranks=3, says="nonesuch")
