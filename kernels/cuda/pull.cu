@@ -18,6 +18,10 @@ namespace
 constexpr int kFlight = 8;  /* loads of a thread on their way at a time */
 constexpr int kPatrol = 64; /* polls between two looks at the clock */
 
+/* The thread that waits for the peer of its block: of another warp than those that publish. */
+constexpr int kLearner = 32;
+static_assert(SPMM_PULL_PEERS <= 32 && SPMM_PULL_THREADS > kLearner, "publishers are one warp");
+
 __device__ __forceinline__ void store_word(uint64_t *to, uint32_t number, uint32_t value)
 {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to),
@@ -115,7 +119,7 @@ __device__ void publish(const spmm_pull_args_t &a, int t, uint32_t number)
     store_word(&slot->word[3], number, a.ld);
 }
 
-/* Thread t: wait for peer t to tell. */
+/* Wait for peer t to tell. */
 __device__ bool learn(const spmm_pull_args_t &a, int t, uint32_t number, Source *source)
 {
     const spmm_pull_source_t &from = a.from[t];
@@ -137,19 +141,24 @@ __device__ bool learn(const spmm_pull_args_t &a, int t, uint32_t number, Source 
     return true;
 }
 
-/* This block's part of the rows of one peer, in units U.  Loads bypass L1, which knows nothing of
- * writes on another GPU. */
+/* One of the blocks that share the rows of a peer. */
+struct Part {
+    int32_t index, count;
+};
+
+/* Part @p part of the rows of one peer, in units U.  Loads bypass L1, which knows nothing of writes
+ * on another GPU. */
 template <typename U>
-__device__ void gather(const Source &source, const int32_t *row, int64_t n_rows, int64_t row_bytes,
-                       char *target)
+__device__ void gather(const Source &source, const Part &part, const int32_t *row, int64_t n_rows,
+                       int64_t row_bytes, char *target)
 {
     const int32_t width = int32_t(row_bytes / int64_t(sizeof(U)));
     const int64_t units = n_rows * width;
     /* Parts begin at whole lines of 128 bytes of the target's order. */
     const int64_t line = 128 / int64_t(sizeof(U));
     const int64_t end =
-        blockIdx.x + 1 == gridDim.x ? units : units * (blockIdx.x + 1) / gridDim.x / line * line;
-    int64_t       u    = units * blockIdx.x / gridDim.x / line * line + threadIdx.x;
+        part.index + 1 == part.count ? units : units * (part.index + 1) / part.count / line * line;
+    int64_t       u    = units * part.index / part.count / line * line + threadIdx.x;
     int32_t       r    = int32_t(u / width);
     int32_t       c    = int32_t(u - int64_t(r) * width);
     const int32_t down = int32_t(blockDim.x) / width, right = int32_t(blockDim.x) % width;
@@ -188,8 +197,21 @@ __device__ void gather(const Source &source, const int32_t *row, int64_t n_rows,
     }
 }
 
+/* Bring the first row numbers of a part to L1 while the peer is waited for. */
+__device__ void touch_rows(const spmm_pull_args_t &a, const spmm_pull_source_t &from,
+                           const Part &part)
+{
+    const int64_t at = from.count * part.index / part.count + threadIdx.x;
+
+    if (at < from.count) {
+        const int32_t row = __ldg(a.row + from.begin + at);
+
+        asm volatile("" ::"r"(row));
+    }
+}
+
 /* In the widest unit that everything is a multiple of. */
-__device__ void fetch(const spmm_pull_args_t &a, const spmm_pull_source_t &from,
+__device__ void fetch(const spmm_pull_args_t &a, const spmm_pull_source_t &from, const Part &part,
                       const Source &source)
 {
     const int32_t *row    = source.packed ? nullptr : a.row + from.begin;
@@ -198,13 +220,13 @@ __device__ void fetch(const spmm_pull_args_t &a, const spmm_pull_source_t &from,
         uint64_t(source.base) | uint64_t(source.ld) | uint64_t(a.row_bytes) | uint64_t(target);
 
     if (all % 16 == 0) {
-        gather<uint4>(source, row, from.count, a.row_bytes, target);
+        gather<uint4>(source, part, row, from.count, a.row_bytes, target);
     } else if (all % 8 == 0) {
-        gather<uint2>(source, row, from.count, a.row_bytes, target);
+        gather<uint2>(source, part, row, from.count, a.row_bytes, target);
     } else if (all % 4 == 0) {
-        gather<unsigned>(source, row, from.count, a.row_bytes, target);
+        gather<unsigned>(source, part, row, from.count, a.row_bytes, target);
     } else {
-        gather<unsigned short>(source, row, from.count, a.row_bytes, target);
+        gather<unsigned short>(source, part, row, from.count, a.row_bytes, target);
     }
 }
 
@@ -233,14 +255,16 @@ __device__ void finish(const spmm_pull_args_t &a, uint32_t number)
     }
 }
 
+/* Each block fetches from one peer, so that all peers are read at a time. */
 __global__ void __launch_bounds__(SPMM_PULL_THREADS, 2)
     pull(const __grid_constant__ spmm_pull_args_t a)
 {
-    __shared__ Source source[SPMM_PULL_PEERS];
+    __shared__ Source source;
     const int         t      = int(threadIdx.x);
     const uint32_t    number = *(volatile uint32_t *)&a.state->number + 1;
     bool              ok     = t != 0 || !has_failed(a);
-    bool              last   = false;
+    bool              last   = gridDim.x == 1;
+    int               p      = 0;
 
     if (!__syncthreads_and(ok)) {
         return;
@@ -248,27 +272,30 @@ __global__ void __launch_bounds__(SPMM_PULL_THREADS, 2)
     if (blockIdx.x == 0 && t < a.n_to) {
         publish(a, t, number);
     }
-    if (t < a.n_from) {
-        ok = learn(a, t, number, &source[t]);
-    }
-    if (!__syncthreads_and(ok)) {
-        return;
-    }
-    /* Blocks start at different peers, ranks too: no GPU is read by all at once. */
-    for (int s = 0; s < a.n_from; s++) {
-        const int p = int((blockIdx.x + unsigned(a.rank) + unsigned(s)) % unsigned(a.n_from));
+    if (a.n_from > 0) {
+        while (p + 1 < a.n_from && int(blockIdx.x) >= a.from[p + 1].first_block) {
+            p++;
+        }
+        const spmm_pull_source_t &from = a.from[p];
+        const Part                part = {int(blockIdx.x) - from.first_block, from.n_blocks};
 
-        fetch(a, a.from[p], source[p]);
+        if (t == kLearner) {
+            ok = learn(a, p, number, &source);
+        } else {
+            touch_rows(a, from, part);
+        }
+        if (!__syncthreads_and(ok)) {
+            return;
+        }
+        fetch(a, from, part, source);
     }
     if (gridDim.x > 1) {
         __threadfence();
-    }
-    __syncthreads();
-    if (gridDim.x == 1) {
-        last = true;
-    } else if (t == 0) {
-        last = atomicAdd(&a.state->finished, 1u) + 1 == gridDim.x;
-        __threadfence();
+        __syncthreads();
+        if (t == 0) {
+            last = atomicAdd(&a.state->finished, 1u) + 1 == gridDim.x;
+            __threadfence();
+        }
     }
     if (__syncthreads_or(last)) {
         finish(a, number);

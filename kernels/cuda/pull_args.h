@@ -46,6 +46,7 @@ typedef struct {
     int64_t count;  /**< rows */
     int64_t first;  /**< first of them among its packed rows */
     int32_t rank;
+    int32_t first_block, n_blocks; /**< thread blocks that fetch them, at least 1 */
 } spmm_pull_source_t;
 
 /** One exchange: fetch rows from the ranks of `from` while those of `to` read ours. */
@@ -66,7 +67,7 @@ typedef struct {
     uint32_t           *failed;     /**< device: set once any exchange of the context gave up */
     spmm_pull_report_t *report;     /**< pinned host memory */
     uint64_t            timeout_ns; /**< 0: none */
-    int32_t             n_blocks;   /**< at least 1; only block 0 is needed */
+    int32_t             n_blocks;   /**< of all sources together, at least 1 */
 } spmm_pull_args_t;
 
 #endif /* SPMM_CUDA_PULL_ARGS_H */

@@ -66,7 +66,8 @@ static spmm_status_t init_comm(const spmm_transport_shared_t *shared, nccl_t *nc
     const spmm_env_t *env    = nccl->device->env;
     ncclConfig_t      config = NCCL_CONFIG_INITIALIZER;
 
-    config.blocking = env->timeout_s > 0.0 ? 0 : 1;
+    /* A communicator of NCCL 2.28.3 that does not block reports success before windows are there. */
+    config.blocking = env->timeout_s > 0.0 && !shared->windows ? 0 : 1;
     if (shared->nccl_ctas > 0) {
         config.maxCTAs = shared->nccl_ctas;
     }
@@ -74,9 +75,9 @@ static spmm_status_t init_comm(const spmm_transport_shared_t *shared, nccl_t *nc
                   "ncclCommInitRankConfig");
 }
 
-static spmm_status_t start_watchdog(nccl_t *nccl)
+static spmm_status_t start_watchdog(const spmm_transport_shared_t *shared, nccl_t *nccl)
 {
-    return nccl->device->env->timeout_s > 0.0
+    return nccl->device->env->timeout_s > 0.0 && !shared->windows
                ? spmm_nccl_watchdog_start(nccl->device, nccl->comm, &nccl->watchdog)
                : SPMM_OK;
 }
@@ -90,7 +91,7 @@ static spmm_status_t open_steps(const spmm_transport_shared_t *shared, nccl_t *n
     SPMM_TRY(spmm_agree(env, make_id(nccl, &id)));
     SPMM_MPI(env, MPI_Bcast(&id, (int)sizeof id, MPI_BYTE, 0, env->comm));
     SPMM_TRY(spmm_agree(env, init_comm(shared, nccl, id)));
-    return spmm_agree(env, start_watchdog(nccl));
+    return spmm_agree(env, start_watchdog(shared, nccl));
 }
 
 spmm_status_t spmm_nccl_open(spmm_transport_shared_t *shared)

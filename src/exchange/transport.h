@@ -21,6 +21,7 @@ typedef struct {
     void                *pull;      /**< of transport_nccl_pull.c, likewise */
     int                  next_tag;  /**< plans are made collectively: equal on all ranks */
     int                  nccl_ctas; /**< most thread blocks of an NCCL kernel; 0: NCCL's choice */
+    bool                 windows;   /**< the communicator is for windows: no exchange runs on it */
 } spmm_transport_shared_t;
 
 /** Direction of one exchange. */

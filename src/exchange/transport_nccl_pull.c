@@ -11,7 +11,7 @@
 #include "exchange/pull_space.h"
 #include "exchange/transport_nccl_pull.h"
 
-int spmm_pull_max_blocks = 32;
+int spmm_pull_max_blocks = 64;
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
 #include "base/alloc.h"
@@ -19,7 +19,7 @@ int spmm_pull_max_blocks = 32;
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
 
-enum { SLOTS_BYTES = 4096, BLOCK_BYTES = 32 * 1024 };
+enum { SLOTS_BYTES = 4096 };
 
 _Static_assert(SPMM_PULL_PEERS * sizeof(spmm_pull_slot_t) <= SLOTS_BYTES, "slots fit their page");
 
@@ -275,13 +275,6 @@ static void name_peers(const pull_t *t, const spmm_exchange_t *exchange,
     }
 }
 
-static int32_t count_blocks(size_t bytes)
-{
-    const size_t blocks = bytes / BLOCK_BYTES + 1;
-
-    return (int32_t)(blocks < (size_t)spmm_pull_max_blocks ? blocks : (size_t)spmm_pull_max_blocks);
-}
-
 static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     pull_t                    *t      = state;
@@ -307,7 +300,7 @@ static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, sp
     args.failed     = t->space->failed;
     args.report     = t->space->report;
     args.timeout_ns = (uint64_t)(1e9 * t->shared->env->timeout_s);
-    args.n_blocks   = count_blocks((size_t)target.ptr[target.n_peers] * exchange->row_bytes);
+    spmm_pull_share_blocks(&args, target.ptr[target.n_peers], args.row_bytes);
     SPMM_TRY(spmm_cuda_use(device));
     return spmm_cuda_check(device, spmm_cuda_pull(&args, (cudaStream_t)stream), "the kernel pull");
 }
