@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "spmm_dist/spmm_dist.h"
@@ -46,7 +47,8 @@ static void must(spmm_status_t status)
 /* Until a call fails. */
 static void multiply(spmm_context_t *ctx, spmm_plan_t *plan, const void *B, void *C)
 {
-    const double first = MPI_Wtime();
+    const double          first = MPI_Wtime();
+    const struct timespec pause = {.tv_nsec = 2000000}; /* leaves the launcher a core */
 
     for (int k = 0;; k++) {
         const double  start  = MPI_Wtime();
@@ -62,6 +64,7 @@ static void multiply(spmm_context_t *ctx, spmm_plan_t *plan, const void *B, void
         if (k == READY_AFTER) {
             say("pid %ld ready", (long)getpid());
         }
+        (void)nanosleep(&pause, NULL);
         if (MPI_Wtime() - first > MOST_SECONDS) {
             say("met no failure in %.0f s", MPI_Wtime() - first);
             return;
@@ -89,7 +92,7 @@ int main(int argc, char **argv)
     o.transport = argv[2];
     c.timeout_s = strtod(argv[3], NULL);
     must(spmm_context_create(MPI_COMM_WORLD, &c, &ctx));
-    must(spmm_matrix_generate(ctx, "rmat:scale=10,degree=8", SPMM_R_32F, 0, &A));
+    must(spmm_matrix_generate(ctx, "rmat:scale=8,degree=8", SPMM_R_32F, 0, &A));
     must(spmm_plan_create(A, COLUMNS, &o, &plan));
     must(spmm_matrix_get_info(A, &info));
     bytes = (size_t)info.local_rows * COLUMNS * sizeof(float);

@@ -20,6 +20,9 @@ DEVICE = os.environ.get("SPMM_FAULT_DEVICE", "cpu")
 TRANSPORTS = os.environ.get("SPMM_FAULT_TRANSPORTS", "mpi-host").split()
 RANKS = int(os.environ.get("SPMM_FAULT_RANKS", "3"))
 TIMEOUT, SLACK, START = 3, 10, 100
+# More ranks than cores, and a launcher that has to come to its turn to pass on what they print.
+PATIENT = {"OMPI_MCA_mpi_yield_when_idle": "1", "OMP_WAIT_POLICY": "passive",
+           "OMP_NUM_THREADS": "1"}
 
 
 def is_open_mpi_4():
@@ -36,7 +39,7 @@ class Job:
         self.process = subprocess.Popen(
             [harness.MPIEXEC, *options, harness.NUMPROC_FLAG, str(RANKS), *command],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True)
+            start_new_session=True, env={**os.environ, **PATIENT})
         self.listener = threading.Thread(target=self.listen, daemon=True)
         self.listener.start()
 
