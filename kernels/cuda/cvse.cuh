@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cvse.cuh
+ *  C = alpha * A * B + beta * C, A in CVSE, 16-bit, on tensor cores with sums in FP32.
+ *
+ *  Transpose Mapping (SSpMM, section III): a tile of B^T, 16 columns by 16 rows of B, is the m16
+ *  side of mma.m16n8k16, and the vectors of a block, 16 by 8 rows of A, are the n8 side.  V = 16 is
+ *  two n8 tiles, so that each fragment of B serves two mma.
+ *
+ *  Register Shuffle (section IV): in fragment terms (lane = 4 g + t) a lane holds, of rows t, t + 4,
+ *  t + 8 and t + 12 of a block, the same 8 columns: four loads of 16 bytes.  A register of the m16
+ *  side pairs two rows of one column, so a byte permutation of two of its own words makes it: mma j
+ *  takes columns 2j and 2j + 1 of each lane as its "rows" g and g + 8.  Which columns these are is
+ *  free, as long as C is stored by the same rule: the lane ends up with 8 consecutive columns of
+ *  rows 2t and 2t + 1 of C.  No transpose in shared memory, in or out.
+ *
+ *  Which lane loads is another question.  A quarter of a warp, which L1 serves at a time, would in
+ *  fragment order touch 32 bytes at the same place of four lines: the same banks, four wavefronts.
+ *  For the 2 KiB of a block's 64 columns that makes 64 wavefronts, 26 % more than the 51 cycles that
+ *  an H200's L2 takes to deliver them to one multiprocessor (8.9 TB/s), so L1 would be the limit
+ *  even where it never hits.  With lane 8 t + g loading what lane 4 g + t multiplies, a quarter
+ *  reads 128 bytes of one row: 16 wavefronts and 16 shuffles, which take as long as a wavefront each,
+ *  32 in all.  So B is shuffled (kShuffle).  C is not: a store of 16 bits per element fills whole
+ *  sectors of 32 bytes in fragment order too, and shuffles would cost what its wavefronts do.
+ *
+ *  Column lists and values of A come to shared memory by asynchronous copies, three blocks ahead.
+ */
+#ifndef SPMM_CVSE_CUH
+#define SPMM_CVSE_CUH
+
+#include "cuda/tc_common.cuh"
+
+namespace spmm
+{
+
+constexpr int kCvseK    = SPMM_CVSE_BLOCK;
+constexpr int kCvseRing = 4; /* blocks whose lists and values are in shared memory */
+
+/** The format on the device; kTiles tiles of 8 rows make a window. */
+template <typename Half, typename Element, int kTiles> struct Cvse {
+    using T                      = float;
+    using In                     = Half;
+    using Out                    = Element;
+    static constexpr int kHeight = kTiles * 8;
+
+    int32_t         n_rows;
+    const int32_t  *window_ptr, *col;
+    const uint16_t *bits;
+    const Half     *values;
+
+    __device__ float exact(int32_t window, int32_t row, const Half *B, int64_t ldb, int64_t j) const
+    {
+        float sum = 0.0f;
+
+        for (int64_t block = window_ptr[window]; block < window_ptr[window + 1]; block++) {
+            for (uint32_t left = bits[block * kHeight + row]; left != 0; left &= left - 1) {
+                const int     p = __ffs((int)left) - 1;
+                const int32_t c = col[block * kCvseK + spmm_cvse_col_at(p)];
+                const Half    a =
+                    values[block * (kCvseK * kHeight) + spmm_cvse_value_at(kHeight, row, p)];
+
+                sum = fma(widen<float>(a), widen<float>(B[c * ldb + j]), sum);
+            }
+        }
+        return sum;
+    }
+};
+
+/** Blocks that a warp is about to multiply. */
+template <typename Half, int kTiles> struct alignas(16) CvseRing {
+    Half    values[kCvseRing][kCvseK * 8 * kTiles];
+    int32_t col[kCvseRing][kCvseK];
+};
+
+/** @tparam kElems  columns that a lane loads at a time: 8 or 4
+ *  @tparam kWarps  of the thread block: those of a team */
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, bool kWide, int kWarps>
+struct CvseWarp {
+    static constexpr bool kShuffle  = kWide;
+    static constexpr int  kWords    = kElems / 2; /* of a load, and its mma */
+    static constexpr int  kWidth    = kLoads * 8 * kElems;
+    static constexpr int  kSums     = kTiles * kLoads * kWords * 4; /* of a lane */
+    static constexpr int  kTeamRoom = (kWarps - 1) * kSums * kWarp;
+    static constexpr int  kHeight   = kTiles * 8;
+    using Format                    = Cvse<Half, Out, kTiles>;
+    using Ring                      = CvseRing<Half, kTiles>;
+
+    struct Words {
+        uint32_t at[kWords];
+    };
+
+    const Format            &A;
+    const spmm_tc_mm_args_t &args;
+    Ring                    &ring;
+    const spmm_tc_piece_t    piece;
+    const int                lane, g, t;
+    const int                chunk, part; /* of the access to B: which columns, which rows */
+    const int                slice;       /* first column that is stored */
+    const int                first;       /* first column that is multiplied */
+    const Half              *B;           /* of the lane's first column */
+    const char              *col_from, *values_from; /* what the lane copies of the next block */
+    uint32_t                 col_at, values_at;      /* shared addresses of what it reads */
+    float                    sum[kTiles][kLoads][kWords][4] = {};
+
+    /* Wide access needs kWidth columns: the last slice starts early enough, and only stores the
+     * columns that are its own. */
+    __device__ __forceinline__ CvseWarp(const Format &format, const spmm_tc_mm_args_t &mm,
+                                        Ring &shared, const spmm_tc_piece_t &work, int j)
+        : A(format), args(mm), ring(shared), piece(work), lane((int)threadIdx.x % kWarp),
+          g(lane / 4), t(lane % 4), chunk(kShuffle ? lane % 8 : g), part(kShuffle ? lane / 8 : t),
+          slice(j), first(kWide ? min(j, (int)mm.n - kWidth) : j),
+          B((const Half *)mm.B + first + (kWide ? kElems * chunk : chunk)),
+          col_from((const char *)(A.col + (int64_t)piece.block * kCvseK) + 16 * (lane % 4)),
+          values_from((const char *)(A.values + (int64_t)piece.block * (kCvseK * kHeight)) +
+                      16 * lane),
+          col_at(shared_address(&shared.col[0][4 * part])),
+          values_at(shared_address(&shared.values[0][4 * kTiles * lane]))
+    {
+        keep(B);
+        keep(col_at);
+        keep(values_at);
+    }
+
+    /* Column of element e of a load of this lane's sums.  Narrow access spreads a lane's elements,
+     * so that those of neighbouring lanes are neighbours. */
+    __device__ __forceinline__ int column(int load, int e) const
+    {
+        return first + load * 8 * kElems + (kWide ? kElems * g + e : g + 8 * e);
+    }
+
+    /* Start copying block k, the next one; a commit in any case keeps the groups counted. */
+    __device__ __forceinline__ void fetch(int k)
+    {
+        if (k < piece.n_blocks) {
+            if (lane < 16 * kTiles) {
+                cp_async<16>(&ring.values[k % kCvseRing][8 * lane], values_from);
+            }
+            if (lane < 4) {
+                cp_async<16>(&ring.col[k % kCvseRing][4 * lane], col_from);
+            }
+            values_from += kCvseK * kHeight * sizeof(Half);
+            col_from += kCvseK * sizeof(int32_t);
+        }
+        cp_async_commit();
+    }
+
+    /* The lane's columns of row @p col of B; zeros where there is none. */
+    __device__ __forceinline__ void load_row(int32_t col, Words (&to)[kLoads]) const
+    {
+        const uint32_t    stride = (uint32_t)args.ldb * (uint32_t)sizeof(Half);
+        const char *const row    = (const char *)B + (uint64_t)(uint32_t)col * stride;
+
+#pragma unroll
+        for (int load = 0; load < kLoads; load++) {
+            if constexpr (kWide && kElems == 8) {
+                int4 v = {0, 0, 0, 0};
+
+                if (col >= 0) {
+                    v = __ldg((const int4 *)(row + load * 128));
+                }
+                to[load] = {{(uint32_t)v.x, (uint32_t)v.y, (uint32_t)v.z, (uint32_t)v.w}};
+            } else if constexpr (kWide) {
+                int2 v = {0, 0};
+
+                if (col >= 0) {
+                    v = __ldg((const int2 *)(row + load * 64));
+                }
+                to[load] = {{(uint32_t)v.x, (uint32_t)v.y}};
+            } else {
+                to[load] = load_elements(col, load);
+            }
+        }
+    }
+
+    __device__ __forceinline__ Words load_elements(int32_t col, int load) const
+    {
+        const uint16_t *const from = (const uint16_t *)B + (int64_t)max(col, 0) * args.ldb;
+        Words                 x    = {};
+
+#pragma unroll
+        for (int e = 0; e < kElems; e++) {
+            if (col >= 0 && column(load, e) < args.n) {
+                x.at[e / 2] |= (uint32_t)__ldg(from + load * 8 * kElems + 8 * e) << 16 * (e % 2);
+            }
+        }
+        return x;
+    }
+
+    /* From lane 8 t + g, which loaded them, to lane 4 g + t, which multiplies them. */
+    __device__ __forceinline__ Words fragment(const Words &x) const
+    {
+        Words to = x;
+
+        if constexpr (kShuffle) {
+#pragma unroll
+            for (int w = 0; w < kWords; w++) {
+                to.at[w] = __shfl_sync(0xffffffffu, x.at[w], t * 8 + g);
+            }
+        }
+        return to;
+    }
+
+    /* One mma; sums of an FP32 C are rounded to nearest from block to block, since tensor cores cut
+     * off bits when they add, which long rows would feel. */
+    __device__ __forceinline__ void add(float (&to)[4], const uint32_t (&b)[4], uint2 a) const
+    {
+        if constexpr (std::is_same_v<Out, float>) {
+            float part_sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+
+            mma_half_m16n8k16<Half>(part_sum, b, a.x, a.y);
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                to[k] += part_sum[k];
+            }
+        } else {
+            mma_half_m16n8k16<Half>(to, b, a.x, a.y);
+        }
+    }
+
+    __device__ __forceinline__ void multiply(const Words (&rows)[4][kLoads],
+                                             const uint2 (&a)[kTiles])
+    {
+#pragma unroll
+        for (int load = 0; load < kLoads; load++) {
+            const Words x[4] = {fragment(rows[0][load]), fragment(rows[1][load]),
+                                fragment(rows[2][load]), fragment(rows[3][load])};
+
+#pragma unroll
+            for (int w = 0; w < kWords; w++) {
+                const uint32_t b[4] = {__byte_perm(x[0].at[w], x[1].at[w], 0x5410),
+                                       __byte_perm(x[0].at[w], x[1].at[w], 0x7632),
+                                       __byte_perm(x[2].at[w], x[3].at[w], 0x5410),
+                                       __byte_perm(x[2].at[w], x[3].at[w], 0x7632)};
+
+#pragma unroll
+                for (int tile = 0; tile < kTiles; tile++) {
+                    add(sum[tile][load][w], b, a[tile]);
+                }
+            }
+        }
+    }
+
+    /* All blocks.  The one barrier of a step shows block k to all lanes, and that they have read
+     * block k - 1, whose place the next copy takes. */
+    __device__ __forceinline__ void run()
+    {
+        for (int k = 0; k < kCvseRing - 1; k++) {
+            fetch(k);
+        }
+        for (int k = 0; k < piece.n_blocks; k++) {
+            const uint32_t at = (uint32_t)k % kCvseRing;
+            Words          rows[4][kLoads];
+            uint2          a[kTiles];
+
+            cp_async_wait<kCvseRing - 2>();
+            __syncwarp();
+            const int4 col = load_shared<int4>(col_at + at * (kCvseK * 4));
+
+            load_row(col.x, rows[0]);
+            load_row(col.y, rows[1]);
+            load_row(col.z, rows[2]);
+            load_row(col.w, rows[3]);
+#pragma unroll
+            for (int tile = 0; tile < kTiles; tile++) {
+                a[tile] = load_shared<uint2>(values_at + at * (kCvseK * kHeight * 2) +
+                                             (uint32_t)tile * 8);
+            }
+            fetch(k + kCvseRing - 1);
+            multiply(rows, a);
+        }
+        cp_async_wait<0>();
+        __syncwarp();
+    }
+
+    /* The warps of a thread block have each multiplied a part of the piece: add their sums up, in
+     * the order of the warps.  @return whether this warp has the total
+     * @param room  shared memory for kTeamRoom elements */
+    __device__ __forceinline__ bool share(float *room)
+    {
+        const int    warp = (int)threadIdx.x / kWarp;
+        float *const mine = &sum[0][0][0][0];
+
+        __syncthreads(); /* room may still be read for the last slice */
+        if (warp > 0) {
+#pragma unroll
+            for (int k = 0; k < kSums; k++) {
+                room[((warp - 1) * kSums + k) * kWarp + lane] = mine[k];
+            }
+        }
+        __syncthreads();
+        if (warp == 0) {
+#pragma unroll
+            for (int k = 0; k < kSums; k++) {
+#pragma unroll
+                for (int other = 0; other < kWarps - 1; other++) {
+                    mine[k] += room[(other * kSums + k) * kWarp + lane];
+                }
+            }
+        }
+        return warp == 0;
+    }
+
+    __device__ __forceinline__ bool is_finite() const
+    {
+        float bad = 0.0f;
+
+#pragma unroll
+        for (int k = 0; k < kSums; k++) {
+            bad = taint((&sum[0][0][0][0])[k], bad);
+        }
+        return __all_sync(0xffffffffu, bad == 0.0f);
+    }
+
+    /* The lane's columns of a load in row 2 t + i of a tile. */
+    __device__ __forceinline__ Pack<float, kElems> result(int tile, int load, int i) const
+    {
+        Pack<float, kElems> x;
+
+#pragma unroll
+        for (int e = 0; e < kElems; e++) {
+            x.at[e] = sum[tile][load][e / 2][2 * (e % 2) + i];
+        }
+        return x;
+    }
+
+    /* A lane's elements of a row of C: an FP32 line of 8 is two accesses of 16 bytes. */
+    struct alignas(sizeof(Out) * kElems < 16 ? 8 : 16) Line {
+        Out at[kElems];
+    };
+
+    static __device__ __forceinline__ void store_line(Line *to, const Line &x)
+    {
+        if constexpr (sizeof x == 8) {
+            __stcs((int2 *)to, *(const int2 *)&x);
+        } else {
+#pragma unroll
+            for (int k = 0; k < (int)(sizeof x / 16); k++) {
+                __stcs((int4 *)to + k, ((const int4 *)&x)[k]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void store_load(Out *c, int load, const Pack<float, kElems> &x) const
+    {
+        const float alpha = (float)args.alpha, beta = (float)args.beta;
+
+        if constexpr (kWide) {
+            Line *const to = (Line *)(c + column(load, 0));
+            Line        y  = {};
+
+            if (column(load, 0) < slice) {
+                return;
+            }
+            if (args.beta != 0.0) {
+                y = *to;
+            }
+#pragma unroll
+            for (int e = 0; e < kElems; e++) {
+                const float product = alpha * x.at[e];
+
+                y.at[e] = Narrow<Out>::from(
+                    args.beta == 0.0 ? product : product + beta * widen<float>(y.at[e]));
+            }
+            store_line(to, y);
+        } else {
+#pragma unroll
+            for (int e = 0; e < kElems; e++) {
+                if (column(load, e) < args.n) {
+                    store_c(args, c + column(load, e), x.at[e]);
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void store() const
+    {
+#pragma unroll
+        for (int k = 0; k < 2 * kTiles; k++) {
+            const int64_t row = (int64_t)piece.window * kHeight + k / 2 * 8 + 2 * t + k % 2;
+
+            if (row < A.n_rows) {
+                Out *const c = row_of_c<Out>(args, row);
+
+#pragma unroll
+                for (int load = 0; load < kLoads; load++) {
+                    store_load(c, load, result(k / 2, load, k % 2));
+                }
+            }
+        }
+    }
+
+    /* Sums of a piece: [height, n] at @p to. */
+    __device__ __forceinline__ void store_partial(float *to) const
+    {
+#pragma unroll
+        for (int k = 0; k < 2 * kTiles; k++) {
+            float *const row = to + (k / 2 * 8 + 2 * t + k % 2) * args.n;
+
+#pragma unroll
+            for (int load = 0; load < kLoads; load++) {
+                const Pack<float, kElems> x = result(k / 2, load, k % 2);
+
+#pragma unroll
+                for (int e = 0; e < kElems; e++) {
+                    if (column(load, e) < args.n && column(load, 0) >= slice) {
+                        row[column(load, e)] = x.at[e];
+                    }
+                }
+            }
+        }
+    }
+};
+
+} // namespace spmm
+
+#endif /* SPMM_CVSE_CUH */
