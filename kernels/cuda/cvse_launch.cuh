@@ -87,7 +87,7 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
     static const Choice *all()
     {
         constexpr int kMost = kTiles == 1 ? 4 : 2, kFour = kTiles == 1 ? 3 : 4;
-        constexpr int kTwo = kTiles == 1 ? 5 : 4, kOne = kTiles == 1 ? 8 : 6;
+        constexpr int kTwo = kTiles == 1 ? 5 : 4, kOne = kTiles == 1 ? 7 : 6;
 
         static const Choice choices[kNumber] = {
             choice<kMost, 8, true, 4, kFour>(),
