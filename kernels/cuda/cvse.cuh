@@ -71,9 +71,11 @@ template <typename Half, int kTiles> struct alignas(16) CvseRing {
     int32_t col[kCvseRing][kCvseK];
 };
 
-/** @tparam kElems  columns that a lane loads at a time: 8 or 4
- *  @tparam kWarps  of the thread block: those of a team */
-template <typename Half, typename Out, int kTiles, int kLoads, int kElems, bool kWide, int kWarps>
+/** @tparam kElems   columns that a lane loads at a time: 8 or 4
+ *  @tparam kStages  blocks whose rows of B are in registers or on the way there
+ *  @tparam kWarps   of the thread block: those of a team */
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kStages, bool kWide,
+          int kWarps>
 struct CvseWarp {
     static constexpr bool kShuffle  = kWide;
     static constexpr int  kWords    = kElems / 2; /* of a load, and its mma */
@@ -86,6 +88,12 @@ struct CvseWarp {
 
     struct Words {
         uint32_t at[kWords];
+    };
+
+    /* What a lane holds of one block: its columns of four rows of B, its entries of each tile of A. */
+    struct Tile {
+        Words rows[4][kLoads];
+        uint2 a[kTiles];
     };
 
     const Format            &A;
@@ -216,13 +224,12 @@ struct CvseWarp {
         }
     }
 
-    __device__ __forceinline__ void multiply(const Words (&rows)[4][kLoads],
-                                             const uint2 (&a)[kTiles])
+    __device__ __forceinline__ void multiply(const Tile &tile)
     {
 #pragma unroll
         for (int load = 0; load < kLoads; load++) {
-            const Words x[4] = {fragment(rows[0][load]), fragment(rows[1][load]),
-                                fragment(rows[2][load]), fragment(rows[3][load])};
+            const Words x[4] = {fragment(tile.rows[0][load]), fragment(tile.rows[1][load]),
+                                fragment(tile.rows[2][load]), fragment(tile.rows[3][load])};
 
 #pragma unroll
             for (int w = 0; w < kWords; w++) {
@@ -232,40 +239,60 @@ struct CvseWarp {
                                        __byte_perm(x[2].at[w], x[3].at[w], 0x7632)};
 
 #pragma unroll
-                for (int tile = 0; tile < kTiles; tile++) {
-                    add(sum[tile][load][w], b, a[tile]);
+                for (int k = 0; k < kTiles; k++) {
+                    add(sum[k][load][w], b, tile.a[k]);
                 }
             }
         }
     }
 
-    /* All blocks.  The one barrier of a step shows block k to all lanes, and that they have read
-     * block k - 1, whose place the next copy takes. */
+    /* Block k into registers: blocks are loaded in order.  The one barrier shows block k to all lanes,
+     * and that they have read block k - 1, whose place the next copy takes. */
+    __device__ __forceinline__ void load(int k, Tile &to)
+    {
+        const uint32_t at = (uint32_t)k % kCvseRing;
+
+        cp_async_wait<kCvseRing - 2>();
+        __syncwarp();
+        const int4 col = load_shared<int4>(col_at + at * (kCvseK * 4));
+
+        load_row(col.x, to.rows[0]);
+        load_row(col.y, to.rows[1]);
+        load_row(col.z, to.rows[2]);
+        load_row(col.w, to.rows[3]);
+#pragma unroll
+        for (int tile = 0; tile < kTiles; tile++) {
+            to.a[tile] =
+                load_shared<uint2>(values_at + at * (kCvseK * kHeight * 2) + (uint32_t)tile * 8);
+        }
+        fetch(k + kCvseRing - 1);
+    }
+
+    /* All blocks: kStages register tiles in rotation, so indices are constants after unrolling. */
     __device__ __forceinline__ void run()
     {
+        Tile      tile[kStages];
+        const int n = piece.n_blocks;
+
         for (int k = 0; k < kCvseRing - 1; k++) {
             fetch(k);
         }
-        for (int k = 0; k < piece.n_blocks; k++) {
-            const uint32_t at = (uint32_t)k % kCvseRing;
-            Words          rows[4][kLoads];
-            uint2          a[kTiles];
-
-            cp_async_wait<kCvseRing - 2>();
-            __syncwarp();
-            const int4 col = load_shared<int4>(col_at + at * (kCvseK * 4));
-
-            load_row(col.x, rows[0]);
-            load_row(col.y, rows[1]);
-            load_row(col.z, rows[2]);
-            load_row(col.w, rows[3]);
 #pragma unroll
-            for (int tile = 0; tile < kTiles; tile++) {
-                a[tile] = load_shared<uint2>(values_at + at * (kCvseK * kHeight * 2) +
-                                             (uint32_t)tile * 8);
+        for (int k = 0; k < kStages - 1; k++) {
+            if (k < n) {
+                load(k, tile[k]);
             }
-            fetch(k + kCvseRing - 1);
-            multiply(rows, a);
+        }
+        for (int at = 0; at < n; at += kStages) {
+#pragma unroll
+            for (int k = 0; k < kStages; k++) {
+                if (at + k < n) {
+                    if (at + k + kStages - 1 < n) {
+                        load(at + k + kStages - 1, tile[(k + kStages - 1) % kStages]);
+                    }
+                    multiply(tile[k]);
+                }
+            }
         }
         cp_async_wait<0>();
         __syncwarp();

@@ -13,14 +13,14 @@ namespace spmm
 
 /** @tparam kWarps   of a thread block
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
-template <typename Half, typename Out, int kTiles, int kLoads, int kElems, bool kWide, int kWarps,
-          int kBlocks>
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kStages, bool kWide,
+          int kWarps, int kBlocks>
 __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
     cvse_mm(const __grid_constant__ Cvse<Half, Out, kTiles> A,
             const __grid_constant__ spmm_tc_work_t          work,
             const __grid_constant__ spmm_tc_mm_args_t       args)
 {
-    using Warp = CvseWarp<Half, Out, kTiles, kLoads, kElems, kWide, kWarps>;
+    using Warp = CvseWarp<Half, Out, kTiles, kLoads, kElems, kStages, kWide, kWarps>;
     __shared__ CvseRing<Half, kTiles> ring[kWarps];
     extern __shared__ int4            room[];
     const int                         warp = (int)threadIdx.x / kWarp;
@@ -74,31 +74,33 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
 
     static constexpr int kNumber = 9, kNarrow = 8;
 
-    template <int kLoads, int kElems, bool kWide, int kWarps, int kBlocks> static Choice choice()
+    template <int kLoads, int kElems, int kStages, bool kWide, int kWarps, int kBlocks>
+    static Choice choice()
     {
-        using Warp = CvseWarp<Half, Out, kTiles, kLoads, kElems, kWide, kWarps>;
+        using Warp = CvseWarp<Half, Out, kTiles, kLoads, kElems, kStages, kWide, kWarps>;
 
-        return {cvse_mm<Half, Out, kTiles, kLoads, kElems, kWide, kWarps, kBlocks>, Warp::kWidth,
-                kWarps, kWide ? kElems : 1, Warp::kTeamRoom * (int)sizeof(float)};
+        return {cvse_mm<Half, Out, kTiles, kLoads, kElems, kStages, kWide, kWarps, kBlocks>,
+                Warp::kWidth, kWarps, kWide ? kElems : 1, Warp::kTeamRoom * (int)sizeof(float)};
     }
 
     /* Of each size of thread block the widest first.  256 columns of 16 rows would leave two warps
-     * to a scheduler: they take 128. */
+     * to a scheduler: they take 128.  Narrow slices load a block ahead, as BitTCF does. */
     static const Choice *all()
     {
         constexpr int kMost = kTiles == 1 ? 4 : 2, kFour = kTiles == 1 ? 3 : 4;
-        constexpr int kTwo = kTiles == 1 ? 5 : 4, kOne = kTiles == 1 ? 7 : 6;
+        constexpr int kTwo = kTiles == 1 ? 5 : 4, kOne = kTiles == 1 ? 5 : 4;
+        constexpr int kHalf = kTiles == 1 ? 7 : 6;
 
         static const Choice choices[kNumber] = {
-            choice<kMost, 8, true, 4, kFour>(),
-            choice<2, 8, true, 4, kTwo>(),
-            choice<1, 8, true, 4, kOne>(),
-            choice<1, 4, true, 4, 8>(),
-            choice<kMost, 8, true, 8, kFour / 2>(),
-            choice<2, 8, true, 8, kTwo / 2>(),
-            choice<1, 8, true, 8, kOne / 2>(),
-            choice<1, 4, true, 8, 4>(),
-            choice<1, 4, false, 4, 5>(),
+            choice<kMost, 8, 1, true, 4, kFour>(),
+            choice<2, 8, 1, true, 4, kTwo>(),
+            choice<1, 8, 2, true, 4, kOne>(),
+            choice<1, 4, 2, true, 4, kHalf>(),
+            choice<kMost, 8, 1, true, 8, kFour / 2>(),
+            choice<2, 8, 1, true, 8, kTwo / 2>(),
+            choice<1, 8, 2, true, 8, kOne / 2>(),
+            choice<1, 4, 2, true, 8, kHalf / 2>(),
+            choice<1, 4, 1, false, 4, 5>(),
         };
 
         return choices;
