@@ -27,64 +27,22 @@
 #ifndef SPMM_CVSE_CUH
 #define SPMM_CVSE_CUH
 
-#include "cuda/tc_common.cuh"
+#include "cuda/cvse_sums.cuh"
 
 namespace spmm
 {
-
-constexpr int kCvseK    = SPMM_CVSE_BLOCK;
-constexpr int kCvseRing = 4; /* blocks whose lists and values are in shared memory */
-
-/** The format on the device; kTiles tiles of 8 rows make a window. */
-template <typename Half, typename Element, int kTiles> struct Cvse {
-    using T                      = float;
-    using In                     = Half;
-    using Out                    = Element;
-    static constexpr int kHeight = kTiles * 8;
-
-    int32_t         n_rows;
-    const int32_t  *window_ptr, *col;
-    const uint16_t *bits;
-    const Half     *values;
-
-    __device__ float exact(int32_t window, int32_t row, const Half *B, int64_t ldb, int64_t j) const
-    {
-        float sum = 0.0f;
-
-        for (int64_t block = window_ptr[window]; block < window_ptr[window + 1]; block++) {
-            for (uint32_t left = bits[block * kHeight + row]; left != 0; left &= left - 1) {
-                const int     p = __ffs((int)left) - 1;
-                const int32_t c = col[block * kCvseK + spmm_cvse_col_at(p)];
-                const Half    a =
-                    values[block * (kCvseK * kHeight) + spmm_cvse_value_at(kHeight, row, p)];
-
-                sum = fma(widen<float>(a), widen<float>(B[c * ldb + j]), sum);
-            }
-        }
-        return sum;
-    }
-};
-
-/** Blocks that a warp is about to multiply. */
-template <typename Half, int kTiles> struct alignas(16) CvseRing {
-    Half    values[kCvseRing][kCvseK * 8 * kTiles];
-    int32_t col[kCvseRing][kCvseK];
-};
 
 /** @tparam kElems   columns that a lane loads at a time: 8 or 4
  *  @tparam kStages  blocks whose rows of B are in registers or on the way there
  *  @tparam kWarps   of the thread block: those of a team */
 template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kStages, bool kWide,
           int kWarps>
-struct CvseWarp {
-    static constexpr bool kShuffle  = kWide;
-    static constexpr int  kWords    = kElems / 2; /* of a load, and its mma */
-    static constexpr int  kWidth    = kLoads * 8 * kElems;
-    static constexpr int  kSums     = kTiles * kLoads * kWords * 4; /* of a lane */
-    static constexpr int  kTeamRoom = (kWarps - 1) * kSums * kWarp;
-    static constexpr int  kHeight   = kTiles * 8;
-    using Format                    = Cvse<Half, Out, kTiles>;
-    using Ring                      = CvseRing<Half, kTiles>;
+struct CvseWarp : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
+    using Sums = CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps>;
+    using Ring = CvseRing<Half, kTiles>;
+    using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::first, Sums::sum;
+    using Sums::column, Sums::kWords, Sums::kHeight;
+    static constexpr bool kShuffle = kWide;
 
     struct Words {
         uint32_t at[kWords];
@@ -96,26 +54,17 @@ struct CvseWarp {
         uint2 a[kTiles];
     };
 
-    const Format            &A;
-    const spmm_tc_mm_args_t &args;
-    Ring                    &ring;
-    const spmm_tc_piece_t    piece;
-    const int                lane, g, t;
-    const int                chunk, part; /* of the access to B: which columns, which rows */
-    const int                slice;       /* first column that is stored */
-    const int                first;       /* first column that is multiplied */
-    const Half              *B;           /* of the lane's first column */
-    const char              *col_from, *values_from; /* what the lane copies of the next block */
-    uint32_t                 col_at, values_at;      /* shared addresses of what it reads */
-    float                    sum[kTiles][kLoads][kWords][4] = {};
+    Ring       &ring;
+    const int   chunk, part;            /* of the access to B: which columns, which rows */
+    const Half *B;                      /* of the lane's first column */
+    const char *col_from, *values_from; /* what the lane copies of the next block */
+    uint32_t    col_at, values_at;      /* shared addresses of what it reads */
 
-    /* Wide access needs kWidth columns: the last slice starts early enough, and only stores the
-     * columns that are its own. */
-    __device__ __forceinline__ CvseWarp(const Format &format, const spmm_tc_mm_args_t &mm,
-                                        Ring &shared, const spmm_tc_piece_t &work, int j)
-        : A(format), args(mm), ring(shared), piece(work), lane((int)threadIdx.x % kWarp),
-          g(lane / 4), t(lane % 4), chunk(kShuffle ? lane % 8 : g), part(kShuffle ? lane / 8 : t),
-          slice(j), first(kWide ? min(j, (int)mm.n - kWidth) : j),
+    __device__ __forceinline__ CvseWarp(const typename Sums::Format &format,
+                                        const spmm_tc_mm_args_t &mm, Ring &shared,
+                                        const spmm_tc_piece_t &work, int j)
+        : Sums(format, mm, work, j), ring(shared), chunk(kShuffle ? lane % 8 : g),
+          part(kShuffle ? lane / 8 : t),
           B((const Half *)mm.B + first + (kWide ? kElems * chunk : chunk)),
           col_from((const char *)(A.col + (int64_t)piece.block * kCvseK) + 16 * (lane % 4)),
           values_from((const char *)(A.values + (int64_t)piece.block * (kCvseK * kHeight)) +
@@ -126,13 +75,6 @@ struct CvseWarp {
         keep(B);
         keep(col_at);
         keep(values_at);
-    }
-
-    /* Column of element e of a load of this lane's sums.  Narrow access spreads a lane's elements,
-     * so that those of neighbouring lanes are neighbours. */
-    __device__ __forceinline__ int column(int load, int e) const
-    {
-        return first + load * 8 * kElems + (kWide ? kElems * g + e : g + 8 * e);
     }
 
     /* Start copying block k, the next one; a commit in any case keeps the groups counted. */
@@ -296,144 +238,6 @@ struct CvseWarp {
         }
         cp_async_wait<0>();
         __syncwarp();
-    }
-
-    /* The warps of a thread block have each multiplied a part of the piece: add their sums up, in
-     * the order of the warps.  @return whether this warp has the total
-     * @param room  shared memory for kTeamRoom elements */
-    __device__ __forceinline__ bool share(float *room)
-    {
-        const int    warp = (int)threadIdx.x / kWarp;
-        float *const mine = &sum[0][0][0][0];
-
-        __syncthreads(); /* room may still be read for the last slice */
-        if (warp > 0) {
-#pragma unroll
-            for (int k = 0; k < kSums; k++) {
-                room[((warp - 1) * kSums + k) * kWarp + lane] = mine[k];
-            }
-        }
-        __syncthreads();
-        if (warp == 0) {
-#pragma unroll
-            for (int k = 0; k < kSums; k++) {
-#pragma unroll
-                for (int other = 0; other < kWarps - 1; other++) {
-                    mine[k] += room[(other * kSums + k) * kWarp + lane];
-                }
-            }
-        }
-        return warp == 0;
-    }
-
-    __device__ __forceinline__ bool is_finite() const
-    {
-        float bad = 0.0f;
-
-#pragma unroll
-        for (int k = 0; k < kSums; k++) {
-            bad = taint((&sum[0][0][0][0])[k], bad);
-        }
-        return __all_sync(0xffffffffu, bad == 0.0f);
-    }
-
-    /* The lane's columns of a load in row 2 t + i of a tile. */
-    __device__ __forceinline__ Pack<float, kElems> result(int tile, int load, int i) const
-    {
-        Pack<float, kElems> x;
-
-#pragma unroll
-        for (int e = 0; e < kElems; e++) {
-            x.at[e] = sum[tile][load][e / 2][2 * (e % 2) + i];
-        }
-        return x;
-    }
-
-    /* A lane's elements of a row of C: an FP32 line of 8 is two accesses of 16 bytes. */
-    struct alignas(sizeof(Out) * kElems < 16 ? 8 : 16) Line {
-        Out at[kElems];
-    };
-
-    static __device__ __forceinline__ void store_line(Line *to, const Line &x)
-    {
-        if constexpr (sizeof x == 8) {
-            __stcs((int2 *)to, *(const int2 *)&x);
-        } else {
-#pragma unroll
-            for (int k = 0; k < (int)(sizeof x / 16); k++) {
-                __stcs((int4 *)to + k, ((const int4 *)&x)[k]);
-            }
-        }
-    }
-
-    __device__ __forceinline__ void store_load(Out *c, int load, const Pack<float, kElems> &x) const
-    {
-        const float alpha = (float)args.alpha, beta = (float)args.beta;
-
-        if constexpr (kWide) {
-            Line *const to = (Line *)(c + column(load, 0));
-            Line        y  = {};
-
-            if (column(load, 0) < slice) {
-                return;
-            }
-            if (args.beta != 0.0) {
-                y = *to;
-            }
-#pragma unroll
-            for (int e = 0; e < kElems; e++) {
-                const float product = alpha * x.at[e];
-
-                y.at[e] = Narrow<Out>::from(
-                    args.beta == 0.0 ? product : product + beta * widen<float>(y.at[e]));
-            }
-            store_line(to, y);
-        } else {
-#pragma unroll
-            for (int e = 0; e < kElems; e++) {
-                if (column(load, e) < args.n) {
-                    store_c(args, c + column(load, e), x.at[e]);
-                }
-            }
-        }
-    }
-
-    __device__ __forceinline__ void store() const
-    {
-#pragma unroll
-        for (int k = 0; k < 2 * kTiles; k++) {
-            const int64_t row = (int64_t)piece.window * kHeight + k / 2 * 8 + 2 * t + k % 2;
-
-            if (row < A.n_rows) {
-                Out *const c = row_of_c<Out>(args, row);
-
-#pragma unroll
-                for (int load = 0; load < kLoads; load++) {
-                    store_load(c, load, result(k / 2, load, k % 2));
-                }
-            }
-        }
-    }
-
-    /* Sums of a piece: [height, n] at @p to. */
-    __device__ __forceinline__ void store_partial(float *to) const
-    {
-#pragma unroll
-        for (int k = 0; k < 2 * kTiles; k++) {
-            float *const row = to + (k / 2 * 8 + 2 * t + k % 2) * args.n;
-
-#pragma unroll
-            for (int load = 0; load < kLoads; load++) {
-                const Pack<float, kElems> x = result(k / 2, load, k % 2);
-
-#pragma unroll
-                for (int e = 0; e < kElems; e++) {
-                    if (column(load, e) < args.n && column(load, 0) >= slice) {
-                        row[column(load, e)] = x.at[e];
-                    }
-                }
-            }
-        }
     }
 };
 

@@ -121,6 +121,49 @@ static void test_entries(void **state)
     }
 }
 
+/* Column j of B is 1 in row j, so C holds columns of A as the blocks say. */
+static void check_product(const blocks_t *b, spmm_matrix_t *A, const char *engine)
+{
+    enum { N = 5 };
+    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t        *plan    = NULL;
+    uint16_t            B[COLS * N], C[16 * 8 * N];
+
+    options.engine    = engine;
+    options.partition = "keep";
+    for (int k = 0; k < COLS * N; k++) {
+        spmm_value_set(SPMM_R_16F, B, k,
+                       spmm_test_env.rank == 0 && k / N == 3 * (k % N) ? 1.0 : 0.0);
+    }
+    spmm_assert_ok(spmm_plan_create(A, N, &options, &plan));
+    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
+    for (int64_t i = 0; i < b->n_rows; i++) {
+        for (int64_t j = 0; j < N; j++) {
+            const int64_t at = find(b, i, 3 * j);
+
+            assert_true(spmm_value_get(SPMM_R_16F, C, i * N + j) ==
+                        (at < 0 ? 0.0 : spmm_value_get(SPMM_R_16F, b->values, at)));
+        }
+    }
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    for (int64_t vector = 2; vector <= 16; vector *= 2) {
+        const blocks_t b = make_blocks(vector, vector / 2, vector == 4);
+        spmm_matrix_t *A;
+
+        open_context();
+        A = create(&b);
+        check_product(&b, A, "cvse");
+        check_product(&b, A, "csr-cpu");
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+        spmm_assert_ok(spmm_context_destroy(&ctx));
+    }
+}
+
 static void expect(spmm_status_t status, const char *words)
 {
     assert_int_equal(status, SPMM_ERR_ARGUMENT);
@@ -158,6 +201,7 @@ static void test_refused(void **state)
 
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_entries),
+    cmocka_unit_test(test_products),
     cmocka_unit_test(test_refused),
     {0},
 };
