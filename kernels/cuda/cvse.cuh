@@ -15,12 +15,13 @@
  *
  *  Which lane loads is another question.  A quarter of a warp, which L1 serves at a time, would in
  *  fragment order touch 32 bytes at the same place of four lines: the same banks, four wavefronts.
- *  For the 2 KiB of a block's 64 columns that makes 64 wavefronts, 26 % more than the 51 cycles that
- *  an H200's L2 takes to deliver them to one multiprocessor (8.9 TB/s), so L1 would be the limit
- *  even where it never hits.  With lane 8 t + g loading what lane 4 g + t multiplies, a quarter
- *  reads 128 bytes of one row: 16 wavefronts and 16 shuffles, which take as long as a wavefront each,
- *  32 in all.  So B is shuffled (kShuffle).  C is not: a store of 16 bits per element fills whole
- *  sectors of 32 bytes in fragment order too, and shuffles would cost what its wavefronts do.
+ *  For the 2 KiB of a block's 64 columns that makes 64 wavefronts, more than the 53 to 60 cycles that
+ *  an H200's L2 takes to deliver them to one multiprocessor (8.9 TB/s in all, 1.75 to 1.98 GHz), so
+ *  L1 would be the limit even where it never hits.  With lane 8 t + g loading what lane 4 g + t
+ *  multiplies, a quarter reads 128 bytes of one row: 16 wavefronts and 16 shuffles, which take as
+ *  long as a wavefront each, 32 in all.  So B is shuffled (kShuffle); this is a count, from what
+ *  was measured of BitTCF.  C is not shuffled: in fragment order stores fill whole sectors of 32
+ *  bytes too, and shuffles would cost what their wavefronts do.
  *
  *  Column lists and values of A come to shared memory by asynchronous copies, three blocks ahead.
  */
