@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file exchange.c
- *  How much of NCCL's own rate is left of the library's exchange?  Every rank sends the same number
- *  of 512-byte rows to every other rank: once by bare ncclSend and ncclRecv of ready buffers, once
- *  by transport nccl, once with the packing of scattered rows before it.  One table, rank 0:
+ *  How much of NCCL's own rate is left of the library's exchange, and what does reading over NVLink
+ *  gain?  Every rank sends the same number of 512-byte rows to every other rank: by bare ncclSend and
+ *  ncclRecv of ready buffers, by transport nccl, with the packing of scattered rows before it, and by
+ *  nccl-pull, packed likewise or with the scattered rows read where they lie.  One table, rank 0:
  *
- *      mpirun -n 4 bench_exchange [FILE.tsv]
+ *      mpirun -n 4 bench_exchange [FILE.tsv [BLOCKS]]      BLOCKS: most of nccl-pull's kernel
  *
  *  Device time, median of RUNS after warm-up, maximum over ranks.
  */
@@ -16,10 +17,11 @@
 
 #include "base/hash.h"
 #include "exchange/transport.h"
+#include "exchange/transport_nccl_pull.h"
 
-enum { ROW_BYTES = 512, ELEMENT = 4, WARM = 5, RUNS = 30, POOL = 1 << 20 };
+enum { ROW_BYTES = 512, ELEMENT = 4, WARM = 5, RUNS = 30, CHAIN = 16, POOL = 1 << 20 };
 
-/** What the three variants share. */
+/** What the variants share. */
 typedef struct {
     spmm_env_t              env;
     spmm_device_t           device;
@@ -27,11 +29,13 @@ typedef struct {
     spmm_halo_t             halo;
     spmm_exchange_t         exchange;
     void                   *state;
-    void                   *pool;     /**< POOL rows that packing picks from */
-    int32_t                *send_row; /**< device */
-    ncclComm_t              bare;
-    spmm_stream_t           stream;
-    spmm_event_t           *from, *to;
+    void                   *pull_state; /**< NULL where nccl-pull does not work */
+    void         *pool; /**< POOL rows that packing picks from; peers can read them then */
+    bool          pulls;
+    int32_t      *send_row; /**< device */
+    ncclComm_t    bare;
+    spmm_stream_t stream;
+    spmm_event_t *from, *to;
 } bench_t;
 
 static void stop(const bench_t *b, const char *what)
@@ -119,7 +123,18 @@ static void run_transport(bench_t *b)
     must(b, nccl->end(b->state, &b->exchange, b->stream), "end");
 }
 
-static void run_packed(bench_t *b)
+static void run_pull(bench_t *b)
+{
+    const spmm_transport_ops_t *pull = spmm_transport_find("nccl-pull");
+    spmm_exchange_t             x    = b->exchange;
+
+    x.in_place = b->pool;
+    x.ld_bytes = ROW_BYTES;
+    must(b, pull->begin(b->pull_state, &x, b->stream), "begin");
+    must(b, pull->end(b->pull_state, &x, b->stream), "end");
+}
+
+static void pack(bench_t *b, void *to)
 {
     const spmm_gather_args_t args = {.src        = b->pool,
                                      .ld_src     = ROW_BYTES / ELEMENT,
@@ -128,10 +143,26 @@ static void run_packed(bench_t *b)
                                      .n_rows     = spmm_halo_send_rows(&b->halo),
                                      .n          = ROW_BYTES / ELEMENT,
                                      .elem_size  = ELEMENT,
-                                     .dst        = b->exchange.mirror};
+                                     .dst        = to};
 
     must(b, b->device.ops->gather_rows(&b->device, &args, b->stream), "gather_rows");
+}
+
+static void run_packed(bench_t *b)
+{
+    pack(b, b->exchange.mirror);
     run_transport(b);
+}
+
+static void run_packed_pull(bench_t *b)
+{
+    const spmm_transport_ops_t *pull = spmm_transport_find("nccl-pull");
+    spmm_exchange_t             x    = b->exchange;
+
+    x.mirror = pull->rows(b->pull_state);
+    pack(b, x.mirror);
+    must(b, pull->begin(b->pull_state, &x, b->stream), "begin");
+    must(b, pull->end(b->pull_state, &x, b->stream), "end");
 }
 
 static int by_value(const void *a, const void *b)
@@ -141,28 +172,59 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median seconds of one variant, maximum over ranks. */
-static double time_it(bench_t *b, void (*run)(bench_t *))
+/* Median seconds of one of @p chain exchanges in a row, maximum over ranks. */
+static double time_chain(bench_t *b, void (*run)(bench_t *), int chain)
 {
     double seconds[RUNS], worst;
 
     for (int k = -WARM; k < RUNS; k++) {
         MPI_Barrier(b->env.comm);
         must(b, b->device.ops->event_record(&b->device, b->from, b->stream), "event");
-        run(b);
+        for (int i = 0; i < chain; i++) {
+            run(b);
+        }
         must(b, b->device.ops->event_record(&b->device, b->to, b->stream), "event");
         must(b, b->device.ops->event_elapsed(&b->device, b->from, b->to, &seconds[k < 0 ? 0 : k]),
              "event");
     }
     qsort(seconds, RUNS, sizeof seconds[0], by_value);
     MPI_Allreduce(&seconds[RUNS / 2], &worst, 1, MPI_DOUBLE, MPI_MAX, b->env.comm);
-    return worst;
+    return worst / chain;
+}
+
+static double time_it(bench_t *b, void (*run)(bench_t *))
+{
+    return time_chain(b, run, 1);
+}
+
+/* Times of nccl-pull, or nothing where it does not work. */
+static void bench_pull(bench_t *b, double packed, size_t all, FILE *out)
+{
+    double pull, packed_pull, many, many_pull;
+
+    if (b->pull_state == NULL) {
+        if (b->env.rank == 0) {
+            (void)fprintf(out, "\t-\t-\t-\t-\t-\t-\t-\t-\n");
+        }
+        return;
+    }
+    pull        = time_it(b, run_pull);
+    packed_pull = time_it(b, run_packed_pull);
+    many        = time_chain(b, run_packed, CHAIN);
+    many_pull   = time_chain(b, run_pull, CHAIN);
+    must(b, spmm_transport_check(&b->shared), "nccl-pull");
+    if (b->env.rank == 0) {
+        (void)fprintf(out, "\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.2f\t%.2f\t%.3f\n", pull * 1e6,
+                      packed_pull * 1e6, packed / pull, packed / packed_pull,
+                      (double)all / pull * 1e-9, many * 1e6, many_pull * 1e6, many / many_pull);
+    }
 }
 
 static void bench_size(bench_t *b, int64_t rows, FILE *out)
 {
     const spmm_device_ops_t    *ops  = b->device.ops;
     const spmm_transport_ops_t *nccl = spmm_transport_find("nccl");
+    const spmm_transport_ops_t *pull = spmm_transport_find("nccl-pull");
     const size_t                all  = (size_t)(rows * (b->env.size - 1)) * ROW_BYTES;
     void                       *list = NULL;
     double                      bare, transport, packed;
@@ -177,21 +239,47 @@ static void bench_size(bench_t *b, int64_t rows, FILE *out)
     must(b, ops->alloc(&b->device, all, &b->exchange.mirror), "alloc");
     must(b, ops->alloc(&b->device, all, &b->exchange.halo), "alloc");
     must(b, nccl->create(&b->shared, &b->halo, ROW_BYTES, &b->state), "create");
+    b->pull_state = NULL;
+    if (b->pulls) {
+        must(b, pull->create(&b->shared, &b->halo, ROW_BYTES, &b->pull_state), "create");
+    }
     bare      = time_it(b, run_bare);
     transport = time_it(b, run_transport);
     packed    = time_it(b, run_packed);
     if (b->env.rank == 0) {
-        (void)fprintf(out, "%d\t%lld\t%.2f\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.1f\n", b->env.size,
+        (void)fprintf(out, "%d\t%lld\t%.2f\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.1f", b->env.size,
                       (long long)(rows * ROW_BYTES), bare * 1e6, transport * 1e6, packed * 1e6,
                       bare / transport, bare / packed, (double)all / bare * 1e-9,
                       (double)all / transport * 1e-9);
-        (void)fflush(out);
     }
+    bench_pull(b, packed, all, out);
+    (void)fflush(out);
     nccl->destroy(b->state);
+    if (b->pulls) {
+        pull->destroy(b->pull_state);
+    }
     ops->release(&b->device, b->exchange.mirror);
     ops->release(&b->device, b->exchange.halo);
     ops->release(&b->device, b->send_row);
     free_graph(b);
+}
+
+/* The pool where peers can read it, if they can at all. */
+static void open_pool(bench_t *b)
+{
+    const spmm_transport_ops_t *pull  = spmm_transport_find("nccl-pull");
+    const size_t                bytes = (size_t)POOL * ROW_BYTES;
+    char                        why[SPMM_TRANSPORT_WHY];
+
+    if (pull->supports(&b->shared, why) && b->env.size > 1) {
+        must(b, pull->alloc_home(&b->shared, bytes, &b->pool), "nccl-pull");
+    } else if (b->env.rank == 0) {
+        (void)fprintf(stderr, "bench_exchange: transport nccl-pull %s\n", why);
+    }
+    b->pulls = b->pool != NULL;
+    if (!b->pulls) {
+        must(b, b->device.ops->alloc(&b->device, bytes, &b->pool), "pool");
+    }
 }
 
 static void open_bench(bench_t *b)
@@ -216,17 +304,23 @@ static void open_bench(bench_t *b)
     must(b, b->device.ops->stream_create(&b->device, true, &b->stream), "stream");
     must(b, b->device.ops->event_create(&b->device, true, &b->from), "event");
     must(b, b->device.ops->event_create(&b->device, true, &b->to), "event");
-    must(b, b->device.ops->alloc(&b->device, (size_t)POOL * ROW_BYTES, &b->pool), "pool");
+    open_pool(b);
 }
 
 static void close_bench(bench_t *b)
 {
-    b->device.ops->release(&b->device, b->pool);
+    if (!spmm_transport_free_home(&b->shared, b->pool)) {
+        b->device.ops->release(&b->device, b->pool);
+    }
     b->device.ops->event_destroy(&b->device, b->from);
     b->device.ops->event_destroy(&b->device, b->to);
     b->device.ops->stream_destroy(&b->device, b->stream);
     (void)ncclCommDestroy(b->bare);
-    spmm_transport_find("nccl")->close(&b->shared);
+    for (int t = 0; t < spmm_n_transports; t++) {
+        if (spmm_transports[t]->close != NULL) {
+            spmm_transports[t]->close(&b->shared);
+        }
+    }
     spmm_device_close(&b->device);
     MPI_Comm_free(&b->env.comm);
 }
@@ -240,6 +334,9 @@ int main(int argc, char **argv)
     struct tm utc;
 
     MPI_Init(&argc, &argv);
+    if (argc > 2 && atoi(argv[2]) > 0) {
+        spmm_pull_max_blocks = atoi(argv[2]);
+    }
     open_bench(&b);
     if (b.env.rank == 0) {
         out = argc > 1 ? fopen(argv[1], "w") : stdout;
@@ -248,10 +345,17 @@ int main(int argc, char **argv)
             MPI_Abort(MPI_COMM_WORLD, 4);
         }
         (void)strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
-        (void)fprintf(out, "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d\n", date,
-                      b.env.size, b.device.description, NCCL_VERSION_CODE, ROW_BYTES, RUNS);
+        (void)fprintf(
+            out,
+            "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d; pull in %d blocks at "
+            "most\n",
+            date, b.env.size, b.device.description, NCCL_VERSION_CODE, ROW_BYTES, RUNS,
+            spmm_pull_max_blocks);
         (void)fprintf(out, "gpus\tbytes_per_peer\tbare_us\ttransport_us\tpack_transport_us\t"
-                           "bare/transport\tbare/pack_transport\tbare_GBps\ttransport_GBps\n");
+                           "bare/transport\tbare/pack_transport\tbare_GBps\ttransport_GBps\t"
+                           "pull_us\tpack_pull_us\tpack_transport/pull\t"
+                           "pack_transport/pack_pull\tpull_GBps\t"
+                           "chained_pack_transport_us\tchained_pull_us\tchained_ratio\n");
     }
     for (int64_t rows = 8; rows <= (int64_t)1 << 18; rows *= 8) {
         bench_size(&b, rows, out);

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file predict.c
- *  What the cost models say of matrices on one H200, which need not be there: a line for each
- *  matrix, engine and width, to be compared with times by bench/predict.py.
+ *  What the cost models say of matrices on one H200, which need not be there.
  *
- *      bench_predict COMPUTE N,N,... FILE...        COMPUTE: 64f, 32f or 32f-fast-tf32
+ *      bench_predict [--terms | --orders] COMPUTE N,N,... FILE...
+ *
+ *  COMPUTE: 64f, 32f or 32f-fast-tf32.  A line for each matrix, engine and width, to be compared with
+ *  times by bench/predict.py; with --terms one for each term of the model, for bench/fit.py; with
+ *  --orders one for each matrix and width that says what reordering `auto` makes of it and why, the
+ *  row order `affinity` being found in any case.  That needs a build with CUDA for all engines to
+ *  take part.
  */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
-#include "spmm_dist/spmm_dist.h"
+#include "base/alloc.h"
+#include "block.h"
+#include "partition/reorder.h"
+#include "plan/plan.h"
 
 enum { MOST_WIDTHS = 16, MOST_ENGINES = 32 };
 
@@ -20,7 +27,11 @@ typedef struct {
     const char    *compute_name;
     int64_t        width[MOST_WIDTHS];
     int            n_widths;
+    enum { TIMES, TERMS, ORDERS } what;
 } request_t;
+
+static const spmm_device_t gpu = {
+    .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .threads = 1, .mem_bw = 4.8e12};
 
 static int parse(int argc, char **argv, request_t *r)
 {
@@ -51,98 +62,194 @@ static int parse(int argc, char **argv, request_t *r)
     return 0;
 }
 
+static void print_engine(const request_t *r, const char *name, const spmm_engine_ops_t *engine,
+                         const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    spmm_cost_term_t terms[SPMM_COST_TERMS];
+    const int        n = r->what == TERMS && engine->terms != NULL
+                             ? engine->terms(pattern, problem, &gpu, terms)
+                             : 0;
+
+    for (int k = 0; k < n; k++) {
+        (void)printf("%s\t%s\t%lld\t%s\t%s\t%.4g\t%.6e\n", name, engine->name,
+                     (long long)problem->n, r->compute_name, terms[k].name, terms[k].constant,
+                     terms[k].seconds);
+    }
+    if (r->what == TIMES) {
+        (void)printf("%s\t%s\t%lld\t%s\t%.6f\n", name, engine->name, (long long)problem->n,
+                     r->compute_name, 1e3 * engine->cost(pattern, problem, &gpu));
+    }
+}
+
+static spmm_problem_t problem_of(const request_t *r, int w)
+{
+    return (spmm_problem_t){.ab_type = r->type,
+                            .c_type  = r->type,
+                            .compute = r->compute,
+                            .layout  = SPMM_LAYOUT_ROW,
+                            .n       = r->width[w]};
+}
+
 static void print(const request_t *r, const char *name, const spmm_pattern_t *pattern)
 {
-    const spmm_device_t gpu = {.kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .mem_bw = 4.8e12};
     spmm_engine_candidate_t candidates[MOST_ENGINES];
 
     for (int w = 0; w < r->n_widths; w++) {
-        const spmm_problem_t problem = {.ab_type = r->type,
-                                        .c_type  = r->type,
-                                        .compute = r->compute,
-                                        .layout  = SPMM_LAYOUT_ROW,
-                                        .n       = r->width[w]};
+        const spmm_problem_t problem = problem_of(r, w);
 
         spmm_engine_consider(pattern, &problem, &gpu, candidates);
         for (int e = 0; e < spmm_n_engines; e++) {
-            /* Builds without CUDA say no for cusparse, but know its model. */
-            const bool yardstick = strcmp(spmm_engines[e]->name, "cusparse") == 0;
+            const spmm_engine_ops_t *engine = spmm_engines[e];
+            /* Builds without CUDA say no for these, but know their models. */
+            const bool known = strcmp(engine->name, "cusparse") == 0 ||
+                               (strcmp(engine->name, "csr-gpu") == 0 && r->type == SPMM_R_32F);
 
-            if (candidates[e].usable || yardstick) {
-                (void)printf("%s\t%s\t%lld\t%s\t%.6f\n", name, spmm_engines[e]->name,
-                             (long long)r->width[w], r->compute_name,
-                             1e3 * spmm_engines[e]->cost(pattern, &problem, &gpu));
+            if (candidates[e].usable || known) {
+                print_engine(r, name, engine, pattern, &problem);
             }
         }
     }
-    (void)fflush(stdout);
 }
 
-static spmm_status_t scan(spmm_env_t *env, spmm_matrix_t *A, spmm_pattern_t *pattern)
+/* The engine of least predicted time. */
+static const char *best(const spmm_pattern_t *pattern, const spmm_problem_t *problem, double *ms)
 {
-    spmm_matrix_info_t info = {.struct_size = sizeof info};
-    const int64_t     *row_ptr, *col_idx;
-    const void        *values;
-    spmm_csr_t         block;
-    spmm_status_t      status;
+    const spmm_engine_ops_t *least = NULL;
+    char                     why[SPMM_WHY];
 
-    SPMM_TRY(spmm_matrix_get_info(A, &info));
-    SPMM_TRY(spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values));
-    SPMM_TRY(
-        spmm_csr_alloc(env, (int32_t)info.rows, (int32_t)info.cols, info.nnz, SPMM_R_32F, &block));
-    memcpy(block.row_ptr, row_ptr, ((size_t)info.rows + 1) * sizeof *row_ptr);
-    for (int64_t k = 0; k < info.nnz; k++) {
-        block.col_idx[k] = (int32_t)col_idx[k];
+    for (int e = 0; e < spmm_n_engines; e++) {
+        if (spmm_engines[e]->supports(problem, &gpu, why)) {
+            const double now = 1e3 * spmm_engines[e]->cost(pattern, problem, &gpu);
+
+            if (least == NULL || now < *ms) {
+                least = spmm_engines[e];
+                *ms   = now;
+            }
+        }
     }
-    status = spmm_pattern_scan(env, &block, pattern);
+    return least->name;
+}
+
+/* What `auto` decides, for as many products. */
+static const char *decide(const spmm_pattern_t *before, const spmm_pattern_t *bound,
+                          const spmm_pattern_t *after, const spmm_problem_t *problem,
+                          int64_t executes)
+{
+    if (!spmm_reordering_gains(NULL, before, bound, problem, &gpu)) {
+        return "no order gains";
+    }
+    if (!spmm_reordering_pays(NULL, before, problem, &gpu, executes)) {
+        return "no order pays";
+    }
+    return spmm_reordering_gains(NULL, before, after, problem, &gpu) ? "affinity"
+                                                                     : "affinity gains too little";
+}
+
+static void print_orders(const request_t *r, const char *name, const spmm_pattern_t *before,
+                         const spmm_pattern_t *after)
+{
+    const spmm_pattern_t bound = spmm_reordering_bound(before);
+
+    for (int w = 0; w < r->n_widths; w++) {
+        const spmm_problem_t problem = problem_of(r, w);
+        double               from = 0.0, least = 0.0, to = 0.0;
+        const char          *engine = best(before, &problem, &from);
+        const char          *then   = best(after, &problem, &to);
+
+        (void)best(&bound, &problem, &least);
+        (void)printf("%s\t%lld\t%.3f\t%.3f\t%.3f\t%s\t%.4f\t%.4f\t%s\t%.4f\t%s\t%s\n", name,
+                     (long long)problem.n, (double)after->tc.pairs[0] / (double)before->tc.pairs[0],
+                     (double)after->tc.pairs[1] / (double)before->tc.pairs[1],
+                     after->near_cols / before->near_cols, engine, from, least, then, to,
+                     decide(before, &bound, after, &problem, 1000),
+                     decide(before, &bound, after, &problem, 10000));
+    }
+}
+
+static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
+                                    spmm_pattern_t *pattern)
+{
+    spmm_csr_t    permuted = {0};
+    spmm_status_t status;
+    int32_t      *order;
+
+    if (SPMM_NEW(order, block->n_rows) == NULL) {
+        return spmm_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
+    }
+    status = spmm_reorder(env, &spmm_reorderer_affinity, block, 0, order);
+    if (status == SPMM_OK) {
+        status = spmm_csr_permute(env, block, order, &permuted, NULL);
+    }
+    if (status == SPMM_OK) {
+        status = spmm_pattern_scan(env, &permuted, pattern);
+    }
+    spmm_csr_free(&permuted);
+    spmm_free(order);
+    return status;
+}
+
+static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
+{
+    spmm_csr_t     block   = {0};
+    spmm_pattern_t pattern = {0}, after = {0};
+    const char    *name   = bench_block_name(path);
+    spmm_status_t  status = bench_block_read(env, path, &block);
+
+    if (status == SPMM_OK) {
+        status = spmm_pattern_scan(env, &block, &pattern);
+    }
+    if (status == SPMM_OK && r->what == ORDERS) {
+        status = scan_reordered(env, &block, &after);
+    }
     spmm_csr_free(&block);
+    if (status == SPMM_OK && r->what == ORDERS) {
+        print_orders(r, name, &pattern, &after);
+    } else if (status == SPMM_OK) {
+        print(r, name, &pattern);
+    }
+    spmm_pattern_free(&pattern);
+    spmm_pattern_free(&after);
+    (void)fflush(stdout);
     return status;
 }
 
 static int run(const request_t *r, char **files)
 {
-    spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
-    spmm_env_t             env     = {.comm = MPI_COMM_WORLD, .size = 1};
-    spmm_context_t        *ctx     = NULL;
-    spmm_status_t          status;
+    static const char *const titles[] = {
+        "engine\tN\tcompute\tpredicted_ms", "engine\tN\tcompute\tterm\tconstant\tseconds",
+        "N\tpairs8\tpairs16\tnear_cols\tengine\tms\tbound_ms\taffinity_engine\taffinity_ms\t"
+        "auto_1000\tauto_10000"};
+    spmm_env_t    env    = {.comm = MPI_COMM_WORLD, .size = 1};
+    spmm_status_t status = SPMM_OK;
 
-    options.device = SPMM_DEVICE_CPU;
-    status         = spmm_context_create(MPI_COMM_WORLD, &options, &ctx);
-    (void)printf("matrix\tengine\tN\tcompute\tpredicted_ms\n");
+    (void)printf("matrix\t%s\n", titles[r->what]);
     for (; *files != NULL && status == SPMM_OK; files++) {
-        const char    *slash = strrchr(*files, '/');
-        spmm_matrix_t *A     = NULL;
-        spmm_pattern_t pattern;
-
-        status = spmm_matrix_read(ctx, *files, r->type, 1, &A);
-        if (status == SPMM_OK) {
-            status = scan(&env, A, &pattern);
-        }
-        if (status == SPMM_OK) {
-            print(r, slash != NULL ? slash + 1 : *files, &pattern);
-        }
-        (void)spmm_matrix_destroy(&A);
+        status = one(r, &env, *files);
     }
     if (status != SPMM_OK) {
-        (void)fprintf(stderr, "bench_predict: %s\n", spmm_last_error(ctx));
+        (void)fprintf(stderr, "bench_predict: %s\n", env.err.text);
     }
-    (void)spmm_context_destroy(&ctx);
     return status == SPMM_OK ? 0 : 3;
 }
 
 int main(int argc, char **argv)
 {
-    request_t request = {0};
-    int       code    = parse(argc, argv, &request);
+    const bool terms   = argc > 1 && strcmp(argv[1], "--terms") == 0;
+    const bool orders  = argc > 1 && strcmp(argv[1], "--orders") == 0;
+    const int  skip    = terms || orders;
+    request_t  request = {.what = terms ? TERMS : orders ? ORDERS : TIMES};
+    int        code    = parse(argc - skip, argv + skip, &request);
 
     if (code != 0) {
-        (void)fprintf(stderr, "usage: bench_predict 64f|32f|32f-fast-tf32 N,N,... FILE...\n");
+        (void)fprintf(stderr,
+                      "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32 N,N,... "
+                      "FILE...\n");
         return code;
     }
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
         return 4;
     }
-    code = run(&request, argv + 3);
+    code = run(&request, argv + 3 + skip);
     (void)MPI_Finalize();
     return code;
 }

@@ -14,21 +14,9 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "block.h"
 #include "engine/windows.h"
-#include "matrix/matrix.h"
 #include "partition/reorder.h"
-
-/* The matrix as one block; its values do not matter. */
-static spmm_status_t make_block(spmm_env_t *env, const spmm_matrix_t *A, spmm_csr_t *block)
-{
-    SPMM_TRY(spmm_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, A->type, block));
-    memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
-    for (int64_t k = 0; k < A->nnz; k++) {
-        block->col_idx[k] = (int32_t)A->col_idx[k];
-    }
-    memset(block->values, 0, (size_t)A->nnz * sizeof(float));
-    return SPMM_OK;
-}
 
 static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
                              const spmm_csr_t *block, spmm_tc_facts_t *facts, double *seconds)
@@ -58,17 +46,11 @@ static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
 
 static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only)
 {
-    const char     *slash = strrchr(path, '/');
-    spmm_matrix_t  *A     = NULL;
     spmm_csr_t      block = {0};
     spmm_tc_facts_t first = {0}, facts;
     double          seconds;
-    spmm_status_t   status = spmm_matrix_from_file(env, path, SPMM_R_32F, 1, &A);
+    spmm_status_t   status = bench_block_read(env, path, &block);
 
-    if (status == SPMM_OK) {
-        status = make_block(env, A, &block);
-    }
-    spmm_matrix_free(A);
     for (int k = 0; k < spmm_n_reorderers && status == SPMM_OK; k++) {
         const spmm_reorderer_t *method = spmm_reorderers[k];
 
@@ -79,9 +61,8 @@ static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only
         first  = k == 0 ? facts : first; /* "none" */
         if (status == SPMM_OK) {
             (void)printf("%s\t%s\t%.2f\t%" PRId64 "\t%" PRId64 "\t%.3f\t%.3f\t%.2f\n",
-                         slash == NULL ? path : slash + 1, method->name, facts.mean_nnz_tc,
-                         facts.pairs[0], facts.pairs[1],
-                         (double)facts.pairs[0] / (double)first.pairs[0],
+                         bench_block_name(path), method->name, facts.mean_nnz_tc, facts.pairs[0],
+                         facts.pairs[1], (double)facts.pairs[0] / (double)first.pairs[0],
                          (double)facts.pairs[1] / (double)first.pairs[1], seconds);
             (void)fflush(stdout);
         }

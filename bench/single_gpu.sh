@@ -9,6 +9,7 @@
 #   --columns N,N     widths; 64f leaves out those above 128 [32,128,512]
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all]
 #   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb,csr-gpu]; 64f always takes auto,dmma
+#   --reorder METHOD  order of rows, as the option of spmm_bench [auto]
 #   --iterations K    [20]
 #   --executes K      products that what auto orders is to pay in [1000]
 #   --tag TAG         part of the names of the results, for runs over a part of the table
@@ -22,11 +23,12 @@
 # spmm_bench's.
 set -euo pipefail
 least=80000 # entries
-modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu iterations=20 executes=1000 tag=
+modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu
+reorder=auto iterations=20 executes=1000 tag=
 made_by="bench/single_gpu.sh ${*@Q}"
 while [ $# -gt 0 ]; do
     case $1 in
-        --modes | --columns | --names | --engines | --iterations | --executes | --tag)
+        --modes | --columns | --names | --engines | --iterations | --executes | --tag | --reorder)
             if [ $# -lt 2 ]; then
                 echo "$0: $1 needs a value" >&2
                 exit 2
@@ -109,7 +111,7 @@ for mode in ${modes//,/ }; do
     code=0
     "$bench" --matrix-list "$list" --type "$type" --compute "$mode" --columns "$widths" \
         --engines "$run_engines" --iterations "$iterations" --executes "$executes" \
-        --also-rotate --note "$note" --out "$file" || code=$?
+        --reorder "$reorder" --also-rotate --note "$note" --out "$file" || code=$?
     echo "$file: exit code $code"
     [ $code -le $status ] || status=$code
 done

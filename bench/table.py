@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of spmm_bench: reading them, and what they come to.  `-` is read as None.
+"""Rows of spmm_bench and bench_dist: reading them, and what they come to.  `-` is read as None.
 
     bench/table.py OUT.tsv RESULT.tsv...
 
@@ -12,8 +12,11 @@ import sys
 LIMIT_LEAST_MS = 0.02  # BENCH_LIMIT_LEAST of tools/bench_report.h
 NUMBERS = ("median_ms", "ratio_to_cusparse", "gflops", "max_error", "build_ms", "limit_ms",
            "gather_ms", "rotated_ms", "rotated_ratio", "predicted_ms", "cusparse_ms",
-           "best32", "best16")
-COUNTS = ("rows", "cols", "nnz", "N", "rows_checked")
+           "reorder_ms", "format_ms", "tune_ms", "break_even", "break_even_net",
+           "best32", "best16", "total_ms", "loop_ms", "pack_ms", "exchange_ms", "local_ms",
+           "halo_ms", "overlap", "to_allgather", "to_needed", "to_in_place")
+COUNTS = ("rows", "cols", "nnz", "N", "rows_checked", "ranks", "columns", "halo_rows",
+          "halo_rows_max")
 
 
 class TableError(Exception):
@@ -76,6 +79,12 @@ def geomean(values):
     return math.exp(sum(math.log(v) for v in values) / len(values)) if values else None
 
 
+def median(group, name):
+    """The lower one of an even number."""
+    values = sorted(row[name] for row in group if row.get(name) is not None)
+    return values[(len(values) - 1) // 2] if values else None
+
+
 def shown(value, digits):
     return "-" if value is None else f"{value:.{digits}f}"
 
@@ -105,6 +114,8 @@ def summary(rows):
             f"min={shown(worst and worst['ratio_to_cusparse'], 4)} faster={shown(faster, 3)} "
             f"limit_share={shown(geomean(limits), 3)} limit_matrices={len(limits)} "
             f"rotated_geomean={shown(geomean(rotated), 4)} "
+            f"break_even={shown(median(group, 'break_even'), 0)} "
+            f"break_even_net={shown(median(group, 'break_even_net'), 0)} "
             f"min_matrix={worst['matrix'] if worst else '-'}")
     return lines
 

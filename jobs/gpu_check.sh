@@ -11,7 +11,9 @@
 #                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
-#   SPMM_STEPS       some of "ctest ranks engines products", default all; the build always runs
+#   SPMM_STEPS       some of "ctest ranks engines stress faults nodes products", default all; the
+#                    build always runs
+#   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 2
@@ -36,6 +38,9 @@ if [ "$gpus" -eq 0 ]; then
     exit 2
 fi
 
+# Transport nccl-pull uses no multicast, which registering its memory would set up all the same where
+# NCCL started with it.
+export NCCL_NVLS_ENABLE=0
 # Open MPI 4 and 5 as root; more ranks than cores on small machines.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
@@ -52,7 +57,7 @@ fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
 failed=0
-steps=" ${SPMM_STEPS:-ctest ranks engines products} "
+steps=" ${SPMM_STEPS:-ctest ranks engines stress faults nodes products} "
 step() { # NAME TITLE
     [[ $steps == *" $1 "* ]] && echo "== $2"
 }
@@ -80,12 +85,12 @@ check() {
 # Tests of whole plans again with one GPU for each rank, and transports under the CUDA-aware MPI.
 ranks_step() {
     check mpirun --bind-to none -n "$ranks" "$build/tests/test_async"
+    check mpirun --bind-to none -n "$ranks" "$build/tests/test_pull"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_plan"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_transport"
     if [ -n "$mpi_cuda" ]; then
-        check env SPMM_TEST_DEVICE=cuda "OPAL_PREFIX=$mpi_cuda" \
-            "LD_LIBRARY_PATH=$mpi_cuda/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-            "$mpi_cuda/bin/mpirun" --bind-to none -n "$ranks" "$build/tests/test_transport"
+        check env SPMM_TEST_DEVICE=cuda "${cuda_launch[@]}" --bind-to none -n "$ranks" \
+            "$build/tests/test_transport"
     fi
 }
 
@@ -119,6 +124,60 @@ engines_step() {
     done
 }
 
+# What runs under a CUDA-aware MPI: a launcher of its own.
+cuda_launch=(env "OPAL_PREFIX=$mpi_cuda"
+    "LD_LIBRARY_PATH=$mpi_cuda/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$mpi_cuda/bin/mpirun")
+
+# Thousands of executes in a row with a changing B.
+stress_step() {
+    local stress=(env SPMM_TEST_DEVICE=cuda "SPMM_TEST_EXECUTES=${SPMM_TEST_EXECUTES:-5000}")
+    for transport in nccl nccl-pull mpi-host; do
+        [[ $listed == *"$transport "* ]] || continue
+        check "${stress[@]}" "SPMM_TEST_TRANSPORT=$transport" mpirun --bind-to none -n "$ranks" \
+            "$build/tests/test_stress"
+    done
+    check "${stress[@]}" SPMM_TEST_TRANSPORT=nccl SPMM_TEST_GRAPH=1 mpirun --bind-to none \
+        -n "$ranks" "$build/tests/test_stress"
+    check mpirun --bind-to none -n "$ranks" "$build/tests/test_graph"
+    if [ -n "$mpi_cuda" ]; then
+        check "${stress[@]}" SPMM_TEST_TRANSPORT=mpi-device "${cuda_launch[@]}" --bind-to none \
+            -n "$ranks" "$build/tests/test_stress"
+    fi
+}
+
+# One rank is stopped, or killed without the end of the job: the others get an error in time.
+faults_step() {
+    for transport in nccl nccl-pull mpi-host; do
+        [[ $listed == *"$transport "* ]] || continue
+        check env SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_TRANSPORTS=$transport" \
+            "SPMM_FAULT_RANKS=$ranks" "SPMM_FAULT_WORKER=$build/tests/fault_worker" \
+            "SPMM_DRIVER=$driver" python3 tests/driver/test_faults.py
+    done
+}
+
+# NCCL takes each pair of ranks for a node of its own, so that sockets join them.
+nodes_step() {
+    # shellcheck disable=SC2016
+    local nodes=(mpirun --bind-to none -n "$ranks" -x NCCL_IB_DISABLE=1 -x NCCL_SOCKET_IFNAME=lo
+        bash -c 'NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK / 2)) exec "$@"' -)
+    local product=("$driver" --device cuda --generate "rmat:scale=16,degree=16" --type 32f
+        --columns 128 --warmup 1 --iterations 5 --verify)
+    check "${nodes[@]}" "${product[@]}" --transport nccl
+    check "${nodes[@]}" env SPMM_TEST_DEVICE=cuda SPMM_TEST_TRANSPORT=nccl SPMM_TEST_EXECUTES=500 \
+        "$build/tests/test_stress"
+    if [[ $listed == *"nccl-pull "* ]]; then
+        if out=$("${nodes[@]}" "${product[@]}" --transport nccl-pull 2>&1); then
+            echo "FAILED: nccl-pull ran across two nodes"
+            failed=1
+        elif ! grep '^spmm_dist: transport nccl-pull ' <<<"$out"; then # prints the reason
+            echo "FAILED: nccl-pull across two nodes does not say why not:"
+            tail -n 30 <<<"$out"
+            failed=1
+        fi
+    fi
+}
+listed=$("$driver" --list-transports)
+
 for ranks in 1 2 4; do
     [ "$ranks" -le "$gpus" ] || continue
     if step ranks "tests of plans and transports on $ranks GPUs"; then
@@ -126,6 +185,16 @@ for ranks in 1 2 4; do
     fi
     if step engines "engines on $ranks GPUs"; then
         engines_step
+    fi
+    if step stress "stress on $ranks GPUs"; then
+        stress_step
+    fi
+    # On the most ranks there are.
+    if [ "$ranks" -gt 1 ] && [ $((2 * ranks)) -gt "$gpus" ] && step faults "a lost rank of $ranks"; then
+        faults_step
+    fi
+    if [ "$ranks" -eq 4 ] && step nodes "two nodes by name"; then
+        nodes_step
     fi
 done
 

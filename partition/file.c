@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file file.c
- *  METIS .part files: one part number a line, in row order.  Rank 0 reads and hands the parts to
- *  the owners of the rows, piece by piece.
+ *  METIS .part files, also gzipped: one part number a line, in row order.  Rank 0 reads and hands
+ *  the parts to the owners of the rows, piece by piece.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,39 +13,67 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "matrix/gzip_source.h"
 #include "partition/partitioners.h"
 
-enum { TOKEN_TEXT = 32 };
+enum { TOKEN_TEXT = 32, BUFFER = 1 << 16 };
 
 /** A file being read by rank 0. */
 typedef struct {
-    spmm_env_t *env;
-    const char *path;
-    FILE       *file;
-    int64_t     rows;             /**< lines wanted */
-    int64_t     line;             /**< lines read */
-    int64_t     n_parts;          /**< 1 + the highest part so far */
-    int64_t     too_high;         /**< first line whose part is no rank; 0: none */
-    char        text[TOKEN_TEXT]; /**< of the last line, without blanks around, perhaps cut */
+    spmm_env_t         *env;
+    const char         *path;
+    FILE               *file;     /**< NULL where it is gzipped */
+    spmm_gzip_source_t *packed;   /**< NULL where it is not */
+    char               *buffer;   /**< [BUFFER], owned */
+    int64_t             at, end;  /**< of buffer: not yet consumed */
+    int64_t             rows;     /**< lines wanted */
+    int64_t             line;     /**< lines read */
+    int64_t             n_parts;  /**< 1 + the highest part so far */
+    int64_t             too_high; /**< first line whose part is no rank; 0: none */
+    char text[TOKEN_TEXT];        /**< of the last line, without blanks around, perhaps cut */
 } reader_t;
+
+static spmm_status_t fill(reader_t *in)
+{
+    in->at = 0;
+    if (in->packed != NULL) {
+        return spmm_gzip_read(in->packed, in->buffer, BUFFER, &in->end);
+    }
+    errno   = 0;
+    in->end = (int64_t)fread(in->buffer, 1, BUFFER, in->file);
+    if (in->end == 0 && ferror(in->file)) {
+        return spmm_fail(&in->env->err, SPMM_ERR_IO, "cannot read partition file '%.200s': %s",
+                         in->path, strerror(errno));
+    }
+    return SPMM_OK;
+}
+
+/* EOF at the end of the file. */
+static spmm_status_t next_byte(reader_t *in, int *c)
+{
+    if (in->at == in->end) {
+        SPMM_TRY(fill(in));
+    }
+    *c = in->end == 0 ? EOF : (unsigned char)in->buffer[in->at++];
+    return SPMM_OK;
+}
 
 /* The next line into in->text; *end: there is none.  Bytes that do not print become '?'. */
 static spmm_status_t next_line(reader_t *in, bool *end)
 {
     int c, length = 0;
 
-    errno = 0;
-    while ((c = getc_unlocked(in->file)) != EOF && c != '\n') {
+    for (;;) {
+        SPMM_TRY(next_byte(in, &c));
+        if (c == EOF || c == '\n') {
+            break;
+        }
         if (length == 0 && (c == ' ' || c == '\t')) {
             continue;
         }
         if (length < TOKEN_TEXT - 1) {
             in->text[length++] = (char)(isprint(c) || isspace(c) ? c : '?');
         }
-    }
-    if (ferror(in->file)) {
-        return spmm_fail(&in->env->err, SPMM_ERR_IO, "cannot read partition file '%.200s': %s",
-                         in->path, strerror(errno));
     }
     *end = c == EOF && length == 0;
     in->line += !*end;
@@ -156,6 +184,19 @@ static spmm_status_t distribute(const spmm_matrix_t *A, reader_t *in, int32_t *r
     return status;
 }
 
+/* A gzipped file begins with bytes that no part number has. */
+static spmm_status_t unpack_if_gzipped(reader_t *in)
+{
+    if (in->end < 2 || (unsigned char)in->buffer[0] != 0x1f ||
+        (unsigned char)in->buffer[1] != 0x8b) {
+        return SPMM_OK;
+    }
+    (void)fclose(in->file); /* read only: nothing can be lost */
+    in->file = NULL;
+    in->at = in->end = 0;
+    return spmm_gzip_open(in->env, in->path, &in->packed);
+}
+
 static spmm_status_t open_file(reader_t *in, int32_t **piece)
 {
     struct stat info;
@@ -163,7 +204,7 @@ static spmm_status_t open_file(reader_t *in, int32_t **piece)
     if (in->env->rank != 0) {
         return SPMM_OK;
     }
-    if (SPMM_NEW(*piece, SPMM_PIECE) == NULL) {
+    if (SPMM_NEW(*piece, SPMM_PIECE) == NULL || SPMM_NEW(in->buffer, BUFFER) == NULL) {
         return spmm_fail_memory(&in->env->err, SPMM_PIECE, sizeof **piece, "a partition");
     }
     /* Opening a pipe waits for its writer, perhaps for ever. */
@@ -177,7 +218,8 @@ static spmm_status_t open_file(reader_t *in, int32_t **piece)
         return spmm_fail(&in->env->err, SPMM_ERR_IO, "cannot open partition file '%.200s': %s",
                          in->path, strerror(errno));
     }
-    return SPMM_OK;
+    SPMM_TRY(fill(in));
+    return unpack_if_gzipped(in);
 }
 
 static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t *options,
@@ -195,6 +237,8 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     if (in.file != NULL) {
         (void)fclose(in.file); /* read only: nothing can be lost */
     }
+    spmm_gzip_close(in.packed);
+    spmm_free(in.buffer);
     spmm_free(piece);
     SPMM_TRY(status);
     return partition->col_part == NULL
@@ -204,7 +248,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
 
 const spmm_partitioner_t spmm_partitioner_file = {
     .name        = "file",
-    .description = "parts read from a METIS .part file: file:PATH",
+    .description = "parts read from a METIS .part file, also gzipped: file:PATH",
     .built       = true,
     .run         = run,
 };

@@ -10,6 +10,11 @@
 #include "partition/dendrogram.h"
 #include "partition/reorder.h"
 
+/* A given order with at most this many times the fewest (stretch, column) pairs there can be, one
+ * for each column in use, is as good a base as communities can make: files of meshes, and all
+ * blocks of one stretch. */
+static const double good_spread = 2.0;
+
 /* (stretch, column) pairs of an order: what windows filled stretch by stretch cannot share.
  * @p mark is scratch [n_cols]. */
 static int64_t count_spread(const spmm_csr_t *block, const int32_t *row, int32_t n, int32_t *mark)
@@ -28,30 +33,42 @@ static int64_t count_spread(const spmm_csr_t *block, const int32_t *row, int32_t
     return count;
 }
 
-/* The rows with entries as the dendrogram has them, or as they come where that gathers columns as
- * well: files of meshes and web pages are often sorted better than communities can.
- * @p walk [vertices], @p given and @p base [n_rows]; returns how many. */
-static int32_t choose_base(const spmm_csr_t *block, const int32_t *walk, int32_t n_vertices,
-                           int32_t *mark, int32_t *given, int32_t *base)
+static int32_t used_columns(const spmm_csr_t *block, const int32_t *mark)
 {
-    int32_t n = 0, m = 0;
+    int32_t used = 0;
+
+    for (int32_t c = 0; c < block->n_cols; c++) {
+        used += mark[c] >= 0;
+    }
+    return used;
+}
+
+/* The rows with entries as they come; returns how many. */
+static int32_t take_given(const spmm_csr_t *block, int32_t *base)
+{
+    int32_t n = 0;
 
     for (int32_t i = 0; i < block->n_rows; i++) {
         if (block->row_ptr[i + 1] > block->row_ptr[i]) {
-            given[n++] = i;
+            base[n++] = i;
         }
     }
+    return n;
+}
+
+/* The same rows, in the order in which @p walk [n_vertices] comes by them. */
+static void take_walk(const spmm_csr_t *block, const int32_t *walk, int32_t n_vertices,
+                      int32_t *rows)
+{
+    int32_t n = 0;
+
     for (int32_t k = 0; k < n_vertices; k++) {
         const int32_t i = walk[k];
 
         if (i < block->n_rows && block->row_ptr[i + 1] > block->row_ptr[i]) {
-            base[m++] = i;
+            rows[n++] = i;
         }
     }
-    if (count_spread(block, given, n, mark) <= count_spread(block, base, n, mark)) {
-        memcpy(base, given, (size_t)n * sizeof *base);
-    }
-    return n;
 }
 
 /* Rows without entries end the order: there they fill windows of their own. */
@@ -64,43 +81,63 @@ static void put_empty_rows(const spmm_csr_t *block, int32_t at, int32_t *order)
     }
 }
 
-static spmm_status_t order_graph(spmm_env_t *env, const spmm_csr_t *block,
-                                 const spmm_row_graph_t *graph, int32_t *base, int32_t *n)
+/* The dendrogram's order into @p base [n], where it gathers columns better than what is there. */
+static spmm_status_t try_communities(spmm_env_t *env, const spmm_csr_t *block, int threads,
+                                     int64_t spread, int32_t n, int32_t *mark, int32_t *base)
 {
-    int32_t      *walk, *given, *mark;
-    spmm_status_t status;
+    spmm_row_graph_t graph;
+    int32_t         *walk, *rows;
+    spmm_status_t    status;
 
-    SPMM_NEW(walk, graph->n_vertices);
-    SPMM_NEW(given, block->n_rows);
-    SPMM_NEW(mark, block->n_cols);
-    if (walk == NULL || given == NULL || mark == NULL) {
-        status = spmm_fail_memory(&env->err, graph->n_vertices, sizeof *walk, "an order of rows");
+    SPMM_TRY(spmm_row_graph_create(env, block, threads, &graph));
+    SPMM_NEW(walk, graph.n_vertices);
+    SPMM_NEW(rows, n);
+    if (walk == NULL || rows == NULL) {
+        status = spmm_fail_memory(&env->err, graph.n_vertices, sizeof *walk, "an order of rows");
     } else {
-        status = spmm_dendrogram_walk(env, graph, walk);
+        status = spmm_dendrogram_walk(env, &graph, walk);
     }
     if (status == SPMM_OK) {
-        *n = choose_base(block, walk, graph->n_vertices, mark, given, base);
+        take_walk(block, walk, graph.n_vertices, rows);
+        if (count_spread(block, rows, n, mark) < spread) {
+            memcpy(base, rows, (size_t)n * sizeof *base);
+        }
     }
     spmm_free(walk);
-    spmm_free(given);
+    spmm_free(rows);
+    spmm_row_graph_free(&graph);
+    return status;
+}
+
+/* Rows with entries in an order whose stretches gather columns: @p base [n_rows], *n of them. */
+static spmm_status_t choose_base(spmm_env_t *env, const spmm_csr_t *block, int threads,
+                                 int32_t *base, int32_t *n)
+{
+    spmm_status_t status = SPMM_OK;
+    int64_t       spread;
+    int32_t      *mark;
+
+    if (SPMM_NEW(mark, block->n_cols) == NULL) {
+        return spmm_fail_memory(&env->err, block->n_cols, sizeof *mark, "an order of rows");
+    }
+    *n     = take_given(block, base);
+    spread = count_spread(block, base, *n, mark);
+    if ((double)spread > good_spread * used_columns(block, mark)) {
+        status = try_communities(env, block, threads, spread, *n, mark, base);
+    }
     spmm_free(mark);
     return status;
 }
 
 static spmm_status_t run(spmm_env_t *env, const spmm_csr_t *block, int threads, int32_t *order)
 {
-    spmm_row_graph_t graph;
-    int32_t         *base, n = 0;
-    spmm_status_t    status;
+    int32_t      *base, n = 0;
+    spmm_status_t status;
 
     if (SPMM_NEW(base, block->n_rows) == NULL) {
         return spmm_fail_memory(&env->err, block->n_rows, sizeof *base, "an order of rows");
     }
-    status = spmm_row_graph_create(env, block, threads, &graph);
-    if (status == SPMM_OK) {
-        status = order_graph(env, block, &graph, base, &n);
-        spmm_row_graph_free(&graph); /* the largest piece, before the next one */
-    }
+    status = choose_base(env, block, threads, base, &n);
     if (status == SPMM_OK && n > 0) {
         status = spmm_affinity_fill(env, block, base, n, threads, order);
     }

@@ -69,7 +69,7 @@ def factors(args, n_gpus):
         for pattern in ("*.mtx", "*.mtx.gz", "*.csr"):
             found += sorted(str(p) for p in pathlib.Path(args.matrices).glob(pattern))
     transports = [t for t in built(args.driver, "transports")
-                  if (t != "nccl" or args.device == "cuda") and (t != "mpi-device" or args.mpi_cuda)]
+                  if (not t.startswith("nccl") or args.device == "cuda") and (t != "mpi-device" or args.mpi_cuda)]
     partitions = [p for p in ("auto", "block", "metis") if p == "auto" or
                   p in built(args.driver, "partitioners")]
     return {

@@ -86,6 +86,9 @@ int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_
         row->chosen            = stats.engine;
         row->reordering        = stats.reordering;
         row->predicted_seconds = stats.local_predicted_s;
+        row->reorder_seconds   = stats.reorder_s;
+        row->format_seconds    = stats.build_s - stats.tune_s;
+        row->tune_seconds      = stats.tune_s;
         code                   = check_and_time(bench, A, plan, dense, row);
     }
     if (spmm_plan_destroy(&plan) != SPMM_OK && code == BENCH_GOOD) {
@@ -119,10 +122,12 @@ bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t 
         bench_dense_free(&dense);
     }
     if (code == BENCH_GOOD && !isnan(other.seconds)) {
-        other.passed         = other.error <= tool_tolerance(options->type, options->compute);
-        other.ratio          = 1.0;
-        other.rotated_ratio  = other.rotated_seconds / other.rotated_seconds;
-        row->seconds         = other.seconds;
+        other.passed        = other.error <= tool_tolerance(options->type, options->compute);
+        other.ratio         = 1.0;
+        other.rotated_ratio = other.rotated_seconds / other.rotated_seconds;
+        row->seconds        = other.seconds;
+        row->build_seconds  = other.build_seconds;
+        bench_row_break_even(&other, other.seconds, other.build_seconds);
         row->rotated_seconds = other.rotated_seconds;
         code                 = bench_report_row(&bench->report, &other);
     }

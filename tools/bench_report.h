@@ -19,6 +19,12 @@ typedef struct {
     bool        passed; /**< error within its bound; others are printed, but count for nothing */
     double      predicted_seconds; /**< by the engine's model */
     const char *reordering;        /**< of rows, that the plan applied, or "none" */
+    /** Parts of build_seconds: rows ordered (with the scan of the pattern), formats built and
+     *  uploaded, engines measured. */
+    double reorder_seconds, format_seconds, tune_seconds;
+    /** Products until the plan has saved what it took, or what it took more than that of cusparse
+     *  (0: no more); INFINITY: it saves nothing. */
+    double break_even, break_even_net;
 } bench_row_t;
 
 /** The rows of one engine and width. */
@@ -31,6 +37,8 @@ typedef struct {
     int         limited;  /**< with a limit long enough to be compared with */
     double      log_ratio, log_rotated, log_limit; /**< sums of logarithms */
     double      least;
+    double     *even, *even_net; /**< owned [n_even]: products to break even */
+    int         n_even;
 } bench_group_t;
 
 typedef struct {
@@ -42,6 +50,9 @@ typedef struct {
 
 /** Limits below this many seconds are not compared with times: launches count there. */
 #define BENCH_LIMIT_LEAST 20e-6
+
+/** Fill in both from the times of cusparse at the same width. */
+void bench_row_break_even(bench_row_t *row, double cusparse_seconds, double cusparse_build);
 
 void bench_report_titles(const bench_report_t *report);
 /** Print @p row and count it in.  @return an exit code after a sentence on stderr */

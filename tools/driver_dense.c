@@ -26,8 +26,8 @@ driver_dense_t driver_dense(uint64_t seed, spmm_type_t type)
     };
 }
 
-int driver_block_alloc(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int64_t columns,
-                       int64_t pad, spmm_layout_t layout, spmm_type_t type, driver_block_t *block)
+static int shape_block(driver_job_t *job, int64_t rows, int64_t columns, int64_t pad,
+                       spmm_layout_t layout, spmm_type_t type, driver_block_t *block)
 {
     const bool    by_column = layout == SPMM_LAYOUT_COL;
     const int64_t least     = by_column ? rows : columns;
@@ -44,9 +44,35 @@ int driver_block_alloc(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int
                            (long long)rows, (long long)columns);
     }
     block->elements = elements;
-    return driver_check(
-        job, ctx, spmm_buffer_alloc(ctx, (size_t)elements * spmm_type_size(type), &block->data),
-        DRIVER_OTHER);
+    return DRIVER_GOOD;
+}
+
+int driver_block_alloc(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int64_t columns,
+                       int64_t pad, spmm_layout_t layout, spmm_type_t type, driver_block_t *block)
+{
+    const int code = shape_block(job, rows, columns, pad, layout, type, block);
+
+    return code != DRIVER_GOOD
+               ? code
+               : driver_check(job, ctx,
+                              spmm_buffer_alloc(ctx, (size_t)block->elements * spmm_type_size(type),
+                                                &block->data),
+                              DRIVER_OTHER);
+}
+
+int driver_block_alloc_shared(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int64_t columns,
+                              int64_t pad, spmm_layout_t layout, spmm_type_t type,
+                              driver_block_t *block)
+{
+    const int code = driver_agree(job, shape_block(job, rows, columns, pad, layout, type, block));
+
+    return code != DRIVER_GOOD
+               ? code
+               : driver_check(
+                     job, ctx,
+                     spmm_buffer_alloc_shared(ctx, (size_t)block->elements * spmm_type_size(type),
+                                              &block->data),
+                     DRIVER_OTHER);
 }
 
 void driver_block_free(spmm_context_t *ctx, driver_block_t *block)

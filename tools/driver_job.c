@@ -36,18 +36,53 @@ int driver_check(driver_job_t *job, const spmm_context_t *ctx, spmm_status_t sta
     return driver_fail(job, code, "%s", text[0] != '\0' ? text : spmm_status_string(status));
 }
 
-int driver_agree(driver_job_t *job, int code)
+/** Until all ranks have come. */
+static void wait_for_all(driver_job_t *job, MPI_Request *request, double timeout_s)
 {
-    int first;
-    int mine = code == DRIVER_GOOD ? job->size : job->rank;
+    const double start = MPI_Wtime();
+    int          done  = 0;
 
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, job->comm);
+    if (timeout_s <= 0.0) {
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+        return;
+    }
+    for (MPI_Test(request, &done, MPI_STATUS_IGNORE); !done;
+         MPI_Test(request, &done, MPI_STATUS_IGNORE)) {
+        if (MPI_Wtime() - start > timeout_s) {
+            (void)driver_fail(job, DRIVER_OTHER,
+                              "a rank did not come within the timeout of %g s: it is late or gone",
+                              timeout_s);
+            driver_lost(job);
+        }
+    }
+}
+
+int driver_agree_within(driver_job_t *job, int code, double timeout_s)
+{
+    MPI_Request request;
+    int         first;
+    int         mine = code == DRIVER_GOOD ? job->size : job->rank;
+
+    MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, job->comm, &request);
+    wait_for_all(job, &request, timeout_s);
     if (first == job->size) {
         return DRIVER_GOOD;
     }
     MPI_Bcast(&code, 1, MPI_INT, first, job->comm);
     MPI_Bcast(job->text, DRIVER_TEXT, MPI_CHAR, first, job->comm);
     return code;
+}
+
+int driver_agree(driver_job_t *job, int code)
+{
+    return driver_agree_within(job, code, 0.0);
+}
+
+void driver_lost(const driver_job_t *job)
+{
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "spmm_dist: rank %d: %s\n", job->rank, job->text);
+    MPI_Abort(job->comm, DRIVER_OTHER);
 }
 
 void *driver_alloc(int64_t count, size_t size)

@@ -40,6 +40,14 @@ int driver_check(driver_job_t *job, const spmm_context_t *ctx, spmm_status_t sta
 /** Collective.  Every rank gets code and sentence of the lowest rank that failed. */
 int driver_agree(driver_job_t *job, int code);
 
+/** driver_agree() that does not wait for ever: when a rank does not come within @p timeout_s > 0
+ *  seconds, the program ends as driver_lost() does. */
+int driver_agree_within(driver_job_t *job, int code, double timeout_s);
+
+/** A rank is lost, so that no collective would return: print the sentence and end all ranks with
+ *  DRIVER_OTHER. */
+void driver_lost(const driver_job_t *job);
+
 /** @p count elements of @p size bytes; never NULL for count == 0; NULL when the product overflows
  *  or memory is out.  Free with free(). */
 void *driver_alloc(int64_t count, size_t size);

@@ -14,14 +14,18 @@ enum {
     OPT_IMBALANCE,
     OPT_WRITE_PARTITION,
     OPT_REORDER,
+    OPT_SCHEDULE,
+    OPT_NCCL_CTAS,
     OPT_EXECUTES,
+    OPT_GRAPH,
     OPT_DETERMINISTIC,
     OPT_NO_AUTOTUNE,
     OPT_TIMEOUT,
     OPT_PROGRESS,
     OPT_LIST_ENGINES,
     OPT_LIST_TRANSPORTS,
-    OPT_LIST_PARTITIONERS
+    OPT_LIST_PARTITIONERS,
+    OPT_LIST_SCHEDULES
 };
 
 static const char short_options[] = ":m:g:s:n:t:c:o:l:a:b:d:e:x:p:w:i:vEj:hV";
@@ -46,7 +50,10 @@ static const struct option long_options[] = {
     {"imbalance", required_argument, NULL, OPT_IMBALANCE},
     {"write-partition", required_argument, NULL, OPT_WRITE_PARTITION},
     {"reorder", required_argument, NULL, OPT_REORDER},
+    {"schedule", required_argument, NULL, OPT_SCHEDULE},
+    {"nccl-ctas", required_argument, NULL, OPT_NCCL_CTAS},
     {"executes", required_argument, NULL, OPT_EXECUTES},
+    {"graph", no_argument, NULL, OPT_GRAPH},
     {"deterministic", no_argument, NULL, OPT_DETERMINISTIC},
     {"no-autotune", no_argument, NULL, OPT_NO_AUTOTUNE},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
@@ -59,6 +66,7 @@ static const struct option long_options[] = {
     {"list-engines", no_argument, NULL, OPT_LIST_ENGINES},
     {"list-transports", no_argument, NULL, OPT_LIST_TRANSPORTS},
     {"list-partitioners", no_argument, NULL, OPT_LIST_PARTITIONERS},
+    {"list-schedules", no_argument, NULL, OPT_LIST_SCHEDULES},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -155,6 +163,11 @@ static int parse_plan(driver_job_t *job, int code, const char *arg, driver_optio
     case OPT_REORDER:
         o->reorder = arg;
         break;
+    case OPT_SCHEDULE:
+        o->schedule = arg;
+        break;
+    case OPT_NCCL_CTAS:
+        return driver_parse_int(job, "nccl-ctas", arg, 0, 64, &o->nccl_ctas);
     case OPT_EXECUTES:
         return driver_parse_int(job, "executes", arg, 0, INT64_MAX, &o->executes);
     case OPT_DETERMINISTIC:
@@ -162,6 +175,9 @@ static int parse_plan(driver_job_t *job, int code, const char *arg, driver_optio
         break;
     case OPT_NO_AUTOTUNE:
         o->no_autotune = true;
+        break;
+    case OPT_GRAPH:
+        o->graph = true;
         break;
     default:
         return driver_parse_real(job, "timeout", arg, 0.0, &o->timeout_s);
@@ -220,6 +236,9 @@ static int parse_one(driver_job_t *job, int code, char **argv, driver_options_t 
         return DRIVER_GOOD;
     case OPT_LIST_PARTITIONERS:
         o->action = DRIVER_LIST_PARTITIONERS;
+        return DRIVER_GOOD;
+    case OPT_LIST_SCHEDULES:
+        o->action = DRIVER_LIST_SCHEDULES;
         return DRIVER_GOOD;
     case ':':
         return driver_fail(job, DRIVER_USAGE, "%s needs a value; see --help", argv[optind - 1]);
@@ -290,6 +309,9 @@ static int check_run(driver_job_t *job, const driver_options_t *o)
     }
     if (code == DRIVER_GOOD && strcmp(o->partition, "keep") != 0) {
         code = check_name(job, "partition", o->partition, spmm_partitioner_info);
+    }
+    if (code == DRIVER_GOOD) {
+        code = check_name(job, "schedule", o->schedule, spmm_schedule_info);
     }
     return code;
 }

@@ -15,7 +15,8 @@ typedef enum {
     DRIVER_VERSION,
     DRIVER_LIST_ENGINES,
     DRIVER_LIST_TRANSPORTS,
-    DRIVER_LIST_PARTITIONERS
+    DRIVER_LIST_PARTITIONERS,
+    DRIVER_LIST_SCHEDULES
 } driver_action_t;
 
 /** Strings are borrowed from argv; NULL where an option was not given. */
@@ -29,13 +30,14 @@ typedef struct {
     spmm_layout_t      layout;
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
-    const char        *write_partition, *reorder, *json;
-    int64_t            executes; /**< as the plan option */
+    const char        *write_partition, *reorder, *schedule, *json;
+    int64_t            nccl_ctas; /**< as the context option */
+    int64_t            executes;  /**< as the plan option */
     double             imbalance, alpha, beta, timeout_s;
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */
     uint64_t           seed;
-    bool               verify, explain, deterministic, no_autotune, progress;
+    bool               verify, explain, deterministic, no_autotune, graph, progress;
 } driver_options_t;
 
 /** Parse strictly.  Not collective: all ranks see the same arguments and fail alike.

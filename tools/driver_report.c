@@ -104,6 +104,7 @@ static void print_plan(FILE *out, const driver_report_t *r)
         (void)fprintf(out, ", %s for the halo block", r->halo_engine);
     }
     (void)fprintf(out, "\n%-11s %s\n", "transport", s->transport != NULL ? s->transport : "-");
+    (void)fprintf(out, "%-11s %s\n", "schedule", s->schedule);
     (void)fprintf(out, "%-11s %s on the host, %s on the device at most on a rank\n", "plan holds",
                   bytes_text((double)r->host_bytes_max, a),
                   bytes_text((double)r->device_bytes_max, b));
@@ -132,9 +133,9 @@ static void print_times(FILE *out, const driver_options_t *o, const driver_repor
         (void)fputc('\n', out);
     }
     if (r->overlap <= 0.0) { /* the phases in sum took no longer than the whole */
-        (void)fprintf(out, "%-11s none: exchange and local block took turns\n", "overlap");
+        (void)fprintf(out, "%-11s none: exchange and products took turns\n", "overlap");
     } else if (isfinite(r->overlap)) {
-        (void)fprintf(out, "%-11s %.2f of the shorter of exchange and local block is hidden\n",
+        (void)fprintf(out, "%-11s %.2f of the shorter of exchange and work beside it is hidden\n",
                       "overlap", r->overlap);
     } else {
         (void)fprintf(out, "%-11s -\n", "overlap");

@@ -40,6 +40,16 @@ static int reset_c(const driver_run_t *run, operands_t *x)
                              x->c_layout.global_row, DRIVER_PADDING);
 }
 
+/* Does the plan gain from a B in memory that peers can read?  The same on all ranks. */
+static bool is_read_by_peers(const driver_run_t *run)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    return run->options->op == SPMM_OP_N && run->options->layout != SPMM_LAYOUT_COL &&
+           spmm_plan_get_stats(run->plan, &stats) == SPMM_OK && stats.transport != NULL &&
+           strcmp(stats.transport, "nccl-pull") == 0;
+}
+
 /** Collective, agreed. */
 static int operands_create(const driver_run_t *run, operands_t *x)
 {
@@ -70,9 +80,10 @@ static int operands_create(const driver_run_t *run, operands_t *x)
                             spmm_plan_get_layout(run->plan, SPMM_OPERAND_C, &x->c_layout),
                             DRIVER_OTHER);
     }
+    code = driver_agree(job, code);
     if (code == DRIVER_GOOD) {
-        code = driver_block_alloc(job, run->ctx, x->b_layout.local_rows, o->columns, o->pad,
-                                  o->layout, o->type, &x->B);
+        code = (is_read_by_peers(run) ? driver_block_alloc_shared : driver_block_alloc)(
+            job, run->ctx, x->b_layout.local_rows, o->columns, o->pad, o->layout, o->type, &x->B);
     }
     if (code == DRIVER_GOOD) {
         code = driver_block_alloc(job, run->ctx, x->c_layout.local_rows, o->columns, o->pad,
@@ -94,20 +105,22 @@ static int execute_once(const driver_run_t *run, const operands_t *x, double *wa
 {
     const driver_options_t *o = run->options;
     double                  start;
+    spmm_status_t           status;
     int                     code;
 
-    MPI_Barrier(run->job->comm);
-    start = MPI_Wtime();
-    code  = driver_check(run->job, run->ctx,
-                         spmm_execute(run->plan, o->columns, o->alpha, x->B.data, x->B.ld, o->beta,
-                                      x->C.data, x->C.ld, NULL),
-                         DRIVER_OTHER);
-    if (code == DRIVER_GOOD) {
-        code =
-            driver_check(run->job, run->ctx, spmm_stream_synchronize(run->ctx, NULL), DRIVER_OTHER);
+    (void)driver_agree_within(run->job, DRIVER_GOOD, o->timeout_s); /* a common start */
+    start  = MPI_Wtime();
+    status = spmm_execute(run->plan, o->columns, o->alpha, x->B.data, x->B.ld, o->beta, x->C.data,
+                          x->C.ld, NULL);
+    if (status == SPMM_OK) {
+        status = spmm_stream_synchronize(run->ctx, NULL);
     }
+    code    = driver_check(run->job, run->ctx, status, DRIVER_OTHER);
     *wall_s = MPI_Wtime() - start;
-    return driver_agree(run->job, code);
+    if (status == SPMM_ERR_COMM) {
+        driver_lost(run->job);
+    }
+    return driver_agree_within(run->job, code, o->timeout_s);
 }
 
 /** Phases of the last execute into column @p k of sample [DRIVER_PHASES + 1][n]. */
@@ -148,7 +161,8 @@ static int time_product(driver_run_t *run, const operands_t *x)
         if (code == DRIVER_GOOD && k >= 0) {
             sample[DRIVER_TOTAL * n + k] = wall_s;
             /* A rank that fails here alone is found by the agreement that follows. */
-            code = driver_agree(run->job, sample_phases(run, sample, n, k));
+            code = driver_agree_within(run->job, sample_phases(run, sample, n, k),
+                                       run->options->timeout_s);
         }
     }
     if (code == DRIVER_GOOD) {

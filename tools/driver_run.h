@@ -35,8 +35,8 @@ typedef struct {
     int64_t          recv_bytes_total;                              /**< per execute */
     driver_spread_t  phase[DRIVER_PHASES];
     double           total_s;  /**< median over iterations of the slowest rank */
-    double           overlap;  /**< part of the shorter of exchange and local block that the
-                                      other hides, mean over ranks; NaN */
+    double           overlap;  /**< part of the shorter of exchange and work that need not wait for
+                                      it that the other hides, mean over ranks; NaN */
     double           gflops;   /**< 2 * nnz * columns / total_s */
     bool             verified; /**< the fields below are set */
     bool             passed;

@@ -19,14 +19,17 @@ static driver_spread_t spread(const driver_job_t *job, double value)
     return (driver_spread_t){-top[0], sum[0] / sum[1], top[1]};
 }
 
-/** (Tcomm + Tlocal - Tboth) / min(Tcomm, Tlocal) of this rank; NaN where nothing could overlap. */
-static double overlap_of(const double s[DRIVER_PHASES], double planned_total_s)
+/** (Tcomm + Twork - Tboth) / min(Tcomm, Twork) of this rank; NaN where nothing could overlap.  The
+ *  last of @p chunks chunks is multiplied (op T: the first one made) while nothing travels. */
+static double overlap_of(const double s[DRIVER_PHASES], double planned_total_s, int chunks)
 {
     const double comm    = s[DRIVER_PACK] + s[DRIVER_EXCHANGE];
-    const double both    = planned_total_s - s[DRIVER_HALO];
-    const double shorter = comm < s[DRIVER_LOCAL] ? comm : s[DRIVER_LOCAL];
+    const double bare    = s[DRIVER_HALO] / (chunks > 1 ? chunks : 1);
+    const double work    = s[DRIVER_LOCAL] + s[DRIVER_HALO] - bare;
+    const double both    = planned_total_s - bare;
+    const double shorter = comm < work ? comm : work;
 
-    return shorter > 0.0 ? (comm + s[DRIVER_LOCAL] - both) / shorter : NAN;
+    return shorter > 0.0 ? (comm + work - both) / shorter : NAN;
 }
 
 /** The name that all ranks with one (not NULL) agree on, "mixed", or "" when no rank has one. */
@@ -78,7 +81,7 @@ int driver_collect(driver_run_t *run, const double median_s[DRIVER_PHASES], doub
     for (int k = 0; k < DRIVER_PHASES; k++) {
         report->phase[k] = spread(job, median_s[k]);
     }
-    report->overlap = spread(job, overlap_of(median_s, planned_total_s)).avg;
+    report->overlap = spread(job, overlap_of(median_s, planned_total_s, report->stats.chunks)).avg;
     common_name(job, report->stats.engine, report->engine);
     common_name(job, report->stats.halo_engine, report->halo_engine);
     most[0]  = (int64_t)report->stats.host_bytes;

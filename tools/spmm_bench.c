@@ -79,6 +79,7 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
     const bench_options_t *options = &bench->options;
     const bool             own     = options->yardstick == options->type;
     double                 warm = row.seconds, rotated = row.rotated_seconds; /* of the yardstick */
+    double                 build = row.build_seconds;
     const char            *engine;
     bool                   skip;
 
@@ -88,9 +89,8 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
         if (skip) {
             continue;
         }
-        row.engine     = engine;
-        row.chosen     = engine;
-        row.reordering = "none";
+        row.engine = row.chosen = engine;
+        row.reordering          = "none";
         row.seconds = row.rotated_seconds = row.predicted_seconds = NAN;
         code = bench_measure(bench, A, dense, &row);
         if (!bench_survives(bench, code)) {
@@ -110,9 +110,11 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
                           row.matrix);
             bench->inaccurate = true;
         }
-        warm              = k == 0 && own ? row.seconds : warm;
-        rotated           = k == 0 && own ? row.rotated_seconds : rotated;
-        row.ratio         = warm / row.seconds;
+        warm      = k == 0 && own ? row.seconds : warm;
+        rotated   = k == 0 && own ? row.rotated_seconds : rotated;
+        build     = k == 0 && own ? row.build_seconds : build;
+        row.ratio = warm / row.seconds;
+        bench_row_break_even(&row, warm, build);
         row.rotated_ratio = rotated / row.rotated_seconds;
         if (wanted(options, engine) &&
             !bench_survives(bench, bench_report_row(&bench->report, &row))) {

@@ -31,6 +31,7 @@ static int open_context(driver_run_t *run, driver_progress_t *progress)
 
     options.device    = run->options->device;
     options.timeout_s = run->options->timeout_s;
+    options.nccl_ctas = (int)run->options->nccl_ctas;
     options.log       = driver_progress_log;
     options.log_user  = progress;
     return driver_check(run->job, NULL, spmm_context_create(run->job->comm, &options, &run->ctx),
@@ -70,11 +71,13 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.engine        = o->engine;
     options.transport     = o->transport;
     options.deterministic = o->deterministic;
-    options.profile       = 1;
+    options.profile       = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
+    options.graph         = o->graph ? 1 : 0;
     options.no_autotune   = o->no_autotune;
     options.seed          = o->seed;
     options.reorder       = o->reorder;
     options.executes      = o->executes;
+    options.schedule      = o->schedule;
     driver_progress_phase(progress, "partitioning and building the plan");
     status = spmm_plan_create(run->A, o->columns, &options, &run->plan);
     driver_progress_done(progress);
@@ -165,6 +168,9 @@ static void print_about(driver_action_t action)
         break;
     case DRIVER_LIST_PARTITIONERS:
         driver_print_components(stdout, spmm_partitioner_info);
+        break;
+    case DRIVER_LIST_SCHEDULES:
+        driver_print_components(stdout, spmm_schedule_info);
         break;
     case DRIVER_RUN:
         break;

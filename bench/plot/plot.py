@@ -5,6 +5,8 @@
     bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers bench/peers.tsv] \\
         OUT.svg RESULT.tsv...
 
+Of tables of bench_ablation the ratio is time with all measures over that of each variant.
+
 One panel for each N, matrices by their entries, one mark for each engine, mode and, where those
 are not enough to tell them apart, file.  --peers adds the fastest published 32-bit system.  The
 same files give the same bytes."""
@@ -42,11 +44,22 @@ def text(x, y, words, anchor="middle", extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(words)}</text>'
 
 
+def of_variants(path):
+    """The rows of bench_ablation as if each variant were an engine; None for other tables."""
+    _, titles, rows = table.read(path, ("matrix", "nnz", "N"))
+    if "variant" not in titles:
+        return None
+    return [{**row, "engine": row["variant"], "compute": "bittcf", "ratio_to_cusparse":
+             1 / float(row["ratio"])} for row in rows if row["variant"] != "all" and
+            not (row["variant"] == "no reordering" and row["order"] == "none")]
+
+
 def load(paths, engines):
     """label -> {(matrix, N): ratio}, and matrix -> entries."""
     parts = []
     for path in paths:
-        rows = table.read(path, ("matrix", "nnz", "engine", "N", "ratio_to_cusparse"))[2]
+        rows = of_variants(path) or table.read(
+            path, ("matrix", "nnz", "engine", "N", "ratio_to_cusparse"))[2]
         for row in rows:
             if table.counts(row) and (row["engine"] in engines if engines
                                       else row["engine"] != REFERENCE):
@@ -82,8 +95,8 @@ class Panel:
         part = math.log(ratio / self.low) / math.log(self.high / self.low)
         return self.top + PANEL * (1 - part)
 
-    def axes(self, n, count):
-        lines = [text(LEFT - 46, self.top + PANEL / 2, f"ratio to cuSPARSE, N = {n}", extra=(
+    def axes(self, n, count, what):
+        lines = [text(LEFT - 46, self.top + PANEL / 2, f"ratio to {what}, N = {n}", extra=(
             f' transform="rotate(-90 {LEFT - 46} {self.top + PANEL / 2:.1f})"'))]
         for k in range(count):
             x = LEFT + (k + 0.5) * STEP
@@ -98,7 +111,7 @@ class Panel:
         return lines
 
 
-def draw(series, entries, columns):
+def draw(series, entries, columns, what):
     """The lines of the figure."""
     matrices = sorted(entries, key=lambda name: (entries[name], name))
     ratios = [r for s in series.values() for (m, n), r in s.items() if n in columns]
@@ -110,12 +123,12 @@ def draw(series, entries, columns):
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{height}" '
              f'viewBox="0 0 {total} {height}" font-family="sans-serif" font-size="11">',
              f'<rect width="{total}" height="{height}" fill="#ffffff"/>',
-             text(LEFT, 22, "Speed-up over cuSPARSE; matrices by their number of entries",
+             text(LEFT, 22, f"Speed-up over {what}; matrices by their number of entries",
                   "start", ' font-size="13"')]
     labels = list(series)
     for p, n in enumerate(columns):
         panel = Panel(TOP + p * (PANEL + GAP), width, low, high)
-        lines += panel.axes(n, len(matrices))
+        lines += panel.axes(n, len(matrices), what)
         for s, label in enumerate(labels):
             for k, matrix in enumerate(matrices):
                 if (matrix, n) in series[label]:
@@ -159,7 +172,8 @@ def main():
             columns = [n for n in columns if str(n) in options.columns.split(",")]
         if not columns:
             raise table.TableError("no row to draw in the results")
-        figure = "\n".join(draw(series, entries, columns)) + "\n"
+        what = "all measures" if of_variants(options.result[0]) else "cuSPARSE"
+        figure = "\n".join(draw(series, entries, columns, what)) + "\n"
         with open(options.out, "w", encoding="utf-8") as file:
             file.write(figure)
     except table.TableError as error:

@@ -41,12 +41,18 @@ typedef struct {
                                          rank's position on its node, modulo the visible devices */
     spmm_log_fn_t      log;         /**< progress lines; NULL: none (SPMM_DEBUG=1: stderr) */
     void              *log_user;
-    double             timeout_s; /**< > 0: an exchange that takes longer is an error */
+    double timeout_s; /**< > 0: an exchange of an execute that takes longer, since a rank is late or
+                           gone, is SPMM_ERR_COMM on every rank that waits for it: from
+                           spmm_execute() or, with transport nccl, the next call on the context */
+    int    nccl_ctas; /**< most thread blocks, each on a multiprocessor of its own, that
+                                       one exchange of transport nccl may take from the products
+                                       that run meanwhile; 0: NCCL's choice (at most 32 as of 2.28).
+                                       Fewer than the links need slow the exchange down */
 } spmm_context_options_t;
 
 #define SPMM_CONTEXT_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0                    \
+        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0, 0                 \
     }
 
 /** What a context runs on. */
@@ -90,7 +96,14 @@ SPMM_API size_t spmm_type_size(spmm_type_t type);
 /** Memory that execute can use: device memory on CUDA contexts, host memory on CPU ones.  Not
  *  collective.  @p bytes == 0 gives a pointer that may only be freed. */
 SPMM_API spmm_status_t spmm_buffer_alloc(spmm_context_t *ctx, size_t bytes, void **buffer);
-/** Frees *buffer and sets it to NULL; NULL in is success. */
+/** The same as a good home of B: where the GPUs of all ranks can load from each other's memory (one
+ *  node, NCCL 2.28 or later), transport nccl-pull reads the rows of B there, or in any part of it,
+ *  without packing them.  Everywhere else it is spmm_buffer_alloc().  Collective; @p bytes is local,
+ *  but every rank gives as much memory as the one that asks for most.  The first such buffer of a
+ *  context may open an NCCL communicator.  The memory is free again when all ranks have freed it. */
+SPMM_API spmm_status_t spmm_buffer_alloc_shared(spmm_context_t *ctx, size_t bytes, void **buffer);
+/** Frees *buffer, of either kind, and sets it to NULL; NULL in is success.  Not collective; work on
+ *  it must be done. */
 SPMM_API spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer);
 /** Copy between host memory and buffers, either way; done when it returns. */
 SPMM_API spmm_status_t spmm_buffer_copy(spmm_context_t *ctx, void *dst, const void *src,
@@ -98,7 +111,7 @@ SPMM_API spmm_status_t spmm_buffer_copy(spmm_context_t *ctx, void *dst, const vo
 /** Wait until all work of @p stream is done and report its errors. */
 SPMM_API spmm_status_t spmm_stream_synchronize(spmm_context_t *ctx, spmm_stream_t stream);
 
-/** An engine, a transport or a partitioner as `--list-engines` and the like print it. */
+/** An engine, a transport, a partitioner or a schedule as `--list-engines` and the like print it. */
 typedef struct {
     size_t      struct_size; /**< set by the caller to sizeof(spmm_component_info_t) */
     const char *name;        /**< what options and the command line take; static storage */
@@ -110,6 +123,7 @@ typedef struct {
 SPMM_API spmm_status_t spmm_engine_info(int index, spmm_component_info_t *info);
 SPMM_API spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info);
 SPMM_API spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info);
+SPMM_API spmm_status_t spmm_schedule_info(int index, spmm_component_info_t *info);
 
 #ifdef __cplusplus
 }

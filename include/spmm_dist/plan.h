@@ -27,12 +27,13 @@ typedef struct {
     const char    *objective;   /**< of metis: "vol" (NULL) or "cut" */
     double         imbalance;   /**< of metis: allowed max / mean non-zeros per rank; 0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest measured of the best
-                                     predicted and cusparse, on CPUs the least predicted time */
-    const char    *transport;   /**< NULL or "auto": the first that works, best first */
+                                     predicted and cusparse, as far as @p executes pays for it,
+                                     on CPUs the least predicted time */
+    const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
-                                       device; engines are then chosen by the model alone.  Name
-                                       engine and reorder to not depend on the device's calibrated
-                                       rates either */
+                                       device; engines and schedule are then chosen by the model
+                                       alone.  Name engine, reorder and schedule to not depend on
+                                       the device's calibrated rates either */
     int            profile;       /**< nonzero: time the phases of every execute (for stats) */
     int            no_autotune;   /**< nonzero: choose by the model alone, measure nothing */
     uint64_t       seed;          /**< of the partitioner */
@@ -41,13 +42,24 @@ typedef struct {
                                        then is predicted to save more time in @p executes products
                                        than ordering costs; "none"; "affinity", "rcm" and "metis":
                                        always */
-    int64_t        executes;      /**< products that what auto orders is to pay in; 0: 1000 */
+    int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
+                                       can pay in so many, and measuring engines takes no more than
+                                       5 % of what they will: few get the model's choice */
+    const char    *schedule;      /**< order of exchange and products, see spmm_schedule_info() and
+                                       docs/schedules.md.  NULL or "auto": on GPUs the fastest
+                                       measured of the two best predicted and "overlap", where the
+                                       plan measures; on CPUs "overlap" */
+    int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
+                                       that launching their parts takes longer than the work; see
+                                       spmm_execute().  Needs GPUs, on several ranks transport nccl,
+                                       and a context without timeout_s.  Plans that profile capture
+                                       nothing: spmm_plan_explain() says so */
 } spmm_plan_options_t;
 
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0                       \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0              \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -64,6 +76,10 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  nccl it returns before the result is ready, which is when @p stream reaches this point; the
  *  first call, and with engine cusparse the first after a change of n, ldb or ldc, may wait for
  *  the device.
+ *  With option graph, the second call with the same arguments captures them and allocates; it and
+ *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of B
+ *  and C stay.  NCCL demands that all ranks capture and launch alike, so there B and C must be the
+ *  buffers of an earlier call on all ranks or on none.
  *  @param[in]     n           columns, 1 .. n of the plan; may change from call to call
  *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
@@ -103,14 +119,15 @@ SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operan
                                         spmm_stream_t stream);
 
 /** Write the part of every row of A, one number a line in row order (METIS `.part` format), to be
- *  read back with partition "file:PATH".  Collective. */
+ *  read back with partition "file:PATH", as it is or gzipped.  Collective. */
 SPMM_API spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path);
 
 /** What one execute does and did.  Times without a remark are seconds of the last execute on this rank,
  *  NaN unless the plan profiles. */
 typedef struct {
     size_t      struct_size;           /**< set by the caller to sizeof(spmm_plan_stats_t) */
-    const char *engine, *halo_engine;  /**< chosen for the two blocks; static storage */
+    const char *engine, *halo_engine;  /**< chosen for the two blocks, equal where the schedule has
+                                            one block for both; static storage */
     const char *transport, *partition; /**< chosen; static storage */
     int64_t     nnz_local, nnz_halo;   /**< entries of this rank whose column it owns / does not */
     int64_t     halo_rows;             /**< rows of B (op T: of C) exchanged in, this rank */
@@ -122,18 +139,29 @@ typedef struct {
     size_t      send_bytes, recv_bytes;         /**< per execute at the planned n, this rank */
     size_t      host_bytes, device_bytes;       /**< held by the plan on this rank */
     double      partition_s, build_s;           /**< spent at plan time, max over ranks */
-    double      pack_s, exchange_s, local_s, halo_s, total_s;
-    double      tune_s;            /**< part of build_s: measuring engines, max over ranks */
-    double      local_predicted_s; /**< of the engine of the local block, this rank */
+    double      pack_s;     /**< op N: packing rows to send; op T: adding rows received */
+    double      exchange_s; /**< rows on their way, all chunks */
+    double      local_s;    /**< work of this rank that needs no row received: the local block;
+                                        where the schedule has one block, copying own rows of B */
+    double      halo_s;     /**< work that needs them (op T: that makes them), all chunks: the
+                                        halo block, or the one block */
+    double      total_s;
+    double      tune_s;            /**< part of build_s: measuring engines and schedules, max over
+                                        ranks */
+    double      local_predicted_s; /**< of the engine of the local or the one block, this rank */
     double      local_measured_s;  /**< at plan time; NaN: the prediction alone chose */
     const char *reordering; /**< of the local block: the method applied or "none"; static storage */
     double      reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
+    const char *schedule; /**< chosen; "none" where no row travels between ranks; static storage */
+    int         chunks;   /**< of columns that rows travel in, at most */
+    double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none */
+    double      schedule_measured_s;  /**< at plan time, likewise; NaN: not measured */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */
 SPMM_API spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
 
-/** Print, on the calling rank, every engine and transport candidate with its predicted time and
+/** Print, on the calling rank, every engine, transport and schedule candidate with its predicted time and
  *  the measured one where it was measured, the
  *  winner and why.  Not collective. */
 SPMM_API spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out);

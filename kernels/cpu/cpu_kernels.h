@@ -82,7 +82,7 @@ static inline int32_t spmm_cpu_popcount(uint64_t x)
 /** Place of the lowest set bit; @p x is not 0. */
 static inline int32_t spmm_cpu_lowest_bit(uint64_t x)
 {
-    return spmm_cpu_popcount((x & (~x + 1)) - 1);
+    return __builtin_ctzll(x);
 }
 
 #endif /* SPMM_CPU_KERNELS_H */

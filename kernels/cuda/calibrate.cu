@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file calibrate.cu
- *  Random rows of 512 bytes, one a warp and 16 bytes a lane: what tensor-core and CSR kernels do to
+ *  To time with: a wait, and random rows of 512 bytes, one a warp and 16 bytes a lane: what tensor-core and CSR kernels do to
  *  B, without what they do with it.
  */
 #include "cuda/cuda_kernels.h"
@@ -49,7 +49,28 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
+/* One thread that watches the clock. */
+__global__ void wait(uint64_t ns)
+{
+    uint64_t start, now;
+
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+    do {
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    } while (now - start < ns);
+}
+
 } // namespace
+
+extern "C" cudaError_t spmm_cuda_delay(double seconds, cudaStream_t stream)
+{
+    const double most = 1e-3;
+
+    if (seconds > 0.0) {
+        wait<<<1, 1, 0, stream>>>((uint64_t)(1e9 * (seconds < most ? seconds : most)));
+    }
+    return cudaGetLastError();
+}
 
 extern "C" cudaError_t spmm_cuda_gather_probe(void *memory, size_t set, size_t bytes,
                                               cudaStream_t stream)

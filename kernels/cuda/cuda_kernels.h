@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/pull_args.h"
 #include "kernel_args.h"
 
 #ifdef __cplusplus
@@ -26,6 +27,9 @@ cudaError_t spmm_cuda_store_columns(const spmm_store_args_t *args, cudaStream_t 
 /** Read about @p bytes in random rows of 512 bytes out of the first @p set bytes of @p memory, all
  *  zeros: to be timed. */
 cudaError_t spmm_cuda_gather_probe(void *memory, size_t set, size_t bytes, cudaStream_t stream);
+
+/** Wait on the device, 1 ms at most. */
+cudaError_t spmm_cuda_delay(double seconds, cudaStream_t stream);
 
 /** C[row_map[i], j] = sum[i, j] + beta * C[row_map[i], j], i < n_rows, j < n; beta == 0 does not
  *  read C. */
@@ -63,6 +67,9 @@ cudaError_t spmm_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm_tc_work_t 
  *  not run at the same time. */
 cudaError_t spmm_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_tc_mm_args_t *args,
                              cudaStream_t stream);
+
+/** Fetch the rows of peers.  Waits on the device, for them and for the readers of this rank's. */
+cudaError_t spmm_cuda_pull(const spmm_pull_args_t *args, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -227,6 +227,9 @@ extern "C" cudaError_t spmm_cuda_probe(void)
         code = spmm::preload_store();
     }
     if (code == cudaSuccess) {
+        code = spmm::preload_pull();
+    }
+    if (code == cudaSuccess) {
         code = spmm::preload_bittcf();
     }
     if (code == cudaSuccess) {

@@ -132,6 +132,8 @@ template <typename... Kernels> cudaError_t preload(Kernels *...kernels)
 cudaError_t preload_add();
 /** Those of transpose.cu. */
 cudaError_t preload_store();
+/** That of pull.cu. */
+cudaError_t preload_pull();
 
 } // namespace spmm
 

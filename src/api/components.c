@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file components.c  The tables of engines, transports and partitioners, for lists. */
+/** @file components.c  The tables of engines, transports, partitioners and schedules, for lists. */
 #include "api/context.h"
 #include "engine/engine.h"
 #include "partition/partition.h"
+#include "plan/schedule.h"
 
 static spmm_status_t describe(int index, int count, const char *name, const char *description,
                               int built, spmm_component_info_t *info)
@@ -35,4 +36,13 @@ spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info)
 spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info)
 {
     return SPMM_DESCRIBE(spmm_partitioners, spmm_n_partitioners);
+}
+
+/* All are part of every build. */
+spmm_status_t spmm_schedule_info(int index, spmm_component_info_t *info)
+{
+    const bool known = index >= 0 && index < spmm_n_schedules;
+
+    return describe(index, spmm_n_schedules, known ? spmm_schedules[index]->name : NULL,
+                    known ? spmm_schedules[index]->description : NULL, 1, info);
 }

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 
+enum { MOST_CTAS = 64 }; /* that NCCL takes */
+
 spmm_status_t spmm_take_options(spmm_error_t *err, const void *given, size_t given_size,
                                 void *options, size_t size, const char *what)
 {
@@ -66,13 +68,18 @@ static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
         status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "timeout_s is %g, must be >= 0",
                            options.timeout_s);
     }
+    if (status == SPMM_OK && (options.nccl_ctas < 0 || options.nccl_ctas > MOST_CTAS)) {
+        status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "nccl_ctas is %d, must be 0 to %d",
+                           options.nccl_ctas, MOST_CTAS);
+    }
     SPMM_TRY(spmm_agree(&ctx->env, status));
     ctx->env.log       = options.log;
     ctx->env.log_user  = options.log_user;
     ctx->env.timeout_s = options.timeout_s;
     SPMM_TRY(spmm_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
-    ctx->shared.env    = &ctx->env;
-    ctx->shared.device = &ctx->device;
+    ctx->shared.env       = &ctx->env;
+    ctx->shared.device    = &ctx->device;
+    ctx->shared.nccl_ctas = options.nccl_ctas;
     spmm_log(&ctx->env, "rank %d of %d on %s", ctx->env.rank, ctx->env.size,
              ctx->device.description);
     return SPMM_OK;

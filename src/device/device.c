@@ -97,7 +97,7 @@ void spmm_device_close(spmm_device_t *device)
 spmm_status_t spmm_device_write(const spmm_device_t *device, void *to, const void *host,
                                 size_t bytes)
 {
-    SPMM_TRY(device->ops->copy(device, to, host, bytes, NULL));
+    SPMM_TRY(device->ops->stage(device, to, host, bytes));
     return device->ops->stream_sync(device, NULL);
 }
 

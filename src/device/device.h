@@ -13,6 +13,7 @@
 #include "spmm_dist/types.h"
 
 typedef struct spmm_event      spmm_event_t;
+typedef struct spmm_graph      spmm_graph_t;
 typedef struct spmm_device     spmm_device_t;
 typedef struct spmm_device_ops spmm_device_ops_t;
 
@@ -50,7 +51,11 @@ struct spmm_device_ops {
 
     /** Device memory, counted; bytes == 0 is valid. */
     spmm_status_t (*alloc)(const spmm_device_t *device, size_t bytes, void **ptr);
-    void (*release)(const spmm_device_t *device, void *ptr); /**< NULL-safe */
+    /** The same for memory that only kernels of this process read and write: no peer, no MPI, no
+     *  NCCL.  Comes at less cost; the device keeps some of what is released for the next one. */
+    spmm_status_t (*alloc_cached)(const spmm_device_t *device, size_t bytes, void **ptr);
+    /** NULL-safe; waits for the device. */
+    void (*release)(const spmm_device_t *device, void *ptr);
     /** Host memory that copies to and from the device run fast and asynchronously with; counted. */
     spmm_status_t (*alloc_pinned)(const spmm_device_t *device, size_t bytes, void **ptr);
     void (*release_pinned)(const spmm_device_t *device, void *ptr);
@@ -58,6 +63,9 @@ struct spmm_device_ops {
     /** Enqueue a copy, either direction; asynchronous to the host when host memory is pinned. */
     spmm_status_t (*copy)(const spmm_device_t *device, void *dst, const void *src, size_t bytes,
                           spmm_stream_t stream);
+    /** Enqueue a copy from any host memory to the device on the default stream; when it returns,
+     *  the host memory may be changed. */
+    spmm_status_t (*stage)(const spmm_device_t *device, void *to, const void *host, size_t bytes);
     /** May execute use this pointer as B or C?  Device memory of this device; on the CPU: any. */
     bool (*is_usable)(const spmm_device_t *device, const void *ptr);
     /** Copy arrays of unknown place (host or device) to the host; done when it returns. */
@@ -74,9 +82,24 @@ struct spmm_device_ops {
                                   spmm_stream_t stream);
     spmm_status_t (*stream_wait)(const spmm_device_t *device, spmm_stream_t stream,
                                  const spmm_event_t *event);
+    /** Keep the stream busy for about so long, at most 1 ms, without touching memory; on the CPU
+     *  nothing. */
+    spmm_status_t (*delay)(const spmm_device_t *device, double seconds, spmm_stream_t stream);
     /** Waits for both events (timed, recorded). */
     spmm_status_t (*event_elapsed)(const spmm_device_t *device, spmm_event_t *from,
                                    spmm_event_t *to, double *seconds);
+
+    /* Work recorded once and launched many times; all NULL where the device cannot. */
+
+    /** What this thread enqueues from now on, on @p stream and on streams that wait for its events, is
+     *  recorded instead of run.  Not the default stream. */
+    spmm_status_t (*graph_begin)(const spmm_device_t *device, spmm_stream_t stream);
+    /** Stop recording, also after a failure; *graph is NULL when it failed. */
+    spmm_status_t (*graph_end)(const spmm_device_t *device, spmm_stream_t stream,
+                               spmm_graph_t **graph);
+    spmm_status_t (*graph_launch)(const spmm_device_t *device, spmm_graph_t *graph,
+                                  spmm_stream_t stream);
+    void (*graph_destroy)(const spmm_device_t *device, spmm_graph_t *graph); /**< NULL-safe */
 
     /* Movement of dense rows; the args structs say what each does. */
     spmm_status_t (*gather_rows)(const spmm_device_t *device, const spmm_gather_args_t *args,

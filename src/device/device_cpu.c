@@ -58,6 +58,20 @@ static spmm_status_t cpu_copy(const spmm_device_t *device, void *dst, const void
     return SPMM_OK;
 }
 
+static spmm_status_t cpu_stage(const spmm_device_t *device, void *to, const void *host,
+                               size_t bytes)
+{
+    return cpu_copy(device, to, host, bytes, NULL);
+}
+
+static spmm_status_t cpu_delay(const spmm_device_t *device, double seconds, spmm_stream_t stream)
+{
+    (void)device;
+    (void)seconds;
+    (void)stream;
+    return SPMM_OK;
+}
+
 static bool cpu_is_usable(const spmm_device_t *device, const void *ptr)
 {
     (void)device;
@@ -182,6 +196,9 @@ const spmm_device_ops_t spmm_device_cpu = {
     .open             = cpu_open,
     .close            = cpu_close,
     .alloc            = cpu_alloc,
+    .alloc_cached     = cpu_alloc,
+    .stage            = cpu_stage,
+    .delay            = cpu_delay,
     .release          = cpu_release,
     .alloc_pinned     = cpu_alloc,
     .release_pinned   = cpu_release,

@@ -43,7 +43,7 @@ spmm_status_t spmm_cuda_use(const spmm_device_t *device)
 }
 
 /* Releases return nothing: a failure goes to the log. */
-static void warn(const spmm_device_t *device, cudaError_t code, const char *what)
+void spmm_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what)
 {
     if (code != cudaSuccess) {
         (void)cudaGetLastError();
@@ -118,6 +118,7 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
     SPMM_CUDA(device, cudaSetDevice(device->ordinal));
     SPMM_CUDA(device, cudaFree(NULL)); /* starts the device, whose failures then show here */
     SPMM_TRY(read_facts(device));
+    SPMM_TRY(spmm_cuda_memory_open(device));
     code = spmm_cuda_probe();
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
         (void)cudaGetLastError();
@@ -135,35 +136,7 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
 /* The device's primary context belongs to the process: the program may go on using it. */
 static void cuda_close(spmm_device_t *device)
 {
-    device->state = NULL;
-}
-
-static spmm_status_t cuda_alloc(const spmm_device_t *device, size_t bytes, void **ptr)
-{
-    void         *fresh  = NULL;
-    spmm_status_t status = spmm_cuda_use(device);
-
-    if (status != SPMM_OK) {
-        return status;
-    }
-    if (!spmm_alloc_note()) {
-        return spmm_fail_memory(&device->env->err, (int64_t)bytes, 1, "a device buffer");
-    }
-    status = spmm_cuda_check(device, cudaMalloc(&fresh, bytes == 0 ? 1 : bytes), "cudaMalloc");
-    if (status != SPMM_OK) {
-        spmm_alloc_note_free();
-        return status;
-    }
-    *ptr = fresh;
-    return SPMM_OK;
-}
-
-static void cuda_release(const spmm_device_t *device, void *ptr)
-{
-    if (ptr != NULL) {
-        warn(device, cudaFree(ptr), "cudaFree");
-        spmm_alloc_note_free();
-    }
+    spmm_cuda_memory_close(device);
 }
 
 static spmm_status_t cuda_alloc_pinned(const spmm_device_t *device, size_t bytes, void **ptr)
@@ -191,7 +164,7 @@ static spmm_status_t cuda_alloc_pinned(const spmm_device_t *device, size_t bytes
 static void cuda_release_pinned(const spmm_device_t *device, void *ptr)
 {
     if (ptr != NULL) {
-        warn(device, cudaFreeHost(ptr), "cudaFreeHost");
+        spmm_cuda_warn(device, cudaFreeHost(ptr), "cudaFreeHost");
         spmm_alloc_note_free();
     }
 }
@@ -252,7 +225,7 @@ static spmm_status_t cuda_stream_create(const spmm_device_t *device, bool high_p
 static void cuda_stream_destroy(const spmm_device_t *device, spmm_stream_t stream)
 {
     if (stream != NULL) {
-        warn(device, cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
+        spmm_cuda_warn(device, cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
     }
 }
 
@@ -284,7 +257,7 @@ static spmm_status_t cuda_event_create(const spmm_device_t *device, bool timed,
 static void cuda_event_destroy(const spmm_device_t *device, spmm_event_t *event)
 {
     if (event != NULL) {
-        warn(device, cudaEventDestroy(raw(event)), "cudaEventDestroy");
+        spmm_cuda_warn(device, cudaEventDestroy(raw(event)), "cudaEventDestroy");
     }
 }
 
@@ -302,6 +275,13 @@ static spmm_status_t cuda_stream_wait(const spmm_device_t *device, spmm_stream_t
     SPMM_TRY(spmm_cuda_use(device));
     SPMM_CUDA(device, cudaStreamWaitEvent((cudaStream_t)stream, raw(event), 0));
     return SPMM_OK;
+}
+
+static spmm_status_t cuda_delay(const spmm_device_t *device, double seconds, spmm_stream_t stream)
+{
+    SPMM_TRY(spmm_cuda_use(device));
+    return spmm_cuda_check(device, spmm_cuda_delay(seconds, (cudaStream_t)stream),
+                           "the kernel delay");
 }
 
 static spmm_status_t cuda_event_elapsed(const spmm_device_t *device, spmm_event_t *from,
@@ -354,11 +334,13 @@ const spmm_device_ops_t spmm_device_cuda = {
     .name             = "cuda",
     .open             = cuda_open,
     .close            = cuda_close,
-    .alloc            = cuda_alloc,
-    .release          = cuda_release,
+    .alloc            = spmm_cuda_alloc,
+    .alloc_cached     = spmm_cuda_alloc_cached,
+    .release          = spmm_cuda_release,
     .alloc_pinned     = cuda_alloc_pinned,
     .release_pinned   = cuda_release_pinned,
     .copy             = cuda_copy,
+    .stage            = spmm_cuda_stage,
     .is_usable        = cuda_is_usable,
     .fetch            = cuda_fetch,
     .stream_create    = cuda_stream_create,
@@ -368,7 +350,12 @@ const spmm_device_ops_t spmm_device_cuda = {
     .event_destroy    = cuda_event_destroy,
     .event_record     = cuda_event_record,
     .stream_wait      = cuda_stream_wait,
+    .delay            = cuda_delay,
     .event_elapsed    = cuda_event_elapsed,
+    .graph_begin      = spmm_cuda_graph_begin,
+    .graph_end        = spmm_cuda_graph_end,
+    .graph_launch     = spmm_cuda_graph_launch,
+    .graph_destroy    = spmm_cuda_graph_destroy,
     .gather_rows      = cuda_gather_rows,
     .scatter_rows     = cuda_scatter_rows,
     .scatter_add_rows = cuda_scatter_add_rows,

@@ -6,52 +6,56 @@
 
 #include "engine/trial.h"
 
-enum { MOST_MEASURED = 3 };      /* beside the yardstick */
-static const double worth = 3.0; /* times the least predicted: slower ones are not measured */
+/* How much faster the fastest may prove than the best predicted, by the errors of the models
+ * (docs/performance.md), is what measuring can bring: so much of the products to come it may take. */
+static const double share = 0.05;
+/* Times the least predicted: slower ones are not measured.  More for the yardstick, which the plan
+ * should never be slower than. */
+static const double worth = 1.6, yardstick_worth = 2.0;
+
+enum {
+    MOST_MEASURED    = 3, /* beside the yardstick */
+    DEFAULT_EXECUTES = 1000,
+    MOST_ENGINES     = 16
+};
 
 /* What stands while candidates are tried. */
 typedef struct {
     const spmm_csr_t        *block;
     const spmm_device_t     *device;
     spmm_problem_t           problem;
+    double                   beta;
     spmm_trial_t             trial;
-    bool                     measuring; /* trial is open */
-    spmm_engine_candidate_t *best;      /* NULL: none built yet */
-    void                    *format;    /* of best */
+    bool                     measuring;           /* trial is open */
+    spmm_engine_candidate_t *order[MOST_ENGINES]; /* usable ones by predicted time */
+    int                      n, at;               /* at: rank of best */
+    spmm_engine_candidate_t *best;                /* NULL: none built yet */
+    void                    *format;              /* of best */
     double                   best_build_s;
+    double                   budget_s, start; /* for measuring; start: of that */
+    spmm_error_t             first;           /* failure of a candidate */
+    spmm_status_t            failed;
 } tuning_t;
 
-/* The plan must never be slower than with this one. */
 static bool is_yardstick(const spmm_engine_candidate_t *c)
 {
     return strcmp(c->engine->name, "cusparse") == 0;
 }
 
-static spmm_engine_candidate_t *least_predicted(spmm_engine_candidate_t *candidates, int n)
+static void sort_usable(spmm_engine_candidate_t *candidates, int n, tuning_t *t)
 {
-    spmm_engine_candidate_t *least = NULL;
+    for (int e = 0; e < n && t->n < MOST_ENGINES; e++) {
+        int at = t->n;
 
-    for (int e = 0; e < n; e++) {
-        spmm_engine_candidate_t *c = &candidates[e];
-
-        if (c->usable && !c->tried && (least == NULL || c->predicted_s < least->predicted_s)) {
-            least = c;
+        if (!candidates[e].usable) {
+            continue;
         }
+        for (; at > 0 && t->order[at - 1]->predicted_s > candidates[e].predicted_s; at--) {
+            t->order[at] = t->order[at - 1];
+        }
+        t->order[at] = &candidates[e];
+        t->n++;
     }
-    return least;
-}
-
-/* Does measuring leave a choice? */
-static bool have_rivals(const spmm_engine_candidate_t *candidates, int n, double least_s)
-{
-    int rivals = 0;
-
-    for (int e = 0; e < n; e++) {
-        const spmm_engine_candidate_t *c = &candidates[e];
-
-        rivals += c->usable && (c->predicted_s <= worth * least_s || is_yardstick(c));
-    }
-    return rivals > 1;
 }
 
 /* Failures of one engine that say nothing of the others. */
@@ -60,118 +64,192 @@ static bool may_go_on(spmm_status_t status)
     return status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE || status == SPMM_ERR_UNSUPPORTED;
 }
 
-static spmm_status_t open_trial(tuning_t *t, double beta)
+/* A candidate failed: remember the first reason, and go on where that may be. */
+static spmm_status_t pass_over(tuning_t *t, const spmm_engine_candidate_t *c, spmm_status_t status)
 {
-    const spmm_error_t  before = t->device->env->err;
-    const spmm_status_t status = spmm_trial_open(t->device, t->block, &t->problem, beta, &t->trial);
+    spmm_error_t *err = &t->device->env->err;
 
-    t->measuring = status == SPMM_OK;
+    if (!may_go_on(status)) {
+        return status;
+    }
+    spmm_log(t->device->env, "engine %s is passed over: %s", c->engine->name, err->text);
+    if (t->failed == SPMM_OK) {
+        t->failed = status;
+        t->first  = *err;
+    }
+    spmm_error_clear(err);
+    return SPMM_OK;
+}
+
+static spmm_status_t build(tuning_t *t, const spmm_engine_candidate_t *c, void **format,
+                           double *seconds)
+{
+    const double start = spmm_now();
+
+    *format           = NULL;
+    t->problem.layout = c->layout;
+    SPMM_TRY(c->engine->build(t->block, &t->problem, t->device, format));
+    *seconds = spmm_now() - start;
+    return SPMM_OK;
+}
+
+/* The best predicted from rank @p from on that can be built; t->best stays NULL where none can. */
+static spmm_status_t build_first(tuning_t *t, int from)
+{
+    for (t->at = from; t->at < t->n && t->best == NULL; t->at++) {
+        spmm_engine_candidate_t *c      = t->order[t->at];
+        const spmm_status_t      status = build(t, c, &t->format, &t->best_build_s);
+
+        if (status == SPMM_OK) {
+            t->best = c;
+            break;
+        }
+        SPMM_TRY(pass_over(t, c, status));
+    }
+    return SPMM_OK;
+}
+
+static void drop_best(tuning_t *t)
+{
+    if (t->best != NULL) {
+        t->best->engine->destroy(t->format);
+        t->best = NULL;
+    }
+}
+
+/* Would trying @p c, and before it the best where that is still to be measured, stay within the
+ * budget?  A format takes about as long to build as the one that is there. */
+static bool is_affordable(const tuning_t *t, const spmm_engine_candidate_t *c)
+{
+    const double spent = spmm_now() - t->start;
+    const double best  = isnan(t->best->measured_s)
+                             ? SPMM_TRIAL_OPEN_S + spmm_trial_seconds(t->best->predicted_s)
+                             : 0.0;
+
+    /* Building it measures three algorithms. */
+    const double trials = is_yardstick(c) ? 3.0 : 1.0;
+
+    return spent + best + t->best_build_s + trials * spmm_trial_seconds(c->predicted_s) <=
+           t->budget_s;
+}
+
+static bool is_rival(const tuning_t *t, const spmm_engine_candidate_t *c, int measured)
+{
+    const double least_s = t->order[0]->predicted_s;
+
+    return is_yardstick(c) ? c->predicted_s <= yardstick_worth * least_s
+                           : measured < MOST_MEASURED && c->predicted_s <= worth * least_s;
+}
+
+/* Room for B and C, and the time of the best.  *goes_on: measured, there may be rivals. */
+static spmm_status_t measure_best(tuning_t *t, bool *goes_on)
+{
+    spmm_status_t status;
+
+    *goes_on = false;
+    status   = spmm_trial_open(t->device, t->block, &t->problem, t->beta, &t->trial);
     if (status == SPMM_ERR_MEMORY) {
-        t->device->env->err = before;
+        spmm_error_clear(&t->device->env->err);
         spmm_log(t->device->env, "no room to measure engines with");
         return SPMM_OK;
     }
+    SPMM_TRY(status);
+    t->measuring = true;
+    status = spmm_trial_measure(&t->trial, t->best->engine, t->format, t->best->layout, INFINITY,
+                                &t->best->measured_s);
+    if (status == SPMM_OK) {
+        t->best->measured_s += t->best->copies_s;
+        *goes_on = true;
+        return SPMM_OK;
+    }
+    t->best->measured_s = NAN;
+    status              = pass_over(t, t->best, status);
+    drop_best(t);
+    spmm_trial_close(&t->trial);
+    t->measuring = false;
     return status;
 }
 
 /* Build a candidate and measure it; keep it where it is the best so far. */
-static spmm_status_t try_candidate(tuning_t *t, spmm_engine_candidate_t *c)
+static spmm_status_t try_rival(tuning_t *t, spmm_engine_candidate_t *c)
 {
-    const double  start   = spmm_now();
-    const double  best_s  = t->best == NULL ? INFINITY : t->best->measured_s - c->copies_s;
-    double        build_s = 0.0;
-    void         *format  = NULL;
-    spmm_status_t status;
+    double        build_s;
+    void         *format;
+    spmm_status_t status = build(t, c, &format, &build_s);
 
-    c->tried          = true;
-    t->problem.layout = c->layout;
-    SPMM_TRY(c->engine->build(t->block, &t->problem, t->device, &format));
-    build_s = spmm_now() - start;
-    if (t->measuring) {
-        status =
-            spmm_trial_measure(&t->trial, c->engine, format, c->layout, best_s, &c->measured_s);
-        if (status != SPMM_OK) {
-            c->measured_s = NAN;
-            c->engine->destroy(format);
-            return status;
-        }
-        c->measured_s += c->copies_s;
+    if (status != SPMM_OK) {
+        return pass_over(t, c, status);
     }
-    if (t->best != NULL && !(c->measured_s < t->best->measured_s)) {
+    status = spmm_trial_measure(&t->trial, c->engine, format, c->layout,
+                                t->best->measured_s - c->copies_s, &c->measured_s);
+    if (status != SPMM_OK) {
+        c->measured_s = NAN;
+        c->engine->destroy(format);
+        return pass_over(t, c, status);
+    }
+    c->measured_s += c->copies_s;
+    if (!(c->measured_s < t->best->measured_s)) {
         c->engine->destroy(format);
         return SPMM_OK;
     }
-    if (t->best != NULL) {
-        t->best->engine->destroy(t->format);
-    }
+    drop_best(t);
     t->best         = c;
     t->format       = format;
     t->best_build_s = build_s;
     return SPMM_OK;
 }
 
-/* Candidates by predicted time: those to measure, and others only until one could be built. */
-static spmm_status_t try_all(tuning_t *t, spmm_engine_candidate_t *candidates, int n,
-                             double least_s)
+/* Rivals of the best, by predicted time, as far as the budget goes. */
+static spmm_status_t try_rivals(tuning_t *t)
 {
-    const spmm_error_t       before = t->device->env->err;
-    spmm_error_t             first  = before;
-    spmm_status_t            failed = SPMM_OK, status;
-    spmm_engine_candidate_t *c;
+    bool goes_on  = true;
+    int  measured = 1;
 
-    for (int rank = 0; (c = least_predicted(candidates, n)) != NULL; rank++) {
-        const bool rival =
-            t->measuring &&
-            (is_yardstick(c) || (rank < MOST_MEASURED && c->predicted_s <= worth * least_s));
+    for (int rank = t->at + 1; rank < t->n && goes_on; rank++) {
+        spmm_engine_candidate_t *c = t->order[rank];
 
-        if (t->best != NULL && !rival) {
-            c->tried = true;
+        if (!is_rival(t, c, measured) || !is_affordable(t, c)) {
             continue;
         }
-        status = try_candidate(t, c);
-        if (status != SPMM_OK && !may_go_on(status)) {
-            return status;
+        if (!t->measuring) {
+            SPMM_TRY(measure_best(t, &goes_on));
         }
-        if (status != SPMM_OK) {
-            spmm_log(t->device->env, "engine %s is passed over: %s", c->engine->name,
-                     t->device->env->err.text);
-            first               = failed == SPMM_OK ? t->device->env->err : first;
-            failed              = failed == SPMM_OK ? status : failed;
-            t->device->env->err = before;
+        if (goes_on) {
+            SPMM_TRY(try_rival(t, c));
+            measured += !is_yardstick(c);
         }
-    }
-    if (t->best == NULL) {
-        t->device->env->err = first;
-        return failed;
     }
     return SPMM_OK;
 }
 
-static spmm_status_t tune(tuning_t *t, double beta, spmm_engine_candidate_t *candidates, int n,
-                          double least_s)
+static spmm_status_t tune(tuning_t *t)
 {
-    spmm_status_t status = open_trial(t, beta);
+    int from = 0;
 
-    if (status == SPMM_OK) {
-        status = try_all(t, candidates, n, least_s);
+    while (t->best == NULL) {
+        SPMM_TRY(build_first(t, from));
+        if (t->best == NULL) {
+            t->device->env->err = t->first;
+            return t->failed;
+        }
+        from     = t->at + 1;
+        t->start = spmm_now();
+        SPMM_TRY(try_rivals(t)); /* without a best one where that could be built, but not run */
     }
-    spmm_trial_close(&t->trial);
-    if (status != SPMM_OK && t->best != NULL) {
-        t->best->engine->destroy(t->format);
-        t->best = NULL;
-    }
-    return status;
+    return SPMM_OK;
 }
 
-/* The best predicted candidate that can be built. */
-static spmm_status_t build_unmeasured(tuning_t *t, spmm_engine_candidate_t *candidates, int n)
+/* The time of the best, for others to be compared with; NaN without room for B and C. */
+static spmm_status_t time_only(tuning_t *t)
 {
-    for (int e = 0; e < n; e++) {
-        candidates[e].tried      = false;
-        candidates[e].measured_s = NAN;
+    bool goes_on;
+
+    SPMM_TRY(measure_best(t, &goes_on));
+    if (t->best == NULL) { /* it could be built, but not run */
+        t->device->env->err = t->first;
+        return t->failed;
     }
-    t->measuring = false;
-    return try_all(t, candidates, n, 0.0);
+    return SPMM_OK;
 }
 
 spmm_status_t spmm_engine_settle(const spmm_engine_choice_t *choice, const spmm_csr_t *block,
@@ -179,28 +257,31 @@ spmm_status_t spmm_engine_settle(const spmm_engine_choice_t *choice, const spmm_
                                  spmm_engine_candidate_t *candidates, int n,
                                  spmm_engine_settled_t *settled)
 {
-    const double start       = spmm_now();
-    const bool   free_choice = choice->name == NULL || strcmp(choice->name, "auto") == 0;
-    tuning_t     t           = {.block = block, .device = device, .problem = *problem};
+    const double  start       = spmm_now();
+    const bool    free_choice = choice->name == NULL || strcmp(choice->name, "auto") == 0;
+    const int64_t executes    = choice->executes == 0 ? DEFAULT_EXECUTES : choice->executes;
+    tuning_t      t = {.block = block, .device = device, .problem = *problem, .beta = choice->beta};
+    spmm_status_t status;
     const spmm_engine_candidate_t *picked;
-    spmm_status_t                  status;
 
     memset(settled, 0, sizeof *settled);
     SPMM_TRY(spmm_engine_pick(choice->name, device, candidates, n, &picked));
-    if (!free_choice || !choice->measure || spmm_csr_nnz(block) == 0 ||
-        !have_rivals(candidates, n, picked->predicted_s)) {
+    if (!free_choice || !choice->measure || spmm_csr_nnz(block) == 0) {
         settled->picked  = picked;
         t.problem.layout = picked->layout;
         return picked->engine->build(block, &t.problem, device, &settled->format);
     }
-    status = tune(&t, choice->beta, candidates, n, picked->predicted_s);
-    if (status != SPMM_OK && may_go_on(status)) {
-        /* A format may fit where it does not beside the B and C that it is measured with. */
-        spmm_log(device->env, "engines are not measured: %s", device->env->err.text);
-        spmm_error_clear(&device->env->err);
-        status = build_unmeasured(&t, candidates, n);
+    sort_usable(candidates, n, &t);
+    t.budget_s = share * (double)executes * picked->predicted_s;
+    status     = tune(&t);
+    if (status == SPMM_OK && choice->compared && isnan(t.best->measured_s)) {
+        status = time_only(&t);
     }
-    SPMM_TRY(status);
+    spmm_trial_close(&t.trial);
+    if (status != SPMM_OK) {
+        drop_best(&t);
+        return status;
+    }
     settled->picked = t.best;
     settled->format = t.format;
     settled->tune_s = spmm_now() - start - t.best_build_s;

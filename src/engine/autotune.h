@@ -11,7 +11,9 @@
 typedef struct {
     const char *name;    /**< NULL or "auto": choose; else take that engine, or say why not */
     bool        measure; /**< choose by time, not by prediction alone */
-    double      beta;    /**< of the products measured */
+    bool    compared; /**< the time of what is chosen is wanted: measure it also without rivals */
+    double  beta;     /**< of the products measured */
+    int64_t executes; /**< products to come, 0: 1000 */
 } spmm_engine_choice_t;
 
 /** The engine chosen. */
@@ -21,11 +23,13 @@ typedef struct {
     double                         tune_s; /**< spent measuring, and building what was not taken */
 } spmm_engine_settled_t;
 
-/** Choose and build.  Measured are the three best predicted within a factor of three, and
- *  "cusparse" always; the fastest is kept, and never more than one other format is held beside it.
- *  A candidate that has no room, or refuses the block when built, is passed over without an error
- *  as long as another can be built; without room for B and C nothing is measured.  Blocks without
- *  entries are not measured.  Local; waits for its work.
+/** Choose and build.  The best predicted is built; measured against it are the next two within a
+ *  factor of 1.6, and "cusparse" within 2, as long as that, with their formats, takes no more than
+ *  5 % of what the products to come will: few products get the prediction's choice.  The fastest is
+ *  kept, and never more than one other format is held beside it.  A candidate that has no room, or
+ *  refuses the block when built, is passed over without an error as long as another can be built;
+ *  without room for B and C nothing is measured.  Blocks without entries are not measured.  Local;
+ *  waits for its work.
  *  @param[in]     problem     its layout is replaced by that of each candidate
  *  @param[in,out] candidates  [n] from spmm_engine_consider(); gets the times measured
  *  @return as spmm_engine_pick(), or why the engine could not be built */

@@ -294,15 +294,14 @@ static spmm_status_t reserve(spmm_cusparse_t *f, int64_t count, size_t size, voi
     if (!spmm_size_mul((size_t)count, size, &bytes)) {
         return spmm_fail_memory(&f->device->env->err, count, size, "engine cusparse");
     }
-    SPMM_TRY(f->device->ops->alloc(f->device, bytes, ptr));
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, ptr));
     f->device_bytes += bytes;
     return SPMM_OK;
 }
 
 static spmm_status_t fill(const spmm_cusparse_t *f, void *to, const void *from, size_t bytes)
 {
-    SPMM_TRY(f->device->ops->copy(f->device, to, from, bytes, NULL));
-    return f->device->ops->stream_sync(f->device, NULL);
+    return spmm_device_write(f->device, to, from, bytes);
 }
 
 /* Offsets or indices in the width of the format, converted piece by piece where the host's differs.

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "cpu/cpu_kernels.h"
 
 #define SPMM_ENGINE(x) extern const spmm_engine_ops_t spmm_engine_##x;
 #include "engine/engine_list.h"
@@ -28,66 +28,58 @@ const spmm_engine_ops_t *spmm_engine_find(const char *name)
     return NULL;
 }
 
-/* Columns used by rows from .. to - 1.  @p seen has a bit for each column, all 0. */
-static int64_t count_columns(const spmm_csr_t *block, int32_t from, int32_t to, uint64_t *seen)
+/* Lengths of rows: their most and how they vary.  Squares of whole numbers, so that threads may add
+ * them in any order. */
+static void scan_lengths(const spmm_csr_t *block, int team, spmm_pattern_t *pattern)
 {
-    int64_t n = 0;
+    const double  mean  = (double)pattern->nnz / block->n_rows;
+    const int64_t whole = (int64_t)mean;
+    int64_t       most = 0, square = 0;
 
-    for (int64_t k = block->row_ptr[from]; k < block->row_ptr[to]; k++) {
-        uint64_t      *word = &seen[block->col_idx[k] / 64];
-        const uint64_t bit  = (uint64_t)1 << block->col_idx[k] % 64;
+#pragma omp parallel for schedule(static) num_threads(team) reduction(max : most) reduction(+ : square)
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        const int64_t length = block->row_ptr[i + 1] - block->row_ptr[i];
 
-        n += (*word & bit) == 0;
-        *word |= bit;
+        most = length > most ? length : most;
+        square += (length - whole) * (length - whole);
     }
-    return n;
-}
-
-/* Over some groups of rows, evenly spread. */
-static spmm_status_t scan_near(spmm_env_t *env, const spmm_csr_t *block, double *near_cols)
-{
-    enum { MOST_GROUPS = 4 };
-    const int64_t rows  = block->n_rows < SPMM_NEAR_ROWS ? block->n_rows : SPMM_NEAR_ROWS;
-    const int64_t apart = block->n_rows - rows; /* of the first group from the last */
-    const int     groups =
-        apart < (MOST_GROUPS - 1) * rows ? (int)(apart / (rows + !rows)) + 1 : MOST_GROUPS;
-    const int64_t n_words = (int64_t)block->n_cols / 64 + 1;
-    uint64_t     *seen;
-    int64_t       sum = 0;
-
-    if (SPMM_NEW(seen, n_words) == NULL) {
-        return spmm_fail_memory(&env->err, n_words, sizeof *seen, "the columns of a block");
-    }
-    for (int g = 0; g < groups; g++) {
-        const int64_t from = groups == 1 ? 0 : apart * g / (groups - 1);
-
-        memset(seen, 0, (size_t)n_words * sizeof *seen);
-        sum += count_columns(block, (int32_t)from, (int32_t)(from + rows), seen);
-    }
-    spmm_free(seen);
-    *near_cols = (double)sum / groups;
-    return SPMM_OK;
+    pattern->max_row = most;
+    pattern->row_cv =
+        sqrt((double)square / block->n_rows - (mean - (double)whole) * (mean - (double)whole)) /
+        mean;
 }
 
 spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern)
 {
-    const int64_t nnz    = spmm_csr_nnz(block);
-    const double  mean   = block->n_rows == 0 ? 0.0 : (double)nnz / block->n_rows;
-    double        square = 0.0;
+    spmm_used_columns_t columns;
+    spmm_status_t       status;
 
-    *pattern = (spmm_pattern_t){
-        .n_rows = block->n_rows, .n_cols = block->n_cols, .c_rows = block->c_rows, .nnz = nnz};
-    for (int32_t i = 0; i < block->n_rows; i++) {
-        const int64_t length = block->row_ptr[i + 1] - block->row_ptr[i];
+    *pattern = (spmm_pattern_t){.n_rows = block->n_rows,
+                                .n_cols = block->n_cols,
+                                .c_rows = block->c_rows,
+                                .nnz    = spmm_csr_nnz(block)};
+    if (pattern->nnz > 0) {
+        scan_lengths(block, spmm_cpu_team(env->threads), pattern);
+    }
+    SPMM_TRY(spmm_windows_create(env, block, SPMM_WINDOWS_TALL, env->threads, &pattern->windows));
+    status = spmm_tc_facts_of(env, block, &pattern->windows, &pattern->tc, &columns);
+    if (status != SPMM_OK) {
+        spmm_pattern_free(pattern);
+        return status;
+    }
+    pattern->used_cols = columns.used;
+    pattern->near_cols = columns.near;
+    return SPMM_OK;
+}
 
-        pattern->max_row = length > pattern->max_row ? length : pattern->max_row;
-        square += ((double)length - mean) * ((double)length - mean);
-    }
-    pattern->row_cv = nnz == 0 ? 0.0 : sqrt(square / block->n_rows) / mean;
-    if (nnz > 0) {
-        SPMM_TRY(scan_near(env, block, &pattern->near_cols));
-    }
-    return spmm_tc_facts_scan(env, block, &pattern->tc, &pattern->used_cols);
+void spmm_pattern_free(spmm_pattern_t *pattern)
+{
+    spmm_windows_free(&pattern->windows);
+}
+
+const spmm_windows_t *spmm_pattern_windows(const spmm_pattern_t *pattern)
+{
+    return pattern == NULL || pattern->windows.col == NULL ? NULL : &pattern->windows;
 }
 
 void spmm_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -103,7 +95,6 @@ void spmm_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *p
         c->predicted_s = INFINITY;
         c->measured_s  = NAN;
         c->copies_s    = 0.0;
-        c->tried       = false;
         c->usable      = engine->supports(problem, device, c->why);
         if (c->usable) {
             c->predicted_s = engine->cost(pattern, problem, device);

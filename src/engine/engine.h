@@ -8,13 +8,11 @@
 #define SPMM_ENGINE_ENGINE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "device/device.h"
 #include "engine/windows.h"
 #include "matrix/csr.h"
-
-/** About the rows of A that are in work on a GPU at a time. */
-enum { SPMM_NEAR_ROWS = 16384 };
 
 /** Pattern facts every cost model reads; filled once per block, O(nnz). */
 typedef struct {
@@ -26,6 +24,10 @@ typedef struct {
     double  row_cv;    /**< standard deviation / mean of row lengths */
 
     spmm_tc_facts_t tc; /**< what tensor-core formats make of it */
+
+    /** Those of SPMM_WINDOWS_TALL rows, which formats are made from; zero once freed.  Copies of
+     *  the struct borrow them. */
+    spmm_windows_t windows;
 } spmm_pattern_t;
 
 /** The product asked for; op T has become a transposed block before it gets here. */
@@ -35,7 +37,18 @@ typedef struct {
     spmm_layout_t  layout;  /**< ROW or COL, of B and C */
     int64_t        n;       /**< most columns */
     bool           deterministic;
+    /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
+    const spmm_pattern_t *pattern;
 } spmm_problem_t;
+
+enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
+
+/** One term of a cost model that is a sum of plain accounts, each times a constant that measured
+ *  times gave (bench/fit.py). */
+typedef struct {
+    const char *name;
+    double      constant, seconds;
+} spmm_cost_term_t;
 
 enum { SPMM_WHY = 160 }; /**< bytes of a reason */
 
@@ -53,6 +66,10 @@ typedef struct {
     double (*cost)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device);
 
+    /** The same on a GPU, term by term; NULL: the model is no such sum.  @return how many */
+    int (*terms)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+
     /** Convert @p block into the engine's format, owned by *format; the block is borrowed during
      *  the call.  Local, waits for its own work. */
     spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -68,6 +85,10 @@ typedef struct {
     spmm_status_t (*execute)(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                              double beta, void *C, int64_t ldc, spmm_stream_t stream);
 
+    /** A line or two on how the work is dealt out and why, for spmm_plan_explain(); NULL: there is
+     *  nothing to say. */
+    void (*describe)(const void *format, const spmm_pattern_t *pattern, FILE *out);
+
     /** Bytes held. */
     void (*bytes)(const void *format, size_t *host, size_t *device);
     void (*destroy)(void *format); /**< NULL-safe */
@@ -82,6 +103,10 @@ const spmm_engine_ops_t *spmm_engine_find(const char *name);
 
 /** Facts of a block. */
 spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern);
+/** Frees the windows; the facts stay. */
+void spmm_pattern_free(spmm_pattern_t *pattern);
+/** Its windows, NULL where there are none or no pattern. */
+const spmm_windows_t *spmm_pattern_windows(const spmm_pattern_t *pattern);
 
 /** One line of the comparison that spmm_plan_explain() prints. */
 typedef struct {
@@ -92,7 +117,6 @@ typedef struct {
     double                   predicted_s; /**< INFINITY: cannot run */
     double                   measured_s;  /**< NaN: not measured */
     double copies_s; /**< of either: predicted time of the copies that this layout takes */
-    bool   tried;    /**< by spmm_engine_settle(), or found not worth it */
 } spmm_engine_candidate_t;
 
 /** Ask all engines about a problem.

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine_bittcf.c  BitTCF (Acc-SpMM) on tensor cores; on CPUs decoded and multiplied. */
+#include <math.h>
+
 #include "base/alloc.h"
 #include "engine/format_bittcf.h"
+#include "engine/roofline.h"
 #include "engine/tc_engine.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
@@ -20,24 +23,29 @@ typedef struct {
  * a window and an active column, each a row of B to fetch: taller blocks keep fewer warps resident
  * and multiply more padding.  At three quarters of the pairs 8 rows were still as fast or faster,
  * over real matrices and stand-ins on one H200. */
-static int32_t tiles_of(const spmm_tc_facts_t *facts)
+int32_t spmm_bittcf_tiles(const spmm_tc_facts_t *facts)
 {
     const double worth_it = 0.65;
 
     return (double)facts->pairs[1] < worth_it * (double)facts->pairs[0] ? 2 : 1;
 }
 
-static spmm_status_t choose_tiles(const spmm_device_t *device, const spmm_csr_t *block,
+static spmm_status_t choose_tiles(const spmm_tc_engine_t *base, const spmm_csr_t *block,
                                   int32_t *tiles)
 {
     spmm_tc_facts_t facts;
     int64_t         used_cols;
 
     *tiles = 1;
-    if (device->kind != SPMM_DEVICE_CPU) {
-        SPMM_TRY(spmm_tc_facts_scan(device->env, block, &facts, &used_cols));
-        *tiles = tiles_of(&facts);
+    if (base->device->kind == SPMM_DEVICE_CPU) {
+        return SPMM_OK;
     }
+    if (base->problem.pattern != NULL) {
+        facts = base->problem.pattern->tc;
+    } else {
+        SPMM_TRY(spmm_tc_facts_scan(base->device->env, block, &facts, &used_cols));
+    }
+    *tiles = spmm_bittcf_tiles(&facts);
     return SPMM_OK;
 }
 
@@ -46,27 +54,41 @@ static spmm_status_t choose_tiles(const spmm_device_t *device, const spmm_csr_t 
  * has 16 blocks (Acc-SpMM, section 3.5, allows 32).  Few windows take thread blocks of twice the
  * warps, see the launcher.  Measured on one H200: without teams the small matrices with long rows
  * took 1.2 to 2.7 times as long. */
-static spmm_tc_limits_t limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
+static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks)
 {
-    enum { WARPS = 32, LEAST = 8, CUT = 8 };
-    const int32_t n_sm      = f->device->n_sm;
+    enum { WARPS = 32, LEAST = 12, CUT = 8 };
+    const int32_t n_sm      = device->n_sm;
     const int32_t share     = blocks / (WARPS * n_sm);
     const int32_t team      = share > LEAST ? share : LEAST;
     const int32_t least_cut = n_windows <= SPMM_TC_FEW * n_sm ? 128 : 64;
 
+    (void)problem;
     return (spmm_tc_limits_t){.team = team, .cut = CUT * team > least_cut ? CUT * team : least_cut};
+}
+
+spmm_status_t spmm_bittcf_fill(spmm_tc_engine_t *base, const spmm_csr_t *block, int32_t tiles)
+{
+    bittcf_t *f = (bittcf_t *)base;
+
+    SPMM_TRY(spmm_bittcf_create(base->device->env, block,
+                                spmm_pattern_windows(base->problem.pattern), tiles,
+                                base->device->threads, &f->format));
+    f->arrays = spmm_bittcf_arrays(&f->format);
+    return SPMM_OK;
 }
 
 static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
-    bittcf_t *f = (bittcf_t *)base;
-    int32_t   tiles;
+    int32_t tiles;
 
-    SPMM_TRY(choose_tiles(base->device, block, &tiles));
-    SPMM_TRY(
-        spmm_bittcf_create(base->device->env, block, tiles, base->device->threads, &f->format));
-    f->arrays = spmm_bittcf_arrays(&f->format);
-    return SPMM_OK;
+    SPMM_TRY(choose_tiles(base, block, &tiles));
+    return spmm_bittcf_fill(base, block, tiles);
+}
+
+const spmm_bittcf_arrays_t *spmm_bittcf_on_device(const spmm_tc_engine_t *base)
+{
+    return &((const bittcf_t *)base)->device_arrays;
 }
 
 static void release(spmm_tc_engine_t *base)
@@ -202,25 +224,18 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return spmm_tc_supports(problem, device, SPMM_R_32F, why);
 }
 
-/* Fitted to 38 matrices at N = 32, 128 and 512 on one H200 (docs/performance.md); 3xTF32 multiplies
- * three times. */
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const double          split  = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
-    const int32_t         tiles  = tiles_of(&pattern->tc);
-    const double          blocks = (double)pattern->tc.pairs[tiles - 1] / SPMM_BITTCF_SIDE;
-    const spmm_tc_model_t model  = {.height     = 8 * tiles,
-                                    .block_cols = SPMM_BITTCF_SIDE,
-                                    .a_bytes =
-                                        (36.0 + 8.0 * tiles) * blocks + 4.0 * (double)pattern->nnz,
-                                    .launch_s = 3.0e-6,
-                                    .copies   = 1.0,
-                                    .gathers  = 0.79 * split,
-                                    .block_s  = 0.48e-6 * split};
+    spmm_cost_term_t terms[SPMM_COST_TERMS];
 
-    return device->kind == SPMM_DEVICE_CPU ? spmm_tc_cpu_cost(pattern, problem, device)
-                                           : spmm_tc_gpu_cost(pattern, problem, device, &model);
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmm_tc_cpu_cost(pattern, problem, device);
+    }
+    if (pattern->nnz > INT32_MAX) {
+        return INFINITY; /* build() would refuse */
+    }
+    return spmm_gpu_sum_s(terms, spmm_bittcf_terms(pattern, problem, device, terms));
 }
 
 const spmm_engine_ops_t spmm_engine_bittcf = {
@@ -229,9 +244,11 @@ const spmm_engine_ops_t spmm_engine_bittcf = {
     .built       = true,
     .supports    = supports,
     .cost        = cost,
+    .terms       = spmm_bittcf_terms,
     .build       = build,
     .refill      = spmm_tc_refill,
     .execute     = spmm_tc_execute,
+    .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,
     .destroy     = spmm_tc_destroy,
 };

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/scalar.h"
 #include "engine/engine.h"
 #include "engine/roofline.h"
 #include "spmm_dist/context.h"
@@ -74,10 +75,10 @@ static spmm_status_t upload(csr_gpu_t *f, const void *host, int64_t count, size_
 {
     const size_t bytes = (size_t)count * size; /* of an array that the host holds or could */
 
-    SPMM_TRY(f->device->ops->alloc(f->device, bytes, device));
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, device));
     f->upload[f->n_uploads++] = *device;
     f->device_bytes += bytes;
-    return host == NULL ? SPMM_OK : spmm_device_write(f->device, *device, host, bytes);
+    return host == NULL ? SPMM_OK : f->device->ops->stage(f->device, *device, host, bytes);
 }
 
 /* Sums of the parts of split rows, and zeros to count those that are done in. */
@@ -166,7 +167,11 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
 
     f->pieces.ab_type = block->type;
     f->pieces.c_type  = problem->c_type;
-    SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+    if (problem->pattern != NULL) {
+        f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
+    } else {
+        SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+    }
     SPMM_TRY(spmm_csr_work_create(env, block, limit, f->device->threads, &work));
     status = upload_block(f, block, &work);
     if (status == SPMM_OK) {
@@ -175,7 +180,7 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     spmm_log(env, "format csr-gpu: %d pieces of about %lld entries, %d rows in %d of them",
              (int)work.n_pieces, (long long)limit, (int)work.n_splits, (int)work.n_partial);
     spmm_csr_work_free(&work);
-    return status;
+    return status == SPMM_OK ? f->device->ops->stream_sync(f->device, NULL) : status;
 }
 
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -241,22 +246,62 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* What every product moves once, and a row of B for every entry.  Neighbouring rows find a part of
- * those in L1, more where they share columns: half of the entries and a third of the pairs of a
- * window of 8 rows and a column describe 14 matrices at N = 32, 128 and 512 on one H200. */
+/* Columns of a slice, as the launcher (csr_gpu_launch.cuh) chooses them for aligned data. */
+static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    const int64_t size = (int64_t)spmm_type_size(problem->ab_type), row = pattern->used_cols * size;
+    const int64_t l2     = 48000000;
+    const int64_t widest = 512 / size, least = 128 / size;
+    int64_t       slice = 64 / size;
+
+    while (slice < widest && slice < problem->n) {
+        slice *= 2;
+    }
+    for (int64_t narrow = slice / 2; row * slice > l2 && narrow >= least; narrow /= 2) {
+        if (row * narrow <= l2) {
+            return narrow;
+        }
+    }
+    return slice;
+}
+
+/* What every product moves once; a row of B for every entry, of which neighbouring rows find a part
+ * in L1, more where they share columns: hence entries and pairs of a window of 8 rows and a column;
+ * instructions of entries, and of the ends of rows.  Constants by bench/fit.py from times on one
+ * H200 (docs/performance.md). */
+static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const int64_t  slice  = slice_of(pattern, problem);
+    const double   slices = fmax(1.0, (double)problem->n / (double)slice), us = 1e-6;
+    const double   nnz = (double)pattern->nnz;
+    const double   a   = nnz * ((double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t));
+    const double   passes = ceil(slices) / device->n_sm * 1e-9;
+    spmm_problem_t one    = *problem;
+
+    one.n    = slice < problem->n ? slice : problem->n;
+    terms[0] = (spmm_cost_term_t){"launch", 5.65, us};
+    terms[1] =
+        (spmm_cost_term_t){"once", 0.593, slices * spmm_gpu_once_s(pattern, &one, device, a)};
+    terms[2] =
+        (spmm_cost_term_t){"gather", 0.422, slices * spmm_gpu_gather_s(pattern, &one, device, nnz)};
+    terms[3] = (spmm_cost_term_t){
+        "pairs", 0.278,
+        slices * spmm_gpu_gather_s(pattern, &one, device, (double)pattern->tc.pairs[0])};
+    terms[4] = (spmm_cost_term_t){"entries", 0.5, nnz * passes};
+    terms[5] = (spmm_cost_term_t){"rows", 4.71, (double)pattern->n_rows * passes};
+    return 6;
+}
+
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const double launch  = 4.5e-6;
-    const double nnz     = (double)pattern->nnz;
-    const double rows    = 0.5 * nnz + 0.33 * (double)pattern->tc.pairs[0];
-    const double a_bytes = nnz * ((double)spmm_type_size(problem->ab_type) + sizeof(int32_t));
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
 
     if (pattern->nnz > INT32_MAX) {
         return INFINITY; /* build() would refuse */
     }
-    return launch + spmm_gpu_once_s(pattern, problem, device, a_bytes) +
-           spmm_gpu_gather_s(pattern, problem, device, rows);
+    return spmm_gpu_sum_s(sum, terms(pattern, problem, device, sum));
 }
 
 const spmm_engine_ops_t spmm_engine_csr_gpu = {
@@ -264,6 +309,7 @@ const spmm_engine_ops_t spmm_engine_csr_gpu = {
     .description = "CSR on CUDA cores, non-zeros dealt out evenly; all types",
     .supports    = supports,
     .cost        = cost,
+    .terms       = terms,
 #ifdef SPMM_HAVE_CUDA
     .built   = true,
     .build   = build,

@@ -42,21 +42,36 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* The sum of launches; of what moves once through device memory, which it does at two thirds of the
- * rate of a copy; of a row of B for every entry, through L2; of every row of A; and of the longest
- * one.  Fitted to 38 matrices at N = 32, 128 and 512 on one H200 (docs/performance.md). */
+/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): FP32 and FP64. */
+static const double constants[2][5] = {
+    {6.48, 1.21, 0.826, 110.0, 0.540},
+    {8.64, 1.07, 0.828, 219.0, 0.538},
+};
+
+/* Launches; what moves once through device memory; a row of B for every entry, through L2; every row
+ * of A; and the longest one. */
+static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double  nnz = (double)pattern->nnz, rows = (double)pattern->n_rows;
+    const double  index = pattern->nnz > INT32_MAX ? 8.0 : 4.0;
+    const double *c     = constants[problem->ab_type == SPMM_R_64F];
+    const double  a     = nnz * ((double)spmm_type_size(problem->ab_type) + index) + rows * index;
+
+    terms[0] = (spmm_cost_term_t){"launch", c[0], 1e-6};
+    terms[1] = (spmm_cost_term_t){"once", c[1], spmm_gpu_once_s(pattern, problem, device, a)};
+    terms[2] = (spmm_cost_term_t){"gather", c[2], spmm_gpu_gather_s(pattern, problem, device, nnz)};
+    terms[3] = (spmm_cost_term_t){"rows", c[3], rows * 1e-12};
+    terms[4] = (spmm_cost_term_t){"longest", c[4], (double)pattern->max_row * 1e-9};
+    return 5;
+}
+
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const double launches = 5.0e-6, row_s = 84e-12, entry_s = 0.56e-9; /* seconds */
-    const double nnz   = (double)pattern->nnz;
-    const double index = pattern->nnz > INT32_MAX ? 8.0 : 4.0;
-    const double a =
-        nnz * ((double)spmm_type_size(problem->ab_type) + index) + (double)pattern->n_rows * index;
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
 
-    return launches + 1.53 * spmm_gpu_once_s(pattern, problem, device, a) +
-           0.84 * spmm_gpu_gather_s(pattern, problem, device, nnz) +
-           row_s * (double)pattern->n_rows + entry_s * (double)pattern->max_row;
+    return spmm_gpu_sum_s(sum, terms(pattern, problem, device, sum));
 }
 
 const spmm_engine_ops_t spmm_engine_cusparse = {
@@ -64,6 +79,7 @@ const spmm_engine_ops_t spmm_engine_cusparse = {
     .description = "CSR through cuSPARSE, fastest of its algorithms, all types",
     .supports    = supports,
     .cost        = cost,
+    .terms       = terms,
 #ifdef SPMM_HAVE_CUDA
     .built   = true,
     .build   = spmm_cusparse_build,

@@ -6,6 +6,7 @@
 
 #include "base/scalar.h"
 #include "engine/format_cvse.h"
+#include "engine/roofline.h"
 #include "engine/tc_engine.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
@@ -37,14 +38,16 @@ static int32_t height_of(const spmm_tc_facts_t *facts, int64_t n)
 }
 
 /* As for BitTCF (engine_bittcf.c), whose blocks have half the columns. */
-static spmm_tc_limits_t limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
+static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks)
 {
-    enum { WARPS = 32, LEAST = 4, CUT = 8 };
-    const int32_t n_sm      = f->device->n_sm;
+    enum { WARPS = 32, LEAST = 6, CUT = 8 };
+    const int32_t n_sm      = device->n_sm;
     const int32_t share     = blocks / (WARPS * n_sm);
     const int32_t team      = share > LEAST ? share : LEAST;
     const int32_t least_cut = n_windows <= SPMM_TC_FEW * n_sm ? 64 : 32;
 
+    (void)problem;
     return (spmm_tc_limits_t){.team = team, .cut = CUT * team > least_cut ? CUT * team : least_cut};
 }
 
@@ -53,14 +56,17 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
     cvse_t *f      = (cvse_t *)base;
     int32_t height = 8; /* decoding on CPUs does not get faster with taller windows */
 
-    if (base->device->kind != SPMM_DEVICE_CPU) {
+    if (base->device->kind != SPMM_DEVICE_CPU && base->problem.pattern != NULL) {
+        height = height_of(&base->problem.pattern->tc, base->problem.n);
+    } else if (base->device->kind != SPMM_DEVICE_CPU) {
         spmm_tc_facts_t facts;
         int64_t         used_cols;
 
         SPMM_TRY(spmm_tc_facts_scan(base->device->env, block, &facts, &used_cols));
         height = height_of(&facts, base->problem.n);
     }
-    SPMM_TRY(spmm_cvse_create(base->device->env, block, height, base->device->threads, &f->format));
+    SPMM_TRY(spmm_cvse_create(base->device->env, block, spmm_pattern_windows(base->problem.pattern),
+                              height, base->device->threads, &f->format));
     f->arrays = spmm_cvse_arrays(&f->format);
     return SPMM_OK;
 }
@@ -171,25 +177,46 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return spmm_tc_supports(&same, device, problem->ab_type, why);
 }
 
-/* The sum of the engines of this family, with guesses from BitTCF on one H200: the same kernel with
- * two shuffles and one load for each 16 bytes, twice the columns in them. */
+/* The accounts of bittcf with guesses from its constants, until times have been fitted: a launch; what
+ * moves once; the rows of B; pieces that a warp takes one after the other, by rough numbers of resident
+ * warps and of columns in a slice; the longest chain of blocks, half as many as of BitTCF. */
+static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double         us       = 1e-6;
+    const int32_t        height   = height_of(&pattern->tc, problem->n);
+    const int32_t        windows  = spmm_windows_count(pattern->n_rows, height);
+    const double         pairs    = (double)pattern->tc.pairs[height / 16];
+    const double         blocks   = pairs / SPMM_CVSE_BLOCK + 0.5 * windows;
+    const double         a_bytes  = (4.0 + 2.0 * height) * SPMM_CVSE_BLOCK * blocks;
+    const double         resident = height == 8 ? 20.0 : 16.0;
+    const spmm_tc_load_t load     = spmm_tc_load(pattern, height, SPMM_CVSE_BLOCK,
+                                                 limits(device, problem, windows, (int32_t)blocks));
+    const double         team     = 4.0;
+    const double warps = (load.single + team * load.team) * ceil((double)problem->n / 128.0);
+
+    terms[0] = (spmm_cost_term_t){"launch", 2.4, us};
+    terms[1] = (spmm_cost_term_t){"once", 0.4, spmm_gpu_once_s(pattern, problem, device, a_bytes)};
+    terms[2] =
+        (spmm_cost_term_t){"gather", 0.8, spmm_gpu_gather_s(pattern, problem, device, pairs)};
+    terms[3] = (spmm_cost_term_t){"pieces", 2.6, fmax(1.0, warps / (resident * device->n_sm)) * us};
+    terms[4] =
+        (spmm_cost_term_t){"chain", 0.4, fmax(load.longest_single, load.longest_team / team) * us};
+    return 5;
+}
+
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const int32_t height = height_of(&pattern->tc, problem->n);
-    const double  pairs  = (double)pattern->tc.pairs[height / 16];
-    const double  blocks =
-        pairs / SPMM_CVSE_BLOCK + 0.5 * (double)spmm_windows_count(pattern->n_rows, height);
-    const spmm_tc_model_t model = {.height     = height,
-                                   .block_cols = SPMM_CVSE_BLOCK,
-                                   .a_bytes    = (4.0 + 2.0 * height) * SPMM_CVSE_BLOCK * blocks,
-                                   .launch_s   = 3.0e-6,
-                                   .copies     = 1.0,
-                                   .gathers    = 0.9,
-                                   .block_s    = 0.5e-6};
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
 
-    return device->kind == SPMM_DEVICE_CPU ? spmm_tc_cpu_cost(pattern, problem, device)
-                                           : spmm_tc_gpu_cost(pattern, problem, device, &model);
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmm_tc_cpu_cost(pattern, problem, device);
+    }
+    if (pattern->nnz > INT32_MAX) {
+        return INFINITY; /* build() would refuse */
+    }
+    return spmm_gpu_sum_s(sum, terms(pattern, problem, device, sum));
 }
 
 const spmm_engine_ops_t spmm_engine_cvse = {
@@ -198,9 +225,11 @@ const spmm_engine_ops_t spmm_engine_cvse = {
     .built       = true,
     .supports    = supports,
     .cost        = cost,
+    .terms       = terms,
     .build       = build,
     .refill      = spmm_tc_refill,
     .execute     = spmm_tc_execute,
+    .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,
     .destroy     = spmm_tc_destroy,
 };

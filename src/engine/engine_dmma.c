@@ -6,6 +6,8 @@
  */
 #include "engine/tc_engine.h"
 
+extern const spmm_engine_ops_t spmm_engine_bittcf;
+
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
                            const spmm_device_t *device, void **format)
 {
@@ -17,21 +19,10 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return spmm_tc_supports(problem, device, SPMM_R_64F, why);
 }
 
-/* The constants of bittcf, whose kernel it is. */
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const spmm_tc_model_t model = {.height     = SPMM_BITTCF_SIDE,
-                                   .block_cols = SPMM_BITTCF_SIDE,
-                                   .a_bytes    = 44.0 * (double)pattern->tc.tc_blocks +
-                                              8.0 * (double)pattern->nnz,
-                                   .launch_s = 3.0e-6,
-                                   .copies   = 1.0,
-                                   .gathers  = 0.79,
-                                   .block_s  = 0.48e-6};
-
-    return device->kind == SPMM_DEVICE_CPU ? spmm_tc_cpu_cost(pattern, problem, device)
-                                           : spmm_tc_gpu_cost(pattern, problem, device, &model);
+    return spmm_engine_bittcf.cost(pattern, problem, device); /* its kernel, its terms */
 }
 
 const spmm_engine_ops_t spmm_engine_dmma = {
@@ -40,9 +31,11 @@ const spmm_engine_ops_t spmm_engine_dmma = {
     .built       = true,
     .supports    = supports,
     .cost        = cost,
+    .terms       = spmm_bittcf_terms,
     .build       = build,
     .refill      = spmm_tc_refill,
     .execute     = spmm_tc_execute,
+    .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,
     .destroy     = spmm_tc_destroy,
 };

@@ -3,7 +3,9 @@
 #include <math.h>
 
 #include "engine/format_hrpb.h"
+#include "engine/roofline.h"
 #include "engine/tc_engine.h"
+#include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
@@ -16,19 +18,29 @@ typedef struct {
     spmm_hrpb_arrays_t device_arrays; /**< the copy */
 } hrpb_t;
 
+enum { COLUMNS = 32 }; /* of a warp: TN */
+
 /* Warps of the kernel that a multiprocessor holds at a time. */
-static int resident_warps(const spmm_tc_engine_t *f)
+static int resident_warps(const spmm_problem_t *problem)
 {
     int warps = 24;
 
 #ifdef SPMM_HAVE_CUDA
-    if (spmm_cuda_hrpb_resident(SPMM_HRPB_BRICK_M, f->problem.compute, &warps) != cudaSuccess) {
+    if (spmm_cuda_hrpb_resident(SPMM_HRPB_BRICK_M, problem->compute, &warps) != cudaSuccess) {
         (void)cudaGetLastError();
     }
 #else
-    (void)f;
+    (void)problem;
 #endif
     return warps;
+}
+
+static double waves_of(const spmm_device_t *device, const spmm_problem_t *problem,
+                       int32_t n_windows)
+{
+    const double slices = ceil((double)problem->n / COLUMNS);
+
+    return n_windows * slices / ((double)device->n_sm * resident_warps(problem));
 }
 
 /* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks is
@@ -36,15 +48,14 @@ static int resident_warps(const spmm_tc_engine_t *f)
  * counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go through
  * memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4).  Where panels fill
  * less than half a wave, all longer ones are cut, also those of the mean length. */
-static spmm_tc_limits_t limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
+static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks)
 {
-    const double  least = 16.0, columns = 32.0; /* of a warp: TN */
-    const double  resident = (double)f->device->n_sm * resident_warps(f);
-    const double  slices   = ceil((double)f->problem.n / columns);
-    const double  waves    = (double)n_windows * slices / resident;
-    const double  mean     = n_windows == 0 ? 0.0 : (double)blocks / n_windows;
-    const double  longest  = waves < 0.5 ? least : fmax(least, mean * fmax(2.0, waves));
-    const int32_t cut      = (int32_t)fmin(longest, INT32_MAX);
+    const double  least   = 16.0;
+    const double  waves   = waves_of(device, problem, n_windows);
+    const double  mean    = n_windows == 0 ? 0.0 : (double)blocks / n_windows;
+    const double  longest = waves < 0.5 ? least : fmax(least, mean * fmax(2.0, waves));
+    const int32_t cut     = (int32_t)fmin(longest, INT32_MAX);
 
     return (spmm_tc_limits_t){.team = cut, .cut = cut};
 }
@@ -53,8 +64,8 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
     hrpb_t *f = (hrpb_t *)base;
 
-    SPMM_TRY(spmm_hrpb_create(base->device->env, block, SPMM_HRPB_BRICK_M, base->device->threads,
-                              &f->format));
+    SPMM_TRY(spmm_hrpb_create(base->device->env, block, spmm_pattern_windows(base->problem.pattern),
+                              SPMM_HRPB_BRICK_M, base->device->threads, &f->format));
     f->arrays = spmm_hrpb_arrays(&f->format);
     return SPMM_OK;
 }
@@ -135,6 +146,7 @@ static const spmm_tc_kind_t kind = {
     .name          = "hrpb",
     .size          = sizeof(hrpb_t),
     .limits        = limits,
+    .waves         = waves_of,
     .create        = create,
     .free          = release,
     .refill        = refill,
@@ -159,23 +171,45 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return spmm_tc_supports(problem, device, SPMM_R_32F, why);
 }
 
-/* Fitted to 38 matrices at N = 32, 128 and 512 on one H200 (docs/performance.md); 3xTF32 multiplies
- * three times. */
+/* Rows of B that panels gather; panels that a warp takes one after the other, each with its start,
+ * its store of C and what it waits for; the longest chain of blocks; sums of cut panels, which go
+ * through memory.  Constants by bench/fit.py from times on one H200 (docs/performance.md); 3xTF32, which
+ * multiplies three times, as bittcf does there. */
+static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double           split  = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
+    const double           slices = ceil((double)problem->n / COLUMNS), us = 1e-6;
+    const double           resident = (double)device->n_sm * resident_warps(problem);
+    const int32_t          panels   = spmm_windows_count(pattern->n_rows, SPMM_HRPB_BRICK_M);
+    const double           pairs    = (double)pattern->tc.pairs[1];
+    const spmm_tc_limits_t cut =
+        limits(device, problem, panels, (int32_t)(pairs / SPMM_HRPB_BLOCK + 0.5 * panels));
+    const spmm_tc_load_t load  = spmm_tc_load(pattern, SPMM_HRPB_BRICK_M, SPMM_HRPB_BLOCK, cut);
+    const double         warps = (load.single + load.team) * slices;
+
+    terms[0] = (spmm_cost_term_t){"launch", 1.88, us};
+    terms[1] = (spmm_cost_term_t){"gather", 1.13 * split,
+                                  spmm_gpu_gather_s(pattern, problem, device, pairs)};
+    terms[2] = (spmm_cost_term_t){"pieces", 2.84, fmax(1.0, warps / resident) * us};
+    terms[3] = (spmm_cost_term_t){"chain", 0.593 * split,
+                                  fmax(load.longest_single, load.longest_team) * us};
+    terms[4] = (spmm_cost_term_t){"parts", 0.767, load.parts * slices / device->n_sm * us};
+    return 5;
+}
+
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    const double          split = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
-    const spmm_tc_model_t model = {.height     = SPMM_HRPB_BRICK_M,
-                                   .block_cols = SPMM_HRPB_BLOCK,
-                                   .a_bytes    = 6.5 * (double)pattern->tc.pairs[1] +
-                                              4.0 * (double)pattern->nnz,
-                                   .launch_s = 3.9e-6,
-                                   .copies   = 0.8,
-                                   .gathers  = 1.38 * split,
-                                   .block_s  = 0.45e-6 * split};
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
 
-    return device->kind == SPMM_DEVICE_CPU ? spmm_tc_cpu_cost(pattern, problem, device)
-                                           : spmm_tc_gpu_cost(pattern, problem, device, &model);
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmm_tc_cpu_cost(pattern, problem, device);
+    }
+    if (pattern->nnz > INT32_MAX) {
+        return INFINITY; /* build() would refuse */
+    }
+    return spmm_gpu_sum_s(sum, terms(pattern, problem, device, sum));
 }
 
 const spmm_engine_ops_t spmm_engine_hrpb = {
@@ -184,9 +218,11 @@ const spmm_engine_ops_t spmm_engine_hrpb = {
     .built       = true,
     .supports    = supports,
     .cost        = cost,
+    .terms       = terms,
     .build       = build,
     .refill      = spmm_tc_refill,
     .execute     = spmm_tc_execute,
+    .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,
     .destroy     = spmm_tc_destroy,
 };

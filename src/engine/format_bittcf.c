@@ -5,29 +5,54 @@
 
 #include "base/alloc.h"
 #include "engine/tc_format.h"
-#include "engine/windows.h"
 #include "spmm_dist/context.h"
 
 enum { SIDE = SPMM_BITTCF_SIDE };
 
-/* Window pointers, then room for the blocks.  Blocks are fewer than entries, which fit 32 bits. */
-static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *windows, spmm_bittcf_t *f)
+/* Columns of part @p part of a tall window. */
+static int32_t count_part(const spmm_windows_t *tall, int32_t t, int part, int32_t height)
 {
-    const int64_t nnz = f->entry_ptr[f->n_windows];
+    const uint32_t *rows = tall->rows + tall->first[t];
+    const uint32_t  mask = UINT32_MAX >> (SPMM_WINDOWS_TALL - height) << part * height;
+    int32_t         n    = 0;
+
+    for (int32_t k = 0; k < tall->count[t]; k++) {
+        n += (rows[k] & mask) != 0;
+    }
+    return n;
+}
+
+/* Window pointers, from the active columns of each. */
+static spmm_status_t point_windows(spmm_env_t *env, const spmm_windows_t *tall, int threads,
+                                   spmm_bittcf_t *f)
+{
+    const int32_t height = f->tiles * SIDE, parts = SPMM_WINDOWS_TALL / height;
 
     if (SPMM_NEW(f->window_ptr, (int64_t)f->n_windows + 1) == NULL) {
         return spmm_fail_memory(&env->err, (int64_t)f->n_windows + 1, sizeof *f->window_ptr,
                                 "windows of TC blocks");
     }
+#pragma omp parallel for schedule(dynamic, 64) num_threads(spmm_cpu_team(threads))
+    for (int32_t t = 0; t < tall->n_windows; t++) {
+        for (int32_t p = 0; p < parts && t * parts + p < f->n_windows; p++) {
+            f->window_ptr[t * parts + p + 1] = (count_part(tall, t, p, height) + SIDE - 1) / SIDE;
+        }
+    }
     f->window_ptr[0] = 0;
     for (int32_t w = 0; w < f->n_windows; w++) {
-        f->window_ptr[w + 1] = f->window_ptr[w] + (windows->count[w] + SIDE - 1) / SIDE;
+        f->window_ptr[w + 1] += f->window_ptr[w];
     }
     f->n_blocks = f->window_ptr[f->n_windows];
+    return SPMM_OK;
+}
+
+/* Blocks are fewer than entries, which fit 32 bits. */
+static spmm_status_t alloc_blocks(spmm_env_t *env, spmm_bittcf_t *f)
+{
     SPMM_NEW(f->value_ptr, (int64_t)f->n_blocks + 1);
     SPMM_NEW(f->col, (int64_t)f->n_blocks * SIDE);
     SPMM_NEW(f->bits, (int64_t)f->n_blocks * f->tiles);
-    f->values = spmm_alloc(nnz, spmm_type_size(f->type));
+    f->values = spmm_alloc(f->entry_ptr[f->n_windows], spmm_type_size(f->type));
     if (f->value_ptr == NULL || f->col == NULL || f->bits == NULL || f->values == NULL) {
         return spmm_fail_memory(&env->err, f->n_blocks,
                                 SIDE * sizeof *f->col + (size_t)f->tiles * sizeof *f->bits +
@@ -50,67 +75,125 @@ static uint64_t transpose_bits(uint64_t x)
     return x ^ swap ^ swap << 28;
 }
 
-/* Columns, bits and value pointers of the blocks of window w. */
-static void mark_window(const spmm_windows_t *windows, int32_t w, spmm_bittcf_t *f)
+/* A window being laid out. */
+typedef struct {
+    spmm_bittcf_t *f;
+    const void    *values;                   /* of the CSR block */
+    int64_t        next[SPMM_TC_MAX_HEIGHT]; /* entry of each row */
+    int32_t        b, value;                 /* next block; place of its first value */
+    int32_t        n;                        /* columns of the block in the making */
+    int32_t        col[SIDE + 1];
+    uint32_t       rows[SIDE + 1];
+} layout_t;
+
+/* The values of one tile, which stand row by row; @p size is a constant where this is inlined. */
+static inline void put_values(layout_t *at, int32_t tile, uint64_t bits, size_t size)
 {
-    const int32_t  *active = windows->col + windows->first[w];
-    const uint32_t *rows   = windows->rows + windows->first[w];
-    int32_t         value  = f->entry_ptr[w];
+    int64_t *next = at->next + tile * SIDE;
+    char    *to   = (char *)at->f->values + (size_t)at->value * size;
 
-    for (int32_t b = f->window_ptr[w], left = windows->count[w]; left > 0; b++, left -= SIDE) {
-        const int32_t n   = left < SIDE ? left : SIDE;
-        int32_t      *col = f->col + (int64_t)b * SIDE;
+    for (; bits != 0; bits &= bits - 1, to += size) {
+        const int64_t from = next[spmm_cpu_lowest_bit(bits) / SIDE]++;
 
-        f->value_ptr[b] = value;
-        for (int32_t c = 0; c < SIDE; c++) {
-            col[c] = c < n ? active[c] : SPMM_TC_NO_COLUMN;
-        }
-        for (int32_t tile = 0; tile < f->tiles; tile++) {
-            uint64_t columns = 0; /* a byte of rows each */
-
-            for (int32_t c = 0; c < n; c++) {
-                columns |= (uint64_t)(rows[c] >> tile * SIDE & 0xff) << c * SIDE;
-            }
-            f->bits[(int64_t)b * f->tiles + tile] = transpose_bits(columns);
-            value += spmm_cpu_popcount(columns);
-        }
-        active += n;
-        rows += n;
+        memcpy(to, (const char *)at->values + (size_t)from * size, size);
     }
 }
 
-static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, int threads, spmm_bittcf_t *f)
+static void put_block(layout_t *at)
 {
-    const int32_t  height = f->tiles * SIDE;
-    spmm_windows_t windows;
+    spmm_bittcf_t *f   = at->f;
+    int32_t       *col = f->col + (int64_t)at->b * SIDE;
+
+    f->value_ptr[at->b] = at->value;
+    for (int32_t c = 0; c < SIDE; c++) {
+        col[c] = c < at->n ? at->col[c] : SPMM_TC_NO_COLUMN;
+    }
+    for (int32_t tile = 0; tile < f->tiles; tile++) {
+        uint64_t columns = 0, bits; /* columns: a byte of rows each */
+
+        for (int32_t c = 0; c < at->n; c++) {
+            columns |= (uint64_t)(at->rows[c] >> tile * SIDE & 0xff) << c * SIDE;
+        }
+        bits                                      = transpose_bits(columns);
+        f->bits[(int64_t)at->b * f->tiles + tile] = bits;
+        if (f->type == SPMM_R_64F) {
+            put_values(at, tile, bits, sizeof(double));
+        } else {
+            put_values(at, tile, bits, sizeof(float));
+        }
+        at->value += spmm_cpu_popcount(bits);
+    }
+    at->b++;
+    at->n = 0;
+}
+
+/* The blocks of window w, part @p part of tall window t.  Columns with no entry in it are written
+ * over by the next one: a branch would be a guess. */
+static void lay_out(const spmm_csr_t *block, const spmm_windows_t *tall, int32_t t, int part,
+                    int32_t w, spmm_bittcf_t *f)
+{
+    const int32_t   height = f->tiles * SIDE, left = block->n_rows - w * height;
+    const int32_t  *col  = tall->col + tall->first[t];
+    const uint32_t *rows = tall->rows + tall->first[t];
+    const uint32_t  mask = UINT32_MAX >> (SPMM_WINDOWS_TALL - height);
+    layout_t        at   = {
+                 .f = f, .values = block->values, .b = f->window_ptr[w], .value = f->entry_ptr[w]};
+
+    for (int32_t r = 0; r < height && r < left; r++) {
+        at.next[r] = block->row_ptr[w * height + r];
+    }
+    for (int32_t k = 0; k < tall->count[t]; k++) {
+        const uint32_t here = rows[k] >> part * height & mask;
+
+        at.col[at.n]  = col[k];
+        at.rows[at.n] = here;
+        at.n += here != 0;
+        if (at.n == SIDE) {
+            put_block(&at);
+        }
+    }
+    if (at.n > 0) {
+        put_block(&at);
+    }
+}
+
+static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                          int threads, spmm_bittcf_t *f)
+{
+    const int32_t height = f->tiles * SIDE, parts = SPMM_WINDOWS_TALL / height;
+
+    SPMM_TRY(point_windows(env, tall, threads, f));
+    SPMM_TRY(alloc_blocks(env, f));
+#pragma omp parallel for schedule(dynamic, 8) num_threads(spmm_cpu_team(threads))
+    for (int32_t t = 0; t < tall->n_windows; t++) {
+        for (int32_t p = 0; p < parts && t * parts + p < f->n_windows; p++) {
+            lay_out(block, tall, t, p, t * parts + p, f);
+        }
+    }
+    f->value_ptr[f->n_blocks] = f->entry_ptr[f->n_windows];
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block,
+                                 const spmm_windows_t *tall, int32_t tiles, int threads,
+                                 spmm_bittcf_t *format)
+{
+    spmm_bittcf_t  f   = {.n_rows    = block->n_rows,
+                          .n_cols    = block->n_cols,
+                          .n_windows = spmm_windows_count(block->n_rows, tiles * SIDE),
+                          .tiles     = tiles,
+                          .type      = block->type};
+    spmm_windows_t own = {0};
     spmm_status_t  status;
 
-    SPMM_TRY(spmm_tc_entry_ptr(env, block, height, &f->entry_ptr));
-    SPMM_TRY(spmm_windows_create(env, block, height, threads, &windows));
-    status = alloc_blocks(env, &windows, f);
-    if (status == SPMM_OK) {
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads))
-        for (int32_t w = 0; w < f->n_windows; w++) {
-            mark_window(&windows, w, f);
-        }
-        f->value_ptr[f->n_blocks] = f->entry_ptr[f->n_windows];
-        spmm_bittcf_refill(f, block->values, threads);
+    status = spmm_tc_entry_ptr(env, block, tiles * SIDE, &f.entry_ptr);
+    if (status == SPMM_OK && tall == NULL) {
+        status = spmm_windows_create(env, block, SPMM_WINDOWS_TALL, threads, &own);
     }
-    spmm_windows_free(&windows);
-    return status;
-}
-
-spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block, int32_t tiles,
-                                 int threads, spmm_bittcf_t *format)
-{
-    spmm_bittcf_t f = {.n_rows    = block->n_rows,
-                       .n_cols    = block->n_cols,
-                       .n_windows = spmm_windows_count(block->n_rows, tiles * SIDE),
-                       .tiles     = tiles,
-                       .type      = block->type};
-    spmm_status_t status;
-
-    status = fill(env, block, threads, &f);
+    if (status == SPMM_OK) {
+        status = fill(env, block, tall == NULL ? &own : tall, threads, &f);
+    }
+    spmm_windows_free(&own);
     if (status != SPMM_OK) {
         spmm_bittcf_free(&f);
     }

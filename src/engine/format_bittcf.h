@@ -12,8 +12,8 @@
 #ifndef SPMM_ENGINE_FORMAT_BITTCF_H
 #define SPMM_ENGINE_FORMAT_BITTCF_H
 
+#include "engine/windows.h"
 #include "kernel_args.h"
-#include "matrix/csr.h"
 
 typedef struct {
     int32_t     n_rows, n_cols, n_windows, n_blocks;
@@ -29,10 +29,12 @@ typedef struct {
 
 /** Convert @p block, which must be of type 32F or 64F; its row map is not taken along.
  *  Deterministic.
+ *  @param[in] tall     windows of SPMM_WINDOWS_TALL rows of @p block; NULL: condense here
  *  @param[in] tiles    of 8 rows in a window: 1, 2 or 4
  *  @param[in] threads  as in spmm_windows_create() */
-spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block, int32_t tiles,
-                                 int threads, spmm_bittcf_t *format);
+spmm_status_t spmm_bittcf_create(spmm_env_t *env, const spmm_csr_t *block,
+                                 const spmm_windows_t *tall, int32_t tiles, int threads,
+                                 spmm_bittcf_t *format);
 void          spmm_bittcf_free(spmm_bittcf_t *format);
 
 /** New values in the order of CSR. */

@@ -16,19 +16,43 @@ static size_t n_values(const spmm_cvse_t *f)
     return (size_t)f->n_blocks * WIDTH * (size_t)f->height;
 }
 
-/* Window pointers, then room for the blocks.  Vectors are no more than entries, which fit 32 bits,
- * so blocks do. */
-static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *windows, spmm_cvse_t *f)
+/* The rows of part @p part of tall window @p t with an entry in its column number @p k, as bits. */
+static uint32_t rows_of(const spmm_windows_t *tall, int32_t t, int32_t part, int32_t height,
+                        int32_t k)
 {
+    return tall->rows[tall->first[t] + k] >> part * height & (((uint32_t)1 << height) - 1);
+}
+
+/* Blocks of each window, then where they begin.  Vectors are no more than entries, which fit 32
+ * bits, so blocks do. */
+static spmm_status_t point_windows(spmm_env_t *env, const spmm_windows_t *tall, int threads,
+                                   spmm_cvse_t *f)
+{
+    const int32_t parts = SPMM_WINDOWS_TALL / f->height;
+
     if (SPMM_NEW(f->window_ptr, (int64_t)f->n_windows + 1) == NULL) {
         return spmm_fail_memory(&env->err, (int64_t)f->n_windows + 1, sizeof *f->window_ptr,
                                 "windows of vectors");
     }
     f->window_ptr[0] = 0;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(spmm_cpu_team(threads))
     for (int32_t w = 0; w < f->n_windows; w++) {
-        f->window_ptr[w + 1] = f->window_ptr[w] + (windows->count[w] + WIDTH - 1) / WIDTH;
+        int32_t vectors = 0;
+
+        for (int32_t k = 0; k < tall->count[w / parts]; k++) {
+            vectors += rows_of(tall, w / parts, w % parts, f->height, k) != 0;
+        }
+        f->window_ptr[w + 1] = (vectors + WIDTH - 1) / WIDTH;
+    }
+    for (int32_t w = 0; w < f->n_windows; w++) {
+        f->window_ptr[w + 1] += f->window_ptr[w];
     }
     f->n_blocks = f->window_ptr[f->n_windows];
+    return SPMM_OK;
+}
+
+static spmm_status_t alloc_blocks(spmm_env_t *env, spmm_cvse_t *f)
+{
     SPMM_NEW(f->col, (int64_t)f->n_blocks * WIDTH);
     SPMM_NEW_ZERO(f->bits, (int64_t)f->n_blocks * f->height);
     f->values = spmm_alloc_zero((int64_t)n_values(f), sizeof(uint16_t));
@@ -42,54 +66,66 @@ static spmm_status_t alloc_blocks(spmm_env_t *env, const spmm_windows_t *windows
 }
 
 /* Columns and bits of the blocks of window w. */
-static void mark_window(const spmm_windows_t *windows, int32_t w, spmm_cvse_t *f)
+static void mark_window(const spmm_windows_t *tall, int32_t w, spmm_cvse_t *f)
 {
-    const int32_t  *active = windows->col + windows->first[w];
-    const uint32_t *rows   = windows->rows + windows->first[w];
-    const int32_t   count  = windows->count[w];
-    const int32_t   places = (f->window_ptr[w + 1] - f->window_ptr[w]) * WIDTH;
+    const int32_t  parts = SPMM_WINDOWS_TALL / f->height, t = w / parts;
+    const int32_t *active = tall->col + tall->first[t];
+    const int64_t  first  = f->window_ptr[w];
+    const int64_t  places = (f->window_ptr[w + 1] - first) * WIDTH;
+    int64_t        v      = 0; /* vectors so far */
 
-    for (int32_t k = 0; k < places; k++) {
-        const int64_t block = f->window_ptr[w] + k / WIDTH;
-        const int32_t p     = k % WIDTH;
+    for (int32_t k = 0; k < tall->count[t]; k++) {
+        const uint32_t rows = rows_of(tall, t, w % parts, f->height, k);
+        const int64_t  b    = first + v / WIDTH;
+        const int32_t  p    = (int32_t)(v % WIDTH);
 
-        f->col[block * WIDTH + spmm_cvse_col_at(p)] = k < count ? active[k] : SPMM_TC_NO_COLUMN;
-        for (int32_t r = 0; k < count && r < f->height; r++) {
-            f->bits[block * f->height + r] |= (uint16_t)((rows[k] >> r & 1) << p);
+        if (rows == 0) {
+            continue;
         }
+        f->col[b * WIDTH + spmm_cvse_col_at(p)] = active[k];
+        for (uint64_t left = rows; left != 0; left &= left - 1) {
+            f->bits[b * f->height + spmm_cpu_lowest_bit(left)] |= (uint16_t)(1u << p);
+        }
+        v++;
+    }
+    for (; v < places; v++) {
+        f->col[(first + v / WIDTH) * WIDTH + spmm_cvse_col_at((int32_t)(v % WIDTH))] =
+            SPMM_TC_NO_COLUMN;
     }
 }
 
-static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, int threads, spmm_cvse_t *f)
+static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                          int threads, spmm_cvse_t *f)
 {
-    spmm_windows_t windows;
+    SPMM_TRY(point_windows(env, tall, threads, f));
+    SPMM_TRY(alloc_blocks(env, f));
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads))
+    for (int32_t w = 0; w < f->n_windows; w++) {
+        mark_window(tall, w, f);
+    }
+    spmm_cvse_refill(f, block->values, threads);
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_cvse_create(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                               int32_t height, int threads, spmm_cvse_t *format)
+{
+    spmm_cvse_t    f   = {.n_rows    = block->n_rows,
+                          .n_cols    = block->n_cols,
+                          .n_windows = spmm_windows_count(block->n_rows, height),
+                          .height    = height,
+                          .type      = block->type};
+    spmm_windows_t own = {0};
     spmm_status_t  status;
 
-    SPMM_TRY(spmm_tc_entry_ptr(env, block, f->height, &f->entry_ptr));
-    SPMM_TRY(spmm_windows_create(env, block, f->height, threads, &windows));
-    status = alloc_blocks(env, &windows, f);
-    if (status == SPMM_OK) {
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads))
-        for (int32_t w = 0; w < f->n_windows; w++) {
-            mark_window(&windows, w, f);
-        }
-        spmm_cvse_refill(f, block->values, threads);
+    status = spmm_tc_entry_ptr(env, block, height, &f.entry_ptr);
+    if (status == SPMM_OK && tall == NULL) {
+        status = spmm_windows_create(env, block, SPMM_WINDOWS_TALL, threads, &own);
     }
-    spmm_windows_free(&windows);
-    return status;
-}
-
-spmm_status_t spmm_cvse_create(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
-                               int threads, spmm_cvse_t *format)
-{
-    spmm_cvse_t   f = {.n_rows    = block->n_rows,
-                       .n_cols    = block->n_cols,
-                       .n_windows = spmm_windows_count(block->n_rows, height),
-                       .height    = height,
-                       .type      = block->type};
-    spmm_status_t status;
-
-    status = fill(env, block, threads, &f);
+    if (status == SPMM_OK) {
+        status = fill(env, block, tall == NULL ? &own : tall, threads, &f);
+    }
+    spmm_windows_free(&own);
     if (status != SPMM_OK) {
         spmm_cvse_free(&f);
     }

@@ -19,8 +19,8 @@
 #ifndef SPMM_ENGINE_FORMAT_CVSE_H
 #define SPMM_ENGINE_FORMAT_CVSE_H
 
+#include "engine/windows.h"
 #include "kernel_args.h"
-#include "matrix/csr.h"
 
 typedef struct {
     int32_t     n_rows, n_cols, n_windows, n_blocks;
@@ -35,11 +35,12 @@ typedef struct {
 
 /** Convert @p block, which must be of type 16F or 16BF; its row map is not taken along.
  *  Deterministic.
+ *  @param[in] tall     windows of SPMM_WINDOWS_TALL rows of @p block; NULL: condense here
  *  @param[in] height   8 or 16
  *  @param[in] threads  as in spmm_windows_create()
  *  @return SPMM_ERR_RANGE from 2^31 entries on */
-spmm_status_t spmm_cvse_create(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
-                               int threads, spmm_cvse_t *format);
+spmm_status_t spmm_cvse_create(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                               int32_t height, int threads, spmm_cvse_t *format);
 void          spmm_cvse_free(spmm_cvse_t *format);
 
 /** New values in the order of CSR. */

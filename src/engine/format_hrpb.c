@@ -166,8 +166,8 @@ static spmm_status_t fill_blocks(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
-spmm_status_t spmm_hrpb_create(spmm_env_t *env, const spmm_csr_t *block, int32_t panel_rows,
-                               int threads, spmm_hrpb_t *format)
+spmm_status_t spmm_hrpb_create(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                               int32_t panel_rows, int threads, spmm_hrpb_t *format)
 {
     spmm_hrpb_t    f      = {.n_rows     = block->n_rows,
                              .n_cols     = block->n_cols,
@@ -178,7 +178,8 @@ spmm_status_t spmm_hrpb_create(spmm_env_t *env, const spmm_csr_t *block, int32_t
 
     status = spmm_tc_entry_ptr(env, block, panel_rows, &f.entry_ptr);
     if (status == SPMM_OK) {
-        status = spmm_windows_create(env, block, panel_rows, threads, &panels);
+        status = tall == NULL ? spmm_windows_create(env, block, panel_rows, threads, &panels)
+                              : spmm_windows_split(env, block, tall, panel_rows, threads, &panels);
     }
     if (status == SPMM_OK) {
         status = fill_blocks(env, block, &panels, threads, &f);

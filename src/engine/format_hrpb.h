@@ -21,8 +21,8 @@
 #ifndef SPMM_ENGINE_FORMAT_HRPB_H
 #define SPMM_ENGINE_FORMAT_HRPB_H
 
+#include "engine/windows.h"
 #include "kernel_args.h"
-#include "matrix/csr.h"
 
 typedef struct {
     int32_t        n_rows, n_cols, n_panels, n_blocks;
@@ -36,10 +36,11 @@ typedef struct {
 } spmm_hrpb_t;
 
 /** Convert @p block, which must be of type 32F; its row map is not taken along.  Deterministic.
+ *  @param[in] tall        windows of SPMM_WINDOWS_TALL rows of @p block; NULL: condense here
  *  @param[in] panel_rows  16 or 32
  *  @param[in] threads     as in spmm_windows_create() */
-spmm_status_t spmm_hrpb_create(spmm_env_t *env, const spmm_csr_t *block, int32_t panel_rows,
-                               int threads, spmm_hrpb_t *format);
+spmm_status_t spmm_hrpb_create(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                               int32_t panel_rows, int threads, spmm_hrpb_t *format);
 void          spmm_hrpb_free(spmm_hrpb_t *format);
 
 /** New values in the order of CSR. */

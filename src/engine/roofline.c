@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/roofline.h"
 
+#include <math.h>
+
 #include "base/scalar.h"
 #include "spmm_dist/context.h"
 
@@ -8,7 +10,8 @@ enum { SLICE = 128 }; /* columns that kernels work through at a time, all window
 
 /* Random rows of 512 bytes, over the rate of a copy: one H200, with an L2 of 60 MB. */
 static const double typical_gather[SPMM_GATHER_SETS] = {2.05, 2.05, 1.67, 1.33, 1.12};
-static const double typical_copy                     = 0.9; /* of the theoretical rate */
+static const double typical_copy                     = 0.9;  /* of the theoretical rate */
+static const double l2_bytes                         = 48e6; /* of B that stay in one of 60 MB */
 
 static double copy_rate(const spmm_device_t *device)
 {
@@ -45,10 +48,27 @@ double spmm_gpu_copy_s(const spmm_device_t *device, double bytes)
     return bytes / copy_rate(device);
 }
 
+static double slice_of(const spmm_problem_t *problem)
+{
+    return (double)(problem->n < SLICE ? problem->n : SLICE);
+}
+
+/* Rows of B that come from device memory.  Where those in use exceed L2, every group of near rows
+ * of A fetches its own, as far as they are in the windows at all. */
+static double rows_of_b(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    const double used   = (double)pattern->used_cols;
+    const double groups = fmax(1.0, (double)pattern->n_rows / SPMM_NEAR_ROWS);
+    const double again  = fmin((double)pattern->tc.pairs[0], groups * pattern->near_cols);
+    const double bytes  = used * slice_of(problem) * (double)spmm_type_size(problem->ab_type);
+
+    return bytes <= l2_bytes ? used : used + (1.0 - l2_bytes / bytes) * fmax(0.0, again - used);
+}
+
 double spmm_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, double a_bytes)
 {
-    const double b = (double)pattern->used_cols * (double)spmm_type_size(problem->ab_type);
+    const double b = rows_of_b(pattern, problem) * (double)spmm_type_size(problem->ab_type);
     const double c = (double)pattern->n_rows * (double)spmm_type_size(problem->c_type);
 
     return spmm_gpu_copy_s(device, a_bytes + (b + c) * (double)problem->n);
@@ -57,9 +77,18 @@ double spmm_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *prob
 double spmm_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                          const spmm_device_t *device, double rows)
 {
-    const double size  = (double)spmm_type_size(problem->ab_type);
-    const double n     = (double)problem->n;
-    const double slice = n < SLICE ? n : SLICE;
+    const double size = (double)spmm_type_size(problem->ab_type);
 
-    return rows * n * size / gather_rate(device, pattern->near_cols * slice * size);
+    return rows * (double)problem->n * size /
+           gather_rate(device, pattern->near_cols * slice_of(problem) * size);
+}
+
+double spmm_gpu_sum_s(const spmm_cost_term_t *terms, int n)
+{
+    double sum = 0.0;
+
+    for (int k = 0; k < n; k++) {
+        sum += terms[k].constant * terms[k].seconds;
+    }
+    return sum;
 }

@@ -12,8 +12,9 @@
 /** Seconds to move @p bytes through device memory, at the rate of a copy. */
 double spmm_gpu_copy_s(const spmm_device_t *device, double bytes);
 
-/** Seconds to move what every product moves once: @p a_bytes of format, the used rows of B and the
- *  rows of C. */
+/** Seconds to move what every product moves through device memory: @p a_bytes of format, the rows of
+ *  C and the used rows of B: once where they fit into L2, else up to once for every SPMM_NEAR_ROWS
+ *  rows of A that use them. */
 double spmm_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, double a_bytes);
 
@@ -21,5 +22,8 @@ double spmm_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *prob
  *  that neighbouring rows of A use (pattern->near_cols). */
 double spmm_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                          const spmm_device_t *device, double rows);
+
+/** What the terms of a model come to. */
+double spmm_gpu_sum_s(const spmm_cost_term_t *terms, int n);
 
 #endif /* SPMM_ENGINE_ROOFLINE_H */

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
-#include "engine/roofline.h"
 #include "spmm_dist/context.h"
 
 /* Device memory that the engine owns and counts. */
@@ -17,7 +16,7 @@ static spmm_status_t take(spmm_tc_engine_t *f, size_t bytes, void **memory)
                          "format %s has more than %d arrays on a device; raise SPMM_TC_UPLOADS",
                          f->kind->name, SPMM_TC_UPLOADS);
     }
-    SPMM_TRY(f->device->ops->alloc(f->device, bytes, memory));
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, memory));
     f->upload[f->n_uploads++] = *memory;
     f->device_bytes += bytes;
     return SPMM_OK;
@@ -30,7 +29,7 @@ spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes
 
     SPMM_TRY(take(f, bytes + pad, &copy));
     *device = copy;
-    return spmm_device_write(f->device, copy, host, bytes);
+    return f->device->ops->stage(f->device, copy, host, bytes);
 }
 
 /* Sums of pieces, which no one reads before they are written. */
@@ -55,7 +54,8 @@ static spmm_status_t upload_work(spmm_tc_engine_t *f)
 
     SPMM_TRY(spmm_tc_pieces_create(f->device->env, view.n_windows, view.block_ptr,
                                    f->kind->starts == NULL ? NULL : f->kind->starts(f),
-                                   f->kind->limits(f, view.n_windows, blocks), &pieces));
+                                   f->kind->limits(f->device, &f->problem, view.n_windows, blocks),
+                                   &pieces));
     status =
         spmm_tc_upload(f, pieces.piece, (size_t)pieces.n_pieces * sizeof *pieces.piece, 0, &piece);
     if (status == SPMM_OK) {
@@ -82,7 +82,8 @@ static spmm_status_t upload(spmm_tc_engine_t *f, int32_t n_rows)
         SPMM_TRY(spmm_tc_upload(f, f->row_map, (size_t)n_rows * sizeof *f->row_map, 0, &row_map));
         f->device_row_map = row_map;
     }
-    return upload_work(f);
+    SPMM_TRY(upload_work(f));
+    return f->device->ops->stream_sync(f->device, NULL);
 }
 
 spmm_status_t spmm_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
@@ -109,6 +110,7 @@ spmm_status_t spmm_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
         spmm_tc_destroy(f);
         return status;
     }
+    f->problem.pattern = NULL; /* borrowed during the call */
     spmm_log(device->env, "format %s: %zu bytes", kind->name, kind->held(f));
     *format = f;
     return SPMM_OK;
@@ -189,34 +191,6 @@ bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device
         return false;
     }
     return true;
-}
-
-/* Blocks that one warp takes one after the other: those of the longest window, which holds at least
- * the longest row and the mean, unless it is cut (Acc-SpMM, section 3.5). */
-static double longest_chain(const spmm_pattern_t *pattern, const spmm_tc_model_t *model)
-{
-    const double pairs   = (double)pattern->tc.pairs[model->height / 16];
-    const double windows = (double)spmm_windows_count(pattern->n_rows, model->height);
-    const double columns = fmax((double)pattern->max_row, windows > 0.0 ? pairs / windows : 0.0);
-    const double cut     = fmax(32.0, pairs / model->block_cols / 3000.0);
-
-    return fmin(columns / model->block_cols, cut);
-}
-
-/* The sum of a launch; of what moves once through device memory; of a row of B for every pair of a
- * window and an active column, through L2; and of the longest chain of blocks. */
-double spmm_tc_gpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, const spmm_tc_model_t *model)
-{
-    const double pairs = (double)pattern->tc.pairs[model->height / 16];
-
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return model->launch_s +
-           model->copies * spmm_gpu_once_s(pattern, problem, device, model->a_bytes) +
-           model->gathers * spmm_gpu_gather_s(pattern, problem, device, pairs) +
-           model->block_s * longest_chain(pattern, model);
 }
 
 /* What csr-cpu moves (see there), and the bit arithmetic that finds every entry once per 32 columns:

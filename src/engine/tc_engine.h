@@ -18,7 +18,11 @@ typedef struct {
     const char *name;
     size_t      size; /**< of the whole struct */
     /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all. */
-    spmm_tc_limits_t (*limits)(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks);
+    spmm_tc_limits_t (*limits)(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks);
+
+    /** Waves of warps that as many windows make, where limits() goes by them; else NULL. */
+    double (*waves)(const spmm_device_t *device, const spmm_problem_t *problem, int32_t n_windows);
 
     /** Convert the block for f->problem. */
     spmm_status_t (*create)(spmm_tc_engine_t *f, const spmm_csr_t *block);
@@ -64,6 +68,7 @@ spmm_status_t spmm_tc_refill(void *format, const void *values);
 spmm_status_t spmm_tc_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                               double beta, void *C, int64_t ldc, spmm_stream_t stream);
 void          spmm_tc_bytes(const void *format, size_t *host, size_t *device);
+void          spmm_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *out);
 void          spmm_tc_destroy(void *format);
 
 /** supports() of engines for A, B and C of @p type. */
@@ -71,27 +76,36 @@ bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device
                       char why[SPMM_WHY]);
 
 /** Device memory of @p bytes, filled from @p host, and @p pad more, which kernels read but make no
- *  use of; the engine owns it and counts it. */
+ *  use of; the engine owns it and counts it.  The copy is enqueued, see spmm_device_ops_t.stage. */
 spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
                              const void **device);
 
 /** BitTCF: that of the engines bittcf and dmma. */
 extern const spmm_tc_kind_t spmm_tc_kind_bittcf;
 
-/** How a format and its kernel do on a GPU: the constants of a sum of times. */
+/** Pieces that windows come to, as far as facts tell, and how long those are, in blocks. */
 typedef struct {
-    int    height;     /**< rows of a window: 8, 16 or 32 */
-    int    block_cols; /**< columns of a block */
-    double a_bytes;    /**< of the format */
-    double launch_s;
-    double copies;  /**< times what moves once takes at the rate of a copy */
-    double gathers; /**< times the rows of B of all windows take */
-    double block_s; /**< from one block of a window to the next */
-} spmm_tc_model_t;
+    double single, longest_single; /**< for one warp */
+    double team, longest_team;     /**< for a thread block, cut or not */
+    double parts;                  /**< of team: those of windows that are cut */
+} spmm_tc_load_t;
 
-/** Seconds on a GPU. */
-double spmm_tc_gpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, const spmm_tc_model_t *model);
+/** @param[in] height      8 or 16
+ *  @param[in] block_cols  columns of a block */
+spmm_tc_load_t spmm_tc_load(const spmm_pattern_t *pattern, int height, int block_cols,
+                            spmm_tc_limits_t limits);
+
+/** Its create() with the height of windows given: 1 or 2 tiles. */
+spmm_status_t spmm_bittcf_fill(spmm_tc_engine_t *f, const spmm_csr_t *block, int32_t tiles);
+/** Its arrays on the device. */
+const spmm_bittcf_arrays_t *spmm_bittcf_on_device(const spmm_tc_engine_t *f);
+/** Tiles of 8 rows in a window of BitTCF on a GPU: 1 or 2. */
+int32_t spmm_bittcf_tiles(const spmm_tc_facts_t *facts);
+
+/** terms() of bittcf and dmma with the constants of the latter or of the compute mode. */
+int spmm_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                      const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+
 /** Seconds on CPUs. */
 double spmm_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                         const spmm_device_t *device);

@@ -10,16 +10,25 @@
 #include "spmm_dist/context.h"
 
 enum {
-    N_WARM      = 2, /* the first also loads and prepares */
-    N_BATCHES   = 5,
-    MOST_RUNS   = 40, /* of a batch: few enough for the lead to hide their launches */
-    LEAD_BYTES  = 1 << 25,
-    LEAD_COPIES = 8, /* each takes an H200 20 us, and the host 3 us to launch */
-    CHUNK       = 1 << 14,
-    SHRINKS     = 2
+    N_BATCHES = 3,
+    MOST_RUNS = 10, /* of a batch */
+    N_WARM    = 2,  /* the first also loads and prepares */
+    CHUNK     = 1 << 12,
+    SHRINKS   = 2
 };
-static const double batch_seconds = 2e-3; /* aimed at */
-static const double too_slow      = 3.0;  /* times the best */
+static const double batch_seconds = 1e-4; /* aimed at */
+static const double too_slow      = 1.5;  /* times the best, of one product */
+static const double clearly_slow  = 1.15; /* of a batch */
+
+/* A GPU waits for the host to launch what is timed: so long, in times of what launching took. */
+static const double lead_factor = 1.5, lead_least = 20e-6, lead_most = 500e-6;
+
+double spmm_trial_seconds(double product_s)
+{
+    const double runs = fmin(fmax(ceil(batch_seconds / product_s), 1.0), MOST_RUNS);
+
+    return (N_WARM + N_BATCHES * runs) * product_s + (1 + N_BATCHES) * lead_least;
+}
 
 /* A chunk of random numbers, doubled until it covers all of @p to. */
 static spmm_status_t fill(const spmm_trial_t *trial, void *to, size_t bytes, const char *chunk,
@@ -38,7 +47,7 @@ static spmm_status_t fill(const spmm_trial_t *trial, void *to, size_t bytes, con
     return device->ops->stream_sync(device, trial->stream); /* the chunk will be overwritten */
 }
 
-static spmm_status_t fill_both(const spmm_trial_t *trial, const spmm_problem_t *problem)
+static spmm_status_t fill_operands(const spmm_trial_t *trial, const spmm_problem_t *problem)
 {
     const size_t      row[]  = {(size_t)trial->b_rows * (size_t)trial->n,
                                 (size_t)trial->c_rows * (size_t)trial->n};
@@ -50,7 +59,8 @@ static spmm_status_t fill_both(const spmm_trial_t *trial, const spmm_problem_t *
     if (chunk == NULL) {
         return spmm_fail_memory(&trial->device->env->err, CHUNK, sizeof(double), "trial values");
     }
-    for (int k = 0; k < 2 && status == SPMM_OK; k++) {
+    /* Where beta is 0 no engine reads C. */
+    for (int k = 0; k < (trial->beta != 0.0 ? 2 : 1) && status == SPMM_OK; k++) {
         const size_t size = spmm_type_size(type[k]);
 
         for (int i = 0; i < CHUNK; i++) {
@@ -74,9 +84,9 @@ static spmm_status_t alloc_at(spmm_trial_t *trial, const spmm_problem_t *problem
     if (!spmm_size_mul(b_row, (size_t)n, &b) || !spmm_size_mul(c_row, (size_t)n, &c)) {
         return spmm_fail_memory(&device->env->err, n, b_row + c_row, "trial operands");
     }
-    status = device->ops->alloc(device, b, &trial->B);
+    status = device->ops->alloc_cached(device, b, &trial->B);
     if (status == SPMM_OK) {
-        status = device->ops->alloc(device, c, &trial->C);
+        status = device->ops->alloc_cached(device, c, &trial->C);
     }
     if (status != SPMM_OK) {
         device->ops->release(device, trial->B);
@@ -108,10 +118,7 @@ static spmm_status_t open_all(spmm_trial_t *trial, const spmm_problem_t *problem
     SPMM_TRY(device->ops->event_create(device, true, &trial->from));
     SPMM_TRY(device->ops->event_create(device, true, &trial->to));
     SPMM_TRY(alloc_both(trial, problem));
-    for (int k = 0; k < 2 && device->kind != SPMM_DEVICE_CPU; k++) {
-        SPMM_TRY(device->ops->alloc(device, LEAD_BYTES, &trial->lead[k]));
-    }
-    return fill_both(trial, problem);
+    return fill_operands(trial, problem);
 }
 
 spmm_status_t spmm_trial_open(const spmm_device_t *device, const spmm_csr_t *block,
@@ -143,8 +150,6 @@ void spmm_trial_close(spmm_trial_t *trial)
     }
     device->ops->release(device, trial->B);
     device->ops->release(device, trial->C);
-    device->ops->release(device, trial->lead[0]);
-    device->ops->release(device, trial->lead[1]);
     device->ops->event_destroy(device, trial->from);
     device->ops->event_destroy(device, trial->to);
     device->ops->stream_destroy(device, trial->stream);
@@ -167,42 +172,31 @@ static spmm_status_t run(const product_t *p)
                               p->ldc, trial->stream);
 }
 
-/* Seconds of one of @p runs products in a row. */
-static spmm_status_t time_runs(const product_t *p, int runs, double *seconds)
+/* Seconds of one of @p runs products in a row, launched while the device waits for @p lead_s.
+ * *launch_s: what launching one took the host. */
+static spmm_status_t time_runs(const product_t *p, int runs, double lead_s, double *seconds,
+                               double *launch_s)
 {
     const spmm_trial_t  *trial  = p->trial;
     const spmm_device_t *device = trial->device;
+    double               start;
 
+    SPMM_TRY(device->ops->delay(device, lead_s, trial->stream));
     SPMM_TRY(device->ops->event_record(device, trial->from, trial->stream));
+    start = spmm_now();
     for (int k = 0; k < runs; k++) {
         SPMM_TRY(run(p));
     }
+    *launch_s = (spmm_now() - start) / runs;
     SPMM_TRY(device->ops->event_record(device, trial->to, trial->stream));
     SPMM_TRY(device->ops->event_elapsed(device, trial->from, trial->to, seconds));
     *seconds /= runs;
     return SPMM_OK;
 }
 
-/* A GPU gets work ahead of the products, so that their launches are not timed, and then a product
- * untimed, which brings back to the cache what that work took from it. */
-static spmm_status_t lead(const product_t *p)
+static double median(double *values, int n)
 {
-    const spmm_trial_t  *trial  = p->trial;
-    const spmm_device_t *device = trial->device;
-
-    if (trial->lead[1] == NULL) {
-        return SPMM_OK;
-    }
-    for (int k = 0; k < LEAD_COPIES; k++) {
-        SPMM_TRY(device->ops->copy(device, trial->lead[k % 2], trial->lead[1 - k % 2], LEAD_BYTES,
-                                   trial->stream));
-    }
-    return run(p);
-}
-
-static double median(double *values)
-{
-    for (int i = 1; i < N_BATCHES; i++) {
+    for (int i = 1; i < n; i++) {
         for (int k = i; k > 0 && values[k] < values[k - 1]; k--) {
             const double larger = values[k - 1];
 
@@ -210,7 +204,33 @@ static double median(double *values)
             values[k]     = larger;
         }
     }
-    return values[N_BATCHES / 2];
+    return values[n / 2];
+}
+
+/* Seconds of a product; what is slower than the best is found out with as few as that takes. */
+static spmm_status_t time_product(const product_t *p, double best, double *seconds)
+{
+    double took[N_BATCHES], launch = 0.0, lead = lead_least;
+    int    runs;
+
+    for (int warm = 0; warm < N_WARM; warm++) {
+        SPMM_TRY(time_runs(p, 1, lead, seconds, &launch));
+        lead = fmin(lead_least + lead_factor * launch, lead_most);
+    }
+    if (*seconds > too_slow * best) {
+        return SPMM_OK;
+    }
+    runs = (int)fmin(fmax(ceil(batch_seconds / *seconds), 1.0), MOST_RUNS);
+    lead = fmin(lead_least + lead_factor * launch * runs, lead_most);
+    for (int batch = 0; batch < N_BATCHES; batch++) {
+        SPMM_TRY(time_runs(p, runs, lead, &took[batch], &launch));
+        if (took[batch] > clearly_slow * best) {
+            *seconds = took[batch];
+            return SPMM_OK;
+        }
+    }
+    *seconds = median(took, N_BATCHES);
+    return SPMM_OK;
 }
 
 spmm_status_t spmm_trial_measure(const spmm_trial_t *trial, const spmm_engine_ops_t *engine,
@@ -223,21 +243,13 @@ spmm_status_t spmm_trial_measure(const spmm_trial_t *trial, const spmm_engine_op
                              .format = format,
                              .ldb    = cols ? trial->b_rows : trial->n,
                              .ldc    = cols ? trial->c_rows : trial->n};
-    double          took[N_BATCHES], once = 0.0;
-    int             runs;
+    spmm_status_t   status;
 
-    for (int warm = 0; warm < N_WARM; warm++) {
-        SPMM_TRY(time_runs(&p, 1, &once));
+    status = time_product(&p, best / scale, seconds);
+    if (status != SPMM_OK) { /* the format may be in use, and will be freed */
+        (void)trial->device->ops->stream_sync(trial->device, trial->stream);
+        return status;
     }
-    *seconds = once * scale;
-    if (*seconds > too_slow * best) {
-        return SPMM_OK;
-    }
-    runs = once * MOST_RUNS <= batch_seconds ? MOST_RUNS : (int)(batch_seconds / once) + 1;
-    for (int batch = 0; batch < N_BATCHES; batch++) {
-        SPMM_TRY(lead(&p));
-        SPMM_TRY(time_runs(&p, runs, &took[batch]));
-    }
-    *seconds = median(took) * scale;
+    *seconds *= scale;
     return SPMM_OK;
 }

@@ -11,8 +11,7 @@ typedef struct {
     int64_t              planned; /**< columns */
     int64_t              b_rows, c_rows;
     double               beta;
-    void                *B, *C;   /**< device memory, owned */
-    void                *lead[2]; /**< what is copied to keep a GPU busy, owned */
+    void                *B, *C; /**< device memory, owned; C holds numbers only if beta is not 0 */
     spmm_stream_t        stream;
     spmm_event_t        *from, *to;
 } spmm_trial_t;
@@ -24,9 +23,15 @@ spmm_status_t spmm_trial_open(const spmm_device_t *device, const spmm_csr_t *blo
                               const spmm_problem_t *problem, double beta, spmm_trial_t *trial);
 void          spmm_trial_close(spmm_trial_t *trial);
 
-/** Seconds of one product at the planned width: median of some batches, in a warm cache.
- *  @param[in]  best     measured stops after the warm-up where that took far longer; INFINITY: never
- *  @param[out] seconds  of the warm-up, when it stopped there */
+/** About what spmm_trial_measure() takes for a product of @p product_s, and spmm_trial_open(). */
+double spmm_trial_seconds(double product_s);
+#define SPMM_TRIAL_OPEN_S 0.2e-3
+
+/** Seconds of one product at the planned width, in a warm cache: the median of three batches of
+ *  0.1 ms, at least one product and at most ten each, after two to warm up.
+ *  @param[in]  best     measuring ends early where the warm-up takes 1.5 times this, or a batch 1.15
+ *                       times; INFINITY: never
+ *  @param[out] seconds  of what was measured last, when it ended early */
 spmm_status_t spmm_trial_measure(const spmm_trial_t *trial, const spmm_engine_ops_t *engine,
                                  void *format, spmm_layout_t layout, double best, double *seconds);
 

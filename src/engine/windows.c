@@ -148,28 +148,87 @@ static void condense_all(const spmm_csr_t *block, int team, panel_t *panels,
     }
 }
 
-spmm_status_t spmm_windows_create(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
-                                  int threads, spmm_windows_t *windows)
+static spmm_status_t windows_alloc(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
+                                   spmm_windows_t *windows)
 {
-    const int      team = spmm_cpu_team(threads);
-    const int64_t  nnz  = spmm_csr_nnz(block);
-    panel_t       *panels;
-    spmm_windows_t w = {.height = height, .n_windows = spmm_windows_count(block->n_rows, height)};
+    const int64_t  nnz = spmm_csr_nnz(block);
+    spmm_windows_t w   = {.height = height, .n_windows = spmm_windows_count(block->n_rows, height)};
 
-    SPMM_NEW(panels, team);
     SPMM_NEW(w.first, w.n_windows);
     SPMM_NEW(w.count, w.n_windows);
     SPMM_NEW(w.col, nnz);
     SPMM_NEW(w.rows, nnz);
-    if (panels == NULL || w.first == NULL || w.count == NULL || w.col == NULL || w.rows == NULL) {
-        spmm_free(panels);
+    if (w.first == NULL || w.count == NULL || w.col == NULL || w.rows == NULL) {
         spmm_windows_free(&w);
         *windows = w;
         return spmm_fail_memory(&env->err, nnz, sizeof *w.col + sizeof *w.rows,
                                 "the active columns of windows");
     }
-    condense_all(block, team, panels, &w);
+    *windows = w;
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_windows_create(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
+                                  int threads, spmm_windows_t *windows)
+{
+    const int team = spmm_cpu_team(threads);
+    panel_t  *panels;
+
+    SPMM_TRY(windows_alloc(env, block, height, windows));
+    if (SPMM_NEW(panels, team) == NULL) {
+        spmm_windows_free(windows);
+        return spmm_fail_memory(&env->err, team, sizeof *panels, "the marks of windows");
+    }
+    condense_all(block, team, panels, windows);
     spmm_free(panels);
+    return SPMM_OK;
+}
+
+/* Part @p part of a tall window, to @p col and @p rows [room].  Branches would be guesses: most columns of
+ * most patterns have entries in some parts only. */
+static int32_t split_window(const spmm_windows_t *tall, int32_t w, int part, int32_t height,
+                            int64_t room, int32_t *col, uint32_t *rows)
+{
+    const int32_t  *from_col = tall->col + tall->first[w];
+    const uint32_t *from     = tall->rows + tall->first[w];
+    const uint32_t  mask     = UINT32_MAX >> (SPMM_WINDOWS_TALL - height);
+    int32_t         n        = 0;
+
+    for (int32_t k = 0; k < tall->count[w]; k++) {
+        const uint32_t here = from[k] >> part * height & mask;
+
+        if (n < room) { /* or nothing is left to come */
+            col[n]  = from_col[k];
+            rows[n] = here;
+        }
+        n += here != 0;
+    }
+    return n;
+}
+
+spmm_status_t spmm_windows_split(spmm_env_t *env, const spmm_csr_t *block,
+                                 const spmm_windows_t *tall, int32_t height, int threads,
+                                 spmm_windows_t *windows)
+{
+    const int32_t  parts = SPMM_WINDOWS_TALL / height;
+    spmm_windows_t w;
+
+    SPMM_TRY(windows_alloc(env, block, height, &w));
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads))
+    for (int32_t t = 0; t < tall->n_windows; t++) {
+        const int32_t first = t * SPMM_WINDOWS_TALL, left = block->n_rows - first;
+        const int64_t end =
+            block->row_ptr[first + (left < SPMM_WINDOWS_TALL ? left : SPMM_WINDOWS_TALL)];
+        int64_t at = block->row_ptr[first];
+
+        for (int32_t p = 0; p < parts && t * parts + p < w.n_windows; p++) {
+            const int32_t k = t * parts + p;
+
+            w.first[k] = at;
+            w.count[k] = split_window(tall, t, p, height, end - at, w.col + at, w.rows + at);
+            at += w.count[k];
+        }
+    }
     *windows = w;
     return SPMM_OK;
 }

@@ -33,18 +33,47 @@ spmm_status_t spmm_windows_create(spmm_env_t *env, const spmm_csr_t *block, int3
                                   int threads, spmm_windows_t *windows);
 void          spmm_windows_free(spmm_windows_t *windows);
 
+enum { SPMM_WINDOWS_TALL = 32 }; /**< rows of the windows that all others are parts of */
+
+/** Cut windows of SPMM_WINDOWS_TALL rows of @p block: what spmm_windows_create() gives for
+ *  @p height, without another look at the entries. */
+spmm_status_t spmm_windows_split(spmm_env_t *env, const spmm_csr_t *block,
+                                 const spmm_windows_t *tall, int32_t height, int threads,
+                                 spmm_windows_t *windows);
+
+/** About the rows of A that are in work on a GPU at a time. */
+enum { SPMM_NEAR_ROWS = 16384 };
+
+/** Columns with an entry. */
+typedef struct {
+    int64_t used;
+    double  near; /**< mean over some groups of SPMM_NEAR_ROWS consecutive rows */
+} spmm_used_columns_t;
+
 enum { SPMM_TC_HEIGHTS = 3 }; /**< 8, 16 and 32 */
+
+enum {
+    SPMM_TC_BINS = 24
+}; /**< of lengths: bin k has those in [2^k, 2^(k+1)), the last all above */
+
+/** How long windows are, in active columns: what decides how evenly their work can be dealt out. */
+typedef struct {
+    int64_t longest;
+    int64_t windows[SPMM_TC_BINS]; /**< empty ones are in none */
+    int64_t pairs[SPMM_TC_BINS];   /**< of those windows */
+} spmm_tc_lengths_t;
 
 /** What decides how tensor-core formats do on a pattern; all 0 without entries. */
 typedef struct {
     int64_t pairs[SPMM_TC_HEIGHTS]; /**< (window, active column) pairs at heights 8, 16, 32 */
     int64_t tc_blocks;              /**< 8x8, of BitTCF */
     int64_t bricks;                 /**< 16x4, over panels of 16 rows */
-    double  mean_nnz_tc;            /**< MeanNNZTC: entries per 8x8 TC block */
-    double  alpha;                  /**< entries per place of a 16x4 brick (cuTeSpMM, section 4) */
-    double  synergy;  /**< TCU-Synergy: entries per place of an active column of a 16-row panel */
-    double  oi_shmem; /**< 512 alpha: flop per shared-memory transaction (cuTeSpMM, equation 4) */
-    double  ibd;      /**< mean |TC blocks of a window - their mean| (Acc-SpMM, section 3.5) */
+    spmm_tc_lengths_t lengths[2];   /**< of windows at heights 8 and 16 */
+    double            mean_nnz_tc;  /**< MeanNNZTC: entries per 8x8 TC block */
+    double            alpha;        /**< entries per place of a 16x4 brick (cuTeSpMM, section 4) */
+    double synergy;  /**< TCU-Synergy: entries per place of an active column of a 16-row panel */
+    double oi_shmem; /**< 512 alpha: flop per shared-memory transaction (cuTeSpMM, equation 4) */
+    double ibd;      /**< mean |TC blocks of a window - their mean| (Acc-SpMM, section 3.5) */
 } spmm_tc_facts_t;
 
 /** The facts of @p block, from its windows of 32 rows: O(nnz), by env->threads, the same for any
@@ -52,6 +81,10 @@ typedef struct {
  *  @param[out] used_cols  columns with an entry */
 spmm_status_t spmm_tc_facts_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_tc_facts_t *facts,
                                  int64_t *used_cols);
+
+/** The same from windows of SPMM_WINDOWS_TALL rows. */
+spmm_status_t spmm_tc_facts_of(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                               spmm_tc_facts_t *facts, spmm_used_columns_t *columns);
 
 /** "low", "medium" or "high" (cuTeSpMM, table 1). */
 const char *spmm_tc_synergy_class(double synergy);

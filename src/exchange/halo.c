@@ -165,6 +165,42 @@ static spmm_status_t build(spmm_env_t *env, draft_t *draft, int64_t n_need, spmm
     return spmm_agree(env, compare_pairs(env, draft, halo));
 }
 
+/* The counts of a full graph: nothing to or from this rank itself. */
+static void count_full(const spmm_env_t *env, const int64_t *offset, int64_t *send, int64_t *recv)
+{
+    const int64_t n_own = offset[env->rank + 1] - offset[env->rank];
+
+    for (int p = 0; p < env->size; p++) {
+        send[p] = p == env->rank ? 0 : n_own;
+        recv[p] = p == env->rank ? 0 : offset[p + 1] - offset[p];
+    }
+}
+
+spmm_status_t spmm_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm_halo_t *halo)
+{
+    spmm_halo_t   made   = {.send_same = true};
+    spmm_status_t status = SPMM_OK;
+    int64_t      *count;
+
+    if (SPMM_NEW(count, 2 * (int64_t)env->size) == NULL) {
+        return spmm_fail_memory(&env->err, 2 * (int64_t)env->size, sizeof *count,
+                                "the counts of a halo graph");
+    }
+    count_full(env, offset, count, count + env->size);
+    status = list_peers(env, count, &made.n_send_peers, &made.send_peer, &made.send_ptr);
+    if (status == SPMM_OK) {
+        status =
+            list_peers(env, count + env->size, &made.n_recv_peers, &made.recv_peer, &made.recv_ptr);
+    }
+    spmm_free(count);
+    if (status != SPMM_OK) {
+        spmm_halo_free(&made);
+        return status;
+    }
+    *halo = made;
+    return SPMM_OK;
+}
+
 spmm_status_t spmm_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
                                int64_t n_need, spmm_halo_t *halo)
 {

@@ -57,14 +57,13 @@ static spmm_status_t post(spmm_mpi_messages_t *m, const spmm_exchange_t *exchang
     const size_t               bytes = exchange->row_bytes;
 
     for (int p = 0; p < to.n_peers; p++) {
-        SPMM_TRY(spmm_irecv(m->env, to.rows + (size_t)to.ptr[p] * bytes,
-                            (size_t)(to.ptr[p + 1] - to.ptr[p]) * bytes, to.peer[p], m->tag,
-                            m->requests, &m->n_requests));
+        SPMM_TRY(spmm_irecv(m->env, spmm_side_rows(&to, p, bytes), spmm_side_bytes(&to, p, bytes),
+                            to.peer[p], m->tag, m->requests, &m->n_requests));
     }
     for (int p = 0; p < from.n_peers; p++) {
-        SPMM_TRY(spmm_isend(m->env, from.rows + (size_t)from.ptr[p] * bytes,
-                            (size_t)(from.ptr[p + 1] - from.ptr[p]) * bytes, from.peer[p], m->tag,
-                            m->requests, &m->n_requests));
+        SPMM_TRY(spmm_isend(m->env, spmm_side_rows(&from, p, bytes),
+                            spmm_side_bytes(&from, p, bytes), from.peer[p], m->tag, m->requests,
+                            &m->n_requests));
     }
     return SPMM_OK;
 }

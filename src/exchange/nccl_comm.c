@@ -3,6 +3,7 @@
 
 #if defined(SPMM_HAVE_CUDA) && defined(SPMM_HAVE_NCCL)
 #include <sched.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "device/device_cuda.h"
@@ -52,17 +53,23 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, const char *w
 
 static spmm_status_t make_id(nccl_t *nccl, ncclUniqueId *id)
 {
+    /* Sends and receives need no multicast, which a communicator, and with it each window, would set
+     * up all the same; not every machine with NVSwitch bears it.  NCCL reads this once. */
+    (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
     SPMM_TRY(spmm_cuda_use(nccl->device));
     return nccl->device->env->rank == 0 ? check(nccl, ncclGetUniqueId(id), "ncclGetUniqueId")
                                         : SPMM_OK;
 }
 
-static spmm_status_t init_comm(nccl_t *nccl, ncclUniqueId id)
+static spmm_status_t init_comm(const spmm_transport_shared_t *shared, nccl_t *nccl, ncclUniqueId id)
 {
     const spmm_env_t *env    = nccl->device->env;
     ncclConfig_t      config = NCCL_CONFIG_INITIALIZER;
 
     config.blocking = env->timeout_s > 0.0 ? 0 : 1;
+    if (shared->nccl_ctas > 0) {
+        config.maxCTAs = shared->nccl_ctas;
+    }
     return settle(nccl, ncclCommInitRankConfig(&nccl->comm, env->size, id, env->rank, &config),
                   "ncclCommInitRankConfig");
 }
@@ -75,13 +82,14 @@ static spmm_status_t start_watchdog(nccl_t *nccl)
 }
 
 /* Every rank of a communicator is needed to make it: each step is agreed before the next. */
-static spmm_status_t open_steps(spmm_env_t *env, nccl_t *nccl)
+static spmm_status_t open_steps(const spmm_transport_shared_t *shared, nccl_t *nccl)
 {
+    spmm_env_t  *env = shared->env;
     ncclUniqueId id;
 
     SPMM_TRY(spmm_agree(env, make_id(nccl, &id)));
     SPMM_MPI(env, MPI_Bcast(&id, (int)sizeof id, MPI_BYTE, 0, env->comm));
-    SPMM_TRY(spmm_agree(env, init_comm(nccl, id)));
+    SPMM_TRY(spmm_agree(env, init_comm(shared, nccl, id)));
     return spmm_agree(env, start_watchdog(nccl));
 }
 
@@ -103,7 +111,7 @@ spmm_status_t spmm_nccl_open(spmm_transport_shared_t *shared)
         return status;
     }
     nccl->device = shared->device;
-    status       = open_steps(env, nccl);
+    status       = open_steps(shared, nccl);
     shared->nccl = nccl;
     if (status != SPMM_OK) {
         nccl->failed = true; /* the ranks may be in different states: no orderly end */
@@ -151,14 +159,12 @@ static ncclResult_t post(ncclComm_t comm, const spmm_exchange_side_t *from,
     ncclResult_t code = ncclSuccess;
 
     for (int p = 0; p < from->n_peers && code == ncclSuccess; p++) {
-        code = ncclSend(from->rows + (size_t)from->ptr[p] * row_bytes,
-                        (size_t)(from->ptr[p + 1] - from->ptr[p]) * row_bytes, ncclInt8,
-                        from->peer[p], comm, stream);
+        code = ncclSend(spmm_side_rows(from, p, row_bytes), spmm_side_bytes(from, p, row_bytes),
+                        ncclInt8, from->peer[p], comm, stream);
     }
     for (int p = 0; p < to->n_peers && code == ncclSuccess; p++) {
-        code = ncclRecv(to->rows + (size_t)to->ptr[p] * row_bytes,
-                        (size_t)(to->ptr[p + 1] - to->ptr[p]) * row_bytes, ncclInt8, to->peer[p],
-                        comm, stream);
+        code = ncclRecv(spmm_side_rows(to, p, row_bytes), spmm_side_bytes(to, p, row_bytes),
+                        ncclInt8, to->peer[p], comm, stream);
     }
     return code;
 }
@@ -194,6 +200,19 @@ spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exc
     SPMM_TRY(spmm_nccl_watchdog_enter(nccl->watchdog, on));
     status = run_group(nccl, from, to, row_bytes, on);
     return spmm_nccl_watchdog_leave(nccl->watchdog, on, status);
+}
+
+ncclComm_t spmm_nccl_comm(const spmm_transport_shared_t *shared)
+{
+    const nccl_t *nccl = shared->nccl;
+
+    return nccl == NULL ? NULL : nccl->comm;
+}
+
+spmm_status_t spmm_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
+                               const char *what)
+{
+    return settle(shared->nccl, code, what);
 }
 
 spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared)

@@ -6,6 +6,7 @@
 #include "exchange/transport.h"
 
 #if defined(SPMM_HAVE_CUDA) && defined(SPMM_HAVE_NCCL)
+#include <nccl.h>
 
 /** Make shared->nccl unless it is there.  Collective, agreed. */
 spmm_status_t spmm_nccl_open(spmm_transport_shared_t *shared);
@@ -19,6 +20,12 @@ spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exc
 
 /** SPMM_ERR_COMM once the communicator failed.  Does not wait. */
 spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared);
+
+/** The communicator, for other calls than exchanges; NULL unless open. */
+ncclComm_t spmm_nccl_comm(const spmm_transport_shared_t *shared);
+/** Wait until the host's part of such a call, of @p what, is done: within the timeout. */
+spmm_status_t spmm_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
+                               const char *what);
 #endif
 
 #endif /* SPMM_EXCHANGE_NCCL_COMM_H */

@@ -49,17 +49,11 @@ static spmm_status_t fail_unknown(spmm_env_t *env, const char *name)
                      "there is no transport \"%.60s\"; there are %s, and auto", name, known);
 }
 
-spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char *name,
-                                    const spmm_halo_t *graph, size_t row_bytes,
-                                    spmm_transport_candidate_t  *candidates,
-                                    const spmm_transport_ops_t **chosen)
+/* Ask all transports.  The predictions of the slowest rank count, so that all ranks agree. */
+static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+                         size_t row_bytes, spmm_transport_candidate_t *candidates)
 {
-    const bool    free_choice = name == NULL || strcmp(name, "auto") == 0;
-    spmm_env_t   *env         = shared->env;
-    spmm_status_t status      = SPMM_OK;
-    int           choice      = -1;
-
-    for (int t = spmm_n_transports - 1; t >= 0; t--) {
+    for (int t = 0; t < spmm_n_transports; t++) {
         spmm_transport_candidate_t *c = &candidates[t];
 
         c->transport = spmm_transports[t];
@@ -67,20 +61,99 @@ spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char 
         c->usable    = c->transport->supports(shared, c->why);
         c->predicted_s =
             c->usable ? c->transport->cost(graph, row_bytes, shared->device) : INFINITY;
-        if (free_choice ? c->usable : strcmp(c->transport->name, name) == 0) {
-            choice = t;
+        SPMM_MPI(shared->env, MPI_Allreduce(MPI_IN_PLACE, &c->predicted_s, 1, MPI_DOUBLE, MPI_MAX,
+                                            shared->env->comm));
+    }
+    return SPMM_OK;
+}
+
+/* The candidate named or, for NULL, the best for auto; -1: none. */
+static int pick(const spmm_transport_candidate_t *candidates, const char *name)
+{
+    int best = -1;
+
+    for (int t = 0; t < spmm_n_transports; t++) {
+        const spmm_transport_candidate_t *c = &candidates[t];
+
+        if (name != NULL && strcmp(c->transport->name, name) == 0) {
+            return t;
+        }
+        if (name == NULL && c->usable && !c->transport->by_name &&
+            (best < 0 || c->predicted_s < candidates[best].predicted_s)) {
+            best = t;
         }
     }
-    if (choice < 0 && !free_choice) {
-        status = fail_unknown(env, name);
-    } else if (choice < 0) {
-        status = spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no transport works on %s",
-                           shared->device->description);
-    } else if (!candidates[choice].usable) {
-        status = spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "transport %s %s", name,
-                           candidates[choice].why);
+    return best;
+}
+
+/* Open the candidate; one that cannot be used after all becomes unusable, with the reason. */
+static spmm_status_t try_open(spmm_transport_shared_t *shared, spmm_transport_candidate_t *c)
+{
+    spmm_error_t *err    = &shared->env->err;
+    spmm_status_t status = c->transport->open == NULL ? SPMM_OK : c->transport->open(shared);
+
+    if (status == SPMM_ERR_UNSUPPORTED) {
+        c->usable      = false;
+        c->predicted_s = INFINITY;
+        (void)snprintf(c->why, sizeof c->why, "could not be opened: %.170s", err->text);
+        spmm_error_clear(err);
+        return SPMM_OK;
     }
-    SPMM_TRY(spmm_agree(env, status));
+    return status;
+}
+
+spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char *name,
+                                    const spmm_halo_t *graph, size_t row_bytes,
+                                    spmm_transport_candidate_t  *candidates,
+                                    const spmm_transport_ops_t **chosen)
+{
+    spmm_env_t *env = shared->env;
+    int         choice;
+
+    if (name != NULL && strcmp(name, "auto") == 0) {
+        name = NULL;
+    }
+    SPMM_TRY(spmm_agree(env, ask(shared, graph, row_bytes, candidates)));
+    do { /* the same on all ranks, as all that it depends on is */
+        choice = pick(candidates, name);
+        if (choice >= 0 && candidates[choice].usable) {
+            SPMM_TRY(try_open(shared, &candidates[choice]));
+        }
+    } while (choice >= 0 && !candidates[choice].usable && name == NULL);
+    if (choice < 0 && name != NULL) {
+        return fail_unknown(env, name);
+    }
+    if (choice < 0) {
+        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no transport works on %s",
+                         shared->device->description);
+    }
+    if (!candidates[choice].usable) {
+        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "transport %s %s", name,
+                         candidates[choice].why);
+    }
     *chosen = spmm_transports[choice];
     return SPMM_OK;
+}
+
+spmm_status_t spmm_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
+                                        void **buffer)
+{
+    *buffer = NULL;
+    for (int t = 0; t < spmm_n_transports && *buffer == NULL; t++) {
+        if (spmm_transports[t]->alloc_home != NULL) {
+            SPMM_TRY(spmm_transports[t]->alloc_home(shared, bytes, buffer));
+        }
+    }
+    return SPMM_OK;
+}
+
+bool spmm_transport_free_home(spmm_transport_shared_t *shared, void *buffer)
+{
+    for (int t = 0; t < spmm_n_transports; t++) {
+        if (spmm_transports[t]->free_home != NULL &&
+            spmm_transports[t]->free_home(shared, buffer)) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -17,8 +17,10 @@ enum { SPMM_TRANSPORT_WHY = 200 };
 typedef struct {
     spmm_env_t          *env;
     const spmm_device_t *device;
-    void                *nccl;     /**< of transport_nccl.c, made by its first user */
-    int                  next_tag; /**< plans are made collectively: equal on all ranks */
+    void                *nccl;      /**< of transport_nccl.c, made by its first user */
+    void                *pull;      /**< of transport_nccl_pull.c, likewise */
+    int                  next_tag;  /**< plans are made collectively: equal on all ranks */
+    int                  nccl_ctas; /**< most thread blocks of an NCCL kernel; 0: NCCL's choice */
 } spmm_transport_shared_t;
 
 /** Direction of one exchange. */
@@ -29,10 +31,14 @@ typedef enum {
 
 /** One exchange: rows of row_bytes, contiguous, in graph order, device memory. */
 typedef struct {
-    spmm_direction_t direction;
-    void            *mirror; /**< [send rows]: source of FORWARD, target of REVERSE */
-    void            *halo;   /**< [recv rows]: target of FORWARD, source of REVERSE */
+    spmm_direction_t direction; /**< only FORWARD on a graph that is send_same */
+    void            *mirror;    /**< [mirror rows]: source of FORWARD, target of REVERSE */
+    void            *halo;      /**< [recv rows]: target of FORWARD, source of REVERSE */
     size_t           row_bytes;
+    /** FORWARD, where reads_in_place() says so: nothing is packed in mirror, the rows of send_row lie
+     *  here, ld_bytes apart.  NULL: packed.  Ranks may differ. */
+    const void *in_place;
+    size_t      ld_bytes;
 } spmm_exchange_t;
 
 /** One end of an exchange: packed rows, grouped by peer. */
@@ -41,7 +47,26 @@ typedef struct {
     const int     *peer; /**< [n_peers] */
     const int64_t *ptr;  /**< [n_peers + 1] rows */
     char          *rows;
+    bool           same; /**< every peer gets the same rows: the groups lie on top of each other */
 } spmm_exchange_side_t;
+
+/** The rows to or from the @p p th peer, and their bytes. */
+static inline char *spmm_side_rows(const spmm_exchange_side_t *side, int p, size_t row_bytes)
+{
+    return side->rows + (side->same ? 0 : (size_t)side->ptr[p] * row_bytes);
+}
+
+static inline size_t spmm_side_bytes(const spmm_exchange_side_t *side, int p, size_t row_bytes)
+{
+    return (size_t)(side->ptr[p + 1] - side->ptr[p]) * row_bytes;
+}
+
+/** Bytes of all rows of one end. */
+static inline size_t spmm_side_total(const spmm_exchange_side_t *side, size_t row_bytes)
+{
+    return side->same && side->n_peers > 0 ? spmm_side_bytes(side, 0, row_bytes)
+                                           : (size_t)side->ptr[side->n_peers] * row_bytes;
+}
 
 /** What this rank sends. */
 static inline spmm_exchange_side_t spmm_exchange_source(const spmm_halo_t     *graph,
@@ -49,9 +74,9 @@ static inline spmm_exchange_side_t spmm_exchange_source(const spmm_halo_t     *g
 {
     return exchange->direction == SPMM_HALO_FORWARD
                ? (spmm_exchange_side_t){graph->n_send_peers, graph->send_peer, graph->send_ptr,
-                                        exchange->mirror}
+                                        exchange->mirror, graph->send_same}
                : (spmm_exchange_side_t){graph->n_recv_peers, graph->recv_peer, graph->recv_ptr,
-                                        exchange->halo};
+                                        exchange->halo, false};
 }
 
 /** What it receives. */
@@ -60,19 +85,24 @@ static inline spmm_exchange_side_t spmm_exchange_target(const spmm_halo_t     *g
 {
     return exchange->direction == SPMM_HALO_FORWARD
                ? (spmm_exchange_side_t){graph->n_recv_peers, graph->recv_peer, graph->recv_ptr,
-                                        exchange->halo}
+                                        exchange->halo, false}
                : (spmm_exchange_side_t){graph->n_send_peers, graph->send_peer, graph->send_ptr,
-                                        exchange->mirror};
+                                        exchange->mirror, false};
 }
 
 typedef struct {
-    const char *name;        /**< "nccl", "mpi-device", "mpi-host" */
+    const char *name;        /**< "nccl", "nccl-pull", "mpi-device", "mpi-host" */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
+    bool        by_name;     /**< auto leaves it alone */
 
     /** Can all ranks use it?  Collective; the answer and @p why (the end of a sentence that starts
      *  with the name) are the same on all ranks. */
     bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
+
+    /** What create() does for the first plan of a context: finds out what supports(), which is cheap,
+     *  cannot.  Collective, agreed; SPMM_ERR_UNSUPPORTED when it cannot be used.  May be NULL. */
+    spmm_status_t (*open)(spmm_transport_shared_t *shared);
 
     /** Predicted seconds of one exchange of rows of @p row_bytes. */
     double (*cost)(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device);
@@ -88,6 +118,12 @@ typedef struct {
     /** Finish it: work enqueued on @p stream from here on sees the rows. */
     spmm_status_t (*end)(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream);
 
+    /** Memory for the packed source of an exchange, send or recv rows of max_row_bytes: packed
+     *  elsewhere they are copied.  May be NULL, also the answer. */
+    void *(*rows)(const void *state);
+    /** May in_place lie here?  @p bytes hold all rows.  Local; NULL: nowhere. */
+    bool (*reads_in_place)(const void *state, const void *rows, size_t ld_bytes, size_t bytes);
+
     void (*bytes)(const void *state, size_t *host, size_t *device);
     void (*destroy)(void *state); /**< NULL-safe, collective */
     /** Frees what create() put into @p shared; collective; may be NULL. */
@@ -95,9 +131,16 @@ typedef struct {
     /** An error of an exchange that showed after its end() had returned: data of that exchange and
      *  all later ones are void.  Local, does not wait; may be NULL. */
     spmm_status_t (*check)(spmm_transport_shared_t *shared);
+
+    /** Memory that reads_in_place() takes, in all plans of the context; *@p buffer NULL: there is
+     *  none.  Collective, agreed; @p bytes is local.  May be NULL, then free_home() is too. */
+    spmm_status_t (*alloc_home)(spmm_transport_shared_t *shared, size_t bytes, void **buffer);
+    /** Free it; false: it is not such memory.  Local. */
+    bool (*free_home)(spmm_transport_shared_t *shared, void *buffer);
+    bool captures; /**< begin() and end() may be captured in a CUDA graph and replayed */
 } spmm_transport_ops_t;
 
-/** All transports, best first. */
+/** All transports; of equally fast ones the first is taken. */
 extern const spmm_transport_ops_t *const spmm_transports[];
 extern const int                         spmm_n_transports;
 
@@ -106,14 +149,22 @@ const spmm_transport_ops_t *spmm_transport_find(const char *name);
 /** check() of all transports; to be called when the host has waited for a stream. */
 spmm_status_t spmm_transport_check(spmm_transport_shared_t *shared);
 
+/** alloc_home() of the first transport that has some; *@p buffer NULL: none has.  Collective,
+ *  agreed. */
+spmm_status_t spmm_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
+                                        void **buffer);
+/** free_home() of the transport it is from; false: of none. */
+bool spmm_transport_free_home(spmm_transport_shared_t *shared, void *buffer);
+
 typedef struct {
     const spmm_transport_ops_t *transport;
     bool                        usable;
     char                        why[SPMM_TRANSPORT_WHY];
-    double                      predicted_s;
+    double                      predicted_s; /**< on the slowest rank */
 } spmm_transport_candidate_t;
 
-/** The transport named, or (NULL, "auto") the first that all ranks can use.  Collective, agreed.
+/** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least
+ *  predicted time on its slowest rank.  Collective, agreed.
  *  @param[out] candidates  [spmm_n_transports] */
 spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char *name,
                                     const spmm_halo_t *graph, size_t row_bytes,

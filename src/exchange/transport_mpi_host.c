@@ -75,7 +75,7 @@ static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm
     t->staged = shared->device->kind != SPMM_DEVICE_CPU;
     status    = spmm_mpi_messages_init(&t->messages, shared->env, graph, max_row_bytes, tag);
     if (status == SPMM_OK && t->staged) {
-        t->mirror_size = (size_t)spmm_halo_send_rows(graph) * max_row_bytes;
+        t->mirror_size = (size_t)spmm_halo_mirror_rows(graph) * max_row_bytes;
         t->halo_size   = (size_t)spmm_halo_recv_rows(graph) * max_row_bytes;
         status         = alloc_staging(t);
     }
@@ -90,15 +90,17 @@ static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm
 /* The same exchange between the pinned copies of both sides. */
 static spmm_exchange_t pinned(const mpi_host_t *t, const spmm_exchange_t *exchange)
 {
-    return (spmm_exchange_t){exchange->direction, t->mirror_pinned, t->halo_pinned,
-                             exchange->row_bytes};
+    return (spmm_exchange_t){.direction = exchange->direction,
+                             .mirror    = t->mirror_pinned,
+                             .halo      = t->halo_pinned,
+                             .row_bytes = exchange->row_bytes};
 }
 
 static spmm_status_t copy_side(const mpi_host_t *t, const spmm_exchange_side_t *dst,
                                const spmm_exchange_side_t *src, size_t row_bytes,
                                spmm_stream_t stream)
 {
-    const size_t bytes = (size_t)src->ptr[src->n_peers] * row_bytes;
+    const size_t bytes = spmm_side_total(src, row_bytes);
 
     return bytes == 0 ? SPMM_OK
                       : t->device->ops->copy(t->device, dst->rows, src->rows, bytes, stream);

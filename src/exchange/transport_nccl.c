@@ -126,8 +126,9 @@ static spmm_status_t connect_peers(nccl_state_t *t, char *scratch, const int64_t
 {
     const spmm_halo_t   *g      = t->graph;
     const spmm_device_t *device = t->shared->device;
-    spmm_exchange_side_t sends  = {g->n_send_peers, g->send_peer, ptr, scratch};
-    spmm_exchange_side_t recvs  = {g->n_recv_peers, g->recv_peer, ptr, scratch + g->n_send_peers};
+    spmm_exchange_side_t sends  = {g->n_send_peers, g->send_peer, ptr, scratch, false};
+    spmm_exchange_side_t recvs  = {g->n_recv_peers, g->recv_peer, ptr, scratch + g->n_send_peers,
+                                   false};
 
     SPMM_TRY(spmm_nccl_exchange(t->shared, &sends, &recvs, 1, NULL));
     SPMM_TRY(spmm_nccl_exchange(t->shared, &recvs, &sends, 1, NULL));
@@ -235,6 +236,7 @@ const spmm_transport_ops_t spmm_transport_nccl = {
     .destroy     = nccl_destroy,
     .close       = spmm_nccl_close,
     .check       = spmm_nccl_check,
+    .captures    = true,
 };
 
 #else

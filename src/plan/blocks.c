@@ -285,7 +285,11 @@ spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan)
         status = spmm_halo_create(plan->env, plan->cols.offset, (const int64_t *)split.need,
                                   split.n_need, &plan->halo);
     }
-    spmm_free(split.need);
+    if (status == SPMM_OK) {
+        plan->need = (int64_t *)split.need;
+    } else {
+        spmm_free(split.need);
+    }
     return status;
 }
 
@@ -297,6 +301,9 @@ static spmm_status_t refill_block(const spmm_plan_t *plan, const spmm_block_t *b
     char         *values;
     spmm_status_t status;
 
+    if (block->engine == NULL) { /* the schedule has no use for it */
+        return SPMM_OK;
+    }
     if (block->source == NULL) {
         return block->engine->refill(block->format, arrived);
     }
@@ -325,6 +332,9 @@ spmm_status_t spmm_plan_refill(void *self)
     }
     if (status == SPMM_OK) {
         status = refill_block(plan, &plan->remote, in.values);
+    }
+    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS && status == SPMM_OK; f++) {
+        status = refill_block(plan, &plan->joined[f].block, in.values);
     }
     spmm_arrival_free(&in);
     return status;

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "plan/plan.h"
 
-/* Device memory that the stats count. */
 static spmm_status_t take(spmm_plan_t *plan, int64_t count, size_t size, const char *what,
                           void **ptr)
 {
@@ -14,9 +13,7 @@ static spmm_status_t take(spmm_plan_t *plan, int64_t count, size_t size, const c
     if (!spmm_size_mul((size_t)count, size, &bytes)) {
         return spmm_fail_memory(&plan->env->err, count, size, what);
     }
-    SPMM_TRY(plan->device->ops->alloc(plan->device, bytes, ptr));
-    plan->stats.device_bytes += bytes;
-    return SPMM_OK;
+    return plan->device->ops->alloc(plan->device, bytes, ptr);
 }
 
 static spmm_status_t upload(spmm_plan_t *plan, const int32_t *host, int64_t count, int32_t **ptr)
@@ -24,7 +21,6 @@ static spmm_status_t upload(spmm_plan_t *plan, const int32_t *host, int64_t coun
     void *device = NULL;
 
     SPMM_TRY(spmm_device_upload(plan->device, host, (size_t)count * sizeof *host, &device));
-    plan->stats.device_bytes += (size_t)count * sizeof *host;
     *ptr = device;
     return SPMM_OK;
 }
@@ -99,12 +95,78 @@ static spmm_status_t make_edge(spmm_plan_t *plan)
                 &plan->edge_c);
 }
 
+static size_t row_bytes_of(const spmm_plan_t *plan)
+{
+    return (size_t)plan->n * spmm_type_size(plan->halo_type);
+}
+
+/* Rows of B that the joined block multiplies. */
+static int64_t joined_rows(const spmm_plan_t *plan, spmm_forms_t forms)
+{
+    return forms == SPMM_FORMS_GATHERED ? plan->cols.n_global
+                                        : plan->cols.n_local + spmm_halo_recv_rows(&plan->halo);
+}
+
+/* Rows to send lie where the transport wants them, if it cares. */
+static void use_peer_rows(spmm_plan_t *plan, spmm_forms_t forms)
+{
+    const spmm_transport_ops_t *transport = plan->transport;
+
+    plan->peer_rows = transport->rows == NULL ? NULL : transport->rows(plan->exchange);
+    if (plan->peer_rows != NULL && forms != SPMM_FORMS_GATHERED) {
+        *(plan->op == SPMM_OP_N ? &plan->mirror_rows : &plan->halo_rows) = plan->peer_rows;
+    }
+}
+
+spmm_status_t spmm_plan_make_rows(spmm_plan_t *plan, spmm_forms_t forms)
+{
+    const int64_t n_recv    = spmm_halo_recv_rows(&plan->halo);
+    const size_t  row_bytes = row_bytes_of(plan);
+
+    use_peer_rows(plan, forms);
+    if (forms != SPMM_FORMS_GATHERED && plan->mirror_rows == NULL) {
+        SPMM_TRY(take(plan, spmm_halo_send_rows(&plan->halo), row_bytes, "rows to exchange",
+                      &plan->mirror_rows));
+    }
+    if (forms != SPMM_FORMS_SPLIT) {
+        return take(plan, joined_rows(plan, forms), row_bytes, "rows of B to multiply at once",
+                    &plan->joined[forms].rows);
+    }
+    if (plan->halo_rows == NULL) {
+        SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_rows));
+    }
+    if (plan->remote.problem.layout == SPMM_LAYOUT_COL) {
+        SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_edge));
+    }
+    return plan->edge ? make_edge(plan) : SPMM_OK;
+}
+
+static void give(const spmm_plan_t *plan, void **ptr)
+{
+    if (*ptr != plan->peer_rows) { /* those go with the transport */
+        plan->device->ops->release(plan->device, *ptr);
+    }
+    *ptr = NULL;
+}
+
+void spmm_plan_free_rows(spmm_plan_t *plan, spmm_forms_t forms)
+{
+    if (forms == SPMM_FORMS_SPLIT) {
+        give(plan, &plan->halo_rows);
+        give(plan, &plan->halo_edge);
+        give(plan, &plan->edge_b);
+        give(plan, &plan->edge_c);
+    } else {
+        give(plan, &plan->joined[forms].rows);
+    }
+    if (plan->halo_rows == NULL && plan->joined[SPMM_FORMS_MERGED].rows == NULL) {
+        give(plan, &plan->mirror_rows);
+    }
+}
+
 spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
 {
-    const spmm_device_ops_t *ops       = plan->device->ops;
-    const int64_t            n_send    = spmm_halo_send_rows(&plan->halo);
-    const int64_t            n_recv    = spmm_halo_recv_rows(&plan->halo);
-    const size_t             row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
+    const int64_t n_send = spmm_halo_send_rows(&plan->halo);
 
     if (n_send > INT32_MAX) {
         return spmm_fail(&plan->env->err, SPMM_ERR_RANGE,
@@ -112,22 +174,25 @@ spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
                          "ranks or a better partition",
                          plan->env->rank, n_send);
     }
-    SPMM_TRY(take(plan, n_send, row_bytes, "rows to exchange", &plan->mirror_rows));
-    SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_rows));
-    if (plan->remote.problem.layout == SPMM_LAYOUT_COL) {
-        SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_edge));
-    }
-    if (plan->edge) {
-        SPMM_TRY(make_edge(plan));
-    }
     if (plan->op == SPMM_OP_N) {
         SPMM_TRY(upload(plan, plan->halo.send_row, n_send, &plan->send_row));
     } else {
         SPMM_TRY(make_reduce_list(plan));
     }
-    SPMM_TRY(ops->stream_create(plan->device, true, &plan->comm_stream));
-    for (int m = 0; m < SPMM_MARKS; m++) {
-        SPMM_TRY(ops->event_create(plan->device, plan->profile, &plan->marks[m]));
+    SPMM_TRY(plan->device->ops->stream_create(plan->device, true, &plan->comm_stream));
+    return spmm_plan_make_marks(plan, 1);
+}
+
+spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices)
+{
+    for (int c = 0; c < slices; c++) {
+        spmm_event_t **marks = c == 0 ? plan->marks : plan->later[c - 1];
+
+        for (int m = 0; m < SPMM_MARKS; m++) {
+            if (marks[m] == NULL) {
+                SPMM_TRY(plan->device->ops->event_create(plan->device, plan->profile, &marks[m]));
+            }
+        }
     }
     return SPMM_OK;
 }
@@ -136,11 +201,6 @@ void spmm_plan_free_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops = plan->device->ops;
 
-    ops->release(plan->device, plan->mirror_rows);
-    ops->release(plan->device, plan->halo_rows);
-    ops->release(plan->device, plan->halo_edge);
-    ops->release(plan->device, plan->edge_b);
-    ops->release(plan->device, plan->edge_c);
     ops->release(plan->device, plan->send_row);
     ops->release(plan->device, plan->reduce.row);
     ops->release(plan->device, plan->reduce.ptr);
@@ -150,5 +210,30 @@ void spmm_plan_free_buffers(spmm_plan_t *plan)
     }
     for (int m = 0; m < SPMM_MARKS; m++) {
         ops->event_destroy(plan->device, plan->marks[m]);
+        for (int c = 1; c < SPMM_MOST_CHUNKS; c++) {
+            ops->event_destroy(plan->device, plan->later[c - 1][m]);
+        }
     }
+}
+
+size_t spmm_plan_buffer_bytes(const spmm_plan_t *plan)
+{
+    const size_t n_send = (size_t)spmm_halo_send_rows(&plan->halo);
+    const size_t n_recv = (size_t)spmm_halo_recv_rows(&plan->halo);
+    size_t       rows   = plan->mirror_rows != NULL ? n_send : 0;
+    size_t       bytes  = 0, lists;
+
+    rows += plan->halo_rows != NULL ? n_recv : 0;
+    rows += plan->halo_edge != NULL ? n_recv : 0;
+    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
+        rows += plan->joined[f].rows != NULL ? (size_t)joined_rows(plan, (spmm_forms_t)f) : 0;
+    }
+    if (plan->edge) {
+        bytes =
+            (size_t)plan->n *
+            ((size_t)spmm_plan_map(plan, SPMM_OPERAND_B)->n_local * spmm_type_size(plan->ab_type) +
+             (size_t)spmm_plan_map(plan, SPMM_OPERAND_C)->n_local * spmm_type_size(plan->c_type));
+    }
+    lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->reduce.n_rows + 1 + n_send;
+    return bytes + rows * row_bytes_of(plan) + lists * sizeof *plan->send_row;
 }

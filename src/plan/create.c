@@ -81,6 +81,15 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
     return check_compute(plan);
 }
 
+static spmm_status_t check_schedule(const spmm_plan_t *plan, const char *name)
+{
+    if (name == NULL || strcmp(name, "auto") == 0 || spmm_schedule_find(name) != NULL) {
+        return SPMM_OK;
+    }
+    return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                     "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all", name);
+}
+
 static uint64_t hash_text(uint64_t h, const char *text)
 {
     for (; text != NULL && *text != '\0'; text++) {
@@ -94,8 +103,9 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
 {
     const int64_t numbers[] = {plan->n,      plan->ab_type, plan->c_type,        plan->op,
                                plan->layout, plan->compute, plan->deterministic, (int64_t)o->seed,
-                               o->executes};
-    const char   *texts[]   = {o->partition, o->objective, o->engine, o->transport, o->reorder};
+                               o->executes,  o->graph};
+    const char   *texts[]   = {o->partition, o->objective, o->engine,
+                               o->transport, o->reorder,   o->schedule};
     uint64_t      h, range[2];
 
     memcpy(&h, &o->imbalance, sizeof h);
@@ -157,14 +167,15 @@ static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(spmm_agree(plan->env, check_options(plan, o)));
+    SPMM_TRY(spmm_agree(plan->env, check_schedule(plan, o->schedule)));
     plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmm_accum_type(plan->ab_type);
     SPMM_TRY(check_same(plan, o));
     SPMM_TRY(make_partition(plan, o));
     SPMM_TRY(spmm_plan_make_blocks(plan));
     plan->alone = plan->halo.n_send_peers == 0 && plan->halo.n_recv_peers == 0;
-    SPMM_TRY(spmm_agree(plan->env, spmm_plan_reorder(plan, o)));
-    SPMM_TRY(spmm_agree(plan->env, spmm_plan_make_formats(plan, o)));
     SPMM_TRY(make_exchange(plan, o));
+    SPMM_TRY(spmm_plan_choose_schedule(plan, o));
+    SPMM_TRY(spmm_agree(plan->env, spmm_plan_make_graphs(plan, o)));
     return spmm_agree(plan->env, spmm_plan_count(plan));
 }
 
@@ -215,19 +226,10 @@ spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A,
     return SPMM_OK;
 }
 
-static void block_free(spmm_block_t *block)
-{
-    if (block->engine != NULL) {
-        block->engine->destroy(block->format);
-    }
-    spmm_csr_free(&block->csr);
-    spmm_free(block->source);
-    spmm_free(block->candidates);
-    spmm_permuted_free(&block->rival);
-}
-
 void spmm_plan_free(spmm_plan_t *plan)
 {
+    const bool keep[SPMM_FORMS] = {false};
+
     if (plan == NULL) {
         return;
     }
@@ -237,13 +239,21 @@ void spmm_plan_free(spmm_plan_t *plan)
         (void)plan->device->ops->stream_sync(plan->device, plan->comm_stream);
     }
     unlink_from_matrix(plan);
+    spmm_plan_free_graphs(plan); /* before the transport that they use */
+    spmm_plan_drop_forms(plan, keep);
     if (plan->transport != NULL) {
         plan->transport->destroy(plan->exchange);
     }
     spmm_plan_free_buffers(plan);
-    block_free(&plan->local);
-    block_free(&plan->remote);
+    spmm_block_free(&plan->local);
+    spmm_block_free(&plan->remote);
+    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
+        spmm_block_free(&plan->joined[f].block);
+    }
+    spmm_free(plan->schedules);
     spmm_free(plan->transports);
+    spmm_free(plan->need);
+    spmm_halo_free(&plan->full);
     spmm_halo_free(&plan->halo);
     spmm_layout_map_free(&plan->rows);
     spmm_layout_map_free(&plan->cols);

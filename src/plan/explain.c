@@ -95,10 +95,17 @@ static void print_format(const spmm_block_t *block, FILE *out)
     const size_t rows = (size_t)block->pattern.n_rows, nnz = (size_t)block->pattern.nnz;
     size_t       host = 0, device = 0;
 
+    if (block->engine == NULL) {
+        (void)fprintf(out, "  no format: the schedule has no use for one\n");
+        return;
+    }
     block->engine->bytes(block->format, &host, &device);
     (void)fprintf(out, "  format of %s: %zu bytes on the host, %zu on the device; CSR takes %zu\n",
                   block->engine->name, host, device,
                   4 * (rows + 1) + nnz * (sizeof(int32_t) + value));
+    if (block->engine->describe != NULL) {
+        block->engine->describe(block->format, &block->pattern, out);
+    }
 }
 
 static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, const char *what,
@@ -117,10 +124,46 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
             print_vectors(p, out);
         }
     }
-    for (int e = 0; e < spmm_n_engines; e++) {
+    for (int e = 0; e < spmm_n_engines && block->candidates != NULL; e++) {
         print_engine(plan, block, &block->candidates[e], out);
     }
     print_format(block, out);
+}
+
+static void print_schedules(const spmm_plan_t *plan, FILE *out)
+{
+    if (!plan->travels) {
+        (void)fprintf(out, "schedule: no row travels between ranks\n");
+        return;
+    }
+    (void)fprintf(out, "schedule: times of the slowest rank\n");
+    for (int s = 0; s < spmm_n_schedules; s++) {
+        const spmm_schedule_candidate_t *c = &plan->schedules[s];
+
+        (void)fprintf(out, "  schedule %-10s ", c->schedule->name);
+        if (!c->usable) {
+            (void)fprintf(out, "%s\n", c->why);
+            continue;
+        }
+        (void)fprintf(out, "predicted %.3f us", c->predicted_s * 1e6);
+        if (!isnan(c->measured_s)) {
+            (void)fprintf(out, ", measured %.3f us", c->measured_s * 1e6);
+        }
+        (void)fprintf(out, "%s\n", c->schedule == plan->schedule ? "  <- chosen" : "");
+    }
+}
+
+static void print_graphs(const spmm_plan_t *plan, FILE *out)
+{
+    int64_t captured, launched;
+
+    if (plan->graphs != NULL) {
+        spmm_plan_count_graphs(plan, &captured, &launched);
+        (void)fprintf(out, "graphs: %" PRId64 " captured, %" PRId64 " launched\n", captured,
+                      launched);
+    } else if (plan->graph_why != NULL) {
+        (void)fprintf(out, "graphs: %s\n", plan->graph_why);
+    }
 }
 
 spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
@@ -140,6 +183,12 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
                   s->block_halo_rows_total, s->allgather_rows_total);
     print_block(plan, &plan->local, "local", out);
     print_block(plan, &plan->remote, "halo", out);
+    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
+        if (plan->joined[f].block.candidates != NULL) {
+            print_block(plan, &plan->joined[f].block,
+                        f == SPMM_FORMS_MERGED ? "merged" : "gathered", out);
+        }
+    }
     if (plan->edge) {
         (void)fprintf(out, "edge: B and C are copied to and from row-major, %.3f us predicted\n",
                       plan->edge_s * 1e6);
@@ -157,6 +206,8 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
             (void)fprintf(out, "  transport %-10s %s\n", c->transport->name, c->why);
         }
     }
+    print_schedules(plan, out);
+    print_graphs(plan, out);
     (void)fprintf(out, "memory: %zu bytes on the host, %zu on the device\n", s->host_bytes,
                   s->device_bytes);
     if (ferror(out)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file formats.c
- *  The formats of both blocks: of each the engine, and where another order of its rows was made
- *  (reorder.c) and times decide, the order too.
+ *  The format of one block: its engine and, where another order of its rows was made (reorder.c) and
+ *  times decide, the order too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,12 +21,13 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
                                       .compute       = plan->compute,
                                       .layout        = plan->edge ? SPMM_LAYOUT_ROW : plan->layout,
                                       .n             = plan->n,
-                                      .deterministic = plan->deterministic};
-    if (SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
+                                      .deterministic = plan->deterministic,
+                                      .pattern       = &block->pattern};
+    if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
         return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
                                 "engine candidates");
     }
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+    SPMM_TRY(spmm_plan_scan(plan, block));
     if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
         return spmm_plan_consider_edge(plan);
     }
@@ -34,18 +35,15 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
     return SPMM_OK;
 }
 
-/* Take the engine chosen; the input of its build is not needed any more. */
-static void install(spmm_plan_t *plan, spmm_block_t *block, const spmm_engine_settled_t *settled)
+/* Take the engine chosen; the windows are not needed any more. */
+static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 {
     block->engine         = settled->picked->engine;
     block->format         = settled->format;
     block->problem.layout = settled->picked->layout;
-    if (block == &plan->local) {
-        plan->edge                    = settled->picked->layout != plan->layout;
-        plan->stats.local_predicted_s = settled->picked->predicted_s;
-        plan->stats.local_measured_s  = settled->picked->measured_s;
-    }
-    spmm_csr_free(&block->csr);
+    block->predicted_s    = settled->picked->predicted_s;
+    block->measured_s     = settled->picked->measured_s;
+    spmm_pattern_free(&block->pattern);
     spmm_permuted_free(&block->rival);
 }
 
@@ -78,6 +76,7 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
 
     block->csr        = own.rival.csr;
     block->source     = own.rival.source;
+    block->pattern    = own.rival.pattern;
     block->candidates = NULL;
     block->rival      = (spmm_permuted_t){.source = NULL};
     status            = consider_engines(plan, block, c_type);
@@ -93,6 +92,7 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
     }
     if (status == SPMM_OK && other.picked->measured_s < order_gain * settled->picked->measured_s) {
         settled->picked->engine->destroy(settled->format);
+        spmm_pattern_free(&own.pattern);
         spmm_csr_free(&own.csr);
         spmm_free(own.source);
         spmm_free(own.candidates);
@@ -104,7 +104,8 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
         other.picked->engine->destroy(other.format);
     }
     own.reordering = block->reordering;
-    own.rival      = (spmm_permuted_t){.csr = block->csr, .source = block->source};
+    own.rival =
+        (spmm_permuted_t){.csr = block->csr, .source = block->source, .pattern = block->pattern};
     spmm_free(block->candidates);
     *block = own;
     if (status != SPMM_OK && may_go_on(status)) {
@@ -118,14 +119,23 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
 
 /* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
  * bits are asked for, which times that vary must not take away. */
-static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                 const spmm_plan_options_t *o)
+bool spmm_plan_measures(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    return plan->device->kind != SPMM_DEVICE_CPU && o->no_autotune == 0 && !plan->deterministic;
+}
+
+spmm_status_t spmm_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                    const spmm_plan_options_t *o)
 {
     const bool                 adds   = block == &plan->remote && plan->op == SPMM_OP_N;
-    const spmm_engine_choice_t choice = {
-        .name = o->engine, .measure = spmm_plan_measures(plan, o), .beta = adds ? 1.0 : 0.0};
-    spmm_engine_settled_t settled;
-    spmm_status_t         status = SPMM_OK;
+    const spmm_engine_choice_t choice = {.name     = o->engine,
+                                         .measure  = spmm_plan_measures(plan, o),
+                                         .compared = block->rival.csr.row_ptr != NULL,
+                                         .beta     = adds ? 1.0 : 0.0,
+                                         .executes = o->executes};
+    const double               start  = spmm_now();
+    spmm_engine_settled_t      settled;
+    spmm_status_t              status = SPMM_OK;
 
     SPMM_TRY(consider_engines(plan, block, c_type));
     SPMM_TRY(spmm_engine_settle(&choice, &block->csr, &block->problem, plan->device,
@@ -138,27 +148,9 @@ static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
         settled.picked->engine->destroy(settled.format);
         return status;
     }
-    install(plan, block, &settled);
-    return SPMM_OK;
-}
-
-bool spmm_plan_measures(const spmm_plan_t *plan, const spmm_plan_options_t *o)
-{
-    return plan->device->kind != SPMM_DEVICE_CPU && o->no_autotune == 0 && !plan->deterministic;
-}
-
-spmm_status_t spmm_plan_make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o)
-{
-    /* What peers add up for op T stays in the accumulator's type until the last sum. */
-    const spmm_type_t remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
-    const double      start    = spmm_now();
-
-    /* The local block first: it decides on the layout of both. */
-    SPMM_TRY(build_block(plan, &plan->local, plan->c_type, o));
-    SPMM_TRY(build_block(plan, &plan->remote, remote_c, o));
-    plan->stats.build_s = spmm_now() - start;
-    spmm_log(plan->env, "formats %s and %s built in %.2f s, %.2f s of them to choose",
-             plan->local.engine->name, plan->remote.engine->name, plan->stats.build_s,
-             plan->stats.tune_s);
+    install(block, &settled);
+    plan->stats.build_s += spmm_now() - start;
+    spmm_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
+             spmm_now() - start, settled.tune_s);
     return SPMM_OK;
 }

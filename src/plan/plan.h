@@ -10,6 +10,8 @@
 #include "partition/layout.h"
 #include "partition/partition.h"
 #include "partition/reorder.h"
+#include "plan/graph.h"
+#include "plan/schedule.h"
 #include "spmm_dist/plan.h"
 
 /** How the rows of a block came to be ordered. */
@@ -25,26 +27,36 @@ typedef struct {
 
 /** A block with its rows in another order. */
 typedef struct {
-    spmm_csr_t csr;
-    int64_t   *source; /**< [nnz] as in spmm_block_t */
+    spmm_csr_t     csr;
+    int64_t       *source; /**< [nnz] as in spmm_block_t */
+    spmm_pattern_t pattern;
 } spmm_permuted_t;
 
-/** One of the two parts of the product on this rank, and the engine that runs it. */
+/** A part of the product on this rank, and the engine that runs it. */
 typedef struct {
-    const spmm_engine_ops_t *engine;
+    const spmm_engine_ops_t *engine; /**< NULL: not built, or given up */
     void                    *format; /**< owned; NULL before build */
-    spmm_csr_t               csr;    /**< input of the build; freed after it */
+    spmm_csr_t               csr;    /**< input of the build; freed when no other format needs it */
     int64_t                 *source; /**< [nnz] place of each entry among this rank's entries,
                                           NULL: the same as here */
     int64_t                  nnz;
     spmm_reordering_t        reordering;
-    spmm_permuted_t          rival; /**< owned: an order to be measured; no row_ptr: none */
-    spmm_pattern_t           pattern;
+    spmm_permuted_t          rival;   /**< owned: an order to be measured; no row_ptr: none */
+    spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
+    bool                     scanned;
     spmm_problem_t           problem;
-    spmm_engine_candidate_t *candidates; /**< [spmm_n_engines], owned: for explain */
+    spmm_engine_candidate_t *candidates; /**< [spmm_n_engines], owned: for explain; NULL: not yet */
+    double                   predicted_s, measured_s; /**< of the engine; as of a candidate */
 } spmm_block_t;
 
-/** Marks of one execute, in stream order; timed when the plan profiles. */
+/** All entries of this rank in one block, and the rows of B that it multiplies. */
+typedef struct {
+    spmm_block_t block;
+    void        *rows; /**< device [own and other rows x n], owned */
+} spmm_joined_t;
+
+/** Marks of one execute, in stream order; timed when the plan profiles.  Where a schedule works on
+ *  slices of columns, each has its own from PACK to EXCHANGED, of HALO and of UNPACK. */
 typedef enum {
     SPMM_MARK_START,      /**< user stream: before anything */
     SPMM_MARK_PACK,       /**< comm stream: before packing */
@@ -86,18 +98,30 @@ struct spmm_plan {
     spmm_partition_t  partition;
     spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A */
     spmm_halo_t       halo;
-    bool              alone;         /**< no peer: nothing to exchange, no halo block */
-    spmm_block_t      local, remote; /**< entries whose column this rank owns / does not */
-    bool              edge;          /**< B and C are column-major, the blocks' row-major copies */
-    double            edge_s;        /**< predicted time of the copies; column-major plans only */
+    int64_t          *need;  /**< [recv rows], owned: new index of each halo row; NULL once the
+                                 formats are made */
+    bool              alone; /**< no row travels from or to this rank, and no halo block */
+    spmm_block_t      local, remote;      /**< entries whose column this rank owns / does not */
+    spmm_joined_t     joined[SPMM_FORMS]; /**< both in one; [SPLIT] is unused */
+    bool              made[SPMM_FORMS];   /**< what there is of formats and their buffers */
+    bool              keep_input;         /**< csr of local and remote are needed once more */
+    bool              edge;   /**< B and C are column-major, the blocks' row-major copies */
+    double            edge_s; /**< predicted time of the copies; column-major plans only */
 
     const spmm_transport_ops_t *transport;
     void                       *exchange;   /**< state of the transport, owned */
     spmm_transport_candidate_t *transports; /**< [spmm_n_transports], owned: for explain */
+    spmm_halo_t                 full;       /**< the graph of schedule allgather */
+    void                       *gather;     /**< state of the transport on it; NULL: not needed */
 
-    void              *mirror_rows; /**< device [send rows x n], packed; NULL without peers */
-    void              *halo_rows;   /**< device [recv rows x n], packed */
-    void              *halo_edge;   /**< the same, column-major, when the blocks are */
+    const spmm_schedule_t     *schedule;
+    spmm_schedule_candidate_t *schedules; /**< [spmm_n_schedules], owned: for explain */
+    bool                       travels;   /**< some rank has a peer: the schedule matters */
+
+    void              *mirror_rows; /**< device [send rows x n], packed; NULL for allgather */
+    void              *halo_rows;   /**< device [recv rows x n], packed; NULL unless SPLIT */
+    void              *peer_rows;   /**< the one of them that is the transport's; NULL: none */
+    void              *halo_edge;   /**< halo_rows, column-major, when the blocks are */
     void              *edge_b;   /**< device [local rows of B x n], row-major; NULL unless edge */
     void              *edge_c;   /**< device [local rows of C x n], likewise */
     int32_t           *send_row; /**< device copy of halo.send_row: op N packs these */
@@ -105,8 +129,13 @@ struct spmm_plan {
 
     spmm_stream_t comm_stream;
     spmm_event_t *marks[SPMM_MARKS];
+    spmm_event_t *later[SPMM_MOST_CHUNKS - 1][SPMM_MARKS]; /**< of slices 1 and up; NULL: none */
     bool          in_use;  /**< DONE has been recorded: streams may be at work on the buffers */
     bool          has_run; /**< the last execute succeeded: all marks are of it */
+    int64_t       last_n;  /**< columns of the last execute */
+
+    spmm_graphs_t *graphs; /**< owned; NULL: executes are not captured */
+    const char *graph_why; /**< though asked for; the end of a sentence, static; NULL: not asked */
 
     spmm_plan_stats_t stats; /**< all but the times */
 };
@@ -128,14 +157,40 @@ spmm_status_t spmm_plan_refill(void *plan);
 
 /** Does this plan choose by measured times? */
 bool spmm_plan_measures(const spmm_plan_t *plan, const spmm_plan_options_t *o);
-/** Choose and build the formats of both blocks; their CSR is freed.  Local. */
-spmm_status_t spmm_plan_make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o);
+/** Choose an engine and build the format of a block whose rows have been ordered; its CSR stays.
+ *  Local. */
+spmm_status_t spmm_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                    const spmm_plan_options_t *o);
+
+/* join.c */
+
+/** block->csr and ->source = entries of both blocks; columns of the halo block follow the own ones,
+ *  in the order of the halo rows or, for GATHERED, of all indices of other ranks.  Local. */
+spmm_status_t spmm_plan_join(const spmm_plan_t *plan, spmm_forms_t forms, spmm_block_t *block);
+
+/* forms.c: formats and the buffers that go with them. */
+
+/** Fill block->pattern unless it is there.  Local. */
+spmm_status_t spmm_plan_scan(const spmm_plan_t *plan, spmm_block_t *block);
+/** Make formats and buffers unless they are there.  Collective, agreed; drop them when it fails. */
+spmm_status_t spmm_plan_make_forms(spmm_plan_t *plan, spmm_forms_t forms,
+                                   const spmm_plan_options_t *o);
+/** Free all formats and buffers but those that schedules with @p keep need.  Collective. */
+void spmm_plan_drop_forms(spmm_plan_t *plan, const bool keep[SPMM_FORMS]);
+/** The forms that this rank needs where the schedule asks for @p forms. */
+spmm_forms_t spmm_plan_forms_here(const spmm_plan_t *plan, spmm_forms_t forms);
+/** Frees what is left of a block. */
+void spmm_block_free(spmm_block_t *block);
+/** The block with the rows of all entries, or the local one. */
+const spmm_block_t *spmm_plan_main_block(const spmm_plan_t *plan);
 
 /* reorder.c: the order in which rows are multiplied; row maps lead back to the rows of C. */
 
-/** Order the rows of both blocks as option reorder says, before their formats are built, or where
- *  times shall decide keep the other order as rival.  Local. */
-spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, const spmm_plan_options_t *o);
+/** Order the rows of a block as option reorder says, before its format is built, or where times shall decide
+ *  keep the other order as rival.  Local.
+ *  @param[in] c_type  of the product */
+spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                const spmm_plan_options_t *o);
 void          spmm_permuted_free(spmm_permuted_t *p);
 /** Is the best engine for pattern @p after, of those that @p engine (NULL or "auto": all) admits,
  *  predicted to beat the best one for @p before clearly? */
@@ -144,27 +199,38 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
                            const spmm_device_t *device);
 /** The facts that no order of rows can better. */
 spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern);
+/** Least predicted time of those engines on a pattern; INFINITY where none runs. */
+double spmm_plan_best_time(const char *engine, const spmm_pattern_t *pattern,
+                           const spmm_problem_t *problem, const spmm_device_t *device);
+
+/** May what affinity takes come back in @p executes products (0: 1000), if its order is the best
+ *  thinkable? */
+bool spmm_reordering_pays(const char *engine, const spmm_pattern_t *before,
+                          const spmm_problem_t *problem, const spmm_device_t *device,
+                          int64_t executes);
 
 /* buffers.c: what execute needs besides the formats. */
 
-/** Allocate rows to exchange, lists, events and the comm stream.  Local. */
+/** Allocate lists, events and the comm stream.  Local. */
 spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan);
 void          spmm_plan_free_buffers(spmm_plan_t *plan);
+/** Allocate rows to exchange and what multiplies them.  Local. */
+spmm_status_t spmm_plan_make_rows(spmm_plan_t *plan, spmm_forms_t forms);
+void          spmm_plan_free_rows(spmm_plan_t *plan, spmm_forms_t forms);
+/** Events for @p slices slices.  Local. */
+spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices);
+/** Bytes of device memory of all of it. */
+size_t spmm_plan_buffer_bytes(const spmm_plan_t *plan);
 
-/* schedule.c */
+/* marks.c */
 
-/** Arguments of one execute, already checked. */
-typedef struct {
-    int64_t       n;
-    double        alpha, beta;
-    const void   *B;
-    void         *C;
-    int64_t       ldb, ldc;
-    spmm_stream_t stream;
-} spmm_operands_t;
-
-/** Enqueue one product with the exchange behind the local block. */
-spmm_status_t spmm_plan_run(spmm_plan_t *plan, const spmm_operands_t *x);
+/** The event of a mark of slice @p index. */
+spmm_event_t *spmm_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which);
+spmm_status_t spmm_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream);
+/** A mark that only profiling looks at. */
+spmm_status_t spmm_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream);
+/** Work enqueued on @p stream from here on starts after the mark. */
+spmm_status_t spmm_plan_wait(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream);
 
 /* edge.c: column-major B and C for engines that multiply row-major blocks. */
 

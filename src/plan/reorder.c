@@ -27,8 +27,8 @@ static bool has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *
 
 /* Least predicted time on a pattern; INFINITY where nothing runs.  For engines that take row-major
  * blocks, as those that gain do; column-major plans copy at the same price before and after. */
-static double best_time(const char *name, const spmm_pattern_t *pattern,
-                        const spmm_problem_t *problem, const spmm_device_t *device)
+double spmm_plan_best_time(const char *name, const spmm_pattern_t *pattern,
+                           const spmm_problem_t *problem, const spmm_device_t *device)
 {
     double best = INFINITY;
     char   why[SPMM_WHY];
@@ -57,8 +57,24 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
     rows.layout      = SPMM_LAYOUT_ROW;
     blamed.near_cols = fmax(before->near_cols, after->near_cols);
     return has_fewer_pairs(before, after, pairs_gain) &&
-           best_time(engine, &blamed, &rows, device) <
-               time_gain * best_time(engine, before, &rows, device);
+           spmm_plan_best_time(engine, &blamed, &rows, device) <
+               time_gain * spmm_plan_best_time(engine, before, &rows, device);
+}
+
+/* Windows of one length. */
+static spmm_tc_lengths_t even_lengths(const spmm_pattern_t *pattern, int h)
+{
+    const int64_t     windows = spmm_windows_count(pattern->n_rows, 8 << h);
+    const int64_t     pairs   = pattern->tc.pairs[h];
+    spmm_tc_lengths_t even    = {.longest = windows == 0 ? 0 : (pairs + windows - 1) / windows};
+    int               bin     = 0;
+
+    while (bin < SPMM_TC_BINS - 1 && even.longest >> (bin + 1) != 0) {
+        bin++;
+    }
+    even.windows[bin] = even.longest == 0 ? 0 : windows;
+    even.pairs[bin]   = pairs;
+    return even;
 }
 
 /* A pair holds no more entries than a window has rows, and every column that is used is in one. */
@@ -73,11 +89,15 @@ spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
     }
     bound.tc.tc_blocks = (bound.tc.pairs[0] + 7) / 8;
     bound.tc.bricks    = (bound.tc.pairs[1] + 3) / 4;
+    for (int h = 0; h < 2; h++) {
+        bound.tc.lengths[h] = even_lengths(&bound, h);
+    }
     return bound;
 }
 
 void spmm_permuted_free(spmm_permuted_t *p)
 {
+    spmm_pattern_free(&p->pattern);
     spmm_csr_free(&p->csr);
     spmm_free(p->source);
     p->source = NULL;
@@ -85,8 +105,7 @@ void spmm_permuted_free(spmm_permuted_t *p)
 
 /* The rows of @p block in the order of @p method, and what it makes of the pattern. */
 static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
-                             const spmm_reorderer_t *method, spmm_permuted_t *p,
-                             spmm_pattern_t *pattern)
+                             const spmm_reorderer_t *method, spmm_permuted_t *p)
 {
     spmm_env_t   *env = plan->env;
     int32_t      *order;
@@ -105,7 +124,7 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
         p->source[k] = block->source[p->source[k]];
     }
     if (status == SPMM_OK) {
-        status = spmm_pattern_scan(env, &p->csr, pattern);
+        status = spmm_pattern_scan(env, &p->csr, &p->pattern);
     }
     if (status != SPMM_OK) {
         spmm_permuted_free(p);
@@ -115,10 +134,12 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
 
 static void apply(spmm_block_t *block, spmm_permuted_t *p)
 {
+    spmm_pattern_free(&block->pattern);
     spmm_csr_free(&block->csr);
     spmm_free(block->source);
     block->csr                = p->csr;
     block->source             = p->source;
+    block->pattern            = p->pattern;
     block->reordering.applied = true;
 }
 
@@ -126,27 +147,25 @@ static void apply(spmm_block_t *block, spmm_permuted_t *p)
 static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block,
                                     const spmm_reorderer_t *method)
 {
-    spmm_pattern_t  before, after;
     spmm_permuted_t p;
 
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
-    SPMM_TRY(permute(plan, block, method, &p, &after));
+    SPMM_TRY(permute(plan, block, method, &p));
     block->reordering.method = method;
-    block->reordering.before = before.tc;
-    block->reordering.after  = after.tc;
+    block->reordering.before = block->pattern.tc;
+    block->reordering.after  = p.pattern.tc;
     apply(block, &p);
     return SPMM_OK;
 }
 
-/* What affinity may take at most for what the best order could save in the products to come.
- * Measured on two cores: 0.1 to 0.6 us for an entry, so half of that on one of many. */
-static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm_problem_t *problem,
-                    const spmm_device_t *device, int64_t executes)
+/* Measured on 16 cores: 0.03 to 0.2 us for an entry. */
+bool spmm_reordering_pays(const char *engine, const spmm_pattern_t *before,
+                          const spmm_problem_t *problem, const spmm_device_t *device,
+                          int64_t executes)
 {
-    const double         entry_s = 0.5e-6;
+    const double         entry_s = 0.2e-6;
     const spmm_pattern_t bound   = spmm_reordering_bound(before);
-    const double         saved =
-        best_time(engine, before, problem, device) - best_time(engine, &bound, problem, device);
+    const double         saved   = spmm_plan_best_time(engine, before, problem, device) -
+                         spmm_plan_best_time(engine, &bound, problem, device);
 
     return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
 }
@@ -156,24 +175,23 @@ static bool may_pay(const char *engine, const spmm_pattern_t *before, const spmm
 static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
                                   const spmm_plan_options_t *o, const spmm_problem_t *problem)
 {
-    const char        *engine = o->engine;
-    const bool         named  = engine != NULL && strcmp(engine, "auto") != 0;
-    spmm_reordering_t *r      = &block->reordering;
-    spmm_pattern_t     before, bound, after;
-    spmm_permuted_t    p;
-    spmm_status_t      status;
+    const char          *engine = o->engine;
+    const bool           named  = engine != NULL && strcmp(engine, "auto") != 0;
+    spmm_reordering_t   *r      = &block->reordering;
+    const spmm_pattern_t before = block->pattern; /* borrows the windows */
+    const spmm_pattern_t bound  = spmm_reordering_bound(&before);
+    spmm_permuted_t      p;
+    spmm_status_t        status;
 
-    SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &before));
-    bound = spmm_reordering_bound(&before);
     if (!spmm_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
     }
-    if (!may_pay(engine, &before, problem, plan->device, o->executes)) {
+    if (!spmm_reordering_pays(engine, &before, problem, plan->device, o->executes)) {
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
-    status = permute(plan, block, &spmm_reorderer_affinity, &p, &after);
+    status = permute(plan, block, &spmm_reorderer_affinity, &p);
     if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
         spmm_log(plan->env, "rows stay in order: %s", plan->env->err.text);
         spmm_error_clear(&plan->env->err);
@@ -183,12 +201,12 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     SPMM_TRY(status);
     r->method = &spmm_reorderer_affinity;
     r->before = before.tc;
-    r->after  = after.tc;
+    r->after  = p.pattern.tc;
     r->why    = "affinity makes no engine much faster";
     if (spmm_plan_measures(plan, o) && !named &&
-        has_fewer_pairs(&before, &after, worth_measuring)) {
+        has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
         block->rival = p;
-    } else if (spmm_reordering_gains(engine, &before, &after, problem, plan->device)) {
+    } else if (spmm_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);
     } else {
         spmm_permuted_free(&p);
@@ -223,19 +241,19 @@ static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block,
     return status;
 }
 
-spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, const spmm_plan_options_t *o)
+spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                const spmm_plan_options_t *o)
 {
-    const spmm_type_t       remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
-    const spmm_reorderer_t *method   = NULL; /* auto */
+    const spmm_reorderer_t *method = NULL; /* auto */
 
     if (o->reorder != NULL && strcmp(o->reorder, "auto") != 0) {
         SPMM_TRY(spmm_reorderer_find(plan->env, o->reorder, &method));
     }
-    SPMM_TRY(reorder_block(plan, &plan->local, plan->c_type, method, o));
-    SPMM_TRY(reorder_block(plan, &plan->remote, remote_c, method, o));
-    plan->stats.reorder_s = plan->local.reordering.seconds + plan->remote.reordering.seconds;
-    if (plan->local.reordering.applied || plan->remote.reordering.applied) {
-        spmm_log(plan->env, "rows reordered in %.2f s", plan->stats.reorder_s);
+    SPMM_TRY(spmm_plan_scan(plan, block));
+    SPMM_TRY(reorder_block(plan, block, c_type, method, o));
+    plan->stats.reorder_s += block->reordering.seconds;
+    if (block->reordering.applied) {
+        spmm_log(plan->env, "rows reordered in %.2f s", block->reordering.seconds);
     }
     return SPMM_OK;
 }

@@ -37,38 +37,94 @@ static size_t halo_bytes(const spmm_halo_t *halo)
            (size_t)spmm_halo_send_rows(halo) * sizeof *halo->send_row;
 }
 
+static void count_block(spmm_plan_t *plan, const spmm_block_t *block)
+{
+    size_t host, device;
+
+    if (block->engine == NULL) {
+        return;
+    }
+    block->engine->bytes(block->format, &host, &device);
+    plan->stats.host_bytes += host;
+    if (block->source != NULL) {
+        plan->stats.host_bytes += (size_t)block->nnz * sizeof *block->source;
+    }
+    plan->stats.device_bytes += device;
+}
+
+static void count_exchange(spmm_plan_t *plan, const void *state, const spmm_halo_t *graph)
+{
+    size_t host, device;
+
+    plan->transport->bytes(state, &host, &device);
+    plan->stats.host_bytes += host + halo_bytes(graph);
+    plan->stats.device_bytes += device;
+}
+
 static void count_bytes(spmm_plan_t *plan)
 {
-    const spmm_block_t *blocks[] = {&plan->local, &plan->remote};
-    size_t              host, device;
-
-    for (int b = 0; b < 2; b++) {
-        blocks[b]->engine->bytes(blocks[b]->format, &host, &device);
-        plan->stats.host_bytes += host;
-        if (blocks[b]->source != NULL) {
-            plan->stats.host_bytes += (size_t)blocks[b]->nnz * sizeof *blocks[b]->source;
-        }
-        plan->stats.device_bytes += device;
+    count_block(plan, &plan->local);
+    count_block(plan, &plan->remote);
+    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
+        count_block(plan, &plan->joined[f].block);
     }
-    plan->transport->bytes(plan->exchange, &host, &device);
-    plan->stats.host_bytes += sizeof *plan + host + halo_bytes(&plan->halo) +
-                              map_bytes(&plan->rows, plan->env->size) +
+    count_exchange(plan, plan->exchange, &plan->halo);
+    if (plan->gather != NULL) {
+        count_exchange(plan, plan->gather, &plan->full);
+    }
+    plan->stats.host_bytes += sizeof *plan + map_bytes(&plan->rows, plan->env->size) +
                               map_bytes(&plan->cols, plan->env->size) +
                               (size_t)plan->rows.n_orig * sizeof *plan->partition.row_part +
                               (size_t)plan->cols.n_orig * sizeof *plan->partition.col_part;
-    plan->stats.device_bytes += device;
+    plan->stats.device_bytes += spmm_plan_buffer_bytes(plan);
+}
+
+/* The choices made. */
+static void name_choices(spmm_plan_t *plan)
+{
+    spmm_plan_stats_t  *s    = &plan->stats;
+    const spmm_block_t *main = spmm_plan_main_block(plan);
+
+    s->engine               = main->engine->name;
+    s->halo_engine          = main == &plan->local ? plan->remote.engine->name : s->engine;
+    s->local_predicted_s    = main->predicted_s;
+    s->local_measured_s     = main->measured_s;
+    s->reordering           = main->reordering.applied ? main->reordering.method->name : "none";
+    s->transport            = plan->transport->name;
+    s->partition            = plan->partition.method;
+    s->schedule             = plan->travels ? plan->schedule->name : "none";
+    s->chunks               = plan->travels ? plan->schedule->chunks : 1;
+    s->schedule_predicted_s = NAN;
+    s->schedule_measured_s  = NAN;
+    for (int k = 0; k < spmm_n_schedules && plan->travels; k++) {
+        if (plan->schedules[k].schedule == plan->schedule) {
+            s->schedule_predicted_s = plan->schedules[k].predicted_s;
+            s->schedule_measured_s  = plan->schedules[k].measured_s;
+        }
+    }
+}
+
+/* What an execute moves: allgather moves more than is needed. */
+static void count_traffic(spmm_plan_t *plan)
+{
+    const spmm_halo_t *graph     = plan->gather != NULL ? &plan->full : &plan->halo;
+    const size_t       row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
+    const size_t       in        = (size_t)spmm_halo_recv_rows(graph) * row_bytes;
+    const size_t       out       = (size_t)spmm_halo_send_rows(graph) * row_bytes;
+
+    plan->stats.recv_bytes = plan->op == SPMM_OP_N ? in : out;
+    plan->stats.send_bytes = plan->op == SPMM_OP_N ? out : in;
 }
 
 spmm_status_t spmm_plan_count(spmm_plan_t *plan)
 {
-    spmm_plan_stats_t *s         = &plan->stats;
-    const int64_t      in        = spmm_halo_recv_rows(&plan->halo);
-    const int64_t      out       = spmm_halo_send_rows(&plan->halo);
-    const size_t       row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-    int64_t            sum[2]    = {in, plan->local.nnz + plan->remote.nnz};
-    int64_t            max[2]    = {plan->op == SPMM_OP_N ? in : out, sum[1]};
-    double             times[4]  = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
-    const int64_t      b_rows    = spmm_plan_map(plan, SPMM_OPERAND_B)->n_global;
+    spmm_plan_stats_t *s        = &plan->stats;
+    const int64_t      in       = spmm_halo_recv_rows(&plan->halo);
+    const int64_t      out      = spmm_halo_send_rows(&plan->halo);
+    int64_t            sum[2]   = {in, plan->local.nnz + plan->remote.nnz};
+    int64_t            max[2]   = {plan->op == SPMM_OP_N ? in : out, sum[1]};
+    double             times[4] = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
+    const int64_t      b_rows   = spmm_plan_map(plan, SPMM_OPERAND_B)->n_global;
 
     SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT64_T, MPI_SUM, plan->env->comm));
     SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, max, 2, MPI_INT64_T, MPI_MAX, plan->env->comm));
@@ -84,10 +140,6 @@ spmm_status_t spmm_plan_count(spmm_plan_t *plan)
                          "the blocks of all ranks hold %lld entries, the matrix has %lld",
                          (long long)sum[1], (long long)plan->A->nnz);
     }
-    s->engine               = plan->local.engine->name;
-    s->halo_engine          = plan->remote.engine->name;
-    s->transport            = plan->transport->name;
-    s->partition            = plan->partition.method;
     s->nnz_local            = plan->local.nnz;
     s->nnz_halo             = plan->remote.nnz;
     s->halo_rows            = plan->op == SPMM_OP_N ? in : out;
@@ -96,49 +148,58 @@ spmm_status_t spmm_plan_count(spmm_plan_t *plan)
     s->halo_rows_max        = max[0];
     s->allgather_rows_total = (plan->env->size - 1) * b_rows;
     s->imbalance            = sum[1] == 0 ? 1.0 : (double)max[1] * plan->env->size / (double)sum[1];
-    s->send_bytes           = (size_t)s->mirror_rows * row_bytes;
-    s->recv_bytes           = (size_t)s->halo_rows * row_bytes;
     s->partition_s          = times[0];
     s->build_s              = times[1];
     s->tune_s               = times[2];
     s->reorder_s            = times[3];
-    s->reordering = plan->local.reordering.applied ? plan->local.reordering.method->name : "none";
+    name_choices(plan);
+    count_traffic(plan);
     count_bytes(plan);
     return SPMM_OK;
 }
 
-static spmm_status_t between(const spmm_plan_t *plan, spmm_mark_t from, spmm_mark_t to,
-                             double *seconds)
+/* Add the time between two marks of a slice. */
+static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_mark_t from,
+                                 spmm_mark_t to, double *seconds)
 {
-    return plan->device->ops->event_elapsed(plan->device, plan->marks[from], plan->marks[to],
-                                            seconds);
+    double more = 0.0;
+
+    SPMM_TRY(plan->device->ops->event_elapsed(plan->device, spmm_plan_event(plan, slice, from),
+                                              spmm_plan_event(plan, slice, to), &more));
+    *seconds += more;
+    return SPMM_OK;
+}
+
+/* Between begin() and end() a host transport waits for the local block to be enqueued, or on the
+ * CPU to be done: that time is not the exchange's. */
+static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_stats_t *stats)
+{
+    SPMM_TRY(add_between(plan, c, SPMM_MARK_PACKED, SPMM_MARK_BEGUN, &stats->exchange_s));
+    SPMM_TRY(add_between(plan, c, SPMM_MARK_ENDING, SPMM_MARK_EXCHANGED, &stats->exchange_s));
+    if (plan->op == SPMM_OP_N) {
+        SPMM_TRY(add_between(plan, c, SPMM_MARK_PACK, SPMM_MARK_PACKED, &stats->pack_s));
+    } else { /* the sum of received rows stands for packing */
+        SPMM_TRY(add_between(plan, c, SPMM_MARK_UNPACK_FROM, SPMM_MARK_UNPACK_TO, &stats->pack_s));
+    }
+    return add_between(plan, c, SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO, &stats->halo_s);
 }
 
 spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
 {
-    double begin, end;
+    spmm_slice_t slice[SPMM_MOST_CHUNKS];
+    int          count;
 
     *stats        = plan->stats;
     stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = NAN;
     if (!plan->profile || !plan->has_run) {
         return SPMM_OK;
     }
-    if (plan->alone) {
-        stats->pack_s = stats->exchange_s = stats->halo_s = 0.0;
-        SPMM_TRY(between(plan, SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, &stats->local_s));
-        return between(plan, SPMM_MARK_START, SPMM_MARK_DONE, &stats->total_s);
+    stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = 0.0;
+    count =
+        spmm_plan_runs_alone(plan) ? 0 : spmm_plan_cut(plan->last_n, plan->schedule->chunks, slice);
+    for (int c = 0; c < count; c++) {
+        SPMM_TRY(measure_slice(plan, c, stats));
     }
-    /* Between begin() and end() a host transport waits for the local block to be enqueued, or on
-     * the CPU to be done: that time is not the exchange's. */
-    SPMM_TRY(between(plan, SPMM_MARK_PACKED, SPMM_MARK_BEGUN, &begin));
-    SPMM_TRY(between(plan, SPMM_MARK_ENDING, SPMM_MARK_EXCHANGED, &end));
-    stats->exchange_s = begin + end;
-    if (plan->op == SPMM_OP_N) {
-        SPMM_TRY(between(plan, SPMM_MARK_PACK, SPMM_MARK_PACKED, &stats->pack_s));
-    } else { /* the sum of received rows stands for packing */
-        SPMM_TRY(between(plan, SPMM_MARK_UNPACK_FROM, SPMM_MARK_UNPACK_TO, &stats->pack_s));
-    }
-    SPMM_TRY(between(plan, SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, &stats->local_s));
-    SPMM_TRY(between(plan, SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO, &stats->halo_s));
-    return between(plan, SPMM_MARK_START, SPMM_MARK_DONE, &stats->total_s);
+    SPMM_TRY(add_between(plan, 0, SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, &stats->local_s));
+    return add_between(plan, 0, SPMM_MARK_START, SPMM_MARK_DONE, &stats->total_s);
 }

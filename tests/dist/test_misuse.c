@@ -83,7 +83,8 @@ static void test_options_that_differ_a_little(void **state)
 
 static void test_sentence_is_of_the_last_failure(void **state)
 {
-    spmm_layout_info_t info = {.struct_size = sizeof info};
+    void              *buffer = NULL;
+    spmm_layout_info_t info   = {.struct_size = sizeof info};
     const int64_t     *row_ptr;
     spmm_plan_t       *plan;
 
@@ -105,6 +106,14 @@ static void test_sentence_is_of_the_last_failure(void **state)
     assert_non_null(strstr(spmm_last_error(ctx), "dst is NULL"));
     assert_int_equal(spmm_buffer_alloc(ctx, 1, NULL), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "buffer is NULL"));
+    assert_int_equal(spmm_buffer_alloc_shared(ctx, 1, NULL), SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), "spmm_buffer_alloc_shared: buffer is NULL"));
+    assert_int_equal(spmm_buffer_alloc_shared(NULL, 1, &buffer), SPMM_ERR_ARGUMENT);
+    spmm_assert_ok(spmm_buffer_alloc_shared(ctx, 8 * (size_t)spmm_test_env.rank, &buffer));
+    assert_non_null(buffer);
+    spmm_assert_ok(spmm_buffer_free(ctx, &buffer));
+    assert_null(buffer);
+    spmm_assert_ok(spmm_buffer_free(ctx, &buffer));
     spmm_assert_ok(spmm_plan_destroy(&plan));
     close_all();
 }

@@ -11,6 +11,9 @@
 #include "partition/partition.h"
 #include "test_main.h"
 #include "test_matrix.h"
+#ifdef SPMM_HAVE_ZLIB
+#include "temp_file.h"
+#endif
 
 enum { PATH_TEXT = 512, ROWS = 5 };
 
@@ -197,6 +200,41 @@ static void test_malformed(void **state)
     spmm_matrix_free(A);
 }
 
+#ifdef SPMM_HAVE_ZLIB
+/* More text than one buffer holds; cut and followed by other data. */
+static void test_gzipped(void **state)
+{
+    enum { LINES = 80000 };
+    const spmm_test_rule_t rule = {"long", LINES, 1, full};
+    spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    char                  *text = malloc(2 * (size_t)LINES);
+    const int              size = spmm_test_env.size;
+    spmm_partition_t       partition;
+
+    (void)state;
+    assert_non_null(text);
+    for (int64_t i = 0; i < LINES; i++) {
+        text[2 * i]     = (char)('0' + spmm_below(spmm_hash2(9, i, 0), size));
+        text[2 * i + 1] = '\n';
+    }
+    spmm_assert_ok(read_parts(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 0, 0), &partition));
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        assert_int_equal(partition.row_part[i],
+                         text[2 * (A->row_offset[spmm_test_env.rank] + i)] - '0');
+    }
+    spmm_partition_free(&partition);
+    spmm_temp_remove();
+    expect_sentence(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 20, 0), "has been cut");
+    spmm_temp_remove();
+    expect_sentence(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 0, 5), "other data follows");
+    spmm_temp_remove();
+    expect_sentence(A, spmm_temp_write_gzip(text, (size_t)LINES, 0, 0), "ends after line 40000");
+    spmm_temp_remove();
+    free(text);
+    spmm_matrix_free(A);
+}
+#endif
+
 static void expect_unwritable(const spmm_matrix_t *A, const int32_t *part, const char *path,
                               const char *sentence)
 {
@@ -243,6 +281,9 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_written_text),
     cmocka_unit_test(test_lenient),
     cmocka_unit_test(test_malformed),
+#ifdef SPMM_HAVE_ZLIB
+    cmocka_unit_test(test_gzipped),
+#endif
     cmocka_unit_test(test_unwritable),
     cmocka_unit_test(test_nothing_left),
     {0},

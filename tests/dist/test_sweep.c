@@ -239,6 +239,17 @@ static void test_reorder(void **state)
     sweep(&walk);
 }
 
+static void test_schedules(void **state)
+{
+    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+
+    (void)state;
+    walk.options.schedule = "merged2";
+    sweep(&walk);
+    walk.options.schedule = "allgather";
+    sweep(&walk);
+}
+
 static void test_block_rectangular(void **state)
 {
     walk_t walk = {.spec = "uniform:rows=20,cols=9,degree=3", .options = SPMM_PLAN_OPTIONS_INIT};
@@ -313,6 +324,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_auto_transposed_columns),
     cmocka_unit_test(test_edge),
     cmocka_unit_test(test_reorder),
+    cmocka_unit_test(test_schedules),
     cmocka_unit_test(test_block_rectangular),
     cmocka_unit_test(test_matrix_market),
     cmocka_unit_test(test_binary_csr),

@@ -5,6 +5,7 @@
  */
 #include "transport_case.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/comm.h"
@@ -46,6 +47,65 @@ static void test_no_peers(void **state)
 {
     (void)state;
     transport_case_each(no_peers);
+}
+
+static void copy_in(void *to, const void *from, size_t bytes)
+{
+    spmm_assert_ok(device.ops->copy(&device, to, from, bytes, stream));
+    spmm_assert_ok(device.ops->stream_sync(&device, stream));
+}
+
+/* Rows read where they lie, apart and out of order, on even ranks, at @p shift bytes into them; other
+ * ranks pack.  Then the other way round, with the next content. */
+static void in_place(const spmm_transport_ops_t *transport)
+{
+    enum { ROW = 48, LD = 80, ROOM = 1 << 20 };
+    transport_case_t f;
+    void            *home = NULL;
+    unsigned char   *spread;
+
+    if (transport->alloc_home == NULL) {
+        return;
+    }
+    spmm_assert_ok(transport->alloc_home(&shared, ROOM - (size_t)spmm_test_env.rank, &home));
+    if (home == NULL) {
+        assert_int_equal(spmm_test_env.size, 1);
+        return;
+    }
+    transport_case_open(&f, transport, 300, 0.4, 11, ROW);
+    assert_non_null(SPMM_NEW_ZERO(spread, ROOM));
+    assert_false(transport->reads_in_place(f.state, f.device_mirror, LD, 1));
+    assert_true(transport->reads_in_place(f.state, home, LD, ROOM));
+    assert_false(transport->reads_in_place(f.state, (char *)home + 1, LD, (size_t)1 << 40));
+    for (uint64_t round = 0; round < 24; round++) {
+        const size_t    shift = round % 4 == 0 ? 0 : round % 4 == 1 ? 2 : round % 4 == 2 ? 16 : 8;
+        const size_t    bytes = ROW - 2 * (round / 4);
+        spmm_exchange_t exchange = transport_case_fill(&f, SPMM_HALO_FORWARD, round, bytes);
+
+        for (int64_t k = 0; k < spmm_halo_send_rows(&f.graph); k++) {
+            memcpy(spread + shift + (size_t)f.graph.send_row[k] * LD, f.mirror + (size_t)k * bytes,
+                   bytes);
+        }
+        copy_in(home, spread, ROOM);
+        if ((spmm_test_env.rank + (int)round) % 2 == 0) {
+            exchange.in_place = (char *)home + shift;
+            exchange.ld_bytes = LD;
+            copy_in(f.device_mirror, spread, f.mirror_bytes); /* not what is to arrive */
+        }
+        spmm_assert_ok(transport->begin(f.state, &exchange, stream));
+        spmm_assert_ok(transport->end(f.state, &exchange, stream));
+        transport_case_check(&f, &exchange, round);
+    }
+    spmm_free(spread);
+    transport_case_close(&f);
+    assert_true(transport->free_home(&shared, home));
+    assert_false(transport->free_home(&shared, home));
+}
+
+static void test_in_place(void **state)
+{
+    (void)state;
+    transport_case_each(in_place);
 }
 
 /* Several exchanges enqueued before the host looks at any: later ones may not overtake. */
@@ -166,7 +226,8 @@ static void check_refused(const transport_case_t *f, const char *name, spmm_stat
 static void test_choice(void **state)
 {
     spmm_transport_candidate_t  candidates[MOST_TRANSPORTS];
-    const spmm_transport_ops_t *chosen = NULL, *first = NULL;
+    const spmm_transport_ops_t *chosen = NULL;
+    double                      least  = INFINITY;
     transport_case_t            f;
 
     (void)state;
@@ -180,7 +241,7 @@ static void test_choice(void **state)
     for (int t = 0; t < spmm_n_transports; t++) {
         const spmm_transport_candidate_t *c = &candidates[t];
 
-        first = first == NULL && c->usable ? c->transport : first;
+        least = c->usable && !c->transport->by_name ? fmin(least, c->predicted_s) : least;
         assert_ptr_equal(c->transport, spmm_transports[t]);
         assert_ptr_equal(spmm_transport_find(c->transport->name), c->transport);
         assert_int_equal(c->why[0] == '\0', c->usable);
@@ -191,12 +252,22 @@ static void test_choice(void **state)
         if (device.kind == SPMM_DEVICE_CPU && c->transport->built) {
             assert_int_equal(c->usable, strcmp(c->transport->name, "mpi-host") == 0);
         }
-        if (device.kind == SPMM_DEVICE_CUDA && strcmp(c->transport->name, "nccl") == 0) {
-            assert_true(c->usable || strstr(c->why, " share GPU ") != NULL);
+        if (device.kind == SPMM_DEVICE_CUDA && strncmp(c->transport->name, "nccl", 4) == 0) {
+            assert_true(c->usable || strstr(c->why, " share GPU ") != NULL ||
+                        strstr(c->why, "on one node") != NULL);
+        }
+        if (!c->transport->built && strncmp(c->transport->name, "nccl", 4) == 0) {
+            assert_non_null(strstr(c->why, "is not in this build"));
         }
     }
-    assert_ptr_equal(chosen, first);
-    check_refused(&f, "pigeon", SPMM_ERR_ARGUMENT, "nccl, mpi-device, mpi-host, and auto");
+    assert_non_null(chosen);
+    for (int t = 0; t < spmm_n_transports; t++) {
+        if (candidates[t].transport == chosen) {
+            assert_true(candidates[t].predicted_s == least && !chosen->by_name);
+        }
+    }
+    check_refused(&f, "pigeon", SPMM_ERR_ARGUMENT,
+                  "nccl, nccl-pull, mpi-device, mpi-host, and auto");
     assert_null(spmm_transport_find("pigeon"));
     f.transport->destroy(NULL);
     transport_case_close(&f);
@@ -307,6 +378,7 @@ static void test_close(void **state)
         }
     }
     assert_null(shared.nccl);
+    assert_null(shared.pull);
     device.ops->stream_destroy(&device, stream);
     spmm_device_close(&device);
     assert_int_equal(spmm_alloc_get_stats().live, 0);
@@ -314,6 +386,7 @@ static void test_close(void **state)
 
 const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_both_directions),
                                         cmocka_unit_test(test_no_peers),
+                                        cmocka_unit_test(test_in_place),
                                         cmocka_unit_test(test_back_to_back),
                                         cmocka_unit_test(test_split_messages),
                                         cmocka_unit_test(test_plans_do_not_mix),

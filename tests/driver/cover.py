@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verify products over matrices x ranks x partition x layout x op x type.
+"""Verify products over matrices x ranks x partition x layout x op x type x schedule.
 
-cover.py           every pair of values of any two of the six occurs in some run (for CI)
+cover.py           every pair of values of any two of the seven occurs in some run (for CI)
 cover.py --full    every combination; prints a count and every failure
 cover.py --list    print the runs instead of making them
 
@@ -28,20 +28,26 @@ def factors(names):
         "layout": ["row", "col"],
         "op": ["n", "t"],
         "type": ["64f", "32f"],
+        "schedule": ["overlap", "chunks4", "merged2", "halo-first", "allgather"],
     }
 
 
 def verify(case, timeout):
-    """None when good, "range" when the values do not fit the type, else what went wrong."""
+    """None when good, "range" when the values do not fit the type, "refused" when the schedule is not
+    for such a product, else what went wrong."""
     result = harness.run(
         "--matrix", case["matrix"], "--partition", case["partition"], "--layout", case["layout"],
-        "--op", case["op"], "--type", case["type"], "--columns", COLUMNS, "--verify",
+        "--op", case["op"], "--type", case["type"], "--schedule", case["schedule"],
+        "--columns", COLUMNS, "--verify",
         "--iterations", "1", "--warmup", "0", "--pad", "3" if case["layout"] == "col" else "0",
         ranks=case["ranks"], timeout=timeout)
     if result.code == 0 and not result.errors and "passed" in result.out:
         return None
     if result.code == 3 and len(result.errors) == 1 and "range" in result.errors[0]:
         return "range"
+    plain = case["op"] == "n" and case["layout"] == "row"
+    if result.code == 4 and not plain and result.errors[0].count(f"schedule {case['schedule']} is"):
+        return "refused"
     return str(result)
 
 
@@ -57,7 +63,7 @@ def main():
         sys.exit("cover.py: no matrix in tests/data or SPMM_MATRIX_DIR")
     values = list(levels.values())
     rows = list(itertools.product(*values)) if args.full else pairwise(values)
-    failures, out_of_range, start = 0, 0, time.monotonic()
+    failures, out_of_range, refused, start = 0, 0, 0, time.monotonic()
     for row in rows:
         case = dict(zip(levels, row))
         name = " ".join(os.path.basename(str(v)) for v in row)
@@ -67,12 +73,14 @@ def main():
         answer = verify(case, args.timeout)
         if answer == "range":
             out_of_range += 1
+        elif answer == "refused":
+            refused += 1
         elif answer is not None:
             failures += 1
             print(f"FAILED: {name}\n{answer}", flush=True)
     if not args.list:
         print(f"{len(rows)} runs in {time.monotonic() - start:.0f} s: {failures} failed, "
-              f"{out_of_range} reported values out of the type's range")
+              f"{out_of_range} reported values out of the type's range, {refused} refused by the schedule")
     return failures != 0
 
 

@@ -251,20 +251,22 @@ static void test_limit(void **state)
     assert_near(300000.0 * 384 / 4.5e12, bench_gather_seconds(&wide, 96, 4));
 }
 
+/* clang-format off */
 static const bench_row_t rows[] = {
     {"bcsstk29.mtx.gz", "auto", "bittcf", 13992, 13992, 619488, 32, 13992, 1e-5, NAN, 0.0405,
-     1.999e-6, 1.381e-6, 1.25, NAN, 3e-4, true, 1.25e-5, "none"},
+     1.999e-6, 1.381e-6, 1.25, NAN, 3e-4, true, 1.25e-5, "none", 2.5e-3, 3e-2, 5e-3, 16200, 12200},
     {"bcsstk29.mtx.gz", "auto", "bittcf", 13992, 13992, 619488, 128, 13992, 2e-5, 2.5e-5, 0.0405,
-     5.525e-6, 5.525e-6, 2.0, 1.6, 3e-4, true, 1.5e-5, "affinity"},
+     5.525e-6, 5.525e-6, 2.0, 1.6, 3e-4, true, 1.5e-5, "affinity", 2.5e-3, 3e-2, 5e-3, 2025, 1525},
     {"bcsstk29.mtx.gz", "hrpb", "hrpb", 13992, 13992, 619488, 128, 13992, 5e-5, 6.25e-5, 0.0405,
-     5.525e-6, 5.525e-6, 0.8, 0.64, 3e-4, true, NAN, "none"},
+     5.525e-6, 5.525e-6, 0.8, 0.64, 3e-4, true, NAN, "none", 0, 0, 0, INFINITY, INFINITY},
     {"syn-cant.csr", "auto", "hrpb", 62451, 62451, 4007383, 128, 62451, 6e-5, 6.25e-5, 0.09, 3e-5,
-     4.2631e-5, 4.0, 3.9, 3e-4, true, 2.5e-5, "none"},
+     4.2631e-5, 4.0, 3.9, 3e-4, true, 2.5e-5, "none", 1e-3, 5e-2, 3e-2, 500, 0},
     {"syn-cant.csr", "hrpb", "hrpb", 62451, 62451, 4007383, 128, 62451, 2e-5, 2e-5, 0.09, 3e-5,
-     4.2631e-5, 12.0, 12.1875, 0.4, false, 2.5e-5, "affinity"},
+     4.2631e-5, 12.0, 12.1875, 0.4, false, 2.5e-5, "affinity", 1e-3, 5e-2, 3e-2, 400, 0},
     {"syn-reddit.csr", "auto", "cusparse", 232965, 232965, 114848856, 128, 7067, 0.016, 0.016, NAN,
-     0.008, 0.009471, 0.5, 0.5, 2e-4, true, 2.5e-5, "none"},
+     0.008, 0.009471, 0.5, 0.5, 2e-4, true, 2.5e-5, "none", NAN, NAN, NAN, INFINITY, INFINITY},
 };
+/* clang-format on */
 
 /* The file beside this one was worked out by hand. */
 static void test_report(void **state)

@@ -104,6 +104,69 @@ class Predict(Scripts):
         self.run_script("predict.py", self.path("x.tsv", "matrix\tN\n"), code=3)
 
 
+class Fit(Scripts):
+    """Times made of known constants, and one that no constants explain."""
+
+    CONSTANTS = {"x": (2.0, 0.5, 30.0), "y": (4.0, 1.5, 0.25)}
+
+    def tables(self, spoil=1.0):
+        terms = "matrix\tengine\tN\tcompute\tterm\tconstant\tseconds\n"
+        times = "matrix\tengine\tN\tcompute\tmedian_ms\n"
+        for k in range(12):
+            name = f"{'syn-' if k % 2 else ''}m{k}"
+            for engine, constants in self.CONSTANTS.items():
+                seconds = (1e-6, 1e-6 * (1 + k * k), 1e-8 * (1 + 37 * k % 11))
+                for word, s in zip(("launch", "once", "rows"), seconds):
+                    terms += f"{name}.csr\t{engine}\t32\t32f\t{word}\t1\t{s:.6e}\n"
+                ms = 1e3 * sum(c * s for c, s in zip(constants, seconds))
+                ms *= spoil if k == 3 and engine == "x" else 1
+                times += f"{name}.csr\t{engine}\t32\t32f\t{ms:.9f}\n"
+        return self.path("t.tsv", terms), self.path("r.tsv", times)
+
+    def test_constants_come_back(self):
+        terms, times = self.tables()
+        said = self.run_script("fit.py", "--terms", terms, times)
+        self.assertIn("x, 32f: launch 2, once 0.5, rows 30\n", said)
+        self.assertIn("y, 32f: launch 4, once 1.5, rows 0.25\n", said)
+        for way, times in (("fit", 24), ("left out", 24), ("real from stand-ins", 12)):
+            self.assertIn(f"| {way} | all | 32f | all | {times} | 0.0 % | 0.0 % |", said)
+            self.assertIn(f"| {way} | 32f | all | {times // 2} | {times // 2} | 1.0000 |", said)
+
+    def test_one_matrix_bends_nothing_much(self):
+        terms, times = self.tables(spoil=20.0)
+        said = self.run_script("fit.py", "--terms", terms, times)
+        line = next(l for l in said.splitlines() if l.startswith("| fit | x | 32f | 32 |"))
+        self.assertLess(float(line.split("|")[6].split()[0]), 5.0)
+
+    def test_nothing(self):
+        terms, times = self.tables()
+        self.assertIn("no row", self.run_script(
+            "fit.py", "--terms", terms,
+            self.path("e.tsv", "matrix\tengine\tN\tcompute\tmedian_ms\n"), code=3))
+        self.run_script("fit.py", "--terms", self.path("none.tsv"), times, code=3)
+
+
+class ReorderingOnGpu(Scripts):
+    TITLES = "matrix\tengine\tN\tcompute\tmedian_ms\tchosen\tpassed\n"
+    ORDERS = ("matrix\torder\tratio8\tratio16\tcpu_s\na.mtx\tnone\t1.000\t1.000\t0.00\n"
+              "a.mtx\taffinity\t0.500\t0.400\t0.30\n")
+
+    def test_both(self):
+        none = self.path("n.tsv", "# head\n" + self.TITLES +
+                         "a.mtx\tauto\t32\t32f\t0.3\tcsr-gpu\tyes\n"
+                         "a.mtx\thrpb\t32\t32f\t0.1\thrpb\tyes\n"
+                         "b.mtx\thrpb\t32\t32f\t0.1\thrpb\tyes\n")
+        ordered = self.path("o.tsv", self.TITLES + "a.mtx\tauto\t32\t32f\t0.1\tbittcf\tyes\n"
+                            "a.mtx\thrpb\t32\t32f\t0.2\thrpb\tyes\n")
+        said = self.run_script("reordering_gpu.py", none, ordered,
+                               self.path("r.tsv", self.ORDERS))
+        self.assertIn("a.mtx\t32\t32f\tauto\t0.500\t0.400\t0.300000\t0.100000\t3.0000\t1500\t"
+                      "csr-gpu\tbittcf\n", said)
+        self.assertIn("\t0.5000\t-\thrpb\thrpb\n", said)
+        self.assertIn("# summary engine=hrpb N=32 compute=32f matrices=1 geomean=0.5000", said)
+        self.assertNotIn("b.mtx", said)
+
+
 class Peers(Scripts):
     PEERS = ("matrix\tN\tcusparse_ms\tbest32\tbest16\n"
              "bcsstk29\t128\t0.0400\t1.00\t3.00\n"
@@ -157,6 +220,18 @@ class Plot(Scripts):
         self.assertIn("hrpb, 32f-fast-tf32: geomean - / 0.80 at N = 32 / 128", words)
         # Four right results of auto and its line in the legend.
         self.assertEqual(len(svg.getElementsByTagName("circle")), 5)
+
+    def test_variants(self):
+        table = self.path("v.tsv", "matrix\tnnz\tN\torder\tvariant\tmedian_ms\tratio\tdifference\n"
+                          "a.csr\t9\t32\tnone\tall\t1.0\t1.0000\t0\n"
+                          "a.csr\t9\t32\tnone\tno reordering\t1.0\t1.0000\t0\n"
+                          "a.csr\t9\t32\tnone\tno balancing\t4.0\t4.0000\t0\n")
+        out = self.path("v.svg")
+        self.run_script("plot/plot.py", out, table)
+        text = pathlib.Path(out).read_text(encoding="utf-8")
+        self.assertIn("no balancing, bittcf: geomean 0.25 at N = 32", text)
+        self.assertIn("ratio to all measures", text)
+        self.assertNotIn("no reordering", text)
 
     def test_files_are_told_apart(self):
         copy, out = self.path("x<&.tsv"), self.path("a.svg")
@@ -255,6 +330,49 @@ class Standins(Scripts):
         self.assertIn("syn-nonesuch",
                       self.run_script("standins.sh", out, "syn-nonesuch", code=1, env=env))
         self.assertEqual(len(os.listdir(out)), 3)
+
+
+class Scaling(Scripts):
+    TITLES = ("set matrix ranks columns type compute partition variant engine halo_engine transport "
+              "schedule rows nnz halo_rows halo_rows_max total_ms loop_ms pack_ms exchange_ms local_ms "
+              "halo_ms overlap to_allgather to_needed to_in_place max_error passed").split()
+
+    def rows(self, *rows):
+        """A table; each row gives set, matrix, ranks, variant, total_ms, to_needed and passed."""
+        lines = ["# head", "\t".join(self.TITLES)]
+        for group, matrix, ranks, variant, total, ratio, passed in rows:
+            values = {"set": group, "matrix": matrix, "ranks": ranks, "variant": variant,
+                      "total_ms": total, "columns": 128, "type": "32f", "compute": "32f", "rows": 10,
+                      "nnz": 30, "to_allgather": 2 * ratio, "to_needed": ratio, "to_in_place": ratio,
+                      "max_error": 1e-7, "passed": passed}
+            lines.append("\t".join(str(values.get(title, "-")) for title in self.TITLES))
+        return self.path("dist.tsv", "\n".join(lines) + "\n")
+
+    def test_efficiency_and_summary(self):
+        table = self.rows(("strong", "a", 1, "allgather", 4.0, 1, "yes"),
+                          ("strong", "a", 1, "auto", 3.0, 1, "yes"),
+                          ("strong", "a", 4, "needed", 0.5, 1, "yes"),
+                          ("strong", "a", 4, "auto", 1.25, 1.5, "yes"),
+                          ("strong", "a", 4, "schedule=merged", 1.0, 1.6, "yes"),
+                          ("weak:s", "s1", 1, "auto", 3.0, 1, "yes"),
+                          ("weak:s", "s4", 4, "auto", 4.0, 2.5, "yes"))
+        out, figure = self.path("out.tsv"), self.path("out.svg")
+        said = self.run_script("scaling.py", "--figure", figure, out, table)
+        lines = pathlib.Path(out).read_text(encoding="utf-8").splitlines()
+        titles = lines[0].split("\t")
+        rows = [dict(zip(titles, line.split("\t"))) for line in lines[1:] if line[0] != "#"]
+        found = {(row["matrix"], row["ranks"]): row for row in rows}
+        self.assertEqual(found["a", "4"]["efficiency"], "0.75")  # the best plan, never a baseline
+        self.assertEqual(found["a", "4"]["variant"], "schedule=merged")
+        self.assertEqual(found["s4", "4"]["efficiency"], "0.75")
+        self.assertIn("to_needed: geomean=2.000 min=1.600 (a)", said)
+        xml.dom.minidom.parse(figure)
+
+    def test_wrong_results_do_not_count(self):
+        table = self.rows(("strong", "a", 1, "auto", 3.0, 1, "yes"),
+                          ("strong", "a", 4, "auto", 0.1, 9, "no"))
+        said = self.run_script("scaling.py", self.path("out.tsv"), table, code=1)
+        self.assertIn("a on 4 ranks, auto: error", said)
 
 
 if __name__ == "__main__":

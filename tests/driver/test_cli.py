@@ -50,6 +50,9 @@ class Usage(unittest.TestCase):
         self.refused(*SMALL, "--columns", says="--columns")
         self.refused(*SMALL, "stray", says="stray")
 
+    def test_graphs_need_gpus(self):
+        self.refused(*SMALL, "--device", "cpu", "--graph", says="option graph needs GPUs", code=4)
+
     def test_many_ranks_say_it_once(self):
         self.refused("--columns", "no", ranks=4, says="--columns")
         self.refused(*SMALL, "--engine", "nonesuch", ranks=3, says="nonesuch")
@@ -107,13 +110,14 @@ class About(unittest.TestCase):
             ("--list-engines", "csr-cpu"),
             ("--list-transports", "mpi-host"),
             ("--list-partitioners", "block"),
+            ("--list-schedules", "overlap"),
         ):
             result = harness.run(option, ranks=3)
             self.assertEqual((result.code, result.errors), (0, []), result)
             self.assertEqual(len(re.findall(rf"^{name} ", result.out, re.M)), 1, result)
 
     def test_every_listed_name_is_known(self):
-        for kind in ("engine", "transport"):
+        for kind in ("engine", "transport", "schedule"):
             for line in harness.run(f"--list-{kind}s").out.splitlines():
                 result = harness.run(*SMALL, f"--{kind}", line.split()[0])
                 if "not in this build" in line:

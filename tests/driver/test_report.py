@@ -28,6 +28,7 @@ MEMBERS = {
     "halo.allgather_rows_total": INT,
     "engine": TEXT,
     "reordering": TEXT,
+    "schedule": TEXT,
     "transport": TEXT,
     "time.total_ms": NUMBER,
     "time.local_ms": NUMBER,

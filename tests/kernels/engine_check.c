@@ -17,7 +17,8 @@ void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *de
     const int64_t        n[]     = {planned, 1, planned, planned > 6 ? 7 : 1, planned};
     const spmm_problem_t problem = {
         block->type, c_type,  block->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F,
-        layout,      planned, deterministic};
+        layout,      planned, deterministic,
+        NULL};
     char   why[SPMM_WHY];
     size_t host = 0, on_device = 0;
     void  *format;

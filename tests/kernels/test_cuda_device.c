@@ -145,9 +145,67 @@ static void test_current_device(void **state)
     device.ops->release(&device, memory);
 }
 
+/* Arrays longer than all slots together, of odd lengths, one after the other; the source is
+ * overwritten as soon as it may be. */
+static void test_staging(void **state)
+{
+    const size_t   sizes[] = {1, (size_t)1 << 16, ((size_t)1 << 16) + 1, 50000003, 4 << 20, 123457};
+    void          *memory[6];
+    unsigned char *host;
+
+    (void)state;
+    host = spmm_alloc(50000003, 1);
+    assert_non_null(host);
+    for (int k = 0; k < 6; k++) {
+        spmm_assert_ok(device.ops->alloc_cached(&device, sizes[k], &memory[k]));
+        for (size_t i = 0; i < sizes[k]; i++) {
+            host[i] = (unsigned char)(i * 31 + i / 997 + (size_t)k);
+        }
+        spmm_assert_ok(device.ops->stage(&device, memory[k], host, sizes[k]));
+    }
+    spmm_assert_ok(device.ops->stage(&device, NULL, NULL, 0));
+    spmm_assert_ok(device.ops->stream_sync(&device, NULL));
+    for (int k = 0; k < 6; k++) {
+        int64_t wrong = 0;
+
+        spmm_assert_ok(device.ops->fetch(&device, host, memory[k], sizes[k]));
+        for (size_t i = 0; i < sizes[k]; i++) {
+            wrong += host[i] != (unsigned char)(i * 31 + i / 997 + (size_t)k);
+        }
+        assert_int_equal(wrong, 0);
+        assert_true(device.ops->is_usable(&device, memory[k]));
+        device.ops->release(&device, memory[k]);
+    }
+    spmm_free(host);
+}
+
+/* A wait is seen by events around it, and by nothing else. */
+static void test_delay(void **state)
+{
+    spmm_stream_t stream;
+    spmm_event_t *from, *to;
+    double        seconds = 0.0;
+
+    (void)state;
+    spmm_assert_ok(device.ops->stream_create(&device, false, &stream));
+    spmm_assert_ok(device.ops->event_create(&device, true, &from));
+    spmm_assert_ok(device.ops->event_create(&device, true, &to));
+    spmm_assert_ok(device.ops->event_record(&device, from, stream));
+    spmm_assert_ok(device.ops->delay(&device, 300e-6, stream));
+    spmm_assert_ok(device.ops->event_record(&device, to, stream));
+    spmm_assert_ok(device.ops->event_elapsed(&device, from, to, &seconds));
+    assert_true(seconds > 250e-6);
+    spmm_assert_ok(device.ops->delay(&device, 0.0, stream));
+    device.ops->event_destroy(&device, from);
+    device.ops->event_destroy(&device, to);
+    device.ops->stream_destroy(&device, stream);
+}
+
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_facts),
     cmocka_unit_test(test_memory),
+    cmocka_unit_test(test_staging),
+    cmocka_unit_test(test_delay),
     cmocka_unit_test(test_streams),
     cmocka_unit_test(test_current_device),
     {0},

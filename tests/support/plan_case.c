@@ -250,6 +250,7 @@ void check_product(const shape_t *s, const product_t *p)
     o.partition = p->partition;
     o.engine    = p->engine;
     o.reorder   = p->reorder;
+    o.schedule  = p->schedule;
     o.profile   = p->n % 2 == 0;
     spmm_assert_ok(spmm_matrix_create_csr(ctx, first.rows, first.cols, first.row_ptr, first.col,
                                           first.values, p->type, &A));

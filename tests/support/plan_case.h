@@ -25,8 +25,9 @@ typedef struct {
     const char   *partition;
     int64_t       n, planned_n, pad; /**< pad: extra leading dimension */
     double        alpha, beta;
-    const char   *engine;  /**< NULL: the plan chooses */
-    const char   *reorder; /**< likewise */
+    const char   *engine;   /**< NULL: the plan chooses */
+    const char   *reorder;  /**< likewise */
+    const char   *schedule; /**< likewise */
 } product_t;
 
 /** The context of the cases: on the CPU, or with SPMM_TEST_DEVICE=cuda on GPUs. */

@@ -148,7 +148,10 @@ spmm_exchange_t transport_case_fill(transport_case_t *f, spmm_direction_t direct
     }
     copy(f->device_mirror, f->mirror, f->mirror_bytes);
     copy(f->device_halo, f->halo, f->halo_bytes);
-    return (spmm_exchange_t){direction, f->device_mirror, f->device_halo, row_bytes};
+    return (spmm_exchange_t){.direction = direction,
+                             .mirror    = f->device_mirror,
+                             .halo      = f->device_halo,
+                             .row_bytes = row_bytes};
 }
 
 void transport_case_check(transport_case_t *f, const spmm_exchange_t *exchange, uint64_t round)

@@ -109,6 +109,7 @@ static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "on
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
                                             FAKE_OPS(4, "cusparse")};
 
+static int64_t                 executes;
 static spmm_engine_candidate_t candidates[N_FAKES];
 static spmm_engine_settled_t   settled;
 
@@ -131,6 +132,7 @@ static void prepare(const double predicted[N_FAKES])
                          .c_rows  = 5};
     memset(fakes, 0, sizeof fakes);
     held = most_held = 0;
+    executes         = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].seconds = k == YARDSTICK ? 150 * us : 100 * us;
         candidates[k]    = (spmm_engine_candidate_t){.engine      = &engines[k],
@@ -148,12 +150,13 @@ static void prepare(const double predicted[N_FAKES])
 
 static spmm_status_t settle(const char *name, bool measure)
 {
-    const spmm_engine_choice_t choice  = {.name = name, .measure = measure, .beta = 1.0};
-    const spmm_problem_t       problem = {.ab_type = SPMM_R_32F,
-                                          .c_type  = SPMM_R_32F,
-                                          .compute = SPMM_COMPUTE_32F,
-                                          .layout  = SPMM_LAYOUT_ROW,
-                                          .n       = PLANNED};
+    const spmm_engine_choice_t choice = {
+        .name = name, .measure = measure, .beta = 1.0, .executes = executes};
+    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
+                                    .c_type  = SPMM_R_32F,
+                                    .compute = SPMM_COMPUTE_32F,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = PLANNED};
 
     return spmm_engine_settle(&choice, &block, &problem, &device, candidates, N_FAKES, &settled);
 }
@@ -177,12 +180,12 @@ static void check_unmeasured(int k)
     assert_true(isnan(candidates[k].measured_s));
 }
 
-/* The three best predicted within a factor of three, and the yardstick however bad. */
+/* The three best predicted within a factor, and the yardstick within a wider one. */
 static void test_limits(void **state)
 {
-    const double four[]  = {1.0, 2.9, 2.0, 2.8, 50.0};
-    const double apart[] = {3.1, 0.0, 1.0, 0.0, 2.0};
-    const double alone[] = {3.1, 0.0, 0.0, 0.0, 1.0};
+    const double four[]  = {1.0, 1.5, 1.2, 1.4, 1.9};
+    const double apart[] = {1.7, 0.0, 1.0, 0.0, 1.9};
+    const double alone[] = {1.7, 0.0, 1.0, 0.0, 2.1};
 
     (void)state;
     prepare(four);
@@ -203,18 +206,48 @@ static void test_limits(void **state)
     spmm_assert_ok(settle("auto", true));
     check_unmeasured(0);
     assert_int_equal(fakes[0].builds, 0);
+    assert_int_equal(fakes[YARDSTICK].builds, 1);
     check_taken(2);
 
     prepare(alone); /* no rival: nothing to measure */
     spmm_assert_ok(settle("auto", true));
-    check_unmeasured(YARDSTICK);
-    assert_true(settled.tune_s == 0.0);
-    check_taken(YARDSTICK);
+    check_unmeasured(2);
+    assert_int_equal(fakes[YARDSTICK].builds, 0);
+    check_taken(2);
+}
+
+/* Measuring may take a share of the products to come: for few of them the prediction decides. */
+static void test_budget(void **state)
+{
+    const double predicted[] = {1.0, 1.1, 0.0, 0.0, 1.2};
+    const double slow[]      = {1e6, 1.1e6, 0.0, 0.0, 1.2e6};
+
+    (void)state;
+    prepare(predicted);
+    executes         = 1;
+    fakes[1].seconds = 20 * us;
+    spmm_assert_ok(settle(NULL, true));
+    for (int k = 0; k < N_FAKES; k++) {
+        check_unmeasured(k);
+    }
+    assert_int_equal(fakes[1].builds + fakes[YARDSTICK].builds, 0);
+    check_taken(0);
+
+    prepare(slow); /* seconds: 5 % of 1,000 of them are no more than the trials of five */
+    executes         = 0;
+    fakes[1].seconds = 20 * us;
+    spmm_assert_ok(settle(NULL, true));
+    check_taken(1);
+    prepare(slow);
+    executes = 60;
+    spmm_assert_ok(settle(NULL, true));
+    check_unmeasured(0);
+    check_taken(0);
 }
 
 static void test_winner(void **state)
 {
-    const double predicted[] = {1.0, 1.5, 2.5, 0.0, 9.0};
+    const double predicted[] = {1.0, 1.2, 1.5, 0.0, 1.9};
 
     (void)state;
     for (int winner = 0; winner < N_FAKES; winner++) {
@@ -231,7 +264,7 @@ static void test_winner(void **state)
 /* Operands as execute will give them. */
 static void test_operands(void **state)
 {
-    const double predicted[] = {1.0, 1.5, 0.0, 0.0, 2.0};
+    const double predicted[] = {1.0, 1.5, 0.0, 0.0, 1.9};
 
     (void)state;
     prepare(predicted);
@@ -252,7 +285,7 @@ static void test_operands(void **state)
 /* Copies count against the engine that needs them. */
 static void test_copies(void **state)
 {
-    const double predicted[] = {1.0, 1.5, 0.0, 0.0, 2.0};
+    const double predicted[] = {1.0, 1.5, 0.0, 0.0, 1.9};
 
     (void)state;
     prepare(predicted);
@@ -266,7 +299,7 @@ static void test_copies(void **state)
 /* What takes far longer than the best is not measured on. */
 static void test_slow(void **state)
 {
-    const double predicted[] = {1.0, 1.5, 0.0, 0.0, 2.0};
+    const double predicted[] = {1.0, 1.5, 0.0, 0.0, 1.9};
 
     (void)state;
     prepare(predicted);
@@ -281,7 +314,7 @@ static void test_slow(void **state)
 /* Engines that refuse or have no room are passed over, whichever they are. */
 static void test_passed_over(void **state)
 {
-    const double        predicted[] = {1.0, 1.5, 2.5, 4.0, 9.0};
+    const double        predicted[] = {1.0, 1.2, 1.5, 4.0, 1.9};
     const spmm_status_t statuses[]  = {SPMM_ERR_MEMORY, SPMM_ERR_RANGE, SPMM_ERR_UNSUPPORTED};
 
     (void)state;
@@ -304,27 +337,34 @@ static void test_passed_over(void **state)
     }
 }
 
-/* Formats that fit only where nothing is measured beside them. */
+/* Rivals that do not fit beside what is there, and room for the first one at the third try. */
 static void test_crowded(void **state)
 {
-    const double predicted[] = {2.0, 1.0, 1.5, 0.0, 9.0};
+    const double predicted[] = {1.2, 1.0, 1.1, 0.0, 1.9};
 
     (void)state;
     prepare(predicted);
     for (int k = 0; k < N_FAKES; k++) {
-        fakes[k].no_room = 1;
+        fakes[k].no_room = k == 1 ? 0 : 1;
     }
-    fakes[1].no_room = 2;
     spmm_assert_ok(settle(NULL, true));
     for (int k = 0; k < N_FAKES; k++) {
-        check_unmeasured(k);
+        if (k != 1) {
+            check_unmeasured(k);
+        }
     }
-    check_taken(2);
+    check_taken(1);
+
+    prepare(predicted); /* built where others are not, then not run: the next takes its place */
+    fakes[1].execute_status = SPMM_ERR_MEMORY;
+    fakes[2].no_room        = 1;
+    spmm_assert_ok(settle(NULL, true));
+    check_taken(0);
 }
 
 static void test_all_fail(void **state)
 {
-    const double predicted[] = {2.0, 1.0, 0.0, 0.0, 9.0};
+    const double predicted[] = {1.2, 1.0, 0.0, 0.0, 1.9};
 
     (void)state;
     prepare(predicted);
@@ -374,18 +414,19 @@ static void test_unmeasured(void **state)
 /* Every allocation in turn fails: an engine is taken all the same while one can be built. */
 static void test_no_memory(void **state)
 {
-    const double             predicted[] = {1.0, 1.5, 0.0, 0.0, 2.0};
+    const double             predicted[] = {1.0, 1.5, 0.0, 0.0, 1.9};
     const spmm_alloc_stats_t before      = spmm_alloc_get_stats();
-    int64_t                  calls       = 0;
+    int64_t                  calls       = 1;
 
     (void)state;
-    for (int64_t fail = 0; fail == 0 || fail < calls; fail++) {
+    for (int64_t fail = -1; fail < calls; fail++) { /* the first time none fails */
         prepare(predicted);
-        calls = spmm_alloc_get_stats().calls;
         spmm_alloc_inject(fail);
         spmm_assert_ok(settle(NULL, true));
         spmm_alloc_inject(-1);
-        calls = spmm_alloc_get_stats().calls - calls;
+        if (fail < 0) {
+            calls = spmm_alloc_get_stats().calls - before.calls;
+        }
         assert_int_equal(held, 1);
         assert_string_equal(spmm_test_env.err.text, "");
         fake_destroy(settled.format);
@@ -395,15 +436,10 @@ static void test_no_memory(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_limits),
-    cmocka_unit_test(test_winner),
-    cmocka_unit_test(test_operands),
-    cmocka_unit_test(test_copies),
-    cmocka_unit_test(test_slow),
-    cmocka_unit_test(test_passed_over),
-    cmocka_unit_test(test_crowded),
-    cmocka_unit_test(test_all_fail),
-    cmocka_unit_test(test_unmeasured),
-    cmocka_unit_test(test_no_memory),
-    {0},
+    cmocka_unit_test(test_limits),      cmocka_unit_test(test_budget),
+    cmocka_unit_test(test_winner),      cmocka_unit_test(test_operands),
+    cmocka_unit_test(test_copies),      cmocka_unit_test(test_slow),
+    cmocka_unit_test(test_passed_over), cmocka_unit_test(test_crowded),
+    cmocka_unit_test(test_all_fail),    cmocka_unit_test(test_unmeasured),
+    cmocka_unit_test(test_no_memory),   {0},
 };

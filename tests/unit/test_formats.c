@@ -67,7 +67,7 @@ static void check_bittcf(const spmm_csr_t *block, int32_t tiles)
     int32_t       active[MOST_COLS], b = 0;
     spmm_bittcf_t f;
 
-    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, block, tiles, THREADS, &f));
+    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, block, NULL, tiles, THREADS, &f));
     assert_int_equal(f.tiles, tiles);
     assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
     assert_int_equal(f.window_ptr[0], 0);
@@ -136,7 +136,7 @@ static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
     int32_t     active[MOST_COLS], b = 0;
     spmm_hrpb_t f;
 
-    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, panel_rows, THREADS, &f));
+    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, NULL, panel_rows, THREADS, &f));
     assert_int_equal(f.n_panels, (block->n_rows + panel_rows - 1) / panel_rows);
     assert_int_equal(f.block_ptr[0], 0);
     assert_int_equal(f.size_ptr[0], 0);
@@ -180,7 +180,7 @@ static void check_cvse(const spmm_csr_t *block, int32_t height)
     int32_t     active[MOST_COLS], b = 0;
     spmm_cvse_t f;
 
-    spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, height, THREADS, &f));
+    spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, NULL, height, THREADS, &f));
     assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
     assert_int_equal(f.window_ptr[0], 0);
     for (int32_t w = 0; w < f.n_windows; w++) {
@@ -254,6 +254,28 @@ static void check_active(const spmm_csr_t *block, int32_t first, int32_t height,
     }
 }
 
+/* Windows cut from tall ones are those made from the entries. */
+static void check_split(const spmm_csr_t *block, const spmm_windows_t *windows)
+{
+    spmm_windows_t tall, cut;
+
+    spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, THREADS, &tall));
+    spmm_assert_ok(
+        spmm_windows_split(&spmm_test_env, block, &tall, windows->height, THREADS, &cut));
+    assert_int_equal(cut.n_windows, windows->n_windows);
+    for (int32_t w = 0; w < cut.n_windows; w++) {
+        const size_t n = (size_t)windows->count[w];
+
+        assert_int_equal(cut.count[w], windows->count[w]);
+        assert_memory_equal(cut.col + cut.first[w], windows->col + windows->first[w],
+                            n * sizeof *cut.col);
+        assert_memory_equal(cut.rows + cut.first[w], windows->rows + windows->first[w],
+                            n * sizeof *cut.rows);
+    }
+    spmm_windows_free(&tall);
+    spmm_windows_free(&cut);
+}
+
 /* The facts of @p block by counting places; the windows on the way. */
 static void check_facts(const spmm_csr_t *block)
 {
@@ -283,6 +305,7 @@ static void check_facts(const spmm_csr_t *block)
             bricks += h == 1 ? (n + 3) / 4 : 0;
         }
         assert_int_equal(facts.pairs[h], pairs);
+        check_split(block, &windows);
         spmm_windows_free(&windows);
     }
     assert_int_equal(facts.tc_blocks, tc_blocks);
@@ -331,7 +354,7 @@ static void test_bytes(void **state)
 
     (void)state;
     format_case_random(20, 16, 1.0, SPMM_R_32F, false, 1, &block); /* 3 windows, 6 TC blocks */
-    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, 1, 1, &bittcf));
+    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf));
     bytes = spmm_bittcf_bytes(block.n_rows, bittcf.n_blocks, spmm_csr_nnz(&block), block.type);
     assert_int_equal(bytes.csr, 4 * (21 + 320));
     assert_int_equal(bytes.tcf, 4 * (3 + 21 + 3 * 320));
@@ -339,7 +362,8 @@ static void test_bytes(void **state)
     assert_int_equal(bytes.bittcf, 4 * (4 + 7 + 48) + 6 * 8);
     assert_int_equal(bytes.values, 4 * 320);
     spmm_bittcf_free(&bittcf);
-    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, &block, 16, 1, &hrpb)); /* 2 panels, 2 blocks */
+    spmm_assert_ok(
+        spmm_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb)); /* 2 panels, 2 blocks */
     packed = spmm_hrpb_bytes(&hrpb);
     assert_int_equal(packed.csr, 4 * (21 + 640));
     assert_int_equal(packed.hrpb, 4 * (3 + 3 + 32) + 2 * 48 + 4 * 320);
@@ -363,9 +387,10 @@ static void test_too_many_entries(void **state)
     spmm_cvse_t   cvse;
 
     (void)state;
-    assert_int_equal(spmm_cvse_create(&spmm_test_env, &block, 8, 1, &cvse), SPMM_ERR_RANGE);
-    assert_int_equal(spmm_bittcf_create(&spmm_test_env, &block, 1, 1, &bittcf), SPMM_ERR_RANGE);
-    assert_int_equal(spmm_hrpb_create(&spmm_test_env, &block, 16, 1, &hrpb), SPMM_ERR_RANGE);
+    assert_int_equal(spmm_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &cvse), SPMM_ERR_RANGE);
+    assert_int_equal(spmm_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf),
+                     SPMM_ERR_RANGE);
+    assert_int_equal(spmm_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb), SPMM_ERR_RANGE);
     assert_int_equal(spmm_alloc_get_stats().live, live);
     spmm_error_clear(&spmm_test_env.err);
 }
@@ -380,7 +405,7 @@ static void test_memory(void **state)
 
     (void)state;
     format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
-    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, 1, 1, &format));
+    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &format));
     live = spmm_alloc_get_stats().live;
     for (int fail = 0; fail < 2; fail++) {
         spmm_alloc_inject(fail);

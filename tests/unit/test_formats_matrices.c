@@ -48,7 +48,7 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
     }
     if (half) {
         f->vector = which == 5 ? 8 : 16;
-        spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, f->vector, threads, &f->cvse));
+        spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, NULL, f->vector, threads, &f->cvse));
         f->cvse_arrays = spmm_cvse_arrays(&f->cvse);
         f->view        = spmm_cpu_cvse_view(&f->cvse_arrays);
         f->col         = f->cvse.col;
@@ -57,7 +57,8 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
     }
     if (which < 3) {
         f->tiles = 1 << which;
-        spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, block, f->tiles, threads, &f->bittcf));
+        spmm_assert_ok(
+            spmm_bittcf_create(&spmm_test_env, block, NULL, f->tiles, threads, &f->bittcf));
         f->bittcf_arrays = spmm_bittcf_arrays(&f->bittcf);
         f->view          = spmm_cpu_bittcf_view(&f->bittcf_arrays);
         f->col           = f->bittcf.col;
@@ -68,7 +69,7 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
         return false;
     }
     f->panel_rows = which == 3 ? 16 : 32;
-    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, f->panel_rows, threads, &f->hrpb));
+    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, NULL, f->panel_rows, threads, &f->hrpb));
     f->hrpb_arrays = spmm_hrpb_arrays(&f->hrpb);
     f->view        = spmm_cpu_hrpb_view(&f->hrpb_arrays);
     f->col         = f->hrpb.col;

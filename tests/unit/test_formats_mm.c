@@ -213,6 +213,7 @@ static void test_choice(void **state)
         spmm_engine_consider(&pattern, &problem, &device, candidates);
         spmm_assert_ok(spmm_engine_pick("auto", &device, candidates, spmm_n_engines, &chosen));
         assert_string_equal(chosen->engine->name, "csr-cpu");
+        spmm_pattern_free(&pattern);
         spmm_csr_free(&block);
     }
     for (int e = 0; e < N_ENGINES; e++) {

@@ -77,6 +77,7 @@ static void check_near_cols(int32_t n_rows, int32_t n_cols, int32_t per_row, dou
     band(n_rows, n_cols, per_row, step, &block);
     spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
     check_near(pattern.near_cols, wanted);
+    spmm_pattern_free(&pattern);
     spmm_csr_free(&block);
 }
 
@@ -123,6 +124,7 @@ static void test_models(void **state)
         }
         assert_true(before < 1e-2);
     }
+    spmm_pattern_free(&pattern);
     spmm_csr_free(&block);
 }
 

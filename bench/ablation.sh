@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What each measure of engine bittcf is worth on one GPU: bench_ablation over the matrices of the
+# table of one GPU, and geometric means.
+#
+#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/ablation.sh [OPTION...] [OUTPUT.tsv]
+#
+#   --columns N,N     multiples of 32 [32,128]
+#   --names REGEX     matrices whose name (without the ending of the file) matches [all but the three
+#                     largest, whose formats take the host minutes]
+#   --iterations K    [20]
+#   OUTPUT.tsv        [bench/results/ablation.tsv]
+#
+#   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/single_gpu.sh
+set -euo pipefail
+least=80000 # entries
+columns=32,128 iterations=20
+names='^(syn-([^rpE]|rmat|roadNet)|[^s]|s[^y])'
+made_by="bench/ablation.sh ${*@Q}"
+while [ $# -gt 0 ]; do
+    case $1 in
+        --columns | --names | --iterations)
+            if [ $# -lt 2 ]; then
+                echo "$0: $1 needs a value" >&2
+                exit 2
+            fi
+            declare "${1#--}=$2"
+            shift 2 ;;
+        -*)
+            echo "$0: no option $1; its first lines list them" >&2
+            exit 2 ;;
+        *) break ;;
+    esac
+done
+if [ $# -gt 1 ] || [ -z "${SPMM_MATRIX_DIR:-}" ] || [ -z "${SPMM_STANDIN_DIR:-}" ]; then
+    echo "$0: set SPMM_MATRIX_DIR and SPMM_STANDIN_DIR, and give one OUTPUT.tsv at most" >&2
+    exit 2
+fi
+matrix_dir=$(realpath "$SPMM_MATRIX_DIR")
+standin_dir=$(realpath "$SPMM_STANDIN_DIR")
+output=$(realpath -m "${1:-$(dirname "$0")/results/ablation.tsv}")
+cd "$(dirname "$0")/.."
+bench=$(realpath -m "${SPMM_BUILD_DIR:-build/cuda}")/bench/bench_ablation
+
+files=()
+add() { # NAME FILE
+    if [[ $1 =~ $names ]]; then
+        files+=("$2")
+    fi
+}
+while read -r name; do
+    add "$name" "$matrix_dir/$name.mtx.gz"
+done < <(awk -F '\t' -v least=$least 'NR > 1 && $4 >= least { print $1 }' "$matrix_dir/INDEX.tsv")
+while read -r name; do
+    add "$name" "$standin_dir/$name.csr"
+done < <(bench/standins.sh --list)
+for file in "$bench" "${files[@]}"; do
+    if [ ! -f "$file" ]; then
+        echo "$0: no file $file" >&2
+        exit 2
+    fi
+done
+if [ ${#files[@]} -eq 0 ]; then
+    echo "$0: no matrix has a name that matches $names" >&2
+    exit 2
+fi
+
+part=$output.part
+mkdir -p "$(dirname "$output")"
+status=0
+{
+    echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(git describe --always --dirty 2>/dev/null || echo 'no git')"
+    "$bench" --iterations "$iterations" "$columns" "${files[@]}"
+} >"$part" || status=$?
+mv "$part" "$output"
+# Geometric means of time over that of `all`; of `no reordering` where an order was applied.
+awk -F '\t' '
+    /^#/ || $1 == "matrix" { next }
+    $5 == "no reordering" && $4 == "none" { next }
+    { key = $5 "\t" $3; if (!(key in n)) order[++keys] = key
+      n[key]++; sum[key] += log($7); if ($7 > worst[key]) worst[key] = $7 }
+    END { for (k = 1; k <= keys; k++) { key = order[k]; split(key, part, "\t")
+        printf "# summary variant=\"%s\" N=%s matrices=%d geomean=%.4f worst=%.2f\n",
+               part[1], part[2], n[key], exp(sum[key] / n[key]), worst[key] } }
+' "$output" | tee -a "$output"
+exit $status

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block.h"
+
+#include <string.h>
+
+#include "matrix/matrix.h"
+
+const char *bench_block_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+static spmm_status_t copy(spmm_env_t *env, const spmm_matrix_t *A, spmm_csr_t *block)
+{
+    SPMM_TRY(spmm_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, A->type, block));
+    memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
+    memcpy(block->values, A->values, (size_t)A->nnz * sizeof(float));
+    for (int64_t k = 0; k < A->nnz; k++) {
+        block->col_idx[k] = (int32_t)A->col_idx[k];
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t bench_block_read(spmm_env_t *env, const char *path, spmm_csr_t *block)
+{
+    spmm_matrix_t *A = NULL;
+    spmm_status_t  status;
+
+    SPMM_TRY(spmm_matrix_from_file(env, path, SPMM_R_32F, 1, &A));
+    status = copy(env, A, block);
+    spmm_matrix_free(A);
+    return status;
+}

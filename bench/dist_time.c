@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "dist.h"
+#include "tool_common.h"
+
+enum { LEAD_COPIES = 24, PHASES = 6, PHASE_RUNS = 11 };
+
+static void stop(const dist_bench_t *b, const char *what, const char *why)
+{
+    (void)fprintf(stderr, "bench_dist: rank %d: %s: %s\n", b->job.rank, what, why);
+    MPI_Abort(MPI_COMM_WORLD, DRIVER_OTHER);
+}
+
+void dist_must(const dist_bench_t *b, spmm_status_t status, const char *what)
+{
+    if (status != SPMM_OK) {
+        const char *text = spmm_last_error(b->ctx);
+
+        stop(b, what, text[0] != '\0' ? text : spmm_status_string(status));
+    }
+}
+
+void dist_must_cuda(const dist_bench_t *b, cudaError_t code, const char *what)
+{
+    if (code != cudaSuccess) {
+        stop(b, what, cudaGetErrorString(code));
+    }
+}
+
+void dist_must_nccl(const dist_bench_t *b, ncclResult_t code, const char *what)
+{
+    if (code != ncclSuccess) {
+        stop(b, what, ncclGetErrorString(code));
+    }
+}
+
+static double largest(const dist_bench_t *b, double value)
+{
+    double all = value;
+
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_DOUBLE, MPI_MAX, b->job.comm);
+    return all;
+}
+
+static void synchronize(const dist_bench_t *b)
+{
+    dist_must_cuda(b, cudaStreamSynchronize(b->stream), "the stream");
+}
+
+static void warm_up(const dist_bench_t *b, dist_run_t run, void *self)
+{
+    for (int64_t k = 0; k < b->options.warmup; k++) {
+        run(self);
+    }
+    synchronize(b);
+    MPI_Barrier(b->job.comm);
+}
+
+/* Products follow each other without a gap, as in a solver; the mark between two ends one and starts
+ * the next.  The GPU is kept busy first, so that the host is ahead and its launches are not timed. */
+double dist_time(const dist_bench_t *b, dist_run_t run, void *self)
+{
+    const int64_t n  = b->options.iterations;
+    double       *ms = calloc((size_t)n, sizeof *ms);
+    double        median;
+
+    if (ms == NULL) {
+        stop(b, "timing", "out of memory");
+        return NAN;
+    }
+    warm_up(b, run, self);
+    for (int k = 0; k < LEAD_COPIES; k++) {
+        dist_must_cuda(b, cudaMemsetAsync(b->scratch, k, b->scratch_bytes, b->stream), "lead");
+    }
+    run(self); /* what the lead took from the cache */
+    dist_must_cuda(b, cudaEventRecord(b->mark[0], b->stream), "a mark");
+    for (int64_t k = 0; k < n; k++) {
+        run(self);
+        dist_must_cuda(b, cudaEventRecord(b->mark[k + 1], b->stream), "a mark");
+    }
+    synchronize(b);
+    for (int64_t k = 0; k < n; k++) {
+        float took = 0.0f;
+
+        dist_must_cuda(b, cudaEventElapsedTime(&took, b->mark[k], b->mark[k + 1]), "a time");
+        ms[k] = (double)took;
+    }
+    median = tool_median(ms, n);
+    free(ms);
+    return largest(b, median);
+}
+
+double dist_time_loop(const dist_bench_t *b, dist_run_t run, void *self)
+{
+    double start;
+
+    warm_up(b, run, self);
+    start = MPI_Wtime();
+    for (int64_t k = 0; k < b->options.iterations; k++) {
+        run(self);
+    }
+    synchronize(b);
+    return largest(b, 1e3 * (MPI_Wtime() - start) / (double)b->options.iterations);
+}
+
+/* DESIGN.md section 9: the hidden part of the shorter one. */
+static double overlap_of(const spmm_plan_stats_t *s)
+{
+    const double comm    = s->pack_s + s->exchange_s;
+    const double both    = s->total_s - s->halo_s;
+    const double shorter = comm < s->local_s ? comm : s->local_s;
+
+    return shorter > 0.0 ? (comm + s->local_s - both) / shorter : NAN;
+}
+
+/* Mean over the ranks that have one. */
+static double mean(const dist_bench_t *b, double value)
+{
+    double sum[2] = {isnan(value) ? 0.0 : value, isnan(value) ? 0.0 : 1.0};
+
+    MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_DOUBLE, MPI_SUM, b->job.comm);
+    return sum[1] > 0.0 ? sum[0] / sum[1] : NAN;
+}
+
+void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, void *self,
+                      dist_times_t *times)
+{
+    const dist_bench_t *b = c->bench;
+    double              sample[PHASES][PHASE_RUNS];
+
+    warm_up(b, run, self);
+    for (int k = 0; k < PHASE_RUNS; k++) {
+        spmm_plan_stats_t s = {.struct_size = sizeof s};
+
+        MPI_Barrier(b->job.comm);
+        run(self);
+        synchronize(b);
+        dist_must(b, spmm_plan_get_stats(plan, &s), "stats");
+        sample[0][k] = s.pack_s;
+        sample[1][k] = s.exchange_s;
+        sample[2][k] = s.local_s;
+        sample[3][k] = s.halo_s;
+        sample[4][k] = overlap_of(&s);
+    }
+    times->pack_ms     = largest(b, 1e3 * tool_median(sample[0], PHASE_RUNS));
+    times->exchange_ms = largest(b, 1e3 * tool_median(sample[1], PHASE_RUNS));
+    times->local_ms    = largest(b, 1e3 * tool_median(sample[2], PHASE_RUNS));
+    times->halo_ms     = largest(b, 1e3 * tool_median(sample[3], PHASE_RUNS));
+    times->overlap     = mean(b, tool_median(sample[4], PHASE_RUNS));
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exchange/nccl_window.h"
+
+#ifdef SPMM_HAVE_NCCL_WINDOW
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cuda/nccl_window.h"
+#include "device/device_cuda.h"
+
+const char *spmm_nccl_window_refusal(void)
+{
+    static char why[SPMM_TRANSPORT_WHY];
+    const char *nvls    = getenv("NCCL_NVLS_ENABLE");
+    int         version = 0;
+
+    if (nvls != NULL && strcmp(nvls, "0") != 0) {
+        return "keeps multicast off, and NCCL_NVLS_ENABLE is on: unset it or make it 0";
+    }
+    if (ncclGetVersion(&version) == ncclSuccess && version == NCCL_VERSION_CODE) {
+        return NULL;
+    }
+    /* ncclWindow_vidmem and ncclDevComm change even between patch releases. */
+    (void)snprintf(why, sizeof why,
+                   "needs the NCCL it was compiled with, version code %d, and runs with %d: build "
+                   "where it runs",
+                   NCCL_VERSION_CODE, version);
+    return why;
+}
+
+static spmm_status_t take(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
+{
+    spmm_env_t *env    = shared->env;
+    void       *memory = NULL;
+
+    SPMM_TRY(spmm_cuda_use(shared->device));
+    if (!spmm_alloc_note()) {
+        return spmm_fail_memory(&env->err, (int64_t)w->bytes, 1, "a window for peers");
+    }
+    if (ncclMemAlloc(&memory, w->bytes) != ncclSuccess || memory == NULL) {
+        (void)cudaGetLastError();
+        spmm_alloc_note_free();
+        return spmm_fail_memory(&env->err, (int64_t)w->bytes, 1, "a window for peers");
+    }
+    w->memory = memory;
+    SPMM_CUDA(shared->device, cudaMemset(memory, 0, w->bytes));
+    SPMM_CUDA(shared->device, cudaDeviceSynchronize());
+    return SPMM_OK;
+}
+
+/* NCCL reports success without a window where symmetric memory is off. */
+static spmm_status_t check_reach(spmm_transport_shared_t *shared, const spmm_nccl_window_t *w)
+{
+    spmm_env_t *env = shared->env;
+    int         team;
+
+    if (w->handle == NULL) {
+        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                         "transport nccl-pull got no window from NCCL: the GPUs do not all reach "
+                         "each other, or NCCL_CUMEM_ENABLE or NCCL_WIN_ENABLE is 0");
+    }
+    team = spmm_nccl_team_size(spmm_nccl_comm(shared));
+    if (team != env->size) {
+        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                         "transport nccl-pull needs all ranks within reach of loads, and NCCL puts "
+                         "%d of %d together",
+                         team, env->size);
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t read_addresses(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
+{
+    const spmm_device_t *device = shared->device;
+    const size_t         bytes  = (size_t)shared->env->size * sizeof w->peer[0];
+    void                *list   = NULL;
+    spmm_status_t        status;
+
+    SPMM_TRY(device->ops->alloc(device, bytes, &list));
+    status = spmm_cuda_check(
+        device, spmm_nccl_peer_addresses(w->handle, shared->env->size, (void **)list, NULL),
+        "the kernel that reads a window");
+    if (status == SPMM_OK) {
+        status = device->ops->fetch(device, w->peer, list, bytes);
+    }
+    device->ops->release(device, list);
+    return status;
+}
+
+/* A registration that timed out goes on in NCCL, which writes the handle at last. */
+static spmm_status_t enroll(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
+{
+    ncclComm_t          comm   = spmm_nccl_comm(shared);
+    ncclResult_t        state  = ncclSuccess;
+    const spmm_status_t status = spmm_nccl_settle(
+        shared,
+        ncclCommWindowRegister(comm, w->memory, w->bytes, &w->handle, NCCL_WIN_COLL_SYMMETRIC),
+        "ncclCommWindowRegister");
+
+    w->pending = status != SPMM_OK &&
+                 (ncclCommGetAsyncError(comm, &state) != ncclSuccess || state == ncclInProgress);
+    return status;
+}
+
+static spmm_status_t set_up(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
+{
+    spmm_env_t *env = shared->env;
+
+    SPMM_TRY(spmm_agree(env, take(shared, w)));
+    SPMM_TRY(spmm_agree(env, enroll(shared, w)));
+    SPMM_TRY(spmm_agree(env, check_reach(shared, w)));
+    return spmm_agree(env, read_addresses(shared, w));
+}
+
+spmm_status_t spmm_nccl_window_create(spmm_transport_shared_t *shared, size_t bytes,
+                                      spmm_nccl_window_t **window)
+{
+    spmm_env_t         *env    = shared->env;
+    const size_t        grain  = NCCL_WIN_REQUIRED_ALIGNMENT;
+    uint64_t            most   = bytes;
+    spmm_status_t       status = SPMM_OK;
+    spmm_nccl_window_t *w;
+
+    if (SPMM_NEW_ZERO(w, 1) == NULL) {
+        status = spmm_fail_memory(&env->err, 1, sizeof *w, "a window for peers");
+    }
+    status = spmm_agree(env, status);
+    if (status == SPMM_OK) {
+        status = spmm_mpi_check(
+            env, MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UINT64_T, MPI_MAX, env->comm),
+            "MPI_Allreduce");
+    }
+    if (status == SPMM_OK) {
+        w->bytes = ((size_t)most + grain) / grain * grain;
+        status   = set_up(shared, w);
+    }
+    if (status != SPMM_OK) {
+        spmm_nccl_window_free(shared, w);
+        return status;
+    }
+    *window = w;
+    return SPMM_OK;
+}
+
+void spmm_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
+{
+    if (w == NULL || w->pending) {
+        return;
+    }
+    (void)spmm_cuda_use(shared->device);
+    if (w->handle != NULL && spmm_nccl_comm(shared) != NULL) {
+        (void)ncclCommWindowDeregister(spmm_nccl_comm(shared), w->handle);
+    }
+    if (w->memory != NULL) {
+        (void)ncclMemFree(w->memory);
+        spmm_alloc_note_free();
+    }
+    spmm_free(w);
+}
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file forms.c  Formats, built by the engines chosen for them, and the buffers that go with them. */
+#include "base/alloc.h"
+#include "plan/plan.h"
+
+spmm_status_t spmm_plan_scan(const spmm_plan_t *plan, spmm_block_t *block)
+{
+    if (!block->scanned) {
+        SPMM_TRY(spmm_pattern_scan(plan->env, &block->csr, &block->pattern));
+        block->scanned = true;
+    }
+    return SPMM_OK;
+}
+
+/* The local block first: it decides on the layout of both. */
+static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    /* What peers add up for op T stays in the accumulator's type until the last sum. */
+    const spmm_type_t remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
+
+    SPMM_TRY(spmm_plan_reorder(plan, &plan->local, plan->c_type, o));
+    SPMM_TRY(spmm_plan_reorder(plan, &plan->remote, remote_c, o));
+    SPMM_TRY(spmm_plan_build_block(plan, &plan->local, plan->c_type, o));
+    plan->edge = plan->local.problem.layout != plan->layout;
+    if (!plan->keep_input) {
+        spmm_csr_free(&plan->local.csr);
+    }
+    SPMM_TRY(spmm_plan_build_block(plan, &plan->remote, remote_c, o));
+    if (!plan->keep_input) {
+        spmm_csr_free(&plan->remote.csr);
+    }
+    return SPMM_OK;
+}
+
+static void free_input(spmm_block_t *block)
+{
+    spmm_csr_free(&block->csr);
+    spmm_free(block->source);
+    block->source = NULL;
+    spmm_pattern_free(&block->pattern);
+    spmm_permuted_free(&block->rival);
+}
+
+static spmm_status_t build_joined(spmm_plan_t *plan, spmm_forms_t forms,
+                                  const spmm_plan_options_t *o)
+{
+    spmm_block_t *block = &plan->joined[forms].block;
+
+    SPMM_TRY(spmm_plan_join(plan, forms, block));
+    if (!plan->keep_input && plan->local.engine == NULL) {
+        free_input(&plan->local);
+        free_input(&plan->remote);
+    }
+    SPMM_TRY(spmm_plan_reorder(plan, block, plan->c_type, o));
+    SPMM_TRY(spmm_plan_build_block(plan, block, plan->c_type, o));
+    spmm_csr_free(&block->csr);
+    return SPMM_OK;
+}
+
+spmm_forms_t spmm_plan_forms_here(const spmm_plan_t *plan, spmm_forms_t forms)
+{
+    return plan->alone && forms != SPMM_FORMS_GATHERED ? SPMM_FORMS_SPLIT : forms;
+}
+
+static spmm_status_t make_here(spmm_plan_t *plan, spmm_forms_t forms, const spmm_plan_options_t *o)
+{
+    if (plan->made[forms]) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(forms == SPMM_FORMS_SPLIT ? build_split(plan, o) : build_joined(plan, forms, o));
+    return spmm_plan_make_rows(plan, forms);
+}
+
+spmm_status_t spmm_plan_make_forms(spmm_plan_t *plan, spmm_forms_t forms,
+                                   const spmm_plan_options_t *o)
+{
+    const spmm_forms_t here = spmm_plan_forms_here(plan, forms);
+
+    SPMM_TRY(spmm_agree(plan->env, make_here(plan, here, o)));
+    if (forms == SPMM_FORMS_GATHERED && plan->gather == NULL) {
+        const size_t row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
+
+        SPMM_TRY(spmm_agree(plan->env, plan->transport->create(plan->shared, &plan->full, row_bytes,
+                                                               &plan->gather)));
+    }
+    plan->made[here] = true;
+    return SPMM_OK;
+}
+
+/* The format; the facts stay for explain. */
+static void give_up(spmm_block_t *block)
+{
+    if (block->engine != NULL) {
+        block->engine->destroy(block->format);
+    }
+    block->engine = NULL;
+    block->format = NULL;
+}
+
+void spmm_plan_drop_forms(spmm_plan_t *plan, const bool keep[SPMM_FORMS])
+{
+    bool here[SPMM_FORMS] = {false};
+
+    for (int f = 0; f < SPMM_FORMS; f++) {
+        here[spmm_plan_forms_here(plan, (spmm_forms_t)f)] |= keep[f];
+    }
+    for (int f = 0; f < SPMM_FORMS; f++) {
+        if (here[f]) {
+            continue;
+        }
+        if (f == SPMM_FORMS_SPLIT) {
+            give_up(&plan->local);
+            give_up(&plan->remote);
+            plan->edge = false;
+        } else {
+            give_up(&plan->joined[f].block);
+            free_input(&plan->joined[f].block);
+        }
+        if (f == SPMM_FORMS_GATHERED && plan->gather != NULL) {
+            plan->transport->destroy(plan->gather);
+            plan->gather = NULL;
+        }
+        spmm_plan_free_rows(plan, (spmm_forms_t)f);
+        plan->made[f] = false;
+    }
+    if (!plan->keep_input && !here[SPMM_FORMS_SPLIT]) {
+        free_input(&plan->local);
+        free_input(&plan->remote);
+    }
+}
+
+void spmm_block_free(spmm_block_t *block)
+{
+    give_up(block);
+    free_input(block);
+    spmm_free(block->candidates);
+    block->candidates = NULL;
+}
+
+const spmm_block_t *spmm_plan_main_block(const spmm_plan_t *plan)
+{
+    const spmm_forms_t forms = spmm_plan_forms_here(plan, plan->schedule->forms);
+
+    return forms == SPMM_FORMS_SPLIT ? &plan->local : &plan->joined[forms].block;
+}

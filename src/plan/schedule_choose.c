@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file schedule_choose.c
+ *  From predictions to the schedule of a plan.  All ranks walk through the same candidates, since
+ *  every number and every status that they go by is agreed.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/plan.h"
+
+enum { MOST_TRIED = 3 }; /* the two best predicted and the yardstick */
+static const double clear_gain =
+    0.95;                        /* of the yardstick: a longer prediction does not replace it */
+static const double worth = 1.5; /* times the least predicted: longer ones are not measured */
+
+bool spmm_schedule_measure_cpu = false;
+
+/* The schedule that the others must beat, and may always run. */
+static int yardstick(void)
+{
+    return 0;
+}
+
+/** Candidates in the order of trial. */
+typedef struct {
+    int  index[MOST_TRIED], count;
+    bool measure; /**< keep the fastest, else the first that can be made */
+} list_t;
+
+/** The walk through the list. */
+typedef struct {
+    spmm_plan_t               *plan;
+    const spmm_plan_options_t *options;
+    bool                       may_measure;
+    list_t                     list;
+    spmm_schedule_trial_t     *trial;
+    spmm_schedule_candidate_t *best;                /**< NULL: none made yet */
+    bool                       refused[SPMM_FORMS]; /**< formats that could not be made */
+} walk_t;
+
+static bool is_auto(const spmm_plan_options_t *o)
+{
+    return o->schedule == NULL || strcmp(o->schedule, "auto") == 0;
+}
+
+static spmm_status_t set_up(spmm_plan_t *plan)
+{
+    if (SPMM_NEW_ZERO(plan->schedules, spmm_n_schedules) == NULL) {
+        return spmm_fail_memory(&plan->env->err, spmm_n_schedules, sizeof *plan->schedules,
+                                "schedule candidates");
+    }
+    for (int s = 0; s < spmm_n_schedules; s++) {
+        spmm_schedule_candidate_t *c = &plan->schedules[s];
+
+        c->schedule    = spmm_schedules[s];
+        c->usable      = c->schedule->applies(plan, c->why);
+        c->predicted_s = c->measured_s = NAN;
+    }
+    SPMM_TRY(spmm_plan_scan(plan, &plan->local));
+    SPMM_TRY(spmm_plan_scan(plan, &plan->remote));
+    return spmm_halo_create_full(plan->env, plan->cols.offset, &plan->full);
+}
+
+/* What one rank has, or asks for, counts for all. */
+static spmm_status_t find_travel(walk_t *w)
+{
+    int any[2] = {!w->plan->alone, w->options->no_autotune};
+
+    SPMM_MPI(w->plan->env,
+             MPI_Allreduce(MPI_IN_PLACE, any, 2, MPI_INT, MPI_MAX, w->plan->env->comm));
+    w->plan->travels = any[0] != 0;
+    w->may_measure   = any[1] == 0 && !w->plan->deterministic;
+    return SPMM_OK;
+}
+
+/* The least predicted candidate that is not @p but; -1: none. */
+static int least_predicted(const spmm_plan_t *plan, int but)
+{
+    int least = -1;
+
+    for (int s = 0; s < spmm_n_schedules; s++) {
+        if (plan->schedules[s].usable && s != but &&
+            (least < 0 || plan->schedules[s].predicted_s < plan->schedules[least].predicted_s)) {
+            least = s;
+        }
+    }
+    return least;
+}
+
+static void add(list_t *list, int index)
+{
+    for (int k = 0; k < list->count; k++) {
+        if (list->index[k] == index) {
+            return;
+        }
+    }
+    list->index[list->count++] = index;
+}
+
+/* The two best predicted and the yardstick, those of equal formats next to each other: formats are
+ * made once. */
+static void list_rivals(const spmm_plan_t *plan, list_t *list)
+{
+    const int    best = least_predicted(plan, -1), next = least_predicted(plan, best);
+    const double least_s = plan->schedules[best].predicted_s;
+    const bool   is_alike =
+        plan->schedules[best].schedule->forms == plan->schedules[yardstick()].schedule->forms;
+
+    add(list, best);
+    if (is_alike) {
+        add(list, yardstick());
+    }
+    if (next >= 0 && plan->schedules[next].predicted_s <= worth * least_s) {
+        add(list, next);
+    }
+    add(list, yardstick());
+}
+
+static spmm_status_t list_candidates(walk_t *w)
+{
+    const spmm_plan_t         *plan = w->plan;
+    const spmm_plan_options_t *o    = w->options;
+    list_t                    *list = &w->list;
+    const bool is_cpu = plan->device->kind == SPMM_DEVICE_CPU && !spmm_schedule_measure_cpu;
+
+    *list = (list_t){.count = 0};
+    if (!is_auto(o)) {
+        for (int s = 0; s < spmm_n_schedules; s++) {
+            if (strcmp(plan->schedules[s].schedule->name, o->schedule) == 0) {
+                add(list, s);
+            }
+        }
+        if (!plan->schedules[list->index[0]].usable) {
+            return spmm_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "schedule %s %s", o->schedule,
+                             plan->schedules[list->index[0]].why);
+        }
+        list->index[0] = plan->travels ? list->index[0] : yardstick();
+        return SPMM_OK;
+    }
+    /* Without streams nothing overlaps, and the schedules differ by a pass over C at most. */
+    if (is_cpu || !plan->travels) {
+        add(list, yardstick());
+        return SPMM_OK;
+    }
+    list->measure = w->may_measure;
+    if (list->measure) {
+        list_rivals(plan, list);
+        return SPMM_OK;
+    }
+    if (plan->schedules[least_predicted(plan, -1)].predicted_s <
+        clear_gain * plan->schedules[yardstick()].predicted_s) {
+        add(list, least_predicted(plan, -1));
+    }
+    add(list, yardstick());
+    return SPMM_OK;
+}
+
+static spmm_forms_t forms_of(const walk_t *w, int k)
+{
+    return w->plan->schedules[w->list.index[k]].schedule->forms;
+}
+
+/* Does a candidate behind number k take other formats, so that the blocks are needed again? */
+static bool has_other(const walk_t *w, int k)
+{
+    for (int later = k + 1; later < w->list.count; later++) {
+        if (forms_of(w, later) != forms_of(w, k) && !w->refused[forms_of(w, later)]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static spmm_status_t make(walk_t *w, const spmm_schedule_t *schedule)
+{
+    SPMM_TRY(spmm_plan_make_forms(w->plan, schedule->forms, w->options));
+    return spmm_agree(w->plan->env, spmm_plan_make_marks(w->plan, schedule->chunks));
+}
+
+/* Without room for B and C beside the plan nothing is measured. */
+static spmm_status_t open_trial(walk_t *w)
+{
+    spmm_env_t   *env = w->plan->env;
+    spmm_status_t status;
+
+    if (!w->list.measure || w->trial != NULL || w->list.count == 1) {
+        return SPMM_OK;
+    }
+    status = spmm_schedule_trial_open(w->plan, &w->trial);
+    if (status == SPMM_ERR_MEMORY) {
+        spmm_log(env, "schedules are not measured: %s", env->err.text);
+        spmm_error_clear(&env->err);
+        w->list.measure = false;
+        return SPMM_OK;
+    }
+    return status;
+}
+
+static spmm_status_t try_candidate(walk_t *w, spmm_schedule_candidate_t *c)
+{
+    SPMM_TRY(make(w, c->schedule));
+    SPMM_TRY(open_trial(w));
+    if (w->trial != NULL) {
+        w->plan->schedule = c->schedule;
+        SPMM_TRY(spmm_schedule_trial_measure(w->trial, &c->measured_s));
+    }
+    if (w->best == NULL || c->measured_s < w->best->measured_s) {
+        w->best = c;
+    }
+    return SPMM_OK;
+}
+
+/* Failures that say nothing of other schedules. */
+static bool may_go_on(const walk_t *w, int k, spmm_status_t status)
+{
+    return (status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE ||
+            status == SPMM_ERR_UNSUPPORTED) &&
+           (w->best != NULL || has_other(w, k));
+}
+
+/* What is neither the best's nor that of a candidate to come. */
+static void drop(walk_t *w, int k)
+{
+    bool keep[SPMM_FORMS] = {false};
+
+    if (w->best != NULL) {
+        keep[w->best->schedule->forms] = true;
+    }
+    for (int later = k + 1; later < w->list.count; later++) {
+        keep[forms_of(w, later)] |= w->list.measure && !w->refused[forms_of(w, later)];
+    }
+    spmm_plan_drop_forms(w->plan, keep);
+}
+
+static spmm_status_t walk(walk_t *w)
+{
+    spmm_plan_t *plan = w->plan;
+
+    for (int k = 0; k < w->list.count && (w->best == NULL || w->list.measure); k++) {
+        spmm_schedule_candidate_t *c = &plan->schedules[w->list.index[k]];
+        spmm_status_t              status;
+
+        if (w->refused[c->schedule->forms]) {
+            continue;
+        }
+        plan->keep_input = has_other(w, k);
+        status           = try_candidate(w, c);
+        if (status != SPMM_OK && !may_go_on(w, k, status)) {
+            return status;
+        }
+        if (status != SPMM_OK) {
+            spmm_log(plan->env, "schedule %s is passed over: %s", c->schedule->name,
+                     plan->env->err.text);
+            (void)snprintf(c->why, sizeof c->why, "was passed over: %.120s", plan->env->err.text);
+            c->usable                      = false;
+            w->refused[c->schedule->forms] = true;
+            spmm_error_clear(&plan->env->err);
+        }
+        drop(w, k);
+    }
+    plan->schedule = w->best->schedule;
+    return SPMM_OK;
+}
+
+/* What only makes formats. */
+static void free_inputs(spmm_plan_t *plan)
+{
+    plan->keep_input = false;
+    spmm_csr_free(&plan->local.csr);
+    spmm_csr_free(&plan->remote.csr);
+    spmm_free(plan->need);
+    plan->need = NULL;
+}
+
+spmm_status_t spmm_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_options_t *options)
+{
+    walk_t        w     = {.plan = plan, .options = options};
+    const double  start = spmm_now();
+    spmm_status_t status;
+    double        built_s;
+
+    SPMM_TRY(spmm_agree(plan->env, set_up(plan)));
+    SPMM_TRY(find_travel(&w));
+    if (plan->travels) {
+        SPMM_TRY(spmm_plan_predict(plan, options->engine));
+    }
+    SPMM_TRY(spmm_agree(plan->env, list_candidates(&w)));
+    status = walk(&w);
+    spmm_schedule_trial_close(w.trial);
+    SPMM_TRY(status);
+    free_inputs(plan);
+    drop(&w, w.list.count);
+    built_s = plan->stats.build_s + plan->stats.reorder_s;
+    if (w.list.measure && w.list.count > 1) {
+        plan->stats.tune_s += spmm_now() - start - built_s;
+        plan->stats.build_s = spmm_now() - start - plan->stats.reorder_s;
+    }
+    spmm_log(plan->env, "schedule %s chosen in %.2f s, formats included", plan->schedule->name,
+             spmm_now() - start);
+    return SPMM_OK;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_schedule.c  Every schedule against the dense product. */
+#include "plan_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/plan.h"
+
+static bool is_joined(const spmm_schedule_t *schedule)
+{
+    return schedule->forms != SPMM_FORMS_SPLIT;
+}
+
+/* Those of one format are for op N and row-major blocks alone. */
+static bool is_for(const spmm_schedule_t *schedule, const product_t *p)
+{
+    return !is_joined(schedule) || (p->op == SPMM_OP_N && p->layout == SPMM_LAYOUT_ROW);
+}
+
+static void check_all(const shape_t *shape, const product_t *p)
+{
+    for (int s = 0; s < spmm_n_schedules; s++) {
+        product_t one = *p;
+
+        one.schedule = spmm_schedules[s]->name;
+        if (is_for(spmm_schedules[s], p)) {
+            check_product(shape, &one);
+        }
+    }
+}
+
+/* check_product() also runs 1 column, with new values, and poisons C where beta is 0. */
+static void test_products(void **state)
+{
+    const shape_t       shape  = {61, 61, 5, 17};
+    const spmm_op_t     ops[]  = {SPMM_OP_N, SPMM_OP_T};
+    const spmm_layout_t rows[] = {SPMM_LAYOUT_ROW, SPMM_LAYOUT_COL};
+    static const struct {
+        int64_t n, planned_n, pad;
+        double  beta;
+    } widths[] = {{1, 1, 0, 0.0}, {33, 40, 0, -0.5}, {128, 128, 5, 0.0}, {64, 128, 0, 1.0}};
+
+    (void)state;
+    open_context();
+    for (int v = 0; v < 16; v++) {
+        const product_t p = {.type      = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
+                             .c_type    = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
+                             .op        = ops[v % 2],
+                             .layout    = rows[v / 2 % 2],
+                             .partition = v % 5 == 4 ? "block" : NULL,
+                             .n         = widths[v / 4].n,
+                             .planned_n = widths[v / 4].planned_n,
+                             .pad       = widths[v / 4].pad,
+                             .alpha     = 1.5,
+                             .beta      = widths[v / 4].beta};
+
+        check_all(&shape, &p);
+    }
+    close_context();
+}
+
+/* Ranks without rows, blocks without entries, more rows than columns and the other way. */
+static void test_shapes(void **state)
+{
+    const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5}, {2, 2, 1, -1}, {30, 30, 0, -1},
+                              {0, 12, 0, -1},  {12, 0, 0, -1}, {1, 40, 2, -1}};
+
+    (void)state;
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        check_all(&shapes[s], &(product_t){.type      = SPMM_R_64F,
+                                           .c_type    = SPMM_R_64F,
+                                           .op        = SPMM_OP_N,
+                                           .layout    = SPMM_LAYOUT_ROW,
+                                           .n         = 6,
+                                           .planned_n = 9,
+                                           .alpha     = 1.0,
+                                           .beta      = 2.0});
+    }
+    close_context();
+}
+
+/* Formats of tensor-core engines, 16-bit data, rows in another order. */
+static void test_engines(void **state)
+{
+    const shape_t   shape = {61, 61, 5, 17};
+    const product_t p     = {.type      = SPMM_R_32F,
+                             .c_type    = SPMM_R_32F,
+                             .op        = SPMM_OP_N,
+                             .layout    = SPMM_LAYOUT_ROW,
+                             .n         = 40,
+                             .planned_n = 64,
+                             .pad       = 8,
+                             .alpha     = 1.0,
+                             .beta      = 1.0,
+                             .engine    = "bittcf",
+                             .reorder   = "rcm"};
+    product_t       half  = p;
+
+    (void)state;
+    half.engine  = NULL;
+    half.reorder = NULL;
+    half.type    = SPMM_R_16F;
+    open_context();
+    check_all(&shape, &p);
+    check_all(&shape, &half);
+    close_context();
+}
+
+/* Rank 0 has a block of its own; the others form a ring.  2 rows a rank. */
+static spmm_status_t create_ring(spmm_matrix_t **A)
+{
+    const int64_t me = spmm_test_env.rank, size = spmm_test_env.size;
+    const int64_t next      = me == 0 ? 0 : me % (size - 1) + 1;
+    const int64_t row_ptr[] = {0, 2, 3};
+    const int64_t col[]     = {2 * me, 2 * next + (next == me), 2 * next};
+    const double  values[]  = {2.0, 3.0, 5.0};
+
+    return spmm_matrix_create_csr(ctx, 2, 2, row_ptr, col, values, SPMM_R_64F, A);
+}
+
+static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    return stats;
+}
+
+static void product_of_ring(spmm_plan_t *plan)
+{
+    const int64_t me = spmm_test_env.rank, size = spmm_test_env.size;
+    const int64_t next = me == 0 ? 0 : me % (size - 1) + 1;
+    const double  own = (double)(1 + 2 * me), other = (double)(1 + 2 * next);
+    double        B[2] = {own, own + 1.0}, C[2] = {NAN, NAN};
+    void         *b = to_device(B, sizeof B), *c = to_device(C, sizeof C);
+
+    spmm_assert_ok(spmm_execute(plan, 1, 1.0, b, 1, 0.0, c, 1, NULL));
+    spmm_assert_ok(spmm_buffer_copy(ctx, C, c, sizeof C));
+    assert_true(C[0] == 2.0 * own + 3.0 * (next == me ? other + 1.0 : other));
+    assert_true(C[1] == 5.0 * other);
+    spmm_assert_ok(spmm_buffer_free(ctx, &b));
+    spmm_assert_ok(spmm_buffer_free(ctx, &c));
+}
+
+/* A rank without peers takes its short cut beside ranks that exchange, or is sent all of B. */
+static void test_rank_alone(void **state)
+{
+    spmm_matrix_t *A;
+
+    (void)state;
+    open_context();
+    spmm_assert_ok(create_ring(&A));
+    for (int s = 0; s < spmm_n_schedules; s++) {
+        const bool          travels = spmm_test_env.size > 2;
+        spmm_plan_options_t o       = SPMM_PLAN_OPTIONS_INIT;
+        spmm_plan_t        *plan;
+        spmm_plan_stats_t   stats;
+
+        o.schedule = spmm_schedules[s]->name;
+        o.profile  = 1;
+        spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+        product_of_ring(plan);
+        stats = stats_of(plan);
+        assert_string_equal(stats.schedule, travels ? o.schedule : "none");
+        assert_int_equal(stats.chunks, travels ? spmm_schedules[s]->chunks : 1);
+        assert_true(stats.total_s > 0.0 && stats.exchange_s >= 0.0 && stats.local_s >= 0.0 &&
+                    stats.halo_s >= 0.0 && stats.pack_s >= 0.0);
+        if (travels && strcmp(o.schedule, "allgather") == 0) {
+            assert_int_equal(stats.recv_bytes, 2 * (spmm_test_env.size - 1) * (int)sizeof(double));
+        } else if (spmm_test_env.rank == 0) {
+            assert_int_equal(stats.recv_bytes, 0);
+        }
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    }
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+static void test_cut(void **state)
+{
+    spmm_slice_t s[SPMM_MOST_CHUNKS];
+
+    (void)state;
+    for (int64_t n = 1; n <= 300; n++) {
+        for (int chunks = 1; chunks <= SPMM_MOST_CHUNKS; chunks++) {
+            const int count = spmm_plan_cut(n, chunks, s);
+            int64_t   at    = 0;
+
+            assert_true(count >= 1 && count <= chunks && (count == chunks || n < chunks));
+            for (int c = 0; c < count; c++) {
+                assert_true(s[c].index == c && s[c].first == at && s[c].n > 0);
+                assert_true(n % chunks != 0 || s[c].n == n / chunks);
+                assert_true(n % (32 * chunks) != 0 || s[c].first % 32 == 0);
+                assert_true(n < 8 * chunks || n % chunks == 0 || s[c].first % 8 == 0);
+                at += s[c].n;
+            }
+            assert_true(at == n);
+        }
+    }
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_products), cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_engines),  cmocka_unit_test(test_rank_alone),
+    cmocka_unit_test(test_cut),      {0},
+};

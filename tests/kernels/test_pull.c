@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_pull.c
+ *  Whole plans whose peers read B where it lies.  B changes in stream order between executes that
+ *  nobody waits for: rows read too early or too late give sums of another round.
+ */
+#include <cuda_runtime.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_test.h"
+#include "spmm_dist/spmm_dist.h"
+
+enum { ROWS = 700, N = 20, LD = 24, BATCH = 25, FULL = 5000 };
+
+static spmm_context_t *ctx;
+static cudaStream_t    stream;
+
+static int64_t other(int64_t row)
+{
+    const int64_t all = (int64_t)ROWS * spmm_test_env.size;
+
+    return (row + 1 + (row * 7919) % (all - 1)) % all;
+}
+
+/* A row is itself and twice another one, mostly of another rank. */
+static spmm_matrix_t *make_matrix(void)
+{
+    static int64_t row_ptr[ROWS + 1], col[2 * ROWS];
+    static float   value[2 * ROWS];
+    spmm_matrix_t *A;
+
+    for (int64_t i = 0; i < ROWS; i++) {
+        const int64_t row = ROWS * (int64_t)spmm_test_env.rank + i;
+
+        col[2 * i]       = row;
+        col[2 * i + 1]   = other(row);
+        value[2 * i]     = 1.0f;
+        value[2 * i + 1] = 2.0f;
+        row_ptr[i + 1]   = 2 * i + 2;
+    }
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, value, SPMM_R_32F, &A));
+    return A;
+}
+
+/* Small integers: sums are exact. */
+static float b_at(int64_t row, int64_t j, int64_t round)
+{
+    return (float)((row * 31 + j * 7 + round * 113) % 1021);
+}
+
+static void *room(size_t bytes)
+{
+    void *device;
+
+    spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &device));
+    assert_int_equal(cudaMemset(device, 0xff, bytes), cudaSuccess);
+    return device;
+}
+
+/* Enqueue BATCH products of B = its version of the round, keep each C, then compare. */
+static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, float *B, float *host,
+                      float *versions, float *results)
+{
+    const size_t one = (size_t)ROWS * LD * sizeof *host;
+
+    for (int64_t k = 0; k < BATCH; k++) {
+        for (int64_t e = 0; e < (int64_t)ROWS * LD; e++) {
+            host[k * ROWS * LD + e] =
+                b_at(ROWS * (int64_t)spmm_test_env.rank + e / LD, e % LD, first_round + k);
+        }
+    }
+    spmm_assert_ok(spmm_buffer_copy(ctx, versions, host, BATCH * one));
+    for (int64_t k = 0; k < BATCH; k++) {
+        assert_int_equal(
+            cudaMemcpyAsync(B, versions + k * ROWS * LD, one, cudaMemcpyDefault, stream),
+            cudaSuccess);
+        spmm_assert_ok(spmm_execute(plan, n, 1.0, B, LD, 0.0, results + k * ROWS * LD, LD, stream));
+    }
+    spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
+    spmm_assert_ok(spmm_buffer_copy(ctx, host, results, BATCH * one));
+    for (int64_t k = 0; k < BATCH; k++) {
+        for (int64_t i = 0; i < ROWS; i++) {
+            const int64_t row = ROWS * (int64_t)spmm_test_env.rank + i;
+
+            for (int64_t j = 0; j < n; j++) {
+                assert_true(host[(k * ROWS + i) * LD + j] ==
+                            b_at(row, j, first_round + k) +
+                                2.0f * b_at(other(row), j, first_round + k));
+            }
+        }
+    }
+}
+
+/* @p shared: ranks on which B is a shared buffer; others pack. */
+static void run(int64_t products, int64_t n, bool shared)
+{
+    const size_t        one  = (size_t)ROWS * LD * sizeof(float);
+    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A    = make_matrix();
+    float              *host = device_test_host(BATCH * one), *B;
+    void               *home, *plain = room(one), *versions = room(BATCH * one);
+    void               *results = room(BATCH * one);
+    spmm_plan_t        *plan;
+    spmm_status_t       status;
+
+    o.transport = "nccl-pull";
+    o.engine    = "cusparse";
+    status      = spmm_plan_create(A, N, &o, &plan);
+    spmm_assert_ok(spmm_buffer_alloc_shared(ctx, one + 4096 * (size_t)spmm_test_env.rank, &home));
+    B = shared ? home : plain;
+    if (status == SPMM_OK) {
+        for (int64_t round = 0; round < products; round += BATCH) {
+            run_batch(plan, round, n, B, host, versions, results);
+        }
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    } else { /* GPUs that ranks share, or that are out of reach */
+        assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
+        assert_non_null(strstr(spmm_last_error(ctx), "transport nccl-pull "));
+        print_message("%s\n", spmm_last_error(ctx));
+    }
+    free(host);
+    spmm_assert_ok(spmm_buffer_free(ctx, &home));
+    spmm_assert_ok(spmm_buffer_free(ctx, &plain));
+    spmm_assert_ok(spmm_buffer_free(ctx, &versions));
+    spmm_assert_ok(spmm_buffer_free(ctx, &results));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+static void test_in_place(void **state)
+{
+    (void)state;
+    run(BATCH, N, true);
+    run(BATCH, 7, true);
+}
+
+static void test_packed(void **state)
+{
+    (void)state;
+    run(BATCH, N, false);
+    run(BATCH, 5, false);
+}
+
+static void test_mixed(void **state)
+{
+    (void)state;
+    run(BATCH, N, spmm_test_env.rank % 2 == 0);
+    run(BATCH, N, spmm_test_env.rank % 2 == 1);
+}
+
+static void test_stress(void **state)
+{
+    (void)state;
+    run(FULL, N, true);
+    run(FULL, N, spmm_test_env.rank % 2 == 0);
+}
+
+static void test_open(void **state)
+{
+    spmm_device_t device;
+
+    (void)state;
+    gpu_test_open(&device); /* skips where there is no GPU */
+    spmm_device_close(&device);
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+}
+
+static void test_close(void **state)
+{
+    (void)state;
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+}
+
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
+                                        cmocka_unit_test(test_in_place),
+                                        cmocka_unit_test(test_packed),
+                                        cmocka_unit_test(test_mixed),
+                                        cmocka_unit_test(test_stress),
+                                        cmocka_unit_test(test_close),
+                                        {0}};
