@@ -84,6 +84,7 @@ enum {
     SPMM_TC_PAD        = 4,  /**< blocks that kernels may read behind the last one */
     SPMM_TC_FEW        = 4,  /**< pieces for each multiprocessor that leave it idle */
     SPMM_BITTCF_SIDE   = 8,  /**< rows and columns of a TC block */
+    SPMM_CVSE_BLOCK    = 16, /**< vectors of a block: the k of m16n8k16 */
     SPMM_HRPB_BLOCK    = 16, /**< TK: columns of a block */
     SPMM_HRPB_BRICK_M  = 16,
     SPMM_HRPB_BRICK_K  = 4,
@@ -107,6 +108,39 @@ typedef struct {
     spmm_type_t     type;   /**< of values */
 } spmm_bittcf_arrays_t;
 
+/** CVSE: vectors of 8 or 16 rows, in blocks of 16 (SSpMM, section 5; vectorSparse, section 4).
+ *  Place p of a block is its vector number p, in the order of columns; a place past the last vector
+ *  of a window has no column and zeros for values. */
+typedef struct {
+    int32_t         n_rows, n_windows;
+    int32_t         height;     /**< V: rows of a window: 8 or 16 */
+    const int32_t  *window_ptr; /**< [n_windows + 1] first block of a window */
+    const int32_t  *col;        /**< [n_blocks * 16] row of B of each vector, place p at
+                                    spmm_cvse_col_at(p); SPMM_TC_NO_COLUMN: none */
+    const uint16_t *bits;   /**< [n_blocks * height] bit p: the vector at place p stores this row */
+    const void     *values; /**< [n_blocks * 16 * height] at spmm_cvse_value_at() */
+    spmm_type_t     type;   /**< of values: 16F or 16BF */
+} spmm_cvse_arrays_t;
+
+#ifdef __CUDACC__
+#define SPMM_BOTH __host__ __device__
+#else
+#define SPMM_BOTH
+#endif
+
+/** Where place @p p of a block stands in its list: lane 4 g + t of the product reads places t, t +
+ *  4, t + 8 and t + 12 as one 16-byte word. */
+SPMM_BOTH static inline int32_t spmm_cvse_col_at(int32_t p)
+{
+    return p % 4 * 4 + p / 4;
+}
+/** Where row @p r of the vector at place @p p stands among the values of a block: lane 4 g + t reads
+ *  what it multiplies, rows g (and g + 8) of those four places, as one word. */
+SPMM_BOTH static inline int32_t spmm_cvse_value_at(int32_t height, int32_t r, int32_t p)
+{
+    return ((r % 8 * 4 + p % 4) * (height / 8) + r / 8) * 4 + p / 4;
+}
+
 /** HRPB: blocks of panel_rows x 16 made of 16x4 bricks (cuTeSpMM, section 3.2); FP32 values. */
 typedef struct {
     int32_t              n_rows, n_panels;
@@ -123,7 +157,7 @@ typedef struct {
 typedef struct {
     int32_t window;
     int32_t block, n_blocks; /**< first block, and how many */
-    int32_t start; /**< where its values start: value_ptr or size_ptr of the first block */
+    int32_t start; /**< where its values start: value_ptr or size_ptr of the first block, if any */
 } spmm_tc_piece_t;
 
 /** A window that is several pieces. */
@@ -139,16 +173,17 @@ typedef struct {
     int32_t                n_pieces, n_partial; /**< all, and those of split windows */
     int32_t                n_team;              /**< n_partial and those for a thread block */
     int32_t                n_splits;
-    int32_t                n_sm;    /**< multiprocessors of the device */
-    const spmm_tc_piece_t *piece;   /**< [n_pieces], 16-byte aligned */
-    const spmm_tc_split_t *split;   /**< [n_splits] */
-    void                  *partial; /**< [n_partial * height * n] of the type of C */
+    int32_t                n_sm;  /**< multiprocessors of the device */
+    const spmm_tc_piece_t *piece; /**< [n_pieces], 16-byte aligned */
+    const spmm_tc_split_t *split; /**< [n_splits] */
+    void *partial;                /**< [n_partial * height * n] of FP64 for FP64 data, else FP32 */
 } spmm_tc_work_t;
 
 /** The dense side of a product with a tensor-core format. */
 typedef struct {
-    const int32_t *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
-    spmm_compute_t compute; /**< 64F, 32F or 32F_FAST_TF32 */
+    const int32_t *row_map;         /**< [n_rows] row of C of each row of A, NULL: the identity */
+    spmm_type_t    ab_type, c_type; /**< AUTO: FP64 for compute 64F, else FP32 */
+    spmm_compute_t compute;         /**< 64F, 32F or 32F_FAST_TF32 */
     int64_t        n;
     double         alpha, beta;
     const void    *B; /**< row-major, as C */

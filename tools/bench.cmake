@@ -3,7 +3,7 @@
 # events of its own; scalar.c converts 16-bit numbers.
 if(SPMM_ENABLE_CUDA)
   add_executable(spmm_bench spmm_bench.c bench_options.c bench_list.c bench_dense.c bench_limit.c
-    bench_report.c bench_time.c tool_common.c ${PROJECT_SOURCE_DIR}/src/base/scalar.c)
+    bench_measure.c bench_report.c bench_time.c tool_common.c ${PROJECT_SOURCE_DIR}/src/base/scalar.c)
   set_target_properties(spmm_bench PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF
     INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   target_compile_definitions(spmm_bench PRIVATE _POSIX_C_SOURCE=200809L)

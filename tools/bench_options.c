@@ -110,6 +110,7 @@ static const struct option long_options[] = {{"matrix", required_argument, NULL,
                                              {"columns", required_argument, NULL, 'n'},
                                              {"type", required_argument, NULL, 't'},
                                              {"compute", required_argument, NULL, 'c'},
+                                             {"yardstick", required_argument, NULL, 'y'},
                                              {"layout", required_argument, NULL, 'l'},
                                              {"engines", required_argument, NULL, 'e'},
                                              {"iterations", required_argument, NULL, 'i'},
@@ -136,6 +137,10 @@ static int parse_kind(int key, bench_options_t *options)
     case 't':
         code          = parse_word("type", optarg, tool_types, &word);
         options->type = (spmm_type_t)word;
+        return code;
+    case 'y':
+        code               = parse_word("yardstick", optarg, tool_types, &word);
+        options->yardstick = (spmm_type_t)word;
         return code;
     case 'c':
         code             = parse_word("compute", optarg, tool_computes, &word);
@@ -192,6 +197,7 @@ static int parse_one(int key, bench_options_t *options)
     case 'e':
         return parse_engines(optarg, options);
     case 't':
+    case 'y':
     case 'c':
     case 'l':
         return parse_kind(key, options);
@@ -239,6 +245,9 @@ static int settle(int argc, char **argv, bench_options_t *options)
     if (options->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
         options->compute = options->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
+    if (options->yardstick == SPMM_TYPE_AUTO) {
+        options->yardstick = options->type;
+    }
     return BENCH_GOOD;
 }
 
@@ -281,11 +290,12 @@ void bench_print_help(FILE *out)
         "usage: spmm_bench (--matrix FILE | --generate SPEC | --matrix-list FILE)... [options]\n"
         "Time the engines of spmm_dist on one GPU: one row per matrix, engine and width, and a\n"
         "summary over the matrices.\n\n"
-        "  --matrix FILE        .mtx, .mtx.gz or .csr; may be given again\n"
+        "  --matrix FILE        .mtx, .mtx.gz, .csr or .smtx; may be given again\n"
         "  --generate SPEC      a generator (spmm_dist --help lists them); may be given again\n"
         "  --matrix-list FILE   one path or generator spec a line; # begins a comment\n"
         "  --columns N,N,...    widths of B and C [32,128,512]\n"
         "  --type TYPE          64f, 32f, 16f or 16bf [32f]\n"
+        "  --yardstick TYPE     of the cusparse that ratios are to [that of --type]\n"
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
@@ -302,9 +312,11 @@ void bench_print_help(FILE *out)
         "  --out FILE           the same rows as tab-separated values\n"
         "  --note TEXT          a first line of the header\n"
         "  -h, --help           this text\n\n"
-        "The ratio column is the median time of engine cusparse over that of the row's engine;\n"
-        "build ms is the host time of making the plan; limit ms is the modelled lower time on one\n"
-        "H200, bench/README.md says how.\n"
+        "The ratio column is the median time of engine cusparse, in the type of --yardstick, over "
+        "that\n"
+        "of the row's engine; build ms is the host time of making the plan; limit ms is the "
+        "modelled\n"
+        "lower time on one H200, bench/README.md says how.\n"
         "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"
         "or of those that 4e8 multiplications allow.\n"
         "What cannot run is reported and left out; only a lost GPU ends the run.\n"

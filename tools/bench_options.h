@@ -41,7 +41,8 @@ typedef struct {
     char          *engine_text; /**< owned: what engine[] points into */
     char          *list_text;   /**< owned: the file of --matrix-list, which input[] points into */
     spmm_type_t    type;
-    spmm_compute_t compute; /**< never AUTO after parsing */
+    spmm_type_t    yardstick; /**< of the cusparse that ratios are to: type, unless asked for */
+    spmm_compute_t compute;   /**< never AUTO after parsing */
     spmm_layout_t  layout;
     int64_t        iterations, warmup;
     bench_cache_t  cache;

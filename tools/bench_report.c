@@ -213,7 +213,8 @@ void bench_report_summary(const bench_report_t *report)
 {
     const char *compute = tool_word_name(tool_computes, (int)report->options->compute);
 
-    (void)printf("\nratio to cusparse over all matrices, type %s, compute %s\n",
+    (void)printf("\nratio to cusparse %s over all matrices, type %s, compute %s\n",
+                 tool_word_name(tool_types, (int)report->options->yardstick),
                  tool_word_name(tool_types, (int)report->options->type), compute);
     (void)printf("%-10s %5s %8s %9s %9s %7s %13s %9s %9s %10s %9s  %s\n", "engine", "N", "matrices",
                  "geomean", "minimum", "faster", "limit / time", "of these", "rotated",

@@ -12,7 +12,7 @@ static const char help_input[] =
     "dense blocks B and C.\n"
     "\n"
     "Input:\n"
-    "  -m, --matrix FILE        Matrix Market (.mtx, .mtx.gz) or binary pattern CSR (.csr)\n"
+    "  -m, --matrix FILE        Matrix Market (.mtx, .mtx.gz), binary CSR (.csr), DLMC (.smtx)\n"
     "  -g, --generate SPEC      kind:key=value,..., each kind also with shuffle=1, e.g.\n"
     "                             rmat:scale=16,degree=16\n"
     "                             uniform:rows=100000,cols=50000,degree=8\n"

@@ -7,36 +7,8 @@
 #include <time.h>
 
 #include "bench_limit.h"
-#include "bench_report.h"
-#include "bench_time.h"
+#include "bench_measure.h"
 #include "tool_common.h"
-
-/* What the rows of one run share. */
-typedef struct {
-    bench_options_t options;
-    bench_timer_t   timer;
-    bench_report_t  report;
-    spmm_context_t *ctx;
-    int             failed; /**< exit code of the first failure the run went on after */
-    bool            inaccurate;
-} bench_t;
-
-static int fail(const bench_t *bench, int code)
-{
-    (void)fprintf(stderr, "spmm_bench: %s\n", spmm_last_error(bench->ctx));
-    return code;
-}
-
-/* After @p code: can the run go on?  A failure is kept for the exit code, and only a lost device
- * ends the run. */
-static bool survives(bench_t *bench, int code)
-{
-    if (code == BENCH_GOOD) {
-        return true;
-    }
-    bench->failed = bench->failed == BENCH_GOOD ? code : bench->failed;
-    return bench_timer_alive();
-}
 
 static void print_header(const bench_t *bench, FILE *out, int argc, char **argv)
 {
@@ -79,82 +51,6 @@ static bool wanted(const bench_options_t *options, const char *engine)
     return options->n_engines == 0;
 }
 
-static double host_seconds(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* One product checked against the reference, then the timings of @p row. */
-static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, bench_dense_t *dense,
-                          bench_row_t *row)
-{
-    const bench_options_t *o    = &bench->options;
-    int                    code = bench_dense_poison(dense);
-
-    if (code == BENCH_GOOD &&
-        (spmm_execute(plan, row->n, 1.0, dense->B[0], dense->ldb, 0.0, dense->C[0], dense->ldc,
-                      bench->timer.stream) != SPMM_OK ||
-         spmm_stream_synchronize(bench->ctx, bench->timer.stream) != SPMM_OK)) {
-        code = fail(bench, BENCH_OTHER);
-    }
-    if (code == BENCH_GOOD) {
-        code = bench_dense_error(dense, A, &row->error, &row->checked);
-    }
-    if (code == BENCH_GOOD) {
-        code = bench_time_plan(&bench->timer, o->warmup, o->cache, plan, dense, &row->seconds);
-    }
-    if (code == BENCH_GOOD && o->also_rotate) {
-        code = bench_time_plan(&bench->timer, o->warmup, BENCH_ROTATE, plan, dense,
-                               &row->rotated_seconds);
-    }
-    return code;
-}
-
-/* Make the plan and measure.  @p row has its matrix, engine and width; its seconds stay NaN where
- * the engine cannot run the problem. */
-static int measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t *row)
-{
-    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_stats_t   stats   = {.struct_size = sizeof stats};
-    spmm_plan_t        *plan    = NULL;
-    const double        begin   = host_seconds();
-    spmm_status_t       status;
-    int                 code;
-
-    options.layout        = bench->options.layout;
-    options.compute       = bench->options.compute;
-    options.engine        = row->engine;
-    options.deterministic = bench->options.deterministic;
-    options.executes      = bench->options.executes;
-    /* The yardstick multiplies the matrix as its user has it. */
-    options.reorder     = strcmp(row->engine, "cusparse") == 0 ? "none" : bench->options.reorder;
-    options.no_autotune = bench->options.no_autotune;
-    status              = spmm_plan_create(A, row->n, &options, &plan);
-    row->build_seconds  = host_seconds() - begin;
-    if (status == SPMM_ERR_UNSUPPORTED) {
-        (void)fprintf(stderr, "spmm_bench: skipped: %s\n", spmm_last_error(bench->ctx));
-        return BENCH_GOOD;
-    }
-    if (status != SPMM_OK || spmm_plan_get_stats(plan, &stats) != SPMM_OK) {
-        code = fail(bench, BENCH_OTHER);
-    } else {
-        row->chosen            = stats.engine;
-        row->reordering        = stats.reordering;
-        row->predicted_seconds = stats.local_predicted_s;
-        row->reorder_seconds   = stats.reorder_s;
-        row->format_seconds    = stats.build_s - stats.tune_s;
-        row->tune_seconds      = stats.tune_s;
-        code                   = check_and_time(bench, A, plan, dense, row);
-    }
-    if (spmm_plan_destroy(&plan) != SPMM_OK && code == BENCH_GOOD) {
-        code = fail(bench, BENCH_OTHER);
-    }
-    return code;
-}
-
 /* Names of engines in the order of their rows: the yardstick, then what is asked for. */
 static const char *engine_at(const bench_options_t *options, int k, bool *skip)
 {
@@ -175,12 +71,15 @@ static const char *engine_at(const bench_options_t *options, int k, bool *skip)
     return name;
 }
 
-/* All engines at one width; cusparse is measured also where only others are asked for.
+/* All engines at one width; the seconds of @p row are those of a yardstick of another type, else NaN
+ * and cusparse is the yardstick; it is measured also where only others are asked for.
  * @return false when the run must end */
 static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t row)
 {
     const bench_options_t *options = &bench->options;
-    double                 warm = NAN, rotated = NAN, build = NAN; /* times of cusparse */
+    const bool             own     = options->yardstick == options->type;
+    double                 warm = row.seconds, rotated = row.rotated_seconds; /* of the yardstick */
+    double                 build = row.build_seconds;
     const char            *engine;
     bool                   skip;
 
@@ -193,8 +92,8 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
         row.engine = row.chosen = engine;
         row.reordering          = "none";
         row.seconds = row.rotated_seconds = row.predicted_seconds = NAN;
-        code                                                      = measure(bench, A, dense, &row);
-        if (!survives(bench, code)) {
+        code = bench_measure(bench, A, dense, &row);
+        if (!bench_survives(bench, code)) {
             return false;
         }
         if (code != BENCH_GOOD) {
@@ -211,21 +110,24 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
                           row.matrix);
             bench->inaccurate = true;
         }
-        warm      = k == 0 ? row.seconds : warm;
-        rotated   = k == 0 ? row.rotated_seconds : rotated;
-        build     = k == 0 ? row.build_seconds : build;
+        warm      = k == 0 && own ? row.seconds : warm;
+        rotated   = k == 0 && own ? row.rotated_seconds : rotated;
+        build     = k == 0 && own ? row.build_seconds : build;
         row.ratio = warm / row.seconds;
         bench_row_break_even(&row, warm, build);
         row.rotated_ratio = rotated / row.rotated_seconds;
-        if (wanted(options, engine) && !survives(bench, bench_report_row(&bench->report, &row))) {
+        if (wanted(options, engine) &&
+            !bench_survives(bench, bench_report_row(&bench->report, &row))) {
             return false;
         }
     }
     return true;
 }
 
-static bool run_widths(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
-                       const bench_pattern_t *pattern, bench_row_t row)
+/* @p yardstick: A in the type of the yardstick; NULL: that of A */
+static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *yardstick,
+                       const spmm_matrix_info_t *info, const bench_pattern_t *pattern,
+                       bench_row_t row)
 {
     const bench_options_t *options = &bench->options;
     const size_t           elem    = spmm_type_size(options->type);
@@ -236,12 +138,17 @@ static bool run_widths(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_
         int           code;
         bool          alive;
 
-        row.n              = options->width[w];
+        row.n       = options->width[w];
+        row.seconds = row.rotated_seconds = row.predicted_seconds = NAN;
+        row.reordering                                            = "none";
+        if (yardstick != NULL && !bench_yardstick(bench, yardstick, info, pattern, &row)) {
+            return false;
+        }
         row.limit_seconds  = bench_limit_seconds(pattern, row.n, elem);
         row.gather_seconds = bench_gather_seconds(pattern, row.n, elem);
         code               = bench_dense_create(bench->ctx, options, info->rows, info->cols, row.n,
                                                 bench_timer_sets(&bench->timer, options, pair), &dense);
-        alive              = survives(bench, code);
+        alive              = bench_survives(bench, code);
         if (code == BENCH_GOOD) {
             alive = run_width(bench, A, &dense, row);
             bench_dense_free(&dense);
@@ -254,7 +161,8 @@ static bool run_widths(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_
 }
 
 /* @return false when the run must end */
-static bool run_matrix(bench_t *bench, const bench_input_t *input, spmm_matrix_t *A)
+static bool run_matrix(bench_t *bench, const bench_input_t *input, spmm_matrix_t *A,
+                       spmm_matrix_t *yardstick)
 {
     const char        *slash = input->generated ? NULL : strrchr(input->name, '/');
     spmm_matrix_info_t info  = {.struct_size = sizeof info};
@@ -266,34 +174,47 @@ static bool run_matrix(bench_t *bench, const bench_input_t *input, spmm_matrix_t
 
     if (spmm_matrix_get_info(A, &info) != SPMM_OK ||
         spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values) != SPMM_OK) {
-        return survives(bench, fail(bench, BENCH_OTHER));
+        return bench_survives(bench, bench_fail(bench, BENCH_OTHER));
     }
     row.rows = info.rows;
     row.cols = info.cols;
     row.nnz  = info.nnz;
     code     = bench_pattern_scan(info.rows, info.cols, row_ptr, col_idx, &pattern);
-    return code == BENCH_GOOD ? run_widths(bench, A, &info, &pattern, row) : survives(bench, code);
+    return code == BENCH_GOOD ? run_widths(bench, A, yardstick, &info, &pattern, row)
+                              : bench_survives(bench, code);
+}
+
+static int make_matrix(bench_t *bench, const bench_input_t *input, spmm_type_t type,
+                       spmm_matrix_t **A)
+{
+    const uint64_t      seed   = bench->options.seed;
+    const spmm_status_t status = input->generated
+                                     ? spmm_matrix_generate(bench->ctx, input->name, type, seed, A)
+                                     : spmm_matrix_read(bench->ctx, input->name, type, seed, A);
+
+    if (status == SPMM_OK) {
+        return BENCH_GOOD;
+    }
+    return bench_fail(bench, status == SPMM_ERR_MEMORY || status == SPMM_ERR_DEVICE ? BENCH_OTHER
+                                                                                    : BENCH_INPUT);
 }
 
 /* @return false when the run must end */
 static bool run_input(bench_t *bench, const bench_input_t *input)
 {
-    const bench_options_t *options = &bench->options;
-    spmm_matrix_t         *A       = NULL;
-    spmm_status_t          status;
+    const bench_options_t *options   = &bench->options;
+    spmm_matrix_t         *A         = NULL;
+    spmm_matrix_t         *yardstick = NULL; /* where its type is another */
+    int                    code      = make_matrix(bench, input, options->type, &A);
     bool                   alive;
 
-    status = input->generated
-                 ? spmm_matrix_generate(bench->ctx, input->name, options->type, options->seed, &A)
-                 : spmm_matrix_read(bench->ctx, input->name, options->type, options->seed, &A);
-    if (status != SPMM_OK) {
-        return survives(bench, fail(bench, status == SPMM_ERR_MEMORY || status == SPMM_ERR_DEVICE
-                                               ? BENCH_OTHER
-                                               : BENCH_INPUT));
+    if (code == BENCH_GOOD && options->yardstick != options->type) {
+        code = make_matrix(bench, input, options->yardstick, &yardstick);
     }
-    alive = run_matrix(bench, input, A);
-    if (spmm_matrix_destroy(&A) != SPMM_OK) {
-        alive = survives(bench, fail(bench, BENCH_OTHER)) && alive;
+    alive =
+        code == BENCH_GOOD ? run_matrix(bench, input, A, yardstick) : bench_survives(bench, code);
+    if (spmm_matrix_destroy(&A) != SPMM_OK || spmm_matrix_destroy(&yardstick) != SPMM_OK) {
+        alive = bench_survives(bench, bench_fail(bench, BENCH_OTHER)) && alive;
     }
     return alive;
 }
@@ -370,11 +291,11 @@ static int open_and_run(bench_t *bench, int argc, char **argv)
     }
     options.device = SPMM_DEVICE_CUDA;
     if (spmm_context_create(MPI_COMM_WORLD, &options, &bench->ctx) != SPMM_OK) {
-        return fail(bench, BENCH_OTHER);
+        return bench_fail(bench, BENCH_OTHER);
     }
     code = run(bench, argc, argv);
     if (spmm_context_destroy(&bench->ctx) != SPMM_OK && code == BENCH_GOOD) {
-        code = fail(bench, BENCH_OTHER);
+        code = bench_fail(bench, BENCH_OTHER);
     }
     return code;
 }

@@ -36,11 +36,35 @@ SPMM_API spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_row
                                               const void *values, spmm_type_t type,
                                               spmm_matrix_t **A);
 
-/** Read A from a file, told by its content: Matrix Market (`.mtx`, also gzipped) or binary pattern
- *  CSR (`.csr`, int64 magic 0x43535231, rows, cols, nnz; int32 row_ptr, col_idx; little endian).
+/** Build A from this rank's blocks of @p vector rows by @p width columns: column-vector-sparse with
+ *  @p width == 1 (vectorSparse, section 4), block-sparse otherwise.  Collective; arrays as for
+ *  spmm_matrix_create_csr().  All places of a block are entries of A, zeros too.  Every engine takes
+ *  such a matrix; engine cvse makes windows of 8 or 16 rows of it, so vectors of 2 and 4 rows that
+ *  are neighbours share the rows of B that both use.  spmm_matrix_update_values() takes new values
+ *  in the order of @p values.
+ *  @param[in] n_rows     rows of A this rank owns: a multiple of @p vector
+ *  @param[in] n_cols     as in spmm_matrix_create_csr()
+ *  @param[in] vector     2, 4, 8 or 16
+ *  @param[in] width      at least 1
+ *  @param[in] block_ptr  [n_rows / vector + 1] first block of each row of blocks; block_ptr[0] == 0,
+ *                        non-decreasing
+ *  @param[in] col_idx    [block_ptr[n_rows / vector]] first column of each block, global, from 0, in
+ *                        any order; the blocks of a row of blocks do not overlap
+ *  @param[in] values     [blocks * width * vector] of @p type, block after block, in each column
+ *                        after column
+ *  @return SPMM_ERR_ARGUMENT where an array breaks these rules, naming row and entry of A */
+SPMM_API spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
+                                               int64_t vector, int64_t width,
+                                               const int64_t *block_ptr, const int64_t *col_idx,
+                                               const void *values, spmm_type_t type,
+                                               spmm_matrix_t **A);
+
+/** Read A from a file, told by its content: Matrix Market (`.mtx`, also gzipped), binary pattern
+ *  CSR (`.csr`, int64 magic 0x43535231, rows, cols, nnz; int32 row_ptr, col_idx; little endian) or
+ *  text of the Deep Learning Matrix Collection (`.smtx`, read by rank 0).
  *  Collective.  Rows are split evenly by entries.  Symmetric storage is expanded, duplicates are
- *  summed; the entries of a Matrix Market pattern are 1, those of a `.csr` file are drawn from
- *  @p seed.
+ *  summed; the entries of a Matrix Market pattern and of a `.smtx` file are 1, those of a `.csr`
+ *  file are drawn from @p seed.
  *  @param[in] type  storage type of the values; SPMM_TYPE_AUTO: FP64
  *  @return SPMM_ERR_IO for a missing or malformed file, with the line where there is one;
  *          SPMM_ERR_RANGE when a value overflows @p type or the shape overflows the index types */

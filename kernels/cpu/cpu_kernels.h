@@ -25,9 +25,10 @@ bool spmm_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);
 /** The types must be supported.  FP64 data sums in FP64, all other types in FP32; C is rounded once. */
 void spmm_cpu_csr_mm(const spmm_csr_mm_args_t *args);
 
-/** An entry of a tensor-core format: its row in the window and its row of B. */
+/** An entry of a tensor-core format: its row in the window, its row of B, and where its value stands
+ *  among those of the block. */
 typedef struct {
-    int32_t row, col;
+    int32_t row, col, at;
 } spmm_tc_entry_t;
 
 enum {
@@ -45,11 +46,11 @@ typedef struct {
     const void    *values;    /**< base of what decode() points to */
     /** The entries of a block in storage order, which is ascending in column for each row.
      *  @param[out] entry   [SPMM_TC_MAX_ENTRIES]
-     *  @param[out] offset  bytes from the base to the value of the first; the others follow
+     *  @param[out] offset  bytes from the base to the values of the block
      *  @return their number */
     int32_t (*decode)(const void *arrays, int64_t block, spmm_tc_entry_t *entry, size_t *offset);
     int32_t n_runs; /**< of a block: a multiple of height */
-    /** The same without columns: in storage order, entries next to each other in their row of CSR
+    /** The same without columns, of formats whose values follow each other: in storage order, entries next to each other in their row of CSR
      *  are a run.  Run k is of row k % height and may be empty.
      *  @param[out] length  [n_runs]
      *  @return bytes from the base to the first value */
@@ -59,9 +60,11 @@ typedef struct {
 /** A view of @p arrays, which must outlive it. */
 spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays);
 spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays);
+/** Its values do not follow each other: of runs() only the lengths say something. */
+spmm_tc_view_t spmm_cpu_cvse_view(const spmm_cvse_arrays_t *arrays);
 
 /** C = alpha * A * B + beta * C by decoding: only stored entries are multiplied, in the order of
- *  CSR.  Data are FP64 for compute 64F, else FP32. */
+ *  CSR.  16-bit data sum in FP32 and C is rounded once. */
 void spmm_cpu_tc_mm(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args);
 
 /** FP32 to the nearest TF32 number, ties away from zero: cvt.rna.tf32.f32 of PTX. */

@@ -33,19 +33,71 @@ float spmm_cpu_tf32_round(float x)
 #define TC_NAME mm_64f
 #define TC_TILE mm_64f_tile
 #define TC_T    double
+#define AB_T    double
+#define C_T     double
+#define C_LOAD  SAME
+#define C_STORE SAME
 #define TC_LOAD SAME
 #include "cpu/tc_mm.inc.h"
 
 #define TC_NAME mm_32f
 #define TC_TILE mm_32f_tile
 #define TC_T    float
+#define AB_T    float
+#define C_T     float
+#define C_LOAD  SAME
+#define C_STORE SAME
 #define TC_LOAD SAME
 #include "cpu/tc_mm.inc.h"
 
 #define TC_NAME mm_tf32
 #define TC_TILE mm_tf32_tile
 #define TC_T    float
+#define AB_T    float
+#define C_T     float
+#define C_LOAD  SAME
+#define C_STORE SAME
 #define TC_LOAD tf32
+#include "cpu/tc_mm.inc.h"
+
+#define TC_NAME mm_16f
+#define TC_TILE mm_16f_tile
+#define TC_T    float
+#define AB_T    uint16_t
+#define C_T     uint16_t
+#define C_LOAD  spmm_half_to_float
+#define C_STORE spmm_half_from_float
+#define TC_LOAD spmm_half_to_float
+#include "cpu/tc_mm.inc.h"
+
+#define TC_NAME mm_16f_32f
+#define TC_TILE mm_16f_32f_tile
+#define TC_T    float
+#define AB_T    uint16_t
+#define C_T     float
+#define C_LOAD  SAME
+#define C_STORE SAME
+#define TC_LOAD spmm_half_to_float
+#include "cpu/tc_mm.inc.h"
+
+#define TC_NAME mm_16bf
+#define TC_TILE mm_16bf_tile
+#define TC_T    float
+#define AB_T    uint16_t
+#define C_T     uint16_t
+#define C_LOAD  spmm_bf16_to_float
+#define C_STORE spmm_bf16_from_float
+#define TC_LOAD spmm_bf16_to_float
+#include "cpu/tc_mm.inc.h"
+
+#define TC_NAME mm_16bf_32f
+#define TC_TILE mm_16bf_32f_tile
+#define TC_T    float
+#define AB_T    uint16_t
+#define C_T     float
+#define C_LOAD  SAME
+#define C_STORE SAME
+#define TC_LOAD spmm_bf16_to_float
 #include "cpu/tc_mm.inc.h"
 
 static int32_t decode_bittcf(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
@@ -59,6 +111,7 @@ static int32_t decode_bittcf(const void *arrays, int64_t block, spmm_tc_entry_t 
         for (uint64_t left = f->bits[block * f->tiles + tile]; left != 0; left &= left - 1) {
             const int32_t bit = spmm_cpu_lowest_bit(left);
 
+            entry[n].at    = n;
             entry[n].row   = (tile * SPMM_BITTCF_SIDE) + (bit / SPMM_BITTCF_SIDE);
             entry[n++].col = col[bit % SPMM_BITTCF_SIDE];
         }
@@ -107,6 +160,7 @@ static int32_t decode_hrpb(const void *arrays, int64_t block, spmm_tc_entry_t *e
             for (; left != 0; left &= left - 1) {
                 const int32_t bit = spmm_cpu_lowest_bit(left);
 
+                entry[n].at    = n;
                 entry[n].row   = rows[brick] * SPMM_HRPB_BRICK_M + bit / SPMM_HRPB_BRICK_K;
                 entry[n++].col = col[k * SPMM_HRPB_BRICK_K + bit % SPMM_HRPB_BRICK_K];
             }
@@ -145,6 +199,36 @@ static size_t runs_hrpb(const void *arrays, int64_t block, uint8_t *length)
     return start + SPMM_HRPB_PATTERNS + (size_t)bricks * sizeof(uint64_t);
 }
 
+static int32_t decode_cvse(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
+                           size_t *offset)
+{
+    const spmm_cvse_arrays_t *f   = arrays;
+    const int32_t            *col = f->col + block * SPMM_CVSE_BLOCK;
+    int32_t                   n   = 0;
+
+    for (int32_t r = 0; r < f->height; r++) {
+        for (uint64_t left = f->bits[block * f->height + r]; left != 0; left &= left - 1) {
+            const int32_t p = spmm_cpu_lowest_bit(left);
+
+            entry[n++] = (spmm_tc_entry_t){.row = r,
+                                           .col = col[spmm_cvse_col_at(p)],
+                                           .at  = spmm_cvse_value_at(f->height, r, p)};
+        }
+    }
+    *offset = (size_t)block * SPMM_CVSE_BLOCK * (size_t)f->height * sizeof(uint16_t);
+    return n;
+}
+
+static size_t runs_cvse(const void *arrays, int64_t block, uint8_t *length)
+{
+    const spmm_cvse_arrays_t *f = arrays;
+
+    for (int32_t r = 0; r < f->height; r++) {
+        length[r] = (uint8_t)spmm_cpu_popcount(f->bits[block * f->height + r]);
+    }
+    return (size_t)block * SPMM_CVSE_BLOCK * (size_t)f->height * sizeof(uint16_t);
+}
+
 spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays)
 {
     return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
@@ -171,12 +255,40 @@ spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays)
                             .runs      = runs_hrpb};
 }
 
+spmm_tc_view_t spmm_cpu_cvse_view(const spmm_cvse_arrays_t *arrays)
+{
+    return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
+                            .n_windows = arrays->n_windows,
+                            .height    = arrays->height,
+                            .block_ptr = arrays->window_ptr,
+                            .arrays    = arrays,
+                            .values    = arrays->values,
+                            .decode    = decode_cvse,
+                            .n_runs    = arrays->height,
+                            .runs      = runs_cvse};
+}
+
+typedef void (*mm_t)(const spmm_tc_view_t *, const spmm_tc_mm_args_t *, int32_t);
+
+static mm_t choose(const spmm_tc_mm_args_t *args)
+{
+    const bool same = args->c_type == args->ab_type;
+
+    switch (args->ab_type) {
+    case SPMM_R_16F:
+        return same ? mm_16f : mm_16f_32f;
+    case SPMM_R_16BF:
+        return same ? mm_16bf : mm_16bf_32f;
+    default:
+        return args->compute == SPMM_COMPUTE_64F   ? mm_64f
+               : args->compute == SPMM_COMPUTE_32F ? mm_32f
+                                                   : mm_tf32;
+    }
+}
+
 void spmm_cpu_tc_mm(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args)
 {
-    void (*mm)(const spmm_tc_view_t *, const spmm_tc_mm_args_t *, int32_t) =
-        args->compute == SPMM_COMPUTE_64F   ? mm_64f
-        : args->compute == SPMM_COMPUTE_32F ? mm_32f
-                                            : mm_tf32;
+    const mm_t mm = choose(args);
 
     /* A window is one thread's, so sums do not depend on the number of threads. */
 #pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))

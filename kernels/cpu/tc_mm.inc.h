@@ -2,9 +2,10 @@
 /* A window of a tensor-core format times dense for one arithmetic; tc_mm.c includes it once for
  * each.
  *
- *   TC_NAME     name of the function; TC_TILE that of its inner part
- *   TC_T        type of A, B, C and the sums
- *   TC_LOAD(x)  an operand as the product takes it
+ *   TC_NAME              name of the function; TC_TILE that of its inner part
+ *   TC_T                 type of products and sums
+ *   AB_T, TC_LOAD(x)     storage of A and B, and an operand as the product takes it
+ *   C_T, C_LOAD, C_STORE storage of C, and the way to and from TC_T
  */
 
 /* Window w of A times columns j0 .. j0 + width of B.  Inlined with a constant width, so that the
@@ -21,11 +22,11 @@ static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *arg
     for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
         size_t        offset;
         const int32_t count = A->decode(A->arrays, block, entry, &offset);
-        const TC_T   *value = (const TC_T *)(const void *)((const char *)A->values + offset);
+        const AB_T   *value = (const AB_T *)(const void *)((const char *)A->values + offset);
 
         for (int32_t k = 0; k < count; k++) {
-            const TC_T  a  = TC_LOAD(value[k]);
-            const TC_T *B  = (const TC_T *)args->B + entry[k].col * args->ldb + j0;
+            const TC_T  a  = TC_LOAD(value[entry[k].at]);
+            const AB_T *B  = (const AB_T *)args->B + entry[k].col * args->ldb + j0;
             TC_T       *to = sum[entry[k].row];
 
             for (int64_t j = 0; j < width; j++) {
@@ -35,12 +36,12 @@ static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *arg
     }
     for (int32_t r = 0; r < rows; r++) {
         const int64_t i = args->row_map == NULL ? first + r : args->row_map[first + r];
-        TC_T         *C = (TC_T *)args->C + i * args->ldc + j0;
+        C_T          *C = (C_T *)args->C + i * args->ldc + j0;
 
         for (int64_t j = 0; j < width; j++) {
             const TC_T product = alpha * sum[r][j];
 
-            C[j] = args->beta == 0.0 ? product : product + beta * C[j];
+            C[j] = C_STORE(args->beta == 0.0 ? product : product + beta * C_LOAD(C[j]));
         }
     }
 }
@@ -61,3 +62,7 @@ static void TC_NAME(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args, int3
 #undef TC_TILE
 #undef TC_T
 #undef TC_LOAD
+#undef AB_T
+#undef C_T
+#undef C_LOAD
+#undef C_STORE

@@ -16,6 +16,8 @@ constexpr int kRing = 2 * kGroup; /* blocks whose lists are in shared memory */
 /** The format on the device; kTiles tiles of 8 rows share the columns of a block. */
 template <typename Element, int kTiles> struct Bittcf {
     using T                      = Element;
+    using In                     = Element;
+    using Out                    = Element;
     static constexpr int kHeight = kTiles * kSide;
 
     int32_t         n_rows;

@@ -58,6 +58,10 @@ cudaError_t spmm_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute, 
 cudaError_t spmm_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
                               const spmm_tc_mm_args_t *args, cudaStream_t stream);
 
+/** A of FP16 or BF16, as args->ab_type says of B; C of that type or FP32. */
+cudaError_t spmm_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm_tc_work_t *work,
+                              const spmm_tc_mm_args_t *args, cudaStream_t stream);
+
 /** The same on CUDA cores for CSR in pieces: FP64 computes in FP64, all other types in FP32, 32F and
  *  32F_FAST_TF32 alike; C in the type of A and B or, for 16-bit ones, FP32.  Products of one A must
  *  not run at the same time. */

@@ -25,6 +25,8 @@ constexpr int kHrpbPairs     = SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K / 2; /* of br
 /** The format, as tc_common.cuh wants it. */
 template <int kPanelRows> struct Hrpb {
     using T                      = float;
+    using In                     = float;
+    using Out                    = float;
     static constexpr int kHeight = kPanelRows;
     static constexpr int kStack  = kHeight / SPMM_HRPB_BRICK_M; /* bricks of a brick column */
     static constexpr int kValues =

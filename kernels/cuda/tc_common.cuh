@@ -4,7 +4,8 @@
  *  sum of split windows and the repair of windows that padding made wrong.
  *
  *  A format takes part as a functor F:
- *      using T                          element type
+ *      using T                          type of sums
+ *      using In, Out                    elements of A and B, and of C
  *      static constexpr int kHeight     rows of a window
  *      int32_t n_rows
  *      T exact(window, row, B, ldb, j)  sum over the stored entries of a row, column j of B
@@ -12,12 +13,32 @@
 #ifndef SPMM_TC_COMMON_CUH
 #define SPMM_TC_COMMON_CUH
 
+#include <type_traits>
+
 #include "cuda/rows.cuh"
 
 namespace spmm
 {
 
 /* --- Instructions.  Fragments as in the PTX ISA, "Matrix fragments for mma": lane = 4 g + t. --- */
+
+/** FP16 or BF16, sums in FP32. */
+template <typename Half>
+__device__ __forceinline__ void mma_half_m16n8k16(float (&d)[4], const uint32_t (&a)[4],
+                                                  uint32_t b0, uint32_t b1)
+{
+    if constexpr (std::is_same_v<Half, __half>) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+            "{%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+            "{%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+}
 
 __device__ __forceinline__ void mma_tf32_m16n8k4(float (&d)[4], const uint32_t (&a)[2], uint32_t b)
 {
@@ -104,6 +125,16 @@ template <> __device__ __forceinline__ int32_t     load_shared<int32_t>(uint32_t
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
     return v;
 }
+template <> __device__ __forceinline__ int4 load_shared<int4>(uint32_t address)
+{
+    int4 v;
+
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(address)
+                 : "memory");
+    return v;
+}
 template <> __device__ __forceinline__ uint2 load_shared<uint2>(uint32_t address)
 {
     uint2 v;
@@ -153,12 +184,12 @@ __device__ __forceinline__ T *row_of_c(const spmm_tc_mm_args_t &args, int64_t i)
     return (T *)args.C + (args.row_map == NULL ? i : (int64_t)__ldg(args.row_map + i)) * args.ldc;
 }
 
-template <typename T>
-__device__ __forceinline__ void store_c(const spmm_tc_mm_args_t &args, T *c, T sum)
+template <typename Out, typename T>
+__device__ __forceinline__ void store_c(const spmm_tc_mm_args_t &args, Out *c, T sum)
 {
     const T product = (T)args.alpha * sum;
 
-    *c = args.beta == 0.0 ? product : product + (T)args.beta * *c;
+    *c = Narrow<Out>::from(args.beta == 0.0 ? product : product + (T)args.beta * widen<T>(*c));
 }
 
 /** 0 when all is finite, else NaN: adding it up over sums costs one instruction each. */
@@ -174,15 +205,15 @@ template <class F>
 __device__ __forceinline__ void repair_tile(const F &format, const spmm_tc_mm_args_t &args,
                                             int32_t window, int64_t j0, int width)
 {
-    using T             = typename F::T;
+    using In            = typename F::In;
     const int64_t first = (int64_t)window * F::kHeight;
     const int     lane  = (int)threadIdx.x % kWarp;
 
     for (int row = 0; row < F::kHeight && first + row < format.n_rows; row++) {
-        T *const c = row_of_c<T>(args, first + row);
+        auto *const c = row_of_c<typename F::Out>(args, first + row);
 
         for (int64_t j = j0 + lane; j < j0 + width && j < args.n; j += kWarp) {
-            store_c(args, c + j, format.exact(window, row, (const T *)args.B, args.ldb, j));
+            store_c(args, c + j, format.exact(window, row, (const In *)args.B, args.ldb, j));
         }
     }
 }
@@ -197,7 +228,8 @@ template <class F>
 __global__ void __launch_bounds__(kFinishWarps *kWarp)
     finish_splits(F format, spmm_tc_work_t work, spmm_tc_mm_args_t args)
 {
-    using T = typename F::T;
+    using T  = typename F::T;
+    using In = typename F::In;
     __shared__ T          run[kFinishWarps][kWarp];
     const spmm_tc_split_t split = work.split[blockIdx.x / F::kHeight];
     const int             row   = (int)(blockIdx.x % F::kHeight);
@@ -231,9 +263,9 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp)
                 sum += run[k][lane];
             }
             if (taint(sum, (T)0) != (T)0) {
-                sum = format.exact(split.window, row, (const T *)args.B, args.ldb, j);
+                sum = format.exact(split.window, row, (const In *)args.B, args.ldb, j);
             }
-            store_c(args, row_of_c<T>(args, i) + j, sum);
+            store_c(args, row_of_c<typename F::Out>(args, i) + j, sum);
         }
     }
 }

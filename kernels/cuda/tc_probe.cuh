@@ -11,6 +11,7 @@ namespace spmm
 cudaError_t preload_bittcf(void);
 cudaError_t preload_hrpb(void);
 cudaError_t preload_csr(void);
+cudaError_t preload_cvse(void);
 
 } // namespace spmm
 

@@ -49,15 +49,16 @@ static void host_csr_free(host_csr_t *host)
 }
 
 /* Fetch the arrays, which may lie on the device; their lengths come from row_ptr alone, so that is
- * looked at before anything is read by it. */
-static spmm_status_t fetch_csr(spmm_context_t *ctx, int64_t n_rows, const int64_t *row_ptr,
-                               const int64_t *col_idx, const void *values, spmm_type_t type,
-                               host_csr_t *host)
+ * looked at before anything is read by it.
+ *   per_index  values that belong to one column index: 1, or those of a block */
+static spmm_status_t fetch_csr(spmm_context_t *ctx, int64_t n_rows, int64_t per_index,
+                               const int64_t *row_ptr, const int64_t *col_idx, const void *values,
+                               spmm_type_t type, host_csr_t *host)
 {
     const spmm_device_t *device = &ctx->device;
     spmm_error_t        *err    = &ctx->env.err;
     const size_t         size   = spmm_type_size(type);
-    int64_t              nnz;
+    int64_t              nnz, n_values;
 
     if (size == 0) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
@@ -81,16 +82,20 @@ static spmm_status_t fetch_csr(spmm_context_t *ctx, int64_t n_rows, const int64_
                          "not decrease",
                          (long long)host->row_ptr[0], (long long)nnz);
     }
+    if (__builtin_mul_overflow(nnz, per_index, &n_values)) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "%lld blocks of %lld values are too many",
+                         (long long)nnz, (long long)per_index);
+    }
     if (nnz > 0 && (col_idx == NULL || values == NULL)) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL but row_ptr announces %lld entries",
                          col_idx == NULL ? "col_idx" : "values", (long long)nnz);
     }
-    host->values = spmm_alloc(nnz, size);
+    host->values = spmm_alloc(n_values, size);
     if (SPMM_NEW(host->col_idx, nnz) == NULL || host->values == NULL) {
-        return spmm_fail_memory(err, nnz, sizeof(int64_t) + size, "a copy of the entries");
+        return spmm_fail_memory(err, n_values, sizeof(int64_t) + size, "a copy of the entries");
     }
     SPMM_TRY(device->ops->fetch(device, host->col_idx, col_idx, (size_t)nnz * sizeof(int64_t)));
-    return device->ops->fetch(device, host->values, values, (size_t)nnz * size);
+    return device->ops->fetch(device, host->values, values, (size_t)n_values * size);
 }
 
 spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
@@ -102,10 +107,56 @@ spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_rows, int64_
     spmm_status_t  status;
 
     SPMM_TRY(check_handles(ctx, A, "spmm_matrix_create_csr"));
-    status = spmm_agree(&ctx->env, fetch_csr(ctx, n_rows, row_ptr, col_idx, values, type, &host));
+    status =
+        spmm_agree(&ctx->env, fetch_csr(ctx, n_rows, 1, row_ptr, col_idx, values, type, &host));
     if (status == SPMM_OK) {
         status = spmm_matrix_from_csr(&ctx->env, n_rows, n_cols, host.row_ptr, host.col_idx,
                                       host.values, type, &made);
+    }
+    host_csr_free(&host);
+    return adopt(ctx, status, made, A);
+}
+
+static spmm_status_t check_blocks(spmm_context_t *ctx, int64_t n_rows, int64_t vector,
+                                  int64_t width)
+{
+    if ((vector != 2 && vector != 4 && vector != 8 && vector != 16) || width < 1 ||
+        width > INT32_MAX) {
+        return spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
+                         "blocks of %lld x %lld: they have 2, 4, 8 or 16 rows and 1 to 2^31 - 1 "
+                         "columns",
+                         (long long)vector, (long long)width);
+    }
+    if (n_rows < 0 || n_rows > INT32_MAX || n_rows % vector != 0) {
+        return spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
+                         "n_rows is %lld: it must be 0 to 2^31 - 1 and a multiple of the %lld rows "
+                         "of a block",
+                         (long long)n_rows, (long long)vector);
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
+                                      int64_t vector, int64_t width, const int64_t *block_ptr,
+                                      const int64_t *col_idx, const void *values, spmm_type_t type,
+                                      spmm_matrix_t **A)
+{
+    host_csr_t     host = {0};
+    spmm_matrix_t *made = NULL;
+    spmm_status_t  status;
+
+    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_create_cvse"));
+    status = check_blocks(ctx, n_rows, vector, width);
+    if (status == SPMM_OK) {
+        status = fetch_csr(ctx, n_rows / vector, vector * width, block_ptr, col_idx, values, type,
+                           &host);
+    }
+    status = spmm_agree(&ctx->env, status);
+    if (status == SPMM_OK) {
+        const spmm_blocks_t in = {n_rows,       n_cols,       vector,      width,
+                                  host.row_ptr, host.col_idx, host.values, type};
+
+        status = spmm_matrix_from_blocks(&ctx->env, &in, &made);
     }
     host_csr_free(&host);
     return adopt(ctx, status, made, A);

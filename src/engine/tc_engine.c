@@ -35,7 +35,7 @@ spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes
 /* Sums of pieces, which no one reads before they are written. */
 static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
 {
-    const size_t row = (size_t)height * spmm_type_size(f->problem.c_type);
+    const size_t row = (size_t)height * spmm_type_size(spmm_accum_type(f->problem.c_type));
     size_t       bytes;
 
     if (!spmm_size_mul((size_t)f->work.n_partial * (size_t)f->problem.n, row, &bytes)) {
@@ -52,9 +52,10 @@ static spmm_status_t upload_work(spmm_tc_engine_t *f)
     spmm_tc_pieces_t     pieces;
     spmm_status_t        status;
 
-    SPMM_TRY(spmm_tc_pieces_create(
-        f->device->env, view.n_windows, view.block_ptr, f->kind->starts(f),
-        f->kind->limits(f->device, &f->problem, view.n_windows, blocks), &pieces));
+    SPMM_TRY(spmm_tc_pieces_create(f->device->env, view.n_windows, view.block_ptr,
+                                   f->kind->starts == NULL ? NULL : f->kind->starts(f),
+                                   f->kind->limits(f->device, &f->problem, view.n_windows, blocks),
+                                   &pieces));
     status =
         spmm_tc_upload(f, pieces.piece, (size_t)pieces.n_pieces * sizeof *pieces.piece, 0, &piece);
     if (status == SPMM_OK) {
@@ -129,6 +130,8 @@ spmm_status_t spmm_tc_execute(void *format, int64_t n, double alpha, const void 
     const spmm_tc_engine_t *f    = format;
     const bool              cpu  = f->device->kind == SPMM_DEVICE_CPU;
     const spmm_tc_mm_args_t args = {.row_map = cpu ? f->row_map : f->device_row_map,
+                                    .ab_type = f->problem.ab_type,
+                                    .c_type  = f->problem.c_type,
                                     .compute = f->problem.compute,
                                     .n       = n,
                                     .alpha   = alpha,

@@ -31,7 +31,7 @@ typedef struct {
     size_t (*held)(const spmm_tc_engine_t *f); /**< bytes */
     /** As the CPU walks it; valid while the engine is. */
     spmm_tc_view_t (*view)(const spmm_tc_engine_t *f);
-    /** [blocks + 1] what spmm_tc_piece_t.start says of each block. */
+    /** [blocks + 1] what spmm_tc_piece_t.start says of each block; NULL: nothing. */
     const int32_t *(*starts)(const spmm_tc_engine_t *f);
 
     /** Copy to the device, by spmm_tc_upload(). */

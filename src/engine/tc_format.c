@@ -115,7 +115,8 @@ static void restore_window(const spmm_tc_view_t *A, const int32_t *entry_ptr, in
             const int32_t to = next[entry[k].row]++;
 
             csr->col_idx[to] = entry[k].col;
-            memcpy((char *)csr->values + (size_t)to * size, value + (size_t)k * size, size);
+            memcpy((char *)csr->values + (size_t)to * size, value + (size_t)entry[k].at * size,
+                   size);
         }
     }
 }

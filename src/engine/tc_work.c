@@ -53,8 +53,10 @@ static void cut(const int32_t *block_ptr, const int32_t *start, int32_t w, int32
         const int32_t from = (int32_t)(first + blocks * k / n);
         const int32_t to   = (int32_t)(first + blocks * (k + 1) / n);
 
-        at[k] = (spmm_tc_piece_t){
-            .window = w, .block = from, .n_blocks = to - from, .start = start[from]};
+        at[k] = (spmm_tc_piece_t){.window   = w,
+                                  .block    = from,
+                                  .n_blocks = to - from,
+                                  .start    = start == NULL ? 0 : start[from]};
     }
 }
 

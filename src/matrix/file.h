@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file file.h  A file that all ranks read through MPI-IO, and the binary format read so. */
+/** @file file.h  A file that all ranks read through MPI-IO, and the formats that are not Matrix
+ *  Market. */
 #ifndef SPMM_MATRIX_FILE_H
 #define SPMM_MATRIX_FILE_H
 
@@ -46,5 +47,12 @@ bool spmm_csr_file_matches(const unsigned char head[SPMM_CSR_FILE_HEADER]);
  *  @param[in] head  the first bytes of the file, the same on every rank */
 spmm_status_t spmm_csr_file_read(spmm_file_t *file, const unsigned char head[SPMM_CSR_FILE_HEADER],
                                  spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
+
+/** Does a file that begins with @p head hold a matrix of the Deep Learning Matrix Collection, a number
+ *  and a comma?  @p head is zero past the file's end. */
+bool spmm_smtx_matches(const unsigned char head[SPMM_CSR_FILE_HEADER]);
+
+/** Read an open `.smtx` file; its entries are 1.  Collective, agreed. */
+spmm_status_t spmm_smtx_read(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A);
 
 #endif /* SPMM_MATRIX_FILE_H */

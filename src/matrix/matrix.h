@@ -57,6 +57,18 @@ spmm_status_t spmm_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_co
                                    const int64_t *row_ptr, const int64_t *col_idx,
                                    const void *values, spmm_type_t type, spmm_matrix_t **A);
 
+/** The caller's blocks, in host memory: arrays as spmm_matrix_create_cvse() takes them. */
+typedef struct {
+    int64_t        n_rows, n_cols;
+    int64_t        vector, width; /**< rows and columns of a block; vector divides n_rows */
+    const int64_t *block_ptr, *col_idx;
+    const void    *values;
+    spmm_type_t    type;
+} spmm_blocks_t;
+
+/** The maker behind spmm_matrix_create_cvse().  Collective, agreed. */
+spmm_status_t spmm_matrix_from_blocks(spmm_env_t *env, const spmm_blocks_t *in, spmm_matrix_t **A);
+
 /** The maker behind spmm_matrix_read().  Collective, agreed. */
 spmm_status_t spmm_matrix_from_file(spmm_env_t *env, const char *path, spmm_type_t type,
                                     uint64_t seed, spmm_matrix_t **A);

@@ -59,9 +59,13 @@ static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const pr
         return spmm_mm_read_gzip(env, path, type, A);
     }
     SPMM_TRY(spmm_file_open(env, path, probe->size, &file));
-    status = spmm_csr_file_matches(probe->head)
-                 ? spmm_csr_file_read(&file, probe->head, type, seed, A)
-                 : spmm_mm_read_text(&file, type, A);
+    if (spmm_csr_file_matches(probe->head)) {
+        status = spmm_csr_file_read(&file, probe->head, type, seed, A);
+    } else if (spmm_smtx_matches(probe->head)) {
+        status = spmm_smtx_read(&file, type, A);
+    } else {
+        status = spmm_mm_read_text(&file, type, A);
+    }
     spmm_file_close(&file);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/scalar.h"
 #include "engine/format_bittcf.h"
+#include "engine/format_cvse.h"
 #include "plan/plan.h"
 #include "spmm_dist/context.h"
 
@@ -24,6 +25,22 @@ static void print_tc_facts(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
     (void)fprintf(out,
                   "  bytes of indices: CSR %zu, TCF %zu, ME-TCF %zu, BitTCF %zu; of values %zu\n",
                   b.csr, b.tcf, b.me_tcf, b.bittcf, b.values);
+}
+
+/* Figures 12 and 13 of SSpMM. */
+static void print_vectors(const spmm_pattern_t *p, FILE *out)
+{
+    for (int32_t height = 8; height <= 16; height += 8) {
+        const int64_t           vectors = p->tc.pairs[height / 16];
+        const spmm_cvse_bytes_t b =
+            spmm_cvse_bytes(p->n_rows, p->nnz, vectors, height, p->tc.tc_blocks);
+
+        (void)fprintf(out,
+                      "  CVSE with V = %" PRId32 ": %" PRId64
+                      " vectors, new sparsity %.1f %%, %zu bytes: %.2f of CSR, %.2f of ME-TCF\n",
+                      height, vectors, 100.0 * b.new_sparsity, b.cvse,
+                      (double)b.cvse / (double)b.csr, (double)b.cvse / (double)b.me_tcf);
+    }
 }
 
 static double percent(int64_t from, int64_t to)
@@ -103,6 +120,9 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
     print_reordering(&block->reordering, out);
     if (p->nnz > 0) {
         print_tc_facts(p, block->problem.ab_type, out);
+        if (spmm_type_size(block->problem.ab_type) == 2) {
+            print_vectors(p, out);
+        }
     }
     for (int e = 0; e < spmm_n_engines && block->candidates != NULL; e++) {
         print_engine(plan, block, &block->candidates[e], out);

@@ -28,7 +28,7 @@ static void check_bad(const char *spec, spmm_status_t expected, const char *word
 static const char *const bad[][2] = {
     {NULL, "is NULL"},
     {"", "no generator \"\"; there are rmat, uniform, banded, stencil5, stencil7, stencil9, "
-         "stencil27, molecules"},
+         "stencil27, molecules, pruned"},
     {"foo:scale=3", "no generator \"foo\""},
     {"RMAT:scale=3,degree=2", "no generator \"RMAT\""},
     {"rma:scale=3,degree=2", "no generator \"rma\""},
@@ -78,6 +78,11 @@ static const char *const bad[][2] = {
     {"stencil27:nx=3037000500,ny=3037000500,nz=2", "2^63 unknowns or more"},
     {"stencil5:nx=1000000,ny=1000000,dof=9", "at most 2^40 in all"},
     {"stencil6:nx=2,ny=2", "no generator \"stencil6\""},
+    {"pruned:rows=9,cols=9", "pruned needs sparsity="},
+    {"pruned:rows=9,sparsity=0.5", "pruned needs cols="},
+    {"pruned:rows=9,cols=9,sparsity=1.5", "\"sparsity=1.5\""},
+    {"pruned:rows=9,cols=9,sparsity=0.5,vector=0", "\"vector=0\""},
+    {"pruned:rows=9,cols=9223372036854775807,sparsity=0.5,vector=8", "at most 2^40 in all"},
     {"molecules:count=9", "molecules needs atoms="},
     {"molecules:count=9223372036854775807,atoms=3", "2^63 atoms or more"},
 };

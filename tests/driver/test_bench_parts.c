@@ -59,6 +59,10 @@ static void test_options(void **state)
     assert_int_equal(BENCH_FLUSH, o.cache);
     assert_int_equal(BENCH_GOOD, parse("--matrix a.mtx --compute 32f-fast-tf32", &o));
     assert_int_equal(SPMM_COMPUTE_32F_FAST_TF32, o.compute);
+    assert_int_equal(SPMM_R_32F, o.yardstick);
+    assert_int_equal(BENCH_GOOD, parse("--matrix a.mtx --type 16f --yardstick 32f", &o));
+    assert_int_equal(SPMM_R_16F, o.type);
+    assert_int_equal(SPMM_R_32F, o.yardstick);
     assert_int_equal(BENCH_GOOD, parse("--help", &o));
     assert_true(o.help);
 }
@@ -75,6 +79,7 @@ static void test_refused_options(void **state)
         "--matrix a.mtx --seed 1.5",
         "--matrix a.mtx --type 8f",
         "--matrix a.mtx --compute tf32",
+        "--matrix a.mtx --yardstick fast",
         "--matrix a.mtx --layout diagonal",
         "--matrix a.mtx --engines ,",
         "--matrix a.mtx --rotate --flush",
@@ -275,8 +280,8 @@ static void test_report(void **state)
     (void)state;
     assert_non_null(fixture);
     assert_non_null(tsv);
-    options.type    = SPMM_R_32F;
-    options.compute = SPMM_COMPUTE_32F_FAST_TF32;
+    options.type = options.yardstick = SPMM_R_32F;
+    options.compute                  = SPMM_COMPUTE_32F_FAST_TF32;
     bench_report_titles(&report);
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         assert_int_equal(BENCH_GOOD, bench_report_row(&report, &rows[k]));

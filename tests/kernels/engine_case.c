@@ -115,7 +115,8 @@ static int64_t place(const product_t *p, int64_t ld, int64_t i, int64_t j)
 /* The most that results below the normal range may lose, for each product. */
 static double underflow(const product_t *p)
 {
-    return fabs(p->alpha) * (p->problem.c_type == SPMM_R_64F ? DBL_MIN : (double)FLT_MIN);
+    return (p->problem.c_type == SPMM_R_16F ? 0x1p-24 : 0.0) +
+           fabs(p->alpha) * (p->problem.c_type == SPMM_R_64F ? DBL_MIN : (double)FLT_MIN);
 }
 
 static double error_of(const product_t *p, double got, double want, double magnitude, double slack)

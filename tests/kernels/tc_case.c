@@ -11,10 +11,14 @@
 
 spmm_problem_t tc_case_problem(const tc_case_t *t, int64_t n)
 {
-    const spmm_type_t type = t->compute == SPMM_COMPUTE_64F ? SPMM_R_64F : SPMM_R_32F;
+    const spmm_type_t full = t->compute == SPMM_COMPUTE_64F ? SPMM_R_64F : SPMM_R_32F;
+    const spmm_type_t type = t->half != SPMM_TYPE_AUTO ? t->half : full;
 
-    return (spmm_problem_t){
-        .ab_type = type, .c_type = type, .compute = t->compute, .layout = SPMM_LAYOUT_ROW, .n = n};
+    return (spmm_problem_t){.ab_type = type,
+                            .c_type  = t->wide_c ? full : type,
+                            .compute = t->compute,
+                            .layout  = SPMM_LAYOUT_ROW,
+                            .n       = n};
 }
 
 void tc_case_check(const tc_case_t *t, product_t *p)
@@ -155,16 +159,17 @@ static void spread(const product_t *p, int variant)
 {
     spmm_csr_t        block = *p->block;
     const spmm_type_t type  = block.type;
+    const double      far = type == SPMM_R_16F ? 1.5 : 30, near = type == SPMM_R_16F ? 0.5 : 7;
 
     for (int64_t k = 0; k < spmm_csr_nnz(&block); k++) {
-        const double by = variant == 0 ? scale(7, block.col_idx[k], 0, 30)
-                                       : scale(8, k, 0, variant == 1 ? 30 : 7);
+        const double by = variant == 0 ? scale(7, block.col_idx[k], 0, far)
+                                       : scale(8, k, 0, variant == 1 ? far : near);
 
         spmm_value_set(type, block.values, k, by * spmm_value_get(type, block.values, k));
     }
     for (int64_t k = 0; k < p->b_size; k++) {
-        const double by =
-            variant == 0 ? 1 / scale(7, k / p->ldb, 0, 30) : scale(9, k, 0, variant == 1 ? 7 : 30);
+        const double by = variant == 0 ? 1 / scale(7, k / p->ldb, 0, far)
+                                       : scale(9, k, 0, variant == 1 ? near : far);
 
         spmm_value_set(type, p->B, k, by * spmm_value_get(type, p->B, k));
     }

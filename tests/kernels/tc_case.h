@@ -11,7 +11,9 @@
 typedef struct {
     const spmm_engine_ops_t *engine;
     const spmm_device_t     *device;
-    spmm_compute_t           compute; /**< 64F for FP64 data, else of FP32 */
+    spmm_compute_t           compute; /**< 64F for FP64 data, else 32F or 32F_FAST_TF32 */
+    spmm_type_t              half;    /**< 16-bit type of A and B; AUTO: they are FP64 or FP32 */
+    bool                     wide_c;  /**< of 16-bit A and B: C in FP32 */
     bool                     small;   /**< fewer and smaller cases, for CPUs and sanitizers */
 } tc_case_t;
 
@@ -19,7 +21,7 @@ typedef struct {
 void tc_case_shapes(const tc_case_t *t);
 /** A long row of positive values: what a sum loses when it is not rounded to nearest. */
 void tc_case_positive(const tc_case_t *t);
-/** Values from 1e-30 to 1e30, against |A| |B|. */
+/** Values from 1e-30 to 1e30, in FP16 from 0.03 to 30, against |A| |B|. */
 void tc_case_magnitudes(const tc_case_t *t);
 /** Values whose TF32 or split form overflows although the product does not. */
 void tc_case_huge(const tc_case_t *t);

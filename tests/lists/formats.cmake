@@ -18,10 +18,12 @@ if(SPMM_BUILD_TOOLS)
       --warmup 0 --iterations 1 ${ARGN})
   endfunction()
 
-  foreach(engine bittcf hrpb dmma)
+  foreach(engine bittcf hrpb dmma cvse)
     set(type 32f)
     if(engine STREQUAL dmma)
       set(type 64f)
+    elseif(engine STREQUAL cvse)
+      set(type 16bf)
     endif()
     foreach(ranks 1 2 3 4)
       spmm_add_format_run(${engine} ${type} file ${ranks}

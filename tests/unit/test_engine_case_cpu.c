@@ -13,10 +13,19 @@ static spmm_device_t device;
 static const struct {
     const char    *name;
     spmm_compute_t compute;
-} engines[] = {{"csr-cpu", SPMM_COMPUTE_32F}, {"csr-cpu", SPMM_COMPUTE_64F},
-               {"bittcf", SPMM_COMPUTE_32F},  {"bittcf", SPMM_COMPUTE_32F_FAST_TF32},
-               {"hrpb", SPMM_COMPUTE_32F},    {"hrpb", SPMM_COMPUTE_32F_FAST_TF32},
-               {"dmma", SPMM_COMPUTE_64F}};
+    spmm_type_t    half;
+    bool           wide_c;
+} engines[] = {{"csr-cpu", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
+               {"csr-cpu", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
+               {"bittcf", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
+               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
+               {"hrpb", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
+               {"hrpb", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
+               {"dmma", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true}};
 enum { FIRST_TC = 2, N_ENGINES = sizeof engines / sizeof engines[0] };
 
 static void each(int first, void (*check)(const tc_case_t *t))
@@ -28,6 +37,8 @@ static void each(int first, void (*check)(const tc_case_t *t))
         const tc_case_t t = {.engine  = spmm_engine_find(engines[e].name),
                              .device  = &device,
                              .compute = engines[e].compute,
+                             .half    = engines[e].half,
+                             .wide_c  = engines[e].wide_c,
                              .small   = true};
 
         assert_non_null(t.engine);

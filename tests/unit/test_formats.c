@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_formats.c
- *  BitTCF and HRPB, array by array against their definition, with what is said about their sizes
+ *  BitTCF, HRPB and CVSE, array by array against their definition, with what is said about their sizes
  *  and patterns; builds that leave nothing behind when memory is out.
  */
 #include "format_case.h"
@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "engine/format_bittcf.h"
+#include "engine/format_cvse.h"
 #include "engine/format_hrpb.h"
 #include "engine/windows.h"
 #include "spmm_dist/context.h"
@@ -154,6 +155,64 @@ static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
     spmm_hrpb_free(&f);
 }
 
+/* Block b of a window whose first row is given: of place p, what lane 4 (r mod 8) + p mod 4 reads. */
+static void check_vectors(const spmm_csr_t *block, const spmm_cvse_t *f, int32_t first, int32_t b)
+{
+    const int32_t   tiles = f->height / 8;
+    const uint16_t *value = (const uint16_t *)f->values + 16 * (int64_t)f->height * b;
+
+    for (int32_t p = 0; p < 16; p++) {
+        const int32_t col = f->col[16 * b + p % 4 * 4 + p / 4];
+
+        for (int32_t r = 0; r < f->height; r++) {
+            const int32_t  lane = 4 * (r % 8) + p % 4;
+            const uint16_t got  = value[lane * 4 * tiles + r / 8 * 4 + p / 4];
+            const int64_t  k    = col < 0 ? -1 : format_case_find(block, first + r, col);
+
+            assert_int_equal(f->bits[f->height * b + r] >> p & 1, k >= 0);
+            assert_int_equal(got, k >= 0 ? ((const uint16_t *)block->values)[k] : 0);
+        }
+    }
+}
+
+static void check_cvse(const spmm_csr_t *block, int32_t height)
+{
+    int32_t     active[MOST_COLS], b = 0;
+    spmm_cvse_t f;
+
+    spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, NULL, height, THREADS, &f));
+    assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
+    assert_int_equal(f.window_ptr[0], 0);
+    for (int32_t w = 0; w < f.n_windows; w++) {
+        const int32_t n = active_columns(block, height * w, height, active);
+
+        assert_int_equal(f.window_ptr[w + 1] - f.window_ptr[w], (n + 15) / 16);
+        for (int32_t c = 0; b < f.window_ptr[w + 1]; b++) {
+            for (int32_t p = 0; p < 16; p++, c++) {
+                assert_int_equal(f.col[16 * b + p % 4 * 4 + p / 4], c < n ? active[c] : -1);
+            }
+            check_vectors(block, &f, height * w, b);
+        }
+    }
+    assert_int_equal(f.n_blocks, b);
+    spmm_cvse_free(&f);
+}
+
+static void test_vectors(void **state)
+{
+    (void)state;
+    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
+        const format_shape_t *shape = &format_shapes[s];
+        spmm_csr_t            block;
+
+        format_case_random(shape->n_rows, shape->n_cols, shape->density,
+                           s % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF, s % 3 == 0, (uint64_t)s, &block);
+        check_cvse(&block, 8);
+        check_cvse(&block, 16);
+        spmm_csr_free(&block);
+    }
+}
+
 static void test_definition(void **state)
 {
     (void)state;
@@ -286,11 +345,12 @@ static void test_windows_and_facts(void **state)
 /* The four numbers of figure 12 by the sizes of the arrays that are there. */
 static void test_bytes(void **state)
 {
-    spmm_bittcf_bytes_t bytes;
-    spmm_hrpb_bytes_t   packed;
-    spmm_bittcf_t       bittcf;
-    spmm_hrpb_t         hrpb;
-    spmm_csr_t          block;
+    const spmm_cvse_bytes_t vectors = spmm_cvse_bytes(20, 100, 30, 8, 6);
+    spmm_bittcf_bytes_t     bytes;
+    spmm_hrpb_bytes_t       packed;
+    spmm_bittcf_t           bittcf;
+    spmm_hrpb_t             hrpb;
+    spmm_csr_t              block;
 
     (void)state;
     format_case_random(20, 16, 1.0, SPMM_R_32F, false, 1, &block); /* 3 windows, 6 TC blocks */
@@ -309,6 +369,10 @@ static void test_bytes(void **state)
     assert_int_equal(packed.hrpb, 4 * (3 + 3 + 32) + 2 * 48 + 4 * 320);
     spmm_hrpb_free(&hrpb);
     spmm_csr_free(&block);
+    assert_true(near(vectors.new_sparsity, 1 - 100.0 / 240)); /* 100 entries in 30 vectors */
+    assert_int_equal(vectors.csr, 4 * 21 + 6 * 100);
+    assert_int_equal(vectors.me_tcf, 4 * (3 + 2 + 9 * 6) + 100 + 200);
+    assert_int_equal(vectors.cvse, 4 * 4 + 30 * (4 + 16));
 }
 
 /* Offsets have 32 bits: more entries are refused before any of them is read. */
@@ -320,8 +384,10 @@ static void test_too_many_entries(void **state)
     const int64_t live = spmm_alloc_get_stats().live;
     spmm_bittcf_t bittcf;
     spmm_hrpb_t   hrpb;
+    spmm_cvse_t   cvse;
 
     (void)state;
+    assert_int_equal(spmm_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &cvse), SPMM_ERR_RANGE);
     assert_int_equal(spmm_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf),
                      SPMM_ERR_RANGE);
     assert_int_equal(spmm_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb), SPMM_ERR_RANGE);
@@ -359,7 +425,11 @@ static void test_memory(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_definition), cmocka_unit_test(test_windows_and_facts),
-    cmocka_unit_test(test_bytes),      cmocka_unit_test(test_too_many_entries),
-    cmocka_unit_test(test_memory),     {0},
+    cmocka_unit_test(test_definition),
+    cmocka_unit_test(test_vectors),
+    cmocka_unit_test(test_windows_and_facts),
+    cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_too_many_entries),
+    cmocka_unit_test(test_memory),
+    {0},
 };

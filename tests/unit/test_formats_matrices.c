@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_formats_matrices.c
- *  BitTCF of 1, 2 and 4 tiles and HRPB of 16 and 32 rows over every generator and every matrix of
+ *  BitTCF of 1, 2 and 4 tiles, HRPB of 16 and 32 rows and CVSE of 8 and 16 rows over every generator and every matrix of
  *  the folder SPMM_MATRIX_DIR: the way back to CSR, columns, products, refill, threads.
  */
 #include "format_case.h"
@@ -12,22 +12,26 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "engine/format_bittcf.h"
+#include "engine/format_cvse.h"
 #include "engine/format_hrpb.h"
 #include "engine/tc_format.h"
 #include "engine_case.h"
 #include "matrix/generate.h"
 #include "spmm_dist/context.h"
 
-enum { THREADS = 2, N_FORMATS = 5 };
+enum { THREADS = 2, N_FORMATS = 7 };
 
-/** One format of either kind. */
+/** One format of any kind. */
 typedef struct {
     int32_t              tiles;      /* BitTCF, or */
-    int32_t              panel_rows; /* HRPB */
+    int32_t              panel_rows; /* HRPB, or */
+    int32_t              vector;     /* CVSE */
     spmm_bittcf_t        bittcf;
     spmm_bittcf_arrays_t bittcf_arrays;
     spmm_hrpb_t          hrpb;
     spmm_hrpb_arrays_t   hrpb_arrays;
+    spmm_cvse_t          cvse;
+    spmm_cvse_arrays_t   cvse_arrays;
     spmm_tc_view_t       view;
     const int32_t       *col; /* of blocks of width columns */
     int32_t              width;
@@ -36,7 +40,21 @@ typedef struct {
 /* Format number which of @p block; false: none for its type. */
 static bool make_format(const spmm_csr_t *block, int which, int threads, format_t *f)
 {
+    const bool half = spmm_type_size(block->type) == 2;
+
     memset(f, 0, sizeof *f);
+    if (half != (which >= 5)) {
+        return false;
+    }
+    if (half) {
+        f->vector = which == 5 ? 8 : 16;
+        spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, NULL, f->vector, threads, &f->cvse));
+        f->cvse_arrays = spmm_cvse_arrays(&f->cvse);
+        f->view        = spmm_cpu_cvse_view(&f->cvse_arrays);
+        f->col         = f->cvse.col;
+        f->width       = 16;
+        return true;
+    }
     if (which < 3) {
         f->tiles = 1 << which;
         spmm_assert_ok(
@@ -61,7 +79,9 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
 
 static void free_format(format_t *f)
 {
-    if (f->tiles > 0) {
+    if (f->vector > 0) {
+        spmm_cvse_free(&f->cvse);
+    } else if (f->tiles > 0) {
         spmm_bittcf_free(&f->bittcf);
     } else {
         spmm_hrpb_free(&f->hrpb);
@@ -72,17 +92,24 @@ static void check_back(const format_t *f, const spmm_csr_t *block)
 {
     spmm_csr_t back;
 
-    spmm_assert_ok(f->tiles > 0 ? spmm_bittcf_to_csr(&spmm_test_env, &f->bittcf, &back)
-                                : spmm_hrpb_to_csr(&spmm_test_env, &f->hrpb, &back));
+    spmm_assert_ok(f->vector > 0  ? spmm_cvse_to_csr(&spmm_test_env, &f->cvse, &back)
+                   : f->tiles > 0 ? spmm_bittcf_to_csr(&spmm_test_env, &f->bittcf, &back)
+                                  : spmm_hrpb_to_csr(&spmm_test_env, &f->hrpb, &back));
     format_case_assert_equal(&back, block);
     spmm_csr_free(&back);
+}
+
+/* Where column k of a window stands in the list of its blocks. */
+static int32_t place_of(const format_t *f, int32_t k)
+{
+    return f->vector > 0 ? k / 16 * 16 + spmm_cvse_col_at(k % 16) : k;
 }
 
 /* Columns of each window: ascending, those with an entry and no others, in as few blocks as can
  * be.  @p last [n_cols]: the last window with an entry in each column, -1 before the first. */
 static void check_columns(const format_t *f, const spmm_csr_t *block, int32_t *last)
 {
-    const int32_t height = f->tiles > 0 ? 8 * f->tiles : f->panel_rows;
+    const int32_t height = f->vector > 0 ? f->vector : f->tiles > 0 ? 8 * f->tiles : f->panel_rows;
 
     for (int32_t c = 0; c < block->n_cols; c++) {
         last[c] = -1;
@@ -101,26 +128,31 @@ static void check_columns(const format_t *f, const spmm_csr_t *block, int32_t *l
         }
         assert_int_equal(blocks, (active + f->width - 1) / f->width);
         for (int32_t k = 0; k < blocks * f->width; k++) {
+            const int32_t c = col[place_of(f, k)];
+
             if (k >= active) {
-                assert_int_equal(col[k], SPMM_TC_NO_COLUMN);
+                assert_int_equal(c, SPMM_TC_NO_COLUMN);
             } else {
-                assert_true(col[k] >= 0 && col[k] < block->n_cols && last[col[k]] == w);
-                assert_true(k == 0 || col[k - 1] < col[k]);
+                assert_true(c >= 0 && c < block->n_cols && last[c] == w);
+                assert_true(k == 0 || col[place_of(f, k - 1)] < c);
             }
         }
     }
 }
 
-static void check_product_of(const format_t *f, const spmm_csr_t *block, spmm_compute_t compute)
+static void check_product_of(const format_t *f, const spmm_csr_t *block, spmm_type_t c_type,
+                             spmm_compute_t compute)
 {
     product_t p = {.block   = block,
-                   .problem = {block->type, block->type, compute, SPMM_LAYOUT_ROW, 3, true},
+                   .problem = {block->type, c_type, compute, SPMM_LAYOUT_ROW, 3, true},
                    .alpha   = -1.5,
                    .beta    = 0.5};
 
     make_product(&p, 3, 1);
-    memcpy(p.got, p.C, (size_t)p.c_size * spmm_type_size(block->type));
+    memcpy(p.got, p.C, (size_t)p.c_size * spmm_type_size(c_type));
     spmm_cpu_tc_mm(&f->view, &(spmm_tc_mm_args_t){.row_map = block->row_map,
+                                                  .ab_type = block->type,
+                                                  .c_type  = c_type,
                                                   .compute = compute,
                                                   .n       = p.n,
                                                   .alpha   = p.alpha,
@@ -146,7 +178,9 @@ static void check_refilled(format_t *f, const spmm_csr_t *block)
     for (int64_t k = 0; k < nnz; k++) {
         spmm_value_set(other.type, other.values, k, k % 7 == 0 ? 0.0 : spmm_random_value(21, k, 0));
     }
-    if (f->tiles > 0) {
+    if (f->vector > 0) {
+        spmm_cvse_refill(&f->cvse, other.values, THREADS);
+    } else if (f->tiles > 0) {
         spmm_bittcf_refill(&f->bittcf, other.values, THREADS);
     } else {
         spmm_hrpb_refill(&f->hrpb, other.values, THREADS);
@@ -167,11 +201,11 @@ static void check_block(const char *spec, const spmm_csr_t *block)
         if (make_format(block, which, THREADS, &f)) {
             check_columns(&f, block, last);
             check_back(&f, block);
-            if (block->type == SPMM_R_64F) {
-                check_product_of(&f, block, SPMM_COMPUTE_64F);
-            } else {
-                check_product_of(&f, block, SPMM_COMPUTE_32F);
-                check_product_of(&f, block, SPMM_COMPUTE_32F_FAST_TF32);
+            check_product_of(&f, block, block->type,
+                             block->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F);
+            if (block->type != SPMM_R_64F) {
+                check_product_of(&f, block, SPMM_R_32F,
+                                 f.vector > 0 ? SPMM_COMPUTE_32F : SPMM_COMPUTE_32F_FAST_TF32);
             }
             check_refilled(&f, block);
             free_format(&f);
@@ -200,14 +234,15 @@ static void test_every_generator(void **state)
 
 static void test_shapes(void **state)
 {
+    static const spmm_type_t types[] = {SPMM_R_32F, SPMM_R_64F, SPMM_R_16F, SPMM_R_16BF};
+
     (void)state;
-    for (int v = 0; v < 4; v++) {
+    for (int v = 0; v < 8; v++) {
         for (int s = 0; format_shapes[s].density >= 0.0; s++) {
             spmm_csr_t block;
 
             format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
-                               format_shapes[s].density, v % 2 == 0 ? SPMM_R_32F : SPMM_R_64F,
-                               v / 2 != 0, 7, &block);
+                               format_shapes[s].density, types[v % 4], v / 4 != 0, 7, &block);
             check_block("random", &block);
             spmm_csr_free(&block);
         }
@@ -218,14 +253,17 @@ static void test_shapes(void **state)
  * column. */
 static void test_far_columns(void **state)
 {
-    spmm_csr_t block;
-
     (void)state;
-    format_case_random(41, 3 * 65536 + 1, 0.0004, SPMM_R_32F, false, 11, &block);
-    assert_true(block.row_ptr[40] < block.row_ptr[41]);
-    block.col_idx[block.row_ptr[41] - 1] = block.n_cols - 1;
-    check_block("far", &block);
-    spmm_csr_free(&block);
+    for (int half = 0; half < 2; half++) {
+        spmm_csr_t block;
+
+        format_case_random(41, 3 * 65536 + 1, 0.0004, half != 0 ? SPMM_R_16F : SPMM_R_32F, false,
+                           11, &block);
+        assert_true(block.row_ptr[40] < block.row_ptr[41]);
+        block.col_idx[block.row_ptr[41] - 1] = block.n_cols - 1;
+        check_block("far", &block);
+        spmm_csr_free(&block);
+    }
 }
 
 static void test_matrices_32f(void **state)
@@ -238,6 +276,24 @@ static void test_matrices_64f(void **state)
 {
     (void)state;
     format_case_each(SPMM_R_64F, check_block);
+}
+
+/* Values of files fit BF16, whose range is that of FP32. */
+static void test_matrices_16bf(void **state)
+{
+    (void)state;
+    format_case_each(SPMM_R_16BF, check_block);
+}
+
+static void same_cvse(const spmm_cvse_t *a, const spmm_cvse_t *b)
+{
+    const size_t blocks = (size_t)a->n_blocks, height = (size_t)a->height;
+
+    assert_int_equal(a->n_blocks, b->n_blocks);
+    assert_memory_equal(a->window_ptr, b->window_ptr, ((size_t)a->n_windows + 1) * 4);
+    assert_memory_equal(a->col, b->col, blocks * 64);
+    assert_memory_equal(a->bits, b->bits, blocks * height * 2);
+    assert_memory_equal(a->values, b->values, blocks * height * 32);
 }
 
 static void same_bittcf(const spmm_bittcf_t *a, const spmm_bittcf_t *b)
@@ -271,9 +327,10 @@ static void facts_of(const spmm_csr_t *block, int threads, spmm_tc_facts_t *fact
     spmm_test_env.threads = 0;
 }
 
+static const int counts[] = {2, 3, 8}; /* of threads */
+
 static void test_thread_counts(void **state)
 {
-    const int       counts[] = {2, 3, 8};
     spmm_csr_t      block;
     spmm_tc_facts_t facts, others;
     int64_t         used, used_by_others;
@@ -286,13 +343,23 @@ static void test_thread_counts(void **state)
         assert_memory_equal(&facts, &others, sizeof facts);
         assert_int_equal(used, used_by_others);
     }
-    for (int which = 0; which < N_FORMATS; which++) {
-        format_t first, other;
+    spmm_csr_free(&block);
+}
 
+static void test_equal_formats(void **state)
+{
+    (void)state;
+    for (int which = 0; which < N_FORMATS; which++) {
+        format_t   first, other;
+        spmm_csr_t block;
+
+        format_case_matrix("rmat:scale=12,degree=9", which < 5 ? SPMM_R_32F : SPMM_R_16F, &block);
         assert_true(make_format(&block, which, 1, &first));
         for (int t = 0; t < 3; t++) {
             assert_true(make_format(&block, which, counts[t], &other));
-            if (first.tiles > 0) {
+            if (first.vector > 0) {
+                same_cvse(&first.cvse, &other.cvse);
+            } else if (first.tiles > 0) {
                 same_bittcf(&first.bittcf, &other.bittcf);
             } else {
                 same_hrpb(&first.hrpb, &other.hrpb);
@@ -300,8 +367,8 @@ static void test_thread_counts(void **state)
             free_format(&other);
         }
         free_format(&first);
+        spmm_csr_free(&block);
     }
-    spmm_csr_free(&block);
 }
 
 const struct CMUnitTest spmm_tests[] = {
@@ -309,6 +376,8 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_shapes),
     cmocka_unit_test(test_far_columns),
     cmocka_unit_test(test_thread_counts),
+    cmocka_unit_test(test_equal_formats),
+    cmocka_unit_test(test_matrices_16bf),
     cmocka_unit_test(test_matrices_32f),
     cmocka_unit_test(test_matrices_64f),
     {0},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_formats_mm.c
- *  Engines bittcf, hrpb and dmma on the CPU against FP64 sums of the CSR block they were built from.
+ *  Engines bittcf, hrpb, dmma and cvse on the CPU against FP64 sums of the CSR block they were built from.
  */
 #include "format_case.h"
 
@@ -16,11 +16,16 @@
 static const struct {
     const char    *name;
     spmm_compute_t compute;
-} engines[] = {{"bittcf", SPMM_COMPUTE_32F},
-               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32},
-               {"hrpb", SPMM_COMPUTE_32F},
-               {"hrpb", SPMM_COMPUTE_32F_FAST_TF32},
-               {"dmma", SPMM_COMPUTE_64F}};
+    spmm_type_t    ab_type, c_type;
+} engines[] = {{"bittcf", SPMM_COMPUTE_32F, SPMM_R_32F, SPMM_R_32F},
+               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_R_32F, SPMM_R_32F},
+               {"hrpb", SPMM_COMPUTE_32F, SPMM_R_32F, SPMM_R_32F},
+               {"hrpb", SPMM_COMPUTE_32F_FAST_TF32, SPMM_R_32F, SPMM_R_32F},
+               {"dmma", SPMM_COMPUTE_64F, SPMM_R_64F, SPMM_R_64F},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, SPMM_R_16F},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, SPMM_R_32F},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, SPMM_R_16BF},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, SPMM_R_32F}};
 enum { N_ENGINES = sizeof engines / sizeof engines[0] };
 
 static spmm_device_t device;
@@ -32,13 +37,11 @@ static void open_device(void)
     }
 }
 
-static spmm_problem_t problem_of(spmm_compute_t compute)
+static spmm_problem_t problem_of(int e)
 {
-    const spmm_type_t type = compute == SPMM_COMPUTE_64F ? SPMM_R_64F : SPMM_R_32F;
-
-    return (spmm_problem_t){.ab_type       = type,
-                            .c_type        = type,
-                            .compute       = compute,
+    return (spmm_problem_t){.ab_type       = engines[e].ab_type,
+                            .c_type        = engines[e].c_type,
+                            .compute       = engines[e].compute,
                             .layout        = SPMM_LAYOUT_ROW,
                             .n             = 128,
                             .deterministic = true};
@@ -48,7 +51,7 @@ static spmm_problem_t problem_of(spmm_compute_t compute)
 static const spmm_engine_ops_t *build(int e, const spmm_csr_t *block, void **format)
 {
     const spmm_engine_ops_t *engine  = spmm_engine_find(engines[e].name);
-    const spmm_problem_t     problem = problem_of(engines[e].compute);
+    const spmm_problem_t     problem = problem_of(e);
     size_t                   host = 0, on_device = 1;
 
     assert_non_null(engine);
@@ -69,7 +72,7 @@ static double worst_of_case(int e, const spmm_csr_t *block)
     for (int k = 0; k < 5; k++) {
         for (int scalars = 0; scalars < 3; scalars++) {
             product_t p = {.block   = block,
-                           .problem = problem_of(engines[e].compute),
+                           .problem = problem_of(e),
                            .alpha   = scalars == 2 ? -1.0 : 1.5,
                            .beta    = scalars == 0 ? 0.0 : 0.75};
 
@@ -89,7 +92,7 @@ static void test_products(void **state)
     (void)state;
     open_device();
     for (int e = 0; e < N_ENGINES; e++) {
-        const spmm_problem_t problem = problem_of(engines[e].compute);
+        const spmm_problem_t problem = problem_of(e);
         double               worst   = 0.0;
 
         for (int s = 0; format_shapes[s].density >= 0.0; s++) {
@@ -116,10 +119,9 @@ static void test_not_finite(void **state)
     (void)state;
     open_device();
     for (int c = 0; c < 2 * N_ENGINES; c++) {
-        spmm_csr_t block;
-        void      *format;
-        product_t  p = {
-             .block = &block, .problem = problem_of(engines[c / 2].compute), .alpha = 1.0};
+        spmm_csr_t               block;
+        void                    *format;
+        product_t                p = {.block = &block, .problem = problem_of(c / 2), .alpha = 1.0};
         const spmm_type_t        type = p.problem.ab_type;
         const spmm_engine_ops_t *engine;
 
@@ -132,7 +134,8 @@ static void test_not_finite(void **state)
             for (int j = 0; j < 3; j++) {
                 const bool hit = j == 1 && format_case_find(&block, i, 13) >= 0;
 
-                assert_true((isfinite(spmm_value_get(type, p.got, 3 * i + j)) != 0) == !hit);
+                assert_true((isfinite(spmm_value_get(p.problem.c_type, p.got, 3 * i + j)) != 0) ==
+                            !hit);
             }
         }
         free_product(&p);
@@ -146,7 +149,7 @@ static void test_thread_counts(void **state)
     (void)state;
     open_device();
     for (int e = 0; e < N_ENGINES; e++) {
-        const spmm_problem_t problem = problem_of(engines[e].compute);
+        const spmm_problem_t problem = problem_of(e);
         const size_t         size    = spmm_type_size(problem.c_type);
         const int            before  = device.threads;
         product_t            first   = {0};
@@ -193,7 +196,7 @@ static void test_tf32_round(void **state)
 /* What the engines refuse, and that a free choice on CPUs stays with CSR. */
 static void test_choice(void **state)
 {
-    spmm_problem_t                 problem = problem_of(SPMM_COMPUTE_32F);
+    spmm_problem_t                 problem = problem_of(0);
     spmm_engine_candidate_t        candidates[16];
     const spmm_engine_candidate_t *chosen;
 
@@ -218,7 +221,7 @@ static void test_choice(void **state)
         spmm_device_t            gpu           = {.kind = SPMM_DEVICE_CUDA, .cc = 75};
         char                     why[SPMM_WHY] = "";
 
-        problem = problem_of(engines[e].compute);
+        problem = problem_of(e);
         assert_true(engine->supports(&problem, &device, why));
         assert_false(engine->supports(&problem, &gpu, why));
         assert_non_null(strstr(why, "compute capability 8.0"));

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench_measure.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "tool_common.h"
+
+int bench_fail(const bench_t *bench, int code)
+{
+    (void)fprintf(stderr, "spmm_bench: %s\n", spmm_last_error(bench->ctx));
+    return code;
+}
+
+bool bench_survives(bench_t *bench, int code)
+{
+    if (code == BENCH_GOOD) {
+        return true;
+    }
+    bench->failed = bench->failed == BENCH_GOOD ? code : bench->failed;
+    return bench_timer_alive();
+}
+
+static double host_seconds(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* One product checked against the reference, then the timings of @p row. */
+static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, bench_dense_t *dense,
+                          bench_row_t *row)
+{
+    const bench_options_t *o    = &bench->options;
+    int                    code = bench_dense_poison(dense);
+
+    if (code == BENCH_GOOD &&
+        (spmm_execute(plan, row->n, 1.0, dense->B[0], dense->ldb, 0.0, dense->C[0], dense->ldc,
+                      bench->timer.stream) != SPMM_OK ||
+         spmm_stream_synchronize(bench->ctx, bench->timer.stream) != SPMM_OK)) {
+        code = bench_fail(bench, BENCH_OTHER);
+    }
+    if (code == BENCH_GOOD) {
+        code = bench_dense_error(dense, A, &row->error, &row->checked);
+    }
+    if (code == BENCH_GOOD) {
+        code = bench_time_plan(&bench->timer, o->warmup, o->cache, plan, dense, &row->seconds);
+    }
+    if (code == BENCH_GOOD && o->also_rotate) {
+        code = bench_time_plan(&bench->timer, o->warmup, BENCH_ROTATE, plan, dense,
+                               &row->rotated_seconds);
+    }
+    return code;
+}
+
+int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t *row)
+{
+    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_stats_t   stats   = {.struct_size = sizeof stats};
+    spmm_plan_t        *plan    = NULL;
+    const double        begin   = host_seconds();
+    spmm_status_t       status;
+    int                 code;
+
+    options.layout        = bench->options.layout;
+    options.compute       = bench->options.compute;
+    options.engine        = row->chosen;
+    options.deterministic = bench->options.deterministic;
+    options.executes      = bench->options.executes;
+    /* The yardstick multiplies the matrix as its user has it. */
+    options.reorder     = strcmp(row->chosen, "cusparse") == 0 ? "none" : bench->options.reorder;
+    options.no_autotune = bench->options.no_autotune;
+    status              = spmm_plan_create(A, row->n, &options, &plan);
+    row->build_seconds  = host_seconds() - begin;
+    if (status == SPMM_ERR_UNSUPPORTED) {
+        (void)fprintf(stderr, "spmm_bench: skipped: %s\n", spmm_last_error(bench->ctx));
+        return BENCH_GOOD;
+    }
+    if (status != SPMM_OK || spmm_plan_get_stats(plan, &stats) != SPMM_OK) {
+        code = bench_fail(bench, BENCH_OTHER);
+    } else {
+        row->chosen            = stats.engine;
+        row->reordering        = stats.reordering;
+        row->predicted_seconds = stats.local_predicted_s;
+        row->reorder_seconds   = stats.reorder_s;
+        row->format_seconds    = stats.build_s - stats.tune_s;
+        row->tune_seconds      = stats.tune_s;
+        code                   = check_and_time(bench, A, plan, dense, row);
+    }
+    if (spmm_plan_destroy(&plan) != SPMM_OK && code == BENCH_GOOD) {
+        code = bench_fail(bench, BENCH_OTHER);
+    }
+    return code;
+}
+
+bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
+                     const bench_pattern_t *pattern, bench_row_t *row)
+{
+    bench_options_t     *options = &bench->options;
+    const spmm_type_t    type    = options->type;
+    const spmm_compute_t compute = options->compute;
+    const size_t         elem    = spmm_type_size(options->yardstick);
+    const size_t         pair    = (size_t)(info->rows + info->cols) * (size_t)row->n * elem;
+    bench_row_t          other   = *row;
+    bench_dense_t        dense;
+    int                  code;
+
+    options->type        = options->yardstick;
+    options->compute     = options->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    other.engine         = "yardstick";
+    other.chosen         = "cusparse";
+    other.limit_seconds  = bench_limit_seconds(pattern, row->n, elem);
+    other.gather_seconds = bench_gather_seconds(pattern, row->n, elem);
+    code                 = bench_dense_create(bench->ctx, options, info->rows, info->cols, row->n,
+                                              bench_timer_sets(&bench->timer, options, pair), &dense);
+    if (code == BENCH_GOOD) {
+        code = bench_measure(bench, A, &dense, &other);
+        bench_dense_free(&dense);
+    }
+    if (code == BENCH_GOOD && !isnan(other.seconds)) {
+        other.passed        = other.error <= tool_tolerance(options->type, options->compute);
+        other.ratio         = 1.0;
+        other.rotated_ratio = other.rotated_seconds / other.rotated_seconds;
+        row->seconds        = other.seconds;
+        row->build_seconds  = other.build_seconds;
+        bench_row_break_even(&other, other.seconds, other.build_seconds);
+        row->rotated_seconds = other.rotated_seconds;
+        code                 = bench_report_row(&bench->report, &other);
+    }
+    options->type    = type;
+    options->compute = compute;
+    return bench_survives(bench, code);
+}
