@@ -27,6 +27,7 @@ static const struct option long_options[] = {{"matrix", required_argument, NULL,
                                              {"iterations", required_argument, NULL, 'i'},
                                              {"seed", required_argument, NULL, 's'},
                                              {"nccl-ctas", required_argument, NULL, 'C'},
+                                             {"executes", required_argument, NULL, 'E'},
                                              {"set", required_argument, NULL, 'k'},
                                              {"out", required_argument, NULL, 'o'},
                                              {"append", no_argument, NULL, 'a'},
@@ -56,6 +57,7 @@ void dist_print_help(FILE *out)
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [5]\n"
         "  --seed S             of generated matrices and B [0]\n"
+        "  --executes K         products in which the variants' plan time is to pay [1000]\n"
         "  --nccl-ctas K        most thread blocks of the library's exchange over NCCL\n"
         "  --set NAME           first column of every row [-]\n"
         "  --out FILE, --append write or add to FILE instead of the standard output\n\n"
@@ -212,6 +214,8 @@ static int parse_number(driver_job_t *job, int key, dist_options_t *o)
         return parse_int(job, "warmup", optarg, 0, &o->warmup);
     case 'C':
         return parse_int(job, "nccl-ctas", optarg, 0, &o->nccl_ctas);
+    case 'E':
+        return parse_int(job, "executes", optarg, 0, &o->executes);
     case 'i':
         return parse_int(job, "iterations", optarg, 1, &o->iterations);
     default:

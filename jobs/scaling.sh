@@ -13,6 +13,7 @@
 #   N_COLUMNS           default 128
 #   VARIANTS            plans to time, with blanks between them, default "auto"; as --variant of
 #                       bench_dist takes them
+#   EXECUTES            products in which plan time is to pay, default 1000
 #   SPMM_STANDIN_DIR    folder that bench/standins.sh made; without it only generated matrices
 #   SPMM_PARTITION_DIR  folder of part files, made by jobs/partition.sh; partition block without
 #   SPMM_BUILD_DIR      default build/cuda
@@ -69,6 +70,7 @@ add() {
     new=0
     timeout --kill-after=5 "${SECONDS_EACH:-150}" "${launch[@]}" --bind-to none -n "$ranks" \
         "$bench" --set "$set" --type "$type" --compute "$mode" --columns "${N_COLUMNS:-128}" \
+        --executes "${EXECUTES:-1000}" \
         --out "$rows" "${options[@]}" || code=$?
     echo "$set on $ranks GPUs: exit code $code after $((SECONDS - start)) s"
     [ $code -le $status ] || status=$code

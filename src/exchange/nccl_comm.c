@@ -154,6 +154,15 @@ void spmm_nccl_close(spmm_transport_shared_t *shared)
     shared->nccl = NULL;
 }
 
+void spmm_nccl_abandon(spmm_transport_shared_t *shared)
+{
+    nccl_t *nccl = shared->nccl;
+
+    if (nccl != NULL) {
+        nccl->failed = true;
+    }
+}
+
 static ncclResult_t post(ncclComm_t comm, const spmm_exchange_side_t *from,
                          const spmm_exchange_side_t *to, size_t row_bytes, cudaStream_t stream)
 {

@@ -18,6 +18,9 @@ spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exc
                                  const spmm_exchange_side_t *to, size_t row_bytes,
                                  spmm_stream_t stream);
 
+/** A peer is lost: spmm_nccl_close() will not wait for it. */
+void spmm_nccl_abandon(spmm_transport_shared_t *shared);
+
 /** SPMM_ERR_COMM once the communicator failed.  Does not wait. */
 spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared);
 

@@ -92,12 +92,30 @@ static spmm_status_t make_words(spmm_pull_space_t *space)
     return status;
 }
 
+static bool has_lost_peer(const spmm_pull_space_t *space)
+{
+    const volatile spmm_pull_report_t *report = space->report;
+
+    return report != NULL && report->failed != 0;
+}
+
+void spmm_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window)
+{
+    if (window != NULL && has_lost_peer(space)) {
+        window->pending = true;
+    }
+    spmm_nccl_window_free(&space->own, window);
+}
+
 static void free_space(spmm_pull_space_t *space)
 {
     const spmm_device_t *device = space->own.device;
 
     for (int h = 0; h < SPMM_PULL_SHARED; h++) {
-        spmm_nccl_window_free(&space->own, space->home[h]);
+        spmm_pull_space_free_window(space, space->home[h]);
+    }
+    if (has_lost_peer(space)) {
+        spmm_nccl_abandon(&space->own);
     }
     spmm_nccl_close(&space->own);
     device->ops->release(device, space->failed);
@@ -210,7 +228,7 @@ bool spmm_pull_space_release(spmm_pull_space_t *space, const void *buffer)
 {
     for (int h = 0; h < SPMM_PULL_SHARED; h++) {
         if (space->home[h] != NULL && space->home[h]->memory == buffer) {
-            spmm_nccl_window_free(&space->own, space->home[h]);
+            spmm_pull_space_free_window(space, space->home[h]);
             space->home[h] = NULL;
             return true;
         }

@@ -35,6 +35,9 @@ bool spmm_pull_space_release(spmm_pull_space_t *space, const void *buffer);
  *  @param[out] offset  of @p at in it, bytes */
 int spmm_pull_space_find(const spmm_pull_space_t *space, const void *at, size_t bytes,
                          size_t *offset);
+/** Free a window of the context, or leave it to the process where a peer is lost, whom NCCL would
+ *  wait for; NULL-safe. */
+void spmm_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window);
 /** Thread blocks for each source of an exchange of @p n_rows rows, by its share of them. */
 void spmm_pull_share_blocks(spmm_pull_args_t *args, int64_t n_rows, int64_t row_bytes);
 #endif

@@ -153,7 +153,7 @@ static void pull_destroy(void *state)
     device->ops->release(device, t->words);
     device->ops->release(device, t->row);
     if (t->space != NULL) {
-        spmm_nccl_window_free(&t->space->own, t->window);
+        spmm_pull_space_free_window(t->space, t->window);
     }
     spmm_free(t);
 }
