@@ -13,7 +13,7 @@
 /* A given order with at most this many times the fewest (stretch, column) pairs there can be, one
  * for each column in use, is as good a base as communities can make: files of meshes, and all
  * blocks of one stretch. */
-static const double good_spread = 2.0;
+static const double good_spread = 3.0;
 
 /* (stretch, column) pairs of an order: what windows filled stretch by stretch cannot share.
  * @p mark is scratch [n_cols]. */
