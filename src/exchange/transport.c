@@ -49,6 +49,16 @@ static spmm_status_t fail_unknown(spmm_env_t *env, const char *name)
                      "there is no transport \"%.60s\"; there are %s, and auto", name, known);
 }
 
+/* What an exchange over @p ops takes this rank; nothing where it has no peers, so that of several
+ * transports without work the first is taken. */
+static double predict(const spmm_transport_ops_t *ops, const spmm_halo_t *graph, size_t row_bytes,
+                      const spmm_device_t *device)
+{
+    return graph->n_send_peers == 0 && graph->n_recv_peers == 0
+               ? 0.0
+               : ops->cost(graph, row_bytes, device);
+}
+
 /* Ask all transports.  The predictions of the slowest rank count, so that all ranks agree. */
 static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
                          size_t row_bytes, spmm_transport_candidate_t *candidates)
@@ -60,7 +70,7 @@ static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_halo_t *gra
         c->why[0]    = '\0';
         c->usable    = c->transport->supports(shared, c->why);
         c->predicted_s =
-            c->usable ? c->transport->cost(graph, row_bytes, shared->device) : INFINITY;
+            c->usable ? predict(c->transport, graph, row_bytes, shared->device) : INFINITY;
         SPMM_MPI(shared->env, MPI_Allreduce(MPI_IN_PLACE, &c->predicted_s, 1, MPI_DOUBLE, MPI_MAX,
                                             shared->env->comm));
     }
