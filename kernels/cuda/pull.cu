@@ -203,7 +203,7 @@ __device__ void touch_rows(const spmm_pull_args_t &a, const spmm_pull_source_t &
 {
     const int64_t at = from.count * part.index / part.count + threadIdx.x;
 
-    if (at < from.count) {
+    if (a.row != nullptr && at < from.count) {
         const int32_t row = __ldg(a.row + from.begin + at);
 
         asm volatile("" ::"r"(row));

@@ -60,8 +60,8 @@ typedef struct {
     uint64_t           offset;     /**< bytes from the start of the window */
     char              *own;        /**< our slots */
     char *const   *shared; /**< device [SPMM_PULL_SHARED x SPMM_PULL_PEERS]: windows of all ranks */
-    const int32_t *row; /**< device [target rows]: their numbers at the owner, where not packed */
-    char          *target;    /**< [sum of count] rows of row_bytes */
+    const int32_t *row;    /**< device [target rows]: their numbers at the owner; NULL: all pack */
+    char          *target; /**< [sum of count] rows of row_bytes */
     int64_t        row_bytes; /**< a multiple of 2 */
     spmm_pull_state_t  *state;
     uint32_t           *failed;     /**< device: set once any exchange of the context gave up */

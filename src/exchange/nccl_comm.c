@@ -4,6 +4,7 @@
 #if defined(SPMM_HAVE_CUDA) && defined(SPMM_HAVE_NCCL)
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "device/device_cuda.h"
@@ -51,11 +52,29 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, const char *w
     return check(nccl, code, what);
 }
 
-static spmm_status_t make_id(nccl_t *nccl, ncclUniqueId *id)
+/* Some communicator of this process was made with NVLS left to NCCL. */
+static bool with_nvls;
+
+bool spmm_nccl_is_without_nvls(void)
 {
-    /* Sends and receives need no multicast, which a communicator, and with it each window, would set
-     * up all the same; not every machine with NVSwitch bears it.  NCCL reads this once. */
-    (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
+    const char *text = getenv("NCCL_NVLS_ENABLE");
+
+    return !with_nvls && text != NULL && strcmp(text, "0") == 0;
+}
+
+bool spmm_nccl_may_be_without_nvls(void)
+{
+    return spmm_nccl_is_without_nvls() || (!with_nvls && getenv("NCCL_NVLS_ENABLE") == NULL);
+}
+
+static spmm_status_t make_id(const spmm_transport_shared_t *shared, nccl_t *nccl, ncclUniqueId *id)
+{
+    /* Loads and stores need no multicast, which registering a window would set up all the same; not
+     * every machine with NVSwitch bears it.  NCCL reads this once for the whole process. */
+    if (shared->windows) {
+        (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
+    }
+    with_nvls = with_nvls || !spmm_nccl_is_without_nvls();
     SPMM_TRY(spmm_cuda_use(nccl->device));
     return nccl->device->env->rank == 0 ? check(nccl, ncclGetUniqueId(id), "ncclGetUniqueId")
                                         : SPMM_OK;
@@ -88,7 +107,7 @@ static spmm_status_t open_steps(const spmm_transport_shared_t *shared, nccl_t *n
     spmm_env_t  *env = shared->env;
     ncclUniqueId id;
 
-    SPMM_TRY(spmm_agree(env, make_id(nccl, &id)));
+    SPMM_TRY(spmm_agree(env, make_id(shared, nccl, &id)));
     SPMM_MPI(env, MPI_Bcast(&id, (int)sizeof id, MPI_BYTE, 0, env->comm));
     SPMM_TRY(spmm_agree(env, init_comm(shared, nccl, id)));
     return spmm_agree(env, start_watchdog(shared, nccl));

@@ -18,6 +18,10 @@ spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exc
                                  const spmm_exchange_side_t *to, size_t row_bytes,
                                  spmm_stream_t stream);
 
+/** Is multicast off for all communicators of this process, as far as we made them, or can it still be
+ *  turned off? */
+bool spmm_nccl_is_without_nvls(void);
+bool spmm_nccl_may_be_without_nvls(void);
 /** A peer is lost: spmm_nccl_close() will not wait for it. */
 void spmm_nccl_abandon(spmm_transport_shared_t *shared);
 

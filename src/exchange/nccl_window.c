@@ -13,11 +13,10 @@
 const char *spmm_nccl_window_refusal(void)
 {
     static char why[SPMM_TRANSPORT_WHY];
-    const char *nvls    = getenv("NCCL_NVLS_ENABLE");
     int         version = 0;
 
-    if (nvls != NULL && strcmp(nvls, "0") != 0) {
-        return "keeps multicast off, and NCCL_NVLS_ENABLE is on: unset it or make it 0";
+    if (!spmm_nccl_may_be_without_nvls()) {
+        return "keeps multicast off: start the program with NCCL_NVLS_ENABLE=0";
     }
     if (ncclGetVersion(&version) == ncclSuccess && version == NCCL_VERSION_CODE) {
         return NULL;

@@ -252,6 +252,11 @@ int spmm_pull_space_find(const spmm_pull_space_t *space, const void *at, size_t 
     return -1;
 }
 
+uint64_t spmm_pull_nanoseconds(double seconds)
+{
+    return seconds < 1e9 ? (uint64_t)(1e9 * seconds) : 0;
+}
+
 void spmm_pull_share_blocks(spmm_pull_args_t *args, int64_t n_rows, int64_t row_bytes)
 {
     enum { BLOCK_BYTES = 32 * 1024 };

@@ -38,6 +38,8 @@ int spmm_pull_space_find(const spmm_pull_space_t *space, const void *at, size_t 
 /** Free a window of the context, or leave it to the process where a peer is lost, whom NCCL would
  *  wait for; NULL-safe. */
 void spmm_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window);
+/** A timeout for the kernel; 0, none, also for more than 30 years. */
+uint64_t spmm_pull_nanoseconds(double seconds);
 /** Thread blocks for each source of an exchange of @p n_rows rows, by its share of them. */
 void spmm_pull_share_blocks(spmm_pull_args_t *args, int64_t n_rows, int64_t row_bytes);
 #endif

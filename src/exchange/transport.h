@@ -138,7 +138,8 @@ typedef struct {
     spmm_status_t (*alloc_home)(spmm_transport_shared_t *shared, size_t bytes, void **buffer);
     /** Free it; false: it is not such memory.  Local. */
     bool (*free_home)(spmm_transport_shared_t *shared, void *buffer);
-    bool captures; /**< begin() and end() may be captured in a CUDA graph and replayed */
+    bool sends_same; /**< serves graphs that are send_same */
+    bool captures;   /**< begin() and end() may be captured in a CUDA graph and replayed */
 } spmm_transport_ops_t;
 
 /** All transports; of equally fast ones the first is taken. */

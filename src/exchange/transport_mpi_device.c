@@ -137,6 +137,7 @@ const spmm_transport_ops_t spmm_transport_mpi_device = {
     .name        = "mpi-device",
     .description = "CUDA-aware MPI between device buffers",
     .built       = IS_BUILT,
+    .sends_same  = true,
     .supports    = mpi_device_supports,
     .cost        = mpi_device_cost,
     .create      = mpi_device_create,

@@ -178,6 +178,7 @@ const spmm_transport_ops_t spmm_transport_mpi_host = {
     .name        = "mpi-host",
     .description = "MPI between host buffers; rows of a GPU are staged through pinned memory",
     .built       = true,
+    .sends_same  = true,
     .supports    = mpi_host_supports,
     .cost        = mpi_host_cost,
     .create      = mpi_host_create,

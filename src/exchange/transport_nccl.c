@@ -227,6 +227,7 @@ const spmm_transport_ops_t spmm_transport_nccl = {
     .name        = "nccl",
     .description = "NCCL send and receive between GPUs, in stream order",
     .built       = true,
+    .sends_same  = true,
     .supports    = nccl_supports,
     .cost        = nccl_cost,
     .create      = nccl_create,

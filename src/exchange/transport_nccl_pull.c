@@ -164,10 +164,6 @@ static spmm_status_t pull_create(spmm_transport_shared_t *shared, const spmm_hal
     spmm_status_t status = SPMM_OK;
     pull_t       *t;
 
-    if (graph->send_same) {
-        return spmm_fail(&shared->env->err, SPMM_ERR_UNSUPPORTED,
-                         "transport nccl-pull brings the rows that a rank needs, not all of them");
-    }
     if (SPMM_NEW_ZERO(t, 1) == NULL) {
         status = spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
     }
@@ -293,13 +289,13 @@ static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, sp
     args.rank       = t->shared->env->rank;
     args.own        = t->window->memory;
     args.shared     = t->space->table;
-    args.row        = t->row;
+    args.row        = exchange->direction == SPMM_HALO_FORWARD ? t->row : NULL;
     args.target     = target.rows;
     args.row_bytes  = (int64_t)exchange->row_bytes;
     args.state      = t->words;
     args.failed     = t->space->failed;
     args.report     = t->space->report;
-    args.timeout_ns = (uint64_t)(1e9 * t->shared->env->timeout_s);
+    args.timeout_ns = spmm_pull_nanoseconds(t->shared->env->timeout_s);
     spmm_pull_share_blocks(&args, target.ptr[target.n_peers], args.row_bytes);
     SPMM_TRY(spmm_cuda_use(device));
     return spmm_cuda_check(device, spmm_cuda_pull(&args, (cudaStream_t)stream), "the kernel pull");

@@ -216,14 +216,20 @@ void spmm_plan_free_buffers(spmm_plan_t *plan)
     }
 }
 
+/* The transport counts its own. */
+static bool is_own(const spmm_plan_t *plan, const void *rows)
+{
+    return rows != NULL && rows != plan->peer_rows;
+}
+
 size_t spmm_plan_buffer_bytes(const spmm_plan_t *plan)
 {
     const size_t n_send = (size_t)spmm_halo_send_rows(&plan->halo);
     const size_t n_recv = (size_t)spmm_halo_recv_rows(&plan->halo);
-    size_t       rows   = plan->mirror_rows != NULL ? n_send : 0;
+    size_t       rows   = is_own(plan, plan->mirror_rows) ? n_send : 0;
     size_t       bytes  = 0, lists;
 
-    rows += plan->halo_rows != NULL ? n_recv : 0;
+    rows += is_own(plan, plan->halo_rows) ? n_recv : 0;
     rows += plan->halo_edge != NULL ? n_recv : 0;
     for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
         rows += plan->joined[f].rows != NULL ? (size_t)joined_rows(plan, (spmm_forms_t)f) : 0;

@@ -53,6 +53,9 @@ static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])
         (void)snprintf(why, SPMM_WHY, "is for op N: op T sends sums, not rows of B");
     } else if (plan->layout == SPMM_LAYOUT_COL) {
         (void)snprintf(why, SPMM_WHY, "is for row-major B and C");
+    } else if (!plan->transport->sends_same) {
+        (void)snprintf(why, SPMM_WHY, "needs another transport: %s brings needed rows only",
+                       plan->transport->name);
     } else if (plan->cols.n_global > INT32_MAX) {
         (void)snprintf(why, SPMM_WHY,
                        "has one local column for each row of B: %" PRId64 " are more than 2^31 - 1",

@@ -91,8 +91,8 @@ static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, float *
     }
 }
 
-/* @p shared: ranks on which B is a shared buffer; others pack. */
-static void run(int64_t products, int64_t n, bool shared)
+/* @p shared: ranks on which B is a shared buffer; others pack.  @p schedule may be NULL. */
+static void run(int64_t products, int64_t n, bool shared, const char *schedule)
 {
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
@@ -105,6 +105,7 @@ static void run(int64_t products, int64_t n, bool shared)
 
     o.transport = "nccl-pull";
     o.engine    = "cusparse";
+    o.schedule  = schedule;
     status      = spmm_plan_create(A, N, &o, &plan);
     spmm_assert_ok(spmm_buffer_alloc_shared(ctx, one + 4096 * (size_t)spmm_test_env.rank, &home));
     B = shared ? home : plain;
@@ -129,29 +130,91 @@ static void run(int64_t products, int64_t n, bool shared)
 static void test_in_place(void **state)
 {
     (void)state;
-    run(BATCH, N, true);
-    run(BATCH, 7, true);
+    run(BATCH, N, true, NULL);
+    run(BATCH, 7, true, NULL);
+    run(BATCH, N, true, "chunks2"); /* slices of B from other than its first column on */
 }
 
 static void test_packed(void **state)
 {
     (void)state;
-    run(BATCH, N, false);
-    run(BATCH, 5, false);
+    run(BATCH, N, false, NULL);
+    run(BATCH, 5, false, NULL);
+    run(BATCH, N, false, "chunks2");
 }
 
 static void test_mixed(void **state)
 {
     (void)state;
-    run(BATCH, N, spmm_test_env.rank % 2 == 0);
-    run(BATCH, N, spmm_test_env.rank % 2 == 1);
+    run(BATCH, N, spmm_test_env.rank % 2 == 0, NULL);
+    run(BATCH, N, spmm_test_env.rank % 2 == 1, NULL);
 }
 
 static void test_stress(void **state)
 {
     (void)state;
-    run(FULL, N, true);
-    run(FULL, N, spmm_test_env.rank % 2 == 0);
+    run(FULL, N, true, NULL);
+    run(FULL, N, spmm_test_env.rank % 2 == 0, NULL);
+}
+
+/* Row i of rank 0 is row i of every rank, those of the others are themselves: for op T rank 0 has
+ * much to send and nothing to receive, and the others the reverse. */
+static spmm_matrix_t *make_uneven(void)
+{
+    const int64_t  all               = spmm_test_env.rank == 0 ? spmm_test_env.size : 1;
+    int64_t       *col               = device_test_host((size_t)(ROWS * all) * sizeof *col);
+    float         *value             = device_test_host((size_t)(ROWS * all) * sizeof *value);
+    int64_t        row_ptr[ROWS + 1] = {0};
+    spmm_matrix_t *A;
+
+    for (int64_t i = 0; i < ROWS; i++) {
+        for (int64_t p = 0; p < all; p++) {
+            col[i * all + p]   = ROWS * (spmm_test_env.rank + p) + i;
+            value[i * all + p] = 1.0f;
+        }
+        row_ptr[i + 1] = (i + 1) * all;
+    }
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, value, SPMM_R_32F, &A));
+    free(col);
+    free(value);
+    return A;
+}
+
+static void test_uneven_transpose(void **state)
+{
+    const size_t        one   = (size_t)ROWS * N * sizeof(float);
+    const int64_t       first = ROWS * (int64_t)spmm_test_env.rank;
+    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A     = make_uneven();
+    float              *host  = device_test_host(one);
+    void               *B = room(one), *C = room(one);
+    spmm_plan_t        *plan;
+    spmm_status_t       status;
+
+    (void)state;
+    o.op        = SPMM_OP_T;
+    o.transport = "nccl-pull";
+    status      = spmm_plan_create(A, N, &o, &plan);
+    for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
+        host[e] = b_at(first + e / N, e % N, 0);
+    }
+    spmm_assert_ok(spmm_buffer_copy(ctx, B, host, one));
+    if (status == SPMM_OK) {
+        spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
+        spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
+        spmm_assert_ok(spmm_buffer_copy(ctx, host, C, one));
+        for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
+            assert_true(host[e] == b_at(first + e / N, e % N, 0) +
+                                       (first == 0 ? 0.0f : b_at(e / N, e % N, 0)));
+        }
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    } else {
+        assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
+    }
+    free(host);
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
 static void test_open(void **state)
@@ -172,10 +235,8 @@ static void test_close(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
-                                        cmocka_unit_test(test_in_place),
-                                        cmocka_unit_test(test_packed),
-                                        cmocka_unit_test(test_mixed),
-                                        cmocka_unit_test(test_stress),
-                                        cmocka_unit_test(test_close),
-                                        {0}};
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_open),   cmocka_unit_test(test_in_place),
+    cmocka_unit_test(test_packed), cmocka_unit_test(test_mixed),
+    cmocka_unit_test(test_stress), cmocka_unit_test(test_uneven_transpose),
+    cmocka_unit_test(test_close),  {0}};
