@@ -98,3 +98,16 @@ int64_t spmm_unique_u64(uint64_t *key, int64_t n)
     }
     return kept;
 }
+
+double spmm_median(double *values, int n)
+{
+    for (int i = 1; i < n; i++) {
+        for (int k = i; k > 0 && values[k] < values[k - 1]; k--) {
+            const double larger = values[k - 1];
+
+            values[k - 1] = values[k];
+            values[k]     = larger;
+        }
+    }
+    return values[n / 2];
+}

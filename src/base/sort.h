@@ -14,5 +14,7 @@ spmm_status_t spmm_sort_u64_with(spmm_env_t *env, uint64_t *key, int64_t *value,
 
 /** Drop repetitions from a sorted list; returns how many remain. */
 int64_t spmm_unique_u64(uint64_t *key, int64_t n);
+/** The middle one of a few numbers, of two the larger; reorders them. */
+double spmm_median(double *values, int n);
 
 #endif /* SPMM_BASE_SORT_H */

@@ -15,8 +15,7 @@ static const double worth = 1.6, yardstick_worth = 2.0;
 
 enum {
     MOST_MEASURED    = 3, /* beside the yardstick */
-    DEFAULT_EXECUTES = 1000,
-    MOST_ENGINES     = 16
+    DEFAULT_EXECUTES = 1000
 };
 
 /* What stands while candidates are tried. */
@@ -26,11 +25,11 @@ typedef struct {
     spmm_problem_t           problem;
     double                   beta;
     spmm_trial_t             trial;
-    bool                     measuring;           /* trial is open */
-    spmm_engine_candidate_t *order[MOST_ENGINES]; /* usable ones by predicted time */
-    int                      n, at;               /* at: rank of best */
-    spmm_engine_candidate_t *best;                /* NULL: none built yet */
-    void                    *format;              /* of best */
+    bool                     measuring;                /* trial is open */
+    spmm_engine_candidate_t *order[SPMM_MOST_ENGINES]; /* usable ones by predicted time */
+    int                      n, at;                    /* at: rank of best */
+    spmm_engine_candidate_t *best;                     /* NULL: none built yet */
+    void                    *format;                   /* of best */
     double                   best_build_s;
     double                   budget_s, start; /* for measuring; start: of that */
     spmm_error_t             first;           /* failure of a candidate */
@@ -44,7 +43,7 @@ static bool is_yardstick(const spmm_engine_candidate_t *c)
 
 static void sort_usable(spmm_engine_candidate_t *candidates, int n, tuning_t *t)
 {
-    for (int e = 0; e < n && t->n < MOST_ENGINES; e++) {
+    for (int e = 0; e < n && t->n < SPMM_MOST_ENGINES; e++) {
         int at = t->n;
 
         if (!candidates[e].usable) {
@@ -147,7 +146,7 @@ static spmm_status_t measure_best(tuning_t *t, bool *goes_on)
     spmm_status_t status;
 
     *goes_on = false;
-    status   = spmm_trial_open(t->device, t->block, &t->problem, t->beta, &t->trial);
+    status   = spmm_trial_open(t->device, t->block, &t->problem, t->beta, false, &t->trial);
     if (status == SPMM_ERR_MEMORY) {
         spmm_error_clear(&t->device->env->err);
         spmm_log(t->device->env, "no room to measure engines with");

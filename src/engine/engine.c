@@ -16,6 +16,8 @@ const spmm_engine_ops_t *const spmm_engines[] = {
 #include "engine/engine_list.h"
 #undef SPMM_ENGINE
 };
+_Static_assert(sizeof spmm_engines / sizeof spmm_engines[0] <= SPMM_MOST_ENGINES,
+               "more engines than lists have room for");
 const int spmm_n_engines = (int)(sizeof spmm_engines / sizeof spmm_engines[0]);
 
 const spmm_engine_ops_t *spmm_engine_find(const char *name)

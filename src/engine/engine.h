@@ -50,6 +50,7 @@ typedef struct {
     double      constant, seconds;
 } spmm_cost_term_t;
 
+enum { SPMM_MOST_ENGINES = 16 };
 enum { SPMM_WHY = 160 }; /**< bytes of a reason */
 
 typedef struct {

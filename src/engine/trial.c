@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/scalar.h"
+#include "base/sort.h"
 #include "spmm_dist/context.h"
 
 enum {
@@ -84,7 +85,8 @@ static spmm_status_t alloc_at(spmm_trial_t *trial, const spmm_problem_t *problem
     if (!spmm_size_mul(b_row, (size_t)n, &b) || !spmm_size_mul(c_row, (size_t)n, &c)) {
         return spmm_fail_memory(&device->env->err, n, b_row + c_row, "trial operands");
     }
-    status = device->ops->alloc_cached(device, b, &trial->B);
+    status = trial->travels ? device->ops->alloc(device, b, &trial->B)
+                            : device->ops->alloc_cached(device, b, &trial->B);
     if (status == SPMM_OK) {
         status = device->ops->alloc_cached(device, c, &trial->C);
     }
@@ -122,7 +124,8 @@ static spmm_status_t open_all(spmm_trial_t *trial, const spmm_problem_t *problem
 }
 
 spmm_status_t spmm_trial_open(const spmm_device_t *device, const spmm_csr_t *block,
-                              const spmm_problem_t *problem, double beta, spmm_trial_t *trial)
+                              const spmm_problem_t *problem, double beta, bool travels,
+                              spmm_trial_t *trial)
 {
     spmm_status_t status;
 
@@ -130,7 +133,8 @@ spmm_status_t spmm_trial_open(const spmm_device_t *device, const spmm_csr_t *blo
                             .planned = problem->n,
                             .b_rows  = block->n_cols,
                             .c_rows  = block->c_rows,
-                            .beta    = beta};
+                            .beta    = beta,
+                            .travels = travels};
     status = open_all(trial, problem);
     if (status != SPMM_OK) {
         spmm_trial_close(trial);
@@ -194,19 +198,6 @@ static spmm_status_t time_runs(const product_t *p, int runs, double lead_s, doub
     return SPMM_OK;
 }
 
-static double median(double *values, int n)
-{
-    for (int i = 1; i < n; i++) {
-        for (int k = i; k > 0 && values[k] < values[k - 1]; k--) {
-            const double larger = values[k - 1];
-
-            values[k - 1] = values[k];
-            values[k]     = larger;
-        }
-    }
-    return values[n / 2];
-}
-
 /* Seconds of a product; what is slower than the best is found out with as few as that takes. */
 static spmm_status_t time_product(const product_t *p, double best, double *seconds)
 {
@@ -229,7 +220,7 @@ static spmm_status_t time_product(const product_t *p, double best, double *secon
             return SPMM_OK;
         }
     }
-    *seconds = median(took, N_BATCHES);
+    *seconds = spmm_median(took, N_BATCHES);
     return SPMM_OK;
 }
 

@@ -11,16 +11,18 @@ typedef struct {
     int64_t              planned; /**< columns */
     int64_t              b_rows, c_rows;
     double               beta;
+    bool                 travels; /**< B goes to other ranks: plain device memory */
     void                *B, *C; /**< device memory, owned; C holds numbers only if beta is not 0 */
     spmm_stream_t        stream;
     spmm_event_t        *from, *to;
 } spmm_trial_t;
 
-/** Make scratch operands for products with @p block: random, since zeros and constants draw less
+/** Make scratch operands for products with @p block, @p travels as in the struct: random, since zeros and constants draw less
  *  power.  Fewer columns where the planned ones do not fit, down to a quarter.
  *  @return SPMM_ERR_MEMORY, among others; *trial is then closed */
 spmm_status_t spmm_trial_open(const spmm_device_t *device, const spmm_csr_t *block,
-                              const spmm_problem_t *problem, double beta, spmm_trial_t *trial);
+                              const spmm_problem_t *problem, double beta, bool travels,
+                              spmm_trial_t *trial);
 void          spmm_trial_close(spmm_trial_t *trial);
 
 /** About what spmm_trial_measure() takes for a product of @p product_s, and spmm_trial_open(). */

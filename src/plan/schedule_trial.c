@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file schedule_trial.c
  *  Executes as a program would make them, on all ranks at once, with real exchanges of scratch B.
- *  Nothing hides the launches, since nothing will; ranks start together and then run free.
+ *  Nothing hides the launches, since nothing will but graphs, which come later and gain most where
+ *  there are many launches; ranks start together and then run free.
  */
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "engine/trial.h"
 #include "plan/plan.h"
 
@@ -55,7 +57,7 @@ static spmm_status_t open_here(spmm_plan_t *plan, spmm_schedule_trial_t *t)
         return spmm_fail_memory(&plan->env->err, 1, sizeof *t, "a trial of schedules");
     }
     t->plan = plan;
-    return spmm_trial_open(plan->device, &shape, &problem, 0.0, &t->operands);
+    return spmm_trial_open(plan->device, &shape, &problem, 0.0, true, &t->operands);
 }
 
 spmm_status_t spmm_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t **trial)
@@ -113,19 +115,6 @@ static spmm_status_t slowest(const spmm_plan_t *plan, double *seconds)
     return SPMM_OK;
 }
 
-static double median(double *values)
-{
-    for (int i = 1; i < N_BATCHES; i++) {
-        for (int k = i; k > 0 && values[k] < values[k - 1]; k--) {
-            const double larger = values[k - 1];
-
-            values[k - 1] = values[k];
-            values[k]     = larger;
-        }
-    }
-    return values[N_BATCHES / 2];
-}
-
 static spmm_status_t measure(spmm_schedule_trial_t *t, double *seconds)
 {
     spmm_env_t *env = t->plan->env;
@@ -142,7 +131,7 @@ static spmm_status_t measure(spmm_schedule_trial_t *t, double *seconds)
     for (int b = 0; b < N_BATCHES; b++) {
         SPMM_TRY(spmm_agree(env, time_runs(t, runs, &took[b])));
     }
-    *seconds = median(took) * (double)t->operands.planned / (double)t->x.n;
+    *seconds = spmm_median(took, N_BATCHES) * (double)t->operands.planned / (double)t->x.n;
     return slowest(t->plan, seconds);
 }
 

@@ -93,6 +93,7 @@ static void test_load(void **state)
     check_load(&pattern, 19, 1000);
     check_load(&pattern, 300, 300);
     check_load(&pattern, 1000, 2000);
+    spmm_pattern_free(&pattern);
     spmm_csr_free(&block);
 }
 
@@ -118,6 +119,7 @@ static void test_lengths(void **state)
         assert_int_equal(pairs, pattern.tc.pairs[h]);
         assert_int_equal(windows, h == 0 ? WINDOWS - 9 : WINDOWS / 2);
     }
+    spmm_pattern_free(&pattern);
     spmm_csr_free(&block);
 }
 
