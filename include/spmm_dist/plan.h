@@ -51,8 +51,8 @@ typedef struct {
                                        plan measures; on CPUs "overlap" */
     int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
                                        that launching their parts takes longer than the work; see
-                                       spmm_execute().  Needs GPUs, on several ranks transport nccl,
-                                       and a context without timeout_s.  Plans that profile capture
+                                       spmm_execute().  Needs GPUs, on several ranks transport nccl
+                                       or nccl-pull, and a context without timeout_s.  Plans that profile capture
                                        nothing: spmm_plan_explain() says so */
 } spmm_plan_options_t;
 
@@ -78,8 +78,11 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  the device.
  *  With option graph, the second call with the same arguments captures them and allocates; it and
  *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of B
- *  and C stay.  NCCL demands that all ranks capture and launch alike, so there B and C must be the
- *  buffers of an earlier call on all ranks or on none.
+ *  and C (modulo 16 bytes) stay.  NCCL demands that all ranks capture and launch alike: on several
+ *  ranks a call must repeat the arguments of an earlier one on all ranks or on none, and change
+ *  one of those four on all or on none.  That goes for ranks without rows, too: they must not pass
+ *  the same pointer for different buffers of the others.  A buffer that a graph was captured with
+ *  may be freed only after the plan.
  *  @param[in]     n           columns, 1 .. n of the plan; may change from call to call
  *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
@@ -161,9 +164,8 @@ typedef struct {
 /** Not collective.  Waits for the last execute when the plan profiles. */
 SPMM_API spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
 
-/** Print, on the calling rank, every engine, transport and schedule candidate with its predicted time and
- *  the measured one where it was measured, the
- *  winner and why.  Not collective. */
+/** Print, on the calling rank, every engine, transport and schedule candidate with its predicted
+ *  time and, where it was measured, that one, the winner and why.  Not collective. */
 SPMM_API spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out);
 
 /** Collective.  Waits for executes in flight, frees *plan, sets it to NULL; NULL in is success. */

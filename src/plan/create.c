@@ -101,9 +101,17 @@ static uint64_t hash_text(uint64_t h, const char *text)
 /* Ranks that plan different products would wait for each other for ever: find out now. */
 static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const int64_t numbers[] = {plan->n,      plan->ab_type, plan->c_type,        plan->op,
-                               plan->layout, plan->compute, plan->deterministic, (int64_t)o->seed,
-                               o->executes,  o->graph};
+    const int64_t numbers[] = {plan->n,
+                               plan->ab_type,
+                               plan->c_type,
+                               plan->op,
+                               plan->layout,
+                               plan->compute,
+                               plan->deterministic,
+                               (int64_t)o->seed,
+                               o->executes,
+                               o->graph,
+                               o->graph != 0 && plan->profile};
     const char   *texts[]   = {o->partition, o->objective, o->engine,
                                o->transport, o->reorder,   o->schedule};
     uint64_t      h, range[2];
@@ -122,7 +130,7 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
     if (range[0] != ~range[1]) {
         return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                          "the ranks ask for different plans: the type of A, n and all options but "
-                         "profile and no_autotune must be equal on all ranks");
+                         "no_autotune, and profile without graph, must be equal on all ranks");
     }
     return SPMM_OK;
 }

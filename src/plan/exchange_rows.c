@@ -5,12 +5,16 @@
  */
 #include "plan/plan.h"
 
-int spmm_plan_cut(int64_t n, int chunks, spmm_slice_t slice[SPMM_MOST_CHUNKS])
+int spmm_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
+                  spmm_slice_t slice[SPMM_MOST_CHUNKS])
 {
     const int64_t units[] = {32, 1, 8, 1};
     int64_t       unit    = 1;
     int           count   = 0;
 
+    if (plan->graphs != NULL && n % chunks != 0) {
+        chunks = 1; /* engines prepare anew for another width, which may not be captured */
+    }
     for (int k = 0; k < 4; k++) { /* equal in units of 32, equal, in units of 8, any */
         unit = units[k];
         if (k < 2 ? n % (unit * chunks) == 0 : n >= unit * chunks) {

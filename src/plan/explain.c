@@ -117,10 +117,12 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
                   "%s block: %" PRId32 " x %" PRId32 ", %" PRId64 " entries, longest row %" PRId64
                   ", rows vary by %.2f, %" PRId64 " columns used\n",
                   what, p->n_rows, p->n_cols, p->nnz, p->max_row, p->row_cv, p->used_cols);
-    print_reordering(&block->reordering, out);
+    if (block->reordering.method != NULL || block->reordering.why != NULL) {
+        print_reordering(&block->reordering, out);
+    }
     if (p->nnz > 0) {
-        print_tc_facts(p, block->problem.ab_type, out);
-        if (spmm_type_size(block->problem.ab_type) == 2) {
+        print_tc_facts(p, plan->ab_type, out);
+        if (spmm_type_size(plan->ab_type) == 2) {
             print_vectors(p, out);
         }
     }

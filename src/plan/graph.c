@@ -38,7 +38,9 @@ static const char *refuse(const spmm_plan_t *plan)
         return "needs GPUs";
     }
     if (plan->env->size > 1 && !plan->transport->captures) {
-        return "needs a transport whose exchanges can be captured, nccl, on more than one rank";
+        return "needs a transport whose exchanges can be captured, nccl or nccl-pull, on more than "
+               "one "
+               "rank";
     }
     if (plan->env->size > 1 && plan->env->timeout_s > 0.0) {
         return "needs a context without timeout_s: exchanges in a graph cannot be watched one by "
@@ -183,8 +185,8 @@ spmm_status_t spmm_plan_run_graph(spmm_plan_t *plan, const spmm_operands_t *x,
     }
     entry = find(graphs, x);
     if (entry == NULL) {
-        SPMM_TRY(add(plan, x));
-        return enqueue(plan, x);
+        SPMM_TRY(enqueue(plan, x)); /* what failed is not prepared for a capture */
+        return add(plan, x);
     }
     entry->used = graphs->calls;
     if (entry->graph == NULL) {

@@ -172,7 +172,8 @@ spmm_status_t spmm_plan_join(const spmm_plan_t *plan, spmm_forms_t forms, spmm_b
 
 /** Fill block->pattern unless it is there.  Local. */
 spmm_status_t spmm_plan_scan(const spmm_plan_t *plan, spmm_block_t *block);
-/** Make formats and buffers unless they are there.  Collective, agreed; drop them when it fails. */
+/** Make formats and buffers unless they are there.  Collective, agreed; when it fails the caller drops what there
+ *  is. */
 spmm_status_t spmm_plan_make_forms(spmm_plan_t *plan, spmm_forms_t forms,
                                    const spmm_plan_options_t *o);
 /** Free all formats and buffers but those that schedules with @p keep need.  Collective. */

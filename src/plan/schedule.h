@@ -131,9 +131,11 @@ spmm_status_t spmm_schedule_trial_measure(spmm_schedule_trial_t *trial, double *
 /* exchange_rows.c: all that moves rows between ranks in an execute. */
 
 /** Cut @p n columns into at most @p chunks slices.  Widths are equal and multiples of 32 where @p n
- *  allows it, else equal, else multiples of 8 but for the last.
+ *  allows it, else equal, else multiples of 8 but for the last; one slice where widths would differ
+ *  and the plan captures graphs.
  *  @return how many */
-int spmm_plan_cut(int64_t n, int chunks, spmm_slice_t slice[SPMM_MOST_CHUNKS]);
+int spmm_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
+                  spmm_slice_t slice[SPMM_MOST_CHUNKS]);
 
 /** Op N: start to bring the halo rows of a slice of x->B to slice->halo; op T: start to send the
  *  rows at slice->halo back.  In the order of @p stream; the rows of B, and for op T those of the

@@ -30,7 +30,7 @@ static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
                spmm_slice_t slice[SPMM_MOST_CHUNKS])
 {
     const size_t own   = (size_t)plan->cols.n_local * spmm_type_size(plan->ab_type);
-    const int    count = spmm_plan_cut(n, self->chunks, slice);
+    const int    count = spmm_plan_cut(plan, n, self->chunks, slice);
 
     for (int c = 0; c < count; c++) {
         slice[c].halo = rows_of(plan, &slice[c]) + own * (size_t)slice[c].n;

@@ -30,7 +30,7 @@ static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
                spmm_slice_t slice[SPMM_MOST_CHUNKS])
 {
     const size_t row   = (size_t)spmm_halo_recv_rows(&plan->halo) * spmm_type_size(plan->halo_type);
-    const int    count = spmm_plan_cut(n, self->chunks, slice);
+    const int    count = spmm_plan_cut(plan, n, self->chunks, slice);
 
     for (int c = 0; c < count; c++) {
         slice[c].halo = (char *)plan->halo_rows + row * (size_t)slice[c].first;

@@ -195,8 +195,9 @@ spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stat
         return SPMM_OK;
     }
     stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = 0.0;
-    count =
-        spmm_plan_runs_alone(plan) ? 0 : spmm_plan_cut(plan->last_n, plan->schedule->chunks, slice);
+    count = spmm_plan_runs_alone(plan)
+                ? 0
+                : spmm_plan_cut(plan, plan->last_n, plan->schedule->chunks, slice);
     for (int c = 0; c < count; c++) {
         SPMM_TRY(measure_slice(plan, c, stats));
     }

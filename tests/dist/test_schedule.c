@@ -183,12 +183,13 @@ static void test_rank_alone(void **state)
 
 static void test_cut(void **state)
 {
-    spmm_slice_t s[SPMM_MOST_CHUNKS];
+    static spmm_plan_t plan;
+    spmm_slice_t       s[SPMM_MOST_CHUNKS];
 
     (void)state;
     for (int64_t n = 1; n <= 300; n++) {
         for (int chunks = 1; chunks <= SPMM_MOST_CHUNKS; chunks++) {
-            const int count = spmm_plan_cut(n, chunks, s);
+            const int count = spmm_plan_cut(&plan, n, chunks, s);
             int64_t   at    = 0;
 
             assert_true(count >= 1 && count <= chunks && (count == chunks || n < chunks));
@@ -202,6 +203,10 @@ static void test_cut(void **state)
             assert_true(at == n);
         }
     }
+    plan.graphs = (spmm_graphs_t *)&plan; /* only whether there are any counts */
+    assert_int_equal(spmm_plan_cut(&plan, 33, 2, s), 1);
+    assert_true(s[0].n == 33);
+    assert_int_equal(spmm_plan_cut(&plan, 34, 2, s), 2);
 }
 
 const struct CMUnitTest spmm_tests[] = {

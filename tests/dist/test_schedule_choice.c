@@ -170,6 +170,7 @@ static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool me
 
     spmm_assert_ok(spmm_plan_create(A, 16, o, &plan));
     text = explain(plan);
+    assert_null(strstr(text, "(null)"));
     for (int s = 0; s < spmm_n_schedules && spmm_test_env.size > 1; s++) {
         (void)snprintf(line, sizeof line, "\n  schedule %-10s ", spmm_schedules[s]->name);
         assert_int_equal(count_of(text, line), 1);
