@@ -16,6 +16,10 @@ build=${SPMM_BUILD_DIR:-build/cuda}
 mkdir -p "$output"
 gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
 [ "$gpus" -le "${SPMM_MAX_RANKS:-$gpus}" ] || gpus=$SPMM_MAX_RANKS
+if [ "$gpus" -lt 2 ]; then
+    echo "$0: needs 2 GPUs at least" >&2
+    exit 2
+fi
 export NCCL_NVLS_ENABLE=0
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe

@@ -17,18 +17,22 @@ inputs=("$@")
 [ "${#inputs[@]}" -gt 0 ] ||
     inputs=('rmat:scale=20,degree=16' 'stencil27:nx=128,ny=128,nz=128' 'stencil5:nx=2000,ny=1500')
 
+if ! nvidia-smi -L >/dev/null 2>&1 || [ ! -x "$build/bench/bench_schedules" ]; then
+    echo "$0: needs a GPU and $build/bench/bench_schedules (cmake --build --preset cuda)" >&2
+    exit 2
+fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 bench() { timeout --kill-after=10 240 mpirun --bind-to none -n "$ranks" "$build/bench/bench_schedules" -c 32f-fast-tf32 "$@"; }
 
 {
     echo "# $(date +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1), $ranks ranks"
-    bench -n 32,128 "${inputs[@]}"
+    bench -n 32,128 "${inputs[@]}" || exit 1
     # Multiprocessors for NCCL beside the local block.
     for ctas in 4 8 16 24 32; do
         echo "# nccl_ctas $ctas"
-        bench -n 128 -k "$ctas" -s overlap,chunks4 -x nccl "${inputs[@]:0:2}" | tail -n +2
+        bench -n 128 -k "$ctas" -s overlap,chunks4 -x nccl "${inputs[@]:0:2}" | tail -n +2 || exit 1
     done
-} | tee "$output.part"
+} | tee "$output.part" || exit 1
 mv "$output.part" "$output"
 echo "== fastest for each input and N (total_ms), and auto"
 awk -F'\t' '/^#/ { sweep = /ctas/; next } sweep || NF < 9 || $1 == "input" { next }

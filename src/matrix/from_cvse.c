@@ -37,6 +37,19 @@ static spmm_status_t check_block_ptr(spmm_env_t *env, const spmm_blocks_t *in)
     return SPMM_OK;
 }
 
+/* Columns are compared with those of the matrix when its ranks know how many it has. */
+static spmm_status_t check_columns(spmm_env_t *env, const spmm_blocks_t *in)
+{
+    for (int64_t k = 0; k < in->block_ptr[in->n_rows / in->vector]; k++) {
+        if (in->col_idx[k] > INT64_MAX - in->width) {
+            return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
+                             "col_idx[%" PRId64 "] = %" PRId64 " is outside any matrix", k,
+                             in->col_idx[k]);
+        }
+    }
+    return SPMM_OK;
+}
+
 /* The entries of block row b, row after row. */
 static void expand_block_row(const spmm_blocks_t *in, int64_t b, rows_t *rows)
 {
@@ -66,6 +79,7 @@ static spmm_status_t expand(spmm_env_t *env, const spmm_blocks_t *in, rows_t *ro
     const size_t  size = spmm_type_size(in->type);
 
     SPMM_TRY(check_block_ptr(env, in));
+    SPMM_TRY(check_columns(env, in));
     SPMM_NEW(rows->row_ptr, in->n_rows + 1);
     SPMM_NEW(rows->col_idx, nnz);
     SPMM_NEW(rows->from, nnz);

@@ -177,7 +177,7 @@ static void test_refused(void **state)
 {
     const int64_t zeros[4] = {0, 0, 0, 0}, falls[3] = {0, 2, 1};
     const int64_t twice[2] = {0, 2}, same[2] = {3, 4},
-                  outside[2]  = {0, 40 * spmm_test_env.size - 1};
+                  outside[2] = {0, 40 * spmm_test_env.size - 1}, far[2] = {0, INT64_MAX};
     uint16_t       values[64] = {0};
     spmm_matrix_t *A          = NULL;
 
@@ -193,6 +193,8 @@ static void test_refused(void **state)
            "column 4 stands in this row already");
     expect(spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, outside, values, SPMM_R_16F, &A),
            "is outside a matrix of");
+    expect(spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, far, values, SPMM_R_16F, &A),
+           "col_idx[1] = 9223372036854775807 is outside any matrix");
     expect(spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, NULL, outside, values, SPMM_R_16F, &A),
            "row_ptr NULL");
     assert_null(A);

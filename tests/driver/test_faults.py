@@ -76,9 +76,9 @@ class Job:
 
     def end(self, pids=()):
         """Nothing is left running, also what was stopped."""
-        for pid in [*pids, self.process.pid]:
+        for kill, pid in [*((os.kill, pid) for pid in pids), (os.killpg, self.process.pid)]:
             try:
-                os.kill(pid, signal.SIGKILL)
+                kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         self.process.wait()
