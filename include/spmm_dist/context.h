@@ -33,7 +33,8 @@ typedef struct spmm_plan    spmm_plan_t;    /**< A, n, options -> partition, for
 /** Receives one finished line without a newline.  Called on the thread that called the library. */
 typedef void (*spmm_log_fn_t)(void *user, const char *line);
 
-/** Zero in any field means "choose for me". */
+/** Zero in any field means "choose for me".  On a GPU a context keeps freed memory of formats and
+ *  trials for its next plans, up to 1/32 of the device's, until it is destroyed. */
 typedef struct {
     size_t             struct_size; /**< set by SPMM_CONTEXT_OPTIONS_INIT */
     spmm_device_kind_t device;      /**< local; all ranks of a context must agree */
