@@ -11,4 +11,5 @@ if(SPMM_BUILD_EXAMPLES)
 
   spmm_add_example(01_own_csr_rows)
   spmm_add_example(02_matrix_market ${PROJECT_SOURCE_DIR}/tests/data/bips98_606.mtx.gz)
+  spmm_add_example(03_device_pointers)
 endif()
