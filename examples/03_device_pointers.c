@@ -115,14 +115,18 @@ static spmm_matrix_t *make_laplacian(int64_t first, int64_t rows)
 
 int main(int argc, char **argv)
 {
-    const double        pi    = acos(-1.0);
-    const size_t        bytes = sizeof(double) * ROWS_PER_RANK * COLUMNS;
-    spmm_context_info_t info  = {.struct_size = sizeof info};
-    spmm_plan_t        *plan  = NULL;
-    double              error = 0.0;
+    const double           pi      = acos(-1.0);
+    const size_t           bytes   = sizeof(double) * ROWS_PER_RANK * COLUMNS;
+    spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_context_info_t    info    = {.struct_size = sizeof info};
+    spmm_plan_t           *plan    = NULL;
+    double                 error   = 0.0;
 
     MPI_Init(&argc, &argv);
-    check(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
+#ifndef EXAMPLES_WITH_CUDA
+    options.device = SPMM_DEVICE_CPU; /* whatever the library could do */
+#endif
+    check(spmm_context_create(MPI_COMM_WORLD, &options, &ctx));
     check(spmm_context_get_info(ctx, &info));
     open_device(&info);
 

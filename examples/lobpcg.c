@@ -2,14 +2,14 @@
 /** @file lobpcg.c
  *  The smallest eigenvalues of a grid's Laplacian by LOBPCG (Knyazev 2001) without a preconditioner:
  *  Rayleigh-Ritz in the span of the iterates X, their residuals W and the last directions P.  One
- *  row-major block S = [X W P] holds all three side by side, and AS = A S likewise; a step multiplies
- *  A by the columns of W alone.  The sparse product runs on the context's device; the dense block
- *  operations run on the host, so that on GPUs W and A W are copied each step (a program in
- *  production keeps S on the device and calls cuBLAS).
+ *  row-major block S = [X W P] holds all three side by side, and AS = A S likewise: each step the plan
+ *  multiplies A by the columns of W where they lie, into those of A W.  Blocks stay where the context
+ *  computes (block_dense.h: cuBLAS on GPUs); Gram matrices and small eigenproblems are the host's.
  *  The eigenvalues found are compared with their formulas in laplacian.h.
  *
  *      mpirun -n 4 lobpcg 7 40 36 32 [engine]        (stencil and grid)
  */
+#include "block_dense.h"
 #include "laplacian.h"
 #include "small_dense.h"
 
@@ -23,79 +23,74 @@ static const double TOLERANCE = 1e-6; /* of residuals: eigenvalues are right to 
 
 static int64_t rows; /* of this rank */
 
-/* A times the M columns of S from `column` on, into the same columns of AS; host is [rows x M].
- * Returns the seconds of the product, without the copies. */
-static double multiply(spmm_plan_t *plan, void *B, void *C, double *host, const double *S,
-                       double *AS, int column)
-{
-    const size_t bytes = sizeof(double) * (size_t)rows * M;
-    double       start;
+/* [rows x Q] on the device, and the room where the next ones are made. */
+typedef struct {
+    double *S, *AS, *next_S, *next_AS;
+} basis_t;
 
-    for (int64_t i = 0; i < rows; i++) {
-        memcpy(host + i * M, S + i * Q + column, sizeof(double) * M);
-    }
-    check(spmm_buffer_copy(ctx, B, host, bytes));
-    start = MPI_Wtime();
-    check(spmm_execute(plan, M, 1.0, B, M, 0.0, C, M, NULL));
-    check(spmm_stream_synchronize(ctx, NULL));
-    start = MPI_Wtime() - start;
-    check(spmm_buffer_copy(ctx, host, C, bytes));
-    for (int64_t i = 0; i < rows; i++) {
-        memcpy(AS + i * Q + column, host + i * M, sizeof(double) * M);
-    }
-    return start;
+static double *new_block(void)
+{
+    void *block = NULL;
+
+    check(spmm_buffer_alloc(ctx, sizeof(double) * (size_t)rows * Q, &block));
+    return block;
+}
+
+static void free_block(double *block)
+{
+    void *memory = block;
+
+    check(spmm_buffer_free(ctx, &memory));
+}
+
+/* A times M columns of S from `column` on, into the same columns of AS.  Returns the seconds. */
+static double multiply(spmm_plan_t *plan, basis_t *b, int column)
+{
+    const double start = MPI_Wtime();
+
+    check(spmm_execute(plan, M, 1.0, b->S + column, Q, 0.0, b->AS + column, Q, NULL));
+    check(spmm_stream_synchronize(ctx, NULL)); /* for the clock alone */
+    return MPI_Wtime() - start;
 }
 
 /* G = S^T S and H = S^T A S of the first q columns, over all ranks. */
-static void gram(int q, const double *S, const double *AS, double *G, double *H)
+static void gram(int q, const basis_t *b, double *G, double *H)
 {
-    memset(G, 0, sizeof(double) * (size_t)(q * q));
-    memset(H, 0, sizeof(double) * (size_t)(q * q));
-    for (int64_t i = 0; i < rows; i++) {
-        for (int a = 0; a < q; a++) {
-            for (int b = 0; b < q; b++) {
-                G[a * q + b] += S[i * Q + a] * S[i * Q + b];
-                H[a * q + b] += S[i * Q + a] * AS[i * Q + b];
-            }
-        }
-    }
+    block_gram(rows, q, b->S, b->S, Q, G);
+    block_gram(rows, q, b->S, b->AS, Q, H);
     reduce_all(G, q * q, MPI_SUM);
     reduce_all(H, q * q, MPI_SUM);
-    for (int a = 0; a < q; a++) { /* exactly symmetric */
-        for (int b = 0; b < a; b++) {
-            H[a * q + b] = H[b * q + a] = 0.5 * (H[a * q + b] + H[b * q + a]);
+    for (int i = 0; i < q; i++) { /* exactly symmetric */
+        for (int j = 0; j < i; j++) {
+            H[i * q + j] = H[j * q + i] = 0.5 * (H[i * q + j] + H[j * q + i]);
         }
     }
 }
 
 /* X <- S Y, P <- [W P] (the rows of Y that belong to them); likewise for A X and A P. */
-static void combine(int q, const double *Y, double *S)
+static void combine(int q, const double *Y, double **S, double **next)
 {
-    for (int64_t i = 0; i < rows; i++) {
-        double x[M] = {0.0}, p[M] = {0.0};
+    double *const old = *S;
 
-        for (int a = 0; a < q; a++) {
-            for (int j = 0; j < M; j++) {
-                x[j] += S[i * Q + a] * Y[a * M + j];
-                p[j] += a < M ? 0.0 : S[i * Q + a] * Y[a * M + j];
-            }
-        }
-        memcpy(S + i * Q, x, sizeof x);
-        memcpy(S + i * Q + 2 * M, p, sizeof p);
+    block_multiply(rows, q, M, old, Q, Y, 0.0, *next, Q);
+    if (q > M) {
+        block_multiply(rows, q - M, M, old + M, Q, Y + M * M, 0.0, *next + 2 * M, Q);
     }
+    *S    = *next;
+    *next = old;
 }
 
 /* X, P, A X, A P and theta by Rayleigh-Ritz in the first q columns of S; where they are nearly
  * dependent, P and, if need be, W are left out. */
-static void rayleigh_ritz(int q, double *S, double *AS, double *theta)
+static void rayleigh_ritz(int q, basis_t *b, double *theta)
 {
     static double G[Q * Q], H[Q * Q], work[2 * Q * Q], Y[Q * M];
 
     for (; q >= M; q -= M) {
-        gram(q, S, AS, G, H);
+        gram(q, b, G, H);
         if (small_rayleigh_ritz(q, M, H, G, work, theta, Y) == 0) {
-            combine(q, Y, S);
-            combine(q, Y, AS);
+            combine(q, Y, &b->S, &b->next_S);
+            combine(q, Y, &b->AS, &b->next_AS);
             return;
         }
     }
@@ -104,34 +99,46 @@ static void rayleigh_ritz(int q, double *S, double *AS, double *theta)
 }
 
 /* W = A X - X diag(theta); returns the largest norm of the first WANTED columns. */
-static double residuals(double *S, const double *AS, const double *theta)
+static double residuals(basis_t *b, const double *theta)
 {
-    double norm[M] = {0.0}, worst = 0.0;
+    double *const W          = b->S + M;
+    double        one[M * M] = {0.0}, minus_theta[M * M] = {0.0}, squares[M * M], worst = 0.0;
 
-    for (int64_t i = 0; i < rows; i++) {
-        for (int j = 0; j < M; j++) {
-            const double r = AS[i * Q + j] - theta[j] * S[i * Q + j];
-
-            S[i * Q + M + j] = r;
-            norm[j] += r * r;
-        }
+    for (int j = 0; j < M; j++) {
+        one[j * M + j]         = 1.0;
+        minus_theta[j * M + j] = -theta[j];
     }
-    reduce_all(norm, M, MPI_SUM);
+    block_multiply(rows, M, M, b->AS, Q, one, 0.0, W, Q);
+    block_multiply(rows, M, M, b->S, Q, minus_theta, 1.0, W, Q);
+    block_gram(rows, M, W, W, Q, squares);
+    reduce_all(squares, M * M, MPI_SUM);
     for (int j = 0; j < WANTED; j++) {
-        worst = fmax(worst, sqrt(norm[j]));
+        worst = fmax(worst, sqrt(squares[j * M + j]));
     }
     return worst;
 }
 
+/* Random X. */
+static void start_block(basis_t *b, int64_t first_row)
+{
+    double *host = allocate(rows * Q, sizeof *host);
+
+    for (int64_t k = 0; k < rows * M; k++) {
+        host[k / M * Q + k % M] = random_element(first_row + k / M, k % M);
+    }
+    check(spmm_buffer_copy(ctx, b->S, host, sizeof(double) * (size_t)rows * Q));
+    free(host);
+}
+
 int main(int argc, char **argv)
 {
-    grid_t              grid    = {.points = 5, .n = {40, 33, 1}};
-    spmm_plan_t        *plan    = NULL;
-    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
-    spmm_matrix_info_t  my      = {.struct_size = sizeof my};
-    void               *B = NULL, *C = NULL;
-    int                 rank = 0, steps    = 0;
-    double              theta[M], residual = INFINITY, error = 0.0, products = 0.0, start;
+    spmm_context_options_t where   = SPMM_CONTEXT_OPTIONS_INIT;
+    grid_t                 grid    = {.points = 5, .n = {40, 33, 1}};
+    spmm_plan_t           *plan    = NULL;
+    spmm_plan_options_t    options = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_info_t     my      = {.struct_size = sizeof my};
+    int                    rank = 0, steps    = 0;
+    double                 theta[M], residual = INFINITY, error = 0.0, products = 0.0, start;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -141,27 +148,22 @@ int main(int argc, char **argv)
         grid = (grid_t){atoi(argv[1]), {atoi(argv[2]), atoi(argv[3]), plane ? 1 : atoi(argv[4])}};
     }
     options.engine = argc > 5 ? argv[5] : NULL;
-    check(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
+    where.device   = BLOCK_DEVICE;
+    check(spmm_context_create(MPI_COMM_WORLD, &where, &ctx));
+    block_open((size_t)Q * Q);
     spmm_matrix_t *A = make_laplacian(&grid, 0.0);
     check(spmm_matrix_get_info(A, &my));
     check(spmm_plan_create(A, M, &options, &plan));
-    rows               = my.local_rows;
-    double      *S     = allocate(rows * Q, sizeof *S);
-    double      *AS    = allocate(rows * Q, sizeof *AS);
-    double      *host  = allocate(rows * M, sizeof *host);
-    const size_t bytes = sizeof(double) * (size_t)rows * M;
-    check(spmm_buffer_alloc(ctx, bytes, &B));
-    check(spmm_buffer_alloc(ctx, bytes, &C));
+    rows      = my.local_rows;
+    basis_t b = {new_block(), new_block(), new_block(), new_block()};
+    start_block(&b, my.first_row);
 
-    for (int64_t k = 0; k < rows * M; k++) {
-        S[k / M * Q + k % M] = random_element(my.first_row + k / M, k % M);
-    }
     start = MPI_Wtime();
-    products += multiply(plan, B, C, host, S, AS, 0);
-    rayleigh_ritz(M, S, AS, theta); /* an orthonormal X */
-    while (steps < MAX_STEPS && (residual = residuals(S, AS, theta)) > TOLERANCE) {
-        products += multiply(plan, B, C, host, S, AS, M);
-        rayleigh_ritz(steps == 0 ? 2 * M : Q, S, AS, theta); /* no P in the first step */
+    products += multiply(plan, &b, 0);
+    rayleigh_ritz(M, &b, theta); /* an orthonormal X */
+    while (steps < MAX_STEPS && (residual = residuals(&b, theta)) > TOLERANCE) {
+        products += multiply(plan, &b, M);
+        rayleigh_ritz(steps == 0 ? 2 * M : Q, &b, theta); /* no P in the first step */
         steps++;
     }
 
@@ -176,15 +178,15 @@ int main(int argc, char **argv)
                theta[WANTED - 1], error);
     }
 
-    check(spmm_buffer_free(ctx, &B));
-    check(spmm_buffer_free(ctx, &C));
+    free_block(b.S);
+    free_block(b.AS);
+    free_block(b.next_S);
+    free_block(b.next_AS);
+    block_close();
     check(spmm_plan_destroy(&plan));
     check(spmm_matrix_destroy(&A));
     check(spmm_context_destroy(&ctx));
     free(exact);
-    free(host);
-    free(AS);
-    free(S);
     MPI_Finalize();
     return residual <= TOLERANCE && error < 1e-9 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
