@@ -101,7 +101,7 @@ int main(int argc, char **argv)
                (long long)stats.allgather_rows_total);
         printf("chosen: engine %s, transport %s, schedule %s, partition %s; imbalance %.2f\n",
                stats.engine, stats.transport, stats.schedule, stats.partition, stats.imbalance);
-        printf("plan: partition %.1f ms, building %.1f ms (measuring %.1f ms)\n",
+        printf("plan: partition %.1f ms, formats %.1f ms, %.1f ms of them to choose\n",
                1e3 * stats.partition_s, 1e3 * stats.build_s, 1e3 * stats.tune_s);
         printf("  %-10s %10s %10s %10s\n", "phase, us", "min", "avg", "max");
     }

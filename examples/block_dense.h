@@ -10,6 +10,7 @@
 #include "example.h"
 #ifdef EXAMPLES_WITH_CUBLAS
 #include <cublas_v2.h>
+#include <cuda_runtime_api.h>
 #endif
 
 /* Without cuBLAS a program with these operations asks for a CPU context. */
@@ -29,8 +30,7 @@ static inline void block_check(cublasStatus_t status)
 #define BLOCK_DEVICE SPMM_DEVICE_CPU
 #endif
 
-/* After the context, whose device is then the current one; small matrices have most elements at
- * most. */
+/* After the context; small matrices have most elements at most. */
 static inline void block_open(size_t most)
 {
 #ifdef EXAMPLES_WITH_CUBLAS
@@ -38,6 +38,10 @@ static inline void block_open(size_t most)
 
     check(spmm_context_get_info(ctx, &info));
     if (strcmp(info.device, "cuda") == 0) {
+        if (cudaSetDevice(info.device_ordinal) != cudaSuccess) {
+            (void)fprintf(stderr, "cannot set device %d\n", info.device_ordinal);
+            MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+        }
         check(spmm_buffer_alloc(ctx, sizeof(double) * most, &block_small));
         block_check(cublasCreate(&block_cublas)); /* works in the default stream, as we do */
     }
