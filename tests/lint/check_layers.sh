@@ -75,11 +75,19 @@ while read -r where header; do
     esac
 done < <(includes kernels; includes src/base | grep '^src/base/scalar\.h:')
 
-# Public headers and examples see what a user sees.
+# Public headers and examples see what a user sees; examples also the headers beside them.
 while read -r where header; do
+    name=${header#[<\"]}
+    name=${name%[>\"]}
     case "$header" in
         '"spmm_dist/'* | '<'*) ;;
-        *) offend "$where" "only public headers here, not $header" ;;
+        */*) offend "$where" "only public headers here, not $header" ;;
+        *)
+            case "$where" in
+                examples/*) [ -f "examples/$name" ] ||
+                    offend "$where" "only public headers and those of examples here, not $header" ;;
+                *) offend "$where" "only public headers here, not $header" ;;
+            esac ;;
     esac
 done < <(includes include; includes examples)
 exit $bad
