@@ -66,7 +66,7 @@ def missing():
 
 
 def die_with_parent():
-    """The daemons end also where this process is killed."""
+    """What runs on its own ends also where this process is killed."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -92,7 +92,7 @@ class Job:
             command.insert(1, "--wait")
         self.sbatch = subprocess.Popen(command, env=dict(cluster.env, **env), cwd=cwd, text=True,
                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT)
+                                       stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
         if not wait:
             self.said = self.sbatch.communicate(timeout=60)[0]
 

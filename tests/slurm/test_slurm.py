@@ -33,11 +33,10 @@ ASK = {
 class Jobs(unittest.TestCase):
     """All jobs are submitted at once and run one after the other; each test looks at one of them."""
 
+    cluster = None  # running
+
     @classmethod
     def setUpClass(cls):
-        cls.cluster = cluster.Cluster()
-        cls.cluster.__enter__()
-        cls.addClassCleanup(cls.cluster.__exit__)
         cls.probe = cls.cluster.dir / "probe"
         (cls.probe / "tools").mkdir(parents=True)
         (cls.probe / "tools" / "spmm_dist").write_text(PROBE)
@@ -165,9 +164,9 @@ def report_columns(reports):
     return next(iter(reports.values()))["columns"]
 
 
-def end(number, _frame):
-    """So that a signal, too, stops the daemons on the way out."""
-    sys.exit(128 + number)
+def end(_number, _frame):
+    """So that a signal, too, stops the daemons on the way out; unittest would swallow others."""
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
@@ -176,4 +175,5 @@ if __name__ == "__main__":
         print("skipped: " + reason)
         sys.exit(77)
     signal.signal(signal.SIGTERM, end)
-    unittest.main(verbosity=2)
+    with cluster.Cluster() as Jobs.cluster:
+        unittest.main(verbosity=2)
