@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+# Which GPU a rank takes among those that the launcher lets it see.
+spmm_add_test(test_place 1 2 4)
+
 # jobs/ under a real Slurm; skipped (77) without the packages slurm-wlm and munge, or root.
 if(NOT SPMM_BUILD_TOOLS OR SPMM_ENABLE_CUDA)
   return()
