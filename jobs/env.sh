@@ -11,10 +11,16 @@ PREFIXES=${PREFIXES:-}
 # The repository, and its build with CUDA (`cpu` for a build without).
 SOURCE=${SOURCE:-${SLURM_SUBMIT_DIR:-$PWD}}
 PRESET=${PRESET:-cuda}
+# A finished build to take as it is; empty: build in the job, in build/job-PRESET.
+BUILD=${BUILD:-}
 # Compute capability of the GPUs: 90 H100 and H200, 80 A100.
 ARCH=${ARCH:-90}
-# What starts the ranks: `mpirun`, or `srun --mpi=pmix` where MPI was built with Slurm's PMIx.
+# What starts the ranks: `mpirun` of Open MPI, or `srun --mpi=pmix` where MPI was built with the
+# PMIx of Slurm.
 LAUNCH=${LAUNCH:-mpirun}
+# GPUs that a rank sees: `all` of its node, of which the library takes the one at the rank's place
+# and NCCL reaches the others over NVLink, or `one`, its own, where the site demands it.
+VISIBLE=${VISIBLE:-all}
 
 # The run: matrix, columns of B, what is passed on to spmm_dist, where results go.
 MATRIX=${MATRIX:-$SOURCE/tests/data/bips98_606.mtx.gz}
@@ -34,30 +40,87 @@ fi
 
 # Configure and build once, in the job, so that the compiler sees the node's GPU toolkit; apart from
 # the trees of a developer.
-BUILD=$SOURCE/build/job-$PRESET
 build() {
     local options=()
     cd "$SOURCE" || return
+    if [ -n "$BUILD" ]; then
+        [ -x "$BUILD/tools/spmm_dist" ] && return
+        echo "BUILD: there is no $BUILD/tools/spmm_dist; build it, or leave BUILD empty" >&2
+        return 1
+    fi
+    BUILD=$SOURCE/build/job-$PRESET
     [ "$PRESET" != cuda ] || options=("-DCMAKE_CUDA_ARCHITECTURES=$ARCH")
+    command -v ninja >/dev/null || options+=(-G "Unix Makefiles")
     cmake --preset "$PRESET" -B "$BUILD" -DSPMM_BUILD_TESTS=OFF "${options[@]}" &&
         cmake --build "$BUILD" -j "${SLURM_CPUS_ON_NODE:-4}"
 }
 
-# run RANKS RANKS_PER_NODE: one line of machine and date, the report, and the same as JSON.
-run() {
-    local ranks=$1 per_node=$2 launch
-    local name
-    name=$(basename "$MATRIX" | sed 's/\..*//').n$N_COLUMNS.p$ranks
-    mkdir -p "$RESULTS"
-    # Threads share the cores of a node between its ranks.
-    export OMP_NUM_THREADS=$(((${SLURM_CPUS_ON_NODE:-$per_node} + per_node - 1) / per_node))
+# Cores of this node that the job may use: Slurm counts hardware threads, mpirun cores.
+count_cores() {
+    local cpus=${SLURM_CPUS_ON_NODE:-$(nproc)} cores
+    cores=$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l) || cores=0
+    echo $((cores > 0 && cores < cpus ? cores : cpus))
+}
+
+# launch RANKS RANKS_PER_NODE COMMAND...: threads share the cores of a node between its ranks, each
+# rank keeps to cores of its own, and sees the GPUs that VISIBLE says.
+launch() {
+    local ranks=$1 per_node=$2 cores command
+    shift 2
+    cores=$(count_cores)
+    export OMP_NUM_THREADS=$((cores > per_node ? cores / per_node : 1))
+    if [ "$VISIBLE" != all ] && [ "$VISIBLE" != one ]; then
+        echo "VISIBLE is '$VISIBLE'; it takes all or one" >&2
+        return 2
+    fi
     if [ "$LAUNCH" = mpirun ]; then
-        launch=(mpirun -n "$ranks" --map-by "ppr:$per_node:node:PE=$OMP_NUM_THREADS" --bind-to core)
+        # Slurm starts one daemon of mpirun on each other node, and would give it a single GPU.
+        if [ -n "${SLURM_GPUS_PER_TASK:-}" ] && [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then
+            echo "mpirun and --gpus-per-task do not go together: ask for --gpus-per-node, or take" \
+                "LAUNCH='srun --mpi=pmix'" >&2
+            return 2
+        fi
+        if [ "$cores" -ge "$per_node" ]; then
+            command=(mpirun -n "$ranks" --map-by "ppr:$per_node:node:PE=$OMP_NUM_THREADS"
+                --bind-to core)
+        else
+            command=(mpirun -n "$ranks" --map-by "ppr:$per_node:node" --oversubscribe
+                --bind-to none)
+        fi
+        [ "$VISIBLE" = all ] || command+=("$SOURCE/jobs/one_gpu.sh")
     else
         # shellcheck disable=SC2206
-        launch=($LAUNCH --ntasks="$ranks" --ntasks-per-node="$per_node"
+        command=($LAUNCH --ntasks="$ranks" --ntasks-per-node="$per_node"
             --cpus-per-task="$OMP_NUM_THREADS")
+        [ "$cores" -ge "$per_node" ] || command+=(--overcommit)
+        if [ "${SLURM_GPUS_ON_NODE:-0}" != 0 ]; then
+            # What the job asked for would come on top of what the step asks for.
+            command=(env -u SLURM_GPUS -u SLURM_GPUS_PER_NODE -u SLURM_GPUS_PER_TASK
+                -u SLURM_NTASKS_PER_GPU -u SLURM_TRES_PER_TASK -u SLURM_GPU_BIND "${command[@]}")
+            if [ "$VISIBLE" = all ]; then
+                command+=("--gpus-per-node=$SLURM_GPUS_ON_NODE")
+            else
+                command+=(--gpus-per-task=1)
+            fi
+        fi
     fi
+    "${command[@]}" "$@"
+}
+
+# run RANKS RANKS_PER_NODE [NAME OPTION...]: machine and date, the report of spmm_dist on MATRIX, or
+# with the options on what these name, and the same as JSON.
+run() {
+    local ranks=$1 per_node=$2 name input=(--matrix "$MATRIX")
+    name=$(basename "$MATRIX" | sed 's/\..*//')
+    shift 2
+    if [ $# -gt 0 ]; then
+        name=$1
+        input=("${@:2}")
+    fi
+    name+=.n$N_COLUMNS.p$ranks
+    mkdir -p "$RESULTS"
+    # No result of an earlier job stands for this one's.
+    rm -f "$RESULTS/$name.json"
     {
         date -u +%FT%TZ
         echo "nodes: ${SLURM_JOB_NODELIST:-$(hostname)}, job ${SLURM_JOB_ID:-none}"
@@ -65,6 +128,6 @@ run() {
         git -C "$SOURCE" describe --always --dirty 2>/dev/null || true
     } | tee "$RESULTS/$name.txt"
     # shellcheck disable=SC2086
-    "${launch[@]}" "$BUILD/tools/spmm_dist" --matrix "$MATRIX" \
+    launch "$ranks" "$per_node" "$BUILD/tools/spmm_dist" "${input[@]}" \
         --columns "$N_COLUMNS" $OPTIONS --json "$RESULTS/$name.json" | tee -a "$RESULTS/$name.txt"
 }

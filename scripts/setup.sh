@@ -6,6 +6,8 @@
 #   configure   options for that preset
 #   gpus        number of GPUs seen
 #   jobs        number of cores
+# With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
+# packages enable its daemons.
 # shellcheck disable=SC2034
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,6 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libmetis-dev
     zlib1g-dev libcmocka-dev libcjson-dev python3)
 lint_packages=(clang-format cppcheck shellcheck)
+slurm_packages=(slurm-wlm munge)
 
 installed() {
     [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
@@ -23,6 +26,8 @@ installed() {
 present() {
     local header
     case "$1" in
+        slurm-wlm) command -v slurmctld >/dev/null && command -v slurmd >/dev/null && return ;;
+        munge) command -v munged >/dev/null && return ;;
         build-essential) command -v cc >/dev/null && command -v c++ >/dev/null && return ;;
         cmake) command -v cmake >/dev/null && return ;;
         ninja-build) command -v ninja >/dev/null && return ;;
@@ -78,14 +83,20 @@ done
 for package in "${lint_packages[@]}"; do
     present "$package" || missing_lint+=("$package")
 done
-if [ $((${#missing[@]} + ${#missing_lint[@]})) -gt 0 ] &&
-    ! install_packages "${missing[@]}" "${missing_lint[@]}"; then
+missing_slurm=()
+if [ "${SPMM_SETUP_SLURM:-0}" = 1 ]; then
+    for package in "${slurm_packages[@]}"; do
+        present "$package" || missing_slurm+=("$package")
+    done
+fi
+if [ $((${#missing[@]} + ${#missing_lint[@]} + ${#missing_slurm[@]})) -gt 0 ] &&
+    ! install_packages "${missing[@]}" "${missing_lint[@]}" "${missing_slurm[@]}"; then
     if [ ${#missing[@]} -gt 0 ]; then
         echo "setup: these packages are missing and could not be installed (it takes apt, a" \
             "network, and root or sudo): ${missing[*]}" >&2
         exit 1
     fi
-    echo "setup: without ${missing_lint[*]} some lint tests will be skipped" >&2
+    echo "setup: without ${missing_lint[*]} ${missing_slurm[*]} some tests will be skipped" >&2
 fi
 
 # Ubuntu 22.04 packages CMake 3.22: take a newer one from PyPI into the build tree.

@@ -38,8 +38,9 @@ typedef void (*spmm_log_fn_t)(void *user, const char *line);
 typedef struct {
     size_t             struct_size; /**< set by SPMM_CONTEXT_OPTIONS_INIT */
     spmm_device_kind_t device;      /**< local; all ranks of a context must agree */
-    const int         *cuda_device; /**< local, read during the call: a CUDA ordinal; NULL: the
-                                         rank's position on its node, modulo the visible devices */
+    const int         *cuda_device; /**< local, read during the call: a CUDA ordinal; NULL: of
+                                         the visible devices one that the fewest ranks before this
+                                         one on its node took, the first of these */
     spmm_log_fn_t      log;         /**< progress lines; NULL: none (SPMM_DEBUG=1: stderr) */
     void              *log_user;
     double timeout_s; /**< > 0: an exchange of an execute that takes longer, since a rank is late or

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "cuda/cuda_kernels.h"
 #include "device/calibrate.h"
+#include "device/place.h"
 
 int spmm_cuda_device_count(void)
 {
@@ -52,17 +53,37 @@ void spmm_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *w
     }
 }
 
-/* The rank's place among the ranks of its node.  Collective. */
-static spmm_status_t node_rank(spmm_env_t *env, int *place)
+/* FNV-1a; never 0. */
+static uint64_t hash_text(const char *text)
 {
-    MPI_Comm node = MPI_COMM_NULL;
-    int      code;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-    SPMM_MPI(env,
-             MPI_Comm_split_type(env->comm, MPI_COMM_TYPE_SHARED, env->rank, MPI_INFO_NULL, &node));
-    code = MPI_Comm_rank(node, place);
-    SPMM_MPI(env, MPI_Comm_free(&node));
-    return spmm_mpi_check(env, code, "MPI_Comm_rank");
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    return hash != 0 ? hash : 1;
+}
+
+/* The GPUs that this rank may take: the one asked for, or what it sees.  One that does not tell its
+ * bus counts as like all such. */
+static void list_devices(const int *ordinal, int count, uint64_t *ids)
+{
+    const int first = ordinal != NULL ? *ordinal : 0;
+    const int n     = ordinal != NULL ? 1 : count;
+
+    memset(ids, 0, SPMM_PLACE_DEVICES * sizeof *ids);
+    if (first < 0 || first >= count) {
+        return;
+    }
+    for (int d = 0; d < n && d < SPMM_PLACE_DEVICES; d++) {
+        char bus[32] = "";
+
+        if (cudaDeviceGetPCIBusId(bus, (int)sizeof bus, first + d) != cudaSuccess) {
+            (void)cudaGetLastError();
+            bus[0] = '\0';
+        }
+        ids[d] = hash_text(bus);
+    }
 }
 
 /* FP32 lanes of one multiprocessor (CUDA C++ Programming Guide, arithmetic throughput). */
@@ -96,13 +117,14 @@ static spmm_status_t read_facts(spmm_device_t *device)
 static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
 {
     spmm_env_t *env   = device->env;
-    int         place = 0;
+    int         index = 0, n_before = 0;
     int         count = 0;
-    cudaError_t code;
+    cudaError_t code  = cudaGetDeviceCount(&count);
+    uint64_t    ids[SPMM_PLACE_DEVICES];
 
-    SPMM_TRY(node_rank(env, &place));
+    list_devices(ordinal, code == cudaSuccess ? count : 0, ids);
+    SPMM_TRY(spmm_place_device(env, ids, &index, &n_before));
     SPMM_TRY(spmm_device_count_threads(env, &device->threads));
-    code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess || count == 0) {
         (void)cudaGetLastError();
         return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no CUDA device is visible: %s",
@@ -114,7 +136,7 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
                          "CUDA device %d was asked for, but the visible ones are 0 to %d", *ordinal,
                          count - 1);
     }
-    device->ordinal = ordinal != NULL ? *ordinal : place % count;
+    device->ordinal = ordinal != NULL ? *ordinal : index;
     SPMM_CUDA(device, cudaSetDevice(device->ordinal));
     SPMM_CUDA(device, cudaFree(NULL)); /* starts the device, whose failures then show here */
     SPMM_TRY(read_facts(device));
@@ -129,7 +151,7 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
     }
     SPMM_TRY(spmm_cuda_check(device, code, "loading the kernels"));
     /* Ranks that share a device, or were sent to one, might disturb each other. */
-    spmm_calibrate_cuda(device, ordinal == NULL && place < count);
+    spmm_calibrate_cuda(device, ordinal == NULL && n_before == 0);
     return SPMM_OK;
 }
 

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jobs/*.sbatch under a real Slurm of one node, with the CPU build: exit codes, what came out, and
+which GPUs each rank would see.  Exit code 77 where no Slurm can be started.
+
+CTest gives SPMM_BUILD, the build tree."""
+import json
+import os
+import pathlib
+import re
+import signal
+import sys
+import unittest
+
+import cluster
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = os.environ.get("SPMM_BUILD", str(ROOT / "build" / "cpu"))
+LAUNCHERS = {"mpirun": "mpirun", "srun": "srun --mpi=pmix"}
+OPTIONS = "--type 32f --partition auto --warmup 1 --iterations 3 --verify"
+# In the place of spmm_dist: one line for each rank.
+PROBE = """#!/bin/bash
+echo "rank ${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID} sees ${CUDA_VISIBLE_DEVICES-no word}"
+"""
+# Ways to ask for the GPUs of the node, each of which the jobs turn into what VISIBLE says.
+ASK = {
+    "node": ["--gpus-per-node=2"],
+    "task": ["--gpus-per-node=2", "--ntasks-per-node=2", "--gpus-per-task=1"],
+    "bound": ["--gpus-per-node=2", "--gpu-bind=single:1"],
+    "gres": ["--gres=gpu:2"],
+}
+
+
+class Jobs(unittest.TestCase):
+    """All jobs are submitted at once and run one after the other; each test looks at one of them."""
+
+    cluster = None  # running
+
+    @classmethod
+    def setUpClass(cls):
+        cls.probe = cls.cluster.dir / "probe"
+        (cls.probe / "tools").mkdir(parents=True)
+        (cls.probe / "tools" / "spmm_dist").write_text(PROBE)
+        (cls.probe / "tools" / "spmm_dist").chmod(0o755)
+        cls.job = {}
+        for name, launcher in LAUNCHERS.items():
+            cls.queue(f"lost {name}", "single_node", "--gpus-per-node=0", wait=True,
+                      MATRIX="/nowhere/a.mtx", RANKS_PER_NODE="2", LAUNCH=launcher)
+            cls.queue(f"multi {name}", "multi_node", "--nodes=1", "--gpus-per-node=0", wait=True,
+                      RANKS_PER_NODE="2", LAUNCH=launcher)
+        for name, launcher in LAUNCHERS.items():
+            cls.queue_launcher(name, LAUNCH=launcher)
+        cls.queue("check", "check", "--gpus-per-node=0", RANKS_PER_NODE="2", N_COLUMNS="32")
+        cls.queue("benchmark", "benchmark", "--gpus-per-node=0")
+        cls.queue("no build", "single_node", "--gpus-per-node=0", BUILD="/nowhere")
+        cls.queue("mistyped", "single_node", "--gpus-per-node=0", VISIBLE="two")
+
+    @classmethod
+    def queue_launcher(cls, name, **env):
+        # Twice as many ranks as a machine of two cores has: mpirun must not fail to bind them.
+        cls.queue(f"single {name}", "single_node", "--gpus-per-node=0", RANKS_PER_NODE="4", **env)
+        cls.queue(f"scaling {name}", "scaling", "--gpus-per-node=0", RANKS_PER_NODE="2", SIDE="12",
+                  PLANES="6", N_COLUMNS="16", **env)
+        for ask, options in ASK.items():
+            # mpirun sees the GPUs of the job, however these were asked for.
+            if name == "mpirun" and ask not in ("node", "task"):
+                continue
+            for visible in "all", "one":
+                cls.queue(f"{ask} {visible} {name}", "multi_node", "--nodes=1", *options,
+                          VISIBLE=visible, BUILD=str(cls.probe), **env)
+
+    @classmethod
+    def queue(cls, name, script, *options, wait=False, **env):
+        full = dict(PRESET="cpu", BUILD=BUILD, OPTIONS=OPTIONS, N_COLUMNS="64",
+                    RESULTS=str(cls.cluster.dir / f"results {name}"))
+        full.update(env)
+        cls.job[name] = cls.cluster.submit(name, f"jobs/{script}.sbatch", *options, wait=wait,
+                                           env=full, cwd=ROOT)
+
+    def finished(self, name, good=True):
+        """What the job wrote."""
+        code, out = self.job[name].finish(120)
+        self.assertEqual(code == 0, good, f"{name}: exit code {code}\n{out}")
+        return out
+
+    def reports(self, name):
+        folder = self.cluster.dir / f"results {name}"
+        return {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
+
+    def check_reports(self, name, ranks, matrix="bips98_606"):
+        out = self.finished(name)
+        reports = self.reports(name)
+        self.assertEqual(out.count(": passed"), len(reports), out)
+        for r in ranks:
+            report = reports[f"{matrix}.n{report_columns(reports)}.p{r}.json"]
+            self.assertEqual(report["ranks"], r)
+            self.assertTrue(report["verify"]["passed"])
+            self.assertGreater(report["verify"]["compared"], 0)
+        return out
+
+    def test_single_node(self):
+        for name in LAUNCHERS:
+            with self.subTest(name):
+                out = self.check_reports(f"single {name}", [1, 2, 4])
+                self.assertEqual(len(self.reports(f"single {name}")), 3)
+                self.assertRegex(out, r"nodes: \S+, job \d+")
+
+    def test_multi_node(self):
+        for name in LAUNCHERS:
+            with self.subTest(name):
+                self.check_reports(f"multi {name}", [2])
+                self.assertEqual(len(self.reports(f"multi {name}")), 1)
+
+    def test_wrong_matrix(self):
+        for name in LAUNCHERS:
+            with self.subTest(name):
+                out = self.finished(f"lost {name}", good=False)
+                self.assertIn("/nowhere/a.mtx cannot be opened", out)
+                self.assertEqual(self.reports(f"lost {name}"), {})
+                # The first failure ends the job.
+                folder = self.cluster.dir / f"results lost {name}"
+                self.assertFalse((folder / "a.n64.p2.txt").exists())
+
+    def test_scaling(self):
+        for name in LAUNCHERS:
+            with self.subTest(name):
+                self.check_reports(f"scaling {name}", [1, 2])
+                self.check_reports(f"scaling {name}", [1, 2], "weak")
+                table = self.cluster.dir / f"results scaling {name}" / "scaling.n16.tsv"
+                rows = [line.split("\t") for line in table.read_text().splitlines()]
+                cell = [dict(zip(rows[0], row)) for row in rows[1:]]
+                self.assertEqual([(c["set"], c["ranks"]) for c in cell],
+                                 [("bips98_606", "1"), ("weak", "1"), ("bips98_606", "2"),
+                                  ("weak", "2")])
+                self.assertEqual([c["efficiency"] for c in cell[:2]], ["1.000", "1.000"])
+                self.assertTrue(all(0 < float(c["efficiency"]) for c in cell))
+                self.assertTrue(all(c["verified"] == "yes" for c in cell))
+                self.assertGreater(int(cell[3]["entries"]), 2 * int(cell[1]["entries"]))
+
+    def test_check(self):
+        out = self.finished("check")
+        self.assertEqual(out.count("passed: "), 10, out)
+        self.assertIn("check: all passed", out)
+
+    def test_refusals(self):
+        self.assertIn("needs a GPU", self.finished("benchmark", good=False))
+        self.assertIn("there is no /nowhere/tools/spmm_dist", self.finished("no build", good=False))
+        self.assertIn("VISIBLE is 'two'", self.finished("mistyped", good=False))
+
+    def test_gpus(self):
+        for name in LAUNCHERS:
+            for ask in ASK:
+                for visible, expected in ("all", ["0,1", "0,1"]), ("one", ["0", "1"]):
+                    job = f"{ask} {visible} {name}"
+                    if job not in self.job:
+                        continue
+                    with self.subTest(job):
+                        out = self.finished(job)
+                        seen = re.findall(r"^rank (\d) sees (.*)$", out, re.M)
+                        # As many ranks as GPUs, without a word about their number.
+                        self.assertEqual(sorted(seen), list(zip("01", expected)), out)
+
+
+def report_columns(reports):
+    return next(iter(reports.values()))["columns"]
+
+
+def end(_number, _frame):
+    """So that a signal, too, stops the daemons on the way out; unittest would swallow others."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    reason = cluster.missing()
+    if reason:
+        print("skipped: " + reason)
+        sys.exit(77)
+    signal.signal(signal.SIGTERM, end)
+    with cluster.Cluster() as Jobs.cluster:
+        unittest.main(verbosity=2)
