@@ -3,6 +3,8 @@
 #ifndef SPMM_BASE_ERROR_H
 #define SPMM_BASE_ERROR_H
 
+#include <stdbool.h>
+
 #include "spmm_dist/types.h"
 
 enum { SPMM_ERROR_TEXT = 512 };
@@ -23,6 +25,12 @@ spmm_status_t spmm_fail(spmm_error_t *err, spmm_status_t status, const char *for
 
 /** SPMM_ERR_MEMORY for @p count elements of @p size bytes meant as @p what. */
 spmm_status_t spmm_fail_memory(spmm_error_t *err, int64_t count, size_t size, const char *what);
+
+/** Does a failure say only that this one of several ways cannot be taken? */
+static inline bool spmm_is_refusal(spmm_status_t status)
+{
+    return status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE || status == SPMM_ERR_UNSUPPORTED;
+}
 
 /** The last sentence recorded on this thread, "" when there was none. */
 const char *spmm_error_thread_text(void);

@@ -57,18 +57,12 @@ static void sort_usable(spmm_engine_candidate_t *candidates, int n, tuning_t *t)
     }
 }
 
-/* Failures of one engine that say nothing of the others. */
-static bool may_go_on(spmm_status_t status)
-{
-    return status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE || status == SPMM_ERR_UNSUPPORTED;
-}
-
 /* A candidate failed: remember the first reason, and go on where that may be. */
 static spmm_status_t pass_over(tuning_t *t, const spmm_engine_candidate_t *c, spmm_status_t status)
 {
     spmm_error_t *err = &t->device->env->err;
 
-    if (!may_go_on(status)) {
+    if (!spmm_is_refusal(status)) {
         return status;
     }
     spmm_log(t->device->env, "engine %s is passed over: %s", c->engine->name, err->text);

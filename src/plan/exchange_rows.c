@@ -39,10 +39,9 @@ static const void *find_in_place(const spmm_plan_t *plan, const spmm_operands_t 
                                  const spmm_slice_t *slice)
 {
     const spmm_transport_ops_t *transport = plan->transport;
-
-    const size_t elem = spmm_type_size(plan->halo_type), ld = (size_t)x->ldb * elem;
-    const size_t rows  = (size_t)plan->cols.n_local;
-    const char  *first = (const char *)x->B + (size_t)slice->first * elem;
+    const size_t                elem = spmm_type_size(plan->halo_type), ld = (size_t)x->ldb * elem;
+    const size_t                rows  = (size_t)plan->cols.n_local;
+    const char                 *first = (const char *)x->B + (size_t)slice->first * elem;
 
     return transport->reads_in_place != NULL && plan->op == SPMM_OP_N &&
                    plan->layout == SPMM_LAYOUT_ROW && rows > 0 &&

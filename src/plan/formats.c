@@ -59,11 +59,6 @@ static void leave_out_cusparse(spmm_engine_candidate_t *candidates)
     }
 }
 
-static bool may_go_on(spmm_status_t status)
-{
-    return status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE || status == SPMM_ERR_UNSUPPORTED;
-}
-
 /* Put the other order of rows in the place of @p block, choose its engine, and go back to what is
  * @p settled unless that was clearly faster.  One format is held beside the other meanwhile. */
 static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
@@ -108,7 +103,7 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
         (spmm_permuted_t){.csr = block->csr, .source = block->source, .pattern = block->pattern};
     spmm_free(block->candidates);
     *block = own;
-    if (status != SPMM_OK && may_go_on(status)) {
+    if (spmm_is_refusal(status)) {
         spmm_log(plan->env, "rows stay in order: %s", plan->env->err.text);
         plan->env->err        = before;
         block->reordering.why = "no engine could take the rows in it";

@@ -215,9 +215,7 @@ static spmm_status_t try_candidate(walk_t *w, spmm_schedule_candidate_t *c)
 /* Failures that say nothing of other schedules. */
 static bool may_go_on(const walk_t *w, int k, spmm_status_t status)
 {
-    return (status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE ||
-            status == SPMM_ERR_UNSUPPORTED) &&
-           (w->best != NULL || has_other(w, k));
+    return spmm_is_refusal(status) && (w->best != NULL || has_other(w, k));
 }
 
 /* What is neither the best's nor that of a candidate to come. */
