@@ -40,8 +40,8 @@ typedef struct {
     const char    *reorder;       /**< order in which a rank multiplies its rows; C is not permuted.
                                        "auto" (NULL): on GPUs "affinity", where a tensor-core engine
                                        then is predicted to save more time in @p executes products
-                                       than ordering costs; "none"; "affinity", "rcm" and "metis":
-                                       always */
+                                       than ordering costs; "none"; "affinity", "tiles", "rcm" and
+                                       "metis": always */
     int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
                                        can pay in so many, and measuring engines takes no more than
                                        5 % of what they will: few get the model's choice */
