@@ -250,6 +250,36 @@ class Plot(Scripts):
         self.assertFalse(os.path.exists(out))
 
 
+class Half(Scripts):
+    """bench/half.py: an engine in 16 bits against cuSPARSE in FP32 and in 16 bits."""
+
+    ROWS = ("matrix\tN\ttype\tengine\tmedian_ms\tratio_to_cusparse\tchosen\tpassed\n"
+            "a.mtx.gz\t32\t16f\tyardstick\t0.080\t1\tcusparse\tyes\n"
+            "a.mtx.gz\t32\t16f\tcusparse\t0.040\t2\tcusparse\tyes\n"
+            "a.mtx.gz\t32\t16f\tcusparse-bell\t0.010\t8\tcusparse-bell\tyes\n"
+            "a.mtx.gz\t32\t16f\tauto\t0.020\t4\tcvse\tyes\n"
+            "b.csr\t32\t16f\tcusparse\t0.040\t2\tcusparse\tyes\n"
+            "b.csr\t32\t16f\tauto\t0.050\t1\tbcsr\tyes\n"
+            "c.csr\t32\t16f\tauto\t0.050\t9\tbcsr\tno\n")
+
+    def test_lines_and_means(self):
+        said = self.run_script("half.py", self.path("r.tsv", self.ROWS)).splitlines()
+        self.assertEqual(said[1].split("\t"), ["a", "32", "16f", "0.0800", "0.0400", "0.0100", "0.0200",
+                                               "cvse", "4.0000", "2.0000", "0.5000"])
+        self.assertEqual(said[2].split("\t"), ["b", "32", "16f", "0.0500", "0.0400", "-", "0.0500",
+                                               "bcsr", "1.0000", "0.8000", "-"])
+        self.assertEqual(said[3], "# 16f, N = 32: to_fp32 2.000 over 2, least 1.000 on b, 0 below 1; "
+                                  "to_half 1.265 over 2, least 0.800 on b, 1 below 1; "
+                                  "to_bell 0.500 over 1, least 0.500 on a, 1 below 1")
+        self.assertEqual(len(said), 4)
+
+    def test_refused(self):
+        rows = self.path("r.tsv", self.ROWS)
+        self.assertIn("hrpb", self.run_script("half.py", "--engine", "hrpb", rows, code=3))
+        self.assertIn("no column", self.run_script(
+            "half.py", self.path("n.tsv", "matrix\tN\na\t1\n"), code=3))
+
+
 class Runs(Scripts):
     """bench/single_gpu.sh with a program in place of spmm_bench that prints what it was given."""
 
@@ -292,6 +322,17 @@ class Runs(Scripts):
         self.assertIn("--columns 512 --engines cusparse,auto ", out[0])
         self.assertIn("single_gpu_32f.x.tsv", out[0])
         self.assertEqual(self.runs("--modes", "64f", "--columns", "512"), "")
+
+    def test_16_bits(self):
+        out = self.runs("--modes", "16f,16bf", "--names", "large", "--columns", "128",
+                        "--engines16", "auto,bcsr").splitlines()
+        calls = [line for line in out if line.startswith("--matrix-list")]
+        for call, kind in zip(calls, ("16f", "16bf")):
+            self.assertIn(f"--type {kind} --compute 32f --columns 128 "
+                          "--engines cusparse,auto,bcsr ", call)
+            self.assertIn("--yardstick 32f", call)
+            self.assertIn(f"single_gpu_{kind}.tsv", call)
+        self.assertEqual(len(calls), 2)
 
     def test_failures_are_kept(self):
         self.runs("--modes", "32f-fast-tf32,32f", code=1)
