@@ -183,6 +183,8 @@ typedef struct {
     const spmm_bcsr_tile_t *tile;      /**< [tiles of 16x32] by tile row, then column */
     const int32_t          *entry_ptr; /**< [n_tile_rows + 1] entries of the rows before */
     const void             *values;    /**< 16-byte aligned; NULL: not filled yet */
+    int64_t                 n_sp24;    /**< 2:4 tiles in all */
+    int32_t                 slice;     /**< most columns of C for a thread block: 32, 64 or 128 */
     spmm_type_t             type;      /**< of values: 16F or 16BF */
 } spmm_bcsr_arrays_t;
 

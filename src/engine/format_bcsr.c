@@ -268,6 +268,38 @@ static spmm_status_t lay_out(spmm_env_t *env, const spmm_windows_t *tall, bool s
     return status;
 }
 
+spmm_bcsr_facts_t spmm_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows, int32_t rows,
+                                    int threads)
+{
+    const int32_t n_panels = spmm_windows_count(n_rows, SIDE * rows);
+    int64_t       steps = 0, longest = 0, sides = 0, tiles = 0, sp24 = 0, wide = 0, legal = 0;
+
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(threads)) reduction(+ : steps, sides, tiles, sp24, wide, legal) reduction(max : longest)
+    for (int32_t p = 0; p < n_panels; p++) {
+        int64_t mine = 0;
+        walk_t  w;
+
+        walk_start(&w, tall, p, rows, true);
+        while (walk_next(&w)) {
+            mine++;
+            sides += ((w.step.left | w.step.sp24) != 0) + ((w.step.right | w.step.sp24) != 0);
+            tiles += spmm_bcsr_count(w.step.left) + spmm_bcsr_count(w.step.right);
+            sp24 += spmm_bcsr_count(w.step.sp24);
+            wide += spmm_bcsr_count(w.any);
+            legal += spmm_bcsr_count(w.legal);
+        }
+        steps += mine;
+        longest = mine > longest ? mine : longest;
+    }
+    return (spmm_bcsr_facts_t){.steps   = steps,
+                               .longest = longest,
+                               .sides   = sides,
+                               .tiles   = tiles,
+                               .sp24    = sp24,
+                               .wide    = wide,
+                               .legal   = legal};
+}
+
 spmm_status_t spmm_bcsr_create(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
                                int32_t rows, bool sp24, int threads, spmm_bcsr_t *format)
 {
@@ -323,6 +355,8 @@ spmm_bcsr_arrays_t spmm_bcsr_arrays(const spmm_bcsr_t *format)
                                 .tile        = format->tile,
                                 .entry_ptr   = format->entry_ptr,
                                 .values      = format->values,
+                                .n_sp24      = format->n_sp24,
+                                .slice       = 64,
                                 .type        = format->type};
 }
 

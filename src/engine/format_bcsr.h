@@ -54,6 +54,23 @@ spmm_status_t spmm_bcsr_create(spmm_env_t *env, const spmm_csr_t *block, const s
                                int32_t rows, bool sp24, int threads, spmm_bcsr_t *format);
 void          spmm_bcsr_free(spmm_bcsr_t *format);
 
+/** What a pattern comes to in panels of some height, 2:4 tiles apart. */
+typedef struct {
+    int64_t steps;   /**< of 32 columns, of all panels */
+    int64_t longest; /**< most of one panel */
+    int64_t sides;   /**< 16 rows of B that a step loads, one or two */
+    int64_t tiles;   /**< 16x16 that are no part of a 2:4 tile */
+    int64_t sp24;    /**< 2:4 of 16x32: two of 16x16 for an engine without */
+    int64_t wide;    /**< 16x32 with an entry */
+    int64_t legal;   /**< of these: with at most two entries in any four columns */
+} spmm_bcsr_facts_t;
+
+/** Count, O(nnz), the same for any number of threads.
+ *  @param[in] n_rows  of the block that @p tall are windows of, of SPMM_WINDOWS_TALL rows
+ *  @param[in] rows    4, 8 or 16 */
+spmm_bcsr_facts_t spmm_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows, int32_t rows,
+                                    int threads);
+
 /** Values in the order of CSR to format->values, allocated where it is not.  On CPUs; what the GPU
  *  does with spmm_cuda_bcsr_fill() has the same bits. */
 spmm_status_t spmm_bcsr_fill(spmm_env_t *env, spmm_bcsr_t *format, const void *values, int threads);
