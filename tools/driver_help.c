@@ -53,6 +53,8 @@ static const char help_plan[] =
     "      --executes K         products to come, in which plan time is to pay (default 1000)\n"
     "      --deterministic      bitwise equal results from run to run\n"
     "      --no-autotune        choose by the model alone\n"
+    "      --exact-nonfinite    leave out engines that multiply padding: it spreads Inf and NaN of "
+    "B\n"
     "      --graph              capture executes in CUDA graphs, for small problems; phases are "
     "then "
     "not timed\n"

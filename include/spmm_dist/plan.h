@@ -54,12 +54,15 @@ typedef struct {
                                        spmm_execute().  Needs GPUs, on several ranks transport nccl
                                        or nccl-pull, and a context without timeout_s.  Plans that profile capture
                                        nothing: spmm_plan_explain() says so */
+    int exact_nonfinite;  /**< nonzero: where B holds Inf or NaN, C has what the entries of A
+                                       make of them.  Zero: engines that also multiply zeros which fill up
+                                       blocks (cusparse-bell) may put NaN in other rows of C */
 } spmm_plan_options_t;
 
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0              \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0           \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;

@@ -41,6 +41,7 @@ typedef struct {
     bool           deterministic;
     /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
     const spmm_pattern_t *pattern;
+    bool exact; /**< entries that A does not store take no part, also where B holds Inf or NaN */
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 6 }; /**< most of one model */

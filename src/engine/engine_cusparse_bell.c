@@ -25,6 +25,8 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
         reason = "needs C of the type of A and B, or 32f";
     } else if (problem->layout != SPMM_LAYOUT_ROW) {
         reason = "multiplies row-major blocks";
+    } else if (problem->exact) {
+        reason = "multiplies padding, which exact_nonfinite rules out";
     } else if (device->cc < 80) {
         reason = "needs a GPU of compute capability 8.0 or later";
     }

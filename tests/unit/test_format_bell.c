@@ -229,6 +229,9 @@ static void test_supports(void **state)
     check_refusal(p, old, "8.0 or later");
     p.layout = SPMM_LAYOUT_COL;
     check_refusal(p, gpu, "row-major");
+    p       = good;
+    p.exact = true;
+    check_refusal(p, gpu, "exact_nonfinite");
     p        = good;
     p.c_type = SPMM_R_16BF;
     check_refusal(p, gpu, "needs C of");
