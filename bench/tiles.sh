@@ -6,7 +6,7 @@
 #
 #     SPMM_STANDIN_DIR=DIR SPMM_MATRIX_DIR=DIR bench/tiles.sh [--iterations K] [SECTION...]
 #
-#   SECTION           ladder, real, share, blocks, pruned [all]; each writes OUTPUT/tiles_SECTION.tsv and
+#   SECTION           ladder, real, amdahl, blocks, pruned [all]; each writes OUTPUT/tiles_SECTION.tsv and
 #                     prints what bench/tiles.py makes of it
 #   --iterations K    [20]
 #   SPMM_STANDIN_DIR  stand-ins (bench/standins.sh), for real and blocks; where the five of the thesis
@@ -32,7 +32,7 @@ while [ $# -gt 0 ]; do
     esac
 done
 sections=("$@")
-[ $# -gt 0 ] || sections=(ladder real share blocks pruned)
+[ $# -gt 0 ] || sections=(ladder real amdahl blocks pruned)
 here=$(dirname "$0")
 bench=$(realpath -m "${SPMM_BUILD_DIR:-$here/../build/cuda}")/bench/bench_ladder
 output=$(realpath -m "${SPMM_OUTPUT_DIR:-$here/results}")
@@ -88,7 +88,7 @@ section() {
         real)
             standins
             run "cusparse,bcsr,bcsr-sp24,$steps" 8,128 "${files[@]}" ;;
-        share) # a fifth of all tiles, of these 0 to 100 % in 2:4
+        amdahl) # a fifth of all tiles, of these 0 to 100 % in 2:4
             for size in 4096 8192; do
                 for shares in 0.2,sp24=0 0.15,sp24=0.05 0.1,sp24=0.1 0.05,sp24=0.15 0.02,sp24=0.18 0,sp24=0.2; do
                     files+=("xdys:size=$size,dense=$shares")
