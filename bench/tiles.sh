@@ -101,7 +101,7 @@ section() {
             for shares in 0.2 0.3 0.5 1; do
                 files+=("xdys:size=8192,dense=0.1,sp24=0,fill=$shares")
             done
-            files+=("xdys:size=4096,dense=0.5,sp24=0,fill=0.3" stencil27:nx=24,ny=24,nz=24,dof=16
+            files+=("xdys:size=4096,dense=0.5,sp24=0,fill=0.3" "stencil27:nx=24,ny=24,nz=24,dof=16"
                 "$SPMM_MATRIX_DIR"/{bcsstk29,bundle1,dlmc_tr_ffn1_mp80,lp_fit2d}.mtx.gz)
             thesis=(cant pdb1HYS rma10)
             standins

@@ -211,12 +211,8 @@ static void test_refusal(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_empty),
-    cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_refill),
-    cmocka_unit_test(test_same_bits),
-    cmocka_unit_test(test_refusal),
-    {0},
+    cmocka_unit_test(test_open),    cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_empty),   cmocka_unit_test(test_matrices),
+    cmocka_unit_test(test_refill),  cmocka_unit_test(test_same_bits),
+    cmocka_unit_test(test_refusal), {0},
 };
