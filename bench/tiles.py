@@ -136,7 +136,8 @@ def main(arguments):
         if lines:
             print("\n".join(lines) + "\n")
     for row in wrong:
-        print(f"wrong: {row['variant']} on {row['matrix']}, N = {row['N']}: {row['max_error']}")
+        print(f"wrong: {row['variant']} on {row['matrix']}, N = {row['N']}: {row['max_error']}",
+              file=sys.stderr)
     return 1 if wrong else 0
 
 

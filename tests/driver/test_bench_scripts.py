@@ -280,6 +280,61 @@ class Half(Scripts):
             "half.py", self.path("n.tsv", "matrix\tN\na\t1\n"), code=3))
 
 
+class Tiles(Scripts):
+    """bench/tiles.py on rows of bench_ladder, and bench/tiles.sh around a program in its place."""
+
+    TITLES = ("matrix\tnnz\tN\ttiles32\tsp24_percent\tvariant\tmedian_ms\tgflops\ttile_tflops\t"
+              "to_OBT\tto_cusparse\tmax_error\tpassed\n")
+
+    @staticmethod
+    def row(matrix, n, share, variant, ms, passed="yes"):
+        return (f"{matrix}\t9\t{n}\t9\t{share}\t{variant}\t{ms}\t1\t1\t-\t{4 / ms:.3f}\t1e-4\t"
+                f"{passed}\n")
+
+    def test_amdahl(self):
+        rows = self.TITLES
+        for dense, sp24, ms in ((0.2, 0, 2.0), (0.1, 0.1, 1.6), (0, 0.2, 1.0)):
+            spec = f"xdys:size=4096,dense={dense},sp24={sp24}"
+            rows += self.row(spec, 128, 500 * sp24, "bcsr", 2.0)
+            rows += self.row(spec, 128, 500 * sp24, "bcsr-sp24", ms)
+        said = self.run_script("tiles.py", self.path("a.tsv", rows))
+        self.assertIn("| 4096 | 0.2 | 128 | 50 | 1.250 | 1.333 | - |", said)
+        self.assertIn("| 4096 | 0.2 | 128 | 100 | 2.000 | 2.000 | - |", said)
+        self.assertIn("| bcsr-sp24 | 128 | 3 | 2.714 | 2.000 | xdys:size=4096,dense=0.2,sp24=0 |", said)
+
+    def test_crossing(self):
+        rows = self.TITLES
+        for sparsity, ms in ((0.5, 2.0), (0.9, 0.5)):
+            spec = f"pruned:rows=9,cols=9,sparsity={sparsity},vector=4"
+            rows += self.row(spec, 256, 0, "cublas-dense", 1.0) + self.row(spec, 256, 0, "cvse", ms)
+        said = self.run_script("tiles.py", self.path("p.tsv", rows))
+        self.assertIn("| 4 | 256 | 70.0 % | 50 %: cvse 0.50, 90 %: cvse 2.00 | - |", said)
+
+    def test_wrong_results(self):
+        rows = self.TITLES + self.row("a.mtx", 8, 0, "T", 1.0, "no") + self.row("a.mtx", 8, 0, "BT", 1.0)
+        self.assertIn("wrong: T on a.mtx", self.run_script("tiles.py", self.path("w.tsv", rows), code=1))
+
+    def test_sections(self):
+        os.makedirs(self.path("build/bench"))
+        program = self.path("build/bench/bench_ladder", "#!/bin/sh\n"
+                            f"printf '# on a GPU\\n{self.TITLES}'\n"
+                            f"printf '{self.row('a.mtx', 8, 0, 'BT', 1.0)}'\n"
+                            "case $* in *pruned*) exit 1; esac\n")
+        os.chmod(program, 0o755)
+        env = {"SPMM_BUILD_DIR": self.path("build"), "SPMM_OUTPUT_DIR": self.path("out")}
+        self.assertIn("tiles_ladder.tsv: exit code 0",
+                      self.run_script("tiles.sh", "ladder", "amdahl", env=env))
+        self.run_script("tiles.sh", "pruned", "ladder", code=1, env=env)
+        with open(self.path("out/tiles_ladder.tsv"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertEqual(len([line for line in lines if line.startswith("matrix")]), 1)
+        self.assertEqual(len([line for line in lines if line.startswith("a.mtx")]), 2)
+        self.assertIn("no section", self.run_script("tiles.sh", "nonesuch", code=2, env=env))
+        self.assertIn("SPMM_STANDIN_DIR", self.run_script("tiles.sh", "real", code=2, env=env))
+        self.assertIn("bench_ladder", self.run_script(
+            "tiles.sh", code=2, env={"SPMM_BUILD_DIR": self.path("none")}))
+
+
 class Runs(Scripts):
     """bench/single_gpu.sh with a program in place of spmm_bench that prints what it was given."""
 
