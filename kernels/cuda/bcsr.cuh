@@ -34,23 +34,42 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
     static_assert(S::kThreads % kChunks == 0 && (kStride == 8 || kStride == 16 || kStride == 32),
                   "a thread's words of B are in the same place of their rows");
 
-    const bool     pairs; /* not wide: 4-byte access to B */
-    const uint32_t room, records;
-    const int      row;     /* of a step's rows of B, the first that the thread copies */
-    const int      columns; /* from that word on */
-    const Half    *B;       /* the word in the first step */
-    const uint32_t b_at;    /* where it goes in a stage */
-    int4           next;    /* the step to be copied next */
+    static constexpr int kCopies = S::kRoomA / 16 / S::kThreads; /* words of A for a thread */
+
+    /* Bytes from step to step of B: where access is wide, 32 bits are enough. */
+    using Stride = std::conditional_t<S::kAccess, uint32_t, uint64_t>;
+
+    const bool   pairs;   /* not wide: 4-byte access to B */
+    const int    row;     /* of a step's rows of B, the first that the thread copies */
+    const int    columns; /* from that word on */
+    const Stride stride;
+    uint32_t     room;            /* shared address of the stages */
+    uint2 *const masks;           /* [kBcsrStages] of the steps in them, behind */
+    const char  *b_from;          /* the thread's word of B in the first step */
+    const char  *a_from;          /* its first of the values of the next step */
+    uint32_t     b_to;            /* where it puts that of B */
+    uint32_t     in = 0, out = 0; /* stages: the next to be filled, the next to be multiplied */
+    const int4  *ahead;
+    int4         next; /* the step to be copied next */
 
     __device__ __forceinline__ BcsrBlock(const typename S::Format &format,
                                          const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
                                          int64_t j, bool in_pairs, void *shared)
-        : Sums(format, mm, work, j), pairs(in_pairs), room(shared_address(shared)),
-          records(room + kBcsrStages * S::kStage), row((int)threadIdx.x / kChunks),
+        : Sums(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
           columns((int)least(8, mm.n - j - 8 * ((int)threadIdx.x % kChunks))),
-          B((const Half *)mm.B + row * mm.ldb + j + 8 * ((int)threadIdx.x % kChunks)),
-          b_at(place_of_b(row, (int)threadIdx.x % kChunks))
+          stride((Stride)mm.ldb * (SPMM_BCSR_WIDTH * (Stride)sizeof(Half))),
+          room(shared_address(shared)), masks((uint2 *)((char *)shared + kBcsrStages * S::kStage)),
+          b_from((const char *)((const Half *)mm.B + row * mm.ldb + j +
+                                8 * ((int)threadIdx.x % kChunks))),
+          b_to(place_of_b(row, (int)threadIdx.x % kChunks)),
+          ahead((const int4 *)format.step + work.block)
     {
+        keep(room);
+        keep(b_to);
+        if (piece.n_blocks > 0) {
+            next   = __ldg(ahead);
+            a_from = A.values + (int64_t)next.y * SPMM_BCSR_UNIT + 16 * threadIdx.x;
+        }
     }
 
     /* --- Copies. --- */
@@ -86,55 +105,65 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
 
     /* The rows of B of a step, a word for each thread at a time, zeros behind the last row and column;
      * a side without tiles stays as it is, since nothing multiplies it. */
-    __device__ __forceinline__ void copy_b(uint32_t stage, const int4 &s) const
+    __device__ __forceinline__ void copy_b(const int4 &s) const
     {
-        const bool        sparse = (s.w & 0xffff) != 0;
-        const bool        left = (s.z & 0xffff) != 0 || sparse, right = (s.z >> 16) != 0 || sparse;
-        const int         rows = A.n_cols - s.x * SPMM_BCSR_WIDTH - row;
-        const Half *const from = B + (int64_t)s.x * SPMM_BCSR_WIDTH * args.ldb;
+        const bool        left  = (s.z & 0xffff) != 0 || s.w != 0;
+        const bool        right = (s.z >> 16) != 0 || s.w != 0;
+        const int         rows  = columns > 0 ? A.n_cols - s.x * SPMM_BCSR_WIDTH - row : 0;
+        const char *const from  = b_from + (uint64_t)(uint32_t)s.x * stride;
 
 #pragma unroll
         for (int k = 0; k < SPMM_BCSR_WIDTH; k += kStride) {
             if ((kStride <= 16 ? k : row) < 16 ? left : right) {
-                const uint32_t to = stage + b_at + k * S::kRowB;
+                const uint32_t    to = room + in + b_to + k * S::kRowB;
+                const char *const at = from + stride / SPMM_BCSR_WIDTH * k;
 
                 if constexpr (S::kAccess) {
-                    cp_async_at<16>(to, from + k * args.ldb, k < rows && columns > 0);
+                    cp_async_at<16>(to, at, k < rows);
                 } else {
-                    copy_narrow(to, from + k * args.ldb, k < rows ? columns : 0);
+                    copy_narrow(to, (const Half *)at, k < rows ? columns : 0);
                 }
             }
         }
     }
 
-    __device__ __forceinline__ int4 step_at(int k) const
+    static __device__ __forceinline__ uint32_t after(uint32_t stage)
     {
-        return __ldg((const int4 *)A.step + piece.block + min(k, piece.n_blocks - 1));
+        return stage == (kBcsrStages - 1) * S::kStage ? 0 : stage + S::kStage;
     }
 
-    static __device__ __forceinline__ int tiles_of(const int4 &s)
+    static __device__ __forceinline__ int tiles_of(uint32_t sides, uint32_t sparse)
     {
-        return __popc((uint32_t)s.z) + __popc((uint32_t)s.w);
+        return __popc(sides) + __popc(sparse);
     }
 
-    /* Start copying step k, the next one; a commit in any case keeps the groups counted. */
+    /* Start copying step k, the next one, whose values follow those of the one before; a commit in any
+     * case keeps the groups counted. */
     __device__ __forceinline__ void fetch(int k)
     {
         if (k < piece.n_blocks) {
-            const int4     s     = next;
-            const uint32_t stage = room + (uint32_t)(k % kBcsrStages) * S::kStage;
-            const int      words = tiles_of(s) * (kBcsrTileBytes / 16) + 4 * __popc((uint32_t)s.w);
-            const char *const from = A.values + (int64_t)s.y * SPMM_BCSR_UNIT;
+            const int4 s     = next;
+            const int  words = tiles_of((uint32_t)s.z, (uint32_t)s.w) * (kBcsrTileBytes / 16) +
+                              SPMM_BCSR_UNIT / 16 * __popc((uint32_t)s.w);
+            const int mine = words - (int)threadIdx.x;
 
-            next = step_at(k + 1);
-            copy_b(stage, s);
-            for (int w = (int)threadIdx.x; w < words; w += S::kThreads) {
-                cp_async_at<16>(stage + 16 * w, from + 16 * w);
+            ahead++;
+            if (k + 1 < piece.n_blocks) {
+                next = __ldg(ahead);
             }
+            copy_b(s);
+#pragma unroll
+            for (int w = 0; w < kCopies; w++) {
+                if (mine > w * S::kThreads) {
+                    cp_async_at<16>(room + in + 16 * (threadIdx.x + w * S::kThreads),
+                                    a_from + 16 * w * S::kThreads);
+                }
+            }
+            a_from += 16 * words;
             if (threadIdx.x == 0) {
-                cp_async_at<16>(records + 16 * (uint32_t)(k % kBcsrStages),
-                                A.step + piece.block + k);
+                masks[k % kBcsrStages] = make_uint2((uint32_t)s.z, (uint32_t)s.w);
             }
+            in = after(in);
         }
         cp_async_commit();
     }
@@ -213,36 +242,35 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
 
     __device__ __forceinline__ void compute(int k)
     {
-        const uint32_t at    = (uint32_t)(k % kBcsrStages);
-        const uint32_t stage = room + at * S::kStage;
-        const int4     s     = load_shared<int4>(records + 16 * at);
-        const uint32_t left = (uint32_t)s.z & 0xffff, right = (uint32_t)s.z >> 16;
-        const uint32_t sparse = S::kSp ? (uint32_t)s.w & 0xffff : 0;
-        const int      first  = kBcsrRows * warp_m;
-        const uint32_t below = (1u << first) - 1, mine = (1u << kBcsrRows) - 1;
-        const int      n_sparse = S::kSp ? __popc(sparse) : 0;
+        const uint2    step  = masks[k % kBcsrStages];
+        const uint32_t stage = room + out;
+        const int      first = kBcsrRows * warp_m;
+        const uint32_t below = (1u << first) - 1;
+        const uint32_t sides = step.x >> first, sparse = S::kSp ? step.y >> first : 0;
+        const uint32_t left = sides & 15, right = sides >> 16 & 15;
         uint32_t       b[S::kN][4];
 
-        if (((left | right | sparse) >> first & mine) == 0) {
+        out = after(out);
+        if ((left | right | (sparse & 15)) == 0) {
             return;
         }
+        /* Tiles are words of one row of B apart, and these differ in bits of their address alone. */
+        const uint32_t rows = stage + place_of_b(lane, warp_n * S::kN);
+
 #pragma unroll
         for (int j = 0; j < S::kN; j++) {
-            load_matrices(b[j], stage + place_of_b(lane, warp_n * S::kN + j));
+            load_matrices(b[j], rows ^ 16 * j);
         }
-        if constexpr (S::kSp) {
-            const uint32_t rank = (uint32_t)__popc(sparse & below);
+        const uint32_t tiles = stage + (S::kSp ? __popc(step.y) * kBcsrTileBytes : 0);
 
-            multiply_sparse(sparse >> first & mine, stage + rank * kBcsrTileBytes,
-                            stage + (uint32_t)tiles_of(s) * kBcsrTileBytes + rank * SPMM_BCSR_UNIT,
-                            b);
+        if constexpr (S::kSp) {
+            const uint32_t rank = (uint32_t)__popc(step.y & below);
+
+            multiply_sparse(sparse & 15, stage + rank * kBcsrTileBytes,
+                            tiles + __popc(step.x) * kBcsrTileBytes + rank * SPMM_BCSR_UNIT, b);
         }
-        multiply<0>(left >> first & mine,
-                    stage + (uint32_t)(n_sparse + __popc(left & below)) * kBcsrTileBytes, b);
-        multiply<1>(right >> first & mine,
-                    stage + (uint32_t)(n_sparse + __popc(left) + __popc(right & below)) *
-                                kBcsrTileBytes,
-                    b);
+        multiply<0>(left, tiles + __popc(step.x & below) * kBcsrTileBytes, b);
+        multiply<1>(right, tiles + __popc(step.x & (below << 16 | 0xffff)) * kBcsrTileBytes, b);
     }
 
     /* All steps.  The one barrier of a step shows it to all warps, and that they are done with the one
@@ -251,9 +279,6 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
     {
         const int n = piece.n_blocks;
 
-        if (n > 0) {
-            next = step_at(0);
-        }
         for (int k = 0; k < kBcsrStages - 1; k++) {
             fetch(k);
         }

@@ -34,7 +34,7 @@ struct BcsrShape {
     static constexpr int  kRowB    = kWidth * 2;
     static constexpr int  kRoomB   = SPMM_BCSR_WIDTH * kRowB;
     static constexpr int  kStage   = kRoomA + kRoomB;
-    static constexpr int  kRoom    = kBcsrStages * (kStage + (int)sizeof(spmm_bcsr_step_t));
+    static constexpr int  kRoom    = kBcsrStages * (kStage + (int)sizeof(uint2));
     using Format                   = Bcsr<Half, Out, kBcsrRows * 16>; /* a window: rows of a warp */
 };
 
