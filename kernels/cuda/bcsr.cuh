@@ -16,61 +16,60 @@
 #ifndef SPMM_BCSR_CUH
 #define SPMM_BCSR_CUH
 
-#include "cuda/bcsr_format.cuh"
+#include "cuda/bcsr_sums.cuh"
 
 namespace spmm
 {
 
-constexpr int kBcsrStages = 4; /* steps in shared memory, that in work and those on the way */
-constexpr int kBcsrRows   = 4; /* tile rows of a warp */
-
-/** @tparam kWarpsM, kWarpsN  warps of a thread block, over tile rows and over columns
- *  @tparam kTiles            8-column tiles of C that a warp has of each of its tile rows
- *  @tparam kSparse           are there 2:4 tiles?
- *  @tparam kWide             16-byte access to B and C */
-template <typename H, typename O, int kWarpsM, int kWarpsN, int kTiles, bool kSparse, bool kWide>
-struct BcsrShape {
-    using Half                     = H;
-    using Out                      = O;
-    static constexpr int  kM       = kWarpsM;
-    static constexpr int  kN       = kTiles;
-    static constexpr bool kSp      = kSparse;
-    static constexpr bool kAccess  = kWide;
-    static constexpr int  kPanel   = kWarpsM * kBcsrRows; /* tile rows */
-    static constexpr int  kWidth   = kWarpsN * kTiles * 8;
-    static constexpr int  kWarps   = kWarpsM * kWarpsN;
-    static constexpr int  kThreads = kWarps * kWarp;
-    static constexpr int  kRoomA   = kPanel * 2 * kBcsrTileBytes; /* of a step, at most */
-    static constexpr int  kRowB    = kWidth * 2;
-    static constexpr int  kRoomB   = SPMM_BCSR_WIDTH * kRowB;
-    static constexpr int  kStage   = kRoomA + kRoomB;
-    static constexpr int  kRoom    = kBcsrStages * (kStage + (int)sizeof(spmm_bcsr_step_t));
-    using Format                   = Bcsr<Half, Out, kBcsrRows * 16>; /* a window: rows of a warp */
-};
-
 /** One piece of a panel, one slice of C. */
-template <class S> struct BcsrBlock {
+template <class S> struct BcsrBlock : BcsrSums<S> {
     using Half = typename S::Half;
     using Out  = typename S::Out;
+    using Sums = BcsrSums<S>;
+    using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum;
+    using Sums::warp_m, Sums::warp_n;
 
-    const typename S::Format &A;
-    const spmm_tc_mm_args_t  &args;
-    const spmm_tc_piece_t     piece;
-    const int                 lane, warp_m, warp_n, g, t;
-    const int64_t             slice; /* first column of the thread block */
-    const bool                pairs; /* not wide: 4-byte access to B */
-    const uint32_t            room, records;
-    int4                      next; /* the step to be copied next */
-    float                     sum[kBcsrRows][S::kN][4] = {};
+    static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
+    static constexpr int kStride = S::kThreads / kChunks; /* rows that all threads copy at a time */
+    static_assert(S::kThreads % kChunks == 0 && (kStride == 8 || kStride == 16 || kStride == 32),
+                  "a thread's words of B are in the same place of their rows");
+
+    static constexpr int kCopies = S::kRoomA / 16 / S::kThreads; /* words of A for a thread */
+
+    /* Bytes from step to step of B: where access is wide, 32 bits are enough. */
+    using Stride = std::conditional_t<S::kAccess, uint32_t, uint64_t>;
+
+    const bool   pairs;   /* not wide: 4-byte access to B */
+    const int    row;     /* of a step's rows of B, the first that the thread copies */
+    const int    columns; /* from that word on */
+    const Stride stride;
+    uint32_t     room;            /* shared address of the stages */
+    uint2 *const masks;           /* [kBcsrStages] of the steps in them, behind */
+    const char  *b_from;          /* the thread's word of B in the first step */
+    const char  *a_from;          /* its first of the values of the next step */
+    uint32_t     b_to;            /* where it puts that of B */
+    uint32_t     in = 0, out = 0; /* stages: the next to be filled, the next to be multiplied */
+    const int4  *ahead;
+    int4         next; /* the step to be copied next */
 
     __device__ __forceinline__ BcsrBlock(const typename S::Format &format,
                                          const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
                                          int64_t j, bool in_pairs, void *shared)
-        : A(format), args(mm), piece(work), lane((int)threadIdx.x % kWarp),
-          warp_m((int)threadIdx.x / kWarp % S::kM), warp_n((int)threadIdx.x / kWarp / S::kM),
-          g(lane / 4), t(lane % 4), slice(j), pairs(in_pairs), room(shared_address(shared)),
-          records(room + kBcsrStages * S::kStage)
+        : Sums(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
+          columns((int)least(8, mm.n - j - 8 * ((int)threadIdx.x % kChunks))),
+          stride((Stride)mm.ldb * (SPMM_BCSR_WIDTH * (Stride)sizeof(Half))),
+          room(shared_address(shared)), masks((uint2 *)((char *)shared + kBcsrStages * S::kStage)),
+          b_from((const char *)((const Half *)mm.B + row * mm.ldb + j +
+                                8 * ((int)threadIdx.x % kChunks))),
+          b_to(place_of_b(row, (int)threadIdx.x % kChunks)),
+          ahead((const int4 *)format.step + work.block)
     {
+        keep(room);
+        keep(b_to);
+        if (piece.n_blocks > 0) {
+            next   = __ldg(ahead);
+            a_from = A.values + (int64_t)next.y * SPMM_BCSR_UNIT + 16 * threadIdx.x;
+        }
     }
 
     /* --- Copies. --- */
@@ -84,13 +83,12 @@ template <class S> struct BcsrBlock {
         return (uint32_t)(S::kRoomA + k * S::kRowB + 16 * (chunk ^ turn));
     }
 
-    __device__ __forceinline__ void copy_b_narrow(uint32_t to, const Half *from, int64_t left)
+    __device__ __forceinline__ void copy_narrow(uint32_t to, const Half *from, int left) const
     {
         if (pairs) {
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                cp_async_at<4>(to + 4 * e, left > 2 * e ? from + 2 * e : (const Half *)args.B,
-                               left > 2 * e);
+                cp_async_at<4>(to + 4 * e, from + 2 * e, left > 2 * e);
             }
             return;
         }
@@ -105,62 +103,67 @@ template <class S> struct BcsrBlock {
         store_shared(to, word);
     }
 
-    /* The rows of B of a step, zeros behind the last row and column; a side without tiles stays as it
-     * is, since nothing multiplies it. */
-    __device__ __forceinline__ void copy_b(uint32_t stage, const int4 &s)
+    /* The rows of B of a step, a word for each thread at a time, zeros behind the last row and column;
+     * a side without tiles stays as it is, since nothing multiplies it. */
+    __device__ __forceinline__ void copy_b(const int4 &s) const
     {
-        constexpr int kChunks = S::kWidth / 8, kAll = SPMM_BCSR_WIDTH * kChunks;
-        const bool    left  = (s.z & 0xffff) != 0 || (s.w & 0xffff) != 0;
-        const bool    right = (uint32_t)s.z >> 16 != 0 || (s.w & 0xffff) != 0;
-        const int64_t first = (int64_t)s.x * SPMM_BCSR_WIDTH;
+        const bool        left  = (s.z & 0xffff) != 0 || s.w != 0;
+        const bool        right = (s.z >> 16) != 0 || s.w != 0;
+        const int         rows  = columns > 0 ? A.n_cols - s.x * SPMM_BCSR_WIDTH - row : 0;
+        const char *const from  = b_from + (uint64_t)(uint32_t)s.x * stride;
 
 #pragma unroll
-        for (int at = 0; at < kAll; at += S::kThreads) {
-            const int     c = at + (int)threadIdx.x, k = c / kChunks, chunk = c % kChunks;
-            const int64_t j    = slice + 8 * chunk;
-            const bool    real = first + k < A.n_cols && j < args.n;
-            const Half   *from = (const Half *)args.B + (real ? (first + k) * args.ldb + j : 0);
+        for (int k = 0; k < SPMM_BCSR_WIDTH; k += kStride) {
+            if ((kStride <= 16 ? k : row) < 16 ? left : right) {
+                const uint32_t    to = room + in + b_to + k * S::kRowB;
+                const char *const at = from + stride / SPMM_BCSR_WIDTH * k;
 
-            if (kAll % S::kThreads == 0 || c < kAll) {
-                if (k < 16 ? left : right) {
-                    if constexpr (S::kAccess) {
-                        cp_async_at<16>(stage + place_of_b(k, chunk), from, real);
-                    } else {
-                        copy_b_narrow(stage + place_of_b(k, chunk), from, real ? args.n - j : 0);
-                    }
+                if constexpr (S::kAccess) {
+                    cp_async_at<16>(to, at, k < rows);
+                } else {
+                    copy_narrow(to, (const Half *)at, k < rows ? columns : 0);
                 }
             }
         }
     }
 
-    __device__ __forceinline__ int4 step_at(int k) const
+    static __device__ __forceinline__ uint32_t after(uint32_t stage)
     {
-        return __ldg((const int4 *)A.step + piece.block + min(k, piece.n_blocks - 1));
+        return stage == (kBcsrStages - 1) * S::kStage ? 0 : stage + S::kStage;
     }
 
-    static __device__ __forceinline__ int tiles_of(const int4 &s)
+    static __device__ __forceinline__ int tiles_of(uint32_t sides, uint32_t sparse)
     {
-        return __popc((uint32_t)s.z) + __popc((uint32_t)s.w);
+        return __popc(sides) + __popc(sparse);
     }
 
-    /* Start copying step k, the next one; a commit in any case keeps the groups counted. */
+    /* Start copying step k, the next one, whose values follow those of the one before; a commit in any
+     * case keeps the groups counted. */
     __device__ __forceinline__ void fetch(int k)
     {
         if (k < piece.n_blocks) {
-            const int4     s     = next;
-            const uint32_t stage = room + (uint32_t)(k % kBcsrStages) * S::kStage;
-            const int      words = tiles_of(s) * (kBcsrTileBytes / 16) + 4 * __popc((uint32_t)s.w);
-            const char *const from = A.values + (int64_t)s.y * SPMM_BCSR_UNIT;
+            const int4 s     = next;
+            const int  words = tiles_of((uint32_t)s.z, (uint32_t)s.w) * (kBcsrTileBytes / 16) +
+                              SPMM_BCSR_UNIT / 16 * __popc((uint32_t)s.w);
+            const int mine = words - (int)threadIdx.x;
 
-            next = step_at(k + 1);
-            copy_b(stage, s);
-            for (int w = (int)threadIdx.x; w < words; w += S::kThreads) {
-                cp_async_at<16>(stage + 16 * w, from + 16 * w);
+            ahead++;
+            if (k + 1 < piece.n_blocks) {
+                next = __ldg(ahead);
             }
+            copy_b(s);
+#pragma unroll
+            for (int w = 0; w < kCopies; w++) {
+                if (mine > w * S::kThreads) {
+                    cp_async_at<16>(room + in + 16 * (threadIdx.x + w * S::kThreads),
+                                    a_from + 16 * w * S::kThreads);
+                }
+            }
+            a_from += 16 * words;
             if (threadIdx.x == 0) {
-                cp_async_at<16>(records + 16 * (uint32_t)(k % kBcsrStages),
-                                A.step + piece.block + k);
+                masks[k % kBcsrStages] = make_uint2((uint32_t)s.z, (uint32_t)s.w);
             }
+            in = after(in);
         }
         cp_async_commit();
     }
@@ -239,36 +242,35 @@ template <class S> struct BcsrBlock {
 
     __device__ __forceinline__ void compute(int k)
     {
-        const uint32_t at    = (uint32_t)(k % kBcsrStages);
-        const uint32_t stage = room + at * S::kStage;
-        const int4     s     = load_shared<int4>(records + 16 * at);
-        const uint32_t left = (uint32_t)s.z & 0xffff, right = (uint32_t)s.z >> 16;
-        const uint32_t sparse = S::kSp ? (uint32_t)s.w & 0xffff : 0;
-        const int      first  = kBcsrRows * warp_m;
-        const uint32_t below = (1u << first) - 1, mine = (1u << kBcsrRows) - 1;
-        const int      n_sparse = S::kSp ? __popc(sparse) : 0;
+        const uint2    step  = masks[k % kBcsrStages];
+        const uint32_t stage = room + out;
+        const int      first = kBcsrRows * warp_m;
+        const uint32_t below = (1u << first) - 1;
+        const uint32_t sides = step.x >> first, sparse = S::kSp ? step.y >> first : 0;
+        const uint32_t left = sides & 15, right = sides >> 16 & 15;
         uint32_t       b[S::kN][4];
 
-        if (((left | right | sparse) >> first & mine) == 0) {
+        out = after(out);
+        if ((left | right | (sparse & 15)) == 0) {
             return;
         }
+        /* Tiles are words of one row of B apart, and these differ in bits of their address alone. */
+        const uint32_t rows = stage + place_of_b(lane, warp_n * S::kN);
+
 #pragma unroll
         for (int j = 0; j < S::kN; j++) {
-            load_matrices(b[j], stage + place_of_b(lane, warp_n * S::kN + j));
+            load_matrices(b[j], rows ^ 16 * j);
         }
-        if constexpr (S::kSp) {
-            const uint32_t rank = (uint32_t)__popc(sparse & below);
+        const uint32_t tiles = stage + (S::kSp ? __popc(step.y) * kBcsrTileBytes : 0);
 
-            multiply_sparse(sparse >> first & mine, stage + rank * kBcsrTileBytes,
-                            stage + (uint32_t)tiles_of(s) * kBcsrTileBytes + rank * SPMM_BCSR_UNIT,
-                            b);
+        if constexpr (S::kSp) {
+            const uint32_t rank = (uint32_t)__popc(step.y & below);
+
+            multiply_sparse(sparse & 15, stage + rank * kBcsrTileBytes,
+                            tiles + __popc(step.x) * kBcsrTileBytes + rank * SPMM_BCSR_UNIT, b);
         }
-        multiply<0>(left >> first & mine,
-                    stage + (uint32_t)(n_sparse + __popc(left & below)) * kBcsrTileBytes, b);
-        multiply<1>(right >> first & mine,
-                    stage + (uint32_t)(n_sparse + __popc(left) + __popc(right & below)) *
-                                kBcsrTileBytes,
-                    b);
+        multiply<0>(left, tiles + __popc(step.x & below) * kBcsrTileBytes, b);
+        multiply<1>(right, tiles + __popc(step.x & (below << 16 | 0xffff)) * kBcsrTileBytes, b);
     }
 
     /* All steps.  The one barrier of a step shows it to all warps, and that they are done with the one
@@ -277,9 +279,6 @@ template <class S> struct BcsrBlock {
     {
         const int n = piece.n_blocks;
 
-        if (n > 0) {
-            next = step_at(0);
-        }
         for (int k = 0; k < kBcsrStages - 1; k++) {
             fetch(k);
         }
@@ -291,112 +290,6 @@ template <class S> struct BcsrBlock {
         }
         cp_async_wait<0>();
         __syncthreads();
-    }
-
-    /* --- Sums. --- */
-
-    __device__ __forceinline__ bool is_finite() const
-    {
-        float bad = 0.0f;
-
-#pragma unroll
-        for (int k = 0; k < kBcsrRows * S::kN * 4; k++) {
-            bad = taint((&sum[0][0][0])[k], bad);
-        }
-        return __all_sync(0xffffffffu, bad == 0.0f);
-    }
-
-    /* A lane's two sums of neighbouring tiles, and those of lane t ^ 1: four columns of one tile. */
-    __device__ __forceinline__ float4 line(int r, int j, int i) const
-    {
-        const bool   odd = t % 2 != 0;
-        const float *one = sum[r][j] + 2 * i, *two = sum[r][j + 1] + 2 * i;
-        const float  x = __shfl_xor_sync(0xffffffffu, odd ? one[0] : two[0], 1);
-        const float  y = __shfl_xor_sync(0xffffffffu, odd ? one[1] : two[1], 1);
-
-        return odd ? make_float4(x, y, two[0], two[1]) : make_float4(one[0], one[1], x, y);
-    }
-
-    struct alignas(sizeof(Out) * 4) Line {
-        Out at[4];
-    };
-
-    __device__ __forceinline__ void store_line(Out *c, const float4 &v) const
-    {
-        const float x[4] = {v.x, v.y, v.z, v.w}, alpha = (float)args.alpha, beta = (float)args.beta;
-        Line        y = {};
-
-        if (args.beta != 0.0) {
-            y = *(const Line *)c;
-        }
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-            const float product = alpha * x[e];
-
-            y.at[e] = Narrow<Out>::from(args.beta == 0.0 ? product
-                                                         : product + beta * widen<float>(y.at[e]));
-        }
-        if constexpr (sizeof y == 8) {
-            __stcs((int2 *)c, *(const int2 *)&y);
-        } else {
-            __stcs((int4 *)c, *(const int4 *)&y);
-        }
-    }
-
-    /* Call put_line(row of the panel, column, four sums) or put(row, column, sum) for all sums that
-     * are inside of C; rows behind the last one too, with inside false. */
-    template <class PutLine, class Put>
-    __device__ __forceinline__ void each(PutLine put_line, Put put) const
-    {
-        const int64_t first = slice + 8 * warp_n * S::kN;
-
-#pragma unroll
-        for (int k = 0; k < 2 * kBcsrRows; k++) {
-            const int row = (warp_m * kBcsrRows + k / 2) * 16 + k % 2 * 8 + g;
-
-#pragma unroll
-            for (int j = 0; j < S::kN; j += S::kAccess ? 2 : 1) {
-                if constexpr (S::kAccess) {
-                    const float4  v = line(k / 2, j, k % 2); /* all lanes take part */
-                    const int64_t c = first + 8 * (j + t % 2) + 4 * (t / 2);
-
-                    if (c < args.n) {
-                        put_line(row, c, v);
-                    }
-                } else {
-#pragma unroll
-                    for (int e = 0; e < 2; e++) {
-                        if (first + 8 * j + 2 * t + e < args.n) {
-                            put(row, first + 8 * j + 2 * t + e, sum[k / 2][j][2 * (k % 2) + e]);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    __device__ __forceinline__ void store() const
-    {
-        const int64_t top = (int64_t)piece.window * S::kPanel * 16;
-
-        each(
-            [&](int row, int64_t c, const float4 &v) {
-                if (top + row < A.n_rows) {
-                    store_line(row_of_c<Out>(args, top + row) + c, v);
-                }
-            },
-            [&](int row, int64_t c, float v) {
-                if (top + row < A.n_rows) {
-                    store_c(args, row_of_c<Out>(args, top + row) + c, v);
-                }
-            });
-    }
-
-    /* Sums of a piece: [rows of the panel, n] at @p to. */
-    __device__ __forceinline__ void store_partial(float *to) const
-    {
-        each([&](int row, int64_t c, const float4 &v) { *(float4 *)(to + row * args.n + c) = v; },
-             [&](int row, int64_t c, float v) { to[row * args.n + c] = v; });
     }
 };
 

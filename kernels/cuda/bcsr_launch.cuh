@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(S::kThreads, kBlocks)
             const __grid_constant__ spmm_tc_work_t     work,
             const __grid_constant__ spmm_tc_mm_args_t args, int slices, bool pairs)
 {
-    extern __shared__ int4 room[];
+    extern __shared__ __align__(128) int4 room[];
 
     /* Slices of a piece are neighbours: they read the same values of A. */
     for (int64_t at = blockIdx.x; at < (int64_t)work.n_pieces * slices; at += gridDim.x) {
@@ -87,7 +87,8 @@ template <typename Half, typename Out, int kWarpsM, bool kSparse> struct BcsrKer
 
         return args.n % 8 == 0 && fits(args.B, in) && fits(args.C, out) &&
                fits(args.ldb * (int64_t)sizeof(Half), in) &&
-               fits(args.ldc * (int64_t)sizeof(Out), out);
+               fits(args.ldc * (int64_t)sizeof(Out), out) &&
+               (uint64_t)args.ldb * (SPMM_BCSR_WIDTH * sizeof(Half)) <= UINT32_MAX;
     }
 
     /* No wider than need be: as many columns as the format was made for, at most. */
