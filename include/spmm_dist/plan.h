@@ -40,8 +40,8 @@ typedef struct {
     const char    *reorder;       /**< order in which a rank multiplies its rows; C is not permuted.
                                        "auto" (NULL): on GPUs "affinity", where a tensor-core engine
                                        then is predicted to save more time in @p executes products
-                                       than ordering costs; "none"; "affinity", "rcm" and "metis":
-                                       always */
+                                       than ordering costs; "none"; "affinity", "tiles", "rcm" and
+                                       "metis": always */
     int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
                                        can pay in so many, and measuring engines takes no more than
                                        5 % of what they will: few get the model's choice */
@@ -54,12 +54,15 @@ typedef struct {
                                        spmm_execute().  Needs GPUs, on several ranks transport nccl
                                        or nccl-pull, and a context without timeout_s.  Plans that profile capture
                                        nothing: spmm_plan_explain() says so */
+    int exact_nonfinite;  /**< nonzero: where B holds Inf or NaN, C has what the entries of A
+                                       make of them.  Zero: engines that also multiply zeros which fill up
+                                       blocks (cusparse-bell) may put NaN in other rows of C */
 } spmm_plan_options_t;
 
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0              \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0           \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;

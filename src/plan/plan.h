@@ -93,7 +93,7 @@ struct spmm_plan {
     spmm_type_t    ab_type, c_type;
     spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */
     spmm_compute_t compute;
-    bool           deterministic, profile;
+    bool           deterministic, profile, exact_nonfinite;
 
     spmm_partition_t  partition;
     spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A */

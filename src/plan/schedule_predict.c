@@ -96,7 +96,8 @@ static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_ty
                                     .compute       = plan->compute,
                                     .layout        = SPMM_LAYOUT_ROW,
                                     .n             = n,
-                                    .deterministic = plan->deterministic};
+                                    .deterministic = plan->deterministic,
+                                    .exact         = plan->exact_nonfinite};
 
     return spmm_plan_best_time(f->engine, pattern, &problem, plan->device);
 }
