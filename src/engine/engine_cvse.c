@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/scalar.h"
 #include "engine/format_cvse.h"
 #include "engine/roofline.h"
@@ -160,6 +161,21 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return spmm_tc_build(&kind, block, problem, device, format);
 }
 
+static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
+{
+    const cvse_t             *f      = format;
+    const spmm_device_t      *device = f->base.device;
+    const spmm_cvse_arrays_t *a = device->kind == SPMM_DEVICE_CPU ? &f->arrays : &f->device_arrays;
+
+    *values = (void *)(uintptr_t)a->values;
+    *count  = (int64_t)(value_bytes(f) / sizeof(uint16_t));
+    if (SPMM_NEW(*from, *count) == NULL) {
+        return spmm_fail_memory(&device->env->err, *count, sizeof **from, "the entries of vectors");
+    }
+    spmm_cvse_entries(&f->format, device->threads, *from);
+    return SPMM_OK;
+}
+
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
     spmm_problem_t same = *problem;
@@ -228,6 +244,7 @@ const spmm_engine_ops_t spmm_engine_cvse = {
     .terms       = terms,
     .build       = build,
     .refill      = spmm_tc_refill,
+    .places      = places,
     .execute     = spmm_tc_execute,
     .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,
