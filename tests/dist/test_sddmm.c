@@ -174,7 +174,7 @@ static void test_info(void **state)
     assert_string_equal(info.kernel, "cvse");
     assert_int_equal(info.vector, 8);
     assert_int_equal(8 * (info.vectors + info.halo_vectors), m.nnz);
-    assert_true(info.device_bytes > 0);
+    assert_true(m.nnz == 0 || info.device_bytes > 0);
     assert_true(spmm_test_env.size > 1 || info.halo_rows == 0);
     spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
     free_masked(&m);
