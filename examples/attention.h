@@ -13,7 +13,7 @@
 #endif
 
 /* Rounded to nearest even; |x| below 65504 or 0, no subnormal results. */
-static inline uint16_t half_from(double x)
+static inline uint16_t attention_half(double x)
 {
     const float f    = (float)x;
     uint32_t    bits = 0;
@@ -27,7 +27,7 @@ static inline uint16_t half_from(double x)
     return (uint16_t)(sign | (bits + 0x0fffu + (bits >> 13 & 1u)) >> 13);
 }
 
-static inline double half_value(uint16_t h)
+static inline double attention_value(uint16_t h)
 {
     const int    exponent = h >> 10 & 31, fraction = h & 1023;
     const double x = exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25);
@@ -35,10 +35,19 @@ static inline double half_value(uint16_t h)
     return (h & 0x8000) != 0 ? -x : x;
 }
 
-/* Row @p i of attention, dense and in FP64: softmax of scale * Q_i K^T where is_kept(), times V; and
- * the same of |V|, to which errors relate.  K and V [length x head], weight [length] for the caller. */
-static inline void reference_row(int64_t i, int64_t length, int head, double scale, const double *q,
-                                 const double *K, const double                    *V,
+enum { Q = 0, K, V, O };
+
+/* Element of Q, K or V, in [-2, 2). */
+static inline double attention_element(int which, int64_t row, int64_t col)
+{
+    return attention_value(
+        attention_half(2.0 * random_element(row, 1000 * (which + (int64_t)1) + col)));
+}
+
+/* Row i of attention, dense and in FP64: softmax of q K^T / sqrt(head) where is_kept(), times V; and
+ * the same of |V|, to which errors relate.  k and v [length x head], weight [length] for itself. */
+static inline void attention_row(int64_t i, int64_t length, int head, const double *q,
+                                 const double *k, const double                    *v,
                                  int (*is_kept)(int64_t row, int64_t col), double *weight,
                                  double *out, double *size)
 {
@@ -49,7 +58,7 @@ static inline void reference_row(int64_t i, int64_t length, int head, double sca
         if (is_kept(i, j)) {
             weight[j] = 0.0;
             for (int c = 0; c < head; c++) {
-                weight[j] += scale * q[c] * K[j * head + c];
+                weight[j] += q[c] * k[j * head + c] / sqrt(head);
             }
         }
         most = fmax(most, weight[j]);
@@ -62,16 +71,51 @@ static inline void reference_row(int64_t i, int64_t length, int head, double sca
     memset(size, 0, sizeof *size * (size_t)head);
     for (int64_t j = 0; j < length; j++) {
         for (int c = 0; c < head && weight[j] > 0.0; c++) {
-            out[c] += weight[j] / sum * V[j * head + c];
-            size[c] += weight[j] / sum * fabs(V[j * head + c]);
+            out[c] += weight[j] / sum * v[j * head + c];
+            size[c] += weight[j] / sum * fabs(v[j * head + c]);
         }
     }
 }
 
+/* The largest |O - reference| / (P |V|) over some rows of this rank; O [rows x head] on the device. */
+static inline double attention_error(int64_t first, int64_t rows, int64_t length, int head,
+                                     int (*is_kept)(int64_t row, int64_t col), const void *device)
+{
+    const size_t  bytes = sizeof(uint16_t) * (size_t)(rows * head);
+    const int64_t step  = rows / 64 + 1;
+    uint16_t     *out   = allocate(rows * head, sizeof *out);
+    double       *k     = allocate(length * head, sizeof *k);
+    double       *v     = allocate(length * head, sizeof *v);
+    double       *row   = allocate(length + 3 * (int64_t)head, sizeof *row);
+    double *const q = row + length, *const want = q + head, *const size = want + head, worst = 0.0;
+
+    check(spmm_buffer_copy(ctx, out, device, bytes));
+    for (int64_t i = 0; i < length * head; i++) {
+        k[i] = attention_element(K, i / head, i % head);
+        v[i] = attention_element(V, i / head, i % head);
+    }
+    for (int64_t i = 0; i < rows; i += step) {
+        for (int c = 0; c < head; c++) {
+            q[c] = attention_element(Q, first + i, c);
+        }
+        attention_row(first + i, length, head, q, k, v, is_kept, row, want, size);
+        for (int c = 0; c < head; c++) {
+            const double error = fabs(attention_value(out[i * head + c]) - want[c]) / size[c];
+
+            worst = error <= worst ? worst : error; /* also where it is NaN */
+        }
+    }
+    free(out);
+    free(k);
+    free(v);
+    free(row);
+    return worst;
+}
+
 /* Seconds of Q K^T and of its product with V by cuBLAS, FP16 with sums in FP32: @p rows rows by all of
  * K and V, without a softmax between them; 0: no GPU. */
-static inline void time_dense(int64_t rows, int64_t length, int head, int repeats,
-                              double seconds[2])
+static inline void attention_dense(int64_t rows, int64_t length, int head, int repeats,
+                                   double seconds[2])
 {
     seconds[0] = seconds[1] = 0.0;
 #ifdef EXAMPLES_WITH_CUBLAS

@@ -14,7 +14,7 @@
  */
 #include "attention.h"
 
-enum { HEAD = 64, CHECKED = 64, REPEATS = 20, Q = 0, K, V, O, STEPS = 4 };
+enum { HEAD = 64, REPEATS = 20, STEPS = 4 };
 
 static int64_t length = 512, vector = 8;
 static double  sparsity = 0.9;
@@ -25,11 +25,6 @@ static int is_kept(int64_t row, int64_t col)
     const int64_t v = row / vector;
 
     return v == col / vector || random_element(v, col) >= 2.0 * sparsity - 1.0;
-}
-
-static double element(int which, int64_t row, int64_t col)
-{
-    return half_value(half_from(2.0 * random_element(row, 1000 * (which + 1) + col)));
 }
 
 /* The mask by its vectors; this rank's rows are whole vectors, and as many columns are its own. */
@@ -65,7 +60,7 @@ static void *make_operand(int which, int64_t first, int64_t rows)
     void        *device = NULL;
 
     for (int64_t i = 0; i < rows * HEAD; i++) {
-        host[i] = half_from(element(which, first + i / HEAD, i % HEAD));
+        host[i] = attention_half(attention_element(which, first + i / HEAD, i % HEAD));
     }
     check(spmm_buffer_alloc(ctx, bytes, &device));
     check(spmm_buffer_copy(ctx, device, host, bytes));
@@ -73,52 +68,76 @@ static void *make_operand(int which, int64_t first, int64_t rows)
     return device;
 }
 
-/* The largest |O - reference| / (P |V|) over some rows of this rank. */
-static double error_of(int64_t first, int64_t rows, const void *device)
+/* What one head needs; rows of this rank. */
+typedef struct {
+    spmm_sddmm_plan_t *scores;
+    spmm_plan_t       *product;
+    void              *block[4], *S, *P;
+} head_t;
+
+static void run_step(const head_t *h, int step)
 {
-    const size_t  bytes = sizeof(uint16_t) * (size_t)(rows * HEAD);
-    const int64_t step  = rows / CHECKED + 1;
-    uint16_t     *out   = allocate(rows * HEAD, sizeof *out);
-    double       *all[] = {allocate(length * HEAD, sizeof(double)),
-                           allocate(length * HEAD, sizeof(double)), allocate(length, sizeof(double))};
-    double        q[HEAD], want[HEAD], size[HEAD], worst = 0.0;
+    if (step == 0) {
+        check(spmm_sddmm(h->scores, HEAD, 1.0, h->block[Q], HEAD, h->block[K], HEAD, 0.0, h->S,
+                         NULL));
+    } else if (step == 1) {
+        check(spmm_sddmm_softmax(h->scores, 1.0 / sqrt(HEAD), h->S, h->P, NULL));
+    } else if (step == 2) {
+        check(spmm_plan_update_values(h->product, h->P, NULL));
+    } else {
+        check(spmm_execute(h->product, HEAD, 1.0, h->block[V], HEAD, 0.0, h->block[O], HEAD, NULL));
+    }
+}
 
-    check(spmm_buffer_copy(ctx, out, device, bytes));
-    for (int64_t i = 0; i < length * HEAD; i++) {
-        all[0][i] = element(K, i / HEAD, i % HEAD);
-        all[1][i] = element(V, i / HEAD, i % HEAD);
+/* All steps in order, then each of them often for its time. */
+static void time_steps(const head_t *h, double seconds[STEPS])
+{
+    for (int step = 0; step < STEPS; step++) {
+        run_step(h, step);
     }
-    for (int64_t i = 0; i < rows; i += step) {
-        for (int c = 0; c < HEAD; c++) {
-            q[c] = element(Q, first + i, c);
+    for (int step = 0; step < STEPS; step++) {
+        check(spmm_stream_synchronize(ctx, NULL));
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double from = MPI_Wtime();
+        for (int r = 0; r < REPEATS; r++) {
+            run_step(h, step);
         }
-        reference_row(first + i, length, HEAD, 1.0 / sqrt(HEAD), q, all[0], all[1], is_kept, all[2],
-                      want, size);
-        for (int c = 0; c < HEAD; c++) {
-            const double error = fabs(half_value(out[i * HEAD + c]) - want[c]) / size[c];
+        check(spmm_stream_synchronize(ctx, NULL));
+        seconds[step] = (MPI_Wtime() - from) / REPEATS;
+    }
+}
 
-            worst = error <= worst ? worst : error; /* also where it is NaN */
-        }
+static void report(const head_t *h, int size, const double seconds[STEPS + 3])
+{
+    static const char *const name[STEPS] = {"SDDMM", "softmax", "new values", "SpMM"};
+    spmm_sddmm_info_t        chosen      = {.struct_size = sizeof chosen};
+    spmm_plan_stats_t        stats       = {.struct_size = sizeof stats};
+    double                   total       = 0.0;
+
+    check(spmm_sddmm_plan_get_info(h->scores, &chosen));
+    check(spmm_plan_get_stats(h->product, &stats));
+    printf("length %lld, %.1f %% of the vectors of %lld dropped, %d rank(s), SDDMM by %s, SpMM by "
+           "%s:\n",
+           (long long)length, 100.0 * sparsity, (long long)vector, size, chosen.kernel,
+           stats.engine);
+    for (int step = 0; step < STEPS; step++) {
+        printf("  %-10s %8.4f ms\n", name[step], 1e3 * seconds[step]);
+        total += seconds[step];
     }
-    for (int k = 0; k < 3; k++) {
-        free(all[k]);
+    printf("  %-10s %8.4f ms, error %.1e\n", "all", 1e3 * total, seconds[STEPS + 2]);
+    if (seconds[STEPS] > 0.0) {
+        printf("  cuBLAS FP16, dense, no softmax: Q K^T %.4f ms, P V %.4f ms\n",
+               1e3 * seconds[STEPS], 1e3 * seconds[STEPS + 1]);
     }
-    free(out);
-    return worst;
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const step_name[STEPS] = {"SDDMM", "softmax", "new values", "SpMM"};
-    spmm_sddmm_options_t     options          = SPMM_SDDMM_OPTIONS_INIT;
-    spmm_sddmm_info_t        chosen           = {.struct_size = sizeof chosen};
-    spmm_plan_stats_t        stats            = {.struct_size = sizeof stats};
-    spmm_matrix_info_t       my               = {.struct_size = sizeof my};
-    spmm_sddmm_plan_t       *scores           = NULL;
-    spmm_plan_t             *product          = NULL;
-    void                    *S = NULL, *P = NULL, *block[4];
-    double                   seconds[STEPS + 3] = {0.0}; /* of steps and cuBLAS; the error */
-    int                      rank = 0, size = 1;
+    spmm_sddmm_options_t options            = SPMM_SDDMM_OPTIONS_INIT;
+    spmm_matrix_info_t   my                 = {.struct_size = sizeof my};
+    head_t               h                  = {.S = NULL};
+    double               seconds[STEPS + 3] = {0.0}; /* of steps and cuBLAS; the error */
+    int                  rank = 0, size = 1;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -127,8 +146,7 @@ int main(int argc, char **argv)
     sparsity = argc > 2 ? strtod(argv[2], NULL) : sparsity;
     vector   = argc > 3 ? strtoll(argv[3], NULL, 10) : vector;
     if (vector < 2 || length < 1 || length % vector != 0 || !(sparsity >= 0.0 && sparsity <= 1.0)) {
-        (void)fprintf(stderr, "usage: %s [LENGTH [SPARSITY [VECTOR]]]: VECTOR divides LENGTH\n",
-                      argv[0]);
+        (void)fprintf(stderr, "usage: %s [LENGTH [SPARSITY [VECTOR]]]\n", argv[0]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     check(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
@@ -138,65 +156,29 @@ int main(int argc, char **argv)
     spmm_matrix_t *mask  = make_mask(first, rows);
     check(spmm_matrix_get_info(mask, &my));
     options.s_type = SPMM_R_32F;
-    check(spmm_sddmm_plan_create(mask, HEAD, &options, &scores));
-    check(spmm_sddmm_plan_get_info(scores, &chosen));
-    check(spmm_plan_create(mask, HEAD, NULL, &product));
+    check(spmm_sddmm_plan_create(mask, HEAD, &options, &h.scores));
+    check(spmm_plan_create(mask, HEAD, NULL, &h.product));
     for (int b = Q; b <= O; b++) {
-        block[b] = make_operand(b, first, rows);
+        h.block[b] = make_operand(b, first, rows);
     }
-    check(spmm_buffer_alloc(ctx, sizeof(float) * (size_t)my.local_nnz, &S));
-    check(spmm_buffer_alloc(ctx, sizeof(uint16_t) * (size_t)my.local_nnz, &P));
+    check(spmm_buffer_alloc(ctx, sizeof(float) * (size_t)my.local_nnz, &h.S));
+    check(spmm_buffer_alloc(ctx, sizeof(uint16_t) * (size_t)my.local_nnz, &h.P));
 
-    /* The first time in order; every step once more and often, for its time. */
-    for (int k = 0; k < 2 * STEPS; k++) {
-        const int step = k % STEPS, repeats = k < STEPS ? 1 : REPEATS;
-
-        check(spmm_stream_synchronize(ctx, NULL));
-        MPI_Barrier(MPI_COMM_WORLD);
-        const double from = MPI_Wtime();
-        for (int r = 0; r < repeats; r++) {
-            if (step == 0) {
-                check(spmm_sddmm(scores, HEAD, 1.0, block[Q], HEAD, block[K], HEAD, 0.0, S, NULL));
-            } else if (step == 1) {
-                check(spmm_sddmm_softmax(scores, 1.0 / sqrt(HEAD), S, P, NULL));
-            } else if (step == 2) {
-                check(spmm_plan_update_values(product, P, NULL));
-            } else {
-                check(spmm_execute(product, HEAD, 1.0, block[V], HEAD, 0.0, block[O], HEAD, NULL));
-            }
-        }
-        check(spmm_stream_synchronize(ctx, NULL));
-        seconds[step] = (MPI_Wtime() - from) / repeats;
-    }
-    time_dense(rows, length, HEAD, REPEATS, seconds + STEPS);
-    seconds[STEPS + 2] = error_of(first, rows, block[O]);
+    time_steps(&h, seconds);
+    attention_dense(rows, length, HEAD, REPEATS, seconds + STEPS);
+    seconds[STEPS + 2] = attention_error(first, rows, length, HEAD, is_kept, h.block[O]);
     reduce_all(seconds, STEPS + 3, MPI_MAX);
-    check(spmm_plan_get_stats(product, &stats));
     if (rank == 0) {
-        double total = 0.0;
-
-        printf("length %lld, head %d, %.1f %% of the vectors of %lld dropped, %d rank(s), SDDMM by "
-               "%s, SpMM by %s:\n",
-               (long long)length, (int)HEAD, 100.0 * sparsity, (long long)vector, size,
-               chosen.kernel, stats.engine);
-        for (int k = 0; k < STEPS; k++) {
-            printf("  %-10s %8.4f ms\n", step_name[k], 1e3 * seconds[k]);
-            total += seconds[k];
-        }
-        printf("  %-10s %8.4f ms, error %.1e\n", "all", 1e3 * total, seconds[STEPS + 2]);
-        if (seconds[STEPS] > 0.0) {
-            printf("  cuBLAS FP16, dense: Q K^T %.4f ms, P V %.4f ms, no softmax\n",
-                   1e3 * seconds[STEPS], 1e3 * seconds[STEPS + 1]);
-        }
+        report(&h, size, seconds);
     }
 
     for (int b = Q; b <= O; b++) {
-        check(spmm_buffer_free(ctx, &block[b]));
+        check(spmm_buffer_free(ctx, &h.block[b]));
     }
-    check(spmm_buffer_free(ctx, &S));
-    check(spmm_buffer_free(ctx, &P));
-    check(spmm_sddmm_plan_destroy(&scores));
-    check(spmm_plan_destroy(&product));
+    check(spmm_buffer_free(ctx, &h.S));
+    check(spmm_buffer_free(ctx, &h.P));
+    check(spmm_sddmm_plan_destroy(&h.scores));
+    check(spmm_plan_destroy(&h.product));
     check(spmm_matrix_destroy(&mask));
     check(spmm_context_destroy(&ctx));
     MPI_Finalize();

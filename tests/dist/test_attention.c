@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/scalar.h"
 
 enum { Q = 1, K, S, V = 5, P = 6 };
@@ -299,10 +300,66 @@ static void test_attention(void **state)
     close_context();
 }
 
+/* Calls that one allocation makes fail on the last rank; what was made is dropped again. */
+static spmm_status_t walk(const masked_t *m, const char *kernel, void *memory)
+{
+    spmm_sddmm_options_t o       = SPMM_SDDMM_OPTIONS_INIT;
+    spmm_sddmm_plan_t   *sampler = NULL;
+    spmm_plan_t         *plan    = NULL;
+    spmm_status_t        status;
+
+    o.kernel = kernel;
+    status   = spmm_sddmm_plan_create(m->A, 8, &o, &sampler);
+    if (status == SPMM_OK) {
+        status = spmm_plan_create(m->A, 8, NULL, &plan);
+    }
+    if (status == SPMM_OK) { /* these two are local */
+        status = spmm_sddmm_softmax(sampler, 1.0, memory, memory, NULL);
+    }
+    if (status == SPMM_OK) {
+        status = spmm_plan_update_values(plan, memory, NULL);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MIN, spmm_test_env.comm);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
+    return status;
+}
+
+static void test_no_memory(void **state)
+{
+    const mask_t shape  = {5, 40, 8, 500, 1, 1};
+    const bool   victim = spmm_test_env.rank == spmm_test_env.size - 1;
+    masked_t     m;
+    void        *memory;
+
+    (void)state;
+    open_context();
+    m      = make_masked(&shape, SPMM_R_16F);
+    memory = device_operand(P, 0, 40, 40, 40, SPMM_R_16F, 0);
+    for (int kernel = 0; kernel < 2; kernel++) {
+        int reached = 1, k;
+
+        for (k = 0; reached != 0; k++) {
+            const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+            spmm_status_t            status;
+
+            spmm_alloc_inject(victim ? k : -1);
+            status  = walk(&m, kernel == 0 ? "csr" : "cvse", memory);
+            reached = victim && spmm_alloc_get_stats().calls - before.calls > k;
+            spmm_alloc_inject(-1);
+            MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+            assert_int_equal(status, reached == 0 ? SPMM_OK : SPMM_ERR_MEMORY);
+            assert_true(spmm_alloc_get_stats().live == before.live);
+        }
+        assert_true(k > 50);
+    }
+    spmm_assert_ok(spmm_buffer_free(ctx, &memory));
+    free_masked(&m);
+    close_context();
+}
+
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_update),
-    cmocka_unit_test(test_update_mistakes),
-    cmocka_unit_test(test_softmax),
-    cmocka_unit_test(test_attention),
-    {0},
+    cmocka_unit_test(test_update),    cmocka_unit_test(test_update_mistakes),
+    cmocka_unit_test(test_softmax),   cmocka_unit_test(test_attention),
+    cmocka_unit_test(test_no_memory), {0},
 };
