@@ -18,7 +18,8 @@ log=${1:-bench/results/gpu_sanitize.log}
 tests=${SPMM_BUILD_DIR:-build/cuda}/tests
 read -r -a tools <<<"${SPMM_TOOLS:-memcheck racecheck initcheck synccheck}"
 read -r -a names <<<"${SPMM_TESTS:-test_cuda_device test_cuda_rows test_cuda_transpose \
-    test_engine_cusparse test_engine_csr_gpu test_engine_tc test_engine_cvse test_plan test_async}"
+    test_engine_cusparse test_engine_csr_gpu test_engine_tc test_engine_cvse test_engine_bcsr \
+    test_engine_bell test_plan test_async test_sddmm test_attention}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
 export SPMM_TEST_SMALL=1   # the tools slow kernels down manyfold
 export NCCL_NVLS_ENABLE=0  # or nccl-pull is refused

@@ -353,4 +353,75 @@ typedef struct {
     int32_t                 n_slices; /**< at least ceil(n / SPMM_CSR_SLICE) */
 } spmm_csr_pieces_t;
 
+/* SDDMM: S = alpha * (X Y^T at the entries of a mask) + beta * S. */
+enum {
+    SPMM_SDDMM_TASK = 8, /**< most entries of a task: as many lanes share their products */
+    SPMM_SDDMM_TILE = 32 /**< vectors of a tile: TileN of vectorSparse, section 6.4 */
+};
+
+/** Entries of a mask in the order of rows, in tasks of a few entries of one row. */
+typedef struct {
+    int32_t        n_tasks;
+    const int32_t *row;   /**< [n_tasks] row of X */
+    const int32_t *first; /**< [n_tasks + 1] first entry of each */
+    const int32_t *col;   /**< [entries] row of Y */
+    const int32_t *place; /**< [entries] where in S; NULL: entry e at place e */
+} spmm_sddmm_tasks_t;
+
+/** What says where the results of a tile go. */
+typedef enum {
+    SPMM_SDDMM_ROWS, /**< [tiles * height] place of vector 0 in each row, the others follow; -1: the
+                             row is not in the mask */
+    SPMM_SDDMM_VECTORS, /**< [tiles * 32] place of row 0 of each vector, an even number; the others
+                             follow */
+    SPMM_SDDMM_EACH     /**< [tiles * 32 * height] place of row r of vector p at p * height + r; -1:
+                             not in the mask */
+} spmm_sddmm_order_t;
+
+/** A mask in windows of 8 or 16 rows, their vectors in tiles of 32 (vectorSparse, section 6). */
+typedef struct {
+    int32_t            n_rows, n_tiles;
+    int32_t            height; /**< V: rows of a window: 8 or 16 */
+    const int32_t     *window; /**< [n_tiles] */
+    const int32_t     *col; /**< [n_tiles * 32] row of Y of each vector; SPMM_TC_NO_COLUMN past the
+                                     last one of a window */
+    const int32_t     *row_map; /**< [n_rows] row of X of each row; NULL: the identity */
+    spmm_sddmm_order_t order;
+    const int32_t     *place; /**< by order; at a multiple of 8 bytes */
+} spmm_sddmm_tiles_t;
+
+/** The dense side. */
+typedef struct {
+    spmm_type_t type, s_type; /**< of X and Y; of S: that or, for 16-bit ones, FP32 */
+    int64_t     k;            /**< columns of X and Y */
+    double      alpha, beta;
+    const void *X, *Y; /**< row-major */
+    int64_t     ldx, ldy;
+    void       *S;
+    int         n_sm;    /**< multiprocessors of the device */
+    int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_sddmm_args_t;
+
+/** P = softmax of scale * S over the entries of each row: exp(x - max) / sum. */
+typedef struct {
+    int32_t        n_rows;
+    const int32_t *row_ptr; /**< [n_rows + 1] */
+    const int32_t *place;   /**< [entries] where in S and P; NULL: entry e at place e */
+    spmm_type_t    s_type, p_type;
+    double         scale;
+    const void    *S;
+    void          *P;       /**< may be S where the types are equal */
+    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_softmax_args_t;
+
+/** to[i] = from[source[i]]: new values to where a format keeps them. */
+typedef struct {
+    const void    *from;
+    const int32_t *source; /**< [count]; -1: to[i] stays as it is */
+    int64_t        count;
+    size_t         elem_size; /**< 2, 4 or 8 */
+    void          *to;
+    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_place_args_t;
+
 #endif /* SPMM_KERNEL_ARGS_H */

@@ -96,6 +96,16 @@ SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, 
                                     int64_t ldb, double beta, void *C, int64_t ldc,
                                     spmm_stream_t stream);
 
+/** Enqueue new values for this plan alone: later executes on @p stream multiply by them, until the next
+ *  spmm_matrix_update_values().  Matrix and other plans keep theirs.  Not collective.  On GPUs nothing
+ *  leaves the device or waits for it with engines csr-gpu, cusparse and cvse; formats of the others
+ *  are refilled by the host.  The first call on a plan allocates and may wait.
+ *  @param[in] values  [local_nnz] of the matrix's type, in the order of spmm_matrix_update_values(),
+ *                     memory of the context's device
+ *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep": rows would have to travel */
+SPMM_API spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values,
+                                               spmm_stream_t stream);
+
 /** The two dense operands. */
 typedef enum { SPMM_OPERAND_B = 0, SPMM_OPERAND_C } spmm_operand_t;
 

@@ -77,6 +77,16 @@ cudaError_t spmm_cuda_bcsr_fill(const spmm_bcsr_arrays_t *A, const void *values,
 cudaError_t spmm_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_tc_mm_args_t *args,
                              cudaStream_t stream);
 
+/** Dot products of rows of X and Y at the entries of a mask, device memory; all of its places are
+ *  written, nothing else.  The same bits from run to run. */
+cudaError_t spmm_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args,
+                                  cudaStream_t stream);
+/** The same on tensor cores, X and Y of FP16 or BF16. */
+cudaError_t spmm_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args,
+                                  cudaStream_t stream);
+cudaError_t spmm_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
+cudaError_t spmm_cuda_place_values(const spmm_place_args_t *args, cudaStream_t stream);
+
 /** Fetch the rows of peers.  Waits on the device, for them and for the readers of this rank's. */
 cudaError_t spmm_cuda_pull(const spmm_pull_args_t *args, cudaStream_t stream);
 

@@ -241,7 +241,16 @@ extern "C" cudaError_t spmm_cuda_probe(void)
     if (code == cudaSuccess) {
         code = spmm::preload_cvse();
     }
-    return code == cudaSuccess ? spmm::preload_bcsr() : code;
+    if (code == cudaSuccess) {
+        code = spmm::preload_bcsr();
+    }
+    if (code == cudaSuccess) {
+        code = spmm::preload_sddmm_tasks();
+    }
+    if (code == cudaSuccess) {
+        code = spmm::preload_sddmm_tiles();
+    }
+    return code == cudaSuccess ? spmm::preload_values() : code;
 }
 
 extern "C" cudaError_t spmm_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream)

@@ -404,6 +404,17 @@ spmm_status_t spmm_cusparse_refill(void *format, const void *values)
     return fill(f, f->values, values, (size_t)f->nnz * spmm_type_size(f->problem.ab_type));
 }
 
+spmm_status_t spmm_cusparse_places(const void *format, void **values, int64_t *count,
+                                   int32_t **from)
+{
+    const spmm_cusparse_t *f = format;
+
+    *values = f->values;
+    *count  = f->nnz;
+    *from   = NULL;
+    return SPMM_OK;
+}
+
 void spmm_cusparse_bytes(const void *format, size_t *host, size_t *device)
 {
     const spmm_cusparse_t *f = format;

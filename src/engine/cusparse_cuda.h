@@ -65,6 +65,8 @@ spmm_status_t spmm_cusparse_tune(spmm_cusparse_t *f);
 spmm_status_t spmm_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,
                                   const spmm_device_t *device, void **format);
 spmm_status_t spmm_cusparse_refill(void *format, const void *values);
+spmm_status_t spmm_cusparse_places(const void *format, void **values, int64_t *count,
+                                   int32_t **from);
 spmm_status_t spmm_cusparse_execute(void *format, int64_t n, double alpha, const void *B,
                                     int64_t ldb, double beta, void *C, int64_t ldc,
                                     spmm_stream_t stream);

@@ -83,6 +83,12 @@ typedef struct {
      *  @param[in] values  [nnz] host memory, in the order of the block given to build() */
     spmm_status_t (*refill)(void *format, const void *values);
 
+    /** Where the values lie, for refills on the device; NULL: there is no way but refill().
+     *  @param[out] values  [*count] of the type of A, device memory
+     *  @param[out] from    [*count] entry of the block given to build() that each place holds, -1:
+     *                      none; the caller frees it with spmm_free(); NULL: place k holds entry k */
+    spmm_status_t (*places)(const void *format, void **values, int64_t *count, int32_t **from);
+
     /** Enqueue the product for n <= planned columns; no allocation, no synchronisation.  Must
      *  apply beta also where the block has no entries.  Rows of C that a row_map leaves out are
      *  not touched. */

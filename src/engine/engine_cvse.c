@@ -3,6 +3,8 @@
  *  and multiplied. */
 #include <math.h>
 
+#include "base/alloc.h"
+#include "base/scalar.h"
 #include "engine/format_cvse.h"
 #include "engine/roofline.h"
 #include "engine/tc_engine.h"
@@ -157,6 +159,21 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return spmm_tc_build(&kind, block, problem, device, format);
 }
 
+static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
+{
+    const cvse_t             *f      = format;
+    const spmm_device_t      *device = f->base.device;
+    const spmm_cvse_arrays_t *a = device->kind == SPMM_DEVICE_CPU ? &f->arrays : &f->device_arrays;
+
+    *values = (void *)(uintptr_t)a->values;
+    *count  = (int64_t)(value_bytes(f) / sizeof(uint16_t));
+    if (SPMM_NEW(*from, *count) == NULL) {
+        return spmm_fail_memory(&device->env->err, *count, sizeof **from, "the entries of vectors");
+    }
+    spmm_cvse_entries(&f->format, device->threads, *from);
+    return SPMM_OK;
+}
+
 /* The accounts of bittcf with guesses from its constants, until times have been fitted: a launch; what
  * moves once; the rows of B; pieces that a warp takes one after the other, by rough numbers of resident
  * warps and of columns in a slice; the longest chain of blocks, half as many as of BitTCF. */
@@ -208,6 +225,7 @@ const spmm_engine_ops_t spmm_engine_cvse = {
     .terms       = terms,
     .build       = build,
     .refill      = spmm_tc_refill,
+    .places      = places,
     .execute     = spmm_tc_execute,
     .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,
