@@ -267,7 +267,7 @@ static void test_choice(void **state)
         }
     }
     check_refused(&f, "pigeon", SPMM_ERR_ARGUMENT,
-                  "nccl, nccl-pull, mpi-device, mpi-host, and auto");
+                  "nccl, nccl-push, nccl-pull, mpi-device, mpi-host, and auto");
     assert_null(spmm_transport_find("pigeon"));
     f.transport->destroy(NULL);
     transport_case_close(&f);
