@@ -77,7 +77,7 @@ static __device__ void give_up(const spmm_peer_watch_t &watch, int32_t peer)
         volatile spmm_pull_report_t *report = watch.report;
 
         report->peer = peer;
-        __threadfence_system();
+        fence_system();
         report->failed = 1;
     }
 }

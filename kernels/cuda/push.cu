@@ -50,11 +50,10 @@ __device__ void await_arrival(const spmm_push_args_t &a, int32_t rank, uint32_t 
 
     do {
         const uint64_t first = load_word(word), low = load_word(word + lane),
-                       high  = load_word(word + kWarp + lane);
-        const int      count = int(uint32_t(first));
+                       high = load_word(word + kWarp + lane);
+        const int count     = int(uint32_t(first));
 
-        all = uint32_t(first >> 32) == number &&
-              (lane >= count || uint32_t(low >> 32) == number) &&
+        all = uint32_t(first >> 32) == number && (lane >= count || uint32_t(low >> 32) == number) &&
               (kWarp + lane >= count || uint32_t(high >> 32) == number);
         all = __all_sync(~0u, all);
         ok  = all || __all_sync(~0u, patience.go_on(a.watch, rank));
@@ -153,9 +152,9 @@ __device__ void unpack(const spmm_push_args_t &a, const spmm_push_owner_t &from,
             }
 #pragma unroll
             for (int k = 0; k < kUnits; k++) {
-                all = all && (u + k * SPMM_PUSH_THREADS >= units.last ||
-                              (uint32_t(low[k] >> 32) == number &&
-                               uint32_t(high[k] >> 32) == number));
+                all = all &&
+                      (u + k * SPMM_PUSH_THREADS >= units.last ||
+                       (uint32_t(low[k] >> 32) == number && uint32_t(high[k] >> 32) == number));
             }
             if (!all && !patience.go_on(a.watch, from.rank)) {
                 return;
@@ -209,9 +208,8 @@ __device__ void send_quick(const spmm_push_args_t &a, const spmm_push_reader_t &
                 const uint32_t r   = uint32_t(at) / width;
                 const int64_t  row = a.row == nullptr ? to.begin + r : __ldg(a.row + to.begin + r);
 
-                unit[k] =
-                    load_unit(a.source + row * a.ld + (uint32_t(at) - r * width) * SPMM_PUSH_UNIT,
-                              align);
+                unit[k] = load_unit(
+                    a.source + row * a.ld + (uint32_t(at) - r * width) * SPMM_PUSH_UNIT, align);
             }
         }
         if (from == units.first && !__syncthreads_and(ok)) {

@@ -50,11 +50,11 @@ typedef struct {
     spmm_push_owner_t  from[SPMM_PULL_PEERS];
     char              *window[SPMM_PULL_PEERS]; /**< of each rank that shares rows with this one, in
                                                      either direction, as this one sees it; else NULL */
-    int32_t n_to, n_from;
-    int32_t rank;
-    int32_t first_sender, n_blocks;
-    char   *own;          /**< our window */
-    int64_t quick_offset; /**< of the room for quick rows, 2 x ranks x 2 SPMM_PUSH_QUICK bytes */
+    int32_t            n_to, n_from;
+    int32_t            rank;
+    int32_t            first_sender, n_blocks;
+    char              *own; /**< our window */
+    int64_t quick_offset;   /**< of the room for quick rows, 2 x ranks x 2 SPMM_PUSH_QUICK bytes */
     int32_t n_ranks;
     /** rows of large exchanges are to come to our window there; quick ones to target */
     uint64_t       offset;

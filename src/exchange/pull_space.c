@@ -174,11 +174,10 @@ spmm_status_t spmm_pull_space_check(spmm_transport_shared_t *shared)
     if (report->failed == 0) {
         return SPMM_OK;
     }
-    return spmm_fail(
-        &shared->env->err, SPMM_ERR_COMM,
-        "an exchange between GPUs did not finish within the timeout of %g s: rank %d "
-        "is late or gone; destroy the context",
-        shared->env->timeout_s, (int)report->peer);
+    return spmm_fail(&shared->env->err, SPMM_ERR_COMM,
+                     "an exchange between GPUs did not finish within the timeout of %g s: rank %d "
+                     "is late or gone; destroy the context",
+                     shared->env->timeout_s, (int)report->peer);
 }
 
 /* The first number that no rank uses: a buffer is free when all ranks have freed it. */

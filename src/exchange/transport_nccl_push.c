@@ -27,7 +27,7 @@ typedef struct {
     spmm_nccl_window_t      *window; /**< slots, room for quick rows, rows */
     size_t                   quick_offset, rows_offset; /**< in the window */
     spmm_pull_state_t       *words;                     /**< device */
-    int32_t                 *row; /**< device copy of graph->send_row */
+    int32_t                 *row;                       /**< device copy of graph->send_row */
     /** [rank] where rows from here lie on another rank: in its mirror, its halo */
     int64_t first_mirror[SPMM_PULL_PEERS], first_halo[SPMM_PULL_PEERS];
 } push_t;
@@ -311,8 +311,8 @@ static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm
     if (is_alone(t->graph)) {
         return SPMM_OK;
     }
-    landed = t->window->memory +
-             landing_of(t, &target, spmm_side_total(&target, exchange->row_bytes));
+    landed =
+        t->window->memory + landing_of(t, &target, spmm_side_total(&target, exchange->row_bytes));
     for (int p = 0; p < target.n_peers && landed != target.rows; p++) {
         const size_t at = (size_t)target.ptr[p] * exchange->row_bytes;
 
