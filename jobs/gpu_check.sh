@@ -133,7 +133,7 @@ cuda_launch=(env "OPAL_PREFIX=$mpi_cuda"
 # Thousands of executes in a row with a changing B.
 stress_step() {
     local stress=(env SPMM_TEST_DEVICE=cuda "SPMM_TEST_EXECUTES=${SPMM_TEST_EXECUTES:-5000}")
-    for transport in nccl nccl-pull mpi-host; do
+    for transport in nccl nccl-push nccl-pull mpi-host; do
         [[ $listed == *"$transport "* ]] || continue
         check "${stress[@]}" "SPMM_TEST_TRANSPORT=$transport" mpirun --bind-to none -n "$ranks" \
             "$build/tests/test_stress"
@@ -149,7 +149,7 @@ stress_step() {
 
 # One rank is stopped, or killed without the end of the job: the others get an error in time.
 faults_step() {
-    for transport in nccl nccl-pull mpi-host; do
+    for transport in nccl nccl-push nccl-pull mpi-host; do
         [[ $listed == *"$transport "* ]] || continue
         check env SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_TRANSPORTS=$transport" \
             "SPMM_FAULT_RANKS=$ranks" "SPMM_FAULT_WORKER=$build/tests/fault_worker" \
@@ -180,16 +180,17 @@ nodes_step() {
     check "${nodes[@]}" "${product[@]}" --transport nccl
     check "${nodes[@]}" env SPMM_TEST_DEVICE=cuda SPMM_TEST_TRANSPORT=nccl SPMM_TEST_EXECUTES=500 \
         "$build/tests/test_stress"
-    if [[ $listed == *"nccl-pull "* ]]; then
-        if out=$("${nodes[@]}" "${product[@]}" --transport nccl-pull 2>&1); then
-            echo "FAILED: nccl-pull ran across two nodes"
+    for transport in nccl-push nccl-pull; do
+        [[ $listed == *"$transport "* ]] || continue
+        if out=$("${nodes[@]}" "${product[@]}" --transport "$transport" 2>&1); then
+            echo "FAILED: $transport ran across two nodes"
             failed=1
-        elif ! grep '^spmm_dist: transport nccl-pull ' <<<"$out"; then # prints the reason
-            echo "FAILED: nccl-pull across two nodes does not say why not:"
+        elif ! grep "^spmm_dist: transport $transport " <<<"$out"; then # prints the reason
+            echo "FAILED: $transport across two nodes does not say why not:"
             tail -n 30 <<<"$out"
             failed=1
         fi
-    fi
+    done
 }
 listed=$("$driver" --list-transports)
 

@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/pull_args.h"
+#include "cuda/push_args.h"
 #include "kernel_args.h"
 
 #ifdef __cplusplus
@@ -89,6 +90,8 @@ cudaError_t spmm_cuda_place_values(const spmm_place_args_t *args, cudaStream_t s
 
 /** Fetch the rows of peers.  Waits on the device, for them and for the readers of this rank's. */
 cudaError_t spmm_cuda_pull(const spmm_pull_args_t *args, cudaStream_t stream);
+/** Write rows to peers and wait for theirs, on the device. */
+cudaError_t spmm_cuda_push(const spmm_push_args_t *args, cudaStream_t stream);
 
 #ifdef __cplusplus
 }
