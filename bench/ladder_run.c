@@ -150,9 +150,10 @@ spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t 
 
     /* Bytes of NaN: what a contender forgets shows. */
     if (status == SPMM_OK) {
-        status = spmm_cuda_check(c->device,
-                                 cudaMemset(c->C, 0xff, (size_t)(c->c_rows * c->n) * sizeof(float)),
-                                 "cudaMemset");
+        status = spmm_cuda_check(
+            c->device,
+            cudaMemsetAsync(c->C, 0xff, (size_t)(c->c_rows * c->n) * sizeof(float), c->stream),
+            "cudaMemsetAsync");
     }
     if (status == SPMM_OK) {
         status = measure(who, c, state, iterations, &result->seconds);

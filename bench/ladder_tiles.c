@@ -135,6 +135,7 @@ static void pack(const uint16_t *values, const uint32_t stored[LADDER_ROWS], uin
 
 static void fill(const spmm_csr_t *block, ladder_host_t *host)
 {
+#pragma omp parallel for schedule(dynamic, 64)
     for (int32_t w = 0; w < host->n_tile_rows; w++) {
         int64_t at[LADDER_ROWS] = {0};
 
