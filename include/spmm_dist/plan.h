@@ -164,6 +164,27 @@ typedef struct {
 /** Not collective.  Waits for the last execute when the plan profiles. */
 SPMM_API spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
 
+/** A stretch of the last execute on this rank, in seconds since it began. */
+typedef struct {
+    const char *phase; /**< "pack", "exchange", "local" or "halo", as in spmm_plan_stats_t; a host
+                            transport posts and waits, and so has two "exchange"; static storage */
+    int         chunk; /**< of columns, from 0 */
+    double      from_s, to_s;
+} spmm_span_t;
+
+enum { SPMM_MOST_SPANS = 24 }; /**< of one execute */
+
+/** The time line of the last execute on this rank.  Not collective; waits for that execute.
+ *  @param[out] spans  [SPMM_MOST_SPANS], the first *count are set
+ *  @param[out] count  0 unless the plan profiles and has executed */
+SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, spmm_span_t *spans,
+                                              int *count);
+
+/** Where halo rows come from.  Not collective.
+ *  @param[out] rows  [ranks of the context] that this rank receives from each; their sum is
+ *                    halo_rows of spmm_plan_stats_t */
+SPMM_API spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows);
+
 /** Print, on the calling rank, every engine, transport and schedule candidate with its predicted
  *  time and, where it was measured, that one, the winner and why.  Not collective. */
 SPMM_API spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out);
