@@ -59,7 +59,7 @@ static int active_links(const nvml_t *nvml, void *device)
 /** After init(). */
 static int describe_gpus(const nvml_t *nvml, char text[DRIVER_CHECK_TEXT])
 {
-    char     driver[NVML_TEXT] = "unknown", name[NVML_TEXT] = "GPU", other[NVML_TEXT];
+    char     driver[NVML_TEXT] = "unknown", name[NVML_TEXT] = "GPU", other[NVML_TEXT] = "";
     unsigned count = 0;
     int      least = NVML_LINKS;
     bool     equal = true;
