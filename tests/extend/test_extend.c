@@ -19,7 +19,7 @@ static const shape_t shapes[] = {
 static void check_all(const char *engine, const char *partition)
 {
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int v = 0; v < 8;v += 1 + (int)(s > 0)) {
+        for (int v = 0; v < 8; v += 1 + (int)(s > 0)) {
             const product_t p = {.type      = SPMM_R_64F,
                                  .c_type    = SPMM_R_64F,
                                  .op        = v % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
