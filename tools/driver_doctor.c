@@ -19,7 +19,7 @@ enum { NODE = MPI_MAX_PROCESSOR_NAME };
 typedef struct {
     char node[NODE];
     char device[64];
-    int  ordinal, threads, procs, cores;
+    int  threads, procs, cores;
     int  gpus; /**< of its node */
     char gpu_text[DRIVER_CHECK_TEXT];
 } place_t;
@@ -156,23 +156,25 @@ static void check_nodes(driver_checkup_t *x, const place_t *place, int ranks)
 
 static void check_devices(driver_checkup_t *x, const place_t *place, int ranks)
 {
-    const bool gpus  = strncmp(place[0].device, "cpu", 3) != 0;
-    int        twice = -1;
+    const bool on_gpus = strncmp(place[0].device, "cpu", 3) != 0;
 
-    for (int p = 0; p < ranks && gpus; p++) {
-        for (int q = 0; q < p; q++) {
-            if (place[p].ordinal == place[q].ordinal && place[p].gpus < ranks &&
-                strcmp(place[p].node, place[q].node) == 0) {
-                twice = p;
-            }
-        }
-    }
     driver_find(x, DRIVER_CHECK_GOOD, "device", "", "%d ranks compute on %s", ranks,
                 place[0].device);
-    if (twice >= 0) {
-        driver_find(x, DRIVER_CHECK_MISSING, "device",
-                    "start one rank for each GPU: NCCL refuses two on one",
-                    "rank %d shares its GPU with another rank", twice);
+    for (int p = 0; p < ranks && on_gpus; p++) {
+        int  mine  = 0;
+        bool first = true;
+
+        for (int q = 0; q < ranks; q++) {
+            const bool same = strcmp(place[p].node, place[q].node) == 0;
+
+            mine += same;
+            first = first && !(same && q < p);
+        }
+        if (first && mine > place[p].gpus) {
+            driver_find(x, DRIVER_CHECK_MISSING, "device",
+                        "start one rank for each GPU: NCCL refuses two on one",
+                        "node %s: %d ranks share %d GPUs", place[p].node, mine, place[p].gpus);
+        }
     }
 }
 
@@ -222,9 +224,8 @@ static place_t *gather_places(driver_job_t *job, const spmm_context_info_t *cont
     int      bad = all == NULL;
 
     MPI_Get_processor_name(mine.node, &length);
-    mine.cores   = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    mine.gpus    = driver_node_gpus(mine.gpu_text);
-    mine.ordinal = context->device_ordinal;
+    mine.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    mine.gpus  = driver_node_gpus(mine.gpu_text);
     (void)snprintf(mine.device, sizeof mine.device, "%s (%s)", context->device,
                    context->device_name);
     MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, job->comm);
