@@ -88,6 +88,8 @@ ranks_step() {
     check mpirun --bind-to none -n "$ranks" "$build/tests/test_pull"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_plan"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_transport"
+    check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_sddmm"
+    check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_attention"
     if [ -n "$mpi_cuda" ]; then
         check env SPMM_TEST_DEVICE=cuda "${cuda_launch[@]}" --bind-to none -n "$ranks" \
             "$build/tests/test_transport"
@@ -131,7 +133,7 @@ cuda_launch=(env "OPAL_PREFIX=$mpi_cuda"
 # Thousands of executes in a row with a changing B.
 stress_step() {
     local stress=(env SPMM_TEST_DEVICE=cuda "SPMM_TEST_EXECUTES=${SPMM_TEST_EXECUTES:-5000}")
-    for transport in nccl nccl-pull mpi-host; do
+    for transport in nccl nccl-push nccl-pull mpi-host; do
         [[ $listed == *"$transport "* ]] || continue
         check "${stress[@]}" "SPMM_TEST_TRANSPORT=$transport" mpirun --bind-to none -n "$ranks" \
             "$build/tests/test_stress"
@@ -147,7 +149,7 @@ stress_step() {
 
 # One rank is stopped, or killed without the end of the job: the others get an error in time.
 faults_step() {
-    for transport in nccl nccl-pull mpi-host; do
+    for transport in nccl nccl-push nccl-pull mpi-host; do
         [[ $listed == *"$transport "* ]] || continue
         check env SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_TRANSPORTS=$transport" \
             "SPMM_FAULT_RANKS=$ranks" "SPMM_FAULT_WORKER=$build/tests/fault_worker" \
@@ -168,26 +170,27 @@ visible_step() {
         exec "${@:2}"' - "${CUDA_VISIBLE_DEVICES:-0,1,2,3}" "${product[@]}"
 }
 
-# NCCL takes each pair of ranks for a node of its own, so that sockets join them.
+# NCCL takes each half of the ranks for a node of its own, so that sockets join them.
 nodes_step() {
     # shellcheck disable=SC2016
     local nodes=(mpirun --bind-to none -n "$ranks" -x NCCL_IB_DISABLE=1 -x NCCL_SOCKET_IFNAME=lo
-        bash -c 'NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK / 2)) exec "$@"' -)
+        bash -c 'NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK * 2 / OMPI_COMM_WORLD_SIZE)) exec "$@"' -)
     local product=("$driver" --device cuda --generate "rmat:scale=16,degree=16" --type 32f
         --columns 128 --warmup 1 --iterations 5 --verify)
     check "${nodes[@]}" "${product[@]}" --transport nccl
     check "${nodes[@]}" env SPMM_TEST_DEVICE=cuda SPMM_TEST_TRANSPORT=nccl SPMM_TEST_EXECUTES=500 \
         "$build/tests/test_stress"
-    if [[ $listed == *"nccl-pull "* ]]; then
-        if out=$("${nodes[@]}" "${product[@]}" --transport nccl-pull 2>&1); then
-            echo "FAILED: nccl-pull ran across two nodes"
+    for transport in nccl-push nccl-pull; do
+        [[ $listed == *"$transport "* ]] || continue
+        if out=$("${nodes[@]}" "${product[@]}" --transport "$transport" 2>&1); then
+            echo "FAILED: $transport ran across two nodes"
             failed=1
-        elif ! grep '^spmm_dist: transport nccl-pull ' <<<"$out"; then # prints the reason
-            echo "FAILED: nccl-pull across two nodes does not say why not:"
+        elif ! grep "^spmm_dist: transport $transport " <<<"$out"; then # prints the reason
+            echo "FAILED: $transport across two nodes does not say why not:"
             tail -n 30 <<<"$out"
             failed=1
         fi
-    fi
+    done
 }
 listed=$("$driver" --list-transports)
 
@@ -207,11 +210,14 @@ for ranks in 1 2 4; do
     if step stress "stress on $ranks GPUs"; then
         stress_step
     fi
+    if [ "$ranks" -eq 1 ] || [ $((2 * ranks)) -le "$gpus" ]; then
+        continue
+    fi
     # On the most ranks there are.
-    if [ "$ranks" -gt 1 ] && [ $((2 * ranks)) -gt "$gpus" ] && step faults "a lost rank of $ranks"; then
+    if step faults "a lost rank of $ranks"; then
         faults_step
     fi
-    if [ "$ranks" -eq 4 ] && step nodes "two nodes by name"; then
+    if step nodes "two nodes by name"; then
         nodes_step
     fi
 done

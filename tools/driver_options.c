@@ -20,6 +20,7 @@ enum {
     OPT_GRAPH,
     OPT_DETERMINISTIC,
     OPT_NO_AUTOTUNE,
+    OPT_EXACT_NONFINITE,
     OPT_TIMEOUT,
     OPT_PROGRESS,
     OPT_PLOT,
@@ -58,6 +59,7 @@ static const struct option long_options[] = {
     {"graph", no_argument, NULL, OPT_GRAPH},
     {"deterministic", no_argument, NULL, OPT_DETERMINISTIC},
     {"no-autotune", no_argument, NULL, OPT_NO_AUTOTUNE},
+    {"exact-nonfinite", no_argument, NULL, OPT_EXACT_NONFINITE},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
     {"warmup", required_argument, NULL, 'w'},
     {"iterations", required_argument, NULL, 'i'},
@@ -179,6 +181,9 @@ static int parse_plan(driver_job_t *job, int code, const char *arg, driver_optio
         break;
     case OPT_NO_AUTOTUNE:
         o->no_autotune = true;
+        break;
+    case OPT_EXACT_NONFINITE:
+        o->exact_nonfinite = true;
         break;
     case OPT_GRAPH:
         o->graph = true;

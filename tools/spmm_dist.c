@@ -64,22 +64,23 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     spmm_plan_options_t     options = SPMM_PLAN_OPTIONS_INIT;
     spmm_status_t           status;
 
-    options.op            = o->op;
-    options.layout        = o->layout;
-    options.compute       = o->compute;
-    options.partition     = o->partition;
-    options.objective     = o->objective;
-    options.imbalance     = o->imbalance;
-    options.engine        = o->engine;
-    options.transport     = o->transport;
-    options.deterministic = o->deterministic;
-    options.profile       = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
-    options.graph         = o->graph ? 1 : 0;
-    options.no_autotune   = o->no_autotune;
-    options.seed          = o->seed;
-    options.reorder       = o->reorder;
-    options.executes      = o->executes;
-    options.schedule      = o->schedule;
+    options.op              = o->op;
+    options.layout          = o->layout;
+    options.compute         = o->compute;
+    options.partition       = o->partition;
+    options.objective       = o->objective;
+    options.imbalance       = o->imbalance;
+    options.engine          = o->engine;
+    options.transport       = o->transport;
+    options.deterministic   = o->deterministic;
+    options.exact_nonfinite = o->exact_nonfinite;
+    options.profile         = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
+    options.graph           = o->graph ? 1 : 0;
+    options.no_autotune     = o->no_autotune;
+    options.seed            = o->seed;
+    options.reorder         = o->reorder;
+    options.executes        = o->executes;
+    options.schedule        = o->schedule;
     driver_progress_phase(progress, "partitioning and building the plan");
     status = spmm_plan_create(run->A, o->columns, &options, &run->plan);
     driver_progress_done(progress);

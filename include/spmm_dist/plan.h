@@ -40,8 +40,8 @@ typedef struct {
     const char    *reorder;       /**< order in which a rank multiplies its rows; C is not permuted.
                                        "auto" (NULL): on GPUs "affinity", where a tensor-core engine
                                        then is predicted to save more time in @p executes products
-                                       than ordering costs; "none"; "affinity", "rcm" and "metis":
-                                       always */
+                                       than ordering costs; "none"; "affinity", "tiles", "rcm" and
+                                       "metis": always */
     int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
                                        can pay in so many, and measuring engines takes no more than
                                        5 % of what they will: few get the model's choice */
@@ -52,15 +52,18 @@ typedef struct {
     int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
                                        that launching their parts takes longer than the work; see
                                        spmm_execute().  Needs GPUs, on several ranks transport nccl
-                                       or nccl-pull, and a context without timeout_s.  Plans that profile capture
+                                       nccl-push or nccl-pull, and a context without timeout_s.  Plans that profile capture
                                        nothing: spmm_plan_explain() says so */
+    int exact_nonfinite;  /**< nonzero: where B holds Inf or NaN, C has what the entries of A
+                                       make of them.  Zero: engines that also multiply zeros which fill up
+                                       blocks (cusparse-bell) may put NaN in other rows of C */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0              \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0           \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -93,6 +96,16 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,
                                     int64_t ldb, double beta, void *C, int64_t ldc,
                                     spmm_stream_t stream);
+
+/** Enqueue new values for this plan alone: later executes on @p stream multiply by them, until the next
+ *  spmm_matrix_update_values().  Matrix and other plans keep theirs.  Not collective.  On GPUs nothing
+ *  leaves the device or waits for it with engines csr-gpu, cusparse and cvse; formats of the others
+ *  are refilled by the host.  The first call on a plan allocates and may wait.
+ *  @param[in] values  [local_nnz] of the matrix's type, in the order of spmm_matrix_update_values(),
+ *                     memory of the context's device
+ *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep": rows would have to travel */
+SPMM_API spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values,
+                                               spmm_stream_t stream);
 
 /** The two dense operands. */
 typedef enum { SPMM_OPERAND_B = 0, SPMM_OPERAND_C } spmm_operand_t;

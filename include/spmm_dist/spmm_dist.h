@@ -7,6 +7,7 @@
 #include "spmm_dist/context.h"
 #include "spmm_dist/matrix.h"
 #include "spmm_dist/plan.h"
+#include "spmm_dist/sddmm.h"
 #include "spmm_dist/version.h"
 
 #endif /* SPMM_DIST_H */

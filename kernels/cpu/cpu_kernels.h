@@ -25,6 +25,17 @@ bool spmm_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);
 /** The types must be supported.  FP64 data sums in FP64, all other types in FP32; C is rounded once. */
 void spmm_cpu_csr_mm(const spmm_csr_mm_args_t *args);
 
+/** Is there a kernel for X and Y of @p type and S of @p s_type? */
+bool spmm_cpu_sddmm_supports(spmm_type_t type, spmm_type_t s_type);
+
+/** The types must be supported.  Sums as in spmm_cpu_csr_mm(), in an order that depends on k alone:
+ *  both forms of a mask give the same bits. */
+void spmm_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args);
+void spmm_cpu_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args);
+
+void spmm_cpu_row_softmax(const spmm_softmax_args_t *args);
+void spmm_cpu_place_values(const spmm_place_args_t *args);
+
 /** An entry of a tensor-core format: its row in the window, its row of B, and where its value stands
  *  among those of the block. */
 typedef struct {
@@ -62,6 +73,8 @@ spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays);
 spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays);
 /** Its values do not follow each other: of runs() only the lengths say something. */
 spmm_tc_view_t spmm_cpu_cvse_view(const spmm_cvse_arrays_t *arrays);
+/** The same; windows are tile rows, blocks 16x32 tiles. */
+spmm_tc_view_t spmm_cpu_bcsr_view(const spmm_bcsr_arrays_t *arrays);
 
 /** C = alpha * A * B + beta * C by decoding: only stored entries are multiplied, in the order of
  *  CSR.  16-bit data sum in FP32 and C is rounded once. */

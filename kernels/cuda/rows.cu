@@ -230,6 +230,9 @@ extern "C" cudaError_t spmm_cuda_probe(void)
         code = spmm::preload_pull();
     }
     if (code == cudaSuccess) {
+        code = spmm::preload_push();
+    }
+    if (code == cudaSuccess) {
         code = spmm::preload_bittcf();
     }
     if (code == cudaSuccess) {
@@ -238,7 +241,19 @@ extern "C" cudaError_t spmm_cuda_probe(void)
     if (code == cudaSuccess) {
         code = spmm::preload_csr();
     }
-    return code == cudaSuccess ? spmm::preload_cvse() : code;
+    if (code == cudaSuccess) {
+        code = spmm::preload_cvse();
+    }
+    if (code == cudaSuccess) {
+        code = spmm::preload_bcsr();
+    }
+    if (code == cudaSuccess) {
+        code = spmm::preload_sddmm_tasks();
+    }
+    if (code == cudaSuccess) {
+        code = spmm::preload_sddmm_tiles();
+    }
+    return code == cudaSuccess ? spmm::preload_values() : code;
 }
 
 extern "C" cudaError_t spmm_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream)

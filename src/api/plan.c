@@ -97,6 +97,21 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
                                                   .stream = stream});
 }
 
+spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
+{
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
+    }
+    spmm_error_clear(&plan->env->err);
+    if (spmm_matrix_local_nnz(plan->A) > 0 && !plan->device->ops->is_usable(plan->device, values)) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                         "values do not lie in memory of this context's device (%s); see "
+                         "spmm_buffer_alloc(), or spmm_matrix_update_values()",
+                         plan->device->description);
+    }
+    return spmm_plan_take_values(plan, values, stream);
+}
+
 static spmm_status_t check_operand(const spmm_plan_t *plan, spmm_operand_t operand)
 {
     if (operand != SPMM_OPERAND_B && operand != SPMM_OPERAND_C) {

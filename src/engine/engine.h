@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "device/device.h"
+#include "engine/format_bcsr.h"
 #include "engine/windows.h"
 #include "matrix/csr.h"
 
@@ -23,7 +24,8 @@ typedef struct {
     double  near_cols; /**< mean columns used by SPMM_NEAR_ROWS consecutive rows */
     double  row_cv;    /**< standard deviation / mean of row lengths */
 
-    spmm_tc_facts_t tc; /**< what tensor-core formats make of it */
+    spmm_tc_facts_t   tc;      /**< what tensor-core formats make of it */
+    spmm_bcsr_facts_t bcsr[2]; /**< in panels of 8 and 16 tile rows; 16-bit types only, else 0 */
 
     /** Those of SPMM_WINDOWS_TALL rows, which formats are made from; zero once freed.  Copies of
      *  the struct borrow them. */
@@ -39,6 +41,7 @@ typedef struct {
     bool           deterministic;
     /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
     const spmm_pattern_t *pattern;
+    bool exact; /**< entries that A does not store take no part, also where B holds Inf or NaN */
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
@@ -79,6 +82,12 @@ typedef struct {
     /** New values, same pattern: refills what build() laid out; done when it returns.
      *  @param[in] values  [nnz] host memory, in the order of the block given to build() */
     spmm_status_t (*refill)(void *format, const void *values);
+
+    /** Where the values lie, for refills on the device; NULL: there is no way but refill().
+     *  @param[out] values  [*count] of the type of A, device memory
+     *  @param[out] from    [*count] entry of the block given to build() that each place holds, -1:
+     *                      none; the caller frees it with spmm_free(); NULL: place k holds entry k */
+    spmm_status_t (*places)(const void *format, void **values, int64_t *count, int32_t **from);
 
     /** Enqueue the product for n <= planned columns; no allocation, no synchronisation.  Must
      *  apply beta also where the block has no entries.  Rows of C that a row_map leaves out are

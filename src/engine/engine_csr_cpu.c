@@ -94,6 +94,16 @@ static spmm_status_t refill(void *format, const void *values)
     return SPMM_OK;
 }
 
+static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
+{
+    const csr_cpu_t *f = format;
+
+    *values = f->block.values;
+    *count  = spmm_csr_nnz(&f->block);
+    *from   = NULL;
+    return SPMM_OK;
+}
+
 static spmm_status_t execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                              double beta, void *C, int64_t ldc, spmm_stream_t stream)
 {
@@ -135,6 +145,7 @@ const spmm_engine_ops_t spmm_engine_csr_cpu = {
     .cost        = cost,
     .build       = build,
     .refill      = refill,
+    .places      = places,
     .execute     = execute,
     .bytes       = bytes,
     .destroy     = destroy,

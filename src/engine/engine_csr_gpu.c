@@ -211,6 +211,16 @@ static spmm_status_t refill(void *format, const void *values)
                              f->value_bytes);
 }
 
+static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
+{
+    const csr_gpu_t *f = format;
+
+    *values = (void *)(uintptr_t)f->pieces.values;
+    *count  = f->pieces.n_entries;
+    *from   = NULL;
+    return SPMM_OK;
+}
+
 static spmm_status_t execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                              double beta, void *C, int64_t ldc, spmm_stream_t stream)
 {
@@ -314,6 +324,7 @@ const spmm_engine_ops_t spmm_engine_csr_gpu = {
     .built   = true,
     .build   = build,
     .refill  = refill,
+    .places  = places,
     .execute = execute,
     .bytes   = bytes,
     .destroy = destroy,

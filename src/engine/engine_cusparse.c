@@ -84,6 +84,7 @@ const spmm_engine_ops_t spmm_engine_cusparse = {
     .built   = true,
     .build   = spmm_cusparse_build,
     .refill  = spmm_cusparse_refill,
+    .places  = spmm_cusparse_places,
     .execute = spmm_cusparse_execute,
     .bytes   = spmm_cusparse_bytes,
     .destroy = spmm_cusparse_destroy,

@@ -2,13 +2,12 @@
 /** @file engine_cvse.c  CVSE (SSpMM, vectorSparse) on tensor cores in FP16 and BF16; on CPUs decoded
  *  and multiplied. */
 #include <math.h>
-#include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/scalar.h"
 #include "engine/format_cvse.h"
 #include "engine/roofline.h"
 #include "engine/tc_engine.h"
-#include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
@@ -160,21 +159,19 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return spmm_tc_build(&kind, block, problem, device, format);
 }
 
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
 {
-    spmm_problem_t same = *problem;
+    const cvse_t             *f      = format;
+    const spmm_device_t      *device = f->base.device;
+    const spmm_cvse_arrays_t *a = device->kind == SPMM_DEVICE_CPU ? &f->arrays : &f->device_arrays;
 
-    if (problem->ab_type != SPMM_R_16F && problem->ab_type != SPMM_R_16BF) {
-        (void)snprintf(why, SPMM_WHY, "needs A and B of type 16f or 16bf");
-        return false;
+    *values = (void *)(uintptr_t)a->values;
+    *count  = (int64_t)(value_bytes(f) / sizeof(uint16_t));
+    if (SPMM_NEW(*from, *count) == NULL) {
+        return spmm_fail_memory(&device->env->err, *count, sizeof **from, "the entries of vectors");
     }
-    if (problem->c_type != problem->ab_type && problem->c_type != SPMM_R_32F) {
-        (void)snprintf(why, SPMM_WHY, "needs C of type %s or 32f for A and B of type %s",
-                       spmm_type_name(problem->ab_type), spmm_type_name(problem->ab_type));
-        return false;
-    }
-    same.c_type = problem->ab_type;
-    return spmm_tc_supports(&same, device, problem->ab_type, why);
+    spmm_cvse_entries(&f->format, device->threads, *from);
+    return SPMM_OK;
 }
 
 /* The accounts of bittcf with guesses from its constants, until times have been fitted: a launch; what
@@ -223,11 +220,12 @@ const spmm_engine_ops_t spmm_engine_cvse = {
     .name        = "cvse",
     .description = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
     .built       = true,
-    .supports    = supports,
+    .supports    = spmm_tc_supports_half,
     .cost        = cost,
     .terms       = terms,
     .build       = build,
     .refill      = spmm_tc_refill,
+    .places      = places,
     .execute     = spmm_tc_execute,
     .describe    = spmm_tc_describe,
     .bytes       = spmm_tc_bytes,

@@ -182,6 +182,39 @@ void spmm_cvse_refill(spmm_cvse_t *format, const void *values, int threads)
     }
 }
 
+/* The same way as refill_window(), for entries instead of values. */
+static void list_window(const spmm_cvse_t *f, int32_t w, int32_t *from)
+{
+    int32_t at = f->entry_ptr[w];
+
+    for (int32_t r = 0; r < f->height; r++) {
+        for (int64_t block = f->window_ptr[w]; block < f->window_ptr[w + 1]; block++) {
+            int32_t *place = from + block * WIDTH * f->height;
+
+            for (uint64_t left = f->bits[block * f->height + r]; left != 0; left &= left - 1) {
+                const int32_t p = spmm_cpu_lowest_bit(left);
+
+                place[spmm_cvse_value_at(f->height, r, p)] = at++;
+            }
+        }
+    }
+}
+
+void spmm_cvse_entries(const spmm_cvse_t *format, int threads, int32_t *from)
+{
+#pragma omp parallel num_threads(spmm_cpu_team(threads))
+    {
+#pragma omp for
+        for (int64_t k = 0; k < (int64_t)n_values(format); k++) {
+            from[k] = -1;
+        }
+#pragma omp for schedule(dynamic, 16)
+        for (int32_t w = 0; w < format->n_windows; w++) {
+            list_window(format, w, from);
+        }
+    }
+}
+
 spmm_status_t spmm_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm_csr_t *csr)
 {
     const spmm_cvse_arrays_t arrays = spmm_cvse_arrays(format);

@@ -45,6 +45,9 @@ void          spmm_cvse_free(spmm_cvse_t *format);
 
 /** New values in the order of CSR. */
 void spmm_cvse_refill(spmm_cvse_t *format, const void *values, int threads);
+/** The entry of CSR whose value stands at each place of values, -1 where there is none.
+ *  @param[out] from  [blocks * 16 * height] */
+void spmm_cvse_entries(const spmm_cvse_t *format, int threads, int32_t *from);
 /** Back to CSR: what spmm_cvse_create() was given, row map aside. */
 spmm_status_t spmm_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm_csr_t *csr);
 

@@ -294,8 +294,8 @@ spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan)
 }
 
 /* Gather the values of one block from the arrival order and hand them to its engine. */
-static spmm_status_t refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
-                                  const char *arrived)
+spmm_status_t spmm_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
+                                     const void *arrived)
 {
     const size_t  size = spmm_type_size(plan->ab_type);
     char         *values;
@@ -313,7 +313,8 @@ static spmm_status_t refill_block(const spmm_plan_t *plan, const spmm_block_t *b
     }
 #pragma omp parallel for num_threads(plan->device->threads)
     for (int64_t k = 0; k < block->nnz; k++) {
-        memcpy(values + (size_t)k * size, arrived + (size_t)block->source[k] * size, size);
+        memcpy(values + (size_t)k * size, (const char *)arrived + (size_t)block->source[k] * size,
+               size);
     }
     status = block->engine->refill(block->format, values);
     spmm_free(values);
@@ -328,13 +329,13 @@ spmm_status_t spmm_plan_refill(void *self)
 
     status = spmm_arrival_receive_values(plan, &in);
     if (status == SPMM_OK) {
-        status = refill_block(plan, &plan->local, in.values);
+        status = spmm_plan_refill_block(plan, &plan->local, in.values);
     }
     if (status == SPMM_OK) {
-        status = refill_block(plan, &plan->remote, in.values);
+        status = spmm_plan_refill_block(plan, &plan->remote, in.values);
     }
     for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS && status == SPMM_OK; f++) {
-        status = refill_block(plan, &plan->joined[f].block, in.values);
+        status = spmm_plan_refill_block(plan, &plan->joined[f].block, in.values);
     }
     spmm_arrival_free(&in);
     return status;

@@ -40,12 +40,13 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
 {
     spmm_error_t *err = &plan->env->err;
 
-    plan->op            = o->op;
-    plan->layout        = o->layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : o->layout;
-    plan->c_type        = o->c_type == SPMM_TYPE_AUTO ? plan->ab_type : o->c_type;
-    plan->compute       = o->compute;
-    plan->deterministic = o->deterministic != 0;
-    plan->profile       = o->profile != 0;
+    plan->op              = o->op;
+    plan->layout          = o->layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : o->layout;
+    plan->c_type          = o->c_type == SPMM_TYPE_AUTO ? plan->ab_type : o->c_type;
+    plan->compute         = o->compute;
+    plan->deterministic   = o->deterministic != 0;
+    plan->profile         = o->profile != 0;
+    plan->exact_nonfinite = o->exact_nonfinite != 0;
     if (plan->n < 1 || plan->n > INT32_MAX) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
                          "a plan for %" PRId64 " columns: n must be 1 to 2^31 - 1", plan->n);
@@ -108,6 +109,7 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
                                plan->layout,
                                plan->compute,
                                plan->deterministic,
+                               plan->exact_nonfinite,
                                (int64_t)o->seed,
                                o->executes,
                                o->graph,
@@ -172,7 +174,8 @@ static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t 
     return spmm_agree(plan->env, spmm_plan_make_buffers(plan));
 }
 
-static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
+/* All that moves rows of B to those who need them. */
+static spmm_status_t make_graph(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(spmm_agree(plan->env, check_options(plan, o)));
     SPMM_TRY(spmm_agree(plan->env, check_schedule(plan, o->schedule)));
@@ -181,16 +184,20 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     SPMM_TRY(make_partition(plan, o));
     SPMM_TRY(spmm_plan_make_blocks(plan));
     plan->alone = plan->halo.n_send_peers == 0 && plan->halo.n_recv_peers == 0;
-    SPMM_TRY(make_exchange(plan, o));
+    return make_exchange(plan, o);
+}
+
+static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    SPMM_TRY(make_graph(plan, o));
     SPMM_TRY(spmm_plan_choose_schedule(plan, o));
     SPMM_TRY(spmm_agree(plan->env, spmm_plan_make_graphs(plan, o)));
     return spmm_agree(plan->env, spmm_plan_count(plan));
 }
 
-static void link_to_matrix(spmm_plan_t *plan)
+static void link_to_matrix(spmm_plan_t *plan, spmm_status_t (*refill)(void *))
 {
-    plan->user =
-        (spmm_matrix_user_t){.refill = spmm_plan_refill, .self = plan, .next = plan->A->users};
+    plan->user     = (spmm_matrix_user_t){.refill = refill, .self = plan, .next = plan->A->users};
     plan->A->users = &plan->user;
 }
 
@@ -204,8 +211,11 @@ static void unlink_from_matrix(spmm_plan_t *plan)
     }
 }
 
-spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
-                              const spmm_plan_options_t *options, spmm_plan_t **plan)
+/* @p steps make it; @p refill is what new values of A ask of it. */
+static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
+                           const spmm_plan_options_t *options,
+                           spmm_status_t (*steps)(spmm_plan_t *, const spmm_plan_options_t *),
+                           spmm_status_t (*refill)(void *), spmm_plan_t **plan)
 {
     spmm_status_t status = SPMM_OK;
     spmm_plan_t  *made;
@@ -224,14 +234,32 @@ spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A,
     made->A       = A;
     made->n       = n;
     made->ab_type = A->type;
-    status        = make(made, options);
+    status        = steps(made, options);
     if (status != SPMM_OK) {
         spmm_plan_free(made);
         return status;
     }
-    link_to_matrix(made);
+    link_to_matrix(made, refill);
     *plan = made;
     return SPMM_OK;
+}
+
+spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
+                              const spmm_plan_options_t *options, spmm_plan_t **plan)
+{
+    return build(shared, A, n, options, make, spmm_plan_refill, plan);
+}
+
+static spmm_status_t keep_pattern(void *self)
+{
+    (void)self;
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_plan_build_graph(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
+                                    const spmm_plan_options_t *options, spmm_plan_t **plan)
+{
+    return build(shared, A, n, options, make_graph, keep_pattern, plan);
 }
 
 void spmm_plan_free(spmm_plan_t *plan)
@@ -253,6 +281,7 @@ void spmm_plan_free(spmm_plan_t *plan)
         plan->transport->destroy(plan->exchange);
     }
     spmm_plan_free_buffers(plan);
+    spmm_plan_free_lists(plan);
     spmm_block_free(&plan->local);
     spmm_block_free(&plan->remote);
     for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {

@@ -74,6 +74,16 @@ typedef enum {
     SPMM_MARKS
 } spmm_mark_t;
 
+/** Where the values of a format lie on the device, and come from. */
+typedef struct {
+    void    *values; /**< of the format */
+    int64_t  count;
+    int32_t *source; /**< [count] device, owned: place in the caller's arrays, -1: none; NULL: the
+                          same */
+} spmm_value_list_t;
+
+enum { SPMM_PLAN_BLOCKS = 1 + SPMM_FORMS }; /**< local, remote and joined ones */
+
 /** Rows of C that peers send partial sums for, grouped by row: device memory. */
 typedef struct {
     int64_t  n_rows;
@@ -93,7 +103,7 @@ struct spmm_plan {
     spmm_type_t    ab_type, c_type;
     spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */
     spmm_compute_t compute;
-    bool           deterministic, profile;
+    bool           deterministic, profile, exact_nonfinite;
 
     spmm_partition_t  partition;
     spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A */
@@ -137,12 +147,20 @@ struct spmm_plan {
     spmm_graphs_t *graphs; /**< owned; NULL: executes are not captured */
     const char *graph_why; /**< though asked for; the end of a sentence, static; NULL: not asked */
 
+    bool              listed; /**< value_list is made */
+    spmm_value_list_t value_list[SPMM_PLAN_BLOCKS];
+
     spmm_plan_stats_t stats; /**< all but the times */
 };
 
 /** The plan behind spmm_plan_create().  Collective, agreed.  @p shared is the context's. */
 spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
                               const spmm_plan_options_t *options, spmm_plan_t **plan);
+/** A plan without formats and schedule: blocks, halo graph and transport, to bring rows of B (or
+ *  others of that distribution) to the ranks that need them.  Follows no new values.  Collective,
+ *  agreed. */
+spmm_status_t spmm_plan_build_graph(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
+                                    const spmm_plan_options_t *options, spmm_plan_t **plan);
 /** NULL-safe; waits for executes in flight.  Collective. */
 void spmm_plan_free(spmm_plan_t *plan);
 
@@ -152,6 +170,17 @@ void spmm_plan_free(spmm_plan_t *plan);
 spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan);
 /** refill of spmm_matrix_user_t: new values of A into both formats.  Collective. */
 spmm_status_t spmm_plan_refill(void *plan);
+/** New values into the format of one block.  Local.
+ *  @param[in] arrived  host, all values of this rank in the order of arrival */
+spmm_status_t spmm_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
+                                     const void *arrived);
+
+/* new_values.c: values that lie on the device. */
+
+/** Enqueue new values for this plan alone.  Local; the first call makes lists.
+ *  @param[in] values  [local nnz] in the order of the caller's arrays, device memory */
+spmm_status_t spmm_plan_take_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream);
+void          spmm_plan_free_lists(spmm_plan_t *plan);
 
 /* formats.c */
 

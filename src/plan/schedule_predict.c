@@ -96,7 +96,8 @@ static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_ty
                                     .compute       = plan->compute,
                                     .layout        = SPMM_LAYOUT_ROW,
                                     .n             = n,
-                                    .deterministic = plan->deterministic};
+                                    .deterministic = plan->deterministic,
+                                    .exact         = plan->exact_nonfinite};
 
     return spmm_plan_best_time(f->engine, pattern, &problem, plan->device);
 }
@@ -120,6 +121,7 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
     const bool         is_cpu   = plan->device->kind == SPMM_DEVICE_CPU;
     const spmm_type_t  remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
     const size_t       elem     = spmm_type_size(plan->halo_type);
+    const bool         packs    = !plan->transport->packs || plan->layout == SPMM_LAYOUT_COL;
 
     *t         = (spmm_terms_t){.concurrent = !is_cpu, .hop_s = is_cpu ? 0.0 : hop_s};
     t->local_s = product_s(f, &plan->local.pattern, plan->c_type, plan->n);
@@ -128,8 +130,9 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
         const int64_t       n     = (plan->n + k - 1) / k;
         spmm_chunk_terms_t *chunk = &t->chunk[k];
 
-        chunk->pack_s = move_s(f, spmm_halo_send_rows(&plan->halo), n, plan->halo_type);
-        chunk->own_s  = move_s(f, plan->cols.n_local, n, plan->ab_type);
+        chunk->pack_s =
+            packs ? move_s(f, spmm_halo_send_rows(&plan->halo), n, plan->halo_type) : 0.0;
+        chunk->own_s = move_s(f, plan->cols.n_local, n, plan->ab_type);
         chunk->halo_s =
             plan->remote.nnz == 0 ? 0.0 : product_s(f, &plan->remote.pattern, remote_c, n);
         chunk->joined_s = joined_s(f, n, chunk->halo_s);

@@ -16,6 +16,7 @@ if(SPMM_BUILD_EXAMPLES)
   spmm_add_example(05_explain_and_stats rmat:scale=12,degree=8)
   spmm_add_example(lobpcg 5 40 33 1)
   spmm_add_example(chebyshev)
+  spmm_add_example(sparse_attention 256 0.9 8)
   if(TARGET petsc_shell) # where PETSc was found
     spmm_add_example(petsc_shell -nx 17)
   endif()

@@ -25,7 +25,11 @@ static const struct {
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false},
-               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true}};
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, false},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, true},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, true},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, false}};
 enum { FIRST_TC = 2, N_ENGINES = sizeof engines / sizeof engines[0] };
 
 static void each(int first, void (*check)(const tc_case_t *t))

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# SDDMM against cuSPARSE on one GPU: bench_sddmm over the real matrices with at least 80,000 entries,
+# the stand-ins and masks of pruned vectors, and geometric means of the ratios.
+#
+#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/sddmm.sh [OPTION...] [OUTPUT.tsv]
+#
+#   --types T,T       of X, Y and S [32f,16f]
+#   --columns K,K     [64,128,256]
+#   --names REGEX     matrices whose name (without the ending of the file), or masks whose spec,
+#                     matches [all but the three largest, which take the host minutes]
+#   --iterations K    [20]
+#   OUTPUT.tsv        [bench/results/sddmm.tsv]
+#
+#   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/single_gpu.sh; of the first two one
+#   may be unset: its matrices are left out.
+set -euo pipefail
+least=80000 # entries
+types=32f,16f columns=64,128,256 iterations=20
+names='^(syn-([^rpE]|rmat|roadNet)|[^s]|s[^y])'
+made_by="bench/sddmm.sh ${*@Q}"
+while [ $# -gt 0 ]; do
+    case $1 in
+        --types | --columns | --names | --iterations)
+            if [ $# -lt 2 ]; then
+                echo "$0: $1 needs a value" >&2
+                exit 2
+            fi
+            declare "${1#--}=$2"
+            shift 2 ;;
+        -*)
+            echo "$0: no option $1; its first lines list them" >&2
+            exit 2 ;;
+        *) break ;;
+    esac
+done
+if [ $# -gt 1 ]; then
+    echo "$0: more than one OUTPUT.tsv" >&2
+    exit 2
+fi
+output=$(realpath -m "${1:-$(dirname "$0")/results/sddmm.tsv}")
+matrix_dir=${SPMM_MATRIX_DIR:+$(realpath "$SPMM_MATRIX_DIR")}
+standin_dir=${SPMM_STANDIN_DIR:+$(realpath "$SPMM_STANDIN_DIR")}
+cd "$(dirname "$0")/.."
+bench=$(realpath -m "${SPMM_BUILD_DIR:-build/cuda}")/bench/bench_sddmm
+
+what=()
+add() { # NAME FILE-OR-SPEC
+    if [[ $1 =~ $names ]]; then
+        what+=("$2")
+    fi
+}
+if [ -n "$matrix_dir" ]; then
+    while read -r name; do
+        add "$name" "$matrix_dir/$name.mtx.gz"
+    done < <(awk -F '\t' -v least=$least 'NR > 1 && $4 >= least { print $1 }' "$matrix_dir/INDEX.tsv")
+fi
+if [ -n "$standin_dir" ]; then
+    while read -r name; do
+        [ ! -f "$standin_dir/$name.csr" ] || add "$name" "$standin_dir/$name.csr"
+    done < <(bench/standins.sh --list)
+fi
+for rows in 4096 8192; do
+    for vector in 1 8 16; do
+        for sparsity in 0.9 0.98; do
+            spec=pruned:rows=$rows,cols=$rows,sparsity=$sparsity,vector=$vector
+            add "$spec" "$spec"
+        done
+    done
+done
+if [ ! -x "$bench" ] || [ ${#what[@]} -eq 0 ]; then
+    echo "$0: no program $bench, or no matrix has a name that matches $names" >&2
+    exit 2
+fi
+
+part=$output.part
+mkdir -p "$(dirname "$output")"
+status=0
+{
+    echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(git describe --always --dirty 2>/dev/null || echo 'no git')"
+    "$bench" --iterations "$iterations" "$types" "$columns" "${what[@]}"
+} >"$part" || status=$?
+mv "$part" "$output"
+# Column 11: to cuSPARSE in the same type, to its FP32 where it refuses that; 12: to its FP32.
+awk -F '\t' '
+    /^#/ || $1 == "matrix" || $4 == 0 { next }
+    { set = $1 ~ /^pruned/ ? "pruned" : "matrices"; key = $6 "\t" $5 "\t" set
+      if (!(key in n)) order[++keys] = key
+      n[key]++; sum[key] += log($11); all[key] += log($12)
+      if (n[key] == 1 || $11 < low[key]) low[key] = $11
+      if ($13 > error[key]) error[key] = $13 }
+    END { for (k = 1; k <= keys; k++) { key = order[k]; split(key, part, "\t")
+        printf "# summary type=%s K=%s of %d %s: geomean=%.3f least=%.3f to_32f=%.3f error=%.1e\n",
+               part[1], part[2], n[key], part[3], exp(sum[key] / n[key]), low[key],
+               exp(all[key] / n[key]), error[key] } }
+' "$output" | tee -a "$output"
+exit $status

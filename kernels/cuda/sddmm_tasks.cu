@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file sddmm_tasks.cu
+ *  SDDMM on CUDA cores: 8 lanes share a task, up to 8 entries of one row of the mask, and every lane
+ *  has its 16 bytes of each 128 of the rows (FPU-based subwarp tiling, vectorSparse, section 6.1,
+ *  where a lane holds a whole tile of sums: here 8).  All rows of Y are on the way at a time.  The
+ *  sums of 8 entries over 8 lanes are added up by 7 shuffles instead of 24: in each step a lane gives
+ *  away one half of its sums and keeps the other, until lane e has that of entry e.
+ */
+#include "cuda/rows.cuh"
+#include "cuda/tc_probe.cuh"
+
+namespace spmm
+{
+namespace
+{
+
+constexpr int kTask    = SPMM_SDDMM_TASK;
+constexpr int kThreads = 128;
+constexpr int kTasks   = kThreads / kTask; /* of a thread block at a time */
+
+/** Thread blocks of a multiprocessor, at least: as many as registers allow without spills. */
+constexpr int kResident(size_t element)
+{
+    return element == 2 ? 4 : 5;
+}
+
+template <typename In> using SumOf = std::conditional_t<std::is_same_v<In, double>, double, float>;
+
+/* The lane's share of kElems columns from one row. */
+template <typename In, int kElems> __device__ __forceinline__ Pack<In, kElems> read(const In *from)
+{
+    Pack<In, kElems> values;
+
+    if constexpr (sizeof(In) * kElems == 16) {
+        const uint4 raw = __ldg((const uint4 *)from);
+
+        memcpy(&values, &raw, sizeof raw);
+    } else {
+        values.at[0] = *from;
+    }
+    return values;
+}
+
+/* One task, as its 8 lanes see it. */
+struct Task {
+    int row, first, count;
+    int col; /* of entry `lane`; 0 past the last */
+};
+
+__device__ __forceinline__ Task task_at(const spmm_sddmm_tasks_t &mask, int64_t t)
+{
+    Task task = {0, 0, 0, 0};
+
+    if (t < mask.n_tasks) {
+        task.row   = __ldg(mask.row + t);
+        task.first = __ldg(mask.first + t);
+        task.count = __ldg(mask.first + t + 1) - task.first;
+    }
+    return task;
+}
+
+__device__ __forceinline__ int column_of(const spmm_sddmm_tasks_t &mask, const Task &task, int lane)
+{
+    return lane < task.count ? __ldg(mask.col + task.first + lane) : 0;
+}
+
+template <typename In, typename Out, int kElems> struct Dots {
+    using T = SumOf<In>;
+
+    const spmm_sddmm_args_t &args;
+    const int                lane; /* of the 8 */
+    T                        sum[kTask];
+
+    /* Columns from `at` on of x and of the rows of Y that the task has. */
+    template <int kWidth>
+    __device__ __forceinline__ void add(const In *x, const In *const (&y)[kTask], int count,
+                                        int64_t at)
+    {
+        Pack<In, kWidth> row[kTask];
+        T                wide[kWidth];
+
+#pragma unroll
+        for (int e = 0; e < kTask; e++) {
+            row[e] = {};
+            if (e < count) {
+                row[e] = read<In, kWidth>(y[e] + at);
+            }
+        }
+        const Pack<In, kWidth> own = read<In, kWidth>(x + at);
+#pragma unroll
+        for (int j = 0; j < kWidth; j++) {
+            wide[j] = widen<T>(own.at[j]);
+        }
+#pragma unroll
+        for (int e = 0; e < kTask; e++) {
+#pragma unroll
+            for (int j = 0; j < kWidth; j++) {
+                sum[e] = fma(wide[j], widen<T>(row[e].at[j]), sum[e]);
+            }
+        }
+    }
+
+    /* The sum of entry `lane` over all 8 lanes. */
+    __device__ __forceinline__ T reduce()
+    {
+#pragma unroll
+        for (int half = kTask / 2; half > 0; half /= 2) {
+            const bool upper = (lane & half) != 0;
+
+#pragma unroll
+            for (int e = 0; e < half; e++) {
+                const T give = upper ? sum[e] : sum[e + half];
+                const T keep = upper ? sum[e + half] : sum[e];
+
+                sum[e] = keep + __shfl_xor_sync(0xffffffffu, give, half);
+            }
+        }
+        return sum[0];
+    }
+
+    __device__ __forceinline__ void run(const spmm_sddmm_tasks_t &mask, const Task &task)
+    {
+        const In *const x    = (const In *)args.X + task.row * args.ldx;
+        const int64_t   full = args.k - args.k % kElems; /* columns in whole shares */
+        const In       *y[kTask];
+
+#pragma unroll
+        for (int e = 0; e < kTask; e++) {
+            const int64_t col = __shfl_sync(0xffffffffu, task.col, e, kTask);
+
+            y[e]   = (const In *)args.Y + col * args.ldy;
+            sum[e] = 0;
+        }
+        if (task.count > 0) {
+            for (int64_t at = lane * kElems; at < full; at += kTask * kElems) {
+                add<kElems>(x, y, task.count, at);
+            }
+            if (full + lane < args.k) { /* fewer than 8 columns are left */
+                add<1>(x, y, task.count, full + lane);
+            }
+        }
+        const T mine = (T)args.alpha * reduce();
+
+        if (lane < task.count) {
+            const int     e  = task.first + lane;
+            const int64_t at = mask.place == NULL ? e : __ldg(mask.place + e);
+            Out *const    s  = (Out *)args.S + at;
+
+            *s = Narrow<Out>::from(args.beta == 0.0 ? mine : mine + (T)args.beta * widen<T>(*s));
+        }
+    }
+};
+
+/* Columns are read one task ahead, rows and counts two: a task starts with its loads of Y. */
+template <typename In, typename Out, int kElems>
+__global__ void __launch_bounds__(kThreads, kResident(sizeof(In)))
+    sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args)
+{
+    const int             lane = (int)threadIdx.x % kTask;
+    const int64_t         step = (int64_t)gridDim.x * kTasks;
+    const int64_t         own  = (int)threadIdx.x / kTask;
+    Dots<In, Out, kElems> dots = {args, lane, {}};
+    Task                  now  = task_at(mask, (int64_t)blockIdx.x * kTasks + own);
+    Task                  next = task_at(mask, (int64_t)blockIdx.x * kTasks + own + step);
+
+    now.col = column_of(mask, now, lane);
+    /* All lanes of a warp go round alike. */
+    for (int64_t t = (int64_t)blockIdx.x * kTasks; t < mask.n_tasks; t += step) {
+        const Task later = task_at(mask, t + own + 2 * step);
+
+        next.col = column_of(mask, next, lane);
+        dots.run(mask, now);
+        now  = next;
+        next = later;
+    }
+}
+
+template <typename In> bool is_aligned(const spmm_sddmm_args_t &a)
+{
+    return fits(a.X, 16) && fits(a.Y, 16) && fits(a.ldx * (int64_t)sizeof(In), 16) &&
+           fits(a.ldy * (int64_t)sizeof(In), 16);
+}
+
+template <typename In, typename Out>
+cudaError_t run(const spmm_sddmm_tasks_t &mask, const spmm_sddmm_args_t &args, cudaStream_t stream)
+{
+    constexpr int kElems = 16 / (int)sizeof(In), kBlocks = 32; /* of a multiprocessor, all in all */
+    const int64_t blocks = ceil_div(mask.n_tasks, kTasks);
+    const dim3    grid((unsigned)least(blocks, (int64_t)args.n_sm * kBlocks));
+
+    if (blocks == 0) {
+        return cudaSuccess;
+    }
+    return is_aligned<In>(args)
+               ? launch(sddmm_tasks<In, Out, kElems>, grid, dim3(kThreads), stream, mask, args)
+               : launch(sddmm_tasks<In, Out, 1>, grid, dim3(kThreads), stream, mask, args);
+}
+
+template <typename In, typename Out> cudaError_t load()
+{
+    return preload(sddmm_tasks<In, Out, 16 / (int)sizeof(In)>, sddmm_tasks<In, Out, 1>);
+}
+
+} // namespace
+
+cudaError_t preload_sddmm_tasks()
+{
+    cudaError_t (*const all[])() = {load<double, double>,
+                                    load<float, float>,
+                                    load<__half, __half>,
+                                    load<__half, float>,
+                                    load<__nv_bfloat16, __nv_bfloat16>,
+                                    load<__nv_bfloat16, float>};
+    cudaError_t code             = cudaSuccess;
+
+    for (auto *const one : all) {
+        code = code == cudaSuccess ? one() : code;
+    }
+    return code;
+}
+
+} // namespace spmm
+
+extern "C" cudaError_t spmm_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask,
+                                             const spmm_sddmm_args_t *args, cudaStream_t stream)
+{
+    const bool same = args->s_type == args->type;
+
+    switch (args->type) {
+    case SPMM_R_64F:
+        return same ? spmm::run<double, double>(*mask, *args, stream) : cudaErrorInvalidValue;
+    case SPMM_R_32F:
+        return same ? spmm::run<float, float>(*mask, *args, stream) : cudaErrorInvalidValue;
+    case SPMM_R_16F:
+        return same ? spmm::run<__half, __half>(*mask, *args, stream)
+                    : spmm::run<__half, float>(*mask, *args, stream);
+    case SPMM_R_16BF:
+        return same ? spmm::run<__nv_bfloat16, __nv_bfloat16>(*mask, *args, stream)
+                    : spmm::run<__nv_bfloat16, float>(*mask, *args, stream);
+    default:
+        return cudaErrorInvalidValue;
+    }
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file new_values.c
+ *  New values of A that lie on the device go straight to where the formats keep them: one list for
+ *  each format says which of the caller's values belongs to each of its places.  Formats that have no
+ *  list are refilled from the host.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/sddmm.h"
+#include "plan/plan.h"
+
+static spmm_block_t *block_of(spmm_plan_t *plan, int b)
+{
+    return b == 0 ? &plan->local : b == 1 ? &plan->remote : &plan->joined[b - 1].block;
+}
+
+static bool has_places(const spmm_block_t *block)
+{
+    return block->engine != NULL && block->engine->places != NULL;
+}
+
+/* Entries of the block become places among the caller's values; false: all stay where they are. */
+static bool follow(const spmm_plan_t *plan, const spmm_block_t *block, int64_t count, int32_t *list)
+{
+    const int64_t *order = plan->A->value_order;
+    bool           moves = false;
+
+    for (int64_t k = 0; k < count; k++) {
+        int64_t e = list[k];
+
+        if (e >= 0) {
+            e = block->source == NULL ? e : block->source[e];
+            e = order == NULL ? e : order[e];
+        }
+        moves   = moves || e != k;
+        list[k] = (int32_t)e;
+    }
+    return moves;
+}
+
+static spmm_status_t make_list(const spmm_plan_t *plan, const spmm_block_t *block,
+                               spmm_value_list_t *made)
+{
+    int32_t      *list   = NULL;
+    void         *device = NULL;
+    spmm_status_t status;
+
+    SPMM_TRY(block->engine->places(block->format, &made->values, &made->count, &list));
+    if (list == NULL) {
+        if (SPMM_NEW(list, made->count) == NULL) {
+            return spmm_fail_memory(&plan->env->err, made->count, sizeof *list, "places of values");
+        }
+        for (int64_t k = 0; k < made->count; k++) {
+            list[k] = (int32_t)k;
+        }
+    }
+    status = SPMM_OK;
+    if (follow(plan, block, made->count, list)) {
+        status =
+            spmm_device_upload(plan->device, list, (size_t)made->count * sizeof *list, &device);
+    }
+    made->source = device;
+    spmm_free(list);
+    return status;
+}
+
+static spmm_status_t make_lists(spmm_plan_t *plan)
+{
+    if (plan->listed) {
+        return SPMM_OK;
+    }
+    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
+        const spmm_block_t *block = block_of(plan, b);
+
+        if (has_places(block)) {
+            const spmm_status_t status = make_list(plan, block, &plan->value_list[b]);
+
+            if (status != SPMM_OK) {
+                spmm_plan_free_lists(plan);
+                return status;
+            }
+        }
+    }
+    plan->listed = true;
+    return SPMM_OK;
+}
+
+void spmm_plan_free_lists(spmm_plan_t *plan)
+{
+    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
+        plan->device->ops->release(plan->device, plan->value_list[b].source);
+        memset(&plan->value_list[b], 0, sizeof plan->value_list[b]);
+    }
+    plan->listed = false;
+}
+
+static spmm_status_t place(const spmm_plan_t *plan, const spmm_value_list_t *list,
+                           const void *values, spmm_stream_t stream)
+{
+    const size_t size = spmm_type_size(plan->ab_type);
+
+    if (list->source == NULL) {
+        return list->count == 0 ? SPMM_OK
+                                : plan->device->ops->copy(plan->device, list->values, values,
+                                                          (size_t)list->count * size, stream);
+    }
+    return spmm_place_values(plan->device,
+                             &(spmm_place_args_t){.from      = values,
+                                                  .source    = list->source,
+                                                  .count     = list->count,
+                                                  .elem_size = size,
+                                                  .to        = list->values},
+                             stream);
+}
+
+/* All values of this rank as the matrix stores them, on the host. */
+static spmm_status_t fetch(const spmm_plan_t *plan, const void *values, spmm_stream_t stream,
+                           char **stored)
+{
+    const size_t   size  = spmm_type_size(plan->ab_type);
+    const int64_t  nnz   = spmm_matrix_local_nnz(plan->A);
+    const int64_t *order = plan->A->value_order;
+    char          *host = spmm_alloc(nnz, size), *sorted = spmm_alloc(nnz, size);
+    spmm_status_t  status = SPMM_OK;
+
+    if (host == NULL || sorted == NULL) {
+        status = spmm_fail_memory(&plan->env->err, 2 * nnz, size, "new values");
+    }
+    if (status == SPMM_OK) {
+        status = plan->device->ops->stream_sync(plan->device, stream);
+    }
+    if (status == SPMM_OK) {
+        status = plan->device->ops->fetch(plan->device, host, values, (size_t)nnz * size);
+    }
+    for (int64_t k = 0; k < nnz && status == SPMM_OK; k++) {
+        memcpy(sorted + (size_t)k * size, host + (size_t)(order == NULL ? k : order[k]) * size,
+               size);
+    }
+    spmm_free(host);
+    if (status != SPMM_OK) {
+        spmm_free(sorted);
+        return status;
+    }
+    *stored = sorted;
+    return SPMM_OK;
+}
+
+static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
+{
+    char         *stored = NULL;
+    spmm_status_t status = SPMM_OK;
+
+    for (int b = 0; b < SPMM_PLAN_BLOCKS && status == SPMM_OK; b++) {
+        const spmm_block_t *block = block_of(plan, b);
+
+        if (block->engine == NULL || has_places(block)) {
+            continue;
+        }
+        if (stored == NULL) {
+            status = fetch(plan, values, stream, &stored);
+        }
+        if (status == SPMM_OK) {
+            status = spmm_plan_refill_block(plan, block, stored);
+        }
+    }
+    spmm_free(stored);
+    return status;
+}
+
+spmm_status_t spmm_plan_take_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
+{
+    if (!plan->rows.keep) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
+                         "partition %s moved the rows of A to other ranks: give new values to "
+                         "spmm_matrix_update_values()",
+                         plan->partition.method);
+    }
+    if (spmm_matrix_local_nnz(plan->A) > INT32_MAX) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_RANGE,
+                         "%" PRId64 " entries on rank %d: up to 2^31 - 1 on each may take values "
+                         "that lie on the device",
+                         spmm_matrix_local_nnz(plan->A), plan->env->rank);
+    }
+    SPMM_TRY(make_lists(plan));
+    /* The last execute reads the old values, on whatever stream that was. */
+    if (plan->in_use) {
+        SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_DONE, stream));
+    }
+    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
+        if (has_places(block_of(plan, b))) {
+            SPMM_TRY(place(plan, &plan->value_list[b], values, stream));
+        }
+    }
+    SPMM_TRY(refill_rest(plan, values, stream));
+    return SPMM_OK;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file sddmm.c
+ *  SDDMM as a plan runs a product (schedule_overlap.c): rows of Y travel on the comm stream while the
+ *  user stream computes the entries whose row of Y is this rank's own; then the others.  Every entry
+ *  is in one of the two blocks, so neither waits for results of the other.
+ */
+#include "plan/sddmm.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Where results go: the caller's order of values.  NULL: entries stand there already. */
+static spmm_status_t places_of(const spmm_plan_t *graph, const spmm_block_t *block, int64_t **place)
+{
+    const int64_t *order = graph->A->value_order;
+
+    *place = NULL;
+    if (block->source == NULL && order == NULL) {
+        return SPMM_OK;
+    }
+    if (SPMM_NEW(*place, block->nnz) == NULL) {
+        return spmm_fail_memory(&graph->env->err, block->nnz, sizeof **place,
+                                "the places of an SDDMM");
+    }
+    for (int64_t k = 0; k < block->nnz; k++) {
+        const int64_t e = block->source == NULL ? k : block->source[k];
+
+        (*place)[k] = order == NULL ? e : order[e];
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t make_block(const spmm_plan_t *graph, spmm_block_t *block,
+                                const spmm_sampling_t *what, spmm_sampler_t *sampler)
+{
+    int64_t      *place;
+    spmm_status_t status = places_of(graph, block, &place);
+
+    if (status == SPMM_OK) {
+        status = spmm_sampler_create(graph->device, &block->csr, place, what, sampler);
+    }
+    spmm_free(place);
+    spmm_csr_free(&block->csr);
+    spmm_free(block->source);
+    block->source = NULL;
+    return status;
+}
+
+static spmm_status_t make_local(spmm_sddmm_plan_t *plan, const spmm_sampling_t *what)
+{
+    spmm_plan_t *graph = plan->graph;
+
+    if (spmm_matrix_local_nnz(graph->A) > INT32_MAX) { /* places count in all entries of a rank */
+        return spmm_fail(&graph->env->err, SPMM_ERR_RANGE,
+                         "a mask with %" PRId64
+                         " entries on rank %d: an SDDMM takes up to 2^31 - 1 "
+                         "on each; use more ranks",
+                         spmm_matrix_local_nnz(graph->A), graph->env->rank);
+    }
+    SPMM_TRY(make_block(graph, &graph->local, what, &plan->local));
+    SPMM_TRY(make_block(graph, &graph->remote, what, &plan->remote));
+    return spmm_plan_make_rows(graph, SPMM_FORMS_SPLIT);
+}
+
+static spmm_status_t make(spmm_sddmm_plan_t *plan, spmm_transport_shared_t *shared,
+                          spmm_matrix_t *mask, int64_t k, const spmm_sddmm_options_t *o)
+{
+    spmm_plan_options_t   options = SPMM_PLAN_OPTIONS_INIT;
+    const spmm_sampling_t what    = {
+           .type = mask->type, .s_type = plan->s_type, .k = k, .kernel = o->kernel};
+
+    options.c_type    = plan->s_type;
+    options.engine    = o->kernel; /* so that ranks that ask for different ones find out */
+    options.transport = o->transport;
+    SPMM_TRY(spmm_agree(shared->env, spmm_sampler_check(shared->device, &what)));
+    SPMM_TRY(spmm_plan_build_graph(shared, mask, k, &options, &plan->graph));
+    return spmm_agree(shared->env, make_local(plan, &what));
+}
+
+spmm_status_t spmm_sddmm_build(spmm_transport_shared_t *shared, spmm_matrix_t *mask, int64_t k,
+                               const spmm_sddmm_options_t *options, spmm_sddmm_plan_t **plan)
+{
+    spmm_status_t      status = SPMM_OK;
+    spmm_sddmm_plan_t *made;
+
+    if (SPMM_NEW_ZERO(made, 1) == NULL) {
+        status = spmm_fail_memory(&shared->env->err, 1, sizeof *made, "an SDDMM plan");
+    }
+    status = spmm_agree(shared->env, status);
+    if (status == SPMM_OK) {
+        made->s_type = options->s_type == SPMM_TYPE_AUTO ? mask->type : options->s_type;
+        status       = make(made, shared, mask, k, options);
+    }
+    if (status != SPMM_OK) {
+        spmm_sddmm_free(made);
+        return status;
+    }
+    *plan = made;
+    return SPMM_OK;
+}
+
+void spmm_sddmm_free(spmm_sddmm_plan_t *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    if (plan->graph != NULL) {
+        const spmm_device_t *device = plan->graph->device;
+
+        device->ops->release(device, plan->row_ptr);
+        device->ops->release(device, plan->place);
+    }
+    spmm_sampler_free(&plan->local);
+    spmm_sampler_free(&plan->remote);
+    spmm_plan_free(plan->graph);
+    spmm_free(plan);
+}
+
+/* The entries of other ranks' rows of Y, packed where the exchange left them. */
+static spmm_status_t run_remote(const spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
+                                const void *rows, spmm_stream_t stream)
+{
+    spmm_sddmm_args_t mine = *args;
+
+    mine.Y   = rows;
+    mine.ldy = args->k;
+    return spmm_sampler_run(&plan->remote, &mine, stream);
+}
+
+/* What failed here does not keep this rank from the exchange, which peers wait for. */
+static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
+                                    spmm_stream_t stream)
+{
+    spmm_plan_t          *graph = plan->graph;
+    const spmm_operands_t y     = {
+            .n = args->k, .alpha = 1.0, .B = args->Y, .ldb = args->ldy, .stream = stream};
+    const spmm_slice_t all = {.n = args->k, .halo = graph->halo_rows};
+    spmm_status_t      work;
+
+    SPMM_TRY(spmm_plan_wait(graph, 0, SPMM_MARK_START, graph->comm_stream));
+    SPMM_TRY(spmm_plan_begin_rows(graph, &y, &all, graph->comm_stream));
+    work = spmm_sampler_run(&plan->local, args, stream);
+    SPMM_TRY(spmm_plan_end_rows(graph, &y, &all, graph->comm_stream));
+    SPMM_TRY(work);
+    SPMM_TRY(spmm_plan_wait(graph, 0, SPMM_MARK_EXCHANGED, stream));
+    return run_remote(plan, args, graph->halo_rows, stream);
+}
+
+spmm_status_t spmm_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
+                             spmm_stream_t stream)
+{
+    spmm_plan_t  *graph = plan->graph;
+    spmm_status_t status, ended;
+
+    /* The buffers belong to the last product until it is done, on whatever stream that was. */
+    if (graph->in_use) {
+        SPMM_TRY(spmm_plan_wait(graph, 0, SPMM_MARK_DONE, stream));
+    }
+    SPMM_TRY(spmm_plan_mark(graph, 0, SPMM_MARK_START, stream));
+    status        = graph->alone ? spmm_sampler_run(&plan->local, args, stream)
+                                 : run_overlapped(plan, args, stream);
+    ended         = spmm_plan_mark(graph, 0, SPMM_MARK_DONE, stream);
+    graph->in_use = graph->in_use || ended == SPMM_OK;
+    return spmm_first_failure(status, ended);
+}
+
+/* Rows of the matrix on the device; from 64-bit to 32-bit numbers. */
+static spmm_status_t upload(const spmm_plan_t *graph, const int64_t *wide, int64_t count,
+                            void **device)
+{
+    int32_t      *narrow;
+    spmm_status_t status;
+
+    if (SPMM_NEW(narrow, count) == NULL) {
+        return spmm_fail_memory(&graph->env->err, count, sizeof *narrow, "the rows of a softmax");
+    }
+    for (int64_t k = 0; k < count; k++) {
+        narrow[k] = (int32_t)wide[k];
+    }
+    status = spmm_device_upload(graph->device, narrow, (size_t)count * sizeof *narrow, device);
+    spmm_free(narrow);
+    return status;
+}
+
+spmm_status_t spmm_sddmm_run_softmax(spmm_sddmm_plan_t *plan, double scale, const void *S, void *P,
+                                     spmm_stream_t stream)
+{
+    const spmm_plan_t   *graph = plan->graph;
+    const spmm_matrix_t *A     = graph->A;
+
+    if (plan->place == NULL && A->value_order != NULL) {
+        SPMM_TRY(upload(graph, A->value_order, spmm_matrix_local_nnz(A), &plan->place));
+    }
+    if (plan->row_ptr == NULL) {
+        SPMM_TRY(upload(graph, A->row_ptr, (int64_t)A->n_rows + 1, &plan->row_ptr));
+    }
+    return spmm_row_softmax(graph->device,
+                            &(spmm_softmax_args_t){.n_rows  = A->n_rows,
+                                                   .row_ptr = plan->row_ptr,
+                                                   .place   = plan->place,
+                                                   .s_type  = plan->s_type,
+                                                   .p_type  = A->type,
+                                                   .scale   = scale,
+                                                   .S       = S,
+                                                   .P       = P},
+                            stream);
+}

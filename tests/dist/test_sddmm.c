@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_sddmm.c  Dot products at masks of all kinds, in all types and forms, and mistakes. */
+#include "sddmm_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/sddmm.h"
+
+static const spmm_type_t types[][2] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, SPMM_R_32F},
+                                       {SPMM_R_16F, SPMM_R_16F},   {SPMM_R_16F, SPMM_R_32F},
+                                       {SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F}};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+static const int64_t widths[] = {64, 1, 100, 8, 32, 128, 256};
+
+static int n_widths(void)
+{
+    return getenv("SPMM_TEST_SMALL") != NULL ? 3 : (int)(sizeof widths / sizeof widths[0]);
+}
+
+static bool is_half(spmm_type_t type)
+{
+    return type == SPMM_R_16F || type == SPMM_R_16BF;
+}
+
+/* All widths, with and without a gap between rows. */
+static void check_widths(const mask_t *shape, int t, const char *kernel)
+{
+    masked_t m = make_masked(shape, types[t][0]);
+
+    for (int w = 0; w < n_widths(); w++) {
+        for (int64_t pad = 0; pad < 16; pad += 8 + w % 2 * 8) {
+            check_sampled(&m, &(sampled_t){.type      = types[t][0],
+                                           .s_type    = types[t][1],
+                                           .k         = widths[w],
+                                           .planned_k = widths[w] + pad,
+                                           .pad       = pad == 0 ? 0 : pad - w % 3,
+                                           .alpha     = 1.5,
+                                           .beta      = w % 2 == 0 ? 0.0 : -0.5,
+                                           .kernel    = kernel});
+        }
+    }
+    free_masked(&m);
+}
+
+static void test_csr(void **state)
+{
+    const mask_t shape = {61, 70, 1, 200, 17, 0};
+
+    (void)state;
+    open_context();
+    for (int t = 0; t < TYPES; t++) {
+        check_widths(&shape, t, "csr");
+    }
+    close_context();
+}
+
+/* On tensor cores: vectors of all heights, by rows and as blocks, and no vectors at all. */
+static void test_cvse(void **state)
+{
+    const mask_t shapes[] = {{9, 90, 8, 500, 3, 1},  {5, 90, 16, 500, -1, 1},
+                             {13, 60, 4, 300, 2, 1}, {21, 60, 2, 300, -1, 2},
+                             {9, 90, 8, 400, -1, 0}, {61, 70, 1, 200, 17, 0}};
+
+    (void)state;
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 2; t < TYPES; t++) {
+            check_widths(&shapes[s], t, "cvse");
+        }
+    }
+    close_context();
+}
+
+static void test_shapes(void **state)
+{
+    const mask_t shapes[] = {
+        {0, 12, 1, 500, -1, 0}, {12, 0, 1, 500, -1, 0}, {40, 40, 1, 0, -1, 0},
+        {1, 90, 1, 500, 0, 0},  {90, 1, 1, 500, -1, 0}, {3, 400, 8, 0, 1, 1},
+        {64, 7, 2, 900, -1, 1}, {2, 2, 1, 1000, -1, 0}, {1, 100, 16, 700, -1, 1}};
+
+    (void)state;
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 0; t < TYPES; t++) {
+            masked_t m = make_masked(&shapes[s], types[t][0]);
+
+            check_sampled(&m, &(sampled_t){.type      = types[t][0],
+                                           .s_type    = types[t][1],
+                                           .k         = 40,
+                                           .planned_k = 48,
+                                           .alpha     = -1.0,
+                                           .beta      = 1.0,
+                                           .kernel    = s % 2 == 0 ? "auto" : NULL});
+            if (is_half(types[t][0])) {
+                check_sampled(&m, &(sampled_t){.type      = types[t][0],
+                                               .s_type    = types[t][1],
+                                               .k         = 40,
+                                               .planned_k = 48,
+                                               .alpha     = -1.0,
+                                               .kernel    = "cvse"});
+            }
+            free_masked(&m);
+        }
+    }
+    close_context();
+}
+
+/* Inf and NaN of a row of X or Y are seen in the entries that it is in and nowhere else. */
+static void test_special(void **state)
+{
+    const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}};
+
+    (void)state;
+    open_context();
+    for (int s = 0; s < 2; s++) {
+        for (int t = 0; t < TYPES; t++) {
+            masked_t m = make_masked(&shapes[s], types[t][0]);
+
+            for (int kernel = 0; kernel < (is_half(types[t][0]) ? 2 : 1); kernel++) {
+                check_sampled(&m, &(sampled_t){.type      = types[t][0],
+                                               .s_type    = types[t][1],
+                                               .k         = 70,
+                                               .planned_k = 70,
+                                               .alpha     = 2.0,
+                                               .kernel    = kernel == 0 ? "csr" : "cvse",
+                                               .special   = 1});
+            }
+            free_masked(&m);
+        }
+    }
+    close_context();
+}
+
+/* More work than the threads of a GPU take at once. */
+static void test_large(void **state)
+{
+    const mask_t shape = {512, 1536, 8, 800, -1, 1};
+
+    (void)state;
+    open_context();
+    if (getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL) {
+        masked_t m = make_masked(&shape, SPMM_R_16F);
+
+        for (int kernel = 0; kernel < 2; kernel++) {
+            check_sampled(&m, &(sampled_t){.type      = SPMM_R_16F,
+                                           .s_type    = SPMM_R_32F,
+                                           .k         = 8,
+                                           .planned_k = 8,
+                                           .alpha     = 1.0,
+                                           .kernel    = kernel == 0 ? "csr" : "cvse"});
+        }
+        free_masked(&m);
+    }
+    close_context();
+}
+
+static void test_info(void **state)
+{
+    const mask_t         shape = {16, 64, 8, 500, -1, 1};
+    spmm_sddmm_options_t o     = SPMM_SDDMM_OPTIONS_INIT;
+    spmm_sddmm_info_t    info  = {.struct_size = sizeof info};
+    spmm_sddmm_plan_t   *plan;
+    masked_t             m;
+
+    (void)state;
+    open_context();
+    m        = make_masked(&shape, SPMM_R_16BF);
+    o.kernel = "cvse";
+    spmm_assert_ok(spmm_sddmm_plan_create(m.A, 64, &o, &plan));
+    spmm_assert_ok(spmm_sddmm_plan_get_info(plan, &info));
+    assert_string_equal(info.kernel, "cvse");
+    assert_int_equal(info.vector, 8);
+    assert_int_equal(8 * (info.vectors + info.halo_vectors), m.nnz);
+    assert_true(m.nnz == 0 || info.device_bytes > 0);
+    assert_true(spmm_test_env.size > 1 || info.halo_rows == 0);
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
+    free_masked(&m);
+    close_context();
+}
+
+/* Where results go is said in the shortest way that fits. */
+static void test_orders(void **state)
+{
+    int64_t                row_ptr[17], place[48];
+    int32_t                col[48];
+    spmm_csr_t             block = {.n_rows = 16, .n_cols = 9, .row_ptr = row_ptr, .col_idx = col};
+    spmm_sddmm_tile_list_t tiles;
+
+    (void)state;
+    for (int i = 0; i <= 16; i++) {
+        row_ptr[i] = 3 * i;
+    }
+    for (int e = 0; e < 48; e++) { /* vectors of 8 in columns 0, 4, 8 and 1, 2, 3 */
+        col[e]   = e < 24 ? e % 3 * 4 : e % 3 + 1;
+        place[e] = e / 24 * 24 + e % 3 * 8 + e / 3 % 8;
+    }
+    spmm_assert_ok(spmm_sddmm_make_tiles(&spmm_test_env, &block, 8, NULL, 1, &tiles));
+    assert_int_equal(tiles.order, SPMM_SDDMM_ROWS);
+    assert_int_equal(tiles.n_tiles, 2);
+    assert_int_equal(tiles.vectors, 6);
+    assert_int_equal(tiles.place[8 + 2], 30);
+    spmm_sddmm_free_tiles(&tiles);
+    spmm_assert_ok(spmm_sddmm_make_tiles(&spmm_test_env, &block, 8, place, 1, &tiles));
+    assert_int_equal(tiles.order, SPMM_SDDMM_VECTORS);
+    assert_int_equal(tiles.place[32 + 1], 32);
+    spmm_sddmm_free_tiles(&tiles);
+    spmm_assert_ok(spmm_sddmm_make_tiles(&spmm_test_env, &block, 16, place, 1, &tiles));
+    assert_int_equal(tiles.order, SPMM_SDDMM_EACH);
+    assert_int_equal(tiles.place[0], 0);
+    assert_int_equal(tiles.place[8], -1);
+    spmm_sddmm_free_tiles(&tiles);
+}
+
+static void test_mistakes(void **state)
+{
+    const mask_t         shape = {20, 20, 1, 500, -1, 0};
+    spmm_sddmm_options_t o     = SPMM_SDDMM_OPTIONS_INIT;
+    spmm_sddmm_plan_t   *plan  = NULL;
+    masked_t             m;
+    void                *X;
+
+    (void)state;
+    open_context();
+    m = make_masked(&shape, SPMM_R_32F);
+    X = device_operand(1, 0, 20, 8, 8, SPMM_R_32F, 0);
+    assert_int_equal(spmm_sddmm_plan_create(NULL, 8, NULL, &plan), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 8, NULL, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 0, NULL, &plan), SPMM_ERR_ARGUMENT);
+    o.kernel = "cvse";
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 8, &o, &plan), SPMM_ERR_UNSUPPORTED);
+    o.kernel = "fast";
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 8, &o, &plan), SPMM_ERR_ARGUMENT);
+    o.kernel = NULL;
+    o.s_type = SPMM_R_16F;
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 8, &o, &plan), SPMM_ERR_ARGUMENT);
+    assert_null(plan);
+    if (spmm_test_env.size > 1) {
+        o.s_type = SPMM_TYPE_AUTO;
+        o.kernel = spmm_test_env.rank == 0 ? "csr" : NULL;
+        assert_int_equal(spmm_sddmm_plan_create(m.A, 8, &o, &plan), SPMM_ERR_ARGUMENT);
+    }
+    spmm_assert_ok(spmm_sddmm_plan_create(m.A, 8, NULL, &plan));
+    assert_int_equal(spmm_sddmm(NULL, 8, 1.0, X, 8, X, 8, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm(plan, 9, 1.0, X, 9, X, 9, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm(plan, 8, 1.0, X, 7, X, 8, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm(plan, 8, 1.0, X, 8, X, 7, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+    if (m.nnz > 0) {
+        assert_int_equal(spmm_sddmm(plan, 8, 1.0, NULL, 8, X, 8, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+        assert_int_equal(spmm_sddmm(plan, 8, 1.0, X, 8, X, 8, 0.0, NULL, NULL), SPMM_ERR_ARGUMENT);
+        assert_int_equal(spmm_sddmm_softmax(plan, 1.0, NULL, X, NULL), SPMM_ERR_ARGUMENT);
+    }
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_sddmm_plan_destroy(NULL));
+    spmm_assert_ok(spmm_buffer_free(ctx, &X));
+    free_masked(&m);
+    close_context();
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_csr),     cmocka_unit_test(test_cvse),     cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_special), cmocka_unit_test(test_large),    cmocka_unit_test(test_info),
+    cmocka_unit_test(test_orders),  cmocka_unit_test(test_mistakes), {0},
+};

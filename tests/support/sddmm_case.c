@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sddmm_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/scalar.h"
+
+enum { OPERAND_X = 1, OPERAND_Y, OPERAND_S };
+
+/* Uneven blocks: rank 1 owns nothing when there are three ranks or more. */
+static void my_block(int64_t n, int64_t *first, int64_t *count)
+{
+    const int size = spmm_test_env.size, rank = spmm_test_env.rank;
+    const int takers = size > 2 ? size - 1 : size, place = rank > 1 ? rank - 1 : rank;
+
+    *first = n * place / takers;
+    *count = n * (place + 1) / takers - *first;
+    if (size > 2 && rank == 1) {
+        *first = n / takers;
+        *count = 0;
+    }
+}
+
+static bool has(const mask_t *m, int64_t i, int64_t j)
+{
+    const int64_t v = i / m->vector, b = m->blocks == 0 ? j : j / m->blocks;
+
+    return v == m->dense || (int)(spmm_hash2(7, v, b) % 1000) < m->per_mille;
+}
+
+/* From rows; odd ones come in descending order of columns. */
+static void fill_rows(masked_t *m, int64_t *row_ptr)
+{
+    for (int64_t i = 0; i < m->rows; i++) {
+        for (int64_t k = 0; k < m->shape.cols; k++) {
+            const int64_t g = m->first_row + i;
+            const int64_t j = g % 2 == 0 ? k : m->shape.cols - 1 - k;
+
+            if (has(&m->shape, g, j)) {
+                m->row[m->nnz]   = g;
+                m->col[m->nnz++] = j;
+            }
+        }
+        row_ptr[i + 1] = m->nnz;
+    }
+}
+
+/* From blocks; returns the first column of each. */
+static int64_t *fill_blocks(masked_t *m, int64_t *block_ptr)
+{
+    const int64_t V = m->shape.vector, W = m->shape.blocks, n = m->rows / V;
+    int64_t      *first = malloc((size_t)(n * m->shape.cols + 1) * sizeof *first), count = 0;
+
+    for (int64_t v = 0; v < n; v++) {
+        for (int64_t j = 0; j < m->shape.cols; j += W) {
+            if (!has(&m->shape, m->first_row + v * V, j)) {
+                continue;
+            }
+            first[count++] = j;
+            for (int64_t k = 0; k < V * W; k++) {
+                m->row[m->nnz]   = m->first_row + v * V + k % V;
+                m->col[m->nnz++] = j + k / V;
+            }
+        }
+        block_ptr[v + 1] = count;
+    }
+    return first;
+}
+
+masked_t make_masked(const mask_t *shape, spmm_type_t type)
+{
+    masked_t m = {.shape = *shape};
+    int64_t  vectors, first;
+    int64_t *ptr, *blocks;
+    void    *values;
+
+    my_block(shape->vectors, &first, &vectors);
+    my_block(shape->cols, &m.first_col, &m.cols);
+    m.first_row = first * shape->vector;
+    m.rows      = vectors * shape->vector;
+    ptr         = calloc((size_t)m.rows + 1, sizeof *ptr);
+    m.row       = malloc((size_t)(m.rows * shape->cols + 1) * sizeof *m.row);
+    m.col       = malloc((size_t)(m.rows * shape->cols + 1) * sizeof *m.col);
+    values      = calloc((size_t)(m.rows * shape->cols) + 1, sizeof(double));
+    if (shape->blocks == 0) {
+        fill_rows(&m, ptr);
+        spmm_assert_ok(spmm_matrix_create_csr(ctx, m.rows, m.cols, ptr, m.col, values, type, &m.A));
+    } else {
+        blocks = fill_blocks(&m, ptr);
+        spmm_assert_ok(spmm_matrix_create_cvse(ctx, m.rows, m.cols, shape->vector, shape->blocks,
+                                               ptr, blocks, values, type, &m.A));
+        free(blocks);
+    }
+    free(ptr);
+    free(values);
+    return m;
+}
+
+void free_masked(masked_t *m)
+{
+    spmm_assert_ok(spmm_matrix_destroy(&m->A));
+    free(m->row);
+    free(m->col);
+}
+
+double operand(int which, int64_t i, int64_t j, spmm_type_t type, int special)
+{
+    double rounded = 0.0;
+
+    if (special != 0 && which != OPERAND_S && (i + which) % 11 == 3 && j % 5 == 0) {
+        return i % 2 == 0 ? (double)INFINITY : (double)NAN;
+    }
+    spmm_value_set(type, &rounded, 0, spmm_random_value((uint64_t)which, i, j));
+    return spmm_value_get(type, &rounded, 0);
+}
+
+void *device_operand(int which, int64_t first, int64_t rows, int64_t k, int64_t ld,
+                     spmm_type_t type, int special)
+{
+    const size_t bytes = (size_t)(rows * ld) * spmm_type_size(type);
+    void        *host  = malloc(bytes + 8), *device;
+
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < ld; j++) { /* NaN in the gaps */
+            spmm_value_set(type, host, i * ld + j,
+                           j < k ? operand(which, first + i, j, type, special) : (double)NAN);
+        }
+    }
+    device = to_device(host, bytes);
+    free(host);
+    return device;
+}
+
+double sampled_bound(spmm_type_t type, spmm_type_t s_type)
+{
+    switch (s_type) {
+    case SPMM_R_64F:
+        return 1e-12;
+    case SPMM_R_16F:
+        return 2e-3;
+    case SPMM_R_16BF:
+        return 1.6e-2;
+    default:
+        return type == SPMM_R_32F ? 5e-6 : 2e-5; /* tensor cores cut off what they add up */
+    }
+}
+
+static void check_value(const masked_t *m, const sampled_t *s, int64_t e, double before, double got)
+{
+    double sum = 0.0, size = 0.0;
+
+    for (int64_t j = 0; j < s->k; j++) {
+        const double product = operand(OPERAND_X, m->row[e], j, s->type, s->special) *
+                               operand(OPERAND_Y, m->col[e], j, s->type, s->special);
+
+        sum += product;
+        size += fabs(product);
+    }
+    sum  = s->alpha * sum + (s->beta == 0.0 ? 0.0 : s->beta * before);
+    size = fabs(s->alpha) * size + (s->beta == 0.0 ? 0.0 : fabs(s->beta * before));
+    if (isnan(sum)
+            ? !isnan(got)
+            : (isinf(sum) ? got != sum
+                          : !(fabs(got - sum) <= sampled_bound(s->type, s->s_type) * size))) {
+        print_error("S(%lld, %lld) = %.9g, expected %.9g (k %lld type %d to %d kernel %s V %lld "
+                    "blocks %d)\n",
+                    (long long)m->row[e], (long long)m->col[e], got, sum, (long long)s->k,
+                    (int)s->type, (int)s->s_type, s->kernel, (long long)m->shape.vector,
+                    m->shape.blocks);
+        fail();
+    }
+}
+
+/* Guards around S show writes outside of it. */
+static void run_once(const masked_t *m, const sampled_t *s, spmm_sddmm_plan_t *plan)
+{
+    enum { GUARD = 8 };
+    const int64_t      ldx = s->k + s->pad, ldy = s->k + 2 * s->pad;
+    const size_t       size  = spmm_type_size(s->s_type);
+    const size_t       bytes = (size_t)(m->nnz + 2 * GUARD) * size;
+    char              *host  = malloc(bytes), *S;
+    spmm_alloc_stats_t before;
+    void *X = device_operand(OPERAND_X, m->first_row, m->rows, s->k, ldx, s->type, s->special);
+    void *Y = device_operand(OPERAND_Y, m->first_col, m->cols, s->k, ldy, s->type, s->special);
+
+    for (int64_t e = -GUARD; e < m->nnz + GUARD; e++) {
+        const bool inside = e >= 0 && e < m->nnz;
+
+        spmm_value_set(s->s_type, host, e + GUARD,
+                       !inside          ? 3.0
+                       : s->beta == 0.0 ? (double)NAN
+                                        : operand(OPERAND_S, m->row[e], m->col[e], s->s_type, 0));
+    }
+    S      = to_device(host, bytes);
+    before = spmm_alloc_get_stats();
+    spmm_assert_ok(
+        spmm_sddmm(plan, s->k, s->alpha, X, ldx, Y, ldy, s->beta, S + GUARD * size, NULL));
+    assert_true(spmm_alloc_get_stats().calls == before.calls);
+    spmm_assert_ok(spmm_buffer_copy(ctx, host, S, bytes));
+    for (int64_t e = -GUARD; e < m->nnz + GUARD; e++) {
+        const double got = spmm_value_get(s->s_type, host, e + GUARD);
+
+        if (e >= 0 && e < m->nnz) {
+            check_value(m, s, e, operand(OPERAND_S, m->row[e], m->col[e], s->s_type, 0), got);
+        } else {
+            assert_true(got == 3.0);
+        }
+    }
+    spmm_assert_ok(spmm_buffer_free(ctx, &X));
+    spmm_assert_ok(spmm_buffer_free(ctx, &Y));
+    spmm_assert_ok(spmm_buffer_free(ctx, (void **)&S));
+    free(host);
+}
+
+void check_sampled(const masked_t *m, const sampled_t *s)
+{
+    spmm_sddmm_options_t o      = SPMM_SDDMM_OPTIONS_INIT;
+    sampled_t            narrow = *s;
+    spmm_sddmm_plan_t   *plan;
+    spmm_matrix_t       *A = m->A;
+
+    o.s_type = s->s_type;
+    o.kernel = s->kernel;
+    spmm_assert_ok(spmm_sddmm_plan_create(m->A, s->planned_k, &o, &plan));
+    run_once(m, s, plan);
+    narrow.k    = 1;
+    narrow.pad  = 3;
+    narrow.beta = s->beta == 0.0 ? 0.5 : 0.0;
+    run_once(m, &narrow, plan);
+    assert_int_equal(spmm_matrix_destroy(&A), SPMM_ERR_ARGUMENT); /* a plan is alive */
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
+    assert_null(plan);
+}
