@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "driver_doctor.h"
 #include "driver_report.h"
 
 #ifndef DRIVER_HAVE_CJSON
@@ -9,6 +10,13 @@ int driver_write_json(driver_job_t *job, const driver_options_t *options,
     (void)report;
     return driver_fail(job, DRIVER_OTHER, "cannot write %s: spmm_dist was built without cJSON",
                        options->json);
+}
+
+int driver_write_checkup(driver_job_t *job, const char *path, const driver_checkup_t *checkup)
+{
+    (void)checkup;
+    return driver_fail(job, DRIVER_OTHER, "cannot write %s: spmm_dist was built without cJSON",
+                       path);
 }
 
 #else
@@ -146,26 +154,50 @@ static int write_text(driver_job_t *job, const char *path, const char *text)
                : DRIVER_GOOD;
 }
 
+/** Write @p root to @p path and free it.  @p ok: nothing of it is missing. */
+static int write_root(driver_job_t *job, const char *path, cJSON *root, bool ok)
+{
+    char *text = ok ? cJSON_Print(root) : NULL;
+    int   code = text != NULL ? write_text(job, path, text)
+                              : driver_fail(job, DRIVER_OTHER, "out of memory for the JSON report");
+
+    cJSON_free(text);
+    cJSON_Delete(root);
+    return code;
+}
+
+int driver_write_checkup(driver_job_t *job, const char *path, const driver_checkup_t *checkup)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON *list = cJSON_AddArrayToObject(root, "checks");
+    bool   ok   = list != NULL;
+
+    add_text(root, "version", spmm_version(), &ok);
+    add_int(root, "ranks", job->size, &ok);
+    for (int k = 0; k < checkup->count && ok; k++) {
+        const driver_finding_t *f    = &checkup->finding[k];
+        cJSON                  *item = cJSON_CreateObject();
+
+        add_text(item, "topic", f->topic, &ok);
+        add_text(item, "state", driver_state_name(f->state), &ok);
+        add_text(item, "text", f->text, &ok);
+        add_text(item, "advice", f->advice, &ok);
+        ok = cJSON_AddItemToArray(list, item) && ok;
+    }
+    return write_root(job, path, root, ok);
+}
+
 int driver_write_json(driver_job_t *job, const driver_options_t *options,
                       const driver_report_t *report)
 {
     cJSON *root = cJSON_CreateObject();
-    char  *text = NULL;
     bool   ok   = root != NULL;
-    int    code;
 
     add_problem(root, options, report, &ok);
     add_plan(root, report, &ok);
     add_times(root, options, report, &ok);
     add_verdict(root, report, &ok);
-    if (ok) {
-        text = cJSON_Print(root);
-    }
-    code = text != NULL ? write_text(job, options->json, text)
-                        : driver_fail(job, DRIVER_OTHER, "out of memory for the JSON report");
-    cJSON_free(text);
-    cJSON_Delete(root);
-    return code;
+    return write_root(job, options->json, root, ok);
 }
 
 #endif

@@ -23,6 +23,8 @@ enum {
     OPT_EXACT_NONFINITE,
     OPT_TIMEOUT,
     OPT_PROGRESS,
+    OPT_PLOT,
+    OPT_DOCTOR,
     OPT_LIST_ENGINES,
     OPT_LIST_TRANSPORTS,
     OPT_LIST_PARTITIONERS,
@@ -64,6 +66,8 @@ static const struct option long_options[] = {
     {"verify", no_argument, NULL, 'v'},
     {"explain", no_argument, NULL, 'E'},
     {"json", required_argument, NULL, 'j'},
+    {"plot", required_argument, NULL, OPT_PLOT},
+    {"doctor", no_argument, NULL, OPT_DOCTOR},
     {"progress", no_argument, NULL, OPT_PROGRESS},
     {"list-engines", no_argument, NULL, OPT_LIST_ENGINES},
     {"list-transports", no_argument, NULL, OPT_LIST_TRANSPORTS},
@@ -214,6 +218,9 @@ static int parse_run(driver_job_t *job, int code, const char *arg, driver_option
     case OPT_PROGRESS:
         o->progress = true;
         break;
+    case OPT_PLOT:
+        o->plot = arg;
+        break;
     default:
         o->json = arg;
 #ifndef DRIVER_HAVE_CJSON
@@ -232,6 +239,9 @@ static int parse_one(driver_job_t *job, int code, char **argv, driver_options_t 
         return DRIVER_GOOD;
     case 'V':
         o->action = DRIVER_VERSION;
+        return DRIVER_GOOD;
+    case OPT_DOCTOR:
+        o->action = DRIVER_DOCTOR;
         return DRIVER_GOOD;
     case OPT_LIST_ENGINES:
         o->action = DRIVER_LIST_ENGINES;
@@ -271,6 +281,7 @@ static int parse_one(driver_job_t *job, int code, char **argv, driver_options_t 
     case 'v':
     case 'E':
     case 'j':
+    case OPT_PLOT:
     case OPT_PROGRESS:
         return parse_run(job, code, optarg, o);
     default:

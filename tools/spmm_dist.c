@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver_doctor.h"
+#include "driver_plot.h"
 #include "driver_progress.h"
 #include "driver_report.h"
 
@@ -144,6 +146,9 @@ static int run_product(driver_job_t *job, const driver_options_t *options)
     if (code == DRIVER_GOOD) {
         code = driver_agree(job, job->rank == 0 ? report(&run) : DRIVER_GOOD);
     }
+    if (code == DRIVER_GOOD && options->plot != NULL) {
+        code = driver_plot(&run);
+    }
     (void)spmm_plan_destroy(&run.plan);
     (void)spmm_matrix_destroy(&run.A);
     (void)spmm_context_destroy(&run.ctx);
@@ -174,6 +179,7 @@ static void print_about(driver_action_t action)
         driver_print_components(stdout, spmm_schedule_info);
         break;
     case DRIVER_RUN:
+    case DRIVER_DOCTOR:
         break;
     }
 }
@@ -202,6 +208,8 @@ int main(int argc, char **argv)
     code = driver_options_parse(&job, argc, argv, &options);
     if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
         code = run_product(&job, &options);
+    } else if (code == DRIVER_GOOD && options.action == DRIVER_DOCTOR) {
+        code = driver_doctor(&job, &options);
     } else if (code == DRIVER_GOOD && job.rank == 0) {
         print_about(options.action);
     }

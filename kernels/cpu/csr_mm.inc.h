@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CSR times dense for one pair of storage types; csr_mm.c includes it once for each.
  *
- *   MM_NAME              name of the function; MM_ROW that of its inner part
+ *   MM_NAME              name of the function; MM_ROW and MM_COLUMNS those of its parts
  *   AB_T, AB_LOAD(x)     storage of A and B, and its value as ACC_T
  *   C_T, C_LOAD, C_STORE storage of C, and the way to and from ACC_T
  *   ACC_T                type of products and sums
@@ -32,16 +32,35 @@ static inline void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i, int64_t j0,
     }
 }
 
+/* Column-major: a few columns at a time over all rows, since each is a stream of its own through the
+ * cache and the pages; A, read once for each, is the smaller part. */
+static void MM_COLUMNS(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row)
+{
+    int64_t j0 = 0;
+
+    for (; j0 + COLUMN_STREAMS <= args->n; j0 += COLUMN_STREAMS) {
+        for (int64_t i = first_row; i < last_row; i++) {
+            MM_ROW(args, i, j0, COLUMN_STREAMS, 1, args->ldb, 1, args->ldc);
+        }
+    }
+    for (; j0 < args->n; j0++) {
+        for (int64_t i = first_row; i < last_row; i++) {
+            MM_ROW(args, i, j0, 1, 1, args->ldb, 1, args->ldc);
+        }
+    }
+}
+
 static void MM_NAME(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row)
 {
+    if (args->layout == SPMM_LAYOUT_COL) {
+        MM_COLUMNS(args, first_row, last_row);
+        return;
+    }
     for (int64_t i = first_row; i < last_row; i++) {
         for (int64_t j0 = 0; j0 < args->n; j0 += COLUMN_TILE) {
             const int64_t left = args->n - j0;
 
-            if (args->layout == SPMM_LAYOUT_COL) {
-                MM_ROW(args, i, j0, left < COLUMN_TILE ? left : COLUMN_TILE, 1, args->ldb, 1,
-                       args->ldc);
-            } else if (left >= COLUMN_TILE) {
+            if (left >= COLUMN_TILE) {
                 MM_ROW(args, i, j0, COLUMN_TILE, args->ldb, 1, args->ldc, 1);
             } else {
                 MM_ROW(args, i, j0, left, args->ldb, 1, args->ldc, 1);
@@ -51,6 +70,7 @@ static void MM_NAME(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t l
 }
 #undef MM_NAME
 #undef MM_ROW
+#undef MM_COLUMNS
 #undef AB_T
 #undef AB_LOAD
 #undef C_T

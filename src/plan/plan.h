@@ -292,6 +292,12 @@ spmm_status_t spmm_plan_count(spmm_plan_t *plan);
 /** Copy plan->stats with the times of the last execute. */
 spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
 
+/* timeline.c */
+
+/** As spmm_plan_get_timeline() and spmm_plan_get_traffic(). */
+spmm_status_t spmm_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count);
+void          spmm_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows);
+
 /* explain.c */
 
 spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out);
