@@ -7,7 +7,7 @@
 #   gpus        number of GPUs seen
 #   jobs        number of cores
 # With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
-# packages enable its daemons.
+# packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer.
 # shellcheck disable=SC2034
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,6 +17,7 @@ packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-de
     zlib1g-dev libcmocka-dev libcjson-dev python3)
 lint_packages=(clang-format cppcheck shellcheck)
 slurm_packages=(slurm-wlm munge)
+clang_packages=(clang libclang-rt-dev libomp-dev)
 
 installed() {
     [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
@@ -38,6 +39,12 @@ present() {
         zlib1g-dev) header=zlib.h ;;
         libcmocka-dev) header=cmocka.h ;;
         libcjson-dev) header=cjson/cJSON.h ;;
+        libclang-rt-dev) # libFuzzer, wherever this clang keeps it
+            compgen -G "$(clang -print-resource-dir 2>/dev/null)/lib/*/libclang_rt.fuzzer*.a" \
+                >/dev/null && return ;;
+        libomp-dev)
+            compgen -G "$(clang -print-resource-dir 2>/dev/null)/include/omp.h" >/dev/null &&
+                return ;;
         *) command -v "$1" >/dev/null && return ;;
     esac
     installed "$1" && return
@@ -89,14 +96,22 @@ if [ "${SPMM_SETUP_SLURM:-0}" = 1 ]; then
         present "$package" || missing_slurm+=("$package")
     done
 fi
-if [ $((${#missing[@]} + ${#missing_lint[@]} + ${#missing_slurm[@]})) -gt 0 ] &&
-    ! install_packages "${missing[@]}" "${missing_lint[@]}" "${missing_slurm[@]}"; then
+missing_clang=()
+if [ "${SPMM_SETUP_CLANG:-0}" = 1 ]; then
+    for package in "${clang_packages[@]}"; do
+        present "$package" || missing_clang+=("$package")
+    done
+fi
+if [ $((${#missing[@]} + ${#missing_lint[@]} + ${#missing_slurm[@]} + ${#missing_clang[@]})) -gt 0 ] &&
+    ! install_packages "${missing[@]}" "${missing_lint[@]}" "${missing_slurm[@]}" \
+        "${missing_clang[@]}"; then
     if [ ${#missing[@]} -gt 0 ]; then
         echo "setup: these packages are missing and could not be installed (it takes apt, a" \
             "network, and root or sudo): ${missing[*]}" >&2
         exit 1
     fi
-    echo "setup: without ${missing_lint[*]} ${missing_slurm[*]} some tests will be skipped" >&2
+    echo "setup: without ${missing_lint[*]} ${missing_slurm[*]} ${missing_clang[*]} some tests will" \
+        "be skipped" >&2
 fi
 
 # Ubuntu 22.04 packages CMake 3.22: take a newer one from PyPI into the build tree.
