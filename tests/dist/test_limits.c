@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_limits.c
  *  Sizes at the ends of what the library takes: rows of 10^7 entries, 10^5 empty rows, 4096 columns,
- *  no rows, no columns, more ranks than rows, indices and counts beyond 32 bits.  All numbers are small
- *  integers: every result is exact.
+ *  no rows, no columns, more ranks than rows, indices and counts beyond 32 bits.
  *
  *      SPMM_TEST_DEVICE=cuda  on GPUs
- *      SPMM_TEST_LARGE=1      also rows of 10^7 entries by all engines, a message of more than INT_MAX bytes (9 GiB for two ranks) and on
- *                             GPUs more than 2^31 entries in all (45 GiB of host memory a rank)
+ *      SPMM_TEST_LARGE=1      also rows of 10^7 entries by all engines, a message of more than INT_MAX
+ *                             bytes (9 GiB for two ranks) and on GPUs more than 2^31 entries in all
+ *                             (45 GiB of host memory a rank)
  *      SPMM_TEST_SMALL=1      rows of 10^5 entries
  */
 #include "plan_case.h"
