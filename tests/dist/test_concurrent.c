@@ -19,7 +19,10 @@
 
 enum { N = 5, LOCAL = 40, LAPS = 60, TWO = 2, SKIPPED = 77 };
 
-const int spmm_test_thread_level = MPI_THREAD_MULTIPLE;
+int spmm_test_thread_level(void)
+{
+    return MPI_THREAD_MULTIPLE;
+}
 
 static bool on_gpu;
 

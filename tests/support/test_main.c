@@ -6,7 +6,10 @@
 
 spmm_env_t spmm_test_env;
 
-__attribute__((weak)) const int spmm_test_thread_level = MPI_THREAD_SINGLE;
+__attribute__((weak)) int spmm_test_thread_level(void)
+{
+    return MPI_THREAD_SINGLE;
+}
 
 void spmm_assert_ok(spmm_status_t status)
 {
@@ -21,8 +24,8 @@ int main(int argc, char **argv)
     int    failed = 0, provided;
     size_t count  = 0;
 
-    MPI_Init_thread(&argc, &argv, spmm_test_thread_level, &provided);
-    if (provided < spmm_test_thread_level) {
+    MPI_Init_thread(&argc, &argv, spmm_test_thread_level(), &provided);
+    if (provided < spmm_test_thread_level()) {
         (void)printf("SKIP: this MPI has no such threads\n");
         MPI_Finalize();
         return 77;

@@ -23,7 +23,7 @@ extern const struct CMUnitTest spmm_tests[];
 extern spmm_env_t spmm_test_env;
 
 /** What main() asks MPI for; a program that needs more defines it. */
-extern const int spmm_test_thread_level;
+int spmm_test_thread_level(void);
 
 /** Assert SPMM_OK and print the sentence otherwise. */
 void spmm_assert_ok(spmm_status_t status);
