@@ -11,8 +11,8 @@
 #                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
-#   SPMM_STEPS       some of "ctest ranks visible engines stress faults nodes products", default all; the
-#                    build always runs
+#   SPMM_STEPS       some of "ctest ranks visible engines stress faults trust limits nodes products", default
+#                    all but limits (200 GiB of host memory, 5 minutes); the build always runs
 #   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
 set -uo pipefail
 
@@ -57,7 +57,7 @@ fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
 failed=0
-steps=" ${SPMM_STEPS:-ctest ranks visible engines stress faults nodes products} "
+steps=" ${SPMM_STEPS:-ctest ranks visible engines stress faults trust nodes products} "
 step() { # NAME TITLE
     [[ $steps == *" $1 "* ]] && echo "== $2"
 }
@@ -70,9 +70,10 @@ if step ctest "ctest -L gpu"; then
     fi
 fi
 
+limit=120 # seconds for one check
 check() {
     local start=$SECONDS code=0 log=$build/gpu_check_test.log
-    timeout --kill-after=10 120 "$@" >"$log" 2>&1 || code=$?
+    timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 || code=$?
     if [ "$code" -eq 0 ]; then
         echo "passed in $((SECONDS - start)) s: $*"
     else
@@ -157,6 +158,33 @@ faults_step() {
     done
 }
 
+# Every seventh allocation fails once, host and device; threads, streams, bounds of all engines.
+trust_step() {
+    local on_gpu=(env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks")
+    check "${on_gpu[@]}" "$build/tests/test_numerics"
+    check "${on_gpu[@]}" "$build/tests/test_concurrent"
+    check env SPMM_TEST_STRIDE=7 "${on_gpu[@]}" "$build/tests/test_sweep"
+}
+
+# A call of CUDA, NCCL or MPI fails on one rank: each line says what that led to.
+calls_step() {
+    echo "-- calls that fail on one rank of $ranks"
+    env SPMM_FAULT_LIST=1 SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
+        "SPMM_FAULTS=$build/tests/libspmm_faults.so" timeout 400 \
+        python3 tests/driver/test_fault_calls.py || failed=1
+}
+
+# More than 2^31 entries in all, from arrays and by a generator.
+limits_step() {
+    limit=300
+    check env SPMM_TEST_DEVICE=cuda SPMM_TEST_LARGE=1 mpirun --bind-to none -n "$ranks" \
+        "$build/tests/test_limits"
+    check mpirun --bind-to none -n "$ranks" "$driver" --device cuda --partition keep \
+        --generate banded:rows=34200000,band=31 --type 32f --engine csr-gpu --columns 4 \
+        --reorder none --warmup 0 --iterations 1 --verify
+    limit=120
+}
+
 # Ranks that see one GPU each, or two of which their neighbours see one each: NCCL fails where two
 # ranks take the same.
 visible_step() {
@@ -210,10 +238,19 @@ for ranks in 1 2 4; do
     if step stress "stress on $ranks GPUs"; then
         stress_step
     fi
+    if step trust "numerics, threads and failures on $ranks GPUs"; then
+        trust_step
+        if [ "$ranks" -eq 2 ]; then
+            calls_step
+        fi
+    fi
     if [ "$ranks" -eq 1 ] || [ $((2 * ranks)) -le "$gpus" ]; then
         continue
     fi
     # On the most ranks there are.
+    if step limits "more than 2^31 entries on $ranks GPUs"; then
+        limits_step
+    fi
     if step faults "a lost rank of $ranks"; then
         faults_step
     fi

@@ -7,8 +7,9 @@
 #   gpus        number of GPUs seen
 #   jobs        number of cores
 # With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
-# packages enable its daemons.  With SPMM_SETUP_PETSC=1 (CI) also PETSc for examples/petsc_shell.c,
-# 55 MB and about 20 s, and with SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh.
+# packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer, with
+# SPMM_SETUP_PETSC=1 (CI) PETSc for examples/petsc_shell.c, 55 MB and about 20 s, and with
+# SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh.
 # shellcheck disable=SC2034
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,6 +19,7 @@ packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-de
     zlib1g-dev libcmocka-dev libcjson-dev python3)
 lint_packages=(clang-format cppcheck shellcheck)
 slurm_packages=(slurm-wlm munge)
+clang_packages=(clang libclang-rt-dev libomp-dev)
 petsc_packages=(libpetsc-real-dev)
 docs_packages=(doxygen)
 
@@ -42,6 +44,12 @@ present() {
         zlib1g-dev) header=zlib.h ;;
         libcmocka-dev) header=cmocka.h ;;
         libcjson-dev) header=cjson/cJSON.h ;;
+        libclang-rt-dev) # libFuzzer, wherever this clang keeps it
+            compgen -G "$(clang -print-resource-dir 2>/dev/null)/lib/*/libclang_rt.fuzzer*.a" \
+                >/dev/null && return ;;
+        libomp-dev)
+            compgen -G "$(clang -print-resource-dir 2>/dev/null)/include/omp.h" >/dev/null &&
+                return ;;
         *) command -v "$1" >/dev/null && return ;;
     esac
     installed "$1" && return
@@ -90,6 +98,7 @@ done
 missing_extra=()
 extra=()
 [ "${SPMM_SETUP_SLURM:-0}" != 1 ] || extra+=("${slurm_packages[@]}")
+[ "${SPMM_SETUP_CLANG:-0}" != 1 ] || extra+=("${clang_packages[@]}")
 [ "${SPMM_SETUP_PETSC:-0}" != 1 ] || extra+=("${petsc_packages[@]}")
 [ "${SPMM_SETUP_DOCS:-0}" != 1 ] || extra+=("${docs_packages[@]}")
 for package in "${extra[@]}"; do

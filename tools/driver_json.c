@@ -25,14 +25,52 @@ int driver_write_checkup(driver_job_t *job, const char *path, const driver_check
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* cJSON frees what it could not add and returns NULL; `ok` gathers that, so that a document that
  * lacks a member is never written. */
 
+/** Bytes of the character of UTF-8 that @p at begins with, 0 where it is none (RFC 3629). */
+static int utf8_length(const unsigned char *at)
+{
+    const int length = at[0] < 0x80                    ? 1
+                       : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+                       : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+                       : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+                                                       : 0;
+
+    for (int k = 1; k < length; k++) {
+        if ((at[k] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    /* Longer than need be, half of a pair, beyond the last. */
+    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f)) {
+        return 0;
+    }
+    return length;
+}
+
+/** A file name is any bytes, JSON is UTF-8: cJSON escapes quotes and control characters and copies
+ *  the rest, so what is no character becomes a question mark here. */
 static void add_text(cJSON *object, const char *key, const char *text, bool *ok)
 {
-    *ok = cJSON_AddStringToObject(object, key, text) != NULL && *ok;
+    const size_t   size = strlen(text) + 1;
+    unsigned char *copy = malloc(size);
+
+    if (copy != NULL) {
+        memcpy(copy, text, size);
+        for (unsigned char *at = copy; *at != '\0';) {
+            const int length = utf8_length(at);
+
+            *at = length == 0 ? '?' : *at;
+            at += length == 0 ? 1 : length;
+        }
+    }
+    *ok = copy != NULL && cJSON_AddStringToObject(object, key, (const char *)copy) != NULL && *ok;
+    free(copy);
 }
 
 /** JSON has no NaN and no infinity: they become null. */

@@ -8,7 +8,8 @@
  *  - "Collective" means that every rank of the context calls it, in the same order, with equal
  *    values of all arguments not described as local; all ranks return the same status;
  *  - a handle is used by one thread at a time; distinct contexts may be used concurrently when
- *    MPI was initialised with MPI_THREAD_MULTIPLE;
+ *    MPI was initialised with MPI_THREAD_MULTIPLE.  On several GPUs NCCL demands that all ranks issue
+ *    the products of several contexts in one order: from threads of their own use transport mpi-host;
  *  - on CUDA contexts a call may leave the context's device as the current one of the thread, as
  *    cudaSetDevice() would: a program that works on several sets its own again.
  */

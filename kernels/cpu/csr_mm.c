@@ -6,6 +6,7 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 
+enum { SUM_RUN = 64 };     /* entries of a row summed up in the accumulation type */
 enum { COLUMN_TILE = 32 }; /* FP64 sums of a tile: 16 SSE or 4 AVX-512 registers */
 enum { COLUMN_STREAMS = 4 };
 

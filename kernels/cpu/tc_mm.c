@@ -7,7 +7,7 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 
-enum { COLUMN_TILE = 32 };
+enum { COLUMN_TILE = 32, SUM_BLOCKS = 8 /* summed up in the accumulation type */ };
 
 static inline float tf32(float x)
 {

@@ -96,18 +96,21 @@ static double error_of(double got, double a, double b)
                                   .values  = &value,
                                   .type    = SPMM_R_32F,
                                   .c_rows  = 1};
-    const product_t  p         = {
-                 .block   = &block,
-                 .problem = {SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 1, false},
-                 .alpha   = 1.0,
-                 .n       = 1,
-                 .ldb     = 1,
-                 .ldc     = 1,
-                 .b_size  = 1,
-                 .c_size  = 1,
-                 .B       = &B,
-                 .C       = &C,
-                 .got     = &result};
+    const product_t  p         = {.block   = &block,
+                                  .problem = {.ab_type = SPMM_R_32F,
+                                              .c_type  = SPMM_R_32F,
+                                              .compute = SPMM_COMPUTE_32F,
+                                              .layout  = SPMM_LAYOUT_ROW,
+                                              .n       = 1},
+                                  .alpha   = 1.0,
+                                  .n       = 1,
+                                  .ldb     = 1,
+                                  .ldc     = 1,
+                                  .b_size  = 1,
+                                  .c_size  = 1,
+                                  .B       = &B,
+                                  .C       = &C,
+                                  .got     = &result};
 
     return product_worst(&p).error;
 }
