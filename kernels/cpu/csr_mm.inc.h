@@ -19,26 +19,30 @@ static inline void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i, int64_t j0,
     const AB_T *value = args->values;
     const ACC_T alpha = (ACC_T)args->alpha, beta = (ACC_T)args->beta;
     C_T   *C = (C_T *)args->C + (args->row_map == NULL ? i : args->row_map[i]) * c_row + j0 * c_col;
-    ACC_T  sum[COLUMN_TILE] = {0};
-    double total[COLUMN_TILE]; /* of the runs before, when there were any */
-    const int64_t first = args->row_ptr[i], last = args->row_ptr[i + 1];
+    ACC_T  sum[COLUMN_TILE]   = {0};
+    double total[COLUMN_TILE] = {0}; /* of the runs before */
+    int64_t       k           = args->row_ptr[i];
+    const int64_t last        = args->row_ptr[i + 1];
+    const bool    runs        = last - k > SUM_RUN;
 
-    for (int64_t k = first; k < last; k++) {
-        const ACC_T a = AB_LOAD(value[k]);
-        const AB_T *B = (const AB_T *)args->B + args->col_idx[k] * b_row + j0 * b_col;
+    while (k < last) {
+        const int64_t end = last - k > SUM_RUN ? k + SUM_RUN : last;
 
-        for (int64_t j = 0; j < width; j++) {
-            sum[j] += a * AB_LOAD(B[j * b_col]);
-        }
-        if ((k - first) % SUM_RUN == SUM_RUN - 1 && last - first > SUM_RUN) {
+        for (; k < end; k++) {
+            const ACC_T a = AB_LOAD(value[k]);
+            const AB_T *B = (const AB_T *)args->B + args->col_idx[k] * b_row + j0 * b_col;
+
             for (int64_t j = 0; j < width; j++) {
-                total[j] = k - first < SUM_RUN ? (double)sum[j] : total[j] + (double)sum[j];
-                sum[j]   = 0;
+                sum[j] += a * AB_LOAD(B[j * b_col]);
             }
         }
+        for (int64_t j = 0; j < width && runs; j++) {
+            total[j] += (double)sum[j];
+            sum[j] = 0;
+        }
     }
-    for (int64_t j = 0; j < width && last - first > SUM_RUN; j++) {
-        sum[j] = (ACC_T)(total[j] + (double)sum[j]);
+    for (int64_t j = 0; j < width && runs; j++) {
+        sum[j] = (ACC_T)total[j];
     }
     for (int64_t j = 0; j < width; j++) {
         const ACC_T product = alpha * sum[j];
