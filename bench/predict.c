@@ -4,7 +4,7 @@
  *
  *      bench_predict [--terms | --orders] COMPUTE N,N,... FILE...
  *
- *  COMPUTE: 64f, 32f or 32f-fast-tf32.  A line for each matrix, engine and width, to be compared with
+ *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf.  A line for each matrix, engine and width, to be compared with
  *  times by bench/predict.py; with --terms one for each term of the model, for bench/fit.py; with
  *  --orders one for each matrix and width that says what reordering `auto` makes of it and why, the
  *  row order `affinity` being found in any case.  That needs a build with CUDA for all engines to
@@ -41,9 +41,11 @@ static int parse(int argc, char **argv, request_t *r)
         spmm_type_t    type;
     } modes[] = {{"64f", SPMM_COMPUTE_64F, SPMM_R_64F},
                  {"32f", SPMM_COMPUTE_32F, SPMM_R_32F},
-                 {"32f-fast-tf32", SPMM_COMPUTE_32F_FAST_TF32, SPMM_R_32F}};
+                 {"32f-fast-tf32", SPMM_COMPUTE_32F_FAST_TF32, SPMM_R_32F},
+                 {"16f", SPMM_COMPUTE_32F, SPMM_R_16F},
+                 {"16bf", SPMM_COMPUTE_32F, SPMM_R_16BF}};
 
-    for (int k = 0; argc > 3 && k < 3; k++) {
+    for (int k = 0; argc > 3 && k < (int)(sizeof modes / sizeof modes[0]); k++) {
         if (strcmp(argv[1], modes[k].name) == 0) {
             r->compute      = modes[k].compute;
             r->type         = modes[k].type;
@@ -101,8 +103,10 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
         for (int e = 0; e < spmm_n_engines; e++) {
             const spmm_engine_ops_t *engine = spmm_engines[e];
             /* Builds without CUDA say no for these, but know their models. */
+            const bool half  = r->type == SPMM_R_16F || r->type == SPMM_R_16BF;
             const bool known = strcmp(engine->name, "cusparse") == 0 ||
-                               (strcmp(engine->name, "csr-gpu") == 0 && r->type == SPMM_R_32F);
+                               (strcmp(engine->name, "cusparse-bell") == 0 && half) ||
+                               (strcmp(engine->name, "csr-gpu") == 0 && r->type != SPMM_R_64F);
 
             if (candidates[e].usable || known) {
                 print_engine(r, name, engine, pattern, &problem);

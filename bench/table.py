@@ -89,17 +89,23 @@ def shown(value, digits):
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def mode(row):
+def compute(row):
     return row.get("compute", row.get("type", "-"))
+
+
+def mode(row):
+    """As bench_predict and bench/single_gpu.sh name it: 16-bit types by themselves."""
+    kind = row.get("type") or ""
+    return kind if kind.startswith("16") else compute(row)
 
 
 def summary(rows):
     """The `summary` lines that tools/bench_report.c writes, of any number of runs."""
     groups = {}
     for row in rows:
-        groups.setdefault((row["engine"], row["N"], mode(row)), []).append(row)
+        groups.setdefault((row["engine"], row["N"], compute(row)), []).append(row)
     lines = []
-    for (engine, n, compute), group in groups.items():
+    for (engine, n, by), group in groups.items():
         group = [row for row in group if row.get("passed", "yes") == "yes"]
         good = [row for row in group if counts(row)]
         ratios = [row["ratio_to_cusparse"] for row in good]
@@ -109,7 +115,7 @@ def summary(rows):
         rotated = [row["rotated_ratio"] for row in group if row.get("rotated_ratio")]
         faster = sum(r > 1 for r in ratios) / len(ratios) if ratios else None
         lines.append(
-            f"summary engine={engine} N={n} compute={compute} matrices={len(good)} "
+            f"summary engine={engine} N={n} compute={by} matrices={len(good)} "
             f"geomean={shown(geomean(ratios), 4)} "
             f"min={shown(worst and worst['ratio_to_cusparse'], 4)} faster={shown(faster, 3)} "
             f"limit_share={shown(geomean(limits), 3)} limit_matrices={len(limits)} "
