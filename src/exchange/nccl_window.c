@@ -160,4 +160,15 @@ void spmm_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *
     }
     spmm_free(w);
 }
+
+void spmm_nccl_window_leave(spmm_nccl_window_t *w)
+{
+    if (w == NULL || w->pending) {
+        return;
+    }
+    if (w->memory != NULL) {
+        spmm_alloc_note_free();
+    }
+    spmm_free(w);
+}
 #endif

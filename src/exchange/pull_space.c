@@ -101,10 +101,11 @@ static bool has_lost_peer(const spmm_pull_space_t *space)
 
 void spmm_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window)
 {
-    if (window != NULL && has_lost_peer(space)) {
-        window->pending = true;
+    if (has_lost_peer(space)) {
+        spmm_nccl_window_leave(window);
+    } else {
+        spmm_nccl_window_free(&space->own, window);
     }
-    spmm_nccl_window_free(&space->own, window);
 }
 
 static void free_space(spmm_pull_space_t *space)
