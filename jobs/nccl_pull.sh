@@ -43,6 +43,7 @@ for ranks in 2 4; do
     [ "$ranks" -le "$gpus" ] || continue
     launch=(mpirun --bind-to none -n "$ranks")
     check 180 env SPMM_TEST_DEVICE=cuda "${launch[@]}" "$build/tests/test_transport"
+    check 60 env SPMM_TEST_DEVICE=cuda "${launch[@]}" "$build/tests/test_transport_choice"
     check 120 "${launch[@]}" "$build/tests/test_pull"
     check 60 "${launch[@]}" "$build/tests/test_async"
     for shape in "--op n" "--op t" "--op n --layout col" "--op n --pad 3 --columns 33" \
