@@ -89,6 +89,8 @@ ranks_step() {
     check mpirun --bind-to none -n "$ranks" "$build/tests/test_pull"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_plan"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_transport"
+    check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" \
+        "$build/tests/test_transport_choice"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_sddmm"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_attention"
     if [ -n "$mpi_cuda" ]; then

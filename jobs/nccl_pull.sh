@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Transport nccl-pull on one node, built already: its tests, its refusal across two NCCL "nodes", the
-# exchange beside bare NCCL and nccl, and whole products.  About 3 minutes on 4 GPUs; the tables come
+# Transports nccl-push and nccl-pull on one node, built already: their tests, their refusal across two
+# NCCL "nodes" and where NCCL gives no windows, the exchange beside bare NCCL and nccl, and whole products.  About 3 minutes on 4 GPUs; the tables come
 # last.
 #
 #     jobs/nccl_pull.sh [OUTPUT]      OUTPUT: folder for the tables, default bench/results
@@ -43,14 +43,22 @@ for ranks in 2 4; do
     [ "$ranks" -le "$gpus" ] || continue
     launch=(mpirun --bind-to none -n "$ranks")
     check 180 env SPMM_TEST_DEVICE=cuda "${launch[@]}" "$build/tests/test_transport"
+    check 60 env SPMM_TEST_DEVICE=cuda "${launch[@]}" "$build/tests/test_transport_choice"
     check 120 "${launch[@]}" "$build/tests/test_pull"
     check 60 "${launch[@]}" "$build/tests/test_async"
-    for shape in "--op n" "--op t" "--op n --layout col" "--op n --pad 3 --columns 33" \
-        "--op n --timeout 30"; do
-        # shellcheck disable=SC2086 # the shape is several words
-        check 60 "${launch[@]}" "$build/tools/spmm_dist" --device cuda --transport nccl-pull \
-            --generate rmat:scale=16,degree=16 --columns 128 --type 32f --verify $shape
+    for transport in nccl-push nccl-pull; do
+        for shape in "--op n" "--op t" "--op n --layout col" "--op n --pad 3 --columns 33" \
+            "--op n --timeout 30"; do
+            # shellcheck disable=SC2086 # the shape is several words
+            check 60 "${launch[@]}" "$build/tools/spmm_dist" --device cuda \
+                --transport "$transport" --generate rmat:scale=16,degree=16 --columns 128 \
+                --type 32f --verify $shape
+        done
     done
+    # Without windows automatic choice goes on, and says why.
+    check 60 env NCCL_WIN_ENABLE=0 "${launch[@]}" "$build/tools/spmm_dist" --device cuda \
+        --generate rmat:scale=14,degree=8 --columns 32 --type 32f --verify --explain
+    grep "nccl-push *could not be opened" "$log" || { echo "FAILED: no word of windows" && failed=1; }
 done
 
 if [ "$gpus" -ge 4 ]; then # two NCCL nodes of two ranks: refused, while nccl works
@@ -60,13 +68,15 @@ if [ "$gpus" -ge 4 ]; then # two NCCL nodes of two ranks: refused, while nccl wo
             "$build/tools/spmm_dist" --device cuda --generate rmat:scale=16,degree=16 \
             --columns 128 --type 32f --verify --transport "$1" >"$log" 2>&1
     }
-    if ! two_nodes nccl-pull && grep "needs all ranks on one node" "$log"; then
-        echo "passed: nccl-pull is refused across two NCCL nodes"
-    else
-        echo "FAILED: nccl-pull across two NCCL nodes"
-        tail -n 20 "$log"
-        failed=1
-    fi
+    for transport in nccl-push nccl-pull; do
+        if ! two_nodes "$transport" && grep "needs all ranks on one node" "$log"; then
+            echo "passed: $transport is refused across two NCCL nodes"
+        else
+            echo "FAILED: $transport across two NCCL nodes"
+            tail -n 20 "$log"
+            failed=1
+        fi
+    done
     if two_nodes nccl; then
         echo "passed: nccl over two NCCL nodes"
     else

@@ -56,17 +56,15 @@ static spmm_status_t check_reach(spmm_transport_shared_t *shared, const spmm_ncc
     int         team;
 
     if (w->handle == NULL) {
-        return spmm_fail(
-            &env->err, SPMM_ERR_UNSUPPORTED,
-            "transport nccl-pull or nccl-push got no window from NCCL: the GPUs do not all reach "
-            "each other, or NCCL_CUMEM_ENABLE or NCCL_WIN_ENABLE is 0");
+        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                         "NCCL gave no window: the GPUs do not all reach "
+                         "each other, or NCCL_CUMEM_ENABLE or NCCL_WIN_ENABLE is 0");
     }
     team = spmm_nccl_team_size(spmm_nccl_comm(shared));
     if (team != env->size) {
         return spmm_fail(
             &env->err, SPMM_ERR_UNSUPPORTED,
-            "transport nccl-pull or nccl-push needs all ranks within reach of loads, and NCCL puts "
-            "%d of %d together",
+            "all ranks must be within reach of loads and stores, and NCCL puts %d of %d together",
             team, env->size);
     }
     return SPMM_OK;
@@ -156,6 +154,17 @@ void spmm_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *
     }
     if (w->memory != NULL) {
         (void)ncclMemFree(w->memory);
+        spmm_alloc_note_free();
+    }
+    spmm_free(w);
+}
+
+void spmm_nccl_window_leave(spmm_nccl_window_t *w)
+{
+    if (w == NULL || w->pending) {
+        return;
+    }
+    if (w->memory != NULL) {
         spmm_alloc_note_free();
     }
     spmm_free(w);

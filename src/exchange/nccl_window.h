@@ -37,6 +37,9 @@ spmm_status_t spmm_nccl_window_create(spmm_transport_shared_t *shared, size_t by
                                       spmm_nccl_window_t **window);
 /** Local, NULL-safe.  Peers that still hold the window may go on reading and writing it. */
 void spmm_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *window);
+/** Free what describes it; its memory and the registration are the process's from here on, no block
+ *  of the library.  Local, NULL-safe. */
+void spmm_nccl_window_leave(spmm_nccl_window_t *window);
 #endif
 
 #endif /* SPMM_EXCHANGE_NCCL_WINDOW_H */

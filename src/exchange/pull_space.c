@@ -52,6 +52,10 @@ bool spmm_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TRA
                        SPMM_PULL_PEERS);
         return false;
     }
+    if (shared->no_windows[0] != '\0') {
+        (void)snprintf(why, SPMM_TRANSPORT_WHY, "%s", shared->no_windows);
+        return false;
+    }
     refusal = spmm_nccl_window_refusal();
     if (!everywhere(env, refusal == NULL)) {
         (void)snprintf(why, SPMM_TRANSPORT_WHY, "%.190s",
@@ -101,10 +105,11 @@ static bool has_lost_peer(const spmm_pull_space_t *space)
 
 void spmm_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window)
 {
-    if (window != NULL && has_lost_peer(space)) {
-        window->pending = true;
+    if (has_lost_peer(space)) {
+        spmm_nccl_window_leave(window);
+    } else {
+        spmm_nccl_window_free(&space->own, window);
     }
-    spmm_nccl_window_free(&space->own, window);
 }
 
 static void free_space(spmm_pull_space_t *space)
@@ -122,6 +127,29 @@ static void free_space(spmm_pull_space_t *space)
     device->ops->release(device, space->table);
     device->ops->release_pinned(device, space->report);
     spmm_free(space);
+}
+
+/* Does NCCL give a window that all ranks reach?  Else the reason is for all plans to come: where the
+ * registration fails, too, since NCCL says so in many ways.  Collective, agreed. */
+static spmm_status_t try_window(spmm_transport_shared_t *shared, spmm_pull_space_t *space)
+{
+    spmm_error_t       *err    = &shared->env->err;
+    spmm_nccl_window_t *window = NULL;
+    spmm_status_t       status = spmm_nccl_window_create(&space->own, 1, &window);
+
+    spmm_nccl_window_free(&space->own, window);
+    if (status == SPMM_ERR_COMM || status == SPMM_ERR_UNSUPPORTED) {
+        const spmm_error_t reason = *err;
+
+        (void)snprintf(shared->no_windows, sizeof shared->no_windows, "could not be opened: %.170s",
+                       reason.text);
+        if (status == SPMM_ERR_COMM) {
+            spmm_nccl_abandon(&space->own);
+        }
+        spmm_error_clear(err);
+        return spmm_fail(err, SPMM_ERR_UNSUPPORTED, "%s", reason.text);
+    }
+    return status;
 }
 
 spmm_status_t spmm_pull_space_open(spmm_transport_shared_t *shared)
@@ -145,6 +173,9 @@ spmm_status_t spmm_pull_space_open(spmm_transport_shared_t *shared)
     status     = spmm_agree(env, make_words(space));
     if (status == SPMM_OK) {
         status = spmm_nccl_open(&space->own);
+    }
+    if (status == SPMM_OK) {
+        status = try_window(shared, space);
     }
     if (status != SPMM_OK) {
         free_space(space);

@@ -22,6 +22,9 @@ typedef struct {
     int                  next_tag;  /**< plans are made collectively: equal on all ranks */
     int                  nccl_ctas; /**< most thread blocks of an NCCL kernel; 0: NCCL's choice */
     bool                 windows;   /**< the communicator is for windows: no exchange runs on it */
+    /** Why nccl-push and nccl-pull could not be opened: plans to come need not try.  Empty: not known;
+     *  set on all ranks or on none. */
+    char no_windows[SPMM_TRANSPORT_WHY];
 } spmm_transport_shared_t;
 
 /** Direction of one exchange. */
@@ -105,7 +108,7 @@ typedef struct {
      *  cannot.  Collective, agreed; SPMM_ERR_UNSUPPORTED when it cannot be used.  May be NULL. */
     spmm_status_t (*open)(spmm_transport_shared_t *shared);
 
-    /** Predicted seconds of one exchange of rows of @p row_bytes. */
+    /** Predicted seconds of one exchange of rows of @p row_bytes, with packing where it packs. */
     double (*cost)(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device);
 
     /** Collective, not agreed.  @p graph is borrowed as long as the state lives.
@@ -166,14 +169,23 @@ typedef struct {
     const spmm_transport_ops_t *transport;
     bool                        usable;
     char                        why[SPMM_TRANSPORT_WHY];
-    double                      predicted_s; /**< on the slowest rank */
+    double                      predicted_s; /**< on the slowest rank, packing included */
 } spmm_transport_candidate_t;
 
+/** What a plan asks of a transport. */
+typedef struct {
+    const spmm_halo_t *graph;
+    size_t             row_bytes; /**< largest */
+    bool               picks; /**< rows lie scattered: they are packed first, or by the transport */
+    bool               same;  /**< graphs that are send_same are to be served, too */
+} spmm_transport_need_t;
+
 /** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least
- *  predicted time on its slowest rank.  Collective, agreed.
+ *  predicted time on its slowest rank; one that cannot be opened after all makes room for the next.
+ *  Collective, agreed.
  *  @param[out] candidates  [spmm_n_transports] */
 spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char *name,
-                                    const spmm_halo_t *graph, size_t row_bytes,
+                                    const spmm_transport_need_t *need,
                                     spmm_transport_candidate_t  *candidates,
                                     const spmm_transport_ops_t **chosen);
 

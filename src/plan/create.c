@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "plan/plan.h"
+#include "plan/schedule.h"
 
 static bool type_pair_is_valid(spmm_type_t ab, spmm_type_t c)
 {
@@ -159,16 +160,22 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
 
 static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const size_t  row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-    spmm_status_t status    = SPMM_OK;
+    const size_t           row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
+    const spmm_schedule_t *named     = o->schedule == NULL ? NULL : spmm_schedule_find(o->schedule);
+    const spmm_transport_need_t need = {
+        .graph     = &plan->halo,
+        .row_bytes = row_bytes,
+        .picks     = plan->op == SPMM_OP_N && plan->layout != SPMM_LAYOUT_COL,
+        .same      = named != NULL && named->forms == SPMM_FORMS_GATHERED};
+    spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW_ZERO(plan->transports, spmm_n_transports) == NULL) {
         status = spmm_fail_memory(&plan->env->err, spmm_n_transports, sizeof *plan->transports,
                                   "transport candidates");
     }
     SPMM_TRY(spmm_agree(plan->env, status));
-    SPMM_TRY(spmm_transport_choose(plan->shared, o->transport, &plan->halo, row_bytes,
-                                   plan->transports, &plan->transport));
+    SPMM_TRY(spmm_transport_choose(plan->shared, o->transport, &need, plan->transports,
+                                   &plan->transport));
     SPMM_TRY(spmm_agree(
         plan->env, plan->transport->create(plan->shared, &plan->halo, row_bytes, &plan->exchange)));
     return spmm_agree(plan->env, spmm_plan_make_buffers(plan));

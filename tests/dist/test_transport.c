@@ -5,13 +5,10 @@
  */
 #include "transport_case.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/comm.h"
 #include "exchange/transport_nccl_push.h"
-
-enum { MOST_TRANSPORTS = 8 };
 
 static void both_directions(const spmm_transport_ops_t *transport)
 {
@@ -243,69 +240,6 @@ static void test_plans_do_not_mix(void **state)
     transport_case_each(plans_do_not_mix);
 }
 
-static void check_refused(const transport_case_t *f, const char *name, spmm_status_t status,
-                          const char *sentence)
-{
-    spmm_transport_candidate_t  candidates[MOST_TRANSPORTS];
-    const spmm_transport_ops_t *chosen = NULL;
-
-    assert_int_equal(spmm_transport_choose(&shared, name, &f->graph, 8, candidates, &chosen),
-                     status);
-    assert_non_null(strstr(spmm_test_env.err.text, sentence));
-    assert_null(chosen);
-    spmm_error_clear(&spmm_test_env.err);
-}
-
-static void test_choice(void **state)
-{
-    spmm_transport_candidate_t  candidates[MOST_TRANSPORTS];
-    const spmm_transport_ops_t *chosen = NULL;
-    double                      least  = INFINITY;
-    transport_case_t            f;
-
-    (void)state;
-    transport_case_device();
-    transport_case_prepare(&f, spmm_transport_find("mpi-host"), 100, 0.5, 6, 8);
-    assert_in_range(spmm_n_transports, 3, MOST_TRANSPORTS);
-    for (int named = 0; named < 2; named++) {
-        spmm_assert_ok(spmm_transport_choose(&shared, named == 0 ? NULL : "auto", &f.graph, 8,
-                                             candidates, &chosen));
-    }
-    for (int t = 0; t < spmm_n_transports; t++) {
-        const spmm_transport_candidate_t *c = &candidates[t];
-
-        least = c->usable && !c->transport->by_name ? fmin(least, c->predicted_s) : least;
-        assert_ptr_equal(c->transport, spmm_transports[t]);
-        assert_ptr_equal(spmm_transport_find(c->transport->name), c->transport);
-        assert_int_equal(c->why[0] == '\0', c->usable);
-        assert_int_equal(c->predicted_s < 1.0, c->usable);
-        if (!c->usable) {
-            check_refused(&f, c->transport->name, SPMM_ERR_UNSUPPORTED, c->why);
-        }
-        if (device.kind == SPMM_DEVICE_CPU && c->transport->built) {
-            assert_int_equal(c->usable, strcmp(c->transport->name, "mpi-host") == 0);
-        }
-        if (device.kind == SPMM_DEVICE_CUDA && strncmp(c->transport->name, "nccl", 4) == 0) {
-            assert_true(c->usable || strstr(c->why, " share GPU ") != NULL ||
-                        strstr(c->why, "on one node") != NULL);
-        }
-        if (!c->transport->built && strncmp(c->transport->name, "nccl", 4) == 0) {
-            assert_non_null(strstr(c->why, "is not in this build"));
-        }
-    }
-    assert_non_null(chosen);
-    for (int t = 0; t < spmm_n_transports; t++) {
-        if (candidates[t].transport == chosen) {
-            assert_true(candidates[t].predicted_s == least && !chosen->by_name);
-        }
-    }
-    check_refused(&f, "pigeon", SPMM_ERR_ARGUMENT,
-                  "nccl, nccl-push, nccl-pull, mpi-device, mpi-host, and auto");
-    assert_null(spmm_transport_find("pigeon"));
-    f.transport->destroy(NULL);
-    transport_case_close(&f);
-}
-
 /* Creation that fails on one rank leaves nothing behind, and tags in step. */
 static void memory(const spmm_transport_ops_t *transport)
 {
@@ -424,7 +358,6 @@ const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_both_directions),
                                         cmocka_unit_test(test_back_to_back),
                                         cmocka_unit_test(test_split_messages),
                                         cmocka_unit_test(test_plans_do_not_mix),
-                                        cmocka_unit_test(test_choice),
                                         cmocka_unit_test(test_memory),
                                         cmocka_unit_test(test_late_rank),
                                         cmocka_unit_test(test_close),

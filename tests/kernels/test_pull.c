@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_pull.c
- *  Whole plans whose peers read B where it lies, or get its rows pushed.  B changes in stream order between executes that
- *  nobody waits for: rows read too early or too late give sums of another round.
+ *  Whole plans whose peers read B where it lies, or get its rows pushed.  B changes in stream order
+ *  between executes that nobody waits for: rows read too early or too late give sums of another round.
  */
 #include <cuda_runtime.h>
 #include <stdlib.h>
@@ -252,6 +252,84 @@ static void test_uneven_transpose(void **state)
     run_uneven("nccl-push");
 }
 
+static const char *transport_of(const spmm_plan_t *plan)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    return stats.transport;
+}
+
+/* What the context's plans over these transports give in turn, some in CUDA graphs. */
+static void run_together(void)
+{
+    static const char *const name[] = {"nccl-push", "nccl", "nccl-pull", NULL, "nccl-push"};
+    enum { PLANS = sizeof name / sizeof name[0] };
+    const size_t   one  = (size_t)ROWS * LD * sizeof(float);
+    float         *host = device_test_host(BATCH * one);
+    void          *B, *versions = room(BATCH * one), *results = room(BATCH * one);
+    spmm_matrix_t *A           = make_matrix();
+    spmm_plan_t   *plan[PLANS] = {NULL};
+    spmm_status_t  status      = SPMM_OK;
+
+    spmm_assert_ok(spmm_buffer_alloc_shared(ctx, one, &B));
+    for (int p = 0; p < PLANS && status == SPMM_OK; p++) {
+        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+
+        o.transport = name[p];
+        o.engine    = "cusparse";
+        o.graph     = p % 2;
+        status      = spmm_plan_create(A, N, &o, &plan[p]);
+        assert_true(status == SPMM_OK || status == SPMM_ERR_UNSUPPORTED);
+    }
+    for (int64_t round = 0; round < 4 && status == SPMM_OK; round++) {
+        for (int p = 0; p < PLANS; p++) {
+            run_batch(plan[p], round * BATCH, N, B, host, versions, results);
+        }
+    }
+    if (status == SPMM_OK && spmm_test_env.size > 1 && spmm_test_env.size <= 4) {
+        assert_string_equal(transport_of(plan[3]), "nccl-push"); /* auto */
+    }
+    for (int p = 0; p < PLANS; p++) {
+        spmm_assert_ok(spmm_plan_destroy(&plan[p]));
+    }
+    free(host);
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &versions));
+    spmm_assert_ok(spmm_buffer_free(ctx, &results));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+/* In two contexts alive at once. */
+static void test_together(void **state)
+{
+    spmm_context_t *first = ctx;
+
+    (void)state;
+    run_together();
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
+    run_together();
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+    ctx = first;
+    run_together();
+}
+
+/* A schedule that is asked for, and that only other transports serve, decides. */
+static void test_gathered(void **state)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A = make_matrix();
+    spmm_plan_t        *plan;
+
+    (void)state;
+    o.schedule = "allgather";
+    o.layout   = SPMM_LAYOUT_ROW;
+    spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
+    assert_string_not_equal(transport_of(plan), "nccl-push");
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
 static void test_open(void **state)
 {
     spmm_device_t device;
@@ -277,5 +355,7 @@ const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
                                         cmocka_unit_test(test_pushed),
                                         cmocka_unit_test(test_stress),
                                         cmocka_unit_test(test_uneven_transpose),
+                                        cmocka_unit_test(test_together),
+                                        cmocka_unit_test(test_gathered),
                                         cmocka_unit_test(test_close),
                                         {0}};

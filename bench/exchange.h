@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file exchange.h  What the exchanges that bench_exchange times share. */
+#ifndef SPMM_BENCH_EXCHANGE_H
+#define SPMM_BENCH_EXCHANGE_H
+
+#include <nccl.h>
+
+#include "exchange/transport.h"
+
+enum { ROW_BYTES = 512, ELEMENT = 4, RUNS = 30, POOL = 1 << 20 };
+
+/** What the variants share. */
+typedef struct {
+    spmm_env_t              env;
+    spmm_device_t           device;
+    spmm_transport_shared_t shared;
+    spmm_halo_t             halo;
+    spmm_exchange_t         exchange;
+    void                   *state;
+    void                   *pull_state; /**< NULL where nccl-pull does not work */
+    void                   *push_state; /**< likewise */
+    void         *pool; /**< POOL rows that packing picks from; peers can read them then */
+    bool          pulls;
+    int32_t      *send_row; /**< device */
+    ncclComm_t    bare;
+    spmm_stream_t stream;
+    spmm_event_t *from, *to;
+} bench_t;
+
+/** End the program, with all ranks, when @p status is not SPMM_OK. */
+void bench_must(const bench_t *b, spmm_status_t status, const char *what);
+void bench_must_nccl(const bench_t *b, ncclResult_t code, const char *what);
+
+/** All to all, @p rows to and from each peer, random rows of the pool. */
+void bench_make_graph(bench_t *b, int64_t rows);
+void bench_free_graph(bench_t *b);
+
+/** One exchange each, enqueued on the stream. */
+void bench_run_bare(bench_t *b);
+void bench_run_transport(bench_t *b);
+void bench_run_packed(bench_t *b);
+void bench_run_pull(bench_t *b);
+void bench_run_packed_pull(bench_t *b);
+void bench_run_push(bench_t *b);
+
+/** Median seconds of one of @p chain exchanges in a row, maximum over ranks. */
+double bench_time(bench_t *b, void (*run)(bench_t *), int chain);
+
+#endif /* SPMM_BENCH_EXCHANGE_H */
