@@ -37,28 +37,32 @@ constexpr int kResident(int tiles)
     return tiles == 1 ? 5 : 4;
 }
 
-/* 8 elements of a row from column `at` on, zeros past its end. */
-template <typename Half, bool kWide>
+/* How 8 elements of a row are read: all are there, some may be past its end and are zeros, or this
+ * and nothing is aligned. */
+enum class Read { kWhole, kEdge, kNarrow };
+
+/* 8 elements of a row from column `at` on; zeros without a row. */
+template <typename Half, Read kHow>
 __device__ __forceinline__ uint4 read_8(const Half *row, int64_t at, int64_t k)
 {
     uint4 words = {0, 0, 0, 0};
 
-    if (row == NULL || at >= k) {
-        return words;
-    }
-    if (kWide && at + 8 <= k) {
-        return __ldg((const uint4 *)(row + at));
-    }
-    uint32_t word[4] = {0, 0, 0, 0};
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-        if (at + j < k) {
-            const uint32_t bits = __ldg((const unsigned short *)(row + at + j));
+    if (row != NULL && (kHow == Read::kWhole || (kHow == Read::kEdge && at + 8 <= k))) {
+        words = __ldg((const uint4 *)(row + at));
+    } else if (kHow != Read::kWhole) {
+        uint32_t word[4] = {0, 0, 0, 0};
 
-            word[j / 2] |= bits << (16 * (j % 2));
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            if (row != NULL && at + j < k) {
+                const uint32_t bits = __ldg((const unsigned short *)(row + at + j));
+
+                word[j / 2] |= bits << (16 * (j % 2));
+            }
         }
+        words = {word[0], word[1], word[2], word[3]};
     }
-    return {word[0], word[1], word[2], word[3]};
+    return words;
 }
 
 /* The 64 columns from `at` on that the lane takes of a row: at[0] of the first 32, at[1] of the others. */
@@ -66,11 +70,11 @@ struct Piece {
     uint4 at[2];
 };
 
-template <typename Half, bool kWide>
+template <typename Half, Read kHow>
 __device__ __forceinline__ Piece read_piece(const Half *row, int64_t at, int64_t k, bool odd, int t)
 {
-    const uint4 first  = read_8<Half, kWide>(row, at + (odd ? 32 : 0) + 8 * t, k);
-    const uint4 second = read_8<Half, kWide>(row, at + (odd ? 0 : 32) + 8 * t, k);
+    const uint4 first  = read_8<Half, kHow>(row, at + (odd ? 32 : 0) + 8 * t, k);
+    const uint4 second = read_8<Half, kHow>(row, at + (odd ? 0 : 32) + 8 * t, k);
 
     return {{{odd ? second.x : first.x, odd ? second.y : first.y, odd ? second.z : first.z,
               odd ? second.w : first.w},
@@ -104,10 +108,44 @@ template <typename Half, typename Out, int kTiles, bool kWide> struct Warp {
                (mask.row_map == NULL ? row : __ldg(mask.row_map + row)) * args.ldx;
     }
 
+    /* Columns at .. at + 63. */
+    template <Read kHow>
+    __device__ __forceinline__ void add(const Half *const (&x)[kTiles],
+                                        const Half *const (&y)[kParts], int64_t at)
+    {
+        const bool odd = g % 2 != 0;
+        Piece      of_x[kTiles], of_y[kParts];
+
+#pragma unroll
+        for (int p = 0; p < kParts; p++) {
+            of_y[p] = read_piece<Half, kHow>(y[p], at, args.k, odd, t);
+        }
+#pragma unroll
+        for (int i = 0; i < kTiles; i++) {
+            of_x[i] = read_piece<Half, kHow>(x[i], at, args.k, odd, t);
+        }
+#pragma unroll
+        for (int step = 0; step < 4; step++) { /* of 16 columns */
+#pragma unroll
+            for (int b = 0; b < kParts / 2; b++) {
+                const uint2    upper = words_of(of_y[2 * b].at[step / 2], step % 2);
+                const uint2    lower = words_of(of_y[2 * b + 1].at[step / 2], step % 2);
+                const uint32_t a[4]  = {upper.x, lower.x, upper.y, lower.y};
+
+#pragma unroll
+                for (int i = 0; i < kTiles; i++) {
+                    const uint2 w = words_of(of_x[i].at[step / 2], step % 2);
+
+                    mma_half_m16n8k16<Half>(sum[b][i], a, w.x, w.y);
+                }
+            }
+        }
+    }
+
     __device__ __forceinline__ void multiply(int32_t window, const int32_t (&col)[kParts])
     {
-        const bool  odd = g % 2 != 0;
         const Half *x[kTiles], *y[kParts];
+        int64_t     at = 0;
 
 #pragma unroll
         for (int p = 0; p < kParts; p++) {
@@ -121,33 +159,13 @@ template <typename Half, typename Out, int kTiles, bool kWide> struct Warp {
                 sum[b][i][0] = sum[b][i][1] = sum[b][i][2] = sum[b][i][3] = 0.0f;
             }
         }
-        for (int64_t at = 0; at < args.k; at += kTileK) {
-            Piece of_x[kTiles], of_y[kParts];
-
-#pragma unroll
-            for (int p = 0; p < kParts; p++) {
-                of_y[p] = read_piece<Half, kWide>(y[p], at, args.k, odd, t);
-            }
-#pragma unroll
-            for (int i = 0; i < kTiles; i++) {
-                of_x[i] = read_piece<Half, kWide>(x[i], at, args.k, odd, t);
-            }
-#pragma unroll
-            for (int step = 0; step < 4; step++) { /* of 16 columns */
-#pragma unroll
-                for (int b = 0; b < kParts / 2; b++) {
-                    const uint2    upper = words_of(of_y[2 * b].at[step / 2], step % 2);
-                    const uint2    lower = words_of(of_y[2 * b + 1].at[step / 2], step % 2);
-                    const uint32_t a[4]  = {upper.x, lower.x, upper.y, lower.y};
-
-#pragma unroll
-                    for (int i = 0; i < kTiles; i++) {
-                        const uint2 w = words_of(of_x[i].at[step / 2], step % 2);
-
-                        mma_half_m16n8k16<Half>(sum[b][i], a, w.x, w.y);
-                    }
-                }
-            }
+#pragma unroll 1
+        for (; kWide && at + kTileK <= args.k; at += kTileK) {
+            add<Read::kWhole>(x, y, at);
+        }
+#pragma unroll 1
+        for (; at < args.k; at += kTileK) {
+            add<kWide ? Read::kEdge : Read::kNarrow>(x, y, at);
         }
     }
 
