@@ -189,7 +189,8 @@ static bool has_vectors(const spmm_matrix_t *A, int32_t vector)
 typedef struct {
     int32_t  n_groups, n_vectors;
     int32_t *ptr, *place;
-    bool     follow; /**< place is the identity */
+    bool follow; /**< the vectors of a group stand at its places, in whatever order, which a softmax
+                          does not see */
 } groups_t;
 
 static spmm_status_t make_groups(const spmm_matrix_t *A, int32_t vector, groups_t *g)
@@ -213,7 +214,8 @@ static spmm_status_t make_groups(const spmm_matrix_t *A, int32_t vector, groups_
             const int64_t e = A->value_order == NULL ? first + p : A->value_order[first + p];
 
             g->place[g->ptr[i] + p] = (int32_t)e;
-            g->follow               = g->follow && e == (g->ptr[i] + p) * vector;
+            g->follow               = g->follow && e >= (int64_t)g->ptr[i] * vector &&
+                        e < (int64_t)g->ptr[i + 1] * vector && e % vector == 0;
         }
     }
     return SPMM_OK;
