@@ -5,9 +5,17 @@
 
 #include "matrix/matrix.h"
 
+/* A word, a colon: `kind:key=value`; paths with a colon have a '/' or a '.' before it. */
+static bool is_spec(const char *path)
+{
+    const size_t word = strcspn(path, ":/.");
+
+    return word > 0 && path[word] == ':';
+}
+
 const char *bench_block_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    const char *slash = is_spec(path) ? NULL : strrchr(path, '/');
 
     return slash == NULL ? path : slash + 1;
 }
@@ -28,7 +36,8 @@ spmm_status_t bench_block_read(spmm_env_t *env, const char *path, spmm_csr_t *bl
     spmm_matrix_t *A = NULL;
     spmm_status_t  status;
 
-    SPMM_TRY(spmm_matrix_from_file(env, path, SPMM_R_32F, 1, &A));
+    SPMM_TRY(is_spec(path) ? spmm_matrix_from_spec(env, path, SPMM_R_32F, 1, &A)
+                           : spmm_matrix_from_file(env, path, SPMM_R_32F, 1, &A));
     status = copy(env, A, block);
     spmm_matrix_free(A);
     return status;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file exchange.c
- *  How much of NCCL's own rate is left of the library's exchange, and what does reading over NVLink
- *  gain?  Every rank sends the same number of 512-byte rows to every other rank: by bare ncclSend and
- *  ncclRecv of ready buffers, by transport nccl, with the packing of scattered rows before it, and by
- *  nccl-pull, packed likewise or with the scattered rows read where they lie.  One table, rank 0:
+ *  How much of NCCL's own rate is left of the library's exchange, and what do loads and stores over
+ *  NVLink gain?  Every rank sends the same number of 512-byte rows to every other rank: by bare
+ *  ncclSend and ncclRecv of ready buffers, by transport nccl, with the packing of scattered rows
+ *  before it, by nccl-pull, packed likewise or with the scattered rows read where they lie, and by
+ *  nccl-push, which packs on the way.  One table, rank 0:
  *
- *      mpirun -n 4 bench_exchange [FILE.tsv [BLOCKS]]      BLOCKS: most of nccl-pull's kernel
+ *      mpirun -n 4 bench_exchange [FILE.tsv [BLOCKS [QUICK]]]
+ *          BLOCKS: most that move rows in the kernels of nccl-pull and nccl-push
+ *          QUICK: bytes from rank to rank up to which nccl-push sends them word by word
  *
  *  Device time, median of RUNS after warm-up, maximum over ranks.
  */
@@ -18,6 +21,7 @@
 #include "base/hash.h"
 #include "exchange/transport.h"
 #include "exchange/transport_nccl_pull.h"
+#include "exchange/transport_nccl_push.h"
 
 enum { ROW_BYTES = 512, ELEMENT = 4, WARM = 5, RUNS = 30, CHAIN = 16, POOL = 1 << 20 };
 
@@ -30,6 +34,7 @@ typedef struct {
     spmm_exchange_t         exchange;
     void                   *state;
     void                   *pull_state; /**< NULL where nccl-pull does not work */
+    void                   *push_state; /**< likewise */
     void         *pool; /**< POOL rows that packing picks from; peers can read them then */
     bool          pulls;
     int32_t      *send_row; /**< device */
@@ -134,6 +139,18 @@ static void run_pull(bench_t *b)
     must(b, pull->end(b->pull_state, &x, b->stream), "end");
 }
 
+static void run_push(bench_t *b)
+{
+    const spmm_transport_ops_t *push = spmm_transport_find("nccl-push");
+    spmm_exchange_t             x    = b->exchange;
+
+    x.in_place = b->pool;
+    x.ld_bytes = ROW_BYTES;
+    x.halo     = push->target_rows(b->push_state);
+    must(b, push->begin(b->push_state, &x, b->stream), "begin");
+    must(b, push->end(b->push_state, &x, b->stream), "end");
+}
+
 static void pack(bench_t *b, void *to)
 {
     const spmm_gather_args_t args = {.src        = b->pool,
@@ -197,14 +214,14 @@ static double time_it(bench_t *b, void (*run)(bench_t *))
     return time_chain(b, run, 1);
 }
 
-/* Times of nccl-pull, or nothing where it does not work. */
+/* Times of nccl-pull and nccl-push, or nothing where they do not work. */
 static void bench_pull(bench_t *b, double packed, size_t all, FILE *out)
 {
-    double pull, packed_pull, many, many_pull;
+    double pull, packed_pull, many, many_pull, push, many_push;
 
     if (b->pull_state == NULL) {
         if (b->env.rank == 0) {
-            (void)fprintf(out, "\t-\t-\t-\t-\t-\t-\t-\t-\n");
+            (void)fprintf(out, "\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\n");
         }
         return;
     }
@@ -212,11 +229,15 @@ static void bench_pull(bench_t *b, double packed, size_t all, FILE *out)
     packed_pull = time_it(b, run_packed_pull);
     many        = time_chain(b, run_packed, CHAIN);
     many_pull   = time_chain(b, run_pull, CHAIN);
+    push        = time_it(b, run_push);
+    many_push   = time_chain(b, run_push, CHAIN);
     must(b, spmm_transport_check(&b->shared), "nccl-pull");
     if (b->env.rank == 0) {
-        (void)fprintf(out, "\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.2f\t%.2f\t%.3f\n", pull * 1e6,
+        (void)fprintf(out, "\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.2f\t%.2f\t%.3f", pull * 1e6,
                       packed_pull * 1e6, packed / pull, packed / packed_pull,
                       (double)all / pull * 1e-9, many * 1e6, many_pull * 1e6, many / many_pull);
+        (void)fprintf(out, "\t%.2f\t%.3f\t%.1f\t%.2f\t%.3f\n", push * 1e6, packed / push,
+                      (double)all / push * 1e-9, many_push * 1e6, many / many_push);
     }
 }
 
@@ -225,6 +246,7 @@ static void bench_size(bench_t *b, int64_t rows, FILE *out)
     const spmm_device_ops_t    *ops  = b->device.ops;
     const spmm_transport_ops_t *nccl = spmm_transport_find("nccl");
     const spmm_transport_ops_t *pull = spmm_transport_find("nccl-pull");
+    const spmm_transport_ops_t *push = spmm_transport_find("nccl-push");
     const size_t                all  = (size_t)(rows * (b->env.size - 1)) * ROW_BYTES;
     void                       *list = NULL;
     double                      bare, transport, packed;
@@ -242,6 +264,7 @@ static void bench_size(bench_t *b, int64_t rows, FILE *out)
     b->pull_state = NULL;
     if (b->pulls) {
         must(b, pull->create(&b->shared, &b->halo, ROW_BYTES, &b->pull_state), "create");
+        must(b, push->create(&b->shared, &b->halo, ROW_BYTES, &b->push_state), "create");
     }
     bare      = time_it(b, run_bare);
     transport = time_it(b, run_transport);
@@ -257,6 +280,7 @@ static void bench_size(bench_t *b, int64_t rows, FILE *out)
     nccl->destroy(b->state);
     if (b->pulls) {
         pull->destroy(b->pull_state);
+        push->destroy(b->push_state);
     }
     ops->release(&b->device, b->exchange.mirror);
     ops->release(&b->device, b->exchange.halo);
@@ -327,15 +351,20 @@ static void close_bench(bench_t *b)
 
 int main(int argc, char **argv)
 {
-    bench_t   b   = {0};
-    FILE     *out = stdout;
-    char      date[32];
-    time_t    now = time(NULL);
-    struct tm utc;
+    static const int64_t size[] = {4096,    16384,   65536,    262144,
+                                   1048576, 4194304, 16777216, 134217728}; /* bytes to each */
+    bench_t              b      = {0};
+    FILE                *out    = stdout;
+    char                 date[32];
+    time_t               now = time(NULL);
+    struct tm            utc;
 
     MPI_Init(&argc, &argv);
     if (argc > 2 && atoi(argv[2]) > 0) {
-        spmm_pull_max_blocks = atoi(argv[2]);
+        spmm_pull_max_blocks = spmm_push_max_blocks = atoi(argv[2]);
+    }
+    if (argc > 3) {
+        spmm_push_quick_bytes = atoi(argv[3]);
     }
     open_bench(&b);
     if (b.env.rank == 0) {
@@ -347,18 +376,20 @@ int main(int argc, char **argv)
         (void)strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
         (void)fprintf(
             out,
-            "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d; pull in %d blocks at "
-            "most\n",
+            "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d; pull and push in %d blocks at "
+            "most, push word by word up to %d bytes\n",
             date, b.env.size, b.device.description, NCCL_VERSION_CODE, ROW_BYTES, RUNS,
-            spmm_pull_max_blocks);
+            spmm_pull_max_blocks, spmm_push_quick_bytes);
         (void)fprintf(out, "gpus\tbytes_per_peer\tbare_us\ttransport_us\tpack_transport_us\t"
                            "bare/transport\tbare/pack_transport\tbare_GBps\ttransport_GBps\t"
                            "pull_us\tpack_pull_us\tpack_transport/pull\t"
                            "pack_transport/pack_pull\tpull_GBps\t"
-                           "chained_pack_transport_us\tchained_pull_us\tchained_ratio\n");
+                           "chained_pack_transport_us\tchained_pull_us\tchained_ratio\t"
+                           "push_us\tpack_transport/push\tpush_GBps\tchained_push_us\t"
+                           "chained_push_ratio\n");
     }
-    for (int64_t rows = 8; rows <= (int64_t)1 << 18; rows *= 8) {
-        bench_size(&b, rows, out);
+    for (size_t k = 0; k < sizeof size / sizeof size[0]; k++) {
+        bench_size(&b, size[k] / ROW_BYTES, out);
     }
     if (out != stdout && b.env.rank == 0 && fclose(out) != 0) {
         perror(argv[1]);

@@ -5,15 +5,19 @@
 #
 #     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/single_gpu.sh [OPTION...] [OUTPUT_DIR]
 #
-#   --modes M,M       of 32f-fast-tf32, 32f and 64f [all three]
+#   --modes M,M       of 32f-fast-tf32, 32f, 64f, 16f and 16bf [the first three]
 #   --columns N,N     widths; 64f leaves out those above 128 [32,128,512]
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all]
 #   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb,csr-gpu]; 64f always takes auto,dmma
+#   --engines16 E,E   of 16f and 16bf [auto,cvse,csr-gpu,bcsr,bcsr-sp24,cusparse-bell]
 #   --reorder METHOD  order of rows, as the option of spmm_bench [auto]
 #   --iterations K    [20]
 #   --executes K      products that what auto orders is to pay in [1000]
 #   --tag TAG         part of the names of the results, for runs over a part of the table
 #   OUTPUT_DIR        [bench/results]; gets single_gpu_MODE[.TAG].tsv
+#
+# Ratios of 16f and 16bf are to cuSPARSE in FP32; bench/half.py sets them against cuSPARSE in their own
+# type.
 #
 #   SPMM_MATRIX_DIR   folder of Matrix Market files with its INDEX.tsv
 #   SPMM_STANDIN_DIR  folder that bench/standins.sh made
@@ -24,11 +28,13 @@
 set -euo pipefail
 least=80000 # entries
 modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu
+engines16=auto,cvse,csr-gpu,bcsr,bcsr-sp24,cusparse-bell
 reorder=auto iterations=20 executes=1000 tag=
 made_by="bench/single_gpu.sh ${*@Q}"
 while [ $# -gt 0 ]; do
     case $1 in
-        --modes | --columns | --names | --engines | --iterations | --executes | --tag | --reorder)
+        --modes | --columns | --names | --engines | --engines16 | --iterations | --executes | \
+            --tag | --reorder)
             if [ $# -lt 2 ]; then
                 echo "$0: $1 needs a value" >&2
                 exit 2
@@ -47,7 +53,7 @@ if [ $# -gt 1 ]; then
 fi
 for mode in ${modes//,/ }; do
     case $mode in
-        32f-fast-tf32 | 32f | 64f) ;;
+        32f-fast-tf32 | 32f | 64f | 16f | 16bf) ;;
         *)
             echo "$0: no mode $mode" >&2
             exit 2 ;;
@@ -102,16 +108,20 @@ note="made by $made_by; $(git describe --always --dirty 2>/dev/null || echo 'no 
 status=0
 for mode in ${modes//,/ }; do
     file=$output/single_gpu_$mode${tag:+.$tag}.tsv
-    type=32f run_engines=cusparse,$engines widths=$columns
+    type=32f compute=$mode run_engines=cusparse,$engines widths=$columns
+    case $mode in
+        16*) type=$mode compute=32f run_engines=cusparse,$engines16 ;;
+    esac
     if [ "$mode" = 64f ]; then
         type=64f run_engines=cusparse,auto,dmma
         widths=$(tr , '\n' <<<"$columns" | awk '$1 <= 128' | paste -s -d ,)
         [ -n "$widths" ] || continue
     fi
     code=0
-    "$bench" --matrix-list "$list" --type "$type" --compute "$mode" --columns "$widths" \
+    "$bench" --matrix-list "$list" --type "$type" --compute "$compute" --columns "$widths" \
         --engines "$run_engines" --iterations "$iterations" --executes "$executes" \
-        --reorder "$reorder" --also-rotate --note "$note" --out "$file" || code=$?
+        --reorder "$reorder" --yardstick "${type/#16*/32f}" --also-rotate --note "$note" \
+        --out "$file" || code=$?
     echo "$file: exit code $code"
     [ $code -le $status ] || status=$code
 done

@@ -63,6 +63,29 @@ if(UNIX AND NOT APPLE AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
   target_link_options(spmm_dist PRIVATE LINKER:-z,defs)
 endif()
 
+# What the headers declare is exported, and nothing of what a linked library brings; names carry the
+# version of the API, so that a program finds out at its start when a library is of another one.
+if(BUILD_SHARED_LIBS AND UNIX AND NOT APPLE)
+  file(GLOB spmm_public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/spmm_dist/*.h)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    ${spmm_public_headers})
+  set(spmm_exports "")
+  foreach(header ${spmm_public_headers})
+    file(READ ${header} text)
+    string(REGEX MATCHALL "SPMM_API [^;(]*spmm_[a-z0-9_]+\\(" declarations "${text}")
+    foreach(declaration ${declarations})
+      string(REGEX REPLACE ".*(spmm_[a-z0-9_]+)\\($" "    \\1;\n" name "${declaration}")
+      string(APPEND spmm_exports "${name}")
+    endforeach()
+  endforeach()
+  string(STRIP "${spmm_exports}" spmm_exports)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/spmm_dist.map.in ${PROJECT_BINARY_DIR}/spmm_dist.map
+    @ONLY)
+  target_link_options(spmm_dist PRIVATE
+    LINKER:--version-script=${PROJECT_BINARY_DIR}/spmm_dist.map)
+  set_property(TARGET spmm_dist APPEND PROPERTY LINK_DEPENDS ${PROJECT_BINARY_DIR}/spmm_dist.map)
+endif()
+
 add_library(spmm_internal STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:spmm_objects>)
 target_compile_definitions(spmm_internal INTERFACE ${spmm_public_definitions}
   ${spmm_private_definitions})

@@ -11,8 +11,8 @@
 #                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
-#   SPMM_STEPS       some of "ctest ranks visible engines stress faults nodes products", default all; the
-#                    build always runs
+#   SPMM_STEPS       some of "ctest ranks visible engines stress faults trust limits nodes products", default
+#                    all but limits (200 GiB of host memory, 5 minutes); the build always runs
 #   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
 set -uo pipefail
 
@@ -57,7 +57,7 @@ fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
 failed=0
-steps=" ${SPMM_STEPS:-ctest ranks visible engines stress faults nodes products} "
+steps=" ${SPMM_STEPS:-ctest ranks visible engines stress faults trust nodes products} "
 step() { # NAME TITLE
     [[ $steps == *" $1 "* ]] && echo "== $2"
 }
@@ -70,9 +70,10 @@ if step ctest "ctest -L gpu"; then
     fi
 fi
 
+limit=120 # seconds for one check
 check() {
     local start=$SECONDS code=0 log=$build/gpu_check_test.log
-    timeout --kill-after=10 120 "$@" >"$log" 2>&1 || code=$?
+    timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 || code=$?
     if [ "$code" -eq 0 ]; then
         echo "passed in $((SECONDS - start)) s: $*"
     else
@@ -133,7 +134,7 @@ cuda_launch=(env "OPAL_PREFIX=$mpi_cuda"
 # Thousands of executes in a row with a changing B.
 stress_step() {
     local stress=(env SPMM_TEST_DEVICE=cuda "SPMM_TEST_EXECUTES=${SPMM_TEST_EXECUTES:-5000}")
-    for transport in nccl nccl-pull mpi-host; do
+    for transport in nccl nccl-push nccl-pull mpi-host; do
         [[ $listed == *"$transport "* ]] || continue
         check "${stress[@]}" "SPMM_TEST_TRANSPORT=$transport" mpirun --bind-to none -n "$ranks" \
             "$build/tests/test_stress"
@@ -149,12 +150,39 @@ stress_step() {
 
 # One rank is stopped, or killed without the end of the job: the others get an error in time.
 faults_step() {
-    for transport in nccl nccl-pull mpi-host; do
+    for transport in nccl nccl-push nccl-pull mpi-host; do
         [[ $listed == *"$transport "* ]] || continue
         check env SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_TRANSPORTS=$transport" \
             "SPMM_FAULT_RANKS=$ranks" "SPMM_FAULT_WORKER=$build/tests/fault_worker" \
             "SPMM_DRIVER=$driver" python3 tests/driver/test_faults.py
     done
+}
+
+# Every seventh allocation fails once, host and device; threads, streams, bounds of all engines.
+trust_step() {
+    local on_gpu=(env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks")
+    check "${on_gpu[@]}" "$build/tests/test_numerics"
+    check "${on_gpu[@]}" "$build/tests/test_concurrent"
+    check env SPMM_TEST_STRIDE=7 "${on_gpu[@]}" "$build/tests/test_sweep"
+}
+
+# A call of CUDA, NCCL or MPI fails on one rank: each line says what that led to.
+calls_step() {
+    echo "-- calls that fail on one rank of $ranks"
+    env SPMM_FAULT_LIST=1 SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
+        "SPMM_FAULTS=$build/tests/libspmm_faults.so" timeout 400 \
+        python3 tests/driver/test_fault_calls.py || failed=1
+}
+
+# More than 2^31 entries in all, from arrays and by a generator.
+limits_step() {
+    limit=300
+    check env SPMM_TEST_DEVICE=cuda SPMM_TEST_LARGE=1 mpirun --bind-to none -n "$ranks" \
+        "$build/tests/test_limits"
+    check mpirun --bind-to none -n "$ranks" "$driver" --device cuda --partition keep \
+        --generate banded:rows=34200000,band=31 --type 32f --engine csr-gpu --columns 4 \
+        --reorder none --warmup 0 --iterations 1 --verify
+    limit=120
 }
 
 # Ranks that see one GPU each, or two of which their neighbours see one each: NCCL fails where two
@@ -170,26 +198,27 @@ visible_step() {
         exec "${@:2}"' - "${CUDA_VISIBLE_DEVICES:-0,1,2,3}" "${product[@]}"
 }
 
-# NCCL takes each pair of ranks for a node of its own, so that sockets join them.
+# NCCL takes each half of the ranks for a node of its own, so that sockets join them.
 nodes_step() {
     # shellcheck disable=SC2016
     local nodes=(mpirun --bind-to none -n "$ranks" -x NCCL_IB_DISABLE=1 -x NCCL_SOCKET_IFNAME=lo
-        bash -c 'NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK / 2)) exec "$@"' -)
+        bash -c 'NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK * 2 / OMPI_COMM_WORLD_SIZE)) exec "$@"' -)
     local product=("$driver" --device cuda --generate "rmat:scale=16,degree=16" --type 32f
         --columns 128 --warmup 1 --iterations 5 --verify)
     check "${nodes[@]}" "${product[@]}" --transport nccl
     check "${nodes[@]}" env SPMM_TEST_DEVICE=cuda SPMM_TEST_TRANSPORT=nccl SPMM_TEST_EXECUTES=500 \
         "$build/tests/test_stress"
-    if [[ $listed == *"nccl-pull "* ]]; then
-        if out=$("${nodes[@]}" "${product[@]}" --transport nccl-pull 2>&1); then
-            echo "FAILED: nccl-pull ran across two nodes"
+    for transport in nccl-push nccl-pull; do
+        [[ $listed == *"$transport "* ]] || continue
+        if out=$("${nodes[@]}" "${product[@]}" --transport "$transport" 2>&1); then
+            echo "FAILED: $transport ran across two nodes"
             failed=1
-        elif ! grep '^spmm_dist: transport nccl-pull ' <<<"$out"; then # prints the reason
-            echo "FAILED: nccl-pull across two nodes does not say why not:"
+        elif ! grep "^spmm_dist: transport $transport " <<<"$out"; then # prints the reason
+            echo "FAILED: $transport across two nodes does not say why not:"
             tail -n 30 <<<"$out"
             failed=1
         fi
-    fi
+    done
 }
 listed=$("$driver" --list-transports)
 
@@ -209,11 +238,23 @@ for ranks in 1 2 4; do
     if step stress "stress on $ranks GPUs"; then
         stress_step
     fi
+    if step trust "numerics, threads and failures on $ranks GPUs"; then
+        trust_step
+        if [ "$ranks" -eq 2 ]; then
+            calls_step
+        fi
+    fi
+    if [ "$ranks" -eq 1 ] || [ $((2 * ranks)) -le "$gpus" ]; then
+        continue
+    fi
     # On the most ranks there are.
-    if [ "$ranks" -gt 1 ] && [ $((2 * ranks)) -gt "$gpus" ] && step faults "a lost rank of $ranks"; then
+    if step limits "more than 2^31 entries on $ranks GPUs"; then
+        limits_step
+    fi
+    if step faults "a lost rank of $ranks"; then
         faults_step
     fi
-    if [ "$ranks" -eq 4 ] && step nodes "two nodes by name"; then
+    if step nodes "two nodes by name"; then
         nodes_step
     fi
 done

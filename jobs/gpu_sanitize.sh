@@ -1,48 +1,76 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# compute-sanitizer over the GPU tests: memcheck on all of them, racecheck on our own kernels (those
-# of cuSPARSE are left out there: its csrmv_v3_kernel writes one shared word from several threads).
-# A build with CUDA must exist.  One summary line for each run; non-zero when one found
+# compute-sanitizer over the GPU tests: memcheck, racecheck, initcheck and synccheck.  Racecheck and
+# initcheck leave out the kernels of cuSPARSE (its csrmv_v3_kernel writes one shared word from several
+# threads).  A build with CUDA must exist.  One summary line for each run; non-zero when one found
 # something.
 #
 #     jobs/gpu_sanitize.sh [LOG]      default bench/results/gpu_sanitize.log
+#
+#   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
+#   SPMM_TESTS       names of tests, default all with kernels; under two ranks also test_plan, test_pull
+#                    and test_transport where two GPUs are visible
+#   SPMM_BUILD_DIR   default build/cuda
+#   JOBS             runs at a time, default 6; SECONDS_EACH  limit of a run, default 400
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 log=${1:-bench/results/gpu_sanitize.log}
-tests=build/${PRESET:-cuda}/tests
+tests=${SPMM_BUILD_DIR:-build/cuda}/tests
+read -r -a tools <<<"${SPMM_TOOLS:-memcheck racecheck initcheck synccheck}"
+read -r -a names <<<"${SPMM_TESTS:-test_cuda_device test_cuda_rows test_cuda_transpose \
+    test_engine_cusparse test_engine_csr_gpu test_engine_tc test_engine_cvse test_engine_bcsr \
+    test_engine_bell test_plan test_async test_sddmm test_attention}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
-export SPMM_TEST_SMALL=1 # the tools slow kernels down manyfold
-failed=0
+export SPMM_TEST_SMALL=1   # the tools slow kernels down manyfold
+export NCCL_NVLS_ENABLE=0  # or nccl-pull is refused
 if ! nvidia-smi -L >/dev/null 2>&1 || ! command -v compute-sanitizer >/dev/null; then
     echo "$0: needs a GPU and compute-sanitizer" >&2 # before the old log is overwritten
     exit 2
 fi
+parts=$(mktemp -d)
+trap 'rm -rf "$parts"' EXIT
 
 # Errors that an API call returns are looked at by the library, and by tests on purpose.
-check() {
-    local tool=$1 ranks=$2 test=$3 out code=0 options=()
-    out=$(mktemp)
-    [ "$tool" != racecheck ] || options=(--kernel-name-exclude kernel_substring=cusparse)
-    timeout 300 mpirun --bind-to none -n "$ranks" compute-sanitizer --tool "$tool" \
-        "${options[@]}" --report-api-errors no --error-exitcode 9 "$tests/$test" >"$out" 2>&1 || code=$?
-    echo "$tool, $ranks rank(s), $test: exit $code, $(grep -E 'SUMMARY' "$out" | sort | uniq -c |
-        tr -s ' ' | tr '\n' ';')" | tee -a "$log"
-    if [ "$code" -ne 0 ]; then
-        failed=1
-        tail -n 40 "$out" >>"$log"
-    fi
-    rm -f "$out"
+check() { # TOOL RANKS TEST; one line, and what was found
+    local out=$parts/$1.$2.$3.out code=0 options=()
+    case $1 in racecheck | initcheck) options=(--kernel-name-exclude kernel_substring=cusparse) ;; esac
+    timeout "${SECONDS_EACH:-400}" mpirun --bind-to none -n "$2" compute-sanitizer --tool "$1" \
+        "${options[@]}" --report-api-errors no --error-exitcode 9 "$tests/$3" >"$out" 2>&1 || code=$?
+    {
+        echo "$1, $2 rank(s), $3: exit $code, $(grep -E 'SUMMARY' "$out" | sort | uniq -c |
+            tr -s ' ' | tr '\n' ';')"
+        [ "$code" -eq 0 ] || tail -n 40 "$out"
+    } >"$parts/$1.$2.$3.log"
+    [ "$code" -eq 0 ]
 }
 
-echo "# jobs/gpu_sanitize.sh on $(date -u +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader |
-    head -n 1), $(compute-sanitizer --version | tail -n 1)" | tee "$log"
-for test in test_cuda_device test_cuda_rows test_cuda_transpose test_engine_cusparse test_engine_tc \
-    test_plan test_async test_sddmm test_attention; do
-    check memcheck 1 "$test"
+runs=()
+for tool in "${tools[@]}"; do
+    for test in "${names[@]}"; do
+        runs+=("$tool 1 $test")
+    done
+    if [ "$(nvidia-smi -L | grep -c '^GPU ')" -ge 2 ] && [ -z "${SPMM_TESTS:-}" ]; then
+        for test in test_plan test_pull test_transport; do
+            runs+=("$tool 2 $test")
+        done
+    fi
 done
-check memcheck 2 test_plan
-check memcheck 2 test_transport
-for test in test_cuda_rows test_cuda_transpose test_engine_tc test_plan test_sddmm test_attention; do
-    check racecheck 1 "$test"
+failed=0
+for run in "${runs[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-6}" ]; do
+        wait -n || failed=1
+    done
+    # shellcheck disable=SC2086
+    check $run &
 done
+while [ -n "$(jobs -p)" ]; do
+    wait -n || failed=1
+done
+{
+    echo "# jobs/gpu_sanitize.sh on $(date -u +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader |
+        head -n 1), $(compute-sanitizer --version | tail -n 1)"
+    for run in "${runs[@]}"; do
+        cat "$parts/${run// /.}.log"
+    done
+} | tee "$log"
 exit "$failed"

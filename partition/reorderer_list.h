@@ -3,5 +3,6 @@
  * in the order they are listed. */
 SPMM_REORDERER(none)
 SPMM_REORDERER(affinity)
+SPMM_REORDERER(tiles)
 SPMM_REORDERER(rcm)
 SPMM_REORDERER(metis)

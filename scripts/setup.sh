@@ -7,7 +7,9 @@
 #   gpus        number of GPUs seen
 #   jobs        number of cores
 # With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
-# packages enable its daemons.
+# packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer, with
+# SPMM_SETUP_PETSC=1 (CI) PETSc for examples/petsc_shell.c, 55 MB and about 20 s, and with
+# SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh.
 # shellcheck disable=SC2034
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,6 +19,9 @@ packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-de
     zlib1g-dev libcmocka-dev libcjson-dev python3)
 lint_packages=(clang-format cppcheck shellcheck)
 slurm_packages=(slurm-wlm munge)
+clang_packages=(clang libclang-rt-dev libomp-dev)
+petsc_packages=(libpetsc-real-dev)
+docs_packages=(doxygen)
 
 installed() {
     [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
@@ -28,6 +33,7 @@ present() {
     case "$1" in
         slurm-wlm) command -v slurmctld >/dev/null && command -v slurmd >/dev/null && return ;;
         munge) command -v munged >/dev/null && return ;;
+        libpetsc-real-dev) pkg-config --exists PETSc 2>/dev/null && return ;;
         build-essential) command -v cc >/dev/null && command -v c++ >/dev/null && return ;;
         cmake) command -v cmake >/dev/null && return ;;
         ninja-build) command -v ninja >/dev/null && return ;;
@@ -38,6 +44,12 @@ present() {
         zlib1g-dev) header=zlib.h ;;
         libcmocka-dev) header=cmocka.h ;;
         libcjson-dev) header=cjson/cJSON.h ;;
+        libclang-rt-dev) # libFuzzer, wherever this clang keeps it
+            compgen -G "$(clang -print-resource-dir 2>/dev/null)/lib/*/libclang_rt.fuzzer*.a" \
+                >/dev/null && return ;;
+        libomp-dev)
+            compgen -G "$(clang -print-resource-dir 2>/dev/null)/include/omp.h" >/dev/null &&
+                return ;;
         *) command -v "$1" >/dev/null && return ;;
     esac
     installed "$1" && return
@@ -83,20 +95,23 @@ done
 for package in "${lint_packages[@]}"; do
     present "$package" || missing_lint+=("$package")
 done
-missing_slurm=()
-if [ "${SPMM_SETUP_SLURM:-0}" = 1 ]; then
-    for package in "${slurm_packages[@]}"; do
-        present "$package" || missing_slurm+=("$package")
-    done
-fi
-if [ $((${#missing[@]} + ${#missing_lint[@]} + ${#missing_slurm[@]})) -gt 0 ] &&
-    ! install_packages "${missing[@]}" "${missing_lint[@]}" "${missing_slurm[@]}"; then
+missing_extra=()
+extra=()
+[ "${SPMM_SETUP_SLURM:-0}" != 1 ] || extra+=("${slurm_packages[@]}")
+[ "${SPMM_SETUP_CLANG:-0}" != 1 ] || extra+=("${clang_packages[@]}")
+[ "${SPMM_SETUP_PETSC:-0}" != 1 ] || extra+=("${petsc_packages[@]}")
+[ "${SPMM_SETUP_DOCS:-0}" != 1 ] || extra+=("${docs_packages[@]}")
+for package in "${extra[@]}"; do
+    present "$package" || missing_extra+=("$package")
+done
+if [ $((${#missing[@]} + ${#missing_lint[@]} + ${#missing_extra[@]})) -gt 0 ] &&
+    ! install_packages "${missing[@]}" "${missing_lint[@]}" "${missing_extra[@]}"; then
     if [ ${#missing[@]} -gt 0 ]; then
         echo "setup: these packages are missing and could not be installed (it takes apt, a" \
             "network, and root or sudo): ${missing[*]}" >&2
         exit 1
     fi
-    echo "setup: without ${missing_lint[*]} ${missing_slurm[*]} some tests will be skipped" >&2
+    echo "setup: without ${missing_lint[*]} ${missing_extra[*]} some tests will be skipped" >&2
 fi
 
 # Ubuntu 22.04 packages CMake 3.22: take a newer one from PyPI into the build tree.

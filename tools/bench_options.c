@@ -299,7 +299,7 @@ void bench_print_help(FILE *out)
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
-        "  --reorder METHOD     order of rows: auto, none, affinity, rcm or metis [auto]\n"
+        "  --reorder METHOD     order of rows: auto, none, affinity, tiles, rcm or metis [auto]\n"
         "  --executes K         products that what auto does is to pay in [1000]\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [3]\n"

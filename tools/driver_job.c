@@ -32,7 +32,8 @@ int driver_check(driver_job_t *job, const spmm_context_t *ctx, spmm_status_t sta
     if (status == SPMM_OK) {
         return DRIVER_GOOD;
     }
-    text = spmm_last_error(ctx);
+    job->broken = job->broken || status == SPMM_ERR_COMM;
+    text        = spmm_last_error(ctx);
     return driver_fail(job, code, "%s", text[0] != '\0' ? text : spmm_status_string(status));
 }
 
@@ -75,7 +76,7 @@ int driver_agree_within(driver_job_t *job, int code, double timeout_s)
 
 int driver_agree(driver_job_t *job, int code)
 {
-    return driver_agree_within(job, code, 0.0);
+    return driver_agree_within(job, code, job->broken ? DRIVER_GRACE : 0.0);
 }
 
 void driver_lost(const driver_job_t *job)

@@ -7,6 +7,7 @@
 #define DRIVER_JOB_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 #include "spmm_dist/spmm_dist.h"
 
@@ -21,10 +22,14 @@ enum {
 
 enum { DRIVER_TEXT = 640 };
 
+/** Seconds that a rank whose communicator broke waits for the others, which may hang in it. */
+enum { DRIVER_GRACE = 3 };
+
 typedef struct {
     MPI_Comm comm;
     int      rank, size;
     char     text[DRIVER_TEXT]; /**< sentence of the first failure; "" when there was none */
+    bool     broken;            /**< this rank met SPMM_ERR_COMM */
 } driver_job_t;
 
 /** Record a sentence, without the program's name, unless one stands.  Returns @p code. */
@@ -37,7 +42,8 @@ int driver_fail_memory(driver_job_t *job, int64_t count, size_t size, const char
 /** DRIVER_GOOD for SPMM_OK, else @p code with the sentence of @p ctx (may be NULL). */
 int driver_check(driver_job_t *job, const spmm_context_t *ctx, spmm_status_t status, int code);
 
-/** Collective.  Every rank gets code and sentence of the lowest rank that failed. */
+/** Collective.  Every rank gets code and sentence of the lowest rank that failed.  A rank that met
+ *  SPMM_ERR_COMM waits DRIVER_GRACE seconds and then ends the program as driver_lost() does. */
 int driver_agree(driver_job_t *job, int code);
 
 /** driver_agree() that does not wait for ever: when a rank does not come within @p timeout_s > 0

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "driver_doctor.h"
 #include "driver_report.h"
 
 #ifndef DRIVER_HAVE_CJSON
@@ -11,20 +12,65 @@ int driver_write_json(driver_job_t *job, const driver_options_t *options,
                        options->json);
 }
 
+int driver_write_checkup(driver_job_t *job, const char *path, const driver_checkup_t *checkup)
+{
+    (void)checkup;
+    return driver_fail(job, DRIVER_OTHER, "cannot write %s: spmm_dist was built without cJSON",
+                       path);
+}
+
 #else
 
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* cJSON frees what it could not add and returns NULL; `ok` gathers that, so that a document that
  * lacks a member is never written. */
 
+/** Bytes of the character of UTF-8 that @p at begins with, 0 where it is none (RFC 3629). */
+static int utf8_length(const unsigned char *at)
+{
+    const int length = at[0] < 0x80                    ? 1
+                       : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+                       : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+                       : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+                                                       : 0;
+
+    for (int k = 1; k < length; k++) {
+        if ((at[k] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    /* Longer than need be, half of a pair, beyond the last. */
+    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f)) {
+        return 0;
+    }
+    return length;
+}
+
+/** A file name is any bytes, JSON is UTF-8: cJSON escapes quotes and control characters and copies
+ *  the rest, so what is no character becomes a question mark here. */
 static void add_text(cJSON *object, const char *key, const char *text, bool *ok)
 {
-    *ok = cJSON_AddStringToObject(object, key, text) != NULL && *ok;
+    const size_t   size = strlen(text) + 1;
+    unsigned char *copy = malloc(size);
+
+    if (copy != NULL) {
+        memcpy(copy, text, size);
+        for (unsigned char *at = copy; *at != '\0';) {
+            const int length = utf8_length(at);
+
+            *at = length == 0 ? '?' : *at;
+            at += length == 0 ? 1 : length;
+        }
+    }
+    *ok = copy != NULL && cJSON_AddStringToObject(object, key, (const char *)copy) != NULL && *ok;
+    free(copy);
 }
 
 /** JSON has no NaN and no infinity: they become null. */
@@ -146,26 +192,50 @@ static int write_text(driver_job_t *job, const char *path, const char *text)
                : DRIVER_GOOD;
 }
 
+/** Write @p root to @p path and free it.  @p ok: nothing of it is missing. */
+static int write_root(driver_job_t *job, const char *path, cJSON *root, bool ok)
+{
+    char *text = ok ? cJSON_Print(root) : NULL;
+    int   code = text != NULL ? write_text(job, path, text)
+                              : driver_fail(job, DRIVER_OTHER, "out of memory for the JSON report");
+
+    cJSON_free(text);
+    cJSON_Delete(root);
+    return code;
+}
+
+int driver_write_checkup(driver_job_t *job, const char *path, const driver_checkup_t *checkup)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON *list = cJSON_AddArrayToObject(root, "checks");
+    bool   ok   = list != NULL;
+
+    add_text(root, "version", spmm_version(), &ok);
+    add_int(root, "ranks", job->size, &ok);
+    for (int k = 0; k < checkup->count && ok; k++) {
+        const driver_finding_t *f    = &checkup->finding[k];
+        cJSON                  *item = cJSON_CreateObject();
+
+        add_text(item, "topic", f->topic, &ok);
+        add_text(item, "state", driver_state_name(f->state), &ok);
+        add_text(item, "text", f->text, &ok);
+        add_text(item, "advice", f->advice, &ok);
+        ok = cJSON_AddItemToArray(list, item) && ok;
+    }
+    return write_root(job, path, root, ok);
+}
+
 int driver_write_json(driver_job_t *job, const driver_options_t *options,
                       const driver_report_t *report)
 {
     cJSON *root = cJSON_CreateObject();
-    char  *text = NULL;
     bool   ok   = root != NULL;
-    int    code;
 
     add_problem(root, options, report, &ok);
     add_plan(root, report, &ok);
     add_times(root, options, report, &ok);
     add_verdict(root, report, &ok);
-    if (ok) {
-        text = cJSON_Print(root);
-    }
-    code = text != NULL ? write_text(job, options->json, text)
-                        : driver_fail(job, DRIVER_OTHER, "out of memory for the JSON report");
-    cJSON_free(text);
-    cJSON_Delete(root);
-    return code;
+    return write_root(job, options->json, root, ok);
 }
 
 #endif

@@ -20,8 +20,11 @@ enum {
     OPT_GRAPH,
     OPT_DETERMINISTIC,
     OPT_NO_AUTOTUNE,
+    OPT_EXACT_NONFINITE,
     OPT_TIMEOUT,
     OPT_PROGRESS,
+    OPT_PLOT,
+    OPT_DOCTOR,
     OPT_LIST_ENGINES,
     OPT_LIST_TRANSPORTS,
     OPT_LIST_PARTITIONERS,
@@ -56,12 +59,15 @@ static const struct option long_options[] = {
     {"graph", no_argument, NULL, OPT_GRAPH},
     {"deterministic", no_argument, NULL, OPT_DETERMINISTIC},
     {"no-autotune", no_argument, NULL, OPT_NO_AUTOTUNE},
+    {"exact-nonfinite", no_argument, NULL, OPT_EXACT_NONFINITE},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
     {"warmup", required_argument, NULL, 'w'},
     {"iterations", required_argument, NULL, 'i'},
     {"verify", no_argument, NULL, 'v'},
     {"explain", no_argument, NULL, 'E'},
     {"json", required_argument, NULL, 'j'},
+    {"plot", required_argument, NULL, OPT_PLOT},
+    {"doctor", no_argument, NULL, OPT_DOCTOR},
     {"progress", no_argument, NULL, OPT_PROGRESS},
     {"list-engines", no_argument, NULL, OPT_LIST_ENGINES},
     {"list-transports", no_argument, NULL, OPT_LIST_TRANSPORTS},
@@ -176,6 +182,9 @@ static int parse_plan(driver_job_t *job, int code, const char *arg, driver_optio
     case OPT_NO_AUTOTUNE:
         o->no_autotune = true;
         break;
+    case OPT_EXACT_NONFINITE:
+        o->exact_nonfinite = true;
+        break;
     case OPT_GRAPH:
         o->graph = true;
         break;
@@ -209,6 +218,9 @@ static int parse_run(driver_job_t *job, int code, const char *arg, driver_option
     case OPT_PROGRESS:
         o->progress = true;
         break;
+    case OPT_PLOT:
+        o->plot = arg;
+        break;
     default:
         o->json = arg;
 #ifndef DRIVER_HAVE_CJSON
@@ -227,6 +239,9 @@ static int parse_one(driver_job_t *job, int code, char **argv, driver_options_t 
         return DRIVER_GOOD;
     case 'V':
         o->action = DRIVER_VERSION;
+        return DRIVER_GOOD;
+    case OPT_DOCTOR:
+        o->action = DRIVER_DOCTOR;
         return DRIVER_GOOD;
     case OPT_LIST_ENGINES:
         o->action = DRIVER_LIST_ENGINES;
@@ -266,6 +281,7 @@ static int parse_one(driver_job_t *job, int code, char **argv, driver_options_t 
     case 'v':
     case 'E':
     case 'j':
+    case OPT_PLOT:
     case OPT_PROGRESS:
         return parse_run(job, code, optarg, o);
     default:

@@ -16,7 +16,8 @@ typedef enum {
     DRIVER_LIST_ENGINES,
     DRIVER_LIST_TRANSPORTS,
     DRIVER_LIST_PARTITIONERS,
-    DRIVER_LIST_SCHEDULES
+    DRIVER_LIST_SCHEDULES,
+    DRIVER_DOCTOR
 } driver_action_t;
 
 /** Strings are borrowed from argv; NULL where an option was not given. */
@@ -30,14 +31,14 @@ typedef struct {
     spmm_layout_t      layout;
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
-    const char        *write_partition, *reorder, *schedule, *json;
+    const char        *write_partition, *reorder, *schedule, *json, *plot;
     int64_t            nccl_ctas; /**< as the context option */
     int64_t            executes;  /**< as the plan option */
     double             imbalance, alpha, beta, timeout_s;
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */
     uint64_t           seed;
-    bool               verify, explain, deterministic, no_autotune, graph, progress;
+    bool verify, explain, deterministic, no_autotune, exact_nonfinite, graph, progress;
 } driver_options_t;
 
 /** Parse strictly.  Not collective: all ranks see the same arguments and fail alike.

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver_doctor.h"
+#include "driver_plot.h"
 #include "driver_progress.h"
 #include "driver_report.h"
 
@@ -62,22 +64,23 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     spmm_plan_options_t     options = SPMM_PLAN_OPTIONS_INIT;
     spmm_status_t           status;
 
-    options.op            = o->op;
-    options.layout        = o->layout;
-    options.compute       = o->compute;
-    options.partition     = o->partition;
-    options.objective     = o->objective;
-    options.imbalance     = o->imbalance;
-    options.engine        = o->engine;
-    options.transport     = o->transport;
-    options.deterministic = o->deterministic;
-    options.profile       = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
-    options.graph         = o->graph ? 1 : 0;
-    options.no_autotune   = o->no_autotune;
-    options.seed          = o->seed;
-    options.reorder       = o->reorder;
-    options.executes      = o->executes;
-    options.schedule      = o->schedule;
+    options.op              = o->op;
+    options.layout          = o->layout;
+    options.compute         = o->compute;
+    options.partition       = o->partition;
+    options.objective       = o->objective;
+    options.imbalance       = o->imbalance;
+    options.engine          = o->engine;
+    options.transport       = o->transport;
+    options.deterministic   = o->deterministic;
+    options.exact_nonfinite = o->exact_nonfinite;
+    options.profile         = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
+    options.graph           = o->graph ? 1 : 0;
+    options.no_autotune     = o->no_autotune;
+    options.seed            = o->seed;
+    options.reorder         = o->reorder;
+    options.executes        = o->executes;
+    options.schedule        = o->schedule;
     driver_progress_phase(progress, "partitioning and building the plan");
     status = spmm_plan_create(run->A, o->columns, &options, &run->plan);
     driver_progress_done(progress);
@@ -143,6 +146,9 @@ static int run_product(driver_job_t *job, const driver_options_t *options)
     if (code == DRIVER_GOOD) {
         code = driver_agree(job, job->rank == 0 ? report(&run) : DRIVER_GOOD);
     }
+    if (code == DRIVER_GOOD && options->plot != NULL) {
+        code = driver_plot(&run);
+    }
     (void)spmm_plan_destroy(&run.plan);
     (void)spmm_matrix_destroy(&run.A);
     (void)spmm_context_destroy(&run.ctx);
@@ -173,6 +179,7 @@ static void print_about(driver_action_t action)
         driver_print_components(stdout, spmm_schedule_info);
         break;
     case DRIVER_RUN:
+    case DRIVER_DOCTOR:
         break;
     }
 }
@@ -201,6 +208,8 @@ int main(int argc, char **argv)
     code = driver_options_parse(&job, argc, argv, &options);
     if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
         code = run_product(&job, &options);
+    } else if (code == DRIVER_GOOD && options.action == DRIVER_DOCTOR) {
+        code = driver_doctor(&job, &options);
     } else if (code == DRIVER_GOOD && job.rank == 0) {
         print_about(options.action);
     }

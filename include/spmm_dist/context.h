@@ -8,7 +8,8 @@
  *  - "Collective" means that every rank of the context calls it, in the same order, with equal
  *    values of all arguments not described as local; all ranks return the same status;
  *  - a handle is used by one thread at a time; distinct contexts may be used concurrently when
- *    MPI was initialised with MPI_THREAD_MULTIPLE;
+ *    MPI was initialised with MPI_THREAD_MULTIPLE.  On several GPUs NCCL demands that all ranks issue
+ *    the products of several contexts in one order: from threads of their own use transport mpi-host;
  *  - on CUDA contexts a call may leave the context's device as the current one of the thread, as
  *    cudaSetDevice() would: a program that works on several sets its own again.
  */
@@ -42,7 +43,7 @@ typedef struct {
                                          the visible devices one that the fewest ranks before this
                                          one on its node took, the first of these */
     spmm_log_fn_t      log;         /**< progress lines; NULL: none (SPMM_DEBUG=1: stderr) */
-    void              *log_user;
+    void              *log_user;    /**< handed to @p log */
     double timeout_s; /**< > 0: an exchange of an execute that takes longer, since a rank is late or
                            gone, is SPMM_ERR_COMM on every rank that waits for it: from
                            spmm_execute() or, with transport nccl, the next call on the context */
@@ -52,6 +53,7 @@ typedef struct {
                                        Fewer than the links need slow the exchange down */
 } spmm_context_options_t;
 
+/** "Choose for me" in every field. */
 #define SPMM_CONTEXT_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0, 0                 \
@@ -59,11 +61,11 @@ typedef struct {
 
 /** What a context runs on. */
 typedef struct {
-    size_t      struct_size; /**< set by the caller to sizeof(spmm_context_info_t) */
-    int         rank, size;
-    const char *device;      /**< "cpu" or "cuda" */
-    const char *device_name; /**< e.g. "NVIDIA H200"; owned by the context */
-    int         device_ordinal;
+    size_t      struct_size;    /**< set by the caller to sizeof(spmm_context_info_t) */
+    int         rank, size;     /**< of the context's communicator */
+    const char *device;         /**< "cpu" or "cuda" */
+    const char *device_name;    /**< e.g. "NVIDIA H200"; owned by the context */
+    int         device_ordinal; /**< the CUDA ordinal; 0 on CPUs */
 } spmm_context_info_t;
 
 /** Create a context on a duplicate of @p comm.  Collective, between MPI_Init and MPI_Finalize; the
@@ -79,6 +81,7 @@ SPMM_API spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_opt
  *  and plans made from it must be gone: otherwise SPMM_ERR_ARGUMENT and nothing is freed. */
 SPMM_API spmm_status_t spmm_context_destroy(spmm_context_t **ctx);
 
+/** Not collective. */
 SPMM_API spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info_t *info);
 
 /** Not collective.  The sentence of the last failure on @p ctx, "" when there was none; with NULL,
@@ -123,8 +126,11 @@ typedef struct {
 
 /** Describe component @p index, counted from 0.  SPMM_ERR_ARGUMENT past the last one. */
 SPMM_API spmm_status_t spmm_engine_info(int index, spmm_component_info_t *info);
+/** Likewise for transports. */
 SPMM_API spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info);
+/** Likewise for partitioners. */
 SPMM_API spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info);
+/** Likewise for schedules. */
 SPMM_API spmm_status_t spmm_schedule_info(int index, spmm_component_info_t *info);
 
 #ifdef __cplusplus

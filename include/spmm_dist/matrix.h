@@ -18,8 +18,8 @@ typedef struct {
     int64_t     rows, cols, nnz;       /**< of the whole matrix */
     int64_t     first_row, local_rows; /**< this rank owns rows [first, first + local) */
     int64_t     first_col, local_cols; /**< and these rows of B */
-    int64_t     local_nnz;
-    spmm_type_t type;
+    int64_t     local_nnz;             /**< entries of this rank's rows */
+    spmm_type_t type;                  /**< of the values */
 } spmm_matrix_info_t;
 
 /** Build A from this rank's CSR rows.  Collective; all arrays are local, lie in host or device
@@ -84,6 +84,7 @@ SPMM_API spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spe
  *  @param[in] values  local, [local_nnz] of the matrix's type, host or device memory, copied */
 SPMM_API spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values);
 
+/** Not collective. */
 SPMM_API spmm_status_t spmm_matrix_get_info(const spmm_matrix_t *A, spmm_matrix_info_t *info);
 
 /** Borrow this rank's rows (host memory, valid until @p A changes): row_ptr [local_rows + 1],

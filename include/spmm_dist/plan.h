@@ -40,8 +40,8 @@ typedef struct {
     const char    *reorder;       /**< order in which a rank multiplies its rows; C is not permuted.
                                        "auto" (NULL): on GPUs "affinity", where a tensor-core engine
                                        then is predicted to save more time in @p executes products
-                                       than ordering costs; "none"; "affinity", "rcm" and "metis":
-                                       always */
+                                       than ordering costs; "none"; "affinity", "tiles", "rcm" and
+                                       "metis": always */
     int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
                                        can pay in so many, and measuring engines takes no more than
                                        5 % of what they will: few get the model's choice */
@@ -52,14 +52,18 @@ typedef struct {
     int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
                                        that launching their parts takes longer than the work; see
                                        spmm_execute().  Needs GPUs, on several ranks transport nccl
-                                       or nccl-pull, and a context without timeout_s.  Plans that profile capture
+                                       nccl-push or nccl-pull, and a context without timeout_s.  Plans that profile capture
                                        nothing: spmm_plan_explain() says so */
+    int exact_nonfinite;  /**< nonzero: where B holds Inf or NaN, C has what the entries of A
+                                       make of them.  Zero: engines that also multiply zeros which fill up
+                                       blocks (cusparse-bell) may put NaN in other rows of C */
 } spmm_plan_options_t;
 
+/** "Choose for me" in every field. */
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0              \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0           \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -112,9 +116,10 @@ typedef struct {
     int64_t        local_rows;     /**< in the plan's distribution */
     const int64_t *global_row;     /**< [local_rows] original index of each, ascending; borrowed */
     int64_t        original_first; /**< this rank's rows in the caller's distribution */
-    int64_t        original_rows;
+    int64_t        original_rows;  /**< how many of them */
 } spmm_layout_info_t;
 
+/** Where the rows of an operand live.  Not collective. */
 SPMM_API spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t operand,
                                             spmm_layout_info_t *info);
 
@@ -158,8 +163,8 @@ typedef struct {
                                         where the schedule has one block, copying own rows of B */
     double      halo_s;     /**< work that needs them (op T: that makes them), all chunks: the
                                         halo block, or the one block */
-    double      total_s;
-    double      tune_s;            /**< part of build_s: measuring engines and schedules, max over
+    double      total_s;    /**< from the first to the last of these */
+    double      tune_s;     /**< part of build_s: measuring engines and schedules, max over
                                         ranks */
     double      local_predicted_s; /**< of the engine of the local or the one block, this rank */
     double      local_measured_s;  /**< at plan time; NaN: the prediction alone chose */
@@ -173,6 +178,27 @@ typedef struct {
 
 /** Not collective.  Waits for the last execute when the plan profiles. */
 SPMM_API spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
+
+/** A stretch of the last execute on this rank, in seconds since it began. */
+typedef struct {
+    const char *phase; /**< "pack", "exchange", "local" or "halo", as in spmm_plan_stats_t; a host
+                            transport posts and waits, and so has two "exchange"; static storage */
+    int         chunk; /**< of columns, from 0 */
+    double      from_s, to_s; /**< begin and end */
+} spmm_span_t;
+
+enum { SPMM_MOST_SPANS = 24 }; /**< of one execute */
+
+/** The time line of the last execute on this rank.  Not collective; waits for that execute.
+ *  @param[out] spans  [SPMM_MOST_SPANS], the first *count are set
+ *  @param[out] count  0 unless the plan profiles and has executed */
+SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, spmm_span_t *spans,
+                                              int *count);
+
+/** Where halo rows come from.  Not collective.
+ *  @param[out] rows  [ranks of the context] that this rank receives from each; their sum is
+ *                    halo_rows of spmm_plan_stats_t */
+SPMM_API spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows);
 
 /** Print, on the calling rank, every engine, transport and schedule candidate with its predicted
  *  time and, where it was measured, that one, the winner and why.  Not collective. */

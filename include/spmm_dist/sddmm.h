@@ -34,6 +34,7 @@ typedef struct {
     const char *transport;   /**< as in spmm_plan_options_t */
 } spmm_sddmm_options_t;
 
+/** "Choose for me" in every field. */
 #define SPMM_SDDMM_OPTIONS_INIT                                                                    \
     {                                                                                              \
         sizeof(spmm_sddmm_options_t), SPMM_TYPE_AUTO, NULL, NULL                                   \
@@ -86,6 +87,7 @@ typedef struct {
     size_t      device_bytes;           /**< held by the form of the mask and rows in exchange */
 } spmm_sddmm_info_t;
 
+/** Not collective. */
 SPMM_API spmm_status_t spmm_sddmm_plan_get_info(const spmm_sddmm_plan_t *plan,
                                                 spmm_sddmm_info_t       *info);
 

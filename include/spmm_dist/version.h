@@ -3,9 +3,9 @@
 #ifndef SPMM_DIST_VERSION_H
 #define SPMM_DIST_VERSION_H
 
-#define SPMM_VERSION_MAJOR  0
-#define SPMM_VERSION_MINOR  1
-#define SPMM_VERSION_PATCH  0
-#define SPMM_VERSION_STRING "0.1.0"
+#define SPMM_VERSION_MAJOR  0       /**< incompatible */
+#define SPMM_VERSION_MINOR  1       /**< until 1.0 incompatible, then more */
+#define SPMM_VERSION_PATCH  0       /**< compatible */
+#define SPMM_VERSION_STRING "0.1.0" /**< all three */
 
 #endif /* SPMM_DIST_VERSION_H */

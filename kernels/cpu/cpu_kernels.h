@@ -73,6 +73,8 @@ spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays);
 spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays);
 /** Its values do not follow each other: of runs() only the lengths say something. */
 spmm_tc_view_t spmm_cpu_cvse_view(const spmm_cvse_arrays_t *arrays);
+/** The same; windows are tile rows, blocks 16x32 tiles. */
+spmm_tc_view_t spmm_cpu_bcsr_view(const spmm_bcsr_arrays_t *arrays);
 
 /** C = alpha * A * B + beta * C by decoding: only stored entries are multiplied, in the order of
  *  CSR.  16-bit data sum in FP32 and C is rounded once. */

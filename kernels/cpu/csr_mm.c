@@ -6,68 +6,76 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 
+enum { SUM_RUN = 64 };     /* entries of a row summed up in the accumulation type */
 enum { COLUMN_TILE = 32 }; /* FP64 sums of a tile: 16 SSE or 4 AVX-512 registers */
+enum { COLUMN_STREAMS = 4 };
 
 #define SAME(x) (x)
 
-#define MM_NAME mm_64f
-#define MM_ROW  mm_64f_row
-#define AB_T    double
-#define AB_LOAD SAME
-#define C_T     double
-#define C_LOAD  SAME
-#define C_STORE SAME
-#define ACC_T   double
+#define MM_NAME    mm_64f
+#define MM_ROW     mm_64f_row
+#define MM_COLUMNS mm_64f_columns
+#define AB_T       double
+#define AB_LOAD    SAME
+#define C_T        double
+#define C_LOAD     SAME
+#define C_STORE    SAME
+#define ACC_T      double
 #include "cpu/csr_mm.inc.h"
 
-#define MM_NAME mm_32f
-#define MM_ROW  mm_32f_row
-#define AB_T    float
-#define AB_LOAD SAME
-#define C_T     float
-#define C_LOAD  SAME
-#define C_STORE SAME
-#define ACC_T   float
+#define MM_NAME    mm_32f
+#define MM_ROW     mm_32f_row
+#define MM_COLUMNS mm_32f_columns
+#define AB_T       float
+#define AB_LOAD    SAME
+#define C_T        float
+#define C_LOAD     SAME
+#define C_STORE    SAME
+#define ACC_T      float
 #include "cpu/csr_mm.inc.h"
 
-#define MM_NAME mm_16f
-#define MM_ROW  mm_16f_row
-#define AB_T    uint16_t
-#define AB_LOAD spmm_half_to_float
-#define C_T     uint16_t
-#define C_LOAD  spmm_half_to_float
-#define C_STORE spmm_half_from_float
-#define ACC_T   float
+#define MM_NAME    mm_16f
+#define MM_ROW     mm_16f_row
+#define MM_COLUMNS mm_16f_columns
+#define AB_T       uint16_t
+#define AB_LOAD    spmm_half_to_float
+#define C_T        uint16_t
+#define C_LOAD     spmm_half_to_float
+#define C_STORE    spmm_half_from_float
+#define ACC_T      float
 #include "cpu/csr_mm.inc.h"
 
-#define MM_NAME mm_16f_32f
-#define MM_ROW  mm_16f_32f_row
-#define AB_T    uint16_t
-#define AB_LOAD spmm_half_to_float
-#define C_T     float
-#define C_LOAD  SAME
-#define C_STORE SAME
-#define ACC_T   float
+#define MM_NAME    mm_16f_32f
+#define MM_ROW     mm_16f_32f_row
+#define MM_COLUMNS mm_16f_32f_columns
+#define AB_T       uint16_t
+#define AB_LOAD    spmm_half_to_float
+#define C_T        float
+#define C_LOAD     SAME
+#define C_STORE    SAME
+#define ACC_T      float
 #include "cpu/csr_mm.inc.h"
 
-#define MM_NAME mm_16bf
-#define MM_ROW  mm_16bf_row
-#define AB_T    uint16_t
-#define AB_LOAD spmm_bf16_to_float
-#define C_T     uint16_t
-#define C_LOAD  spmm_bf16_to_float
-#define C_STORE spmm_bf16_from_float
-#define ACC_T   float
+#define MM_NAME    mm_16bf
+#define MM_ROW     mm_16bf_row
+#define MM_COLUMNS mm_16bf_columns
+#define AB_T       uint16_t
+#define AB_LOAD    spmm_bf16_to_float
+#define C_T        uint16_t
+#define C_LOAD     spmm_bf16_to_float
+#define C_STORE    spmm_bf16_from_float
+#define ACC_T      float
 #include "cpu/csr_mm.inc.h"
 
-#define MM_NAME mm_16bf_32f
-#define MM_ROW  mm_16bf_32f_row
-#define AB_T    uint16_t
-#define AB_LOAD spmm_bf16_to_float
-#define C_T     float
-#define C_LOAD  SAME
-#define C_STORE SAME
-#define ACC_T   float
+#define MM_NAME    mm_16bf_32f
+#define MM_ROW     mm_16bf_32f_row
+#define MM_COLUMNS mm_16bf_32f_columns
+#define AB_T       uint16_t
+#define AB_LOAD    spmm_bf16_to_float
+#define C_T        float
+#define C_LOAD     SAME
+#define C_STORE    SAME
+#define ACC_T      float
 #include "cpu/csr_mm.inc.h"
 
 typedef void mm_fn_t(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row);

@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/pull_args.h"
+#include "cuda/push_args.h"
 #include "kernel_args.h"
 
 #ifdef __cplusplus
@@ -62,7 +63,16 @@ cudaError_t spmm_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t 
 cudaError_t spmm_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm_tc_work_t *work,
                               const spmm_tc_mm_args_t *args, cudaStream_t stream);
 
-/** The same on CUDA cores for CSR in pieces: FP64 computes in FP64, all other types in FP32, 32F and
+/** The same for BCSR; pieces are of panels. */
+cudaError_t spmm_cuda_bcsr_mm(const spmm_bcsr_arrays_t *A, const spmm_tc_work_t *work,
+                              const spmm_tc_mm_args_t *args, cudaStream_t stream);
+/** Values and metadata of A from those of CSR: the bits that spmm_bcsr_fill() gives.
+ *  @param[in]  values  [nnz] device memory
+ *  @param[out] to      what A->values is to be */
+cudaError_t spmm_cuda_bcsr_fill(const spmm_bcsr_arrays_t *A, const void *values, void *to,
+                                cudaStream_t stream);
+
+/** A product on CUDA cores, of CSR in pieces: FP64 computes in FP64, all other types in FP32, 32F and
  *  32F_FAST_TF32 alike; C in the type of A and B or, for 16-bit ones, FP32.  Products of one A must
  *  not run at the same time. */
 cudaError_t spmm_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_tc_mm_args_t *args,
@@ -80,6 +90,8 @@ cudaError_t spmm_cuda_place_values(const spmm_place_args_t *args, cudaStream_t s
 
 /** Fetch the rows of peers.  Waits on the device, for them and for the readers of this rank's. */
 cudaError_t spmm_cuda_pull(const spmm_pull_args_t *args, cudaStream_t stream);
+/** Write rows to peers and wait for theirs, on the device. */
+cudaError_t spmm_cuda_push(const spmm_push_args_t *args, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

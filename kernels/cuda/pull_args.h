@@ -39,6 +39,13 @@ typedef struct {
     int32_t  peer;   /**< that did not come */
 } spmm_pull_report_t;
 
+/** What a kernel needs that waits for peers. */
+typedef struct {
+    uint32_t           *failed;     /**< device: set once any exchange of the context gave up */
+    spmm_pull_report_t *report;     /**< pinned host memory */
+    uint64_t            timeout_ns; /**< 0: none */
+} spmm_peer_watch_t;
+
 /** Rows that a rank has for this one. */
 typedef struct {
     char   *window; /**< its slots, as this rank sees them; its packed rows lie behind them */
@@ -63,11 +70,9 @@ typedef struct {
     const int32_t *row;    /**< device [target rows]: their numbers at the owner; NULL: all pack */
     char          *target; /**< [sum of count] rows of row_bytes */
     int64_t        row_bytes; /**< a multiple of 2 */
-    spmm_pull_state_t  *state;
-    uint32_t           *failed;     /**< device: set once any exchange of the context gave up */
-    spmm_pull_report_t *report;     /**< pinned host memory */
-    uint64_t            timeout_ns; /**< 0: none */
-    int32_t             n_blocks;   /**< of all sources together, at least 1 */
+    spmm_pull_state_t *state;
+    spmm_peer_watch_t  watch;
+    int32_t            n_blocks; /**< of all sources together, at least 1 */
 } spmm_pull_args_t;
 
 #endif /* SPMM_CUDA_PULL_ARGS_H */

@@ -230,6 +230,9 @@ extern "C" cudaError_t spmm_cuda_probe(void)
         code = spmm::preload_pull();
     }
     if (code == cudaSuccess) {
+        code = spmm::preload_push();
+    }
+    if (code == cudaSuccess) {
         code = spmm::preload_bittcf();
     }
     if (code == cudaSuccess) {
@@ -240,6 +243,9 @@ extern "C" cudaError_t spmm_cuda_probe(void)
     }
     if (code == cudaSuccess) {
         code = spmm::preload_cvse();
+    }
+    if (code == cudaSuccess) {
+        code = spmm::preload_bcsr();
     }
     if (code == cudaSuccess) {
         code = spmm::preload_sddmm_tasks();

@@ -134,6 +134,8 @@ cudaError_t preload_add();
 cudaError_t preload_store();
 /** That of pull.cu. */
 cudaError_t preload_pull();
+/** That of push.cu. */
+cudaError_t preload_push();
 
 } // namespace spmm
 

@@ -40,6 +40,26 @@ __device__ __forceinline__ void mma_half_m16n8k16(float (&d)[4], const uint32_t 
     }
 }
 
+/** A of 16x32 in 2:4 sparsity, FP16 or BF16; @p e as spmm_bcsr_meta() says. */
+template <typename Half>
+__device__ __forceinline__ void mma_sparse_m16n8k32(float (&d)[4], const uint32_t (&a)[4],
+                                                    const uint32_t (&b)[4], uint32_t e)
+{
+    if constexpr (std::is_same_v<Half, __half>) {
+        asm("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
+            "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9,%10,%11}, {%0,%1,%2,%3}, %12, 0x0;"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]),
+              "r"(b[3]), "r"(e));
+    } else {
+        asm("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 "
+            "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9,%10,%11}, {%0,%1,%2,%3}, %12, 0x0;"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]),
+              "r"(b[3]), "r"(e));
+    }
+}
+
 __device__ __forceinline__ void mma_tf32_m16n8k4(float (&d)[4], const uint32_t (&a)[2], uint32_t b)
 {
     asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
@@ -146,13 +166,28 @@ template <> __device__ __forceinline__ uint2 load_shared<uint2>(uint32_t address
     return v;
 }
 
-/** Start copying kBytes (4, 8 or 16, aligned) to shared memory; zeros where not @p valid, and @p
+/** Four 8x8 matrices of 16 bits, transposed: lane l gives the address of row l % 8 of number l / 8. */
+__device__ __forceinline__ void load_matrices(uint32_t (&to)[4], uint32_t address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+__device__ __forceinline__ void store_shared(uint32_t address, const uint32_t (&v)[4])
+{
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]),
+                 "r"(v[2]), "r"(v[3])
+                 : "memory");
+}
+
+/** Start copying kBytes (4, 8 or 16, aligned) to a shared address; zeros where not @p valid, and @p
  *  from is not read then. */
 template <int kBytes>
-__device__ __forceinline__ void cp_async(void *to, const void *from, bool valid = true)
+__device__ __forceinline__ void cp_async_at(uint32_t at, const void *from, bool valid = true)
 {
-    const uint32_t at    = shared_address(to);
-    const int      bytes = valid ? kBytes : 0;
+    const int bytes = valid ? kBytes : 0;
 
     if constexpr (kBytes == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from),
@@ -163,6 +198,12 @@ __device__ __forceinline__ void cp_async(void *to, const void *from, bool valid 
                      "n"(kBytes), "r"(bytes)
                      : "memory");
     }
+}
+
+template <int kBytes>
+__device__ __forceinline__ void cp_async(void *to, const void *from, bool valid = true)
+{
+    cp_async_at<kBytes>(shared_address(to), from, valid);
 }
 
 __device__ __forceinline__ void cp_async_commit()

@@ -12,6 +12,7 @@ cudaError_t preload_bittcf(void);
 cudaError_t preload_hrpb(void);
 cudaError_t preload_csr(void);
 cudaError_t preload_cvse(void);
+cudaError_t preload_bcsr(void);
 cudaError_t preload_sddmm_tasks(void);
 cudaError_t preload_sddmm_tiles(void);
 cudaError_t preload_values(void);

@@ -93,7 +93,7 @@ static void close_context(spmm_context_t *ctx)
         }
     }
     spmm_device_close(&ctx->device);
-    if (ctx->env.comm != MPI_COMM_NULL) {
+    if (ctx->env.comm != MPI_COMM_NULL && !ctx->env.lost) {
         (void)MPI_Comm_free(&ctx->env.comm);
     }
     spmm_free(ctx);

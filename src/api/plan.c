@@ -210,6 +210,32 @@ spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *st
     return spmm_give_info(&plan->env->err, &mine, sizeof mine, stats, "plan stats");
 }
 
+spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, spmm_span_t *spans, int *count)
+{
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: plan is NULL");
+    }
+    spmm_error_clear(&plan->env->err);
+    if (spans == NULL || count == NULL) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: %s is NULL",
+                         spans == NULL ? "spans" : "count");
+    }
+    return spmm_plan_trace(plan, spans, count);
+}
+
+spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows)
+{
+    if (plan == NULL) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_traffic: plan is NULL");
+    }
+    spmm_error_clear(&plan->env->err);
+    if (rows == NULL) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_traffic: rows is NULL");
+    }
+    spmm_plan_trace_rows(plan, rows);
+    return SPMM_OK;
+}
+
 spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out)
 {
     if (plan == NULL) {

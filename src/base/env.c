@@ -18,6 +18,28 @@ spmm_status_t spmm_mpi_check(spmm_env_t *env, int code, const char *what)
     return spmm_fail(&env->err, SPMM_ERR_COMM, "%.80s failed: %.300s", what, text);
 }
 
+/* Until all ranks have come to agree.  One whose own communication failed does not wait for ever: the
+ * others may hang in what it left.  A barrier has no memory that MPI could write later. */
+static spmm_status_t meet(spmm_env_t *env, spmm_status_t local)
+{
+    enum { LOST_AFTER = 10 /* s */ };
+    const double most  = env->timeout_s > 0.0 ? env->timeout_s : LOST_AFTER;
+    const double start = spmm_now();
+    MPI_Request  request;
+    int          done = 0;
+
+    SPMM_MPI(env, MPI_Ibarrier(env->comm, &request));
+    if (local != SPMM_ERR_COMM) {
+        SPMM_MPI(env, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        return SPMM_OK;
+    }
+    while (!done && spmm_now() - start <= most) {
+        SPMM_MPI(env, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    }
+    env->lost = !done;
+    return done ? SPMM_OK : local;
+}
+
 spmm_status_t spmm_agree(spmm_env_t *env, spmm_status_t local)
 {
     /* v[0]: lowest failing rank; v[1]: -1 when some rank succeeded. */
@@ -25,6 +47,7 @@ spmm_status_t spmm_agree(spmm_env_t *env, spmm_status_t local)
     int  status;
     char text[SPMM_ERROR_TEXT];
 
+    SPMM_TRY(meet(env, local));
     SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, v, 2, MPI_INT, MPI_MIN, env->comm));
     if (v[0] == env->size) {
         return SPMM_OK;

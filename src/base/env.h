@@ -14,13 +14,17 @@ typedef struct {
     int          threads; /**< OpenMP threads of this rank, of its device; 0: not yet known */
     spmm_error_t err;
     double       timeout_s;                    /**< 0: none */
+    bool         lost;                         /**< ranks did not come: comm is never freed, since
+                                                    MPI still works on what they left open */
     void (*log)(void *user, const char *line); /**< may be NULL */
     void *log_user;
     bool  debug; /**< SPMM_DEBUG=1: log lines go to stderr as well */
 } spmm_env_t;
 
 /** Collective.  Every rank gets the status and the sentence of the lowest failing rank, SPMM_OK
- *  when none failed.  The sentence names the rank unless all failed. */
+ *  when none failed.  The sentence names the rank unless all failed.  A rank that fails with
+ *  SPMM_ERR_COMM waits for the others for timeout_s, without one for 10 s, and keeps its own sentence
+ *  when they do not come. */
 spmm_status_t spmm_agree(spmm_env_t *env, spmm_status_t local);
 
 /** Record a failed MPI call of @p what; SPMM_OK for MPI_SUCCESS. */

@@ -13,6 +13,16 @@ void spmm_error_clear(spmm_error_t *err)
     err->text[0] = '\0';
 }
 
+/* Sentences quote files and arguments: one line, and nothing in it commands a terminal. */
+static void make_printable(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
 spmm_status_t spmm_fail(spmm_error_t *err, spmm_status_t status, const char *format, ...)
 {
     va_list args;
@@ -23,6 +33,7 @@ spmm_status_t spmm_fail(spmm_error_t *err, spmm_status_t status, const char *for
     va_start(args, format);
     (void)vsnprintf(thread_text, sizeof thread_text, format, args);
     va_end(args);
+    make_printable(thread_text);
     if (err != NULL) {
         err->status = status;
         (void)snprintf(err->text, sizeof err->text, "%s", thread_text);

@@ -11,7 +11,8 @@
 
 enum { STAGING = 1 << 20 }; /* elements converted at a time */
 
-spmm_status_t spmm_cusparse_check(const spmm_cusparse_t *f, cusparseStatus_t code, const char *what)
+spmm_status_t spmm_cusparse_check(const spmm_device_t *device, cusparseStatus_t code,
+                                  const char *what)
 {
     spmm_status_t status = SPMM_ERR_DEVICE;
 
@@ -24,11 +25,11 @@ spmm_status_t spmm_cusparse_check(const spmm_cusparse_t *f, cusparseStatus_t cod
     } else if (code == CUSPARSE_STATUS_NOT_SUPPORTED) {
         status = SPMM_ERR_UNSUPPORTED;
     }
-    return spmm_fail(&f->device->env->err, status, "%s failed on CUDA device %d: %s", what,
-                     f->device->ordinal, cusparseGetErrorString(code));
+    return spmm_fail(&device->env->err, status, "%s failed on CUDA device %d: %s", what,
+                     device->ordinal, cusparseGetErrorString(code));
 }
 
-static cudaDataType data_type(spmm_type_t type)
+cudaDataType spmm_cusparse_type(spmm_type_t type)
 {
     switch (type) {
     case SPMM_R_64F:
@@ -78,7 +79,7 @@ static cusparseStatus_t bind(spmm_cusparse_t *f, int64_t n, const void *B, int64
                              int64_t ldc)
 {
     const cusparseIndexType_t index = f->wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
-    const cudaDataType        ab    = data_type(f->problem.ab_type);
+    const cudaDataType        ab    = spmm_cusparse_type(f->problem.ab_type);
     const cusparseOrder_t     order =
         f->problem.layout == SPMM_LAYOUT_COL ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
     /* B is only read, but one kind of descriptor serves both. */
@@ -92,7 +93,8 @@ static cusparseStatus_t bind(spmm_cusparse_t *f, int64_t n, const void *B, int64
         code = cusparseCreateDnMat(&f->B, f->n_cols, n, ldb, b, ab, order);
     }
     if (code == CUSPARSE_STATUS_SUCCESS) {
-        code = cusparseCreateDnMat(&f->C, f->n_rows, n, ldc, C, data_type(product_type(f)), order);
+        code = cusparseCreateDnMat(&f->C, f->n_rows, n, ldc, C, spmm_cusparse_type(product_type(f)),
+                                   order);
     }
     if (code != CUSPARSE_STATUS_SUCCESS) {
         spmm_cusparse_unbind(f);
@@ -278,7 +280,7 @@ spmm_status_t spmm_cusparse_execute(void *format, int64_t n, double alpha, const
                              "holds %zu: plan for this n",
                              f->work_need, (long long)n, f->work_bytes);
         }
-        SPMM_TRY(spmm_cusparse_check(f, code, "cusparseSpMM"));
+        SPMM_TRY(spmm_cusparse_check(f->device, code, "cusparseSpMM"));
     }
     if (merge) {
         SPMM_CUDA(f->device, spmm_cuda_merge_rows(&rest, (cudaStream_t)stream));
@@ -378,7 +380,7 @@ spmm_status_t spmm_cusparse_build(const spmm_csr_t *block, const spmm_problem_t 
     f->n_cols  = block->n_cols;
     f->nnz     = spmm_csr_nnz(block);
     f->wide    = f->nnz > INT32_MAX;
-    status     = spmm_cusparse_check(f, cusparseCreate(&f->handle), "cusparseCreate");
+    status     = spmm_cusparse_check(f->device, cusparseCreate(&f->handle), "cusparseCreate");
     if (status == SPMM_OK) {
         status = upload(f, block);
     }

@@ -37,8 +37,11 @@ typedef struct {
 } spmm_cusparse_t;
 
 /** Record a failed cuSPARSE call; SPMM_OK for success. */
-spmm_status_t spmm_cusparse_check(const spmm_cusparse_t *f, cusparseStatus_t code,
+spmm_status_t spmm_cusparse_check(const spmm_device_t *device, cusparseStatus_t code,
                                   const char *what);
+
+/** Its name of a type. */
+cudaDataType spmm_cusparse_type(spmm_type_t type);
 
 /** Workspace of @p algorithm for @p n columns at leading dimensions @p pad above the tightest. */
 cusparseStatus_t spmm_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, int64_t n,

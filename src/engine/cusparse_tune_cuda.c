@@ -206,7 +206,7 @@ static spmm_status_t list_usable(spmm_cusparse_t *f, cusparseSpMMAlg_t list[N_AL
             code = now;
         }
     }
-    return *usable > 0 ? SPMM_OK : spmm_cusparse_check(f, code, "cusparseSpMM_bufferSize");
+    return *usable > 0 ? SPMM_OK : spmm_cusparse_check(f->device, code, "cusparseSpMM_bufferSize");
 }
 
 /* Seconds of every candidate.  Without room to measure all stay INFINITY, so that the one

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cpu/cpu_kernels.h"
+#include "spmm_dist/context.h"
 
 #define SPMM_ENGINE(x) extern const spmm_engine_ops_t spmm_engine_##x;
 #include "engine/engine_list.h"
@@ -68,6 +69,10 @@ spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_p
     if (status != SPMM_OK) {
         spmm_pattern_free(pattern);
         return status;
+    }
+    for (int k = 0; k < 2 && spmm_type_size(block->type) == 2; k++) {
+        pattern->bcsr[k] =
+            spmm_bcsr_measure(&pattern->windows, block->n_rows, 8 << k, env->threads);
     }
     pattern->used_cols = columns.used;
     pattern->near_cols = columns.near;

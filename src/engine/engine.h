@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "device/device.h"
+#include "engine/format_bcsr.h"
 #include "engine/windows.h"
 #include "matrix/csr.h"
 
@@ -23,7 +24,8 @@ typedef struct {
     double  near_cols; /**< mean columns used by SPMM_NEAR_ROWS consecutive rows */
     double  row_cv;    /**< standard deviation / mean of row lengths */
 
-    spmm_tc_facts_t tc; /**< what tensor-core formats make of it */
+    spmm_tc_facts_t   tc;      /**< what tensor-core formats make of it */
+    spmm_bcsr_facts_t bcsr[2]; /**< in panels of 8 and 16 tile rows; 16-bit types only, else 0 */
 
     /** Those of SPMM_WINDOWS_TALL rows, which formats are made from; zero once freed.  Copies of
      *  the struct borrow them. */
@@ -39,6 +41,7 @@ typedef struct {
     bool           deterministic;
     /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
     const spmm_pattern_t *pattern;
+    bool exact; /**< entries that A does not store take no part, also where B holds Inf or NaN */
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 6 }; /**< most of one model */

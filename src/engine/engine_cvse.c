@@ -2,14 +2,12 @@
 /** @file engine_cvse.c  CVSE (SSpMM, vectorSparse) on tensor cores in FP16 and BF16; on CPUs decoded
  *  and multiplied. */
 #include <math.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "engine/format_cvse.h"
 #include "engine/roofline.h"
 #include "engine/tc_engine.h"
-#include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
@@ -176,23 +174,6 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return SPMM_OK;
 }
 
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
-{
-    spmm_problem_t same = *problem;
-
-    if (problem->ab_type != SPMM_R_16F && problem->ab_type != SPMM_R_16BF) {
-        (void)snprintf(why, SPMM_WHY, "needs A and B of type 16f or 16bf");
-        return false;
-    }
-    if (problem->c_type != problem->ab_type && problem->c_type != SPMM_R_32F) {
-        (void)snprintf(why, SPMM_WHY, "needs C of type %s or 32f for A and B of type %s",
-                       spmm_type_name(problem->ab_type), spmm_type_name(problem->ab_type));
-        return false;
-    }
-    same.c_type = problem->ab_type;
-    return spmm_tc_supports(&same, device, problem->ab_type, why);
-}
-
 /* The accounts of bittcf with guesses from its constants, until times have been fitted: a launch; what
  * moves once; the rows of B; pieces that a warp takes one after the other, by rough numbers of resident
  * warps and of columns in a slice; the longest chain of blocks, half as many as of BitTCF. */
@@ -239,7 +220,7 @@ const spmm_engine_ops_t spmm_engine_cvse = {
     .name        = "cvse",
     .description = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
     .built       = true,
-    .supports    = supports,
+    .supports    = spmm_tc_supports_half,
     .cost        = cost,
     .terms       = terms,
     .build       = build,

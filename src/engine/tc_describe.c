@@ -21,7 +21,7 @@ static int32_t longest_of(const spmm_tc_view_t *view)
 void spmm_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
 {
     const spmm_tc_engine_t *f    = format;
-    const spmm_tc_view_t    view = f->kind->view(f);
+    const spmm_tc_view_t    view = spmm_tc_dealt(f);
     const int32_t           n    = view.n_windows;
     const spmm_tc_work_t   *work = &f->work;
     spmm_tc_limits_t        limits;

@@ -8,8 +8,7 @@
 #include "base/scalar.h"
 #include "spmm_dist/context.h"
 
-/* Device memory that the engine owns and counts. */
-static spmm_status_t take(spmm_tc_engine_t *f, size_t bytes, void **memory)
+spmm_status_t spmm_tc_take(spmm_tc_engine_t *f, size_t bytes, void **memory)
 {
     if (f->n_uploads == SPMM_TC_UPLOADS) {
         return spmm_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
@@ -27,7 +26,7 @@ spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes
 {
     void *copy = NULL;
 
-    SPMM_TRY(take(f, bytes + pad, &copy));
+    SPMM_TRY(spmm_tc_take(f, bytes + pad, &copy));
     *device = copy;
     return f->device->ops->stage(f->device, copy, host, bytes);
 }
@@ -41,12 +40,17 @@ static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
     if (!spmm_size_mul((size_t)f->work.n_partial * (size_t)f->problem.n, row, &bytes)) {
         return spmm_fail_memory(&f->device->env->err, f->work.n_partial, row, "sums of pieces");
     }
-    return take(f, bytes, &f->work.partial);
+    return spmm_tc_take(f, bytes, &f->work.partial);
+}
+
+spmm_tc_view_t spmm_tc_dealt(const spmm_tc_engine_t *f)
+{
+    return f->kind->panels == NULL ? f->kind->view(f) : f->kind->panels(f);
 }
 
 static spmm_status_t upload_work(spmm_tc_engine_t *f)
 {
-    const spmm_tc_view_t view   = f->kind->view(f);
+    const spmm_tc_view_t view   = spmm_tc_dealt(f);
     const int32_t        blocks = view.block_ptr[view.n_windows];
     const void          *piece = NULL, *split = NULL;
     spmm_tc_pieces_t     pieces;
@@ -120,6 +124,9 @@ spmm_status_t spmm_tc_refill(void *format, const void *values)
 {
     spmm_tc_engine_t *f = format;
 
+    if (f->device->kind != SPMM_DEVICE_CPU && f->kind->refill_device != NULL) {
+        return f->kind->refill_device(f, values);
+    }
     f->kind->refill(f, values);
     return f->device->kind == SPMM_DEVICE_CPU ? SPMM_OK : f->kind->upload_values(f);
 }
@@ -191,6 +198,24 @@ bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device
         return false;
     }
     return true;
+}
+
+bool spmm_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *device,
+                           char why[SPMM_WHY])
+{
+    spmm_problem_t same = *problem;
+
+    if (problem->ab_type != SPMM_R_16F && problem->ab_type != SPMM_R_16BF) {
+        (void)snprintf(why, SPMM_WHY, "needs A and B of type 16f or 16bf");
+        return false;
+    }
+    if (problem->c_type != problem->ab_type && problem->c_type != SPMM_R_32F) {
+        (void)snprintf(why, SPMM_WHY, "needs C of type %s or 32f for A and B of type %s",
+                       spmm_type_name(problem->ab_type), spmm_type_name(problem->ab_type));
+        return false;
+    }
+    same.c_type = problem->ab_type;
+    return spmm_tc_supports(&same, device, problem->ab_type, why);
 }
 
 /* What csr-cpu moves (see there), and the bit arithmetic that finds every entry once per 32 columns:

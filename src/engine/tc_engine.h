@@ -31,6 +31,9 @@ typedef struct {
     size_t (*held)(const spmm_tc_engine_t *f); /**< bytes */
     /** As the CPU walks it; valid while the engine is. */
     spmm_tc_view_t (*view)(const spmm_tc_engine_t *f);
+    /** Windows as the GPU kernel deals them out, of which the CPU's may be parts: n_windows, height
+     *  and block_ptr; NULL: those of view(). */
+    spmm_tc_view_t (*panels)(const spmm_tc_engine_t *f);
     /** [blocks + 1] what spmm_tc_piece_t.start says of each block; NULL: nothing. */
     const int32_t *(*starts)(const spmm_tc_engine_t *f);
 
@@ -38,6 +41,8 @@ typedef struct {
     spmm_status_t (*upload)(spmm_tc_engine_t *f);
     /** Copy the values again. */
     spmm_status_t (*upload_values)(spmm_tc_engine_t *f);
+    /** New values on the device from those of CSR; NULL: refill() and upload_values() do it. */
+    spmm_status_t (*refill_device)(spmm_tc_engine_t *f, const void *values);
     /** Enqueue the product on the GPU; NULL without CUDA. */
     spmm_status_t (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
                             spmm_stream_t stream);
@@ -75,10 +80,20 @@ void          spmm_tc_destroy(void *format);
 bool spmm_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device, spmm_type_t type,
                       char why[SPMM_WHY]);
 
+/** supports() of engines for A and B of 16F or 16BF, C of the same or 32F. */
+bool spmm_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *device,
+                           char why[SPMM_WHY]);
+
 /** Device memory of @p bytes, filled from @p host, and @p pad more, which kernels read but make no
  *  use of; the engine owns it and counts it.  The copy is enqueued, see spmm_device_ops_t.stage. */
 spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
                              const void **device);
+
+/** Device memory that the engine owns and counts, uninitialised. */
+spmm_status_t spmm_tc_take(spmm_tc_engine_t *f, size_t bytes, void **memory);
+
+/** The windows that kernels deal out: panels() of its kind or view(). */
+spmm_tc_view_t spmm_tc_dealt(const spmm_tc_engine_t *f);
 
 /** BitTCF: that of the engines bittcf and dmma. */
 extern const spmm_tc_kind_t spmm_tc_kind_bittcf;

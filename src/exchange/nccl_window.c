@@ -56,16 +56,18 @@ static spmm_status_t check_reach(spmm_transport_shared_t *shared, const spmm_ncc
     int         team;
 
     if (w->handle == NULL) {
-        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
-                         "transport nccl-pull got no window from NCCL: the GPUs do not all reach "
-                         "each other, or NCCL_CUMEM_ENABLE or NCCL_WIN_ENABLE is 0");
+        return spmm_fail(
+            &env->err, SPMM_ERR_UNSUPPORTED,
+            "transport nccl-pull or nccl-push got no window from NCCL: the GPUs do not all reach "
+            "each other, or NCCL_CUMEM_ENABLE or NCCL_WIN_ENABLE is 0");
     }
     team = spmm_nccl_team_size(spmm_nccl_comm(shared));
     if (team != env->size) {
-        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
-                         "transport nccl-pull needs all ranks within reach of loads, and NCCL puts "
-                         "%d of %d together",
-                         team, env->size);
+        return spmm_fail(
+            &env->err, SPMM_ERR_UNSUPPORTED,
+            "transport nccl-pull or nccl-push needs all ranks within reach of loads, and NCCL puts "
+            "%d of %d together",
+            team, env->size);
     }
     return SPMM_OK;
 }

@@ -134,7 +134,7 @@ spmm_status_t spmm_pull_space_open(spmm_transport_shared_t *shared)
         return SPMM_OK;
     }
     if (SPMM_NEW_ZERO(space, 1) == NULL) {
-        status = spmm_fail_memory(&env->err, 1, sizeof *space, "transport nccl-pull");
+        status = spmm_fail_memory(&env->err, 1, sizeof *space, "a transport");
     }
     status = spmm_agree(env, status);
     if (status != SPMM_OK) {
@@ -174,11 +174,10 @@ spmm_status_t spmm_pull_space_check(spmm_transport_shared_t *shared)
     if (report->failed == 0) {
         return SPMM_OK;
     }
-    return spmm_fail(
-        &shared->env->err, SPMM_ERR_COMM,
-        "an exchange over nccl-pull did not finish within the timeout of %g s: rank %d "
-        "is late or gone; destroy the context",
-        shared->env->timeout_s, (int)report->peer);
+    return spmm_fail(&shared->env->err, SPMM_ERR_COMM,
+                     "an exchange between GPUs did not finish within the timeout of %g s: rank %d "
+                     "is late or gone; destroy the context",
+                     shared->env->timeout_s, (int)report->peer);
 }
 
 /* The first number that no rank uses: a buffer is free when all ranks have freed it. */
@@ -252,9 +251,47 @@ int spmm_pull_space_find(const spmm_pull_space_t *space, const void *at, size_t 
     return -1;
 }
 
-uint64_t spmm_pull_nanoseconds(double seconds)
+static spmm_status_t exchange_firsts(spmm_env_t *env, int n_peers, const int *peer,
+                                     const int64_t *ptr, int64_t *first)
 {
-    return seconds < 1e9 ? (uint64_t)(1e9 * seconds) : 0;
+    int64_t mine[SPMM_PULL_PEERS] = {0};
+
+    for (int p = 0; p < n_peers; p++) {
+        mine[peer[p]] = ptr[p];
+    }
+    return spmm_mpi_check(env, MPI_Alltoall(mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, env->comm),
+                          "MPI_Alltoall");
+}
+
+spmm_status_t spmm_pull_space_firsts(spmm_env_t *env, const spmm_halo_t *graph, int64_t *mirror,
+                                     int64_t *halo)
+{
+    const spmm_status_t status =
+        exchange_firsts(env, graph->n_send_peers, graph->send_peer, graph->send_ptr, mirror);
+    const spmm_status_t second =
+        exchange_firsts(env, graph->n_recv_peers, graph->recv_peer, graph->recv_ptr, halo);
+
+    return status != SPMM_OK ? status : second;
+}
+
+spmm_status_t spmm_pull_space_state(const spmm_pull_space_t *space, spmm_pull_state_t **state)
+{
+    const spmm_pull_state_t zero  = {0};
+    void                   *words = NULL;
+
+    SPMM_TRY(spmm_device_upload(space->own.device, &zero, sizeof zero, &words));
+    *state = words;
+    return SPMM_OK;
+}
+
+/* A timeout of more than 30 years is none. */
+spmm_peer_watch_t spmm_pull_space_watch(const spmm_pull_space_t *space)
+{
+    const double seconds = space->own.env->timeout_s;
+
+    return (spmm_peer_watch_t){.failed     = space->failed,
+                               .report     = space->report,
+                               .timeout_ns = seconds < 1e9 ? (uint64_t)(1e9 * seconds) : 0};
 }
 
 void spmm_pull_share_blocks(spmm_pull_args_t *args, int64_t n_rows, int64_t row_bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file pull_space.h  What all plans of a context with transport nccl-pull share. */
+/** @file pull_space.h  What all plans of a context with transports nccl-pull and nccl-push share. */
 #ifndef SPMM_EXCHANGE_PULL_SPACE_H
 #define SPMM_EXCHANGE_PULL_SPACE_H
 
@@ -38,8 +38,15 @@ int spmm_pull_space_find(const spmm_pull_space_t *space, const void *at, size_t 
 /** Free a window of the context, or leave it to the process where a peer is lost, whom NCCL would
  *  wait for; NULL-safe. */
 void spmm_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window);
-/** A timeout for the kernel; 0, none, also for more than 30 years. */
-uint64_t spmm_pull_nanoseconds(double seconds);
+/** For each rank, where the rows of this one begin: among its mirror rows those for this rank, among
+ *  its halo rows those from here.  Collective, not agreed.
+ *  @param[out] mirror, halo  [SPMM_PULL_PEERS] */
+spmm_status_t spmm_pull_space_firsts(spmm_env_t *env, const spmm_halo_t *graph, int64_t *mirror,
+                                     int64_t *halo);
+/** Device memory for the number of the last exchange of a plan.  Local. */
+spmm_status_t spmm_pull_space_state(const spmm_pull_space_t *space, spmm_pull_state_t **state);
+/** What a kernel that waits for peers needs to give up. */
+spmm_peer_watch_t spmm_pull_space_watch(const spmm_pull_space_t *space);
 /** Thread blocks for each source of an exchange of @p n_rows rows, by its share of them. */
 void spmm_pull_share_blocks(spmm_pull_args_t *args, int64_t n_rows, int64_t row_bytes);
 #endif

@@ -18,7 +18,7 @@ typedef struct {
     spmm_env_t          *env;
     const spmm_device_t *device;
     void                *nccl;      /**< of transport_nccl.c, made by its first user */
-    void                *pull;      /**< of transport_nccl_pull.c, likewise */
+    void                *pull;      /**< of transport_nccl_pull.c and _push.c, likewise */
     int                  next_tag;  /**< plans are made collectively: equal on all ranks */
     int                  nccl_ctas; /**< most thread blocks of an NCCL kernel; 0: NCCL's choice */
     bool                 windows;   /**< the communicator is for windows: no exchange runs on it */
@@ -92,7 +92,7 @@ static inline spmm_exchange_side_t spmm_exchange_target(const spmm_halo_t     *g
 }
 
 typedef struct {
-    const char *name;        /**< "nccl", "nccl-pull", "mpi-device", "mpi-host" */
+    const char *name;        /**< "nccl", "nccl-push", "mpi-host"... */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
     bool        by_name;     /**< auto leaves it alone */
@@ -122,6 +122,9 @@ typedef struct {
     /** Memory for the packed source of an exchange, send or recv rows of max_row_bytes: packed
      *  elsewhere they are copied.  May be NULL, also the answer. */
     void *(*rows)(const void *state);
+    /** The same for the target, recv or send rows: elsewhere it gets a copy.  May be NULL, also the
+     *  answer. */
+    void *(*target_rows)(const void *state);
     /** May in_place lie here?  @p bytes hold all rows.  Local; NULL: nowhere. */
     bool (*reads_in_place)(const void *state, const void *rows, size_t ld_bytes, size_t bytes);
 
@@ -139,6 +142,7 @@ typedef struct {
     /** Free it; false: it is not such memory.  Local. */
     bool (*free_home)(spmm_transport_shared_t *shared, void *buffer);
     bool sends_same; /**< serves graphs that are send_same */
+    bool packs;      /**< reads_in_place() takes any rows: it packs them on the way */
     bool captures;   /**< begin() and end() may be captured in a CUDA graph and replayed */
 } spmm_transport_ops_t;
 

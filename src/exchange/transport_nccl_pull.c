@@ -47,19 +47,6 @@ static double pull_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_d
     return 17e-6 + (double)spmm_halo_recv_rows(graph) * (double)row_bytes / 350e9;
 }
 
-/* Where the rows for this rank begin among those of each peer, mirror (op N) or halo (op T). */
-static spmm_status_t exchange_firsts(spmm_env_t *env, int n_peers, const int *peer,
-                                     const int64_t *ptr, int64_t *first)
-{
-    int64_t mine[SPMM_PULL_PEERS] = {0};
-
-    for (int p = 0; p < n_peers; p++) {
-        mine[peer[p]] = ptr[p];
-    }
-    return spmm_mpi_check(env, MPI_Alltoall(mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, env->comm),
-                          "MPI_Alltoall");
-}
-
 /* The owner's number of each halo row: its list of mirror rows.  Collective, agreed. */
 static spmm_status_t exchange_rows(pull_t *t)
 {
@@ -107,17 +94,6 @@ static spmm_status_t make_window(pull_t *t, size_t max_row_bytes)
     return spmm_nccl_window_create(&t->space->own, SLOTS_BYTES + bytes, &t->window);
 }
 
-static spmm_status_t make_words(pull_t *t)
-{
-    const spmm_device_t    *device = t->shared->device;
-    const spmm_pull_state_t zero   = {0};
-    void                   *words  = NULL;
-
-    SPMM_TRY(spmm_device_upload(device, &zero, sizeof zero, &words));
-    t->words = words;
-    return SPMM_OK;
-}
-
 /* Collective, agreed. */
 static spmm_status_t set_up(pull_t *t, size_t max_row_bytes)
 {
@@ -126,12 +102,9 @@ static spmm_status_t set_up(pull_t *t, size_t max_row_bytes)
 
     SPMM_TRY(spmm_pull_space_open(t->shared));
     t->space = t->shared->pull;
-    SPMM_TRY(spmm_agree(
-        env, exchange_firsts(env, g->n_send_peers, g->send_peer, g->send_ptr, t->first_mirror)));
-    SPMM_TRY(spmm_agree(
-        env, exchange_firsts(env, g->n_recv_peers, g->recv_peer, g->recv_ptr, t->first_halo)));
+    SPMM_TRY(spmm_agree(env, spmm_pull_space_firsts(env, g, t->first_mirror, t->first_halo)));
     SPMM_TRY(exchange_rows(t));
-    SPMM_TRY(spmm_agree(env, make_words(t)));
+    SPMM_TRY(spmm_agree(env, spmm_pull_space_state(t->space, &t->words)));
     return make_window(t, max_row_bytes);
 }
 
@@ -286,16 +259,14 @@ static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, sp
     memset(&args, 0, sizeof args);
     name_peers(t, exchange, &source, &target, &args);
     SPMM_TRY(place_rows(t, exchange, &source, &args, stream));
-    args.rank       = t->shared->env->rank;
-    args.own        = t->window->memory;
-    args.shared     = t->space->table;
-    args.row        = exchange->direction == SPMM_HALO_FORWARD ? t->row : NULL;
-    args.target     = target.rows;
-    args.row_bytes  = (int64_t)exchange->row_bytes;
-    args.state      = t->words;
-    args.failed     = t->space->failed;
-    args.report     = t->space->report;
-    args.timeout_ns = spmm_pull_nanoseconds(t->shared->env->timeout_s);
+    args.rank      = t->shared->env->rank;
+    args.own       = t->window->memory;
+    args.shared    = t->space->table;
+    args.row       = exchange->direction == SPMM_HALO_FORWARD ? t->row : NULL;
+    args.target    = target.rows;
+    args.row_bytes = (int64_t)exchange->row_bytes;
+    args.state     = t->words;
+    args.watch     = spmm_pull_space_watch(t->space);
     spmm_pull_share_blocks(&args, target.ptr[target.n_peers], args.row_bytes);
     SPMM_TRY(spmm_cuda_use(device));
     return spmm_cuda_check(device, spmm_cuda_pull(&args, (cudaStream_t)stream), "the kernel pull");

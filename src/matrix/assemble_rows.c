@@ -107,7 +107,9 @@ static void sort_rows(spmm_matrix_t *A, const rows_t *rows, spmm_pair_t *scratch
         spmm_pair_t *const pair   = rows->pair + at;
         int64_t            unique = n > 0;
 
-        spmm_pairs_sort(pair, n, scratch + at);
+        if (n > 1) { /* without any entry scratch is NULL */
+            spmm_pairs_sort(pair, n, scratch + at);
+        }
         for (int64_t k = 1; k < n; k++) {
             unique += pair[k].col != pair[k - 1].col;
         }

@@ -14,5 +14,6 @@ extern const spmm_generator_kind_t spmm_generator_stencil9;
 extern const spmm_generator_kind_t spmm_generator_stencil27;
 extern const spmm_generator_kind_t spmm_generator_molecules;
 extern const spmm_generator_kind_t spmm_generator_pruned;
+extern const spmm_generator_kind_t spmm_generator_xdys;
 
 #endif /* SPMM_MATRIX_GENERATE_LIST_H */

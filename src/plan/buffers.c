@@ -107,14 +107,19 @@ static int64_t joined_rows(const spmm_plan_t *plan, spmm_forms_t forms)
                                         : plan->cols.n_local + spmm_halo_recv_rows(&plan->halo);
 }
 
-/* Rows to send lie where the transport wants them, if it cares. */
+/* Rows to send, or those that come, lie where the transport wants them, if it cares. */
 static void use_peer_rows(spmm_plan_t *plan, spmm_forms_t forms)
 {
     const spmm_transport_ops_t *transport = plan->transport;
+    const bool                  comes     = transport->target_rows != NULL;
+    const bool                  is_halo   = (plan->op == SPMM_OP_N) == comes;
 
-    plan->peer_rows = transport->rows == NULL ? NULL : transport->rows(plan->exchange);
-    if (plan->peer_rows != NULL && forms != SPMM_FORMS_GATHERED) {
-        *(plan->op == SPMM_OP_N ? &plan->mirror_rows : &plan->halo_rows) = plan->peer_rows;
+    plan->peer_rows = comes                     ? transport->target_rows(plan->exchange)
+                      : transport->rows != NULL ? transport->rows(plan->exchange)
+                                                : NULL;
+    if (plan->peer_rows != NULL && forms != SPMM_FORMS_GATHERED &&
+        !(is_halo && forms == SPMM_FORMS_MERGED)) {
+        *(is_halo ? &plan->halo_rows : &plan->mirror_rows) = plan->peer_rows;
     }
 }
 

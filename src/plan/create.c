@@ -40,12 +40,13 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
 {
     spmm_error_t *err = &plan->env->err;
 
-    plan->op            = o->op;
-    plan->layout        = o->layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : o->layout;
-    plan->c_type        = o->c_type == SPMM_TYPE_AUTO ? plan->ab_type : o->c_type;
-    plan->compute       = o->compute;
-    plan->deterministic = o->deterministic != 0;
-    plan->profile       = o->profile != 0;
+    plan->op              = o->op;
+    plan->layout          = o->layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : o->layout;
+    plan->c_type          = o->c_type == SPMM_TYPE_AUTO ? plan->ab_type : o->c_type;
+    plan->compute         = o->compute;
+    plan->deterministic   = o->deterministic != 0;
+    plan->profile         = o->profile != 0;
+    plan->exact_nonfinite = o->exact_nonfinite != 0;
     if (plan->n < 1 || plan->n > INT32_MAX) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
                          "a plan for %" PRId64 " columns: n must be 1 to 2^31 - 1", plan->n);
@@ -108,6 +109,7 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
                                plan->layout,
                                plan->compute,
                                plan->deterministic,
+                               plan->exact_nonfinite,
                                (int64_t)o->seed,
                                o->executes,
                                o->graph,

@@ -43,6 +43,20 @@ static void print_vectors(const spmm_pattern_t *p, FILE *out)
     }
 }
 
+static void print_tiles(const spmm_pattern_t *p, FILE *out)
+{
+    const spmm_bcsr_facts_t *f     = &p->bcsr[0];
+    const int64_t            tiles = f->tiles + 2 * f->sp24;
+
+    if (tiles > 0) {
+        (void)fprintf(out,
+                      "  16x16 tiles: %" PRId64 ", density %.1f %%; 16x32 tiles: %" PRId64
+                      ", of which %.1f %% are 2:4\n",
+                      tiles, 100.0 * (double)p->nnz / (256.0 * (double)tiles), f->wide,
+                      100.0 * (double)f->legal / (double)f->wide);
+    }
+}
+
 static double percent(int64_t from, int64_t to)
 {
     return 100.0 * ((double)to / (double)from - 1.0);
@@ -124,6 +138,7 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
         print_tc_facts(p, plan->ab_type, out);
         if (spmm_type_size(plan->ab_type) == 2) {
             print_vectors(p, out);
+            print_tiles(p, out);
         }
     }
     for (int e = 0; e < spmm_n_engines && block->candidates != NULL; e++) {

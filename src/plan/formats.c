@@ -22,7 +22,8 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
                                       .layout        = plan->edge ? SPMM_LAYOUT_ROW : plan->layout,
                                       .n             = plan->n,
                                       .deterministic = plan->deterministic,
-                                      .pattern       = &block->pattern};
+                                      .pattern       = &block->pattern,
+                                      .exact         = plan->exact_nonfinite};
     if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
         return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
                                 "engine candidates");

@@ -103,7 +103,7 @@ struct spmm_plan {
     spmm_type_t    ab_type, c_type;
     spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */
     spmm_compute_t compute;
-    bool           deterministic, profile;
+    bool           deterministic, profile, exact_nonfinite;
 
     spmm_partition_t  partition;
     spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A */
@@ -291,6 +291,12 @@ const spmm_layout_map_t *spmm_plan_map(const spmm_plan_t *plan, spmm_operand_t o
 spmm_status_t spmm_plan_count(spmm_plan_t *plan);
 /** Copy plan->stats with the times of the last execute. */
 spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
+
+/* timeline.c */
+
+/** As spmm_plan_get_timeline() and spmm_plan_get_traffic(). */
+spmm_status_t spmm_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count);
+void          spmm_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows);
 
 /* explain.c */
 

@@ -222,7 +222,8 @@ static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block,
                                     .compute       = plan->compute,
                                     .layout        = SPMM_LAYOUT_ROW,
                                     .n             = plan->n,
-                                    .deterministic = plan->deterministic};
+                                    .deterministic = plan->deterministic,
+                                    .exact         = plan->exact_nonfinite};
     const double         start   = spmm_now();
     spmm_status_t        status  = SPMM_OK;
 

@@ -30,6 +30,17 @@ double spmm_terms_pipeline(const spmm_terms_t *terms, int k, double first_s, dou
     return done;
 }
 
+static void join_tiles(spmm_bcsr_facts_t *local, const spmm_bcsr_facts_t *remote)
+{
+    local->steps += remote->steps;
+    local->longest += remote->longest;
+    local->sides += remote->sides;
+    local->tiles += remote->tiles;
+    local->sp24 += remote->sp24;
+    local->wide += remote->wide;
+    local->legal += remote->legal;
+}
+
 /* The facts of the joined block.  No column is in both blocks, so all that counts columns adds up.
  * Where only rows with halo entries make up the windows of the halo block, the joined one has some
  * pairs more; the last TC block and brick of a window, half empty on average, is there once. */
@@ -52,6 +63,8 @@ static spmm_pattern_t joined_pattern(const spmm_pattern_t *local, const spmm_pat
     for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
         tc->pairs[h] += remote->tc.pairs[h];
     }
+    join_tiles(&p.bcsr[0], &remote->bcsr[0]);
+    join_tiles(&p.bcsr[1], &remote->bcsr[1]);
     tc->tc_blocks += remote->tc.tc_blocks;
     tc->bricks += remote->tc.bricks;
     if (tc->tc_blocks > tc->pairs[0] / 8 + small / 2) {
@@ -96,7 +109,8 @@ static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_ty
                                     .compute       = plan->compute,
                                     .layout        = SPMM_LAYOUT_ROW,
                                     .n             = n,
-                                    .deterministic = plan->deterministic};
+                                    .deterministic = plan->deterministic,
+                                    .exact         = plan->exact_nonfinite};
 
     return spmm_plan_best_time(f->engine, pattern, &problem, plan->device);
 }
@@ -120,6 +134,7 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
     const bool         is_cpu   = plan->device->kind == SPMM_DEVICE_CPU;
     const spmm_type_t  remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
     const size_t       elem     = spmm_type_size(plan->halo_type);
+    const bool         packs    = !plan->transport->packs || plan->layout == SPMM_LAYOUT_COL;
 
     *t         = (spmm_terms_t){.concurrent = !is_cpu, .hop_s = is_cpu ? 0.0 : hop_s};
     t->local_s = product_s(f, &plan->local.pattern, plan->c_type, plan->n);
@@ -128,8 +143,9 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
         const int64_t       n     = (plan->n + k - 1) / k;
         spmm_chunk_terms_t *chunk = &t->chunk[k];
 
-        chunk->pack_s = move_s(f, spmm_halo_send_rows(&plan->halo), n, plan->halo_type);
-        chunk->own_s  = move_s(f, plan->cols.n_local, n, plan->ab_type);
+        chunk->pack_s =
+            packs ? move_s(f, spmm_halo_send_rows(&plan->halo), n, plan->halo_type) : 0.0;
+        chunk->own_s = move_s(f, plan->cols.n_local, n, plan->ab_type);
         chunk->halo_s =
             plan->remote.nnz == 0 ? 0.0 : product_s(f, &plan->remote.pattern, remote_c, n);
         chunk->joined_s = joined_s(f, n, chunk->halo_s);

@@ -70,7 +70,7 @@ run mpirun -n 2 "$work/outside/examples/01_own_csr_rows"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name spmm_dist.pc)")
 export PKG_CONFIG_PATH
-version=$(sed -nE 's/.*SPMM_VERSION_STRING "(.*)"/\1/p' "$source/include/spmm_dist/version.h")
+version=$(sed -nE 's/.*SPMM_VERSION_STRING "([^"]*)".*/\1/p' "$source/include/spmm_dist/version.h")
 run pkg-config --exact-version="$version" spmm_dist
 read -ra flags <<<"$("${pkg_config[@]}" --cflags --libs spmm_dist)"
 rpath=-Wl,-rpath,$(pkg-config --variable=libdir spmm_dist)

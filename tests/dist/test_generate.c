@@ -66,6 +66,9 @@ static void test_same_for_any_rank_count(void **state)
         "pruned:rows=101,cols=70,sparsity=0.8,vector=8",
         "pruned:rows=60,cols=33,sparsity=0.5,shuffle=1",
         "pruned:rows=9,cols=5,sparsity=1",
+        "xdys:size=203,dense=0.2,sp24=0.3",
+        "xdys:size=128,dense=0.1,sp24=0.4,fill=0.6,shuffle=1",
+        "xdys:size=1,dense=1,sp24=0",
     };
     spmm_env_t alone = self_env();
     (void)state;
@@ -99,8 +102,10 @@ static void test_same_for_any_rank_count(void **state)
 static void test_seed_changes_pattern(void **state)
 {
     static const char *const specs[] = {
-        "rmat:scale=8,degree=4", "uniform:rows=100,degree=4", "banded:rows=100,band=5,fill=0.5",
-        "stencil5:nx=10,ny=10,shuffle=1", "molecules:count=9,atoms=20"};
+        "rmat:scale=8,degree=4",           "uniform:rows=100,degree=4",
+        "banded:rows=100,band=5,fill=0.5", "stencil5:nx=10,ny=10,shuffle=1",
+        "molecules:count=9,atoms=20",      "xdys:size=128,dense=0.2,sp24=0.2",
+        "xdys:size=64,dense=0,sp24=1"};
     spmm_env_t alone = self_env();
     (void)state;
 
@@ -350,38 +355,9 @@ static void test_molecules_are_molecules(void **state)
     check_molecules("molecules:count=1,atoms=300", 1, 300);
 }
 
-/* Whole vectors, about as many as asked for; the last row of vectors is cut. */
-static void test_pruned_vectors(void **state)
-{
-    spmm_env_t     alone = self_env();
-    spmm_matrix_t *A     = make(&alone, "pruned:rows=403,cols=200,sparsity=0.9,vector=4", SEED);
-
-    (void)state;
-    assert_int_equal(A->rows, 403);
-    assert_int_equal(A->cols, 200);
-    for (int32_t r = 1; r < A->n_rows; r++) {
-        if (r % 4 != 0) {
-            assert_int_equal(A->row_ptr[r + 1] - A->row_ptr[r], A->row_ptr[r] - A->row_ptr[r - 1]);
-            for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
-                assert_true(has_entry(A, r - 1, A->col_idx[k]));
-            }
-        }
-    }
-    assert_true(fabs((double)A->nnz / (403 * 200) - 0.1) < 0.01);
-    spmm_matrix_free(A);
-    A = make(&alone, "pruned:rows=7,cols=9,sparsity=0,vector=2", SEED);
-    assert_int_equal(A->nnz, 63);
-    spmm_matrix_free(A);
-}
-
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_same_for_any_rank_count),
-    cmocka_unit_test(test_seed_changes_pattern),
-    cmocka_unit_test(test_stencil_patterns),
-    cmocka_unit_test(test_banded_patterns),
-    cmocka_unit_test(test_rmat_quadrants),
-    cmocka_unit_test(test_uniform_rows),
-    cmocka_unit_test(test_molecules_are_molecules),
-    cmocka_unit_test(test_pruned_vectors),
-    {0},
+    cmocka_unit_test(test_same_for_any_rank_count), cmocka_unit_test(test_seed_changes_pattern),
+    cmocka_unit_test(test_stencil_patterns),        cmocka_unit_test(test_banded_patterns),
+    cmocka_unit_test(test_rmat_quadrants),          cmocka_unit_test(test_uniform_rows),
+    cmocka_unit_test(test_molecules_are_molecules), {0},
 };

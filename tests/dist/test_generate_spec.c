@@ -28,7 +28,7 @@ static void check_bad(const char *spec, spmm_status_t expected, const char *word
 static const char *const bad[][2] = {
     {NULL, "is NULL"},
     {"", "no generator \"\"; there are rmat, uniform, banded, stencil5, stencil7, stencil9, "
-         "stencil27, molecules, pruned"},
+         "stencil27, molecules, pruned, xdys"},
     {"foo:scale=3", "no generator \"foo\""},
     {"RMAT:scale=3,degree=2", "no generator \"RMAT\""},
     {"rma:scale=3,degree=2", "no generator \"rma\""},
@@ -83,6 +83,12 @@ static const char *const bad[][2] = {
     {"pruned:rows=9,cols=9,sparsity=1.5", "\"sparsity=1.5\""},
     {"pruned:rows=9,cols=9,sparsity=0.5,vector=0", "\"vector=0\""},
     {"pruned:rows=9,cols=9223372036854775807,sparsity=0.5,vector=8", "at most 2^40 in all"},
+    {"xdys:size=64,dense=0.5", "xdys needs sp24="},
+    {"xdys:dense=0.5,sp24=0.5", "xdys needs size="},
+    {"xdys:size=64,dense=0.7,sp24=0.4", "dense and sp24 add up to 1.1"},
+    {"xdys:size=64,dense=10,sp24=0", "\"dense=10\""},
+    {"xdys:size=9223372036854775807,dense=0,sp24=1", "\"size=9223372036854775807\""},
+    {"xdys:size=4611686018427387904,dense=0,sp24=1", "at most 2^40 in all"},
     {"molecules:count=9", "molecules needs atoms="},
     {"molecules:count=9223372036854775807,atoms=3", "2^63 atoms or more"},
 };

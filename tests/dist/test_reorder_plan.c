@@ -7,7 +7,7 @@
 
 #include "plan/plan.h"
 
-static const char *const methods[] = {"none", "affinity", "rcm", "auto",
+static const char *const methods[] = {"none", "affinity", "rcm", "auto", "tiles",
 #ifdef SPMM_HAVE_METIS
                                       "metis"
 #endif

@@ -112,10 +112,15 @@ static void test_engines(void **state)
 }
 
 /* Rank 0 has a block of its own; the others form a ring.  2 rows a rank. */
+static int next_of(int rank)
+{
+    return rank == 0 ? 0 : rank % (spmm_test_env.size - 1) + 1;
+}
+
 static spmm_status_t create_ring(spmm_matrix_t **A)
 {
-    const int64_t me = spmm_test_env.rank, size = spmm_test_env.size;
-    const int64_t next      = me == 0 ? 0 : me % (size - 1) + 1;
+    const int64_t me        = spmm_test_env.rank;
+    const int64_t next      = next_of(spmm_test_env.rank);
     const int64_t row_ptr[] = {0, 2, 3};
     const int64_t col[]     = {2 * me, 2 * next + (next == me), 2 * next};
     const double  values[]  = {2.0, 3.0, 5.0};
@@ -133,11 +138,10 @@ static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
 
 static void product_of_ring(spmm_plan_t *plan)
 {
-    const int64_t me = spmm_test_env.rank, size = spmm_test_env.size;
-    const int64_t next = me == 0 ? 0 : me % (size - 1) + 1;
-    const double  own = (double)(1 + 2 * me), other = (double)(1 + 2 * next);
-    double        B[2] = {own, own + 1.0}, C[2] = {NAN, NAN};
-    void         *b = to_device(B, sizeof B), *c = to_device(C, sizeof C);
+    const int    me = spmm_test_env.rank, next = next_of(me);
+    const double own = (double)(1 + 2 * me), other = (double)(1 + 2 * next);
+    double       B[2] = {own, own + 1.0}, C[2] = {NAN, NAN};
+    void        *b = to_device(B, sizeof B), *c = to_device(C, sizeof C);
 
     spmm_assert_ok(spmm_execute(plan, 1, 1.0, b, 1, 0.0, c, 1, NULL));
     spmm_assert_ok(spmm_buffer_copy(ctx, C, c, sizeof C));
@@ -145,6 +149,81 @@ static void product_of_ring(spmm_plan_t *plan)
     assert_true(C[1] == 5.0 * other);
     spmm_assert_ok(spmm_buffer_free(ctx, &b));
     spmm_assert_ok(spmm_buffer_free(ctx, &c));
+}
+
+/* Spans lie within the execute and add up to what the stats say. */
+static void check_timeline(const spmm_plan_t *plan, const spmm_plan_stats_t *stats)
+{
+    spmm_span_t spans[SPMM_MOST_SPANS];
+    double      pack = 0.0, exchange = 0.0, halo = 0.0, local = 0.0;
+    int         count;
+
+    spmm_assert_ok(spmm_plan_get_timeline(plan, spans, &count));
+    assert_true(count >= 1 && count <= SPMM_MOST_SPANS);
+    for (int k = 0; k < count; k++) {
+        const double took = spans[k].to_s - spans[k].from_s;
+
+        assert_true(spans[k].from_s >= -1e-6 && took >= 0.0);
+        assert_true(spans[k].to_s <= stats->total_s * (1.0 + 1e-6) + 1e-6);
+        assert_true(spans[k].chunk >= 0 && spans[k].chunk < stats->chunks);
+        *(spans[k].phase[0] == 'p'   ? &pack
+          : spans[k].phase[0] == 'e' ? &exchange
+          : spans[k].phase[0] == 'h' ? &halo
+                                     : &local) += took;
+    }
+    assert_true(fabs(pack - stats->pack_s) < 1e-5 && fabs(exchange - stats->exchange_s) < 1e-5);
+    assert_true(fabs(halo - stats->halo_s) < 1e-5 && fabs(local - stats->local_s) < 1e-5);
+}
+
+/* Op N brings rows from the next in the ring, op T sums from the one before. */
+static void check_traffic(const spmm_plan_t *plan, spmm_op_t op)
+{
+    const int me = spmm_test_env.rank;
+    int64_t   rows[8];
+
+    assert_true(spmm_test_env.size <= 8);
+    spmm_assert_ok(spmm_plan_get_traffic(plan, rows));
+    for (int p = 0; p < spmm_test_env.size; p++) {
+        const bool linked = op == SPMM_OP_N ? next_of(me) == p : next_of(p) == me;
+
+        assert_int_equal(rows[p], linked && p != me ? 1 : 0);
+    }
+    assert_int_equal(spmm_plan_get_traffic(plan, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_get_traffic(NULL, rows), SPMM_ERR_ARGUMENT);
+}
+
+static void test_timeline_transposed(void **state)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_span_t         spans[SPMM_MOST_SPANS];
+    const double        ones[2] = {1.0, 1.0}, zeros[2] = {0};
+    int                 count;
+    spmm_matrix_t      *A;
+    spmm_plan_t        *plan;
+    spmm_plan_stats_t   stats;
+    void               *b, *c;
+
+    (void)state;
+    open_context();
+    b         = to_device(ones, sizeof ones);
+    c         = to_device(zeros, sizeof zeros);
+    o.op      = SPMM_OP_T;
+    o.profile = 1;
+    spmm_assert_ok(create_ring(&A));
+    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    check_traffic(plan, SPMM_OP_T);
+    spmm_assert_ok(spmm_plan_get_timeline(plan, spans, &count));
+    assert_int_equal(count, 0);
+    assert_int_equal(spmm_plan_get_timeline(plan, NULL, &count), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_get_timeline(plan, spans, NULL), SPMM_ERR_ARGUMENT);
+    spmm_assert_ok(spmm_execute(plan, 1, 1.0, b, 1, 0.0, c, 1, NULL));
+    stats = stats_of(plan);
+    check_timeline(plan, &stats);
+    spmm_assert_ok(spmm_buffer_free(ctx, &b));
+    spmm_assert_ok(spmm_buffer_free(ctx, &c));
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
 }
 
 /* A rank without peers takes its short cut beside ranks that exchange, or is sent all of B. */
@@ -170,6 +249,8 @@ static void test_rank_alone(void **state)
         assert_int_equal(stats.chunks, travels ? spmm_schedules[s]->chunks : 1);
         assert_true(stats.total_s > 0.0 && stats.exchange_s >= 0.0 && stats.local_s >= 0.0 &&
                     stats.halo_s >= 0.0 && stats.pack_s >= 0.0);
+        check_timeline(plan, &stats);
+        check_traffic(plan, SPMM_OP_N);
         if (travels && strcmp(o.schedule, "allgather") == 0) {
             assert_int_equal(stats.recv_bytes, 2 * (spmm_test_env.size - 1) * (int)sizeof(double));
         } else if (spmm_test_env.rank == 0) {
@@ -210,7 +291,11 @@ static void test_cut(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_products), cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_engines),  cmocka_unit_test(test_rank_alone),
-    cmocka_unit_test(test_cut),      {0},
+    cmocka_unit_test(test_products),
+    cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_engines),
+    cmocka_unit_test(test_rank_alone),
+    cmocka_unit_test(test_timeline_transposed),
+    cmocka_unit_test(test_cut),
+    {0},
 };

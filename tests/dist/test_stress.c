@@ -179,7 +179,7 @@ static bool open_stress(spmm_matrix_t *A, spmm_op_t op, stress_t *s)
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
     spmm_status_t       status;
 
-    *s          = (stress_t){.op = op, .b = {sizeof s->b}, .c = {sizeof s->c}};
+    *s = (stress_t){.op = op, .b = {.struct_size = sizeof s->b}, .c = {.struct_size = sizeof s->c}};
     o.op        = op;
     o.transport = getenv("SPMM_TEST_TRANSPORT");
     o.schedule  = getenv("SPMM_TEST_SCHEDULE");

@@ -1,154 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_sweep.c
  *  Every allocation of the public API fails once, on the last rank alone: all ranks must hear of it
- *  with the same status, none may be left in a collective, and nothing may leak.
+ *  with the same status, none may be left in a collective, and nothing may leak.  With
+ *  SPMM_TEST_DEVICE=cuda those of device memory count, too.
  */
-#include "test_main.h"
+#include "walk.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "spmm_dist/spmm_dist.h"
 #include "temp_file.h"
-
-enum { N = 3, LOCAL = 5 }; /* columns of B; rows of the ring on each rank */
-
-/** One walk through the API. */
-typedef struct {
-    const char         *path; /**< A from this file; NULL: by the spec */
-    const char         *spec; /**< A from this generator; NULL: from arrays, columns not in order */
-    spmm_plan_options_t options;
-} walk_t;
-
-/** What a walk holds; NULL where it did not get that far. */
-typedef struct {
-    spmm_context_t *ctx;
-    spmm_matrix_t  *A;
-    spmm_plan_t    *plan;
-    void           *given, *B, *C; /**< B in the caller's rows; B and C in the plan's */
-} held_t;
-
-/* A ring of LOCAL rows a rank: neighbours on both sides, columns in descending order. */
-static spmm_status_t create_ring(spmm_context_t *ctx, spmm_matrix_t **A)
-{
-    const int64_t total = (int64_t)LOCAL * spmm_test_env.size;
-    int64_t       row_ptr[LOCAL + 1], col[2 * LOCAL];
-    double        values[2 * LOCAL];
-
-    row_ptr[0] = 0;
-    for (int i = 0; i < LOCAL; i++) {
-        const int64_t row  = (int64_t)LOCAL * spmm_test_env.rank + i;
-        const int64_t a    = (row + 1) % total;
-        const int64_t b    = (row + total - 1) % total;
-        const int64_t high = a > b ? a : b;
-
-        col[2 * i]        = high;
-        col[2 * i + 1]    = a + b - high;
-        values[2 * i]     = 1.0 + i;
-        values[2 * i + 1] = 2.0;
-        row_ptr[i + 1]    = row_ptr[i] + 2;
-    }
-    return spmm_matrix_create_csr(ctx, LOCAL, LOCAL, row_ptr, col, values, SPMM_R_64F, A);
-}
-
-static bool is_ring(const walk_t *walk)
-{
-    return walk->path == NULL && walk->spec == NULL;
-}
-
-/* New values: the old ones, in the order the matrix was made in. */
-static spmm_status_t update(const walk_t *walk, spmm_matrix_t *A)
-{
-    const double   ring[2 * LOCAL] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-    const int64_t *row_ptr, *col;
-    const void    *values;
-
-    SPMM_TRY(spmm_matrix_get_csr(A, &row_ptr, &col, &values));
-    return spmm_matrix_update_values(A, is_ring(walk) ? ring : values);
-}
-
-/* Zeros for rows of an operand, in either layout. */
-static spmm_status_t take(const held_t *h, int64_t rows, void **buffer)
-{
-    const size_t bytes = (size_t)rows * N * sizeof(double);
-
-    SPMM_TRY(spmm_buffer_alloc(h->ctx, bytes, buffer));
-    memset(*buffer, 0, bytes);
-    return SPMM_OK;
-}
-
-/* Buffers are local: the ranks agree on them as a program would. */
-static spmm_status_t take_buffers(held_t *h, const spmm_layout_info_t *B,
-                                  const spmm_layout_info_t *C)
-{
-    spmm_status_t status = take(h, B->original_rows, &h->given);
-    int           worst;
-
-    if (status == SPMM_OK) {
-        status = take(h, B->local_rows, &h->B);
-    }
-    if (status == SPMM_OK) {
-        status = take(h, C->local_rows, &h->C);
-    }
-    worst = (int)status;
-    MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MIN, spmm_test_env.comm);
-    return (spmm_status_t)worst;
-}
-
-/* The least leading dimension of an operand. */
-static int64_t ld(const walk_t *walk, int64_t rows)
-{
-    const int64_t least = walk->options.layout == SPMM_LAYOUT_COL ? rows : N;
-
-    return least > 1 ? least : 1;
-}
-
-static spmm_status_t product(const walk_t *walk, held_t *h)
-{
-    spmm_layout_info_t B = {.struct_size = sizeof B}, C = {.struct_size = sizeof C};
-
-    SPMM_TRY(spmm_plan_get_layout(h->plan, SPMM_OPERAND_B, &B));
-    SPMM_TRY(spmm_plan_get_layout(h->plan, SPMM_OPERAND_C, &C));
-    SPMM_TRY(take_buffers(h, &B, &C));
-    SPMM_TRY(spmm_plan_scatter(h->plan, SPMM_OPERAND_B, N, h->given, ld(walk, B.original_rows),
-                               h->B, ld(walk, B.local_rows), NULL));
-    SPMM_TRY(spmm_execute(h->plan, N, 1.0, h->B, ld(walk, B.local_rows), 0.0, h->C,
-                          ld(walk, C.local_rows), NULL));
-    SPMM_TRY(update(walk, h->A));
-    return spmm_plan_gather(h->plan, SPMM_OPERAND_B, N, h->B, ld(walk, B.local_rows), h->given,
-                            ld(walk, B.original_rows), NULL);
-}
-
-static spmm_status_t go(const walk_t *walk, held_t *h)
-{
-    const spmm_context_options_t options = {.struct_size = sizeof options,
-                                            .device      = SPMM_DEVICE_CPU};
-
-    SPMM_TRY(spmm_context_create(spmm_test_env.comm, &options, &h->ctx));
-    if (is_ring(walk)) {
-        SPMM_TRY(create_ring(h->ctx, &h->A));
-    } else if (walk->path != NULL) {
-        SPMM_TRY(spmm_matrix_read(h->ctx, walk->path, SPMM_R_64F, 1, &h->A));
-    } else {
-        SPMM_TRY(spmm_matrix_generate(h->ctx, walk->spec, SPMM_R_64F, 1, &h->A));
-    }
-    SPMM_TRY(spmm_plan_create(h->A, N, &walk->options, &h->plan));
-    return product(walk, h);
-}
-
-/* Frees what there is; fails nothing. */
-static void drop(held_t *h)
-{
-    if (h->ctx != NULL) {
-        spmm_assert_ok(spmm_buffer_free(h->ctx, &h->given));
-        spmm_assert_ok(spmm_buffer_free(h->ctx, &h->B));
-        spmm_assert_ok(spmm_buffer_free(h->ctx, &h->C));
-    }
-    spmm_assert_ok(spmm_plan_destroy(&h->plan));
-    spmm_assert_ok(spmm_matrix_destroy(&h->A));
-    spmm_assert_ok(spmm_context_destroy(&h->ctx));
-}
 
 /* All ranks must hold what rank 0 holds, failed or not. */
 static void assert_same_status(spmm_status_t status, int64_t k)
@@ -163,37 +26,119 @@ static void assert_same_status(spmm_status_t status, int64_t k)
     assert_int_equal(range[0], -range[1]);
 }
 
-/* A failed allocation may be survived only where the library has another way, and then the next
- * ones still count: the sweep ends when the countdown was not used up. */
+/* Allocation @p k of the last rank fails on the way through @p walk, in a context that stands already
+ * (@p h->ctx) or is made anew.  False: the walk does not have so many. */
+static bool fail_one(const walk_t *walk, held_t *h, int64_t k)
+{
+    const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+    const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
+    const bool               opened = h->ctx != NULL;
+    spmm_status_t            status = SPMM_OK;
+    int                      reached;
+
+    spmm_alloc_inject(victim ? k : -1);
+    if (!opened) {
+        status = walk_open(walk, h);
+    }
+    if (status == SPMM_OK) {
+        status = walk_go(walk, h);
+    }
+    reached = victim && spmm_alloc_get_stats().calls - before.calls > k;
+    spmm_alloc_inject(-1);
+    MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+    assert_same_status(status, k);
+    if (reached == 0 || walk_device() == SPMM_DEVICE_CPU || status != SPMM_OK) {
+        assert_int_equal(status, reached ? SPMM_ERR_MEMORY : SPMM_OK);
+    } /* on GPUs a plan goes on without what it only wanted to measure */
+    walk_drop(h);
+    if (!opened) {
+        walk_close(h);
+    }
+    if (spmm_alloc_get_stats().live != before.live) {
+        print_error("allocation %lld: %lld blocks leaked after status %d: %s\n", (long long)k,
+                    (long long)(spmm_alloc_get_stats().live - before.live), (int)status,
+                    spmm_error_thread_text());
+    }
+    assert_true(spmm_alloc_get_stats().live == before.live);
+    return reached != 0;
+}
+
+/* On GPUs contexts take long to make: one serves a whole sweep, after a walk in which it takes what
+ * it keeps.  SPMM_TEST_STRIDE lets only every so many-th allocation fail. */
 static void sweep(const walk_t *walk)
 {
-    const bool victim = spmm_test_env.rank == spmm_test_env.size - 1;
-    bool       over   = false;
-    int64_t    k;
+    const char   *text   = getenv("SPMM_TEST_STRIDE");
+    const int64_t stride = text == NULL ? 1 : strtol(text, NULL, 10);
+    held_t        h      = {0};
+    int64_t       k      = 0;
 
-    for (k = 0; !over; k++) {
-        const spmm_alloc_stats_t before = spmm_alloc_get_stats();
-        held_t                   h      = {0};
-        spmm_status_t            status;
-        int                      reached;
-
-        spmm_alloc_inject(victim ? k : -1);
-        status  = go(walk, &h);
-        reached = victim && spmm_alloc_get_stats().calls - before.calls > k;
-        spmm_alloc_inject(-1);
-        MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
-        over = reached == 0;
-        assert_same_status(status, k);
-        assert_int_equal(status, over ? SPMM_OK : SPMM_ERR_MEMORY);
-        drop(&h);
-        if (spmm_alloc_get_stats().live != before.live) {
-            print_error("allocation %lld: %lld blocks leaked after status %d: %s\n", (long long)k,
-                        (long long)(spmm_alloc_get_stats().live - before.live), (int)status,
-                        spmm_error_thread_text());
-        }
-        assert_true(spmm_alloc_get_stats().live == before.live);
+    if (walk_device() == SPMM_DEVICE_CUDA) {
+        spmm_assert_ok(walk_open(walk, &h));
+        spmm_assert_ok(walk_go(walk, &h));
+        walk_drop(&h);
+    }
+    while (fail_one(walk, &h, k)) {
+        k += stride;
+    }
+    if (spmm_test_env.rank == 0) {
+        print_message("%lld allocations\n", (long long)k);
     }
     assert_true(k > 50); /* a walk that was really walked */
+    if (h.ctx != NULL) {
+        walk_close(&h);
+    }
+}
+
+/* Is there such a device?  A program without one ends as skipped. */
+static void test_device(void **state)
+{
+    const walk_t  walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+    held_t        h    = {0};
+    spmm_status_t status;
+
+    (void)state;
+    status = walk_open(&walk, &h);
+    if (walk_device() == SPMM_DEVICE_CUDA && status == SPMM_ERR_UNSUPPORTED) {
+        (void)printf("SKIP: %s\n", spmm_last_error(NULL));
+        MPI_Comm_free(&spmm_test_env.comm);
+        MPI_Finalize();
+        exit(77);
+    }
+    spmm_assert_ok(status);
+    walk_close(&h);
+}
+
+/* Contexts themselves. */
+static void test_context(void **state)
+{
+    const walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+    int          more = 1;
+
+    (void)state;
+    for (int64_t k = 0; more; k++) {
+        const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+        const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
+        held_t                   h      = {0};
+        spmm_status_t            status;
+
+        spmm_alloc_inject(victim ? k : -1);
+        status = walk_open(&walk, &h);
+        more   = victim && spmm_alloc_get_stats().calls - before.calls > k;
+        spmm_alloc_inject(-1);
+        MPI_Allreduce(MPI_IN_PLACE, &more, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+        assert_same_status(status, k);
+        assert_int_equal(status, more ? SPMM_ERR_MEMORY : SPMM_OK);
+        walk_close(&h);
+        assert_true(spmm_alloc_get_stats().live == before.live);
+    }
+}
+
+static void test_blocks(void **state)
+{
+    walk_t walk = {.blocks = true, .options = SPMM_PLAN_OPTIONS_INIT};
+
+    (void)state;
+    sweep(&walk);
 }
 
 static void test_keep_from_arrays(void **state)
@@ -293,6 +238,17 @@ static void test_binary_csr(void **state)
     spmm_temp_remove();
 }
 
+static void test_smtx(void **state)
+{
+    const char text[] = "3, 3, 4\n0 2 3 4\n0 2 1 2\n";
+    walk_t     walk   = {.options = SPMM_PLAN_OPTIONS_INIT};
+
+    (void)state;
+    walk.path = spmm_temp_write(text, sizeof text - 1);
+    sweep(&walk);
+    spmm_temp_remove();
+}
+
 static void test_partition_file(void **state)
 {
     const char part[] = "0\n0\n0\n0\n0\n";
@@ -320,7 +276,10 @@ static void test_metis(void **state)
 #endif
 
 const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_device),
+    cmocka_unit_test(test_context),
     cmocka_unit_test(test_keep_from_arrays),
+    cmocka_unit_test(test_blocks),
     cmocka_unit_test(test_auto_transposed_columns),
     cmocka_unit_test(test_edge),
     cmocka_unit_test(test_reorder),
@@ -328,6 +287,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_block_rectangular),
     cmocka_unit_test(test_matrix_market),
     cmocka_unit_test(test_binary_csr),
+    cmocka_unit_test(test_smtx),
     cmocka_unit_test(test_partition_file),
 #ifdef SPMM_HAVE_METIS
     cmocka_unit_test(test_metis),

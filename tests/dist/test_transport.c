@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/comm.h"
+#include "exchange/transport_nccl_push.h"
 
 enum { MOST_TRANSPORTS = 8 };
 
@@ -64,19 +65,25 @@ static void in_place(const spmm_transport_ops_t *transport)
     void            *home = NULL;
     unsigned char   *spread;
 
-    if (transport->alloc_home == NULL) {
+    if (transport->reads_in_place == NULL) {
         return;
     }
-    spmm_assert_ok(transport->alloc_home(&shared, ROOM - (size_t)spmm_test_env.rank, &home));
+    if (transport->packs) {
+        spmm_assert_ok(device.ops->alloc(&device, ROOM, &home));
+    } else {
+        spmm_assert_ok(transport->alloc_home(&shared, ROOM - (size_t)spmm_test_env.rank, &home));
+    }
     if (home == NULL) {
         assert_int_equal(spmm_test_env.size, 1);
         return;
     }
     transport_case_open(&f, transport, 300, 0.4, 11, ROW);
     assert_non_null(SPMM_NEW_ZERO(spread, ROOM));
-    assert_false(transport->reads_in_place(f.state, f.device_mirror, LD, 1));
-    assert_true(transport->reads_in_place(f.state, home, LD, ROOM));
-    assert_false(transport->reads_in_place(f.state, (char *)home + 1, LD, (size_t)1 << 40));
+    assert_true(transport->reads_in_place(f.state, home, LD, ROOM) || spmm_test_env.size == 1);
+    if (!transport->packs) {
+        assert_false(transport->reads_in_place(f.state, f.device_mirror, LD, 1));
+        assert_false(transport->reads_in_place(f.state, (char *)home + 1, LD, (size_t)1 << 40));
+    }
     for (uint64_t round = 0; round < 24; round++) {
         const size_t    shift = round % 4 == 0 ? 0 : round % 4 == 1 ? 2 : round % 4 == 2 ? 16 : 8;
         const size_t    bytes = ROW - 2 * (round / 4);
@@ -98,6 +105,10 @@ static void in_place(const spmm_transport_ops_t *transport)
     }
     spmm_free(spread);
     transport_case_close(&f);
+    if (transport->packs) {
+        device.ops->release(&device, home);
+        return;
+    }
     assert_true(transport->free_home(&shared, home));
     assert_false(transport->free_home(&shared, home));
 }
@@ -106,6 +117,28 @@ static void test_in_place(void **state)
 {
     (void)state;
     transport_case_each(in_place);
+}
+
+/* From few to many bytes and back, in units of 16, 8, 4 and 2, over thresholds of transports. */
+static void sizes(const spmm_transport_ops_t *transport)
+{
+    static const size_t bytes[] = {512, 8, 40, 504, 16, 6, 512, 132, 24, 256};
+    transport_case_t    f;
+
+    transport_case_open(&f, transport, 1200, 0.5, 12, 512);
+    for (uint64_t round = 0; round < 20; round++) {
+        spmm_push_quick_bytes = round % 4 == 3 ? 0 : 64 * 1024;
+        transport_case_run(&f, round % 3 == 2 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD, round,
+                           bytes[round % (sizeof bytes / sizeof bytes[0])]);
+    }
+    spmm_push_quick_bytes = 64 * 1024;
+    transport_case_close(&f);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    transport_case_each(sizes);
 }
 
 /* Several exchanges enqueued before the host looks at any: later ones may not overtake. */
@@ -267,7 +300,7 @@ static void test_choice(void **state)
         }
     }
     check_refused(&f, "pigeon", SPMM_ERR_ARGUMENT,
-                  "nccl, nccl-pull, mpi-device, mpi-host, and auto");
+                  "nccl, nccl-push, nccl-pull, mpi-device, mpi-host, and auto");
     assert_null(spmm_transport_find("pigeon"));
     f.transport->destroy(NULL);
     transport_case_close(&f);
@@ -387,6 +420,7 @@ static void test_close(void **state)
 const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_both_directions),
                                         cmocka_unit_test(test_no_peers),
                                         cmocka_unit_test(test_in_place),
+                                        cmocka_unit_test(test_sizes),
                                         cmocka_unit_test(test_back_to_back),
                                         cmocka_unit_test(test_split_messages),
                                         cmocka_unit_test(test_plans_do_not_mix),

@@ -250,6 +250,91 @@ class Plot(Scripts):
         self.assertFalse(os.path.exists(out))
 
 
+class Half(Scripts):
+    """bench/half.py: an engine in 16 bits against cuSPARSE in FP32 and in 16 bits."""
+
+    ROWS = ("matrix\tN\ttype\tengine\tmedian_ms\tratio_to_cusparse\tchosen\tpassed\n"
+            "a.mtx.gz\t32\t16f\tyardstick\t0.080\t1\tcusparse\tyes\n"
+            "a.mtx.gz\t32\t16f\tcusparse\t0.040\t2\tcusparse\tyes\n"
+            "a.mtx.gz\t32\t16f\tcusparse-bell\t0.010\t8\tcusparse-bell\tyes\n"
+            "a.mtx.gz\t32\t16f\tauto\t0.020\t4\tcvse\tyes\n"
+            "b.csr\t32\t16f\tcusparse\t0.040\t2\tcusparse\tyes\n"
+            "b.csr\t32\t16f\tauto\t0.050\t1\tbcsr\tyes\n"
+            "c.csr\t32\t16f\tauto\t0.050\t9\tbcsr\tno\n")
+
+    def test_lines_and_means(self):
+        said = self.run_script("half.py", self.path("r.tsv", self.ROWS)).splitlines()
+        self.assertEqual(said[1].split("\t"), ["a", "32", "16f", "0.0800", "0.0400", "0.0100", "0.0200",
+                                               "cvse", "4.0000", "2.0000", "0.5000"])
+        self.assertEqual(said[2].split("\t"), ["b", "32", "16f", "0.0500", "0.0400", "-", "0.0500",
+                                               "bcsr", "1.0000", "0.8000", "-"])
+        self.assertEqual(said[3], "# 16f, N = 32: to_fp32 2.000 over 2, least 1.000 on b, 0 below 1; "
+                                  "to_half 1.265 over 2, least 0.800 on b, 1 below 1; "
+                                  "to_bell 0.500 over 1, least 0.500 on a, 1 below 1")
+        self.assertEqual(len(said), 4)
+
+    def test_refused(self):
+        rows = self.path("r.tsv", self.ROWS)
+        self.assertIn("hrpb", self.run_script("half.py", "--engine", "hrpb", rows, code=3))
+        self.assertIn("no column", self.run_script(
+            "half.py", self.path("n.tsv", "matrix\tN\na\t1\n"), code=3))
+
+
+class Tiles(Scripts):
+    """bench/tiles.py on rows of bench_ladder, and bench/tiles.sh around a program in its place."""
+
+    TITLES = ("matrix\tnnz\tN\ttiles32\tsp24_percent\tvariant\tmedian_ms\tgflops\ttile_tflops\t"
+              "to_OBT\tto_cusparse\tmax_error\tpassed\n")
+
+    @staticmethod
+    def row(matrix, n, share, variant, ms, passed="yes"):
+        return (f"{matrix}\t9\t{n}\t9\t{share}\t{variant}\t{ms}\t1\t1\t-\t{4 / ms:.3f}\t1e-4\t"
+                f"{passed}\n")
+
+    def test_amdahl(self):
+        rows = self.TITLES
+        for dense, sp24, ms in ((0.2, 0, 2.0), (0.1, 0.1, 1.6), (0, 0.2, 1.0)):
+            spec = f"xdys:size=4096,dense={dense},sp24={sp24}"
+            rows += self.row(spec, 128, 500 * sp24, "bcsr", 2.0)
+            rows += self.row(spec, 128, 500 * sp24, "bcsr-sp24", ms)
+        said = self.run_script("tiles.py", self.path("a.tsv", rows))
+        self.assertIn("| 4096 | 0.2 | 128 | 50 | 1.250 | 1.333 | - |", said)
+        self.assertIn("| 4096 | 0.2 | 128 | 100 | 2.000 | 2.000 | - |", said)
+        self.assertIn("| bcsr-sp24 | 128 | 3 | 2.714 | 2.000 | xdys:size=4096,dense=0.2,sp24=0 |", said)
+
+    def test_crossing(self):
+        rows = self.TITLES
+        for sparsity, ms in ((0.5, 2.0), (0.9, 0.5)):
+            spec = f"pruned:rows=9,cols=9,sparsity={sparsity},vector=4"
+            rows += self.row(spec, 256, 0, "cublas-dense", 1.0) + self.row(spec, 256, 0, "cvse", ms)
+        said = self.run_script("tiles.py", self.path("p.tsv", rows))
+        self.assertIn("| 4 | 256 | 70.0 % | 50 %: cvse 0.50, 90 %: cvse 2.00 | - |", said)
+
+    def test_wrong_results(self):
+        rows = self.TITLES + self.row("a.mtx", 8, 0, "T", 1.0, "no") + self.row("a.mtx", 8, 0, "BT", 1.0)
+        self.assertIn("wrong: T on a.mtx", self.run_script("tiles.py", self.path("w.tsv", rows), code=1))
+
+    def test_sections(self):
+        os.makedirs(self.path("build/bench"))
+        program = self.path("build/bench/bench_ladder", "#!/bin/sh\n"
+                            f"printf '# on a GPU\\n{self.TITLES}'\n"
+                            f"printf '{self.row('a.mtx', 8, 0, 'BT', 1.0)}'\n"
+                            "case $* in *pruned*) exit 1; esac\n")
+        os.chmod(program, 0o755)
+        env = {"SPMM_BUILD_DIR": self.path("build"), "SPMM_OUTPUT_DIR": self.path("out")}
+        self.assertIn("tiles_ladder.tsv: exit code 0",
+                      self.run_script("tiles.sh", "ladder", "amdahl", env=env))
+        self.run_script("tiles.sh", "pruned", "ladder", code=1, env=env)
+        with open(self.path("out/tiles_ladder.tsv"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertEqual(len([line for line in lines if line.startswith("matrix")]), 1)
+        self.assertEqual(len([line for line in lines if line.startswith("a.mtx")]), 2)
+        self.assertIn("no section", self.run_script("tiles.sh", "nonesuch", code=2, env=env))
+        self.assertIn("SPMM_STANDIN_DIR", self.run_script("tiles.sh", "real", code=2, env=env))
+        self.assertIn("bench_ladder", self.run_script(
+            "tiles.sh", code=2, env={"SPMM_BUILD_DIR": self.path("none")}))
+
+
 class Runs(Scripts):
     """bench/single_gpu.sh with a program in place of spmm_bench that prints what it was given."""
 
@@ -292,6 +377,17 @@ class Runs(Scripts):
         self.assertIn("--columns 512 --engines cusparse,auto ", out[0])
         self.assertIn("single_gpu_32f.x.tsv", out[0])
         self.assertEqual(self.runs("--modes", "64f", "--columns", "512"), "")
+
+    def test_16_bits(self):
+        out = self.runs("--modes", "16f,16bf", "--names", "large", "--columns", "128",
+                        "--engines16", "auto,bcsr").splitlines()
+        calls = [line for line in out if line.startswith("--matrix-list")]
+        for call, kind in zip(calls, ("16f", "16bf")):
+            self.assertIn(f"--type {kind} --compute 32f --columns 128 "
+                          "--engines cusparse,auto,bcsr ", call)
+            self.assertIn("--yardstick 32f", call)
+            self.assertIn(f"single_gpu_{kind}.tsv", call)
+        self.assertEqual(len(calls), 2)
 
     def test_failures_are_kept(self):
         self.runs("--modes", "32f-fast-tf32,32f", code=1)

@@ -62,6 +62,16 @@ class Json(unittest.TestCase):
         self.assertGreater(report["verify"]["max_error"], 0)
         self.assertGreater(report["time"]["total_ms"], 0)
 
+    def test_any_file_name_is_escaped(self):
+        name = b'a "\\\n\x01\xc3\xa4\xff\xed\xa0\x80'
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(os.fsencode(folder), name)
+            with open(path, "wb") as file:
+                file.write(b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n")
+            result, report = harness.run_json("--matrix", os.fsdecode(path), "--iterations", "1")
+        self.assertEqual(result.code, 0, result)
+        self.assertTrue(report["matrix"]["source"].endswith('/a "\\\n\x01\u00e4????'), report)
+
     def test_without_verification(self):
         result, report = harness.run_json("--generate", "stencil5:nx=5,ny=5")
         self.assertEqual(result.code, 0, result)

@@ -67,8 +67,8 @@ static void test_empty(void **state)
 
 static void test_refill(void **state)
 {
-    const spmm_problem_t problem = {SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 16,
-                                    false,      NULL};
+    const spmm_problem_t problem = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 16, false, NULL, false};
 
     (void)state;
     check_refill(&spmm_engine_cusparse, &device, &problem);
@@ -77,10 +77,10 @@ static void test_refill(void **state)
 /* deterministic: equal bits from run to run and from build to build. */
 static void test_deterministic(void **state)
 {
-    const spmm_problem_t problem = {SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 64,
-                                    true,       NULL};
-    spmm_csr_t           block;
-    product_t            p = {.block = &block, .problem = problem, .alpha = 1.0, .beta = 0.0};
+    const spmm_problem_t problem = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 64, true, NULL, false};
+    spmm_csr_t block;
+    product_t  p = {.block = &block, .problem = problem, .alpha = 1.0, .beta = 0.0};
 
     (void)state;
     make_block(3000, 9000, DENSE_ROW, SPMM_R_32F, false, &block);
@@ -93,8 +93,8 @@ static void test_deterministic(void **state)
 /* A shape other than the last one's is preprocessed first, for which cuSPARSE does wait. */
 static void test_asynchronous(void **state)
 {
-    const spmm_problem_t problem = {SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 32,
-                                    false,      NULL};
+    const spmm_problem_t problem = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 32, false, NULL, false};
 
     (void)state;
     check_asynchronous(&spmm_engine_cusparse, &device, &problem, false, true);
@@ -103,8 +103,8 @@ static void test_asynchronous(void **state)
 
 static void test_allocation_failures(void **state)
 {
-    const spmm_problem_t problem = {SPMM_R_16F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8,
-                                    false,      NULL};
+    const spmm_problem_t problem = {
+        SPMM_R_16F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false};
 
     (void)state;
     check_build_failures(&spmm_engine_cusparse, &device, &problem, 5);
@@ -112,12 +112,12 @@ static void test_allocation_failures(void **state)
 
 static void test_refusals(void **state)
 {
-    const spmm_problem_t types   = {SPMM_R_32F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8,
-                                    false,      NULL};
-    const spmm_problem_t compute = {SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_64F, SPMM_LAYOUT_ROW, 8,
-                                    false,      NULL};
-    const spmm_problem_t tf32    = {
-           SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32, SPMM_LAYOUT_ROW, 8, false, NULL};
+    const spmm_problem_t types = {
+        SPMM_R_32F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false};
+    const spmm_problem_t compute = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_64F, SPMM_LAYOUT_ROW, 8, false, NULL, false};
+    const spmm_problem_t tf32 = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32, SPMM_LAYOUT_ROW, 8, false, NULL, false};
     char why[SPMM_WHY] = "";
 
     (void)state;

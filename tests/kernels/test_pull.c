@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_pull.c
- *  Whole plans whose peers read B where it lies.  B changes in stream order between executes that
+ *  Whole plans whose peers read B where it lies, or get its rows pushed.  B changes in stream order between executes that
  *  nobody waits for: rows read too early or too late give sums of another round.
  */
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "exchange/transport_nccl_push.h"
 #include "gpu_test.h"
 #include "spmm_dist/spmm_dist.h"
 
@@ -92,7 +93,8 @@ static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, float *
 }
 
 /* @p shared: ranks on which B is a shared buffer; others pack.  @p schedule may be NULL. */
-static void run(int64_t products, int64_t n, bool shared, const char *schedule)
+static void run_over(const char *transport, int64_t products, int64_t n, bool shared,
+                     const char *schedule)
 {
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
@@ -103,7 +105,7 @@ static void run(int64_t products, int64_t n, bool shared, const char *schedule)
     spmm_plan_t        *plan;
     spmm_status_t       status;
 
-    o.transport = "nccl-pull";
+    o.transport = transport;
     o.engine    = "cusparse";
     o.schedule  = schedule;
     status      = spmm_plan_create(A, N, &o, &plan);
@@ -116,7 +118,7 @@ static void run(int64_t products, int64_t n, bool shared, const char *schedule)
         spmm_assert_ok(spmm_plan_destroy(&plan));
     } else { /* GPUs that ranks share, or that are out of reach */
         assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
-        assert_non_null(strstr(spmm_last_error(ctx), "transport nccl-pull "));
+        assert_non_null(strstr(spmm_last_error(ctx), "transport nccl-pu"));
         print_message("%s\n", spmm_last_error(ctx));
     }
     free(host);
@@ -125,6 +127,11 @@ static void run(int64_t products, int64_t n, bool shared, const char *schedule)
     spmm_assert_ok(spmm_buffer_free(ctx, &versions));
     spmm_assert_ok(spmm_buffer_free(ctx, &results));
     spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+static void run(int64_t products, int64_t n, bool shared, const char *schedule)
+{
+    run_over("nccl-pull", products, n, shared, schedule);
 }
 
 static void test_in_place(void **state)
@@ -150,11 +157,33 @@ static void test_mixed(void **state)
     run(BATCH, N, spmm_test_env.rank % 2 == 1, NULL);
 }
 
+static void test_pushed(void **state)
+{
+    static const char *const schedule[] = {"overlap", "chunks2", "merged", "merged2", "halo-first"};
+
+    (void)state;
+    for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
+        run_over("nccl-push", BATCH, N, s % 2 == 0, schedule[s]);
+        run_over("nccl-push", BATCH, 7, false, schedule[s]);
+    }
+    spmm_push_quick_bytes = 0;
+    for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
+        run_over("nccl-push", BATCH, N, false, schedule[s]);
+    }
+    spmm_push_quick_bytes = 64 * 1024;
+}
+
 static void test_stress(void **state)
 {
+    const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
+
     (void)state;
-    run(FULL, N, true, NULL);
-    run(FULL, N, spmm_test_env.rank % 2 == 0, NULL);
+    run(full, N, true, NULL);
+    run(full, N, spmm_test_env.rank % 2 == 0, NULL);
+    run_over("nccl-push", full, N, false, NULL);
+    spmm_push_quick_bytes = 0;
+    run_over("nccl-push", full, N, false, NULL);
+    spmm_push_quick_bytes = 64 * 1024;
 }
 
 /* Row i of rank 0 is row i of every rank, those of the others are themselves: for op T rank 0 has
@@ -180,7 +209,7 @@ static spmm_matrix_t *make_uneven(void)
     return A;
 }
 
-static void test_uneven_transpose(void **state)
+static void run_uneven(const char *transport)
 {
     const size_t        one   = (size_t)ROWS * N * sizeof(float);
     const int64_t       first = ROWS * (int64_t)spmm_test_env.rank;
@@ -191,9 +220,8 @@ static void test_uneven_transpose(void **state)
     spmm_plan_t        *plan;
     spmm_status_t       status;
 
-    (void)state;
     o.op        = SPMM_OP_T;
-    o.transport = "nccl-pull";
+    o.transport = transport;
     status      = spmm_plan_create(A, N, &o, &plan);
     for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
         host[e] = b_at(first + e / N, e % N, 0);
@@ -217,6 +245,13 @@ static void test_uneven_transpose(void **state)
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
+static void test_uneven_transpose(void **state)
+{
+    (void)state;
+    run_uneven("nccl-pull");
+    run_uneven("nccl-push");
+}
+
 static void test_open(void **state)
 {
     spmm_device_t device;
@@ -235,8 +270,12 @@ static void test_close(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),   cmocka_unit_test(test_in_place),
-    cmocka_unit_test(test_packed), cmocka_unit_test(test_mixed),
-    cmocka_unit_test(test_stress), cmocka_unit_test(test_uneven_transpose),
-    cmocka_unit_test(test_close),  {0}};
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
+                                        cmocka_unit_test(test_in_place),
+                                        cmocka_unit_test(test_packed),
+                                        cmocka_unit_test(test_mixed),
+                                        cmocka_unit_test(test_pushed),
+                                        cmocka_unit_test(test_stress),
+                                        cmocka_unit_test(test_uneven_transpose),
+                                        cmocka_unit_test(test_close),
+                                        {0}};

@@ -18,9 +18,10 @@ foreach(ranks 1 2 4)
     $<TARGET_FILE:test_driver_verify>)
 endforeach()
 
-foreach(script test_cli test_input test_report cover)
+add_library(fake_nvml SHARED driver/fake_nvml.c)
+foreach(script test_cli test_doctor test_input test_plot test_report cover)
   add_test(NAME driver.${script}
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/driver/${script}.py)
   set_tests_properties(driver.${script} PROPERTIES LABELS driver PROCESSORS 2 TIMEOUT 600
-    ENVIRONMENT "${spmm_test_environment};SPMM_DRIVER=$<TARGET_FILE:spmm_dist_driver>;MPIEXEC=${MPIEXEC_EXECUTABLE};MPIEXEC_NUMPROC_FLAG=${MPIEXEC_NUMPROC_FLAG};PYTHONDONTWRITEBYTECODE=1")
+    ENVIRONMENT "${spmm_test_environment};SPMM_DRIVER=$<TARGET_FILE:spmm_dist_driver>;MPIEXEC=${MPIEXEC_EXECUTABLE};MPIEXEC_NUMPROC_FLAG=${MPIEXEC_NUMPROC_FLAG};SPMM_FAKE_NVML=$<TARGET_FILE:fake_nvml>;PYTHONDONTWRITEBYTECODE=1")
 endforeach()

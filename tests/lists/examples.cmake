@@ -17,6 +17,9 @@ if(SPMM_BUILD_EXAMPLES)
   spmm_add_example(lobpcg 5 40 33 1)
   spmm_add_example(chebyshev)
   spmm_add_example(sparse_attention 256 0.9 8)
+  if(TARGET petsc_shell) # where PETSc was found
+    spmm_add_example(petsc_shell -nx 17)
+  endif()
   # A solid grid and a box stencil.
   spmm_add_mpi_test(example.lobpcg_box.n3 3 example $<TARGET_FILE:lobpcg> 27 10 9 8)
 endif()

@@ -13,6 +13,11 @@ add_test(NAME lint.selftest COMMAND ${lint}/selftest.sh)
 set_tests_properties(${lint_tests} lint.cppcheck lint.symbols lint.selftest PROPERTIES
   LABELS lint SKIP_RETURN_CODE 77 TIMEOUT 300)
 
+# The tarball of `dist`: what git tracks, and it configures.
+add_test(NAME package.dist COMMAND ${PROJECT_SOURCE_DIR}/scripts/dist.sh configure
+  ${PROJECT_BINARY_DIR})
+set_tests_properties(package.dist PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT 120)
+
 # Installed, then used by programs outside this tree.  The static library is a build of its own, kept
 # in the build tree so that later runs compile only what changed.
 set(consumer ${PROJECT_SOURCE_DIR}/tests/consumer)

@@ -3,5 +3,12 @@ spmm_add_test(test_misuse 1 2 3)
 spmm_add_test(test_split 1 3)
 if(ZLIB_FOUND) # temp_file.c packs .gz files
   spmm_add_test(test_sweep 1 3)
-  target_sources(test_sweep PRIVATE support/temp_file.c)
+  target_sources(test_sweep PRIVATE support/temp_file.c support/walk.c)
+  if(SPMM_ENABLE_CUDA)
+    foreach(ranks 1 2)
+      spmm_add_mpi_test(test_sweep.cuda.n${ranks} ${ranks} gpu ${CMAKE_COMMAND} -E env
+        SPMM_TEST_DEVICE=cuda SPMM_TEST_STRIDE=7 $<TARGET_FILE:test_sweep>)
+      set_tests_properties(test_sweep.cuda.n${ranks} PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+    endforeach()
+  endif()
 endif()

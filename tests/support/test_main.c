@@ -6,6 +6,11 @@
 
 spmm_env_t spmm_test_env;
 
+__attribute__((weak)) int spmm_test_thread_level(void)
+{
+    return MPI_THREAD_SINGLE;
+}
+
 void spmm_assert_ok(spmm_status_t status)
 {
     if (status != SPMM_OK) {
@@ -16,10 +21,15 @@ void spmm_assert_ok(spmm_status_t status)
 
 int main(int argc, char **argv)
 {
-    int    failed = 0;
+    int    failed = 0, provided;
     size_t count  = 0;
 
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, spmm_test_thread_level(), &provided);
+    if (provided < spmm_test_thread_level()) {
+        (void)printf("SKIP: this MPI has no such threads\n");
+        MPI_Finalize();
+        return 77;
+    }
     MPI_Comm_dup(MPI_COMM_WORLD, &spmm_test_env.comm);
     MPI_Comm_set_errhandler(spmm_test_env.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(spmm_test_env.comm, &spmm_test_env.rank);

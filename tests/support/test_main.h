@@ -22,6 +22,9 @@ extern const struct CMUnitTest spmm_tests[];
 /** An environment on MPI_COMM_WORLD, made before the tests run. */
 extern spmm_env_t spmm_test_env;
 
+/** What main() asks MPI for; a program that needs more defines it. */
+int spmm_test_thread_level(void);
+
 /** Assert SPMM_OK and print the sentence otherwise. */
 void spmm_assert_ok(spmm_status_t status);
 

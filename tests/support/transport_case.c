@@ -138,6 +138,25 @@ static void copy(void *dst, const void *src, size_t bytes)
     spmm_assert_ok(device.ops->copy(&device, dst, src, bytes, stream));
 }
 
+/* Every other round rows come to where the transport wants them, if it cares. */
+static spmm_exchange_t use_target_rows(const transport_case_t *f, uint64_t round,
+                                       spmm_exchange_t exchange)
+{
+    const spmm_transport_ops_t *ops = f->transport;
+    void *rows                      = round % 2 == 1 || ops->target_rows == NULL || f->state == NULL
+                                          ? NULL
+                                          : ops->target_rows(f->state);
+
+    if (rows != NULL && exchange.direction == SPMM_HALO_FORWARD) {
+        copy(rows, f->halo, f->halo_bytes);
+        exchange.halo = rows;
+    } else if (rows != NULL) {
+        copy(rows, f->mirror, f->mirror_bytes);
+        exchange.mirror = rows;
+    }
+    return exchange;
+}
+
 spmm_exchange_t transport_case_fill(transport_case_t *f, spmm_direction_t direction, uint64_t round,
                                     size_t row_bytes)
 {
@@ -148,16 +167,17 @@ spmm_exchange_t transport_case_fill(transport_case_t *f, spmm_direction_t direct
     }
     copy(f->device_mirror, f->mirror, f->mirror_bytes);
     copy(f->device_halo, f->halo, f->halo_bytes);
-    return (spmm_exchange_t){.direction = direction,
-                             .mirror    = f->device_mirror,
-                             .halo      = f->device_halo,
-                             .row_bytes = row_bytes};
+    return use_target_rows(f, round,
+                           (spmm_exchange_t){.direction = direction,
+                                             .mirror    = f->device_mirror,
+                                             .halo      = f->device_halo,
+                                             .row_bytes = row_bytes});
 }
 
 void transport_case_check(transport_case_t *f, const spmm_exchange_t *exchange, uint64_t round)
 {
-    copy(f->mirror, f->device_mirror, f->mirror_bytes);
-    copy(f->halo, f->device_halo, f->halo_bytes);
+    copy(f->mirror, exchange->mirror, f->mirror_bytes);
+    copy(f->halo, exchange->halo, f->halo_bytes);
     spmm_assert_ok(device.ops->stream_sync(&device, stream));
     spmm_assert_ok(spmm_transport_check(&shared));
     if (exchange->direction == SPMM_HALO_FORWARD) {

@@ -25,7 +25,11 @@ static const struct {
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false},
-               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true}};
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, false},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, true},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, true},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, false}};
 enum { FIRST_TC = 2, N_ENGINES = sizeof engines / sizeof engines[0] };
 
 static void each(int first, void (*check)(const tc_case_t *t))
@@ -92,18 +96,21 @@ static double error_of(double got, double a, double b)
                                   .values  = &value,
                                   .type    = SPMM_R_32F,
                                   .c_rows  = 1};
-    const product_t  p         = {
-                 .block   = &block,
-                 .problem = {SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 1, false},
-                 .alpha   = 1.0,
-                 .n       = 1,
-                 .ldb     = 1,
-                 .ldc     = 1,
-                 .b_size  = 1,
-                 .c_size  = 1,
-                 .B       = &B,
-                 .C       = &C,
-                 .got     = &result};
+    const product_t  p         = {.block   = &block,
+                                  .problem = {.ab_type = SPMM_R_32F,
+                                              .c_type  = SPMM_R_32F,
+                                              .compute = SPMM_COMPUTE_32F,
+                                              .layout  = SPMM_LAYOUT_ROW,
+                                              .n       = 1},
+                                  .alpha   = 1.0,
+                                  .n       = 1,
+                                  .ldb     = 1,
+                                  .ldc     = 1,
+                                  .b_size  = 1,
+                                  .c_size  = 1,
+                                  .B       = &B,
+                                  .C       = &C,
+                                  .got     = &result};
 
     return product_worst(&p).error;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_formats_mm.c
- *  Engines bittcf, hrpb, dmma and cvse on the CPU against FP64 sums of the CSR block they were built from.
+ *  Engines bittcf, hrpb, dmma, cvse, bcsr and bcsr-sp24 on the CPU against FP64 sums of the CSR
+ *  block they were built from.
  */
 #include "format_case.h"
 
@@ -25,7 +26,11 @@ static const struct {
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, SPMM_R_16F},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, SPMM_R_32F},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, SPMM_R_16BF},
-               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, SPMM_R_32F}};
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, SPMM_R_32F},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, SPMM_R_16F},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, SPMM_R_32F},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, SPMM_R_32F},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, SPMM_R_16BF}};
 enum { N_ENGINES = sizeof engines / sizeof engines[0] };
 
 static spmm_device_t device;

@@ -98,14 +98,16 @@ static void test_threads(void **state)
                                  "uniform:rows=40000,cols=3000,degree=5"};
 
     (void)state;
-    for (size_t k = 0; k < sizeof specs / sizeof specs[0]; k++) {
+    for (size_t k = 0; k < 2 * sizeof specs / sizeof specs[0]; k++) {
+        const spmm_reorderer_t *method =
+            k % 2 == 0 ? &spmm_reorderer_affinity : &spmm_reorderer_tiles;
         spmm_csr_t block;
         int32_t   *alone;
 
-        format_case_matrix(specs[k], SPMM_R_32F, &block);
-        alone = order_of(&spmm_reorderer_affinity, &block, 1);
+        format_case_matrix(specs[k / 2], SPMM_R_32F, &block);
+        alone = order_of(method, &block, 1);
         for (int threads = 2; threads <= 5; threads++) {
-            int32_t *order = order_of(&spmm_reorderer_affinity, &block, threads);
+            int32_t *order = order_of(method, &block, threads);
 
             assert_memory_equal(order, alone, (size_t)block.n_rows * sizeof *order);
             free(order);
@@ -179,6 +181,67 @@ static void test_kinds(void **state)
     }
     free(order);
     spmm_csr_free(&block);
+}
+
+/* (tile row of 16, group of 16 columns) pairs with an entry. */
+static int64_t tiles_of(const spmm_csr_t *block)
+{
+    int32_t *last  = malloc((size_t)(block->n_cols / 16 + 1) * sizeof *last);
+    int64_t  tiles = 0;
+
+    memset(last, 0xff, (size_t)(block->n_cols / 16 + 1) * sizeof *last); /* -1 */
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
+            tiles += last[block->col_idx[k] / 16] != i / 16;
+            last[block->col_idx[k] / 16] = i / 16;
+        }
+    }
+    free(last);
+    return tiles;
+}
+
+static int64_t tiles_after(const spmm_reorderer_t *method, const spmm_csr_t *block)
+{
+    int32_t   *order = order_of(method, block, 2);
+    spmm_csr_t permuted;
+    int64_t    tiles;
+
+    spmm_assert_ok(spmm_csr_permute(&spmm_test_env, block, order, &permuted, NULL));
+    tiles = tiles_of(&permuted);
+    spmm_csr_free(&permuted);
+    free(order);
+    return tiles;
+}
+
+/* Rows of ten kinds in turn, all with one entry in the same group of columns and no column in common:
+ * "tiles" makes the least possible tiles of them. */
+static void test_tiles(void **state)
+{
+    enum { KINDS = 10, EACH = 48, N = KINDS * EACH };
+    static const char *const specs[] = {"stencil27:nx=12,ny=12,nz=12,dof=3,shuffle=1",
+                                        "banded:rows=4000,band=30,fill=0.2,shuffle=1"};
+    spmm_csr_t               block;
+
+    (void)state;
+    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, N, 16 * KINDS, N, SPMM_R_32F, &block));
+    for (int32_t i = 0; i < N; i++) {
+        block.row_ptr[i + 1] = i + 1;
+        block.col_idx[i]     = i % KINDS * 16 + i / KINDS % 16;
+    }
+    assert_int_equal(tiles_after(&spmm_reorderer_none, &block), KINDS * N / 16);
+    assert_int_equal(tiles_after(&spmm_reorderer_tiles, &block), N / 16);
+    spmm_csr_free(&block);
+    for (size_t k = 0; k < sizeof specs / sizeof specs[0]; k++) {
+        int64_t given, after;
+
+        format_case_matrix(specs[k], SPMM_R_32F, &block);
+        given = tiles_of(&block);
+        after = tiles_after(&spmm_reorderer_tiles, &block);
+        print_message("%s: %lld tiles, reordered %lld\n", specs[k], (long long)given,
+                      (long long)after);
+        assert_true((double)after <= 0.8 * (double)given);
+        spmm_csr_free(&block);
+    }
 }
 
 /* Reverse Cuthill-McKee finds a path again from its shuffled vertices. */
@@ -290,9 +353,15 @@ static void test_memory(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_permutations), cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_threads),      cmocka_unit_test(test_shuffled),
-    cmocka_unit_test(test_kinds),        cmocka_unit_test(test_rcm_path),
-    cmocka_unit_test(test_permute),      cmocka_unit_test(test_names),
-    cmocka_unit_test(test_memory),       {0},
+    cmocka_unit_test(test_permutations),
+    cmocka_unit_test(test_matrices),
+    cmocka_unit_test(test_threads),
+    cmocka_unit_test(test_shuffled),
+    cmocka_unit_test(test_kinds),
+    cmocka_unit_test(test_tiles),
+    cmocka_unit_test(test_rcm_path),
+    cmocka_unit_test(test_permute),
+    cmocka_unit_test(test_names),
+    cmocka_unit_test(test_memory),
+    {0},
 };

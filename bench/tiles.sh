@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# BCSR and 2:4 tensor cores on one GPU: the ladder of the thesis, the gain over the share of 2:4 tiles, dense
+# blocks against cuSPARSE's Blocked-ELL and BSR, and pruned weights against cuBLAS.  Each section takes
+# less than 150 s on a node with an H200 and 16 cores.
+#
+#     SPMM_STANDIN_DIR=DIR SPMM_MATRIX_DIR=DIR bench/tiles.sh [--iterations K] [SECTION...]
+#
+#   SECTION           ladder, real, amdahl, blocks, pruned [all]; each writes OUTPUT/tiles_SECTION.tsv and
+#                     prints what bench/tiles.py makes of it
+#   --iterations K    [20]
+#   SPMM_STANDIN_DIR  stand-ins (bench/standins.sh), for real and blocks; where the five of the thesis
+#                     that are not among the twenty are missing they are generated there if possible
+#   SPMM_MATRIX_DIR   folder of Matrix Market files, for blocks
+#   SPMM_BUILD_DIR    default build/cuda: its bench/bench_ladder
+#   SPMM_OUTPUT_DIR   default bench/results
+set -euo pipefail
+iterations=20
+while [ $# -gt 0 ]; do
+    case $1 in
+        --iterations)
+            if [ $# -lt 2 ]; then
+                echo "$0: $1 needs a value" >&2
+                exit 2
+            fi
+            iterations=$2
+            shift 2 ;;
+        -*)
+            echo "$0: no option $1; its first lines list them" >&2
+            exit 2 ;;
+        *) break ;;
+    esac
+done
+sections=("$@")
+[ $# -gt 0 ] || sections=(ladder real amdahl blocks pruned)
+here=$(dirname "$0")
+bench=$(realpath -m "${SPMM_BUILD_DIR:-$here/../build/cuda}")/bench/bench_ladder
+output=$(realpath -m "${SPMM_OUTPUT_DIR:-$here/results}")
+thesis=(mip1 conf5_4-8x8 cant pdb1HYS rma10 cop20k_A consph shipsec1 dc2)
+steps=T,BT,CBT,OBT,ST_large,OBTS_large,OBTS_large_separate
+if [ ! -x "$bench" ]; then
+    echo "$0: no program $bench (cmake --build build/cuda --target bench_ladder)" >&2
+    exit 2
+fi
+
+need() { # VARIABLE
+    if [ -z "${!1:-}" ]; then
+        echo "$0: set $1" >&2
+        exit 2
+    fi
+}
+
+# Those of the thesis, generated where they are not there.
+standins() {
+    local name missing=()
+    need SPMM_STANDIN_DIR
+    for name in "${thesis[@]}"; do
+        [ -f "$SPMM_STANDIN_DIR/syn-$name.csr" ] || missing+=("syn-$name")
+    done
+    [ ${#missing[@]} -eq 0 ] || "$here/standins.sh" "$SPMM_STANDIN_DIR" "${missing[@]}" >&2
+    for name in "${thesis[@]}"; do
+        files+=("$SPMM_STANDIN_DIR/syn-$name.csr")
+    done
+}
+
+# CONTENDERS WIDTHS MATRIX...
+run() {
+    local only=$1 widths=$2
+    shift 2
+    "$bench" --iterations "$iterations" --only "$only" "$widths" "$@" || failed=$?
+}
+
+rows() { # FILE...: without titles and comments but the first
+    awk -F '\t' '/^#/ || $1 == "matrix" { if (seen[$0]++) next } { print }'
+}
+
+section() {
+    local files=() size shares failed=0
+    case $1 in
+        ladder) # XdYs: only dense tiles, only 2:4 ones, both; and widths from one to 16 tiles of C
+            for size in 2048 4096 8192; do
+                for shares in dense=0.1,sp24=0 dense=0,sp24=0.1 dense=0.1,sp24=0.1; do
+                    files+=("xdys:size=$size,$shares")
+                done
+            done
+            run "cusparse,bcsr,bcsr-sp24,$steps" 8,32,128 "${files[@]}" xdys:size=16384,dense=0.05,sp24=0.05
+            run "cusparse,bcsr,bcsr-sp24,$steps" 8,16,32,64,128 xdys:size=4096,dense=0,sp24=1 ;;
+        real)
+            standins
+            run "cusparse,bcsr,bcsr-sp24,$steps" 8,128 "${files[@]}" ;;
+        amdahl) # a fifth of all tiles, of these 0 to 100 % in 2:4
+            for size in 4096 8192; do
+                for shares in 0.2,sp24=0 0.15,sp24=0.05 0.1,sp24=0.1 0.05,sp24=0.15 0.02,sp24=0.18 0,sp24=0.2; do
+                    files+=("xdys:size=$size,dense=$shares")
+                done
+            done
+            run cusparse,bcsr,bcsr-sp24,OBT,OBTS_large_separate 32,128,512 "${files[@]}" ;;
+        blocks) # 20 % of the places of non-empty 16 x 16 tiles and more
+            need SPMM_STANDIN_DIR
+            need SPMM_MATRIX_DIR
+            for shares in 0.2 0.3 0.5 1; do
+                files+=("xdys:size=8192,dense=0.1,sp24=0,fill=$shares")
+            done
+            files+=("xdys:size=4096,dense=0.5,sp24=0,fill=0.3" "stencil27:nx=24,ny=24,nz=24,dof=16"
+                "$SPMM_MATRIX_DIR"/{bcsstk29,bundle1,dlmc_tr_ffn1_mp80,lp_fit2d}.mtx.gz)
+            thesis=(cant pdb1HYS rma10)
+            standins
+            run cusparse,cusparse-bell,cusparse-bsr-16f,cusparse-bsr-32f,bcsr,bcsr-sp24 32,128,512 "${files[@]}" ;;
+        pruned) # weights of 2048 x 2048
+            for size in 1 2 4 8; do
+                for shares in 0.5 0.6 0.7 0.8 0.9 0.95 0.98; do
+                    files+=("pruned:rows=2048,cols=2048,sparsity=$shares,vector=$size")
+                done
+            done
+            run cusparse,csr-gpu,cvse,bcsr,bcsr-sp24,cublas-dense 256 "${files[@]}" ;;
+        *)
+            echo "$0: no section $1" >&2
+            return 2 ;;
+    esac
+    return $failed
+}
+
+mkdir -p "$output"
+status=0
+for name in "${sections[@]}"; do
+    file=$output/tiles_$name.tsv
+    started=$SECONDS code=0
+    {
+        echo "# made by bench/tiles.sh --iterations $iterations $name, $(date -u '+%F %H:%M') UTC;" \
+            "$(git -C "$here" describe --always --dirty 2>/dev/null || echo 'no git')"
+        section "$name" | rows
+    } >"$file.part" || code=$?
+    mv "$file.part" "$file"
+    echo "$file: exit code $code, $((SECONDS - started)) s"
+    "$here/tiles.py" "$file" || true
+    [ $code -le $status ] || status=$code
+done
+exit $status

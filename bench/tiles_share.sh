@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Tiles of the real matrices and of the stand-ins, how many are 2:4, and what orders of rows make of
+# them: bench_tiles over all of them.  Needs no GPU; about ten minutes.
+#
+#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/tiles_share.sh > bench/results/tiles_share.tsv
+#
+#   SPMM_MATRIX_DIR   folder of Matrix Market files
+#   SPMM_STANDIN_DIR  folder that bench/standins.sh made, syn-consph, syn-pdb1HYS, syn-rma10, syn-cop20k_A
+#                     and syn-dc2 among them (bench/standins.sh DIR NAME...)
+#   SPMM_BUILD_DIR    default build/cpu
+set -euo pipefail
+if [ -z "${SPMM_MATRIX_DIR:-}" ] || [ -z "${SPMM_STANDIN_DIR:-}" ]; then
+    echo "$0: set SPMM_MATRIX_DIR and SPMM_STANDIN_DIR" >&2
+    exit 2
+fi
+bench=${SPMM_BUILD_DIR:-$(dirname "$0")/../build/cpu}/bench/bench_tiles
+few=() large=()
+for file in "$SPMM_STANDIN_DIR"/*.csr "$SPMM_MATRIX_DIR"/*.mtx.gz; do
+    case $file in
+        */syn-protein.csr | */syn-reddit.csr) large+=("$file") ;; # orders would take gigabytes more
+        *) few+=("$file") ;;
+    esac
+done
+echo "# tiles of 16 x 16 and 16 x 32, $(date -u +%F), no GPU; made by bench/tiles_share.sh; cpu_s is CPU time" \
+    "of ordering"
+"$bench" --orders none,affinity,tiles,tiles+columns "${few[@]}"
+[ ${#large[@]} -eq 0 ] || "$bench" "${large[@]}" | tail -n +2

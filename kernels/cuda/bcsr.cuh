@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bcsr.cuh
+ *  C = alpha * A * B + beta * C, A in BCSR with or without 2:4 tiles, 16-bit, on tensor cores with
+ *  sums in FP32.
+ *
+ *  A thread block takes a panel of 8 or 16 tile rows and a slice of C, step by step: the values of a
+ *  step stand together in memory, and its 32 rows of B serve all of its tiles (SMaT and the thesis
+ *  load them for each tile).  Both come to shared memory by asynchronous copies, kBcsrStages - 1
+ *  steps ahead (mmaOBT has one).  A warp multiplies four tile rows by up to 64 columns: fragments
+ *  of B, by ldmatrix from rows swizzled in words of 16 bytes, stay in registers for its up to eight
+ *  tiles; fragments of A are stored as lanes take them.
+ *
+ *  The k32 of mma.sp takes the same fragments of B as two mma of k16.  So a step has its 2:4 tiles
+ *  first and then the others, each in a loop of its own (mmaOBTS_large_separate), over one load of B.
+ */
+#ifndef SPMM_BCSR_CUH
+#define SPMM_BCSR_CUH
+
+#include "cuda/bcsr_sums.cuh"
+
+namespace spmm
+{
+
+/** One piece of a panel, one slice of C. */
+template <class S> struct BcsrBlock : BcsrSums<S> {
+    using Half = typename S::Half;
+    using Out  = typename S::Out;
+    using Sums = BcsrSums<S>;
+    using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum;
+    using Sums::warp_m, Sums::warp_n;
+
+    static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
+    static constexpr int kStride = S::kThreads / kChunks; /* rows that all threads copy at a time */
+    static_assert(S::kThreads % kChunks == 0 && (kStride == 8 || kStride == 16 || kStride == 32),
+                  "a thread's words of B are in the same place of their rows");
+
+    static constexpr int kCopies = S::kRoomA / 16 / S::kThreads; /* words of A for a thread */
+
+    /* Bytes from step to step of B: where access is wide, 32 bits are enough. */
+    using Stride = std::conditional_t<S::kAccess, uint32_t, uint64_t>;
+
+    const bool   pairs;   /* not wide: 4-byte access to B */
+    const int    row;     /* of a step's rows of B, the first that the thread copies */
+    const int    columns; /* from that word on */
+    const Stride stride;
+    uint32_t     room;            /* shared address of the stages */
+    uint2 *const masks;           /* [kBcsrStages] of the steps in them, behind */
+    const char  *b_from;          /* the thread's word of B in the first step */
+    const char  *a_from;          /* its first of the values of the next step */
+    uint32_t     b_to;            /* where it puts that of B */
+    uint32_t     in = 0, out = 0; /* stages: the next to be filled, the next to be multiplied */
+    const int4  *ahead;
+    int4         next; /* the step to be copied next */
+
+    __device__ __forceinline__ BcsrBlock(const typename S::Format &format,
+                                         const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
+                                         int64_t j, bool in_pairs, void *shared)
+        : Sums(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
+          columns((int)least(8, mm.n - j - 8 * ((int)threadIdx.x % kChunks))),
+          stride((Stride)mm.ldb * (SPMM_BCSR_WIDTH * (Stride)sizeof(Half))),
+          room(shared_address(shared)), masks((uint2 *)((char *)shared + kBcsrStages * S::kStage)),
+          b_from((const char *)((const Half *)mm.B + row * mm.ldb + j +
+                                8 * ((int)threadIdx.x % kChunks))),
+          b_to(place_of_b(row, (int)threadIdx.x % kChunks)),
+          ahead((const int4 *)format.step + work.block)
+    {
+        keep(room);
+        keep(b_to);
+        if (piece.n_blocks > 0) {
+            next   = __ldg(ahead);
+            a_from = A.values + (int64_t)next.y * SPMM_BCSR_UNIT + 16 * threadIdx.x;
+        }
+    }
+
+    /* --- Copies. --- */
+
+    /* Where the 16-byte word number @p chunk of row @p k of B stands: any eight rows of a matrix that
+     * ldmatrix takes are in different banks. */
+    static __device__ __forceinline__ uint32_t place_of_b(int k, int chunk)
+    {
+        const int turn = S::kWidth >= 64 ? k % 8 : k / 2 % 4;
+
+        return (uint32_t)(S::kRoomA + k * S::kRowB + 16 * (chunk ^ turn));
+    }
+
+    __device__ __forceinline__ void copy_narrow(uint32_t to, const Half *from, int left) const
+    {
+        if (pairs) {
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                cp_async_at<4>(to + 4 * e, from + 2 * e, left > 2 * e);
+            }
+            return;
+        }
+        uint32_t word[4] = {};
+
+#pragma unroll
+        for (int e = 0; e < 8; e++) {
+            if (left > e) {
+                word[e / 2] |= (uint32_t)__ldg((const uint16_t *)from + e) << 16 * (e % 2);
+            }
+        }
+        store_shared(to, word);
+    }
+
+    /* The rows of B of a step, a word for each thread at a time, zeros behind the last row and column;
+     * a side without tiles stays as it is, since nothing multiplies it. */
+    __device__ __forceinline__ void copy_b(const int4 &s) const
+    {
+        const bool        left  = (s.z & 0xffff) != 0 || s.w != 0;
+        const bool        right = (s.z >> 16) != 0 || s.w != 0;
+        const int         rows  = columns > 0 ? A.n_cols - s.x * SPMM_BCSR_WIDTH - row : 0;
+        const char *const from  = b_from + (uint64_t)(uint32_t)s.x * stride;
+
+#pragma unroll
+        for (int k = 0; k < SPMM_BCSR_WIDTH; k += kStride) {
+            if ((kStride <= 16 ? k : row) < 16 ? left : right) {
+                const uint32_t    to = room + in + b_to + k * S::kRowB;
+                const char *const at = from + stride / SPMM_BCSR_WIDTH * k;
+
+                if constexpr (S::kAccess) {
+                    cp_async_at<16>(to, at, k < rows);
+                } else {
+                    copy_narrow(to, (const Half *)at, k < rows ? columns : 0);
+                }
+            }
+        }
+    }
+
+    static __device__ __forceinline__ uint32_t after(uint32_t stage)
+    {
+        return stage == (kBcsrStages - 1) * S::kStage ? 0 : stage + S::kStage;
+    }
+
+    static __device__ __forceinline__ int tiles_of(uint32_t sides, uint32_t sparse)
+    {
+        return __popc(sides) + __popc(sparse);
+    }
+
+    /* Start copying step k, the next one, whose values follow those of the one before; a commit in any
+     * case keeps the groups counted. */
+    __device__ __forceinline__ void fetch(int k)
+    {
+        if (k < piece.n_blocks) {
+            const int4 s     = next;
+            const int  words = tiles_of((uint32_t)s.z, (uint32_t)s.w) * (kBcsrTileBytes / 16) +
+                              SPMM_BCSR_UNIT / 16 * __popc((uint32_t)s.w);
+            const int mine = words - (int)threadIdx.x;
+
+            ahead++;
+            if (k + 1 < piece.n_blocks) {
+                next = __ldg(ahead);
+            }
+            copy_b(s);
+#pragma unroll
+            for (int w = 0; w < kCopies; w++) {
+                if (mine > w * S::kThreads) {
+                    cp_async_at<16>(room + in + 16 * (threadIdx.x + w * S::kThreads),
+                                    a_from + 16 * w * S::kThreads);
+                }
+            }
+            a_from += 16 * words;
+            if (threadIdx.x == 0) {
+                masks[k % kBcsrStages] = make_uint2((uint32_t)s.z, (uint32_t)s.w);
+            }
+            in = after(in);
+        }
+        cp_async_commit();
+    }
+
+    /* --- Products. --- */
+
+    /* Sums of an FP32 C are rounded to nearest from tile to tile, since tensor cores cut off bits when
+     * they add, which long rows would feel. */
+    template <class Mma> __device__ __forceinline__ void add(float (&to)[4], Mma mma) const
+    {
+        if constexpr (std::is_same_v<Out, float>) {
+            float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+
+            mma(part);
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                to[k] += part[k];
+            }
+        } else {
+            mma(to);
+        }
+    }
+
+    __device__ __forceinline__ void load_a(uint32_t (&a)[4], uint32_t tile) const
+    {
+        const int4 v = load_shared<int4>(tile + 16 * lane);
+
+        a[0] = (uint32_t)v.x;
+        a[1] = (uint32_t)v.y;
+        a[2] = (uint32_t)v.z;
+        a[3] = (uint32_t)v.w;
+    }
+
+    /* The left (kSide 0) or right tiles of the warp's rows, the first of which is at @p tile. */
+    template <int kSide>
+    __device__ __forceinline__ void multiply(uint32_t mask, uint32_t tile,
+                                             const uint32_t (&b)[S::kN][4])
+    {
+#pragma unroll
+        for (int r = 0; r < kBcsrRows; r++) {
+            if ((mask >> r & 1) != 0) {
+                uint32_t a[4];
+
+                load_a(a, tile);
+                tile += kBcsrTileBytes;
+#pragma unroll
+                for (int j = 0; j < S::kN; j++) {
+                    add(sum[r][j], [&](float(&d)[4]) {
+                        mma_half_m16n8k16<Half>(d, a, b[j][2 * kSide], b[j][2 * kSide + 1]);
+                    });
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void multiply_sparse(uint32_t mask, uint32_t tile, uint32_t meta,
+                                                    const uint32_t (&b)[S::kN][4])
+    {
+#pragma unroll
+        for (int r = 0; r < kBcsrRows; r++) {
+            if ((mask >> r & 1) != 0) {
+                const uint32_t e =
+                    (uint32_t)load_shared<int32_t>(meta + 4 * (uint32_t)(2 * g + t % 2));
+                uint32_t a[4];
+
+                load_a(a, tile);
+                tile += kBcsrTileBytes;
+                meta += SPMM_BCSR_UNIT;
+#pragma unroll
+                for (int j = 0; j < S::kN; j++) {
+                    add(sum[r][j], [&](float(&d)[4]) { mma_sparse_m16n8k32<Half>(d, a, b[j], e); });
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void compute(int k)
+    {
+        const uint2    step  = masks[k % kBcsrStages];
+        const uint32_t stage = room + out;
+        const int      first = kBcsrRows * warp_m;
+        const uint32_t below = (1u << first) - 1;
+        const uint32_t sides = step.x >> first, sparse = S::kSp ? step.y >> first : 0;
+        const uint32_t left = sides & 15, right = sides >> 16 & 15;
+        uint32_t       b[S::kN][4];
+
+        out = after(out);
+        if ((left | right | (sparse & 15)) == 0) {
+            return;
+        }
+        /* Tiles are words of one row of B apart, and these differ in bits of their address alone. */
+        const uint32_t rows = stage + place_of_b(lane, warp_n * S::kN);
+
+#pragma unroll
+        for (int j = 0; j < S::kN; j++) {
+            load_matrices(b[j], rows ^ 16 * j);
+        }
+        const uint32_t tiles = stage + (S::kSp ? __popc(step.y) * kBcsrTileBytes : 0);
+
+        if constexpr (S::kSp) {
+            const uint32_t rank = (uint32_t)__popc(step.y & below);
+
+            multiply_sparse(sparse & 15, stage + rank * kBcsrTileBytes,
+                            tiles + __popc(step.x) * kBcsrTileBytes + rank * SPMM_BCSR_UNIT, b);
+        }
+        multiply<0>(left, tiles + __popc(step.x & below) * kBcsrTileBytes, b);
+        multiply<1>(right, tiles + __popc(step.x & (below << 16 | 0xffff)) * kBcsrTileBytes, b);
+    }
+
+    /* All steps.  The one barrier of a step shows it to all warps, and that they are done with the one
+     * before, whose place the next copy takes. */
+    __device__ __forceinline__ void run()
+    {
+        const int n = piece.n_blocks;
+
+        for (int k = 0; k < kBcsrStages - 1; k++) {
+            fetch(k);
+        }
+        for (int k = 0; k < n; k++) {
+            cp_async_wait<kBcsrStages - 2>();
+            __syncthreads();
+            fetch(k + kBcsrStages - 1);
+            compute(k);
+        }
+        cp_async_wait<0>();
+        __syncthreads();
+    }
+};
+
+} // namespace spmm
+
+#endif /* SPMM_BCSR_CUH */

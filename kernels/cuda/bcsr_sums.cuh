@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bcsr_sums.cuh
+ *  What a thread block of the BCSR kernel is made of, and its sums: a slice of C for one piece of a
+ *  panel, in the order in which mma leaves them, and the way to memory.
+ */
+#ifndef SPMM_BCSR_SUMS_CUH
+#define SPMM_BCSR_SUMS_CUH
+
+#include "cuda/bcsr_format.cuh"
+
+namespace spmm
+{
+
+constexpr int kBcsrStages = 4; /* steps in shared memory, that in work and those on the way */
+constexpr int kBcsrRows   = 4; /* tile rows of a warp */
+
+/** @tparam kWarpsM, kWarpsN  warps of a thread block, over tile rows and over columns
+ *  @tparam kTiles            8-column tiles of C that a warp has of each of its tile rows
+ *  @tparam kSparse           are there 2:4 tiles?
+ *  @tparam kWide             16-byte access to B and C */
+template <typename H, typename O, int kWarpsM, int kWarpsN, int kTiles, bool kSparse, bool kWide>
+struct BcsrShape {
+    using Half                     = H;
+    using Out                      = O;
+    static constexpr int  kM       = kWarpsM;
+    static constexpr int  kN       = kTiles;
+    static constexpr bool kSp      = kSparse;
+    static constexpr bool kAccess  = kWide;
+    static constexpr int  kPanel   = kWarpsM * kBcsrRows; /* tile rows */
+    static constexpr int  kWidth   = kWarpsN * kTiles * 8;
+    static constexpr int  kWarps   = kWarpsM * kWarpsN;
+    static constexpr int  kThreads = kWarps * kWarp;
+    static constexpr int  kRoomA   = kPanel * 2 * kBcsrTileBytes; /* of a step, at most */
+    static constexpr int  kRowB    = kWidth * 2;
+    static constexpr int  kRoomB   = SPMM_BCSR_WIDTH * kRowB;
+    static constexpr int  kStage   = kRoomA + kRoomB;
+    static constexpr int  kRoom    = kBcsrStages * (kStage + (int)sizeof(uint2));
+    using Format                   = Bcsr<Half, Out, kBcsrRows * 16>; /* a window: rows of a warp */
+};
+
+/** Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and g + 8 of each tile. */
+template <class S> struct BcsrSums {
+    using Out = typename S::Out;
+
+    const typename S::Format &A;
+    const spmm_tc_mm_args_t  &args;
+    const spmm_tc_piece_t     piece;
+    const int                 lane, warp_m, warp_n, g, t;
+    const int64_t             slice; /* first column of the thread block */
+    float                     sum[kBcsrRows][S::kN][4] = {};
+
+    __device__ __forceinline__ BcsrSums(const typename S::Format &format,
+                                        const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
+                                        int64_t j)
+        : A(format), args(mm), piece(work), lane((int)threadIdx.x % kWarp),
+          warp_m((int)threadIdx.x / kWarp % S::kM), warp_n((int)threadIdx.x / kWarp / S::kM),
+          g(lane / 4), t(lane % 4), slice(j)
+    {
+    }
+
+    __device__ __forceinline__ bool is_finite() const
+    {
+        float bad = 0.0f;
+
+#pragma unroll
+        for (int k = 0; k < kBcsrRows * S::kN * 4; k++) {
+            bad = taint((&sum[0][0][0])[k], bad);
+        }
+        return __all_sync(0xffffffffu, bad == 0.0f);
+    }
+
+    /* A lane's two sums of neighbouring tiles, and those of lane t ^ 1: four columns of one tile. */
+    __device__ __forceinline__ float4 line(int r, int j, int i) const
+    {
+        const bool   odd = t % 2 != 0;
+        const float *one = sum[r][j] + 2 * i, *two = sum[r][j + 1] + 2 * i;
+        const float  x = __shfl_xor_sync(0xffffffffu, odd ? one[0] : two[0], 1);
+        const float  y = __shfl_xor_sync(0xffffffffu, odd ? one[1] : two[1], 1);
+
+        return odd ? make_float4(x, y, two[0], two[1]) : make_float4(one[0], one[1], x, y);
+    }
+
+    struct alignas(sizeof(Out) * 4) Line {
+        Out at[4];
+    };
+
+    __device__ __forceinline__ void store_line(Out *c, const float4 &v) const
+    {
+        const float x[4] = {v.x, v.y, v.z, v.w}, alpha = (float)args.alpha, beta = (float)args.beta;
+        Line        y = {};
+
+        if (args.beta != 0.0) {
+            y = *(const Line *)c;
+        }
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const float product = alpha * x[e];
+
+            y.at[e] = Narrow<Out>::from(args.beta == 0.0 ? product
+                                                         : product + beta * widen<float>(y.at[e]));
+        }
+        if constexpr (sizeof y == 8) {
+            __stcs((int2 *)c, *(const int2 *)&y);
+        } else {
+            __stcs((int4 *)c, *(const int4 *)&y);
+        }
+    }
+
+    /* Call put_line(row of the panel, column, four sums) or put(row, column, sum) for all sums that
+     * are inside of C; rows behind the last one too, with inside false. */
+    template <class PutLine, class Put>
+    __device__ __forceinline__ void each(PutLine put_line, Put put) const
+    {
+        const int64_t first = slice + 8 * warp_n * S::kN;
+
+#pragma unroll
+        for (int k = 0; k < 2 * kBcsrRows; k++) {
+            const int row = (warp_m * kBcsrRows + k / 2) * 16 + k % 2 * 8 + g;
+
+#pragma unroll
+            for (int j = 0; j < S::kN; j += S::kAccess ? 2 : 1) {
+                if constexpr (S::kAccess) {
+                    const float4  v = line(k / 2, j, k % 2); /* all lanes take part */
+                    const int64_t c = first + 8 * (j + t % 2) + 4 * (t / 2);
+
+                    if (c < args.n) {
+                        put_line(row, c, v);
+                    }
+                } else {
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        if (first + 8 * j + 2 * t + e < args.n) {
+                            put(row, first + 8 * j + 2 * t + e, sum[k / 2][j][2 * (k % 2) + e]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void store() const
+    {
+        const int64_t top = (int64_t)piece.window * S::kPanel * 16;
+
+        each(
+            [&](int row, int64_t c, const float4 &v) {
+                if (top + row < A.n_rows) {
+                    store_line(row_of_c<Out>(args, top + row) + c, v);
+                }
+            },
+            [&](int row, int64_t c, float v) {
+                if (top + row < A.n_rows) {
+                    store_c(args, row_of_c<Out>(args, top + row) + c, v);
+                }
+            });
+    }
+
+    /* Sums of a piece: [rows of the panel, n] at @p to. */
+    __device__ __forceinline__ void store_partial(float *to) const
+    {
+        each([&](int row, int64_t c, const float4 &v) { *(float4 *)(to + row * args.n + c) = v; },
+             [&](int row, int64_t c, float v) { to[row * args.n + c] = v; });
+    }
+};
+
+} // namespace spmm
+
+#endif /* SPMM_BCSR_SUMS_CUH */

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file peer.cuh
+ *  What kernels that talk to other GPUs share: words of 64 bits in each other's memory, written and
+ *  read whole, half number and half value (as in NCCL's LL protocol), so that no store has to wait
+ *  for another and none is ever reset, waiting with a limit, and copying rows by part.
+ */
+#ifndef SPMM_PEER_CUH
+#define SPMM_PEER_CUH
+
+#include "cuda/pull_args.h"
+#include "cuda/rows.cuh"
+
+namespace spmm
+{
+
+constexpr int kFlight = 8;  /* loads of a thread on their way at a time */
+constexpr int kPatrol = 64; /* polls between two looks at the clock */
+
+__device__ __forceinline__ uint64_t word_of(uint32_t number, uint32_t value)
+{
+    return (uint64_t(number) << 32) | value;
+}
+
+__device__ __forceinline__ void store_word(uint64_t *to, uint32_t number, uint32_t value)
+{
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(word_of(number, value))
+                 : "memory");
+}
+
+/* Two words at a time; each is whole, which of them is seen first is open. */
+__device__ __forceinline__ void store_words(uint64_t *to, uint64_t first, uint64_t second)
+{
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(first), "l"(second)
+                 : "memory");
+}
+
+__device__ __forceinline__ uint64_t load_word(const uint64_t *from)
+{
+    uint64_t word;
+
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+    return word;
+}
+
+__device__ __forceinline__ void load_words(const uint64_t *from, uint64_t &first, uint64_t &second)
+{
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(first), "=l"(second)
+                 : "l"(from)
+                 : "memory");
+}
+
+/* All that this thread has seen or done so far comes before all that it does from here on, for every
+ * GPU.  __threadfence_system() is sequentially consistent, which costs more and is not needed. */
+__device__ __forceinline__ void fence_system()
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+__device__ __forceinline__ uint64_t now_ns()
+{
+    uint64_t time;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+    return time;
+}
+
+__device__ __forceinline__ bool has_failed(const spmm_peer_watch_t &watch)
+{
+    return *(volatile uint32_t *)watch.failed != 0;
+}
+
+/* The first to give up says why. */
+static __device__ void give_up(const spmm_peer_watch_t &watch, int32_t peer)
+{
+    if (atomicCAS(watch.failed, 0u, 1u) == 0u) {
+        volatile spmm_pull_report_t *report = watch.report;
+
+        report->peer = peer;
+        fence_system();
+        report->failed = 1;
+    }
+}
+
+/** Counts polls and gives up when they take too long. */
+struct Patience {
+    uint64_t start = 0;
+    int      polls = 0;
+
+    /** False: the context has failed, or fails now, for want of @p peer. */
+    __device__ __forceinline__ bool go_on(const spmm_peer_watch_t &watch, int32_t peer)
+    {
+        return ++polls % kPatrol != 0 || look(watch, peer);
+    }
+
+    __device__ __forceinline__ bool look(const spmm_peer_watch_t &watch, int32_t peer)
+    {
+        const uint64_t time = now_ns();
+
+        if (has_failed(watch)) {
+            return false;
+        }
+        start = start == 0 ? time : start;
+        if (watch.timeout_ns != 0 && time - start > watch.timeout_ns) {
+            give_up(watch, peer);
+            return false;
+        }
+        return true;
+    }
+};
+
+/* Wait until all of kWords words carry @p number.  False: the context has failed. */
+template <int kWords>
+__device__ bool await(const spmm_peer_watch_t &watch, const uint64_t *word, uint32_t number,
+                      int32_t peer, uint32_t (&value)[kWords])
+{
+    Patience patience;
+
+    do {
+        uint64_t seen[kWords];
+        bool     all = true;
+
+#pragma unroll
+        for (int w = 0; w < kWords; w++) { /* all on their way at a time */
+            seen[w] = load_word(word + w);
+        }
+#pragma unroll
+        for (int w = 0; w < kWords; w++) {
+            all      = all && uint32_t(seen[w] >> 32) == number;
+            value[w] = uint32_t(seen[w]);
+        }
+        if (all) {
+            return true;
+        }
+    } while (patience.go_on(watch, peer));
+    return false;
+}
+
+/** Where rows lie. */
+struct Source {
+    const char *base;
+    int64_t     ld; /* bytes */
+    bool        packed;
+};
+
+/* One of the blocks that share the rows of a peer. */
+struct Part {
+    int32_t index, count;
+};
+
+/* Part @p part of n_rows rows to @p target, where they are packed, in units U.  row: which rows, NULL:
+ * the first ones.  Loads bypass L1, which knows nothing of writes on another GPU. */
+template <typename U>
+__device__ void gather(const Source &source, const Part &part, const int32_t *row, int64_t n_rows,
+                       int64_t row_bytes, char *target)
+{
+    const int32_t width = int32_t(row_bytes / int64_t(sizeof(U)));
+    const int64_t units = n_rows * width;
+    /* Parts begin at whole lines of 128 bytes of the target's order. */
+    const int64_t line = 128 / int64_t(sizeof(U));
+    const int64_t end =
+        part.index + 1 == part.count ? units : units * (part.index + 1) / part.count / line * line;
+    int64_t       u    = units * part.index / part.count / line * line + threadIdx.x;
+    int32_t       r    = int32_t(u / width);
+    int32_t       c    = int32_t(u - int64_t(r) * width);
+    const int32_t down = int32_t(blockDim.x) / width, right = int32_t(blockDim.x) % width;
+    U            *to = (U *)target;
+
+    while (u < end) {
+        const char *from[kFlight];
+        U           unit[kFlight];
+
+#pragma unroll
+        for (int k = 0; k < kFlight; k++) {
+            const bool    live = u + int64_t(k) * blockDim.x < end;
+            const int32_t at   = !live ? 0 : row == nullptr ? r : __ldg(row + r);
+
+            from[k] = source.base + at * source.ld + int64_t(live ? c : 0) * int64_t(sizeof(U));
+            r += down;
+            c += right;
+            if (c >= width) {
+                c -= width;
+                r++;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < kFlight; k++) {
+            if (u + int64_t(k) * blockDim.x < end) {
+                unit[k] = __ldcg((const U *)from[k]);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < kFlight; k++) {
+            if (u + int64_t(k) * blockDim.x < end) {
+                to[u + int64_t(k) * blockDim.x] = unit[k];
+            }
+        }
+        u += int64_t(kFlight) * blockDim.x;
+    }
+}
+
+/* In the widest unit that everything is a multiple of. */
+static __device__ void gather_aligned(const Source &source, const Part &part, const int32_t *row,
+                                      int64_t n_rows, int64_t row_bytes, char *target)
+{
+    const uint64_t all =
+        uint64_t(source.base) | uint64_t(source.ld) | uint64_t(row_bytes) | uint64_t(target);
+
+    if (all % 16 == 0) {
+        gather<uint4>(source, part, row, n_rows, row_bytes, target);
+    } else if (all % 8 == 0) {
+        gather<uint2>(source, part, row, n_rows, row_bytes, target);
+    } else if (all % 4 == 0) {
+        gather<unsigned>(source, part, row, n_rows, row_bytes, target);
+    } else {
+        gather<unsigned short>(source, part, row, n_rows, row_bytes, target);
+    }
+}
+
+} // namespace spmm
+
+#endif /* SPMM_PEER_CUH */

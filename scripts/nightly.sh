@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The long rest of .ci/run, for a night on 2 cores or an hour on 16; no GPU.  Prints a table last:
+#
+#   clang      everything by clang with warnings as errors; unit and dist tests
+#   coverage   lines of the host sources that tests run: at least SPMM_COVERAGE_LEAST (90) percent
+#   tsan       threads under ThreadSanitizer
+#   faults     calls of MPI that fail on one rank alone: all of the list
+#   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB)
+#   product    every combination of matrix, ranks, partition, layout, op, type, schedule
+#   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
+#
+#     scripts/nightly.sh [STEP...]
+set -eu -o pipefail
+export SPMM_SETUP_CLANG=1
+# shellcheck source=scripts/setup.sh
+. "$(dirname "$0")/setup.sh"
+steps=("$@")
+[ ${#steps[@]} -gt 0 ] || steps=(clang coverage tsan faults limits product fuzz)
+logs=$PWD/build/nightly
+mkdir -p "$logs"
+
+build() { # PRESET [TARGET...]
+    cmake --preset "$1" && cmake --build --preset "$1" "${@:2}"
+}
+
+step_clang() {
+    build clang && ctest --preset clang -L 'unit|dist' -j "$jobs"
+}
+
+step_coverage() {
+    build coverage && find build/coverage -name '*.gcda' -delete &&
+        ctest --preset coverage -j "$jobs" && scripts/coverage.py build/coverage \
+        --least "${SPMM_COVERAGE_LEAST:-90}"
+}
+
+# libarcher tells ThreadSanitizer of OpenMP's barriers; Open MPI, not compiled for it, is left out.
+step_tsan() {
+    local tests=(test_concurrent test_plan_threads test_stress test_assemble test_reorder) archer
+    archer=$(find /usr/lib -name libarcher.so 2>/dev/null | head -n 1)
+    [ -n "$archer" ] || { echo "no libarcher.so: install libomp-dev"; return 1; }
+    build tsan --target "${tests[@]}" || return
+    export OMP_TOOL_LIBRARIES=$archer OMP_NUM_THREADS=4
+    export TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=66
+    for test in "${tests[@]}"; do
+        for ranks in 1 2; do
+            echo "$test on $ranks"
+            mpirun -x OMP_TOOL_LIBRARIES -x TSAN_OPTIONS -n "$ranks" "build/tsan/tests/$test" ||
+                return
+        done
+    done
+}
+
+step_faults() {
+    build cpu && SPMM_FAULT_ALL=1 SPMM_FAULT_LIST=1 python3 tests/driver/test_fault_calls.py
+}
+
+step_limits() {
+    build cpu --target test_limits || return
+    for ranks in 1 2; do
+        SPMM_TEST_LARGE=1 mpirun -n "$ranks" build/cpu/tests/test_limits || return
+    done
+}
+
+step_product() {
+    build cpu && python3 tests/driver/cover.py --full
+}
+
+# What is found new is kept from night to night.
+step_fuzz() {
+    build fuzz || return
+    export SPMM_FUZZ_CORPUS=${SPMM_FUZZ_CORPUS:-$PWD/build/fuzz_corpus}
+    # shellcheck disable=SC2016
+    printf '%s\n' matrix_market csr smtx partition spec create |
+        nice -n 19 xargs -n 1 -P 2 sh -c 'echo "$1: $(tests/fuzz/run.sh build/fuzz/tests/fuzz_$1 \
+            "$0" 2>&1 || echo FAILED)"' "${SPMM_FUZZ_SECONDS:-1800}" | tee "$logs/fuzz.out"
+    awk '/number_of_executed_units/ { n += $NF } END { print n, "executions" }' "$logs/fuzz.out"
+    ! grep -q FAILED "$logs/fuzz.out"
+}
+
+run_step() {
+    case "$1" in
+        clang) step_clang ;;
+        coverage) step_coverage ;;
+        tsan) step_tsan ;;
+        faults) step_faults ;;
+        limits) step_limits ;;
+        product) step_product ;;
+        fuzz) step_fuzz ;;
+        *) echo "no step $1" && return 2 ;;
+    esac
+}
+
+failed=0
+rows=()
+for step in "${steps[@]}"; do
+    start=$SECONDS
+    if run_step "$step" >"$logs/$step.log" 2>&1 </dev/null; then result=passed; else
+        result=FAILED failed=1
+    fi
+    rows+=("$(printf '%-9s %-7s %6d s  %s' "$step" "$result" $((SECONDS - start)) \
+        "$(tail -n 1 "$logs/$step.log")")")
+    echo "nightly: ${rows[-1]}"
+done
+echo
+printf '%s\n' "nightly of $(date -u +%F) at $(git rev-parse --short HEAD 2>/dev/null || echo '?'):" \
+    "${rows[@]}"
+exit "$failed"

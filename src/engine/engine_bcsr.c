@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file engine_bcsr.c  BCSR (SMaT) on tensor cores in FP16 and BF16, and with tiles in 2:4 sparsity on
+ *  sparse ones; on CPUs decoded and multiplied. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "engine/bcsr_shape.h"
+#include "engine/format_bcsr.h"
+#include "engine/tc_engine.h"
+#ifdef SPMM_HAVE_CUDA
+#include "cuda/cuda_kernels.h"
+#include "device/device_cuda.h"
+#endif
+
+typedef struct {
+    spmm_tc_engine_t   base;
+    spmm_bcsr_t        format; /**< on GPUs without values */
+    spmm_bcsr_arrays_t arrays;
+    spmm_bcsr_arrays_t device_arrays; /**< the copy */
+    const void        *values;        /**< those of CSR, borrowed during build() */
+} bcsr_t;
+
+static const spmm_tc_kind_t kind_sp24;
+
+static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks)
+{
+    (void)n_windows;
+    return (spmm_tc_limits_t){.team = 0,
+                              .cut  = spmm_bcsr_cut(device->n_sm, problem->n, (int64_t)blocks)};
+}
+
+static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
+{
+    bcsr_t               *f       = (bcsr_t *)base;
+    const bool            sp24    = base->kind == &kind_sp24;
+    const bool            cpu     = base->device->kind == SPMM_DEVICE_CPU;
+    const spmm_pattern_t *pattern = base->problem.pattern;
+    spmm_bcsr_shape_t     shape   = {.rows = 8, .slice = 64};
+    spmm_env_t           *env     = base->device->env;
+    spmm_windows_t        own     = {0};
+    const spmm_windows_t *tall    = spmm_pattern_windows(pattern);
+    spmm_status_t         status  = SPMM_OK;
+
+    if (tall == NULL) {
+        SPMM_TRY(spmm_windows_create(env, block, SPMM_WINDOWS_TALL, base->device->threads, &own));
+        tall = &own;
+    }
+    if (!cpu) { /* decoding on CPUs goes by tile rows */
+        const spmm_bcsr_facts_t facts[] = {
+            spmm_bcsr_measure(tall, block->n_rows, 8, base->device->threads),
+            spmm_bcsr_measure(tall, block->n_rows, 16, base->device->threads)};
+
+        shape =
+            spmm_bcsr_shape(pattern != NULL && pattern->bcsr[0].steps > 0 ? pattern->bcsr : facts,
+                            block->n_rows, base->problem.n, base->device->n_sm, sp24);
+    }
+    status =
+        spmm_bcsr_create(env, block, tall, shape.rows, sp24, base->device->threads, &f->format);
+    spmm_windows_free(&own);
+    if (status == SPMM_OK && cpu) {
+        status = spmm_bcsr_fill(env, &f->format, block->values, base->device->threads);
+    }
+    f->arrays       = spmm_bcsr_arrays(&f->format);
+    f->arrays.slice = shape.slice;
+    f->values       = block->values;
+    return status;
+}
+
+static void release(spmm_tc_engine_t *base)
+{
+    spmm_bcsr_free(&((bcsr_t *)base)->format);
+}
+
+/* The values have their place. */
+static void refill(spmm_tc_engine_t *base, const void *values)
+{
+    (void)spmm_bcsr_fill(base->device->env, &((bcsr_t *)base)->format, values,
+                         base->device->threads);
+}
+
+static size_t held(const spmm_tc_engine_t *base)
+{
+    return spmm_bcsr_held(&((const bcsr_t *)base)->format);
+}
+
+static spmm_tc_view_t view(const spmm_tc_engine_t *base)
+{
+    return spmm_cpu_bcsr_view(&((const bcsr_t *)base)->arrays);
+}
+
+static spmm_tc_view_t panels(const spmm_tc_engine_t *base)
+{
+    const spmm_bcsr_t *f = &((const bcsr_t *)base)->format;
+
+    return (spmm_tc_view_t){.n_rows    = f->n_rows,
+                            .n_windows = f->n_panels,
+                            .height    = f->rows * SPMM_BCSR_SIDE,
+                            .block_ptr = f->panel_ptr};
+}
+
+#ifdef SPMM_HAVE_CUDA
+static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args,
+                            spmm_stream_t stream)
+{
+    const bcsr_t *f = (const bcsr_t *)base;
+
+    SPMM_TRY(spmm_cuda_use(base->device));
+    return spmm_cuda_check(
+        base->device, spmm_cuda_bcsr_mm(&f->device_arrays, &base->work, args, (cudaStream_t)stream),
+        "the kernel bcsr_mm");
+}
+
+/* The values of CSR go to the device, and a kernel puts them where they belong. */
+static spmm_status_t refill_device(spmm_tc_engine_t *base, const void *values)
+{
+    bcsr_t              *f      = (bcsr_t *)base;
+    const spmm_device_t *device = base->device;
+    const size_t  bytes = (size_t)f->format.entry_ptr[f->format.n_tile_rows] * sizeof(uint16_t);
+    void         *csr   = NULL;
+    spmm_status_t status;
+
+    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(device->ops->alloc_cached(device, bytes, &csr));
+    status = device->ops->stage(device, csr, values, bytes);
+    if (status == SPMM_OK) {
+        status =
+            spmm_cuda_check(device,
+                            spmm_cuda_bcsr_fill(&f->device_arrays, csr,
+                                                (void *)(uintptr_t)f->device_arrays.values, NULL),
+                            "the kernel bcsr_fill");
+    }
+    if (status == SPMM_OK) {
+        status = device->ops->stream_sync(device, NULL);
+    }
+    device->ops->release(device, csr);
+    return status;
+}
+#else
+static spmm_status_t refill_device(spmm_tc_engine_t *base, const void *values)
+{
+    (void)values;
+    return spmm_fail(&base->device->env->err, SPMM_ERR_INTERNAL, "BCSR on a GPU without CUDA");
+}
+#endif
+
+static spmm_status_t upload(spmm_tc_engine_t *base)
+{
+    bcsr_t                   *f    = (bcsr_t *)base;
+    const spmm_bcsr_arrays_t *a    = &f->arrays;
+    const size_t              wide = (size_t)f->format.n_wide, steps = (size_t)f->format.n_steps;
+    const size_t              rows = ((size_t)a->n_tile_rows + 1) * sizeof(int32_t);
+    const void *panel_ptr = NULL, *step = NULL, *bits_ptr = NULL, *bits = NULL, *row_ptr = NULL;
+    const void *tile = NULL, *entry_ptr = NULL;
+    void       *values = NULL;
+
+    SPMM_TRY(spmm_tc_upload(base, a->panel_ptr, ((size_t)a->n_panels + 1) * sizeof(int32_t), 0,
+                            &panel_ptr));
+    SPMM_TRY(spmm_tc_upload(base, a->step, steps * sizeof *a->step, 0, &step));
+    SPMM_TRY(spmm_tc_upload(base, a->bits_ptr, steps * sizeof *a->bits_ptr, 0, &bits_ptr));
+    SPMM_TRY(spmm_tc_upload(base, a->bits, wide * SPMM_BCSR_SIDE * sizeof *a->bits, 0, &bits));
+    SPMM_TRY(spmm_tc_upload(base, a->row_ptr, rows, 0, &row_ptr));
+    SPMM_TRY(spmm_tc_upload(base, a->tile, wide * sizeof *a->tile, 0, &tile));
+    SPMM_TRY(spmm_tc_upload(base, a->entry_ptr, rows, 0, &entry_ptr));
+    SPMM_TRY(spmm_tc_take(base, spmm_bcsr_value_bytes(&f->format), &values));
+    f->device_arrays           = *a;
+    f->device_arrays.panel_ptr = panel_ptr;
+    f->device_arrays.step      = step;
+    f->device_arrays.bits_ptr  = bits_ptr;
+    f->device_arrays.bits      = bits;
+    f->device_arrays.row_ptr   = row_ptr;
+    f->device_arrays.tile      = tile;
+    f->device_arrays.entry_ptr = entry_ptr;
+    f->device_arrays.values    = values;
+    return refill_device(base, f->values);
+}
+
+/* What the tiles are, then how panels are dealt out. */
+static void describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
+{
+    const bcsr_t      *f     = format;
+    const spmm_bcsr_t *b     = &f->format;
+    const int64_t      nnz   = b->entry_ptr[b->n_tile_rows];
+    const double       kept  = 256.0 * (double)(b->n_tiles + b->n_sp24);
+    const double       steps = b->n_steps > 0 ? (double)b->n_steps : 1.0;
+
+    if (nnz == 0) {
+        return;
+    }
+    (void)fprintf(out,
+                  "  tiles of %s: %" PRId64 " of 16x16 and %" PRId64
+                  " of 16x32 in 2:4 sparsity, %.1f %% of their values are entries; of %" PRId32
+                  " 16x32 tiles %.1f %% are 2:4\n",
+                  f->base.kind->name, b->n_tiles, b->n_sp24, 100.0 * (double)nnz / kept, b->n_wide,
+                  100.0 * b->n_legal / b->n_wide);
+    if (f->base.device->kind == SPMM_DEVICE_CPU) {
+        return;
+    }
+    (void)fprintf(out,
+                  "  panels of %" PRId32 " tile rows by up to %" PRId32
+                  " columns of C; %.1f tiles share the rows of B of a step of 32 columns\n",
+                  b->rows, f->arrays.slice, (double)(b->n_tiles + b->n_sp24) / steps);
+    spmm_tc_describe(format, pattern, out);
+}
+
+#ifdef SPMM_HAVE_CUDA
+#define LAUNCH launch
+#else
+#define LAUNCH NULL
+#endif
+
+#define KIND(kind_name)                                                                            \
+    {                                                                                              \
+        .name = (kind_name), .size = sizeof(bcsr_t), .limits = limits, .create = create,           \
+        .free = release, .refill = refill, .held = held, .view = view, .panels = panels,           \
+        .upload = upload, .refill_device = refill_device, .launch = LAUNCH                         \
+    }
+
+static const spmm_tc_kind_t kind_bcsr = KIND("bcsr"), kind_sp24 = KIND("bcsr-sp24");
+
+static spmm_status_t build_bcsr(const spmm_csr_t *block, const spmm_problem_t *problem,
+                                const spmm_device_t *device, void **format)
+{
+    return spmm_tc_build(&kind_bcsr, block, problem, device, format);
+}
+
+static spmm_status_t build_sp24(const spmm_csr_t *block, const spmm_problem_t *problem,
+                                const spmm_device_t *device, void **format)
+{
+    return spmm_tc_build(&kind_sp24, block, problem, device, format);
+}
+
+#define ENGINE(engine_name, text, short_name)                                                      \
+    {                                                                                              \
+        .name = (engine_name), .description = (text), .built = true,                               \
+        .supports = spmm_tc_supports_half, .cost = spmm_bcsr_cost_##short_name,                    \
+        .terms = spmm_bcsr_terms_##short_name, .build = build_##short_name,                        \
+        .refill = spmm_tc_refill, .execute = spmm_tc_execute, .describe = describe,                \
+        .bytes = spmm_tc_bytes, .destroy = spmm_tc_destroy                                         \
+    }
+
+const spmm_engine_ops_t spmm_engine_bcsr = ENGINE(
+    "bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16", bcsr);
+const spmm_engine_ops_t spmm_engine_bcsr_sp24 =
+    ENGINE("bcsr-sp24",
+           "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16", sp24);

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file transport_nccl_push.c
+ *  Every rank picks the rows that others need out of its B and stores them in their memory, over
+ *  NVLink: one kernel for each exchange, in stream order; the host never waits.  Rows land in the
+ *  plan's window; a target elsewhere gets a copy of them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "exchange/pull_space.h"
+#include "exchange/transport_nccl_push.h"
+
+int spmm_push_max_blocks  = 64;
+int spmm_push_quick_bytes = 64 * 1024;
+
+#ifdef SPMM_HAVE_NCCL_WINDOW
+#include "base/alloc.h"
+#include "cuda/cuda_kernels.h"
+#include "device/device_cuda.h"
+
+enum { ALIGNMENT = 4096 };
+
+typedef struct {
+    spmm_transport_shared_t *shared; /**< borrowed, as is the graph */
+    const spmm_halo_t       *graph;
+    spmm_pull_space_t       *space;  /**< borrowed; NULL on one rank, as is all below */
+    spmm_nccl_window_t      *window; /**< slots, room for quick rows, rows */
+    size_t                   quick_offset, rows_offset; /**< in the window */
+    spmm_pull_state_t       *words;                     /**< device */
+    int32_t                 *row;                       /**< device copy of graph->send_row */
+    /** [rank] where rows from here lie on another rank: in its mirror, its halo */
+    int64_t first_mirror[SPMM_PULL_PEERS], first_halo[SPMM_PULL_PEERS];
+} push_t;
+
+static spmm_status_t push_open(spmm_transport_shared_t *shared)
+{
+    return shared->env->size == 1 ? SPMM_OK : spmm_pull_space_open(shared);
+}
+
+static double push_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
+{
+    const int64_t out = spmm_halo_send_rows(graph), in = spmm_halo_recv_rows(graph);
+
+    (void)device;
+    return 9e-6 + (double)(out > in ? out : in) * (double)row_bytes / 340e9;
+}
+
+static size_t align(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static spmm_status_t make_window(push_t *t, size_t max_row_bytes)
+{
+    const int64_t out = spmm_halo_send_rows(t->graph), in = spmm_halo_recv_rows(t->graph);
+    const int64_t most   = out > in ? out : in;
+    const size_t  ranks  = (size_t)t->shared->env->size;
+    size_t        bytes  = 0;
+    spmm_status_t status = SPMM_OK;
+
+    t->quick_offset = align(ranks * sizeof(spmm_push_slot_t));
+    t->rows_offset  = t->quick_offset + 2 * ranks * 2 * SPMM_PUSH_QUICK;
+    if (!spmm_size_mul((size_t)most, max_row_bytes, &bytes)) {
+        status = spmm_fail_memory(&t->shared->env->err, most, max_row_bytes, "rows of peers");
+    }
+    SPMM_TRY(spmm_agree(t->shared->env, status));
+    return spmm_nccl_window_create(&t->space->own, t->rows_offset + bytes, &t->window);
+}
+
+static spmm_status_t upload_rows(push_t *t)
+{
+    void *list = NULL;
+
+    SPMM_TRY(spmm_device_upload(t->shared->device, t->graph->send_row,
+                                (size_t)spmm_halo_send_rows(t->graph) * sizeof *t->row, &list));
+    t->row = list;
+    return SPMM_OK;
+}
+
+/* Collective, agreed. */
+static spmm_status_t set_up(push_t *t, size_t max_row_bytes)
+{
+    spmm_env_t *env = t->shared->env;
+
+    SPMM_TRY(spmm_pull_space_open(t->shared));
+    t->space = t->shared->pull;
+    SPMM_TRY(
+        spmm_agree(env, spmm_pull_space_firsts(env, t->graph, t->first_mirror, t->first_halo)));
+    SPMM_TRY(spmm_agree(env, upload_rows(t)));
+    SPMM_TRY(spmm_agree(env, spmm_pull_space_state(t->space, &t->words)));
+    return make_window(t, max_row_bytes);
+}
+
+/* As for nccl-pull: wait for what is under way; what late peers still write goes to memory that they
+ * hold, too. */
+static void push_destroy(void *state)
+{
+    push_t              *t = state;
+    const spmm_device_t *device;
+
+    if (t == NULL) {
+        return;
+    }
+    device = t->shared->device;
+    if (t->words != NULL && spmm_cuda_use(device) == SPMM_OK) {
+        (void)cudaDeviceSynchronize();
+    }
+    device->ops->release(device, t->words);
+    device->ops->release(device, t->row);
+    if (t->space != NULL) {
+        spmm_pull_space_free_window(t->space, t->window);
+    }
+    spmm_free(t);
+}
+
+static spmm_status_t push_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+                                 size_t max_row_bytes, void **state)
+{
+    spmm_status_t status = SPMM_OK;
+    push_t       *t;
+
+    if (SPMM_NEW_ZERO(t, 1) == NULL) {
+        status = spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
+    }
+    status = spmm_agree(shared->env, status);
+    if (status != SPMM_OK) {
+        spmm_free(t);
+        return status;
+    }
+    t->shared = shared;
+    t->graph  = graph;
+    if (shared->env->size > 1) {
+        status = set_up(t, max_row_bytes);
+    }
+    if (status != SPMM_OK) {
+        push_destroy(t);
+        return status;
+    }
+    *state = t;
+    return SPMM_OK;
+}
+
+static void *push_target_rows(const void *state)
+{
+    const push_t *t = state;
+
+    return t->window == NULL ? NULL : t->window->memory + t->rows_offset;
+}
+
+static bool push_reads_in_place(const void *state, const void *rows, size_t ld_bytes, size_t bytes)
+{
+    const push_t *t = state;
+
+    (void)rows;
+    return t->window != NULL && ld_bytes > 0 && bytes > 0;
+}
+
+static bool is_alone(const spmm_halo_t *graph)
+{
+    return graph->n_send_peers == 0 && graph->n_recv_peers == 0;
+}
+
+/* Where in the window the rows of an exchange land. */
+static size_t landing_of(const push_t *t, const spmm_exchange_side_t *target, size_t bytes)
+{
+    const uintptr_t at   = (uintptr_t)target->rows;
+    const uintptr_t from = (uintptr_t)t->window->memory + t->rows_offset;
+    const size_t    room = t->window->bytes - t->rows_offset;
+
+    return at >= from && at - from <= room && bytes <= room - (at - from)
+               ? t->rows_offset + (at - from)
+               : t->rows_offset;
+}
+
+/* The same on both ranks of a pair. */
+static bool is_quick(int64_t count, size_t row_bytes)
+{
+    const int most =
+        spmm_push_quick_bytes < SPMM_PUSH_QUICK ? spmm_push_quick_bytes : SPMM_PUSH_QUICK;
+
+    return row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
+           count <= most / (int64_t)row_bytes;
+}
+
+static int32_t quick_blocks(int64_t count, size_t row_bytes)
+{
+    enum { BLOCK_BYTES = 16 * 1024 };
+
+    return 1 + (int32_t)(count * (int64_t)row_bytes / (BLOCK_BYTES + 1));
+}
+
+static void name_owners(const spmm_exchange_t *exchange, const spmm_exchange_side_t *target,
+                        spmm_push_args_t *args)
+{
+    args->n_from = target->n_peers;
+    for (int p = 0; p < target->n_peers; p++) {
+        const int64_t count = target->ptr[p + 1] - target->ptr[p];
+        const bool    quick = is_quick(count, exchange->row_bytes);
+
+        args->from[p] =
+            (spmm_push_owner_t){.begin       = target->ptr[p],
+                                .count       = count,
+                                .rank        = target->peer[p],
+                                .first_block = args->n_blocks,
+                                .n_blocks = quick ? quick_blocks(count, exchange->row_bytes) : 0};
+        args->n_blocks += args->from[p].n_blocks;
+    }
+}
+
+/* Blocks for large readers by their share of the rows of all of these. */
+static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes)
+{
+    enum { BLOCK_BYTES = 32 * 1024 };
+    const int64_t full  = all * (int64_t)row_bytes / BLOCK_BYTES + 1;
+    const int64_t wants = full < spmm_push_max_blocks ? full : spmm_push_max_blocks;
+    const int64_t share = (wants * count + all / 2) / all;
+
+    return share < 1 ? 1 : share > SPMM_PUSH_BLOCKS ? SPMM_PUSH_BLOCKS : (int32_t)share;
+}
+
+static void name_readers(const push_t *t, const spmm_exchange_t *exchange,
+                         const spmm_exchange_side_t *source, spmm_push_args_t *args)
+{
+    const int64_t *first =
+        exchange->direction == SPMM_HALO_FORWARD ? t->first_halo : t->first_mirror;
+    int64_t large = 0;
+
+    args->n_to         = source->n_peers;
+    args->first_sender = args->n_blocks;
+    for (int p = 0; p < source->n_peers; p++) {
+        const int64_t count = source->ptr[p + 1] - source->ptr[p];
+
+        large += is_quick(count, exchange->row_bytes) ? 0 : count;
+    }
+    for (int p = 0; p < source->n_peers; p++) {
+        const int64_t count = source->ptr[p + 1] - source->ptr[p];
+        const int     rank  = source->peer[p];
+        const bool    quick = is_quick(count, exchange->row_bytes);
+
+        args->to[p] = (spmm_push_reader_t){
+            .begin       = source->ptr[p],
+            .count       = count,
+            .first       = first[rank],
+            .rank        = rank,
+            .first_block = args->n_blocks,
+            .n_blocks    = quick ? quick_blocks(count, exchange->row_bytes)
+                                 : large_blocks(count, large, exchange->row_bytes),
+            .is_quick    = quick};
+        args->n_blocks += args->to[p].n_blocks;
+    }
+}
+
+/* Ranks that share rows in the other direction only hear of the exchange, too: quick rows wait for
+ * the word of the one before. */
+static void name_windows(const push_t *t, spmm_push_args_t *args)
+{
+    for (int p = 0; p < t->graph->n_send_peers; p++) {
+        args->window[t->graph->send_peer[p]] = t->window->peer[t->graph->send_peer[p]];
+    }
+    for (int p = 0; p < t->graph->n_recv_peers; p++) {
+        args->window[t->graph->recv_peer[p]] = t->window->peer[t->graph->recv_peer[p]];
+    }
+}
+
+static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
+{
+    push_t                    *t       = state;
+    const spmm_device_t       *device  = t->shared->device;
+    const spmm_exchange_side_t source  = spmm_exchange_source(t->graph, exchange);
+    const spmm_exchange_side_t target  = spmm_exchange_target(t->graph, exchange);
+    const bool                 forward = exchange->direction == SPMM_HALO_FORWARD;
+    spmm_push_args_t           args;
+
+    if (is_alone(t->graph)) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmm_pull_space_check(t->shared));
+    memset(&args, 0, sizeof args);
+    args.n_blocks = 1;
+    name_owners(exchange, &target, &args);
+    name_readers(t, exchange, &source, &args);
+    name_windows(t, &args);
+    args.rank         = t->shared->env->rank;
+    args.n_ranks      = t->shared->env->size;
+    args.own          = t->window->memory;
+    args.quick_offset = (int64_t)t->quick_offset;
+    args.offset       = landing_of(t, &target, spmm_side_total(&target, exchange->row_bytes));
+    args.target       = target.rows;
+    args.row_bytes    = (int64_t)exchange->row_bytes;
+    args.source       = source.rows;
+    args.ld           = args.row_bytes;
+    if (forward && exchange->in_place != NULL) {
+        args.source = exchange->in_place;
+        args.ld     = (int64_t)exchange->ld_bytes;
+        args.row    = t->row;
+    }
+    args.state = t->words;
+    args.watch = spmm_pull_space_watch(t->space);
+    SPMM_TRY(spmm_cuda_use(device));
+    return spmm_cuda_check(device, spmm_cuda_push(&args, (cudaStream_t)stream), "the kernel push");
+}
+
+/* The stream itself keeps the order.  Quick rows are where they belong. */
+static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
+{
+    const push_t              *t      = state;
+    const spmm_device_t       *device = t->shared->device;
+    const spmm_exchange_side_t target = spmm_exchange_target(t->graph, exchange);
+    const char                *landed;
+
+    if (is_alone(t->graph)) {
+        return SPMM_OK;
+    }
+    landed =
+        t->window->memory + landing_of(t, &target, spmm_side_total(&target, exchange->row_bytes));
+    for (int p = 0; p < target.n_peers && landed != target.rows; p++) {
+        const size_t at = (size_t)target.ptr[p] * exchange->row_bytes;
+
+        if (!is_quick(target.ptr[p + 1] - target.ptr[p], exchange->row_bytes)) {
+            SPMM_TRY(device->ops->copy(device, target.rows + at, landed + at,
+                                       spmm_side_bytes(&target, p, exchange->row_bytes), stream));
+        }
+    }
+    return spmm_pull_space_check(t->shared);
+}
+
+static void push_bytes(const void *state, size_t *host, size_t *device)
+{
+    const push_t *t = state;
+
+    *host   = sizeof *t + (t->window == NULL ? 0 : sizeof *t->window);
+    *device = t->window == NULL ? 0
+                                : t->window->bytes + sizeof *t->words +
+                                      (size_t)spmm_halo_send_rows(t->graph) * sizeof *t->row;
+}
+
+const spmm_transport_ops_t spmm_transport_nccl_push = {
+    .name           = "nccl-push",
+    .description    = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
+    .built          = true,
+    .by_name        = true,
+    .captures       = true,
+    .packs          = true,
+    .supports       = spmm_pull_space_supports,
+    .open           = push_open,
+    .cost           = push_cost,
+    .create         = push_create,
+    .begin          = push_begin,
+    .end            = push_end,
+    .target_rows    = push_target_rows,
+    .reads_in_place = push_reads_in_place,
+    .bytes          = push_bytes,
+    .destroy        = push_destroy,
+    .close          = spmm_pull_space_close,
+    .check          = spmm_pull_space_check,
+};
+
+#else
+
+static bool push_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+{
+    (void)shared;
+    (void)snprintf(why, SPMM_TRANSPORT_WHY,
+                   "is not in this build: it needs CUDA and NCCL 2.28 or later");
+    return false;
+}
+
+/* Nothing else is ever called. */
+const spmm_transport_ops_t spmm_transport_nccl_push = {
+    .name        = "nccl-push",
+    .description = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
+    .built       = false,
+    .supports    = push_supports,
+};
+#endif

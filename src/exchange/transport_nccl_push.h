@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file transport_nccl_push.h */
+#ifndef SPMM_EXCHANGE_TRANSPORT_NCCL_PUSH_H
+#define SPMM_EXCHANGE_TRANSPORT_NCCL_PUSH_H
+
+/** Most thread blocks that send in one exchange, a bound on the multiprocessors that it takes from
+ *  the local product.  At least 1; for benchmarks. */
+extern int spmm_push_max_blocks;
+
+/** Most bytes from rank to rank that travel word by word, SPMM_PUSH_QUICK at most; the same on all
+ *  ranks.  For benchmarks and tests. */
+extern int spmm_push_quick_bytes;
+
+#endif /* SPMM_EXCHANGE_TRANSPORT_NCCL_PUSH_H */

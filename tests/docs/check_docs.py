@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents say exists: links, sentences of the library, functions, options; pictures are
+well-formed and as their scripts draw them."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ET
+
+from sentences import ROOT, all_sentences
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CALL = re.compile(r"\b((?:spmm|SPMM)_\w+)\(")
+OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]+)")
+
+
+def documents():
+    found = [p for p in ROOT.rglob("*.md") if "build" not in p.relative_to(ROOT).parts]
+    assert len(found) > 10
+    return sorted(found)
+
+
+class Documents(unittest.TestCase):
+    def test_links(self):
+        for path in documents():
+            for link in LINK.findall(path.read_text(encoding="utf-8")):
+                if "://" not in link:
+                    self.assertTrue((path.parent / link).exists(), f"{path}: {link}")
+
+    def test_sentences(self):
+        """Every quoted line of troubleshooting.md is part of one sentence in the sources."""
+        text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+        quoted = re.findall(r"^> (.*)$", text, re.M)
+        self.assertGreater(len(quoted), 30)
+        sentences = all_sentences()
+        for line in quoted:
+            self.assertGreater(len(line), 25)
+            self.assertTrue(any(line in s for s in sentences), f"nothing prints: {line}")
+
+    def test_functions(self):
+        code = "\n".join(p.read_text(encoding="utf-8")
+                         for folder in ("include", "src", "partition", "kernels", "tests", "bench")
+                         for p in sorted((ROOT / folder).rglob("*"))
+                         if p.suffix in (".h", ".c", ".cmake", ".cu"))
+        names = set(re.findall(r"\b(?:spmm|SPMM)_\w+", code))
+        names |= {n for p in (ROOT / "cmake").glob("*.cmake")
+                  for n in re.findall(r"\bspmm_\w+", p.read_text(encoding="utf-8"))}
+        names |= {n for n in re.findall(r"function\((\w+)",
+                                        (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8"))}
+        for path in documents():
+            for name in CALL.findall(path.read_text(encoding="utf-8")):
+                self.assertIn(name, names, path)
+
+    def test_options(self):
+        """Options of spmm_dist in its guides are in its --help."""
+        help_text = (ROOT / "tools" / "driver_help.c").read_text(encoding="utf-8")
+        for name in ("guide.md", "how_it_works.md", "schedules.md", "reordering.md"):
+            for line in (ROOT / "docs" / name).read_text(encoding="utf-8").splitlines():
+                if not re.search("pkg-config|cmake|bench|ctest|mpirun --", line):
+                    for option in OPTION.findall(line):
+                        self.assertIn("--" + option, help_text, f"{name}: {line}")
+
+    def test_pictures(self):
+        pictures = [p for p in ROOT.rglob("*.svg") if "build" not in p.relative_to(ROOT).parts]
+        self.assertGreater(len(pictures), 3)
+        for path in pictures:
+            self.assertTrue(ET.parse(path).getroot().tag.endswith("svg"), path)
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, str(ROOT / "docs/pictures/draw.py"), folder], check=True)
+            drawn = sorted(os.listdir(folder))
+            self.assertEqual(drawn, ["plan.svg", "schedules.svg", "windows.svg"])
+            for name in drawn:
+                self.assertEqual(pathlib.Path(folder, name).read_bytes(),
+                                 (ROOT / "docs/pictures" / name).read_bytes(),
+                                 f"run docs/pictures/draw.py: {name}")
+
+    def test_versions(self):
+        """The version in the README and the changelog is that of the header."""
+        header = (ROOT / "include/spmm_dist/version.h").read_text(encoding="utf-8")
+        version = re.search(r'SPMM_VERSION_STRING "(.*)"', header).group(1)
+        for name in ("README.md", "CHANGELOG.md"):
+            self.assertIn(version, (ROOT / name).read_text(encoding="utf-8"), name)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

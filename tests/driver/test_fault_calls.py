@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A call of MPI, CUDA or NCCL fails on one rank alone, a disk is full, a rank never comes: the driver
+ends in time, with a documented exit code and a sentence.
+
+SPMM_FAULTS names libspmm_faults.so, SPMM_FAULT_DEVICE cpu (default) or cuda, SPMM_FAULT_RANKS their
+ranks (3).  SPMM_FAULT_ALL=1 takes many calls of MPI instead of a few, SPMM_FAULT_LIST=1 prints what
+each led to."""
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+
+FAULTS = os.environ.get("SPMM_FAULTS", str(harness.ROOT / "build" / "cpu" / "tests" / "libspmm_faults.so"))
+DEVICE = os.environ.get("SPMM_FAULT_DEVICE", "cpu")
+RANKS = int(os.environ.get("SPMM_FAULT_RANKS", "3"))
+LIST = os.environ.get("SPMM_FAULT_LIST") == "1"
+LIMIT = 40 if DEVICE == "cpu" else 60
+PRODUCT = ("--device", DEVICE, "--generate", "rmat:scale=8,degree=8", "--iterations", "2", "--verify",
+           "--timeout", "2" if DEVICE == "cpu" else "10")
+
+# Calls on one rank alone; where there is no such call nothing fails.
+MPI = [("MPI_Allreduce", 5), ("MPI_Alltoall", 0), ("MPI_Isend", 0)]
+if os.environ.get("SPMM_FAULT_ALL") == "1":
+    MPI += [("MPI_Allreduce", k) for k in (0, 1, 11, 20, 30)] + [
+        ("MPI_Bcast", 0), ("MPI_Allgather", 0), ("MPI_Waitall", 0), ("MPI_Waitall", 2),
+        ("MPI_Comm_dup", 0), ("MPI_Exscan", 0), ("MPI_Ibarrier", 3), ("MPI_Wait", 3),
+        ("MPI_Irecv", 0), ("MPI_Irecv", 4), ("MPI_Bcast", 100000)]
+CUDA = [(f"cuda{name}", k) for name, k in
+        [("GetDeviceCount", 0), ("SetDevice", 0), ("Malloc", 0), ("Malloc", 2), ("MemcpyAsync", 0),
+         ("MemcpyAsync", 5), ("StreamCreateWithFlags", 0), ("StreamCreateWithPriority", 0),
+         ("EventCreateWithFlags", 0), ("EventRecord", 3), ("StreamWaitEvent", 0),
+         ("StreamSynchronize", 1), ("GetLastError", 0), ("GetLastError", 4), ("HostAlloc", 0),
+         ("MemsetAsync", 0), ("MallocFromPoolAsync", 0), ("EventElapsedTime", 0)]]
+NCCL = [(f"nccl{name}", k) for name, k in
+        [("GetUniqueId", 0), ("CommInitRankConfig", 0), ("GroupStart", 0), ("GroupEnd", 0),
+         ("Send", 0), ("Recv", 0), ("CommGetAsyncError", 0), ("CommFinalize", 0)]]
+
+
+def launch(ranks, fault, *args):
+    """Exit code and error stream of the driver under a fault, CALL:K[:RANK]."""
+    # Not the launcher itself: it is no program of MPI.
+    command = ["env", f"LD_PRELOAD={FAULTS}", harness.DRIVER, *args]
+    process = subprocess.Popen([harness.MPIEXEC, harness.NUMPROC_FLAG, str(ranks), *command],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, start_new_session=True,
+                               env={**os.environ, "SPMM_FAULT": fault})
+    try:
+        errors = process.communicate(timeout=LIMIT)[1].decode("utf-8", "replace")
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # nothing is left running after a hang
+        except ProcessLookupError:
+            pass
+    return process.returncode, errors
+
+
+class Calls(unittest.TestCase):
+    def fail(self, call, k, rank, ranks):
+        start = time.monotonic()
+        code, errors = launch(ranks, f"{call}:{k}:{rank}", *PRODUCT)
+        said = [line for line in errors.splitlines() if line.startswith("spmm_dist: ")]
+        if LIST:
+            print(f"{call}:{k} rank {rank} of {ranks}: code {code} in "
+                  f"{time.monotonic() - start:.1f} s: {said[0] if said else ''}", flush=True)
+        # 0: the call was never reached, or what failed was only wanted, not needed.
+        self.assertIn(code, (0, 4), errors)
+        self.assertEqual(bool(said), code == 4, errors)
+        self.assertLessEqual(len(said), ranks, errors)
+        return code
+
+    def each(self, faults):
+        failed = 0
+        for call, k in faults:
+            with self.subTest(f"{call}:{k}"):
+                failed += self.fail(call, k, RANKS - 1, RANKS) == 4
+        self.assertGreaterEqual(failed, 0.6 * len(faults), "most faults are met")
+
+    def test_mpi(self):
+        self.each(MPI)
+
+    @unittest.skipUnless(DEVICE == "cuda", "no GPU is asked for")
+    def test_cuda(self):
+        self.each(CUDA)
+
+    @unittest.skipUnless(DEVICE == "cuda" and RANKS > 1, "no GPUs are asked for")
+    def test_nccl(self):
+        self.each(NCCL)
+
+
+@unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+class FullDisk(unittest.TestCase):
+    def refused(self, *args, says="No space left"):
+        result = harness.run(*PRODUCT, *args, ranks=2)
+        self.assertEqual(result.code, 4, result)
+        self.assertEqual(len(result.errors), 1, result)
+        self.assertIn(says, result.errors[0])
+
+    def test_json(self):
+        if harness.has_json():
+            self.refused("--json", "/dev/full")
+
+    def test_partition(self):
+        self.refused("--write-partition", "/dev/full")
+
+    def test_disk_that_is_full_at_the_end(self):
+        """What does not fit leaves nothing behind, and not a part of a file under its name."""
+        with tempfile.TemporaryDirectory() as folder:
+            code, errors = launch(2, "fsync:0", *PRODUCT, "--write-partition",
+                                  os.path.join(folder, "a.part"))
+            self.assertEqual(code, 4, errors)
+            self.assertIn("No space left", errors)
+            self.assertEqual(os.listdir(folder), [])
+
+
+class Late(unittest.TestCase):
+    def test_a_rank_that_never_comes_to_the_product(self):
+        """One rank stops on its way to the others: they wait for it no longer than told."""
+        start = time.monotonic()
+        code, errors = launch(2, "stop at MPI_Isend:0:1", *PRODUCT)
+        self.assertEqual(code, 4, errors)
+        self.assertRegex(errors, r"spmm_dist: .*within the timeout")
+        self.assertLess(time.monotonic() - start, 25)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

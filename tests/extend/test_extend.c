@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_extend.c
+ *  The worked examples of docs/extending.md do what those of the library do: whole plans with each
+ *  of them against the dense product, and the transport on its own.
+ */
+#include "plan_case.h"
+
+#include <string.h>
+
+#include "engine/engine.h"
+#include "partition/partition.h"
+#include "transport_case.h"
+
+static const shape_t shapes[] = {
+    {200, 200, 9, 17}, /* several stripes, a full row */
+    {150, 61, 5, -1},  {61, 150, 5, 3}, {40, 40, 0, -1}, {1, 1, 1, -1},
+};
+
+static void check_all(const char *engine, const char *partition)
+{
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int v = 0; v < 8; v += 1 + (int)(s > 0)) {
+            const product_t p = {.type      = SPMM_R_64F,
+                                 .c_type    = SPMM_R_64F,
+                                 .op        = v % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
+                                 .layout    = v / 2 % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
+                                 .partition = partition,
+                                 .n         = v < 4 ? 1 : 9,
+                                 .planned_n = 9,
+                                 .pad       = v % 3,
+                                 .alpha     = -1.5,
+                                 .beta      = v < 4 ? 0.0 : 0.5,
+                                 .engine    = engine};
+
+            check_product(&shapes[s], &p);
+        }
+    }
+}
+
+static void test_engine(void **state)
+{
+    (void)state;
+    assert_non_null(spmm_engine_find("ell-cpu"));
+    open_context();
+    check_all("ell-cpu", NULL);
+    close_context();
+}
+
+static void test_partitioner(void **state)
+{
+    (void)state;
+    open_context();
+    check_all(NULL, "stripes");
+    check_all("ell-cpu", "stripes");
+    close_context();
+}
+
+static void exchange(const spmm_transport_ops_t *transport)
+{
+    transport_case_t f;
+
+    transport_case_open(&f, transport, 400, 0.3, 1, 48);
+    for (uint64_t round = 0; round < 10; round++) {
+        transport_case_run(&f, round % 3 == 1 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD, round, 48);
+    }
+    transport_case_close(&f);
+}
+
+static void test_transport(void **state)
+{
+    const spmm_transport_ops_t *late = spmm_transport_find("mpi-late");
+
+    (void)state;
+    assert_non_null(late);
+    transport_case_device();
+    exchange(late);
+}
+
+/* A plan over it, and the names in what --list-... print. */
+static void test_names(void **state)
+{
+    spmm_plan_options_t   o     = SPMM_PLAN_OPTIONS_INIT;
+    spmm_component_info_t info  = {.struct_size = sizeof info};
+    spmm_plan_stats_t     stats = {.struct_size = sizeof stats};
+    spmm_matrix_t        *A;
+    spmm_plan_t          *plan;
+    bool                  found = false;
+
+    (void)state;
+    for (int k = 0; spmm_transport_info(k, &info) == SPMM_OK; k++) {
+        found = found || strcmp(info.name, "mpi-late") == 0;
+    }
+    assert_true(found);
+    open_context();
+    o.engine    = "ell-cpu";
+    o.transport = "mpi-late";
+    o.partition = "stripes";
+    spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=6", SPMM_R_64F, 1, &A));
+    spmm_assert_ok(spmm_plan_create(A, 3, &o, &plan));
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    assert_string_equal(stats.engine, "ell-cpu");
+    assert_string_equal(stats.transport, "mpi-late");
+    assert_string_equal(stats.partition, "stripes");
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_engine),
+    cmocka_unit_test(test_partitioner),
+    cmocka_unit_test(test_transport),
+    cmocka_unit_test(test_names),
+    {0},
+};

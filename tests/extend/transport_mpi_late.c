@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file transport_mpi_late.c
+ *  A worked example of a transport (docs/extending.md): MPI between host buffers as mpi-host, but
+ *  all of it in end(), so that nothing overlaps.  The difference of the two is what overlap gains.
+ */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "exchange/mpi_messages.h"
+
+/* All ranks ask, and all must get the same answer: the kind of device is equal on all. */
+static bool supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+{
+    if (shared->device->kind != SPMM_DEVICE_CPU) {
+        (void)snprintf(why, SPMM_TRANSPORT_WHY,
+                       "sends from host memory, and the rows are on a GPU");
+        return false;
+    }
+    return true;
+}
+
+/* 1 us for each message, and each row is copied in and out. */
+static double cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
+{
+    const double rows = (double)(spmm_halo_send_rows(graph) + spmm_halo_recv_rows(graph));
+
+    return 1e-6 * (graph->n_send_peers + graph->n_recv_peers) +
+           2.0 * rows * (double)row_bytes / device->mem_bw;
+}
+
+/* The tag is taken before anything can fail: ranks stay in step. */
+static spmm_status_t create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+                            size_t max_row_bytes, void **state)
+{
+    const int            tag = spmm_mpi_take_tag(shared);
+    spmm_mpi_messages_t *messages;
+    spmm_status_t        status;
+
+    if (SPMM_NEW_ZERO(messages, 1) == NULL) {
+        return spmm_fail_memory(&shared->env->err, 1, sizeof *messages, "a transport");
+    }
+    status = spmm_mpi_messages_init(messages, shared->env, graph, max_row_bytes, tag);
+    if (status != SPMM_OK) {
+        spmm_free(messages);
+        return status;
+    }
+    *state = messages;
+    return SPMM_OK;
+}
+
+static spmm_status_t begin(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
+{
+    (void)state;
+    (void)exchange;
+    (void)stream;
+    return SPMM_OK;
+}
+
+/* Ranks without peers have nothing to post, and never block others. */
+static spmm_status_t end(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
+{
+    (void)stream;
+    SPMM_TRY(spmm_mpi_messages_post(state, exchange));
+    return spmm_mpi_messages_wait(state);
+}
+
+static void bytes(const void *state, size_t *host, size_t *device)
+{
+    const spmm_mpi_messages_t *messages = state;
+
+    *host   = sizeof *messages + (size_t)messages->capacity * sizeof *messages->requests;
+    *device = 0;
+}
+
+static void destroy(void *state)
+{
+    if (state != NULL) {
+        spmm_mpi_messages_free(state);
+        spmm_free(state);
+    }
+}
+
+const spmm_transport_ops_t spmm_transport_mpi_late = {
+    .name        = "mpi-late",
+    .description = "MPI between host buffers, without overlap",
+    .built       = true,
+    .by_name     = true, /* auto leaves it alone */
+    .sends_same  = true,
+    .supports    = supports,
+    .cost        = cost,
+    .create      = create,
+    .begin       = begin,
+    .end         = end,
+    .bytes       = bytes,
+    .destroy     = destroy,
+};

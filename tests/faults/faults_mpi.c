@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MPI by its profiling interface.  A collective that fails does so after the ranks have met, as one that
+ * loses a peer; a message or a read fails before anything is moved. */
+#define _POSIX_C_SOURCE 200809L /* SIGSTOP */
+#include <mpi.h>
+#include <signal.h>
+
+#include "faults.h"
+
+static bool hit(const char *name, MPI_Comm comm)
+{
+    return comm != MPI_COMM_WORLD && faults_hit(name);
+}
+
+#define COLLECTIVE(name, comm, parameters, arguments)                                              \
+    int name parameters                                                                            \
+    {                                                                                              \
+        const int code = P##name arguments;                                                        \
+                                                                                                   \
+        return hit(#name, comm) ? MPI_ERR_OTHER : code;                                            \
+    }
+
+#define TRANSFER(name, comm, parameters, arguments)                                                \
+    int name parameters                                                                            \
+    {                                                                                              \
+        return hit(#name, comm) ? MPI_ERR_OTHER : P##name arguments;                               \
+    }
+
+COLLECTIVE(MPI_Allreduce, c, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
+           (a, b, n, t, o, c))
+COLLECTIVE(MPI_Exscan, c, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
+           (a, b, n, t, o, c))
+COLLECTIVE(MPI_Bcast, c, (void *a, int n, MPI_Datatype t, int root, MPI_Comm c), (a, n, t, root, c))
+COLLECTIVE(MPI_Allgather, c,
+           (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
+           (a, n, t, b, m, u, c))
+COLLECTIVE(MPI_Alltoall, c,
+           (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
+           (a, n, t, b, m, u, c))
+COLLECTIVE(MPI_Barrier, c, (MPI_Comm c), (c))
+TRANSFER(MPI_Ibarrier, c, (MPI_Comm c, MPI_Request *r), (c, r))
+COLLECTIVE(MPI_Wait, MPI_COMM_NULL, (MPI_Request * r, MPI_Status *s), (r, s))
+COLLECTIVE(MPI_Comm_dup, MPI_COMM_NULL, (MPI_Comm c, MPI_Comm *d), (c, d))
+TRANSFER(MPI_Comm_split_type, c, (MPI_Comm c, int kind, int key, MPI_Info info, MPI_Comm *d),
+         (c, kind, key, info, d))
+TRANSFER(MPI_Comm_rank, c, (MPI_Comm c, int *rank), (c, rank))
+TRANSFER(MPI_Comm_size, c, (MPI_Comm c, int *size), (c, size))
+TRANSFER(MPI_Comm_set_errhandler, c, (MPI_Comm c, MPI_Errhandler h), (c, h))
+TRANSFER(MPI_Get_processor_name, MPI_COMM_NULL, (char *name, int *length), (name, length))
+/* Or the rank stops here, as a machine that is lost without a word. */
+int MPI_Isend(const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r)
+{
+    if (faults_hit("stop at MPI_Isend")) {
+        (void)raise(SIGSTOP);
+    }
+    return hit("MPI_Isend", c) ? MPI_ERR_OTHER : PMPI_Isend(a, n, t, to, tag, c, r);
+}
+
+TRANSFER(MPI_Irecv, c,
+         (void *a, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
+         (a, n, t, from, tag, c, r))
+TRANSFER(MPI_Waitall, MPI_COMM_NULL, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s))
+TRANSFER(MPI_Testall, MPI_COMM_NULL, (int n, MPI_Request r[], int *done, MPI_Status s[]),
+         (n, r, done, s))
+TRANSFER(MPI_File_open, MPI_COMM_NULL,
+         (MPI_Comm c, const char *path, int mode, MPI_Info info, MPI_File *f),
+         (c, path, mode, info, f))
+TRANSFER(MPI_Get_count, MPI_COMM_NULL, (const MPI_Status *s, MPI_Datatype t, int *n), (s, t, n))
+
+/* Three ways to fail: an error, nothing read, and half of what was asked for, which is none. */
+int MPI_File_read_at(MPI_File f, MPI_Offset at, void *to, int n, MPI_Datatype t, MPI_Status *s)
+{
+    if (faults_hit("MPI_File_read_at")) {
+        return MPI_ERR_IO;
+    }
+    if (faults_hit("end of file")) {
+        return PMPI_File_read_at(f, at, to, 0, t, s);
+    }
+    if (n > 1 && faults_hit("short read")) {
+        return PMPI_File_read_at(f, at, to, n / 2, t, s);
+    }
+    return PMPI_File_read_at(f, at, to, n, t, s);
+}

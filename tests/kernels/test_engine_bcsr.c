@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_engine_bcsr.c
+ *  Engines bcsr and bcsr-sp24 on a GPU against FP64 sums over the stored entries, A and B in FP16 and
+ *  BF16, C in that type and in FP32, and the values that the GPU makes of CSR against those of the
+ *  CPU.  With SPMM_TEST_SMALL in the environment only small cases, for compute-sanitizer.
+ */
+#include "format_case.h"
+#include "gpu_case.h"
+#include "gpu_test.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "cuda/cuda_kernels.h"
+#include "engine/format_bcsr.h"
+#include "spmm_dist/context.h"
+#include "tc_case.h"
+
+static spmm_device_t device;
+
+enum { N_CASES = 8 };
+
+static bool is_small(void)
+{
+    return getenv("SPMM_TEST_SMALL") != NULL;
+}
+
+static tc_case_t case_of(int c)
+{
+    const tc_case_t t = {.engine  = spmm_engine_find(c / 4 == 0 ? "bcsr" : "bcsr-sp24"),
+                         .device  = &device,
+                         .compute = SPMM_COMPUTE_32F,
+                         .half    = c / 2 % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
+                         .wide_c  = c % 2 != 0,
+                         .small   = is_small()};
+
+    assert_non_null(t.engine);
+    return t;
+}
+
+static void each(void (*check)(const tc_case_t *t))
+{
+    for (int c = 0; c < N_CASES; c++) {
+        const tc_case_t t = case_of(c);
+
+        check(&t);
+    }
+}
+
+/* Both engines, both types of A and B, both of C, in half of the cases. */
+static void each_second(void (*check)(const tc_case_t *t))
+{
+    for (int c = 0; c < N_CASES; c++) {
+        const tc_case_t t = case_of(c);
+
+        if (__builtin_popcount((unsigned)c) % 2 == 0) {
+            check(&t);
+        }
+    }
+}
+
+static void test_open(void **state)
+{
+    (void)state;
+    gpu_test_open(&device);
+    each(tc_case_supports);
+}
+
+/* Of 16x32 tiles, each there with @p density, a part has all entries, a part two at most of any four
+ * columns, and a part those on one side alone. */
+static void make_mixed(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
+                       bool mapped, spmm_csr_t *block)
+{
+    int64_t nnz = 0;
+
+    spmm_assert_ok(
+        spmm_csr_alloc(&spmm_test_env, n_rows, n_cols, (int64_t)n_rows * n_cols, type, block));
+    block->row_ptr[0] = 0;
+    for (int32_t i = 0; i < n_rows; i++) {
+        for (int32_t c = 0; c < n_cols; c++) {
+            const uint64_t tile = spmm_hash2(5, i / 16, c / 32), q = spmm_hash2(6, i, c / 4);
+            const int      kind = (int)(tile % 4);
+            const bool     in   = kind == 0   ? true
+                                  : kind == 3 ? c % 32 / 16 == (int)(tile / 4 % 2)
+                                              : c % 4 == (int)(q % 4) || c % 4 == (int)(q / 4 % 4);
+
+            if (in && spmm_unit(spmm_hash2(7, i / 16, c / 32)) < density) {
+                block->col_idx[nnz] = c;
+                spmm_value_set(type, block->values, nnz,
+                               nnz % 11 == 0 ? 0.0 : 2.0 * spmm_unit(spmm_hash2(8, nnz, 0)) - 1.0);
+                nnz++;
+            }
+        }
+        block->row_ptr[i + 1] = nnz;
+    }
+    block->c_rows = mapped ? 2 * n_rows : n_rows;
+    if (mapped) {
+        SPMM_NEW(block->row_map, n_rows);
+        assert_non_null(block->row_map);
+        for (int32_t i = 0; i < n_rows; i++) {
+            block->row_map[i] = 2 * i + 1;
+        }
+    }
+}
+
+static void check_fill(const spmm_csr_t *block, int32_t rows, bool sp24)
+{
+    void              *csr = NULL, *values = NULL, *got;
+    void              *copy[7] = {NULL};
+    spmm_bcsr_arrays_t a;
+    spmm_bcsr_t        f;
+
+    spmm_assert_ok(spmm_bcsr_create(&spmm_test_env, block, NULL, rows, sp24, 4, &f));
+    spmm_assert_ok(spmm_bcsr_fill(&spmm_test_env, &f, block->values, 4));
+    a = spmm_bcsr_arrays(&f);
+    {
+        const void *const from[7] = {a.step, a.bits_ptr,  a.bits,     a.row_ptr,
+                                     a.tile, a.entry_ptr, a.panel_ptr};
+        const size_t      wide = (size_t)f.n_wide, row = ((size_t)f.n_tile_rows + 1) * 4;
+        const size_t      bytes[7] = {
+                 (size_t)f.n_steps * 16,      (size_t)f.n_steps * 4, wide * 64, row, wide * 8, row,
+                 ((size_t)f.n_panels + 1) * 4};
+
+        for (int k = 0; k < 7; k++) {
+            spmm_assert_ok(spmm_device_upload(&device, from[k], bytes[k], &copy[k]));
+        }
+    }
+    a.step      = copy[0];
+    a.bits_ptr  = copy[1];
+    a.bits      = copy[2];
+    a.row_ptr   = copy[3];
+    a.tile      = copy[4];
+    a.entry_ptr = copy[5];
+    a.panel_ptr = copy[6];
+    spmm_assert_ok(
+        spmm_device_upload(&device, block->values, (size_t)spmm_csr_nnz(block) * 2, &csr));
+    spmm_assert_ok(device.ops->alloc(&device, spmm_bcsr_value_bytes(&f), &values));
+    assert_int_equal(spmm_cuda_bcsr_fill(&a, csr, values, NULL), cudaSuccess);
+    spmm_assert_ok(device.ops->stream_sync(&device, NULL));
+    got = spmm_alloc((int64_t)spmm_bcsr_value_bytes(&f), 1);
+    assert_non_null(got);
+    spmm_assert_ok(device.ops->fetch(&device, got, values, spmm_bcsr_value_bytes(&f)));
+    assert_memory_equal(got, f.values, spmm_bcsr_value_bytes(&f));
+    spmm_free(got);
+    device.ops->release(&device, csr);
+    device.ops->release(&device, values);
+    for (int k = 0; k < 7; k++) {
+        device.ops->release(&device, copy[k]);
+    }
+    spmm_bcsr_free(&f);
+}
+
+/* Values and metadata, bit by bit. */
+static void test_fill(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 6; k++) {
+        spmm_csr_t mixed, random;
+
+        make_mixed(is_small() ? 100 : 1000, 333, 0.4, SPMM_R_16F, false, &mixed);
+        format_case_random(200, 301, 0.1 * k, SPMM_R_16BF, false, (uint64_t)k, &random);
+        check_fill(&mixed, 4 << k % 3, k / 3 != 0);
+        check_fill(&random, 4 << k % 3, k / 3 != 0);
+        spmm_csr_free(&mixed);
+        spmm_csr_free(&random);
+    }
+}
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    each_second(tc_case_shapes);
+}
+
+/* Every width of slices, with leading dimensions for accesses of 16, 4 and 2 bytes. */
+static void check_widths(const tc_case_t *t, const spmm_csr_t *block)
+{
+    static const int64_t widths[] = {1, 8, 32, 64, 100, 128, 7, 40, 72, 256, 300, 512};
+    const int            n_widths = t->small ? 5 : 12;
+
+    for (int w = 0; w < 3 * n_widths; w++) {
+        const int64_t extra[] = {0, 1, 8};
+        product_t     p       = {.block   = block,
+                                 .problem = tc_case_problem(t, widths[w / 3]),
+                                 .alpha   = w % 2 == 0 ? 1.0 : -1.5,
+                                 .beta    = w % 4 == 1 ? 0.5 : 0.0};
+
+        make_product(&p, widths[w / 3], extra[w % 3]);
+        tc_case_check(t, &p);
+        free_product(&p);
+    }
+}
+
+/* Every kind of tile and none, ragged edges; few panels, which are cut, and many. */
+static void test_widths(void **state)
+{
+    static const struct {
+        int32_t n_rows, n_cols;
+        double  density;
+    } shapes[]         = {{77, 99, 0.6}, {300, 200, 0.3}, {40, 3001, 0.8}, {1030, 64, 1.0}};
+    const int n_shapes = is_small() ? 2 : 4;
+
+    (void)state;
+    for (int s = 0; s < n_shapes * N_CASES; s++) {
+        const tc_case_t t = case_of(s % N_CASES);
+        spmm_csr_t      block;
+
+        make_mixed(shapes[s / N_CASES].n_rows, shapes[s / N_CASES].n_cols,
+                   shapes[s / N_CASES].density, t.half, s % 3 == 0, &block);
+        check_widths(&t, &block);
+        spmm_csr_free(&block);
+    }
+}
+
+/* Many tiles, so that slices of 128 columns and panels of 16 tile rows are taken. */
+static void test_large(void **state)
+{
+    (void)state;
+    for (int c = 0; c < N_CASES && !is_small(); c++) {
+        const tc_case_t t = case_of(c);
+        spmm_csr_t      block;
+        product_t       p = {.block = &block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
+
+        make_mixed(4096, 1024, 0.9, t.half, false, &block);
+        make_product(&p, 128, 0);
+        tc_case_check(&t, &p);
+        free_product(&p);
+        spmm_csr_free(&block);
+    }
+}
+
+/* Generators; values of files of shared matrices fit BF16 and not always FP16. */
+static void check_matrix(const char *spec, const spmm_csr_t *block)
+{
+    for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES; c += 4) {
+        const tc_case_t t = case_of(c);
+        product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
+
+        make_product(&p, block->n_rows > 100000 ? 32 : 128, 0);
+        tc_case_check(&t, &p);
+        free_product(&p);
+    }
+    (void)spec;
+}
+
+static void test_matrices(void **state)
+{
+    (void)state;
+    for (int m = 0; format_matrices[m] != NULL && !is_small(); m++) {
+        if (strchr(format_matrices[m], ':') != NULL) {
+            spmm_csr_t block;
+
+            format_case_matrix(format_matrices[m], SPMM_R_16F, &block);
+            check_matrix(format_matrices[m], &block);
+            spmm_csr_free(&block);
+        }
+    }
+}
+
+static void test_accuracy(void **state)
+{
+    (void)state;
+    each(tc_case_positive);
+    each(tc_case_magnitudes);
+}
+
+static void test_special_values(void **state)
+{
+    (void)state;
+    each_second(tc_case_not_finite);
+}
+
+/* The zeros of 2:4 tiles, and the columns that their metadata names without need, meet rows of B that
+ * are not finite. */
+static void test_padding(void **state)
+{
+    (void)state;
+    for (int c = 0; c < N_CASES; c++) {
+        const tc_case_t t = case_of(c);
+        spmm_csr_t      block;
+        product_t       p = {.block = &block, .problem = tc_case_problem(&t, 64), .alpha = 1.0};
+
+        make_mixed(150, 130, 0.5, t.half, false, &block);
+        make_product(&p, 64, 0);
+        for (int64_t k = 0; k < p.b_size; k++) {
+            if (spmm_hash2(9, k, 0) % 97 == 0) {
+                spmm_value_set(t.half, p.B, k, k % 2 == 0 ? (double)INFINITY : (double)NAN);
+            }
+        }
+        tc_case_check(&t, &p);
+        free_product(&p);
+        spmm_csr_free(&block);
+    }
+}
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    each_second(tc_case_same_bits);
+}
+
+static void test_life(void **state)
+{
+    (void)state;
+    each_second(tc_case_life);
+}
+
+/* The first execute after build() must not wait either. */
+static void test_asynchronous(void **state)
+{
+    (void)state;
+    for (int c = 0; c < N_CASES; c += 2) {
+        const tc_case_t      t       = case_of(c);
+        const spmm_problem_t problem = tc_case_problem(&t, 32);
+
+        /* compute-sanitizer may let launches wait. */
+        for (int k = 0; k < 4 && !t.small; k++) {
+            check_asynchronous(t.engine, &device, &problem, k % 2 != 0, k / 2 != 0);
+        }
+    }
+}
+
+static void test_far(void **state)
+{
+    (void)state;
+    for (int c = 0; c < N_CASES && !is_small(); c += 4) {
+        const tc_case_t      t       = case_of(c);
+        const spmm_problem_t problem = tc_case_problem(&t, 33);
+
+        check_far(t.engine, &device, &problem);
+    }
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_open),         cmocka_unit_test(test_fill),
+    cmocka_unit_test(test_asynchronous), cmocka_unit_test(test_widths),
+    cmocka_unit_test(test_padding),      cmocka_unit_test(test_large),
+    cmocka_unit_test(test_shapes),       cmocka_unit_test(test_matrices),
+    cmocka_unit_test(test_accuracy),     cmocka_unit_test(test_special_values),
+    cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_life),
+    cmocka_unit_test(test_far),          {0},
+};

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# The examples of docs/extending.md as they would be in the library: what includes the three lists is
+# compiled again with lists that have one line more.
+add_executable(test_extend extend/test_extend.c extend/engine_ell_cpu.c extend/transport_mpi_late.c
+  extend/stripes.c support/plan_case.c support/transport_case.c
+  ${PROJECT_SOURCE_DIR}/src/engine/engine.c ${PROJECT_SOURCE_DIR}/src/exchange/transport.c
+  ${PROJECT_SOURCE_DIR}/partition/partition.c)
+set_target_properties(test_extend PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
+target_include_directories(test_extend BEFORE PRIVATE extend)
+target_compile_options(test_extend PRIVATE ${SPMM_C_WARNINGS})
+target_link_libraries(test_extend PRIVATE spmm_test_main)
+foreach(ranks 1 3)
+  spmm_add_mpi_test(test_extend.n${ranks} ${ranks} dist $<TARGET_FILE:test_extend>)
+endforeach()

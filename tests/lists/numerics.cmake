@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+spmm_add_test(test_numerics 1 2 3 4)
+target_sources(test_numerics PRIVATE support/plan_case.c)
+if(SPMM_ENABLE_CUDA)
+  foreach(ranks 1 2)
+    spmm_add_mpi_test(test_numerics.cuda.n${ranks} ${ranks} gpu
+      ${CMAKE_COMMAND} -E env SPMM_TEST_DEVICE=cuda $<TARGET_FILE:test_numerics>)
+    set_tests_properties(test_numerics.cuda.n${ranks} PROPERTIES SKIP_RETURN_CODE 77
+      RUN_SERIAL TRUE)
+  endforeach()
+endif()
