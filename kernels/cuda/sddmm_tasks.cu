@@ -42,11 +42,11 @@ struct Task {
     int col; /* of entry `lane`; 0 past the last */
 };
 
-__device__ __forceinline__ Task task_at(const spmm_sddmm_tasks_t &mask, int64_t t)
+__device__ __forceinline__ Task task_at(const spmm_sddmm_tasks_t &mask, int64_t t, int64_t end)
 {
     Task task = {0, 0, 0, 0};
 
-    if (t < mask.n_tasks) {
+    if (t < end) {
         task.row   = __ldg(mask.row + t);
         task.first = __ldg(mask.first + t);
         task.count = __ldg(mask.first + t + 1) - task.first;
@@ -168,22 +168,23 @@ template <typename In, typename Out, int kElems> struct Dots {
     }
 };
 
-/* Columns are read one task ahead, rows and counts two: a task starts with its loads of Y. */
+/* A thread block has consecutive tasks: neighbouring rows of the mask often name the same rows of Y, which
+ * L1 then holds.  Columns are read one task ahead, rows and counts two: a task starts with its loads of
+ * Y. */
 template <typename In, typename Out, int kElems>
 __global__ void __launch_bounds__(kThreads, kResident)
-    sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args)
+    sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args, int64_t chunk)
 {
     const int             lane = (int)threadIdx.x % kTask;
-    const int64_t         step = (int64_t)gridDim.x * kTasks;
     const int64_t         own  = (int)threadIdx.x / kTask;
+    const int64_t         from = blockIdx.x * chunk, end = least(from + chunk, mask.n_tasks);
     Dots<In, Out, kElems> dots = {args, lane, {}};
-    Task                  now  = task_at(mask, (int64_t)blockIdx.x * kTasks + own);
-    Task                  next = task_at(mask, (int64_t)blockIdx.x * kTasks + own + step);
+    Task                  now  = task_at(mask, from + own, end);
+    Task                  next = task_at(mask, from + own + kTasks, end);
 
     now.col = column_of(mask, now, lane);
-    /* All lanes of a warp go round alike. */
-    for (int64_t t = (int64_t)blockIdx.x * kTasks; t < mask.n_tasks; t += step) {
-        const Task later = task_at(mask, t + own + 2 * step);
+    for (int64_t t = from; t < end; t += kTasks) { /* all lanes of a warp go round alike */
+        const Task later = task_at(mask, t + own + 2 * kTasks, end);
 
         next.col = column_of(mask, next, lane);
         dots.run(mask, now);
@@ -202,15 +203,17 @@ template <typename In, typename Out>
 cudaError_t run(const spmm_sddmm_tasks_t &mask, const spmm_sddmm_args_t &args, cudaStream_t stream)
 {
     constexpr int kElems = 16 / (int)sizeof(In), kBlocks = 32; /* of a multiprocessor, all in all */
-    const int64_t blocks = ceil_div(mask.n_tasks, kTasks);
-    const dim3    grid((unsigned)least(blocks, (int64_t)args.n_sm * kBlocks));
+    const int64_t most = least(ceil_div(mask.n_tasks, kTasks), (int64_t)args.n_sm * kBlocks);
 
-    if (blocks == 0) {
+    if (most == 0) {
         return cudaSuccess;
     }
+    const int64_t chunk = ceil_div(ceil_div(mask.n_tasks, most), kTasks) * kTasks;
+    const dim3    grid((unsigned)ceil_div(mask.n_tasks, chunk)), block(kThreads);
+
     return is_aligned<In>(args)
-               ? launch(sddmm_tasks<In, Out, kElems>, grid, dim3(kThreads), stream, mask, args)
-               : launch(sddmm_tasks<In, Out, 1>, grid, dim3(kThreads), stream, mask, args);
+               ? launch(sddmm_tasks<In, Out, kElems>, grid, block, stream, mask, args, chunk)
+               : launch(sddmm_tasks<In, Out, 1>, grid, block, stream, mask, args, chunk);
 }
 
 template <typename In, typename Out> cudaError_t load()
