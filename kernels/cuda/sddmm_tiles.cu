@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_tiles.cu
  *  SDDMM on tensor cores at a column-vector-sparse mask (vectorSparse, section 6), FP16 and BF16 with
- *  sums in FP32.  A warp takes a tile: 32 vectors of a window, so 32 rows of Y by the V rows of X of
- *  the window.
+ *  sums in FP32, FP32 as three products of TF32.  A warp takes a tile: 32 vectors of a window, so 32
+ *  rows of Y by the V rows of X of the window.
  *
  *  The paper's octets are those of Volta's m8n8k4; m16n8k16 asks for other ways to the same ends:
  *  - Rows of Y are the m16 side and the V = 8 rows of X the n8 side (the paper switches the sides,
  *    too), so nothing is multiplied twice; V = 16 is two n8 tiles, for which each fragment of Y serves
  *    twice.  Both operands want pairs of consecutive k of one row: as X and Y lie in memory.
- *  - Lane 4 g + t holds, of row g, 8 consecutive columns instead of the fragment's four times two:
+ *  - Lane 4 g + t holds, of row g, 16 consecutive bytes instead of the fragment's scattered words:
  *    which k is which is free as long as both sides agree.  So all loads are of 16 bytes and nothing
- *    goes through shared memory or shuffles.
- *  - TileK = 64, 128 bytes of a row, are two loads.  A quarter of a warp, which L1 serves at a time,
- *    has two rows; the odd one starts with its second half, so that the two do not meet in the same
- *    banks, and selects put the halves right afterwards.
+ *    goes through shared memory or shuffles.  The words of m16n8k16 in 16 bits and of m16n8k8 in TF32
+ *    are the same ones.
+ *  - 128 bytes of a row, TileK = 64 in FP16, are two loads.  A quarter of a warp, which L1 serves at a
+ *    time, has two rows; the odd one starts with its second half, so that the two do not meet in the
+ *    same banks, and selects put the halves right afterwards.
  *
  *  What belongs to no vector is not loaded, and what is not in the mask is not stored: a sum is of its
- *  own row of X and of Y alone, so nothing has to be repaired where B holds Inf or NaN.
+ *  own row of X and of Y alone, so Inf and NaN stay in the entries of their row.
  */
 #include "cuda/tc_common.cuh"
 #include "cuda/tc_probe.cuh"

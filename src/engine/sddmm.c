@@ -78,13 +78,13 @@ static double bytes_of(const spmm_csr_t *block, const spmm_sampling_t *what, int
     return height == 0 ? nnz * (row + 4.0 + s) : vectors * (row + 4.0 + height + extra) + nnz * s;
 }
 
-/* V = 16, as in engine cvse, where it saves a good part of the bytes: it takes twice the sums in
- * registers. */
+/* V = 16 takes twice the sums in registers, so that fewer warps are resident; and bytes are no
+ * promise. */
 static spmm_status_t choose_height(const spmm_device_t *device, const spmm_csr_t *block,
                                    const spmm_sampling_t *what, int32_t *height)
 {
-    const double worth_it = 0.8;
-    double       of8, of16, csr;
+    const double taller = 0.9, worth_it = 0.8;
+    double       of8, of16, csr, best;
 
     *height = 0;
     if (!has_tiles(what->type) || asks_for(what, "csr") ||
@@ -96,8 +96,9 @@ static spmm_status_t choose_height(const spmm_device_t *device, const spmm_csr_t
     of8  = bytes_of(block, what, 8, of8);
     of16 = bytes_of(block, what, 16, of16);
     csr  = bytes_of(block, what, 0, 0.0);
-    if (asks_for(what, "cvse") || of8 < worth_it * csr || of16 < worth_it * csr) {
-        *height = of16 < worth_it * of8 ? 16 : 8;
+    best = of16 < taller * of8 ? of16 : of8;
+    if (asks_for(what, "cvse") || best < worth_it * csr) {
+        *height = best == of16 ? 16 : 8;
     }
     return SPMM_OK;
 }
