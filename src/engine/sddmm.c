@@ -84,7 +84,8 @@ static spmm_status_t choose_height(const spmm_device_t *device, const spmm_csr_t
                                    const spmm_sampling_t *what, int32_t *height)
 {
     const double taller = 0.9, worth_it = 0.8;
-    double       of8, of16, csr, best;
+    double       of8, of16, csr;
+    bool         tall;
 
     *height = 0;
     if (!has_tiles(what->type) || asks_for(what, "csr") ||
@@ -96,9 +97,9 @@ static spmm_status_t choose_height(const spmm_device_t *device, const spmm_csr_t
     of8  = bytes_of(block, what, 8, of8);
     of16 = bytes_of(block, what, 16, of16);
     csr  = bytes_of(block, what, 0, 0.0);
-    best = of16 < taller * of8 ? of16 : of8;
-    if (asks_for(what, "cvse") || best < worth_it * csr) {
-        *height = best == of16 ? 16 : 8;
+    tall = of16 < taller * of8;
+    if (asks_for(what, "cvse") || (tall ? of16 : of8) < worth_it * csr) {
+        *height = tall ? 16 : 8;
     }
     return SPMM_OK;
 }
