@@ -229,7 +229,7 @@ static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, in
                         operand(2, info.cols, k, type),
                         NULL};
     must(spmm_buffer_alloc(ctx, (size_t)x.nnz * spmm_type_size(type), &x.S));
-    o.kernel = r->kernel != NULL && (type == SPMM_R_16F || type == SPMM_R_16BF) ? r->kernel : NULL;
+    o.kernel = type == SPMM_R_64F ? NULL : r->kernel;
     must(spmm_sddmm_plan_create(A, k, &o, &plan));
     must(spmm_sddmm_plan_get_info(plan, &chosen));
     theirs = time_cusparse(&x, r->iterations);

@@ -370,8 +370,9 @@ typedef struct {
 
 /** What says where the results of a tile go. */
 typedef enum {
-    SPMM_SDDMM_ROWS, /**< [tiles * height] place of vector 0 in each row, the others follow; -1: the
-                             row is not in the mask */
+    SPMM_SDDMM_ROWS, /**< [tiles * height * 2] for each row the place of its first entry in the tile,
+                             which the others follow, and a word whose bit p is set where vector p
+                             has one */
     SPMM_SDDMM_VECTORS, /**< [tiles * 32] place of row 0 of each vector, an even number; the others
                              follow */
     SPMM_SDDMM_EACH     /**< [tiles * 32 * height] place of row r of vector p at p * height + r; -1:
@@ -402,11 +403,14 @@ typedef struct {
     int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_sddmm_args_t;
 
-/** P = softmax of scale * S over the entries of each row: exp(x - max) / sum. */
+/** P = softmax of scale * S over the entries of each row: exp(x - max) / sum.  Rows come in groups of
+ *  `vector` with entries in the same columns, whose values follow each other; 1: rows of their own. */
 typedef struct {
-    int32_t        n_rows;
-    const int32_t *row_ptr; /**< [n_rows + 1] */
-    const int32_t *place;   /**< [entries] where in S and P; NULL: entry e at place e */
+    int32_t        n_groups;
+    int32_t        vector;    /**< 1, 2, 4, 8 or 16 */
+    const int32_t *group_ptr; /**< [n_groups + 1] vectors */
+    const int32_t *place; /**< [vectors] where in S and P the first value of each stands; NULL: that
+                                   of vector p at p * vector */
     spmm_type_t    s_type, p_type;
     double         scale;
     const void    *S;
@@ -420,8 +424,8 @@ typedef struct {
     const int32_t *source; /**< [count]; -1: to[i] stays as it is */
     int64_t        count;
     size_t         elem_size; /**< 2, 4 or 8 */
-    void          *to;
-    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+    void          *to;        /**< at a multiple of 32 bytes, source of 16 */
+    int            threads;   /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_place_args_t;
 
 #endif /* SPMM_KERNEL_ARGS_H */

@@ -29,8 +29,9 @@ typedef struct {
     spmm_type_t s_type;      /**< AUTO: the type of the mask, which X and Y have; FP32 possible for
                                   16-bit ones.  Sums are in FP32, for FP64 in FP64 */
     const char *kernel;      /**< "csr": CUDA cores (on CPUs plain loops), all types; "cvse": tensor
-                                  cores, 16-bit types, best for column-vector-sparse masks; NULL or
-                                  "auto": on GPUs the one that moves fewer bytes, on CPUs csr */
+                                  cores, all but FP64, for masks in which neighbouring rows share
+                                  columns, best column-vector-sparse ones; NULL or "auto": on GPUs
+                                  the one that moves fewer bytes, on CPUs csr */
     const char *transport;   /**< as in spmm_plan_options_t */
 } spmm_sddmm_options_t;
 

@@ -101,11 +101,16 @@ void spmm_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_
 /* Where row @p r of vector @p p of a tile goes; negative: it is not in the mask. */
 static int64_t place_of(const spmm_sddmm_tiles_t *mask, int64_t tile, int32_t p, int32_t r)
 {
-    const int64_t vector = tile * SPMM_SDDMM_TILE + p, row = tile * mask->height + r;
+    const int64_t  vector = tile * SPMM_SDDMM_TILE + p;
+    const int32_t *row    = mask->place + (tile * mask->height + r) * 2; /* of ROWS */
+    uint32_t       bits;
 
     switch (mask->order) {
     case SPMM_SDDMM_ROWS:
-        return mask->place[row] < 0 ? -1 : (int64_t)mask->place[row] + p;
+        bits = (uint32_t)row[1];
+        return (bits >> p & 1u) == 0
+                   ? -1
+                   : (int64_t)row[0] + spmm_cpu_popcount(bits & (((uint32_t)1 << p) - 1));
     case SPMM_SDDMM_VECTORS:
         return (int64_t)mask->place[vector] + r;
     case SPMM_SDDMM_EACH:

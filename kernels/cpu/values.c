@@ -6,34 +6,40 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 
-static int64_t place_of(const spmm_softmax_args_t *args, int32_t e)
+/* Entry of row @p r of a group in vector @p p. */
+static int64_t place_of(const spmm_softmax_args_t *args, int32_t p, int32_t r)
 {
-    return args->place == NULL ? e : args->place[e];
+    return (args->place == NULL ? (int64_t)p * args->vector : args->place[p]) + r;
 }
 
-static void softmax_row(const spmm_softmax_args_t *args, int32_t from, int32_t to)
+static double score(const spmm_softmax_args_t *args, int32_t p, int32_t r)
+{
+    return args->scale * spmm_value_get(args->s_type, args->S, place_of(args, p, r));
+}
+
+static void softmax_row(const spmm_softmax_args_t *args, int32_t from, int32_t to, int32_t r)
 {
     double most = -INFINITY, sum = 0.0;
 
-    for (int32_t e = from; e < to; e++) {
-        most = fmax(most, args->scale * spmm_value_get(args->s_type, args->S, place_of(args, e)));
+    for (int32_t p = from; p < to; p++) {
+        most = fmax(most, score(args, p, r));
     }
-    for (int32_t e = from; e < to; e++) {
-        sum += exp(args->scale * spmm_value_get(args->s_type, args->S, place_of(args, e)) - most);
+    for (int32_t p = from; p < to; p++) {
+        sum += exp(score(args, p, r) - most);
     }
-    for (int32_t e = from; e < to; e++) {
-        const int64_t at = place_of(args, e);
-        const double  x  = args->scale * spmm_value_get(args->s_type, args->S, at);
-
-        spmm_value_set(args->p_type, args->P, at, exp(x - most) / sum);
+    for (int32_t p = from; p < to; p++) {
+        spmm_value_set(args->p_type, args->P, place_of(args, p, r),
+                       exp(score(args, p, r) - most) / sum);
     }
 }
 
 void spmm_cpu_row_softmax(const spmm_softmax_args_t *args)
 {
-#pragma omp parallel for schedule(dynamic, 64) num_threads(spmm_cpu_team(args->threads))
-    for (int32_t i = 0; i < args->n_rows; i++) {
-        softmax_row(args, args->row_ptr[i], args->row_ptr[i + 1]);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))
+    for (int32_t i = 0; i < args->n_groups; i++) {
+        for (int32_t r = 0; r < args->vector; r++) {
+            softmax_row(args, args->group_ptr[i], args->group_ptr[i + 1], r);
+        }
     }
 }
 

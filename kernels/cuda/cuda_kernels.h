@@ -82,7 +82,7 @@ cudaError_t spmm_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_tc_mm_args_t
  *  written, nothing else.  The same bits from run to run. */
 cudaError_t spmm_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args,
                                   cudaStream_t stream);
-/** The same on tensor cores, X and Y of FP16 or BF16. */
+/** The same on tensor cores, X and Y of FP32, FP16 or BF16. */
 cudaError_t spmm_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args,
                                   cudaStream_t stream);
 cudaError_t spmm_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);

@@ -6,7 +6,7 @@
  *  sums of 8 entries over 8 lanes are added up by 7 shuffles instead of 24: in each step a lane gives
  *  away one half of its sums and keeps the other, until lane e has that of entry e.
  */
-#include "cuda/rows.cuh"
+#include "cuda/tc_common.cuh"
 #include "cuda/tc_probe.cuh"
 
 namespace spmm
@@ -14,15 +14,10 @@ namespace spmm
 namespace
 {
 
-constexpr int kTask    = SPMM_SDDMM_TASK;
-constexpr int kThreads = 128;
-constexpr int kTasks   = kThreads / kTask; /* of a thread block at a time */
-
-/** Thread blocks of a multiprocessor, at least: as many as registers allow without spills. */
-constexpr int kResident(size_t element)
-{
-    return element == 2 ? 4 : 5;
-}
+constexpr int kTask     = SPMM_SDDMM_TASK;
+constexpr int kThreads  = 128;
+constexpr int kTasks    = kThreads / kTask; /* of a thread block at a time */
+constexpr int kResident = 5; /* thread blocks of a multiprocessor, at least: no spills yet */
 
 template <typename In> using SumOf = std::conditional_t<std::is_same_v<In, double>, double, float>;
 
@@ -47,11 +42,11 @@ struct Task {
     int col; /* of entry `lane`; 0 past the last */
 };
 
-__device__ __forceinline__ Task task_at(const spmm_sddmm_tasks_t &mask, int64_t t)
+__device__ __forceinline__ Task task_at(const spmm_sddmm_tasks_t &mask, int64_t t, int64_t end)
 {
     Task task = {0, 0, 0, 0};
 
-    if (t < mask.n_tasks) {
+    if (t < end) {
         task.row   = __ldg(mask.row + t);
         task.first = __ldg(mask.first + t);
         task.count = __ldg(mask.first + t + 1) - task.first;
@@ -71,10 +66,27 @@ template <typename In, typename Out, int kElems> struct Dots {
     const int                lane; /* of the 8 */
     T                        sum[kTask];
 
-    /* Columns from `at` on of x and of the rows of Y that the task has. */
-    template <int kWidth>
-    __device__ __forceinline__ void add(const In *x, const In *const (&y)[kTask], int count,
-                                        int64_t at)
+    /* Rows of the task from column `at` on. */
+    struct Rows {
+        const In *x, *y[kTask];
+    };
+
+    __device__ __forceinline__ Rows rows_of(const Task &task, int64_t at) const
+    {
+        Rows rows = {(const In *)args.X + task.row * args.ldx + at, {}};
+
+#pragma unroll
+        for (int e = 0; e < kTask; e++) {
+            const int64_t col = __shfl_sync(0xffffffffu, task.col, e, kTask);
+
+            rows.y[e] = (const In *)args.Y + col * args.ldy + at;
+            keep(rows.y[e]); /* or each load would start with a multiplication */
+        }
+        return rows;
+    }
+
+    /* The next kWidth columns of x and of the rows of Y that the task has. */
+    template <int kWidth> __device__ __forceinline__ void add(const Rows &rows, int count)
     {
         Pack<In, kWidth> row[kTask];
         T                wide[kWidth];
@@ -83,10 +95,10 @@ template <typename In, typename Out, int kElems> struct Dots {
         for (int e = 0; e < kTask; e++) {
             row[e] = {};
             if (e < count) {
-                row[e] = read<In, kWidth>(y[e] + at);
+                row[e] = read<In, kWidth>(rows.y[e]);
             }
         }
-        const Pack<In, kWidth> own = read<In, kWidth>(x + at);
+        const Pack<In, kWidth> own = read<In, kWidth>(rows.x);
 #pragma unroll
         for (int j = 0; j < kWidth; j++) {
             wide[j] = widen<T>(own.at[j]);
@@ -120,23 +132,28 @@ template <typename In, typename Out, int kElems> struct Dots {
 
     __device__ __forceinline__ void run(const spmm_sddmm_tasks_t &mask, const Task &task)
     {
-        const In *const x    = (const In *)args.X + task.row * args.ldx;
-        const int64_t   full = args.k - args.k % kElems; /* columns in whole shares */
-        const In       *y[kTask];
+        const int64_t full = args.k - args.k % kElems; /* columns in whole shares */
+        Rows          rows = rows_of(task, lane * kElems);
 
 #pragma unroll
         for (int e = 0; e < kTask; e++) {
-            const int64_t col = __shfl_sync(0xffffffffu, task.col, e, kTask);
-
-            y[e]   = (const In *)args.Y + col * args.ldy;
             sum[e] = 0;
         }
         if (task.count > 0) {
+#pragma unroll 1
             for (int64_t at = lane * kElems; at < full; at += kTask * kElems) {
-                add<kElems>(x, y, task.count, at);
+                add<kElems>(rows, task.count);
+                rows.x += kTask * kElems;
+#pragma unroll
+                for (int e = 0; e < kTask; e++) {
+                    rows.y[e] += kTask * kElems;
+                }
             }
-            if (full + lane < args.k) { /* fewer than 8 columns are left */
-                add<1>(x, y, task.count, full + lane);
+        }
+        if (full < args.k) { /* fewer than 8 columns are left */
+            rows = rows_of(task, full + lane);
+            if (task.count > 0 && full + lane < args.k) {
+                add<1>(rows, task.count);
             }
         }
         const T mine = (T)args.alpha * reduce();
@@ -151,22 +168,23 @@ template <typename In, typename Out, int kElems> struct Dots {
     }
 };
 
-/* Columns are read one task ahead, rows and counts two: a task starts with its loads of Y. */
+/* A thread block has consecutive tasks: neighbouring rows of the mask often name the same rows of Y, which
+ * L1 then holds.  Columns are read one task ahead, rows and counts two: a task starts with its loads of
+ * Y. */
 template <typename In, typename Out, int kElems>
-__global__ void __launch_bounds__(kThreads, kResident(sizeof(In)))
-    sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args)
+__global__ void __launch_bounds__(kThreads, kResident)
+    sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args, int64_t chunk)
 {
     const int             lane = (int)threadIdx.x % kTask;
-    const int64_t         step = (int64_t)gridDim.x * kTasks;
     const int64_t         own  = (int)threadIdx.x / kTask;
+    const int64_t         from = blockIdx.x * chunk, end = least(from + chunk, mask.n_tasks);
     Dots<In, Out, kElems> dots = {args, lane, {}};
-    Task                  now  = task_at(mask, (int64_t)blockIdx.x * kTasks + own);
-    Task                  next = task_at(mask, (int64_t)blockIdx.x * kTasks + own + step);
+    Task                  now  = task_at(mask, from + own, end);
+    Task                  next = task_at(mask, from + own + kTasks, end);
 
     now.col = column_of(mask, now, lane);
-    /* All lanes of a warp go round alike. */
-    for (int64_t t = (int64_t)blockIdx.x * kTasks; t < mask.n_tasks; t += step) {
-        const Task later = task_at(mask, t + own + 2 * step);
+    for (int64_t t = from; t < end; t += kTasks) { /* all lanes of a warp go round alike */
+        const Task later = task_at(mask, t + own + 2 * kTasks, end);
 
         next.col = column_of(mask, next, lane);
         dots.run(mask, now);
@@ -185,15 +203,17 @@ template <typename In, typename Out>
 cudaError_t run(const spmm_sddmm_tasks_t &mask, const spmm_sddmm_args_t &args, cudaStream_t stream)
 {
     constexpr int kElems = 16 / (int)sizeof(In), kBlocks = 32; /* of a multiprocessor, all in all */
-    const int64_t blocks = ceil_div(mask.n_tasks, kTasks);
-    const dim3    grid((unsigned)least(blocks, (int64_t)args.n_sm * kBlocks));
+    const int64_t most = least(ceil_div(mask.n_tasks, kTasks), (int64_t)args.n_sm * kBlocks);
 
-    if (blocks == 0) {
+    if (most == 0) {
         return cudaSuccess;
     }
+    const int64_t chunk = ceil_div(ceil_div(mask.n_tasks, most), kTasks) * kTasks;
+    const dim3    grid((unsigned)ceil_div(mask.n_tasks, chunk)), block(kThreads);
+
     return is_aligned<In>(args)
-               ? launch(sddmm_tasks<In, Out, kElems>, grid, dim3(kThreads), stream, mask, args)
-               : launch(sddmm_tasks<In, Out, 1>, grid, dim3(kThreads), stream, mask, args);
+               ? launch(sddmm_tasks<In, Out, kElems>, grid, block, stream, mask, args, chunk)
+               : launch(sddmm_tasks<In, Out, 1>, grid, block, stream, mask, args, chunk);
 }
 
 template <typename In, typename Out> cudaError_t load()

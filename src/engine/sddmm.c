@@ -14,9 +14,9 @@
 #include "device/device_cuda.h"
 #endif
 
-static bool is_half(spmm_type_t type)
+static bool has_tiles(spmm_type_t type)
 {
-    return type == SPMM_R_16F || type == SPMM_R_16BF;
+    return type != SPMM_R_64F;
 }
 
 static bool asks_for(const spmm_sampling_t *what, const char *kernel)
@@ -37,9 +37,9 @@ spmm_status_t spmm_sampler_check(const spmm_device_t *device, const spmm_samplin
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
                          "there is no SDDMM kernel \"%.40s\": csr, cvse or auto", what->kernel);
     }
-    if (asks_for(what, "cvse") && !is_half(what->type)) {
+    if (asks_for(what, "cvse") && !has_tiles(what->type)) {
         return spmm_fail(err, SPMM_ERR_UNSUPPORTED,
-                         "the SDDMM kernel cvse needs X and Y of type 16f or 16bf, not %s",
+                         "the SDDMM kernel cvse needs X and Y of type 32f, 16f or 16bf, not %s",
                          spmm_type_name(what->type));
     }
     if (asks_for(what, "cvse") && device->kind == SPMM_DEVICE_CUDA && device->cc < 80) {
@@ -63,28 +63,43 @@ static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t
     return SPMM_OK;
 }
 
-/* Bytes: a row of Y for each entry or each vector, and what says where they stand and go.  A vector
- * of an unstructured mask has a place for each of its rows.  V = 16, as in engine cvse, where it saves
- * a good part of them: it takes twice the sums in registers. */
+/* Bytes that a product takes with windows of @p height rows; 0: csr.  A row of Y for each entry or each
+ * vector, what says where they stand and go (a place for each row of a vector where masks are not in
+ * the order of CSR or of vectors, which is not known here), results; and, as bytes that the L2 could
+ * have brought meanwhile, half of what three TF32 products for one of FP32 take. */
+static double bytes_of(const spmm_csr_t *block, const spmm_sampling_t *what, int32_t height,
+                       double vectors)
+{
+    const double k = (double)what->k, nnz = (double)spmm_csr_nnz(block);
+    const double row   = k * (double)spmm_type_size(what->type);
+    const double extra = what->type == SPMM_R_32F ? 0.1 * k * height : 0.0;
+    const double s     = (double)spmm_type_size(what->s_type);
+
+    return height == 0 ? nnz * (row + 4.0 + s) : vectors * (row + 4.0 + height + extra) + nnz * s;
+}
+
+/* V = 16 takes twice the sums in registers, so that fewer warps are resident; and bytes are no
+ * promise. */
 static spmm_status_t choose_height(const spmm_device_t *device, const spmm_csr_t *block,
                                    const spmm_sampling_t *what, int32_t *height)
 {
-    const double worth_it = 0.75;
-    const double row = 2.0 * (double)what->k, entry = 4.0 + (double)spmm_type_size(what->s_type);
-    const double nnz = (double)spmm_csr_nnz(block), csr = nnz * (row + 4.0 + entry);
-    double       of8, of16;
+    const double taller = 0.9, worth_it = 0.8;
+    double       of8, of16, csr;
+    bool         tall;
 
     *height = 0;
-    if (!is_half(what->type) || asks_for(what, "csr") ||
+    if (!has_tiles(what->type) || asks_for(what, "csr") ||
         (!asks_for(what, "cvse") && (device->kind != SPMM_DEVICE_CUDA || device->cc < 80))) {
         return SPMM_OK;
     }
     SPMM_TRY(count_vectors(device, block, 8, &of8));
     SPMM_TRY(count_vectors(device, block, 16, &of16));
-    of8 *= row + 4.0 + 8 * entry;
-    of16 *= row + 4.0 + 16 * entry;
-    if (asks_for(what, "cvse") || of8 < csr || of16 < csr) {
-        *height = of16 < worth_it * of8 ? 16 : 8;
+    of8  = bytes_of(block, what, 8, of8);
+    of16 = bytes_of(block, what, 16, of16);
+    csr  = bytes_of(block, what, 0, 0.0);
+    tall = of16 < taller * of8;
+    if (asks_for(what, "cvse") || (tall ? of16 : of8) < worth_it * csr) {
+        *height = tall ? 16 : 8;
     }
     return SPMM_OK;
 }

@@ -6,7 +6,7 @@
  *    csr   tasks of up to 8 entries of one row, for 8 lanes that share every product (section 6.1
  *          shares rows likewise); all types
  *    cvse  tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are the
- *          m16 side of m16n8k16, V rows of X the n8 side; 16-bit types
+ *          m16 side of the mma, V rows of X the n8 side; all types but FP64
  *
  *  Both multiply any mask exactly: what a tile computes beside the entries is not stored.
  */

@@ -102,16 +102,21 @@ static void fill_window(const spmm_csr_t *block, const spmm_windows_t *windows, 
     }
 }
 
-/* ROWS: in every row of a tile all vectors are stored, one behind the other, or none. */
+/* ROWS: the entries of a row of a tile follow each other. */
 static bool rows_follow(const spmm_sddmm_tile_list_t *tiles, const int32_t *each, int64_t tile)
 {
     const int32_t V = tiles->height, *of = each + tile * TILE * V;
 
-    for (int32_t p = 1; p < TILE && tiles->col[tile * TILE + p] >= 0; p++) {
-        for (int32_t r = 0; r < V; r++) {
-            if (of[p * V + r] != (of[r] < 0 ? -1 : of[r] + p)) {
+    for (int32_t r = 0; r < V; r++) {
+        int32_t next = -1;
+
+        for (int32_t p = 0; p < TILE; p++) {
+            const int32_t place = of[p * V + r];
+
+            if (place >= 0 && next >= 0 && place != next) {
                 return false;
             }
+            next = place >= 0 ? place + 1 : next;
         }
     }
     return true;
@@ -132,34 +137,51 @@ static bool vectors_follow(const spmm_sddmm_tile_list_t *tiles, const int32_t *e
     return true;
 }
 
-/* Keep the first place of what follows by itself. */
+/* Row r of a tile as ROWS has it. */
+static void shorten_row(const int32_t *each, int32_t height, int32_t r, int32_t row[2])
+{
+    uint32_t bits = 0;
+
+    row[0] = 0;
+    for (int32_t p = TILE - 1; p >= 0; p--) {
+        if (each[p * height + r] >= 0) {
+            row[0] = each[p * height + r];
+            bits |= (uint32_t)1 << p;
+        }
+    }
+    memcpy(&row[1], &bits, sizeof bits);
+}
+
+/* Keep what says where the others are. */
 static spmm_status_t shorten(spmm_env_t *env, int32_t *each, spmm_sddmm_tile_list_t *tiles)
 {
     const int32_t V    = tiles->height;
     bool          rows = true, vectors = true;
-    int64_t       step, stride;
 
     for (int64_t t = 0; t < tiles->n_tiles && (rows || vectors); t++) {
         rows    = rows && rows_follow(tiles, each, t);
         vectors = vectors && vectors_follow(tiles, each, t);
     }
-    if (!rows && !vectors) {
-        tiles->order    = SPMM_SDDMM_EACH;
-        tiles->place    = each;
-        tiles->n_places = (int64_t)tiles->n_tiles * TILE * V;
+    tiles->order    = vectors ? SPMM_SDDMM_VECTORS : rows ? SPMM_SDDMM_ROWS : SPMM_SDDMM_EACH;
+    tiles->n_places = (int64_t)tiles->n_tiles * (vectors ? TILE : rows ? 2 * V : TILE * V);
+    if (tiles->order == SPMM_SDDMM_EACH) {
+        tiles->place = each;
         return SPMM_OK;
     }
-    tiles->order    = vectors ? SPMM_SDDMM_VECTORS : SPMM_SDDMM_ROWS;
-    step            = vectors ? TILE : V; /* places of a tile, and how far apart they were */
-    stride          = vectors ? V : 1;
-    tiles->n_places = tiles->n_tiles * step;
     if (SPMM_NEW(tiles->place, tiles->n_places) == NULL) {
         spmm_free(each);
         return spmm_fail_memory(&env->err, tiles->n_places, sizeof *tiles->place,
                                 "the places of an SDDMM");
     }
-    for (int64_t k = 0; k < tiles->n_places; k++) {
-        tiles->place[k] = each[k / step * (TILE * V) + k % step * stride];
+    for (int64_t t = 0; t < tiles->n_tiles; t++) {
+        const int32_t *of = each + t * TILE * V;
+
+        for (int32_t p = 0; p < TILE && vectors; p++) {
+            tiles->place[t * TILE + p] = of[p * V];
+        }
+        for (int32_t r = 0; r < V && !vectors; r++) {
+            shorten_row(of, V, r, tiles->place + (t * V + r) * 2);
+        }
     }
     spmm_free(each);
     return SPMM_OK;

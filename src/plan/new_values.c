@@ -16,9 +16,15 @@ static spmm_block_t *block_of(spmm_plan_t *plan, int b)
     return b == 0 ? &plan->local : b == 1 ? &plan->remote : &plan->joined[b - 1].block;
 }
 
+/* Blocks without entries may have any engine, and nothing to be refilled. */
+static bool has_values(const spmm_block_t *block)
+{
+    return block->engine != NULL && block->nnz > 0;
+}
+
 static bool has_places(const spmm_block_t *block)
 {
-    return block->engine != NULL && block->engine->places != NULL;
+    return has_values(block) && block->engine->places != NULL;
 }
 
 /* Entries of the block become places among the caller's values; false: all stay where they are. */
@@ -155,7 +161,7 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
     for (int b = 0; b < SPMM_PLAN_BLOCKS && status == SPMM_OK; b++) {
         const spmm_block_t *block = block_of(plan, b);
 
-        if (block->engine == NULL || has_places(block)) {
+        if (!has_values(block) || has_places(block)) {
             continue;
         }
         if (stored == NULL) {

@@ -109,7 +109,7 @@ void spmm_sddmm_free(spmm_sddmm_plan_t *plan)
     if (plan->graph != NULL) {
         const spmm_device_t *device = plan->graph->device;
 
-        device->ops->release(device, plan->row_ptr);
+        device->ops->release(device, plan->group_ptr);
         device->ops->release(device, plan->place);
     }
     spmm_sampler_free(&plan->local);
@@ -166,44 +166,108 @@ spmm_status_t spmm_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *a
     return spmm_first_failure(status, ended);
 }
 
-/* Rows of the matrix on the device; from 64-bit to 32-bit numbers. */
-static spmm_status_t upload(const spmm_plan_t *graph, const int64_t *wide, int64_t count,
-                            void **device)
+/* Rows of A in groups of @p vector that have the same columns, their values one behind the other in
+ * the caller's order? */
+static bool has_vectors(const spmm_matrix_t *A, int32_t vector)
 {
-    int32_t      *narrow;
-    spmm_status_t status;
+    bool fits = A->n_rows % vector == 0;
 
-    if (SPMM_NEW(narrow, count) == NULL) {
-        return spmm_fail_memory(&graph->env->err, count, sizeof *narrow, "the rows of a softmax");
+    for (int32_t i = 0; i < A->n_rows && fits; i += vector) {
+        const int64_t first = A->row_ptr[i], count = A->row_ptr[i + 1] - first;
+
+        for (int32_t r = 1; r < vector && fits; r++) {
+            fits = A->row_ptr[i + r + 1] - A->row_ptr[i + r] == count;
+            for (int64_t p = 0; p < count && fits; p++) {
+                fits = A->value_order[A->row_ptr[i + r] + p] == A->value_order[first + p] + r;
+            }
+        }
     }
-    for (int64_t k = 0; k < count; k++) {
-        narrow[k] = (int32_t)wide[k];
+    return fits;
+}
+
+/** Lists of a softmax, on the host. */
+typedef struct {
+    int32_t  n_groups, n_vectors;
+    int32_t *ptr, *place;
+    bool follow; /**< the vectors of a group stand at its places, in whatever order, which a softmax
+                          does not see */
+} groups_t;
+
+static spmm_status_t make_groups(const spmm_matrix_t *A, int32_t vector, groups_t *g)
+{
+    g->n_groups  = A->n_rows / vector;
+    g->n_vectors = (int32_t)(spmm_matrix_local_nnz(A) / vector);
+    g->follow    = true;
+    SPMM_NEW(g->ptr, (int64_t)g->n_groups + 1);
+    SPMM_NEW(g->place, g->n_vectors);
+    if (g->ptr == NULL || g->place == NULL) {
+        return spmm_fail_memory(&A->env->err, g->n_vectors, sizeof *g->place,
+                                "the rows of a softmax");
     }
-    status = spmm_device_upload(graph->device, narrow, (size_t)count * sizeof *narrow, device);
-    spmm_free(narrow);
-    return status;
+    g->ptr[0] = 0;
+    for (int32_t i = 0; i < g->n_groups; i++) {
+        const int64_t first = A->row_ptr[(int64_t)i * vector];
+        const int64_t count = A->row_ptr[(int64_t)i * vector + 1] - first;
+
+        g->ptr[i + 1] = g->ptr[i] + (int32_t)count;
+        for (int64_t p = 0; p < count; p++) {
+            const int64_t e = A->value_order == NULL ? first + p : A->value_order[first + p];
+
+            g->place[g->ptr[i] + p] = (int32_t)e;
+            g->follow               = g->follow && e >= (int64_t)g->ptr[i] * vector &&
+                        e < (int64_t)g->ptr[i + 1] * vector && e % vector == 0;
+        }
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t upload_groups(spmm_sddmm_plan_t *plan)
+{
+    const spmm_plan_t *graph  = plan->graph;
+    int32_t            vector = graph->A->value_order == NULL ? 1 : 16;
+    groups_t           g      = {0};
+    spmm_status_t      status;
+
+    while (vector > 1 && !has_vectors(graph->A, vector)) {
+        vector /= 2;
+    }
+    status = make_groups(graph->A, vector, &g);
+    if (status == SPMM_OK && !g.follow) {
+        status = spmm_device_upload(graph->device, g.place, (size_t)g.n_vectors * sizeof *g.place,
+                                    &plan->place);
+    }
+    if (status == SPMM_OK) {
+        status = spmm_device_upload(graph->device, g.ptr, ((size_t)g.n_groups + 1) * sizeof *g.ptr,
+                                    &plan->group_ptr);
+    }
+    spmm_free(g.ptr);
+    spmm_free(g.place);
+    if (status != SPMM_OK) {
+        graph->device->ops->release(graph->device, plan->place);
+        plan->place = NULL;
+        return status;
+    }
+    plan->vector = vector;
+    return SPMM_OK;
 }
 
 spmm_status_t spmm_sddmm_run_softmax(spmm_sddmm_plan_t *plan, double scale, const void *S, void *P,
                                      spmm_stream_t stream)
 {
-    const spmm_plan_t   *graph = plan->graph;
-    const spmm_matrix_t *A     = graph->A;
+    const spmm_plan_t *graph = plan->graph;
 
-    if (plan->place == NULL && A->value_order != NULL) {
-        SPMM_TRY(upload(graph, A->value_order, spmm_matrix_local_nnz(A), &plan->place));
-    }
-    if (plan->row_ptr == NULL) {
-        SPMM_TRY(upload(graph, A->row_ptr, (int64_t)A->n_rows + 1, &plan->row_ptr));
+    if (plan->vector == 0) {
+        SPMM_TRY(upload_groups(plan));
     }
     return spmm_row_softmax(graph->device,
-                            &(spmm_softmax_args_t){.n_rows  = A->n_rows,
-                                                   .row_ptr = plan->row_ptr,
-                                                   .place   = plan->place,
-                                                   .s_type  = plan->s_type,
-                                                   .p_type  = A->type,
-                                                   .scale   = scale,
-                                                   .S       = S,
-                                                   .P       = P},
+                            &(spmm_softmax_args_t){.n_groups  = graph->A->n_rows / plan->vector,
+                                                   .vector    = plan->vector,
+                                                   .group_ptr = plan->group_ptr,
+                                                   .place     = plan->place,
+                                                   .s_type    = plan->s_type,
+                                                   .p_type    = graph->A->type,
+                                                   .scale     = scale,
+                                                   .S         = S,
+                                                   .P         = P},
                             stream);
 }

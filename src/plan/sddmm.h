@@ -11,8 +11,9 @@ struct spmm_sddmm_plan {
     spmm_plan_t   *graph; /**< owned: blocks and exchange; its B is Y */
     spmm_type_t    s_type;
     spmm_sampler_t local, remote; /**< entries whose column this rank owns / does not */
-    void          *row_ptr;       /**< device [local rows + 1] int32, for softmax; NULL: not yet */
-    void          *place;         /**< device [local nnz] int32; NULL: the identity */
+    int32_t        vector;        /**< of spmm_softmax_args_t; 0: its lists are not made yet */
+    void          *group_ptr;     /**< its lists, device, owned */
+    void          *place;
 };
 
 /** Collective, agreed. */

@@ -229,11 +229,13 @@ enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 static void test_softmax(void **state)
 {
-    const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}, {7, 20, 2, 0, -1, 1}};
+    const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1},
+                             {7, 20, 2, 0, -1, 1},    {5, 400, 16, 600, 0, 1},
+                             {6, 90, 4, 300, -1, 1},  {9, 60, 2, 300, 2, 2}};
 
     (void)state;
     open_context();
-    for (int s = 0; s < 3; s++) {
+    for (int s = 0; s < 6; s++) {
         for (int k = 0; k < PAIRS; k++) {
             check_softmax(&shapes[s], pairs[k][0], pairs[k][1]);
         }
