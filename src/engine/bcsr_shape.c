@@ -28,6 +28,7 @@ static account_t account(const spmm_bcsr_facts_t *facts, int32_t n_rows, spmm_bc
                          int64_t n, int32_t n_sm, bool sp24)
 {
     const double dense = 641e12 / 132.0, sparse = 968e12 / 132.0;
+    const double start   = 8.0; /* steps that the start and end of a panel take as long as */
     const double columns = ceil((double)n / 32.0) * 32.0;
     const double tiles   = (double)facts->tiles + (sp24 ? 0.0 : 2.0 * (double)facts->sp24);
     const double wide    = sp24 ? (double)facts->sp24 : 0.0;
@@ -40,8 +41,7 @@ static account_t account(const spmm_bcsr_facts_t *facts, int32_t n_rows, spmm_bc
     x.mma_s   = (512.0 * columns * tiles / dense + 1024.0 * columns * wide / sparse) / (double)n_sm;
     slots     = resident(shape) * n_sm;
     x.rounds  = fmax(fmin((double)facts->longest, (double)spmm_bcsr_cut(n_sm, n, facts->steps)),
-                     (double)facts->steps * x.slices / slots);
-    x.rounds  = fmax(x.rounds, panels * x.slices / slots);
+                     ((double)facts->steps + start * panels) * x.slices / slots);
     return x;
 }
 
