@@ -72,7 +72,7 @@ spmm_bcsr_shape_t spmm_bcsr_shape(const spmm_bcsr_facts_t *facts, int32_t n_rows
 /* Enough pieces for two thread blocks on every multiprocessor, none of a few steps. */
 int32_t spmm_bcsr_cut(int32_t n_sm, int64_t n, int64_t steps)
 {
-    const int32_t least  = 16;
+    const int32_t least  = 8;
     const double  slices = ceil((double)n / 64.0);
     const double  share  = (double)steps * slices / (2.0 * n_sm);
 

@@ -113,7 +113,7 @@ static void test_shapes(void **state)
 static void test_cut(void **state)
 {
     (void)state;
-    assert_int_equal(spmm_bcsr_cut(N_SM, 128, 100), 16);
+    assert_int_equal(spmm_bcsr_cut(N_SM, 128, 100), 8);
     assert_int_equal(spmm_bcsr_cut(N_SM, 128, 264 * 1000), 2000);
     assert_int_equal(spmm_bcsr_cut(1, 1 << 30, INT64_MAX / 4), INT32_MAX);
 }
