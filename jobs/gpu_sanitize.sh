@@ -37,12 +37,12 @@ check() {
 echo "# jobs/gpu_sanitize.sh on $(date -u +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader |
     head -n 1), $(compute-sanitizer --version | tail -n 1)" | tee "$log"
 for test in test_cuda_device test_cuda_rows test_cuda_transpose test_engine_cusparse test_engine_tc \
-    test_plan test_async; do
+    test_engine_bcsr test_plan test_async; do
     check memcheck 1 "$test"
 done
 check memcheck 2 test_plan
 check memcheck 2 test_transport
-for test in test_cuda_rows test_cuda_transpose test_engine_tc test_plan; do
+for test in test_cuda_rows test_cuda_transpose test_engine_tc test_engine_bcsr test_plan; do
     check racecheck 1 "$test"
 done
 exit "$failed"
