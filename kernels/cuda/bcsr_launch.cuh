@@ -69,7 +69,10 @@ template <typename Half, typename Out, int kWarpsM, bool kSparse> struct BcsrKer
         constexpr int kSmall = kWarpsM == 2 ? 2 : 1;
 
         static const Choice choices[kNumber] = {
-            choice<1, 4, false, kWarpsM == 2 ? 5 : 3>(),
+            choice < 1,
+            4,
+            false,
+            kWarpsM == 2 ? 5 : 3 > (),
             choice < 1,
             4,
             true,
