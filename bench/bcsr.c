@@ -111,7 +111,7 @@ static spmm_status_t run_engine(const spmm_device_t *device, const spmm_csr_t *b
 
     (void)printf("%-34.34s %5d %-9s %9.2f", name, (int)o->problem.n, sp24 ? "bcsr-sp24" : "bcsr",
                  1e6 * predicted);
-    for (wanted.rows = 8; wanted.rows <= 16; wanted.rows *= 2) {
+    for (wanted.rows = 4; wanted.rows <= 16; wanted.rows *= 2) {
         for (wanted.slice = 32; wanted.slice <= 128; wanted.slice *= 2) {
             double seconds = 0.0;
 
@@ -200,9 +200,9 @@ int main(int argc, char **argv)
         return 4;
     }
     (void)printf("# %s, FP16, microseconds: predicted, then by tile rows x columns\n"
-                 "%-34s %5s %-9s %9s %9s  %9s  %9s  %9s  %9s  %9s\n",
-                 device.description, "matrix", "N", "engine", "predicted", "8x32", "8x64", "8x128",
-                 "16x32", "16x64", "16x128");
+                 "%-34s %5s %-9s %9s      4x32       4x64      4x128       8x32       8x64"
+                 "      8x128      16x32      16x64     16x128\n",
+                 device.description, "matrix", "N", "engine", "predicted");
     for (int k = 2; k < argc; k++) {
         if (run_matrix(&device, argv[k], widths, n_widths) != SPMM_OK) {
             (void)fprintf(stderr, "bench_bcsr: %s: %s\n", argv[k], env.err.text);

@@ -3,7 +3,7 @@
  *  C = alpha * A * B + beta * C, A in BCSR with or without 2:4 tiles, 16-bit, on tensor cores with
  *  sums in FP32.
  *
- *  A thread block takes a panel of 8 or 16 tile rows and a slice of C, step by step: the values of a
+ *  A thread block takes a panel of 4, 8 or 16 tile rows and a slice of C, step by step: the values of a
  *  step stand together in memory, and its 32 rows of B serve all of its tiles (SMaT and the thesis
  *  load them for each tile).  Both come to shared memory by asynchronous copies, kBcsrStages - 1
  *  steps ahead (mmaOBT has one).  A warp multiplies four tile rows by up to 64 columns: fragments
@@ -31,8 +31,8 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
 
     static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
     static constexpr int kStride = S::kThreads / kChunks; /* rows that all threads copy at a time */
-    static_assert(S::kThreads % kChunks == 0 && (kStride == 8 || kStride == 16 || kStride == 32),
-                  "a thread's words of B are in the same place of their rows");
+    static_assert(kStride == 4 || kStride == 8 || kStride == 16 || kStride == 32,
+                  "a thread's words of B are in the same place of their rows, or turned by four");
 
     static constexpr int kCopies = S::kRoomA / 16 / S::kThreads; /* words of A for a thread */
 
@@ -115,7 +115,8 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
 #pragma unroll
         for (int k = 0; k < SPMM_BCSR_WIDTH; k += kStride) {
             if ((kStride <= 16 ? k : row) < 16 ? left : right) {
-                const uint32_t    to = room + in + b_to + k * S::kRowB;
+                /* Rows four apart: see place_of_b(). */
+                const uint32_t    to = (room + in + b_to + k * S::kRowB) ^ 16 * (k & 4);
                 const char *const at = from + stride / SPMM_BCSR_WIDTH * k;
 
                 if constexpr (S::kAccess) {

@@ -8,12 +8,12 @@
 
 /** Of a thread block. */
 typedef struct {
-    int32_t rows;  /**< tile rows: 8 or 16 */
+    int32_t rows;  /**< tile rows: 4, 8 or 16 */
     int32_t slice; /**< columns of C: 32, 64 or 128 */
 } spmm_bcsr_shape_t;
 
 /** The shape of the least predicted time.
- *  @param[in] facts  [2] in panels of 8 and of 16 tile rows */
+ *  @param[in] facts  [3] in panels of 4, 8 and 16 tile rows */
 spmm_bcsr_shape_t spmm_bcsr_shape(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n,
                                   int32_t n_sm, bool sp24);
 

@@ -52,11 +52,11 @@ static spmm_bcsr_shape_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *blo
 {
     const spmm_pattern_t *pattern = f->problem.pattern;
     const bool            known   = pattern != NULL && pattern->bcsr[0].steps > 0;
-    spmm_bcsr_facts_t     facts[2];
+    spmm_bcsr_facts_t     facts[3];
 
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         facts[k] = known ? pattern->bcsr[k]
-                         : spmm_bcsr_measure(tall, block->n_rows, 8 << k, f->device->threads);
+                         : spmm_bcsr_measure(tall, block->n_rows, 4 << k, f->device->threads);
     }
     return spmm_bcsr_shape(facts, block->n_rows, f->problem.n, f->device->n_sm, sp24);
 }

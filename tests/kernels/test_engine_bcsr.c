@@ -270,10 +270,10 @@ static void test_blocks(void **state)
         spmm_csr_t      block;
 
         make_mixed(is_small() ? 290 : 1500, 250, 0.6, t.half, c % 3 == 0, &block);
-        for (int k = 0; k < 12 * n_widths; k++) {
-            wanted     = (spmm_bcsr_shape_t){.rows = 8 << k % 2, .slice = 32 << k / 2 % 3};
-            wanted_cut = k / 6 % 2 == 0 ? INT32_MAX : 3;
-            check_shape(&t, c / 4 != 0, &block, widths[k / 12]);
+        for (int k = 0; k < 18 * n_widths; k++) {
+            wanted     = (spmm_bcsr_shape_t){.rows = 4 << k % 3, .slice = 32 << k / 3 % 3};
+            wanted_cut = k / 9 % 2 == 0 ? INT32_MAX : 3;
+            check_shape(&t, c / 4 != 0, &block, widths[k / 18]);
         }
         spmm_csr_free(&block);
     }
