@@ -3,7 +3,7 @@
  *  C = alpha * A * B + beta * C, A in BCSR with or without 2:4 tiles, 16-bit, on tensor cores with
  *  sums in FP32.
  *
- *  A thread block takes a panel of 8 or 16 tile rows and a slice of C, step by step: the values of a
+ *  A thread block takes a panel of 4, 8 or 16 tile rows and a slice of C, step by step: the values of a
  *  step stand together in memory, and its 32 rows of B serve all of its tiles (SMaT and the thesis
  *  load them for each tile).  Both come to shared memory by asynchronous copies, kBcsrStages - 1
  *  steps ahead (mmaOBT has one).  A warp multiplies four tile rows by up to 64 columns: fragments
@@ -31,8 +31,8 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
 
     static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
     static constexpr int kStride = S::kThreads / kChunks; /* rows that all threads copy at a time */
-    static_assert(S::kThreads % kChunks == 0 && (kStride == 8 || kStride == 16 || kStride == 32),
-                  "a thread's words of B are in the same place of their rows");
+    static_assert(kStride == 4 || kStride == 8 || kStride == 16 || kStride == 32,
+                  "a thread's words of B are in the same place of their rows, or turned by four");
 
     static constexpr int kCopies = S::kRoomA / 16 / S::kThreads; /* words of A for a thread */
 
@@ -115,7 +115,8 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
 #pragma unroll
         for (int k = 0; k < SPMM_BCSR_WIDTH; k += kStride) {
             if ((kStride <= 16 ? k : row) < 16 ? left : right) {
-                const uint32_t    to = room + in + b_to + k * S::kRowB;
+                /* Rows four apart: see place_of_b(). */
+                const uint32_t    to = (room + in + b_to + k * S::kRowB) ^ 16 * (k & 4);
                 const char *const at = from + stride / SPMM_BCSR_WIDTH * k;
 
                 if constexpr (S::kAccess) {
@@ -197,24 +198,48 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
         a[3] = (uint32_t)v.w;
     }
 
-    /* The left (kSide 0) or right tiles of the warp's rows, the first of which is at @p tile. */
     template <int kSide>
-    __device__ __forceinline__ void multiply(uint32_t mask, uint32_t tile,
-                                             const uint32_t (&b)[S::kN][4])
+    __device__ __forceinline__ void multiply_side(float (&to)[S::kN][4], const uint32_t (&a)[4],
+                                                  const uint32_t (&b)[S::kN][4]) const
+    {
+#pragma unroll
+        for (int j = 0; j < S::kN; j++) {
+            add(to[j], [&](float(&d)[4]) {
+                mma_half_m16n8k16<Half>(d, a, b[j][2 * kSide], b[j][2 * kSide + 1]);
+            });
+        }
+    }
+
+    /* The 16x16 tiles of the warp's rows, from the first of its left and of its right ones on.  Two of
+     * a row are added as one. */
+    __device__ __forceinline__ void multiply(uint32_t left, uint32_t left_at, uint32_t right,
+                                             uint32_t right_at, const uint32_t (&b)[S::kN][4])
     {
 #pragma unroll
         for (int r = 0; r < kBcsrRows; r++) {
-            if ((mask >> r & 1) != 0) {
-                uint32_t a[4];
+            const bool on_left = (left >> r & 1) != 0, on_right = (right >> r & 1) != 0;
+            uint32_t   a[2][4];
 
-                load_a(a, tile);
-                tile += kBcsrTileBytes;
+            if (on_left) {
+                load_a(a[0], left_at);
+                left_at += kBcsrTileBytes;
+            }
+            if (on_right) {
+                load_a(a[1], right_at);
+                right_at += kBcsrTileBytes;
+            }
+            if (on_left && on_right) {
 #pragma unroll
                 for (int j = 0; j < S::kN; j++) {
                     add(sum[r][j], [&](float(&d)[4]) {
-                        mma_half_m16n8k16<Half>(d, a, b[j][2 * kSide], b[j][2 * kSide + 1]);
+                        mma_half_m16n8k16<Half>(d, a[0], b[j][0], b[j][1]);
+                        mma_half_m16n8k16<Half>(d, a[1], b[j][2], b[j][3]);
                     });
                 }
+            } else if (on_left) {
+                multiply_side<0>(sum[r], a[0], b);
+            } else if (on_right) {
+                multiply_side<1>(sum[r], a[1], b);
             }
         }
     }
@@ -269,8 +294,8 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
             multiply_sparse(sparse & 15, stage + rank * kBcsrTileBytes,
                             tiles + __popc(step.x) * kBcsrTileBytes + rank * SPMM_BCSR_UNIT, b);
         }
-        multiply<0>(left, tiles + __popc(step.x & below) * kBcsrTileBytes, b);
-        multiply<1>(right, tiles + __popc(step.x & (below << 16 | 0xffff)) * kBcsrTileBytes, b);
+        multiply(left, tiles + __popc(step.x & below) * kBcsrTileBytes, right,
+                 tiles + __popc(step.x & (below << 16 | 0xffff)) * kBcsrTileBytes, b);
     }
 
     /* All steps.  The one barrier of a step shows it to all warps, and that they are done with the one

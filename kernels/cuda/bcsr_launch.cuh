@@ -39,6 +39,53 @@ __global__ void __launch_bounds__(S::kThreads, kBlocks)
     }
 }
 
+constexpr int kBcsrFinish = 4; /* columns of a lane at a time */
+
+/** Sums of cut panels, in the order of their pieces: a warp adds up a row.  Panels are tall and many may
+ *  be cut into few pieces, where finish_splits() is made for few rows of many pieces. */
+template <class F>
+__global__ void __launch_bounds__(kBlock)
+    bcsr_finish(const __grid_constant__ F format, const __grid_constant__ spmm_tc_work_t work,
+                const __grid_constant__ spmm_tc_mm_args_t args)
+{
+    using In                    = typename F::In;
+    const int64_t         warp  = (int64_t)blockIdx.x * (kBlock / kWarp) + threadIdx.x / kWarp;
+    const spmm_tc_split_t split = work.split[warp / F::kHeight];
+    const int             row = (int)(warp % F::kHeight), lane = (int)threadIdx.x % kWarp;
+    const int64_t         i    = (int64_t)split.window * F::kHeight + row;
+    const int64_t         step = (int64_t)F::kHeight * args.n;
+
+    if (i >= format.n_rows) {
+        return;
+    }
+    auto *const        c    = row_of_c<typename F::Out>(args, i);
+    const float *const part = (const float *)work.partial + split.piece * step + row * args.n;
+
+    for (int64_t j = lane; j < args.n; j += kBcsrFinish * kWarp) {
+        float sum[kBcsrFinish] = {};
+
+#pragma unroll 2
+        for (int p = 0; p < split.n_pieces; p++) {
+#pragma unroll
+            for (int e = 0; e < kBcsrFinish; e++) {
+                if (j + e * kWarp < args.n) {
+                    sum[e] += part[p * step + j + e * kWarp];
+                }
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < kBcsrFinish; e++) {
+            if (j + e * kWarp < args.n) {
+                if (taint(sum[e], 0.0f) != 0.0f) {
+                    sum[e] = format.exact(split.window, row, (const In *)args.B, args.ldb,
+                                          j + e * kWarp);
+                }
+                store_c(args, c + j + e * kWarp, sum[e]);
+            }
+        }
+    }
+}
+
 /** The kernels of one pair of types, with and without 2:4 tiles. */
 template <typename Half, typename Out, int kWarpsM, bool kSparse> struct BcsrKernels {
     static constexpr int kPanel = kWarpsM * kBcsrRows;
@@ -66,16 +113,14 @@ template <typename Half, typename Out, int kWarpsM, bool kSparse> struct BcsrKer
      * of eight. */
     static const Choice *all()
     {
-        constexpr int kSmall = kWarpsM == 2 ? 2 : 1;
+        constexpr int kLeastBlocks = kWarpsM == 1 ? 9 : kWarpsM == 2 ? 5 : 3;
+        constexpr int kMost        = 8 / kWarpsM; /* warps of 64 columns on a multiprocessor: 8 */
 
         static const Choice choices[kNumber] = {
-            choice<1, 4, false, 3 * kSmall>(),
-            choice < 1,
-            4,
-            true,
-            kWarpsM == 2 ? 5 : 3 > (),
-            choice<1, 8, true, 2 * kSmall>(),
-            choice<2, 8, true, kSmall>(),
+            choice<1, 4, false, kMost>(),
+            choice<1, 4, true, kLeastBlocks>(),
+            choice<1, 8, true, kMost>(),
+            choice<2, 8, true, kMost / 2>(),
         };
 
         return choices;
@@ -117,13 +162,18 @@ template <typename Half, typename Out, int kWarpsM, bool kSparse> struct BcsrKer
                         (size_t)choice.room, stream>>>(A, work, args, (int)slices, pairs);
         const cudaError_t code = cudaGetLastError();
 
-        return code != cudaSuccess ? code : launch_finish(panels, work, args, stream);
+        if (code != cudaSuccess || work.n_splits == 0) {
+            return code;
+        }
+        bcsr_finish<<<(unsigned)((int64_t)work.n_splits * Panels::kHeight / (kBlock / kWarp)),
+                      kBlock, 0, stream>>>(panels, work, args);
+        return cudaGetLastError();
     }
 
     static cudaError_t preload()
     {
         cudaFuncAttributes facts;
-        cudaError_t        code = cudaFuncGetAttributes(&facts, finish_splits<Panels>);
+        cudaError_t        code = cudaFuncGetAttributes(&facts, bcsr_finish<Panels>);
 
         for (int k = 0; k < kNumber && code == cudaSuccess; k++) {
             const Choice &one = all()[k];
@@ -147,6 +197,9 @@ cudaError_t bcsr_product(const spmm_bcsr_arrays_t &A, const spmm_tc_work_t &work
         return cudaSuccess;
     }
     switch (A.rows) {
+    case 4:
+        return A.n_sp24 == 0 ? BcsrKernels<Half, Out, 1, false>::launch(A, work, args, stream)
+                             : BcsrKernels<Half, Out, 1, true>::launch(A, work, args, stream);
     case 8:
         return A.n_sp24 == 0 ? BcsrKernels<Half, Out, 2, false>::launch(A, work, args, stream)
                              : BcsrKernels<Half, Out, 2, true>::launch(A, work, args, stream);
@@ -162,6 +215,7 @@ cudaError_t bcsr_product(const spmm_bcsr_arrays_t &A, const spmm_tc_work_t &work
 template <typename Half, typename Out> cudaError_t bcsr_preload()
 {
     cudaError_t (*const load[])() = {
+        BcsrKernels<Half, Out, 1, false>::preload, BcsrKernels<Half, Out, 1, true>::preload,
         BcsrKernels<Half, Out, 2, false>::preload, BcsrKernels<Half, Out, 2, true>::preload,
         BcsrKernels<Half, Out, 4, false>::preload, BcsrKernels<Half, Out, 4, true>::preload};
     cudaError_t code = cudaSuccess;

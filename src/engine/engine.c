@@ -70,9 +70,9 @@ spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_p
         spmm_pattern_free(pattern);
         return status;
     }
-    for (int k = 0; k < 2 && spmm_type_size(block->type) == 2; k++) {
+    for (int k = 0; k < 3 && spmm_type_size(block->type) == 2; k++) {
         pattern->bcsr[k] =
-            spmm_bcsr_measure(&pattern->windows, block->n_rows, 8 << k, env->threads);
+            spmm_bcsr_measure(&pattern->windows, block->n_rows, 4 << k, env->threads);
     }
     pattern->used_cols = columns.used;
     pattern->near_cols = columns.near;

@@ -25,7 +25,7 @@ typedef struct {
     double  row_cv;    /**< standard deviation / mean of row lengths */
 
     spmm_tc_facts_t   tc;      /**< what tensor-core formats make of it */
-    spmm_bcsr_facts_t bcsr[2]; /**< in panels of 8 and 16 tile rows; 16-bit types only, else 0 */
+    spmm_bcsr_facts_t bcsr[3]; /**< in panels of 4, 8 and 16 tile rows; 16-bit types only, else 0 */
 
     /** Those of SPMM_WINDOWS_TALL rows, which formats are made from; zero once freed.  Copies of
      *  the struct borrow them. */

@@ -21,8 +21,6 @@ typedef struct {
     const void        *values;        /**< those of CSR, borrowed during build() */
 } bcsr_t;
 
-static const spmm_tc_kind_t kind_sp24;
-
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
@@ -31,40 +29,56 @@ static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t
                               .cut  = spmm_bcsr_cut(device->n_sm, problem->n, (int64_t)blocks)};
 }
 
-static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
+spmm_status_t spmm_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block,
+                                const spmm_windows_t *tall, bool sp24, spmm_bcsr_shape_t shape)
 {
-    bcsr_t               *f       = (bcsr_t *)base;
-    const bool            sp24    = base->kind == &kind_sp24;
-    const bool            cpu     = base->device->kind == SPMM_DEVICE_CPU;
-    const spmm_pattern_t *pattern = base->problem.pattern;
-    spmm_bcsr_shape_t     shape   = {.rows = 8, .slice = 64};
-    spmm_env_t           *env     = base->device->env;
-    spmm_windows_t        own     = {0};
-    const spmm_windows_t *tall    = spmm_pattern_windows(pattern);
-    spmm_status_t         status  = SPMM_OK;
+    bcsr_t     *f   = (bcsr_t *)base;
+    spmm_env_t *env = base->device->env;
 
-    if (tall == NULL) {
-        SPMM_TRY(spmm_windows_create(env, block, SPMM_WINDOWS_TALL, base->device->threads, &own));
-        tall = &own;
-    }
-    if (!cpu) { /* decoding on CPUs goes by tile rows */
-        const spmm_bcsr_facts_t facts[] = {
-            spmm_bcsr_measure(tall, block->n_rows, 8, base->device->threads),
-            spmm_bcsr_measure(tall, block->n_rows, 16, base->device->threads)};
-
-        shape =
-            spmm_bcsr_shape(pattern != NULL && pattern->bcsr[0].steps > 0 ? pattern->bcsr : facts,
-                            block->n_rows, base->problem.n, base->device->n_sm, sp24);
-    }
-    status =
-        spmm_bcsr_create(env, block, tall, shape.rows, sp24, base->device->threads, &f->format);
-    spmm_windows_free(&own);
-    if (status == SPMM_OK && cpu) {
-        status = spmm_bcsr_fill(env, &f->format, block->values, base->device->threads);
+    SPMM_TRY(
+        spmm_bcsr_create(env, block, tall, shape.rows, sp24, base->device->threads, &f->format));
+    if (base->device->kind == SPMM_DEVICE_CPU) {
+        SPMM_TRY(spmm_bcsr_fill(env, &f->format, block->values, base->device->threads));
     }
     f->arrays       = spmm_bcsr_arrays(&f->format);
     f->arrays.slice = shape.slice;
     f->values       = block->values;
+    return SPMM_OK;
+}
+
+/* Facts of the pattern, or counted here where there are none. */
+static spmm_bcsr_shape_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *block,
+                                const spmm_windows_t *tall, bool sp24)
+{
+    const spmm_pattern_t *pattern = f->problem.pattern;
+    const bool            known   = pattern != NULL && pattern->bcsr[0].steps > 0;
+    spmm_bcsr_facts_t     facts[3];
+
+    for (int k = 0; k < 3; k++) {
+        facts[k] = known ? pattern->bcsr[k]
+                         : spmm_bcsr_measure(tall, block->n_rows, 4 << k, f->device->threads);
+    }
+    return spmm_bcsr_shape(facts, block->n_rows, f->problem.n, f->device->n_sm, sp24);
+}
+
+static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    const bool            sp24  = f->kind->name == spmm_tc_kind_sp24.name;
+    spmm_bcsr_shape_t     shape = {.rows = 8, .slice = 64}; /* CPUs go by tile rows */
+    spmm_windows_t        own   = {0};
+    const spmm_windows_t *tall  = spmm_pattern_windows(f->problem.pattern);
+    spmm_status_t         status;
+
+    if (tall == NULL) {
+        SPMM_TRY(spmm_windows_create(f->device->env, block, SPMM_WINDOWS_TALL, f->device->threads,
+                                     &own));
+        tall = &own;
+    }
+    if (f->device->kind != SPMM_DEVICE_CPU) {
+        shape = choose(f, block, tall, sp24);
+    }
+    status = spmm_bcsr_lay_out(f, block, tall, sp24, shape);
+    spmm_windows_free(&own);
     return status;
 }
 
@@ -217,18 +231,18 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
         .upload = upload, .refill_device = refill_device, .launch = LAUNCH                         \
     }
 
-static const spmm_tc_kind_t kind_bcsr = KIND("bcsr"), kind_sp24 = KIND("bcsr-sp24");
+const spmm_tc_kind_t spmm_tc_kind_bcsr = KIND("bcsr"), spmm_tc_kind_sp24 = KIND("bcsr-sp24");
 
 static spmm_status_t build_bcsr(const spmm_csr_t *block, const spmm_problem_t *problem,
                                 const spmm_device_t *device, void **format)
 {
-    return spmm_tc_build(&kind_bcsr, block, problem, device, format);
+    return spmm_tc_build(&spmm_tc_kind_bcsr, block, problem, device, format);
 }
 
 static spmm_status_t build_sp24(const spmm_csr_t *block, const spmm_problem_t *problem,
                                 const spmm_device_t *device, void **format)
 {
-    return spmm_tc_build(&kind_sp24, block, problem, device, format);
+    return spmm_tc_build(&spmm_tc_kind_sp24, block, problem, device, format);
 }
 
 #define ENGINE(engine_name, text, short_name)                                                      \

@@ -63,8 +63,9 @@ static spmm_pattern_t joined_pattern(const spmm_pattern_t *local, const spmm_pat
     for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
         tc->pairs[h] += remote->tc.pairs[h];
     }
-    join_tiles(&p.bcsr[0], &remote->bcsr[0]);
-    join_tiles(&p.bcsr[1], &remote->bcsr[1]);
+    for (int k = 0; k < 3; k++) {
+        join_tiles(&p.bcsr[k], &remote->bcsr[k]);
+    }
     tc->tc_blocks += remote->tc.tc_blocks;
     tc->bricks += remote->tc.bricks;
     if (tc->tc_blocks > tc->pairs[0] / 8 + small / 2) {

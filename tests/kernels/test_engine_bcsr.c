@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "cuda/cuda_kernels.h"
+#include "engine/bcsr_shape.h"
 #include "engine/format_bcsr.h"
 #include "spmm_dist/context.h"
 #include "tc_case.h"
@@ -214,19 +215,66 @@ static void test_widths(void **state)
     }
 }
 
-/* Many tiles, so that slices of 128 columns and panels of 16 tile rows are taken. */
-static void test_large(void **state)
+/* Every shape of thread block, with panels whole and cut; what a plan takes is the model's choice. */
+static spmm_bcsr_shape_t wanted;
+static int32_t           wanted_cut;
+
+static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
+    spmm_windows_t tall;
+    spmm_status_t  status;
+
+    spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 4, &tall));
+    status = spmm_bcsr_lay_out(f, block, &tall, f->kind->name == spmm_tc_kind_sp24.name, wanted);
+    spmm_windows_free(&tall);
+    return status;
+}
+
+static spmm_tc_limits_t limits_wanted(const spmm_device_t *on, const spmm_problem_t *problem,
+                                      int32_t n_windows, int32_t blocks)
+{
+    (void)on;
+    (void)problem;
+    (void)n_windows;
+    (void)blocks;
+    return (spmm_tc_limits_t){.team = 0, .cut = wanted_cut};
+}
+
+static void check_shape(const tc_case_t *t, bool sp24, const spmm_csr_t *block, int64_t n)
+{
+    spmm_tc_kind_t kind   = sp24 ? spmm_tc_kind_sp24 : spmm_tc_kind_bcsr;
+    void          *format = NULL;
+    product_t      p      = {.block   = block,
+                             .problem = tc_case_problem(t, n),
+                             .alpha   = 1.5,
+                             .beta    = n % 3 == 0 ? -0.5 : 0.0};
+
+    kind.create = create_wanted;
+    kind.limits = limits_wanted;
+    make_product(&p, n, 0);
+    spmm_assert_ok(spmm_tc_build(&kind, block, &p.problem, &device, &format));
+    run_product(t->engine, &device, format, &p);
+    check_product(&p);
+    spmm_tc_destroy(format);
+    free_product(&p);
+}
+
+static void test_blocks(void **state)
+{
+    static const int64_t widths[] = {128, 72, 264, 33};
+    const int            n_widths = is_small() ? 2 : 4;
+
     (void)state;
-    for (int c = 0; c < N_CASES && !is_small(); c++) {
+    for (int c = 0; c < N_CASES; c++) {
         const tc_case_t t = case_of(c);
         spmm_csr_t      block;
-        product_t       p = {.block = &block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
 
-        make_mixed(4096, 1024, 0.9, t.half, false, &block);
-        make_product(&p, 128, 0);
-        tc_case_check(&t, &p);
-        free_product(&p);
+        make_mixed(is_small() ? 290 : 1500, 250, 0.6, t.half, c % 3 == 0, &block);
+        for (int k = 0; k < 18 * n_widths; k++) {
+            wanted     = (spmm_bcsr_shape_t){.rows = 4 << k % 3, .slice = 32 << k / 3 % 3};
+            wanted_cut = k / 9 % 2 == 0 ? INT32_MAX : 3;
+            check_shape(&t, c / 4 != 0, &block, widths[k / 18]);
+        }
         spmm_csr_free(&block);
     }
 }
@@ -335,8 +383,8 @@ static void test_far(void **state)
 
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_open),         cmocka_unit_test(test_fill),
-    cmocka_unit_test(test_asynchronous), cmocka_unit_test(test_widths),
-    cmocka_unit_test(test_padding),      cmocka_unit_test(test_large),
+    cmocka_unit_test(test_asynchronous), cmocka_unit_test(test_blocks),
+    cmocka_unit_test(test_widths),       cmocka_unit_test(test_padding),
     cmocka_unit_test(test_shapes),       cmocka_unit_test(test_matrices),
     cmocka_unit_test(test_accuracy),     cmocka_unit_test(test_special_values),
     cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_life),

@@ -48,15 +48,15 @@ static void test_facts(void **state)
             }
         }
         spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 3; k++) {
             const spmm_bcsr_facts_t *f     = &pattern.bcsr[k];
             int64_t                  steps = 0;
 
-            for (int32_t p = 0; p < 32; p += 8 << k) {
+            for (int32_t p = 0; p < 32; p += 4 << k) {
                 for (int32_t c = 0; c < 16; c++) {
                     bool any = false;
 
-                    for (int32_t r = p; r < p + (8 << k); r++) {
+                    for (int32_t r = p; r < p + (4 << k); r++) {
                         any = any || spmm_unit(spmm_hash2(1, r, c)) < 0.3;
                     }
                     steps += any;
@@ -68,7 +68,7 @@ static void test_facts(void **state)
             assert_int_equal(f->legal, full != 0 ? 0 : wide);
             assert_int_equal(f->sp24, f->legal);
             assert_int_equal(f->tiles, full != 0 ? 2 * wide : 0);
-            assert_true(f->longest <= 16 && f->longest * (32 / (8 << k)) >= steps);
+            assert_true(f->longest <= 16 && f->longest * (32 / (4 << k)) >= steps);
         }
         spmm_pattern_free(&pattern);
         spmm_csr_free(&block);
@@ -100,7 +100,7 @@ static void test_shapes(void **state)
             const double dense  = spmm_bcsr_cost_bcsr(&pattern, &problem, &device);
             const double sparse = spmm_bcsr_cost_sp24(&pattern, &problem, &device);
 
-            assert_true(shape.rows == 8 || shape.rows == 16);
+            assert_true(shape.rows == 4 || shape.rows == 8 || shape.rows == 16);
             assert_true(shape.slice == 32 || (shape.slice <= 128 && shape.slice / 2 < columns[k]));
             assert_true(dense > 0.0 && isfinite(dense));
             assert_true(full != 0 ? fabs(sparse - dense) < 1e-12 : sparse < dense);
@@ -113,7 +113,7 @@ static void test_shapes(void **state)
 static void test_cut(void **state)
 {
     (void)state;
-    assert_int_equal(spmm_bcsr_cut(N_SM, 128, 100), 16);
+    assert_int_equal(spmm_bcsr_cut(N_SM, 128, 100), 8);
     assert_int_equal(spmm_bcsr_cut(N_SM, 128, 264 * 1000), 2000);
     assert_int_equal(spmm_bcsr_cut(1, 1 << 30, INT64_MAX / 4), INT32_MAX);
 }

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bcsr.c
+ *  Engines `bcsr` and `bcsr-sp24` on one GPU with every shape of thread block, beside the one that
+ *  the model takes (src/engine/bcsr_shape.c).
+ *
+ *      bench_bcsr N,N,... MATRIX...
+ *
+ *  MATRIX: a file, or a generator's spec.  FP16 in and out, device time of a product, the mean of 20
+ *  after 3, the same B and C again.  `*` marks the shape of the engine.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "block.h"
+#include "device/device_cuda.h"
+#include "engine/bcsr_shape.h"
+#include "matrix/matrix.h"
+#include "spmm_dist/context.h"
+
+enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20 };
+
+/** What create() is to take; kinds hand nothing through. */
+static spmm_bcsr_shape_t wanted;
+
+static spmm_status_t create_dense(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), false, wanted);
+}
+
+static spmm_status_t create_sp24(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), true, wanted);
+}
+
+static spmm_status_t read_block(spmm_env_t *env, const char *spec, spmm_csr_t *block)
+{
+    spmm_matrix_t *A = NULL;
+    spmm_status_t  status;
+
+    SPMM_TRY(strchr(spec, ':') != NULL ? spmm_matrix_from_spec(env, spec, SPMM_R_16F, 1, &A)
+                                       : spmm_matrix_from_file(env, spec, SPMM_R_16F, 1, &A));
+    status = spmm_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, A->type, block);
+    if (status == SPMM_OK) {
+        memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
+        memcpy(block->values, A->values, (size_t)A->nnz * sizeof(uint16_t));
+        for (int64_t k = 0; k < A->nnz; k++) {
+            block->col_idx[k] = (int32_t)A->col_idx[k];
+        }
+    }
+    spmm_matrix_free(A);
+    return status;
+}
+
+/** B and C, zeros: times do not depend on values. */
+typedef struct {
+    void          *B, *C;
+    spmm_stream_t  stream;
+    spmm_event_t  *from, *to;
+    spmm_problem_t problem;
+} operands_t;
+
+static spmm_status_t multiply(void *format, const operands_t *o, int times)
+{
+    const int64_t n = o->problem.n;
+
+    for (int k = 0; k < times; k++) {
+        SPMM_TRY(spmm_tc_execute(format, n, 1.0, o->B, n, 0.0, o->C, n, o->stream));
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t measure(const spmm_device_t *device, void *format, const operands_t *o,
+                             double *seconds)
+{
+    SPMM_TRY(multiply(format, o, WARMUP));
+    SPMM_TRY(device->ops->delay(device, 0.5e-3, o->stream)); /* the host gets ahead */
+    SPMM_TRY(device->ops->event_record(device, o->from, o->stream));
+    SPMM_TRY(multiply(format, o, PRODUCTS));
+    SPMM_TRY(device->ops->event_record(device, o->to, o->stream));
+    SPMM_TRY(device->ops->event_elapsed(device, o->from, o->to, seconds));
+    *seconds /= PRODUCTS;
+    return SPMM_OK;
+}
+
+static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block, bool sp24,
+                               const operands_t *o, double *seconds)
+{
+    spmm_tc_kind_t kind   = sp24 ? spmm_tc_kind_sp24 : spmm_tc_kind_bcsr;
+    void          *format = NULL;
+    spmm_status_t  status;
+
+    kind.create = sp24 ? create_sp24 : create_dense;
+    SPMM_TRY(spmm_tc_build(&kind, block, &o->problem, device, &format));
+    status = measure(device, format, o, seconds);
+    spmm_tc_destroy(format);
+    return status;
+}
+
+/* A line for each engine: microseconds of every shape. */
+static spmm_status_t run_engine(const spmm_device_t *device, const spmm_csr_t *block,
+                                const char *name, bool sp24, const operands_t *o)
+{
+    const spmm_pattern_t   *p = o->problem.pattern;
+    const spmm_bcsr_shape_t model =
+        spmm_bcsr_shape(p->bcsr, block->n_rows, o->problem.n, device->n_sm, sp24);
+    const double predicted = sp24 ? spmm_bcsr_cost_sp24(p, &o->problem, device)
+                                  : spmm_bcsr_cost_bcsr(p, &o->problem, device);
+
+    (void)printf("%-34.34s %5d %-9s %9.2f", name, (int)o->problem.n, sp24 ? "bcsr-sp24" : "bcsr",
+                 1e6 * predicted);
+    for (wanted.rows = 4; wanted.rows <= 16; wanted.rows *= 2) {
+        for (wanted.slice = 32; wanted.slice <= 128; wanted.slice *= 2) {
+            double seconds = 0.0;
+
+            SPMM_TRY(run_shape(device, block, sp24, o, &seconds));
+            (void)printf(" %9.2f%c", 1e6 * seconds,
+                         wanted.rows == model.rows && wanted.slice == model.slice ? '*' : ' ');
+        }
+    }
+    (void)printf("\n");
+    return SPMM_OK;
+}
+
+static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t *block,
+                                   operands_t *o)
+{
+    const size_t row = (size_t)o->problem.n * sizeof(uint16_t);
+
+    SPMM_TRY(device->ops->alloc(device, (size_t)block->n_cols * row, &o->B));
+    SPMM_TRY(device->ops->alloc(device, (size_t)block->c_rows * row, &o->C));
+    SPMM_CUDA(device, cudaMemset(o->B, 0, (size_t)block->n_cols * row));
+    SPMM_TRY(device->ops->stream_create(device, false, &o->stream));
+    SPMM_TRY(device->ops->event_create(device, true, &o->from));
+    return device->ops->event_create(device, true, &o->to);
+}
+
+static void close_operands(const spmm_device_t *device, operands_t *o)
+{
+    device->ops->event_destroy(device, o->from);
+    device->ops->event_destroy(device, o->to);
+    if (o->stream != NULL) {
+        device->ops->stream_destroy(device, o->stream);
+    }
+    device->ops->release(device, o->B);
+    device->ops->release(device, o->C);
+}
+
+static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
+                                const int64_t *widths, int n_widths)
+{
+    spmm_csr_t     block   = {0};
+    spmm_pattern_t pattern = {0};
+    spmm_status_t  status  = read_block(device->env, spec, &block);
+
+    if (status == SPMM_OK) {
+        status = spmm_pattern_scan(device->env, &block, &pattern);
+    }
+    for (int w = 0; w < n_widths && status == SPMM_OK; w++) {
+        operands_t o = {.problem = {.ab_type = SPMM_R_16F,
+                                    .c_type  = SPMM_R_16F,
+                                    .compute = SPMM_COMPUTE_32F,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = widths[w],
+                                    .pattern = &pattern}};
+
+        status = open_operands(device, &block, &o);
+        for (int sp24 = 0; sp24 < 2 && status == SPMM_OK; sp24++) {
+            status = run_engine(device, &block, bench_block_name(spec), sp24 != 0, &o);
+        }
+        close_operands(device, &o);
+    }
+    spmm_pattern_free(&pattern);
+    spmm_csr_free(&block);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    spmm_env_t    env = {.size = 1};
+    spmm_device_t device;
+    int64_t       widths[MOST_WIDTHS];
+    int           n_widths = 0, code = 0;
+
+    for (char *at = argc > 2 ? argv[1] : NULL; at != NULL && *at != '\0' && n_widths < MOST_WIDTHS;
+         at += *at == ',') {
+        widths[n_widths++] = strtoll(at, &at, 10);
+    }
+    if (n_widths == 0 || widths[0] < 1) {
+        (void)fprintf(stderr, "usage: bench_bcsr N,N,... MATRIX...\n");
+        return 2;
+    }
+    MPI_Init(&argc, &argv);
+    env.comm = MPI_COMM_SELF;
+    if (spmm_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+        (void)fprintf(stderr, "bench_bcsr: %s\n", env.err.text);
+        MPI_Finalize();
+        return 4;
+    }
+    (void)printf("# %s, FP16, microseconds: predicted, then by tile rows x columns\n"
+                 "%-34s %5s %-9s %9s      4x32       4x64      4x128       8x32       8x64"
+                 "      8x128      16x32      16x64     16x128\n",
+                 device.description, "matrix", "N", "engine", "predicted");
+    for (int k = 2; k < argc; k++) {
+        if (run_matrix(&device, argv[k], widths, n_widths) != SPMM_OK) {
+            (void)fprintf(stderr, "bench_bcsr: %s: %s\n", argv[k], env.err.text);
+            spmm_error_clear(&env.err);
+            code = 3;
+        }
+        (void)fflush(stdout);
+    }
+    spmm_device_close(&device);
+    MPI_Finalize();
+    return code;
+}
