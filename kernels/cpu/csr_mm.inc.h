@@ -20,9 +20,13 @@ static inline void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i, int64_t j0,
     const ACC_T alpha = (ACC_T)args->alpha, beta = (ACC_T)args->beta;
     C_T   *C = (C_T *)args->C + (args->row_map == NULL ? i : args->row_map[i]) * c_row + j0 * c_col;
     ACC_T  sum[COLUMN_TILE] = {0};
-    double total[COLUMN_TILE]; /* of the runs before, when there were any */
+    double total[COLUMN_TILE]; /* of the runs before, in long rows */
     const int64_t first = args->row_ptr[i], last = args->row_ptr[i + 1];
+    const bool    is_long = last - first > SUM_RUN;
 
+    for (int64_t j = 0; j < COLUMN_TILE && is_long; j++) {
+        total[j] = 0.0;
+    }
     for (int64_t k = first; k < last; k++) {
         const ACC_T a = AB_LOAD(value[k]);
         const AB_T *B = (const AB_T *)args->B + args->col_idx[k] * b_row + j0 * b_col;
@@ -30,14 +34,14 @@ static inline void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i, int64_t j0,
         for (int64_t j = 0; j < width; j++) {
             sum[j] += a * AB_LOAD(B[j * b_col]);
         }
-        if ((k - first) % SUM_RUN == SUM_RUN - 1 && last - first > SUM_RUN) {
+        if (is_long && (k - first) % SUM_RUN == SUM_RUN - 1) {
             for (int64_t j = 0; j < width; j++) {
-                total[j] = k - first < SUM_RUN ? (double)sum[j] : total[j] + (double)sum[j];
-                sum[j]   = 0;
+                total[j] += (double)sum[j];
+                sum[j] = 0;
             }
         }
     }
-    for (int64_t j = 0; j < width && last - first > SUM_RUN; j++) {
+    for (int64_t j = 0; j < width && is_long; j++) {
         sum[j] = (ACC_T)(total[j] + (double)sum[j]);
     }
     for (int64_t j = 0; j < width; j++) {
