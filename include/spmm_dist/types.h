@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 /** Status of a call.  Zero is success; the values are ABI and never renumbered.  After a
- *  collective setup call every rank holds the same status and the same spmm_last_error(). */
+ *  collective setup call every rank holds the same status and the same spmm_last_error(); but where
+ *  communication itself failed, SPMM_ERR_COMM, and on some ranks alone, the others may wait in MPI: a
+ *  program ends them by MPI_Abort(), as spmm_dist does. */
 typedef enum {
     SPMM_OK              = 0,
     SPMM_ERR_ARGUMENT    = -1, /**< an argument is outside its documented range */
@@ -17,11 +19,9 @@ typedef enum {
     SPMM_ERR_UNSUPPORTED = -3, /**< valid, but not built in or not possible on this device */
     SPMM_ERR_IO          = -4, /**< a file is missing, cut, malformed or could not be written */
     SPMM_ERR_DEVICE      = -5, /**< a CUDA call failed; destroy the context */
-    SPMM_ERR_COMM  = -6,   /**< an MPI or NCCL call failed or timed out; destroy the context.  Where
-                                    a call failed on some ranks alone the others may wait in MPI: a
-                                    program ends them by MPI_Abort(), as spmm_dist does */
-    SPMM_ERR_RANGE = -7,   /**< an index or a value does not fit the type that must hold it */
-    SPMM_ERR_INTERNAL = -8 /**< a check of the library on itself failed: please report it */
+    SPMM_ERR_COMM        = -6, /**< an MPI or NCCL call failed or timed out; destroy the context */
+    SPMM_ERR_RANGE       = -7, /**< an index or a value does not fit the type that must hold it */
+    SPMM_ERR_INTERNAL    = -8  /**< a check of the library on itself failed: please report it */
 } spmm_status_t;
 
 /** Storage type of A, B and C. */

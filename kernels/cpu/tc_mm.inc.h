@@ -14,15 +14,19 @@
 static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args, int32_t w,
                            int64_t j0, int64_t width)
 {
-    const int32_t   first = w * A->height;
-    const int32_t   rows  = A->n_rows - first < A->height ? A->n_rows - first : A->height;
-    const TC_T      alpha = (TC_T)args->alpha, beta = (TC_T)args->beta;
-    TC_T            sum[SPMM_TC_MAX_HEIGHT][COLUMN_TILE] = {{0}};
-    double          total[SPMM_TC_MAX_HEIGHT][COLUMN_TILE]; /* of the blocks before, if any */
+    const int32_t first = w * A->height;
+    const int32_t rows  = A->n_rows - first < A->height ? A->n_rows - first : A->height;
+    const TC_T    alpha = (TC_T)args->alpha, beta = (TC_T)args->beta;
+    TC_T          sum[SPMM_TC_MAX_HEIGHT][COLUMN_TILE] = {{0}};
+    double total[SPMM_TC_MAX_HEIGHT][COLUMN_TILE]; /* of the blocks before, in long windows */
     spmm_tc_entry_t entry[SPMM_TC_MAX_ENTRIES];
-    const int32_t   begin = A->block_ptr[w], blocks = A->block_ptr[w + 1] - begin;
+    const int32_t   begin = A->block_ptr[w], end = A->block_ptr[w + 1];
+    const bool      is_long = end - begin > SUM_BLOCKS;
 
-    for (int32_t block = begin; block < begin + blocks; block++) {
+    if (is_long) {
+        memset(total, 0, sizeof total);
+    }
+    for (int32_t block = begin; block < end; block++) {
         size_t        offset;
         const int32_t count = A->decode(A->arrays, block, entry, &offset);
         const AB_T   *value = (const AB_T *)(const void *)((const char *)A->values + offset);
@@ -36,17 +40,16 @@ static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *arg
                 to[j] += a * TC_LOAD(B[j]);
             }
         }
-        if ((block - begin) % SUM_BLOCKS == SUM_BLOCKS - 1 && blocks > SUM_BLOCKS) {
+        if (is_long && (block - begin) % SUM_BLOCKS == SUM_BLOCKS - 1) {
             for (int32_t r = 0; r < rows; r++) {
                 for (int64_t j = 0; j < width; j++) {
-                    total[r][j] = block - begin < SUM_BLOCKS ? (double)sum[r][j]
-                                                             : total[r][j] + (double)sum[r][j];
-                    sum[r][j]   = 0;
+                    total[r][j] += (double)sum[r][j];
+                    sum[r][j] = 0;
                 }
             }
         }
     }
-    for (int32_t r = 0; r < rows && blocks > SUM_BLOCKS; r++) {
+    for (int32_t r = 0; r < rows && is_long; r++) {
         for (int64_t j = 0; j < width; j++) {
             sum[r][j] = (TC_T)(total[r][j] + (double)sum[r][j]);
         }

@@ -126,6 +126,8 @@ static void test_shuffled(void **state)
         {"stencil27:nx=12,ny=12,nz=12,dof=3", "stencil27:nx=12,ny=12,nz=12,dof=3,shuffle=1"},
         {"stencil9:nx=120,ny=100", "stencil9:nx=120,ny=100,shuffle=1"},
         {"molecules:count=400,atoms=30", "molecules:count=400,atoms=30,shuffle=1"},
+        /* So many rows that communities come first. */
+        {"stencil9:nx=260,ny=260", "stencil9:nx=260,ny=260,shuffle=1"},
     };
 
     (void)state;
