@@ -46,7 +46,8 @@ typedef struct {
     void              *log_user;    /**< handed to @p log */
     double timeout_s; /**< > 0: an exchange of an execute that takes longer, since a rank is late or
                            gone, is SPMM_ERR_COMM on every rank that waits for it: from
-                           spmm_execute() or, with transport nccl, the next call on the context */
+                           spmm_execute() or, with transports nccl, nccl-push and nccl-pull, the
+                           next call on the context */
     int    nccl_ctas; /**< most thread blocks, each on a multiprocessor of its own, that
                                        one exchange of transport nccl may take from the products
                                        that run meanwhile; 0: NCCL's choice (at most 32 as of 2.28).
