@@ -172,8 +172,9 @@ static void test_info(void **state)
     spmm_assert_ok(spmm_sddmm_plan_create(m.A, 64, &o, &plan));
     spmm_assert_ok(spmm_sddmm_plan_get_info(plan, &info));
     assert_string_equal(info.kernel, "cvse");
-    assert_int_equal(info.vector, 8);
-    assert_int_equal(8 * (info.vectors + info.halo_vectors), m.nnz);
+    assert_true(info.vector == 8 || info.vector == 16); /* by the bytes of this rank's part */
+    assert_true(info.vector * info.vectors + info.halo_vector * info.halo_vectors >= m.nnz);
+    assert_true(info.vectors + info.halo_vectors <= m.nnz / 8);
     assert_true(m.nnz == 0 || info.device_bytes > 0);
     assert_true(spmm_test_env.size > 1 || info.halo_rows == 0);
     spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
