@@ -5,6 +5,7 @@
 #   clang      everything by clang with warnings as errors; unit and dist tests
 #   coverage   lines of the host sources that tests run: at least SPMM_COVERAGE_LEAST (90) percent
 #   tsan       threads under ThreadSanitizer
+#   asan       the sweeps of failing allocations and calls, all of them, under AddressSanitizer
 #   faults     calls of MPI that fail on one rank alone: all of the list
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB)
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule
@@ -16,7 +17,7 @@ export SPMM_SETUP_CLANG=1
 # shellcheck source=scripts/setup.sh
 . "$(dirname "$0")/setup.sh"
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(clang coverage tsan faults limits product fuzz)
+[ ${#steps[@]} -gt 0 ] || steps=(clang coverage tsan asan faults limits product fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
 
@@ -47,6 +48,17 @@ step_tsan() {
             echo "$test on $ranks"
             mpirun -x OMP_TOOL_LIBRARIES -x TSAN_OPTIONS -n "$ranks" "build/tsan/tests/$test" ||
                 return
+        done
+    done
+}
+
+step_asan() {
+    build asan --target test_sweep test_mpi_faults || return
+    export ASAN_OPTIONS=fast_unwind_on_malloc=0
+    export LSAN_OPTIONS=suppressions=$PWD/tests/lint/lsan.supp:print_suppressions=0
+    for test in test_sweep test_mpi_faults; do
+        for ranks in 1 3; do
+            mpirun -x ASAN_OPTIONS -x LSAN_OPTIONS -n "$ranks" "build/asan/tests/$test" || return
         done
     done
 }
@@ -83,6 +95,7 @@ run_step() {
         clang) step_clang ;;
         coverage) step_coverage ;;
         tsan) step_tsan ;;
+        asan) step_asan ;;
         faults) step_faults ;;
         limits) step_limits ;;
         product) step_product ;;

@@ -31,7 +31,7 @@ static void expect(const char *path, spmm_status_t status, const char *sentence)
     assert_int_equal(found, status);
     assert_null(A);
     assert_int_equal(spmm_alloc_get_stats().live, live);
-    assert_true(spmm_now() - start < 5.0);
+    assert_true(spmm_now() - start < 20.0); /* also on a machine that is busy */
     spmm_error_clear(&spmm_test_env.err);
 }
 

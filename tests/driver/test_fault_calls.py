@@ -26,7 +26,7 @@ PRODUCT = ("--device", DEVICE, "--generate", "rmat:scale=8,degree=8", "--iterati
 MPI = [("MPI_Allreduce", 5), ("MPI_Alltoall", 0), ("MPI_Isend", 0)]
 if os.environ.get("SPMM_FAULT_ALL") == "1":
     MPI += [("MPI_Allreduce", k) for k in (0, 1, 11, 20, 30)] + [
-        ("MPI_Bcast", 0), ("MPI_Allgather", 0), ("MPI_Waitall", 0), ("MPI_Waitall", 2),
+        ("MPI_Bcast", 0), ("MPI_Allgather", 0), ("MPI_Testall", 0), ("MPI_Testall", 9),
         ("MPI_Comm_dup", 0), ("MPI_Exscan", 0), ("MPI_Ibarrier", 3), ("MPI_Wait", 3),
         ("MPI_Irecv", 0), ("MPI_Irecv", 4), ("MPI_Bcast", 100000)]
 CUDA = [(f"cuda{name}", k) for name, k in
