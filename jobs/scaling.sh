@@ -42,6 +42,7 @@ baselines=${BASELINES:-syn-ASIC_680k syn-YeastH syn-amazon0601 syn-cant syn-lap3
     syn-web-Google syn-in-2004 syn-FraudYelp-RSR syn-mip1 syn-soc-BlogCatalog syn-rmat20 syn-protein
     syn-reddit stencil9:nx=2000,ny=2000 stencil7:nx=100,ny=100,nz=100,dof=3}
 sections=" ${SECTIONS:-strong weak baselines} "
+export NCCL_NVLS_ENABLE=0 # lets auto take nccl-push
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mkdir -p "$output"
 rows=$output/dist_$mode.tsv

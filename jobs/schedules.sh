@@ -21,6 +21,7 @@ if ! nvidia-smi -L >/dev/null 2>&1 || [ ! -x "$build/bench/bench_schedules" ]; t
     echo "$0: needs a GPU and $build/bench/bench_schedules (cmake --build --preset cuda)" >&2
     exit 2
 fi
+export NCCL_NVLS_ENABLE=0 # lets auto take nccl-push
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 bench() { timeout --kill-after=10 240 mpirun --bind-to none -n "$ranks" "$build/bench/bench_schedules" -c 32f-fast-tf32 "$@"; }
 

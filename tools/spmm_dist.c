@@ -2,6 +2,7 @@
 /* spmm_dist: read or generate a sparse matrix, plan its distributed product with a dense block, time
  * it, check it.  A client of the public API alone. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -202,6 +203,8 @@ int main(int argc, char **argv)
     int              provided;
     int              code;
 
+    /* This program needs no multicast of NCCL, so that auto may take transport nccl-push. */
+    (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(job.comm, &job.rank);
     MPI_Comm_size(job.comm, &job.size);

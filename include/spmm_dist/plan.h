@@ -57,7 +57,8 @@ typedef struct {
                                        so */
     int exact_nonfinite;  /**< nonzero: where B holds Inf or NaN, C has what the entries of A
                                        make of them.  Zero: engines that also multiply zeros which fill up
-                                       blocks (cusparse-bell) may put NaN in other rows of C */
+                                       blocks or tiles (cusparse-bell, cusparse) may put NaN in other
+                                       rows of C */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */

@@ -30,6 +30,12 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
         (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
         return false;
     }
+    if (problem->exact) { /* seen in FP64: NaN in a row of C without entries */
+        (void)snprintf(
+            why, SPMM_WHY,
+            "multiplies padding in some of its kernels, which exact_nonfinite rules out");
+        return false;
+    }
     return true;
 }
 #else

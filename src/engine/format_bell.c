@@ -81,7 +81,8 @@ int32_t spmm_bell_choose(int32_t n_rows, int64_t nnz, const int64_t width[SPMM_B
             taken * (1.0 + (double)n / size); /* a row of B for a column of a block */
 
         fewest = k == 0 || taken < fewest ? taken : fewest;
-        if (taken <= (double)SPMM_BELL_MOST * (double)nnz && (chosen == 0 || bytes < best)) {
+        if (taken <= (double)SPMM_BELL_MOST * (double)nnz && taken <= SPMM_BELL_LARGEST &&
+            (chosen == 0 || bytes < best)) {
             best    = bytes;
             chosen  = size_of(k);
             *places = taken;
@@ -143,9 +144,9 @@ static spmm_status_t lay_out(spmm_env_t *env, const spmm_csr_t *block, const spm
     if (bell->size == 0) {
         return spmm_fail(
             &env->err, SPMM_ERR_UNSUPPORTED,
-            "Blocked-ELL would store %.1f values for each entry of this matrix and %d is "
-            "the most: take another engine",
-            places / (double)bell->nnz, SPMM_BELL_MOST);
+            "Blocked-ELL would store %.1f values for each entry of this matrix, %.3g in all, and "
+            "%d and %.3g are the most: take another engine",
+            places / (double)bell->nnz, places, SPMM_BELL_MOST, (double)SPMM_BELL_LARGEST);
     }
     bell->n_block_rows = spmm_windows_count(block->n_rows, bell->size);
     for (int k = 0; k < SPMM_BELL_SIZES; k++) {

@@ -12,6 +12,9 @@ enum { SPMM_BELL_SIZES = 3 }; /**< 8, 16 and 32: size k is 8 << k */
 
 /** Places for each entry at most: beyond that the zeros take longer than any other format. */
 enum { SPMM_BELL_MOST = 16 };
+/** Values stored at most: cuSPARSE 13.0 returned success without a product at 5e8 of them, on an H200, and was
+ *  right at 1.25e8. */
+enum { SPMM_BELL_LARGEST = 1 << 27 };
 
 /** Arrays are owned. */
 typedef struct {

@@ -10,6 +10,13 @@
 #include "cuda/nccl_window.h"
 #include "device/device_cuda.h"
 
+static bool is_zero(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && strcmp(text, "0") == 0;
+}
+
 const char *spmm_nccl_window_refusal(void)
 {
     static char why[SPMM_TRANSPORT_WHY];
@@ -17,6 +24,10 @@ const char *spmm_nccl_window_refusal(void)
 
     if (!spmm_nccl_may_be_without_nvls()) {
         return "keeps multicast off: start the program with NCCL_NVLS_ENABLE=0";
+    }
+    /* NCCL then gives a handle that its device side cannot read. */
+    if (is_zero("NCCL_WIN_ENABLE") || is_zero("NCCL_CUMEM_ENABLE")) {
+        return "needs windows of NCCL, and NCCL_WIN_ENABLE or NCCL_CUMEM_ENABLE is 0";
     }
     if (ncclGetVersion(&version) == ncclSuccess && version == NCCL_VERSION_CODE) {
         return NULL;

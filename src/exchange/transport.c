@@ -73,9 +73,24 @@ static double predict(const spmm_transport_ops_t *ops, const spmm_transport_need
            (need->picks && !ops->packs ? pack_s(need, device) : 0.0);
 }
 
+/* Without the consent of all ranks auto leaves the candidate alone.  Collective. */
+static spmm_status_t ask_first(spmm_env_t *env, spmm_transport_candidate_t *c)
+{
+    const char *refusal = c->transport->asks_first();
+    int         asks    = refusal != NULL;
+
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &asks, 1, MPI_INT, MPI_MAX, env->comm));
+    if (asks != 0 && c->usable) {
+        c->usable = false;
+        (void)snprintf(c->why, sizeof c->why, "%s",
+                       refusal != NULL ? refusal : "was not consented to by another rank");
+    }
+    return SPMM_OK;
+}
+
 /* Ask all transports.  The predictions of the slowest rank count, so that all ranks agree. */
 static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_transport_need_t *need,
-                         spmm_transport_candidate_t *candidates)
+                         bool automatic, spmm_transport_candidate_t *candidates)
 {
     for (int t = 0; t < spmm_n_transports; t++) {
         spmm_transport_candidate_t *c = &candidates[t];
@@ -83,6 +98,9 @@ static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_transport_n
         c->transport   = spmm_transports[t];
         c->why[0]      = '\0';
         c->usable      = c->transport->supports(shared, c->why);
+        if (automatic && c->transport->asks_first != NULL) {
+            SPMM_TRY(ask_first(shared->env, c));
+        }
         c->predicted_s = c->usable ? predict(c->transport, need, shared->device) : INFINITY;
         SPMM_MPI(shared->env, MPI_Allreduce(MPI_IN_PLACE, &c->predicted_s, 1, MPI_DOUBLE, MPI_MAX,
                                             shared->env->comm));
@@ -137,7 +155,7 @@ spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char 
     if (name != NULL && strcmp(name, "auto") == 0) {
         name = NULL;
     }
-    SPMM_TRY(spmm_agree(env, ask(shared, need, candidates)));
+    SPMM_TRY(spmm_agree(env, ask(shared, need, name == NULL, candidates)));
     do { /* the same on all ranks, as all that it depends on is */
         choice = pick(candidates, name, need->same);
         if (choice >= 0 && candidates[choice].usable) {

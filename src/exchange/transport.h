@@ -100,6 +100,10 @@ typedef struct {
     bool        built;       /**< false: this build lacks what it needs */
     bool        by_name;     /**< auto leaves it alone */
 
+    /** Why auto leaves it alone on this rank as things are: the end of a sentence that starts with the
+     *  name, static; NULL: it may take it.  May be NULL. */
+    const char *(*asks_first)(void);
+
     /** Can all ranks use it?  Collective; the answer and @p why (the end of a sentence that starts
      *  with the name) are the same on all ranks. */
     bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);

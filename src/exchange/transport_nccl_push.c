@@ -17,6 +17,7 @@ int spmm_push_quick_bytes = 64 * 1024;
 #include "base/alloc.h"
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
+#include "exchange/nccl_comm.h"
 
 enum { ALIGNMENT = 4096 };
 
@@ -339,10 +340,19 @@ static void push_bytes(const void *state, size_t *host, size_t *device)
                                       (size_t)spmm_halo_send_rows(t->graph) * sizeof *t->row;
 }
 
+/* Windows turn multicast off in the whole process, which a program may need for itself. */
+static const char *push_asks_first(void)
+{
+    return spmm_nccl_is_without_nvls() ? NULL
+                                       : "is taken by auto where NCCL_NVLS_ENABLE=0 says that the "
+                                         "program needs no multicast; else by name";
+}
+
 const spmm_transport_ops_t spmm_transport_nccl_push = {
     .name           = "nccl-push",
     .description    = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
     .built          = true,
+    .asks_first     = push_asks_first,
     .captures       = true,
     .packs          = true,
     .supports       = spmm_pull_space_supports,
