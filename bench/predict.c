@@ -199,6 +199,7 @@ static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
     const char    *name   = bench_block_name(path);
     spmm_status_t  status = bench_block_read(env, path, &block);
 
+    block.type = r->type; /* of the facts; the values are not looked at */
     if (status == SPMM_OK) {
         status = spmm_pattern_scan(env, &block, &pattern);
     }

@@ -9,7 +9,6 @@
 /** What a product takes with one shape. */
 typedef struct {
     double slices;
-    double a_bytes; /**< of the format, once */
     double l2;    /**< bytes through L2: the format for each slice, the rows of B for each panel */
     double mma_s; /**< on tensor cores */
     double launches;
@@ -38,15 +37,15 @@ static account_t account(const spmm_bcsr_facts_t *facts, int32_t n_rows, spmm_bc
     const double wide    = sp24 ? (double)facts->sp24 : 0.0;
     const double panels  = (double)spmm_windows_count(n_rows, SPMM_BCSR_SIDE * shape.rows);
     account_t    x       = {.slices = ceil((double)n / shape.slice), .launches = 1.0};
+    const double a_bytes = 512.0 * tiles + 576.0 * wide + 16.0 * (double)facts->steps;
     double       slots, cut;
 
-    x.a_bytes = 512.0 * tiles + 576.0 * wide + 16.0 * (double)facts->steps;
-    x.l2      = x.slices * x.a_bytes + 16.0 * (double)facts->sides * 2.0 * (double)n;
-    x.mma_s   = (512.0 * columns * tiles / dense + 1024.0 * columns * wide / sparse) / (double)n_sm;
-    slots     = resident(shape) * n_sm;
-    cut       = spmm_bcsr_cut(n_sm, n, facts->steps);
-    x.rounds  = fmax(fmin((double)facts->longest, cut),
-                     ((double)facts->steps + start * panels) * x.slices / slots);
+    x.l2     = x.slices * a_bytes + 16.0 * (double)facts->sides * 2.0 * (double)n;
+    x.mma_s  = (512.0 * columns * tiles / dense + 1024.0 * columns * wide / sparse) / (double)n_sm;
+    slots    = resident(shape) * n_sm;
+    cut      = spmm_bcsr_cut(n_sm, n, facts->steps);
+    x.rounds = fmax(fmin((double)facts->longest, cut),
+                    ((double)facts->steps + start * panels) * x.slices / slots);
     if ((double)facts->longest > cut) { /* sums of pieces, written and read */
         x.launches = 2.0;
         x.l2 += 8.0 * 16.0 * shape.rows * (double)n * (double)facts->steps / cut;
@@ -88,9 +87,9 @@ int32_t spmm_bcsr_cut(int32_t n_sm, int64_t n, int64_t steps)
     return share > (double)INT32_MAX ? INT32_MAX : share > least ? (int32_t)share : least;
 }
 
-/* As for cvse, with guesses from its constants until times have been fitted: a launch; what moves
- * once; what goes through L2, the format for each slice of C and B for each panel; tensor cores; and
- * the steps of a thread block. */
+/* Launches; what goes through L2, the format for each slice of C and B for each panel; tensor cores; and
+ * the steps of a thread block.  Constants by bench/fit.py from times on one H200 (docs/performance.md); nothing
+ * was left for what moves once. */
 static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                     const spmm_device_t *device, bool sp24, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -100,14 +99,12 @@ static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem
     const account_t x = account(&pattern->bcsr[shape.rows / 8], pattern->n_rows, shape, problem->n,
                                 device->n_sm, sp24);
 
-    terms[0] = (spmm_cost_term_t){"launch", 2.4, x.launches * us};
-    terms[1] =
-        (spmm_cost_term_t){"once", 0.4, spmm_gpu_once_s(pattern, problem, device, x.a_bytes)};
-    terms[2] =
-        (spmm_cost_term_t){"gather", 0.8, spmm_gpu_gather_s(pattern, problem, device, x.l2 / row)};
-    terms[3] = (spmm_cost_term_t){"mma", 0.5, x.mma_s};
-    terms[4] = (spmm_cost_term_t){"steps", 0.5, x.rounds * us};
-    return 5;
+    terms[0] = (spmm_cost_term_t){"launch", 7.0, x.launches * us};
+    terms[1] = (spmm_cost_term_t){"gather", sp24 ? 0.2 : 0.34,
+                                  spmm_gpu_gather_s(pattern, problem, device, x.l2 / row)};
+    terms[2] = (spmm_cost_term_t){"mma", sp24 ? 4.0 : 3.0, x.mma_s};
+    terms[3] = (spmm_cost_term_t){"steps", sp24 ? 0.55 : 0.5, x.rounds * us};
+    return 4;
 }
 
 int spmm_bcsr_terms_bcsr(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

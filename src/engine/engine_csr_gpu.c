@@ -279,6 +279,12 @@ static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
  * in L1, more where they share columns: hence entries and pairs of a window of 8 rows and a column;
  * instructions of entries, and of the ends of rows.  Constants by bench/fit.py from times on one
  * H200 (docs/performance.md). */
+static const double constants[2][6] = {
+    {7.32, 0.706, 0.615, 0.184, 0.957,
+     0.0}, /* 16-bit types: ends of rows make no difference there */
+    {5.65, 0.593, 0.422, 0.278, 0.500, 4.71},
+};
+
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -286,20 +292,20 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double   slices = fmax(1.0, (double)problem->n / (double)slice), us = 1e-6;
     const double   nnz = (double)pattern->nnz;
     const double   a   = nnz * ((double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t));
+    const double  *k   = constants[spmm_type_size(problem->ab_type) > 2];
     const double   passes = ceil(slices) / device->n_sm * 1e-9;
     spmm_problem_t one    = *problem;
 
     one.n    = slice < problem->n ? slice : problem->n;
-    terms[0] = (spmm_cost_term_t){"launch", 5.65, us};
-    terms[1] =
-        (spmm_cost_term_t){"once", 0.593, slices * spmm_gpu_once_s(pattern, &one, device, a)};
+    terms[0] = (spmm_cost_term_t){"launch", k[0], us};
+    terms[1] = (spmm_cost_term_t){"once", k[1], slices * spmm_gpu_once_s(pattern, &one, device, a)};
     terms[2] =
-        (spmm_cost_term_t){"gather", 0.422, slices * spmm_gpu_gather_s(pattern, &one, device, nnz)};
+        (spmm_cost_term_t){"gather", k[2], slices * spmm_gpu_gather_s(pattern, &one, device, nnz)};
     terms[3] = (spmm_cost_term_t){
-        "pairs", 0.278,
+        "pairs", k[3],
         slices * spmm_gpu_gather_s(pattern, &one, device, (double)pattern->tc.pairs[0])};
-    terms[4] = (spmm_cost_term_t){"entries", 0.5, nnz * passes};
-    terms[5] = (spmm_cost_term_t){"rows", 4.71, (double)pattern->n_rows * passes};
+    terms[4] = (spmm_cost_term_t){"entries", k[4], nnz * passes};
+    terms[5] = (spmm_cost_term_t){"rows", k[5], (double)pattern->n_rows * passes};
     return 6;
 }
 

@@ -48,8 +48,9 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): FP32 and FP64. */
-static const double constants[2][5] = {
+/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): 16-bit types, FP32, FP64. */
+static const double constants[3][5] = {
+    {7.60, 1.92, 1.64, 152.0, 1.18},
     {6.48, 1.21, 0.826, 110.0, 0.540},
     {8.64, 1.07, 0.828, 219.0, 0.538},
 };
@@ -61,7 +62,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 {
     const double  nnz = (double)pattern->nnz, rows = (double)pattern->n_rows;
     const double  index = pattern->nnz > INT32_MAX ? 8.0 : 4.0;
-    const double *c     = constants[problem->ab_type == SPMM_R_64F];
+    const double *c     = constants[spmm_type_size(problem->ab_type) / 4];
     const double  a     = nnz * ((double)spmm_type_size(problem->ab_type) + index) + rows * index;
 
     terms[0] = (spmm_cost_term_t){"launch", c[0], 1e-6};

@@ -174,9 +174,9 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return SPMM_OK;
 }
 
-/* The accounts of bittcf with guesses from its constants, until times have been fitted: a launch; what
- * moves once; the rows of B; pieces that a warp takes one after the other, by rough numbers of resident
- * warps and of columns in a slice; the longest chain of blocks, half as many as of BitTCF. */
+/* The accounts of bittcf: a launch; what moves once; the rows of B; pieces that a warp takes one after
+ * the other, by rough numbers of resident warps and of columns in a slice; the longest chain of blocks, half
+ * as many as of BitTCF.  Constants by bench/fit.py from times on one H200 (docs/performance.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -192,13 +192,15 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double         team     = 4.0;
     const double warps = (load.single + team * load.team) * ceil((double)problem->n / 128.0);
 
-    terms[0] = (spmm_cost_term_t){"launch", 2.4, us};
-    terms[1] = (spmm_cost_term_t){"once", 0.4, spmm_gpu_once_s(pattern, problem, device, a_bytes)};
+    terms[0] = (spmm_cost_term_t){"launch", 4.21, us};
+    terms[1] =
+        (spmm_cost_term_t){"once", 0.564, spmm_gpu_once_s(pattern, problem, device, a_bytes)};
     terms[2] =
-        (spmm_cost_term_t){"gather", 0.8, spmm_gpu_gather_s(pattern, problem, device, pairs)};
-    terms[3] = (spmm_cost_term_t){"pieces", 2.6, fmax(1.0, warps / (resident * device->n_sm)) * us};
-    terms[4] =
-        (spmm_cost_term_t){"chain", 0.4, fmax(load.longest_single, load.longest_team / team) * us};
+        (spmm_cost_term_t){"gather", 1.32, spmm_gpu_gather_s(pattern, problem, device, pairs)};
+    terms[3] =
+        (spmm_cost_term_t){"pieces", 0.854, fmax(1.0, warps / (resident * device->n_sm)) * us};
+    terms[4] = (spmm_cost_term_t){"chain", 0.415,
+                                  fmax(load.longest_single, load.longest_team / team) * us};
     return 5;
 }
 

@@ -95,9 +95,9 @@ static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_transport_n
     for (int t = 0; t < spmm_n_transports; t++) {
         spmm_transport_candidate_t *c = &candidates[t];
 
-        c->transport   = spmm_transports[t];
-        c->why[0]      = '\0';
-        c->usable      = c->transport->supports(shared, c->why);
+        c->transport = spmm_transports[t];
+        c->why[0]    = '\0';
+        c->usable    = c->transport->supports(shared, c->why);
         if (automatic && c->transport->asks_first != NULL) {
             SPMM_TRY(ask_first(shared->env, c));
         }
