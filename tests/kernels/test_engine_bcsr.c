@@ -269,7 +269,7 @@ static void test_blocks(void **state)
         const tc_case_t t = case_of(c);
         spmm_csr_t      block;
 
-        make_mixed(is_small() ? 290 : 1500, 250, 0.6, t.half, c % 3 == 0, &block);
+        make_mixed(is_small() ? 290 : 600, 250, 0.6, t.half, c % 3 == 0, &block);
         for (int k = 0; k < 18 * n_widths; k++) {
             wanted     = (spmm_bcsr_shape_t){.rows = 4 << k % 3, .slice = 32 << k / 3 % 3};
             wanted_cut = k / 9 % 2 == 0 ? INT32_MAX : 3;
