@@ -100,10 +100,10 @@ static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem
                                 device->n_sm, sp24);
 
     terms[0] = (spmm_cost_term_t){"launch", 7.0, x.launches * us};
-    terms[1] = (spmm_cost_term_t){"gather", sp24 ? 0.2 : 0.34,
-                                  spmm_gpu_gather_s(pattern, problem, device, x.l2 / row)};
-    terms[2] = (spmm_cost_term_t){"mma", sp24 ? 4.0 : 3.0, x.mma_s};
-    terms[3] = (spmm_cost_term_t){"steps", sp24 ? 0.55 : 0.5, x.rounds * us};
+    terms[1] =
+        (spmm_cost_term_t){"gather", 0.34, spmm_gpu_gather_s(pattern, problem, device, x.l2 / row)};
+    terms[2] = (spmm_cost_term_t){"mma", 3.0, x.mma_s};
+    terms[3] = (spmm_cost_term_t){"steps", 0.5, x.rounds * us};
     return 4;
 }
 
