@@ -38,8 +38,8 @@ static spmm_status_t push_open(spmm_transport_shared_t *shared)
     return shared->env->size == 1 ? SPMM_OK : spmm_pull_space_open(shared);
 }
 
-/* Fitted to exchanges of 4 KiB to 128 MiB between 2 x H200, packing included
- * (bench/results/exchange_push.tsv): within 11 %.  What a further peer takes is that of nccl-pull. */
+/* Fitted to exchanges of 4 KiB to 128 MiB between 2 x H200, packing included: within 11 %; between 4 within
+ * 17 % (bench/results/exchange_push.tsv).  What a further peer takes is that of nccl-pull. */
 static double push_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
 {
     const int64_t out = spmm_halo_send_rows(graph), in = spmm_halo_recv_rows(graph);
