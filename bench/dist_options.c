@@ -256,7 +256,7 @@ static int parse_one(driver_job_t *job, int key, dist_options_t *o, dist_variant
         return DRIVER_GOOD;
     default:
         return strchr("ntcwisCE", key) != NULL ? parse_number(job, key, o)
-                                              : parse_common(job, key, common);
+                                               : parse_common(job, key, common);
     }
 }
 
