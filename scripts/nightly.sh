@@ -5,7 +5,8 @@
 #   clang      everything by clang with warnings as errors; unit and dist tests
 #   coverage   lines of the host sources that tests run: at least SPMM_COVERAGE_LEAST (90) percent
 #   tsan       threads under ThreadSanitizer
-#   asan       the sweeps of failing allocations and calls, all of them, under AddressSanitizer
+#   asan       unit and dist tests on all numbers of ranks (CI: 1 and 3), and the sweeps of failing allocations
+#              and calls, all of them, under AddressSanitizer
 #   faults     calls of MPI that fail on one rank alone: all of the list
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB)
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule
@@ -53,7 +54,7 @@ step_tsan() {
 }
 
 step_asan() {
-    build asan --target test_sweep test_mpi_faults || return
+    build asan && ctest --test-dir build/asan -L 'unit|dist' -j "$jobs" || return
     export ASAN_OPTIONS=fast_unwind_on_malloc=0
     export LSAN_OPTIONS=suppressions=$PWD/tests/lint/lsan.supp:print_suppressions=0
     for test in test_sweep test_mpi_faults; do
