@@ -26,14 +26,10 @@ spmm_status_t               spmm_bcsr_lay_out(spmm_tc_engine_t *f, const spmm_cs
 /** Steps from which on a panel is cut, of @p steps in all. */
 int32_t spmm_bcsr_cut(int32_t n_sm, int64_t n, int64_t steps);
 
-/** cost() and terms() of the two engines. */
-double spmm_bcsr_cost_bcsr(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                           const spmm_device_t *device);
-double spmm_bcsr_cost_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                           const spmm_device_t *device);
-int    spmm_bcsr_terms_bcsr(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                            const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
-int    spmm_bcsr_terms_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                            const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+/** cost() and terms() of both engines. */
+double spmm_bcsr_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                      const spmm_device_t *device);
+int    spmm_bcsr_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
 #endif /* SPMM_ENGINE_BCSR_SHAPE_H */

@@ -248,10 +248,9 @@ static spmm_status_t build_sp24(const spmm_csr_t *block, const spmm_problem_t *p
 #define ENGINE(engine_name, text, short_name)                                                      \
     {                                                                                              \
         .name = (engine_name), .description = (text), .built = true,                               \
-        .supports = spmm_tc_supports_half, .cost = spmm_bcsr_cost_##short_name,                    \
-        .terms = spmm_bcsr_terms_##short_name, .build = build_##short_name,                        \
-        .refill = spmm_tc_refill, .execute = spmm_tc_execute, .describe = describe,                \
-        .bytes = spmm_tc_bytes, .destroy = spmm_tc_destroy                                         \
+        .supports = spmm_tc_supports_half, .cost = spmm_bcsr_cost, .terms = spmm_bcsr_terms,       \
+        .build = build_##short_name, .refill = spmm_tc_refill, .execute = spmm_tc_execute,         \
+        .describe = describe, .bytes = spmm_tc_bytes, .destroy = spmm_tc_destroy                   \
     }
 
 const spmm_engine_ops_t spmm_engine_bcsr = ENGINE(

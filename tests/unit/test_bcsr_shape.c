@@ -75,7 +75,7 @@ static void test_facts(void **state)
     }
 }
 
-/* No slice wider than C needs; 2:4 tiles are predicted to gain and never to lose. */
+/* No slice wider than C needs; a prediction that grows with it. */
 static void test_shapes(void **state)
 {
     static const int64_t columns[] = {1, 8, 32, 33, 64, 65, 128, 512};
@@ -87,6 +87,8 @@ static void test_shapes(void **state)
         spmm_pattern_t pattern;
         spmm_csr_t     block;
 
+        double before = 0.0;
+
         make_tiles(512, 0.5, full != 0, &block);
         spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
         for (int k = 0; k < 8; k++) {
@@ -97,13 +99,12 @@ static void test_shapes(void **state)
                                                .n       = columns[k]};
             const spmm_bcsr_shape_t shape =
                 spmm_bcsr_shape(pattern.bcsr, block.n_rows, columns[k], N_SM, true);
-            const double dense  = spmm_bcsr_cost_bcsr(&pattern, &problem, &device);
-            const double sparse = spmm_bcsr_cost_sp24(&pattern, &problem, &device);
+            const double now = spmm_bcsr_cost(&pattern, &problem, &device);
 
             assert_true(shape.rows == 4 || shape.rows == 8 || shape.rows == 16);
             assert_true(shape.slice == 32 || (shape.slice <= 128 && shape.slice / 2 < columns[k]));
-            assert_true(dense > 0.0 && isfinite(dense));
-            assert_true(full != 0 ? fabs(sparse - dense) < 1e-12 : sparse < dense);
+            assert_true(isfinite(now) && now > 0.0 && now >= before);
+            before = now;
         }
         spmm_pattern_free(&pattern);
         spmm_csr_free(&block);
