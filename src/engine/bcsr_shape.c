@@ -89,7 +89,7 @@ int32_t spmm_bcsr_cut(int32_t n_sm, int64_t n, int64_t steps)
 
 /* Launches; what goes through L2, the format for each slice of C and B for each panel; tensor cores; and
  * the steps of a thread block.  Constants by bench/fit.py from times on one H200 (docs/performance.md); nothing
- * was left for what moves once.  For both engines, as if all tiles were dense: 2:4 tiles made products 0.95
+ * was left for what moves once.  For both engines, as if all tiles were dense: 2:4 tiles made products 0.92
  * to 1.03 times as fast, so that only measuring can tell, and of equals bcsr comes first. */
 int spmm_bcsr_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                     const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
