@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* syscall() */
+#define _GNU_SOURCE /* syscall(), dladdr() */
 #include "faults.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -60,6 +61,14 @@ bool faults_hit(const char *name)
         arm_by_environment();
     }
     return strcmp(name, armed) == 0 && atomic_fetch_add(&met, 1) == target;
+}
+
+bool faults_is_library(const void *caller)
+{
+    Dl_info object;
+
+    return dladdr(caller, &object) != 0 && object.dli_fname != NULL &&
+           strstr(object.dli_fname, "libnccl") != NULL;
 }
 
 /* A full disk may show only here. */
