@@ -11,8 +11,8 @@
 #                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
-#   SPMM_STEPS       some of "ctest ranks visible engines stress faults trust limits nodes products", default
-#                    all but limits (200 GiB of host memory, 5 minutes); the build always runs
+#   SPMM_STEPS       some of "ctest ranks visible engines widths stress faults trust limits nodes products",
+#                    default all but limits (200 GiB of host memory, 5 minutes); the build always runs
 #   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
 set -uo pipefail
 
@@ -57,7 +57,7 @@ fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
 failed=0
-steps=" ${SPMM_STEPS:-ctest ranks visible engines stress faults trust nodes products} "
+steps=" ${SPMM_STEPS:-ctest ranks visible engines widths stress faults trust nodes products} "
 step() { # NAME TITLE
     [[ $steps == *" $1 "* ]] && echo "== $2"
 }
@@ -127,6 +127,26 @@ engines_step() {
             fi
         done
     done
+}
+
+# Engines of 16-bit values at many widths of B, on every file and generators; a table for each type.
+widths_step() {
+    local list=$build/gpu_check_matrices.txt bad
+    {
+        printf '%s\n' "pruned:rows=2048,cols=1024,sparsity=0.9,vector=2" "rmat:scale=14,degree=16" \
+            "stencil27:nx=20,ny=20,nz=20,dof=3"
+        [ -z "${SPMM_MATRIX_DIR:-}" ] || printf '%s\n' "$SPMM_MATRIX_DIR"/*.mtx.gz
+    } >"$list"
+    limit=300
+    for type in 16f 16bf; do
+        check "$build/tools/spmm_bench" --matrix-list "$list" --type "$type" --compute 32f \
+            --engines cvse,csr-gpu,bcsr,bcsr-sp24 --reorder none --warmup 0 --iterations 1 \
+            --columns 1,8,32,64,100,128,256,512 --out "$output/gpu_check_$type.tsv"
+        bad=$(grep -v '^#' "$output/gpu_check_$type.tsv" | awk -F'\t' 'NR > 1 && $20 != "yes"' | wc -l)
+        echo "$(grep -c -v '^#' "$output/gpu_check_$type.tsv") lines of type $type, $bad not passed"
+        [ "$bad" -eq 0 ] || failed=1
+    done
+    limit=120
 }
 
 # What runs under a CUDA-aware MPI: a launcher of its own.
@@ -236,6 +256,9 @@ for ranks in 1 2 4; do
     fi
     if step engines "engines on $ranks GPUs"; then
         engines_step
+    fi
+    if [ "$ranks" -eq 1 ] && step widths "16-bit engines at many widths"; then
+        widths_step
     fi
     if step stress "stress on $ranks GPUs"; then
         stress_step
