@@ -13,32 +13,16 @@
 #
 #   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/single_gpu.sh
 set -euo pipefail
-least=80000 # entries
+# shellcheck source=bench/common.sh
+. "$(dirname "$0")/common.sh"
 columns=32,128 iterations=20
 names='^(syn-([^rpE]|rmat|roadNet)|[^s]|s[^y])'
 made_by="bench/ablation.sh ${*@Q}"
-while [ $# -gt 0 ]; do
-    case $1 in
-        --columns | --names | --iterations)
-            if [ $# -lt 2 ]; then
-                echo "$0: $1 needs a value" >&2
-                exit 2
-            fi
-            declare "${1#--}=$2"
-            shift 2 ;;
-        -*)
-            echo "$0: no option $1; its first lines list them" >&2
-            exit 2 ;;
-        *) break ;;
-    esac
-done
-if [ $# -gt 1 ] || [ -z "${SPMM_MATRIX_DIR:-}" ] || [ -z "${SPMM_STANDIN_DIR:-}" ]; then
-    echo "$0: set SPMM_MATRIX_DIR and SPMM_STANDIN_DIR, and give one OUTPUT.tsv at most" >&2
-    exit 2
-fi
+options 'columns names iterations' 1 "$@"
+need SPMM_MATRIX_DIR SPMM_STANDIN_DIR
 matrix_dir=$(realpath "$SPMM_MATRIX_DIR")
 standin_dir=$(realpath "$SPMM_STANDIN_DIR")
-output=$(realpath -m "${1:-$(dirname "$0")/results/ablation.tsv}")
+output=$(realpath -m "${operands[0]:-$(dirname "$0")/results/ablation.tsv}")
 cd "$(dirname "$0")/.."
 bench=$(realpath -m "${SPMM_BUILD_DIR:-build/cuda}")/bench/bench_ablation
 
@@ -48,28 +32,24 @@ add() { # NAME FILE
         files+=("$2")
     fi
 }
-while read -r name; do
+table=$(table_matrices "$matrix_dir")
+for name in $table; do
     add "$name" "$matrix_dir/$name.mtx.gz"
-done < <(awk -F '\t' -v least=$least 'NR > 1 && $4 >= least { print $1 }' "$matrix_dir/INDEX.tsv")
+done
 while read -r name; do
     add "$name" "$standin_dir/$name.csr"
 done < <(bench/standins.sh --list)
-for file in "$bench" "${files[@]}"; do
-    if [ ! -f "$file" ]; then
-        echo "$0: no file $file" >&2
-        exit 2
-    fi
+[ -x "$bench" ] || die "no program $bench"
+for file in "${files[@]}"; do
+    [ -f "$file" ] || die "no file $file"
 done
-if [ ${#files[@]} -eq 0 ]; then
-    echo "$0: no matrix has a name that matches $names" >&2
-    exit 2
-fi
+[ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
 
 part=$output.part
 mkdir -p "$(dirname "$output")"
 status=0
 {
-    echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(git describe --always --dirty 2>/dev/null || echo 'no git')"
+    echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(commit)"
     "$bench" --iterations "$iterations" "$columns" "${files[@]}"
 } >"$part" || status=$?
 mv "$part" "$output"

@@ -11,27 +11,11 @@
 #   --parts DIR       keeps the two tables of spmm_bench there [they are removed]
 #   OUTPUT.tsv        [bench/results/reordering_gpu.tsv]
 set -euo pipefail
+# shellcheck source=bench/common.sh
+. "$(dirname "$0")/common.sh"
 columns=32,128 most=0.9 entries=45000000 parts=
-while [ $# -gt 0 ]; do
-    case $1 in
-        --columns | --most | --entries | --parts)
-            if [ $# -lt 2 ]; then
-                echo "$0: $1 needs a value" >&2
-                exit 2
-            fi
-            declare "${1#--}=$2"
-            shift 2 ;;
-        -*)
-            echo "$0: no option $1; its first lines list them" >&2
-            exit 2 ;;
-        *) break ;;
-    esac
-done
-if [ $# -gt 1 ]; then
-    echo "$0: more than one OUTPUT.tsv" >&2
-    exit 2
-fi
-output=$(realpath -m "${1:-$(dirname "$0")/results/reordering_gpu.tsv}")
+options 'columns most entries parts' 1 "$@"
+output=$(realpath -m "${operands[0]:-$(dirname "$0")/results/reordering_gpu.tsv}")
 if [ -z "$parts" ]; then
     parts=$(mktemp -d)
     trap 'rm -rf "$parts"' EXIT

@@ -15,30 +15,13 @@
 #   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/single_gpu.sh; of the first two one
 #   may be unset: its matrices are left out.
 set -euo pipefail
-least=80000 # entries
+# shellcheck source=bench/common.sh
+. "$(dirname "$0")/common.sh"
 types=32f,16f columns=64,128,256 iterations=20
 names='^(syn-([^rpE]|rmat|roadNet)|[^s]|s[^y])'
 made_by="bench/sddmm.sh ${*@Q}"
-while [ $# -gt 0 ]; do
-    case $1 in
-        --types | --columns | --names | --iterations)
-            if [ $# -lt 2 ]; then
-                echo "$0: $1 needs a value" >&2
-                exit 2
-            fi
-            declare "${1#--}=$2"
-            shift 2 ;;
-        -*)
-            echo "$0: no option $1; its first lines list them" >&2
-            exit 2 ;;
-        *) break ;;
-    esac
-done
-if [ $# -gt 1 ]; then
-    echo "$0: more than one OUTPUT.tsv" >&2
-    exit 2
-fi
-output=$(realpath -m "${1:-$(dirname "$0")/results/sddmm.tsv}")
+options 'types columns names iterations' 1 "$@"
+output=$(realpath -m "${operands[0]:-$(dirname "$0")/results/sddmm.tsv}")
 matrix_dir=${SPMM_MATRIX_DIR:+$(realpath "$SPMM_MATRIX_DIR")}
 standin_dir=${SPMM_STANDIN_DIR:+$(realpath "$SPMM_STANDIN_DIR")}
 cd "$(dirname "$0")/.."
@@ -51,9 +34,10 @@ add() { # NAME FILE-OR-SPEC
     fi
 }
 if [ -n "$matrix_dir" ]; then
-    while read -r name; do
+    table=$(table_matrices "$matrix_dir")
+    for name in $table; do
         add "$name" "$matrix_dir/$name.mtx.gz"
-    done < <(awk -F '\t' -v least=$least 'NR > 1 && $4 >= least { print $1 }' "$matrix_dir/INDEX.tsv")
+    done
 fi
 if [ -n "$standin_dir" ]; then
     while read -r name; do
@@ -69,15 +53,14 @@ for rows in 4096 8192; do
     done
 done
 if [ ! -x "$bench" ] || [ ${#what[@]} -eq 0 ]; then
-    echo "$0: no program $bench, or no matrix has a name that matches $names" >&2
-    exit 2
+    die "no program $bench, or no matrix has a name that matches $names"
 fi
 
 part=$output.part
 mkdir -p "$(dirname "$output")"
 status=0
 {
-    echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(git describe --always --dirty 2>/dev/null || echo 'no git')"
+    echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(commit)"
     "$bench" --iterations "$iterations" "$types" "$columns" "${what[@]}"
 } >"$part" || status=$?
 mv "$part" "$output"

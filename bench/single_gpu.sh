@@ -26,46 +26,23 @@
 # Parts are put together by bench/table.py OUT.tsv PART.tsv...  Exit code: the largest of
 # spmm_bench's.
 set -euo pipefail
-least=80000 # entries
+# shellcheck source=bench/common.sh
+. "$(dirname "$0")/common.sh"
 modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu
 engines16=auto,cvse,csr-gpu,bcsr,bcsr-sp24,cusparse-bell
 reorder=auto iterations=20 executes=1000 tag=
 made_by="bench/single_gpu.sh ${*@Q}"
-while [ $# -gt 0 ]; do
-    case $1 in
-        --modes | --columns | --names | --engines | --engines16 | --iterations | --executes | \
-            --tag | --reorder)
-            if [ $# -lt 2 ]; then
-                echo "$0: $1 needs a value" >&2
-                exit 2
-            fi
-            declare "${1#--}=$2"
-            shift 2 ;;
-        -*)
-            echo "$0: no option $1; its first lines list them" >&2
-            exit 2 ;;
-        *) break ;;
-    esac
-done
-if [ $# -gt 1 ]; then
-    echo "$0: more than one OUTPUT_DIR" >&2
-    exit 2
-fi
+options 'modes columns names engines engines16 reorder iterations executes tag' 1 "$@"
 for mode in ${modes//,/ }; do
     case $mode in
         32f-fast-tf32 | 32f | 64f | 16f | 16bf) ;;
-        *)
-            echo "$0: no mode $mode" >&2
-            exit 2 ;;
+        *) die "no mode $mode" ;;
     esac
 done
-if [ -z "${SPMM_MATRIX_DIR:-}" ] || [ -z "${SPMM_STANDIN_DIR:-}" ]; then
-    echo "$0: set SPMM_MATRIX_DIR and SPMM_STANDIN_DIR" >&2
-    exit 2
-fi
+need SPMM_MATRIX_DIR SPMM_STANDIN_DIR
 matrix_dir=$(realpath "$SPMM_MATRIX_DIR")
 standin_dir=$(realpath "$SPMM_STANDIN_DIR")
-output=$(realpath -m "${1:-$(dirname "$0")/results}")
+output=$(realpath -m "${operands[0]:-$(dirname "$0")/results}")
 cd "$(dirname "$0")/.."
 bench=$(realpath -m "${SPMM_BUILD_DIR:-build/cuda}")/tools/spmm_bench
 list=$(mktemp)
@@ -83,13 +60,10 @@ add() { # FILE
     fi
     printf '%s\n' "$1" >>"$list"
 }
-if [ ! -f "$matrix_dir/INDEX.tsv" ]; then
-    echo "$0: no file $matrix_dir/INDEX.tsv" >&2
-    exit 2
-fi
-while read -r name; do
+table=$(table_matrices "$matrix_dir")
+for name in $table; do
     add "$matrix_dir/$name.mtx.gz"
-done < <(awk -F '\t' -v least=$least 'NR > 1 && $4 >= least { print $1 }' "$matrix_dir/INDEX.tsv")
+done
 while read -r name; do
     add "$standin_dir/$name.csr"
 done < <(bench/standins.sh --list)
@@ -104,7 +78,7 @@ fi
 [ $missing -eq 0 ] || exit 2
 
 mkdir -p "$output"
-note="made by $made_by; $(git describe --always --dirty 2>/dev/null || echo 'no git')"
+note="made by $made_by; $(commit)"
 status=0
 for mode in ${modes//,/ }; do
     file=$output/single_gpu_$mode${tag:+.$tag}.tsv

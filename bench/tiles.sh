@@ -15,40 +15,18 @@
 #   SPMM_BUILD_DIR    default build/cuda: its bench/bench_ladder
 #   SPMM_OUTPUT_DIR   default bench/results
 set -euo pipefail
+# shellcheck source=bench/common.sh
+. "$(dirname "$0")/common.sh"
 iterations=20
-while [ $# -gt 0 ]; do
-    case $1 in
-        --iterations)
-            if [ $# -lt 2 ]; then
-                echo "$0: $1 needs a value" >&2
-                exit 2
-            fi
-            iterations=$2
-            shift 2 ;;
-        -*)
-            echo "$0: no option $1; its first lines list them" >&2
-            exit 2 ;;
-        *) break ;;
-    esac
-done
-sections=("$@")
-[ $# -gt 0 ] || sections=(ladder real amdahl blocks pruned)
+options iterations 5 "$@"
+sections=("${operands[@]}")
+[ ${#sections[@]} -gt 0 ] || sections=(ladder real amdahl blocks pruned)
 here=$(dirname "$0")
 bench=$(realpath -m "${SPMM_BUILD_DIR:-$here/../build/cuda}")/bench/bench_ladder
 output=$(realpath -m "${SPMM_OUTPUT_DIR:-$here/results}")
 thesis=(mip1 conf5_4-8x8 cant pdb1HYS rma10 cop20k_A consph shipsec1 dc2)
 steps=T,BT,CBT,OBT,ST_large,OBTS_large,OBTS_large_separate
-if [ ! -x "$bench" ]; then
-    echo "$0: no program $bench (cmake --build build/cuda --target bench_ladder)" >&2
-    exit 2
-fi
-
-need() { # VARIABLE
-    if [ -z "${!1:-}" ]; then
-        echo "$0: set $1" >&2
-        exit 2
-    fi
-}
+[ -x "$bench" ] || die "no program $bench (cmake --build build/cuda --target bench_ladder)"
 
 # Those of the thesis, generated where they are not there.
 standins() {
@@ -96,8 +74,7 @@ section() {
             done
             run cusparse,bcsr,bcsr-sp24,OBT,OBTS_large_separate 32,128,512 "${files[@]}" ;;
         blocks) # 20 % of the places of non-empty 16 x 16 tiles and more
-            need SPMM_STANDIN_DIR
-            need SPMM_MATRIX_DIR
+            need SPMM_STANDIN_DIR SPMM_MATRIX_DIR
             for shares in 0.2 0.3 0.5 1; do
                 files+=("xdys:size=8192,dense=0.1,sp24=0,fill=$shares")
             done
@@ -127,7 +104,7 @@ for name in "${sections[@]}"; do
     started=$SECONDS code=0
     {
         echo "# made by bench/tiles.sh --iterations $iterations $name, $(date -u '+%F %H:%M') UTC;" \
-            "$(git -C "$here" describe --always --dirty 2>/dev/null || echo 'no git')"
+            "$(commit)"
         section "$name" | rows
     } >"$file.part" || code=$?
     mv "$file.part" "$file"

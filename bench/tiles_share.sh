@@ -10,10 +10,9 @@
 #                     and syn-dc2 among them (bench/standins.sh DIR NAME...)
 #   SPMM_BUILD_DIR    default build/cpu
 set -euo pipefail
-if [ -z "${SPMM_MATRIX_DIR:-}" ] || [ -z "${SPMM_STANDIN_DIR:-}" ]; then
-    echo "$0: set SPMM_MATRIX_DIR and SPMM_STANDIN_DIR" >&2
-    exit 2
-fi
+# shellcheck source=bench/common.sh
+. "$(dirname "$0")/common.sh"
+need SPMM_MATRIX_DIR SPMM_STANDIN_DIR
 bench=${SPMM_BUILD_DIR:-$(dirname "$0")/../build/cpu}/bench/bench_tiles
 few=() large=()
 for file in "$SPMM_STANDIN_DIR"/*.csr "$SPMM_MATRIX_DIR"/*.mtx.gz; do

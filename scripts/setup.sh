@@ -5,7 +5,7 @@
 #   preset      cuda where a CUDA toolkit and a GPU are found, else cpu
 #   configure   options for that preset
 #   gpus        number of GPUs seen
-#   jobs        number of cores
+#   jobs        number of cores, or CMAKE_BUILD_PARALLEL_LEVEL
 # With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
 # packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer, with
 # SPMM_SETUP_PETSC=1 (CI) PETSc for examples/petsc_shell.c, 55 MB and about 20 s, and with
@@ -149,5 +149,5 @@ export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 if [ "$(id -u)" = 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
-jobs=$(nproc)
-export PATH CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$jobs}"
+jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+export PATH CMAKE_BUILD_PARALLEL_LEVEL=$jobs

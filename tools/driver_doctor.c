@@ -140,8 +140,10 @@ static void check_nodes(driver_checkup_t *x, const place_t *place, int ranks)
         }
         if (first && threads > place[p].cores) {
             driver_find(x, DRIVER_CHECK_MISSING, "cores",
-                        "set OMP_NUM_THREADS to cores / ranks of a node, and let the launcher bind "
-                        "each rank to so many (docs/cluster.md)",
+                        mine > place[p].cores
+                            ? "start no more ranks on a node than it has cores"
+                            : "set OMP_NUM_THREADS to cores / ranks of a node, and let the "
+                              "launcher bind each rank to so many (docs/cluster.md)",
                         "node %s: %d ranks with %d threads in all on %d cores", place[p].node, mine,
                         threads, place[p].cores);
         } else if (first && place[p].threads > place[p].procs) {
@@ -219,10 +221,12 @@ static void list_environment(driver_checkup_t *x)
 static place_t *gather_places(driver_job_t *job, const spmm_context_info_t *context)
 {
     place_t *all  = driver_alloc(job->size, sizeof *all);
-    place_t  mine = {.threads = omp_get_max_threads(), .procs = omp_get_num_procs()};
+    place_t  mine = {.procs = omp_get_num_procs()};
     int      length;
     int      bad = all == NULL;
 
+    /* Unset, the library takes no more threads than there are cores for the rank. */
+    mine.threads = getenv("OMP_NUM_THREADS") != NULL ? omp_get_max_threads() : 1;
     MPI_Get_processor_name(mine.node, &length);
     mine.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     mine.gpus  = driver_node_gpus(mine.gpu_text);

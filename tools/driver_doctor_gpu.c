@@ -206,7 +206,7 @@ void driver_check_nccl(driver_checkup_t *checkup, int gpus_of_node)
                 gpus_of_node > 0 ? "install libnccl-dev, or give its prefix in CMAKE_PREFIX_PATH, "
                                    "and configure again"
                                  : "only needed for several GPUs",
-                "not in this build: no transports nccl and nccl-pull");
+                "not in this build: no transports nccl, nccl-push and nccl-pull");
 }
 
 #endif

@@ -21,6 +21,7 @@ static const char help_input[] =
     "                             stencil5|stencil9:nx=400,ny=400,dof=1\n"
     "                             stencil7|stencil27:nx=50,ny=50,nz=50,dof=1\n"
     "                             molecules:count=5000,atoms=30\n"
+    "                             pruned:rows=4096,cols=1024,sparsity=0.9\n"
     "                             xdys:size=4096,dense=0.1,sp24=0.2\n"
     "  -s, --seed S             of everything random (default 0)\n"
     "\n"

@@ -374,28 +374,6 @@ struct CsrGroup {
     }
 };
 
-/** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
-template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks>
-__global__ void __launch_bounds__(kCsrBlock, kBlocks)
-    csr_mm(const __grid_constant__ spmm_csr_pieces_t A,
-           const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
-{
-    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll>;
-    __shared__ typename Group::Shared shared;
-    const int                         slice = dense.first + (int)blockIdx.y * Group::kWidth;
-
-    if (blockIdx.x < (unsigned)A.n_pieces) {
-        const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
-
-        Group(A, dense, shared, slice).run(words.x, words.y);
-    }
-    if (dense.share > 0) {
-        const int64_t from = (int64_t)blockIdx.x * dense.share;
-
-        Group(A, dense, shared, slice).run_empty(from, least(from + dense.share, A.n_empty));
-    }
-}
-
 } // namespace spmm
 
 #endif /* SPMM_CSR_GPU_CUH */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/device.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,24 +64,6 @@ spmm_status_t spmm_device_open(spmm_env_t *env, spmm_device_kind_t kind, const i
 #endif
     SPMM_TRY(spmm_agree(env, device->ops->open(device, ordinal)));
     env->threads = device->threads;
-    return SPMM_OK;
-}
-
-spmm_status_t spmm_device_count_threads(spmm_env_t *env, int *threads)
-{
-    const int cores = omp_get_num_procs(), most = omp_get_max_threads();
-    MPI_Comm  node  = MPI_COMM_NULL;
-    int       ranks = 1, code;
-
-    SPMM_MPI(env, MPI_Comm_split_type(env->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-    code = MPI_Comm_size(node, &ranks);
-    SPMM_MPI(env, MPI_Comm_free(&node));
-    SPMM_MPI(env, code);
-    if (getenv("OMP_NUM_THREADS") != NULL || cores / ranks >= most) {
-        *threads = most;
-    } else {
-        *threads = cores / ranks > 1 ? cores / ranks : 1;
-    }
     return SPMM_OK;
 }
 

@@ -123,6 +123,11 @@ spmm_status_t spmm_device_open(spmm_env_t *env, spmm_device_kind_t kind, const i
                                spmm_device_t *device);
 void          spmm_device_close(spmm_device_t *device);
 
+enum { SPMM_DEVICE_CORES = 1024 }; /**< of a node, that are told apart */
+
+/** Threads of a rank that may run on the cores c with @p mine[c] != 0, where @p ranks_on[c] ranks of
+ *  its node may: ranks share cores evenly, and those bound to cores of their own have them all. */
+int spmm_device_share(int n_cores, const int *mine, const int *ranks_on);
 /** Ranks of one node share its cores: as many threads as fall to this one, unless the user has set
  *  a number, which OpenMP then reports.  Collective. */
 spmm_status_t spmm_device_count_threads(spmm_env_t *env, int *threads);

@@ -3,12 +3,14 @@
 
 cover.py           every pair of values of any two of the seven occurs in some run (for CI)
 cover.py --full    every combination; prints a count and every failure
+cover.py --share 2/8   the second of eight shares, each a mixture of all values, drawn the same every time
 cover.py --list    print the runs instead of making them
 
 Matrices: tests/data, and all of the folder SPMM_MATRIX_DIR where it is set."""
 import argparse
 import itertools
 import os
+import random
 import sys
 import time
 
@@ -51,10 +53,24 @@ def verify(case, timeout):
     return str(result)
 
 
+def share_of(rows, text):
+    """Rows of share K of N, which `text` gives as K/N."""
+    try:
+        k, n = (int(part) for part in text.split("/"))
+    except ValueError:
+        k = n = 0
+    if not 1 <= k <= n:
+        sys.exit(f"cover.py: --share takes K/N with 1 <= K <= N, not '{text}'")
+    mixed = list(rows)
+    random.Random(0).shuffle(mixed)  # in order, a share of every fifth would have one schedule only
+    return mixed[k - 1::n]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="every combination")
+    parser.add_argument("--share", metavar="K/N", default="1/1", help="share K of N of the runs")
     parser.add_argument("--list", action="store_true", help="print the runs only")
     parser.add_argument("--timeout", type=float, default=300, help="seconds of one run")
     args = parser.parse_args()
@@ -63,6 +79,7 @@ def main():
         sys.exit("cover.py: no matrix in tests/data or SPMM_MATRIX_DIR")
     values = list(levels.values())
     rows = list(itertools.product(*values)) if args.full else pairwise(values)
+    rows = share_of(rows, args.share)
     failures, out_of_range, refused, start = 0, 0, 0, time.monotonic()
     for row in rows:
         case = dict(zip(levels, row))

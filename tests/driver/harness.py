@@ -44,10 +44,11 @@ class Result:
 
 
 def run(*args, ranks=None, timeout=110, env=None, cwd=None):
-    """ranks=None starts the driver without a launcher."""
+    """ranks=None starts the driver without a launcher; variables of env that are None are unset."""
     command = [DRIVER] + [str(a) for a in args]
     if ranks is not None:
         command = [MPIEXEC, NUMPROC_FLAG, str(ranks)] + command
+    variables = dict(os.environ, **(env or {}))
     start = time.monotonic()
     done = subprocess.run(
         command,
@@ -55,7 +56,7 @@ def run(*args, ranks=None, timeout=110, env=None, cwd=None):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         timeout=timeout,
-        env=dict(os.environ, **(env or {})),
+        env={name: value for name, value in variables.items() if value is not None},
         cwd=cwd,
     )
     text = [s.decode("utf-8", "replace") for s in (done.stdout, done.stderr)]

@@ -397,10 +397,22 @@ class Runs(Scripts):
         self.assertIn("64", self.runs("--modes", "64", code=2))
         self.assertIn("--nonesuch", self.runs("--nonesuch", code=2))
         self.assertIn("value", self.run_script("single_gpu.sh", "--tag", code=2, env=self.env))
+        self.assertIn("2 operands", self.runs("more", code=2))
         os.remove(self.path("s/syn-cant.csr"))
         self.assertIn("syn-cant.csr", self.runs(code=2))
+        os.remove(self.path("m/INDEX.tsv"))
+        self.assertIn("no file", self.runs(code=2))
         self.assertIn("SPMM_MATRIX_DIR", self.run_script(
             "single_gpu.sh", code=2, env={"SPMM_MATRIX_DIR": "", "SPMM_STANDIN_DIR": ""}))
+
+    def test_other_scripts_refuse(self):
+        for script in ("ablation.sh", "reordering_gpu.sh", "sddmm.sh", "tiles.sh"):
+            self.assertIn("no option --nonesuch", self.run_script(script, "--nonesuch", code=2))
+        for script in ("ablation.sh", "sddmm.sh", "tiles.sh"):
+            self.assertIn("--iterations needs a value",
+                          self.run_script(script, "--iterations", code=2, env=self.env))
+            self.assertIn("no program", self.run_script(
+                script, "--iterations", "1", code=2, env=dict(self.env, SPMM_BUILD_DIR="none")))
 
 
 class Standins(Scripts):

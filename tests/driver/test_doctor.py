@@ -54,6 +54,16 @@ class Doctor(unittest.TestCase):
         self.assertIn("8192 threads in all", topics["cores"][0]["text"])
         self.assertIn("OMP_NUM_THREADS=4096", topics["environment"][0]["text"])
 
+    def test_threads_unset(self):
+        """The library shares the cores out; that there are enough of them is the user's business."""
+        _, _, topics = doctor(ranks=1, env={"OMP_NUM_THREADS": None})
+        self.assertNotIn("cores", topics)
+        ranks = len(os.sched_getaffinity(0)) + 1
+        if ranks <= 9 and os.cpu_count() < ranks:
+            _, _, topics = doctor(ranks=ranks, env={"OMP_NUM_THREADS": None})
+            self.assertIn(f"{ranks} ranks with {ranks} threads", topics["cores"][0]["text"])
+            self.assertIn("no more ranks", topics["cores"][0]["advice"])
+
     def test_problem(self):
         _, _, topics = doctor(ranks=1)
         if "not in this build" not in topics["CUDA"][0]["text"]:

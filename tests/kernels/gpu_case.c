@@ -9,6 +9,11 @@
 #include "base/scalar.h"
 #include "spmm_dist/context.h"
 
+bool gpu_case_small(void)
+{
+    return getenv("SPMM_TEST_SMALL") != NULL;
+}
+
 /* Holds a stream until the test lets go, or gives up. */
 static atomic_int gate; /* 0 closed, 1 open, 2 given up */
 

@@ -5,6 +5,9 @@
 
 #include "engine_case.h"
 
+/** SPMM_TEST_SMALL is in the environment: only small cases, for compute-sanitizer. */
+bool gpu_case_small(void);
+
 /** Assert that execute returns while its stream is blocked.
  *  @param[in] prepared  only for a shape that was executed before: the first of another shape may
  *                       wait */

@@ -5,10 +5,10 @@
  *  CPU.  With SPMM_TEST_SMALL in the environment only small cases, for compute-sanitizer.
  */
 #include "format_case.h"
-#include "gpu_case.h"
-#include "gpu_test.h"
+#include "gpu_engine.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -17,57 +17,20 @@
 #include "engine/bcsr_shape.h"
 #include "engine/format_bcsr.h"
 #include "spmm_dist/context.h"
-#include "tc_case.h"
 
-static spmm_device_t device;
-
+/* Both engines, both types of A and B, both of C; half of the cases are brief. */
+const gpu_engine_t gpu_engines[] = {
+    {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, false, false},
+    {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, true, true},
+    {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, false, true},
+    {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false},
+    {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, false, true},
+    {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, true, false},
+    {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false},
+    {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, true, true},
+    {0},
+};
 enum { N_CASES = 8 };
-
-static bool is_small(void)
-{
-    return getenv("SPMM_TEST_SMALL") != NULL;
-}
-
-static tc_case_t case_of(int c)
-{
-    const tc_case_t t = {.engine  = spmm_engine_find(c / 4 == 0 ? "bcsr" : "bcsr-sp24"),
-                         .device  = &device,
-                         .compute = SPMM_COMPUTE_32F,
-                         .half    = c / 2 % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
-                         .wide_c  = c % 2 != 0,
-                         .small   = is_small()};
-
-    assert_non_null(t.engine);
-    return t;
-}
-
-static void each(void (*check)(const tc_case_t *t))
-{
-    for (int c = 0; c < N_CASES; c++) {
-        const tc_case_t t = case_of(c);
-
-        check(&t);
-    }
-}
-
-/* Both engines, both types of A and B, both of C, in half of the cases. */
-static void each_second(void (*check)(const tc_case_t *t))
-{
-    for (int c = 0; c < N_CASES; c++) {
-        const tc_case_t t = case_of(c);
-
-        if (__builtin_popcount((unsigned)c) % 2 == 0) {
-            check(&t);
-        }
-    }
-}
-
-static void test_open(void **state)
-{
-    (void)state;
-    gpu_test_open(&device);
-    each(tc_case_supports);
-}
 
 /* Of 16x32 tiles, each there with @p density, a part has all entries, a part two at most of any four
  * columns, and a part those on one side alone. */
@@ -125,7 +88,7 @@ static void check_fill(const spmm_csr_t *block, int32_t rows, bool sp24)
                  ((size_t)f.n_panels + 1) * 4};
 
         for (int k = 0; k < 7; k++) {
-            spmm_assert_ok(spmm_device_upload(&device, from[k], bytes[k], &copy[k]));
+            spmm_assert_ok(spmm_device_upload(&gpu_device, from[k], bytes[k], &copy[k]));
         }
     }
     a.step      = copy[0];
@@ -136,19 +99,19 @@ static void check_fill(const spmm_csr_t *block, int32_t rows, bool sp24)
     a.entry_ptr = copy[5];
     a.panel_ptr = copy[6];
     spmm_assert_ok(
-        spmm_device_upload(&device, block->values, (size_t)spmm_csr_nnz(block) * 2, &csr));
-    spmm_assert_ok(device.ops->alloc(&device, spmm_bcsr_value_bytes(&f), &values));
+        spmm_device_upload(&gpu_device, block->values, (size_t)spmm_csr_nnz(block) * 2, &csr));
+    spmm_assert_ok(gpu_device.ops->alloc(&gpu_device, spmm_bcsr_value_bytes(&f), &values));
     assert_int_equal(spmm_cuda_bcsr_fill(&a, csr, values, NULL), cudaSuccess);
-    spmm_assert_ok(device.ops->stream_sync(&device, NULL));
+    spmm_assert_ok(gpu_device.ops->stream_sync(&gpu_device, NULL));
     got = spmm_alloc((int64_t)spmm_bcsr_value_bytes(&f), 1);
     assert_non_null(got);
-    spmm_assert_ok(device.ops->fetch(&device, got, values, spmm_bcsr_value_bytes(&f)));
+    spmm_assert_ok(gpu_device.ops->fetch(&gpu_device, got, values, spmm_bcsr_value_bytes(&f)));
     assert_memory_equal(got, f.values, spmm_bcsr_value_bytes(&f));
     spmm_free(got);
-    device.ops->release(&device, csr);
-    device.ops->release(&device, values);
+    gpu_device.ops->release(&gpu_device, csr);
+    gpu_device.ops->release(&gpu_device, values);
     for (int k = 0; k < 7; k++) {
-        device.ops->release(&device, copy[k]);
+        gpu_device.ops->release(&gpu_device, copy[k]);
     }
     spmm_bcsr_free(&f);
 }
@@ -160,19 +123,13 @@ static void test_fill(void **state)
     for (int k = 0; k < 6; k++) {
         spmm_csr_t mixed, random;
 
-        make_mixed(is_small() ? 100 : 1000, 333, 0.4, SPMM_R_16F, false, &mixed);
+        make_mixed(gpu_case_small() ? 100 : 1000, 333, 0.4, SPMM_R_16F, false, &mixed);
         format_case_random(200, 301, 0.1 * k, SPMM_R_16BF, false, (uint64_t)k, &random);
         check_fill(&mixed, 4 << k % 3, k / 3 != 0);
         check_fill(&random, 4 << k % 3, k / 3 != 0);
         spmm_csr_free(&mixed);
         spmm_csr_free(&random);
     }
-}
-
-static void test_shapes(void **state)
-{
-    (void)state;
-    each_second(tc_case_shapes);
 }
 
 /* Every width of slices, with leading dimensions for accesses of 16, 4 and 2 bytes. */
@@ -201,11 +158,11 @@ static void test_widths(void **state)
         int32_t n_rows, n_cols;
         double  density;
     } shapes[]         = {{77, 99, 0.6}, {300, 200, 0.3}, {40, 3001, 0.8}, {1030, 64, 1.0}};
-    const int n_shapes = is_small() ? 2 : 4;
+    const int n_shapes = gpu_case_small() ? 2 : 4;
 
     (void)state;
     for (int s = 0; s < n_shapes * N_CASES; s++) {
-        const tc_case_t t = case_of(s % N_CASES);
+        const tc_case_t t = gpu_engine_case(s % N_CASES);
         spmm_csr_t      block;
 
         make_mixed(shapes[s / N_CASES].n_rows, shapes[s / N_CASES].n_cols,
@@ -252,8 +209,8 @@ static void check_shape(const tc_case_t *t, bool sp24, const spmm_csr_t *block, 
     kind.create = create_wanted;
     kind.limits = limits_wanted;
     make_product(&p, n, 0);
-    spmm_assert_ok(spmm_tc_build(&kind, block, &p.problem, &device, &format));
-    run_product(t->engine, &device, format, &p);
+    spmm_assert_ok(spmm_tc_build(&kind, block, &p.problem, &gpu_device, &format));
+    run_product(t->engine, &gpu_device, format, &p);
     check_product(&p);
     spmm_tc_destroy(format);
     free_product(&p);
@@ -262,14 +219,14 @@ static void check_shape(const tc_case_t *t, bool sp24, const spmm_csr_t *block, 
 static void test_blocks(void **state)
 {
     static const int64_t widths[] = {128, 72, 264, 33};
-    const int            n_widths = is_small() ? 2 : 4;
+    const int            n_widths = gpu_case_small() ? 2 : 4;
 
     (void)state;
     for (int c = 0; c < N_CASES; c++) {
-        const tc_case_t t = case_of(c);
+        const tc_case_t t = gpu_engine_case(c);
         spmm_csr_t      block;
 
-        make_mixed(is_small() ? 290 : 600, 250, 0.6, t.half, c % 3 == 0, &block);
+        make_mixed(gpu_case_small() ? 290 : 600, 250, 0.6, t.half, c % 3 == 0, &block);
         for (int k = 0; k < 18 * n_widths; k++) {
             wanted     = (spmm_bcsr_shape_t){.rows = 4 << k % 3, .slice = 32 << k / 3 % 3};
             wanted_cut = k / 9 % 2 == 0 ? INT32_MAX : 3;
@@ -283,7 +240,7 @@ static void test_blocks(void **state)
 static void check_matrix(const char *spec, const spmm_csr_t *block)
 {
     for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES; c += 4) {
-        const tc_case_t t = case_of(c);
+        const tc_case_t t = gpu_engine_case(c);
         product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
 
         make_product(&p, block->n_rows > 100000 ? 32 : 128, 0);
@@ -296,7 +253,7 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
 static void test_matrices(void **state)
 {
     (void)state;
-    for (int m = 0; format_matrices[m] != NULL && !is_small(); m++) {
+    for (int m = 0; format_matrices[m] != NULL && !gpu_case_small(); m++) {
         if (strchr(format_matrices[m], ':') != NULL) {
             spmm_csr_t block;
 
@@ -307,26 +264,13 @@ static void test_matrices(void **state)
     }
 }
 
-static void test_accuracy(void **state)
-{
-    (void)state;
-    each(tc_case_positive);
-    each(tc_case_magnitudes);
-}
-
-static void test_special_values(void **state)
-{
-    (void)state;
-    each_second(tc_case_not_finite);
-}
-
 /* The zeros of 2:4 tiles, and the columns that their metadata names without need, meet rows of B that
  * are not finite. */
 static void test_padding(void **state)
 {
     (void)state;
     for (int c = 0; c < N_CASES; c++) {
-        const tc_case_t t = case_of(c);
+        const tc_case_t t = gpu_engine_case(c);
         spmm_csr_t      block;
         product_t       p = {.block = &block, .problem = tc_case_problem(&t, 64), .alpha = 1.0};
 
@@ -343,50 +287,19 @@ static void test_padding(void **state)
     }
 }
 
-static void test_same_bits(void **state)
-{
-    (void)state;
-    each_second(tc_case_same_bits);
-}
-
-static void test_life(void **state)
-{
-    (void)state;
-    each_second(tc_case_life);
-}
-
-/* The first execute after build() must not wait either. */
-static void test_asynchronous(void **state)
-{
-    (void)state;
-    for (int c = 0; c < N_CASES; c += 2) {
-        const tc_case_t      t       = case_of(c);
-        const spmm_problem_t problem = tc_case_problem(&t, 32);
-
-        /* compute-sanitizer may let launches wait. */
-        for (int k = 0; k < 4 && !t.small; k++) {
-            check_asynchronous(t.engine, &device, &problem, k % 2 != 0, k / 2 != 0);
-        }
-    }
-}
-
-static void test_far(void **state)
-{
-    (void)state;
-    for (int c = 0; c < N_CASES && !is_small(); c += 4) {
-        const tc_case_t      t       = case_of(c);
-        const spmm_problem_t problem = tc_case_problem(&t, 33);
-
-        check_far(t.engine, &device, &problem);
-    }
-}
-
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),         cmocka_unit_test(test_fill),
-    cmocka_unit_test(test_asynchronous), cmocka_unit_test(test_blocks),
-    cmocka_unit_test(test_widths),       cmocka_unit_test(test_padding),
-    cmocka_unit_test(test_shapes),       cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_accuracy),     cmocka_unit_test(test_special_values),
-    cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_life),
-    cmocka_unit_test(test_far),          {0},
+    cmocka_unit_test(test_engine_open),
+    cmocka_unit_test(test_fill),
+    cmocka_unit_test(test_engine_asynchronous),
+    cmocka_unit_test(test_blocks),
+    cmocka_unit_test(test_widths),
+    cmocka_unit_test(test_padding),
+    cmocka_unit_test(test_engine_shapes),
+    cmocka_unit_test(test_matrices),
+    cmocka_unit_test(test_engine_accuracy),
+    cmocka_unit_test(test_engine_special_values),
+    cmocka_unit_test(test_engine_same_bits),
+    cmocka_unit_test(test_engine_life),
+    cmocka_unit_test(test_engine_far),
+    {0},
 };

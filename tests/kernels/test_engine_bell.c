@@ -24,11 +24,6 @@ static const types_t types[] = {{SPMM_R_16F, SPMM_R_16F},
                                 {SPMM_R_16BF, SPMM_R_32F}};
 enum { N_TYPES = sizeof types / sizeof types[0] };
 
-static bool is_small(void)
-{
-    return getenv("SPMM_TEST_SMALL") != NULL;
-}
-
 static spmm_problem_t problem_of(int t, int64_t n)
 {
     return (spmm_problem_t){.ab_type = types[t].ab,
@@ -73,7 +68,7 @@ static void check_format(const spmm_csr_t *block, int t, int64_t planned)
 static void check_widths(const spmm_csr_t *block, int t)
 {
     static const int64_t widths[] = {1, 8, 32, 33, 64, 100, 128, 512};
-    const int            n_widths = is_small() ? 4 : 8;
+    const int            n_widths = gpu_case_small() ? 4 : 8;
 
     for (int w = 0; w < n_widths; w++) {
         check_format(block, t, widths[w]);
@@ -88,7 +83,7 @@ static void test_shapes(void **state)
         double  density;
     } shapes[]         = {{64, 96, 0.5},  {100, 120, 0.3}, {33, 33, 1.0},   {1, 90, 0.9},
                           {257, 40, 0.9}, {64, 64, 0.1},   {512, 256, 0.4}, {9, 1000, 0.6}};
-    const int n_shapes = is_small() ? 4 : 8;
+    const int n_shapes = gpu_case_small() ? 4 : 8;
 
     (void)state;
     for (int s = 0; s < n_shapes; s++) {
@@ -127,7 +122,7 @@ static void test_matrices(void **state)
     int taken = 0;
 
     (void)state;
-    for (int m = 0; format_matrices[m] != NULL && !is_small(); m++) {
+    for (int m = 0; format_matrices[m] != NULL && !gpu_case_small(); m++) {
         for (int t = 0; t < N_TYPES; t += 2) {
             const spmm_problem_t problem = problem_of(t, 64);
             product_t            p       = {.problem = problem, .alpha = 1.0};
@@ -154,7 +149,7 @@ static void test_matrices(void **state)
             spmm_csr_free(&block);
         }
     }
-    assert_true(is_small() || taken >= 6);
+    assert_true(gpu_case_small() || taken >= 6);
 }
 
 /* New values for the pattern of the old ones. */

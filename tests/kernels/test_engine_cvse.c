@@ -5,54 +5,18 @@
  *  compute-sanitizer.
  */
 #include "format_case.h"
-#include "gpu_case.h"
-#include "gpu_test.h"
-#include "spmm_dist/context.h"
-#include "tc_case.h"
+#include "gpu_engine.h"
 
-static spmm_device_t device;
+#include <string.h>
 
+const gpu_engine_t gpu_engines[] = {
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false, false},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true, false},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false},
+    {0},
+};
 enum { N_CASES = 4 };
-
-static bool is_small(void)
-{
-    return getenv("SPMM_TEST_SMALL") != NULL;
-}
-
-static tc_case_t case_of(int c)
-{
-    const tc_case_t t = {.engine  = spmm_engine_find("cvse"),
-                         .device  = &device,
-                         .compute = SPMM_COMPUTE_32F,
-                         .half    = c / 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
-                         .wide_c  = c % 2 != 0,
-                         .small   = is_small()};
-
-    assert_non_null(t.engine);
-    return t;
-}
-
-static void each(void (*check)(const tc_case_t *t))
-{
-    for (int c = 0; c < N_CASES; c++) {
-        const tc_case_t t = case_of(c);
-
-        check(&t);
-    }
-}
-
-static void test_open(void **state)
-{
-    (void)state;
-    gpu_test_open(&device);
-    each(tc_case_supports);
-}
-
-static void test_shapes(void **state)
-{
-    (void)state;
-    each(tc_case_shapes);
-}
 
 /* Every width at which another kernel is chosen, with leading dimensions for accesses of 16, 8 and 2
  * bytes. */
@@ -84,11 +48,11 @@ static void test_widths(void **state)
         double  density;
     } shapes[] = {
         {203, 150, 0.05}, {75, 90, 0.9}, {40, 3000, 0.8}, {30, 3000, 0.1}, {6000, 40, 0.6}};
-    const int n_shapes = is_small() ? 2 : 5;
+    const int n_shapes = gpu_case_small() ? 2 : 5;
 
     (void)state;
     for (int s = 0; s < n_shapes * N_CASES; s++) {
-        const tc_case_t t = case_of(s % N_CASES);
+        const tc_case_t t = gpu_engine_case(s % N_CASES);
         spmm_csr_t      block;
 
         format_case_random(shapes[s / N_CASES].n_rows, shapes[s / N_CASES].n_cols,
@@ -102,7 +66,7 @@ static void test_widths(void **state)
 static void check_matrix(const char *spec, const spmm_csr_t *block)
 {
     for (int c = block->type == SPMM_R_16F ? 0 : 2; c < (block->type == SPMM_R_16F ? 2 : 4); c++) {
-        const tc_case_t t = case_of(c);
+        const tc_case_t t = gpu_engine_case(c);
         product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
 
         make_product(&p, block->n_rows > 100000 ? 32 : 128, 0);
@@ -115,7 +79,7 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
 static void test_matrices(void **state)
 {
     (void)state;
-    if (is_small()) {
+    if (gpu_case_small()) {
         return;
     }
     for (int m = 0; format_matrices[m] != NULL; m++) {
@@ -130,69 +94,16 @@ static void test_matrices(void **state)
     format_case_each(SPMM_R_16BF, check_matrix);
 }
 
-static void test_accuracy(void **state)
-{
-    (void)state;
-    each(tc_case_positive);
-    each(tc_case_magnitudes);
-}
-
-static void test_special_values(void **state)
-{
-    (void)state;
-    each(tc_case_not_finite);
-}
-
-static void test_same_bits(void **state)
-{
-    (void)state;
-    each(tc_case_same_bits);
-}
-
-static void test_life(void **state)
-{
-    (void)state;
-    each(tc_case_life);
-}
-
-/* The first execute after build() must not wait either. */
-static void test_asynchronous(void **state)
-{
-    (void)state;
-    for (int c = 0; c < N_CASES; c += 2) {
-        const tc_case_t      t       = case_of(c);
-        const spmm_problem_t problem = tc_case_problem(&t, 32);
-
-        /* compute-sanitizer may let launches wait. */
-        for (int k = 0; k < 4 && !t.small; k++) {
-            check_asynchronous(t.engine, &device, &problem, k % 2 != 0, k / 2 != 0);
-        }
-    }
-}
-
-static void test_far(void **state)
-{
-    (void)state;
-    for (int c = 0; c < N_CASES; c += 2) {
-        const tc_case_t      t       = case_of(c);
-        const spmm_problem_t problem = tc_case_problem(&t, 33);
-
-        if (!t.small) {
-            check_far(t.engine, &device, &problem);
-        }
-    }
-}
-
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),
-    cmocka_unit_test(test_asynchronous),
+    cmocka_unit_test(test_engine_open),
+    cmocka_unit_test(test_engine_asynchronous),
     cmocka_unit_test(test_widths),
-    cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_engine_shapes),
     cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_accuracy),
-    cmocka_unit_test(test_special_values),
-    cmocka_unit_test(test_same_bits),
-    cmocka_unit_test(test_life),
-    cmocka_unit_test(test_far),
+    cmocka_unit_test(test_engine_accuracy),
+    cmocka_unit_test(test_engine_special_values),
+    cmocka_unit_test(test_engine_same_bits),
+    cmocka_unit_test(test_engine_life),
+    cmocka_unit_test(test_engine_far),
     {0},
 };

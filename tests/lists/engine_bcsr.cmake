@@ -7,8 +7,8 @@ target_compile_definitions(test_format_bcsr PRIVATE
 spmm_add_test(test_bcsr_shape 1)
 
 if(SPMM_ENABLE_CUDA)
-  spmm_add_gpu_test(test_engine_bcsr gpu_case.c engine_case.c engine_check.c tc_case.c
-    tc_case_special.c)
+  spmm_add_gpu_test(test_engine_bcsr gpu_engine.c gpu_case.c engine_case.c engine_check.c
+    tc_case.c tc_case_special.c)
   target_sources(test_engine_bcsr PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/format_case.c)
   target_compile_definitions(test_engine_bcsr PRIVATE
     SPMM_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data")

@@ -13,8 +13,8 @@ target_sources(test_engine_case_cpu PRIVATE ${tc_case})
 target_include_directories(test_engine_case_cpu PRIVATE ${PROJECT_SOURCE_DIR}/tests/kernels)
 
 if(SPMM_ENABLE_CUDA)
-  spmm_add_gpu_test(test_engine_tc gpu_case.c engine_case.c engine_check.c tc_case.c
-    tc_case_special.c)
+  spmm_add_gpu_test(test_engine_tc gpu_engine.c gpu_case.c engine_case.c engine_check.c
+    tc_case.c tc_case_special.c)
   # Open MPI would bind the one rank to one core; the reference takes them all.
   set_property(TEST test_engine_tc.n1 APPEND PROPERTY ENVIRONMENT
     OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)

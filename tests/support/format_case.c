@@ -153,6 +153,25 @@ int64_t format_case_find(const spmm_csr_t *block, int32_t row, int32_t col)
     return -1;
 }
 
+int32_t format_case_active(const spmm_csr_t *block, int32_t first, int32_t height,
+                           int32_t active[FORMAT_CASE_COLS])
+{
+    int32_t n = 0;
+
+    assert_true(block->n_cols <= FORMAT_CASE_COLS);
+    for (int32_t c = 0; c < block->n_cols; c++) {
+        bool used = false;
+
+        for (int32_t r = 0; r < height; r++) {
+            used = used || format_case_find(block, first + r, c) >= 0;
+        }
+        if (used) {
+            active[n++] = c;
+        }
+    }
+    return n;
+}
+
 void format_case_assert_equal(const spmm_csr_t *got, const spmm_csr_t *expected)
 {
     const size_t nnz = (size_t)spmm_csr_nnz(expected);

@@ -7,6 +7,8 @@
 
 #include "matrix/csr.h"
 
+enum { FORMAT_CASE_COLS = 256 }; /**< most columns of a block whose columns are listed */
+
 /** A block of random entries, each there with @p density; the values of some are 0 or -0.
  *  @param[in] mapped  into every other row of C */
 void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
@@ -31,6 +33,11 @@ void format_case_each(spmm_type_t type, void (*check)(const char *spec, const sp
 
 /** Place k of entry (row, col) of @p block, -1: there is none. */
 int64_t format_case_find(const spmm_csr_t *block, int32_t row, int32_t col);
+
+/** The columns with an entry in rows @p first .. @p first + @p height, by looking at every place.
+ *  @return how many they are */
+int32_t format_case_active(const spmm_csr_t *block, int32_t first, int32_t height,
+                           int32_t active[FORMAT_CASE_COLS]);
 
 /** Assert equal patterns and bitwise equal values; row maps are not compared. */
 void format_case_assert_equal(const spmm_csr_t *got, const spmm_csr_t *expected);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_formats.c
- *  BitTCF, HRPB and CVSE, array by array against their definition, with what is said about their sizes
- *  and patterns; builds that leave nothing behind when memory is out.
+ *  BitTCF, HRPB and CVSE, array by array against their definition, with what is said about their
+ *  sizes; builds that leave nothing behind when memory is out.
  */
 #include "format_case.h"
 
@@ -12,30 +12,9 @@
 #include "engine/format_bittcf.h"
 #include "engine/format_cvse.h"
 #include "engine/format_hrpb.h"
-#include "engine/windows.h"
 #include "spmm_dist/context.h"
 
-enum { THREADS = 2, MOST_COLS = 256 };
-
-/* The columns with an entry in rows first .. first + height, by looking at every place. */
-static int32_t active_columns(const spmm_csr_t *block, int32_t first, int32_t height,
-                              int32_t active[MOST_COLS])
-{
-    int32_t n = 0;
-
-    assert_true(block->n_cols <= MOST_COLS);
-    for (int32_t c = 0; c < block->n_cols; c++) {
-        bool used = false;
-
-        for (int32_t r = 0; r < height; r++) {
-            used = used || format_case_find(block, first + r, c) >= 0;
-        }
-        if (used) {
-            active[n++] = c;
-        }
-    }
-    return n;
-}
+enum { THREADS = 2 };
 
 /* Block b, whose first row is given, tile by tile. */
 static void check_bits(const spmm_csr_t *block, const spmm_bittcf_t *f, int32_t first, int32_t b)
@@ -64,7 +43,7 @@ static void check_bits(const spmm_csr_t *block, const spmm_bittcf_t *f, int32_t 
 static void check_bittcf(const spmm_csr_t *block, int32_t tiles)
 {
     const int32_t height = 8 * tiles;
-    int32_t       active[MOST_COLS], b = 0;
+    int32_t       active[FORMAT_CASE_COLS], b = 0;
     spmm_bittcf_t f;
 
     spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, block, NULL, tiles, THREADS, &f));
@@ -73,7 +52,7 @@ static void check_bittcf(const spmm_csr_t *block, int32_t tiles)
     assert_int_equal(f.window_ptr[0], 0);
     assert_int_equal(f.value_ptr[0], 0);
     for (int32_t w = 0; w < f.n_windows; w++) {
-        const int32_t n = active_columns(block, height * w, height, active);
+        const int32_t n = format_case_active(block, height * w, height, active);
 
         assert_int_equal(f.window_ptr[w + 1] - f.window_ptr[w], (n + 7) / 8);
         for (int32_t c = 0; b < f.window_ptr[w + 1]; b++) {
@@ -133,7 +112,7 @@ static void check_packed(const spmm_csr_t *block, const spmm_hrpb_t *f, int32_t 
 
 static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
 {
-    int32_t     active[MOST_COLS], b = 0;
+    int32_t     active[FORMAT_CASE_COLS], b = 0;
     spmm_hrpb_t f;
 
     spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, NULL, panel_rows, THREADS, &f));
@@ -141,7 +120,7 @@ static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
     assert_int_equal(f.block_ptr[0], 0);
     assert_int_equal(f.size_ptr[0], 0);
     for (int32_t p = 0; p < f.n_panels; p++) {
-        const int32_t n = active_columns(block, panel_rows * p, panel_rows, active);
+        const int32_t n = format_case_active(block, panel_rows * p, panel_rows, active);
 
         assert_int_equal(f.block_ptr[p + 1] - f.block_ptr[p], (n + 15) / 16);
         for (int32_t c = 0; b < f.block_ptr[p + 1]; b++) {
@@ -177,14 +156,14 @@ static void check_vectors(const spmm_csr_t *block, const spmm_cvse_t *f, int32_t
 
 static void check_cvse(const spmm_csr_t *block, int32_t height)
 {
-    int32_t     active[MOST_COLS], b = 0;
+    int32_t     active[FORMAT_CASE_COLS], b = 0;
     spmm_cvse_t f;
 
     spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, NULL, height, THREADS, &f));
     assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
     assert_int_equal(f.window_ptr[0], 0);
     for (int32_t w = 0; w < f.n_windows; w++) {
-        const int32_t n = active_columns(block, height * w, height, active);
+        const int32_t n = format_case_active(block, height * w, height, active);
 
         assert_int_equal(f.window_ptr[w + 1] - f.window_ptr[w], (n + 15) / 16);
         for (int32_t c = 0; b < f.window_ptr[w + 1]; b++) {
@@ -242,106 +221,6 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-/* An active column of the window at row @p first, and the rows it says have an entry. */
-static void check_active(const spmm_csr_t *block, int32_t first, int32_t height, int32_t expected,
-                         int32_t col, uint32_t rows)
-{
-    assert_int_equal(col, expected);
-    for (int32_t r = 0; r < 32; r++) {
-        const bool stored = r < height && format_case_find(block, first + r, col) >= 0;
-
-        assert_true(stored == ((rows >> r & 1) != 0));
-    }
-}
-
-/* Windows cut from tall ones are those made from the entries. */
-static void check_split(const spmm_csr_t *block, const spmm_windows_t *windows)
-{
-    spmm_windows_t tall, cut;
-
-    spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, THREADS, &tall));
-    spmm_assert_ok(
-        spmm_windows_split(&spmm_test_env, block, &tall, windows->height, THREADS, &cut));
-    assert_int_equal(cut.n_windows, windows->n_windows);
-    for (int32_t w = 0; w < cut.n_windows; w++) {
-        const size_t n = (size_t)windows->count[w];
-
-        assert_int_equal(cut.count[w], windows->count[w]);
-        assert_memory_equal(cut.col + cut.first[w], windows->col + windows->first[w],
-                            n * sizeof *cut.col);
-        assert_memory_equal(cut.rows + cut.first[w], windows->rows + windows->first[w],
-                            n * sizeof *cut.rows);
-    }
-    spmm_windows_free(&tall);
-    spmm_windows_free(&cut);
-}
-
-/* The facts of @p block by counting places; the windows on the way. */
-static void check_facts(const spmm_csr_t *block)
-{
-    const int32_t   heights[] = {8, 16, 32};
-    spmm_tc_facts_t facts;
-    int32_t         active[MOST_COLS];
-    int64_t         used, tc_blocks = 0, bricks = 0;
-    double          nnz = (double)spmm_csr_nnz(block), off = 0.0;
-
-    spmm_assert_ok(spmm_tc_facts_scan(&spmm_test_env, block, &facts, &used));
-    assert_int_equal(used, active_columns(block, 0, block->n_rows, active));
-    for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
-        spmm_windows_t windows;
-        int64_t        pairs = 0;
-
-        spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, heights[h], THREADS, &windows));
-        for (int32_t w = 0; w < windows.n_windows; w++) {
-            const int32_t n = active_columns(block, w * heights[h], heights[h], active);
-
-            assert_int_equal(windows.count[w], n);
-            for (int32_t c = 0; c < n; c++) {
-                check_active(block, w * heights[h], heights[h], active[c],
-                             windows.col[windows.first[w] + c], windows.rows[windows.first[w] + c]);
-            }
-            pairs += n;
-            tc_blocks += h == 0 ? (n + 7) / 8 : 0;
-            bricks += h == 1 ? (n + 3) / 4 : 0;
-        }
-        assert_int_equal(facts.pairs[h], pairs);
-        check_split(block, &windows);
-        spmm_windows_free(&windows);
-    }
-    assert_int_equal(facts.tc_blocks, tc_blocks);
-    assert_int_equal(facts.bricks, bricks);
-    if (nnz > 0) {
-        const int32_t n_windows = (block->n_rows + 7) / 8;
-
-        for (int32_t w = 0; w < n_windows; w++) {
-            const int32_t blocks = (active_columns(block, 8 * w, 8, active) + 7) / 8;
-
-            off += fabs(blocks - (double)tc_blocks / n_windows);
-        }
-        assert_true(near(facts.ibd, off / n_windows));
-        assert_true(near(facts.mean_nnz_tc, nnz / (double)tc_blocks));
-        assert_true(near(facts.alpha, nnz / (double)bricks / 64));
-        assert_true(near(facts.oi_shmem, 8 * nnz / (double)bricks));
-        assert_true(near(facts.synergy, nnz / (double)facts.pairs[1] / 16));
-    }
-}
-
-static void test_windows_and_facts(void **state)
-{
-    (void)state;
-    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
-        spmm_csr_t block;
-
-        format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
-                           format_shapes[s].density, SPMM_R_32F, false, (uint64_t)s, &block);
-        check_facts(&block);
-        spmm_csr_free(&block);
-    }
-    assert_string_equal(spmm_tc_synergy_class(0.1249), "low");
-    assert_string_equal(spmm_tc_synergy_class(0.125), "medium");
-    assert_string_equal(spmm_tc_synergy_class(0.25), "high");
-}
-
 /* The four numbers of figure 12 by the sizes of the arrays that are there. */
 static void test_bytes(void **state)
 {
@@ -395,24 +274,17 @@ static void test_too_many_entries(void **state)
     spmm_error_clear(&spmm_test_env.err);
 }
 
-/* Every allocation on the way to the facts and back to CSR fails once. */
+/* Every allocation on the way back to CSR fails once. */
 static void test_memory(void **state)
 {
-    spmm_bittcf_t   format;
-    spmm_csr_t      block, back;
-    spmm_tc_facts_t facts;
-    int64_t         used, live;
+    spmm_bittcf_t format;
+    spmm_csr_t    block, back;
+    int64_t       live;
 
     (void)state;
     format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
     spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &format));
     live = spmm_alloc_get_stats().live;
-    for (int fail = 0; fail < 2; fail++) {
-        spmm_alloc_inject(fail);
-        assert_int_equal(spmm_tc_facts_scan(&spmm_test_env, &block, &facts, &used),
-                         SPMM_ERR_MEMORY);
-        assert_int_equal(spmm_alloc_get_stats().live, live);
-    }
     for (int fail = 0; fail < 3; fail++) {
         spmm_alloc_inject(fail);
         assert_int_equal(spmm_bittcf_to_csr(&spmm_test_env, &format, &back), SPMM_ERR_MEMORY);
@@ -425,11 +297,7 @@ static void test_memory(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_definition),
-    cmocka_unit_test(test_vectors),
-    cmocka_unit_test(test_windows_and_facts),
-    cmocka_unit_test(test_bytes),
-    cmocka_unit_test(test_too_many_entries),
-    cmocka_unit_test(test_memory),
-    {0},
+    cmocka_unit_test(test_definition), cmocka_unit_test(test_vectors),
+    cmocka_unit_test(test_bytes),      cmocka_unit_test(test_too_many_entries),
+    cmocka_unit_test(test_memory),     {0},
 };

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file gpu_engine.h
+ *  What tests of engines on a GPU have in common: a table of the ways in which a program runs its
+ *  engines, and the tests that each of them must pass.
+ */
+#ifndef SPMM_GPU_ENGINE_H
+#define SPMM_GPU_ENGINE_H
+
+#include "gpu_case.h"
+#include "tc_case.h"
+
+/** An engine and the types it runs with. */
+typedef struct {
+    const char    *engine; /**< NULL: end of the table */
+    spmm_compute_t compute;
+    spmm_type_t    half;   /**< 16-bit type of A and B; AUTO: they are FP64 or FP32 */
+    bool           wide_c; /**< of 16-bit A and B: C in FP32; waiting and far rows are not tried */
+    bool           brief;  /**< left out where half of the ways show enough */
+} gpu_engine_t;
+
+/** The program's own. */
+extern const gpu_engine_t gpu_engines[];
+
+/** Opened by test_engine_open(). */
+extern spmm_device_t gpu_device;
+
+int       gpu_engine_count(void);
+tc_case_t gpu_engine_case(int k);
+/** For all ways, or for those that are not brief. */
+void gpu_engine_each(void (*check)(const tc_case_t *t));
+void gpu_engine_each_long(void (*check)(const tc_case_t *t));
+
+/* Tests for the list of a program; the first one opens the device. */
+void test_engine_open(void **state);
+void test_engine_shapes(void **state);
+void test_engine_accuracy(void **state);
+void test_engine_special_values(void **state);
+void test_engine_same_bits(void **state);
+void test_engine_life(void **state);
+/** The first execute after build() must not wait either. */
+void test_engine_asynchronous(void **state);
+void test_engine_far(void **state);
+
+#endif /* SPMM_GPU_ENGINE_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_engines.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "clock_device.h"
+
+static const double us = 1e-6;
+
+fake_engine_t           fakes[N_FAKES];
+spmm_engine_candidate_t fake_candidates[N_FAKES];
+spmm_csr_t              fake_block;
+int                     fake_held;
+int64_t                 fake_executes;
+spmm_engine_settled_t   fake_settled;
+
+static int           most_held;
+static spmm_device_t device; /* the CPU, with a clock of its own */
+
+static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **format)
+{
+    int *mine;
+
+    fakes[k].builds++;
+    fakes[k].layout = problem->layout;
+    if (fakes[k].builds <= fakes[k].no_room) {
+        return spmm_fail(&spmm_test_env.err, SPMM_ERR_MEMORY, "no room for fake %d", k);
+    }
+    if (fakes[k].build_status != SPMM_OK) {
+        return spmm_fail(&spmm_test_env.err, fakes[k].build_status, "fake %d is not built", k);
+    }
+    if (SPMM_NEW(mine, 1) == NULL) {
+        return spmm_fail_memory(&spmm_test_env.err, 1, sizeof *mine, "a fake");
+    }
+    *mine     = k;
+    *format   = mine;
+    most_held = ++fake_held > most_held ? fake_held : most_held;
+    fakes[k].held++;
+    return SPMM_OK;
+}
+
+static spmm_status_t fake_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
+                                  double beta, void *C, int64_t ldc, spmm_stream_t stream)
+{
+    const int k = *(const int *)format;
+
+    (void)alpha;
+    (void)stream;
+    fakes[k].executes++;
+    fakes[k].beta = beta;
+    fakes[k].n    = n;
+    fakes[k].ldb  = ldb;
+    fakes[k].ldc  = ldc;
+    for (int64_t i = 0; i < fake_block.n_cols * n; i++) {
+        assert_true(((const float *)B)[i] != 0.0f);
+    }
+    for (int64_t i = 0; i < fake_block.c_rows * n; i++) {
+        assert_true(isfinite(((const float *)C)[i]));
+    }
+    if (fakes[k].execute_status != SPMM_OK) {
+        return spmm_fail(&spmm_test_env.err, fakes[k].execute_status, "fake %d does not run", k);
+    }
+    clock_device_now += fakes[k].seconds;
+    return SPMM_OK;
+}
+
+void fake_destroy(void *format)
+{
+    if (format != NULL) {
+        fake_held--;
+        fakes[*(const int *)format].held--;
+        spmm_free(format);
+    }
+}
+
+#define FAKE(k)                                                                                    \
+    static spmm_status_t build_##k(const spmm_csr_t *csr, const spmm_problem_t *problem,           \
+                                   const spmm_device_t *on, void **format)                         \
+    {                                                                                              \
+        assert_ptr_equal(csr, &fake_block);                                                        \
+        assert_ptr_equal(on, &device);                                                             \
+        return fake_build(k, problem, format);                                                     \
+    }
+FAKE(0)
+FAKE(1)
+FAKE(2)
+FAKE(3)
+FAKE(4)
+
+#define FAKE_OPS(k, title)                                                                         \
+    {                                                                                              \
+        .name = (title), .built = true, .build = build_##k, .execute = fake_execute,               \
+        .destroy = fake_destroy                                                                    \
+    }
+static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
+                                            FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
+                                            FAKE_OPS(4, "cusparse")};
+
+void fake_prepare(const double predicted[N_FAKES])
+{
+    static int64_t row_ptr[] = {0, 1, 3, 3, 4};
+    static int32_t col[]     = {0, 2, 6, 1};
+    static float   values[]  = {1, 2, 3, 4};
+
+    if (device.ops == NULL) {
+        clock_device_open(&device);
+    }
+    fake_block = (spmm_csr_t){.n_rows  = 4,
+                              .n_cols  = N_COLS,
+                              .row_ptr = row_ptr,
+                              .col_idx = col,
+                              .values  = values,
+                              .type    = SPMM_R_32F,
+                              .c_rows  = 5};
+    memset(fakes, 0, sizeof fakes);
+    fake_held = most_held = 0;
+    fake_executes         = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
+    for (int k = 0; k < N_FAKES; k++) {
+        fakes[k].seconds   = k == YARDSTICK ? 150 * us : 100 * us;
+        fake_candidates[k] = (spmm_engine_candidate_t){.engine      = &engines[k],
+                                                       .layout      = SPMM_LAYOUT_ROW,
+                                                       .usable      = predicted[k] > 0.0,
+                                                       .why         = "is not asked",
+                                                       .predicted_s = predicted[k] * us,
+                                                       .measured_s  = NAN};
+        if (!fake_candidates[k].usable) {
+            fake_candidates[k].predicted_s = INFINITY;
+        }
+    }
+    spmm_error_clear(&spmm_test_env.err);
+}
+
+spmm_status_t fake_settle(const char *name, bool measure)
+{
+    const spmm_engine_choice_t choice = {
+        .name = name, .measure = measure, .beta = 1.0, .executes = fake_executes};
+    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
+                                    .c_type  = SPMM_R_32F,
+                                    .compute = SPMM_COMPUTE_32F,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = PLANNED};
+
+    return spmm_engine_settle(&choice, &fake_block, &problem, &device, fake_candidates, N_FAKES,
+                              &fake_settled);
+}
+
+void fake_check_taken(int k)
+{
+    assert_ptr_equal(fake_settled.picked, &fake_candidates[k]);
+    assert_non_null(fake_settled.format);
+    assert_int_equal(fake_held, 1);
+    assert_int_equal(fakes[k].held, 1);
+    assert_true(most_held <= 2);
+    assert_int_equal(spmm_test_env.err.status, SPMM_OK);
+    assert_string_equal(spmm_test_env.err.text, "");
+    fake_destroy(fake_settled.format);
+}
+
+void fake_check_unmeasured(int k)
+{
+    assert_int_equal(fakes[k].executes, 0);
+    assert_true(isnan(fake_candidates[k].measured_s));
+}

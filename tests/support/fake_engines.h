@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file fake_engines.h
+ *  Engines that only move the clock of clock_device.h, and the choice among them for a small block.
+ */
+#ifndef SPMM_FAKE_ENGINES_H
+#define SPMM_FAKE_ENGINES_H
+
+#include "test_main.h"
+
+#include "engine/autotune.h"
+
+/** YARDSTICK bears the name of the engine that others are compared with; the last two are the
+ *  block's columns and those of B. */
+enum { N_FAKES = 5, YARDSTICK = N_FAKES - 1, N_COLS = 7, PLANNED = 6 };
+
+/** What an engine is to do, and what it has been asked for. */
+typedef struct {
+    double        seconds; /**< of a product */
+    spmm_status_t build_status, execute_status;
+    spmm_layout_t layout; /**< built for */
+    int           builds, executes, held;
+    int           no_room; /**< first builds that find no memory */
+    double        beta;
+    int64_t       n, ldb, ldc;
+} fake_engine_t;
+
+extern fake_engine_t           fakes[N_FAKES];
+extern spmm_engine_candidate_t fake_candidates[N_FAKES];
+extern spmm_csr_t              fake_block;
+extern int                     fake_held;     /**< formats there are */
+extern int64_t                 fake_executes; /**< products to come */
+extern spmm_engine_settled_t   fake_settled;
+
+/** Start anew.  All take 0.1 ms but the yardstick, which takes 0.15.
+ *  @param[in] predicted  microseconds, 0: not usable */
+void fake_prepare(const double predicted[N_FAKES]);
+
+/** Let the choice be made; the outcome is in fake_settled. */
+spmm_status_t fake_settle(const char *name, bool measure);
+
+/** Engine @p k was taken, without an error and with its format alone; the format is destroyed. */
+void fake_check_taken(int k);
+
+void fake_check_unmeasured(int k);
+
+/** Destroy a format. */
+void fake_destroy(void *format);
+
+#endif /* SPMM_FAKE_ENGINES_H */
