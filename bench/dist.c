@@ -160,20 +160,22 @@ static int bench_baselines(const dist_case_t *c, spmm_plan_t *plan, double base_
 static int bench_variant(const dist_case_t *c, const dist_variant_t *v, spmm_plan_t *plan,
                          const double base_ms[])
 {
-    ours_t     ours = {c, plan};
-    dist_row_t row  = {.variant     = v->name,
-                       .engine      = plan->stats.engine,
-                       .halo_engine = plan->stats.halo_engine,
-                       .schedule    = plan->stats.schedule,
-                       .transport   = plan->stats.transport,
-                       .times       = no_times()};
+    ours_t       ours = {c, plan};
+    dist_times_t own  = no_times();
+    dist_row_t   row  = {.variant     = v->name,
+                         .engine      = plan->stats.engine,
+                         .halo_engine = plan->stats.halo_engine,
+                         .schedule    = plan->stats.schedule,
+                         .transport   = plan->stats.transport,
+                         .times       = no_times()};
 
     if (!v->graph) {
-        dist_time_phases(c, plan, run_ours, &ours, &row.times);
+        dist_time_phases(c, plan, run_ours, &ours, &own);
     }
-    plan->profile      = false; /* its marks cost time */
-    row.times.total_ms = dist_time(c->bench, run_ours, &ours);
-    row.times.loop_ms  = dist_time_loop(c->bench, run_ours, &ours);
+    plan->profile = false; /* its marks cost time */
+    own.total_ms  = dist_time_own(c->bench, run_ours, &ours);
+    own.loop_ms   = dist_time_loop(c->bench, run_ours, &ours);
+    dist_gather_times(c->bench, &own, plan->stats.chunks, &row.times);
     dist_poison(c);
     run_ours(&ours);
     return finish_row(c, plan, &row, base_ms);

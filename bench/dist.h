@@ -66,13 +66,19 @@ void dist_must(const dist_bench_t *b, spmm_status_t status, const char *what);
 void dist_must_cuda(const dist_bench_t *b, cudaError_t code, const char *what);
 void dist_must_nccl(const dist_bench_t *b, ncclResult_t code, const char *what);
 
-/** Median over iterations, largest over ranks, in ms.  Collective. */
+/** Median over iterations of this rank, in ms.  Collective. */
+double dist_time_own(const dist_bench_t *b, dist_run_t run, void *self);
+/** The same, largest over ranks.  Collective. */
 double dist_time(const dist_bench_t *b, dist_run_t run, void *self);
 /** Wall time of a loop of iterations over their number, largest over ranks, in ms.  Collective. */
 double dist_time_loop(const dist_bench_t *b, dist_run_t run, void *self);
-/** The phases of @p plan, which profiles, into @p times.  Collective. */
+/** The phases of @p plan, which profiles, on this rank into @p own: those of the last of some products
+ *  in a row, with the host ahead.  Collective. */
 void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, void *self,
-                      dist_times_t *times);
+                      dist_times_t *own);
+/** From the times of each rank to those of all, with the overlap of @p chunks chunks.  Collective. */
+void dist_gather_times(const dist_bench_t *b, const dist_times_t *own, int chunks,
+                       dist_times_t *times);
 
 /* dist_base.c: the baselines. */
 

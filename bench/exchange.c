@@ -6,8 +6,9 @@
  *  before it, by nccl-pull, packed likewise or with the scattered rows read where they lie, and by
  *  nccl-push, which packs on the way.  One table, rank 0:
  *
- *      mpirun -n 4 bench_exchange [FILE.tsv [BLOCKS [QUICK]]]
- *          BLOCKS: most that move rows in the kernels of nccl-pull and nccl-push
+ *      mpirun -n 4 bench_exchange [FILE.tsv [BLOCKS[,BLOCKS...] [QUICK]]]
+ *          BLOCKS: most that move rows in the kernels of nccl-pull and nccl-push; several numbers:
+ *          another table, of nccl-push with each of them beside packing and nccl
  *          QUICK: bytes from rank to rank up to which nccl-push sends them word by word
  *
  *  Device time, median of RUNS after warm-up, maximum over ranks.
@@ -21,7 +22,65 @@
 #include "exchange/transport_nccl_pull.h"
 #include "exchange/transport_nccl_push.h"
 
-enum { CHAIN = 16 };
+enum { CHAIN = 16, MOST_SWEPT = 8 };
+
+/** Numbers of blocks to compare; none: the usual table. */
+typedef struct {
+    int blocks[MOST_SWEPT], count;
+} sweep_t;
+
+/* One row of the sweep: single exchanges, and one of CHAIN in a row. */
+static void bench_sweep(bench_t *b, const sweep_t *sweep, size_t all, FILE *out)
+{
+    const double packed = bench_time(b, bench_run_packed, 1);
+    const double many   = bench_time(b, bench_run_packed, CHAIN);
+
+    if (b->env.rank == 0) {
+        (void)fprintf(out, "%d\t%zu\t%.2f\t%.2f", b->env.size, all / (size_t)(b->env.size - 1),
+                      packed * 1e6, many * 1e6);
+    }
+    for (int k = 0; k < sweep->count; k++) {
+        double push, many_push;
+
+        spmm_push_max_blocks = sweep->blocks[k];
+        push                 = bench_time(b, bench_run_push, 1);
+        many_push            = bench_time(b, bench_run_push, CHAIN);
+        if (b->env.rank == 0) {
+            (void)fprintf(out, "\t%.2f\t%.3f\t%.2f\t%.3f\t%.1f", push * 1e6, packed / push,
+                          many_push * 1e6, many / many_push, (double)all / many_push * 1e-9);
+        }
+    }
+    bench_must(b, spmm_transport_check(&b->shared), "nccl-push");
+    if (b->env.rank == 0) {
+        (void)fputc('\n', out);
+    }
+}
+
+static void bench_sweep_titles(const sweep_t *sweep, FILE *out)
+{
+    (void)fputs("gpus\tbytes_per_peer\tpack_transport_us\tchained_pack_transport_us", out);
+    for (int k = 0; k < sweep->count; k++) {
+        (void)fprintf(out,
+                      "\tb%d_us\tb%d_ratio\tb%d_chained_us\tb%d_chained_ratio\tb%d_chained_GBps",
+                      sweep->blocks[k], sweep->blocks[k], sweep->blocks[k], sweep->blocks[k],
+                      sweep->blocks[k]);
+    }
+    (void)fputc('\n', out);
+}
+
+static void parse_blocks(const char *text, sweep_t *sweep)
+{
+    char *rest;
+
+    for (long n = strtol(text, &rest, 10); n > 0 && sweep->count < MOST_SWEPT;
+         n      = *rest == ',' ? strtol(rest + 1, &rest, 10) : 0) {
+        sweep->blocks[sweep->count++] = (int)n;
+    }
+    if (sweep->count == 1) {
+        spmm_pull_max_blocks = spmm_push_max_blocks = sweep->blocks[0];
+        sweep->count                                = 0;
+    }
+}
 
 /* Times of nccl-pull and nccl-push, or nothing where they do not work. */
 static void bench_pull(bench_t *b, double packed, size_t all, FILE *out)
@@ -50,7 +109,22 @@ static void bench_pull(bench_t *b, double packed, size_t all, FILE *out)
     }
 }
 
-static void bench_size(bench_t *b, int64_t rows, FILE *out)
+static void bench_ways(bench_t *b, int64_t rows, size_t all, FILE *out)
+{
+    const double bare      = bench_time(b, bench_run_bare, 1);
+    const double transport = bench_time(b, bench_run_transport, 1);
+    const double packed    = bench_time(b, bench_run_packed, 1);
+
+    if (b->env.rank == 0) {
+        (void)fprintf(out, "%d\t%lld\t%.2f\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.1f", b->env.size,
+                      (long long)(rows * ROW_BYTES), bare * 1e6, transport * 1e6, packed * 1e6,
+                      bare / transport, bare / packed, (double)all / bare * 1e-9,
+                      (double)all / transport * 1e-9);
+    }
+    bench_pull(b, packed, all, out);
+}
+
+static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out)
 {
     const spmm_device_ops_t    *ops  = b->device.ops;
     const spmm_transport_ops_t *nccl = spmm_transport_find("nccl");
@@ -58,7 +132,6 @@ static void bench_size(bench_t *b, int64_t rows, FILE *out)
     const spmm_transport_ops_t *push = spmm_transport_find("nccl-push");
     const size_t                all  = (size_t)(rows * (b->env.size - 1)) * ROW_BYTES;
     void                       *list = NULL;
-    double                      bare, transport, packed;
 
     bench_make_graph(b, rows);
     bench_must(b,
@@ -75,16 +148,11 @@ static void bench_size(bench_t *b, int64_t rows, FILE *out)
         bench_must(b, pull->create(&b->shared, &b->halo, ROW_BYTES, &b->pull_state), "create");
         bench_must(b, push->create(&b->shared, &b->halo, ROW_BYTES, &b->push_state), "create");
     }
-    bare      = bench_time(b, bench_run_bare, 1);
-    transport = bench_time(b, bench_run_transport, 1);
-    packed    = bench_time(b, bench_run_packed, 1);
-    if (b->env.rank == 0) {
-        (void)fprintf(out, "%d\t%lld\t%.2f\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.1f", b->env.size,
-                      (long long)(rows * ROW_BYTES), bare * 1e6, transport * 1e6, packed * 1e6,
-                      bare / transport, bare / packed, (double)all / bare * 1e-9,
-                      (double)all / transport * 1e-9);
+    if (sweep->count > 0) {
+        bench_sweep(b, sweep, all, out);
+    } else {
+        bench_ways(b, rows, all, out);
     }
-    bench_pull(b, packed, all, out);
     (void)fflush(out);
     nccl->destroy(b->state);
     if (b->pulls) {
@@ -159,24 +227,41 @@ static void close_bench(bench_t *b)
     MPI_Comm_free(&b->env.comm);
 }
 
+static void print_titles(const sweep_t *sweep, FILE *out)
+{
+    if (sweep->count > 0) {
+        bench_sweep_titles(sweep, out);
+        return;
+    }
+    (void)fprintf(out, "gpus\tbytes_per_peer\tbare_us\ttransport_us\tpack_transport_us\t"
+                       "bare/transport\tbare/pack_transport\tbare_GBps\ttransport_GBps\t"
+                       "pull_us\tpack_pull_us\tpack_transport/pull\t"
+                       "pack_transport/pack_pull\tpull_GBps\t"
+                       "chained_pack_transport_us\tchained_pull_us\tchained_ratio\t"
+                       "push_us\tpack_transport/push\tpush_GBps\tchained_push_us\t"
+                       "chained_push_ratio\n");
+}
+
 int main(int argc, char **argv)
 {
     static const int64_t size[] = {4096,    16384,   65536,    262144,
                                    1048576, 4194304, 16777216, 134217728}; /* bytes to each */
     bench_t              b      = {0};
+    sweep_t              sweep  = {.count = 0};
     FILE                *out    = stdout;
     char                 date[32];
     time_t               now = time(NULL);
     struct tm            utc;
 
     MPI_Init(&argc, &argv);
-    if (argc > 2 && atoi(argv[2]) > 0) {
-        spmm_pull_max_blocks = spmm_push_max_blocks = atoi(argv[2]);
+    if (argc > 2) {
+        parse_blocks(argv[2], &sweep);
     }
     if (argc > 3) {
         spmm_push_quick_bytes = atoi(argv[3]);
     }
     open_bench(&b);
+    sweep.count = b.pulls ? sweep.count : 0;
     if (b.env.rank == 0) {
         out = argc > 1 ? fopen(argv[1], "w") : stdout;
         if (out == NULL) {
@@ -190,16 +275,10 @@ int main(int argc, char **argv)
             "most, push word by word up to %d bytes\n",
             date, b.env.size, b.device.description, NCCL_VERSION_CODE, ROW_BYTES, RUNS,
             spmm_pull_max_blocks, spmm_push_quick_bytes);
-        (void)fprintf(out, "gpus\tbytes_per_peer\tbare_us\ttransport_us\tpack_transport_us\t"
-                           "bare/transport\tbare/pack_transport\tbare_GBps\ttransport_GBps\t"
-                           "pull_us\tpack_pull_us\tpack_transport/pull\t"
-                           "pack_transport/pack_pull\tpull_GBps\t"
-                           "chained_pack_transport_us\tchained_pull_us\tchained_ratio\t"
-                           "push_us\tpack_transport/push\tpush_GBps\tchained_push_us\t"
-                           "chained_push_ratio\n");
+        print_titles(&sweep, out);
     }
     for (size_t k = 0; k < sizeof size / sizeof size[0]; k++) {
-        bench_size(&b, size[k] / ROW_BYTES, out);
+        bench_size(&b, size[k] / ROW_BYTES, &sweep, out);
     }
     if (out != stdout && b.env.rank == 0 && fclose(out) != 0) {
         perror(argv[1]);

@@ -42,6 +42,16 @@ __device__ __forceinline__ uint64_t load_word(const uint64_t *from)
     return word;
 }
 
+/* What is loaded or stored from here on comes after what the writer of the word did before it.  Unlike a
+ * fence this does not wait for stores of this thread that are on their way. */
+__device__ __forceinline__ uint64_t acquire_word(const uint64_t *from)
+{
+    uint64_t word;
+
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+    return word;
+}
+
 __device__ __forceinline__ void load_words(const uint64_t *from, uint64_t &first, uint64_t &second)
 {
     asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
@@ -148,34 +158,30 @@ struct Part {
     int32_t index, count;
 };
 
-/* Part @p part of n_rows rows to @p target, where they are packed, in units U.  row: which rows, NULL:
- * the first ones.  Loads bypass L1, which knows nothing of writes on another GPU. */
+/* Units [begin, end) of rows to @p target, where they are packed, by n_threads threads of which this
+ * is number @p t.  row: which rows, NULL: the first ones.  Loads bypass L1, which knows nothing of
+ * writes on another GPU. */
 template <typename U>
-__device__ void gather(const Source &source, const Part &part, const int32_t *row, int64_t n_rows,
-                       int64_t row_bytes, char *target)
+__device__ __forceinline__ void gather_units(const Source &source, const int32_t *row,
+                                             int32_t width, int64_t begin, int64_t end, int32_t t,
+                                             int32_t n_threads, char *target)
 {
-    const int32_t width = int32_t(row_bytes / int64_t(sizeof(U)));
-    const int64_t units = n_rows * width;
-    /* Parts begin at whole lines of 128 bytes of the target's order. */
-    const int64_t line = 128 / int64_t(sizeof(U));
-    const int64_t end =
-        part.index + 1 == part.count ? units : units * (part.index + 1) / part.count / line * line;
-    int64_t       u    = units * part.index / part.count / line * line + threadIdx.x;
-    int32_t       r    = int32_t(u / width);
-    int32_t       c    = int32_t(u - int64_t(r) * width);
-    const int32_t down = int32_t(blockDim.x) / width, right = int32_t(blockDim.x) % width;
+    const int64_t first = begin / width; /* the same in all threads; all else fits 32 bits */
+    const int32_t at    = int32_t(begin - first * width) + t;
+    const int32_t down = n_threads / width, right = n_threads % width;
+    int32_t       r = int32_t(first) + at / width, c = at % width;
     U            *to = (U *)target;
 
-    while (u < end) {
+    for (int64_t u = begin + t; u < end; u += int64_t(kFlight) * n_threads) {
         const char *from[kFlight];
         U           unit[kFlight];
 
 #pragma unroll
         for (int k = 0; k < kFlight; k++) {
-            const bool    live = u + int64_t(k) * blockDim.x < end;
-            const int32_t at   = !live ? 0 : row == nullptr ? r : __ldg(row + r);
+            const bool    live = u + int64_t(k) * n_threads < end;
+            const int32_t i    = !live ? 0 : row == nullptr ? r : __ldg(row + r);
 
-            from[k] = source.base + at * source.ld + int64_t(live ? c : 0) * int64_t(sizeof(U));
+            from[k] = source.base + i * source.ld + int64_t(live ? c : 0) * int64_t(sizeof(U));
             r += down;
             c += right;
             if (c >= width) {
@@ -185,35 +191,61 @@ __device__ void gather(const Source &source, const Part &part, const int32_t *ro
         }
 #pragma unroll
         for (int k = 0; k < kFlight; k++) {
-            if (u + int64_t(k) * blockDim.x < end) {
+            if (u + int64_t(k) * n_threads < end) {
                 unit[k] = __ldcg((const U *)from[k]);
             }
         }
 #pragma unroll
         for (int k = 0; k < kFlight; k++) {
-            if (u + int64_t(k) * blockDim.x < end) {
-                to[u + int64_t(k) * blockDim.x] = unit[k];
+            if (u + int64_t(k) * n_threads < end) {
+                to[u + int64_t(k) * n_threads] = unit[k];
             }
         }
-        u += int64_t(kFlight) * blockDim.x;
     }
 }
 
-/* In the widest unit that everything is a multiple of. */
-static __device__ void gather_aligned(const Source &source, const Part &part, const int32_t *row,
-                                      int64_t n_rows, int64_t row_bytes, char *target)
+/* Part @p part of n_rows rows, by a thread block. */
+template <typename U>
+__device__ void gather(const Source &source, const Part &part, const int32_t *row, int64_t n_rows,
+                       int64_t row_bytes, char *target)
+{
+    const int32_t width = int32_t(row_bytes / int64_t(sizeof(U)));
+    const int64_t units = n_rows * width;
+    /* Parts begin at whole lines of 128 bytes of the target's order. */
+    const int64_t line  = 128 / int64_t(sizeof(U));
+    const int64_t begin = units * part.index / part.count / line * line;
+    const int64_t end =
+        part.index + 1 == part.count ? units : units * (part.index + 1) / part.count / line * line;
+
+    gather_units<U>(source, row, width, begin, end, int32_t(threadIdx.x), int32_t(blockDim.x),
+                    target);
+}
+
+/* The widest unit that everything is a multiple of: 16, 8, 4 or 2 bytes. */
+__device__ __forceinline__ int unit_of(const Source &source, int64_t row_bytes, const char *target)
 {
     const uint64_t all =
         uint64_t(source.base) | uint64_t(source.ld) | uint64_t(row_bytes) | uint64_t(target);
 
-    if (all % 16 == 0) {
+    return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 2;
+}
+
+static __device__ void gather_aligned(const Source &source, const Part &part, const int32_t *row,
+                                      int64_t n_rows, int64_t row_bytes, char *target)
+{
+    switch (unit_of(source, row_bytes, target)) {
+    case 16:
         gather<uint4>(source, part, row, n_rows, row_bytes, target);
-    } else if (all % 8 == 0) {
+        break;
+    case 8:
         gather<uint2>(source, part, row, n_rows, row_bytes, target);
-    } else if (all % 4 == 0) {
+        break;
+    case 4:
         gather<unsigned>(source, part, row, n_rows, row_bytes, target);
-    } else {
+        break;
+    default:
         gather<unsigned short>(source, part, row, n_rows, row_bytes, target);
+        break;
     }
 }
 

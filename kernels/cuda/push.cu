@@ -7,12 +7,11 @@
  *  number of the exchange, so that they need one trip, to a place that the reader unpacks them from.
  *  There are two such places in turn: that of exchange e is free once the reader has begun e - 1.
  *  More bytes go straight to where the reader wants them, once it has said where, and a word after
- *  them says that they are there.
+ *  them says that they are there (push_tiles.cuh).
  *
  *  Nothing of the sender is read once its kernel has ended: it may change then.
  */
-#include "cuda/peer.cuh"
-#include "cuda/push_args.h"
+#include "cuda/push_tiles.cuh"
 
 namespace spmm
 {
@@ -20,16 +19,6 @@ namespace
 {
 
 constexpr int kUnits = 8; /* quick units of a thread on their way at a time */
-
-/* The thread that waits for the reader, and the one that counts blocks: of different warps. */
-constexpr int kLearner = 32, kCounter = 64;
-static_assert(SPMM_PULL_PEERS <= 32 && SPMM_PUSH_THREADS > kCounter, "a warp tells all ranks");
-static_assert(SPMM_PUSH_BLOCKS == 2 * kWarp, "a lane looks at two words");
-
-__device__ __forceinline__ spmm_push_slot_t *slot_of(char *window, int rank)
-{
-    return (spmm_push_slot_t *)window + rank;
-}
 
 /* Where in the window of a reader quick rows of rank @p rank lie: two words for each unit. */
 __device__ __forceinline__ uint64_t *quick_of(const spmm_push_args_t &a, char *window, int rank,
@@ -40,25 +29,13 @@ __device__ __forceinline__ uint64_t *quick_of(const spmm_push_args_t &a, char *w
     return (uint64_t *)(window + a.quick_offset + place * (2 * SPMM_PUSH_QUICK));
 }
 
-/* Wait until all blocks of a peer's rows have arrived.  Whole warps. */
+/* Wait until all rows of a peer have arrived. */
 __device__ void await_arrival(const spmm_push_args_t &a, int32_t rank, uint32_t number)
 {
-    const uint64_t *word = slot_of(a.own, rank)->arrived;
-    const int       lane = int(threadIdx.x) % kWarp;
-    Patience        patience;
-    bool            all, ok = true;
+    uint32_t ignored[1];
 
-    do {
-        const uint64_t first = load_word(word), low = load_word(word + lane),
-                       high = load_word(word + kWarp + lane);
-        const int count     = int(uint32_t(first));
-
-        all = uint32_t(first >> 32) == number && (lane >= count || uint32_t(low >> 32) == number) &&
-              (kWarp + lane >= count || uint32_t(high >> 32) == number);
-        all = __all_sync(~0u, all);
-        ok  = all || __all_sync(~0u, patience.go_on(a.watch, rank));
-    } while (!all && ok);
-    fence_system(); /* the words before the rows */
+    (void)await(a.watch, &slot_of(a.own, rank)->arrived, number, rank, ignored);
+    fence_system(); /* the word before the rows */
 }
 
 /* Tell all ranks that this exchange has begun here, and wait for the rows of large ones. */
@@ -66,6 +43,10 @@ __device__ void direct(const spmm_push_args_t &a, uint32_t number)
 {
     const int t = int(threadIdx.x);
 
+    if (t < SPMM_PULL_PEERS) { /* nobody counts there before the next exchange */
+        a.state->taken[(number + 1) % 2][t] = 0;
+        a.state->sent[(number + 1) % 2][t]  = 0;
+    }
     if (t < SPMM_PULL_PEERS && a.window[t] != nullptr) {
         fence_system(); /* what earlier kernels did with the rows, before the word about it */
         store_words(slot_of(a.window[t], a.rank)->ready, word_of(number, uint32_t(a.offset)),
@@ -226,58 +207,13 @@ __device__ void send_quick(const spmm_push_args_t &a, const spmm_push_reader_t &
     }
 }
 
-/* Bring the first rows of a part closer while the reader is waited for. */
-__device__ void touch_rows(const spmm_push_args_t &a, const spmm_push_reader_t &to,
-                           const Part &part)
-{
-    const int64_t at = to.count * part.index / part.count + threadIdx.x;
-
-    if (at < to.count) {
-        const int64_t row = a.row == nullptr ? to.begin + at : __ldg(a.row + to.begin + at);
-
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(a.source + row * a.ld));
-    }
-}
-
-__device__ void send(const spmm_push_args_t &a, const spmm_push_reader_t &to, const Part &part,
-                     uint32_t number)
-{
-    __shared__ char *target;
-    const int        t  = int(threadIdx.x);
-    bool             ok = true;
-
-    if (t == kLearner) {
-        uint32_t half[2];
-
-        ok = await(a.watch, slot_of(a.own, to.rank)->ready, number, to.rank, half);
-        fence_system(); /* what the reader did with earlier rows before these */
-        target = a.window[to.rank] + (uint64_t(half[1]) << 32 | half[0]) + to.first * a.row_bytes;
-    } else {
-        touch_rows(a, to, part);
-    }
-    if (!__syncthreads_and(ok)) {
-        return;
-    }
-    const bool   packed = a.row == nullptr;
-    const Source source = {a.source + (packed ? to.begin * a.ld : 0), a.ld, packed};
-
-    gather_aligned(source, part, packed ? nullptr : a.row + to.begin, to.count, a.row_bytes,
-                   target);
-    __syncthreads();
-    if (t == 0) {
-        fence_system(); /* the rows of the whole block before the word about them */
-        store_word(&slot_of(a.window[to.rank], a.rank)->arrived[part.index], number,
-                   uint32_t(part.count));
-    }
-}
-
 /* All blocks have read the number once the last one comes here. */
 __device__ void count_block(const spmm_push_args_t &a, uint32_t number)
 {
     __threadfence();
-    if (atomicAdd(&a.state->finished, 1u) + 1 == gridDim.x) {
-        a.state->finished = 0;
-        a.state->number   = number;
+    if (atomicAdd(&a.state->started, 1u) + 1 == gridDim.x) {
+        a.state->started = 0;
+        a.state->number  = number;
     }
 }
 
@@ -305,13 +241,12 @@ __global__ void __launch_bounds__(SPMM_PUSH_THREADS, 2)
         while (b >= a.to[p].first_block + a.to[p].n_blocks) {
             p++;
         }
-        const spmm_push_reader_t &to   = a.to[p];
-        const Part                part = {b - to.first_block, to.n_blocks};
+        const spmm_push_reader_t &to = a.to[p];
 
         if (to.is_quick) {
-            send_quick(a, to, part, number);
+            send_quick(a, to, {b - to.first_block, to.n_blocks}, number);
         } else {
-            send(a, to, part, number);
+            send(a, p, b - to.first_block, number);
         }
     }
 }

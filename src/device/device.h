@@ -75,6 +75,9 @@ struct spmm_device_ops {
                                    spmm_stream_t *stream);
     void (*stream_destroy)(const spmm_device_t *device, spmm_stream_t stream);
     spmm_status_t (*stream_sync)(const spmm_device_t *device, spmm_stream_t stream);
+    /** A number that no other stream of the process has or will have, handles being used again; false:
+     *  not known. */
+    bool (*stream_id)(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id);
 
     spmm_status_t (*event_create)(const spmm_device_t *device, bool timed, spmm_event_t **event);
     void (*event_destroy)(const spmm_device_t *device, spmm_event_t *event); /**< NULL-safe */

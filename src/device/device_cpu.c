@@ -106,6 +106,15 @@ static spmm_status_t cpu_stream_sync(const spmm_device_t *device, spmm_stream_t 
     return SPMM_OK;
 }
 
+/* Everything runs at once: all streams are one. */
+static bool cpu_stream_id(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id)
+{
+    (void)device;
+    (void)stream;
+    *id = 1;
+    return true;
+}
+
 static spmm_status_t cpu_event_create(const spmm_device_t *device, bool timed, spmm_event_t **event)
 {
     (void)timed;
@@ -208,6 +217,7 @@ const spmm_device_ops_t spmm_device_cpu = {
     .stream_create    = cpu_stream_create,
     .stream_destroy   = cpu_stream_destroy,
     .stream_sync      = cpu_stream_sync,
+    .stream_id        = cpu_stream_id,
     .event_create     = cpu_event_create,
     .event_destroy    = cpu_event_destroy,
     .event_record     = cpu_event_record,

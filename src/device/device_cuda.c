@@ -258,6 +258,19 @@ static spmm_status_t cuda_stream_sync(const spmm_device_t *device, spmm_stream_t
     return SPMM_OK;
 }
 
+static bool cuda_stream_id(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id)
+{
+    unsigned long long number = 0;
+    const bool         known  = spmm_cuda_use(device) == SPMM_OK &&
+                       cudaStreamGetId((cudaStream_t)stream, &number) == cudaSuccess;
+
+    if (!known) {
+        (void)cudaGetLastError();
+    }
+    *id = number;
+    return known;
+}
+
 /* spmm_event_t stays incomplete: a pointer to it is the cudaEvent_t itself. */
 static cudaEvent_t raw(const spmm_event_t *event)
 {
@@ -368,6 +381,7 @@ const spmm_device_ops_t spmm_device_cuda = {
     .stream_create    = cuda_stream_create,
     .stream_destroy   = cuda_stream_destroy,
     .stream_sync      = cuda_stream_sync,
+    .stream_id        = cuda_stream_id,
     .event_create     = cuda_event_create,
     .event_destroy    = cuda_event_destroy,
     .event_record     = cuda_event_record,

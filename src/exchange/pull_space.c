@@ -305,16 +305,6 @@ spmm_status_t spmm_pull_space_firsts(spmm_env_t *env, const spmm_halo_t *graph, 
     return status != SPMM_OK ? status : second;
 }
 
-spmm_status_t spmm_pull_space_state(const spmm_pull_space_t *space, spmm_pull_state_t **state)
-{
-    const spmm_pull_state_t zero  = {0};
-    void                   *words = NULL;
-
-    SPMM_TRY(spmm_device_upload(space->own.device, &zero, sizeof zero, &words));
-    *state = words;
-    return SPMM_OK;
-}
-
 /* A timeout of more than 30 years is none. */
 spmm_peer_watch_t spmm_pull_space_watch(const spmm_pull_space_t *space)
 {

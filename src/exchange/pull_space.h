@@ -43,8 +43,6 @@ void spmm_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *w
  *  @param[out] mirror, halo  [SPMM_PULL_PEERS] */
 spmm_status_t spmm_pull_space_firsts(spmm_env_t *env, const spmm_halo_t *graph, int64_t *mirror,
                                      int64_t *halo);
-/** Device memory for the number of the last exchange of a plan.  Local. */
-spmm_status_t spmm_pull_space_state(const spmm_pull_space_t *space, spmm_pull_state_t **state);
 /** What a kernel that waits for peers needs to give up. */
 spmm_peer_watch_t spmm_pull_space_watch(const spmm_pull_space_t *space);
 /** Thread blocks for each source of an exchange of @p n_rows rows, by its share of them. */

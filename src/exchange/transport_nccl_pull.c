@@ -5,11 +5,11 @@
  *  buffer of the library (alloc_home), else it is packed into the plan's window first.  Each rank
  *  says anew in each exchange where its rows are, so ranks need not do the same.
  */
-#include <stdio.h>
+#include "exchange/transport_nccl_pull.h"
+
 #include <string.h>
 
-#include "exchange/pull_space.h"
-#include "exchange/transport_nccl_pull.h"
+#include "exchange/nccl_peer.h"
 
 int spmm_pull_max_blocks = 64;
 
@@ -19,25 +19,10 @@ int spmm_pull_max_blocks = 64;
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
 
-enum { SLOTS_BYTES = 4096 };
+enum { SLOTS_BYTES = SPMM_NCCL_PEER_ALIGN };
 
 _Static_assert(SPMM_PULL_PEERS * sizeof(spmm_pull_slot_t) <= SLOTS_BYTES, "slots fit their page");
-
-typedef struct {
-    spmm_transport_shared_t *shared; /**< borrowed, as is the graph */
-    const spmm_halo_t       *graph;
-    spmm_pull_space_t       *space;  /**< borrowed; NULL on one rank, as is all below */
-    spmm_nccl_window_t      *window; /**< a page of slots, then packed rows */
-    spmm_pull_state_t       *words;  /**< device */
-    int32_t                 *row; /**< device [recv rows]: halo row i is row[i] of its owner's B */
-    /** [rank] first row for this rank among the packed rows of another: its mirror, its halo */
-    int64_t first_mirror[SPMM_PULL_PEERS], first_halo[SPMM_PULL_PEERS];
-} pull_t;
-
-static spmm_status_t pull_open(spmm_transport_shared_t *shared)
-{
-    return shared->env->size == 1 ? SPMM_OK : spmm_pull_space_open(shared);
-}
+_Static_assert(sizeof(spmm_pull_state_t) <= SPMM_NCCL_PEER_STATE, "words of the kernel fit");
 
 /* Fitted to exchanges of 4 KiB to 128 MiB between 2 and 4 x H200, rows read where they lie
  * (bench/results/exchange_push.tsv, exchange_pull.tsv): within 12 %. */
@@ -49,16 +34,12 @@ static double pull_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_d
 }
 
 /* The owner's number of each halo row: its list of mirror rows.  Collective, agreed. */
-static spmm_status_t exchange_rows(pull_t *t)
+static spmm_status_t list_rows(const spmm_nccl_peer_t *t, int32_t **host, int64_t *n)
 {
-    spmm_env_t          *env                   = t->shared->env;
-    const spmm_halo_t   *g                     = t->graph;
-    const spmm_device_t *device                = t->shared->device;
-    const int64_t        n                     = spmm_halo_recv_rows(g);
-    int64_t              send[SPMM_PULL_PEERS] = {0}, recv[SPMM_PULL_PEERS] = {0};
-    int32_t             *row;
-    void                *list   = NULL;
-    spmm_status_t        status = SPMM_OK;
+    spmm_env_t        *env                   = t->shared->env;
+    const spmm_halo_t *g                     = t->graph;
+    int64_t            send[SPMM_PULL_PEERS] = {0}, recv[SPMM_PULL_PEERS] = {0};
+    spmm_status_t      status = SPMM_OK;
 
     for (int p = 0; p < g->n_send_peers; p++) {
         send[g->send_peer[p]] = g->send_ptr[p + 1] - g->send_ptr[p];
@@ -66,129 +47,47 @@ static spmm_status_t exchange_rows(pull_t *t)
     for (int p = 0; p < g->n_recv_peers; p++) {
         recv[g->recv_peer[p]] = g->recv_ptr[p + 1] - g->recv_ptr[p];
     }
-    if (SPMM_NEW(row, n) == NULL) {
-        status = spmm_fail_memory(&env->err, n, sizeof *row, "rows to read");
+    *n = spmm_halo_recv_rows(g);
+    if (SPMM_NEW(*host, *n) == NULL) {
+        status = spmm_fail_memory(&env->err, *n, sizeof **host, "rows to read");
     }
     status = spmm_agree(env, status);
     if (status == SPMM_OK) {
-        status = spmm_alltoallv(env, g->send_row, send, row, recv, sizeof *row);
+        status = spmm_alltoallv(env, g->send_row, send, *host, recv, sizeof **host);
     }
-    if (status == SPMM_OK) {
-        status = spmm_agree(env, spmm_device_upload(device, row, (size_t)n * sizeof *row, &list));
-        t->row = list;
+    if (status != SPMM_OK) {
+        spmm_free(*host);
+        *host = NULL;
     }
-    spmm_free(row);
     return status;
 }
 
-static spmm_status_t make_window(pull_t *t, size_t max_row_bytes)
+static size_t head_bytes(int n_ranks)
 {
-    const int64_t out = spmm_halo_send_rows(t->graph), in = spmm_halo_recv_rows(t->graph);
-    size_t        bytes  = 0;
-    spmm_status_t status = SPMM_OK;
-
-    if (!spmm_size_mul((size_t)(out > in ? out : in), max_row_bytes, &bytes)) {
-        status = spmm_fail_memory(&t->shared->env->err, out > in ? out : in, max_row_bytes,
-                                  "rows for peers");
-    }
-    SPMM_TRY(spmm_agree(t->shared->env, status));
-    return spmm_nccl_window_create(&t->space->own, SLOTS_BYTES + bytes, &t->window);
+    (void)n_ranks;
+    return SLOTS_BYTES;
 }
 
-/* Collective, agreed. */
-static spmm_status_t set_up(pull_t *t, size_t max_row_bytes)
-{
-    const spmm_halo_t *g   = t->graph;
-    spmm_env_t        *env = t->shared->env;
-
-    SPMM_TRY(spmm_pull_space_open(t->shared));
-    t->space = t->shared->pull;
-    SPMM_TRY(spmm_agree(env, spmm_pull_space_firsts(env, g, t->first_mirror, t->first_halo)));
-    SPMM_TRY(exchange_rows(t));
-    SPMM_TRY(spmm_agree(env, spmm_pull_space_state(t->space, &t->words)));
-    return make_window(t, max_row_bytes);
-}
-
-/* An exchange under way uses the window, and an event after it would spoil CUDA graphs: wait for the
- * device, as freeing memory does anyway.  A peer that was late may still write into the window: its
- * hold on the memory outlives ours. */
-static void pull_destroy(void *state)
-{
-    pull_t              *t = state;
-    const spmm_device_t *device;
-
-    if (t == NULL) {
-        return;
-    }
-    device = t->shared->device;
-    if (t->words != NULL && spmm_cuda_use(device) == SPMM_OK) {
-        (void)cudaDeviceSynchronize();
-    }
-    device->ops->release(device, t->words);
-    device->ops->release(device, t->row);
-    if (t->space != NULL) {
-        spmm_pull_space_free_window(t->space, t->window);
-    }
-    spmm_free(t);
-}
+static const spmm_nccl_peer_form_t form = {
+    .state_bytes = sizeof(spmm_pull_state_t), .head_bytes = head_bytes, .list_rows = list_rows};
 
 static spmm_status_t pull_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
                                  size_t max_row_bytes, void **state)
 {
-    spmm_status_t status = SPMM_OK;
-    pull_t       *t;
-
-    if (SPMM_NEW_ZERO(t, 1) == NULL) {
-        status = spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
-    }
-    status = spmm_agree(shared->env, status);
-    if (status != SPMM_OK) {
-        spmm_free(t);
-        return status;
-    }
-    t->shared = shared;
-    t->graph  = graph;
-    if (shared->env->size > 1) {
-        status = set_up(t, max_row_bytes);
-    }
-    if (status != SPMM_OK) {
-        pull_destroy(t);
-        return status;
-    }
-    *state = t;
-    return SPMM_OK;
-}
-
-static void *pull_rows(const void *state)
-{
-    const pull_t *t = state;
-
-    return t->window == NULL ? NULL : t->window->memory + SLOTS_BYTES;
+    return spmm_nccl_peer_create(&form, shared, graph, max_row_bytes, state);
 }
 
 static bool pull_reads_in_place(const void *state, const void *rows, size_t ld_bytes, size_t bytes)
 {
-    const pull_t *t      = state;
-    size_t        offset = 0;
+    const spmm_nccl_peer_t *t      = state;
+    size_t                  offset = 0;
 
     return t->space != NULL && bytes > 0 && ld_bytes > 0 && ld_bytes <= UINT32_MAX &&
            spmm_pull_space_find(t->space, rows, bytes, &offset) >= 0;
 }
 
-static bool is_alone(const spmm_halo_t *graph)
-{
-    return graph->n_send_peers == 0 && graph->n_recv_peers == 0;
-}
-
-static bool lies_in_window(const pull_t *t, const char *rows, size_t bytes)
-{
-    const uintptr_t at = (uintptr_t)rows, from = (uintptr_t)t->window->memory + SLOTS_BYTES;
-
-    return at >= from && at - from + bytes <= t->window->bytes - SLOTS_BYTES;
-}
-
 /* Say where this rank's rows lie, after copying them to where peers can read if need be. */
-static spmm_status_t place_rows(pull_t *t, const spmm_exchange_t *exchange,
+static spmm_status_t place_rows(spmm_nccl_peer_t *t, const spmm_exchange_t *exchange,
                                 const spmm_exchange_side_t *source, spmm_pull_args_t *args,
                                 spmm_stream_t stream)
 {
@@ -214,14 +113,14 @@ static spmm_status_t place_rows(pull_t *t, const spmm_exchange_t *exchange,
     if (bytes == 0) {
         return SPMM_OK;
     }
-    if (lies_in_window(t, source->rows, bytes)) { /* where a slice of columns has been packed */
-        args->offset = (uint64_t)(source->rows - t->window->memory);
+    if (spmm_nccl_peer_holds(t, source->rows, bytes, &offset)) { /* a slice, packed there */
+        args->offset = offset;
         return SPMM_OK;
     }
-    return device->ops->copy(device, pull_rows(t), source->rows, bytes, stream);
+    return device->ops->copy(device, spmm_nccl_peer_rows(t), source->rows, bytes, stream);
 }
 
-static void name_peers(const pull_t *t, const spmm_exchange_t *exchange,
+static void name_peers(const spmm_nccl_peer_t *t, const spmm_exchange_t *exchange,
                        const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
                        spmm_pull_args_t *args)
 {
@@ -247,13 +146,13 @@ static void name_peers(const pull_t *t, const spmm_exchange_t *exchange,
 
 static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
-    pull_t                    *t      = state;
+    spmm_nccl_peer_t          *t      = state;
     const spmm_device_t       *device = t->shared->device;
     const spmm_exchange_side_t source = spmm_exchange_source(t->graph, exchange);
     const spmm_exchange_side_t target = spmm_exchange_target(t->graph, exchange);
     spmm_pull_args_t           args;
 
-    if (is_alone(t->graph)) {
+    if (spmm_nccl_peer_is_alone(t->graph)) {
         return SPMM_OK;
     }
     SPMM_TRY(spmm_pull_space_check(t->shared));
@@ -276,21 +175,11 @@ static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, sp
 /* The stream itself keeps the order. */
 static spmm_status_t pull_end(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
-    const pull_t *t = state;
+    const spmm_nccl_peer_t *t = state;
 
     (void)exchange;
     (void)stream;
     return spmm_pull_space_check(t->shared);
-}
-
-static void pull_bytes(const void *state, size_t *host, size_t *device)
-{
-    const pull_t *t = state;
-
-    *host   = sizeof *t + (t->window == NULL ? 0 : sizeof *t->window);
-    *device = t->window == NULL ? 0
-                                : t->window->bytes + sizeof *t->words +
-                                      (size_t)spmm_halo_recv_rows(t->graph) * sizeof *t->row;
 }
 
 static spmm_status_t pull_alloc_home(spmm_transport_shared_t *shared, size_t bytes, void **buffer)
@@ -326,15 +215,15 @@ const spmm_transport_ops_t spmm_transport_nccl_pull = {
     .by_name        = true, /* nccl-push was faster at all sizes measured, wherever B lies */
     .captures       = true,
     .supports       = spmm_pull_space_supports,
-    .open           = pull_open,
+    .open           = spmm_nccl_peer_open,
     .cost           = pull_cost,
     .create         = pull_create,
     .begin          = pull_begin,
     .end            = pull_end,
-    .rows           = pull_rows,
+    .rows           = spmm_nccl_peer_rows,
     .reads_in_place = pull_reads_in_place,
-    .bytes          = pull_bytes,
-    .destroy        = pull_destroy,
+    .bytes          = spmm_nccl_peer_bytes,
+    .destroy        = spmm_nccl_peer_destroy,
     .close          = spmm_pull_space_close,
     .check          = spmm_pull_space_check,
     .alloc_home     = pull_alloc_home,
@@ -343,19 +232,11 @@ const spmm_transport_ops_t spmm_transport_nccl_pull = {
 
 #else
 
-static bool pull_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
-{
-    (void)shared;
-    (void)snprintf(why, SPMM_TRANSPORT_WHY,
-                   "is not in this build: it needs CUDA and NCCL 2.28 or later");
-    return false;
-}
-
 /* Nothing else is ever called. */
 const spmm_transport_ops_t spmm_transport_nccl_pull = {
     .name        = "nccl-pull",
     .description = "halo rows read from the memory of the other GPUs of a node, by NCCL windows",
     .built       = false,
-    .supports    = pull_supports,
+    .supports    = spmm_nccl_peer_unbuilt,
 };
 #endif

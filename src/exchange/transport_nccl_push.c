@@ -4,39 +4,21 @@
  *  NVLink: one kernel for each exchange, in stream order; the host never waits.  Rows land in the
  *  plan's window; a target elsewhere gets a copy of them.
  */
-#include <stdio.h>
+#include "exchange/transport_nccl_push.h"
+
 #include <string.h>
 
-#include "exchange/pull_space.h"
-#include "exchange/transport_nccl_push.h"
+#include "exchange/nccl_peer.h"
 
 int spmm_push_max_blocks  = 64;
 int spmm_push_quick_bytes = 64 * 1024;
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
-#include "base/alloc.h"
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
 #include "exchange/nccl_comm.h"
 
-enum { ALIGNMENT = 4096 };
-
-typedef struct {
-    spmm_transport_shared_t *shared; /**< borrowed, as is the graph */
-    const spmm_halo_t       *graph;
-    spmm_pull_space_t       *space;  /**< borrowed; NULL on one rank, as is all below */
-    spmm_nccl_window_t      *window; /**< slots, room for quick rows, rows */
-    size_t                   quick_offset, rows_offset; /**< in the window */
-    spmm_pull_state_t       *words;                     /**< device */
-    int32_t                 *row;                       /**< device copy of graph->send_row */
-    /** [rank] where rows from here lie on another rank: in its mirror, its halo */
-    int64_t first_mirror[SPMM_PULL_PEERS], first_halo[SPMM_PULL_PEERS];
-} push_t;
-
-static spmm_status_t push_open(spmm_transport_shared_t *shared)
-{
-    return shared->env->size == 1 ? SPMM_OK : spmm_pull_space_open(shared);
-}
+_Static_assert(sizeof(spmm_push_state_t) <= SPMM_NCCL_PEER_STATE, "words of the kernel fit");
 
 /* Fitted to exchanges of 4 KiB to 128 MiB between 2 x H200, packing included: within 11 %; between 4 within
  * 17 % (bench/results/exchange_push.tsv).  What a further peer takes is that of nccl-pull. */
@@ -51,131 +33,51 @@ static double push_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_d
            (double)(out > in ? out : in) * (double)row_bytes / 350e9;
 }
 
-static size_t align(size_t bytes)
+static size_t slots_bytes(int n_ranks)
 {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const size_t bytes = (size_t)n_ranks * sizeof(spmm_push_slot_t);
+
+    return (bytes + SPMM_NCCL_PEER_ALIGN - 1) / SPMM_NCCL_PEER_ALIGN * SPMM_NCCL_PEER_ALIGN;
 }
 
-static spmm_status_t make_window(push_t *t, size_t max_row_bytes)
+/* Slots, then room for quick rows. */
+static size_t head_bytes(int n_ranks)
 {
-    const int64_t out = spmm_halo_send_rows(t->graph), in = spmm_halo_recv_rows(t->graph);
-    const int64_t most   = out > in ? out : in;
-    const size_t  ranks  = (size_t)t->shared->env->size;
-    size_t        bytes  = 0;
-    spmm_status_t status = SPMM_OK;
-
-    t->quick_offset = align(ranks * sizeof(spmm_push_slot_t));
-    t->rows_offset  = t->quick_offset + 2 * ranks * 2 * SPMM_PUSH_QUICK;
-    if (!spmm_size_mul((size_t)most, max_row_bytes, &bytes)) {
-        status = spmm_fail_memory(&t->shared->env->err, most, max_row_bytes, "rows of peers");
-    }
-    SPMM_TRY(spmm_agree(t->shared->env, status));
-    return spmm_nccl_window_create(&t->space->own, t->rows_offset + bytes, &t->window);
+    return slots_bytes(n_ranks) + 2 * (size_t)n_ranks * 2 * SPMM_PUSH_QUICK;
 }
 
-static spmm_status_t upload_rows(push_t *t)
+static spmm_status_t list_rows(const spmm_nccl_peer_t *t, int32_t **host, int64_t *n)
 {
-    void *list = NULL;
-
-    SPMM_TRY(spmm_device_upload(t->shared->device, t->graph->send_row,
-                                (size_t)spmm_halo_send_rows(t->graph) * sizeof *t->row, &list));
-    t->row = list;
+    *host = t->graph->send_row;
+    *n    = spmm_halo_send_rows(t->graph);
     return SPMM_OK;
 }
 
-/* Collective, agreed. */
-static spmm_status_t set_up(push_t *t, size_t max_row_bytes)
-{
-    spmm_env_t *env = t->shared->env;
-
-    SPMM_TRY(spmm_pull_space_open(t->shared));
-    t->space = t->shared->pull;
-    SPMM_TRY(
-        spmm_agree(env, spmm_pull_space_firsts(env, t->graph, t->first_mirror, t->first_halo)));
-    SPMM_TRY(spmm_agree(env, upload_rows(t)));
-    SPMM_TRY(spmm_agree(env, spmm_pull_space_state(t->space, &t->words)));
-    return make_window(t, max_row_bytes);
-}
-
-/* As for nccl-pull: wait for what is under way; what late peers still write goes to memory that they
- * hold, too. */
-static void push_destroy(void *state)
-{
-    push_t              *t = state;
-    const spmm_device_t *device;
-
-    if (t == NULL) {
-        return;
-    }
-    device = t->shared->device;
-    if (t->words != NULL && spmm_cuda_use(device) == SPMM_OK) {
-        (void)cudaDeviceSynchronize();
-    }
-    device->ops->release(device, t->words);
-    device->ops->release(device, t->row);
-    if (t->space != NULL) {
-        spmm_pull_space_free_window(t->space, t->window);
-    }
-    spmm_free(t);
-}
+static const spmm_nccl_peer_form_t form = {
+    .state_bytes = sizeof(spmm_push_state_t), .head_bytes = head_bytes, .list_rows = list_rows};
 
 static spmm_status_t push_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
                                  size_t max_row_bytes, void **state)
 {
-    spmm_status_t status = SPMM_OK;
-    push_t       *t;
-
-    if (SPMM_NEW_ZERO(t, 1) == NULL) {
-        status = spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
-    }
-    status = spmm_agree(shared->env, status);
-    if (status != SPMM_OK) {
-        spmm_free(t);
-        return status;
-    }
-    t->shared = shared;
-    t->graph  = graph;
-    if (shared->env->size > 1) {
-        status = set_up(t, max_row_bytes);
-    }
-    if (status != SPMM_OK) {
-        push_destroy(t);
-        return status;
-    }
-    *state = t;
-    return SPMM_OK;
-}
-
-static void *push_target_rows(const void *state)
-{
-    const push_t *t = state;
-
-    return t->window == NULL ? NULL : t->window->memory + t->rows_offset;
+    return spmm_nccl_peer_create(&form, shared, graph, max_row_bytes, state);
 }
 
 static bool push_reads_in_place(const void *state, const void *rows, size_t ld_bytes, size_t bytes)
 {
-    const push_t *t = state;
+    const spmm_nccl_peer_t *t = state;
 
     (void)rows;
     return t->window != NULL && ld_bytes > 0 && bytes > 0;
 }
 
-static bool is_alone(const spmm_halo_t *graph)
-{
-    return graph->n_send_peers == 0 && graph->n_recv_peers == 0;
-}
-
 /* Where in the window the rows of an exchange land. */
-static size_t landing_of(const push_t *t, const spmm_exchange_side_t *target, size_t bytes)
+static size_t landing_of(const spmm_nccl_peer_t *t, const spmm_exchange_side_t *target,
+                         size_t bytes)
 {
-    const uintptr_t at   = (uintptr_t)target->rows;
-    const uintptr_t from = (uintptr_t)t->window->memory + t->rows_offset;
-    const size_t    room = t->window->bytes - t->rows_offset;
+    size_t offset = t->head;
 
-    return at >= from && at - from <= room && bytes <= room - (at - from)
-               ? t->rows_offset + (at - from)
-               : t->rows_offset;
+    (void)spmm_nccl_peer_holds(t, target->rows, bytes, &offset);
+    return offset;
 }
 
 /* The same on both ranks of a pair. */
@@ -213,7 +115,7 @@ static void name_owners(const spmm_exchange_t *exchange, const spmm_exchange_sid
     }
 }
 
-/* Blocks for large readers by their share of the rows of all of these. */
+/* Blocks that send to a large reader at first: by its share of the rows of all of these. */
 static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes)
 {
     enum { BLOCK_BYTES = 32 * 1024 };
@@ -221,10 +123,10 @@ static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes)
     const int64_t wants = full < spmm_push_max_blocks ? full : spmm_push_max_blocks;
     const int64_t share = (wants * count + all / 2) / all;
 
-    return share < 1 ? 1 : share > SPMM_PUSH_BLOCKS ? SPMM_PUSH_BLOCKS : (int32_t)share;
+    return share < 1 ? 1 : (int32_t)share;
 }
 
-static void name_readers(const push_t *t, const spmm_exchange_t *exchange,
+static void name_readers(const spmm_nccl_peer_t *t, const spmm_exchange_t *exchange,
                          const spmm_exchange_side_t *source, spmm_push_args_t *args)
 {
     const int64_t *first =
@@ -258,7 +160,7 @@ static void name_readers(const push_t *t, const spmm_exchange_t *exchange,
 
 /* Ranks that share rows in the other direction only hear of the exchange, too: quick rows wait for
  * the word of the one before. */
-static void name_windows(const push_t *t, spmm_push_args_t *args)
+static void name_windows(const spmm_nccl_peer_t *t, spmm_push_args_t *args)
 {
     for (int p = 0; p < t->graph->n_send_peers; p++) {
         args->window[t->graph->send_peer[p]] = t->window->peer[t->graph->send_peer[p]];
@@ -270,14 +172,14 @@ static void name_windows(const push_t *t, spmm_push_args_t *args)
 
 static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
-    push_t                    *t       = state;
+    spmm_nccl_peer_t          *t       = state;
     const spmm_device_t       *device  = t->shared->device;
     const spmm_exchange_side_t source  = spmm_exchange_source(t->graph, exchange);
     const spmm_exchange_side_t target  = spmm_exchange_target(t->graph, exchange);
     const bool                 forward = exchange->direction == SPMM_HALO_FORWARD;
     spmm_push_args_t           args;
 
-    if (is_alone(t->graph)) {
+    if (spmm_nccl_peer_is_alone(t->graph)) {
         return SPMM_OK;
     }
     SPMM_TRY(spmm_pull_space_check(t->shared));
@@ -289,7 +191,7 @@ static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, sp
     args.rank         = t->shared->env->rank;
     args.n_ranks      = t->shared->env->size;
     args.own          = t->window->memory;
-    args.quick_offset = (int64_t)t->quick_offset;
+    args.quick_offset = (int64_t)slots_bytes(args.n_ranks);
     args.offset       = landing_of(t, &target, spmm_side_total(&target, exchange->row_bytes));
     args.target       = target.rows;
     args.row_bytes    = (int64_t)exchange->row_bytes;
@@ -309,12 +211,12 @@ static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, sp
 /* The stream itself keeps the order.  Quick rows are where they belong. */
 static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
-    const push_t              *t      = state;
+    const spmm_nccl_peer_t    *t      = state;
     const spmm_device_t       *device = t->shared->device;
     const spmm_exchange_side_t target = spmm_exchange_target(t->graph, exchange);
     const char                *landed;
 
-    if (is_alone(t->graph)) {
+    if (spmm_nccl_peer_is_alone(t->graph)) {
         return SPMM_OK;
     }
     landed =
@@ -328,16 +230,6 @@ static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm
         }
     }
     return spmm_pull_space_check(t->shared);
-}
-
-static void push_bytes(const void *state, size_t *host, size_t *device)
-{
-    const push_t *t = state;
-
-    *host   = sizeof *t + (t->window == NULL ? 0 : sizeof *t->window);
-    *device = t->window == NULL ? 0
-                                : t->window->bytes + sizeof *t->words +
-                                      (size_t)spmm_halo_send_rows(t->graph) * sizeof *t->row;
 }
 
 /* Windows turn multicast off in the whole process, which a program may need for itself. */
@@ -356,34 +248,26 @@ const spmm_transport_ops_t spmm_transport_nccl_push = {
     .captures       = true,
     .packs          = true,
     .supports       = spmm_pull_space_supports,
-    .open           = push_open,
+    .open           = spmm_nccl_peer_open,
     .cost           = push_cost,
     .create         = push_create,
     .begin          = push_begin,
     .end            = push_end,
-    .target_rows    = push_target_rows,
+    .target_rows    = spmm_nccl_peer_rows,
     .reads_in_place = push_reads_in_place,
-    .bytes          = push_bytes,
-    .destroy        = push_destroy,
+    .bytes          = spmm_nccl_peer_bytes,
+    .destroy        = spmm_nccl_peer_destroy,
     .close          = spmm_pull_space_close,
     .check          = spmm_pull_space_check,
 };
 
 #else
 
-static bool push_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
-{
-    (void)shared;
-    (void)snprintf(why, SPMM_TRANSPORT_WHY,
-                   "is not in this build: it needs CUDA and NCCL 2.28 or later");
-    return false;
-}
-
 /* Nothing else is ever called. */
 const spmm_transport_ops_t spmm_transport_nccl_push = {
     .name        = "nccl-push",
     .description = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
     .built       = false,
-    .supports    = push_supports,
+    .supports    = spmm_nccl_peer_unbuilt,
 };
 #endif

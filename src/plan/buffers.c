@@ -188,20 +188,6 @@ spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
     return spmm_plan_make_marks(plan, 1);
 }
 
-spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices)
-{
-    for (int c = 0; c < slices; c++) {
-        spmm_event_t **marks = c == 0 ? plan->marks : plan->later[c - 1];
-
-        for (int m = 0; m < SPMM_MARKS; m++) {
-            if (marks[m] == NULL) {
-                SPMM_TRY(plan->device->ops->event_create(plan->device, plan->profile, &marks[m]));
-            }
-        }
-    }
-    return SPMM_OK;
-}
-
 void spmm_plan_free_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops = plan->device->ops;
@@ -213,12 +199,7 @@ void spmm_plan_free_buffers(spmm_plan_t *plan)
     if (plan->comm_stream != NULL) {
         ops->stream_destroy(plan->device, plan->comm_stream);
     }
-    for (int m = 0; m < SPMM_MARKS; m++) {
-        ops->event_destroy(plan->device, plan->marks[m]);
-        for (int c = 1; c < SPMM_MOST_CHUNKS; c++) {
-            ops->event_destroy(plan->device, plan->later[c - 1][m]);
-        }
-    }
+    spmm_plan_free_marks(plan);
 }
 
 /* The transport counts its own. */

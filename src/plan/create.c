@@ -277,8 +277,7 @@ void spmm_plan_free(spmm_plan_t *plan)
         return;
     }
     if (plan->in_use) { /* an error of that work was its user's to see */
-        (void)plan->device->ops->stream_wait(plan->device, plan->comm_stream,
-                                             plan->marks[SPMM_MARK_DONE]);
+        (void)spmm_plan_wait(plan, 0, SPMM_MARK_DONE, plan->comm_stream);
         (void)plan->device->ops->stream_sync(plan->device, plan->comm_stream);
     }
     unlink_from_matrix(plan);

@@ -168,6 +168,26 @@ static void print_schedules(const spmm_plan_t *plan, FILE *out)
         }
         (void)fprintf(out, "%s\n", c->schedule == plan->schedule ? "  <- chosen" : "");
     }
+    if (plan->local_first && plan->op == SPMM_OP_N && plan->schedule->forms == SPMM_FORMS_SPLIT) {
+        (void)fprintf(out,
+                      "  the local block is enqueued before the exchange, which is far shorter\n");
+    }
+}
+
+/* So long a product must take for the host to enqueue the next one meanwhile: START, EXCHANGED and
+ * DONE recorded, two of them waited for, the exchange and both blocks launched. */
+static void print_host(const spmm_plan_t *plan, FILE *out)
+{
+    const double call_s = 1e-6, launch_s = 2.5e-6, product_s = 5.0 * call_s + 3.0 * launch_s;
+    const double least_s = plan->stats.schedule_predicted_s;
+
+    if (plan->travels && plan->device->kind != SPMM_DEVICE_CPU && plan->graphs == NULL &&
+        least_s < 2.0 * product_s) {
+        (void)fprintf(out,
+                      "host: enqueuing a product takes about %.0f us; option graph enqueues it as "
+                      "one launch\n",
+                      product_s * 1e6);
+    }
 }
 
 static void print_graphs(const spmm_plan_t *plan, FILE *out)
@@ -224,6 +244,7 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
         }
     }
     print_schedules(plan, out);
+    print_host(plan, out);
     print_graphs(plan, out);
     (void)fprintf(out, "memory: %zu bytes on the host, %zu on the device\n", s->host_bytes,
                   s->device_bytes);

@@ -1,24 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/plan.h"
 
-spmm_event_t *spmm_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which)
+static bool is_tie(int mark)
 {
-    return index == 0 ? plan->marks[which] : plan->later[index - 1][which];
+    return mark == SPMM_MARK_START || mark == SPMM_MARK_EXCHANGED || mark == SPMM_MARK_HALO_TO ||
+           mark == SPMM_MARK_DONE;
 }
 
-spmm_status_t spmm_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
+spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices)
 {
-    return plan->device->ops->event_record(plan->device, spmm_plan_event(plan, index, which),
-                                           stream);
+    const spmm_device_t *device = plan->device;
+
+    for (int c = 0; c < slices; c++) {
+        for (int m = 0; m < SPMM_MARKS; m++) {
+            spmm_marks_t *marks = &plan->marks[c];
+
+            if (is_tie(m) && marks->tie[m] == NULL) {
+                SPMM_TRY(device->ops->event_create(device, false, &marks->tie[m]));
+            }
+            if (plan->profile && marks->time[m] == NULL) {
+                SPMM_TRY(device->ops->event_create(device, true, &marks->time[m]));
+            }
+        }
+    }
+    return SPMM_OK;
+}
+
+void spmm_plan_free_marks(spmm_plan_t *plan)
+{
+    const spmm_device_t *device = plan->device;
+
+    for (int c = 0; c < SPMM_MOST_CHUNKS; c++) {
+        for (int m = 0; m < SPMM_MARKS; m++) {
+            device->ops->event_destroy(device, plan->marks[c].tie[m]);
+            device->ops->event_destroy(device, plan->marks[c].time[m]);
+        }
+    }
+}
+
+spmm_event_t *spmm_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which)
+{
+    return plan->marks[index].time[which];
 }
 
 spmm_status_t spmm_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
 {
-    return plan->profile ? spmm_plan_mark(plan, index, which, stream) : SPMM_OK;
+    return plan->profile ? plan->device->ops->event_record(
+                               plan->device, spmm_plan_event(plan, index, which), stream)
+                         : SPMM_OK;
+}
+
+spmm_status_t spmm_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
+{
+    SPMM_TRY(spmm_plan_note(plan, index, which, stream));
+    return plan->device->ops->event_record(plan->device, plan->marks[index].tie[which], stream);
 }
 
 spmm_status_t spmm_plan_wait(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
 {
-    return plan->device->ops->stream_wait(plan->device, stream,
-                                          spmm_plan_event(plan, index, which));
+    return plan->device->ops->stream_wait(plan->device, stream, plan->marks[index].tie[which]);
 }

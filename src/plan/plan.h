@@ -74,6 +74,12 @@ typedef enum {
     SPMM_MARKS
 } spmm_mark_t;
 
+/** The events of one slice.  Those that streams wait for take no times: that costs the stream less. */
+typedef struct {
+    spmm_event_t *tie[SPMM_MARKS];  /**< START, EXCHANGED, HALO_TO, DONE */
+    spmm_event_t *time[SPMM_MARKS]; /**< NULL unless the plan profiles */
+} spmm_marks_t;
+
 /** Where the values of a format lie on the device, and come from. */
 typedef struct {
     void    *values; /**< of the format */
@@ -138,11 +144,12 @@ struct spmm_plan {
     spmm_reduce_list_t reduce;   /**< op T adds these */
 
     spmm_stream_t comm_stream;
-    spmm_event_t *marks[SPMM_MARKS];
-    spmm_event_t *later[SPMM_MOST_CHUNKS - 1][SPMM_MARKS]; /**< of slices 1 and up; NULL: none */
-    bool          in_use;  /**< DONE has been recorded: streams may be at work on the buffers */
-    bool          has_run; /**< the last execute succeeded: all marks are of it */
-    int64_t       last_n;  /**< columns of the last execute */
+    spmm_marks_t  marks[SPMM_MOST_CHUNKS]; /**< of each slice; NULL: none */
+    bool          local_first; /**< enqueue the local block before the exchange: it is far longer */
+    uint64_t      last_stream; /**< number of the stream of the last execute; 0: wait for that */
+    bool          in_use;      /**< DONE has been recorded: streams may be at work on the buffers */
+    bool          has_run;     /**< the last execute succeeded: all marks are of it */
+    int64_t       last_n;      /**< columns of the last execute */
 
     spmm_graphs_t *graphs; /**< owned; NULL: executes are not captured */
     const char *graph_why; /**< though asked for; the end of a sentence, static; NULL: not asked */
@@ -247,15 +254,17 @@ void          spmm_plan_free_buffers(spmm_plan_t *plan);
 /** Allocate rows to exchange and what multiplies them.  Local. */
 spmm_status_t spmm_plan_make_rows(spmm_plan_t *plan, spmm_forms_t forms);
 void          spmm_plan_free_rows(spmm_plan_t *plan, spmm_forms_t forms);
-/** Events for @p slices slices.  Local. */
-spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices);
 /** Bytes of device memory of all of it. */
 size_t spmm_plan_buffer_bytes(const spmm_plan_t *plan);
 
 /* marks.c */
 
-/** The event of a mark of slice @p index. */
+/** Events for @p slices slices.  Local. */
+spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices);
+void          spmm_plan_free_marks(spmm_plan_t *plan);
+/** The time of a mark of slice @p index, of a plan that profiles. */
 spmm_event_t *spmm_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which);
+/** A mark that streams wait for. */
 spmm_status_t spmm_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream);
 /** A mark that only profiling looks at. */
 spmm_status_t spmm_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file push_tiles.cuh
+ *  How push.cu sends rows that are not quick.  They are cut into tiles, of which a warp sends one at a
+ *  time: first those of one reader, shared out by the readers' shares of the rows, so that all links
+ *  are busy from the start, then those of any that has some left, so that all links end at a time.
+ *  Who sends the last tile of a reader tells it so.
+ *
+ *  Nobody waits for a reader that is late but the blocks that begin with it.
+ */
+#ifndef SPMM_PUSH_TILES_CUH
+#define SPMM_PUSH_TILES_CUH
+
+#include "cuda/peer.cuh"
+#include "cuda/push_args.h"
+
+namespace spmm
+{
+namespace
+{
+
+/* The thread that waits for the reader, and the one that counts blocks: of different warps. */
+constexpr int kLearner = 32, kCounter = 64;
+static_assert(SPMM_PULL_PEERS <= 32 && SPMM_PUSH_THREADS > kCounter, "a warp tells all ranks");
+constexpr int kWarps = SPMM_PUSH_THREADS / kWarp;
+
+__device__ __forceinline__ spmm_push_slot_t *slot_of(char *window, int rank)
+{
+    return (spmm_push_slot_t *)window + rank;
+}
+
+__device__ __forceinline__ uint32_t tiles_of(const spmm_push_args_t &a, int p)
+{
+    return uint32_t((a.to[p].count * a.row_bytes + SPMM_PUSH_TILE - 1) / SPMM_PUSH_TILE);
+}
+
+/* Bring the rows of a tile closer while the reader is waited for. */
+__device__ void touch_tile(const spmm_push_args_t &a, const spmm_push_reader_t &to, uint32_t tile)
+{
+    const int64_t at   = int64_t(tile) * SPMM_PUSH_TILE / a.row_bytes + threadIdx.x % kWarp;
+    const int64_t last = (int64_t(tile) + 1) * SPMM_PUSH_TILE / a.row_bytes;
+
+    if (at < to.count && at <= last) {
+        const int64_t row = a.row == nullptr ? to.begin + at : __ldg(a.row + to.begin + at);
+
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(a.source + row * a.ld));
+    }
+}
+
+/* Whole warps. */
+template <typename U>
+__device__ void send_units(const spmm_push_args_t &a, const spmm_push_reader_t &to,
+                           const Source &source, uint32_t tile, char *target)
+{
+    const int64_t from = int64_t(tile) * SPMM_PUSH_TILE, all = to.count * a.row_bytes;
+    const int64_t end = from + SPMM_PUSH_TILE < all ? from + SPMM_PUSH_TILE : all;
+
+    gather_units<U>(source, a.row == nullptr ? nullptr : a.row + to.begin,
+                    int32_t(a.row_bytes / int64_t(sizeof(U))), from / int64_t(sizeof(U)),
+                    end / int64_t(sizeof(U)), int32_t(threadIdx.x) % kWarp, kWarp, target);
+}
+
+__device__ void send_tile(const spmm_push_args_t &a, const spmm_push_reader_t &to, uint32_t tile,
+                          char *target)
+{
+    const bool   packed = a.row == nullptr;
+    const Source source = {a.source + (packed ? to.begin * a.ld : 0), a.ld, packed};
+
+    switch (unit_of(source, a.row_bytes, target)) {
+    case 16:
+        send_units<uint4>(a, to, source, tile, target);
+        break;
+    case 8:
+        send_units<uint2>(a, to, source, tile, target);
+        break;
+    case 4:
+        send_units<unsigned>(a, to, source, tile, target);
+        break;
+    default:
+        send_units<unsigned short>(a, to, source, tile, target);
+        break;
+    }
+}
+
+/* Where the rows of a reader go, by its two words. */
+__device__ __forceinline__ char *target_of(const spmm_push_args_t &a, const spmm_push_reader_t &to,
+                                           uint32_t low, uint32_t high)
+{
+    return a.window[to.rank] + (uint64_t(high) << 32 | low) + to.first * a.row_bytes;
+}
+
+/* The next tile for reader p behind the first ones; past the last where none is left.  Whole warps. */
+__device__ __forceinline__ uint32_t take_tile(const spmm_push_args_t &a, int p, uint32_t number)
+{
+    uint32_t tile = 0;
+
+    if (threadIdx.x % kWarp == 0) {
+        tile = uint32_t(a.to[p].n_blocks) * kWarps + atomicAdd(&a.state->taken[number % 2][p], 1u);
+    }
+    return __shfl_sync(~0u, tile, 0);
+}
+
+/* A reader that has tiles left and has said where they go; -1: none.  Whole warps, a lane looks at
+ * each reader.  @p target: where, the same in all lanes */
+__device__ int find_work(const spmm_push_args_t &a, int home, uint32_t number, char **target)
+{
+    const int lane = int(threadIdx.x) % kWarp, p = (home + 1 + lane) % a.n_to;
+    uint64_t  at   = 0;
+    bool      some = false;
+
+    if (lane + 1 < a.n_to && a.to[p].is_quick == 0) {
+        const uint32_t taken = *(volatile uint32_t *)&a.state->taken[number % 2][p];
+
+        if (taken + uint32_t(a.to[p].n_blocks) * kWarps < tiles_of(a, p)) {
+            const uint64_t *word = slot_of(a.own, a.to[p].rank)->ready;
+            const uint64_t  low = acquire_word(word), high = acquire_word(word + 1);
+
+            some = uint32_t(low >> 32) == number && uint32_t(high >> 32) == number;
+            at   = (uint64_t)target_of(a, a.to[p], uint32_t(low), uint32_t(high));
+        }
+    }
+    const unsigned who = __ballot_sync(~0u, some);
+
+    if (who == 0) {
+        return -1;
+    }
+    __syncwarp(); /* what follows in all lanes comes after what the lane has acquired */
+    *target = (char *)__shfl_sync(~0u, (unsigned long long)at, __ffs((int)who) - 1);
+    return __shfl_sync(~0u, p, __ffs((int)who) - 1);
+}
+
+/* Ranks that wait for nothing else from here are told so by whoever sends the last tile. */
+__device__ void report(const spmm_push_args_t &a, int p, uint32_t count, uint32_t number)
+{
+    fence_system(); /* the rows of the whole block before the count of them */
+    if (atomicAdd(&a.state->sent[number % 2][p], count) + count == tiles_of(a, p)) {
+        fence_system(); /* the counts of all blocks before the word */
+        store_word(&slot_of(a.window[a.to[p].rank], a.rank)->arrived, number, 0);
+    }
+}
+
+/* Block @p b of those that send to reader @p home first. */
+__device__ void send(const spmm_push_args_t &a, int home, int b, uint32_t number)
+{
+    __shared__ char          *s_target;
+    __shared__ uint32_t       s_sent[SPMM_PULL_PEERS];
+    const spmm_push_reader_t &to    = a.to[home];
+    const int                 t     = int(threadIdx.x);
+    const uint32_t            first = uint32_t(b) * kWarps + uint32_t(t) / kWarp;
+    bool                      ok    = true;
+
+    if (t < SPMM_PULL_PEERS) {
+        s_sent[t] = 0;
+    }
+    if (t == kLearner) {
+        uint32_t half[2];
+
+        ok = await(a.watch, slot_of(a.own, to.rank)->ready, number, to.rank, half);
+        fence_system(); /* what the reader did with earlier rows before these */
+        s_target = target_of(a, to, half[0], half[1]);
+    } else if (t / kWarp != kLearner / kWarp) {
+        touch_tile(a, to, first);
+    }
+    if (!__syncthreads_and(ok)) {
+        return;
+    }
+    char    *target = s_target;
+    uint32_t tile   = first;
+
+    for (int p = home; p >= 0;) {
+        uint32_t count = 0;
+
+        for (; tile < tiles_of(a, p); tile = take_tile(a, p, number)) {
+            send_tile(a, a.to[p], tile, target);
+            count++;
+        }
+        if (count > 0 && t % kWarp == 0) {
+            atomicAdd(&s_sent[p], count);
+        }
+        p    = find_work(a, p, number, &target);
+        tile = p < 0 ? 0 : take_tile(a, p, number);
+    }
+    __syncthreads();
+    if (t < a.n_to && s_sent[t] > 0) {
+        report(a, t, s_sent[t], number);
+    }
+}
+
+} // namespace
+} // namespace spmm
+
+#endif /* SPMM_PUSH_TILES_CUH */
