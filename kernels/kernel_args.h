@@ -375,7 +375,7 @@ typedef struct {
 /** Entries of a mask in batches of up to 32 that are in up to 8 rows. */
 typedef struct {
     int32_t        n_batches;
-    const int32_t *row;   /**< [n_batches * 8] rows of X; -1: no more */
+    const int32_t *row;   /**< [n_batches * 8] rows of X; past the last one the first again */
     const int32_t *entry; /**< [n_batches * 32] 8 * row of Y + which row of X; -1: no more */
     const int32_t *place; /**< [n_batches * 32] where in S */
 } spmm_sddmm_batches_t;

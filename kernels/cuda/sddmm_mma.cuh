@@ -72,6 +72,15 @@ struct Piece {
     uint4 at[2];
 };
 
+/* From what was read first and second; the odd rows start with their second half. */
+__device__ __forceinline__ Piece put_right(const uint4 &first, const uint4 &second, bool odd)
+{
+    return {{{odd ? second.x : first.x, odd ? second.y : first.y, odd ? second.z : first.z,
+              odd ? second.w : first.w},
+             {odd ? first.x : second.x, odd ? first.y : second.y, odd ? first.z : second.z,
+              odd ? first.w : second.w}}};
+}
+
 template <typename In, Read kHow>
 __device__ __forceinline__ Piece read_piece(const In *row, int64_t at, int64_t k, bool odd, int t)
 {
@@ -79,10 +88,7 @@ __device__ __forceinline__ Piece read_piece(const In *row, int64_t at, int64_t k
     const uint4   first  = read_16<In, kHow>(row, at + (odd ? kHalf : 0) + kElems * t, k);
     const uint4   second = read_16<In, kHow>(row, at + (odd ? 0 : kHalf) + kElems * t, k);
 
-    return {{{odd ? second.x : first.x, odd ? second.y : first.y, odd ? second.z : first.z,
-              odd ? second.w : first.w},
-             {odd ? first.x : second.x, odd ? first.y : second.y, odd ? first.z : second.z,
-              odd ? first.w : second.w}}};
+    return put_right(first, second, odd);
 }
 
 /* Words 2 m and 2 m + 1. */
@@ -147,22 +153,21 @@ template <typename In, int kTiles, bool kWide> struct SddmmProduct {
     const int g, t;
     float     sum[kSddmmParts / 2][kTiles][4];
 
-    /* Columns at .. at + kTileK - 1. */
-    template <Read kHow>
-    __device__ __forceinline__ void add(const In *const (&x)[kTiles],
-                                        const In *const (&y)[kSddmmParts], int64_t at, int64_t k)
+    __device__ __forceinline__ void clear()
     {
-        const bool odd = g % 2 != 0;
-        Piece      of_x[kTiles], of_y[kSddmmParts];
+#pragma unroll
+        for (int b = 0; b < kSddmmParts / 2; b++) {
+#pragma unroll
+            for (int i = 0; i < kTiles; i++) {
+                sum[b][i][0] = sum[b][i][1] = sum[b][i][2] = sum[b][i][3] = 0.0f;
+            }
+        }
+    }
 
-#pragma unroll
-        for (int p = 0; p < kSddmmParts; p++) {
-            of_y[p] = read_piece<In, kHow>(y[p], at, k, odd, t);
-        }
-#pragma unroll
-        for (int i = 0; i < kTiles; i++) {
-            of_x[i] = read_piece<In, kHow>(x[i], at, k, odd, t);
-        }
+    /** Add the products of a line. */
+    __device__ __forceinline__ void take(const Piece (&of_x)[kTiles],
+                                         const Piece (&of_y)[kSddmmParts])
+    {
 #pragma unroll
         for (int q = 0; q < 4; q++) { /* quarters of the line */
             Side<In> side[kTiles];
@@ -182,19 +187,32 @@ template <typename In, int kTiles, bool kWide> struct SddmmProduct {
         }
     }
 
+    /** Columns at .. at + kTileK - 1 of rows of @p k; NULL: not there. */
+    template <Read kHow>
+    __device__ __forceinline__ void add(const In *const (&x)[kTiles],
+                                        const In *const (&y)[kSddmmParts], int64_t at, int64_t k)
+    {
+        const bool odd = g % 2 != 0;
+        Piece      of_x[kTiles], of_y[kSddmmParts];
+
+#pragma unroll
+        for (int p = 0; p < kSddmmParts; p++) {
+            of_y[p] = read_piece<In, kHow>(y[p], at, k, odd, t);
+        }
+#pragma unroll
+        for (int i = 0; i < kTiles; i++) {
+            of_x[i] = read_piece<In, kHow>(x[i], at, k, odd, t);
+        }
+        take(of_x, of_y);
+    }
+
     /** Rows of @p k columns; NULL: not there. */
     __device__ __forceinline__ void multiply(const In *const (&x)[kTiles],
                                              const In *const (&y)[kSddmmParts], int64_t k)
     {
         int64_t at = 0;
 
-#pragma unroll
-        for (int b = 0; b < kSddmmParts / 2; b++) {
-#pragma unroll
-            for (int i = 0; i < kTiles; i++) {
-                sum[b][i][0] = sum[b][i][1] = sum[b][i][2] = sum[b][i][3] = 0.0f;
-            }
-        }
+        clear();
 #pragma unroll 1
         for (; kWide && at + kTileK <= k; at += kTileK) {
             add<Read::kWhole>(x, y, at, k);
@@ -212,6 +230,14 @@ template <typename In> bool sddmm_is_wide(const spmm_sddmm_args_t &a)
     const int64_t size = (int64_t)sizeof(In);
 
     return fits(a.X, 16) && fits(a.Y, 16) && fits(a.ldx * size, 16) && fits(a.ldy * size, 16);
+}
+
+/** Do 32 bits hold the bytes from a row to the next? */
+template <typename In> bool sddmm_has_short_rows(const spmm_sddmm_args_t &a)
+{
+    const int64_t most = (int64_t)UINT32_MAX / (int64_t)sizeof(In);
+
+    return a.ldx <= most && a.ldy <= most;
 }
 
 } // namespace spmm

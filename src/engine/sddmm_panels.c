@@ -141,7 +141,6 @@ static void fill_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *s
 {
     filling_t f = {0};
 
-    memset(batches->row, 0xff, (size_t)batches->n_batches * ROWS * sizeof *batches->row);
     memset(batches->entry, 0xff, (size_t)batches->n_batches * BATCH * sizeof *batches->entry);
     memset(batches->place, 0, (size_t)batches->n_batches * BATCH * sizeof *batches->place);
     for (int64_t s = 0; s < sequence->count; s++) {
@@ -152,7 +151,9 @@ static void fill_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *s
         at                 = (int64_t)(f.n - 1) * BATCH + f.entries - 1;
         batches->entry[at] = block->col_idx[e] * ROWS + f.rows - 1;
         batches->place[at] = place == NULL ? e : (int32_t)place[e];
-        batches->row[(int64_t)(f.n - 1) * ROWS + f.rows - 1] = f.row;
+        for (int32_t r = f.rows - 1; r < (f.entries == 1 ? ROWS : f.rows); r++) {
+            batches->row[(int64_t)(f.n - 1) * ROWS + r] = f.row;
+        }
     }
 }
 
