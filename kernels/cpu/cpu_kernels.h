@@ -29,8 +29,9 @@ void spmm_cpu_csr_mm(const spmm_csr_mm_args_t *args);
 bool spmm_cpu_sddmm_supports(spmm_type_t type, spmm_type_t s_type);
 
 /** The types must be supported.  Sums as in spmm_cpu_csr_mm(), in an order that depends on k alone:
- *  both forms of a mask give the same bits. */
+ *  all forms of a mask give the same bits. */
 void spmm_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args);
+void spmm_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args);
 void spmm_cpu_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args);
 
 void spmm_cpu_row_softmax(const spmm_softmax_args_t *args);

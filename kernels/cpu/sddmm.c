@@ -98,6 +98,22 @@ void spmm_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_
     }
 }
 
+void spmm_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args)
+{
+    dot_fn_t *const dot = pick(args->type, args->s_type);
+
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))
+    for (int32_t b = 0; b < mask->n_batches; b++) {
+        const int32_t *row   = mask->row + (int64_t)b * SPMM_SDDMM_BATCH_ROWS;
+        const int64_t  first = (int64_t)b * SPMM_SDDMM_BATCH;
+
+        for (int64_t e = first; e < first + SPMM_SDDMM_BATCH && mask->entry[e] >= 0; e++) {
+            dot(args, row[mask->entry[e] % SPMM_SDDMM_BATCH_ROWS],
+                mask->entry[e] / SPMM_SDDMM_BATCH_ROWS, mask->place[e]);
+        }
+    }
+}
+
 /* Where row @p r of vector @p p of a tile goes; negative: it is not in the mask. */
 static int64_t place_of(const spmm_sddmm_tiles_t *mask, int64_t tile, int32_t p, int32_t r)
 {

@@ -85,6 +85,9 @@ cudaError_t spmm_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sdd
 /** The same on tensor cores, X and Y of FP32, FP16 or BF16. */
 cudaError_t spmm_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args,
                                   cudaStream_t stream);
+/** The same for entries in batches, X and Y of FP16 or BF16. */
+cudaError_t spmm_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
+                                    cudaStream_t stream);
 cudaError_t spmm_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
 cudaError_t spmm_cuda_place_values(const spmm_place_args_t *args, cudaStream_t stream);
 

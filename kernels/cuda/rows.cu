@@ -253,6 +253,9 @@ extern "C" cudaError_t spmm_cuda_probe(void)
     if (code == cudaSuccess) {
         code = spmm::preload_sddmm_tiles();
     }
+    if (code == cudaSuccess) {
+        code = spmm::preload_sddmm_batches();
+    }
     return code == cudaSuccess ? spmm::preload_values() : code;
 }
 

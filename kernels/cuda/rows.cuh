@@ -128,6 +128,19 @@ template <typename... Kernels> cudaError_t preload(Kernels *...kernels)
     return code;
 }
 
+/** The same for kernels that live by L1: all that shared memory leaves of it. */
+template <typename... Kernels> cudaError_t preload_cached(Kernels *...kernels)
+{
+    cudaError_t code = preload(kernels...);
+
+    ((code = code == cudaSuccess
+                 ? cudaFuncSetAttribute(kernels, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                        cudaSharedmemCarveoutMaxL1)
+                 : code),
+     ...);
+    return code;
+}
+
 /** The kernels of rows_add.cu. */
 cudaError_t preload_add();
 /** Those of transpose.cu. */

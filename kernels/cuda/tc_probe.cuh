@@ -15,6 +15,7 @@ cudaError_t preload_cvse(void);
 cudaError_t preload_bcsr(void);
 cudaError_t preload_sddmm_tasks(void);
 cudaError_t preload_sddmm_tiles(void);
+cudaError_t preload_sddmm_batches(void);
 cudaError_t preload_values(void);
 
 } // namespace spmm

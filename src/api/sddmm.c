@@ -127,8 +127,8 @@ spmm_status_t spmm_sddmm_plan_get_info(const spmm_sddmm_plan_t *plan, spmm_sddmm
     spmm_error_clear(&plan->graph->env->err);
     local  = &plan->local;
     remote = &plan->remote;
-    mine   = (spmm_sddmm_info_t){.kernel       = local->height > 0 ? "cvse" : "csr",
-                                 .halo_kernel  = remote->height > 0 ? "cvse" : "csr",
+    mine   = (spmm_sddmm_info_t){.kernel       = spmm_sampler_kernel(local),
+                                 .halo_kernel  = spmm_sampler_kernel(remote),
                                  .vector       = local->height > 0 ? local->height : 1,
                                  .halo_vector  = remote->height > 0 ? remote->height : 1,
                                  .vectors      = local->height > 0 ? local->vectors : local->nnz,

@@ -7,17 +7,11 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
-#include "engine/windows.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
 #endif
-
-static bool has_tiles(spmm_type_t type)
-{
-    return type != SPMM_R_64F;
-}
 
 static bool asks_for(const spmm_sampling_t *what, const char *kernel)
 {
@@ -28,81 +22,37 @@ spmm_status_t spmm_sampler_check(const spmm_device_t *device, const spmm_samplin
 {
     spmm_error_t *err   = &device->env->err;
     const bool    named = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
+    const bool    tiles = asks_for(what, "cvse");
+    const bool    mma   = tiles || (asks_for(what, "panels") && spmm_type_size(what->type) == 2);
 
     if (!spmm_cpu_sddmm_supports(what->type, what->s_type)) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
                          "S must have the type of X and Y, or 32f where they are 16f or 16bf");
     }
-    if (named && !asks_for(what, "csr") && !asks_for(what, "cvse")) {
+    if (named && !asks_for(what, "csr") && !asks_for(what, "panels") && !tiles) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "there is no SDDMM kernel \"%.40s\": csr, cvse or auto", what->kernel);
+                         "there is no SDDMM kernel \"%.40s\": csr, panels, cvse or auto",
+                         what->kernel);
     }
-    if (asks_for(what, "cvse") && !has_tiles(what->type)) {
+    if (tiles && what->type == SPMM_R_64F) {
         return spmm_fail(err, SPMM_ERR_UNSUPPORTED,
                          "the SDDMM kernel cvse needs X and Y of type 32f, 16f or 16bf, not %s",
                          spmm_type_name(what->type));
     }
-    if (asks_for(what, "cvse") && device->kind == SPMM_DEVICE_CUDA && device->cc < 80) {
+    if (mma && device->kind == SPMM_DEVICE_CUDA && device->cc < 80) {
         return spmm_fail(err, SPMM_ERR_UNSUPPORTED,
-                         "the SDDMM kernel cvse needs a GPU of compute capability 8.0 or later");
+                         "the SDDMM kernel %s needs a GPU of compute capability 8.0 or later",
+                         what->kernel);
     }
     return SPMM_OK;
 }
 
-static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t *block,
-                                   int32_t height, double *vectors)
+const char *spmm_sampler_kernel(const spmm_sampler_t *sampler)
 {
-    spmm_windows_t windows;
+    static const char *const name[] = {
+        [SPMM_SAMPLER_CSR] = "csr", [SPMM_SAMPLER_PANELS] = "panels", [SPMM_SAMPLER_CVSE] = "cvse"};
 
-    SPMM_TRY(spmm_windows_create(device->env, block, height, device->threads, &windows));
-    *vectors = 0.0;
-    for (int32_t w = 0; w < windows.n_windows; w++) {
-        *vectors += windows.count[w];
-    }
-    spmm_windows_free(&windows);
-    return SPMM_OK;
-}
-
-/* Bytes that a product takes with windows of @p height rows; 0: csr.  A row of Y for each entry or each
- * vector, what says where they stand and go (a place for each row of a vector where masks are not in
- * the order of CSR or of vectors, which is not known here), results; and, as bytes that the L2 could
- * have brought meanwhile, half of what three TF32 products for one of FP32 take. */
-static double bytes_of(const spmm_csr_t *block, const spmm_sampling_t *what, int32_t height,
-                       double vectors)
-{
-    const double k = (double)what->k, nnz = (double)spmm_csr_nnz(block);
-    const double row   = k * (double)spmm_type_size(what->type);
-    const double extra = what->type == SPMM_R_32F ? 0.1 * k * height : 0.0;
-    const double s     = (double)spmm_type_size(what->s_type);
-
-    return height == 0 ? nnz * (row + 4.0 + s) : vectors * (row + 4.0 + height + extra) + nnz * s;
-}
-
-/* V = 16 takes twice the sums in registers, so that fewer warps are resident; and bytes are no
- * promise.  In FP32 tiles were ahead by 1.1 to 1.6 on an H200 where they move a third of the bytes, behind by
- * 1.1 to 1.9 where they move seven tenths. */
-static spmm_status_t choose_height(const spmm_device_t *device, const spmm_csr_t *block,
-                                   const spmm_sampling_t *what, int32_t *height)
-{
-    const double taller = 0.9, worth_it = what->type == SPMM_R_32F ? 0.6 : 0.8;
-    double       of8, of16, csr;
-    bool         tall;
-
-    *height = 0;
-    if (!has_tiles(what->type) || asks_for(what, "csr") ||
-        (!asks_for(what, "cvse") && (device->kind != SPMM_DEVICE_CUDA || device->cc < 80))) {
-        return SPMM_OK;
-    }
-    SPMM_TRY(count_vectors(device, block, 8, &of8));
-    SPMM_TRY(count_vectors(device, block, 16, &of16));
-    of8  = bytes_of(block, what, 8, of8);
-    of16 = bytes_of(block, what, 16, of16);
-    csr  = bytes_of(block, what, 0, 0.0);
-    tall = of16 < taller * of8;
-    if (asks_for(what, "cvse") || (tall ? of16 : of8) < worth_it * csr) {
-        *height = tall ? 16 : 8;
-    }
-    return SPMM_OK;
+    return name[sampler->form];
 }
 
 /* Device memory of @p count elements, filled from @p host. */
@@ -146,21 +96,34 @@ static spmm_status_t make_tiles(spmm_sampler_t *s, const spmm_csr_t *block, cons
     return status;
 }
 
-static spmm_status_t upload_place(spmm_sampler_t *s, const int64_t *place)
+/* what[i] for the entries of @p sequence, all of them in their order where that is NULL; @p what NULL:
+ * i itself. */
+static spmm_status_t upload_chosen(spmm_sampler_t *s, const spmm_sddmm_sequence_t *sequence,
+                                   const int32_t *narrow, const int64_t *wide,
+                                   const int32_t **device)
 {
-    int32_t      *narrow;
+    int32_t      *chosen;
     spmm_status_t status;
 
-    if (SPMM_NEW(narrow, s->nnz) == NULL) {
-        return spmm_fail_memory(&s->device->env->err, s->nnz, sizeof *narrow,
+    if (SPMM_NEW(chosen, s->nnz) == NULL) {
+        return spmm_fail_memory(&s->device->env->err, s->nnz, sizeof *chosen,
                                 "the places of an SDDMM");
     }
-    for (int64_t e = 0; e < s->nnz; e++) {
-        narrow[e] = (int32_t)place[e];
+    for (int64_t k = 0; k < s->nnz; k++) {
+        const int64_t e = sequence == NULL ? k : sequence->entry[k];
+
+        chosen[k] = narrow != NULL ? narrow[e] : wide != NULL ? (int32_t)wide[e] : (int32_t)e;
     }
-    status = upload(s, narrow, s->nnz, &s->tasks.place);
-    spmm_free(narrow);
+    status = upload(s, chosen, s->nnz, device);
+    spmm_free(chosen);
     return status;
+}
+
+static spmm_status_t upload_tasks(spmm_sampler_t *s, const spmm_sddmm_task_list_t *list)
+{
+    s->tasks.n_tasks = list->n_tasks;
+    SPMM_TRY(upload(s, list->row, list->n_tasks, &s->tasks.row));
+    return upload(s, list->first, (int64_t)list->n_tasks + 1, &s->tasks.first);
 }
 
 static spmm_status_t make_tasks(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
@@ -169,15 +132,86 @@ static spmm_status_t make_tasks(spmm_sampler_t *s, const spmm_csr_t *block, cons
     spmm_status_t          status;
 
     SPMM_TRY(spmm_sddmm_make_tasks(s->device->env, block, &list));
-    s->tasks.n_tasks = list.n_tasks;
-    status           = upload(s, list.row, list.n_tasks, &s->tasks.row);
-    if (status == SPMM_OK) {
-        status = upload(s, list.first, (int64_t)list.n_tasks + 1, &s->tasks.first);
-    }
+    status = upload_tasks(s, &list);
     spmm_sddmm_free_tasks(&list);
     SPMM_TRY(status);
     SPMM_TRY(upload(s, block->col_idx, s->nnz, &s->tasks.col));
-    return place == NULL ? SPMM_OK : upload_place(s, place);
+    return place == NULL ? SPMM_OK : upload_chosen(s, NULL, NULL, place, &s->tasks.place);
+}
+
+static spmm_status_t make_panel_tasks(spmm_sampler_t *s, const spmm_csr_t *block,
+                                      const spmm_sddmm_sequence_t *sequence, const int64_t *place)
+{
+    spmm_sddmm_task_list_t list;
+    spmm_status_t          status;
+
+    SPMM_TRY(spmm_sddmm_make_panel_tasks(s->device->env, sequence, &list));
+    status = upload_tasks(s, &list);
+    spmm_sddmm_free_tasks(&list);
+    SPMM_TRY(status);
+    s->tasks.n_panels = sequence->n_panels;
+    SPMM_TRY(upload_chosen(s, sequence, block->col_idx, NULL, &s->tasks.col));
+    return upload_chosen(s, sequence, NULL, place, &s->tasks.place);
+}
+
+static spmm_status_t make_batches(spmm_sampler_t *s, const spmm_csr_t *block,
+                                  const spmm_sddmm_sequence_t *sequence, const int64_t *place)
+{
+    spmm_sddmm_batch_list_t list;
+    spmm_status_t           status;
+
+    if (block->n_cols >= INT32_MAX / SPMM_SDDMM_BATCH_ROWS) { /* entry holds 8 * column + 7 */
+        return spmm_fail(&s->device->env->err, SPMM_ERR_RANGE,
+                         "a mask with %d columns on rank %d: the SDDMM kernel panels takes fewer "
+                         "than 2^28 in 16 bits; use csr or cvse",
+                         (int)block->n_cols, s->device->env->rank);
+    }
+    SPMM_TRY(spmm_sddmm_make_batches(s->device->env, block, sequence, place, &list));
+    s->batches.n_batches = list.n_batches;
+    status = upload(s, list.row, (int64_t)list.n_batches * SPMM_SDDMM_BATCH_ROWS, &s->batches.row);
+    if (status == SPMM_OK) {
+        status =
+            upload(s, list.entry, (int64_t)list.n_batches * SPMM_SDDMM_BATCH, &s->batches.entry);
+    }
+    if (status == SPMM_OK) {
+        status =
+            upload(s, list.place, (int64_t)list.n_batches * SPMM_SDDMM_BATCH, &s->batches.place);
+    }
+    spmm_sddmm_free_batches(&list);
+    return status;
+}
+
+static spmm_status_t make_panels(spmm_sampler_t *s, const spmm_csr_t *block, int32_t width,
+                                 bool half, const int64_t *place)
+{
+    spmm_sddmm_sequence_t sequence;
+    spmm_status_t         status;
+
+    SPMM_TRY(spmm_sddmm_make_sequence(s->device->env, block, width, &sequence));
+    status = half ? make_batches(s, block, &sequence, place)
+                  : make_panel_tasks(s, block, &sequence, place);
+    spmm_sddmm_free_sequence(&sequence);
+    return status;
+}
+
+static spmm_status_t make_form(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place,
+                               const spmm_sampling_t *what)
+{
+    spmm_sampler_choice_t choice;
+
+    SPMM_TRY(spmm_sampler_choose(s->device, block, what, &choice));
+    s->form = choice.form;
+    switch (choice.form) {
+    case SPMM_SAMPLER_CSR:
+        return make_tasks(s, block, place);
+    case SPMM_SAMPLER_PANELS:
+        s->tasks.slice = choice.slice;
+        return make_panels(s, block, choice.width, spmm_type_size(what->type) == 2, place);
+    case SPMM_SAMPLER_CVSE:
+        s->height = choice.height;
+        break;
+    }
+    return make_tiles(s, block, place);
 }
 
 spmm_status_t spmm_sampler_create(const spmm_device_t *device, const spmm_csr_t *block,
@@ -194,8 +228,7 @@ spmm_status_t spmm_sampler_create(const spmm_device_t *device, const spmm_csr_t 
                          "on each; use more ranks",
                          made.nnz, device->env->rank);
     }
-    SPMM_TRY(choose_height(device, block, what, &made.height));
-    status = made.height > 0 ? make_tiles(&made, block, place) : make_tasks(&made, block, place);
+    status = make_form(&made, block, place, what);
     if (status == SPMM_OK) {
         status = device->ops->stream_sync(device, NULL);
     }
@@ -215,6 +248,25 @@ void spmm_sampler_free(spmm_sampler_t *sampler)
     memset(sampler, 0, sizeof *sampler);
 }
 
+#ifdef SPMM_HAVE_CUDA
+static cudaError_t run_cuda(const spmm_sampler_t *s, const spmm_sddmm_args_t *args,
+                            cudaStream_t stream)
+{
+    return s->tiles.n_tiles > 0       ? spmm_cuda_sddmm_tiles(&s->tiles, args, stream)
+           : s->batches.n_batches > 0 ? spmm_cuda_sddmm_batches(&s->batches, args, stream)
+           : s->tasks.n_tasks > 0     ? spmm_cuda_sddmm_tasks(&s->tasks, args, stream)
+                                      : cudaSuccess;
+}
+#endif
+
+/* A form without entries has no work. */
+static void run_cpu(const spmm_sampler_t *s, const spmm_sddmm_args_t *args)
+{
+    spmm_cpu_sddmm_tiles(&s->tiles, args);
+    spmm_cpu_sddmm_batches(&s->batches, args);
+    spmm_cpu_sddmm_tasks(&s->tasks, args);
+}
+
 spmm_status_t spmm_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_args_t *args,
                                spmm_stream_t stream)
 {
@@ -223,20 +275,14 @@ spmm_status_t spmm_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_a
 
     mine.n_sm    = device->n_sm;
     mine.threads = device->threads;
-    if (device->kind == SPMM_DEVICE_CPU && sampler->height > 0) {
-        spmm_cpu_sddmm_tiles(&sampler->tiles, &mine);
-    } else if (device->kind == SPMM_DEVICE_CPU) {
-        spmm_cpu_sddmm_tasks(&sampler->tasks, &mine);
+    if (device->kind == SPMM_DEVICE_CPU) {
+        run_cpu(sampler, &mine);
     }
 #ifdef SPMM_HAVE_CUDA
     if (device->kind == SPMM_DEVICE_CUDA) {
         SPMM_TRY(spmm_cuda_use(device));
-        return spmm_cuda_check(
-            device,
-            sampler->height > 0
-                ? spmm_cuda_sddmm_tiles(&sampler->tiles, &mine, (cudaStream_t)stream)
-                : spmm_cuda_sddmm_tasks(&sampler->tasks, &mine, (cudaStream_t)stream),
-            "the kernel sddmm");
+        return spmm_cuda_check(device, run_cuda(sampler, &mine, (cudaStream_t)stream),
+                               "the kernel sddmm");
     }
 #else
     (void)stream;

@@ -154,13 +154,16 @@ spmm_status_t spmm_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *a
     spmm_plan_t  *graph = plan->graph;
     spmm_status_t status, ended;
 
+    /* One kernel and nothing else: there are no buffers, and memory is not released while it is used. */
+    if (graph->alone) {
+        return spmm_sampler_run(&plan->local, args, stream);
+    }
     /* The buffers belong to the last product until it is done, on whatever stream that was. */
     if (graph->in_use) {
         SPMM_TRY(spmm_plan_wait(graph, 0, SPMM_MARK_DONE, stream));
     }
     SPMM_TRY(spmm_plan_mark(graph, 0, SPMM_MARK_START, stream));
-    status        = graph->alone ? spmm_sampler_run(&plan->local, args, stream)
-                                 : run_overlapped(plan, args, stream);
+    status        = run_overlapped(plan, args, stream);
     ended         = spmm_plan_mark(graph, 0, SPMM_MARK_DONE, stream);
     graph->in_use = graph->in_use || ended == SPMM_OK;
     return spmm_first_failure(status, ended);

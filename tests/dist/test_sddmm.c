@@ -13,7 +13,8 @@ static const spmm_type_t types[][2] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, 
                                        {SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-static const int64_t widths[] = {64, 1, 100, 8, 32, 128, 256};
+static const char *const kernels[] = {"csr", "panels", "cvse"};
+static const int64_t     widths[]  = {64, 1, 100, 8, 32, 128, 256};
 
 static int n_widths(void)
 {
@@ -57,6 +58,23 @@ static void test_csr(void **state)
     close_context();
 }
 
+/* By panels of columns; more entries of a row than a task or a batch takes, more rows than a batch
+ * takes, and rows in slices. */
+static void test_panels(void **state)
+{
+    const mask_t shapes[] = {
+        {61, 70, 1, 200, 17, 0}, {150, 300, 1, 60, 3, 0}, {9, 90, 8, 500, 3, 1}};
+
+    (void)state;
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 0; t < TYPES; t++) {
+            check_widths(&shapes[s], t, "panels");
+        }
+    }
+    close_context();
+}
+
 /* On tensor cores: vectors of all heights, by rows and as blocks, and no vectors at all. */
 static void test_cvse(void **state)
 {
@@ -94,13 +112,13 @@ static void test_shapes(void **state)
                                            .alpha     = -1.0,
                                            .beta      = 1.0,
                                            .kernel    = s % 2 == 0 ? "auto" : NULL});
-            if (has_tiles(types[t][0])) {
+            for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 2 : 1); kernel++) {
                 check_sampled(&m, &(sampled_t){.type      = types[t][0],
                                                .s_type    = types[t][1],
                                                .k         = 40,
                                                .planned_k = 48,
                                                .alpha     = -1.0,
-                                               .kernel    = "cvse"});
+                                               .kernel    = kernel == 0 ? "panels" : "cvse"});
             }
             free_masked(&m);
         }
@@ -119,13 +137,13 @@ static void test_special(void **state)
         for (int t = 0; t < TYPES; t++) {
             masked_t m = make_masked(&shapes[s], types[t][0]);
 
-            for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 2 : 1); kernel++) {
+            for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 3 : 2); kernel++) {
                 check_sampled(&m, &(sampled_t){.type      = types[t][0],
                                                .s_type    = types[t][1],
                                                .k         = 70,
                                                .planned_k = 70,
                                                .alpha     = 2.0,
-                                               .kernel    = kernel == 0 ? "csr" : "cvse",
+                                               .kernel    = kernels[kernel],
                                                .special   = 1});
             }
             free_masked(&m);
@@ -144,13 +162,13 @@ static void test_large(void **state)
     if (getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL) {
         masked_t m = make_masked(&shape, SPMM_R_16F);
 
-        for (int kernel = 0; kernel < 2; kernel++) {
+        for (int kernel = 0; kernel < 3; kernel++) {
             check_sampled(&m, &(sampled_t){.type      = SPMM_R_16F,
                                            .s_type    = SPMM_R_32F,
                                            .k         = 8,
                                            .planned_k = 8,
                                            .alpha     = 1.0,
-                                           .kernel    = kernel == 0 ? "csr" : "cvse"});
+                                           .kernel    = kernels[kernel]});
         }
         free_masked(&m);
     }
@@ -216,6 +234,65 @@ static void test_orders(void **state)
     spmm_sddmm_free_tiles(&tiles);
 }
 
+/* Every entry is in one task and one batch, in rows and places that are its own. */
+static void test_batches(void **state)
+{
+    enum { N = 40, DEGREE = 13, NNZ = N * DEGREE };
+    int64_t    row_ptr[N + 1], place[NNZ];
+    int32_t    col[NNZ], seen[NNZ] = {0};
+    spmm_csr_t block = {.n_rows = N, .n_cols = 2 * N, .row_ptr = row_ptr, .col_idx = col};
+    spmm_sddmm_sequence_t   sequence;
+    spmm_sddmm_batch_list_t batches;
+    spmm_sddmm_task_list_t  tasks;
+
+    (void)state;
+    for (int i = 0; i <= N; i++) {
+        row_ptr[i] = (int64_t)i * DEGREE;
+    }
+    for (int e = 0; e < NNZ; e++) {
+        col[e]   = e / DEGREE % 5 + e % DEGREE * 6;
+        place[e] = NNZ - 1 - e;
+    }
+    spmm_assert_ok(spmm_sddmm_make_sequence(&spmm_test_env, &block, 25, &sequence));
+    assert_int_equal(sequence.n_panels, 4);
+    assert_int_equal(sequence.count, NNZ);
+    for (int s = 1; s < NNZ; s++) { /* panels, rows and columns ascend */
+        const int32_t a = sequence.entry[s - 1], b = sequence.entry[s];
+
+        assert_int_equal(sequence.row[s], b / DEGREE);
+        assert_true(col[a] / 25 < col[b] / 25 || (col[a] / 25 == col[b] / 25 && a < b));
+    }
+    spmm_assert_ok(spmm_sddmm_make_batches(&spmm_test_env, &block, &sequence, place, &batches));
+    for (int64_t at = 0; at < (int64_t)batches.n_batches * SPMM_SDDMM_BATCH; at++) {
+        const int32_t entry = batches.entry[at];
+
+        if (entry >= 0) {
+            const int32_t e   = NNZ - 1 - batches.place[at];
+            const int32_t row = batches.row[at / SPMM_SDDMM_BATCH * SPMM_SDDMM_BATCH_ROWS +
+                                            entry % SPMM_SDDMM_BATCH_ROWS];
+
+            assert_int_equal(row, e / DEGREE);
+            assert_int_equal(entry / SPMM_SDDMM_BATCH_ROWS, col[e]);
+            assert_int_equal(seen[e]++, 0);
+        }
+    }
+    for (int e = 0; e < NNZ; e++) {
+        assert_int_equal(seen[e], 1);
+    }
+    spmm_assert_ok(spmm_sddmm_make_panel_tasks(&spmm_test_env, &sequence, &tasks));
+    for (int32_t t = 0; t < tasks.n_tasks; t++) {
+        assert_in_range(tasks.first[t + 1] - tasks.first[t], 1, SPMM_SDDMM_TASK);
+        for (int32_t s = tasks.first[t]; s < tasks.first[t + 1]; s++) {
+            assert_int_equal(sequence.row[s], tasks.row[t]);
+        }
+    }
+    assert_int_equal(tasks.first[tasks.n_tasks], NNZ);
+    assert_int_equal(spmm_sddmm_count_segments(&block, 25, 1), 3 * N + N * 2 / 5);
+    spmm_sddmm_free_tasks(&tasks);
+    spmm_sddmm_free_batches(&batches);
+    spmm_sddmm_free_sequence(&sequence);
+}
+
 static void test_mistakes(void **state)
 {
     const mask_t         shape = {20, 20, 1, 500, -1, 0};
@@ -263,7 +340,15 @@ static void test_mistakes(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_csr),     cmocka_unit_test(test_cvse),     cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_special), cmocka_unit_test(test_large),    cmocka_unit_test(test_info),
-    cmocka_unit_test(test_orders),  cmocka_unit_test(test_mistakes), {0},
+    cmocka_unit_test(test_csr),
+    cmocka_unit_test(test_cvse),
+    cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_special),
+    cmocka_unit_test(test_large),
+    cmocka_unit_test(test_info),
+    cmocka_unit_test(test_orders),
+    cmocka_unit_test(test_mistakes),
+    cmocka_unit_test(test_panels),
+    cmocka_unit_test(test_batches),
+    {0},
 };
