@@ -66,16 +66,11 @@ static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t
 static void set_width(const spmm_device_t *device, const spmm_csr_t *block,
                       const spmm_sampling_t *what, spmm_sampler_choice_t *choice)
 {
-    const double size = (double)spmm_type_size(what->type);
     const double n_sm = device->n_sm > 0 ? device->n_sm : SOME_SM;
-    double       row  = row_bytes(what), width;
+    const double row  = is_half(what) ? row_bytes(what) : fmin(row_bytes(what), SPMM_SDDMM_SLICE);
+    double       width;
     int64_t      panels;
 
-    choice->slice = 0;
-    if (!is_half(what) && row > SLICE_BYTES) {
-        row           = SLICE_BYTES;
-        choice->slice = (int64_t)(SLICE_BYTES / size);
-    }
     width         = fmin(L1_BYTES / row, sqrt((double)block->n_rows * block->n_cols / n_sm));
     width         = fmin(fmax(width, 1.0), fmax((double)block->n_cols, 1.0));
     panels        = (int64_t)ceil(block->n_cols / width);
@@ -145,7 +140,7 @@ spmm_status_t spmm_sampler_choose(const spmm_device_t *device, const spmm_csr_t 
     if (what->type != SPMM_R_64F) {
         SPMM_TRY(consider_tiles(device, block, what, choice, &time));
     }
-    if (!named && block->n_cols < INT32_MAX / SPMM_SDDMM_BATCH_ROWS &&
+    if (!named && block->n_cols <= INT32_MAX / SPMM_SDDMM_BATCH_ROWS &&
         time_of_panels(device, block, what, choice) < ahead * time) {
         choice->form = SPMM_SAMPLER_PANELS;
     }
