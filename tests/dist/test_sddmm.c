@@ -175,6 +175,30 @@ static void test_large(void **state)
     close_context();
 }
 
+/* Several batches for each warp of a GPU, in whole lines and in slices. */
+static void test_many_batches(void **state)
+{
+    const mask_t shape = {1024, 1024, 1, 170, 5, 0};
+
+    (void)state;
+    open_context();
+    for (int half = 0;
+         half < 2 && getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL;
+         half++) {
+        masked_t m = make_masked(&shape, half == 0 ? SPMM_R_32F : SPMM_R_16F);
+
+        check_sampled(&m, &(sampled_t){.type      = half == 0 ? SPMM_R_32F : SPMM_R_16F,
+                                       .s_type    = SPMM_R_32F,
+                                       .k         = half == 0 ? 160 : 64,
+                                       .planned_k = half == 0 ? 160 : 64,
+                                       .alpha     = 1.5,
+                                       .beta      = half == 0 ? -0.5 : 0.0,
+                                       .kernel    = "panels"});
+        free_masked(&m);
+    }
+    close_context();
+}
+
 static void test_info(void **state)
 {
     const mask_t         shape = {16, 64, 8, 500, -1, 1};
@@ -346,15 +370,10 @@ static void test_mistakes(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_csr),
-    cmocka_unit_test(test_cvse),
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_special),
-    cmocka_unit_test(test_large),
-    cmocka_unit_test(test_info),
-    cmocka_unit_test(test_orders),
-    cmocka_unit_test(test_mistakes),
-    cmocka_unit_test(test_panels),
-    cmocka_unit_test(test_batches),
-    {0},
+    cmocka_unit_test(test_csr),      cmocka_unit_test(test_cvse),
+    cmocka_unit_test(test_shapes),   cmocka_unit_test(test_special),
+    cmocka_unit_test(test_large),    cmocka_unit_test(test_many_batches),
+    cmocka_unit_test(test_info),     cmocka_unit_test(test_orders),
+    cmocka_unit_test(test_mistakes), cmocka_unit_test(test_panels),
+    cmocka_unit_test(test_batches),  {0},
 };
