@@ -357,27 +357,27 @@ typedef struct {
 enum {
     SPMM_SDDMM_TASK       = 8,  /**< most entries of a task: as many lanes share their products */
     SPMM_SDDMM_TILE       = 32, /**< vectors of a tile: TileN of vectorSparse, section 6.4 */
-    SPMM_SDDMM_BATCH      = 32, /**< entries of a batch */
-    SPMM_SDDMM_BATCH_ROWS = 8   /**< most rows of X that they are in */
+    SPMM_SDDMM_BATCH      = 32, /**< most entries of a batch for tensor cores */
+    SPMM_SDDMM_BATCH_ROWS = 8,  /**< most rows of X that they are in */
+    SPMM_SDDMM_SLICE      = 512 /**< bytes of a row at a time on CUDA cores, through all batches */
 };
 
-/** Entries of a mask in tasks of a few entries of one row. */
+/** Entries of a mask in the order of rows, in tasks of a few entries of one row. */
 typedef struct {
     int32_t        n_tasks;
-    int32_t        n_panels; /**< that the tasks come by, row by row in each; 0: by rows alone */
-    int64_t        slice;    /**< columns of X and Y at a time, through all tasks; 0: all */
-    const int32_t *row;      /**< [n_tasks] row of X */
-    const int32_t *first;    /**< [n_tasks + 1] first entry of each */
-    const int32_t *col;      /**< [entries] row of Y */
-    const int32_t *place;    /**< [entries] where in S; NULL: entry e at place e */
+    const int32_t *row;   /**< [n_tasks] row of X */
+    const int32_t *first; /**< [n_tasks + 1] first entry of each */
+    const int32_t *col;   /**< [entries] row of Y */
+    const int32_t *place; /**< [entries] where in S; NULL: entry e at place e */
 } spmm_sddmm_tasks_t;
 
-/** Entries of a mask in batches of up to 32 that are in up to 8 rows. */
+/** Entries of a mask by panels of columns, in batches of up to `size` that are in up to `rows` rows: 8
+ *  in 1, for CUDA cores, or 32 in 8, for tensor cores. */
 typedef struct {
-    int32_t        n_batches;
-    const int32_t *row;   /**< [n_batches * 8] rows of X; past the last one the first again */
-    const int32_t *entry; /**< [n_batches * 32] 8 * row of Y + which row of X; -1: no more */
-    const int32_t *place; /**< [n_batches * 32] where in S */
+    int32_t        n_batches, size, rows;
+    const int32_t *row;   /**< [n_batches * rows] rows of X; past the last one the first again */
+    const int32_t *entry; /**< [n_batches * size] rows * row of Y + which row of X; -1: no more */
+    const int32_t *place; /**< [n_batches * size] where in S */
 } spmm_sddmm_batches_t;
 
 /** What says where the results of a tile go. */

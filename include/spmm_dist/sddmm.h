@@ -28,11 +28,13 @@ typedef struct {
     size_t      struct_size; /**< set by SPMM_SDDMM_OPTIONS_INIT; lets old callers run */
     spmm_type_t s_type;      /**< AUTO: the type of the mask, which X and Y have; FP32 possible for
                                   16-bit ones.  Sums are in FP32, for FP64 in FP64 */
-    const char *kernel;      /**< "csr": CUDA cores (on CPUs plain loops), all types; "cvse": tensor
-                                  cores, all but FP64, for masks in which neighbouring rows share
-                                  columns, best column-vector-sparse ones; NULL or "auto": on GPUs
-                                  the one that moves fewer bytes, on CPUs csr */
-    const char *transport;   /**< as in spmm_plan_options_t */
+    const char *kernel; /**< "csr": CUDA cores (on CPUs plain loops), all types; "panels": by panels
+                                  of columns that stay in L1, all types, in 16 bits on tensor cores,
+                                  for masks without structure; "cvse": tensor cores, all but FP64, for
+                                  masks in which neighbouring rows share columns, best
+                                  column-vector-sparse ones; NULL or "auto": on GPUs the one with the
+                                  shortest predicted time, on CPUs csr */
+    const char *transport; /**< as in spmm_plan_options_t */
 } spmm_sddmm_options_t;
 
 /** "Choose for me" in every field. */
@@ -78,11 +80,11 @@ SPMM_API spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale,
 /** What a plan chose, on this rank. */
 typedef struct {
     size_t      struct_size;            /**< set by the caller to sizeof(spmm_sddmm_info_t) */
-    const char *kernel, *halo_kernel;   /**< "csr" or "cvse" for entries whose column this rank
-                                               owns / does not; static storage */
-    int         vector, halo_vector;    /**< V of cvse; 1: csr */
-    int64_t     vectors, halo_vectors;  /**< column vectors that hold the entries; of csr the
-                                               entries */
+    const char *kernel, *halo_kernel;   /**< "csr", "panels" or "cvse" for entries whose column this
+                                               rank owns / does not; static storage */
+    int         vector, halo_vector;    /**< V of cvse; else 1 */
+    int64_t     vectors, halo_vectors;  /**< column vectors that hold the entries; without vectors
+                                               the entries */
     const char *transport;              /**< static storage */
     int64_t     halo_rows, mirror_rows; /**< rows of Y received, sent */
     size_t      device_bytes;           /**< held by the form of the mask and rows in exchange */

@@ -104,12 +104,12 @@ void spmm_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_a
 
 #pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))
     for (int32_t b = 0; b < mask->n_batches; b++) {
-        const int32_t *row   = mask->row + (int64_t)b * SPMM_SDDMM_BATCH_ROWS;
-        const int64_t  first = (int64_t)b * SPMM_SDDMM_BATCH;
+        const int32_t *row   = mask->row + (int64_t)b * mask->rows;
+        const int64_t  first = (int64_t)b * mask->size;
 
-        for (int64_t e = first; e < first + SPMM_SDDMM_BATCH && mask->entry[e] >= 0; e++) {
-            dot(args, row[mask->entry[e] % SPMM_SDDMM_BATCH_ROWS],
-                mask->entry[e] / SPMM_SDDMM_BATCH_ROWS, mask->place[e]);
+        for (int64_t e = first; e < first + mask->size && mask->entry[e] >= 0; e++) {
+            dot(args, row[mask->entry[e] % mask->rows], mask->entry[e] / mask->rows,
+                mask->place[e]);
         }
     }
 }

@@ -85,9 +85,12 @@ cudaError_t spmm_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sdd
 /** The same on tensor cores, X and Y of FP32, FP16 or BF16. */
 cudaError_t spmm_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args,
                                   cudaStream_t stream);
-/** The same for entries in batches, X and Y of FP16 or BF16. */
+/** The same for entries in batches of 32 in 8 rows, on tensor cores, X and Y of FP16 or BF16. */
 cudaError_t spmm_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
                                     cudaStream_t stream);
+/** The same for batches of 8 in 1, X and Y of FP32 or FP64. */
+cudaError_t spmm_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
+                                   cudaStream_t stream);
 cudaError_t spmm_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
 cudaError_t spmm_cuda_place_values(const spmm_place_args_t *args, cudaStream_t stream);
 

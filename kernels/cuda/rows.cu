@@ -256,6 +256,9 @@ extern "C" cudaError_t spmm_cuda_probe(void)
     if (code == cudaSuccess) {
         code = spmm::preload_sddmm_batches();
     }
+    if (code == cudaSuccess) {
+        code = spmm::preload_sddmm_panels();
+    }
     return code == cudaSuccess ? spmm::preload_values() : code;
 }
 

@@ -5,10 +5,6 @@
  *  where a lane holds a whole tile of sums: here 8).  All rows of Y are on the way at a time.  The
  *  sums of 8 entries over 8 lanes are added up by 7 shuffles instead of 24: in each step a lane gives
  *  away one half of its sums and keeps the other, until lane e has that of entry e.
- *
- *  Tasks by rows are for thread blocks of 4 warps, which the GPU deals out.  Tasks by panels of columns,
- *  whose rows of Y fit L1 (sddmm_panels.c), are for one thread block on each multiprocessor, so that all
- *  of it works on one panel at a time; long rows in slices, which make the panels wider.
  */
 #include "cuda/tc_common.cuh"
 #include "cuda/tc_probe.cuh"
@@ -20,8 +16,8 @@ namespace
 
 constexpr int kTask     = SPMM_SDDMM_TASK;
 constexpr int kThreads  = 128;
+constexpr int kTasks    = kThreads / kTask; /* of a thread block at a time */
 constexpr int kResident = 5; /* thread blocks of a multiprocessor, at least: no spills yet */
-constexpr int kAllOfIt  = kThreads * kResident; /* threads of one for tasks by panels */
 
 template <typename In> using SumOf = std::conditional_t<std::is_same_v<In, double>, double, float>;
 
@@ -172,14 +168,16 @@ template <typename In, typename Out, int kElems> struct Dots {
     }
 };
 
-/* Tasks [from, end) by the kTasks groups of lanes of a thread block.  Columns are read one task ahead,
- * rows and counts two: a task starts with its loads of Y. */
-template <typename In, typename Out, int kElems, int kTasks>
-__device__ __forceinline__ void walk(const spmm_sddmm_tasks_t &mask, const spmm_sddmm_args_t &args,
-                                     int64_t from, int64_t end)
+/* A thread block has consecutive tasks: neighbouring rows of the mask often name the same rows of Y, which
+ * L1 then holds.  Columns are read one task ahead, rows and counts two: a task starts with its loads of
+ * Y. */
+template <typename In, typename Out, int kElems>
+__global__ void __launch_bounds__(kThreads, kResident)
+    sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args, int64_t chunk)
 {
     const int             lane = (int)threadIdx.x % kTask;
     const int64_t         own  = (int)threadIdx.x / kTask;
+    const int64_t         from = blockIdx.x * chunk, end = least(from + chunk, mask.n_tasks);
     Dots<In, Out, kElems> dots = {args, lane, {}};
     Task                  now  = task_at(mask, from + own, end);
     Task                  next = task_at(mask, from + own + kTasks, end);
@@ -195,36 +193,6 @@ __device__ __forceinline__ void walk(const spmm_sddmm_tasks_t &mask, const spmm_
     }
 }
 
-/* A thread block has consecutive tasks: neighbouring rows of the mask often name the same rows of Y, which
- * L1 then holds. */
-template <typename In, typename Out, int kElems>
-__global__ void __launch_bounds__(kThreads, kResident)
-    sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args, int64_t chunk)
-{
-    const int64_t from = blockIdx.x * chunk;
-
-    walk<In, Out, kElems, kThreads / kTask>(mask, args, from, least(from + chunk, mask.n_tasks));
-}
-
-/* A lane adds up in S what it left there: it has the same entries for every slice. */
-template <typename T, int kElems>
-__global__ void __launch_bounds__(kAllOfIt, 1)
-    sddmm_panels(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args, int64_t chunk)
-{
-    const int64_t     from = blockIdx.x * chunk, end = least(from + chunk, mask.n_tasks);
-    const int64_t     slice = mask.slice > 0 ? mask.slice : args.k;
-    spmm_sddmm_args_t part  = args;
-
-#pragma unroll 1
-    for (int64_t at = 0; at < args.k; at += slice) {
-        part.X = (const T *)args.X + at;
-        part.Y = (const T *)args.Y + at;
-        part.k = least(slice, args.k - at);
-        walk<T, T, kElems, kAllOfIt / kTask>(mask, part, from, end);
-        part.beta = 1.0;
-    }
-}
-
 template <typename In> bool is_aligned(const spmm_sddmm_args_t &a)
 {
     return fits(a.X, 16) && fits(a.Y, 16) && fits(a.ldx * (int64_t)sizeof(In), 16) &&
@@ -235,8 +203,7 @@ template <typename In, typename Out>
 cudaError_t run(const spmm_sddmm_tasks_t &mask, const spmm_sddmm_args_t &args, cudaStream_t stream)
 {
     constexpr int kElems = 16 / (int)sizeof(In), kBlocks = 32; /* of a multiprocessor, all in all */
-    constexpr int kTasks = kThreads / kTask;                   /* of a thread block at a time */
-    const int64_t most   = least(ceil_div(mask.n_tasks, kTasks), (int64_t)args.n_sm * kBlocks);
+    const int64_t most = least(ceil_div(mask.n_tasks, kTasks), (int64_t)args.n_sm * kBlocks);
 
     if (most == 0) {
         return cudaSuccess;
@@ -247,25 +214,6 @@ cudaError_t run(const spmm_sddmm_tasks_t &mask, const spmm_sddmm_args_t &args, c
     return is_aligned<In>(args)
                ? launch(sddmm_tasks<In, Out, kElems>, grid, block, stream, mask, args, chunk)
                : launch(sddmm_tasks<In, Out, 1>, grid, block, stream, mask, args, chunk);
-}
-
-template <typename T>
-cudaError_t run_panels(const spmm_sddmm_tasks_t &mask, const spmm_sddmm_args_t &args,
-                       cudaStream_t stream)
-{
-    if (mask.n_tasks == 0) {
-        return cudaSuccess;
-    }
-    const int64_t chunk = ceil_div(mask.n_tasks, args.n_sm);
-    const dim3    grid((unsigned)ceil_div(mask.n_tasks, chunk));
-
-    return launch(is_aligned<T>(args) ? sddmm_panels<T, 16 / (int)sizeof(T)> : sddmm_panels<T, 1>,
-                  grid, dim3(kAllOfIt), stream, mask, args, chunk);
-}
-
-template <typename T> cudaError_t load_panels()
-{
-    return preload_cached(sddmm_panels<T, 16 / (int)sizeof(T)>, sddmm_panels<T, 1>);
 }
 
 template <typename In, typename Out> cudaError_t load()
@@ -282,9 +230,7 @@ cudaError_t preload_sddmm_tasks()
                                     load<__half, __half>,
                                     load<__half, float>,
                                     load<__nv_bfloat16, __nv_bfloat16>,
-                                    load<__nv_bfloat16, float>,
-                                    load_panels<double>,
-                                    load_panels<float>};
+                                    load<__nv_bfloat16, float>};
     cudaError_t code             = cudaSuccess;
 
     for (auto *const one : all) {
@@ -300,12 +246,6 @@ extern "C" cudaError_t spmm_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask,
 {
     const bool same = args->s_type == args->type;
 
-    if (mask->n_panels > 0) {
-        return !same                      ? cudaErrorInvalidValue
-               : args->type == SPMM_R_64F ? spmm::run_panels<double>(*mask, *args, stream)
-               : args->type == SPMM_R_32F ? spmm::run_panels<float>(*mask, *args, stream)
-                                          : cudaErrorInvalidValue;
-    }
     switch (args->type) {
     case SPMM_R_64F:
         return same ? spmm::run<double, double>(*mask, *args, stream) : cudaErrorInvalidValue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_tiles.cu
  *  SDDMM on tensor cores at a column-vector-sparse mask (vectorSparse, section 6).  A warp takes a tile:
- *  32 vectors of a window, so 32 rows of Y by the V = 8 or 16 rows X of the window (sddmm_mma.cuh).
+ *  32 vectors of a window, so 32 rows of Y by the V = 8 or 16 rows of X of the window (sddmm_mma.cuh).
  *  What belongs to no vector is not loaded, and what is not in the mask is not stored.
  */
 #include "cuda/sddmm_mma.cuh"

@@ -16,6 +16,7 @@ cudaError_t preload_bcsr(void);
 cudaError_t preload_sddmm_tasks(void);
 cudaError_t preload_sddmm_tiles(void);
 cudaError_t preload_sddmm_batches(void);
+cudaError_t preload_sddmm_panels(void);
 cudaError_t preload_values(void);
 
 } // namespace spmm

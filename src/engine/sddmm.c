@@ -96,34 +96,21 @@ static spmm_status_t make_tiles(spmm_sampler_t *s, const spmm_csr_t *block, cons
     return status;
 }
 
-/* what[i] for the entries of @p sequence, all of them in their order where that is NULL; @p what NULL:
- * i itself. */
-static spmm_status_t upload_chosen(spmm_sampler_t *s, const spmm_sddmm_sequence_t *sequence,
-                                   const int32_t *narrow, const int64_t *wide,
-                                   const int32_t **device)
+static spmm_status_t upload_place(spmm_sampler_t *s, const int64_t *place)
 {
-    int32_t      *chosen;
+    int32_t      *narrow;
     spmm_status_t status;
 
-    if (SPMM_NEW(chosen, s->nnz) == NULL) {
-        return spmm_fail_memory(&s->device->env->err, s->nnz, sizeof *chosen,
+    if (SPMM_NEW(narrow, s->nnz) == NULL) {
+        return spmm_fail_memory(&s->device->env->err, s->nnz, sizeof *narrow,
                                 "the places of an SDDMM");
     }
-    for (int64_t k = 0; k < s->nnz; k++) {
-        const int64_t e = sequence == NULL ? k : sequence->entry[k];
-
-        chosen[k] = narrow != NULL ? narrow[e] : wide != NULL ? (int32_t)wide[e] : (int32_t)e;
+    for (int64_t e = 0; e < s->nnz; e++) {
+        narrow[e] = (int32_t)place[e];
     }
-    status = upload(s, chosen, s->nnz, device);
-    spmm_free(chosen);
+    status = upload(s, narrow, s->nnz, &s->tasks.place);
+    spmm_free(narrow);
     return status;
-}
-
-static spmm_status_t upload_tasks(spmm_sampler_t *s, const spmm_sddmm_task_list_t *list)
-{
-    s->tasks.n_tasks = list->n_tasks;
-    SPMM_TRY(upload(s, list->row, list->n_tasks, &s->tasks.row));
-    return upload(s, list->first, (int64_t)list->n_tasks + 1, &s->tasks.first);
 }
 
 static spmm_status_t make_tasks(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
@@ -132,65 +119,50 @@ static spmm_status_t make_tasks(spmm_sampler_t *s, const spmm_csr_t *block, cons
     spmm_status_t          status;
 
     SPMM_TRY(spmm_sddmm_make_tasks(s->device->env, block, &list));
-    status = upload_tasks(s, &list);
+    s->tasks.n_tasks = list.n_tasks;
+    status           = upload(s, list.row, list.n_tasks, &s->tasks.row);
+    if (status == SPMM_OK) {
+        status = upload(s, list.first, (int64_t)list.n_tasks + 1, &s->tasks.first);
+    }
     spmm_sddmm_free_tasks(&list);
     SPMM_TRY(status);
     SPMM_TRY(upload(s, block->col_idx, s->nnz, &s->tasks.col));
-    return place == NULL ? SPMM_OK : upload_chosen(s, NULL, NULL, place, &s->tasks.place);
+    return place == NULL ? SPMM_OK : upload_place(s, place);
 }
 
-static spmm_status_t make_panel_tasks(spmm_sampler_t *s, const spmm_csr_t *block,
-                                      const spmm_sddmm_sequence_t *sequence, const int64_t *place)
+static spmm_status_t upload_batches(spmm_sampler_t *s, const spmm_sddmm_batch_list_t *list)
 {
-    spmm_sddmm_task_list_t list;
-    spmm_status_t          status;
+    const int64_t places = (int64_t)list->n_batches * list->size;
 
-    SPMM_TRY(spmm_sddmm_make_panel_tasks(s->device->env, sequence, &list));
-    status = upload_tasks(s, &list);
-    spmm_sddmm_free_tasks(&list);
-    SPMM_TRY(status);
-    s->tasks.n_panels = sequence->n_panels;
-    SPMM_TRY(upload_chosen(s, sequence, block->col_idx, NULL, &s->tasks.col));
-    return upload_chosen(s, sequence, NULL, place, &s->tasks.place);
-}
-
-static spmm_status_t make_batches(spmm_sampler_t *s, const spmm_csr_t *block,
-                                  const spmm_sddmm_sequence_t *sequence, const int64_t *place)
-{
-    spmm_sddmm_batch_list_t list;
-    spmm_status_t           status;
-
-    if (block->n_cols >= INT32_MAX / SPMM_SDDMM_BATCH_ROWS) { /* entry holds 8 * column + 7 */
-        return spmm_fail(&s->device->env->err, SPMM_ERR_RANGE,
-                         "a mask with %d columns on rank %d: the SDDMM kernel panels takes fewer "
-                         "than 2^28 in 16 bits; use csr or cvse",
-                         (int)block->n_cols, s->device->env->rank);
-    }
-    SPMM_TRY(spmm_sddmm_make_batches(s->device->env, block, sequence, place, &list));
-    s->batches.n_batches = list.n_batches;
-    status = upload(s, list.row, (int64_t)list.n_batches * SPMM_SDDMM_BATCH_ROWS, &s->batches.row);
-    if (status == SPMM_OK) {
-        status =
-            upload(s, list.entry, (int64_t)list.n_batches * SPMM_SDDMM_BATCH, &s->batches.entry);
-    }
-    if (status == SPMM_OK) {
-        status =
-            upload(s, list.place, (int64_t)list.n_batches * SPMM_SDDMM_BATCH, &s->batches.place);
-    }
-    spmm_sddmm_free_batches(&list);
-    return status;
+    s->batches.n_batches = list->n_batches;
+    s->batches.size      = list->size;
+    s->batches.rows      = list->rows;
+    SPMM_TRY(upload(s, list->row, (int64_t)list->n_batches * list->rows, &s->batches.row));
+    SPMM_TRY(upload(s, list->entry, places, &s->batches.entry));
+    return upload(s, list->place, places, &s->batches.place);
 }
 
 static spmm_status_t make_panels(spmm_sampler_t *s, const spmm_csr_t *block, int32_t width,
                                  bool half, const int64_t *place)
 {
-    spmm_sddmm_sequence_t sequence;
-    spmm_status_t         status;
+    const int32_t           size = half ? SPMM_SDDMM_BATCH : SPMM_SDDMM_TASK;
+    const int32_t           rows = half ? SPMM_SDDMM_BATCH_ROWS : 1;
+    spmm_sddmm_sequence_t   sequence;
+    spmm_sddmm_batch_list_t list;
+    spmm_status_t           status;
 
+    if (block->n_cols > INT32_MAX / rows) { /* entries hold rows * column + row */
+        return spmm_fail(&s->device->env->err, SPMM_ERR_RANGE,
+                         "a mask with %d columns on rank %d: the SDDMM kernel panels takes fewer "
+                         "than 2^28 in 16 bits; use csr or cvse",
+                         (int)block->n_cols, s->device->env->rank);
+    }
     SPMM_TRY(spmm_sddmm_make_sequence(s->device->env, block, width, &sequence));
-    status = half ? make_batches(s, block, &sequence, place)
-                  : make_panel_tasks(s, block, &sequence, place);
+    status = spmm_sddmm_make_batches(s->device->env, block, &sequence, place, size, rows, &list);
     spmm_sddmm_free_sequence(&sequence);
+    SPMM_TRY(status);
+    status = upload_batches(s, &list);
+    spmm_sddmm_free_batches(&list);
     return status;
 }
 
@@ -205,7 +177,6 @@ static spmm_status_t make_form(spmm_sampler_t *s, const spmm_csr_t *block, const
     case SPMM_SAMPLER_CSR:
         return make_tasks(s, block, place);
     case SPMM_SAMPLER_PANELS:
-        s->tasks.slice = choice.slice;
         return make_panels(s, block, choice.width, spmm_type_size(what->type) == 2, place);
     case SPMM_SAMPLER_CVSE:
         s->height = choice.height;
@@ -252,14 +223,20 @@ void spmm_sampler_free(spmm_sampler_t *sampler)
 static cudaError_t run_cuda(const spmm_sampler_t *s, const spmm_sddmm_args_t *args,
                             cudaStream_t stream)
 {
-    return s->tiles.n_tiles > 0       ? spmm_cuda_sddmm_tiles(&s->tiles, args, stream)
-           : s->batches.n_batches > 0 ? spmm_cuda_sddmm_batches(&s->batches, args, stream)
-           : s->tasks.n_tasks > 0     ? spmm_cuda_sddmm_tasks(&s->tasks, args, stream)
-                                      : cudaSuccess;
+    switch (s->form) {
+    case SPMM_SAMPLER_CSR:
+        return spmm_cuda_sddmm_tasks(&s->tasks, args, stream);
+    case SPMM_SAMPLER_PANELS:
+        return s->batches.rows > 1 ? spmm_cuda_sddmm_batches(&s->batches, args, stream)
+                                   : spmm_cuda_sddmm_panels(&s->batches, args, stream);
+    case SPMM_SAMPLER_CVSE:
+        break;
+    }
+    return spmm_cuda_sddmm_tiles(&s->tiles, args, stream);
 }
 #endif
 
-/* A form without entries has no work. */
+/* Forms that were not made have no work. */
 static void run_cpu(const spmm_sampler_t *s, const spmm_sddmm_args_t *args)
 {
     spmm_cpu_sddmm_tiles(&s->tiles, args);

@@ -6,7 +6,7 @@
  *    csr     tasks of up to 8 entries of one row, for 8 lanes that share every product (section 6.1
  *            shares rows likewise); all types
  *    panels  by panels of columns whose rows of Y fit the L1 of a multiprocessor: in FP32 and FP64
- *            such tasks, in 16 bits batches of 32 entries in up to 8 rows, on tensor cores
+ *            batches like those tasks, in 16 bits of 32 entries in up to 8 rows, on tensor cores
  *    cvse    tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are the
  *            m16 side of the mma, V rows of X the n8 side; all types but FP64
  *
@@ -30,9 +30,9 @@ typedef struct {
     spmm_sampler_form_t  form;
     int32_t              height; /**< of windows of cvse, else 0 */
     int64_t              nnz, vectors;
-    spmm_sddmm_tasks_t   tasks;   /**< arrays on the device; of csr, and panels of FP32 and FP64 */
-    spmm_sddmm_batches_t batches; /**< likewise; of panels in 16 bits */
-    spmm_sddmm_tiles_t   tiles;   /**< likewise; of cvse */
+    spmm_sddmm_tasks_t   tasks;                      /**< arrays on the device; of csr */
+    spmm_sddmm_batches_t batches;                    /**< likewise; of panels */
+    spmm_sddmm_tiles_t   tiles;                      /**< likewise; of cvse */
     void                *upload[SPMM_SDDMM_UPLOADS]; /**< owned device memory: they */
     int                  n_uploads;
     size_t               device_bytes;
@@ -77,7 +77,6 @@ typedef struct {
     spmm_sampler_form_t form;
     int32_t             height; /**< of cvse */
     int32_t             width;  /**< of panels: columns of each */
-    int64_t             slice;  /**< of spmm_sddmm_tasks_t */
 } spmm_sampler_choice_t;
 
 /** The form that @p what asks for, else the one with the shortest predicted time. */
@@ -101,7 +100,7 @@ spmm_status_t spmm_sddmm_make_sequence(spmm_env_t *env, const spmm_csr_t *block,
 void          spmm_sddmm_free_sequence(spmm_sddmm_sequence_t *sequence);
 
 typedef struct {
-    int32_t  n_batches;
+    int32_t  n_batches, size, rows;
     int32_t *row, *entry, *place; /**< as in spmm_sddmm_batches_t */
 } spmm_sddmm_batch_list_t;
 
@@ -109,7 +108,7 @@ typedef struct {
  *  @param[in] place  as in spmm_sampler_create() */
 spmm_status_t spmm_sddmm_make_batches(spmm_env_t *env, const spmm_csr_t *block,
                                       const spmm_sddmm_sequence_t *sequence, const int64_t *place,
-                                      spmm_sddmm_batch_list_t *batches);
+                                      int32_t size, int32_t rows, spmm_sddmm_batch_list_t *batches);
 void          spmm_sddmm_free_batches(spmm_sddmm_batch_list_t *batches);
 
 typedef struct {
@@ -128,9 +127,6 @@ typedef struct {
 /** Cut the rows of @p block into tasks. */
 spmm_status_t spmm_sddmm_make_tasks(spmm_env_t *env, const spmm_csr_t *block,
                                     spmm_sddmm_task_list_t *tasks);
-/** Cut the rows of each panel of @p sequence into tasks; entries count in the sequence. */
-spmm_status_t spmm_sddmm_make_panel_tasks(spmm_env_t *env, const spmm_sddmm_sequence_t *sequence,
-                                          spmm_sddmm_task_list_t *tasks);
 void          spmm_sddmm_free_tasks(spmm_sddmm_task_list_t *tasks);
 
 /** Condense @p block into tiles of windows of @p height rows.  Takes the shortest way to say where

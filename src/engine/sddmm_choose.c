@@ -22,10 +22,12 @@ typedef struct {
 static const cost_t csr_wide = {1.5, 0.105}, csr_half = {10.0, 0.097};
 static const cost_t low_wide = {35.0, 0.122}, low_half = {22.0, 0.098}; /* V = 8 */
 static const cost_t tall_wide = {52.0, 0.147}, tall_half = {43.0, 0.100};
-/* By the width of L1 (128 bytes in a cycle) and of L2, at three quarters of the peak; and 20 or 60
- * instructions for each warp of 8 or 32 entries. */
-static const cost_t panel_wide = {3.0, 0.045}, panel_half = {6.0, 0.045};
-static const double fetch_byte = 0.15; /* ps for a byte from L2 */
+
+/* Of panels, by counts of instructions (4 in a cycle of each of 132 multiprocessors at 1.76 GHz): of a
+ * batch, and of each line of 128 bytes of it; and bytes at three quarters of what L1 (128 bytes in a cycle)
+ * and L2 give. */
+static const double batch_wide = 44.0, line_wide = 16.0, batch_half = 118.0, line_half = 102.0;
+static const double l1_byte = 0.045, l2_byte = 0.15;
 
 static bool asks_for(const spmm_sampling_t *what, const char *kernel)
 {
@@ -63,37 +65,34 @@ static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t
 
 /* Rows fetched are the fewest where the part of the mask that a multiprocessor has is as many rows as
  * columns; L1 sets a limit. */
-static void set_width(const spmm_device_t *device, const spmm_csr_t *block,
-                      const spmm_sampling_t *what, spmm_sampler_choice_t *choice)
+static int32_t width_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
+                               const spmm_sampling_t *what)
 {
-    const double size = (double)spmm_type_size(what->type);
-    const double n_sm = device->n_sm > 0 ? device->n_sm : SOME_SM;
-    double       row  = row_bytes(what), width;
-    int64_t      panels;
+    const double  n_sm  = device->n_sm > 0 ? device->n_sm : SOME_SM;
+    const double  row   = is_half(what) ? row_bytes(what) : fmin(row_bytes(what), SPMM_SDDMM_SLICE);
+    const double  even  = sqrt((double)block->n_rows * block->n_cols / n_sm);
+    const double  width = fmax(fmin(L1_BYTES / row, even), 1.0);
+    const int64_t panels = (int64_t)ceil(block->n_cols / width);
 
-    choice->slice = 0;
-    if (!is_half(what) && row > SLICE_BYTES) {
-        row           = SLICE_BYTES;
-        choice->slice = (int64_t)(SLICE_BYTES / size);
-    }
-    width         = fmin(L1_BYTES / row, sqrt((double)block->n_rows * block->n_cols / n_sm));
-    width         = fmin(fmax(width, 1.0), fmax((double)block->n_cols, 1.0));
-    panels        = (int64_t)ceil(block->n_cols / width);
-    choice->width = panels == 0 ? 1 : (int32_t)(((int64_t)block->n_cols + panels - 1) / panels);
+    return panels == 0 ? 1 : (int32_t)((block->n_cols + panels - 1) / panels);
 }
 
-/* Every entry from L1, every row of a panel of X and every row of a panel of Y on each multiprocessor
- * from L2. */
+/* The longest of: instructions; every entry from L1; from L2 every row of X in a panel, and every row of Y
+ * in a panel of each multiprocessor. */
 static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
-                             const spmm_sampling_t *what, const spmm_sampler_choice_t *choice)
+                             const spmm_sampling_t *what, int32_t width)
 {
-    const double nnz     = (double)spmm_csr_nnz(block);
-    const double x       = (double)spmm_sddmm_count_segments(block, choice->width, device->threads);
-    const double y       = fmax(block->n_cols, (double)device->n_sm * choice->width);
-    const double fetched = fmin(x + y, nnz + x);
+    const double share = 0.8; /* of the longest, which the others disturb */
+    const double nnz = (double)spmm_csr_nnz(block), bytes = row_bytes(what);
+    const double lines = ceil(bytes / 128.0), slices = ceil(bytes / SPMM_SDDMM_SLICE);
+    const double x     = (double)spmm_sddmm_count_segments(block, width, device->threads);
+    const double y     = fmin(fmax(block->n_cols, (double)device->n_sm * width), nnz);
+    const double issue = is_half(what) ? fmax(nnz / SPMM_SDDMM_BATCH, x / SPMM_SDDMM_BATCH_ROWS) *
+                                             (batch_half + line_half * lines)
+                                       : (nnz / SPMM_SDDMM_TASK + 0.5 * x) *
+                                             (batch_wide * slices + line_wide * lines);
 
-    return time_of(what, nnz, is_half(what) ? &panel_half : &panel_wide) +
-           fetched * row_bytes(what) * fetch_byte;
+    return fmax(fmax(issue, nnz * bytes * l1_byte), (x + y) * bytes * l2_byte) / share;
 }
 
 /* Windows of which height, and are they worth it: bytes are no promise.  In FP32 tiles were ahead of csr by
@@ -137,7 +136,7 @@ spmm_status_t spmm_sampler_choose(const spmm_device_t *device, const spmm_csr_t 
     if (asks_for(what, "csr") || (!named && !gpu)) {
         return SPMM_OK;
     }
-    set_width(device, block, what, choice);
+    choice->width = width_of_panels(device, block, what);
     if (asks_for(what, "panels")) {
         choice->form = SPMM_SAMPLER_PANELS;
         return SPMM_OK;
@@ -145,8 +144,8 @@ spmm_status_t spmm_sampler_choose(const spmm_device_t *device, const spmm_csr_t 
     if (what->type != SPMM_R_64F) {
         SPMM_TRY(consider_tiles(device, block, what, choice, &time));
     }
-    if (!named && block->n_cols < INT32_MAX / SPMM_SDDMM_BATCH_ROWS &&
-        time_of_panels(device, block, what, choice) < ahead * time) {
+    if (!named && block->n_cols <= INT32_MAX / SPMM_SDDMM_BATCH_ROWS &&
+        time_of_panels(device, block, what, choice->width) < ahead * time) {
         choice->form = SPMM_SAMPLER_PANELS;
     }
     return SPMM_OK;

@@ -10,8 +10,6 @@
 #include "cpu/cpu_kernels.h"
 #include "engine/sddmm.h"
 
-enum { TASK = SPMM_SDDMM_TASK, BATCH = SPMM_SDDMM_BATCH, ROWS = SPMM_SDDMM_BATCH_ROWS };
-
 int64_t spmm_sddmm_count_segments(const spmm_csr_t *block, int32_t width, int threads)
 {
     int64_t count = 0;
@@ -73,48 +71,9 @@ void spmm_sddmm_free_sequence(spmm_sddmm_sequence_t *sequence)
     memset(sequence, 0, sizeof *sequence);
 }
 
-/* Tasks that begin before entry `count`; with @p tasks their rows and first entries. */
-static int32_t cut_tasks(const spmm_sddmm_sequence_t *sequence, spmm_sddmm_task_list_t *tasks)
-{
-    int64_t first = 0;
-    int32_t n     = 0;
-
-    for (int64_t s = 0; s < sequence->count; s++) {
-        if (s > 0 && s - first < TASK && sequence->row[s] == sequence->row[first]) {
-            continue;
-        }
-        if (tasks != NULL) {
-            tasks->row[n]   = sequence->row[s];
-            tasks->first[n] = (int32_t)s;
-        }
-        first = s;
-        n++;
-    }
-    return n;
-}
-
-spmm_status_t spmm_sddmm_make_panel_tasks(spmm_env_t *env, const spmm_sddmm_sequence_t *sequence,
-                                          spmm_sddmm_task_list_t *tasks)
-{
-    spmm_sddmm_task_list_t made = {.n_tasks = cut_tasks(sequence, NULL)};
-
-    SPMM_NEW(made.row, made.n_tasks);
-    SPMM_NEW(made.first, (int64_t)made.n_tasks + 1);
-    if (made.row == NULL || made.first == NULL) {
-        const int64_t n = made.n_tasks;
-
-        spmm_sddmm_free_tasks(&made);
-        return spmm_fail_memory(&env->err, n, sizeof *made.row + sizeof *made.first,
-                                "the tasks of an SDDMM");
-    }
-    (void)cut_tasks(sequence, &made);
-    made.first[made.n_tasks] = (int32_t)sequence->count;
-    *tasks                   = made;
-    return SPMM_OK;
-}
-
 /** The batch that is being filled. */
 typedef struct {
+    int32_t size, most_rows;
     int32_t n, entries, rows; /**< batches so far; in the last one */
     int32_t row;              /**< its last row */
 } filling_t;
@@ -124,7 +83,7 @@ static void take(filling_t *f, int32_t row)
 {
     const bool fresh = f->n == 0 || row != f->row;
 
-    if (f->n == 0 || f->entries == BATCH || (fresh && f->rows == ROWS)) {
+    if (f->n == 0 || f->entries == f->size || (fresh && f->rows == f->most_rows)) {
         f->n++;
         f->entries = 0;
         f->rows    = 0;
@@ -139,41 +98,45 @@ static void take(filling_t *f, int32_t row)
 static void fill_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *sequence,
                          const int64_t *place, spmm_sddmm_batch_list_t *batches)
 {
-    filling_t f = {0};
+    const int64_t size = batches->size, rows = batches->rows;
+    filling_t     f = {.size = batches->size, .most_rows = batches->rows};
 
-    memset(batches->entry, 0xff, (size_t)batches->n_batches * BATCH * sizeof *batches->entry);
-    memset(batches->place, 0, (size_t)batches->n_batches * BATCH * sizeof *batches->place);
+    for (int64_t at = 0; at < batches->n_batches * size; at++) {
+        batches->entry[at] = -1;
+        batches->place[at] = 0;
+    }
     for (int64_t s = 0; s < sequence->count; s++) {
         const int32_t e = sequence->entry[s];
-        int64_t       at;
+        int64_t       b, at;
 
         take(&f, sequence->row[s]);
-        at                 = (int64_t)(f.n - 1) * BATCH + f.entries - 1;
-        batches->entry[at] = block->col_idx[e] * ROWS + f.rows - 1;
+        b                  = f.n - 1;
+        at                 = b * size + f.entries - 1;
+        batches->entry[at] = block->col_idx[e] * f.most_rows + f.rows - 1;
         batches->place[at] = place == NULL ? e : (int32_t)place[e];
-        for (int32_t r = f.rows - 1; r < (f.entries == 1 ? ROWS : f.rows); r++) {
-            batches->row[(int64_t)(f.n - 1) * ROWS + r] = f.row;
+        for (int64_t r = f.rows - 1; r < (f.entries == 1 ? rows : f.rows); r++) {
+            batches->row[b * rows + r] = f.row;
         }
     }
 }
 
 spmm_status_t spmm_sddmm_make_batches(spmm_env_t *env, const spmm_csr_t *block,
                                       const spmm_sddmm_sequence_t *sequence, const int64_t *place,
-                                      spmm_sddmm_batch_list_t *batches)
+                                      int32_t size, int32_t rows, spmm_sddmm_batch_list_t *batches)
 {
-    spmm_sddmm_batch_list_t made  = {0};
-    filling_t               count = {0};
+    spmm_sddmm_batch_list_t made  = {.size = size, .rows = rows};
+    filling_t               count = {.size = size, .most_rows = rows};
 
     for (int64_t s = 0; s < sequence->count; s++) {
         take(&count, sequence->row[s]);
     }
     made.n_batches = count.n;
-    SPMM_NEW(made.row, (int64_t)count.n * ROWS);
-    SPMM_NEW(made.entry, (int64_t)count.n * BATCH);
-    SPMM_NEW(made.place, (int64_t)count.n * BATCH);
+    SPMM_NEW(made.row, (int64_t)count.n * rows);
+    SPMM_NEW(made.entry, (int64_t)count.n * size);
+    SPMM_NEW(made.place, (int64_t)count.n * size);
     if (made.row == NULL || made.entry == NULL || made.place == NULL) {
         spmm_sddmm_free_batches(&made);
-        return spmm_fail_memory(&env->err, count.n, (2 * BATCH + ROWS) * sizeof *made.row,
+        return spmm_fail_memory(&env->err, count.n, (size_t)(2 * size + rows) * sizeof *made.row,
                                 "the batches of an SDDMM");
     }
     fill_batches(block, sequence, place, &made);

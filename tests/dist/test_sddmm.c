@@ -175,6 +175,30 @@ static void test_large(void **state)
     close_context();
 }
 
+/* Several batches for each warp of a GPU, in whole lines and in slices. */
+static void test_many_batches(void **state)
+{
+    const mask_t shape = {1024, 1024, 1, 170, 5, 0};
+
+    (void)state;
+    open_context();
+    for (int half = 0;
+         half < 2 && getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL;
+         half++) {
+        masked_t m = make_masked(&shape, half == 0 ? SPMM_R_32F : SPMM_R_16F);
+
+        check_sampled(&m, &(sampled_t){.type      = half == 0 ? SPMM_R_32F : SPMM_R_16F,
+                                       .s_type    = SPMM_R_32F,
+                                       .k         = half == 0 ? 160 : 64,
+                                       .planned_k = half == 0 ? 160 : 64,
+                                       .alpha     = 1.5,
+                                       .beta      = half == 0 ? -0.5 : 0.0,
+                                       .kernel    = "panels"});
+        free_masked(&m);
+    }
+    close_context();
+}
+
 static void test_info(void **state)
 {
     const mask_t         shape = {16, 64, 8, 500, -1, 1};
@@ -234,16 +258,47 @@ static void test_orders(void **state)
     spmm_sddmm_free_tiles(&tiles);
 }
 
-/* Every entry is in one task and one batch, in rows and places that are its own. */
+/* Every entry is in one batch, in the row and place that are its own. */
+static void check_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *sequence,
+                          const int64_t *place, int32_t size, int32_t rows)
+{
+    const int32_t           nnz = (int32_t)sequence->count, degree = nnz / block->n_rows;
+    int32_t                *seen = calloc((size_t)nnz, sizeof *seen);
+    spmm_sddmm_batch_list_t batches;
+
+    spmm_assert_ok(
+        spmm_sddmm_make_batches(&spmm_test_env, block, sequence, place, size, rows, &batches));
+    assert_true(batches.n_batches >= nnz / size && batches.n_batches < nnz);
+    for (int64_t at = 0; at < (int64_t)batches.n_batches * size; at++) {
+        const int32_t entry = batches.entry[at];
+
+        if (entry >= 0) {
+            const int32_t e = nnz - 1 - batches.place[at];
+
+            assert_int_equal(batches.row[at / size * rows + entry % rows], e / degree);
+            assert_int_equal(entry / rows, block->col_idx[e]);
+            assert_int_equal(seen[e]++, 0);
+        } else {
+            assert_true(at % size > 0); /* none is empty */
+        }
+    }
+    for (int32_t e = 0; e < nnz; e++) {
+        assert_int_equal(seen[e], 1);
+    }
+    for (int64_t at = 0; at < (int64_t)batches.n_batches * rows; at++) {
+        assert_in_range(batches.row[at], 0, block->n_rows - 1); /* also past the last one */
+    }
+    spmm_sddmm_free_batches(&batches);
+    free(seen);
+}
+
 static void test_batches(void **state)
 {
     enum { N = 40, DEGREE = 13, NNZ = N * DEGREE };
     int64_t    row_ptr[N + 1], place[NNZ];
-    int32_t    col[NNZ], seen[NNZ] = {0};
+    int32_t    col[NNZ];
     spmm_csr_t block = {.n_rows = N, .n_cols = 2 * N, .row_ptr = row_ptr, .col_idx = col};
-    spmm_sddmm_sequence_t   sequence;
-    spmm_sddmm_batch_list_t batches;
-    spmm_sddmm_task_list_t  tasks;
+    spmm_sddmm_sequence_t sequence;
 
     (void)state;
     for (int i = 0; i <= N; i++) {
@@ -262,34 +317,9 @@ static void test_batches(void **state)
         assert_int_equal(sequence.row[s], b / DEGREE);
         assert_true(col[a] / 25 < col[b] / 25 || (col[a] / 25 == col[b] / 25 && a < b));
     }
-    spmm_assert_ok(spmm_sddmm_make_batches(&spmm_test_env, &block, &sequence, place, &batches));
-    for (int64_t at = 0; at < (int64_t)batches.n_batches * SPMM_SDDMM_BATCH; at++) {
-        const int32_t entry = batches.entry[at];
-
-        if (entry >= 0) {
-            const int32_t e   = NNZ - 1 - batches.place[at];
-            const int32_t row = batches.row[at / SPMM_SDDMM_BATCH * SPMM_SDDMM_BATCH_ROWS +
-                                            entry % SPMM_SDDMM_BATCH_ROWS];
-
-            assert_int_equal(row, e / DEGREE);
-            assert_int_equal(entry / SPMM_SDDMM_BATCH_ROWS, col[e]);
-            assert_int_equal(seen[e]++, 0);
-        }
-    }
-    for (int e = 0; e < NNZ; e++) {
-        assert_int_equal(seen[e], 1);
-    }
-    spmm_assert_ok(spmm_sddmm_make_panel_tasks(&spmm_test_env, &sequence, &tasks));
-    for (int32_t t = 0; t < tasks.n_tasks; t++) {
-        assert_in_range(tasks.first[t + 1] - tasks.first[t], 1, SPMM_SDDMM_TASK);
-        for (int32_t s = tasks.first[t]; s < tasks.first[t + 1]; s++) {
-            assert_int_equal(sequence.row[s], tasks.row[t]);
-        }
-    }
-    assert_int_equal(tasks.first[tasks.n_tasks], NNZ);
+    check_batches(&block, &sequence, place, SPMM_SDDMM_BATCH, SPMM_SDDMM_BATCH_ROWS);
+    check_batches(&block, &sequence, place, SPMM_SDDMM_TASK, 1);
     assert_int_equal(spmm_sddmm_count_segments(&block, 25, 1), 3 * N + N * 2 / 5);
-    spmm_sddmm_free_tasks(&tasks);
-    spmm_sddmm_free_batches(&batches);
     spmm_sddmm_free_sequence(&sequence);
 }
 
@@ -340,15 +370,10 @@ static void test_mistakes(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_csr),
-    cmocka_unit_test(test_cvse),
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_special),
-    cmocka_unit_test(test_large),
-    cmocka_unit_test(test_info),
-    cmocka_unit_test(test_orders),
-    cmocka_unit_test(test_mistakes),
-    cmocka_unit_test(test_panels),
-    cmocka_unit_test(test_batches),
-    {0},
+    cmocka_unit_test(test_csr),      cmocka_unit_test(test_cvse),
+    cmocka_unit_test(test_shapes),   cmocka_unit_test(test_special),
+    cmocka_unit_test(test_large),    cmocka_unit_test(test_many_batches),
+    cmocka_unit_test(test_info),     cmocka_unit_test(test_orders),
+    cmocka_unit_test(test_mistakes), cmocka_unit_test(test_panels),
+    cmocka_unit_test(test_batches),  {0},
 };
