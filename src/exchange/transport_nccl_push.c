@@ -80,14 +80,14 @@ static size_t landing_of(const spmm_nccl_peer_t *t, const spmm_exchange_side_t *
     return offset;
 }
 
-/* The same on both ranks of a pair. */
+/* The same on both ranks of a pair.  No rows are quick: nobody waits for them. */
 static bool is_quick(int64_t count, size_t row_bytes)
 {
     const int most =
         spmm_push_quick_bytes < SPMM_PUSH_QUICK ? spmm_push_quick_bytes : SPMM_PUSH_QUICK;
 
-    return row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
-           count <= most / (int64_t)row_bytes;
+    return count == 0 || (row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
+                          count <= most / (int64_t)row_bytes);
 }
 
 static int32_t quick_blocks(int64_t count, size_t row_bytes)
