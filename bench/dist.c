@@ -175,7 +175,10 @@ static int bench_variant(const dist_case_t *c, const dist_variant_t *v, spmm_pla
     plan->profile = false; /* its marks cost time */
     own.total_ms  = dist_time_own(c->bench, run_ours, &ours);
     own.loop_ms   = dist_time_loop(c->bench, run_ours, &ours);
-    dist_gather_times(c->bench, &own, plan->stats.chunks, &row.times);
+    if (!v->graph) {
+        dist_time_overlap(c, plan, &own);
+    }
+    dist_gather_times(c->bench, &own, &row.times);
     dist_poison(c);
     run_ours(&ours);
     return finish_row(c, plan, &row, base_ms);

@@ -4,18 +4,18 @@
 
     bench/overlap.py OUT.tsv RESULT.tsv...
 
-One row for each matrix and transport: comm_us and local_us are the exchange (packing included) and the
-local block as they run by halo-first, one after the other; halo_first_us and overlap_us the whole
-product; saved is (halo_first - overlap) / min(comm, local): 1 where the shorter one is hidden and
-nothing is lost, less where streams that wait for each other take time.  loop_us is wall time with the
-host in the loop, graph_us and graph_loop_us the same of overlap in a CUDA graph."""
+One row for each matrix and transport: comm_us, local_us and halo_us are phases by halo-first, with
+marks around them that take some us; halo_first_us and overlap_us the whole product without marks,
+saved_us their difference; overlap is the hidden share of the shorter of exchange and local block, each
+timed on its own without marks.  loop_us is wall time with the host in the loop, graph_us and
+graph_loop_us the same of overlap in a CUDA graph."""
 import argparse
 import sys
 
 import table
 
 TITLES = ("matrix", "ranks", "transport", "comm_us", "local_us", "halo_us", "halo_first_us",
-          "overlap_us", "saved", "overlap", "loop_us", "graph_us", "graph_loop_us", "to_needed")
+          "overlap_us", "saved_us", "overlap", "loop_us", "graph_us", "graph_loop_us", "to_needed")
 
 
 def variant_of(row):
@@ -43,9 +43,10 @@ def line_of(key, ways):
         return None
     turn, both, graph = ways["halo-first"], ways["overlap"], ways.get("graph")
     comm, local = turn["pack_ms"] + turn["exchange_ms"], turn["local_ms"]
-    saved = (turn["total_ms"] - both["total_ms"]) / min(comm, local)
-    times = (comm, local, turn["halo_ms"], turn["total_ms"], both["total_ms"])
-    return (*key, *(f"{1e3 * t:.1f}" for t in times), f"{saved:.2f}", f"{both['overlap']:.2f}",
+    times = (comm, local, turn["halo_ms"], turn["total_ms"], both["total_ms"],
+             turn["total_ms"] - both["total_ms"])
+    return (*key, *(f"{1e3 * t:.1f}" for t in times),
+            f"{both['overlap']:.2f}" if both["overlap"] is not None else "-",
             f"{1e3 * both['loop_ms']:.1f}",
             f"{1e3 * graph['total_ms']:.1f}" if graph else "-",
             f"{1e3 * graph['loop_ms']:.1f}" if graph else "-",

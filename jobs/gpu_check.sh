@@ -86,6 +86,7 @@ check() {
 # Tests of whole plans again with one GPU for each rank, and transports under the CUDA-aware MPI.
 ranks_step() {
     check mpirun --bind-to none -n "$ranks" "$build/tests/test_async"
+    check mpirun --bind-to none -n "$ranks" "$build/tests/test_plan_streams"
     check mpirun --bind-to none -n "$ranks" "$build/tests/test_pull"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_plan"
     check env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks" "$build/tests/test_transport"

@@ -29,13 +29,31 @@ __device__ __forceinline__ uint64_t *quick_of(const spmm_push_args_t &a, char *w
     return (uint64_t *)(window + a.quick_offset + place * (2 * SPMM_PUSH_QUICK));
 }
 
-/* Wait until all rows of a peer have arrived. */
-__device__ void await_arrival(const spmm_push_args_t &a, int32_t rank, uint32_t number)
+/* Wait until all rows of a peer have arrived.  Whole warps. */
+__device__ void await_arrival(const spmm_push_args_t &a, const spmm_push_owner_t &from,
+                              uint32_t number)
 {
-    uint32_t ignored[1];
+    const uint64_t *word  = slot_of(a.own, from.rank)->arrived + threadIdx.x % kWarp;
+    const uint32_t  tiles = tiles_of(from.count, a.row_bytes);
+    Patience        patience;
+    bool            all, ok = true;
 
-    (void)await(a.watch, &slot_of(a.own, rank)->arrived, number, rank, ignored);
-    fence_system(); /* the word before the rows */
+    do {
+        uint64_t seen[SPMM_PUSH_BLOCKS / kWarp];
+        uint32_t sum = 0;
+
+#pragma unroll
+        for (int k = 0; k < SPMM_PUSH_BLOCKS / kWarp; k++) {
+            seen[k] = load_word(word + k * kWarp);
+        }
+#pragma unroll
+        for (int k = 0; k < SPMM_PUSH_BLOCKS / kWarp; k++) {
+            sum += uint32_t(seen[k] >> 32) == number ? uint32_t(seen[k]) : 0;
+        }
+        all = __reduce_add_sync(~0u, sum) == tiles;
+        ok  = all || __all_sync(~0u, patience.go_on(a.watch, from.rank));
+    } while (!all && ok);
+    fence_system(); /* the words before the rows */
 }
 
 /* Tell all ranks that this exchange has begun here, and wait for the rows of large ones. */
@@ -45,7 +63,6 @@ __device__ void direct(const spmm_push_args_t &a, uint32_t number)
 
     if (t < SPMM_PULL_PEERS) { /* nobody counts there before the next exchange */
         a.state->taken[(number + 1) % 2][t] = 0;
-        a.state->sent[(number + 1) % 2][t]  = 0;
     }
     if (t < SPMM_PULL_PEERS && a.window[t] != nullptr) {
         fence_system(); /* what earlier kernels did with the rows, before the word about it */
@@ -55,7 +72,7 @@ __device__ void direct(const spmm_push_args_t &a, uint32_t number)
     __syncwarp();
     for (int p = t / kWarp; p < a.n_from; p += SPMM_PUSH_THREADS / kWarp) {
         if (a.from[p].n_blocks == 0) {
-            await_arrival(a, a.from[p].rank, number);
+            await_arrival(a, a.from[p], number);
         }
     }
 }

@@ -12,6 +12,7 @@
 
 enum {
     SPMM_PUSH_QUICK   = 64 * 1024, /**< most bytes from rank to rank that travel with their words */
+    SPMM_PUSH_BLOCKS  = 128,       /**< most thread blocks that send other rows */
     SPMM_PUSH_TILE    = 4096,      /**< bytes of other rows that a warp sends at a time */
     SPMM_PUSH_UNIT    = 8,         /**< bytes of a row in two such words */
     SPMM_PUSH_THREADS = 256
@@ -22,18 +23,19 @@ typedef struct {
     /** "I have begun exchange NUMBER, and take its rows at OFFSET of my window": low and high half.
      *  All rows of earlier exchanges have been used then. */
     uint64_t ready[2];
-    /** "all my rows of exchange NUMBER are there": not for quick ones */
-    uint64_t arrived;
-    uint64_t pad[5];
+    uint64_t pad[6];
+    /** by block: "VALUE tiles that I have sent you in exchange NUMBER are there"; the reader knows how
+     *  many there are in all */
+    uint64_t arrived[SPMM_PUSH_BLOCKS];
 } spmm_push_slot_t;
 
 /** Device memory of one plan, zeroed at first. */
 typedef struct {
     uint32_t number;  /**< of the last exchange that has begun in all its blocks */
     uint32_t started; /**< blocks of the one that begins */
-    /** Tiles for each reader, by the parity of the exchange: how many warps have asked for after
-     *  their first ones, and how many have been sent.  Zeroed by the exchange before. */
-    uint32_t taken[2][SPMM_PULL_PEERS], sent[2][SPMM_PULL_PEERS];
+    /** Tiles for each reader that warps have asked for after their first ones, by the parity of the
+     *  exchange.  Zeroed by the exchange before. */
+    uint32_t taken[2][SPMM_PULL_PEERS];
 } spmm_push_state_t;
 
 /** A rank that takes rows of this one. */
@@ -45,6 +47,7 @@ typedef struct {
     /** thread blocks that send them, at least 1; of rows that are not quick, until these are done: then
      *  they help those of other readers */
     int32_t first_block, n_blocks;
+    int32_t first_word; /**< of these blocks: where in slots they tell; not of quick ones */
     int32_t is_quick;
 } spmm_push_reader_t;
 

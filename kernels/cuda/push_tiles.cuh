@@ -3,7 +3,7 @@
  *  How push.cu sends rows that are not quick.  They are cut into tiles, of which a warp sends one at a
  *  time: first those of one reader, shared out by the readers' shares of the rows, so that all links
  *  are busy from the start, then those of any that has some left, so that all links end at a time.
- *  Who sends the last tile of a reader tells it so.
+ *  Each block tells each reader how many tiles of it the block has sent.
  *
  *  Nobody waits for a reader that is late but the blocks that begin with it.
  */
@@ -28,9 +28,15 @@ __device__ __forceinline__ spmm_push_slot_t *slot_of(char *window, int rank)
     return (spmm_push_slot_t *)window + rank;
 }
 
-__device__ __forceinline__ uint32_t tiles_of(const spmm_push_args_t &a, int p)
+__device__ __forceinline__ uint32_t tiles_of(int64_t count, int64_t row_bytes)
 {
-    return uint32_t((a.to[p].count * a.row_bytes + SPMM_PUSH_TILE - 1) / SPMM_PUSH_TILE);
+    return uint32_t((count * row_bytes + SPMM_PUSH_TILE - 1) / SPMM_PUSH_TILE);
+}
+
+/* Tiles of a reader that are dealt out beforehand: one to each warp that begins with it. */
+__device__ __forceinline__ uint32_t dealt_of(const spmm_push_reader_t &to)
+{
+    return uint32_t(to.n_blocks) * kWarps;
 }
 
 /* Bring the rows of a tile closer while the reader is waited for. */
@@ -88,13 +94,15 @@ __device__ __forceinline__ char *target_of(const spmm_push_args_t &a, const spmm
     return a.window[to.rank] + (uint64_t(high) << 32 | low) + to.first * a.row_bytes;
 }
 
-/* The next tile for reader p behind the first ones; past the last where none is left.  Whole warps. */
-__device__ __forceinline__ uint32_t take_tile(const spmm_push_args_t &a, int p, uint32_t number)
+/* The next tile of a reader with @p tiles tiles; one past the last where none is left.  Whole warps. */
+__device__ __forceinline__ uint32_t take_tile(const spmm_push_args_t &a, int p, uint32_t tiles,
+                                              uint32_t number)
 {
-    uint32_t tile = 0;
+    const uint32_t dealt = dealt_of(a.to[p]);
+    uint32_t       tile  = tiles;
 
-    if (threadIdx.x % kWarp == 0) {
-        tile = uint32_t(a.to[p].n_blocks) * kWarps + atomicAdd(&a.state->taken[number % 2][p], 1u);
+    if (dealt < tiles && threadIdx.x % kWarp == 0) {
+        tile = dealt + atomicAdd(&a.state->taken[number % 2][p], 1u);
     }
     return __shfl_sync(~0u, tile, 0);
 }
@@ -107,10 +115,11 @@ __device__ int find_work(const spmm_push_args_t &a, int home, uint32_t number, c
     uint64_t  at   = 0;
     bool      some = false;
 
-    if (lane + 1 < a.n_to && a.to[p].is_quick == 0) {
+    if (lane + 1 < a.n_to && a.to[p].is_quick == 0 &&
+        dealt_of(a.to[p]) < tiles_of(a.to[p].count, a.row_bytes)) {
         const uint32_t taken = *(volatile uint32_t *)&a.state->taken[number % 2][p];
 
-        if (taken + uint32_t(a.to[p].n_blocks) * kWarps < tiles_of(a, p)) {
+        if (taken + dealt_of(a.to[p]) < tiles_of(a.to[p].count, a.row_bytes)) {
             const uint64_t *word = slot_of(a.own, a.to[p].rank)->ready;
             const uint64_t  low = acquire_word(word), high = acquire_word(word + 1);
 
@@ -126,16 +135,6 @@ __device__ int find_work(const spmm_push_args_t &a, int home, uint32_t number, c
     __syncwarp(); /* what follows in all lanes comes after what the lane has acquired */
     *target = (char *)__shfl_sync(~0u, (unsigned long long)at, __ffs((int)who) - 1);
     return __shfl_sync(~0u, p, __ffs((int)who) - 1);
-}
-
-/* Ranks that wait for nothing else from here are told so by whoever sends the last tile. */
-__device__ void report(const spmm_push_args_t &a, int p, uint32_t count, uint32_t number)
-{
-    fence_system(); /* the rows of the whole block before the count of them */
-    if (atomicAdd(&a.state->sent[number % 2][p], count) + count == tiles_of(a, p)) {
-        fence_system(); /* the counts of all blocks before the word */
-        store_word(&slot_of(a.window[a.to[p].rank], a.rank)->arrived, number, 0);
-    }
 }
 
 /* Block @p b of those that send to reader @p home first. */
@@ -167,9 +166,10 @@ __device__ void send(const spmm_push_args_t &a, int home, int b, uint32_t number
     uint32_t tile   = first;
 
     for (int p = home; p >= 0;) {
-        uint32_t count = 0;
+        const uint32_t tiles = tiles_of(a.to[p].count, a.row_bytes);
+        uint32_t       count = 0;
 
-        for (; tile < tiles_of(a, p); tile = take_tile(a, p, number)) {
+        for (; tile < tiles; tile = take_tile(a, p, tiles, number)) {
             send_tile(a, a.to[p], tile, target);
             count++;
         }
@@ -177,11 +177,13 @@ __device__ void send(const spmm_push_args_t &a, int home, int b, uint32_t number
             atomicAdd(&s_sent[p], count);
         }
         p    = find_work(a, p, number, &target);
-        tile = p < 0 ? 0 : take_tile(a, p, number);
+        tile = p < 0 ? 0 : take_tile(a, p, tiles_of(a.to[p].count, a.row_bytes), number);
     }
     __syncthreads();
     if (t < a.n_to && s_sent[t] > 0) {
-        report(a, t, s_sent[t], number);
+        fence_system(); /* the rows of the whole block before the word about them */
+        store_word(&slot_of(a.window[a.to[t].rank], a.rank)->arrived[to.first_word + b], number,
+                   s_sent[t]);
     }
 }
 

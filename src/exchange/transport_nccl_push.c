@@ -80,14 +80,14 @@ static size_t landing_of(const spmm_nccl_peer_t *t, const spmm_exchange_side_t *
     return offset;
 }
 
-/* The same on both ranks of a pair. */
+/* The same on both ranks of a pair.  No rows are quick: nobody waits for them. */
 static bool is_quick(int64_t count, size_t row_bytes)
 {
     const int most =
         spmm_push_quick_bytes < SPMM_PUSH_QUICK ? spmm_push_quick_bytes : SPMM_PUSH_QUICK;
 
-    return row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
-           count <= most / (int64_t)row_bytes;
+    return count == 0 || (row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
+                          count <= most / (int64_t)row_bytes);
 }
 
 static int32_t quick_blocks(int64_t count, size_t row_bytes)
@@ -118,9 +118,11 @@ static void name_owners(const spmm_exchange_t *exchange, const spmm_exchange_sid
 /* Blocks that send to a large reader at first: by its share of the rows of all of these. */
 static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes)
 {
-    enum { BLOCK_BYTES = 32 * 1024 };
+    /* Each share is rounded up by less than 1: all fit their words. */
+    enum { BLOCK_BYTES = 32 * 1024, MOST = SPMM_PUSH_BLOCKS - SPMM_PULL_PEERS };
     const int64_t full  = all * (int64_t)row_bytes / BLOCK_BYTES + 1;
-    const int64_t wants = full < spmm_push_max_blocks ? full : spmm_push_max_blocks;
+    const int64_t most  = spmm_push_max_blocks < MOST ? spmm_push_max_blocks : MOST;
+    const int64_t wants = full < most ? full : most;
     const int64_t share = (wants * count + all / 2) / all;
 
     return share < 1 ? 1 : (int32_t)share;
@@ -132,6 +134,7 @@ static void name_readers(const spmm_nccl_peer_t *t, const spmm_exchange_t *excha
     const int64_t *first =
         exchange->direction == SPMM_HALO_FORWARD ? t->first_halo : t->first_mirror;
     int64_t large = 0;
+    int32_t words = 0;
 
     args->n_to         = source->n_peers;
     args->first_sender = args->n_blocks;
@@ -153,7 +156,9 @@ static void name_readers(const spmm_nccl_peer_t *t, const spmm_exchange_t *excha
             .first_block = args->n_blocks,
             .n_blocks    = quick ? quick_blocks(count, exchange->row_bytes)
                                  : large_blocks(count, large, exchange->row_bytes),
+            .first_word  = words,
             .is_quick    = quick};
+        words += quick ? 0 : args->to[p].n_blocks;
         args->n_blocks += args->to[p].n_blocks;
     }
 }

@@ -4,7 +4,7 @@
 #define SPMM_EXCHANGE_TRANSPORT_NCCL_PUSH_H
 
 /** Most thread blocks that send in one exchange, a bound on the multiprocessors that it takes from
- *  the local product.  At least 1; for benchmarks. */
+ *  the local product.  At least 1, 112 at most count; for benchmarks. */
 extern int spmm_push_max_blocks;
 
 /** Most bytes from rank to rank that travel word by word, SPMM_PUSH_QUICK at most; the same on all

@@ -168,10 +168,6 @@ static void print_schedules(const spmm_plan_t *plan, FILE *out)
         }
         (void)fprintf(out, "%s\n", c->schedule == plan->schedule ? "  <- chosen" : "");
     }
-    if (plan->local_first && plan->op == SPMM_OP_N && plan->schedule->forms == SPMM_FORMS_SPLIT) {
-        (void)fprintf(out,
-                      "  the local block is enqueued before the exchange, which is far shorter\n");
-    }
 }
 
 /* So long a product must take for the host to enqueue the next one meanwhile: START, EXCHANGED and

@@ -145,7 +145,6 @@ struct spmm_plan {
 
     spmm_stream_t comm_stream;
     spmm_marks_t  marks[SPMM_MOST_CHUNKS]; /**< of each slice; NULL: none */
-    bool          local_first; /**< enqueue the local block before the exchange: it is far longer */
     uint64_t      last_stream; /**< number of the stream of the last execute; 0: wait for that */
     bool          in_use;      /**< DONE has been recorded: streams may be at work on the buffers */
     bool          has_run;     /**< the last execute succeeded: all marks are of it */

@@ -84,10 +84,6 @@ static spmm_pattern_t joined_pattern(const spmm_pattern_t *local, const spmm_pat
     return p;
 }
 
-/* The exchange hides behind the local block also where it starts later, by some launches, and gets no
- * multiprocessor before the first thread blocks of the local block have ended. */
-static const double far_longer = 3.0;
-
 /** What the terms are made from. */
 typedef struct {
     const spmm_plan_t *plan;
@@ -193,8 +189,6 @@ spmm_status_t spmm_plan_predict(spmm_plan_t *plan, const char *engine)
 
     fill_terms(&f, &t);
     SPMM_TRY(share_exchanges(plan, &t));
-    plan->local_first =
-        t.concurrent && t.local_s > far_longer * (t.chunk[1].pack_s + t.chunk[1].exchange_s);
     for (int s = 0; s < spmm_n_schedules; s++) {
         const spmm_schedule_t *schedule = spmm_schedules[s];
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Whole plans on GPUs; more ranks than GPUs share them.  jobs/gpu_check.sh runs test_async and
-# test_pull on 1, 2 and 4 GPUs.
+# Whole plans on GPUs; more ranks than GPUs share them.  jobs/gpu_check.sh runs test_async,
+# test_plan_streams and test_pull on 1, 2 and 4 GPUs.
 if(SPMM_ENABLE_CUDA)
   foreach(ranks 1 2 4)
     spmm_add_mpi_test(test_plan.cuda.n${ranks} ${ranks} gpu
@@ -9,16 +9,12 @@ if(SPMM_ENABLE_CUDA)
   endforeach()
 endif()
 if(SPMM_ENABLE_CUDA AND NCCL_FOUND)
-  add_executable(test_async ${PROJECT_SOURCE_DIR}/tests/kernels/test_async.c)
-  set_target_properties(test_async PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
-  target_compile_options(test_async PRIVATE ${SPMM_C_WARNINGS})
-  target_link_libraries(test_async PRIVATE spmm_test_main CUDA::cudart)
-  spmm_add_mpi_test(test_async.n1 1 gpu $<TARGET_FILE:test_async>)
-  set_tests_properties(test_async.n1 PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
-  add_executable(test_pull ${PROJECT_SOURCE_DIR}/tests/kernels/test_pull.c)
-  set_target_properties(test_pull PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
-  target_compile_options(test_pull PRIVATE ${SPMM_C_WARNINGS})
-  target_link_libraries(test_pull PRIVATE spmm_test_main CUDA::cudart)
-  spmm_add_mpi_test(test_pull.n1 1 gpu $<TARGET_FILE:test_pull>)
-  set_tests_properties(test_pull.n1 PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+  foreach(name test_async test_plan_streams test_pull)
+    add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/kernels/${name}.c)
+    set_target_properties(${name} PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
+    target_compile_options(${name} PRIVATE ${SPMM_C_WARNINGS})
+    target_link_libraries(${name} PRIVATE spmm_test_main CUDA::cudart)
+    spmm_add_mpi_test(${name}.n1 1 gpu $<TARGET_FILE:${name}>)
+    set_tests_properties(${name}.n1 PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+  endforeach()
 endif()
