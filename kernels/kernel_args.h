@@ -122,19 +122,15 @@ typedef struct {
     spmm_type_t     type;   /**< of values: 16F or 16BF */
 } spmm_cvse_arrays_t;
 
-/** What a warp takes of a short window: its first block stands by itself at the number of the warp, so
- *  that the rows of B are asked for without another access first; the others are where the format
- *  has them. */
+/** What a warp takes of a window.  Its first block stands by itself at the number of the warp. */
 typedef struct {
-    int32_t window;      /**< -1: nothing */
-    int32_t block, more; /**< of the format: the second block, and how many there are from it on */
-    int32_t unused;      /**< 0: the struct is one word of 16 bytes */
+    int32_t window;              /**< -1: nothing */
+    int32_t block, more, unused; /**< of the format: the second block, and how many from it on; 0 */
 } spmm_cvse_task_t;
 
 enum { SPMM_CVSE_TEAMS = 5 }; /**< sizes of teams: 16, 8, 4, 2 and 1 warps */
 
-/** Windows dealt out so that every warp has few blocks: none is cut, and 1, 2, 4, 8 or 16 warps share
- *  it. */
+/** Windows dealt out so that every warp has few blocks: none is cut, 1 to 16 warps share it. */
 typedef struct {
     int32_t slice;   /**< most columns of a warp: 32, 64 or 128; 0: there are no tasks */
     int32_t n_warps; /**< of a thread block: 4, 8 or 16 */

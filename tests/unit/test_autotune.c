@@ -12,7 +12,7 @@
 #include "clock_device.h"
 #include "engine/autotune.h"
 
-enum { N_FAKES = 5, YARDSTICK = N_FAKES - 1, N_COLS = 7, PLANNED = 6, N_WARM = 2, N_SHAPES = 3 };
+enum { N_FAKES = 5, YARDSTICK = N_FAKES - 1, N_COLS = 7, PLANNED = 6, N_WARM = 2 };
 static const double us = 1e-6;
 
 /* What an engine is to do, and what it has been asked for. */
@@ -24,9 +24,6 @@ static struct {
     int           no_room; /* first builds that find no memory */
     double        beta;
     int64_t       n, ldb, ldc;
-    int           n_shapes;                /* 0: as 1 */
-    double        shape_seconds[N_SHAPES]; /* instead of seconds, where not 0 */
-    spmm_status_t shape_status[N_SHAPES];  /* of build, likewise */
 } fakes[N_FAKES];
 static int held, most_held; /* formats */
 
@@ -35,10 +32,8 @@ static spmm_csr_t    block;
 
 static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **format)
 {
-    const int shape = problem->shape;
-    int      *mine;
+    int *mine;
 
-    assert_in_range(shape, 0, N_SHAPES - 1);
     fakes[k].builds++;
     fakes[k].layout = problem->layout;
     if (fakes[k].builds <= fakes[k].no_room) {
@@ -47,13 +42,10 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
     if (fakes[k].build_status != SPMM_OK) {
         return spmm_fail(&spmm_test_env.err, fakes[k].build_status, "fake %d is not built", k);
     }
-    if (fakes[k].shape_status[shape] != SPMM_OK) {
-        return spmm_fail(&spmm_test_env.err, fakes[k].shape_status[shape], "no shape %d", shape);
-    }
     if (SPMM_NEW(mine, 1) == NULL) {
         return spmm_fail_memory(&spmm_test_env.err, 1, sizeof *mine, "a fake");
     }
-    *mine     = k + N_FAKES * shape;
+    *mine     = k;
     *format   = mine;
     most_held = ++held > most_held ? held : most_held;
     fakes[k].held++;
@@ -63,8 +55,7 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
 static spmm_status_t fake_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                                   double beta, void *C, int64_t ldc, spmm_stream_t stream)
 {
-    const int    k = *(const int *)format % N_FAKES, shape = *(const int *)format / N_FAKES;
-    const double seconds = fakes[k].shape_seconds[shape];
+    const int k = *(const int *)format;
 
     (void)alpha;
     (void)stream;
@@ -82,7 +73,7 @@ static spmm_status_t fake_execute(void *format, int64_t n, double alpha, const v
     if (fakes[k].execute_status != SPMM_OK) {
         return spmm_fail(&spmm_test_env.err, fakes[k].execute_status, "fake %d does not run", k);
     }
-    clock_device_now += seconds > 0.0 ? seconds : fakes[k].seconds;
+    clock_device_now += fakes[k].seconds;
     return SPMM_OK;
 }
 
@@ -90,7 +81,7 @@ static void fake_destroy(void *format)
 {
     if (format != NULL) {
         held--;
-        fakes[*(const int *)format % N_FAKES].held--;
+        fakes[*(const int *)format].held--;
         spmm_free(format);
     }
 }
@@ -102,13 +93,6 @@ static void fake_destroy(void *format)
         assert_ptr_equal(csr, &block);                                                             \
         assert_ptr_equal(on, &device);                                                             \
         return fake_build(k, problem, format);                                                     \
-    }                                                                                              \
-    static int shapes_##k(const spmm_pattern_t *pattern, const spmm_problem_t *problem,            \
-                          const spmm_device_t *on)                                                 \
-    {                                                                                              \
-        assert_ptr_equal(pattern, problem->pattern);                                               \
-        assert_ptr_equal(on, &device);                                                             \
-        return fakes[k].n_shapes > 0 ? fakes[k].n_shapes : 1;                                      \
     }
 FAKE(0)
 FAKE(1)
@@ -119,7 +103,7 @@ FAKE(4)
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
         .name = (title), .built = true, .build = build_##k, .execute = fake_execute,               \
-        .destroy = fake_destroy, .shapes = shapes_##k                                              \
+        .destroy = fake_destroy                                                                    \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
@@ -168,13 +152,11 @@ static spmm_status_t settle(const char *name, bool measure)
 {
     const spmm_engine_choice_t choice = {
         .name = name, .measure = measure, .beta = 1.0, .executes = executes};
-    static const spmm_pattern_t pattern;
-    const spmm_problem_t        problem = {.ab_type = SPMM_R_32F,
-                                           .c_type  = SPMM_R_32F,
-                                           .compute = SPMM_COMPUTE_32F,
-                                           .layout  = SPMM_LAYOUT_ROW,
-                                           .n       = PLANNED,
-                                           .pattern = &pattern};
+    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
+                                    .c_type  = SPMM_R_32F,
+                                    .compute = SPMM_COMPUTE_32F,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = PLANNED};
 
     return spmm_engine_settle(&choice, &block, &problem, &device, candidates, N_FAKES, &settled);
 }
@@ -312,55 +294,6 @@ static void test_copies(void **state)
     spmm_assert_ok(settle(NULL, true));
     assert_true(fabs(candidates[0].measured_s - 850 * us) < 1e-3 * us);
     check_taken(1);
-}
-
-static int shape_taken(void)
-{
-    return *(const int *)settled.format / N_FAKES;
-}
-
-/* The other shapes of the fastest engine are measured, and the fastest of them is kept; one that cannot
- * be built is passed over. */
-static void test_shapes(void **state)
-{
-    const double predicted[] = {1.0, 1.2, 0.0, 0.0, 1.9};
-    const double alone[]     = {1.0, 0.0, 0.0, 0.0, 0.0};
-
-    (void)state;
-    for (int fastest = 0; fastest < N_SHAPES; fastest++) {
-        prepare(predicted);
-        fakes[0].n_shapes = fakes[1].n_shapes = N_SHAPES;
-        fakes[1].seconds                      = 50 * us;
-        fakes[1].shape_seconds[fastest]       = 40 * us;
-        spmm_assert_ok(settle(NULL, true));
-        assert_int_equal(fakes[0].builds, 1);
-        assert_int_equal(fakes[1].builds, N_SHAPES);
-        assert_int_equal(shape_taken(), fastest);
-        assert_true(fabs(candidates[1].measured_s - 40 * us) < 1e-3 * us);
-        check_taken(1);
-    }
-
-    prepare(alone); /* no rival, but another shape */
-    fakes[0].n_shapes         = N_SHAPES;
-    fakes[0].shape_seconds[2] = 30 * us;
-    fakes[0].shape_status[1]  = SPMM_ERR_MEMORY;
-    spmm_assert_ok(settle(NULL, true));
-    assert_int_equal(shape_taken(), 2);
-    check_taken(0);
-
-    prepare(alone); /* nothing pays */
-    executes          = 1;
-    fakes[0].n_shapes = N_SHAPES;
-    spmm_assert_ok(settle(NULL, true));
-    assert_int_equal(fakes[0].builds, 1);
-    check_unmeasured(0);
-    check_taken(0);
-
-    prepare(alone); /* nor is asked for */
-    fakes[0].n_shapes = N_SHAPES;
-    spmm_assert_ok(settle("zero", true));
-    assert_int_equal(fakes[0].builds, 1);
-    check_taken(0);
 }
 
 /* What takes far longer than the best is not measured on. */
@@ -503,17 +436,10 @@ static void test_no_memory(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_limits),
-    cmocka_unit_test(test_budget),
-    cmocka_unit_test(test_winner),
-    cmocka_unit_test(test_operands),
-    cmocka_unit_test(test_copies),
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_slow),
-    cmocka_unit_test(test_passed_over),
-    cmocka_unit_test(test_crowded),
-    cmocka_unit_test(test_all_fail),
-    cmocka_unit_test(test_unmeasured),
-    cmocka_unit_test(test_no_memory),
-    {0},
+    cmocka_unit_test(test_limits),      cmocka_unit_test(test_budget),
+    cmocka_unit_test(test_winner),      cmocka_unit_test(test_operands),
+    cmocka_unit_test(test_copies),      cmocka_unit_test(test_slow),
+    cmocka_unit_test(test_passed_over), cmocka_unit_test(test_crowded),
+    cmocka_unit_test(test_all_fail),    cmocka_unit_test(test_unmeasured),
+    cmocka_unit_test(test_no_memory),   {0},
 };
