@@ -165,7 +165,7 @@ int spmm_cvse_shapes(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, in
     count += best_of(facts, n_rows, n, n_sm, (wanted_t){.height = 24 - height}, &list[count]);
     count += best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height, .not_slice = first.slice},
                      &list[count]);
-    if (!cut && (x.longest > 0.5 * far || x.waves > 4.0)) {
+    if (!cut && (x.longest > 0.5 * far || x.waves > 4.0 || n > 128)) {
         list[count++] = pieces;
     } else if (count < SPMM_CVSE_SHAPES) {
         count +=

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine_cvse.c  CVSE (SSpMM, vectorSparse) on tensor cores in FP16 and BF16; on CPUs decoded
  *  and multiplied. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -275,6 +276,27 @@ static int shapes(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                : spmm_cvse_shapes(&pattern->tc, pattern->n_rows, problem->n, device->n_sm, list);
 }
 
+static void describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
+{
+    const cvse_t            *f = format;
+    const spmm_cvse_tasks_t *t = &f->tasks;
+    const int32_t            n = f->format.n_windows, blocks = f->format.n_blocks;
+
+    if (t->n_tasks == 0 || n == 0) {
+        spmm_tc_describe(format, pattern, out);
+        return;
+    }
+    (void)fprintf(out,
+                  "  work of cvse: %" PRId32 " windows of %" PRId32
+                  " rows, %.1f blocks in the mean; teams of 1 to %" PRId32
+                  " warps, so that a warp has up to %" PRId32 " blocks where that is enough\n"
+                  "  tasks: %" PRId64 " warps for each %" PRId32 " columns, %" PRId32
+                  " thread blocks of teams and %" PRId32 " of single warps\n",
+                  n, f->format.height, (double)blocks / n, t->n_warps, f->shape.chain, t->n_tasks,
+                  f->shape.slice, t->end[SPMM_CVSE_TEAMS - 2],
+                  t->end[SPMM_CVSE_TEAMS - 1] - t->end[SPMM_CVSE_TEAMS - 2]);
+}
+
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
@@ -301,7 +323,7 @@ const spmm_engine_ops_t spmm_engine_cvse = {
     .refill      = spmm_tc_refill,
     .places      = places,
     .execute     = spmm_tc_execute,
-    .describe    = spmm_tc_describe,
+    .describe    = describe,
     .bytes       = spmm_tc_bytes,
     .destroy     = spmm_tc_destroy,
 };
