@@ -88,7 +88,7 @@ double spmm_cvse_shape_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n
                          spmm_cvse_shape_t shape)
 {
     const double start_s = 1.3e-6;
-    const double step_s  = shape.slice == 32 ? 0.3e-6 : shape.slice == 64 ? 0.38e-6 : 0.6e-6;
+    const double step_s  = shape.slice == 32 ? 0.3e-6 : shape.slice == 64 ? 0.38e-6 : 0.48e-6;
 
     const account_t x     = account(facts, n_rows, n, n_sm, shape);
     const double    waves = fmax(1.0, x.waves);
@@ -157,7 +157,7 @@ int spmm_cvse_shapes(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, in
 
     (void)best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height}, &first);
     x   = account(facts, n_rows, n, n_sm, first);
-    cut = x.longest > far || (n > 128 && x.waves > many);
+    cut = x.longest > far + x.waves * x.mean || (n > 128 && x.waves > many);
     if (cut) {
         list[count++] = pieces;
     }
