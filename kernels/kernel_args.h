@@ -122,6 +122,24 @@ typedef struct {
     spmm_type_t     type;   /**< of values: 16F or 16BF */
 } spmm_cvse_arrays_t;
 
+/** What a warp takes of a window.  Its first block stands by itself at the number of the warp. */
+typedef struct {
+    int32_t window;              /**< -1: nothing */
+    int32_t block, more, unused; /**< of the format: the second block, and how many from it on; 0 */
+} spmm_cvse_task_t;
+
+enum { SPMM_CVSE_TEAMS = 5 }; /**< sizes of teams: 16, 8, 4, 2 and 1 warps */
+
+/** Windows dealt out so that every warp has few blocks: none is cut, 1 to 16 warps share it. */
+typedef struct {
+    int32_t slice;   /**< most columns of a warp: 32, 64 or 128; 0: there are no tasks */
+    int32_t n_warps; /**< of a thread block: 4, 8 or 16 */
+    int32_t end[SPMM_CVSE_TEAMS]; /**< thread blocks of teams of 16, of 16 or 8, ..., all */
+    const spmm_cvse_task_t *task; /**< [end[4] * n_warps] */
+    const int32_t *col;    /**< [end[4] * n_warps * 16] of the first blocks, as of the format */
+    const void    *values; /**< [end[4] * n_warps * 16 * height] */
+} spmm_cvse_short_t;
+
 #ifdef __CUDACC__
 #define SPMM_BOTH __host__ __device__
 #else

@@ -59,9 +59,11 @@ cudaError_t spmm_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute, 
 cudaError_t spmm_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
                               const spmm_tc_mm_args_t *args, cudaStream_t stream);
 
-/** A of FP16 or BF16, as args->ab_type says of B; C of that type or FP32. */
-cudaError_t spmm_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm_tc_work_t *work,
-                              const spmm_tc_mm_args_t *args, cudaStream_t stream);
+/** A of FP16 or BF16, as args->ab_type says of B; C of that type or FP32.
+ *  @param[in] tasks  taken where there are any and B, C and n suit them; else @p work is */
+cudaError_t spmm_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm_cvse_short_t *tasks,
+                              const spmm_tc_work_t *work, const spmm_tc_mm_args_t *args,
+                              cudaStream_t stream);
 
 /** The same for BCSR; pieces are of panels. */
 cudaError_t spmm_cuda_bcsr_mm(const spmm_bcsr_arrays_t *A, const spmm_tc_work_t *work,

@@ -7,8 +7,9 @@ namespace spmm
 {
 
 template <typename Half, typename Out>
-cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_tc_work_t &work,
-                         const spmm_tc_mm_args_t &args, cudaStream_t stream);
+cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_cvse_short_t &tasks,
+                         const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
+                         cudaStream_t stream);
 template <typename Half, typename Out> cudaError_t cvse_preload();
 
 cudaError_t preload_cvse(void)
@@ -26,7 +27,8 @@ cudaError_t preload_cvse(void)
 
 } // namespace spmm
 
-extern "C" cudaError_t spmm_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm_tc_work_t *work,
+extern "C" cudaError_t spmm_cuda_cvse_mm(const spmm_cvse_arrays_t *A,
+                                         const spmm_cvse_short_t *tasks, const spmm_tc_work_t *work,
                                          const spmm_tc_mm_args_t *args, cudaStream_t stream)
 {
     const bool same = args->c_type == args->ab_type;
@@ -36,11 +38,12 @@ extern "C" cudaError_t spmm_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm
     }
     switch (args->ab_type) {
     case SPMM_R_16F:
-        return same ? spmm::cvse_product<__half, __half>(*A, *work, *args, stream)
-                    : spmm::cvse_product<__half, float>(*A, *work, *args, stream);
+        return same ? spmm::cvse_product<__half, __half>(*A, *tasks, *work, *args, stream)
+                    : spmm::cvse_product<__half, float>(*A, *tasks, *work, *args, stream);
     case SPMM_R_16BF:
-        return same ? spmm::cvse_product<__nv_bfloat16, __nv_bfloat16>(*A, *work, *args, stream)
-                    : spmm::cvse_product<__nv_bfloat16, float>(*A, *work, *args, stream);
+        return same ? spmm::cvse_product<__nv_bfloat16, __nv_bfloat16>(*A, *tasks, *work, *args,
+                                                                       stream)
+                    : spmm::cvse_product<__nv_bfloat16, float>(*A, *tasks, *work, *args, stream);
     default:
         return cudaErrorInvalidValue;
     }

@@ -6,6 +6,7 @@ namespace spmm
 {
 
 template cudaError_t cvse_product<__nv_bfloat16, float>(const spmm_cvse_arrays_t &,
+                                                        const spmm_cvse_short_t &,
                                                         const spmm_tc_work_t &,
                                                         const spmm_tc_mm_args_t &, cudaStream_t);
 template cudaError_t cvse_preload<__nv_bfloat16, float>();

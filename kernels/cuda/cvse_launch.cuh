@@ -7,6 +7,7 @@
 #define SPMM_CVSE_LAUNCH_CUH
 
 #include "cuda/cvse.cuh"
+#include "cuda/cvse_short_launch.cuh"
 
 namespace spmm
 {
@@ -62,6 +63,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
 /** The kernels of one pair of types and window height. */
 template <typename Half, typename Out, int kTiles> struct CvseKernels {
     using Format = Cvse<Half, Out, kTiles>;
+    using Short  = CvseShortKernels<Half, Out, kTiles>;
     using Kernel = void (*)(Format, spmm_tc_work_t, spmm_tc_mm_args_t);
 
     struct Choice {
@@ -84,22 +86,22 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
     }
 
     /* Of each size of thread block the widest first.  256 columns of 16 rows would leave two warps
-     * to a scheduler: they take 128.  Narrow slices load a block ahead, as BitTCF does. */
+     * to a scheduler: they take 128.  Slices of 64 columns load a block ahead, as BitTCF does; those of 32
+     * have more warps instead. */
     static const Choice *all()
     {
         constexpr int kMost = kTiles == 1 ? 4 : 2, kFour = kTiles == 1 ? 3 : 4;
         constexpr int kTwo = kTiles == 1 ? 5 : 4, kOne = kTiles == 1 ? 5 : 4;
-        constexpr int kHalf = kTiles == 1 ? 7 : 6;
 
         static const Choice choices[kNumber] = {
             choice<kMost, 8, 1, true, 4, kFour>(),
             choice<2, 8, 1, true, 4, kTwo>(),
             choice<1, 8, 2, true, 4, kOne>(),
-            choice<1, 4, 2, true, 4, kHalf>(),
+            choice<1, 4, 1, true, 4, 8>(),
             choice<kMost, 8, 1, true, 8, kFour / 2>(),
             choice<2, 8, 1, true, 8, kTwo / 2>(),
             choice<1, 8, 2, true, 8, kOne / 2>(),
-            choice<1, 4, 2, true, 8, kHalf / 2>(),
+            choice<1, 4, 1, true, 8, 4>(),
             choice<1, 4, 1, false, 4, 5>(),
         };
 
@@ -119,17 +121,6 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
                ceil_div(args.n, width);
     }
 
-    static bool is_aligned(const spmm_tc_mm_args_t &args, int elems)
-    {
-        const int64_t in  = elems * (int64_t)sizeof(Half);
-        const int64_t out = least(16, elems * (int64_t)sizeof(Out));
-
-        return fits(args.B, in) && fits(args.C, out) && args.n % elems == 0 &&
-               fits(args.ldb * (int64_t)sizeof(Half), in) &&
-               fits(args.ldc * (int64_t)sizeof(Out), out) &&
-               (uint64_t)args.ldb * sizeof(Half) <= UINT32_MAX;
-    }
-
     /* The widest slices that compute no more columns than narrower ones and leave enough warps for
      * the device, else the narrowest. */
     static const Choice &best(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args)
@@ -141,7 +132,7 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
         for (int k = kNarrow - 1; k >= 0; k--) {
             const Choice &one = list[k];
 
-            if (one.warps == warps_of_block(work) && is_aligned(args, one.elems) &&
+            if (one.warps == warps_of_block(work) && Short::is_aligned(args, one.elems) &&
                 args.n >= one.width &&
                 (take->elems == 1 || (ceil_div(args.n, one.width) * one.width <=
                                           ceil_div(args.n, take->width) * take->width &&
@@ -152,11 +143,21 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
         return *take;
     }
 
-    static cudaError_t launch(const spmm_cvse_arrays_t &arrays, const spmm_tc_work_t &work,
-                              const spmm_tc_mm_args_t &args, cudaStream_t stream)
+    static cudaError_t launch(const spmm_cvse_arrays_t &arrays, const spmm_cvse_short_t &tasks,
+                              const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
+                              cudaStream_t stream)
     {
-        const Format  A      = {arrays.n_rows, arrays.window_ptr, arrays.col, arrays.bits,
-                                (const Half *)arrays.values};
+        const Format A      = {arrays.n_rows, arrays.window_ptr, arrays.col, arrays.bits,
+                               (const Half *)arrays.values};
+        const auto  *choice = Short::best(tasks, args);
+
+        return choice == NULL ? launch_long(A, work, args, stream)
+                              : Short::launch(*choice, A, tasks, args, stream);
+    }
+
+    static cudaError_t launch_long(const Format &A, const spmm_tc_work_t &work,
+                                   const spmm_tc_mm_args_t &args, cudaStream_t stream)
+    {
         const Choice &choice = best(work, args);
         const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
         const dim3    grid((unsigned)blocks,
@@ -183,23 +184,24 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
                                             one.room);
             }
         }
-        return code;
+        return code == cudaSuccess ? Short::preload() : code;
     }
 };
 
 /** The product; nothing for empty shapes. */
 template <typename Half, typename Out>
-cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_tc_work_t &work,
-                         const spmm_tc_mm_args_t &args, cudaStream_t stream)
+cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_cvse_short_t &tasks,
+                         const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
+                         cudaStream_t stream)
 {
     if (work.n_pieces == 0 || args.n == 0) {
         return cudaSuccess;
     }
     switch (A.height) {
     case 8:
-        return CvseKernels<Half, Out, 1>::launch(A, work, args, stream);
+        return CvseKernels<Half, Out, 1>::launch(A, tasks, work, args, stream);
     case 16:
-        return CvseKernels<Half, Out, 2>::launch(A, work, args, stream);
+        return CvseKernels<Half, Out, 2>::launch(A, tasks, work, args, stream);
     default:
         return cudaErrorInvalidValue;
     }

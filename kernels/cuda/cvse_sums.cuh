@@ -23,7 +23,7 @@ struct CvseSums {
 
     const Format            &A;
     const spmm_tc_mm_args_t &args;
-    const spmm_tc_piece_t    piece;
+    spmm_tc_piece_t          piece;
     const int                lane, g, t;
     const int                slice; /* first column that is stored */
     const int                first; /* first column that is multiplied */
@@ -168,22 +168,36 @@ struct CvseSums {
         }
     }
 
+    /* Of C, of the lane's row number k, k % 2 of tile k / 2; -1: behind the last row,
+     * or there is no window. */
+    __device__ __forceinline__ int32_t row_of(int k) const
+    {
+        const int64_t row = (int64_t)piece.window * kHeight + k / 2 * 8 + 2 * t + k % 2;
+
+        if (piece.window < 0 || row >= A.n_rows) {
+            return -1;
+        }
+        return args.row_map == NULL ? (int32_t)row : __ldg(args.row_map + row);
+    }
+
+    /* Sums of a load, to row @p row of C unless that is -1. */
+    __device__ __forceinline__ void store_row(Pack<float, kElems> x, int load, int32_t row) const
+    {
+        swap_halves(x); /* all lanes take part */
+        if (row >= 0) {
+            store_load((Out *)args.C + row * args.ldc, load, x);
+        }
+    }
+
     __device__ __forceinline__ void store() const
     {
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
-            const int64_t row    = (int64_t)piece.window * kHeight + k / 2 * 8 + 2 * t + k % 2;
-            const bool    inside = row < A.n_rows;
-            Out *const    c      = row_of_c<Out>(args, inside ? row : 0);
+            const int32_t row = row_of(k);
 
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
-                Pack<float, kElems> x = result(k / 2, load, k % 2);
-
-                swap_halves(x); /* all lanes take part */
-                if (inside) {
-                    store_load(c, load, x);
-                }
+                store_row(result(k / 2, load, k % 2), load, row);
             }
         }
     }

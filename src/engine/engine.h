@@ -42,6 +42,7 @@ typedef struct {
     /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
     const spmm_pattern_t *pattern;
     bool exact; /**< entries that A does not store take no part, also where B holds Inf or NaN */
+    int  shape; /**< which of the ways that shapes() counts; 0: the best predicted one */
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
@@ -73,6 +74,11 @@ typedef struct {
     /** The same on a GPU, term by term; NULL: the model is no such sum.  @return how many */
     int (*terms)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+
+    /** In how many ways the engine can lay the work out that are worth measuring, for
+     *  spmm_problem_t.shape; NULL: in one. */
+    int (*shapes)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                  const spmm_device_t *device);
 
     /** Convert @p block into the engine's format, owned by *format; the block is borrowed during
      *  the call.  Local, waits for its own work. */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine_cvse.c  CVSE (SSpMM, vectorSparse) on tensor cores in FP16 and BF16; on CPUs decoded
  *  and multiplied. */
+#include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/scalar.h"
+#include "engine/cvse_shape.h"
+#include "engine/cvse_tasks.h"
 #include "engine/format_cvse.h"
 #include "engine/roofline.h"
 #include "engine/tc_engine.h"
@@ -15,64 +19,71 @@
 
 typedef struct {
     spmm_tc_engine_t   base;
+    spmm_cvse_shape_t  shape;
     spmm_cvse_t        format;
-    spmm_cvse_arrays_t arrays;        /**< of format */
-    spmm_cvse_arrays_t device_arrays; /**< the copy */
+    spmm_cvse_tasks_t  tasks;  /**< empty without a GPU, or where pieces are the shape */
+    spmm_cvse_arrays_t arrays; /**< of format */
+    spmm_cvse_arrays_t
+                      device_arrays; /**< the copy; first blocks of tasks stand behind the others */
+    spmm_cvse_short_t device_tasks;
 } cvse_t;
-
-/* Bytes that the vectors of one height take a product through: an index, their values and a row of
- * B for each. */
-static double vector_bytes(const spmm_tc_facts_t *facts, int32_t height, int64_t n)
-{
-    return (double)facts->pairs[height / 16] * (4.0 + 2.0 * height + 2.0 * (double)n);
-}
-
-/* V = 16 where it saves a good part of the bytes: it takes twice the sums in registers, so fewer
- * warps are resident, and multiplies more zeros. */
-static int32_t height_of(const spmm_tc_facts_t *facts, int64_t n)
-{
-    const double worth_it = 0.75;
-
-    return vector_bytes(facts, 16, n) < worth_it * vector_bytes(facts, 8, n) ? 16 : 8;
-}
 
 /* As for BitTCF (engine_bittcf.c), whose blocks have half the columns. */
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
-    enum { WARPS = 32, LEAST = 6, CUT = 8 };
-    const int32_t n_sm      = device->n_sm;
-    const int32_t share     = blocks / (WARPS * n_sm);
-    const int32_t team      = share > LEAST ? share : LEAST;
-    const int32_t least_cut = n_windows <= SPMM_TC_FEW * n_sm ? 64 : 32;
+    const bool    few  = n_windows <= SPMM_TC_FEW * device->n_sm;
+    const int32_t team = spmm_cvse_team_limit(n_windows, blocks, device->n_sm);
+    const int32_t cut = few ? 4 * team : 8 * team, least_cut = few ? 24 : 32;
 
     (void)problem;
-    return (spmm_tc_limits_t){.team = team, .cut = CUT * team > least_cut ? CUT * team : least_cut};
+    return (spmm_tc_limits_t){.team = team, .cut = cut > least_cut ? cut : least_cut};
+}
+
+/* Decoding on CPUs does not get faster with taller windows. */
+static spmm_status_t choose_shape(const spmm_tc_engine_t *base, const spmm_csr_t *block,
+                                  spmm_cvse_shape_t *shape)
+{
+    const spmm_problem_t *p = &base->problem;
+    spmm_cvse_shape_t     list[SPMM_CVSE_SHAPES];
+    spmm_tc_facts_t       facts;
+    int64_t               used_cols;
+    int                   n;
+
+    *shape = (spmm_cvse_shape_t){.height = 8};
+    if (base->device->kind == SPMM_DEVICE_CPU ||
+        (p->shape >= SPMM_CVSE_SHAPES && spmm_cvse_shape_at(p->shape - SPMM_CVSE_SHAPES, shape))) {
+        return SPMM_OK;
+    }
+    if (p->pattern != NULL) {
+        facts = p->pattern->tc;
+    } else {
+        SPMM_TRY(spmm_tc_facts_scan(base->device->env, block, &facts, &used_cols));
+    }
+    n      = spmm_cvse_shapes(&facts, block->n_rows, p->n, base->device->n_sm, list);
+    *shape = list[p->shape < n ? p->shape : 0];
+    return SPMM_OK;
 }
 
 static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
-    cvse_t *f      = (cvse_t *)base;
-    int32_t height = 8; /* decoding on CPUs does not get faster with taller windows */
+    cvse_t     *f   = (cvse_t *)base;
+    spmm_env_t *env = base->device->env;
 
-    if (base->device->kind != SPMM_DEVICE_CPU && base->problem.pattern != NULL) {
-        height = height_of(&base->problem.pattern->tc, base->problem.n);
-    } else if (base->device->kind != SPMM_DEVICE_CPU) {
-        spmm_tc_facts_t facts;
-        int64_t         used_cols;
-
-        SPMM_TRY(spmm_tc_facts_scan(base->device->env, block, &facts, &used_cols));
-        height = height_of(&facts, base->problem.n);
-    }
-    SPMM_TRY(spmm_cvse_create(base->device->env, block, spmm_pattern_windows(base->problem.pattern),
-                              height, base->device->threads, &f->format));
+    SPMM_TRY(choose_shape(base, block, &f->shape));
+    SPMM_TRY(spmm_cvse_create(env, block, spmm_pattern_windows(base->problem.pattern),
+                              f->shape.height, base->device->threads, &f->format));
     f->arrays = spmm_cvse_arrays(&f->format);
-    return SPMM_OK;
+    return f->shape.chain == 0
+               ? SPMM_OK
+               : spmm_cvse_tasks_create(env, f->format.n_windows, f->format.window_ptr,
+                                        f->shape.chain, f->shape.n_warps, &f->tasks);
 }
 
 static void release(spmm_tc_engine_t *base)
 {
     spmm_cvse_free(&((cvse_t *)base)->format);
+    spmm_cvse_tasks_free(&((cvse_t *)base)->tasks);
 }
 
 static void refill(spmm_tc_engine_t *base, const void *values)
@@ -82,7 +93,10 @@ static void refill(spmm_tc_engine_t *base, const void *values)
 
 static size_t held(const spmm_tc_engine_t *base)
 {
-    return spmm_cvse_held(&((const cvse_t *)base)->format);
+    const cvse_t *f = (const cvse_t *)base;
+
+    return spmm_cvse_held(&f->format) +
+           (size_t)f->tasks.n_tasks * (sizeof *f->tasks.task + sizeof *f->tasks.first);
 }
 
 static spmm_tc_view_t view(const spmm_tc_engine_t *base)
@@ -90,38 +104,81 @@ static spmm_tc_view_t view(const spmm_tc_engine_t *base)
     return spmm_cpu_cvse_view(&((const cvse_t *)base)->arrays);
 }
 
-static size_t value_bytes(const cvse_t *f)
+/* Bytes of one block's values. */
+static size_t block_bytes(const cvse_t *f)
 {
-    return (size_t)f->format.n_blocks * SPMM_CVSE_BLOCK * (size_t)f->format.height *
-           sizeof(uint16_t);
+    return SPMM_CVSE_BLOCK * (size_t)f->format.height * sizeof(uint16_t);
 }
+
+/* Copy @p size bytes of each block to the device, and behind them those of the first blocks of tasks. */
+static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, void *to)
+{
+    const spmm_device_t *device = f->base.device;
+    const size_t         bytes  = (size_t)f->format.n_blocks * size;
+    void                *first;
+    spmm_status_t        status;
+
+    SPMM_TRY(device->ops->stage(device, to, host, bytes));
+    if (f->tasks.n_tasks == 0) {
+        return SPMM_OK;
+    }
+    first = spmm_alloc(f->tasks.n_tasks, size);
+    if (first == NULL) {
+        return spmm_fail_memory(&device->env->err, f->tasks.n_tasks, size, "first blocks of tasks");
+    }
+    spmm_cvse_tasks_gather(&f->tasks, host, size, blank, first);
+    status = device->ops->stage(device, (char *)to + bytes, first, (size_t)f->tasks.n_tasks * size);
+    spmm_free(first);
+    return status;
+}
+
+static spmm_status_t put_new(cvse_t *f, const void *host, size_t size, int blank, const void **to)
+{
+    const size_t blocks = (size_t)f->format.n_blocks + (size_t)f->tasks.n_tasks;
+    void        *memory = NULL;
+
+    SPMM_TRY(spmm_tc_take(&f->base, blocks * size, &memory));
+    *to = memory;
+    return put(f, host, size, blank, memory);
+}
+
+enum { NO_COLUMNS = 0xff, NO_VALUES = 0 }; /* bytes: SPMM_TC_NO_COLUMN and zeros */
 
 static spmm_status_t upload(spmm_tc_engine_t *base)
 {
-    cvse_t                   *f      = (cvse_t *)base;
-    const spmm_cvse_arrays_t *a      = &f->arrays;
-    const size_t              blocks = (size_t)f->format.n_blocks;
-    const void               *col = NULL, *bits = NULL, *window_ptr = NULL, *values = NULL;
+    cvse_t                   *f = (cvse_t *)base;
+    const spmm_cvse_arrays_t *a = &f->arrays;
+    const spmm_cvse_tasks_t  *t = &f->tasks;
+    const size_t blocks = (size_t)f->format.n_blocks, list = SPMM_CVSE_BLOCK * sizeof *a->col;
+    const void  *col = NULL, *bits = NULL, *window_ptr = NULL, *values = NULL, *task = NULL;
 
-    SPMM_TRY(spmm_tc_upload(base, a->col, blocks * SPMM_CVSE_BLOCK * sizeof *a->col, 0, &col));
+    SPMM_TRY(put_new(f, a->col, list, NO_COLUMNS, &col));
+    SPMM_TRY(put_new(f, a->values, block_bytes(f), NO_VALUES, &values));
     SPMM_TRY(spmm_tc_upload(base, a->bits, blocks * (size_t)a->height * sizeof *a->bits, 0, &bits));
     SPMM_TRY(spmm_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * sizeof(int32_t), 0,
                             &window_ptr));
-    SPMM_TRY(spmm_tc_upload(base, a->values, value_bytes(f), 0, &values));
+    SPMM_TRY(spmm_tc_upload(base, t->task, (size_t)t->n_tasks * sizeof *t->task, 0, &task));
     f->device_arrays            = *a;
     f->device_arrays.col        = col;
     f->device_arrays.bits       = bits;
     f->device_arrays.window_ptr = window_ptr;
     f->device_arrays.values     = values;
+    f->device_tasks             = (spmm_cvse_short_t){.slice   = t->n_tasks > 0 ? f->shape.slice : 0,
+                                                      .n_warps = t->n_warps,
+                                                      .task    = task,
+                                                      .col    = (const int32_t *)col + blocks * SPMM_CVSE_BLOCK,
+                                                      .values = (const char *)values + blocks * block_bytes(f)};
+    memcpy(f->device_tasks.end, t->end, sizeof t->end);
     return SPMM_OK;
 }
 
 static spmm_status_t upload_values(spmm_tc_engine_t *base)
 {
-    const cvse_t *f = (const cvse_t *)base;
+    cvse_t *f = (cvse_t *)base;
 
-    return spmm_device_write(base->device, (void *)(uintptr_t)f->device_arrays.values,
-                             f->arrays.values, value_bytes(f));
+    SPMM_TRY(put(f, f->arrays.values, block_bytes(f), NO_VALUES,
+                 (void *)(uintptr_t)f->device_arrays.values));
+    return base->device->ops->stream_sync(base->device, NULL);
 }
 
 #ifdef SPMM_HAVE_CUDA
@@ -131,9 +188,10 @@ static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_
     const cvse_t *f = (const cvse_t *)base;
 
     SPMM_TRY(spmm_cuda_use(base->device));
-    return spmm_cuda_check(
-        base->device, spmm_cuda_cvse_mm(&f->device_arrays, &base->work, args, (cudaStream_t)stream),
-        "the kernel cvse_mm");
+    return spmm_cuda_check(base->device,
+                           spmm_cuda_cvse_mm(&f->device_arrays, &f->device_tasks, &base->work, args,
+                                             (cudaStream_t)stream),
+                           "the kernel cvse_mm");
 }
 #endif
 
@@ -165,12 +223,16 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     const spmm_device_t      *device = f->base.device;
     const spmm_cvse_arrays_t *a = device->kind == SPMM_DEVICE_CPU ? &f->arrays : &f->device_arrays;
 
+    const size_t  block = block_bytes(f) / sizeof(uint16_t);
+    const int64_t own   = f->format.n_blocks * (int64_t)block;
+
     *values = (void *)(uintptr_t)a->values;
-    *count  = (int64_t)(value_bytes(f) / sizeof(uint16_t));
+    *count  = own + f->tasks.n_tasks * (int64_t)block;
     if (SPMM_NEW(*from, *count) == NULL) {
         return spmm_fail_memory(&device->env->err, *count, sizeof **from, "the entries of vectors");
     }
     spmm_cvse_entries(&f->format, device->threads, *from);
+    spmm_cvse_tasks_gather(&f->tasks, *from, block * sizeof **from, NO_COLUMNS, *from + own);
     return SPMM_OK;
 }
 
@@ -181,7 +243,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double         us       = 1e-6;
-    const int32_t        height   = height_of(&pattern->tc, problem->n);
+    const int32_t        height   = spmm_cvse_height(&pattern->tc, problem->n);
     const int32_t        windows  = spmm_windows_count(pattern->n_rows, height);
     const double         pairs    = (double)pattern->tc.pairs[height / 16];
     const double         blocks   = pairs / SPMM_CVSE_BLOCK + 0.5 * windows;
@@ -202,6 +264,37 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     terms[4] = (spmm_cost_term_t){"chain", 0.415,
                                   fmax(load.longest_single, load.longest_team / team) * us};
     return 5;
+}
+
+static int shapes(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                  const spmm_device_t *device)
+{
+    spmm_cvse_shape_t list[SPMM_CVSE_SHAPES];
+
+    return device->kind == SPMM_DEVICE_CPU
+               ? 1
+               : spmm_cvse_shapes(&pattern->tc, pattern->n_rows, problem->n, device->n_sm, list);
+}
+
+static void describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
+{
+    const cvse_t            *f = format;
+    const spmm_cvse_tasks_t *t = &f->tasks;
+    const int32_t            n = f->format.n_windows, blocks = f->format.n_blocks;
+
+    if (t->n_tasks == 0 || n == 0) {
+        spmm_tc_describe(format, pattern, out);
+        return;
+    }
+    (void)fprintf(out,
+                  "  work of cvse: %" PRId32 " windows of %" PRId32
+                  " rows, %.1f blocks in the mean; teams of 1 to %" PRId32
+                  " warps, so that a warp has up to %" PRId32 " blocks where that is enough\n"
+                  "  tasks: %" PRId64 " warps for each %" PRId32 " columns, %" PRId32
+                  " thread blocks of teams and %" PRId32 " of single warps\n",
+                  n, f->format.height, (double)blocks / n, t->n_warps, f->shape.chain, t->n_tasks,
+                  f->shape.slice, t->end[SPMM_CVSE_TEAMS - 2],
+                  t->end[SPMM_CVSE_TEAMS - 1] - t->end[SPMM_CVSE_TEAMS - 2]);
 }
 
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -225,11 +318,12 @@ const spmm_engine_ops_t spmm_engine_cvse = {
     .supports    = spmm_tc_supports_half,
     .cost        = cost,
     .terms       = terms,
+    .shapes      = shapes,
     .build       = build,
     .refill      = spmm_tc_refill,
     .places      = places,
     .execute     = spmm_tc_execute,
-    .describe    = spmm_tc_describe,
+    .describe    = describe,
     .bytes       = spmm_tc_bytes,
     .destroy     = spmm_tc_destroy,
 };

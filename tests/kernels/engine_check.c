@@ -18,7 +18,7 @@ void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *de
     const spmm_problem_t problem = {
         block->type, c_type,  block->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F,
         layout,      planned, deterministic,
-        NULL,        false};
+        NULL,        false,   0};
     char   why[SPMM_WHY];
     size_t host = 0, on_device = 0;
     void  *format;

@@ -4,6 +4,7 @@
  *  that type and in FP32.  With SPMM_TEST_SMALL in the environment only small cases, for
  *  compute-sanitizer.
  */
+#include "engine/cvse_shape.h"
 #include "format_case.h"
 #include "gpu_engine.h"
 
@@ -62,6 +63,48 @@ static void test_widths(void **state)
     }
 }
 
+/* Every way to share the work out: windows for one warp, for teams and empty ones; new values. */
+static void check_shape(const tc_case_t *t, const spmm_csr_t *block, int shape, int k)
+{
+    static const int64_t widths[] = {32, 36, 64, 72, 128, 136, 160, 33};
+    const int64_t        n        = widths[k % 8];
+    product_t            p        = {.block   = block,
+                                     .problem = tc_case_problem(t, n),
+                                     .alpha   = k % 2 == 0 ? 1.0 : -1.5,
+                                     .beta    = k % 4 == 1 ? 0.5 : 0.0};
+
+    p.problem.shape = SPMM_CVSE_SHAPES + shape;
+    make_product(&p, n, k % 3 == 0 ? 8 : 0);
+    tc_case_check(t, &p);
+    free_product(&p);
+}
+
+static void test_every_shape(void **state)
+{
+    static const struct {
+        int32_t n_rows, n_cols;
+        double  density;
+    } blocks[]         = {{203, 150, 0.05}, {75, 900, 0.4}, {30, 3000, 0.3}};
+    const int n_blocks = gpu_case_small() ? 1 : 3;
+
+    (void)state;
+    for (int s = 0; s < n_blocks * N_CASES; s++) {
+        const tc_case_t   t = gpu_engine_case(s % N_CASES);
+        spmm_cvse_shape_t shape;
+        spmm_csr_t        block;
+
+        format_case_random(blocks[s / N_CASES].n_rows, blocks[s / N_CASES].n_cols,
+                           blocks[s / N_CASES].density, t.half, s % 3 == 1, (uint64_t)s + 40,
+                           &block);
+        for (int k = 0; spmm_cvse_shape_at(k, &shape); k++) {
+            for (int w = 0; w < 2 && (shape.chain <= 1 || shape.chain == 3); w++) {
+                check_shape(&t, &block, k, k / 2 + 3 * w + s);
+            }
+        }
+        spmm_csr_free(&block);
+    }
+}
+
 /* Generators; values of files of shared matrices fit BF16 and not always FP16. */
 static void check_matrix(const char *spec, const spmm_csr_t *block)
 {
@@ -95,15 +138,10 @@ static void test_matrices(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_engine_open),
-    cmocka_unit_test(test_engine_asynchronous),
-    cmocka_unit_test(test_widths),
-    cmocka_unit_test(test_engine_shapes),
-    cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_engine_accuracy),
-    cmocka_unit_test(test_engine_special_values),
-    cmocka_unit_test(test_engine_same_bits),
-    cmocka_unit_test(test_engine_life),
-    cmocka_unit_test(test_engine_far),
-    {0},
+    cmocka_unit_test(test_engine_open),      cmocka_unit_test(test_engine_asynchronous),
+    cmocka_unit_test(test_widths),           cmocka_unit_test(test_every_shape),
+    cmocka_unit_test(test_engine_shapes),    cmocka_unit_test(test_matrices),
+    cmocka_unit_test(test_engine_accuracy),  cmocka_unit_test(test_engine_special_values),
+    cmocka_unit_test(test_engine_same_bits), cmocka_unit_test(test_engine_life),
+    cmocka_unit_test(test_engine_far),       {0},
 };

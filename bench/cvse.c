@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cvse.c
+ *  Engine `cvse` on one GPU in the shapes that plans measure (src/engine/cvse_shape.c), or in all.
+ *
+ *      bench_cvse [--all] N,N,... FILE...
+ *
+ *  FP16 in and out, device time, median of 20 products after 3, the same B and C again.  A line for
+ *  each matrix and N: microseconds of each candidate, the model's first, and with --all the fastest
+ *  five of all shapes.  A shape reads V/blocks of a warp/columns of a warp/warps of a thread block;
+ *  V/pieces: that without tasks.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "block.h"
+#include "device/device_cuda.h"
+#include "engine/cvse_shape.h"
+#include "engine/engine.h"
+#include "matrix/matrix.h"
+#include "spmm_dist/context.h"
+
+enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20, MOST_SHAPES = 128, SHOWN = 5 };
+
+/** B and C, zeros: times do not depend on values. */
+typedef struct {
+    void          *B, *C;
+    spmm_stream_t  stream;
+    spmm_event_t  *from[PRODUCTS], *to[PRODUCTS];
+    spmm_problem_t problem;
+} operands_t;
+
+/** What a shape took. */
+typedef struct {
+    spmm_cvse_shape_t shape;
+    double            seconds;
+} result_t;
+
+static spmm_status_t read_block(spmm_env_t *env, const char *path, spmm_csr_t *block)
+{
+    spmm_matrix_t *A = NULL;
+    spmm_status_t  status;
+
+    SPMM_TRY(strchr(path, ':') != NULL ? spmm_matrix_from_spec(env, path, SPMM_R_16F, 1, &A)
+                                       : spmm_matrix_from_file(env, path, SPMM_R_16F, 1, &A));
+    status = spmm_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, A->type, block);
+    if (status == SPMM_OK) {
+        memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
+        memcpy(block->values, A->values, (size_t)A->nnz * sizeof(uint16_t));
+        for (int64_t k = 0; k < A->nnz; k++) {
+            block->col_idx[k] = (int32_t)A->col_idx[k];
+        }
+    }
+    spmm_matrix_free(A);
+    return status;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int compare_results(const void *a, const void *b)
+{
+    return compare_seconds(&((const result_t *)a)->seconds, &((const result_t *)b)->seconds);
+}
+
+static spmm_status_t multiply(const spmm_engine_ops_t *engine, void *format, const operands_t *o)
+{
+    const int64_t n = o->problem.n;
+
+    return engine->execute(format, n, 1.0, o->B, n, 0.0, o->C, n, o->stream);
+}
+
+static spmm_status_t measure(const spmm_device_t *device, const spmm_engine_ops_t *engine,
+                             void *format, const operands_t *o, double *median)
+{
+    double seconds[PRODUCTS];
+
+    SPMM_TRY(device->ops->delay(device, 0.5e-3, o->stream)); /* the host gets ahead */
+    for (int k = 0; k < WARMUP; k++) {
+        SPMM_TRY(multiply(engine, format, o));
+    }
+    for (int k = 0; k < PRODUCTS; k++) {
+        SPMM_TRY(device->ops->event_record(device, o->from[k], o->stream));
+        SPMM_TRY(multiply(engine, format, o));
+        SPMM_TRY(device->ops->event_record(device, o->to[k], o->stream));
+    }
+    for (int k = 0; k < PRODUCTS; k++) {
+        SPMM_TRY(device->ops->event_elapsed(device, o->from[k], o->to[k], &seconds[k]));
+    }
+    qsort(seconds, PRODUCTS, sizeof *seconds, compare_seconds);
+    *median = seconds[PRODUCTS / 2];
+    return SPMM_OK;
+}
+
+static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block,
+                               const operands_t *o, int shape, double *seconds)
+{
+    const spmm_engine_ops_t *engine  = spmm_engine_find("cvse");
+    spmm_problem_t           problem = o->problem;
+    void                    *format  = NULL;
+    spmm_status_t            status;
+
+    problem.shape = shape;
+    SPMM_TRY(engine->build(block, &problem, device, &format));
+    status = measure(device, engine, format, o, seconds);
+    engine->destroy(format);
+    return status;
+}
+
+static void print(result_t x)
+{
+    const spmm_cvse_shape_t s = x.shape;
+
+    if (s.chain == 0) {
+        (void)printf(" %d/pieces %.2f", (int)s.height, 1e6 * x.seconds);
+    } else {
+        (void)printf(" %d/%d/%d/%d %.2f", (int)s.height, (int)s.chain, (int)s.slice, (int)s.n_warps,
+                     1e6 * x.seconds);
+    }
+}
+
+static spmm_status_t run_all(const spmm_device_t *device, const spmm_csr_t *block,
+                             const operands_t *o)
+{
+    result_t result[MOST_SHAPES];
+    int      n = 0;
+
+    for (int k = 0; n < MOST_SHAPES && spmm_cvse_shape_at(k, &result[n].shape); k++) {
+        if (result[n].shape.chain == 0 || result[n].shape.slice == 32 ||
+            result[n].shape.slice <= o->problem.n) {
+            SPMM_TRY(run_shape(device, block, o, SPMM_CVSE_SHAPES + k, &result[n].seconds));
+            n++;
+        }
+    }
+    qsort(result, (size_t)n, sizeof *result, compare_results);
+    (void)printf(" | of %d:", n);
+    for (int k = 0; k < SHOWN && k < n; k++) {
+        print(result[k]);
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t run_width(const spmm_device_t *device, const spmm_csr_t *block,
+                               const char *name, const operands_t *o, bool all)
+{
+    spmm_cvse_shape_t list[SPMM_CVSE_SHAPES];
+    const int         n =
+        spmm_cvse_shapes(&o->problem.pattern->tc, block->n_rows, o->problem.n, device->n_sm, list);
+    double        least  = 0.0;
+    spmm_status_t status = SPMM_OK;
+
+    (void)printf("%s %d:", name, (int)o->problem.n);
+    for (int k = 0; k < n; k++) {
+        result_t x = {.shape = list[k]};
+
+        SPMM_TRY(run_shape(device, block, o, k, &x.seconds));
+        least = k == 0 || x.seconds < least ? x.seconds : least;
+        print(x);
+    }
+    (void)printf(" | least %.2f", 1e6 * least);
+    if (all) {
+        status = run_all(device, block, o);
+    }
+    (void)printf("\n");
+    (void)fflush(stdout);
+    return status;
+}
+
+static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t *block,
+                                   operands_t *o)
+{
+    const size_t row = (size_t)o->problem.n * sizeof(uint16_t);
+
+    SPMM_TRY(device->ops->alloc(device, (size_t)block->n_cols * row, &o->B));
+    SPMM_TRY(device->ops->alloc(device, (size_t)block->c_rows * row, &o->C));
+    SPMM_CUDA(device, cudaMemset(o->B, 0, (size_t)block->n_cols * row));
+    SPMM_TRY(device->ops->stream_create(device, false, &o->stream));
+    for (int k = 0; k < PRODUCTS; k++) {
+        SPMM_TRY(device->ops->event_create(device, true, &o->from[k]));
+        SPMM_TRY(device->ops->event_create(device, true, &o->to[k]));
+    }
+    return SPMM_OK;
+}
+
+static void close_operands(const spmm_device_t *device, operands_t *o)
+{
+    for (int k = 0; k < PRODUCTS; k++) {
+        device->ops->event_destroy(device, o->from[k]);
+        device->ops->event_destroy(device, o->to[k]);
+    }
+    if (o->stream != NULL) {
+        device->ops->stream_destroy(device, o->stream);
+    }
+    device->ops->release(device, o->B);
+    device->ops->release(device, o->C);
+}
+
+static spmm_status_t run_matrix(const spmm_device_t *device, const char *path,
+                                const int64_t *widths, int n_widths, bool all)
+{
+    spmm_csr_t     block   = {0};
+    spmm_pattern_t pattern = {0};
+    spmm_status_t  status  = read_block(device->env, path, &block);
+
+    if (status == SPMM_OK) {
+        status = spmm_pattern_scan(device->env, &block, &pattern);
+    }
+    for (int w = 0; w < n_widths && status == SPMM_OK; w++) {
+        operands_t o = {.problem = {.ab_type = SPMM_R_16F,
+                                    .c_type  = SPMM_R_16F,
+                                    .compute = SPMM_COMPUTE_32F,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = widths[w],
+                                    .pattern = &pattern}};
+
+        status = open_operands(device, &block, &o);
+        if (status == SPMM_OK) {
+            status = run_width(device, &block, bench_block_name(path), &o, all);
+        }
+        close_operands(device, &o);
+    }
+    spmm_pattern_free(&pattern);
+    spmm_csr_free(&block);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const bool    all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    spmm_env_t    env = {.size = 1};
+    spmm_device_t device;
+    int64_t       widths[MOST_WIDTHS];
+    int           n_widths = 0, code = 0, first = all ? 2 : 1;
+
+    for (char *at = argc > first + 1 ? argv[first] : NULL;
+         at != NULL && *at != '\0' && n_widths < MOST_WIDTHS; at += *at == ',') {
+        widths[n_widths] = strtoll(at, &at, 10);
+        if (widths[n_widths++] < 1 || (*at != ',' && *at != '\0')) {
+            n_widths = 0;
+            break;
+        }
+    }
+    if (n_widths == 0) {
+        (void)fprintf(stderr, "usage: bench_cvse [--all] N,N,... FILE...\n");
+        return 2;
+    }
+    MPI_Init(&argc, &argv);
+    env.comm = MPI_COMM_SELF;
+    if (spmm_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+        (void)fprintf(stderr, "bench_cvse: %s\n", env.err.text);
+        MPI_Finalize();
+        return 4;
+    }
+    (void)printf("# %s, FP16, microseconds by V/blocks/columns/warps\n", device.description);
+    for (int k = first + 1; k < argc; k++) {
+        if (run_matrix(&device, argv[k], widths, n_widths, all) != SPMM_OK) {
+            (void)fprintf(stderr, "bench_cvse: %s: %s\n", argv[k], env.err.text);
+            spmm_error_clear(&env.err);
+            code = 3;
+        }
+    }
+    spmm_device_close(&device);
+    MPI_Finalize();
+    return code;
+}
