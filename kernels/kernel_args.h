@@ -169,6 +169,17 @@ typedef struct {
     int32_t step, row;
 } spmm_bcsr_tile_t;
 
+/** What a tile of a list holds. */
+typedef enum { SPMM_BCSR_LEFT, SPMM_BCSR_RIGHT, SPMM_BCSR_SP24 } spmm_bcsr_kind_t;
+
+/** A tile in the list of its tile row: one 16x16 fragment of A, 2:4 or not. */
+typedef struct {
+    int32_t word; /**< 4 (number of its step, of all panels) + spmm_bcsr_kind_t */
+    int32_t at;   /**< its values, in units */
+    int32_t meta; /**< its metadata, in units; of a 2:4 tile */
+    int32_t none; /**< 0: the struct is one word of 16 bytes */
+} spmm_bcsr_listed_t;
+
 /** BCSR in panels of tile rows, so that these share the rows of B.  Kernels on GPUs walk panels,
  *  those on CPUs tile rows. */
 typedef struct {
@@ -186,6 +197,13 @@ typedef struct {
     int64_t                 n_sp24;    /**< 2:4 tiles in all */
     int32_t                 slice;     /**< most columns of C for a thread block: 32, 64 or 128 */
     spmm_type_t             type;      /**< of values: 16F or 16BF */
+
+    /* For the kernels that go by lists: */
+    const int32_t *list_ptr; /**< [n_tile_rows + 1] */
+    const spmm_bcsr_listed_t
+           *list;  /**< by tile row, then step, 16-byte aligned; NULL: the kernels that
+                                            go by steps */
+    int32_t split; /**< warps that share the list of a tile row: 1, 2 or 4 */
 } spmm_bcsr_arrays_t;
 
 SPMM_BOTH static inline int32_t spmm_bcsr_count(uint32_t x)
@@ -256,6 +274,26 @@ SPMM_BOTH static inline uint32_t spmm_bcsr_meta(const uint32_t bits[SPMM_BCSR_SI
 SPMM_BOTH static inline int32_t spmm_bcsr_kept(uint32_t bits, int32_t c)
 {
     return c / 2 * 4 + (int32_t)(spmm_bcsr_code(bits >> c / 2 * 4) >> 2 * (c % 2) & 3);
+}
+
+/** Where the 16-byte word number @p chunk of row @p k of B stands in shared memory, in bytes: rows of
+ *  @p width columns, 32 or a multiple of 64, so turned that any eight of a matrix that ldmatrix takes are
+ *  in different banks. */
+SPMM_BOTH static inline uint32_t spmm_bcsr_b_at(int32_t width, int32_t k, int32_t chunk)
+{
+    const int32_t turn = width >= 64 ? k % 8 : k / 2 % 4;
+
+    return (uint32_t)(2 * width * k + 16 * (chunk ^ turn));
+}
+/** Of lane @p lane's row for ldmatrix.x4.trans: four matrices of 8 rows of B, of columns 0 to 7, for a 2:4
+ *  tile; two of columns 0 to 7 and two of 8 to 15 for one of 16x16.  Those of 8 j columns on: ^ 16 j. */
+SPMM_BOTH static inline uint32_t spmm_bcsr_sparse_row(int32_t width, int32_t lane)
+{
+    return spmm_bcsr_b_at(width, lane, 0);
+}
+SPMM_BOTH static inline uint32_t spmm_bcsr_dense_row(int32_t width, int32_t lane)
+{
+    return spmm_bcsr_b_at(width, lane % 16, lane / 16);
 }
 
 /** HRPB: blocks of panel_rows x 16 made of 16x4 bricks (cuTeSpMM, section 3.2); FP32 values. */

@@ -7,6 +7,7 @@
 #define SPMM_CVSE_LAUNCH_CUH
 
 #include "cuda/cvse.cuh"
+#include "cuda/tc_half.cuh"
 
 namespace spmm
 {
@@ -171,19 +172,9 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
 
     static cudaError_t preload()
     {
-        cudaFuncAttributes facts;
-        cudaError_t        code = cudaFuncGetAttributes(&facts, finish_splits<Format>);
+        const cudaError_t code = spmm::preload(finish_splits<Format>);
 
-        for (int k = 0; k < kNumber && code == cudaSuccess; k++) {
-            const Choice &one = all()[k];
-
-            code = cudaFuncGetAttributes(&facts, one.kernel);
-            if (code == cudaSuccess) { /* more than 48 KB only on request */
-                code = cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            one.room);
-            }
-        }
-        return code;
+        return code != cudaSuccess ? code : preload_choices(all(), kNumber);
     }
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_engine_bcsr.c
- *  Engines bcsr and bcsr-sp24 on a GPU against FP64 sums over the stored entries, A and B in FP16 and
+ *  Engines bcsr and bcsr-sp24 on a GPU, by steps and by lists, against FP64 sums over the stored entries, A and B in FP16 and
  *  BF16, C in that type and in FP32, and the values that the GPU makes of CSR against those of the
  *  CPU.  With SPMM_TEST_SMALL in the environment only small cases, for compute-sanitizer.
  */
@@ -21,16 +21,44 @@
 
 static spmm_device_t device;
 
-enum { N_CASES = 8 };
+enum { N_CASES = 16 }; /* engine, types of A and C, form */
 
 static bool is_small(void)
 {
     return getenv("SPMM_TEST_SMALL") != NULL;
 }
 
+/* The engines by one form, whatever the model takes. */
+#define BUILD(name, sp24, form)                                                                    \
+    static spmm_status_t build_##name(const spmm_csr_t *block, const spmm_problem_t *problem,      \
+                                      const spmm_device_t *on, void **format)                      \
+    {                                                                                              \
+        return spmm_tc_build(spmm_bcsr_kind(sp24, form), block, problem, on, format);              \
+    }
+BUILD(bcsr_steps, false, SPMM_BCSR_BY_STEPS)
+BUILD(sp24_steps, true, SPMM_BCSR_BY_STEPS)
+BUILD(bcsr_lists, false, SPMM_BCSR_BY_LISTS)
+BUILD(sp24_lists, true, SPMM_BCSR_BY_LISTS)
+
+static const spmm_engine_ops_t *engine_of(bool sp24, bool lists)
+{
+    static spmm_engine_ops_t engines[2][2];
+    spmm_engine_ops_t       *engine = &engines[sp24][lists];
+
+    *engine       = *spmm_engine_find(sp24 ? "bcsr-sp24" : "bcsr");
+    engine->build = sp24 ? (lists ? build_sp24_lists : build_sp24_steps)
+                         : (lists ? build_bcsr_lists : build_bcsr_steps);
+    return engine;
+}
+
+static bool is_sp24(int c)
+{
+    return c / 4 % 2 != 0;
+}
+
 static tc_case_t case_of(int c)
 {
-    const tc_case_t t = {.engine  = spmm_engine_find(c / 4 == 0 ? "bcsr" : "bcsr-sp24"),
+    const tc_case_t t = {.engine  = engine_of(is_sp24(c), c / 8 != 0),
                          .device  = &device,
                          .compute = SPMM_COMPUTE_32F,
                          .half    = c / 2 % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
@@ -50,7 +78,7 @@ static void each(void (*check)(const tc_case_t *t))
     }
 }
 
-/* Both engines, both types of A and B, both of C, in half of the cases. */
+/* Both engines and forms, both types of A and B, both of C, in half of the cases. */
 static void each_second(void (*check)(const tc_case_t *t))
 {
     for (int c = 0; c < N_CASES; c++) {
@@ -217,6 +245,7 @@ static void test_widths(void **state)
 
 /* Every shape of thread block, with panels whole and cut; what a plan takes is the model's choice. */
 static spmm_bcsr_shape_t wanted;
+static bool              wanted_sp24;
 static int32_t           wanted_cut;
 
 static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
@@ -225,7 +254,7 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
     spmm_status_t  status;
 
     spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 4, &tall));
-    status = spmm_bcsr_lay_out(f, block, &tall, f->kind->name == spmm_tc_kind_sp24.name, wanted);
+    status = spmm_bcsr_lay_out(f, block, &tall, wanted_sp24, wanted);
     spmm_windows_free(&tall);
     return status;
 }
@@ -240,17 +269,18 @@ static spmm_tc_limits_t limits_wanted(const spmm_device_t *on, const spmm_proble
     return (spmm_tc_limits_t){.team = 0, .cut = wanted_cut};
 }
 
-static void check_shape(const tc_case_t *t, bool sp24, const spmm_csr_t *block, int64_t n)
+static void check_shape(const tc_case_t *t, const spmm_csr_t *block, int64_t n)
 {
-    spmm_tc_kind_t kind   = sp24 ? spmm_tc_kind_sp24 : spmm_tc_kind_bcsr;
+    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted_sp24, SPMM_BCSR_FORMS);
     void          *format = NULL;
     product_t      p      = {.block   = block,
                              .problem = tc_case_problem(t, n),
                              .alpha   = 1.5,
                              .beta    = n % 3 == 0 ? -0.5 : 0.0};
 
-    kind.create = create_wanted;
-    kind.limits = limits_wanted;
+    kind.create      = create_wanted;
+    kind.limits      = limits_wanted;
+    kind.limits_made = NULL;
     make_product(&p, n, 0);
     spmm_assert_ok(spmm_tc_build(&kind, block, &p.problem, &device, &format));
     run_product(t->engine, &device, format, &p);
@@ -265,15 +295,17 @@ static void test_blocks(void **state)
     const int            n_widths = is_small() ? 2 : 4;
 
     (void)state;
-    for (int c = 0; c < N_CASES; c++) {
+    for (int c = 0; c < N_CASES / 2; c++) {
         const tc_case_t t = case_of(c);
         spmm_csr_t      block;
 
-        make_mixed(is_small() ? 290 : 600, 250, 0.6, t.half, c % 3 == 0, &block);
-        for (int k = 0; k < 18 * n_widths; k++) {
-            wanted     = (spmm_bcsr_shape_t){.rows = 4 << k % 3, .slice = 32 << k / 3 % 3};
-            wanted_cut = k / 9 % 2 == 0 ? INT32_MAX : 3;
-            check_shape(&t, c / 4 != 0, &block, widths[k / 18]);
+        wanted_sp24 = is_sp24(c);
+        make_mixed(is_small() ? 90 : 150, is_small() ? 250 : 2300, 0.3, t.half, c % 3 == 0,
+                   &block);
+        for (int k = 0; k < 2 * SPMM_BCSR_SHAPES * n_widths; k++) {
+            wanted     = spmm_bcsr_shapes[k % SPMM_BCSR_SHAPES];
+            wanted_cut = k / SPMM_BCSR_SHAPES % 2 == 0 ? INT32_MAX : 3;
+            check_shape(&t, &block, widths[k / (2 * SPMM_BCSR_SHAPES)]);
         }
         spmm_csr_free(&block);
     }
@@ -282,7 +314,8 @@ static void test_blocks(void **state)
 /* Generators; values of files of shared matrices fit BF16 and not always FP16. */
 static void check_matrix(const char *spec, const spmm_csr_t *block)
 {
-    for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES; c += 4) {
+    for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES;
+         c += 4) { /* both engines and forms */
         const tc_case_t t = case_of(c);
         product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
 
