@@ -8,8 +8,8 @@
  *  MATRIX is a file or a generator's spec; N multiples of 8.  Device time, median of K (20) products after
  *  3, fewer where they take long, the same B and C again.  --only: steps (T, BT, CBT, OBT, ST_large,
  *  OBTS_large, OBTS_large_separate), engines of the library, bcsr and bcsr-sp24 by one form
- *  (bcsr:steps, bcsr:lists, bcsr-sp24:lists) and others (cusparse-bsr-16f,
- *  cusparse-bsr-32f, cublas-dense); without it all that there are.  A line for each matrix, N and
+ *  (bcsr:steps, bcsr:lists, bcsr-sp24:lists), a trial in TF32 on the same values (OBT_large_tf32,
+ *  OBTS_large_separate_tf32) and others (cusparse-bsr-16f, cusparse-bsr-32f, cublas-dense); without it all that there are.  A line for each matrix, N and
  *  contender: time; GFLOP/s of the entries; TFLOP/s as the thesis counts them, of all places of the
  *  16 x 32 tiles; ratios to OBT and to engine cusparse in FP16; error against FP64 sums on the host.
  */
@@ -118,43 +118,31 @@ static void close_engine(const ladder_contender_t *who, const ladder_case_t *c, 
     spmm_engines[who->kind]->destroy(state);
 }
 
-/* bcsr by one form, NAME:steps or NAME:lists; by steps bcsr-sp24 takes no tiles as 2:4. */
-static int list_forms(ladder_contender_t *list)
+/* All contenders, cusparse first; the list is the caller's.  By steps bcsr-sp24 takes no tiles as 2:4. */
+static int list_contenders(ladder_contender_t list[MOST])
 {
-    static const char *const names[] = {"bcsr:steps", "bcsr:lists", "bcsr-sp24:lists"};
+    static const char *const forms[] = {"bcsr:steps", "bcsr:lists", "bcsr-sp24:lists"};
     int                      n       = 0;
 
     for (int e = 0; e < spmm_n_engines; e++) {
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-            const size_t length = strcspn(names[k], ":");
+        const char *name = spmm_engines[e]->name;
 
-            if (spmm_engines[e]->built && strlen(spmm_engines[e]->name) == length &&
-                strncmp(names[k], spmm_engines[e]->name, length) == 0) {
-                list[n++] = (ladder_contender_t){names[k],    e,          SPMM_R_16F,
-                                                 open_engine, run_engine, close_engine};
+        for (int k = -1; k < 3 && spmm_engines[e]->built && n < MOST; k++) {
+            if (k < 0 || (strcspn(forms[k], ":") == strlen(name) &&
+                          strncmp(forms[k], name, strlen(name)) == 0)) {
+                list[n++] = (ladder_contender_t){
+                    k < 0 ? name : forms[k], e, SPMM_R_16F, open_engine, run_engine, close_engine};
             }
         }
     }
-    return n;
-}
-
-/* All contenders, cusparse first; the list is the caller's. */
-static int list_contenders(ladder_contender_t list[MOST])
-{
-    int n = 0;
-
-    for (int e = 0; e < spmm_n_engines; e++) {
-        if (spmm_engines[e]->built && n < MOST) {
-            list[n++] = (ladder_contender_t){spmm_engines[e]->name, e,          SPMM_R_16F,
-                                             open_engine,           run_engine, close_engine};
-        }
-    }
-    n += n + 3 <= MOST ? list_forms(list + n) : 0;
     for (int k = 0; k < ladder_n_peers && n < MOST; k++) {
         list[n++] = ladder_peers[k];
     }
     for (size_t k = 0; k < sizeof steps / sizeof steps[0] && n < MOST; k++) {
         list[n++] = steps[k];
+    }
+    for (int k = 0; k < LADDER_TF32 && n < MOST; k++) {
+        list[n++] = ladder_tf32[k];
     }
     return n;
 }

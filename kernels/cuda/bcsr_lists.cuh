@@ -37,7 +37,8 @@ struct BcsrListShape {
     static constexpr int  kThreads = kWarpsM * kWarpsK * kWarp;
     static constexpr int  kRowB    = kWidth * 2;
     static constexpr int  kStepB   = SPMM_BCSR_WIDTH * kRowB;
-    static constexpr int  kPasses  = 8; /* words of B that a thread copies for a chunk */
+    static constexpr int  kPasses  = 6; /* words of B that a thread copies for a chunk; two
+                                         chunks fit 99 KB, what sm_86 has */
     static constexpr int  kSteps   = kPasses * 16 * kThreads / kStepB; /* of a chunk */
     static constexpr int  kChunk   = kSteps * kStepB;
     static constexpr int  kRoom    = 2 * kChunk + 2 * kSteps * (int)sizeof(int2);

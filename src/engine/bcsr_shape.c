@@ -58,7 +58,7 @@ static double block_seconds(const spmm_bcsr_facts_t *facts, double panels, spmm_
                             double steps, double tiles)
 {
     const double start_s = 1.5e-6, chunk_s = 0.4e-6, tile_s = 0.06e-6;
-    const double chunk = 2.0 * 32.0 * shape.rows * shape.split / shape.slice;
+    const double chunk = 48.0 * shape.rows * shape.split / shape.slice; /* steps */
     const double share = facts->steps > 0 ? steps / (double)facts->steps : 1.0 / panels;
 
     return start_s + chunk_s * ceil(steps / chunk) +
