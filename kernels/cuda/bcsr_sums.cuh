@@ -8,6 +8,7 @@
 #define SPMM_BCSR_SUMS_CUH
 
 #include "cuda/bcsr_format.cuh"
+#include "cuda/bcsr_place.h"
 
 namespace spmm
 {

@@ -300,8 +300,7 @@ static void test_blocks(void **state)
         spmm_csr_t      block;
 
         wanted_sp24 = is_sp24(c);
-        make_mixed(is_small() ? 90 : 150, is_small() ? 250 : 2300, 0.3, t.half, c % 3 == 0,
-                   &block);
+        make_mixed(is_small() ? 90 : 150, is_small() ? 250 : 2300, 0.3, t.half, c % 3 == 0, &block);
         for (int k = 0; k < 2 * SPMM_BCSR_SHAPES * n_widths; k++) {
             wanted     = spmm_bcsr_shapes[k % SPMM_BCSR_SHAPES];
             wanted_cut = k / SPMM_BCSR_SHAPES % 2 == 0 ? INT32_MAX : 3;

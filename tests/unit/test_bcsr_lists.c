@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/scalar.h"
+#include "cuda/bcsr_place.h"
 #include "engine/format_bcsr.h"
 
 enum { THREADS = 2, SIDE = SPMM_BCSR_SIDE, WIDTH = SPMM_BCSR_WIDTH, LANES = 32, MOST_WIDTH = 64 };
