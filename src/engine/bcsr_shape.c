@@ -99,38 +99,61 @@ static account_t account(const spmm_bcsr_facts_t *facts, int32_t n_rows, spmm_bc
     return x;
 }
 
-/* Of one H200 with 132 multiprocessors: bytes/s from L2, and seconds of a step's barrier and
- * bookkeeping. */
-static double seconds_of(const account_t *x, spmm_bcsr_form_t form, int32_t n_sm)
+/* Of one H200 with 132 multiprocessors: seconds of what goes through L2. */
+static double l2_s(const account_t *x, int32_t n_sm)
 {
-    const double rate = 6e12 / 132.0 * n_sm, step_s = 0.5e-6, finish_s = 3e-6;
-    const double work = x->l2 / rate + 0.5 * x->mma_s + finish_s * (x->launches - 1.0);
-
-    return work + (form == SPMM_BCSR_BY_LISTS ? x->block_s : x->rounds * step_s);
+    return x->l2 / (6e12 / 132.0 * n_sm);
 }
+
+/* To tell the shapes of a form apart: beside L2 and half of mma what thread blocks take one after the other,
+ * by steps a barrier and bookkeeping each. */
+static double shape_s(const account_t *x, spmm_bcsr_form_t form, int32_t n_sm)
+{
+    const double step_s = 0.5e-6, finish_s = 3e-6;
+
+    return l2_s(x, n_sm) + 0.5 * x->mma_s + finish_s * (x->launches - 1.0) +
+           (form == SPMM_BCSR_BY_LISTS ? x->block_s : x->rounds * step_s);
+}
+
+/* To tell the forms apart: whole products, with the constants of terms_of(). */
+static double form_s(const account_t *x, spmm_bcsr_form_t form, int32_t n_sm)
+{
+    return form == SPMM_BCSR_BY_LISTS
+               ? 4e-6 * x->launches + l2_s(x, n_sm) + 0.5 * x->mma_s + x->block_s
+               : 7e-6 * x->launches + l2_s(x, n_sm) + 3.0 * x->mma_s + 0.5e-6 * x->rounds;
+}
+
+/** The best shape of a form so far. */
+typedef struct {
+    spmm_bcsr_shape_t shape;
+    double            shape_s, form_s;
+} choice_t;
 
 spmm_bcsr_shape_t spmm_bcsr_shape(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n,
                                   int32_t n_sm, spmm_bcsr_form_t form, bool sp24)
 {
-    spmm_bcsr_shape_t best   = {.form = SPMM_BCSR_BY_STEPS, .rows = 4, .slice = 32};
-    double            best_s = INFINITY;
+    choice_t best[SPMM_BCSR_FORMS];
 
+    for (int f = 0; f < SPMM_BCSR_FORMS; f++) {
+        best[f] = (choice_t){.shape_s = INFINITY};
+    }
     for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
         const spmm_bcsr_shape_t shape = spmm_bcsr_shapes[k];
+        const account_t         x     = account(&facts[shape.rows / 8], n_rows, shape, n, n_sm,
+                                                spmm_bcsr_takes_sp24(shape, sp24));
+        const double            s     = shape_s(&x, shape.form, n_sm);
 
-        if ((form == SPMM_BCSR_FORMS || shape.form == form) &&
-            (shape.slice == 32 || shape.slice / 2 < n)) {
-            const account_t x = account(&facts[shape.rows / 8], n_rows, shape, n, n_sm,
-                                        spmm_bcsr_takes_sp24(shape, sp24));
-            const double    s = seconds_of(&x, shape.form, n_sm);
-
-            if (s < best_s) {
-                best_s = s;
-                best   = shape;
-            }
+        if ((shape.slice == 32 || shape.slice / 2 < n) && s < best[shape.form].shape_s) {
+            best[shape.form] =
+                (choice_t){.shape = shape, .shape_s = s, .form_s = form_s(&x, shape.form, n_sm)};
         }
     }
-    return best;
+    if (form == SPMM_BCSR_FORMS) {
+        form = best[SPMM_BCSR_BY_LISTS].form_s < best[SPMM_BCSR_BY_STEPS].form_s
+                   ? SPMM_BCSR_BY_LISTS
+                   : SPMM_BCSR_BY_STEPS;
+    }
+    return best[form].shape;
 }
 
 /* Enough pieces for two thread blocks on every multiprocessor, none of a few steps.  By lists thread
@@ -160,7 +183,7 @@ static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem
 
     if (shape.form == SPMM_BCSR_BY_LISTS) {
         terms[0] = (spmm_cost_term_t){"launch", 4.0, x.launches * us};
-        terms[1] = (spmm_cost_term_t){"L2", 1.0, x.l2 / (6e12 / 132.0 * device->n_sm)};
+        terms[1] = (spmm_cost_term_t){"L2", 1.0, l2_s(&x, device->n_sm)};
         terms[2] = (spmm_cost_term_t){"mma", 0.5, x.mma_s};
         terms[3] = (spmm_cost_term_t){"blocks", 1.0, x.block_s};
         return 4;
