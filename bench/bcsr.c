@@ -6,7 +6,8 @@
  *      bench_bcsr N,N,... MATRIX...
  *
  *  MATRIX: a file, or a generator's spec.  FP16 in and out, device time of a product, the mean of 20
- *  after 3, the same B and C again.  `*` marks the shape of the engine.
+ *  after 3, the same B and C again.  `*` marks the shape of the engine, which by steps takes no tiles as
+ *  2:4; here bcsr-sp24 does.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -24,15 +25,12 @@ enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20 };
 
 /** What create() is to take; kinds hand nothing through. */
 static spmm_bcsr_shape_t wanted;
+static bool              wanted_sp24;
 
-static spmm_status_t create_dense(spmm_tc_engine_t *f, const spmm_csr_t *block)
+static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), false, wanted);
-}
-
-static spmm_status_t create_sp24(spmm_tc_engine_t *f, const spmm_csr_t *block)
-{
-    return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), true, wanted);
+    return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), wanted_sp24,
+                             wanted);
 }
 
 static spmm_status_t read_block(spmm_env_t *env, const char *spec, spmm_csr_t *block)
@@ -85,18 +83,23 @@ static spmm_status_t measure(const spmm_device_t *device, void *format, const op
     return SPMM_OK;
 }
 
-static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block, bool sp24,
+static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block,
                                const operands_t *o, double *seconds)
 {
-    spmm_tc_kind_t kind   = sp24 ? spmm_tc_kind_sp24 : spmm_tc_kind_bcsr;
+    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted_sp24, SPMM_BCSR_FORMS);
     void          *format = NULL;
     spmm_status_t  status;
 
-    kind.create = sp24 ? create_sp24 : create_dense;
+    kind.create = create_wanted;
     SPMM_TRY(spmm_tc_build(&kind, block, &o->problem, device, &format));
     status = measure(device, format, o, seconds);
     spmm_tc_destroy(format);
     return status;
+}
+
+static bool same_shape(spmm_bcsr_shape_t a, spmm_bcsr_shape_t b)
+{
+    return a.form == b.form && a.rows == b.rows && a.slice == b.slice && a.split == b.split;
 }
 
 /* A line for each engine: microseconds of every shape. */
@@ -105,20 +108,19 @@ static spmm_status_t run_engine(const spmm_device_t *device, const spmm_csr_t *b
 {
     const spmm_pattern_t   *p = o->problem.pattern;
     const spmm_bcsr_shape_t model =
-        spmm_bcsr_shape(p->bcsr, block->n_rows, o->problem.n, device->n_sm, sp24);
-    const double predicted = sp24 ? spmm_bcsr_cost_sp24(p, &o->problem, device)
-                                  : spmm_bcsr_cost_bcsr(p, &o->problem, device);
+        spmm_bcsr_shape(p->bcsr, block->n_rows, o->problem.n, device->n_sm, SPMM_BCSR_FORMS, sp24);
+    const double predicted =
+        sp24 ? spmm_bcsr_cost_sp24(p, &o->problem, device) : spmm_bcsr_cost(p, &o->problem, device);
 
     (void)printf("%-34.34s %5d %-9s %9.2f", name, (int)o->problem.n, sp24 ? "bcsr-sp24" : "bcsr",
                  1e6 * predicted);
-    for (wanted.rows = 4; wanted.rows <= 16; wanted.rows *= 2) {
-        for (wanted.slice = 32; wanted.slice <= 128; wanted.slice *= 2) {
-            double seconds = 0.0;
+    wanted_sp24 = sp24;
+    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+        double seconds = 0.0;
 
-            SPMM_TRY(run_shape(device, block, sp24, o, &seconds));
-            (void)printf(" %9.2f%c", 1e6 * seconds,
-                         wanted.rows == model.rows && wanted.slice == model.slice ? '*' : ' ');
-        }
+        wanted = spmm_bcsr_shapes[k];
+        SPMM_TRY(run_shape(device, block, o, &seconds));
+        (void)printf(" %9.2f%c", 1e6 * seconds, same_shape(wanted, model) ? '*' : ' ');
     }
     (void)printf("\n");
     return SPMM_OK;
@@ -177,6 +179,26 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
     return status;
 }
 
+static void print_head(const spmm_device_t *device)
+{
+    (void)printf(
+        "# %s, FP16, microseconds: predicted, then by steps (S) and lists (L), tile rows x "
+        "columns, of lists / warps of a tile row\n%-34s %5s %-9s %9s",
+        device->description, "matrix", "N", "engine", "predicted");
+    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+        const spmm_bcsr_shape_t s        = spmm_bcsr_shapes[k];
+        char                    name[32] = "";
+
+        if (s.form == SPMM_BCSR_BY_LISTS) {
+            (void)snprintf(name, sizeof name, "L%dx%d/%d", (int)s.rows, (int)s.slice, (int)s.split);
+        } else {
+            (void)snprintf(name, sizeof name, "S%dx%d", (int)s.rows, (int)s.slice);
+        }
+        (void)printf(" %9s ", name);
+    }
+    (void)printf("\n");
+}
+
 int main(int argc, char **argv)
 {
     spmm_env_t    env = {.size = 1};
@@ -199,10 +221,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 4;
     }
-    (void)printf("# %s, FP16, microseconds: predicted, then by tile rows x columns\n"
-                 "%-34s %5s %-9s %9s      4x32       4x64      4x128       8x32       8x64"
-                 "      8x128      16x32      16x64     16x128\n",
-                 device.description, "matrix", "N", "engine", "predicted");
+    print_head(&device);
     for (int k = 2; k < argc; k++) {
         if (run_matrix(&device, argv[k], widths, n_widths) != SPMM_OK) {
             (void)fprintf(stderr, "bench_bcsr: %s: %s\n", argv[k], env.err.text);

@@ -7,8 +7,9 @@
  *
  *  MATRIX is a file or a generator's spec; N multiples of 8.  Device time, median of K (20) products after
  *  3, fewer where they take long, the same B and C again.  --only: steps (T, BT, CBT, OBT, ST_large,
- *  OBTS_large, OBTS_large_separate), engines of the library and others (cusparse-bsr-16f,
- *  cusparse-bsr-32f, cublas-dense); without it all that there are.  A line for each matrix, N and
+ *  OBTS_large, OBTS_large_separate), engines of the library, bcsr and bcsr-sp24 by one form
+ *  (bcsr:steps, bcsr:lists, bcsr-sp24:lists), a trial in TF32 on the same values (OBT_large_tf32,
+ *  OBTS_large_separate_tf32) and others (cusparse-bsr-16f, cusparse-bsr-32f, cublas-dense); without it all that there are.  A line for each matrix, N and
  *  contender: time; GFLOP/s of the entries; TFLOP/s as the thesis counts them, of all places of the
  *  16 x 32 tiles; ratios to OBT and to engine cusparse in FP16; error against FP64 sums on the host.
  */
@@ -22,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "block.h"
+#include "engine/bcsr_shape.h"
 #include "engine/engine.h"
 #include "ladder_case.h"
 #include "ladder_mm.h"
@@ -94,6 +96,13 @@ static spmm_status_t open_engine(const ladder_contender_t *who, const ladder_cas
         return spmm_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", engine->name,
                          engine->built ? why : "is not part of this build");
     }
+    if (strchr(who->name, ':') != NULL) { /* a form of it alone */
+        const bool lists = strstr(who->name, ":lists") != NULL;
+
+        return spmm_tc_build(spmm_bcsr_kind(strncmp(who->name, "bcsr-sp24", 9) == 0,
+                                            lists ? SPMM_BCSR_BY_LISTS : SPMM_BCSR_BY_STEPS),
+                             c->block, &problem, c->device, state);
+    }
     return engine->build(c->block, &problem, c->device, state);
 }
 
@@ -109,15 +118,21 @@ static void close_engine(const ladder_contender_t *who, const ladder_case_t *c, 
     spmm_engines[who->kind]->destroy(state);
 }
 
-/* All contenders, cusparse first; the list is the caller's. */
+/* All contenders, cusparse first; the list is the caller's.  By steps bcsr-sp24 takes no tiles as 2:4. */
 static int list_contenders(ladder_contender_t list[MOST])
 {
-    int n = 0;
+    static const char *const forms[] = {"bcsr:steps", "bcsr:lists", "bcsr-sp24:lists"};
+    int                      n       = 0;
 
     for (int e = 0; e < spmm_n_engines; e++) {
-        if (spmm_engines[e]->built && n < MOST) {
-            list[n++] = (ladder_contender_t){spmm_engines[e]->name, e,          SPMM_R_16F,
-                                             open_engine,           run_engine, close_engine};
+        const char *name = spmm_engines[e]->name;
+
+        for (int k = -1; k < 3 && spmm_engines[e]->built && n < MOST; k++) {
+            if (k < 0 || (strcspn(forms[k], ":") == strlen(name) &&
+                          strncmp(forms[k], name, strlen(name)) == 0)) {
+                list[n++] = (ladder_contender_t){
+                    k < 0 ? name : forms[k], e, SPMM_R_16F, open_engine, run_engine, close_engine};
+            }
         }
     }
     for (int k = 0; k < ladder_n_peers && n < MOST; k++) {
@@ -125,6 +140,9 @@ static int list_contenders(ladder_contender_t list[MOST])
     }
     for (size_t k = 0; k < sizeof steps / sizeof steps[0] && n < MOST; k++) {
         list[n++] = steps[k];
+    }
+    for (int k = 0; k < LADDER_TF32 && n < MOST; k++) {
+        list[n++] = ladder_tf32[k];
     }
     return n;
 }

@@ -62,6 +62,10 @@ spmm_status_t ladder_upload(const spmm_device_t *device, const ladder_host_t *h,
 spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t *c,
                              int64_t iterations, ladder_result_t *result);
 
+/** The trial in TF32, without and with 2:4 tiles. */
+enum { LADDER_TF32 = 2 };
+extern const ladder_contender_t ladder_tf32[LADDER_TF32];
+
 /** cuSPARSE in BSR of 16 x 16, FP16 and FP32, and cuBLAS on all of A. */
 extern const ladder_contender_t ladder_peers[];
 extern const int                ladder_n_peers;

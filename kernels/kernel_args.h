@@ -187,6 +187,17 @@ typedef struct {
     int32_t step, row;
 } spmm_bcsr_tile_t;
 
+/** What a tile of a list holds. */
+typedef enum { SPMM_BCSR_LEFT, SPMM_BCSR_RIGHT, SPMM_BCSR_SP24 } spmm_bcsr_kind_t;
+
+/** A tile in the list of its tile row: one 16x16 fragment of A, 2:4 or not. */
+typedef struct {
+    int32_t word; /**< 4 (number of its step, of all panels) + spmm_bcsr_kind_t */
+    int32_t at;   /**< its values, in units */
+    int32_t meta; /**< its metadata, in units; of a 2:4 tile */
+    int32_t none; /**< 0: the struct is one word of 16 bytes */
+} spmm_bcsr_listed_t;
+
 /** BCSR in panels of tile rows, so that these share the rows of B.  Kernels on GPUs walk panels,
  *  those on CPUs tile rows. */
 typedef struct {
@@ -204,6 +215,13 @@ typedef struct {
     int64_t                 n_sp24;    /**< 2:4 tiles in all */
     int32_t                 slice;     /**< most columns of C for a thread block: 32, 64 or 128 */
     spmm_type_t             type;      /**< of values: 16F or 16BF */
+
+    /* For the kernels that go by lists: */
+    const int32_t *list_ptr; /**< [n_tile_rows + 1] */
+    const spmm_bcsr_listed_t
+           *list;  /**< by tile row, then step, 16-byte aligned; NULL: the kernels that
+                                            go by steps */
+    int32_t split; /**< warps that share the list of a tile row: 1, 2 or 4 */
 } spmm_bcsr_arrays_t;
 
 SPMM_BOTH static inline int32_t spmm_bcsr_count(uint32_t x)

@@ -26,7 +26,8 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
     using Half = typename S::Half;
     using Out  = typename S::Out;
     using Sums = BcsrSums<S>;
-    using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum;
+    using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum,
+        Sums::add;
     using Sums::warp_m, Sums::warp_n;
 
     static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
@@ -74,33 +75,9 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
 
     /* --- Copies. --- */
 
-    /* Where the 16-byte word number @p chunk of row @p k of B stands: any eight rows of a matrix that
-     * ldmatrix takes are in different banks. */
     static __device__ __forceinline__ uint32_t place_of_b(int k, int chunk)
     {
-        const int turn = S::kWidth >= 64 ? k % 8 : k / 2 % 4;
-
-        return (uint32_t)(S::kRoomA + k * S::kRowB + 16 * (chunk ^ turn));
-    }
-
-    __device__ __forceinline__ void copy_narrow(uint32_t to, const Half *from, int left) const
-    {
-        if (pairs) {
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-                cp_async_at<4>(to + 4 * e, from + 2 * e, left > 2 * e);
-            }
-            return;
-        }
-        uint32_t word[4] = {};
-
-#pragma unroll
-        for (int e = 0; e < 8; e++) {
-            if (left > e) {
-                word[e / 2] |= (uint32_t)__ldg((const uint16_t *)from + e) << 16 * (e % 2);
-            }
-        }
-        store_shared(to, word);
+        return (uint32_t)S::kRoomA + spmm_bcsr_b_at(S::kWidth, k, chunk);
     }
 
     /* The rows of B of a step, a word for each thread at a time, zeros behind the last row and column;
@@ -115,14 +92,14 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
 #pragma unroll
         for (int k = 0; k < SPMM_BCSR_WIDTH; k += kStride) {
             if ((kStride <= 16 ? k : row) < 16 ? left : right) {
-                /* Rows four apart: see place_of_b(). */
+                /* Rows four apart: see spmm_bcsr_b_at(). */
                 const uint32_t    to = (room + in + b_to + k * S::kRowB) ^ 16 * (k & 4);
                 const char *const at = from + stride / SPMM_BCSR_WIDTH * k;
 
                 if constexpr (S::kAccess) {
                     cp_async_at<16>(to, at, k < rows);
                 } else {
-                    copy_narrow(to, (const Half *)at, k < rows ? columns : 0);
+                    bcsr_copy_narrow(to, (const Half *)at, k < rows ? columns : 0, pairs);
                 }
             }
         }
@@ -170,23 +147,6 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
     }
 
     /* --- Products. --- */
-
-    /* Sums of an FP32 C are rounded to nearest from tile to tile, since tensor cores cut off bits when
-     * they add, which long rows would feel. */
-    template <class Mma> __device__ __forceinline__ void add(float (&to)[4], Mma mma) const
-    {
-        if constexpr (std::is_same_v<Out, float>) {
-            float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-
-            mma(part);
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                to[k] += part[k];
-            }
-        } else {
-            mma(to);
-        }
-    }
 
     __device__ __forceinline__ void load_a(uint32_t (&a)[4], uint32_t tile) const
     {

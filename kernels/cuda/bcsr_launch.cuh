@@ -7,6 +7,8 @@
 #define SPMM_BCSR_LAUNCH_CUH
 
 #include "cuda/bcsr.cuh"
+#include "cuda/bcsr_lists.cuh"
+#include "cuda/tc_half.cuh"
 
 namespace spmm
 {
@@ -35,6 +37,37 @@ __global__ void __launch_bounds__(S::kThreads, kBlocks)
         } else {
             repair_tile(A, args, piece.window * S::kM + block.warp_m,
                         block.slice + 8 * S::kN * block.warp_n, 8 * S::kN);
+        }
+    }
+}
+
+/** The same by lists. */
+template <class S, int kBlocks>
+__global__ void __launch_bounds__(S::kThreads, kBlocks)
+    bcsr_lists_mm(const __grid_constant__ typename S::Format A,
+                  const __grid_constant__ BcsrLists          lists,
+                  const __grid_constant__ spmm_tc_work_t     work,
+                  const __grid_constant__ spmm_tc_mm_args_t args, int slices, bool pairs)
+{
+    extern __shared__ __align__(128) int4 room[];
+
+    for (int64_t at = blockIdx.x; at < (int64_t)work.n_pieces * slices; at += gridDim.x) {
+        const int64_t         p     = at / slices;
+        const int4            words = __ldg((const int4 *)work.piece + p);
+        const spmm_tc_piece_t piece = {words.x, words.y, words.z, words.w};
+        const bool            part  = p < work.n_partial;
+        BcsrListBlock<S>      block(A, args, piece, at % slices * S::kWidth, pairs, room);
+
+        block.run(lists, part, (float4 *)room);
+        if (block.split > 0) {
+            continue;
+        }
+        if (part) {
+            block.store_partial((float *)work.partial + p * (S::kPanel * 16) * args.n);
+        } else if (block.is_finite()) {
+            block.store();
+        } else {
+            repair_tile(A, args, piece.window * S::kM + block.warp_m, block.slice, S::kWidth);
         }
     }
 }
@@ -86,19 +119,67 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
-/** The kernels of one pair of types, with and without 2:4 tiles. */
+/** 16-byte access to B and C? */
+template <typename Half, typename Out> bool bcsr_is_wide(const spmm_tc_mm_args_t &args)
+{
+    const int64_t in = 16, out = 4 * (int64_t)sizeof(Out);
+
+    return args.n % 8 == 0 && fits(args.B, in) && fits(args.C, out) &&
+           fits(args.ldb * (int64_t)sizeof(Half), in) &&
+           fits(args.ldc * (int64_t)sizeof(Out), out) &&
+           (uint64_t)args.ldb * (SPMM_BCSR_WIDTH * sizeof(Half)) <= UINT32_MAX;
+}
+
+template <class Format> Format bcsr_format(const spmm_bcsr_arrays_t &a)
+{
+    return {a.n_rows,  a.n_cols, a.step, a.bits_ptr,
+            a.row_ptr, a.bits,   a.tile, (const char *)a.values};
+}
+
+/** Add up the pieces of cut panels of kPanel tile rows. */
+template <typename Half, typename Out, int kPanel>
+cudaError_t bcsr_launch_finish(const spmm_bcsr_arrays_t &a, const spmm_tc_work_t &work,
+                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
+{
+    using Panels           = Bcsr<Half, Out, kPanel * 16>;
+    const cudaError_t code = cudaGetLastError();
+
+    if (code != cudaSuccess || work.n_splits == 0) {
+        return code;
+    }
+    bcsr_finish<<<(unsigned)((int64_t)work.n_splits * Panels::kHeight / (kBlock / kWarp)), kBlock,
+                  0, stream>>>(bcsr_format<Panels>(a), work, args);
+    return cudaGetLastError();
+}
+
+/** A kernel and what a launch of it needs. */
+template <typename Kernel> struct BcsrChoice {
+    Kernel kernel;
+    int    width;   /**< columns of a slice */
+    int    threads; /**< of a thread block */
+    int    room;    /**< bytes of shared memory */
+
+    template <typename... Params>
+    cudaError_t launch(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
+                       cudaStream_t stream, const Params &...formats) const
+    {
+        const int64_t slices = ceil_div(args.n, width);
+        const bool    pairs  = args.n % 2 == 0 && args.ldb % 2 == 0 && fits(args.B, 4);
+
+        if (slices > INT32_MAX) {
+            return cudaErrorInvalidValue;
+        }
+        kernel<<<(unsigned)least(work.n_pieces * slices, kMaxGridX), threads, (size_t)room,
+                 stream>>>(formats..., work, args, (int)slices, pairs);
+        return cudaSuccess;
+    }
+};
+
+/** The kernels of one pair of types that go by steps, with and without 2:4 tiles. */
 template <typename Half, typename Out, int kWarpsM, bool kSparse> struct BcsrKernels {
     static constexpr int kPanel = kWarpsM * kBcsrRows;
     using Format                = Bcsr<Half, Out, kBcsrRows * 16>;
-    using Panels                = Bcsr<Half, Out, kPanel * 16>;
-    using Kernel                = void (*)(Format, spmm_tc_work_t, spmm_tc_mm_args_t, int, bool);
-
-    struct Choice {
-        Kernel kernel;
-        int    width;   /**< columns of a slice */
-        int    threads; /**< of a thread block */
-        int    room;    /**< bytes of shared memory */
-    };
+    using Choice = BcsrChoice<void (*)(Format, spmm_tc_work_t, spmm_tc_mm_args_t, int, bool)>;
 
     enum { kNarrow, kLeast, kMiddle, kWidest, kNumber };
 
@@ -126,65 +207,132 @@ template <typename Half, typename Out, int kWarpsM, bool kSparse> struct BcsrKer
         return choices;
     }
 
-    static bool is_wide(const spmm_tc_mm_args_t &args)
+    /* No wider than need be: as many columns as the format was made for, at most. */
+    static cudaError_t launch(const spmm_bcsr_arrays_t &a, const spmm_tc_work_t &work,
+                              const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
-        const int64_t in = 16, out = 4 * (int64_t)sizeof(Out);
+        const int64_t     n    = least(args.n, a.slice);
+        const Choice     &best = all()[!bcsr_is_wide<Half, Out>(args) ? kNarrow
+                                       : n <= 32                      ? kLeast
+                                       : n <= 64                      ? kMiddle
+                                                                      : kWidest];
+        const cudaError_t code = best.launch(work, args, stream, bcsr_format<Format>(a));
 
-        return args.n % 8 == 0 && fits(args.B, in) && fits(args.C, out) &&
-               fits(args.ldb * (int64_t)sizeof(Half), in) &&
-               fits(args.ldc * (int64_t)sizeof(Out), out) &&
-               (uint64_t)args.ldb * (SPMM_BCSR_WIDTH * sizeof(Half)) <= UINT32_MAX;
+        return code != cudaSuccess ? code
+                                   : bcsr_launch_finish<Half, Out, kPanel>(a, work, args, stream);
     }
 
-    /* No wider than need be: as many columns as the format was made for, at most. */
-    static const Choice &best(const spmm_bcsr_arrays_t &A, const spmm_tc_mm_args_t &args)
+    static cudaError_t preload()
     {
-        const int64_t n = least(args.n, A.slice);
+        const cudaError_t code = spmm::preload(bcsr_finish<Bcsr<Half, Out, kPanel * 16>>);
 
-        return all()[!is_wide(args) ? kNarrow : n <= 32 ? kLeast : n <= 64 ? kMiddle : kWidest];
+        return code != cudaSuccess ? code : preload_choices(all(), kNumber);
+    }
+};
+
+/** Those that go by lists, kWarpsK warps for a tile row. */
+template <typename Half, typename Out, int kWarpsM, int kWarpsK, bool kSparse>
+struct BcsrListKernels {
+    using Format = Bcsr<Half, Out, 16>;
+    using Choice =
+        BcsrChoice<void (*)(Format, BcsrLists, spmm_tc_work_t, spmm_tc_mm_args_t, int, bool)>;
+
+    enum { kNarrow, kLeast, kWidest, kNumber };
+
+    template <int kTiles, bool kWide, int kBlocks> static Choice choice()
+    {
+        using S = BcsrListShape<Half, Out, kWarpsM, kWarpsK, kTiles, kSparse, kWide>;
+
+        return {bcsr_lists_mm<S, kBlocks>, S::kWidth, S::kThreads, S::kRoom};
+    }
+
+    /* 16 warps of 128 registers on a multiprocessor, more of 32 columns where they are in small
+     * thread blocks. */
+    static const Choice *all()
+    {
+        constexpr int kMost = 16 / (kWarpsM * kWarpsK), kMore = kMost > 1 ? kMost * 5 / 4 : 1;
+
+        static const Choice choices[kNumber] = {choice<4, false, kMost>(), choice<4, true, kMore>(),
+                                                choice<8, true, kMost>()};
+
+        return choices;
     }
 
     static cudaError_t launch(const spmm_bcsr_arrays_t &a, const spmm_tc_work_t &work,
                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
-        const Format  A      = {a.n_rows,  a.n_cols, a.step, a.bits_ptr,
-                                a.row_ptr, a.bits,   a.tile, (const char *)a.values};
-        const Panels  panels = {a.n_rows,  a.n_cols, a.step, a.bits_ptr,
-                                a.row_ptr, a.bits,   a.tile, (const char *)a.values};
-        const Choice &choice = best(a, args);
-        const int64_t slices = ceil_div(args.n, choice.width);
-        const bool    pairs  = args.n % 2 == 0 && args.ldb % 2 == 0 && fits(args.B, 4);
+        const BcsrLists   lists = {a.list_ptr, (const int4 *)a.list};
+        const Choice     &best  = all()[!bcsr_is_wide<Half, Out>(args) ? kNarrow
+                                        : least(args.n, a.slice) <= 32 ? kLeast
+                                                                       : kWidest];
+        const cudaError_t code  = best.launch(work, args, stream, bcsr_format<Format>(a), lists);
 
-        if (slices > INT32_MAX) {
-            return cudaErrorInvalidValue;
-        }
-        choice.kernel<<<(unsigned)least(work.n_pieces * slices, kMaxGridX), choice.threads,
-                        (size_t)choice.room, stream>>>(A, work, args, (int)slices, pairs);
-        const cudaError_t code = cudaGetLastError();
-
-        if (code != cudaSuccess || work.n_splits == 0) {
-            return code;
-        }
-        bcsr_finish<<<(unsigned)((int64_t)work.n_splits * Panels::kHeight / (kBlock / kWarp)),
-                      kBlock, 0, stream>>>(panels, work, args);
-        return cudaGetLastError();
+        return code != cudaSuccess ? code
+                                   : bcsr_launch_finish<Half, Out, kWarpsM>(a, work, args, stream);
     }
 
     static cudaError_t preload()
     {
-        cudaFuncAttributes facts;
-        cudaError_t        code = cudaFuncGetAttributes(&facts, bcsr_finish<Panels>);
+        return preload_choices(all(), kNumber);
+    }
+};
 
-        for (int k = 0; k < kNumber && code == cudaSuccess; k++) {
-            const Choice &one = all()[k];
+/** The kernels of one pair of types, with or without 2:4 tiles: those whose shape is that of A. */
+template <typename Half, typename Out, bool kSparse> struct BcsrTable {
+    using Launch = cudaError_t (*)(const spmm_bcsr_arrays_t &, const spmm_tc_work_t &,
+                                   const spmm_tc_mm_args_t &, cudaStream_t);
 
-            code = cudaFuncGetAttributes(&facts, one.kernel);
-            if (code == cudaSuccess) { /* more than 48 KB only on request */
-                code = cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            one.room);
+    struct Line {
+        int    rows, split; /* of a panel; 0: by steps */
+        Launch launch;
+        cudaError_t (*preload)();
+    };
+
+    template <class Kernels> static Line line(int rows, int split)
+    {
+        return {rows, split, Kernels::launch, Kernels::preload};
+    }
+
+    template <class Use> static cudaError_t each(Use use)
+    {
+        const Line lines[] = {
+            line<BcsrKernels<Half, Out, 1, kSparse>>(4, 0),
+            line<BcsrKernels<Half, Out, 2, kSparse>>(8, 0),
+            line<BcsrKernels<Half, Out, 4, kSparse>>(16, 0),
+            line<BcsrListKernels<Half, Out, 4, 1, kSparse>>(4, 1),
+            line<BcsrListKernels<Half, Out, 4, 4, kSparse>>(4, 4),
+            line<BcsrListKernels<Half, Out, 8, 2, kSparse>>(8, 2),
+            line<BcsrListKernels<Half, Out, 16, 1, kSparse>>(16, 1),
+        };
+        cudaError_t code = cudaErrorInvalidValue; /* where none is used */
+
+        for (const Line &one : lines) {
+            if (!use(one, code)) {
+                break;
             }
         }
         return code;
+    }
+
+    static cudaError_t launch(const spmm_bcsr_arrays_t &A, const spmm_tc_work_t &work,
+                              const spmm_tc_mm_args_t &args, cudaStream_t stream)
+    {
+        const int split = A.list == NULL ? 0 : A.split;
+
+        return each([&](const Line &one, cudaError_t &code) {
+            const bool is = one.rows == A.rows && one.split == split;
+
+            code = is ? one.launch(A, work, args, stream) : code;
+            return !is;
+        });
+    }
+
+    static cudaError_t preload()
+    {
+        return each([](const Line &one, cudaError_t &code) {
+            code = one.preload();
+            return code == cudaSuccess;
+        });
     }
 };
 
@@ -196,34 +344,16 @@ cudaError_t bcsr_product(const spmm_bcsr_arrays_t &A, const spmm_tc_work_t &work
     if (work.n_pieces == 0 || args.n == 0) {
         return cudaSuccess;
     }
-    switch (A.rows) {
-    case 4:
-        return A.n_sp24 == 0 ? BcsrKernels<Half, Out, 1, false>::launch(A, work, args, stream)
-                             : BcsrKernels<Half, Out, 1, true>::launch(A, work, args, stream);
-    case 8:
-        return A.n_sp24 == 0 ? BcsrKernels<Half, Out, 2, false>::launch(A, work, args, stream)
-                             : BcsrKernels<Half, Out, 2, true>::launch(A, work, args, stream);
-    case 16:
-        return A.n_sp24 == 0 ? BcsrKernels<Half, Out, 4, false>::launch(A, work, args, stream)
-                             : BcsrKernels<Half, Out, 4, true>::launch(A, work, args, stream);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    return A.n_sp24 == 0 ? BcsrTable<Half, Out, false>::launch(A, work, args, stream)
+                         : BcsrTable<Half, Out, true>::launch(A, work, args, stream);
 }
 
 /** Load the kernels of one pair of types. */
 template <typename Half, typename Out> cudaError_t bcsr_preload()
 {
-    cudaError_t (*const load[])() = {
-        BcsrKernels<Half, Out, 1, false>::preload, BcsrKernels<Half, Out, 1, true>::preload,
-        BcsrKernels<Half, Out, 2, false>::preload, BcsrKernels<Half, Out, 2, true>::preload,
-        BcsrKernels<Half, Out, 4, false>::preload, BcsrKernels<Half, Out, 4, true>::preload};
-    cudaError_t code = cudaSuccess;
+    const cudaError_t code = BcsrTable<Half, Out, false>::preload();
 
-    for (auto *const one : load) {
-        code = code == cudaSuccess ? one() : code;
-    }
-    return code;
+    return code != cudaSuccess ? code : BcsrTable<Half, Out, true>::preload();
 }
 
 } // namespace spmm

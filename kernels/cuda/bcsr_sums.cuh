@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr_sums.cuh
- *  What a thread block of the BCSR kernel is made of, and its sums: a slice of C for one piece of a
- *  panel, in the order in which mma leaves them, and the way to memory.
+ *  What a thread block of the BCSR kernels is made of, and its sums: a slice of C for one piece of a
+ *  panel, in the order in which mma leaves them, and the way to memory; the way of narrow rows of B to
+ *  shared memory.
  */
 #ifndef SPMM_BCSR_SUMS_CUH
 #define SPMM_BCSR_SUMS_CUH
 
 #include "cuda/bcsr_format.cuh"
+#include "cuda/bcsr_place.h"
 
 namespace spmm
 {
@@ -23,6 +25,8 @@ struct BcsrShape {
     using Half                     = H;
     using Out                      = O;
     static constexpr int  kM       = kWarpsM;
+    static constexpr int  kRows    = kBcsrRows; /* tile rows of a warp */
+    static constexpr int  kAcross  = kWarpsN;
     static constexpr int  kN       = kTiles;
     static constexpr bool kSp      = kSparse;
     static constexpr bool kAccess  = kWide;
@@ -38,6 +42,30 @@ struct BcsrShape {
     using Format                   = Bcsr<Half, Out, kBcsrRows * 16>; /* a window: rows of a warp */
 };
 
+/** Eight columns of a row of B, of which @p left are there, to a shared address, zeros behind them.
+ *  @param[in] pairs  4-byte access, which then arrives with the group of asynchronous copies */
+template <typename Half>
+__device__ __forceinline__ void bcsr_copy_narrow(uint32_t to, const Half *from, int left,
+                                                 bool pairs)
+{
+    if (pairs) {
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            cp_async_at<4>(to + 4 * e, from + 2 * e, left > 2 * e);
+        }
+        return;
+    }
+    uint32_t word[4] = {};
+
+#pragma unroll
+    for (int e = 0; e < 8; e++) {
+        if (left > e) {
+            word[e / 2] |= (uint32_t)__ldg((const uint16_t *)from + e) << 16 * (e % 2);
+        }
+    }
+    store_shared(to, word);
+}
+
 /** Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and g + 8 of each tile. */
 template <class S> struct BcsrSums {
     using Out = typename S::Out;
@@ -47,7 +75,7 @@ template <class S> struct BcsrSums {
     const spmm_tc_piece_t     piece;
     const int                 lane, warp_m, warp_n, g, t;
     const int64_t             slice; /* first column of the thread block */
-    float                     sum[kBcsrRows][S::kN][4] = {};
+    float                     sum[S::kRows][S::kN][4] = {};
 
     __device__ __forceinline__ BcsrSums(const typename S::Format &format,
                                         const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
@@ -58,12 +86,29 @@ template <class S> struct BcsrSums {
     {
     }
 
+    /* Sums of an FP32 C are rounded to nearest from tile to tile, since tensor cores cut off bits when
+     * they add, which long rows would feel. */
+    template <class Mma> static __device__ __forceinline__ void add(float (&to)[4], Mma mma)
+    {
+        if constexpr (std::is_same_v<Out, float>) {
+            float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+
+            mma(part);
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                to[k] += part[k];
+            }
+        } else {
+            mma(to);
+        }
+    }
+
     __device__ __forceinline__ bool is_finite() const
     {
         float bad = 0.0f;
 
 #pragma unroll
-        for (int k = 0; k < kBcsrRows * S::kN * 4; k++) {
+        for (int k = 0; k < S::kRows * S::kN * 4; k++) {
             bad = taint((&sum[0][0][0])[k], bad);
         }
         return __all_sync(0xffffffffu, bad == 0.0f);
@@ -114,8 +159,8 @@ template <class S> struct BcsrSums {
         const int64_t first = slice + 8 * warp_n * S::kN;
 
 #pragma unroll
-        for (int k = 0; k < 2 * kBcsrRows; k++) {
-            const int row = (warp_m * kBcsrRows + k / 2) * 16 + k % 2 * 8 + g;
+        for (int k = 0; k < 2 * S::kRows; k++) {
+            const int row = (warp_m * S::kRows + k / 2) * 16 + k % 2 * 8 + g;
 
 #pragma unroll
             for (int j = 0; j < S::kN; j += S::kAccess ? 2 : 1) {

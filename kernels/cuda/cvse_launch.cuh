@@ -8,6 +8,7 @@
 
 #include "cuda/cvse.cuh"
 #include "cuda/cvse_short_launch.cuh"
+#include "cuda/tc_half.cuh"
 
 namespace spmm
 {
@@ -172,18 +173,9 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
 
     static cudaError_t preload()
     {
-        cudaFuncAttributes facts;
-        cudaError_t        code = cudaFuncGetAttributes(&facts, finish_splits<Format>);
+        cudaError_t code = spmm::preload(finish_splits<Format>);
 
-        for (int k = 0; k < kNumber && code == cudaSuccess; k++) {
-            const Choice &one = all()[k];
-
-            code = cudaFuncGetAttributes(&facts, one.kernel);
-            if (code == cudaSuccess) { /* more than 48 KB only on request */
-                code = cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            one.room);
-            }
-        }
+        code = code == cudaSuccess ? preload_choices(all(), kNumber) : code;
         return code == cudaSuccess ? Short::preload() : code;
     }
 };

@@ -6,30 +6,59 @@
 
 #include "engine/tc_engine.h"
 
+/** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by chunks of
+ *  many steps, in which each warp has the list of tiles of its tile row (bcsr_lists.cuh). */
+typedef enum { SPMM_BCSR_BY_STEPS, SPMM_BCSR_BY_LISTS, SPMM_BCSR_FORMS } spmm_bcsr_form_t;
+
 /** Of a thread block. */
 typedef struct {
-    int32_t rows;  /**< tile rows: 4, 8 or 16 */
-    int32_t slice; /**< columns of C: 32, 64 or 128 */
+    spmm_bcsr_form_t form;
+    int32_t          rows;  /**< tile rows: 4, 8 or 16 */
+    int32_t          slice; /**< columns of C: 32, 64 or, by steps, 128 */
+    int32_t split; /**< by lists: warps of a tile row, 4 or 1 of 4, 2 of 8, 1 of 16; else 0 */
 } spmm_bcsr_shape_t;
 
-/** The shape of the least predicted time.
- *  @param[in] facts  [3] in panels of 4, 8 and 16 tile rows */
-spmm_bcsr_shape_t spmm_bcsr_shape(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n,
-                                  int32_t n_sm, bool sp24);
+/** All shapes that there are kernels for, by form. */
+enum { SPMM_BCSR_SHAPES = 17 };
+extern const spmm_bcsr_shape_t spmm_bcsr_shapes[SPMM_BCSR_SHAPES];
 
-/** Kinds of the two engines, and their create() with the shape given.
- *  @param[in] tall  as in spmm_bcsr_create() */
-extern const spmm_tc_kind_t spmm_tc_kind_bcsr, spmm_tc_kind_sp24;
-spmm_status_t               spmm_bcsr_lay_out(spmm_tc_engine_t *f, const spmm_csr_t *block,
-                                              const spmm_windows_t *tall, bool sp24, spmm_bcsr_shape_t shape);
+/** What a form is called. */
+const char *spmm_bcsr_form_name(spmm_bcsr_form_t form);
+
+/** The shape of the least predicted time.
+ *  @param[in] facts  [3] in panels of 4, 8 and 16 tile rows
+ *  @param[in] form   SPMM_BCSR_FORMS: any
+ *  @param[in] sp24   whether the engine may take 2:4 tiles as such */
+spmm_bcsr_shape_t spmm_bcsr_shape(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n,
+                                  int32_t n_sm, spmm_bcsr_form_t form, bool sp24);
+
+/** Does an engine that may take 2:4 tiles as such do so?  By steps these gain nothing. */
+static inline bool spmm_bcsr_takes_sp24(spmm_bcsr_shape_t shape, bool sp24)
+{
+    return sp24 && shape.form == SPMM_BCSR_BY_LISTS;
+}
+
+/** Kinds of the two engines; of the engine itself with SPMM_BCSR_FORMS, else for tests and benchmarks,
+ *  by one form alone. */
+const spmm_tc_kind_t *spmm_bcsr_kind(bool sp24, spmm_bcsr_form_t form);
+
+/** Their create() with the shape given.
+ *  @param[in] tall  as in spmm_bcsr_create()
+ *  @param[in] sp24  take 2:4 tiles as such, whatever the shape */
+spmm_status_t spmm_bcsr_lay_out(spmm_tc_engine_t *f, const spmm_csr_t *block,
+                                const spmm_windows_t *tall, bool sp24, spmm_bcsr_shape_t shape);
 
 /** Steps from which on a panel is cut, of @p steps in all. */
-int32_t spmm_bcsr_cut(int32_t n_sm, int64_t n, int64_t steps);
+int32_t spmm_bcsr_cut(spmm_bcsr_shape_t shape, int32_t n_sm, int64_t n, int64_t steps);
 
-/** cost() and terms() of both engines. */
+/** cost() and terms() of bcsr and of bcsr-sp24. */
 double spmm_bcsr_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                       const spmm_device_t *device);
+double spmm_bcsr_cost_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                           const spmm_device_t *device);
 int    spmm_bcsr_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+int    spmm_bcsr_terms_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                            const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
 #endif /* SPMM_ENGINE_BCSR_SHAPE_H */

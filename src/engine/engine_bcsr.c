@@ -3,6 +3,7 @@
  *  sparse ones; on CPUs decoded and multiplied. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "engine/bcsr_shape.h"
@@ -18,15 +19,26 @@ typedef struct {
     spmm_bcsr_t        format; /**< on GPUs without values */
     spmm_bcsr_arrays_t arrays;
     spmm_bcsr_arrays_t device_arrays; /**< the copy */
-    const void        *values;        /**< those of CSR, borrowed during build() */
+    spmm_bcsr_shape_t  shape;
+    const void        *values; /**< those of CSR, borrowed during build() */
 } bcsr_t;
 
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
+    const spmm_bcsr_shape_t shape = {.form = SPMM_BCSR_BY_STEPS, .rows = 4, .slice = 64};
+
     (void)n_windows;
     return (spmm_tc_limits_t){.team = 0,
-                              .cut  = spmm_bcsr_cut(device->n_sm, problem->n, (int64_t)blocks)};
+                              .cut  = spmm_bcsr_cut(shape, device->n_sm, problem->n, blocks)};
+}
+
+static spmm_tc_limits_t limits_made(const spmm_tc_engine_t *base, int32_t blocks)
+{
+    const bcsr_t *f = (const bcsr_t *)base;
+
+    return (spmm_tc_limits_t){
+        .team = 0, .cut = spmm_bcsr_cut(f->shape, base->device->n_sm, base->problem.n, blocks)};
 }
 
 spmm_status_t spmm_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block,
@@ -42,13 +54,15 @@ spmm_status_t spmm_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block,
     }
     f->arrays       = spmm_bcsr_arrays(&f->format);
     f->arrays.slice = shape.slice;
+    f->arrays.split = shape.split;
+    f->shape        = shape;
     f->values       = block->values;
     return SPMM_OK;
 }
 
 /* Facts of the pattern, or counted here where there are none. */
 static spmm_bcsr_shape_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *block,
-                                const spmm_windows_t *tall, bool sp24)
+                                const spmm_windows_t *tall, spmm_bcsr_form_t form, bool sp24)
 {
     const spmm_pattern_t *pattern = f->problem.pattern;
     const bool            known   = pattern != NULL && pattern->bcsr[0].steps > 0;
@@ -58,12 +72,12 @@ static spmm_bcsr_shape_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *blo
         facts[k] = known ? pattern->bcsr[k]
                          : spmm_bcsr_measure(tall, block->n_rows, 4 << k, f->device->threads);
     }
-    return spmm_bcsr_shape(facts, block->n_rows, f->problem.n, f->device->n_sm, sp24);
+    return spmm_bcsr_shape(facts, block->n_rows, f->problem.n, f->device->n_sm, form, sp24);
 }
 
-static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block)
+static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block, spmm_bcsr_form_t form)
 {
-    const bool            sp24  = f->kind->name == spmm_tc_kind_sp24.name;
+    bool                  sp24  = strcmp(f->kind->name, "bcsr-sp24") == 0;
     spmm_bcsr_shape_t     shape = {.rows = 8, .slice = 64}; /* CPUs go by tile rows */
     spmm_windows_t        own   = {0};
     const spmm_windows_t *tall  = spmm_pattern_windows(f->problem.pattern);
@@ -75,11 +89,27 @@ static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block)
         tall = &own;
     }
     if (f->device->kind != SPMM_DEVICE_CPU) {
-        shape = choose(f, block, tall, sp24);
+        shape = choose(f, block, tall, form, sp24);
+        sp24  = spmm_bcsr_takes_sp24(shape, sp24);
     }
     status = spmm_bcsr_lay_out(f, block, tall, sp24, shape);
     spmm_windows_free(&own);
     return status;
+}
+
+static spmm_status_t create_any(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    return create(f, block, SPMM_BCSR_FORMS);
+}
+
+static spmm_status_t create_steps(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    return create(f, block, SPMM_BCSR_BY_STEPS);
+}
+
+static spmm_status_t create_lists(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    return create(f, block, SPMM_BCSR_BY_LISTS);
 }
 
 static void release(spmm_tc_engine_t *base)
@@ -159,6 +189,28 @@ static spmm_status_t refill_device(spmm_tc_engine_t *base, const void *values)
 }
 #endif
 
+static spmm_status_t upload_lists(spmm_tc_engine_t *base)
+{
+    bcsr_t           *f     = (bcsr_t *)base;
+    const size_t      rows  = ((size_t)f->format.n_tile_rows + 1) * sizeof(int32_t);
+    const size_t      tiles = (size_t)(f->format.n_tiles + f->format.n_sp24);
+    spmm_bcsr_lists_t lists;
+    const void       *ptr = NULL, *list = NULL;
+    spmm_status_t     status;
+
+    SPMM_TRY(spmm_bcsr_lists_create(base->device->env, &f->format, base->device->threads, &lists));
+    status = spmm_tc_upload(base, lists.ptr, rows, 0, &ptr);
+    if (status == SPMM_OK) {
+        /* One more: without it no tiles would be no memory, which says that there are no lists. */
+        status =
+            spmm_tc_upload(base, lists.list, tiles * sizeof *lists.list, sizeof *lists.list, &list);
+    }
+    spmm_bcsr_lists_free(&lists);
+    f->device_arrays.list_ptr = ptr;
+    f->device_arrays.list     = list;
+    return status;
+}
+
 static spmm_status_t upload(spmm_tc_engine_t *base)
 {
     bcsr_t                   *f    = (bcsr_t *)base;
@@ -187,6 +239,9 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     f->device_arrays.tile      = tile;
     f->device_arrays.entry_ptr = entry_ptr;
     f->device_arrays.values    = values;
+    if (f->shape.form == SPMM_BCSR_BY_LISTS) {
+        SPMM_TRY(upload_lists(base));
+    }
     return refill_device(base, f->values);
 }
 
@@ -213,8 +268,9 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
     }
     (void)fprintf(out,
                   "  panels of %" PRId32 " tile rows by up to %" PRId32
-                  " columns of C; %.1f tiles share the rows of B of a step of 32 columns\n",
-                  b->rows, f->arrays.slice, (double)(b->n_tiles + b->n_sp24) / steps);
+                  " columns of C, by %s; %.1f tiles share the rows of B of a step of 32 columns\n",
+                  b->rows, f->arrays.slice, spmm_bcsr_form_name(f->shape.form),
+                  (double)(b->n_tiles + b->n_sp24) / steps);
     spmm_tc_describe(format, pattern, out);
 }
 
@@ -224,37 +280,47 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
 #define LAUNCH NULL
 #endif
 
-#define KIND(kind_name)                                                                            \
+#define KIND(kind_name, form)                                                                      \
     {                                                                                              \
-        .name = (kind_name), .size = sizeof(bcsr_t), .limits = limits, .create = create,           \
-        .free = release, .refill = refill, .held = held, .view = view, .panels = panels,           \
-        .upload = upload, .refill_device = refill_device, .launch = LAUNCH                         \
+        .name = (kind_name), .size = sizeof(bcsr_t), .limits = limits, .limits_made = limits_made, \
+        .create = create_##form, .free = release, .refill = refill, .held = held, .view = view,    \
+        .panels = panels, .upload = upload, .refill_device = refill_device, .launch = LAUNCH       \
+    }
+#define KINDS(kind_name)                                                                           \
+    {                                                                                              \
+        KIND(kind_name, steps), KIND(kind_name, lists), KIND(kind_name, any)                       \
     }
 
-const spmm_tc_kind_t spmm_tc_kind_bcsr = KIND("bcsr"), spmm_tc_kind_sp24 = KIND("bcsr-sp24");
+const spmm_tc_kind_t *spmm_bcsr_kind(bool sp24, spmm_bcsr_form_t form)
+{
+    static const spmm_tc_kind_t kinds[2][SPMM_BCSR_FORMS + 1] = {KINDS("bcsr"), KINDS("bcsr-sp24")};
+
+    return &kinds[sp24][form];
+}
 
 static spmm_status_t build_bcsr(const spmm_csr_t *block, const spmm_problem_t *problem,
                                 const spmm_device_t *device, void **format)
 {
-    return spmm_tc_build(&spmm_tc_kind_bcsr, block, problem, device, format);
+    return spmm_tc_build(spmm_bcsr_kind(false, SPMM_BCSR_FORMS), block, problem, device, format);
 }
 
 static spmm_status_t build_sp24(const spmm_csr_t *block, const spmm_problem_t *problem,
                                 const spmm_device_t *device, void **format)
 {
-    return spmm_tc_build(&spmm_tc_kind_sp24, block, problem, device, format);
+    return spmm_tc_build(spmm_bcsr_kind(true, SPMM_BCSR_FORMS), block, problem, device, format);
 }
 
-#define ENGINE(engine_name, text, short_name)                                                      \
+#define ENGINE(engine_name, text, short_name, cost_of, terms_of)                                   \
     {                                                                                              \
         .name = (engine_name), .description = (text), .built = true,                               \
-        .supports = spmm_tc_supports_half, .cost = spmm_bcsr_cost, .terms = spmm_bcsr_terms,       \
+        .supports = spmm_tc_supports_half, .cost = (cost_of), .terms = (terms_of),                 \
         .build = build_##short_name, .refill = spmm_tc_refill, .execute = spmm_tc_execute,         \
         .describe = describe, .bytes = spmm_tc_bytes, .destroy = spmm_tc_destroy                   \
     }
 
-const spmm_engine_ops_t spmm_engine_bcsr = ENGINE(
-    "bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16", bcsr);
-const spmm_engine_ops_t spmm_engine_bcsr_sp24 =
-    ENGINE("bcsr-sp24",
-           "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16", sp24);
+const spmm_engine_ops_t spmm_engine_bcsr =
+    ENGINE("bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16",
+           bcsr, spmm_bcsr_cost, spmm_bcsr_terms);
+const spmm_engine_ops_t spmm_engine_bcsr_sp24 = ENGINE(
+    "bcsr-sp24", "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16",
+    sp24, spmm_bcsr_cost_sp24, spmm_bcsr_terms_sp24);

@@ -9,7 +9,9 @@
  *    step once for all of them.
  *  - The thesis keeps 2:4 tiles and other ones in two lists over which a kernel runs one after the
  *    other, so that no loop asks which one it has.  Here the two lists are those of a step: the
- *    inner loops are as plain, and a step that has both loads its rows of B once.
+ *    inner loops are as plain, and a step that has both loads its rows of B once.  Kernels that go by
+ *    tile rows have one list for each with tiles of both kinds, since they must meet the rows of B that
+ *    the rows of a panel share; to ask for the kind is one branch of a whole warp.
  *  - Tiles are 16x16 unless in 2:4 sparsity: half a 16x32 tile of zeros is not stored.  A 2:4 tile has
  *    entries on both sides; one with an empty side is one 16x16 tile, as many values and half of
  *    B's rows.
@@ -74,6 +76,16 @@ spmm_bcsr_facts_t spmm_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows, 
 /** Values in the order of CSR to format->values, allocated where it is not.  On CPUs; what the GPU
  *  does with spmm_cuda_bcsr_fill() has the same bits. */
 spmm_status_t spmm_bcsr_fill(spmm_env_t *env, spmm_bcsr_t *format, const void *values, int threads);
+
+/** The tiles of each tile row in the order of their steps; arrays as in spmm_bcsr_arrays_t, owned. */
+typedef struct {
+    int32_t            *ptr;  /**< [n_tile_rows + 1] */
+    spmm_bcsr_listed_t *list; /**< [n_tiles + n_sp24] */
+} spmm_bcsr_lists_t;
+
+spmm_status_t spmm_bcsr_lists_create(spmm_env_t *env, const spmm_bcsr_t *format, int threads,
+                                     spmm_bcsr_lists_t *lists);
+void          spmm_bcsr_lists_free(spmm_bcsr_lists_t *lists);
 
 /** Back to CSR: what spmm_bcsr_create() and spmm_bcsr_fill() were given, row map aside. */
 spmm_status_t spmm_bcsr_to_csr(spmm_env_t *env, const spmm_bcsr_t *format, spmm_csr_t *csr);

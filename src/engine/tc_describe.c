@@ -31,7 +31,7 @@ void spmm_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *o
     if (f->device->kind == SPMM_DEVICE_CPU || n == 0 || view.block_ptr[n] == 0) {
         return;
     }
-    limits  = f->kind->limits(f->device, &f->problem, n, view.block_ptr[n]);
+    limits  = spmm_tc_limits(f, n, view.block_ptr[n]);
     mean    = (double)view.block_ptr[n] / n;
     longest = longest_of(&view);
     (void)fprintf(out,

@@ -48,6 +48,13 @@ spmm_tc_view_t spmm_tc_dealt(const spmm_tc_engine_t *f)
     return f->kind->panels == NULL ? f->kind->view(f) : f->kind->panels(f);
 }
 
+spmm_tc_limits_t spmm_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
+{
+    return f->kind->limits_made != NULL
+               ? f->kind->limits_made(f, blocks)
+               : f->kind->limits(f->device, &f->problem, n_windows, blocks);
+}
+
 static spmm_status_t upload_work(spmm_tc_engine_t *f)
 {
     const spmm_tc_view_t view   = spmm_tc_dealt(f);
@@ -58,8 +65,7 @@ static spmm_status_t upload_work(spmm_tc_engine_t *f)
 
     SPMM_TRY(spmm_tc_pieces_create(f->device->env, view.n_windows, view.block_ptr,
                                    f->kind->starts == NULL ? NULL : f->kind->starts(f),
-                                   f->kind->limits(f->device, &f->problem, view.n_windows, blocks),
-                                   &pieces));
+                                   spmm_tc_limits(f, view.n_windows, blocks), &pieces));
     status =
         spmm_tc_upload(f, pieces.piece, (size_t)pieces.n_pieces * sizeof *pieces.piece, 0, &piece);
     if (status == SPMM_OK) {

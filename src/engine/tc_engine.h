@@ -20,6 +20,8 @@ typedef struct {
     /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all. */
     spmm_tc_limits_t (*limits)(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks);
+    /** The same where it depends on what create() made; NULL: limits(). */
+    spmm_tc_limits_t (*limits_made)(const spmm_tc_engine_t *f, int32_t blocks);
 
     /** Waves of warps that as many windows make, where limits() goes by them; else NULL. */
     double (*waves)(const spmm_device_t *device, const spmm_problem_t *problem, int32_t n_windows);
@@ -48,7 +50,7 @@ typedef struct {
                             spmm_stream_t stream);
 } spmm_tc_kind_t;
 
-enum { SPMM_TC_UPLOADS = 12 }; /**< arrays of a format on a device, the work included */
+enum { SPMM_TC_UPLOADS = 14 }; /**< arrays of a format on a device, the work included */
 
 struct spmm_tc_engine {
     const spmm_tc_kind_t *kind;
@@ -91,6 +93,9 @@ spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes
 
 /** Device memory that the engine owns and counts, uninitialised. */
 spmm_status_t spmm_tc_take(spmm_tc_engine_t *f, size_t bytes, void **memory);
+
+/** Limits of its kind for @p n_windows with @p blocks. */
+spmm_tc_limits_t spmm_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks);
 
 /** The windows that kernels deal out: panels() of its kind or view(). */
 spmm_tc_view_t spmm_tc_dealt(const spmm_tc_engine_t *f);

@@ -16,7 +16,12 @@ typedef struct {
     spmm_type_t    half;   /**< 16-bit type of A and B; AUTO: they are FP64 or FP32 */
     bool           wide_c; /**< of 16-bit A and B: C in FP32; waiting and far rows are not tried */
     bool           brief;  /**< left out where half of the ways show enough */
+    /** NULL, or instead of the engine's own */
+    spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
+                           const spmm_device_t *device, void **format);
 } gpu_engine_t;
+
+enum { GPU_ENGINE_WAYS = 16 }; /* at most */
 
 /** The program's own. */
 extern const gpu_engine_t gpu_engines[];

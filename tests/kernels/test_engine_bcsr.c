@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_engine_bcsr.c
- *  Engines bcsr and bcsr-sp24 on a GPU against FP64 sums over the stored entries, A and B in FP16 and
- *  BF16, C in that type and in FP32, and the values that the GPU makes of CSR against those of the
- *  CPU.  With SPMM_TEST_SMALL in the environment only small cases, for compute-sanitizer.
+ *  Engines bcsr and bcsr-sp24 on a GPU, by steps and by lists, against FP64 sums over the stored
+ *  entries, A and B in FP16 and BF16, C in that type and in FP32, and the values that the GPU makes of
+ *  CSR against those of the CPU.  With SPMM_TEST_SMALL in the environment only small cases, for
+ *  compute-sanitizer.
  */
 #include "format_case.h"
 #include "gpu_engine.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -16,21 +16,38 @@
 #include "cuda/cuda_kernels.h"
 #include "engine/bcsr_shape.h"
 #include "engine/format_bcsr.h"
-#include "spmm_dist/context.h"
 
-/* Both engines, both types of A and B, both of C; half of the cases are brief. */
-const gpu_engine_t gpu_engines[] = {
-    {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, false, false},
-    {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, true, true},
-    {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, false, true},
-    {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false},
-    {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, false, true},
-    {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, true, false},
-    {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false},
-    {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, true, true},
-    {0},
-};
-enum { N_CASES = 8 };
+/* The engines by one form, whatever the model takes. */
+#define BUILD(name, sp24, form)                                                                    \
+    static spmm_status_t name(const spmm_csr_t *block, const spmm_problem_t *problem,              \
+                              const spmm_device_t *on, void **format)                              \
+    {                                                                                              \
+        return spmm_tc_build(spmm_bcsr_kind(sp24, form), block, problem, on, format);              \
+    }
+BUILD(dense_steps, false, SPMM_BCSR_BY_STEPS)
+BUILD(sp24_steps, true, SPMM_BCSR_BY_STEPS)
+BUILD(dense_lists, false, SPMM_BCSR_BY_LISTS)
+BUILD(sp24_lists, true, SPMM_BCSR_BY_LISTS)
+
+/* Both engines and forms, both types of A and B, both of C; half of the cases are brief. */
+#define WAYS(name, build, even)                                                                    \
+    {name, SPMM_COMPUTE_32F, SPMM_R_16F, false, !(even), build},                                   \
+        {name, SPMM_COMPUTE_32F, SPMM_R_16F, true, even, build},                                   \
+        {name, SPMM_COMPUTE_32F, SPMM_R_16BF, false, even, build},                                 \
+    {                                                                                              \
+        name, SPMM_COMPUTE_32F, SPMM_R_16BF, true, !(even), build                                  \
+    }
+const gpu_engine_t gpu_engines[] = {WAYS("bcsr", dense_steps, true),
+                                    WAYS("bcsr-sp24", sp24_steps, false),
+                                    WAYS("bcsr", dense_lists, false),
+                                    WAYS("bcsr-sp24", sp24_lists, true),
+                                    {0}};
+enum { N_CASES = 16 };
+
+static bool is_sp24(int c)
+{
+    return c / 4 % 2 != 0;
+}
 
 /* Of 16x32 tiles, each there with @p density, a part has all entries, a part two at most of any four
  * columns, and a part those on one side alone. */
@@ -132,18 +149,22 @@ static void test_fill(void **state)
     }
 }
 
-/* Every width of slices, with leading dimensions for accesses of 16, 4 and 2 bytes. */
-static void check_widths(const tc_case_t *t, const spmm_csr_t *block)
+/* Every width of slices, with leading dimensions for accesses of 16, 4 and 2 bytes; half of them, the
+ * other half with the next case. */
+static void check_widths(const tc_case_t *t, int c, const spmm_csr_t *block)
 {
     static const int64_t widths[] = {1, 8, 32, 64, 100, 128, 7, 40, 72, 256, 300, 512};
     const int            n_widths = t->small ? 5 : 12;
 
     for (int w = 0; w < 3 * n_widths; w++) {
+        if ((w / 2 + c) % 2 != 0) {
+            continue;
+        }
         const int64_t extra[] = {0, 1, 8};
         product_t     p       = {.block   = block,
                                  .problem = tc_case_problem(t, widths[w / 3]),
                                  .alpha   = w % 2 == 0 ? 1.0 : -1.5,
-                                 .beta    = w % 4 == 1 ? 0.5 : 0.0};
+                                 .beta    = w % 4 == 1 || w % 4 == 2 ? 0.5 : 0.0};
 
         make_product(&p, widths[w / 3], extra[w % 3]);
         tc_case_check(t, &p);
@@ -167,13 +188,14 @@ static void test_widths(void **state)
 
         make_mixed(shapes[s / N_CASES].n_rows, shapes[s / N_CASES].n_cols,
                    shapes[s / N_CASES].density, t.half, s % 3 == 0, &block);
-        check_widths(&t, &block);
+        check_widths(&t, s % N_CASES, &block);
         spmm_csr_free(&block);
     }
 }
 
 /* Every shape of thread block, with panels whole and cut; what a plan takes is the model's choice. */
 static spmm_bcsr_shape_t wanted;
+static bool              wanted_sp24;
 static int32_t           wanted_cut;
 
 static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
@@ -182,7 +204,7 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
     spmm_status_t  status;
 
     spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 4, &tall));
-    status = spmm_bcsr_lay_out(f, block, &tall, f->kind->name == spmm_tc_kind_sp24.name, wanted);
+    status = spmm_bcsr_lay_out(f, block, &tall, wanted_sp24, wanted);
     spmm_windows_free(&tall);
     return status;
 }
@@ -197,17 +219,18 @@ static spmm_tc_limits_t limits_wanted(const spmm_device_t *on, const spmm_proble
     return (spmm_tc_limits_t){.team = 0, .cut = wanted_cut};
 }
 
-static void check_shape(const tc_case_t *t, bool sp24, const spmm_csr_t *block, int64_t n)
+static void check_shape(const tc_case_t *t, const spmm_csr_t *block, int64_t n)
 {
-    spmm_tc_kind_t kind   = sp24 ? spmm_tc_kind_sp24 : spmm_tc_kind_bcsr;
+    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted_sp24, SPMM_BCSR_FORMS);
     void          *format = NULL;
     product_t      p      = {.block   = block,
                              .problem = tc_case_problem(t, n),
                              .alpha   = 1.5,
                              .beta    = n % 3 == 0 ? -0.5 : 0.0};
 
-    kind.create = create_wanted;
-    kind.limits = limits_wanted;
+    kind.create      = create_wanted;
+    kind.limits      = limits_wanted;
+    kind.limits_made = NULL;
     make_product(&p, n, 0);
     spmm_assert_ok(spmm_tc_build(&kind, block, &p.problem, &gpu_device, &format));
     run_product(t->engine, &gpu_device, format, &p);
@@ -222,15 +245,19 @@ static void test_blocks(void **state)
     const int            n_widths = gpu_case_small() ? 2 : 4;
 
     (void)state;
-    for (int c = 0; c < N_CASES; c++) {
+    for (int c = 0; c < N_CASES / 2; c++) {
         const tc_case_t t = gpu_engine_case(c);
         spmm_csr_t      block;
 
-        make_mixed(gpu_case_small() ? 290 : 600, 250, 0.6, t.half, c % 3 == 0, &block);
-        for (int k = 0; k < 18 * n_widths; k++) {
-            wanted     = (spmm_bcsr_shape_t){.rows = 4 << k % 3, .slice = 32 << k / 3 % 3};
-            wanted_cut = k / 9 % 2 == 0 ? INT32_MAX : 3;
-            check_shape(&t, c / 4 != 0, &block, widths[k / 18]);
+        wanted_sp24 = is_sp24(c);
+        make_mixed(gpu_case_small() ? 90 : 150, gpu_case_small() ? 250 : 2300, 0.3, t.half,
+                   c % 3 == 0, &block);
+        for (int k = 0; k < 2 * SPMM_BCSR_SHAPES * n_widths; k++) {
+            wanted     = spmm_bcsr_shapes[k % SPMM_BCSR_SHAPES];
+            wanted_cut = k / SPMM_BCSR_SHAPES % 2 == 0 ? INT32_MAX : 3;
+            if ((k + k / (2 * SPMM_BCSR_SHAPES) + c) % 2 == 0) { /* the others with the next case */
+                check_shape(&t, &block, widths[k / (2 * SPMM_BCSR_SHAPES)]);
+            }
         }
         spmm_csr_free(&block);
     }
@@ -239,7 +266,8 @@ static void test_blocks(void **state)
 /* Generators; values of files of shared matrices fit BF16 and not always FP16. */
 static void check_matrix(const char *spec, const spmm_csr_t *block)
 {
-    for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES; c += 4) {
+    for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES;
+         c += 4) { /* both engines and forms */
         const tc_case_t t = gpu_engine_case(c);
         product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
 
@@ -291,12 +319,12 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_engine_open),
     cmocka_unit_test(test_fill),
     cmocka_unit_test(test_engine_asynchronous),
-    cmocka_unit_test(test_blocks),
     cmocka_unit_test(test_widths),
-    cmocka_unit_test(test_padding),
+    cmocka_unit_test(test_blocks),
     cmocka_unit_test(test_engine_shapes),
     cmocka_unit_test(test_matrices),
     cmocka_unit_test(test_engine_accuracy),
+    cmocka_unit_test(test_padding),
     cmocka_unit_test(test_engine_special_values),
     cmocka_unit_test(test_engine_same_bits),
     cmocka_unit_test(test_engine_life),

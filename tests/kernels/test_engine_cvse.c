@@ -11,10 +11,10 @@
 #include <string.h>
 
 const gpu_engine_t gpu_engines[] = {
-    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false, false},
-    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true, false},
-    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false},
-    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false, NULL},
     {0},
 };
 enum { N_CASES = 4 };

@@ -75,35 +75,73 @@ static void test_facts(void **state)
     }
 }
 
-/* No slice wider than C needs; a prediction that grows with it. */
+static spmm_problem_t problem_of(int64_t n)
+{
+    return (spmm_problem_t){.ab_type = SPMM_R_16F,
+                            .c_type  = SPMM_R_16F,
+                            .compute = SPMM_COMPUTE_32F,
+                            .layout  = SPMM_LAYOUT_ROW,
+                            .n       = n};
+}
+
+static const spmm_device_t h200 = {
+    .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = N_SM, .threads = 2, .mem_bw = 4.8e12};
+
+/* Is it one that there is a kernel for? */
+static bool is_shape(spmm_bcsr_shape_t s)
+{
+    bool is = false;
+
+    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+        const spmm_bcsr_shape_t one = spmm_bcsr_shapes[k];
+
+        is = is || (one.form == s.form && one.rows == s.rows && one.slice == s.slice &&
+                    one.split == s.split);
+        assert_true(one.form == SPMM_BCSR_BY_LISTS
+                        ? one.slice <= 64 && one.rows * one.split <= 16 && one.split > 0
+                        : one.split == 0);
+    }
+    return is;
+}
+
+/* No slice wider than C needs; the form asked for. */
+static void check_choice(const spmm_pattern_t *pattern, int64_t n)
+{
+    for (int form = 0; form <= SPMM_BCSR_FORMS; form++) {
+        for (int sp24 = 0; sp24 < 2; sp24++) {
+            const spmm_bcsr_shape_t shape = spmm_bcsr_shape(pattern->bcsr, pattern->n_rows, n, N_SM,
+                                                            (spmm_bcsr_form_t)form, sp24 != 0);
+
+            assert_true(is_shape(shape));
+            assert_true(form == SPMM_BCSR_FORMS || (int)shape.form == form);
+            assert_true(shape.slice == 32 || shape.slice / 2 < n);
+            assert_true(spmm_bcsr_takes_sp24(shape, sp24 != 0) ==
+                        (sp24 != 0 && shape.form == SPMM_BCSR_BY_LISTS));
+        }
+    }
+}
+
+/* Predictions grow with C; of 2:4 tiles bcsr-sp24 never is behind bcsr, of others it is its equal. */
 static void test_shapes(void **state)
 {
     static const int64_t columns[] = {1, 8, 32, 33, 64, 65, 128, 512};
-    const spmm_device_t  device    = {
-            .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = N_SM, .threads = 2, .mem_bw = 4.8e12};
 
     (void)state;
     for (int full = 0; full < 2; full++) {
         spmm_pattern_t pattern;
         spmm_csr_t     block;
-
-        double before = 0.0;
+        double         before = 0.0;
 
         make_tiles(512, 0.5, full != 0, &block);
         spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
         for (int k = 0; k < 8; k++) {
-            const spmm_problem_t    problem = {.ab_type = SPMM_R_16F,
-                                               .c_type  = SPMM_R_16F,
-                                               .compute = SPMM_COMPUTE_32F,
-                                               .layout  = SPMM_LAYOUT_ROW,
-                                               .n       = columns[k]};
-            const spmm_bcsr_shape_t shape =
-                spmm_bcsr_shape(pattern.bcsr, block.n_rows, columns[k], N_SM, true);
-            const double now = spmm_bcsr_cost(&pattern, &problem, &device);
+            const spmm_problem_t problem = problem_of(columns[k]);
+            const double         now     = spmm_bcsr_cost(&pattern, &problem, &h200);
+            const double         sp24    = spmm_bcsr_cost_sp24(&pattern, &problem, &h200);
 
-            assert_true(shape.rows == 4 || shape.rows == 8 || shape.rows == 16);
-            assert_true(shape.slice == 32 || (shape.slice <= 128 && shape.slice / 2 < columns[k]));
+            check_choice(&pattern, columns[k]);
             assert_true(isfinite(now) && now > 0.0 && now >= before);
+            assert_true(full != 0 ? sp24 == now : sp24 <= now);
             before = now;
         }
         spmm_pattern_free(&pattern);
@@ -111,17 +149,48 @@ static void test_shapes(void **state)
     }
 }
 
+/* A panel of a few steps has nothing to lay up; many rows of a fifth of all tiles do. */
+static void test_forms(void **state)
+{
+    spmm_bcsr_facts_t facts[3];
+
+    (void)state;
+    for (int k = 0; k < 3; k++) { /* as of xdys:size=8192,dense=0,sp24=0.2 */
+        const int64_t panels = 512 / (4 << k), steps = k == 0 ? 151 : k == 1 ? 213 : 249;
+
+        facts[k] = (spmm_bcsr_facts_t){.steps   = panels * steps,
+                                       .longest = steps + 10,
+                                       .sides   = 2 * panels * steps,
+                                       .sp24    = 25968,
+                                       .wide    = 25968,
+                                       .legal   = 25968};
+    }
+    for (int64_t n = 32; n <= 512; n *= 2) {
+        assert_int_equal(spmm_bcsr_shape(facts, 8192, n, N_SM, SPMM_BCSR_FORMS, true).form,
+                         SPMM_BCSR_BY_LISTS);
+    }
+    assert_true(spmm_bcsr_shape(facts, 8192, 32, N_SM, SPMM_BCSR_BY_LISTS, true).rows <
+                spmm_bcsr_shape(facts, 8192, 512, N_SM, SPMM_BCSR_BY_LISTS, true).rows);
+}
+
 static void test_cut(void **state)
 {
+    const spmm_bcsr_shape_t steps = {.form = SPMM_BCSR_BY_STEPS, .rows = 8, .slice = 64};
+    const spmm_bcsr_shape_t lists = {
+        .form = SPMM_BCSR_BY_LISTS, .rows = 16, .slice = 32, .split = 1};
+
     (void)state;
-    assert_int_equal(spmm_bcsr_cut(N_SM, 128, 100), 8);
-    assert_int_equal(spmm_bcsr_cut(N_SM, 128, 264 * 1000), 2000);
-    assert_int_equal(spmm_bcsr_cut(1, 1 << 30, INT64_MAX / 4), INT32_MAX);
+    assert_int_equal(spmm_bcsr_cut(steps, N_SM, 128, 100), 8);
+    assert_int_equal(spmm_bcsr_cut(steps, N_SM, 128, 264 * 1000), 2000);
+    assert_int_equal(spmm_bcsr_cut(steps, 1, 1 << 30, INT64_MAX / 4), INT32_MAX);
+    assert_int_equal(spmm_bcsr_cut(lists, N_SM, 128, 100), 64);
+    assert_int_equal(spmm_bcsr_cut(lists, N_SM, 128, 132 * 1000), 12000);
 }
 
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_facts),
     cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_forms),
     cmocka_unit_test(test_cut),
     {0},
 };
