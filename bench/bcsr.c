@@ -6,8 +6,9 @@
  *      bench_bcsr N,N,... MATRIX...
  *
  *  MATRIX: a file, or a generator's spec.  FP16 in and out, device time of a product, the mean of 20
- *  after 3, the same B and C again.  `*` marks the shape of the engine, which by steps takes no tiles as
- *  2:4; here bcsr-sp24 does.
+ *  after 3, the same B and C again.  The line bcsr-sp24 is with 2:4 tiles as
+ *  such, whatever the shape; `*` marks the shape of the engine, which takes them so only where that is
+ *  predicted to gain.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -25,12 +26,10 @@ enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20 };
 
 /** What create() is to take; kinds hand nothing through. */
 static spmm_bcsr_shape_t wanted;
-static bool              wanted_sp24;
 
 static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), wanted_sp24,
-                             wanted);
+    return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), wanted);
 }
 
 static spmm_status_t read_block(spmm_env_t *env, const char *spec, spmm_csr_t *block)
@@ -86,7 +85,7 @@ static spmm_status_t measure(const spmm_device_t *device, void *format, const op
 static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block,
                                const operands_t *o, double *seconds)
 {
-    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted_sp24, SPMM_BCSR_FORMS);
+    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted.sp24, SPMM_BCSR_FORMS);
     void          *format = NULL;
     spmm_status_t  status;
 
@@ -99,28 +98,30 @@ static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *bl
 
 static bool same_shape(spmm_bcsr_shape_t a, spmm_bcsr_shape_t b)
 {
-    return a.form == b.form && a.rows == b.rows && a.slice == b.slice && a.split == b.split;
+    return a.form == b.form && a.rows == b.rows && a.slice == b.slice && a.split == b.split &&
+           a.sp24 == b.sp24;
 }
 
-/* A line for each engine: microseconds of every shape. */
-static spmm_status_t run_engine(const spmm_device_t *device, const spmm_csr_t *block,
+/* A line without and one with 2:4 tiles as such: microseconds of every shape. */
+static spmm_status_t run_shapes(const spmm_device_t *device, const spmm_csr_t *block,
                                 const char *name, bool sp24, const operands_t *o)
 {
-    const spmm_pattern_t   *p = o->problem.pattern;
-    const spmm_bcsr_shape_t model =
-        spmm_bcsr_shape(p->bcsr, block->n_rows, o->problem.n, device->n_sm, SPMM_BCSR_FORMS, sp24);
-    const double predicted =
+    const spmm_pattern_t *p = o->problem.pattern;
+    spmm_bcsr_shape_t     model[SPMM_BCSR_RANKED];
+    const double          predicted =
         sp24 ? spmm_bcsr_cost_sp24(p, &o->problem, device) : spmm_bcsr_cost(p, &o->problem, device);
 
+    (void)spmm_bcsr_best(p->bcsr, block->n_rows, o->problem.n, device->n_sm, SPMM_BCSR_FORMS, sp24,
+                         model);
     (void)printf("%-34.34s %5d %-9s %9.2f", name, (int)o->problem.n, sp24 ? "bcsr-sp24" : "bcsr",
                  1e6 * predicted);
-    wanted_sp24 = sp24;
     for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
         double seconds = 0.0;
 
-        wanted = spmm_bcsr_shapes[k];
+        wanted      = spmm_bcsr_shapes[k];
+        wanted.sp24 = sp24;
         SPMM_TRY(run_shape(device, block, o, &seconds));
-        (void)printf(" %9.2f%c", 1e6 * seconds, same_shape(wanted, model) ? '*' : ' ');
+        (void)printf(" %9.2f%c", 1e6 * seconds, same_shape(wanted, model[0]) ? '*' : ' ');
     }
     (void)printf("\n");
     return SPMM_OK;
@@ -170,7 +171,7 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
 
         status = open_operands(device, &block, &o);
         for (int sp24 = 0; sp24 < 2 && status == SPMM_OK; sp24++) {
-            status = run_engine(device, &block, bench_block_name(spec), sp24 != 0, &o);
+            status = run_shapes(device, &block, bench_block_name(spec), sp24 != 0, &o);
         }
         close_operands(device, &o);
     }

@@ -28,15 +28,32 @@ const char *spmm_bcsr_form_name(spmm_bcsr_form_t form)
     return names[form];
 }
 
-/** What a product takes with one shape. */
+/** What a product takes with one shape, in plain accounts. */
 typedef struct {
-    double slices;
-    double l2;    /**< bytes through L2: the format for each slice, the rows of B for each panel */
-    double mma_s; /**< on tensor cores */
-    double launches;
-    double rounds;  /**< steps that a thread block takes one after the other, at least */
-    double block_s; /**< by lists: what thread blocks take one after the other, at least */
+    double cut;    /**< 1 where sums of pieces are added by a second kernel */
+    double a, b;   /**< bytes through L2: the format for each slice, rows of B for each panel */
+    double mma_s;  /**< on tensor cores, at full rate */
+    double starts; /**< of thread blocks, one after the other */
+    double chunks; /**< by lists: barriers, one after the other */
+    double
+        products; /**< of tiles by 32 columns in a warp, one after the other; by steps: of steps */
 } account_t;
+
+/** Seconds for each of these. */
+typedef struct {
+    double launch, cut, a, b, mma, start, chunk, product;
+} rates_t;
+
+/* Fitted to times on one H200, all shapes, 5 matrices and 4 widths (docs/performance.md): by lists within
+ * 6 % (median), by steps and with 2:4 tiles within 12 and 10 %. */
+static const rates_t steps_rates = {8.1e-6, 2.9e-6, 0.16e-12, 0.021e-12, 1.4, 0.0, 0.0, 0.28e-6};
+static const rates_t lists_rates = {3.6e-6, 3.9e-6, 0.109e-12, 0.044e-12,
+                                    0.0,    2.8e-6, 0.21e-6,   0.1425e-6};
+static const rates_t sp24_rates  = {6.2e-6, 4.2e-6, 0.0955e-12, 0.0734e-12,
+                                    0.0,    2.7e-6, 0.63e-6,    0.055e-6};
+
+/* 2:4 tiles are taken as such where they are predicted to gain more than their prediction errs by. */
+static const double sp24_doubt = 1.3;
 
 /* Thread blocks on a multiprocessor: registers for the sums decide (bcsr_launch.cuh). */
 static double resident(spmm_bcsr_shape_t shape)
@@ -52,113 +69,143 @@ static double resident(spmm_bcsr_shape_t shape)
                              : 8.0 / warps / (shape.slice / 64.0);
 }
 
-/* By lists: seconds of the start and end of a thread block, of a chunk's barrier, and of a tile of a
- * warp, one after the other. */
-static double block_seconds(const spmm_bcsr_facts_t *facts, double panels, spmm_bcsr_shape_t shape,
-                            double steps, double tiles)
+static const rates_t *rates_of(spmm_bcsr_shape_t shape)
 {
-    const double start_s = 1.5e-6, chunk_s = 0.4e-6, tile_s = 0.06e-6;
-    const double chunk = 48.0 * shape.rows * shape.split / shape.slice; /* steps */
-    const double share = facts->steps > 0 ? steps / (double)facts->steps : 1.0 / panels;
+    return shape.form == SPMM_BCSR_BY_STEPS ? &steps_rates
+                                            : (shape.sp24 ? &sp24_rates : &lists_rates);
+}
 
-    return start_s + chunk_s * ceil(steps / chunk) +
-           tile_s * tiles * share / (double)(shape.rows * shape.split);
+/* What one thread block of @p steps steps takes, one after the other. */
+static void add_block(const spmm_bcsr_facts_t *facts, spmm_bcsr_shape_t shape, double steps,
+                      double tiles, account_t *x)
+{
+    const double wide = shape.slice / 32.0;
+
+    x->starts = 1.0;
+    if (shape.form == SPMM_BCSR_BY_LISTS) {
+        const double chunk = 48.0 * shape.rows * shape.split / shape.slice; /* steps */
+
+        x->chunks = ceil(steps / chunk);
+        x->products =
+            wide * tiles * steps / fmax((double)facts->steps, 1.0) / (shape.rows * shape.split);
+    } else {
+        x->products = steps * (1.0 + 0.12 * wide * shape.rows / 4.0);
+    }
 }
 
 /* Rates of mma and mma.sp that one H200 reached: 641 and 968 TFLOP/s as of dense tiles. */
 static account_t account(const spmm_bcsr_facts_t *facts, int32_t n_rows, spmm_bcsr_shape_t shape,
-                         int64_t n, int32_t n_sm, bool sp24)
+                         int64_t n, int32_t n_sm)
 {
-    const double dense = 641e12 / 132.0, sparse = 968e12 / 132.0;
-    const double start   = 8.0; /* steps that the start and end of a panel take as long as */
-    const double columns = ceil((double)n / 32.0) * 32.0;
-    const double tiles   = (double)facts->tiles + (sp24 ? 0.0 : 2.0 * (double)facts->sp24);
-    const double wide    = sp24 ? (double)facts->sp24 : 0.0;
-    const double panels  = (double)spmm_windows_count(n_rows, SPMM_BCSR_SIDE * shape.rows);
-    const double slots = resident(shape) * n_sm, longest = (double)facts->longest;
-    const double cut     = spmm_bcsr_cut(shape, n_sm, n, facts->steps);
-    const double a_bytes = 512.0 * tiles + 576.0 * wide + 16.0 * (double)facts->steps;
-    account_t    x       = {.slices = ceil((double)n / shape.slice), .launches = 1.0};
+    const double   dense = 641e12 / 132.0 * n_sm, sparse = 968e12 / 132.0 * n_sm;
+    const double   slices = ceil((double)n / shape.slice), columns = slices * shape.slice;
+    const double   tiles  = (double)facts->tiles + (shape.sp24 ? 0.0 : 2.0 * (double)facts->sp24);
+    const double   wide   = shape.sp24 ? (double)facts->sp24 : 0.0;
+    const double   panels = (double)spmm_windows_count(n_rows, SPMM_BCSR_SIDE * shape.rows);
+    const double   steps = (double)facts->steps, cut = spmm_bcsr_cut(shape, n_sm, n, facts->steps);
+    const double   pieces = fmax(fmax(panels, steps / cut), 1.0);
+    const double   waves  = fmax(1.0, pieces * slices / (resident(shape) * n_sm));
+    const rates_t *r      = rates_of(shape);
+    account_t      x = {.cut = (double)facts->longest > cut ? 1.0 : 0.0}, last = {.cut = 0.0};
 
-    x.l2     = x.slices * a_bytes + 16.0 * (double)facts->sides * 2.0 * (double)n;
-    x.mma_s  = (512.0 * columns * tiles / dense + 1024.0 * columns * wide / sparse) / (double)n_sm;
-    x.rounds = fmax(fmin(longest, cut), ((double)facts->steps + start * panels) * x.slices / slots);
-    if (longest > cut) { /* sums of pieces, written and read */
-        x.launches = 2.0;
-        x.l2 += 8.0 * 16.0 * shape.rows * (double)n * (double)facts->steps / cut;
-    }
-    if (shape.form == SPMM_BCSR_BY_LISTS) {
-        const double blocks = fmax(panels, (double)facts->steps / cut) * x.slices;
-        const double mean   = (double)facts->steps / fmax(panels, (double)facts->steps / cut);
-
-        x.l2 += x.slices * 16.0 * (tiles + wide);
-        x.block_s =
-            fmax(block_seconds(facts, panels, shape, fmin(longest, cut), tiles + wide),
-                 ceil(blocks / slots) * block_seconds(facts, panels, shape, mean, tiles + wide));
+    x.a     = slices * (512.0 * tiles + 576.0 * wide + 16.0 * steps) * 132.0 / n_sm;
+    x.b     = (double)facts->sides * 32.0 * columns * 132.0 / n_sm;
+    x.mma_s = 512.0 * columns * tiles / dense + 1024.0 * columns * wide / sparse;
+    add_block(facts, shape, steps / pieces, tiles + wide, &x);
+    x.starts *= waves;
+    x.chunks *= waves;
+    x.products *= waves;
+    add_block(facts, shape, fmin((double)facts->longest, cut), tiles + wide, &last);
+    if (r->chunk * last.chunks + r->product * last.products >
+        r->chunk * x.chunks + r->product * x.products) { /* the longest piece alone is longer */
+        x.chunks   = last.chunks;
+        x.products = last.products;
     }
     return x;
 }
 
-/* Of one H200 with 132 multiprocessors: seconds of what goes through L2. */
-static double l2_s(const account_t *x, int32_t n_sm)
+static int terms_by(const account_t *x, const rates_t *r, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    return x->l2 / (6e12 / 132.0 * n_sm);
+    terms[0] = (spmm_cost_term_t){"launch", 1.0, r->launch + r->cut * x->cut};
+    terms[1] = (spmm_cost_term_t){"A", 1.0, r->a * x->a};
+    terms[2] = (spmm_cost_term_t){"B", 1.0, r->b * x->b};
+    terms[3] = (spmm_cost_term_t){"mma", 1.0, r->mma * x->mma_s};
+    terms[4] = (spmm_cost_term_t){
+        "blocks", 1.0, r->start * x->starts + r->chunk * x->chunks + r->product * x->products};
+    return 5;
 }
 
-/* To tell the shapes of a form apart: beside L2 and half of mma what thread blocks take one after the other,
- * by steps a barrier and bookkeeping each. */
-static double shape_s(const account_t *x, spmm_bcsr_form_t form, int32_t n_sm)
+static double seconds_of(const spmm_bcsr_facts_t *facts, int32_t n_rows, spmm_bcsr_shape_t shape,
+                         int64_t n, int32_t n_sm)
 {
-    const double step_s = 0.5e-6, finish_s = 3e-6;
+    const account_t  x = account(&facts[shape.rows / 8], n_rows, shape, n, n_sm);
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
 
-    return l2_s(x, n_sm) + 0.5 * x->mma_s + finish_s * (x->launches - 1.0) +
-           (form == SPMM_BCSR_BY_LISTS ? x->block_s : x->rounds * step_s);
+    return spmm_gpu_sum_s(sum, terms_by(&x, rates_of(shape), sum)) *
+           (shape.sp24 ? sp24_doubt : 1.0);
 }
 
-/* Of the form by lists, from its loads and instructions, half as much again: where forms or engines are
- * close, that which was measured is taken. */
-static const double lists_l2 = 1.5, lists_block = 1.5;
-
-/* To tell the forms apart: whole products, with the constants of terms_of(). */
-static double form_s(const account_t *x, spmm_bcsr_form_t form, int32_t n_sm)
-{
-    return form == SPMM_BCSR_BY_LISTS
-               ? 4e-6 * x->launches + lists_l2 * l2_s(x, n_sm) + 0.5 * x->mma_s +
-                     lists_block * x->block_s
-               : 7e-6 * x->launches + l2_s(x, n_sm) + 3.0 * x->mma_s + 0.5e-6 * x->rounds;
-}
-
-/** The best shape of a form so far. */
+/** A shape and what it is predicted to take. */
 typedef struct {
     spmm_bcsr_shape_t shape;
-    double            shape_s, form_s;
-} choice_t;
+    double            seconds;
+} ranked_t;
 
-spmm_bcsr_shape_t spmm_bcsr_shape(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n,
-                                  int32_t n_sm, spmm_bcsr_form_t form, bool sp24)
+/* Into its place among the best. */
+static int rank_in(ranked_t best[SPMM_BCSR_RANKED], int n, ranked_t one)
 {
-    choice_t best[SPMM_BCSR_FORMS];
+    int at = n;
 
-    for (int f = 0; f < SPMM_BCSR_FORMS; f++) {
-        best[f] = (choice_t){.shape_s = INFINITY};
+    while (at > 0 && one.seconds < best[at - 1].seconds) {
+        if (at < SPMM_BCSR_RANKED) {
+            best[at] = best[at - 1];
+        }
+        at--;
     }
-    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
-        const spmm_bcsr_shape_t shape = spmm_bcsr_shapes[k];
-        const account_t         x     = account(&facts[shape.rows / 8], n_rows, shape, n, n_sm,
-                                                spmm_bcsr_takes_sp24(shape, sp24));
-        const double            s     = shape_s(&x, shape.form, n_sm);
+    if (at < SPMM_BCSR_RANKED) {
+        best[at] = one;
+    }
+    return n < SPMM_BCSR_RANKED ? n + 1 : n;
+}
 
-        if ((shape.slice == 32 || shape.slice / 2 < n) && s < best[shape.form].shape_s) {
-            best[shape.form] =
-                (choice_t){.shape = shape, .shape_s = s, .form_s = form_s(&x, shape.form, n_sm)};
+/* Is it one of those asked for?  2:4 tiles gain nothing by steps. */
+static bool is_asked(spmm_bcsr_shape_t shape, int64_t n, spmm_bcsr_form_t form, bool sp24)
+{
+    const bool can = sp24 && shape.form == SPMM_BCSR_BY_LISTS;
+
+    if (shape.slice > 32 && shape.slice / 2 >= n) {
+        return false; /* wider than C needs */
+    }
+    return form == SPMM_BCSR_FORMS ? !shape.sp24 || can : shape.form == form && shape.sp24 == can;
+}
+
+static int rank(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                spmm_bcsr_form_t form, bool sp24, ranked_t best[SPMM_BCSR_RANKED])
+{
+    int count = 0;
+
+    for (int k = 0; k < 2 * SPMM_BCSR_SHAPES; k++) {
+        ranked_t one = {.shape = spmm_bcsr_shapes[k / 2]};
+
+        one.shape.sp24 = k % 2 != 0;
+        if (is_asked(one.shape, n, form, sp24)) {
+            one.seconds = seconds_of(facts, n_rows, one.shape, n, n_sm);
+            count       = rank_in(best, count, one);
         }
     }
-    if (form == SPMM_BCSR_FORMS) {
-        form = best[SPMM_BCSR_BY_LISTS].form_s < best[SPMM_BCSR_BY_STEPS].form_s
-                   ? SPMM_BCSR_BY_LISTS
-                   : SPMM_BCSR_BY_STEPS;
+    return count;
+}
+
+int spmm_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                   spmm_bcsr_form_t form, bool sp24, spmm_bcsr_shape_t list[SPMM_BCSR_RANKED])
+{
+    ranked_t  best[SPMM_BCSR_RANKED];
+    const int count = rank(facts, n_rows, n, n_sm, form, sp24, best);
+
+    for (int k = 0; k < count; k++) {
+        list[k] = best[k].shape;
     }
-    return best[form].shape;
+    return count;
 }
 
 /* Enough pieces for two thread blocks on every multiprocessor, none of a few steps.  By lists thread
@@ -174,31 +221,18 @@ int32_t spmm_bcsr_cut(spmm_bcsr_shape_t shape, int32_t n_sm, int64_t n, int64_t 
     return share > (double)INT32_MAX ? INT32_MAX : share > least ? (int32_t)share : least;
 }
 
-/* Launches; what goes through L2, the format for each slice of C and B for each panel; tensor cores; and
- * what a thread block takes one after the other.  By steps with constants by bench/fit.py from times on one
- * H200 (docs/performance.md), where nothing was left for what moves once. */
+/* Of the best shape. */
 static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                     const spmm_device_t *device, bool sp24, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    const double            us = 1e-6, row = 2.0 * (double)problem->n;
-    const spmm_bcsr_shape_t shape = spmm_bcsr_shape(pattern->bcsr, pattern->n_rows, problem->n,
-                                                    device->n_sm, SPMM_BCSR_FORMS, sp24);
-    const account_t x = account(&pattern->bcsr[shape.rows / 8], pattern->n_rows, shape, problem->n,
-                                device->n_sm, spmm_bcsr_takes_sp24(shape, sp24));
+    spmm_bcsr_shape_t list[SPMM_BCSR_RANKED];
+    account_t         x;
 
-    if (shape.form == SPMM_BCSR_BY_LISTS) {
-        terms[0] = (spmm_cost_term_t){"launch", 4.0, x.launches * us};
-        terms[1] = (spmm_cost_term_t){"L2", lists_l2, l2_s(&x, device->n_sm)};
-        terms[2] = (spmm_cost_term_t){"mma", 0.5, x.mma_s};
-        terms[3] = (spmm_cost_term_t){"blocks", lists_block, x.block_s};
-        return 4;
-    }
-    terms[0] = (spmm_cost_term_t){"launch", 7.0, x.launches * us};
-    terms[1] =
-        (spmm_cost_term_t){"gather", 0.34, spmm_gpu_gather_s(pattern, problem, device, x.l2 / row)};
-    terms[2] = (spmm_cost_term_t){"mma", 3.0, x.mma_s};
-    terms[3] = (spmm_cost_term_t){"steps", 0.5, x.rounds * us};
-    return 4;
+    (void)spmm_bcsr_best(pattern->bcsr, pattern->n_rows, problem->n, device->n_sm, SPMM_BCSR_FORMS,
+                         sp24, list);
+    x = account(&pattern->bcsr[list[0].rows / 8], pattern->n_rows, list[0], problem->n,
+                device->n_sm);
+    return terms_by(&x, rates_of(list[0]), terms);
 }
 
 static double cost_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

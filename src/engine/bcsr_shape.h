@@ -16,37 +16,34 @@ typedef struct {
     int32_t          rows;  /**< tile rows: 4, 8 or 16 */
     int32_t          slice; /**< columns of C: 32, 64 or, by steps, 128 */
     int32_t split; /**< by lists: warps of a tile row, 4 or 1 of 4, 2 of 8, 1 of 16; else 0 */
+    bool    sp24;  /**< 2:4 tiles are stored and multiplied as such */
 } spmm_bcsr_shape_t;
 
-/** All shapes that there are kernels for, by form. */
-enum { SPMM_BCSR_SHAPES = 17 };
+/** All shapes that there are kernels for, by form, without 2:4 tiles; and how many of them are worth
+ *  measuring. */
+enum { SPMM_BCSR_SHAPES = 17, SPMM_BCSR_RANKED = 4 };
 extern const spmm_bcsr_shape_t spmm_bcsr_shapes[SPMM_BCSR_SHAPES];
 
 /** What a form is called. */
 const char *spmm_bcsr_form_name(spmm_bcsr_form_t form);
 
-/** The shape of the least predicted time.
- *  @param[in] facts  [3] in panels of 4, 8 and 16 tile rows
- *  @param[in] form   SPMM_BCSR_FORMS: any
- *  @param[in] sp24   whether the engine may take 2:4 tiles as such */
-spmm_bcsr_shape_t spmm_bcsr_shape(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n,
-                                  int32_t n_sm, spmm_bcsr_form_t form, bool sp24);
-
-/** Does an engine that may take 2:4 tiles as such do so?  By steps these gain nothing. */
-static inline bool spmm_bcsr_takes_sp24(spmm_bcsr_shape_t shape, bool sp24)
-{
-    return sp24 && shape.form == SPMM_BCSR_BY_LISTS;
-}
+/** The shapes of the least predicted times, the best one first.
+ *  @param[in]  facts  [3] in panels of 4, 8 and 16 tile rows
+ *  @param[in]  form   SPMM_BCSR_FORMS: any; else that form alone, by lists with 2:4 tiles where @p sp24
+ *  @param[in]  sp24   whether the engine may take 2:4 tiles as such
+ *  @param[out] list   [SPMM_BCSR_RANKED]
+ *  @return how many, at least one */
+int spmm_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                   spmm_bcsr_form_t form, bool sp24, spmm_bcsr_shape_t list[SPMM_BCSR_RANKED]);
 
 /** Kinds of the two engines; of the engine itself with SPMM_BCSR_FORMS, else for tests and benchmarks,
  *  by one form alone. */
 const spmm_tc_kind_t *spmm_bcsr_kind(bool sp24, spmm_bcsr_form_t form);
 
 /** Their create() with the shape given.
- *  @param[in] tall  as in spmm_bcsr_create()
- *  @param[in] sp24  take 2:4 tiles as such, whatever the shape */
+ *  @param[in] tall  as in spmm_bcsr_create() */
 spmm_status_t spmm_bcsr_lay_out(spmm_tc_engine_t *f, const spmm_csr_t *block,
-                                const spmm_windows_t *tall, bool sp24, spmm_bcsr_shape_t shape);
+                                const spmm_windows_t *tall, spmm_bcsr_shape_t shape);
 
 /** Steps from which on a panel is cut, of @p steps in all. */
 int32_t spmm_bcsr_cut(spmm_bcsr_shape_t shape, int32_t n_sm, int64_t n, int64_t steps);

@@ -42,13 +42,13 @@ static spmm_tc_limits_t limits_made(const spmm_tc_engine_t *base, int32_t blocks
 }
 
 spmm_status_t spmm_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block,
-                                const spmm_windows_t *tall, bool sp24, spmm_bcsr_shape_t shape)
+                                const spmm_windows_t *tall, spmm_bcsr_shape_t shape)
 {
     bcsr_t     *f   = (bcsr_t *)base;
     spmm_env_t *env = base->device->env;
 
-    SPMM_TRY(
-        spmm_bcsr_create(env, block, tall, shape.rows, sp24, base->device->threads, &f->format));
+    SPMM_TRY(spmm_bcsr_create(env, block, tall, shape.rows, shape.sp24, base->device->threads,
+                              &f->format));
     if (base->device->kind == SPMM_DEVICE_CPU) {
         SPMM_TRY(spmm_bcsr_fill(env, &f->format, block->values, base->device->threads));
     }
@@ -66,19 +66,22 @@ static spmm_bcsr_shape_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *blo
 {
     const spmm_pattern_t *pattern = f->problem.pattern;
     const bool            known   = pattern != NULL && pattern->bcsr[0].steps > 0;
+    spmm_bcsr_shape_t     list[SPMM_BCSR_RANKED];
     spmm_bcsr_facts_t     facts[3];
+    int                   n;
 
     for (int k = 0; k < 3; k++) {
         facts[k] = known ? pattern->bcsr[k]
                          : spmm_bcsr_measure(tall, block->n_rows, 4 << k, f->device->threads);
     }
-    return spmm_bcsr_shape(facts, block->n_rows, f->problem.n, f->device->n_sm, form, sp24);
+    n = spmm_bcsr_best(facts, block->n_rows, f->problem.n, f->device->n_sm, form, sp24, list);
+    return list[f->problem.shape < n ? f->problem.shape : 0];
 }
 
 static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block, spmm_bcsr_form_t form)
 {
-    bool                  sp24  = strcmp(f->kind->name, "bcsr-sp24") == 0;
-    spmm_bcsr_shape_t     shape = {.rows = 8, .slice = 64}; /* CPUs go by tile rows */
+    const bool            sp24  = strcmp(f->kind->name, "bcsr-sp24") == 0;
+    spmm_bcsr_shape_t     shape = {.rows = 8, .slice = 64, .sp24 = sp24}; /* CPUs: by tile rows */
     spmm_windows_t        own   = {0};
     const spmm_windows_t *tall  = spmm_pattern_windows(f->problem.pattern);
     spmm_status_t         status;
@@ -90,9 +93,8 @@ static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block, spmm_b
     }
     if (f->device->kind != SPMM_DEVICE_CPU) {
         shape = choose(f, block, tall, form, sp24);
-        sp24  = spmm_bcsr_takes_sp24(shape, sp24);
     }
-    status = spmm_bcsr_lay_out(f, block, tall, sp24, shape);
+    status = spmm_bcsr_lay_out(f, block, tall, shape);
     spmm_windows_free(&own);
     return status;
 }
@@ -310,12 +312,36 @@ static spmm_status_t build_sp24(const spmm_csr_t *block, const spmm_problem_t *p
     return spmm_tc_build(spmm_bcsr_kind(true, SPMM_BCSR_FORMS), block, problem, device, format);
 }
 
+static int shapes_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                     const spmm_device_t *device, bool sp24)
+{
+    spmm_bcsr_shape_t list[SPMM_BCSR_RANKED];
+
+    return device->kind == SPMM_DEVICE_CPU
+               ? 1
+               : spmm_bcsr_best(pattern->bcsr, pattern->n_rows, problem->n, device->n_sm,
+                                SPMM_BCSR_FORMS, sp24, list);
+}
+
+static int shapes_bcsr(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device)
+{
+    return shapes_of(pattern, problem, device, false);
+}
+
+static int shapes_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device)
+{
+    return shapes_of(pattern, problem, device, true);
+}
+
 #define ENGINE(engine_name, text, short_name, cost_of, terms_of)                                   \
     {                                                                                              \
         .name = (engine_name), .description = (text), .built = true,                               \
         .supports = spmm_tc_supports_half, .cost = (cost_of), .terms = (terms_of),                 \
-        .build = build_##short_name, .refill = spmm_tc_refill, .execute = spmm_tc_execute,         \
-        .describe = describe, .bytes = spmm_tc_bytes, .destroy = spmm_tc_destroy                   \
+        .shapes = shapes_##short_name, .build = build_##short_name, .refill = spmm_tc_refill,      \
+        .execute = spmm_tc_execute, .describe = describe, .bytes = spmm_tc_bytes,                  \
+        .destroy = spmm_tc_destroy                                                                 \
     }
 
 const spmm_engine_ops_t spmm_engine_bcsr =

@@ -195,7 +195,6 @@ static void test_widths(void **state)
 
 /* Every shape of thread block, with panels whole and cut; what a plan takes is the model's choice. */
 static spmm_bcsr_shape_t wanted;
-static bool              wanted_sp24;
 static int32_t           wanted_cut;
 
 static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
@@ -204,7 +203,7 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
     spmm_status_t  status;
 
     spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 4, &tall));
-    status = spmm_bcsr_lay_out(f, block, &tall, wanted_sp24, wanted);
+    status = spmm_bcsr_lay_out(f, block, &tall, wanted);
     spmm_windows_free(&tall);
     return status;
 }
@@ -221,7 +220,7 @@ static spmm_tc_limits_t limits_wanted(const spmm_device_t *on, const spmm_proble
 
 static void check_shape(const tc_case_t *t, const spmm_csr_t *block, int64_t n)
 {
-    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted_sp24, SPMM_BCSR_FORMS);
+    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted.sp24, SPMM_BCSR_FORMS);
     void          *format = NULL;
     product_t      p      = {.block   = block,
                              .problem = tc_case_problem(t, n),
@@ -249,12 +248,12 @@ static void test_blocks(void **state)
         const tc_case_t t = gpu_engine_case(c);
         spmm_csr_t      block;
 
-        wanted_sp24 = is_sp24(c);
         make_mixed(gpu_case_small() ? 90 : 150, gpu_case_small() ? 250 : 2300, 0.3, t.half,
                    c % 3 == 0, &block);
         for (int k = 0; k < 2 * SPMM_BCSR_SHAPES * n_widths; k++) {
-            wanted     = spmm_bcsr_shapes[k % SPMM_BCSR_SHAPES];
-            wanted_cut = k / SPMM_BCSR_SHAPES % 2 == 0 ? INT32_MAX : 3;
+            wanted      = spmm_bcsr_shapes[k % SPMM_BCSR_SHAPES];
+            wanted.sp24 = is_sp24(c);
+            wanted_cut  = k / SPMM_BCSR_SHAPES % 2 == 0 ? INT32_MAX : 3;
             if ((k + k / (2 * SPMM_BCSR_SHAPES) + c) % 2 == 0) { /* the others with the next case */
                 check_shape(&t, &block, widths[k / (2 * SPMM_BCSR_SHAPES)]);
             }
