@@ -6,7 +6,7 @@
 #include <omp.h>
 #include <stdbool.h>
 
-#include "kernel_args.h"
+#include "sddmm_args.h"
 
 /** Threads of a parallel region: as asked for, or as many as OpenMP likes. */
 static inline int spmm_cpu_team(int threads)

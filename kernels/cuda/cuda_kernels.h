@@ -10,7 +10,7 @@
 
 #include "cuda/pull_args.h"
 #include "cuda/push_args.h"
-#include "kernel_args.h"
+#include "sddmm_args.h"
 
 #ifdef __cplusplus
 extern "C" {

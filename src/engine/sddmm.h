@@ -19,6 +19,7 @@
 
 #include "device/device.h"
 #include "matrix/csr.h"
+#include "sddmm_args.h"
 
 enum { SPMM_SDDMM_UPLOADS = 5 }; /**< arrays of a form on a device */
 

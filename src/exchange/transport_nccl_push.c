@@ -10,7 +10,7 @@
 
 #include "exchange/nccl_peer.h"
 
-int spmm_push_max_blocks  = 64;
+int spmm_push_max_blocks  = 32;
 int spmm_push_quick_bytes = 64 * 1024;
 
 #ifdef SPMM_HAVE_NCCL_WINDOW

@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -63,7 +62,7 @@ void make_block(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_type_t
 
 static void draw(spmm_type_t type, void *values, int64_t size, uint64_t seed, int64_t n)
 {
-#pragma omp parallel for schedule(static) num_threads(omp_get_num_procs())
+#pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < size; k++) {
         spmm_value_set(type, values, k, seed == 0 ? (double)NAN : spmm_random_value(seed, k, n));
     }
@@ -136,22 +135,34 @@ static double error_of(const product_t *p, double got, double want, double magni
     return isfinite(off) ? off / magnitude : (double)INFINITY;
 }
 
+/* B in FP64, decoded once: every row of it is read many times. */
+static double *decode_b(const product_t *p)
+{
+    double *B = device_test_host((size_t)p->b_size * sizeof *B);
+
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < p->b_size; k++) {
+        B[k] = spmm_value_get(p->problem.ab_type, p->B, k);
+    }
+    return B;
+}
+
 /* Columns j0 .. j0 + width of row i of A. */
-static void compare_tile(const product_t *p, int32_t i, int64_t j0, int64_t width, worst_t *worst)
+static void compare_tile(const product_t *p, const double *B, int32_t i, int64_t j0, int64_t width,
+                         worst_t *worst)
 {
     const int64_t first = p->block->row_ptr[i], last = p->block->row_ptr[i + 1];
     const int64_t row       = p->block->row_map == NULL ? i : p->block->row_map[i];
     double        sum[TILE] = {0}, magnitude[TILE] = {0};
 
     for (int64_t k = first; k < last; k++) {
-        const double a = spmm_value_get(p->block->type, p->block->values, k);
+        const double  a     = spmm_value_get(p->block->type, p->block->values, k);
+        const double *b     = B + place(p, p->ldb, p->block->col_idx[k], j0);
+        const int64_t apart = p->problem.layout == SPMM_LAYOUT_COL ? p->ldb : 1;
 
         for (int64_t j = 0; j < width; j++) {
-            const int64_t at = place(p, p->ldb, p->block->col_idx[k], j0 + j);
-            const double  b  = spmm_value_get(p->problem.ab_type, p->B, at);
-
-            sum[j] += a * b;
-            magnitude[j] += fabs(a * b);
+            sum[j] += a * b[j * apart];
+            magnitude[j] += fabs(a * b[j * apart]);
         }
     }
     for (int64_t j = 0; j < width; j++) {
@@ -172,16 +183,17 @@ static void compare_tile(const product_t *p, int32_t i, int64_t j0, int64_t widt
 worst_t product_worst(const product_t *p)
 {
     const int64_t tiles = (p->n + TILE - 1) / TILE;
+    double       *B     = decode_b(p);
     worst_t       worst = {0};
 
-#pragma omp parallel num_threads(omp_get_num_procs())
+#pragma omp parallel
     {
         worst_t mine = {0};
 
 #pragma omp for collapse(2) schedule(dynamic, 4)
         for (int32_t i = 0; i < p->block->n_rows; i++) {
             for (int64_t t = 0; t < tiles; t++) {
-                compare_tile(p, i, t * TILE, p->n - t * TILE < TILE ? p->n - t * TILE : TILE,
+                compare_tile(p, B, i, t * TILE, p->n - t * TILE < TILE ? p->n - t * TILE : TILE,
                              &mine);
             }
         }
@@ -190,6 +202,7 @@ worst_t product_worst(const product_t *p)
             worst = mine;
         }
     }
+    free(B);
     return worst;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every public header compiles alone, as C11 and as C++11, without a warning; types.h and
-# kernel_args.h without MPI as well.
+# the kernels' arguments without MPI as well.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 skip_without mpicc
@@ -22,7 +22,7 @@ while read -r header; do
     try mpicc "$header" -std=c11 -x c
     try mpicxx "$header" -std=c++11 -x c++
 done < <(files '^include/.*\.h$' | sed 's|^include/||')
-for header in spmm_dist/types.h kernel_args.h; do
+for header in spmm_dist/types.h kernel_args.h sddmm_args.h; do
     try "${CC:-cc}" $header -std=c11 -x c
     try "${CXX:-c++}" $header -std=c++17 -x c++
 done

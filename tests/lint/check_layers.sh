@@ -37,7 +37,7 @@ check_layer() {
         case "$header" in
             *..*) offend "$where" "$header: no relative paths" ;;
             '"spmm_dist/'* | '<'*) ;;
-            '"kernel_args.h"' | '"cpu/'* | '"cuda/'* | '"kernels/'*)
+            '"kernel_args.h"' | '"sddmm_args.h"' | '"cpu/'* | '"cuda/'* | '"kernels/'*)
                 [ "$layer" != base ] || offend "$where" "base must not include $header" ;;
             *)
                 # A bare name is a header beside the file or one of the kernels' folder.
@@ -65,7 +65,7 @@ while read -r where header; do
     name=${name%[>\"]}
     case "$header" in
         *..*) offend "$where" "$header: no relative paths" ;;
-        '"spmm_dist/types.h"' | '"kernel_args.h"') ;;
+        '"spmm_dist/types.h"' | '"kernel_args.h"' | '"sddmm_args.h"') ;;
         '"base/scalar.h"')
             case "$where" in kernels/cpu/*) ;; *) offend "$where" "only kernels/cpu may" ;; esac ;;
         '<mpi.h>' | '<nccl.h>') offend "$where" "kernels must not include $header" ;;

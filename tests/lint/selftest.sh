@@ -40,6 +40,7 @@ mkdir -p "$tree"/{include/spmm_dist,src/base,src/device,src/matrix,partition,src
 cp "$here/../../.clang-format" "$tree/"
 cp "$here/../../include/spmm_dist/types.h" "$tree/include/spmm_dist/"
 printf '%s\n' "$licence" '#include "spmm_dist/types.h"' >"$tree/kernels/kernel_args.h"
+printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/kernels/sddmm_args.h"
 printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/kernels/cuda/a.cu"
 printf '%s\n' "$licence" '#include "matrix/matrix.h"' >"$tree/partition/block.c"
 printf '%s\n' "$licence" '#include <mpi.h>' '' '#include "kernel_args.h"' \
