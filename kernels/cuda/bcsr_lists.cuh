@@ -317,7 +317,9 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
     }
 
     /* Chunk @p c may be multiplied.  The barrier shows it to all warps, and that they are done with the
-     * one before, whose place the next copy takes. */
+     * one before, whose place the next copy takes.  Warps arrive at it from different places of the
+     * code, each as often as there are chunks: PTX counts arrivals at the barrier, whichever
+     * instruction they come from; synccheck of compute-sanitizer reports it all the same. */
     __device__ __forceinline__ void enter(int c, int2 &ahead) const
     {
         note(c + 1, ahead);

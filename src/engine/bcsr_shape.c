@@ -168,15 +168,25 @@ static int rank_in(ranked_t best[SPMM_BCSR_RANKED], int n, ranked_t one)
     return n < SPMM_BCSR_RANKED ? n + 1 : n;
 }
 
+/* 2:4 tiles as such were seen to gain for wide C in the tallest and widest thread blocks, where several
+ * tiles share a step; elsewhere they lost up to half, which the rates do not show. */
+static bool may_gain(const spmm_bcsr_facts_t *facts, spmm_bcsr_shape_t shape, int64_t n)
+{
+    return shape.rows == 16 && shape.slice == 64 && n >= 256 &&
+           facts[shape.rows / 8].sp24 >= 2 * facts[shape.rows / 8].steps;
+}
+
 /* Is it one of those asked for?  2:4 tiles gain nothing by steps. */
-static bool is_asked(spmm_bcsr_shape_t shape, int64_t n, spmm_bcsr_form_t form, bool sp24)
+static bool is_asked(const spmm_bcsr_facts_t *facts, spmm_bcsr_shape_t shape, int64_t n,
+                     spmm_bcsr_form_t form, bool sp24)
 {
     const bool can = sp24 && shape.form == SPMM_BCSR_BY_LISTS;
 
     if (shape.slice > 32 && shape.slice / 2 >= n) {
         return false; /* wider than C needs */
     }
-    return form == SPMM_BCSR_FORMS ? !shape.sp24 || can : shape.form == form && shape.sp24 == can;
+    return form == SPMM_BCSR_FORMS ? !shape.sp24 || (can && may_gain(facts, shape, n))
+                                   : shape.form == form && shape.sp24 == can;
 }
 
 static int rank(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
@@ -188,7 +198,7 @@ static int rank(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32
         ranked_t one = {.shape = spmm_bcsr_shapes[k / 2]};
 
         one.shape.sp24 = k % 2 != 0;
-        if (is_asked(one.shape, n, form, sp24)) {
+        if (is_asked(facts, one.shape, n, form, sp24)) {
             one.seconds = seconds_of(facts, n_rows, one.shape, n, n_sm);
             count       = rank_in(best, count, one);
         }

@@ -156,8 +156,8 @@ static void test_shapes(void **state)
     }
 }
 
-/* As of xdys:size=8192,dense=0,sp24=0.2. */
-static spmm_bcsr_shape_t best_of_8192(int64_t n, bool sp24)
+/* As of xdys:size=8192,dense=0,sp24=0.2, with @p tiles tiles. */
+static spmm_bcsr_shape_t best_of_8192(int64_t n, bool sp24, int64_t tiles)
 {
     spmm_bcsr_facts_t facts[3];
     spmm_bcsr_shape_t list[SPMM_BCSR_RANKED];
@@ -168,9 +168,9 @@ static spmm_bcsr_shape_t best_of_8192(int64_t n, bool sp24)
         facts[k] = (spmm_bcsr_facts_t){.steps   = panels * steps,
                                        .longest = steps + 10,
                                        .sides   = 2 * panels * steps,
-                                       .sp24    = 25968,
-                                       .wide    = 25968,
-                                       .legal   = 25968};
+                                       .sp24    = tiles,
+                                       .wide    = tiles,
+                                       .legal   = tiles};
     }
     (void)spmm_bcsr_best(facts, 8192, n, N_SM, SPMM_BCSR_FORMS, sp24, list);
     return list[0];
@@ -187,13 +187,15 @@ static void test_measured(void **state)
     (void)state;
     for (int k = 0; k < 4; k++) {
         for (int sp24 = 0; sp24 < 2; sp24++) {
-            const spmm_bcsr_shape_t one = best_of_8192(fastest[k].n, sp24 != 0);
+            const spmm_bcsr_shape_t one = best_of_8192(fastest[k].n, sp24 != 0, 25968);
 
             assert_int_equal(one.form, SPMM_BCSR_BY_LISTS);
             assert_int_equal(one.rows, fastest[k].rows);
             assert_int_equal(one.slice, fastest[k].slice);
             assert_int_equal(one.split, fastest[k].split);
             assert_int_equal(one.sp24, sp24 != 0 && fastest[k].n == 512);
+            /* One tile for each step, as in cop20k_A: slower as such. */
+            assert_false(best_of_8192(fastest[k].n, sp24 != 0, 8000).sp24);
         }
     }
 }
