@@ -80,6 +80,7 @@ static void test_budget(void **state)
     fake_executes = 300;
     spmm_assert_ok(fake_settle(NULL, true));
     assert_true(fakes[YARDSTICK].executes > 0);
+    fake_destroy(fake_settled.format);
 }
 
 static void test_winner(void **state)

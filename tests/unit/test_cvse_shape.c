@@ -117,7 +117,7 @@ static void test_gather(void **state)
 {
     static const int32_t block_ptr[] = {0, 3, 3, 4};
     static const int16_t from[]      = {10, 11, 20, 21, 30, 31, 40, 41};
-    int16_t              to[8];
+    int16_t              to[16]; /* two for each task */
     spmm_cvse_tasks_t    t;
 
     (void)state;
