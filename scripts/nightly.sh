@@ -5,7 +5,7 @@
 #   clang      everything by clang with warnings as errors; unit and dist tests
 #   coverage   lines of the host sources that tests run: at least SPMM_COVERAGE_LEAST (90) percent
 #   tsan       threads under ThreadSanitizer
-#   asan       unit and dist tests on all numbers of ranks (CI: 1 and 3), and the sweeps of failing allocations
+#   asan       unit and dist tests on all numbers of ranks (CI: 1 and 3, without the slowest), and the sweeps of failing allocations
 #              and calls, all of them, under AddressSanitizer
 #   faults     calls of MPI that fail on one rank alone: all of the list
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB)

@@ -273,7 +273,9 @@ struct BcsrListKernels {
 
     static cudaError_t preload()
     {
-        return preload_choices(all(), kNumber);
+        const cudaError_t code = spmm::preload(bcsr_finish<Bcsr<Half, Out, kWarpsM * 16>>);
+
+        return code != cudaSuccess ? code : preload_choices(all(), kNumber);
     }
 };
 
@@ -297,8 +299,6 @@ template <typename Half, typename Out, bool kSparse> struct BcsrTable {
     {
         const Line lines[] = {
             line<BcsrKernels<Half, Out, 1, kSparse>>(4, 0),
-            line<BcsrKernels<Half, Out, 2, kSparse>>(8, 0),
-            line<BcsrKernels<Half, Out, 4, kSparse>>(16, 0),
             line<BcsrListKernels<Half, Out, 4, 1, kSparse>>(4, 1),
             line<BcsrListKernels<Half, Out, 4, 4, kSparse>>(4, 4),
             line<BcsrListKernels<Half, Out, 8, 2, kSparse>>(8, 2),

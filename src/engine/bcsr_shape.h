@@ -13,7 +13,7 @@ typedef enum { SPMM_BCSR_BY_STEPS, SPMM_BCSR_BY_LISTS, SPMM_BCSR_FORMS } spmm_bc
 /** Of a thread block. */
 typedef struct {
     spmm_bcsr_form_t form;
-    int32_t          rows;  /**< tile rows: 4, 8 or 16 */
+    int32_t          rows;  /**< tile rows: 4, by lists also 8 and 16 */
     int32_t          slice; /**< columns of C: 32, 64 or, by steps, 128 */
     int32_t split; /**< by lists: warps of a tile row, 4 or 1 of 4, 2 of 8, 1 of 16; else 0 */
     bool    sp24;  /**< 2:4 tiles are stored and multiplied as such */
@@ -21,7 +21,7 @@ typedef struct {
 
 /** All shapes that there are kernels for, by form, without 2:4 tiles; and how many of them are worth
  *  measuring. */
-enum { SPMM_BCSR_SHAPES = 17, SPMM_BCSR_RANKED = 4 };
+enum { SPMM_BCSR_SHAPES = 11, SPMM_BCSR_RANKED = 4 };
 extern const spmm_bcsr_shape_t spmm_bcsr_shapes[SPMM_BCSR_SHAPES];
 
 /** What a form is called. */
