@@ -102,7 +102,7 @@ bool spmm_cvse_shape_at(int k, spmm_cvse_shape_t *shape)
     static const int32_t chains[CHAINS]  = {8, 6, 4, 3, 2, 1}; /* of equals the fewest warps */
     static const int32_t kinds[KINDS][2] = {{32, 4}, {32, 8},  {32, 16}, {64, 4},
                                             {64, 8}, {64, 16}, {128, 4}, {128, 8}};
-    const int            height = 8 << k % 2, tasks = k / 2 - 1;
+    const int            height = 8 << (k & 1), tasks = k / 2 - 1;
 
     if (k < 2) {
         *shape = (spmm_cvse_shape_t){.height = height};
