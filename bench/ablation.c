@@ -330,7 +330,7 @@ static spmm_status_t run_matrix(const request_t *r, const spmm_device_t *device,
     spmm_env_t   *env   = device->env;
     spmm_csr_t    block = {0}, ordered = {0};
     bool          better = false;
-    spmm_status_t status = bench_block_read(env, path, &block);
+    spmm_status_t status = bench_block_read(env, path, SPMM_R_32F, &block);
 
     if (status == SPMM_OK) {
         status = order(env, &block, &ordered, &better);

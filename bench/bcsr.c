@@ -32,25 +32,6 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
     return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), wanted);
 }
 
-static spmm_status_t read_block(spmm_env_t *env, const char *spec, spmm_csr_t *block)
-{
-    spmm_matrix_t *A = NULL;
-    spmm_status_t  status;
-
-    SPMM_TRY(strchr(spec, ':') != NULL ? spmm_matrix_from_spec(env, spec, SPMM_R_16F, 1, &A)
-                                       : spmm_matrix_from_file(env, spec, SPMM_R_16F, 1, &A));
-    status = spmm_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, A->type, block);
-    if (status == SPMM_OK) {
-        memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
-        memcpy(block->values, A->values, (size_t)A->nnz * sizeof(uint16_t));
-        for (int64_t k = 0; k < A->nnz; k++) {
-            block->col_idx[k] = (int32_t)A->col_idx[k];
-        }
-    }
-    spmm_matrix_free(A);
-    return status;
-}
-
 /** B and C, zeros: times do not depend on values. */
 typedef struct {
     void          *B, *C;
@@ -156,7 +137,7 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
 {
     spmm_csr_t     block   = {0};
     spmm_pattern_t pattern = {0};
-    spmm_status_t  status  = read_block(device->env, spec, &block);
+    spmm_status_t  status  = bench_block_read(device->env, spec, SPMM_R_16F, &block);
 
     if (status == SPMM_OK) {
         status = spmm_pattern_scan(device->env, &block, &pattern);

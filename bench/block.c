@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/scalar.h"
 #include "matrix/matrix.h"
 
 /* A word, a colon: `kind:key=value`; paths with a colon have a '/' or a '.' before it. */
@@ -24,20 +25,21 @@ static spmm_status_t copy(spmm_env_t *env, const spmm_matrix_t *A, spmm_csr_t *b
 {
     SPMM_TRY(spmm_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, A->type, block));
     memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
-    memcpy(block->values, A->values, (size_t)A->nnz * sizeof(float));
+    memcpy(block->values, A->values, (size_t)A->nnz * spmm_type_size(A->type));
     for (int64_t k = 0; k < A->nnz; k++) {
         block->col_idx[k] = (int32_t)A->col_idx[k];
     }
     return SPMM_OK;
 }
 
-spmm_status_t bench_block_read(spmm_env_t *env, const char *path, spmm_csr_t *block)
+spmm_status_t bench_block_read(spmm_env_t *env, const char *path, spmm_type_t type,
+                               spmm_csr_t *block)
 {
     spmm_matrix_t *A = NULL;
     spmm_status_t  status;
 
-    SPMM_TRY(is_spec(path) ? spmm_matrix_from_spec(env, path, SPMM_R_32F, 1, &A)
-                           : spmm_matrix_from_file(env, path, SPMM_R_32F, 1, &A));
+    SPMM_TRY(is_spec(path) ? spmm_matrix_from_spec(env, path, type, 1, &A)
+                           : spmm_matrix_from_file(env, path, type, 1, &A));
     status = copy(env, A, block);
     spmm_matrix_free(A);
     return status;

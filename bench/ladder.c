@@ -313,7 +313,7 @@ static int run_tiles(const request_t *r, const spmm_device_t *device, const char
 static int run_matrix(const request_t *r, const spmm_device_t *device, const char *path)
 {
     spmm_csr_t    block  = {0};
-    spmm_status_t status = bench_block_read(device->env, path, &block);
+    spmm_status_t status = bench_block_read(device->env, path, SPMM_R_32F, &block);
     int           code   = 3;
 
     if (status == SPMM_OK) {

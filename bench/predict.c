@@ -197,7 +197,7 @@ static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
     spmm_csr_t     block   = {0};
     spmm_pattern_t pattern = {0}, after = {0};
     const char    *name   = bench_block_name(path);
-    spmm_status_t  status = bench_block_read(env, path, &block);
+    spmm_status_t  status = bench_block_read(env, path, SPMM_R_32F, &block);
 
     block.type = r->type; /* of the facts; the values are not looked at */
     if (status == SPMM_OK) {

@@ -144,7 +144,7 @@ static spmm_status_t run_order(spmm_env_t *env, const char *path, const char *na
     spmm_status_t           status;
 
     SPMM_TRY(spmm_reorderer_find(env, columns ? "tiles" : name, &method));
-    SPMM_TRY(bench_block_read(env, path, &block));
+    SPMM_TRY(bench_block_read(env, path, SPMM_R_32F, &block));
     start  = clock();
     status = order_rows(env, method, &block);
     for (int turn = 0; turn < 2 && columns && status == SPMM_OK; turn++) {
