@@ -28,6 +28,7 @@ typedef struct {
     gpu_kernel_t kernel;
     const void  *args;
     int          b, n_left; /* threads */
+    int          sleeps;    /* rounds before it comes to the GPU */
     thread_t     thread[GPU_THREADS];
     meeting_t    all, warp[WARPS];
     char        *shared; /* its values of all variables of the section */
@@ -267,6 +268,7 @@ static void set_up(block_t *of, const work_t *work, int b)
     of->args   = work->args;
     of->b      = b;
     of->n_left = GPU_THREADS;
+    of->sleeps = draw() % 4 == 0 ? (int)(draw() % 64) : 0;
     of->all    = (meeting_t){.expected = GPU_THREADS, .all = {true, true}};
     for (int w = 0; w < WARPS; w++) {
         of->warp[w] = (meeting_t){.expected = GPU_LANES, .all = {true, true}};
@@ -350,7 +352,9 @@ void gpu_wait(void)
         for (int k = 0; k < GPU_BLOCKS; k++) {
             const int at = (first + k) % GPU_BLOCKS;
 
-            if (owner[at] >= 0 && draw() % 4 != 0) {
+            if (owner[at] >= 0 && block[at].sleeps > 0) {
+                block[at].sleeps--;
+            } else if (owner[at] >= 0 && draw() % 4 != 0) {
                 run_block(at);
             }
         }

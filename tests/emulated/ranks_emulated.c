@@ -51,7 +51,8 @@ void ranks_machines_open(spmm_device_t *device, ranks_scale_t *scale)
                              .rounds      = 6,
                              .long_rounds = 40,
                              .bytes       = 32 * 1024,
-                             .wide_bytes  = 400 * 1024};
+                             .wide_bytes  = 400 * 1024,
+                             .wide_rounds = 12};
 }
 
 void ranks_machines_close(spmm_device_t *device)

@@ -242,23 +242,26 @@ void ranks_case_close(ranks_case_t *c)
     c->device->ops->release(c->device, c->table);
 }
 
+/* Some rounds are like those before: ranks that only send or only receive may then run far ahead, or
+ * fall behind. */
 ranks_round_t ranks_round(const ranks_case_t *c, uint64_t number)
 {
-    int n = 0;
+    const uint64_t like = ranks_draw(c, number / 8, 0, 1) % 2 == 0 ? number : number / 8;
+    int            n    = 0;
 
     while (n < N_SIZES && row_sizes[n] <= c->max_row_bytes) {
         n++;
     }
     return (ranks_round_t){.number    = number,
-                           .direction = ranks_draw(c, number, 0, 1) % 3 == 0 ? SPMM_HALO_REVERSE
-                                                                             : SPMM_HALO_FORWARD,
-                           .row_bytes = row_sizes[ranks_draw(c, number, 0, 2) % (uint64_t)n]};
+                           .direction = ranks_draw(c, like, 0, 2) % 3 == 0 ? SPMM_HALO_REVERSE
+                                                                           : SPMM_HALO_FORWARD,
+                           .row_bytes = row_sizes[ranks_draw(c, like, 0, 3) % (uint64_t)n]};
 }
 
 ranks_place_t ranks_place(const ranks_case_t *c, const ranks_round_t *round, int rank)
 {
     static const size_t shift[] = {0, 0, 16, 8, 4, 2}, apart[] = {0, 0, 16, 48, 8, 2};
-    const uint64_t      a = ranks_draw(c, round->number, rank, 3), b = a / 6, d = b / 6, e = d / 6;
+    const uint64_t      a = ranks_draw(c, round->number, rank, 7), b = a / 6, d = b / 6, e = d / 6;
 
     return (ranks_place_t){.listed       = round->direction == SPMM_HALO_FORWARD && e % 3 != 0,
                            .elsewhere    = c->pulls || e % 5 == 1,

@@ -135,11 +135,12 @@ void ranks_machines_open(spmm_device_t *opened, ranks_scale_t *scale)
                                                          .rounds      = 32,
                                                          .long_rounds = 208,
                                                          .bytes       = 256 * 1024,
-                                                         .wide_bytes  = 8 * 1024 * 1024};
+                                                         .wide_bytes  = 2 * 1024 * 1024,
+                                                         .wide_rounds = 12};
     if (small) { /* for compute-sanitizer, under which kernels may run one at a time */
         ranks_machines[1] = NULL;
         scale->n_sizes = 3, scale->rounds = 3, scale->long_rounds = 8;
-        scale->bytes = 32 * 1024, scale->wide_bytes = 128 * 1024;
+        scale->bytes = 32 * 1024, scale->wide_bytes = 256 * 1024, scale->wide_rounds = 4;
     }
 }
 

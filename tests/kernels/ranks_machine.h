@@ -39,7 +39,8 @@ typedef struct {
     int     rounds;      /**< of each graph */
     int     long_rounds; /**< of one graph for each number of ranks */
     int64_t bytes;       /**< most rows of a rank in most rounds */
-    int64_t wide_bytes;  /**< in a few */
+    int64_t wide_bytes;  /**< in wide ones */
+    int     wide_rounds;
 } ranks_scale_t;
 
 #ifdef __cplusplus

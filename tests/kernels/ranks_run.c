@@ -120,7 +120,7 @@ static int make_arguments(const ranks_case_t *c, const ranks_round_t *round, arg
 /* All blocks of all ranks must be at work at a time: where they are too many, take fewer. */
 static void plan(const ranks_case_t *c, const ranks_round_t *round, arguments_t *args)
 {
-    static const int quick[] = {64 * 1024, 64 * 1024, 4096, 0}, most[] = {32, 8, 1, 112};
+    static const int quick[] = {64 * 1024, 64 * 1024, 4096, 0}, most[] = {32, 3, 1, 112};
     const uint64_t   a = ranks_draw(c, round->number, 0, 4);
     int              blocks;
 
@@ -207,7 +207,7 @@ static void before(const ranks_case_t *c, const ranks_round_t *round, int r, int
     const size_t           ld    = place.listed ? place.ld : round->row_bytes;
 
     if (ranks_draw(c, round->number, r, 5) % 8 == 0) {
-        m->delay(r, 40e-6);
+        m->delay(r, ranks_draw(c, round->number, r, 6) % 4 == 0 ? 300e-6 : 30e-6);
     }
     if (!c->pulls) {
         m->fill(r, rank->window + c->head, 0xee, c->target_bytes);

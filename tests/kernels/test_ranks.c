@@ -84,7 +84,8 @@ static int64_t (*const makers[])(int n, int s, int r) = {
 enum { N_MAKERS = sizeof makers / sizeof makers[0] };
 
 static void run(const ranks_machine_t *machine, bool pulls, int n,
-                int64_t (*rows)(int n, int s, int r), int64_t bytes, uint32_t number, int rounds)
+                int64_t (*rows)(int n, int s, int r), int64_t bytes, uint32_t number, int rounds,
+                int batch)
 {
     ranks_graph_t graph = {.n_ranks = n};
     ranks_case_t *c     = device_test_host(sizeof *c);
@@ -94,7 +95,7 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
             graph.rows[s][r] = s == r ? RANKS_NONE : rows(n, s, r);
         }
     }
-    ranks_case_open(c, machine, &device, &graph, pulls, bytes, number, rounds < 16 ? rounds : 16);
+    ranks_case_open(c, machine, &device, &graph, pulls, bytes, number, batch);
     ranks_case_run(c, rounds);
     ranks_case_close(c);
     free(c);
@@ -107,7 +108,7 @@ static void run_graphs(bool pulls)
         for (int n = 0; n < scale.n_sizes; n++) {
             for (int g = 0; g < N_MAKERS; g++) {
                 run(ranks_machines[m], pulls, scale.size[n], makers[g], scale.bytes, 0,
-                    scale.rounds);
+                    scale.rounds, 16);
             }
         }
     }
@@ -119,18 +120,22 @@ static void run_long(bool pulls)
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
             run(ranks_machines[m], pulls, scale.size[n], n % 2 == 0 ? mixed : sparse, scale.bytes,
-                0u - (uint32_t)scale.long_rounds / 2, scale.long_rounds);
+                0u - (uint32_t)scale.long_rounds / 2, scale.long_rounds, 16);
         }
     }
 }
 
-/* Few exchanges of many tiles. */
+/* Exchanges of many more tiles than warps begin with. */
 static void run_wide(bool pulls)
 {
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
-            run(ranks_machines[m], pulls, scale.size[n], skewed, scale.wide_bytes, 5, 4);
-            run(ranks_machines[m], pulls, scale.size[n], heavy_pair, scale.wide_bytes, 6, 4);
+            run(ranks_machines[m], pulls, scale.size[n], skewed, scale.wide_bytes, 5,
+                scale.wide_rounds, 4);
+            run(ranks_machines[m], pulls, scale.size[n], heavy_pair, scale.wide_bytes, 6,
+                scale.wide_rounds, 4);
+            run(ranks_machines[m], pulls, scale.size[n], mixed, scale.wide_bytes, 7,
+                scale.wide_rounds, 4);
         }
     }
 }
