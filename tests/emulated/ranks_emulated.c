@@ -38,7 +38,8 @@ static const ranks_machine_t emulated = {.name      = "emulated",
                                          .push      = push,
                                          .pull      = pull,
                                          .wait      = gpu_wait,
-                                         .timeout_s = 0.2};
+                                         .timeout_s = 0.2,
+                                         .one_of    = 1};
 
 const ranks_machine_t *ranks_machines[] = {&emulated, NULL};
 

@@ -130,13 +130,14 @@ void ranks_machines_open(spmm_device_t *opened, ranks_scale_t *scale)
     wait();
     streams.blocks = grid.blocks = blocks;
     streams.timeout_s = grid.timeout_s = small ? 60.0 : 5.0;
-    *scale                             = (ranks_scale_t){.n_sizes     = 5,
-                                                         .size        = {2, 3, 4, 8, 16},
-                                                         .rounds      = 32,
-                                                         .long_rounds = 208,
-                                                         .bytes       = 256 * 1024,
-                                                         .wide_bytes  = 2 * 1024 * 1024,
-                                                         .wide_rounds = 12};
+    streams.one_of = 1, grid.one_of = small ? 1 : 4;
+    *scale = (ranks_scale_t){.n_sizes     = 5,
+                             .size        = {2, 3, 4, 8, 16},
+                             .rounds      = 32,
+                             .long_rounds = 208,
+                             .bytes       = 256 * 1024,
+                             .wide_bytes  = 2 * 1024 * 1024,
+                             .wide_rounds = 12};
     if (small) { /* for compute-sanitizer, under which kernels may run one at a time */
         ranks_machines[1] = NULL;
         scale->n_sizes = 3, scale->rounds = 3, scale->long_rounds = 8;

@@ -27,6 +27,7 @@ typedef struct {
     void (*pull)(const spmm_pull_args_t *args, int n);
     void (*wait)(void); /**< until all ranks have done all */
     double timeout_s;   /**< of a rank that waits for another */
+    int    one_of;      /**< so many rounds are run */
 } ranks_machine_t;
 
 /** The machines of this program, ended by NULL. */

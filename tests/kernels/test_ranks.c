@@ -96,7 +96,7 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
         }
     }
     ranks_case_open(c, machine, &device, &graph, pulls, bytes, number, batch);
-    ranks_case_run(c, rounds);
+    ranks_case_run(c, (rounds + machine->one_of - 1) / machine->one_of);
     ranks_case_close(c);
     free(c);
 }
