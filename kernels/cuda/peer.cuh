@@ -16,6 +16,13 @@ namespace spmm
 constexpr int kFlight = 8;  /* loads of a thread on their way at a time */
 constexpr int kPatrol = 64; /* polls between two looks at the clock */
 
+/* The number of the exchange after @p number: odd and even ones take turns, and 0, which words that
+ * nobody has written yet carry, never comes again. */
+__device__ __forceinline__ uint32_t number_after(uint32_t number)
+{
+    return number < UINT32_MAX - 1 ? number + 1 : 1;
+}
+
 __device__ __forceinline__ bool has_failed(const spmm_peer_watch_t &watch)
 {
     return *(volatile uint32_t *)watch.failed != 0;

@@ -102,7 +102,7 @@ __device__ __forceinline__ void pull_block(const spmm_pull_args_t &a, int b)
 {
     __shared__ Source source;
     const int         t      = int(threadIdx.x);
-    const uint32_t    number = *(volatile uint32_t *)&a.state->number + 1;
+    const uint32_t    number = number_after(*(volatile uint32_t *)&a.state->number);
     bool              ok     = t != 0 || !has_failed(a.watch);
     bool              last   = a.n_blocks == 1;
     int               p      = 0;

@@ -173,7 +173,7 @@ __device__ void unpack(const spmm_push_args_t &a, const spmm_push_owner_t &from,
     }
 }
 
-/* Wait until the reader has begun the exchange before this one. */
+/* Wait until the reader has begun the exchange before this one, or this one, where numbers begin anew. */
 __device__ bool await_room(const spmm_push_args_t &a, int32_t rank, uint32_t number)
 {
     const uint64_t *word = slot_of(a.own, rank)->ready;
@@ -241,7 +241,7 @@ __device__ void count_block(const spmm_push_args_t &a, uint32_t number)
 __device__ __forceinline__ void push_block(const spmm_push_args_t &a, int b)
 {
     const int      t      = int(threadIdx.x);
-    const uint32_t number = *(volatile uint32_t *)&a.state->number + 1;
+    const uint32_t number = number_after(*(volatile uint32_t *)&a.state->number);
     int            p      = 0;
 
     if (!__syncthreads_and(t != 0 || !has_failed(a.watch))) {

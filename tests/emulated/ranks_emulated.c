@@ -48,12 +48,12 @@ void ranks_machines_open(spmm_device_t *device, ranks_scale_t *scale)
     spmm_assert_ok(spmm_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, device));
     gpu_open();
     *scale = (ranks_scale_t){.n_sizes     = 3,
-                             .size        = {2, 3, 5},
+                             .size        = {2, 3, 8},
                              .rounds      = 6,
-                             .long_rounds = 40,
+                             .long_rounds = 32,
                              .bytes       = 32 * 1024,
                              .wide_bytes  = 400 * 1024,
-                             .wide_rounds = 12};
+                             .wide_rounds = 8};
 }
 
 void ranks_machines_close(spmm_device_t *device)

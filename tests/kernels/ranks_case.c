@@ -115,15 +115,12 @@ static int32_t *upload_halo_rows(const ranks_case_t *c, int r)
     return device;
 }
 
-/* A window as exchange @p number left it.  No place of quick rows may look like one of the exchanges
- * to come. */
+/* A window as exchange @p number left it, all earlier ones having been in vain. */
 static char *make_window(const ranks_case_t *c, uint32_t number)
 {
-    const size_t slots = c->pulls ? c->head : spmm_push_slots_bytes(c->n_ranks);
-    char        *host  = zeros(c->head, 1);
-    char        *window;
+    char *host = zeros(c->head, 1);
+    char *window;
 
-    memset(host + slots, 0x77, c->head - slots);
     for (int r = 0; r < c->n_ranks && !c->pulls; r++) {
         spmm_push_slot_t *slot = (spmm_push_slot_t *)(void *)host + r;
 

@@ -37,7 +37,9 @@ static void copy(int rank, void *to, const void *from, size_t bytes)
 
 static void fill(int rank, void *to, int byte, size_t bytes)
 {
-    check(cudaMemsetAsync(to, byte, bytes, stream[rank]));
+    if (bytes > 0) {
+        check(cudaMemsetAsync(to, byte, bytes, stream[rank]));
+    }
 }
 
 static void delay(int rank, double seconds)
@@ -138,8 +140,9 @@ void ranks_machines_open(spmm_device_t *opened, ranks_scale_t *scale)
                              .bytes       = 256 * 1024,
                              .wide_bytes  = 2 * 1024 * 1024,
                              .wide_rounds = 12};
-    if (small) { /* for compute-sanitizer, under which kernels may run one at a time */
+    if (small) { /* for compute-sanitizer, under which kernels may run one at a time, and fewer blocks fit */
         ranks_machines[1] = NULL;
+        grid.blocks       = blocks < 100 ? blocks : 100;
         scale->n_sizes = 3, scale->rounds = 3, scale->long_rounds = 8;
         scale->bytes = 32 * 1024, scale->wide_bytes = 256 * 1024, scale->wide_rounds = 4;
     }

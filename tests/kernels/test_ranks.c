@@ -83,6 +83,20 @@ static int64_t (*const makers[])(int n, int s, int r) = {
     even, mixed, skewed, heavy_pair, sparse, downhill, star, ring, gaps};
 enum { N_MAKERS = sizeof makers / sizeof makers[0] };
 
+/* Blocks that an exchange takes at least: one of each rank, one for each pair with rows, two where
+ * there are none. */
+static int fewest_blocks(const ranks_graph_t *graph)
+{
+    int blocks = graph->n_ranks;
+
+    for (int s = 0; s < graph->n_ranks; s++) {
+        for (int r = 0; r < graph->n_ranks; r++) {
+            blocks += graph->rows[s][r] == RANKS_NONE ? 0 : graph->rows[s][r] == 0 ? 2 : 1;
+        }
+    }
+    return blocks;
+}
+
 static void run(const ranks_machine_t *machine, bool pulls, int n,
                 int64_t (*rows)(int n, int s, int r), int64_t bytes, uint32_t number, int rounds,
                 int batch)
@@ -94,6 +108,12 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
         for (int r = 0; r < n; r++) {
             graph.rows[s][r] = s == r ? RANKS_NONE : rows(n, s, r);
         }
+    }
+    if (fewest_blocks(&graph) > machine->blocks) {
+        print_message("left out: a graph of %d ranks, for %s with %d thread blocks at a time\n", n,
+                      machine->name, machine->blocks);
+        free(c);
+        return;
     }
     ranks_case_open(c, machine, &device, &graph, pulls, bytes, number, batch);
     ranks_case_run(c, (rounds + machine->one_of - 1) / machine->one_of);
@@ -114,7 +134,7 @@ static void run_graphs(bool pulls)
     }
 }
 
-/* Many exchanges in a row, whose number comes by 2^32. */
+/* Many exchanges in a row, whose numbers begin anew on the way. */
 static void run_long(bool pulls)
 {
     for (int m = 0; ranks_machines[m] != NULL; m++) {
