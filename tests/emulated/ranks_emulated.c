@@ -38,7 +38,7 @@ static const ranks_machine_t emulated = {.name      = "emulated",
                                          .push      = push,
                                          .pull      = pull,
                                          .wait      = gpu_wait,
-                                         .timeout_s = 0.2,
+                                         .timeout_s = 0.06,
                                          .one_of    = 1};
 
 const ranks_machine_t *ranks_machines[] = {&emulated, NULL};
@@ -49,11 +49,11 @@ void ranks_machines_open(spmm_device_t *device, ranks_scale_t *scale)
     gpu_open();
     *scale = (ranks_scale_t){.n_sizes     = 3,
                              .size        = {2, 3, 8},
-                             .rounds      = 6,
-                             .long_rounds = 32,
+                             .rounds      = 4,
+                             .long_rounds = 24,
                              .bytes       = 32 * 1024,
                              .wide_bytes  = 400 * 1024,
-                             .wide_rounds = 8};
+                             .wide_rounds = 6};
 }
 
 void ranks_machines_close(spmm_device_t *device)
