@@ -317,43 +317,26 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
     }
 
     /* Chunk @p c may be multiplied.  The barrier shows it to all warps, and that they are done with the
-     * one before, whose place the next copy takes. */
+     * one before, whose place the next copy takes.  Warps come to it from different places of the code,
+     * each as often as there are chunks, which rules out __syncthreads(): barrier.sync counts threads,
+     * whichever instruction they come from. */
     __device__ __forceinline__ void enter(int c, int2 &ahead) const
     {
         note(c + 1, ahead);
         cp_async_wait<0>();
-        __syncthreads();
+        asm volatile("barrier.sync 1, %0;" ::"n"(S::kThreads) : "memory");
         copy(c + 1);
         ahead = look(c + 2);
     }
 
-    /* Of the chunk whose words are below @p end, from place @p at of the ring on, in the order of the list.
-     * @return where to go on */
-    __device__ __forceinline__ int multiply_chunk(Tile (&ring)[kAhead], int4 (&from)[kAhead],
-                                                  int32_t end, uint32_t base, int at)
-    {
-        for (;;) {
-#pragma unroll
-            for (int k = 0; k < kAhead; k++) {
-                if (at == k) {
-                    if (ring[k].word >= end) {
-                        return k;
-                    }
-                    multiply(ring[k], base + (uint32_t)(ring[k].word >> 2) * S::kStepB);
-                    fetch(ring[k], from[k]);
-                    at = (k + 1) % kAhead;
-                }
-            }
-        }
-    }
-
-    /* All chunks, which all warps enter together, and the tiles of the warp in each, kAhead of them on
-     * their way. */
+    /* All tiles, kAhead of them on their way, and all chunks, which each warp enters when its next tile is
+     * there, or at the end. */
     __device__ __forceinline__ void multiply_all(int2 ahead)
     {
         const int chunks = (piece.n_blocks + S::kSteps - 1) / S::kSteps;
+        int       c      = -1;
         int32_t   end    = 4 * piece.block; /* words of the chunk are below that */
-        int       at     = 0;
+        uint32_t  base   = 0;               /* the address that step 0 of all would have */
         Tile      ring[kAhead];
         int4      from[kAhead];
 
@@ -366,15 +349,21 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
         for (int k = 0; k < kAhead; k++) {
             fetch(ring[k], from[k]);
         }
-#pragma unroll 1
-        for (int c = 0; c < chunks; c++) {
-            enter(c, ahead);
-            end += 4 * S::kSteps;
-            /* the address that step 0 of all would have */
-            at = multiply_chunk(ring, from, end,
-                                room + (uint32_t)(c & 1) * S::kChunk -
-                                    (uint32_t)(piece.block + c * S::kSteps) * S::kStepB,
-                                at);
+        for (;;) {
+#pragma unroll
+            for (int k = 0; k < kAhead; k++) {
+                while (ring[k].word >= end) {
+                    if (++c >= chunks) {
+                        return;
+                    }
+                    enter(c, ahead);
+                    base = room + (uint32_t)(c & 1) * S::kChunk -
+                           (uint32_t)(piece.block + c * S::kSteps) * S::kStepB;
+                    end += 4 * S::kSteps;
+                }
+                multiply(ring[k], base + (uint32_t)(ring[k].word >> 2) * S::kStepB);
+                fetch(ring[k], from[k]);
+            }
         }
     }
 

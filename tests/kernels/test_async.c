@@ -83,7 +83,9 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
     /* Connections are made by the first exchange, which may wait for them. */
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
-    assert_int_equal(cudaMemset(C, 0xff, (size_t)c.local_rows * N * sizeof *host), cudaSuccess);
+    /* On the stream, which does not wait for the default one. */
+    assert_int_equal(cudaMemsetAsync(C, 0xff, (size_t)c.local_rows * N * sizeof *host, stream),
+                     cudaSuccess);
 
     atomic_store(&gate, 0);
     assert_int_equal(cudaLaunchHostFunc(stream, hold, NULL), cudaSuccess);
