@@ -48,20 +48,20 @@ __global__ void __launch_bounds__(Block::Shape::kThreads, kBlocks)
 
 constexpr int kBcsrFinish = 4; /* columns of a lane at a time */
 
-/** Sums of cut panels, in the order of their pieces: a warp adds up a row.  Panels are tall and many may
- *  be cut into few pieces, where finish_splits() is made for few rows of many pieces.
- *  @param height  rows of a panel, a multiple of the warps of a thread block */
+/** Sums of cut panels, in the order of their pieces: a warp adds up a row of panel blockIdx.x.  Panels are
+ *  tall and many may be cut into few pieces, where finish_splits() is made for few rows of many pieces. */
 template <class F>
 __global__ void __launch_bounds__(kBlock)
     bcsr_finish(const __grid_constant__ F format, const __grid_constant__ spmm_tc_work_t work,
-                const __grid_constant__ spmm_tc_mm_args_t args, int height)
+                const __grid_constant__ spmm_tc_mm_args_t args)
 {
-    using In                    = typename F::In;
-    const int64_t         warp  = (int64_t)blockIdx.x * (kBlock / kWarp) + threadIdx.x / kWarp;
-    const spmm_tc_split_t split = work.split[warp / height];
-    const int             row = (int)(warp % height), lane = (int)threadIdx.x % kWarp;
+    using In                     = typename F::In;
+    constexpr int         kWarps = kBlock / kWarp;
+    const spmm_tc_split_t split  = work.split[blockIdx.x];
+    const int             row    = (int)(blockIdx.y * kWarps + threadIdx.x / kWarp);
+    const int             lane = (int)threadIdx.x % kWarp, height = (int)gridDim.y * kWarps;
     const int64_t         i    = (int64_t)split.window * height + row;
-    const int64_t         step = (int64_t)height * args.n;
+    const int64_t         step = height * args.n;
 
     if (i >= format.n_rows) {
         return;
@@ -193,12 +193,14 @@ template <typename Half, typename Out> struct BcsrKernels {
     }
 
     /* Add up the pieces of cut panels. */
-    static cudaError_t finish(const Format &format, int height, const spmm_tc_work_t &work,
+    static cudaError_t finish(const Format &format, int rows, const spmm_tc_work_t &work,
                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
         if (work.n_splits > 0) {
-            bcsr_finish<<<(unsigned)((int64_t)work.n_splits * height / (kBlock / kWarp)), kBlock, 0,
-                          stream>>>(format, work, args, height);
+            const dim3 grid((unsigned)work.n_splits,
+                            (unsigned)(rows * SPMM_BCSR_SIDE / (kBlock / kWarp)));
+
+            bcsr_finish<<<grid, kBlock, 0, stream>>>(format, work, args);
         }
         return cudaGetLastError();
     }
