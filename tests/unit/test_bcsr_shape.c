@@ -204,7 +204,7 @@ static void test_measured(void **state)
 
 static void test_cut(void **state)
 {
-    const spmm_bcsr_shape_t steps = {.form = SPMM_BCSR_BY_STEPS, .rows = 4, .slice = 64};
+    const spmm_bcsr_shape_t steps = {.form = SPMM_BCSR_BY_STEPS, .rows = 4, .slice = 128};
     const spmm_bcsr_shape_t lists = {
         .form = SPMM_BCSR_BY_LISTS, .rows = 16, .slice = 32, .split = 1};
 
