@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Build with CUDA and run every GPU test on 1, 2 and 4 GPUs, as many as are visible; print a table
-# last.  About 8 minutes on 4 x H200.  Needs no network and no root.
+# Build with CUDA and run every GPU test on 1, 2 and 4 GPUs, as many as are visible, and on fewer than 4
+# also with 4 ranks that share them; print a table last.  About 8 minutes on 4 x H200.  Needs no network
+# and no root.
 #
 #     jobs/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.tsv, default bench/results
 #
@@ -11,8 +12,9 @@
 #                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
-#   SPMM_STEPS       some of "ctest ranks visible engines widths stress faults trust limits nodes products",
-#                    default all but limits (200 GiB of host memory, 5 minutes); the build always runs
+#   SPMM_STEPS       some of "ctest ranks visible engines widths stress faults trust limits nodes crowded
+#                    products", default all but limits (200 GiB of host memory, 5 minutes), and crowded
+#                    only on fewer than 4 GPUs; the build always runs
 #   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
 set -uo pipefail
 
@@ -57,7 +59,9 @@ fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
 failed=0
-steps=" ${SPMM_STEPS:-ctest ranks visible engines widths stress faults trust nodes products} "
+steps="ctest ranks visible engines widths stress faults trust nodes products"
+[ "$gpus" -ge 4 ] || steps+=" crowded"
+steps=" ${SPMM_STEPS:-$steps} "
 step() { # NAME TITLE
     [[ $steps == *" $1 "* ]] && echo "== $2"
 }
@@ -221,27 +225,65 @@ visible_step() {
         exec "${@:2}"' - "${CUDA_VISIBLE_DEVICES:-0,1,2,3}" "${product[@]}"
 }
 
-# NCCL takes each half of the ranks for a node of its own, so that sockets join them.
+# refused TRANSPORT SENTENCE COMMAND...: the product does not run, and says why not.
+refused() {
+    local out
+    if out=$(timeout --kill-after=10 "$limit" "${@:3}" --transport "$1" 2>&1); then
+        echo "FAILED: $1 ran: ${*:3}"
+        failed=1
+    elif ! grep "^spmm_dist: transport $1 .*$2" <<<"$out"; then # prints the reason
+        echo "FAILED: $1 does not say '$2': ${*:3}"
+        tail -n 30 <<<"$out"
+        failed=1
+    fi
+}
+
+# nodes_step NODES EXECUTES [NAME=VALUE...]: NCCL takes equal parts of the ranks for nodes of their own,
+# so that sockets join them.
 nodes_step() {
     # shellcheck disable=SC2016
     local nodes=(mpirun --bind-to none -n "$ranks" -x NCCL_IB_DISABLE=1 -x NCCL_SOCKET_IFNAME=lo
-        bash -c 'NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK * 2 / OMPI_COMM_WORLD_SIZE)) exec "$@"' -)
+        bash -c 'export NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK * $1 / OMPI_COMM_WORLD_SIZE))
+            exec env "${@:2}"' - "$1" "${@:3}")
     local product=("$driver" --device cuda --generate "rmat:scale=16,degree=16" --type 32f
         --columns 128 --warmup 1 --iterations 5 --verify)
     check "${nodes[@]}" "${product[@]}" --transport nccl
-    check "${nodes[@]}" env SPMM_TEST_DEVICE=cuda SPMM_TEST_TRANSPORT=nccl SPMM_TEST_EXECUTES=500 \
+    check "${nodes[@]}" SPMM_TEST_DEVICE=cuda SPMM_TEST_TRANSPORT=nccl "SPMM_TEST_EXECUTES=$2" \
         "$build/tests/test_stress"
     for transport in nccl-push nccl-pull; do
         [[ $listed == *"$transport "* ]] || continue
-        if out=$("${nodes[@]}" "${product[@]}" --transport "$transport" 2>&1); then
-            echo "FAILED: $transport ran across two nodes"
-            failed=1
-        elif ! grep "^spmm_dist: transport $transport " <<<"$out"; then # prints the reason
-            echo "FAILED: $transport across two nodes does not say why not:"
-            tail -n 30 <<<"$out"
-            failed=1
-        fi
+        refused "$transport" "on one node" "${nodes[@]}" "${product[@]}"
     done
+}
+
+# 4 ranks on fewer GPUs, which take turns: over MPI, and over NCCL where each rank says that its GPU is
+# another one and the ranks of a GPU are of different NCCL nodes.
+crowded_step() {
+    local crowd=(mpirun --bind-to none -n "$ranks") on_gpu=(env SPMM_TEST_DEVICE=cuda)
+    if [[ $steps != *" ctest "* ]]; then # which has run these
+        for test in test_plan test_transport test_sddmm test_attention; do
+            check "${on_gpu[@]}" "${crowd[@]}" "$build/tests/$test"
+        done
+    fi
+    check "${on_gpu[@]}" SPMM_TEST_TRANSPORT=mpi-host SPMM_TEST_EXECUTES=50 "${crowd[@]}" \
+        "$build/tests/test_stress"
+    if [ -n "$mpi_cuda" ]; then
+        check "${on_gpu[@]}" "${cuda_launch[@]}" --bind-to none -n "$ranks" \
+            "$build/tests/test_transport"
+        check "${on_gpu[@]}" SPMM_TEST_TRANSPORT=mpi-device SPMM_TEST_EXECUTES=50 \
+            "${cuda_launch[@]}" --bind-to none -n "$ranks" "$build/tests/test_stress"
+    fi
+    for type in 16f 16bf; do
+        for engine in cvse bcsr bcsr-sp24 auto; do
+            check "${crowd[@]}" "$driver" --device cuda --engine "$engine" --type "$type" \
+                --generate stencil27:nx=12,ny=12,nz=24,dof=3 --columns 64 --verify --warmup 0 \
+                --iterations 1 --transport mpi-host
+        done
+    done
+    grep '^nccl ' <<<"$listed" | grep -q 'not in this build' && return
+    refused nccl "one GPU per rank" "${crowd[@]}" "$driver" --device cuda \
+        --generate "rmat:scale=12,degree=8" --columns 32 --type 32f
+    nodes_step "$((gpus > 1 ? 2 : ranks))" 25 "LD_PRELOAD=$build/tests/libspmm_gpu_names.so"
 }
 listed=$("$driver" --list-transports)
 
@@ -281,9 +323,15 @@ for ranks in 1 2 4; do
         faults_step
     fi
     if step nodes "two nodes by name"; then
-        nodes_step
+        nodes_step 2 500
     fi
 done
+ranks=4
+if [ "$gpus" -lt "$ranks" ] && step crowded "$ranks ranks on $gpus GPUs"; then
+    limit=60
+    crowded_step
+    limit=120
+fi
 
 if step products "products"; then
     cover=(--driver "$driver" --output "$output/gpu_check.tsv")

@@ -9,8 +9,9 @@
 #     jobs/gpu_sanitize.sh [LOG]      default bench/results/gpu_sanitize.log
 #
 #   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
-#   SPMM_TESTS       names of tests, default all with kernels; under two ranks also test_plan, test_pull
-#                    and test_transport where two GPUs are visible
+#   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to 4
+#                    ranks share one grid; under two ranks also test_plan, test_pull and test_transport
+#                    where two GPUs are visible
 #   SPMM_BUILD_DIR   default build/cuda
 #   JOBS             runs at a time, default 6; SECONDS_EACH  limit of a run, default 400
 set -uo pipefail
@@ -20,7 +21,7 @@ tests=${SPMM_BUILD_DIR:-build/cuda}/tests
 read -r -a tools <<<"${SPMM_TOOLS:-memcheck racecheck initcheck synccheck}"
 read -r -a names <<<"${SPMM_TESTS:-test_cuda_device test_cuda_rows test_cuda_transpose \
     test_engine_cusparse test_engine_csr_gpu test_engine_tc test_engine_cvse test_engine_bcsr \
-    test_engine_bell test_plan test_async test_sddmm test_attention}"
+    test_engine_bell test_plan test_async test_sddmm test_attention test_ranks}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
 export SPMM_TEST_SMALL=1   # the tools slow kernels down manyfold
 export NCCL_NVLS_ENABLE=0  # or nccl-pull is refused

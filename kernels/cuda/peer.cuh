@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file peer.cuh
- *  What kernels that talk to other GPUs share: words of 64 bits in each other's memory, written and
- *  read whole, half number and half value (as in NCCL's LL protocol), so that no store has to wait
- *  for another and none is ever reset, waiting with a limit, and copying rows by part.
+ *  What kernels that talk to other GPUs share: waiting for words of peers, with a limit, and copying
+ *  rows by part.
  */
 #ifndef SPMM_PEER_CUH
 #define SPMM_PEER_CUH
 
 #include "cuda/pull_args.h"
 #include "cuda/rows.cuh"
+#include "cuda/words.cuh"
 
 namespace spmm
 {
@@ -16,63 +16,11 @@ namespace spmm
 constexpr int kFlight = 8;  /* loads of a thread on their way at a time */
 constexpr int kPatrol = 64; /* polls between two looks at the clock */
 
-__device__ __forceinline__ uint64_t word_of(uint32_t number, uint32_t value)
+/* The number of the exchange after @p number: odd and even ones take turns, and 0, which words that
+ * nobody has written yet carry, never comes again. */
+__device__ __forceinline__ uint32_t number_after(uint32_t number)
 {
-    return (uint64_t(number) << 32) | value;
-}
-
-__device__ __forceinline__ void store_word(uint64_t *to, uint32_t number, uint32_t value)
-{
-    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(word_of(number, value))
-                 : "memory");
-}
-
-/* Two words at a time; each is whole, which of them is seen first is open. */
-__device__ __forceinline__ void store_words(uint64_t *to, uint64_t first, uint64_t second)
-{
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(first), "l"(second)
-                 : "memory");
-}
-
-__device__ __forceinline__ uint64_t load_word(const uint64_t *from)
-{
-    uint64_t word;
-
-    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
-    return word;
-}
-
-/* What is loaded or stored from here on comes after what the writer of the word did before it.  Unlike a
- * fence this does not wait for stores of this thread that are on their way. */
-__device__ __forceinline__ uint64_t acquire_word(const uint64_t *from)
-{
-    uint64_t word;
-
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
-    return word;
-}
-
-__device__ __forceinline__ void load_words(const uint64_t *from, uint64_t &first, uint64_t &second)
-{
-    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
-                 : "=l"(first), "=l"(second)
-                 : "l"(from)
-                 : "memory");
-}
-
-/* All that this thread has seen or done so far comes before all that it does from here on, for every
- * GPU.  __threadfence_system() is sequentially consistent, which costs more and is not needed. */
-__device__ __forceinline__ void fence_system()
-{
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
-}
-
-__device__ __forceinline__ uint64_t now_ns()
-{
-    uint64_t time;
-
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
-    return time;
+    return number < UINT32_MAX - 1 ? number + 1 : 1;
 }
 
 __device__ __forceinline__ bool has_failed(const spmm_peer_watch_t &watch)

@@ -16,6 +16,7 @@ enum {
     SPMM_PULL_SHARED  = 64,               /**< most buffers that are homes of B */
     SPMM_PULL_WORDS   = 4,                /**< of a slot: window, offset low and high, ld */
     SPMM_PULL_OWN     = SPMM_PULL_SHARED, /**< window that the slots themselves lie in */
+    SPMM_PULL_ALIGN   = 4096,             /**< bytes that rows of a window begin at a multiple of */
     SPMM_PULL_THREADS = 256
 };
 

@@ -48,7 +48,7 @@ __device__ void touch_tile(const spmm_push_args_t &a, const spmm_push_reader_t &
     if (at < to.count && at <= last) {
         const int64_t row = a.row == nullptr ? to.begin + at : __ldg(a.row + to.begin + at);
 
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(a.source + row * a.ld));
+        prefetch(a.source + row * a.ld);
     }
 }
 

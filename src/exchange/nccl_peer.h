@@ -18,14 +18,14 @@ typedef struct spmm_nccl_peer spmm_nccl_peer_t;
 /** Where the two differ. */
 typedef struct {
     size_t state_bytes; /**< of the kernel's words, zeroed at first; SPMM_NCCL_PEER_STATE at most */
-    /** Bytes at the head of a window: a multiple of SPMM_NCCL_PEER_ALIGN. */
+    /** Bytes at the head of a window: a multiple of SPMM_PULL_ALIGN. */
     size_t (*head_bytes)(int n_ranks);
     /** The rows that the kernel goes by, at @p host [n], owned by the caller then; the same memory as
      *  one of the graph's: not owned.  Collective, agreed. */
     spmm_status_t (*list_rows)(const spmm_nccl_peer_t *peer, int32_t **host, int64_t *n);
 } spmm_nccl_peer_form_t;
 
-enum { SPMM_NCCL_PEER_ALIGN = 4096, SPMM_NCCL_PEER_STATE = 1024 };
+enum { SPMM_NCCL_PEER_STATE = 1024 };
 
 struct spmm_nccl_peer {
     const spmm_nccl_peer_form_t *form;

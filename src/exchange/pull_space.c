@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "exchange/transport_nccl_pull.h"
 
 extern const spmm_transport_ops_t spmm_transport_nccl;
 
@@ -313,24 +312,5 @@ spmm_peer_watch_t spmm_pull_space_watch(const spmm_pull_space_t *space)
     return (spmm_peer_watch_t){.failed     = space->failed,
                                .report     = space->report,
                                .timeout_ns = seconds < 1e9 ? (uint64_t)(1e9 * seconds) : 0};
-}
-
-void spmm_pull_share_blocks(spmm_pull_args_t *args, int64_t n_rows, int64_t row_bytes)
-{
-    enum { BLOCK_BYTES = 32 * 1024 };
-    const int64_t full  = n_rows * row_bytes / BLOCK_BYTES + 1;
-    const int64_t wants = full < spmm_pull_max_blocks ? full : spmm_pull_max_blocks;
-
-    for (int p = 0; p < args->n_from; p++) {
-        spmm_pull_source_t *from  = &args->from[p];
-        const int64_t       share = (wants * from->count + n_rows / 2) / n_rows;
-
-        from->first_block = args->n_blocks;
-        from->n_blocks    = share < 1 ? 1 : (int32_t)share;
-        args->n_blocks += from->n_blocks;
-    }
-    if (args->n_blocks == 0) { /* peers only read here */
-        args->n_blocks = 1;
-    }
 }
 #endif

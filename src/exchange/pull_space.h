@@ -45,8 +45,6 @@ spmm_status_t spmm_pull_space_firsts(spmm_env_t *env, const spmm_halo_t *graph, 
                                      int64_t *halo);
 /** What a kernel that waits for peers needs to give up. */
 spmm_peer_watch_t spmm_pull_space_watch(const spmm_pull_space_t *space);
-/** Thread blocks for each source of an exchange of @p n_rows rows, by its share of them. */
-void spmm_pull_share_blocks(spmm_pull_args_t *args, int64_t n_rows, int64_t row_bytes);
 #endif
 
 #endif /* SPMM_EXCHANGE_PULL_SPACE_H */

@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "exchange/nccl_peer.h"
-
-int spmm_pull_max_blocks = 64;
+#include "exchange/pull_share.h"
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
 #include "base/alloc.h"
@@ -19,7 +18,7 @@ int spmm_pull_max_blocks = 64;
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
 
-enum { SLOTS_BYTES = SPMM_NCCL_PEER_ALIGN };
+enum { SLOTS_BYTES = SPMM_PULL_ALIGN };
 
 _Static_assert(SPMM_PULL_PEERS * sizeof(spmm_pull_slot_t) <= SLOTS_BYTES, "slots fit their page");
 _Static_assert(sizeof(spmm_pull_state_t) <= SPMM_NCCL_PEER_STATE, "words of the kernel fit");
@@ -120,36 +119,23 @@ static spmm_status_t place_rows(spmm_nccl_peer_t *t, const spmm_exchange_t *exch
     return device->ops->copy(device, spmm_nccl_peer_rows(t), source->rows, bytes, stream);
 }
 
-static void name_peers(const spmm_nccl_peer_t *t, const spmm_exchange_t *exchange,
-                       const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
-                       spmm_pull_args_t *args)
+static void name_windows(const spmm_nccl_peer_t *t, spmm_pull_args_t *args)
 {
-    const int64_t *first =
-        exchange->direction == SPMM_HALO_FORWARD ? t->first_mirror : t->first_halo;
-
-    args->n_from = target->n_peers;
-    for (int p = 0; p < target->n_peers; p++) {
-        const int rank = target->peer[p];
-
-        args->from[p] = (spmm_pull_source_t){.window = t->window->peer[rank],
-                                             .begin  = target->ptr[p],
-                                             .count  = target->ptr[p + 1] - target->ptr[p],
-                                             .first  = first[rank],
-                                             .rank   = rank};
+    for (int p = 0; p < args->n_from; p++) {
+        args->from[p].window = t->window->peer[args->from[p].rank];
     }
-    args->n_to = source->n_peers;
-    for (int p = 0; p < source->n_peers; p++) {
-        args->to[p]      = t->window->peer[source->peer[p]];
-        args->to_rank[p] = source->peer[p];
+    for (int p = 0; p < args->n_to; p++) {
+        args->to[p] = t->window->peer[args->to_rank[p]];
     }
 }
 
 static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
-    spmm_nccl_peer_t          *t      = state;
-    const spmm_device_t       *device = t->shared->device;
-    const spmm_exchange_side_t source = spmm_exchange_source(t->graph, exchange);
-    const spmm_exchange_side_t target = spmm_exchange_target(t->graph, exchange);
+    spmm_nccl_peer_t          *t       = state;
+    const spmm_device_t       *device  = t->shared->device;
+    const spmm_exchange_side_t source  = spmm_exchange_source(t->graph, exchange);
+    const spmm_exchange_side_t target  = spmm_exchange_target(t->graph, exchange);
+    const bool                 forward = exchange->direction == SPMM_HALO_FORWARD;
     spmm_pull_args_t           args;
 
     if (spmm_nccl_peer_is_alone(t->graph)) {
@@ -157,17 +143,17 @@ static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, sp
     }
     SPMM_TRY(spmm_pull_space_check(t->shared));
     memset(&args, 0, sizeof args);
-    name_peers(t, exchange, &source, &target, &args);
+    spmm_pull_share(&source, &target, forward ? t->first_mirror : t->first_halo,
+                    exchange->row_bytes, &args);
+    name_windows(t, &args);
     SPMM_TRY(place_rows(t, exchange, &source, &args, stream));
-    args.rank      = t->shared->env->rank;
-    args.own       = t->window->memory;
-    args.shared    = t->space->table;
-    args.row       = exchange->direction == SPMM_HALO_FORWARD ? t->row : NULL;
-    args.target    = target.rows;
-    args.row_bytes = (int64_t)exchange->row_bytes;
-    args.state     = t->words;
-    args.watch     = spmm_pull_space_watch(t->space);
-    spmm_pull_share_blocks(&args, target.ptr[target.n_peers], args.row_bytes);
+    args.rank   = t->shared->env->rank;
+    args.own    = t->window->memory;
+    args.shared = t->space->table;
+    args.row    = forward ? t->row : NULL;
+    args.target = target.rows;
+    args.state  = t->words;
+    args.watch  = spmm_pull_space_watch(t->space);
     SPMM_TRY(spmm_cuda_use(device));
     return spmm_cuda_check(device, spmm_cuda_pull(&args, (cudaStream_t)stream), "the kernel pull");
 }

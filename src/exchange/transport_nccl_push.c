@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "exchange/nccl_peer.h"
-
-int spmm_push_max_blocks  = 32;
-int spmm_push_quick_bytes = 64 * 1024;
+#include "exchange/push_share.h"
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
 #include "cuda/cuda_kernels.h"
@@ -33,19 +31,6 @@ static double push_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_d
            (double)(out > in ? out : in) * (double)row_bytes / 350e9;
 }
 
-static size_t slots_bytes(int n_ranks)
-{
-    const size_t bytes = (size_t)n_ranks * sizeof(spmm_push_slot_t);
-
-    return (bytes + SPMM_NCCL_PEER_ALIGN - 1) / SPMM_NCCL_PEER_ALIGN * SPMM_NCCL_PEER_ALIGN;
-}
-
-/* Slots, then room for quick rows. */
-static size_t head_bytes(int n_ranks)
-{
-    return slots_bytes(n_ranks) + 2 * (size_t)n_ranks * 2 * SPMM_PUSH_QUICK;
-}
-
 static spmm_status_t list_rows(const spmm_nccl_peer_t *t, int32_t **host, int64_t *n)
 {
     *host = t->graph->send_row;
@@ -53,8 +38,9 @@ static spmm_status_t list_rows(const spmm_nccl_peer_t *t, int32_t **host, int64_
     return SPMM_OK;
 }
 
-static const spmm_nccl_peer_form_t form = {
-    .state_bytes = sizeof(spmm_push_state_t), .head_bytes = head_bytes, .list_rows = list_rows};
+static const spmm_nccl_peer_form_t form = {.state_bytes = sizeof(spmm_push_state_t),
+                                           .head_bytes  = spmm_push_head_bytes,
+                                           .list_rows   = list_rows};
 
 static spmm_status_t push_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
                                  size_t max_row_bytes, void **state)
@@ -80,91 +66,6 @@ static size_t landing_of(const spmm_nccl_peer_t *t, const spmm_exchange_side_t *
     return offset;
 }
 
-/* The same on both ranks of a pair.  No rows are quick: nobody waits for them. */
-static bool is_quick(int64_t count, size_t row_bytes)
-{
-    const int most =
-        spmm_push_quick_bytes < SPMM_PUSH_QUICK ? spmm_push_quick_bytes : SPMM_PUSH_QUICK;
-
-    return count == 0 || (row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
-                          count <= most / (int64_t)row_bytes);
-}
-
-static int32_t quick_blocks(int64_t count, size_t row_bytes)
-{
-    enum { BLOCK_BYTES = 16 * 1024 };
-
-    return 1 + (int32_t)(count * (int64_t)row_bytes / (BLOCK_BYTES + 1));
-}
-
-static void name_owners(const spmm_exchange_t *exchange, const spmm_exchange_side_t *target,
-                        spmm_push_args_t *args)
-{
-    args->n_from = target->n_peers;
-    for (int p = 0; p < target->n_peers; p++) {
-        const int64_t count = target->ptr[p + 1] - target->ptr[p];
-        const bool    quick = is_quick(count, exchange->row_bytes);
-
-        args->from[p] =
-            (spmm_push_owner_t){.begin       = target->ptr[p],
-                                .count       = count,
-                                .rank        = target->peer[p],
-                                .first_block = args->n_blocks,
-                                .n_blocks = quick ? quick_blocks(count, exchange->row_bytes) : 0};
-        args->n_blocks += args->from[p].n_blocks;
-    }
-}
-
-/* Blocks that send to a large reader at first: by its share of the rows of all of these. */
-static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes)
-{
-    /* Each share is rounded up by less than 1: all fit their words. */
-    enum { BLOCK_BYTES = 32 * 1024, MOST = SPMM_PUSH_BLOCKS - SPMM_PULL_PEERS };
-    const int64_t full  = all * (int64_t)row_bytes / BLOCK_BYTES + 1;
-    const int64_t most  = spmm_push_max_blocks < MOST ? spmm_push_max_blocks : MOST;
-    const int64_t wants = full < most ? full : most;
-    const int64_t share = (wants * count + all / 2) / all;
-
-    return share < 1 ? 1 : (int32_t)share;
-}
-
-static void name_readers(const spmm_nccl_peer_t *t, const spmm_exchange_t *exchange,
-                         const spmm_exchange_side_t *source, spmm_push_args_t *args)
-{
-    const int64_t *first =
-        exchange->direction == SPMM_HALO_FORWARD ? t->first_halo : t->first_mirror;
-    int64_t large = 0;
-    int32_t words = 0;
-
-    args->n_to         = source->n_peers;
-    args->first_sender = args->n_blocks;
-    for (int p = 0; p < source->n_peers; p++) {
-        const int64_t count = source->ptr[p + 1] - source->ptr[p];
-
-        large += is_quick(count, exchange->row_bytes) ? 0 : count;
-    }
-    for (int p = 0; p < source->n_peers; p++) {
-        const int64_t count = source->ptr[p + 1] - source->ptr[p];
-        const int     rank  = source->peer[p];
-        const bool    quick = is_quick(count, exchange->row_bytes);
-
-        args->to[p] = (spmm_push_reader_t){
-            .begin       = source->ptr[p],
-            .count       = count,
-            .first       = first[rank],
-            .rank        = rank,
-            .first_block = args->n_blocks,
-            .n_blocks    = quick ? quick_blocks(count, exchange->row_bytes)
-                                 : large_blocks(count, large, exchange->row_bytes),
-            .first_word  = words,
-            .is_quick    = quick};
-        words += quick ? 0 : args->to[p].n_blocks;
-        args->n_blocks += args->to[p].n_blocks;
-    }
-}
-
-/* Ranks that share rows in the other direction only hear of the exchange, too: quick rows wait for
- * the word of the one before. */
 static void name_windows(const spmm_nccl_peer_t *t, spmm_push_args_t *args)
 {
     for (int p = 0; p < t->graph->n_send_peers; p++) {
@@ -189,17 +90,15 @@ static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, sp
     }
     SPMM_TRY(spmm_pull_space_check(t->shared));
     memset(&args, 0, sizeof args);
-    args.n_blocks = 1;
-    name_owners(exchange, &target, &args);
-    name_readers(t, exchange, &source, &args);
+    spmm_push_share(&source, &target, forward ? t->first_halo : t->first_mirror,
+                    exchange->row_bytes, &args);
     name_windows(t, &args);
     args.rank         = t->shared->env->rank;
     args.n_ranks      = t->shared->env->size;
     args.own          = t->window->memory;
-    args.quick_offset = (int64_t)slots_bytes(args.n_ranks);
+    args.quick_offset = (int64_t)spmm_push_slots_bytes(args.n_ranks);
     args.offset       = landing_of(t, &target, spmm_side_total(&target, exchange->row_bytes));
     args.target       = target.rows;
-    args.row_bytes    = (int64_t)exchange->row_bytes;
     args.source       = source.rows;
     args.ld           = args.row_bytes;
     if (forward && exchange->in_place != NULL) {
@@ -229,7 +128,7 @@ static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm
     for (int p = 0; p < target.n_peers && landed != target.rows; p++) {
         const size_t at = (size_t)target.ptr[p] * exchange->row_bytes;
 
-        if (!is_quick(target.ptr[p + 1] - target.ptr[p], exchange->row_bytes)) {
+        if (!spmm_push_is_quick(target.ptr[p + 1] - target.ptr[p], exchange->row_bytes)) {
             SPMM_TRY(device->ops->copy(device, target.rows + at, landed + at,
                                        spmm_side_bytes(&target, p, exchange->row_bytes), stream));
         }

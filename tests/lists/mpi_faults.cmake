@@ -39,3 +39,11 @@ if(SPMM_BUILD_TOOLS)
       ENVIRONMENT "${spmm_test_environment};SPMM_DRIVER=$<TARGET_FILE:spmm_dist_driver>;SPMM_FAULTS=$<TARGET_FILE:spmm_faults>;MPIEXEC=${MPIEXEC_EXECUTABLE};MPIEXEC_NUMPROC_FLAG=${MPIEXEC_NUMPROC_FLAG};PYTHONDONTWRITEBYTECODE=1")
   endif()
 endif()
+
+# For jobs/gpu_check.sh: ranks that share a GPU say that it is another one.
+if(SPMM_ENABLE_CUDA)
+  add_library(spmm_gpu_names SHARED faults/gpu_names.c)
+  set_target_properties(spmm_gpu_names PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
+  target_compile_options(spmm_gpu_names PRIVATE ${SPMM_C_WARNINGS} -Wno-missing-prototypes)
+  target_link_libraries(spmm_gpu_names PRIVATE CUDA::cudart ${CMAKE_DL_LIBS})
+endif()

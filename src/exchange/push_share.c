@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exchange/push_share.h"
+
+#include "exchange/transport_nccl_push.h"
+
+int spmm_push_max_blocks  = 32;
+int spmm_push_quick_bytes = 64 * 1024;
+
+size_t spmm_push_slots_bytes(int n_ranks)
+{
+    const size_t bytes = (size_t)n_ranks * sizeof(spmm_push_slot_t);
+
+    return (bytes + SPMM_PULL_ALIGN - 1) / SPMM_PULL_ALIGN * SPMM_PULL_ALIGN;
+}
+
+size_t spmm_push_head_bytes(int n_ranks)
+{
+    return spmm_push_slots_bytes(n_ranks) + 2 * (size_t)n_ranks * 2 * SPMM_PUSH_QUICK;
+}
+
+/* No rows are quick: nobody waits for them. */
+bool spmm_push_is_quick(int64_t count, size_t row_bytes)
+{
+    const int most =
+        spmm_push_quick_bytes < SPMM_PUSH_QUICK ? spmm_push_quick_bytes : SPMM_PUSH_QUICK;
+
+    return count == 0 || (row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
+                          count <= most / (int64_t)row_bytes);
+}
+
+static int64_t count_of(const spmm_exchange_side_t *side, int p)
+{
+    return side->ptr[p + 1] - side->ptr[p];
+}
+
+static int32_t quick_blocks(int64_t count, size_t row_bytes)
+{
+    enum { BLOCK_BYTES = 16 * 1024 };
+
+    return 1 + (int32_t)(count * (int64_t)row_bytes / (BLOCK_BYTES + 1));
+}
+
+static void name_owners(const spmm_exchange_side_t *target, size_t row_bytes,
+                        spmm_push_args_t *args)
+{
+    args->n_from = target->n_peers;
+    for (int p = 0; p < target->n_peers; p++) {
+        const int64_t count = count_of(target, p);
+        const bool    quick = spmm_push_is_quick(count, row_bytes);
+
+        args->from[p] = (spmm_push_owner_t){.begin       = target->ptr[p],
+                                            .count       = count,
+                                            .rank        = target->peer[p],
+                                            .first_block = args->n_blocks,
+                                            .n_blocks = quick ? quick_blocks(count, row_bytes) : 0};
+        args->n_blocks += args->from[p].n_blocks;
+    }
+}
+
+/* Blocks that send to a large reader at first: by its share of the rows of all of these. */
+static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes)
+{
+    /* Each share is rounded up by less than 1: all fit their words. */
+    enum { BLOCK_BYTES = 32 * 1024, MOST = SPMM_PUSH_BLOCKS - SPMM_PULL_PEERS };
+    const int64_t full  = all * (int64_t)row_bytes / BLOCK_BYTES + 1;
+    const int64_t most  = spmm_push_max_blocks < MOST ? spmm_push_max_blocks : MOST;
+    const int64_t wants = full < most ? full : most;
+    const int64_t share = (wants * count + all / 2) / all;
+
+    return share < 1 ? 1 : (int32_t)share;
+}
+
+static void name_readers(const spmm_exchange_side_t *source, const int64_t *first, size_t row_bytes,
+                         spmm_push_args_t *args)
+{
+    int64_t large = 0;
+    int32_t words = 0;
+
+    args->n_to         = source->n_peers;
+    args->first_sender = args->n_blocks;
+    for (int p = 0; p < source->n_peers; p++) {
+        const int64_t count = count_of(source, p);
+
+        large += spmm_push_is_quick(count, row_bytes) ? 0 : count;
+    }
+    for (int p = 0; p < source->n_peers; p++) {
+        const int64_t count = count_of(source, p);
+        const int     rank  = source->peer[p];
+        const bool    quick = spmm_push_is_quick(count, row_bytes);
+
+        args->to[p] =
+            (spmm_push_reader_t){.begin       = source->ptr[p],
+                                 .count       = count,
+                                 .first       = first[rank],
+                                 .rank        = rank,
+                                 .first_block = args->n_blocks,
+                                 .n_blocks    = quick ? quick_blocks(count, row_bytes)
+                                                      : large_blocks(count, large, row_bytes),
+                                 .first_word  = words,
+                                 .is_quick    = quick};
+        words += quick ? 0 : args->to[p].n_blocks;
+        args->n_blocks += args->to[p].n_blocks;
+    }
+}
+
+void spmm_push_share(const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
+                     const int64_t *first, size_t row_bytes, spmm_push_args_t *args)
+{
+    args->row_bytes = (int64_t)row_bytes;
+    args->n_blocks  = 1; /* tells the others and waits */
+    name_owners(target, row_bytes, args);
+    name_readers(source, first, row_bytes, args);
+}

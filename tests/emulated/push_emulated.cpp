@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda/push.cuh"
+
+extern "C" void emulated_push(const void *args, int b);
+
+extern "C" void emulated_push(const void *args, int b)
+{
+    spmm::push_block(*(const spmm_push_args_t *)args, b);
+}

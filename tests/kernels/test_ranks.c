@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_ranks.c
+ *  The kernels of nccl-push and nccl-pull between 2 to 16 ranks of one process: what only many readers
+ *  and owners bring about needs no machine with as many GPUs.
+ */
+#include <string.h>
+
+#include "base/hash.h"
+#include "ranks_case.h"
+
+static spmm_device_t device;
+static ranks_scale_t scale;
+
+/* From 1 to 2000, each order of magnitude as often. */
+static int64_t any_rows(int s, int r, uint64_t seed)
+{
+    static const int64_t below[] = {4, 40, 300, 2000};
+    const uint64_t       a       = spmm_mix64(seed + 16 * (uint64_t)s + (uint64_t)r) >> 8;
+
+    return 1 + (int64_t)(a / 4 % (uint64_t)below[a % 4]);
+}
+
+static bool chance(int s, int r, uint64_t seed, int percent)
+{
+    return (spmm_mix64(seed + 16 * (uint64_t)s + (uint64_t)r) >> 8) % 100 < (uint64_t)percent;
+}
+
+/* Ranks are peers whether or not rows travel. */
+static int64_t even(int n, int s, int r)
+{
+    (void)n, (void)s, (void)r;
+    return 40;
+}
+
+static int64_t mixed(int n, int s, int r)
+{
+    (void)n;
+    return any_rows(s, r, 1);
+}
+
+/* One reader of a hundred times what others read. */
+static int64_t skewed(int n, int s, int r)
+{
+    (void)n, (void)s;
+    return r == 0 ? 1200 : 12;
+}
+
+/* One owner of a hundred times what others own, for one reader. */
+static int64_t heavy_pair(int n, int s, int r)
+{
+    return s == n - 1 && r == 0 ? 3000 : 30;
+}
+
+static int64_t sparse(int n, int s, int r)
+{
+    return chance(s, r, 2, n > 8 ? 30 : 50) ? any_rows(s, r, 3) : RANKS_NONE;
+}
+
+/* The first rank only sends, the last one only receives. */
+static int64_t downhill(int n, int s, int r)
+{
+    return s < r && (n <= 8 || r - s <= 4) ? any_rows(s, r, 4) : RANKS_NONE;
+}
+
+static int64_t star(int n, int s, int r)
+{
+    (void)n;
+    return s == 1 ? any_rows(s, r, 5) : RANKS_NONE;
+}
+
+static int64_t ring(int n, int s, int r)
+{
+    return r == (s + 1) % n ? 150 : RANKS_NONE;
+}
+
+/* Some rows of pairs are none at all. */
+static int64_t gaps(int n, int s, int r)
+{
+    return n > 8 && !chance(s, r, 6, 40) ? RANKS_NONE : chance(s, r, 7, 40) ? 0 : any_rows(s, r, 8);
+}
+
+static int64_t (*const makers[])(int n, int s, int r) = {
+    even, mixed, skewed, heavy_pair, sparse, downhill, star, ring, gaps};
+enum { N_MAKERS = sizeof makers / sizeof makers[0] };
+
+/* Blocks that an exchange takes at least: one of each rank, one for each pair with rows, two where
+ * there are none. */
+static int fewest_blocks(const ranks_graph_t *graph)
+{
+    int blocks = graph->n_ranks;
+
+    for (int s = 0; s < graph->n_ranks; s++) {
+        for (int r = 0; r < graph->n_ranks; r++) {
+            blocks += graph->rows[s][r] == RANKS_NONE ? 0 : graph->rows[s][r] == 0 ? 2 : 1;
+        }
+    }
+    return blocks;
+}
+
+static void run(const ranks_machine_t *machine, bool pulls, int n,
+                int64_t (*rows)(int n, int s, int r), int64_t bytes, uint32_t number, int rounds,
+                int batch)
+{
+    ranks_graph_t graph = {.n_ranks = n};
+    ranks_case_t *c     = device_test_host(sizeof *c);
+
+    for (int s = 0; s < n; s++) {
+        for (int r = 0; r < n; r++) {
+            graph.rows[s][r] = s == r ? RANKS_NONE : rows(n, s, r);
+        }
+    }
+    if (fewest_blocks(&graph) > machine->blocks) {
+        print_message("left out: a graph of %d ranks, for %s with %d thread blocks at a time\n", n,
+                      machine->name, machine->blocks);
+        free(c);
+        return;
+    }
+    ranks_case_open(c, machine, &device, &graph, pulls, bytes, number, batch);
+    ranks_case_run(c, (rounds + machine->one_of - 1) / machine->one_of);
+    ranks_case_close(c);
+    free(c);
+}
+
+/* Every graph on all numbers of ranks. */
+static void run_graphs(bool pulls)
+{
+    for (int m = 0; ranks_machines[m] != NULL; m++) {
+        for (int n = 0; n < scale.n_sizes; n++) {
+            for (int g = 0; g < N_MAKERS; g++) {
+                run(ranks_machines[m], pulls, scale.size[n], makers[g], scale.bytes, 0,
+                    scale.rounds, 16);
+            }
+        }
+    }
+}
+
+/* Many exchanges in a row, whose numbers begin anew on the way. */
+static void run_long(bool pulls)
+{
+    for (int m = 0; ranks_machines[m] != NULL; m++) {
+        for (int n = 0; n < scale.n_sizes; n++) {
+            run(ranks_machines[m], pulls, scale.size[n], n % 2 == 0 ? mixed : sparse, scale.bytes,
+                0u - (uint32_t)scale.long_rounds / 2, scale.long_rounds, 16);
+        }
+    }
+}
+
+/* Exchanges of many more tiles than warps begin with. */
+static void run_wide(bool pulls)
+{
+    for (int m = 0; ranks_machines[m] != NULL; m++) {
+        for (int n = 0; n < scale.n_sizes; n++) {
+            run(ranks_machines[m], pulls, scale.size[n], skewed, scale.wide_bytes, 5,
+                scale.wide_rounds, 4);
+            run(ranks_machines[m], pulls, scale.size[n], heavy_pair, scale.wide_bytes, 6,
+                scale.wide_rounds, 4);
+            run(ranks_machines[m], pulls, scale.size[n], mixed, scale.wide_bytes, 7,
+                scale.wide_rounds, 4);
+        }
+    }
+}
+
+static void test_open(void **state)
+{
+    (void)state;
+    ranks_machines_open(&device, &scale);
+}
+
+static void test_push(void **state)
+{
+    (void)state;
+    run_graphs(false);
+}
+
+static void test_pull(void **state)
+{
+    (void)state;
+    run_graphs(true);
+}
+
+static void test_long(void **state)
+{
+    (void)state;
+    run_long(false);
+    run_long(true);
+}
+
+static void test_wide(void **state)
+{
+    (void)state;
+    run_wide(false);
+    run_wide(true);
+}
+
+static void test_close(void **state)
+{
+    (void)state;
+    ranks_machines_close(&device);
+}
+
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
+                                        cmocka_unit_test(test_push),
+                                        cmocka_unit_test(test_pull),
+                                        cmocka_unit_test(test_long),
+                                        cmocka_unit_test(test_wide),
+                                        cmocka_unit_test(test_close),
+                                        {0}};
