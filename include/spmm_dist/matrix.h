@@ -78,9 +78,9 @@ SPMM_API spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spe
                                             uint64_t seed, spmm_matrix_t **A);
 
 /** New values, same pattern, in the order of the arrays given at creation (of spmm_matrix_get_csr
- *  for a matrix read or generated).  Collective.  Refills every plan made from @p A; results of
- *  executes still in flight are undefined.  After a failure some ranks or plans hold the new values
- *  and some the old ones: call it again before the next execute.
+ *  for a matrix read or generated).  Collective.  Refills every plan made from @p A, after
+ *  waiting for its executes in flight, which use the old values.  After a failure some ranks or plans
+ *  hold the new values and some the old ones: call it again before the next execute.
  *  @param[in] values  local, [local_nnz] of the matrix's type, host or device memory, copied */
 SPMM_API spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values);
 

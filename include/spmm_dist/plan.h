@@ -99,8 +99,9 @@ SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, 
                                     int64_t ldb, double beta, void *C, int64_t ldc,
                                     spmm_stream_t stream);
 
-/** Enqueue new values for this plan alone: later executes on @p stream multiply by them, until the next
- *  spmm_matrix_update_values().  Matrix and other plans keep theirs.  Not collective.  On GPUs nothing
+/** Enqueue new values for this plan alone, in the order of @p stream: later executes, on any stream,
+ *  multiply by them, until the next call or spmm_matrix_update_values().  Matrix and other plans keep
+ *  theirs.  Not collective.  On GPUs nothing
  *  leaves the device or waits for it with engines csr-gpu, cusparse and cvse; formats of the others
  *  are refilled by the host.  The first call on a plan allocates and may wait.
  *  @param[in] values  [local_nnz] of the matrix's type, in the order of spmm_matrix_update_values(),
