@@ -190,13 +190,14 @@ typedef struct {
     double      from_s, to_s; /**< begin and end */
 } spmm_span_t;
 
-enum { SPMM_MOST_SPANS = 24 }; /**< of one execute */
+enum { SPMM_MOST_SPANS = 24 }; /**< of one execute in this version of the library */
 
 /** The time line of the last execute on this rank.  Not collective; waits for that execute.
- *  @param[out] spans  [SPMM_MOST_SPANS], the first *count are set
- *  @param[out] count  0 unless the plan profiles and has executed */
-SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, spmm_span_t *spans,
-                                              int *count);
+ *  @param[in]  capacity  room in @p spans; SPMM_MOST_SPANS, unless a later version has more, for all
+ *  @param[out] spans     [capacity], the first *count are set
+ *  @param[out] count     at most @p capacity; 0 unless the plan profiles and has executed */
+SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity,
+                                              spmm_span_t *spans, int *count);
 
 /** Where halo rows come from.  Not collective.
  *  @param[out] rows  [ranks of the context] that this rank receives from each; their sum is

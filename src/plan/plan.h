@@ -304,7 +304,7 @@ spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stat
 
 /* timeline.c */
 
-/** As spmm_plan_get_timeline() and spmm_plan_get_traffic(). */
+/** As spmm_plan_get_timeline(), with room for all spans, and spmm_plan_get_traffic(). */
 spmm_status_t spmm_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count);
 void          spmm_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows);
 
