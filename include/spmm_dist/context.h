@@ -79,7 +79,8 @@ SPMM_API spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_opt
                                            spmm_context_t **ctx);
 
 /** Collective, before MPI_Finalize.  Frees *ctx and sets it to NULL; NULL in is success.  Matrices
- *  and plans made from it must be gone: otherwise SPMM_ERR_ARGUMENT and nothing is freed. */
+ *  and plans made from it must be gone: otherwise, and after MPI_Finalize, SPMM_ERR_ARGUMENT and
+ *  nothing is freed.  Buffers must be freed before, too, since spmm_buffer_free() takes the context. */
 SPMM_API spmm_status_t spmm_context_destroy(spmm_context_t **ctx);
 
 /** Not collective. */
