@@ -27,7 +27,8 @@ typedef struct {
  *  @param[in] n_rows   rows of A this rank owns, >= 0, < 2^31
  *  @param[in] n_cols   columns of A (rows of B) this rank owns, >= 0, < 2^31; for a square A
  *                      usually n_rows
- *  @param[in] row_ptr  [n_rows + 1], row_ptr[0] == 0, non-decreasing
+ *  @param[in] row_ptr  [n_rows + 1], row_ptr[0] == 0, non-decreasing; may be NULL without rows, as
+ *                      the next two without entries
  *  @param[in] col_idx  [row_ptr[n_rows]], global, from 0, in any order but no column twice in a row
  *  @param[in] values   [row_ptr[n_rows]] of @p type
  *  @return SPMM_ERR_ARGUMENT naming row and entry where an array breaks these rules */
