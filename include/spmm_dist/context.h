@@ -110,13 +110,13 @@ SPMM_API size_t spmm_type_size(spmm_type_t type);
 /** Memory that execute can use: device memory on CUDA contexts, host memory on CPU ones.  Not
  *  collective.  @p bytes == 0 gives a pointer that may only be freed. */
 SPMM_API spmm_status_t spmm_buffer_alloc(spmm_context_t *ctx, size_t bytes, void **buffer);
-/** The same as a good home of B for transport nccl-pull: where the GPUs of all ranks can load from
- *  each other's memory (one node, NCCL 2.28 or later), it reads the rows of B there, or in any part
- *  of it, without packing them.  nccl-push, which auto may take there, needs none: it picks rows
- *  out of any memory.  Where nccl-pull cannot be used this is spmm_buffer_alloc().  Collective;
- *  @p bytes is local, but every rank gives as much memory as the one that asks for most.  The first
- *  such buffer of a context may open an NCCL communicator.  The memory is free again when all ranks
- *  have freed it. */
+/** The same, registered for transport nccl-pull: where the GPUs of all ranks can load from each
+ *  other's memory (one node, NCCL 2.28 or later), it reads the rows of a B that lies in such a buffer,
+ *  or in any part of one, without packing them.  nccl-push, which auto may take there, needs none: it
+ *  picks rows out of any memory.  Where nccl-pull cannot be used this is spmm_buffer_alloc().
+ *  Collective; @p bytes is local, but every rank gives as much memory as the one that asks for most.
+ *  The first such buffer of a context may open an NCCL communicator.  The memory is free again when all
+ *  ranks have freed it. */
 SPMM_API spmm_status_t spmm_buffer_alloc_shared(spmm_context_t *ctx, size_t bytes, void **buffer);
 /** Frees *buffer, of either kind, and sets it to NULL; NULL in is success.  Not collective; work on
  *  it must be done. */
