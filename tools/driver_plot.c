@@ -124,7 +124,8 @@ static int collect_ranks(const driver_run_t *run, driver_picture_t *x)
         code = driver_check(job, run->ctx, spmm_plan_get_traffic(run->plan, rows), DRIVER_OTHER);
     }
     if (code == DRIVER_GOOD) {
-        code = driver_check(job, run->ctx, spmm_plan_get_timeline(run->plan, spans, &count),
+        code = driver_check(job, run->ctx,
+                            spmm_plan_get_timeline(run->plan, SPMM_MOST_SPANS, spans, &count),
                             DRIVER_OTHER);
     }
     code = driver_agree(job, code);
