@@ -28,12 +28,12 @@ static void check_all(const shape_t *shape, const product_t *p)
 
         one.schedule = spmm_schedules[s]->name;
         if (is_for(spmm_schedules[s], p)) {
-            check_product(shape, &one);
+            check_plan(shape, &one);
         }
     }
 }
 
-/* check_product() also runs 1 column, with new values, and poisons C where beta is 0. */
+/* check_plan() also runs 1 column, with new values, and poisons C where beta is 0. */
 static void test_products(void **state)
 {
     const shape_t       shape  = {61, 61, 5, 17};
