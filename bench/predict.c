@@ -246,9 +246,10 @@ int main(int argc, char **argv)
     int        code    = parse(argc - skip, argv + skip, &request);
 
     if (code != 0) {
-        (void)fprintf(stderr,
-                      "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32 N,N,... "
-                      "FILE...\n");
+        (void)fprintf(
+            stderr,
+            "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32|16f|16bf N,N,... "
+            "FILE...\n");
         return code;
     }
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
