@@ -88,6 +88,11 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
     SPMM_TRY(check_n(plan, n));
     SPMM_TRY(check_dense(plan, "B", B, b_rows->n_local, n, ldb));
     SPMM_TRY(check_dense(plan, "C", C, c_rows->n_local, n, ldc));
+    if (B == C && b_rows->n_local > 0 && c_rows->n_local > 0) {
+        return spmm_fail(
+            &plan->env->err, SPMM_ERR_ARGUMENT,
+            "C is B: the product cannot overwrite its operand, give C memory of its own");
+    }
     return spmm_plan_run(plan, &(spmm_operands_t){.n      = n,
                                                   .alpha  = in_compute_type(plan, alpha),
                                                   .beta   = in_compute_type(plan, beta),

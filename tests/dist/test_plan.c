@@ -137,6 +137,7 @@ static void test_execute_arguments(void **state)
     assert_int_equal(spmm_execute(plan, 0, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(plan, 4, 1, B, 3, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(plan, 4, 1, NULL, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_execute(plan, 4, 1, B, 4, 0, B, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(NULL, 4, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     spmm_assert_ok(spmm_execute(plan, 4, 1, B, 4, 0, C, 4, NULL));
     spmm_assert_ok(spmm_buffer_free(ctx, &B));
