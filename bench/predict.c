@@ -106,7 +106,7 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
             const bool half  = r->type == SPMM_R_16F || r->type == SPMM_R_16BF;
             const bool known = strcmp(engine->name, "cusparse") == 0 ||
                                (strcmp(engine->name, "cusparse-bell") == 0 && half) ||
-                               (strcmp(engine->name, "csr-gpu") == 0 && r->type != SPMM_R_64F);
+                               strcmp(engine->name, "csr-gpu") == 0;
 
             if (candidates[e].usable || known) {
                 print_engine(r, name, engine, pattern, &problem);
@@ -246,9 +246,10 @@ int main(int argc, char **argv)
     int        code    = parse(argc - skip, argv + skip, &request);
 
     if (code != 0) {
-        (void)fprintf(stderr,
-                      "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32 N,N,... "
-                      "FILE...\n");
+        (void)fprintf(
+            stderr,
+            "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32|16f|16bf N,N,... "
+            "FILE...\n");
         return code;
     }
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {

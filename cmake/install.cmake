@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(spmm_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/spmm_dist)
 install(TARGETS spmm_dist EXPORT spmm_distTargets)
 install(DIRECTORY include/spmm_dist TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
-install(FILES LICENSE TYPE DOC)
+install(FILES LICENSE NOTICE TYPE DOC)
 install(EXPORT spmm_distTargets NAMESPACE spmm_dist:: DESTINATION ${spmm_cmake_dir})
 
 # Programs that link a static library find its dependencies with the same modules.

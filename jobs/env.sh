@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The site: what both jobs source.  Every value can be given from outside instead, for example
+# Settings of the site, sourced by all .sbatch files.  Each can be given in the environment instead:
 #   MATRIX=/data/web.mtx.gz N_COLUMNS=256 sbatch jobs/single_node.sbatch
 # shellcheck disable=SC2034
 
 # Modules to load, as your site names them; empty: none.
 MODULES=${MODULES:-}
-# Folders of METIS, NCCL or an MPI that no module provides, with `:` between them.
+# Prefixes of METIS, NCCL, cJSON or an MPI that no module provides, separated by `:`.
 PREFIXES=${PREFIXES:-}
 # The repository, and its build with CUDA (`cpu` for a build without).
 SOURCE=${SOURCE:-${SLURM_SUBMIT_DIR:-$PWD}}
 PRESET=${PRESET:-cuda}
-# A finished build to take as it is; empty: build in the job, in build/job-PRESET.
+# A finished build to use; empty: build in the job, in build/job-PRESET.
 BUILD=${BUILD:-}
 # Compute capability of the GPUs: 90 H100 and H200, 80 A100.
 ARCH=${ARCH:-90}
 # What starts the ranks: `mpirun` of Open MPI, or `srun --mpi=pmix` where MPI was built with the
 # PMIx of Slurm.
 LAUNCH=${LAUNCH:-mpirun}
-# GPUs that a rank sees: `all` of its node, of which the library takes the one at the rank's place
-# and NCCL reaches the others over NVLink, or `one`, its own, where the site demands it.
+# GPUs that a rank sees: `all` of its node (the library gives each rank its own, and NCCL reaches the
+# others over NVLink), or `one`, where the site demands it.
 VISIBLE=${VISIBLE:-all}
 
-# The run: matrix, columns of B, what is passed on to spmm_dist, where results go.
+# The run: matrix, columns of B, further options of spmm_dist, folder of the results.
 MATRIX=${MATRIX:-$SOURCE/tests/data/bips98_606.mtx.gz}
 # Not COLUMNS: bash sets that to the width of a terminal.
 N_COLUMNS=${N_COLUMNS:-128}

@@ -136,8 +136,8 @@ static spmm_status_t check_end(reader_t *in)
     if (in->too_high != 0) {
         return spmm_fail(&in->env->err, SPMM_ERR_IO,
                          "partition file '%.200s' was written for %" PRId64 " parts (line %" PRId64
-                         " names one too high), but there are %d ranks: run "
-                         "on as many ranks as it has parts, or write it anew",
+                         " names one too high), and the number of ranks is %d: "
+                         "run on as many ranks as it has parts, or write it anew",
                          in->path, in->n_parts, in->too_high, in->env->size);
     }
     return SPMM_OK;

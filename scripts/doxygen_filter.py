@@ -12,7 +12,7 @@ import sys
 MEMBERS = re.compile(r"^( {4}(?:const )?\w+ +)(\**\w+(?:, *\**\w+)+);( */\*\*<.*?\*/)", re.M | re.S)
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)]*)\)")
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = {ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")}
+PAGES = {ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
 PAGES |= set((ROOT / "docs").glob("*.md"))
 
 

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/scalar.h"
+#include "tool_common.h"
 
 static const double reference_work = 4e8; /* products of entries and columns, at most */
 
@@ -112,16 +113,17 @@ int bench_dense_poison(bench_dense_t *dense)
     return BENCH_GOOD;
 }
 
-/* Largest relative error of row @p i. */
+/* Largest relative error of row @p i; elements that may leave the range of the type are counted. */
 static double row_error(const bench_dense_t *dense, const int64_t *row_ptr, const int64_t *col_idx,
-                        const void *values, int64_t i)
+                        const void *values, int64_t i, int64_t *out_of_range)
 {
-    const bool by_column = dense->layout == SPMM_LAYOUT_COL;
-    double     worst     = 0.0;
+    const bool         by_column = dense->layout == SPMM_LAYOUT_COL;
+    const tool_range_t range     = tool_range(dense->type, row_ptr[i + 1] - row_ptr[i]);
+    double             worst     = 0.0;
 
     for (int64_t j = 0; j < dense->n; j++) {
         const int64_t at  = by_column ? i + j * dense->ldc : i * dense->ldc + j;
-        double        sum = 0.0, magnitude = 0.0, difference;
+        double        sum = 0.0, magnitude = 0.0, error;
 
         for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
             const int64_t from =
@@ -132,20 +134,24 @@ static double row_error(const bench_dense_t *dense, const int64_t *row_ptr, cons
             sum += product;
             magnitude += fabs(product);
         }
-        difference = fabs(spmm_value_get(dense->type, dense->host_c, at) - sum);
-        if (!(difference <= worst * magnitude)) {
-            worst = isfinite(difference) && magnitude > 0.0 ? difference / magnitude : INFINITY;
+        if (!(magnitude <= range.largest)) { /* NaN and infinity in A included */
+            (*out_of_range)++;
+            continue;
         }
+        error = tool_relative_error(spmm_value_get(dense->type, dense->host_c, at), sum, magnitude,
+                                    range.eta);
+        worst = error > worst ? error : worst;
     }
     return worst;
 }
 
-int bench_dense_error(bench_dense_t *dense, const spmm_matrix_t *A, double *error, int64_t *checked)
+int bench_dense_error(bench_dense_t *dense, const spmm_matrix_t *A, double *error, int64_t *checked,
+                      int64_t *out_of_range)
 {
     const int64_t *row_ptr, *col_idx;
     const void    *values;
     double         worst = 0.0, work;
-    int64_t        stride;
+    int64_t        stride, out = 0;
 
     if (spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values) != SPMM_OK ||
         spmm_buffer_copy(dense->ctx, dense->host_c, dense->C[0], dense->c_bytes) != SPMM_OK) {
@@ -154,13 +160,14 @@ int bench_dense_error(bench_dense_t *dense, const spmm_matrix_t *A, double *erro
     work   = ((double)row_ptr[dense->rows] + (double)dense->rows) * (double)dense->n;
     stride = (int64_t)ceil(work / reference_work);
     stride = stride < 1 ? 1 : stride | 1; /* odd: no power-of-two pattern of rows is missed */
-#pragma omp parallel for schedule(dynamic, 64) reduction(max : worst)
+#pragma omp parallel for schedule(dynamic, 64) reduction(max : worst) reduction(+ : out)
     for (int64_t i = 0; i < dense->rows; i += stride) {
-        const double one = row_error(dense, row_ptr, col_idx, values, i);
+        const double one = row_error(dense, row_ptr, col_idx, values, i, &out);
 
         worst = one > worst ? one : worst;
     }
-    *error   = worst;
     *checked = (dense->rows + stride - 1) / stride;
+    *error   = out > 0 && out == *checked * dense->n ? INFINITY : worst; /* nothing was compared */
+    *out_of_range = out;
     return BENCH_GOOD;
 }

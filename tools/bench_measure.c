@@ -35,8 +35,9 @@ static double host_seconds(void)
 static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, bench_dense_t *dense,
                           bench_row_t *row)
 {
-    const bench_options_t *o    = &bench->options;
-    int                    code = bench_dense_poison(dense);
+    const bench_options_t *o            = &bench->options;
+    int                    code         = bench_dense_poison(dense);
+    int64_t                out_of_range = 0;
 
     if (code == BENCH_GOOD &&
         (spmm_execute(plan, row->n, 1.0, dense->B[0], dense->ldb, 0.0, dense->C[0], dense->ldc,
@@ -45,7 +46,14 @@ static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, b
         code = bench_fail(bench, BENCH_OTHER);
     }
     if (code == BENCH_GOOD) {
-        code = bench_dense_error(dense, A, &row->error, &row->checked);
+        code = bench_dense_error(dense, A, &row->error, &row->checked, &out_of_range);
+    }
+    if (out_of_range > 0) {
+        (void)fprintf(stderr,
+                      "spmm_bench: %s, %" PRId64 " columns: %" PRId64
+                      " elements may leave the range "
+                      "of %s and were not compared\n",
+                      row->matrix, row->n, out_of_range, tool_word_name(tool_types, dense->type));
     }
     if (code == BENCH_GOOD) {
         code = bench_time_plan(&bench->timer, o->warmup, o->cache, plan, dense, &row->seconds);

@@ -225,7 +225,8 @@ static int parse_run(driver_job_t *job, int code, const char *arg, driver_option
         o->json = arg;
 #ifndef DRIVER_HAVE_CJSON
         return driver_fail(job, DRIVER_OTHER,
-                           "--json is not available: spmm_dist was built without cJSON");
+                           "--json is not available: spmm_dist was built without cJSON; install it "
+                           "(libcjson-dev) and configure again");
 #endif
     }
     return DRIVER_GOOD;

@@ -124,7 +124,8 @@ static int collect_ranks(const driver_run_t *run, driver_picture_t *x)
         code = driver_check(job, run->ctx, spmm_plan_get_traffic(run->plan, rows), DRIVER_OTHER);
     }
     if (code == DRIVER_GOOD) {
-        code = driver_check(job, run->ctx, spmm_plan_get_timeline(run->plan, spans, &count),
+        code = driver_check(job, run->ctx,
+                            spmm_plan_get_timeline(run->plan, SPMM_MOST_SPANS, spans, &count),
                             DRIVER_OTHER);
     }
     code = driver_agree(job, code);
@@ -222,10 +223,6 @@ int driver_plot(const driver_run_t *run)
     driver_picture_t x = {0};
     int              code;
 
-    if (run->job->size > DRIVER_PLOT_RANKS) {
-        return driver_fail(run->job, DRIVER_OTHER, "--plot draws at most %d ranks",
-                           (int)DRIVER_PLOT_RANKS);
-    }
     code = collect(run, &x);
     if (code == DRIVER_GOOD) {
         code = driver_agree(run->job, run->job->rank == 0 ? write_picture(run, &x) : DRIVER_GOOD);

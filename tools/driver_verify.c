@@ -1,37 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_verify.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "base/scalar.h"
+#include "tool_common.h"
 
 enum { STRIP = 128 }; /* columns whose reference is held at a time */
-
-/** Largest finite value, and what one rounding may lose where the result is subnormal (or flushed
- *  to zero, as GPUs do): the eta of Higham, Accuracy and Stability, section 2.2. */
-typedef struct {
-    double largest;
-    double eta_term; /**< for each product, in the type that sums are kept in */
-    double eta_last; /**< for the rounding to storage */
-} range_t;
-
-static range_t range_of(spmm_type_t type)
-{
-    switch (type) {
-    case SPMM_R_64F:
-        return (range_t){DBL_MAX, DBL_MIN, DBL_MIN};
-    case SPMM_R_32F:
-        return (range_t){(double)FLT_MAX, (double)FLT_MIN, (double)FLT_MIN};
-    case SPMM_R_16F: /* subnormals are multiples of 2^-24 and never flushed */
-        return (range_t){65504.0, (double)FLT_MIN, 0x1p-25};
-    case SPMM_R_16BF:
-        return (range_t){0x1.fep127, (double)FLT_MIN, (double)FLT_MIN};
-    case SPMM_TYPE_AUTO:
-        break;
-    }
-    return (range_t){0.0, 0.0, 0.0};
-}
 
 /** ref = (alpha * op(A) * B + beta * C0)(row, first .. first + width - 1), bound = its terms'
  *  magnitudes. */
@@ -67,29 +42,11 @@ static void reference_strip(const driver_product_t *p, int64_t row, int64_t firs
     }
 }
 
-/** Error of one element relative to @p bound, after what underflow may cost. */
-static double relative_error(double got, double want, double bound, double eta)
+static void compare_row(const driver_product_t *p, int64_t row, driver_verdict_t *verdict)
 {
-    const double difference = fabs(got - want);
-
-    if (!isfinite(got)) {
-        return INFINITY;
-    }
-    if (difference == 0.0) {
-        return 0.0;
-    }
-    if (bound == 0.0) {
-        return INFINITY; /* a sum of nothing is exactly 0 */
-    }
-    return difference > eta ? (difference - eta) / bound : 0.0;
-}
-
-static void compare_row(const driver_product_t *p, const range_t *range, int64_t row,
-                        driver_verdict_t *verdict)
-{
-    const int64_t terms = p->rows->row_ptr[row + 1] - p->rows->row_ptr[row] + 1;
-    const double  eta   = (double)terms * range->eta_term + range->eta_last;
-    double        ref[STRIP], bound[STRIP];
+    const int64_t      terms = p->rows->row_ptr[row + 1] - p->rows->row_ptr[row] + 1;
+    const tool_range_t range = tool_range(p->block->type, terms);
+    double             ref[STRIP], bound[STRIP];
 
     for (int64_t first = 0; first < p->block->columns; first += STRIP) {
         const int64_t left  = p->block->columns - first;
@@ -101,12 +58,12 @@ static void compare_row(const driver_product_t *p, const range_t *range, int64_t
             const double  got = spmm_value_get(p->block->type, p->C, at);
             double        error;
 
-            if (!(bound[j] <= range->largest)) { /* NaN and infinity in A included */
+            if (!(bound[j] <= range.largest)) { /* NaN and infinity in A included */
                 verdict->out_of_range++;
                 continue;
             }
             verdict->compared++;
-            error = relative_error(got, ref[j], bound[j], eta);
+            error = tool_relative_error(got, ref[j], bound[j], range.eta);
             if (verdict->row < 0 || error > verdict->max_error) {
                 verdict->max_error = error;
                 verdict->row       = p->rows->first + row;
@@ -132,7 +89,6 @@ static void merge(driver_verdict_t *into, const driver_verdict_t *other)
 
 driver_verdict_t driver_compare(const driver_product_t *product)
 {
-    const range_t    range   = range_of(product->block->type);
     driver_verdict_t verdict = {.row = -1, .col = -1};
 
 #pragma omp parallel
@@ -141,7 +97,7 @@ driver_verdict_t driver_compare(const driver_product_t *product)
 
 #pragma omp for schedule(dynamic, 64) nowait
         for (int64_t row = 0; row < product->rows->n_rows; row++) {
-            compare_row(product, &range, row, &mine);
+            compare_row(product, row, &mine);
         }
 #pragma omp critical
         merge(&verdict, &mine);

@@ -131,7 +131,10 @@ static int run_product(driver_job_t *job, const driver_options_t *options)
     int               code;
 
     driver_progress_open(&progress, job->rank == 0 && (options->progress || isatty(STDERR_FILENO)));
-    code = driver_agree(job, open_context(&run, &progress));
+    code = driver_check_outputs(job, options);
+    if (code == DRIVER_GOOD) {
+        code = driver_agree(job, open_context(&run, &progress));
+    }
     if (code == DRIVER_GOOD) {
         code = driver_agree(job, open_matrix(&run, &progress));
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool_common.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,4 +70,40 @@ double tool_tolerance(spmm_type_t type, spmm_compute_t compute)
         sums = 2e-3;
     }
     return storage > sums ? storage : sums;
+}
+
+tool_range_t tool_range(spmm_type_t type, int64_t terms)
+{
+    const double n =
+        (double)terms; /* each product in the type that sums are kept in, then C in its own */
+
+    switch (type) {
+    case SPMM_R_64F:
+        return (tool_range_t){DBL_MAX, (n + 1.0) * DBL_MIN};
+    case SPMM_R_32F:
+        return (tool_range_t){(double)FLT_MAX, (n + 1.0) * (double)FLT_MIN};
+    case SPMM_R_16F: /* subnormals are multiples of 2^-24 and never flushed */
+        return (tool_range_t){65504.0, n * (double)FLT_MIN + 0x1p-25};
+    case SPMM_R_16BF:
+        return (tool_range_t){0x1.fep127, (n + 1.0) * (double)FLT_MIN};
+    case SPMM_TYPE_AUTO:
+        break;
+    }
+    return (tool_range_t){0.0, 0.0};
+}
+
+double tool_relative_error(double got, double want, double bound, double eta)
+{
+    const double difference = fabs(got - want);
+
+    if (!isfinite(got)) {
+        return INFINITY;
+    }
+    if (difference == 0.0) {
+        return 0.0;
+    }
+    if (bound == 0.0) {
+        return INFINITY;
+    }
+    return difference > eta ? (difference - eta) / bound : 0.0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tool_common.h  What spmm_dist and spmm_bench share: the words of options, the median and
- *  the bound of the error. */
+/** @file tool_common.h  What spmm_dist and spmm_bench share: the words of options, the median, the
+ *  error of an element and its bound. */
 #ifndef TOOL_COMMON_H
 #define TOOL_COMMON_H
 
@@ -27,5 +27,19 @@ double tool_median(double *values, int64_t n);
 /** Largest |C - ref| / bound of a right result in @p type; SPMM_COMPUTE_AUTO
  *  adds nothing to what the type allows. */
 double tool_tolerance(spmm_type_t type, spmm_compute_t compute);
+
+/** What an element of C may hold. */
+typedef struct {
+    double largest; /**< finite value of the type */
+    double eta;     /**< what underflow may cost in all */
+} tool_range_t;
+
+/** Of an element of @p type that is the sum of @p terms products.  One rounding may lose eta where the
+ *  result is subnormal (or flushed to zero, as GPUs do): Higham, Accuracy and Stability, section 2.2. */
+tool_range_t tool_range(spmm_type_t type, int64_t terms);
+
+/** |got - want| / bound after what underflow may cost; infinity where @p got is not finite, or a sum of
+ *  nothing not exactly 0. */
+double tool_relative_error(double got, double want, double bound, double eta);
 
 #endif /* TOOL_COMMON_H */

@@ -7,11 +7,15 @@
  *  - outputs come last and are written only on SPMM_OK;
  *  - "Collective" means that every rank of the context calls it, in the same order, with equal
  *    values of all arguments not described as local; all ranks return the same status;
- *  - a handle is used by one thread at a time; distinct contexts may be used concurrently when
- *    MPI was initialised with MPI_THREAD_MULTIPLE.  On several GPUs NCCL demands that all ranks issue
+ *  - a context is used by one thread at a time, together with all matrices, plans and buffers made
+ *    from it; distinct contexts may be used concurrently when MPI was initialised with
+ *    MPI_THREAD_MULTIPLE.  On several GPUs NCCL demands that all ranks issue
  *    the products of several contexts in one order: from threads of their own use transport mpi-host;
  *  - on CUDA contexts a call may leave the context's device as the current one of the thread, as
- *    cudaSetDevice() would: a program that works on several sets its own again.
+ *    cudaSetDevice() would: a program that works on several sets its own again;
+ *  - device arrays that a call without a stream reads must be complete: it orders itself behind the
+ *    legacy default stream only, not behind streams made with cudaStreamNonBlocking;
+ *  - structs with a struct_size grow only at their end: callers compiled with a shorter one are served.
  */
 #ifndef SPMM_DIST_CONTEXT_H
 #define SPMM_DIST_CONTEXT_H
@@ -34,11 +38,12 @@ typedef struct spmm_plan    spmm_plan_t;    /**< A, n, options -> partition, for
 /** Receives one finished line without a newline.  Called on the thread that called the library. */
 typedef void (*spmm_log_fn_t)(void *user, const char *line);
 
-/** Zero in any field means "choose for me".  On a GPU a context keeps freed memory of formats and
+/** Zero in any field means "choose for me".  Equal on all ranks, but where it says local and for the
+ *  log.  On a GPU a context keeps freed memory of formats and
  *  trials for its next plans, up to 1/32 of the device's, until it is destroyed. */
 typedef struct {
     size_t             struct_size; /**< set by SPMM_CONTEXT_OPTIONS_INIT */
-    spmm_device_kind_t device;      /**< local; all ranks of a context must agree */
+    spmm_device_kind_t device;      /**< AUTO is the CPU where any rank sees no GPU */
     const int         *cuda_device; /**< local, read during the call: a CUDA ordinal; NULL: of
                                          the visible devices one that the fewest ranks before this
                                          one on its node took, the first of these */
@@ -70,7 +75,8 @@ typedef struct {
 } spmm_context_info_t;
 
 /** Create a context on a duplicate of @p comm.  Collective, between MPI_Init and MPI_Finalize; the
- *  caller keeps @p comm.
+ *  caller keeps @p comm.  The first context on a kind of GPU measures its rates and keeps them in
+ *  a file below the home directory: SPMM_CACHE_DIR names another place, SPMM_CALIBRATE=0 does without.
  *  @param[in]  comm     intra-communicator, one rank per device
  *  @param[in]  options  NULL for defaults
  *  @param[out] ctx      release with spmm_context_destroy()
@@ -79,15 +85,17 @@ SPMM_API spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_opt
                                            spmm_context_t **ctx);
 
 /** Collective, before MPI_Finalize.  Frees *ctx and sets it to NULL; NULL in is success.  Matrices
- *  and plans made from it must be gone: otherwise SPMM_ERR_ARGUMENT and nothing is freed. */
+ *  and plans made from it must be gone: otherwise, and after MPI_Finalize, SPMM_ERR_ARGUMENT and
+ *  nothing is freed.  Buffers must be freed before, too, since spmm_buffer_free() takes the context. */
 SPMM_API spmm_status_t spmm_context_destroy(spmm_context_t **ctx);
 
 /** Not collective. */
 SPMM_API spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info_t *info);
 
-/** Not collective.  The sentence of the last failure on @p ctx, "" when there was none; with NULL,
- *  of the last failure on this thread (for a context that could not be created).  Valid until the
- *  next call on @p ctx. */
+/** Not collective.  The sentence of the last failure on @p ctx, or on a matrix or plan of it, "" when
+ *  there was none or a later call succeeded; with NULL, of the last failure on this thread: for a
+ *  context that could not be created, and for calls that got NULL for a handle.  Valid until the next
+ *  such call. */
 SPMM_API const char *spmm_last_error(const spmm_context_t *ctx);
 
 /** Static English text for @p status; never NULL, also for unknown values. */
@@ -102,18 +110,19 @@ SPMM_API size_t spmm_type_size(spmm_type_t type);
 /** Memory that execute can use: device memory on CUDA contexts, host memory on CPU ones.  Not
  *  collective.  @p bytes == 0 gives a pointer that may only be freed. */
 SPMM_API spmm_status_t spmm_buffer_alloc(spmm_context_t *ctx, size_t bytes, void **buffer);
-/** The same as a good home of B for transport nccl-pull: where the GPUs of all ranks can load from
- *  each other's memory (one node, NCCL 2.28 or later), it reads the rows of B there, or in any part
- *  of it, without packing them.  nccl-push, which auto may take there, needs none: it picks rows
- *  out of any memory.  Where nccl-pull cannot be used this is spmm_buffer_alloc().  Collective;
- *  @p bytes is local, but every rank gives as much memory as the one that asks for most.  The first
- *  such buffer of a context may open an NCCL communicator.  The memory is free again when all ranks
- *  have freed it. */
+/** The same, registered for transport nccl-pull: where the GPUs of all ranks can load from each
+ *  other's memory (one node, NCCL 2.28 or later), it reads the rows of a B that lies in such a buffer,
+ *  or in any part of one, without packing them.  nccl-push, which auto may take there, needs none: it
+ *  picks rows out of any memory.  Where nccl-pull cannot be used this is spmm_buffer_alloc().
+ *  Collective; @p bytes is local, but every rank gives as much memory as the one that asks for most.
+ *  The first such buffer of a context may open an NCCL communicator.  The memory is free again when all
+ *  ranks have freed it. */
 SPMM_API spmm_status_t spmm_buffer_alloc_shared(spmm_context_t *ctx, size_t bytes, void **buffer);
 /** Frees *buffer, of either kind, and sets it to NULL; NULL in is success.  Not collective; work on
  *  it must be done. */
 SPMM_API spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer);
-/** Copy between host memory and buffers, either way; done when it returns. */
+/** Copy between host memory and buffers, either way; done when it returns.  In the order of the
+ *  default stream: synchronise with the streams that write @p src or read @p dst before. */
 SPMM_API spmm_status_t spmm_buffer_copy(spmm_context_t *ctx, void *dst, const void *src,
                                         size_t bytes);
 /** Wait until all work of @p stream is done and report its errors. */

@@ -27,7 +27,8 @@ typedef struct {
  *  @param[in] n_rows   rows of A this rank owns, >= 0, < 2^31
  *  @param[in] n_cols   columns of A (rows of B) this rank owns, >= 0, < 2^31; for a square A
  *                      usually n_rows
- *  @param[in] row_ptr  [n_rows + 1], row_ptr[0] == 0, non-decreasing
+ *  @param[in] row_ptr  [n_rows + 1], row_ptr[0] == 0, non-decreasing; may be NULL without rows, as
+ *                      the next two without entries
  *  @param[in] col_idx  [row_ptr[n_rows]], global, from 0, in any order but no column twice in a row
  *  @param[in] values   [row_ptr[n_rows]] of @p type
  *  @return SPMM_ERR_ARGUMENT naming row and entry where an array breaks these rules */
@@ -78,9 +79,9 @@ SPMM_API spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spe
                                             uint64_t seed, spmm_matrix_t **A);
 
 /** New values, same pattern, in the order of the arrays given at creation (of spmm_matrix_get_csr
- *  for a matrix read or generated).  Collective.  Refills every plan made from @p A; results of
- *  executes still in flight are undefined.  After a failure some ranks or plans hold the new values
- *  and some the old ones: call it again before the next execute.
+ *  for a matrix read or generated).  Collective.  Refills every plan made from @p A, after
+ *  waiting for its executes in flight, which use the old values.  After a failure some ranks or plans
+ *  hold the new values and some the old ones: call it again before the next execute.
  *  @param[in] values  local, [local_nnz] of the matrix's type, host or device memory, copied */
 SPMM_API spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values);
 

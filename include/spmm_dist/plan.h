@@ -34,8 +34,9 @@ typedef struct {
                                        device; engines and schedule are then chosen by the model
                                        alone.  Name engine, reorder and schedule to not depend on
                                        the device's calibrated rates either */
-    int            profile;       /**< nonzero: time the phases of every execute (for stats) */
-    int            no_autotune;   /**< nonzero: choose by the model alone, measure nothing */
+    int            profile;       /**< local unless with graph; nonzero: time the phases of every
+                                       execute (for stats) */
+    int            no_autotune;   /**< local; nonzero: choose by the model alone, measure nothing */
     uint64_t       seed;          /**< of the partitioner */
     const char    *reorder;       /**< order in which a rank multiplies its rows; C is not permuted.
                                        "auto" (NULL): on GPUs "affinity", where a tensor-core engine
@@ -70,8 +71,9 @@ typedef struct {
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
  *  may take seconds.  @p A must outlive the plan.
- *  @param[in]  n        columns of B and C, >= 1; memory of the plan is sized for it
- *  @param[in]  options  NULL for defaults
+ *  @param[in]  n        columns of B and C, 1 .. 2^31 - 1: executes may have fewer, but memory of the
+ *                       plan is sized and engines are chosen for it
+ *  @param[in]  options  NULL for defaults; equal on all ranks but for fields that say local
  *  @return SPMM_ERR_UNSUPPORTED when the engine, transport or partitioner asked for cannot do it;
  *          spmm_last_error() says why */
 SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
@@ -89,8 +91,10 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  one of those four on all or on none.  That goes for ranks without rows, too: they must not pass
  *  the same pointer for different buffers of the others.  A buffer that a graph was captured with
  *  may be freed only after the plan.
+ *  Not while @p stream is being captured by the program: that is what option graph is for.
  *  @param[in]     n           columns, 1 .. n of the plan; may change from call to call
- *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C
+ *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C; alpha == 0 may
+ *                             read B, and 0 * Inf then is NaN
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; must not overlap C
  *  @param[in]     ldb,ldc     row-major: >= n; column-major: >= local rows
@@ -99,12 +103,13 @@ SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, 
                                     int64_t ldb, double beta, void *C, int64_t ldc,
                                     spmm_stream_t stream);
 
-/** Enqueue new values for this plan alone: later executes on @p stream multiply by them, until the next
- *  spmm_matrix_update_values().  Matrix and other plans keep theirs.  Not collective.  On GPUs nothing
+/** Enqueue new values for this plan alone, in the order of @p stream: later executes, on any stream,
+ *  multiply by them, until the next call or spmm_matrix_update_values().  Matrix and other plans keep
+ *  theirs.  Not collective.  On GPUs nothing
  *  leaves the device or waits for it with engines csr-gpu, cusparse and cvse; formats of the others
  *  are refilled by the host.  The first call on a plan allocates and may wait.
  *  @param[in] values  [local_nnz] of the matrix's type, in the order of spmm_matrix_update_values(),
- *                     memory of the context's device
+ *                     memory of the context's device, read until @p stream has passed this point
  *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep": rows would have to travel */
 SPMM_API spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values,
                                                spmm_stream_t stream);
@@ -189,13 +194,14 @@ typedef struct {
     double      from_s, to_s; /**< begin and end */
 } spmm_span_t;
 
-enum { SPMM_MOST_SPANS = 24 }; /**< of one execute */
+enum { SPMM_MOST_SPANS = 24 }; /**< of one execute in this version of the library */
 
 /** The time line of the last execute on this rank.  Not collective; waits for that execute.
- *  @param[out] spans  [SPMM_MOST_SPANS], the first *count are set
- *  @param[out] count  0 unless the plan profiles and has executed */
-SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, spmm_span_t *spans,
-                                              int *count);
+ *  @param[in]  capacity  room in @p spans; SPMM_MOST_SPANS, unless a later version has more, for all
+ *  @param[out] spans     [capacity], the first *count are set
+ *  @param[out] count     at most @p capacity; 0 unless the plan profiles and has executed */
+SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity,
+                                              spmm_span_t *spans, int *count);
 
 /** Where halo rows come from.  Not collective.
  *  @param[out] rows  [ranks of the context] that this rank receives from each; their sum is

@@ -58,7 +58,8 @@ typedef enum {
     SPMM_DEVICE_CUDA
 } spmm_device_kind_t;
 
-/** A cudaStream_t passed through C; NULL is the default stream; ignored on the CPU. */
+/** A cudaStream_t passed through C; NULL is the legacy default stream, also in programs compiled with
+ *  --default-stream per-thread, which pass cudaStreamPerThread; ignored on the CPU. */
 typedef void *spmm_stream_t;
 
 #endif /* SPMM_DIST_TYPES_H */

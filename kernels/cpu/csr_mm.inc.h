@@ -13,24 +13,33 @@
  * A sum of ACC_T takes SUM_RUN terms at most, runs are added up in FP64: a sum of 10^7 FP32 terms would
  * be wrong by percents, once it is so large that its terms no longer count.  SUM_RUN * 2^-24 is below
  * the bound of 32F. */
-static inline void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i, int64_t j0, int64_t width,
-                          int64_t b_row, int64_t b_col, int64_t c_row, int64_t c_col)
+static inline __attribute__((always_inline)) void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i,
+                                                         int64_t j0, int64_t width, int64_t b_row,
+                                                         int64_t b_col, int64_t c_row,
+                                                         int64_t c_col)
 {
-    const AB_T *value = args->values;
-    const ACC_T alpha = (ACC_T)args->alpha, beta = (ACC_T)args->beta;
+    const AB_T    *value = args->values;
+    const int32_t *col   = args->col_idx;
+    const AB_T    *B0    = (const AB_T *)args->B + j0 * b_col;
+    const ACC_T    alpha = (ACC_T)args->alpha, beta = (ACC_T)args->beta;
+    const bool     adds = args->beta != 0.0;
     C_T   *C = (C_T *)args->C + (args->row_map == NULL ? i : args->row_map[i]) * c_row + j0 * c_col;
-    ACC_T  sum[COLUMN_TILE]   = {0};
-    double total[COLUMN_TILE] = {0}; /* of the runs before */
-    int64_t       k           = args->row_ptr[i];
-    const int64_t last        = args->row_ptr[i + 1];
-    const bool    runs        = last - k > SUM_RUN;
+    ACC_T  sum[COLUMN_TILE];
+    double total[COLUMN_TILE]; /* of the runs before */
+    int64_t       k    = args->row_ptr[i];
+    const int64_t last = args->row_ptr[i + 1];
+    const bool    runs = last - k > SUM_RUN;
 
+    for (int64_t j = 0; j < width; j++) { /* all of both took more time than 4 columns of a row */
+        sum[j]   = 0;
+        total[j] = 0.0;
+    }
     while (k < last) {
         const int64_t end = last - k > SUM_RUN ? k + SUM_RUN : last;
 
         for (; k < end; k++) {
             const ACC_T a = AB_LOAD(value[k]);
-            const AB_T *B = (const AB_T *)args->B + args->col_idx[k] * b_row + j0 * b_col;
+            const AB_T *B = B0 + col[k] * b_row;
 
             for (int64_t j = 0; j < width; j++) {
                 sum[j] += a * AB_LOAD(B[j * b_col]);
@@ -47,7 +56,7 @@ static inline void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i, int64_t j0,
     for (int64_t j = 0; j < width; j++) {
         const ACC_T product = alpha * sum[j];
 
-        C[j * c_col] = C_STORE(args->beta == 0.0 ? product : product + beta * C_LOAD(C[j * c_col]));
+        C[j * c_col] = C_STORE(adds ? product + beta * C_LOAD(C[j * c_col]) : product);
     }
 }
 

@@ -4,6 +4,7 @@
 #define SPMM_CVSE_SHORT_LAUNCH_CUH
 
 #include "cuda/cvse_short.cuh"
+#include "cuda/tc_half.cuh"
 
 namespace spmm
 {
@@ -85,19 +86,7 @@ template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
 
     static cudaError_t preload()
     {
-        cudaFuncAttributes facts;
-        cudaError_t        code = cudaSuccess;
-
-        for (int k = 0; k < kNumber && code == cudaSuccess; k++) {
-            const Choice &one = all()[k];
-
-            code = cudaFuncGetAttributes(&facts, one.kernel);
-            if (code == cudaSuccess) { /* more than 48 KB only on request */
-                code = cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            one.room);
-            }
-        }
-        return code;
+        return preload_choices(all(), kNumber);
     }
 };
 

@@ -10,6 +10,7 @@
  *  multiprocessor and takes a run of batches, warp by warp: all of it works on one panel at a time.
  */
 #include "cuda/sddmm_mma.cuh"
+#include "cuda/tc_half.cuh"
 #include "cuda/tc_probe.cuh"
 
 namespace spmm
@@ -196,14 +197,11 @@ template <typename In, typename Out> cudaError_t load()
 
 cudaError_t preload_sddmm_batches()
 {
-    cudaError_t (*const all[])() = {load<__half, __half>, load<__half, float>,
-                                    load<__nv_bfloat16, __nv_bfloat16>, load<__nv_bfloat16, float>};
-    cudaError_t code             = cudaSuccess;
+    return for_all_half_types([](auto types) {
+        using Types = decltype(types);
 
-    for (auto *const one : all) {
-        code = code == cudaSuccess ? one() : code;
-    }
-    return code;
+        return load<typename Types::Half, typename Types::Out>();
+    });
 }
 
 } // namespace spmm
@@ -211,19 +209,9 @@ cudaError_t preload_sddmm_batches()
 extern "C" cudaError_t spmm_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
                                                const spmm_sddmm_args_t *args, cudaStream_t stream)
 {
-    const bool same = args->s_type == args->type;
+    return spmm::for_half_types(args->type, args->s_type, [&](auto types) {
+        using Types = decltype(types);
 
-    if (!same && args->s_type != SPMM_R_32F) {
-        return cudaErrorInvalidValue;
-    }
-    switch (args->type) {
-    case SPMM_R_16F:
-        return same ? spmm::run<__half, __half>(*mask, *args, stream)
-                    : spmm::run<__half, float>(*mask, *args, stream);
-    case SPMM_R_16BF:
-        return same ? spmm::run<__nv_bfloat16, __nv_bfloat16>(*mask, *args, stream)
-                    : spmm::run<__nv_bfloat16, float>(*mask, *args, stream);
-    default:
-        return cudaErrorInvalidValue;
-    }
+        return spmm::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
+    });
 }

@@ -9,7 +9,7 @@
  *  Loads come from L1 then, so that instructions count: an address is one multiplication, lines are
  *  constant distances from it.  Rows longer than 4 lines come in slices, which keeps panels wide.
  */
-#include "cuda/tc_common.cuh"
+#include "cuda/sddmm_sums.cuh"
 #include "cuda/tc_probe.cuh"
 
 namespace spmm
@@ -105,24 +105,6 @@ template <typename T, bool kWide> struct Dots {
             }
         }
     }
-
-    /* The sum of entry `lane` over all 8 lanes. */
-    __device__ __forceinline__ T reduce()
-    {
-#pragma unroll
-        for (int half = kBatch / 2; half > 0; half /= 2) {
-            const bool upper = (lane & half) != 0;
-
-#pragma unroll
-            for (int e = 0; e < half; e++) {
-                const T give = upper ? sum[e] : sum[e + half];
-                const T keep = upper ? sum[e + half] : sum[e];
-
-                sum[e] = keep + __shfl_xor_sync(0xffffffffu, give, half);
-            }
-        }
-        return sum[0];
-    }
 };
 
 /* Bytes [at, at + bytes) of the rows for batches [first, end), by all warps of the thread block. */
@@ -165,7 +147,7 @@ __device__ __forceinline__ void run_slice(const spmm_sddmm_batches_t &mask,
             dots.add_rest(now, lines * kLine, bytes);
         }
 
-        const T fresh = (T)args.alpha * dots.reduce();
+        const T fresh = (T)args.alpha * sum_of_lane(dots.sum, dots.lane);
 
         if (now.entry >= 0) {
             T *const s = (T *)args.S + now.place;

@@ -6,7 +6,8 @@
  *  sums of 8 entries over 8 lanes are added up by 7 shuffles instead of 24: in each step a lane gives
  *  away one half of its sums and keeps the other, until lane e has that of entry e.
  */
-#include "cuda/tc_common.cuh"
+#include "cuda/sddmm_sums.cuh"
+#include "cuda/tc_half.cuh"
 #include "cuda/tc_probe.cuh"
 
 namespace spmm
@@ -112,24 +113,6 @@ template <typename In, typename Out, int kElems> struct Dots {
         }
     }
 
-    /* The sum of entry `lane` over all 8 lanes. */
-    __device__ __forceinline__ T reduce()
-    {
-#pragma unroll
-        for (int half = kTask / 2; half > 0; half /= 2) {
-            const bool upper = (lane & half) != 0;
-
-#pragma unroll
-            for (int e = 0; e < half; e++) {
-                const T give = upper ? sum[e] : sum[e + half];
-                const T keep = upper ? sum[e + half] : sum[e];
-
-                sum[e] = keep + __shfl_xor_sync(0xffffffffu, give, half);
-            }
-        }
-        return sum[0];
-    }
-
     __device__ __forceinline__ void run(const spmm_sddmm_tasks_t &mask, const Task &task)
     {
         const int64_t full = args.k - args.k % kElems; /* columns in whole shares */
@@ -156,7 +139,7 @@ template <typename In, typename Out, int kElems> struct Dots {
                 add<1>(rows, task.count);
             }
         }
-        const T mine = (T)args.alpha * reduce();
+        const T mine = (T)args.alpha * sum_of_lane(sum, lane);
 
         if (lane < task.count) {
             const int     e  = task.first + lane;
@@ -225,18 +208,14 @@ template <typename In, typename Out> cudaError_t load()
 
 cudaError_t preload_sddmm_tasks()
 {
-    cudaError_t (*const all[])() = {load<double, double>,
-                                    load<float, float>,
-                                    load<__half, __half>,
-                                    load<__half, float>,
-                                    load<__nv_bfloat16, __nv_bfloat16>,
-                                    load<__nv_bfloat16, float>};
-    cudaError_t code             = cudaSuccess;
+    cudaError_t code = load<double, double>();
 
-    for (auto *const one : all) {
-        code = code == cudaSuccess ? one() : code;
-    }
-    return code;
+    code = code == cudaSuccess ? load<float, float>() : code;
+    return code != cudaSuccess ? code : for_all_half_types([](auto types) {
+        using Types = decltype(types);
+
+        return load<typename Types::Half, typename Types::Out>();
+    });
 }
 
 } // namespace spmm
@@ -244,20 +223,15 @@ cudaError_t preload_sddmm_tasks()
 extern "C" cudaError_t spmm_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask,
                                              const spmm_sddmm_args_t *args, cudaStream_t stream)
 {
-    const bool same = args->s_type == args->type;
-
-    switch (args->type) {
-    case SPMM_R_64F:
-        return same ? spmm::run<double, double>(*mask, *args, stream) : cudaErrorInvalidValue;
-    case SPMM_R_32F:
-        return same ? spmm::run<float, float>(*mask, *args, stream) : cudaErrorInvalidValue;
-    case SPMM_R_16F:
-        return same ? spmm::run<__half, __half>(*mask, *args, stream)
-                    : spmm::run<__half, float>(*mask, *args, stream);
-    case SPMM_R_16BF:
-        return same ? spmm::run<__nv_bfloat16, __nv_bfloat16>(*mask, *args, stream)
-                    : spmm::run<__nv_bfloat16, float>(*mask, *args, stream);
-    default:
-        return cudaErrorInvalidValue;
+    if (args->type == SPMM_R_32F && args->s_type == SPMM_R_32F) {
+        return spmm::run<float, float>(*mask, *args, stream);
     }
+    if (args->type == SPMM_R_64F && args->s_type == SPMM_R_64F) {
+        return spmm::run<double, double>(*mask, *args, stream);
+    }
+    return spmm::for_half_types(args->type, args->s_type, [&](auto types) {
+        using Types = decltype(types);
+
+        return spmm::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
+    });
 }

@@ -5,6 +5,7 @@
  *  What belongs to no vector is not loaded, and what is not in the mask is not stored.
  */
 #include "cuda/sddmm_mma.cuh"
+#include "cuda/tc_half.cuh"
 #include "cuda/tc_probe.cuh"
 
 namespace spmm
@@ -217,14 +218,13 @@ template <typename In, typename Out> cudaError_t load()
 
 cudaError_t preload_sddmm_tiles()
 {
-    cudaError_t (*const all[])() = {load<float, float>, load<__half, __half>, load<__half, float>,
-                                    load<__nv_bfloat16, __nv_bfloat16>, load<__nv_bfloat16, float>};
-    cudaError_t code             = cudaSuccess;
+    const cudaError_t code = load<float, float>();
 
-    for (auto *const one : all) {
-        code = code == cudaSuccess ? one() : code;
-    }
-    return code;
+    return code != cudaSuccess ? code : for_all_half_types([](auto types) {
+        using Types = decltype(types);
+
+        return load<typename Types::Half, typename Types::Out>();
+    });
 }
 
 } // namespace spmm
@@ -232,21 +232,15 @@ cudaError_t preload_sddmm_tiles()
 extern "C" cudaError_t spmm_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask,
                                              const spmm_sddmm_args_t *args, cudaStream_t stream)
 {
-    const bool same = args->s_type == args->type;
-
-    if ((!same && args->s_type != SPMM_R_32F) || (mask->height != 8 && mask->height != 16)) {
+    if (mask->height != 8 && mask->height != 16) {
         return cudaErrorInvalidValue;
     }
-    switch (args->type) {
-    case SPMM_R_32F:
+    if (args->type == SPMM_R_32F && args->s_type == SPMM_R_32F) {
         return spmm::run<float, float>(*mask, *args, stream);
-    case SPMM_R_16F:
-        return same ? spmm::run<__half, __half>(*mask, *args, stream)
-                    : spmm::run<__half, float>(*mask, *args, stream);
-    case SPMM_R_16BF:
-        return same ? spmm::run<__nv_bfloat16, __nv_bfloat16>(*mask, *args, stream)
-                    : spmm::run<__nv_bfloat16, float>(*mask, *args, stream);
-    default:
-        return cudaErrorInvalidValue;
     }
+    return spmm::for_half_types(args->type, args->s_type, [&](auto types) {
+        using Types = decltype(types);
+
+        return spmm::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
+    });
 }

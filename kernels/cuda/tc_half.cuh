@@ -12,23 +12,23 @@
 namespace spmm
 {
 
-/** Types of A and B, and of C. */
+/** Types of A and B, and of C; of X and Y, and of S. */
 template <typename H, typename O> struct HalfTypes {
     using Half = H;
     using Out  = O;
 };
 
-/** @return product(HalfTypes<...>) for @p args and A of @p a_type; cudaErrorInvalidValue for other types
- *          than 16F or 16BF, C of the same or 32F */
+/** @return product(HalfTypes<...>) for inputs of type @p in and results of @p out; cudaErrorInvalidValue
+ *          for other types than 16F or 16BF, results of the same or 32F */
 template <class Product>
-cudaError_t for_half_types(spmm_type_t a_type, const spmm_tc_mm_args_t &args, Product product)
+cudaError_t for_half_types(spmm_type_t in, spmm_type_t out, Product product)
 {
-    const bool same = args.c_type == args.ab_type;
+    const bool same = out == in;
 
-    if (a_type != args.ab_type || (!same && args.c_type != SPMM_R_32F)) {
+    if (!same && out != SPMM_R_32F) {
         return cudaErrorInvalidValue;
     }
-    switch (a_type) {
+    switch (in) {
     case SPMM_R_16F:
         return same ? product(HalfTypes<__half, __half>()) : product(HalfTypes<__half, float>());
     case SPMM_R_16BF:
@@ -37,6 +37,14 @@ cudaError_t for_half_types(spmm_type_t a_type, const spmm_tc_mm_args_t &args, Pr
     default:
         return cudaErrorInvalidValue;
     }
+}
+
+/** The same for @p args and A of @p a_type, which is that of B. */
+template <class Product>
+cudaError_t for_half_types(spmm_type_t a_type, const spmm_tc_mm_args_t &args, Product product)
+{
+    return a_type == args.ab_type ? for_half_types(a_type, args.c_type, product)
+                                  : cudaErrorInvalidValue;
 }
 
 /** load(HalfTypes<...>) for all types, up to the first failure. */

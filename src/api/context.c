@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 enum { MOST_CTAS = 64 }; /* that NCCL takes */
 
@@ -53,26 +54,49 @@ static spmm_status_t open_env(spmm_context_t *ctx, MPI_Comm comm)
     return SPMM_OK;
 }
 
+static spmm_status_t check_options(spmm_env_t *env, const spmm_context_options_t *given,
+                                   spmm_context_options_t *options)
+{
+    if (given != NULL) {
+        SPMM_TRY(spmm_take_options(&env->err, given, given->struct_size, options, sizeof *options,
+                                   "context"));
+    }
+    if (!(options->timeout_s >= 0.0)) {
+        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "timeout_s is %g, must be >= 0",
+                         options->timeout_s);
+    }
+    if (options->nccl_ctas < 0 || options->nccl_ctas > MOST_CTAS) {
+        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "nccl_ctas is %d, must be 0 to %d",
+                         options->nccl_ctas, MOST_CTAS);
+    }
+    return SPMM_OK;
+}
+
+/* NCCL does not survive ranks that configure its communicator differently.  Collective. */
+static spmm_status_t check_same(spmm_env_t *env, const spmm_context_options_t *options)
+{
+    uint64_t timeout, range[2];
+
+    memcpy(&timeout, &options->timeout_s, sizeof timeout);
+    range[0] = spmm_mix64(timeout ^ spmm_mix64((uint64_t)options->nccl_ctas));
+    range[1] = ~range[0];
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm));
+    if (range[0] != ~range[1]) {
+        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
+                         "the ranks ask for different contexts: timeout_s and nccl_ctas must be "
+                         "equal on all ranks");
+    }
+    return SPMM_OK;
+}
+
 static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
                                   const spmm_context_options_t *given)
 {
     spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
-    spmm_status_t          status  = SPMM_OK;
 
     SPMM_TRY(open_env(ctx, comm));
-    if (given != NULL) {
-        status = spmm_take_options(&ctx->env.err, given, given->struct_size, &options,
-                                   sizeof options, "context");
-    }
-    if (status == SPMM_OK && !(options.timeout_s >= 0.0)) {
-        status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "timeout_s is %g, must be >= 0",
-                           options.timeout_s);
-    }
-    if (status == SPMM_OK && (options.nccl_ctas < 0 || options.nccl_ctas > MOST_CTAS)) {
-        status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "nccl_ctas is %d, must be 0 to %d",
-                           options.nccl_ctas, MOST_CTAS);
-    }
-    SPMM_TRY(spmm_agree(&ctx->env, status));
+    SPMM_TRY(spmm_agree(&ctx->env, check_options(&ctx->env, given, &options)));
+    SPMM_TRY(check_same(&ctx->env, &options));
     ctx->env.log       = options.log;
     ctx->env.log_user  = options.log_user;
     ctx->env.timeout_s = options.timeout_s;
@@ -99,24 +123,45 @@ static void close_context(spmm_context_t *ctx)
     spmm_free(ctx);
 }
 
+static bool mpi_runs(void)
+{
+    int initialised = 0, finalised = 0;
+
+    (void)MPI_Initialized(&initialised);
+    (void)MPI_Finalized(&finalised);
+    return initialised && !finalised;
+}
+
+/* Local, but all ranks of a communicator see the same. */
+static spmm_status_t check_comm(MPI_Comm comm)
+{
+    int inter = 0;
+
+    if (!mpi_runs() || comm == MPI_COMM_NULL) {
+        return spmm_fail(
+            NULL, SPMM_ERR_ARGUMENT,
+            "spmm_context_create: call it between MPI_Init and MPI_Finalize and pass a "
+            "communicator");
+    }
+    if (MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) {
+        return spmm_fail(NULL, SPMM_ERR_ARGUMENT,
+                         "spmm_context_create: pass an intra-communicator; MPI_Intercomm_merge() "
+                         "makes one of an inter-communicator");
+    }
+    return SPMM_OK;
+}
+
 spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *options,
                                   spmm_context_t **ctx)
 {
-    int             initialised = 0, finalised = 0, everywhere;
+    int             everywhere;
     spmm_context_t *made;
     spmm_status_t   status;
 
     if (ctx == NULL) {
         return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_create: ctx is NULL");
     }
-    (void)MPI_Initialized(&initialised);
-    (void)MPI_Finalized(&finalised);
-    if (!initialised || finalised || comm == MPI_COMM_NULL) {
-        return spmm_fail(
-            NULL, SPMM_ERR_ARGUMENT,
-            "spmm_context_create: call it between MPI_Init and MPI_Finalize and pass a "
-            "communicator");
-    }
+    SPMM_TRY(check_comm(comm));
     /* Without a context there is no spmm_agree() yet. */
     everywhere = SPMM_NEW_ZERO(made, 1) != NULL;
     if (MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_LAND, comm) != MPI_SUCCESS) {
@@ -149,6 +194,10 @@ spmm_status_t spmm_context_destroy(spmm_context_t **ctx)
                          "%d matrices or plans of this context are alive: destroy them first",
                          (*ctx)->live);
     }
+    if (!mpi_runs()) { /* which would end the program */
+        return spmm_fail(&(*ctx)->env.err, SPMM_ERR_ARGUMENT,
+                         "a context is destroyed before MPI_Finalize(), not after it");
+    }
     close_context(*ctx);
     *ctx = NULL;
     return SPMM_OK;
@@ -162,14 +211,17 @@ const char *spmm_last_error(const spmm_context_t *ctx)
 spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info_t *info)
 {
     spmm_context_info_t mine;
+    spmm_error_t       *err;
 
     if (ctx == NULL) {
         return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_get_info: ctx is NULL");
     }
+    err = &ctx->device.env->err;
+    spmm_error_clear(err);
     mine = (spmm_context_info_t){.rank           = ctx->env.rank,
                                  .size           = ctx->env.size,
                                  .device         = ctx->device.ops->name,
                                  .device_name    = ctx->device.description,
                                  .device_ordinal = ctx->device.ordinal};
-    return spmm_give_info(NULL, &mine, sizeof mine, info, "context info");
+    return spmm_give_info(err, &mine, sizeof mine, info, "context info");
 }

@@ -64,7 +64,7 @@ static spmm_status_t fetch_csr(spmm_context_t *ctx, int64_t n_rows, int64_t per_
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
                          "type %d of the values is none of 64F, 32F, 16F, 16BF", (int)type);
     }
-    if (n_rows < 0 || n_rows > INT32_MAX || row_ptr == NULL) {
+    if (n_rows < 0 || n_rows > INT32_MAX || (row_ptr == NULL && n_rows > 0)) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
                          "n_rows is %lld and row_ptr %s: n_rows must be 0 to 2^31 - 1 and row_ptr "
                          "hold n_rows + 1 offsets",
@@ -73,8 +73,11 @@ static spmm_status_t fetch_csr(spmm_context_t *ctx, int64_t n_rows, int64_t per_
     if (SPMM_NEW(host->row_ptr, n_rows + 1) == NULL) {
         return spmm_fail_memory(err, n_rows + 1, sizeof(int64_t), "row offsets");
     }
-    SPMM_TRY(
-        device->ops->fetch(device, host->row_ptr, row_ptr, ((size_t)n_rows + 1) * sizeof(int64_t)));
+    host->row_ptr[0] = 0; /* a rank without rows may have no array */
+    if (row_ptr != NULL) {
+        SPMM_TRY(device->ops->fetch(device, host->row_ptr, row_ptr,
+                                    ((size_t)n_rows + 1) * sizeof(int64_t)));
+    }
     nnz = host->row_ptr[n_rows];
     if (host->row_ptr[0] != 0 || nnz < 0) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,

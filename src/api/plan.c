@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/context.h"
 
@@ -87,6 +88,11 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
     SPMM_TRY(check_n(plan, n));
     SPMM_TRY(check_dense(plan, "B", B, b_rows->n_local, n, ldb));
     SPMM_TRY(check_dense(plan, "C", C, c_rows->n_local, n, ldc));
+    if (B == C && b_rows->n_local > 0 && c_rows->n_local > 0) {
+        return spmm_fail(
+            &plan->env->err, SPMM_ERR_ARGUMENT,
+            "C is B: the product cannot overwrite its operand, give C memory of its own");
+    }
     return spmm_plan_run(plan, &(spmm_operands_t){.n      = n,
                                                   .alpha  = in_compute_type(plan, alpha),
                                                   .beta   = in_compute_type(plan, beta),
@@ -210,8 +216,12 @@ spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *st
     return spmm_give_info(&plan->env->err, &mine, sizeof mine, stats, "plan stats");
 }
 
-spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, spmm_span_t *spans, int *count)
+spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity, spmm_span_t *spans,
+                                     int *count)
 {
+    spmm_span_t mine[SPMM_MOST_SPANS];
+    int         n = 0;
+
     if (plan == NULL) {
         return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: plan is NULL");
     }
@@ -220,7 +230,14 @@ spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, spmm_span_t *spans
         return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: %s is NULL",
                          spans == NULL ? "spans" : "count");
     }
-    return spmm_plan_trace(plan, spans, count);
+    if (capacity < 0) {
+        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "capacity is %d, must be >= 0",
+                         capacity);
+    }
+    SPMM_TRY(spmm_plan_trace(plan, mine, &n));
+    *count = n < capacity ? n : capacity;
+    memcpy(spans, mine, (size_t)*count * sizeof *spans);
+    return SPMM_OK;
 }
 
 spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows)

@@ -4,7 +4,6 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 2 * HUGE_PAGE };
@@ -105,17 +104,6 @@ void spmm_free(void *ptr)
         spmm_alloc_note_free();
         free(ptr);
     }
-}
-
-char *spmm_strdup(const char *text)
-{
-    const size_t bytes = strlen(text) + 1;
-    char        *copy  = spmm_alloc((int64_t)bytes, 1);
-
-    if (copy != NULL) {
-        memcpy(copy, text, bytes);
-    }
-    return copy;
 }
 
 spmm_alloc_stats_t spmm_alloc_get_stats(void)

@@ -19,8 +19,6 @@ void *spmm_alloc_zero(int64_t count, size_t size);
 void *spmm_realloc(void *ptr, int64_t count, size_t size);
 /** NULL-safe. */
 void spmm_free(void *ptr);
-/** A copy of a string, NULL when memory is out. */
-char *spmm_strdup(const char *text);
 
 /** Typed allocation: `if (SPMM_NEW(p, n) == NULL) ...`. */
 #define SPMM_NEW(ptr, count)      ((ptr) = spmm_alloc((count), sizeof *(ptr)))

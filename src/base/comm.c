@@ -172,20 +172,6 @@ spmm_status_t spmm_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *of
     return SPMM_OK;
 }
 
-spmm_status_t spmm_bcast(spmm_env_t *env, void *data, size_t bytes, int root)
-{
-    char *at = data;
-
-    while (bytes > 0) {
-        const size_t part = bytes < spmm_message_limit ? bytes : spmm_message_limit;
-
-        SPMM_MPI(env, MPI_Bcast(at, (int)part, MPI_BYTE, root, env->comm));
-        at += part;
-        bytes -= part;
-    }
-    return SPMM_OK;
-}
-
 int spmm_owner(const int64_t *offset, int size, int64_t index)
 {
     int low = 0, high = size - 1; /* the last p with offset[p] <= index */

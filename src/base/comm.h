@@ -42,9 +42,6 @@ spmm_status_t spmm_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t
 /** offset[p] = sum of the counts of ranks below p, offset[size] = total.  Collective. */
 spmm_status_t spmm_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *offset);
 
-/** Broadcast of any length.  Collective. */
-spmm_status_t spmm_bcast(spmm_env_t *env, void *data, size_t bytes, int root);
-
 /** Rank that owns @p index in @p offset [size + 1]; ranks without elements are skipped. */
 int spmm_owner(const int64_t *offset, int size, int64_t index);
 

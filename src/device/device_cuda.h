@@ -18,9 +18,6 @@ int spmm_cuda_device_count(void);
 /** Make the device current on this thread. */
 spmm_status_t spmm_cuda_use(const spmm_device_t *device);
 
-/** A release that failed: it returns nothing, so the log gets it. */
-void spmm_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what);
-
 /* The operations on graphs (device_graph_cuda.c). */
 spmm_status_t spmm_cuda_graph_begin(const spmm_device_t *device, spmm_stream_t stream);
 spmm_status_t spmm_cuda_graph_end(const spmm_device_t *device, spmm_stream_t stream,

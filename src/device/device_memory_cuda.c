@@ -151,19 +151,19 @@ spmm_status_t spmm_cuda_alloc_cached(const spmm_device_t *device, size_t bytes, 
     return take(device, bytes, true, ptr);
 }
 
-/* cudaFree() takes memory of pools as well, but does not wait for its users there. */
+/* cudaFree() takes memory of pools as well, but does not wait for its users there; what waits for them
+ * waits for the current device, which may be another one of the program. */
 void spmm_cuda_release(const spmm_device_t *device, void *ptr)
 {
-    const memory_t *m    = device->state;
-    cudaError_t     code = cudaSuccess;
+    const memory_t *m = device->state;
 
     if (ptr == NULL) {
         return;
     }
     if (m != NULL && m->pool != NULL) {
-        code = cudaDeviceSynchronize();
+        spmm_cuda_warn(device, cudaSetDevice(device->ordinal), "cudaSetDevice");
+        spmm_cuda_warn(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
-    spmm_cuda_warn(device, code, "cudaDeviceSynchronize");
     spmm_cuda_warn(device, cudaFree(ptr), "cudaFree");
     spmm_alloc_note_free();
 }

@@ -17,6 +17,9 @@ static const double upload_rate = 5e9, upload_s = 0.5e-3;
 /* Times the least predicted: slower ones are not measured.  More for the yardstick, which the plan
  * should never be slower than. */
 static const double worth = 1.6, yardstick_worth = 2.0;
+/* What other shapes were seen to bring at most, rounded (docs/performance.md): an engine behind the best by
+ * more stays behind in all of them. */
+static const double may_gain = 1.3;
 
 enum {
     MOST_MEASURED    = 3, /* beside the yardstick */
@@ -136,11 +139,11 @@ static bool is_affordable(const tuning_t *t, const spmm_engine_candidate_t *c)
                              ? SPMM_TRIAL_OPEN_S + spmm_trial_seconds(t->best->predicted_s)
                              : 0.0;
 
-    const double trials = is_yardstick(c) ? 3.0 : 1.0;
-    const double budget = is_yardstick(c) ? yardstick_share / share * t->budget_s : t->budget_s;
+    const double product_s = isnan(c->measured_s) ? c->predicted_s : c->measured_s;
+    const double trials    = is_yardstick(c) ? 3.0 : 1.0;
+    const double budget    = is_yardstick(c) ? yardstick_share / share * t->budget_s : t->budget_s;
 
-    return spent + best + build_seconds(t, c) + trials * spmm_trial_seconds(c->predicted_s) <=
-           budget;
+    return spent + best + build_seconds(t, c) + trials * spmm_trial_seconds(product_s) <= budget;
 }
 
 static bool is_rival(const tuning_t *t, const spmm_engine_candidate_t *c, int measured)
@@ -180,29 +183,33 @@ static spmm_status_t measure_best(tuning_t *t, bool *goes_on)
     return status;
 }
 
-/* Build a candidate and measure it; keep it where it is the best so far. */
-static spmm_status_t try_rival(tuning_t *t, spmm_engine_candidate_t *c)
+/* Build a candidate in one of its shapes and measure it; keep it where it is the best so far. */
+static spmm_status_t try_one(tuning_t *t, spmm_engine_candidate_t *c, int shape)
 {
-    double        build_s;
+    double        build_s, seconds;
     void         *format;
-    spmm_status_t status = build(t, c, &format, &build_s);
+    spmm_status_t status;
 
+    t->problem.shape = shape;
+    status           = build(t, c, &format, &build_s);
+    t->problem.shape = 0;
     if (status != SPMM_OK) {
         return pass_over(t, c, status);
     }
     status = spmm_trial_measure(&t->trial, c->engine, format, c->layout,
-                                t->best->measured_s - c->copies_s, &c->measured_s);
+                                t->best->measured_s - c->copies_s, &seconds);
     if (status != SPMM_OK) {
-        c->measured_s = NAN;
         c->engine->destroy(format);
         return pass_over(t, c, status);
     }
-    c->measured_s += c->copies_s;
-    if (!(c->measured_s < t->best->measured_s)) {
+    seconds += c->copies_s;
+    if (!(seconds < t->best->measured_s)) {
+        c->measured_s = fmin(c->measured_s, seconds); /* of its fastest shape */
         c->engine->destroy(format);
         return SPMM_OK;
     }
     drop_best(t);
+    c->measured_s   = seconds;
     t->best         = c;
     t->format       = format;
     t->best_build_s = build_s;
@@ -225,56 +232,57 @@ static spmm_status_t try_rivals(tuning_t *t)
             SPMM_TRY(measure_best(t, &goes_on));
         }
         if (goes_on) {
-            SPMM_TRY(try_rival(t, c));
+            SPMM_TRY(try_one(t, c, 0));
             measured += !is_yardstick(c);
         }
     }
     return SPMM_OK;
 }
 
-/* Another way to lay the work of the best out: build it and measure it; keep it where it is faster. */
-static spmm_status_t try_shape(tuning_t *t, int shape)
-{
-    spmm_engine_candidate_t *c = t->best;
-    double                   build_s, seconds;
-    void                    *format;
-    spmm_status_t            status;
-
-    t->problem.shape = shape;
-    status           = build(t, c, &format, &build_s);
-    t->problem.shape = 0;
-    if (status != SPMM_OK) {
-        return pass_over(t, c, status);
-    }
-    status = spmm_trial_measure(&t->trial, c->engine, format, c->layout,
-                                c->measured_s - c->copies_s, &seconds);
-    if (status == SPMM_OK && seconds + c->copies_s < c->measured_s) {
-        c->engine->destroy(t->format);
-        t->format       = format;
-        t->best_build_s = build_s;
-        c->measured_s   = seconds + c->copies_s;
-        return SPMM_OK;
-    }
-    c->engine->destroy(format);
-    return status == SPMM_OK ? SPMM_OK : pass_over(t, c, status);
-}
-
-/* The other shapes of the best engine, as far as the budget goes. */
-static spmm_status_t try_shapes(tuning_t *t)
+/* The other shapes of @p c, as far as the budget goes. */
+static spmm_status_t try_shapes_of(tuning_t *t, spmm_engine_candidate_t *c)
 {
     bool goes_on = true;
     int  n       = 1;
 
-    if (t->best != NULL && t->best->engine->shapes != NULL && t->problem.pattern != NULL) {
-        n = t->best->engine->shapes(t->problem.pattern, &t->problem, t->device);
+    if (c->engine->shapes != NULL && t->problem.pattern != NULL) {
+        n = c->engine->shapes(t->problem.pattern, &t->problem, t->device);
     }
-    for (int shape = 1; shape < n && goes_on && is_affordable(t, t->best); shape++) {
+    for (int shape = 1; shape < n && goes_on && is_affordable(t, c); shape++) {
         if (!t->measuring) {
             SPMM_TRY(measure_best(t, &goes_on));
         }
         if (goes_on) {
-            SPMM_TRY(try_shape(t, shape));
+            SPMM_TRY(try_one(t, c, shape));
         }
+    }
+    return SPMM_OK;
+}
+
+/* Rank of the fastest engine whose shapes may make it the best and are still to be tried; -1: none. */
+static int next_to_shape(const tuning_t *t, const bool *done)
+{
+    int next = -1;
+
+    for (int rank = 0; rank < t->n && t->best != NULL; rank++) {
+        const spmm_engine_candidate_t *c = t->order[rank];
+        const bool may = c == t->best || c->measured_s <= may_gain * t->best->measured_s;
+
+        if (may && !done[rank] && (next < 0 || c->measured_s < t->order[next]->measured_s)) {
+            next = rank;
+        }
+    }
+    return next;
+}
+
+/* The other shapes of the best engine, and of those near it. */
+static spmm_status_t try_shapes(tuning_t *t)
+{
+    bool done[SPMM_MOST_ENGINES] = {false};
+
+    for (int rank = next_to_shape(t, done); rank >= 0; rank = next_to_shape(t, done)) {
+        done[rank] = true;
+        SPMM_TRY(try_shapes_of(t, t->order[rank]));
     }
     return SPMM_OK;
 }

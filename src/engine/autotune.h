@@ -25,11 +25,12 @@ typedef struct {
 
 /** Choose and build.  The best predicted is built; measured against it are the next two within a
  *  factor of 1.6, and "cusparse" within 2, as long as that, with their formats, takes no more than
- *  5 % of what the products to come will: few products get the prediction's choice.  The fastest is
- *  kept; then its other shapes are measured, as far as that goes.  Never more than one other format is
- *  held beside it.  A candidate that has no room, or refuses the block when built, is passed over
- *  without an error as long as another can be built; without room for B and C nothing is measured.
- *  Blocks without entries are not measured.  Local; waits for its work.
+ *  5 % of what the products to come will: few products get the prediction's choice.  Then the other
+ *  shapes of the fastest are measured, and of those engines that a better shape could put ahead of
+ *  it, as far as that goes.  The fastest is kept.  Never more than one other format is held beside
+ *  it.  A candidate that has no room, or refuses the block when built, is passed over without an
+ *  error as long as another can be built; without room for B and C nothing is measured.  Blocks
+ *  without entries are not measured.  Local; waits for its work.
  *  @param[in]     problem     its layout is replaced by that of each candidate
  *  @param[in,out] candidates  [n] from spmm_engine_consider(); gets the times measured
  *  @return as spmm_engine_pick(), or why the engine could not be built */

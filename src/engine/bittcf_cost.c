@@ -10,6 +10,7 @@
 /** What the launcher (kernels/cuda/bittcf_launch.cuh) makes of a product. */
 typedef struct {
     double width;    /**< columns of a slice */
+    double loads;    /**< of a lane for each row of B: 1, 2 or 4 */
     double slices;   /**< of C */
     double team;     /**< warps of a thread block */
     double resident; /**< warps on a multiprocessor */
@@ -37,35 +38,53 @@ static shape_t shape_of(const spmm_tc_load_t *load, const spmm_problem_t *proble
 {
     const double enough = 12.0;
     const double n = (double)problem->n, narrow = 128.0 / (double)spmm_type_size(problem->ab_type);
-    shape_t      best  = {.width = narrow, .slices = ceil(n / narrow)};
-    int          loads = 1;
+    shape_t      best = {.width = narrow, .loads = 1.0, .slices = ceil(n / narrow)};
 
     best.team = load->single + load->team <= (double)SPMM_TC_FEW * device->n_sm ? 8.0 : 4.0;
     for (int more = 2; more <= 4; more *= 2) {
-        shape_t wide = {.width = more * narrow, .team = best.team};
+        shape_t wide = {.width = more * narrow, .loads = more, .team = best.team};
 
         wide.slices = ceil(n / wide.width);
         if (n >= wide.width && wide.slices * wide.width <= best.slices * best.width &&
             warps_of(load, &wide) >= enough * device->n_sm) {
-            best  = wide;
-            loads = more;
+            best = wide;
         }
     }
-    best.resident = resident_warps(problem->compute, tiles, loads, best.team);
+    best.resident = resident_warps(problem->compute, tiles, (int)best.loads, best.team);
     return best;
+}
+
+/* Windows that a resident warp takes one after the other.  Up to two times as many as are resident take
+ * two rounds: the second one leaves multiprocessors idle.  Of more, short ones make up for long ones. */
+static double rounds_of(const spmm_tc_load_t *load, const shape_t *s, const spmm_device_t *device)
+{
+    const double waves = warps_of(load, s) / (s->resident * device->n_sm);
+
+    return waves <= 1.0 ? 1.0 : fmax(waves, 2.0);
+}
+
+/* Blocks of one warp in that many rounds, one after the other, the longest chain last; one takes longer
+ * where slices are wider. */
+static double chain_of(const spmm_tc_load_t *load, const shape_t *s, double rounds, double blocks)
+{
+    const double wider   = 0.3; /* for twice the loads; 0.2 to 0.4 make no difference */
+    const double mean    = blocks / fmax(load->single + load->team * s->team, 1.0);
+    const double longest = fmax(load->longest_single, load->longest_team / s->team);
+
+    return (longest + (rounds - 1.0) * mean) * (1.0 + wider * log2(s->loads));
 }
 
 /* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): TF32, 3xTF32 and
  * FP64. */
 static const double constants[3][5] = {
-    {2.43, 0.394, 0.789, 2.67, 0.378},
-    {2.11, 0.412, 1.07, 2.34, 0.463},
-    {1.41, 0.471, 0.807, 2.36, 0.430},
+    {3.90, 0.418, 0.492, 1.88, 0.282},
+    {4.11, 0.369, 0.713, 1.68, 0.297},
+    {3.68, 0.508, 0.554, 1.69, 0.207},
 };
 
 /* What moves once through device memory; a row of B for every pair of a window and an active column,
  * through L2; windows that a warp takes one after the other, each with its start, its store of C and
- * what it waits for; and the longest chain of blocks of one warp. */
+ * what it waits for; and their blocks. */
 int spmm_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                       const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -80,18 +99,17 @@ int spmm_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *probl
     const spmm_tc_load_t load =
         spmm_tc_load(pattern, height, SPMM_BITTCF_SIDE,
                      spmm_tc_kind_bittcf.limits(device, problem, windows, (int32_t)blocks));
-    const shape_t shape = shape_of(&load, problem, device, tiles);
-    const double  waves = warps_of(&load, &shape) / (shape.resident * device->n_sm);
-    const double *c     = constants[problem->compute == SPMM_COMPUTE_64F   ? 2
-                                    : problem->compute == SPMM_COMPUTE_32F ? 1
-                                                                           : 0];
+    const shape_t shape  = shape_of(&load, problem, device, tiles);
+    const double  rounds = rounds_of(&load, &shape, device);
+    const double *c      = constants[problem->compute == SPMM_COMPUTE_64F   ? 2
+                                     : problem->compute == SPMM_COMPUTE_32F ? 1
+                                                                            : 0];
 
     terms[0] = (spmm_cost_term_t){"launch", c[0], us};
     terms[1] = (spmm_cost_term_t){"once", c[1], spmm_gpu_once_s(pattern, problem, device, a_bytes)};
     terms[2] =
         (spmm_cost_term_t){"gather", c[2], spmm_gpu_gather_s(pattern, problem, device, pairs)};
-    terms[3] = (spmm_cost_term_t){"pieces", c[3], fmax(1.0, waves) * us};
-    terms[4] = (spmm_cost_term_t){"chain", c[4],
-                                  fmax(load.longest_single, load.longest_team / shape.team) * us};
+    terms[3] = (spmm_cost_term_t){"pieces", c[3], rounds * us};
+    terms[4] = (spmm_cost_term_t){"chain", c[4], chain_of(&load, &shape, rounds, blocks) * us};
     return 5;
 }

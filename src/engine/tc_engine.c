@@ -24,11 +24,17 @@ spmm_status_t spmm_tc_take(spmm_tc_engine_t *f, size_t bytes, void **memory)
 spmm_status_t spmm_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
                              const void **device)
 {
-    void *copy = NULL;
+    static const char zeros[128];
+    void             *copy = NULL;
 
     SPMM_TRY(spmm_tc_take(f, bytes + pad, &copy));
     *device = copy;
-    return f->device->ops->stage(f->device, copy, host, bytes);
+    SPMM_TRY(f->device->ops->stage(f->device, copy, host, bytes));
+    for (size_t at = 0; at < pad; at += sizeof zeros) {
+        SPMM_TRY(f->device->ops->stage(f->device, (char *)copy + bytes + at, zeros,
+                                       pad - at < sizeof zeros ? pad - at : sizeof zeros));
+    }
+    return SPMM_OK;
 }
 
 /* Sums of pieces, which no one reads before they are written. */

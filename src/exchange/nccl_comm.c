@@ -3,6 +3,7 @@
 
 #if defined(SPMM_HAVE_CUDA) && defined(SPMM_HAVE_NCCL)
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +53,9 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, const char *w
     return check(nccl, code, what);
 }
 
-/* Some communicator of this process was made with NVLS left to NCCL. */
-static bool with_nvls;
+/* Some communicator of this process was made with NVLS left to NCCL.  Contexts of other threads set and
+ * read it as well. */
+static atomic_bool with_nvls;
 
 bool spmm_nccl_is_without_nvls(void)
 {
@@ -74,7 +76,9 @@ static spmm_status_t make_id(const spmm_transport_shared_t *shared, nccl_t *nccl
     if (shared->windows) {
         (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
     }
-    with_nvls = with_nvls || !spmm_nccl_is_without_nvls();
+    if (!spmm_nccl_is_without_nvls()) {
+        with_nvls = true;
+    }
     SPMM_TRY(spmm_cuda_use(nccl->device));
     return nccl->device->env->rank == 0 ? check(nccl, ncclGetUniqueId(id), "ncclGetUniqueId")
                                         : SPMM_OK;

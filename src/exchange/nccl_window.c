@@ -19,8 +19,8 @@ static bool is_zero(const char *name)
 
 const char *spmm_nccl_window_refusal(void)
 {
-    static char why[SPMM_TRANSPORT_WHY];
-    int         version = 0;
+    static _Thread_local char why[SPMM_TRANSPORT_WHY];
+    int                       version = 0;
 
     if (!spmm_nccl_may_be_without_nvls()) {
         return "keeps multicast off: start the program with NCCL_NVLS_ENABLE=0";

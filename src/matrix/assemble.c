@@ -10,7 +10,7 @@
 
 /* Rows are counted in at most this many buckets of equal width, so that no rank holds a number
  * for every row; blocks are cut at bucket boundaries. */
-enum { MAX_BUCKETS = 65536, FIRST_CAPACITY = 1024 };
+enum { MAX_BUCKETS = 65536 };
 
 typedef struct {
     int64_t  width; /* rows per bucket, the last may have fewer */
@@ -23,24 +23,6 @@ typedef struct {
     int64_t *send_count, *recv_count; /* [size] each, one block */
     int64_t  total;                   /* entries to receive */
 } traffic_t;
-
-spmm_status_t spmm_entries_push(spmm_env_t *env, spmm_entries_t *list, int64_t row, int64_t col,
-                                double value)
-{
-    if (list->count == list->capacity) {
-        const int64_t capacity =
-            list->capacity == 0 ? FIRST_CAPACITY : list->capacity + list->capacity / 2;
-        spmm_entry_t *grown = spmm_realloc(list->entry, capacity, sizeof *grown);
-
-        if (grown == NULL) {
-            return spmm_fail_memory(&env->err, capacity, sizeof *grown, "matrix entries");
-        }
-        list->entry    = grown;
-        list->capacity = capacity;
-    }
-    list->entry[list->count++] = (spmm_entry_t){.row = row, .col = col, .value = value};
-    return SPMM_OK;
-}
 
 void spmm_entries_free(spmm_entries_t *list)
 {

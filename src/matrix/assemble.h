@@ -11,16 +11,13 @@ typedef struct {
     double  value;
 } spmm_entry_t;
 
-/** Growing list of entries. */
+/** A list of entries, which whoever fills it makes grow by spmm_realloc(). */
 typedef struct {
     spmm_entry_t *entry; /**< owned */
     int64_t       count, capacity;
 } spmm_entries_t;
 
-/** Append; SPMM_ERR_MEMORY leaves the list as it was. */
-spmm_status_t spmm_entries_push(spmm_env_t *env, spmm_entries_t *list, int64_t row, int64_t col,
-                                double value);
-void          spmm_entries_free(spmm_entries_t *list);
+void spmm_entries_free(spmm_entries_t *list);
 
 typedef enum {
     SPMM_DUPLICATES_SUM, /**< Matrix Market: in the order of ranks, then of the lists */

@@ -3,11 +3,11 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/scalar.h"
+#include "cpu/cpu_kernels.h"
 #include "matrix/pairs.h"
 
 /* Fewer entries than this are not worth waking threads for. */
@@ -53,10 +53,10 @@ static void scatter(const spmm_entries_t *list, int64_t first, int64_t low, int6
 
 /* Each thread scatters the rows of an equal share of the entries: reading all of the list is cheap
  * beside the scattered writes, and the order within a row is kept. */
-static void scatter_parallel(const spmm_entries_t *list, int64_t first, int64_t n_rows,
+static void scatter_parallel(const spmm_entries_t *list, int64_t first, int64_t n_rows, int team,
                              int64_t *next, spmm_pair_t *pair)
 {
-    const int threads = list->count > PARALLEL_ENTRIES ? omp_get_max_threads() : 1;
+    const int threads = list->count > PARALLEL_ENTRIES ? team : 1;
     const int n_parts = threads < MAX_PARTS ? threads : MAX_PARTS;
     int64_t   cut[MAX_PARTS + 1];
 
@@ -93,15 +93,18 @@ static spmm_status_t group_by_row(const spmm_matrix_t *A, const spmm_entries_t *
     for (int64_t r = 0; r < A->n_rows; r++) {
         start[r + 2] += start[r + 1];
     }
-    scatter_parallel(list, first, A->n_rows, start + 1, rows->pair);
+    scatter_parallel(list, first, A->n_rows, spmm_cpu_team(A->env->threads), start + 1, rows->pair);
     return SPMM_OK;
 }
 
 /* Sort each row and leave the number of its distinct columns in row_ptr[r + 1]. */
 static void sort_rows(spmm_matrix_t *A, const rows_t *rows, spmm_pair_t *scratch)
 {
+    const int team = spmm_cpu_team(A->env->threads);
+
     A->row_ptr[0] = 0;
-#pragma omp parallel for schedule(dynamic, 128) if (rows->start[A->n_rows] > PARALLEL_ENTRIES)
+#pragma omp parallel for schedule(dynamic, 128)                                                    \
+    num_threads(team) if (rows->start[A->n_rows] > PARALLEL_ENTRIES)
     for (int32_t r = 0; r < A->n_rows; r++) {
         const int64_t      at = rows->start[r], n = rows->start[r + 1] - at;
         spmm_pair_t *const pair   = rows->pair + at;
@@ -172,11 +175,12 @@ static bool fill_row(spmm_matrix_t *A, const rows_t *rows, spmm_duplicates_t dup
 static spmm_status_t fill_rows(spmm_matrix_t *A, const rows_t *rows, spmm_duplicates_t duplicates,
                                uint64_t seed)
 {
-    int32_t first_bad = A->n_rows;
-    int64_t col       = 0;
-    double  value     = 0.0;
+    const int team      = spmm_cpu_team(A->env->threads);
+    int32_t   first_bad = A->n_rows;
+    int64_t   col       = 0;
+    double    value     = 0.0;
 
-#pragma omp parallel for schedule(dynamic, 128)                                                    \
+#pragma omp parallel for schedule(dynamic, 128) num_threads(team)                                  \
     reduction(min                                                                                  \
               : first_bad) if (A->row_ptr[A->n_rows] > PARALLEL_ENTRIES)
     for (int32_t r = 0; r < A->n_rows; r++) {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 #include "base/scalar.h"
+#include "cpu/cpu_kernels.h"
 #include "matrix/matrix.h"
 #include "matrix/pairs.h"
 
@@ -110,10 +111,13 @@ static spmm_status_t check_row_ptr(const spmm_matrix_t *A, const source_t *in)
 
 static spmm_status_t check_columns(const spmm_matrix_t *A, const source_t *in)
 {
-    const int64_t nnz = source_nnz(in);
+    const int64_t nnz  = source_nnz(in);
+    const int     team = spmm_cpu_team(A->env->threads);
     int64_t       bad = nnz, r = 0;
 
-#pragma omp parallel for schedule(static) reduction(min : bad) if (nnz > PARALLEL_ENTRIES)
+#pragma omp parallel for schedule(static) num_threads(team)                                        \
+    reduction(min                                                                                  \
+              : bad) if (nnz > PARALLEL_ENTRIES)
     for (int64_t k = 0; k < nnz; k++) {
         if ((in->col_idx[k] < 0 || in->col_idx[k] >= A->cols) && k < bad) {
             bad = k;
@@ -132,11 +136,11 @@ static spmm_status_t check_columns(const spmm_matrix_t *A, const source_t *in)
 }
 
 /* Strictly, in every row. */
-static bool columns_ascend(const source_t *in)
+static bool columns_ascend(const source_t *in, int team)
 {
     bool in_order = true;
 
-#pragma omp parallel for schedule(dynamic, 512) reduction(&& : in_order) \
+#pragma omp parallel for schedule(dynamic, 512) num_threads(team) reduction(&& : in_order) \
     if (source_nnz(in) > PARALLEL_ENTRIES)
     for (int64_t row = 0; row < in->n_rows; row++) {
         for (int64_t k = in->row_ptr[row] + 1; k < in->row_ptr[row + 1]; k++) {
@@ -205,7 +209,8 @@ static spmm_status_t fail_duplicate(const spmm_matrix_t *A, int32_t r)
 
 static spmm_status_t sort_rows(spmm_matrix_t *A, const source_t *in)
 {
-    const int64_t nnz = source_nnz(in);
+    const int64_t nnz  = source_nnz(in);
+    const int     team = spmm_cpu_team(A->env->threads);
     spmm_pair_t  *pair, *scratch;
     int32_t       first_bad = A->n_rows;
 
@@ -214,8 +219,9 @@ static spmm_status_t sort_rows(spmm_matrix_t *A, const source_t *in)
                                 "sorting rows by column");
     }
     scratch = pair + nnz;
-#pragma omp parallel for schedule(dynamic, 128) reduction(min                                      \
-                                                          : first_bad) if (nnz > PARALLEL_ENTRIES)
+#pragma omp parallel for schedule(dynamic, 128) num_threads(team)                                  \
+    reduction(min                                                                                  \
+              : first_bad) if (nnz > PARALLEL_ENTRIES)
     for (int32_t r = 0; r < A->n_rows; r++) {
         if (!sort_row(A, in, r, pair, scratch) && r < first_bad) {
             first_bad = r;
@@ -231,7 +237,7 @@ static spmm_status_t take_rows(spmm_matrix_t *A, const source_t *in)
     SPMM_TRY(check_row_ptr(A, in));
     SPMM_TRY(check_columns(A, in));
     SPMM_TRY(copy_arrays(A, in));
-    return columns_ascend(in) ? SPMM_OK : sort_rows(A, in);
+    return columns_ascend(in, spmm_cpu_team(A->env->threads)) ? SPMM_OK : sort_rows(A, in);
 }
 
 spmm_status_t spmm_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_cols,

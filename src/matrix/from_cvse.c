@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
+#include "cpu/cpu_kernels.h"
 #include "matrix/matrix.h"
 
 /** The rows that blocks stand for. */
@@ -75,6 +76,7 @@ static void expand_block_row(const spmm_blocks_t *in, int64_t b, rows_t *rows)
 static spmm_status_t expand(spmm_env_t *env, const spmm_blocks_t *in, rows_t *rows)
 {
     const int64_t n    = in->n_rows / in->vector;
+    const int     team = spmm_cpu_team(env->threads);
     const int64_t nnz  = in->block_ptr[n] * in->vector * in->width;
     const size_t  size = spmm_type_size(in->type);
 
@@ -89,7 +91,7 @@ static spmm_status_t expand(spmm_env_t *env, const spmm_blocks_t *in, rows_t *ro
         return spmm_fail_memory(&env->err, nnz, 2 * sizeof(int64_t) + size, "the rows of blocks");
     }
     rows->row_ptr[in->n_rows] = nnz;
-#pragma omp parallel for schedule(dynamic, 64)
+#pragma omp parallel for schedule(dynamic, 64) num_threads(team)
     for (int64_t b = 0; b < n; b++) {
         expand_block_row(in, b, rows);
     }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "cpu/cpu_kernels.h"
 #include "matrix/generate_spec.h"
 
 /* A rank's units are cut into this many runs of about equal length for its threads. */
@@ -34,13 +35,14 @@ static void cut_runs(const spmm_env_t *env, work_t *work)
 }
 
 /* Entries of each run into at[r + 1], then summed up. */
-static void count_runs(work_t *work)
+static void count_runs(work_t *work, int team)
 {
     const spmm_generator_t *g = work->generator;
 
     work->at[0] = 0;
     /* most times units is below 2^40 */
-#pragma omp parallel for schedule(dynamic) if (g->most * g->n_units > PARALLEL_ENTRIES)
+#pragma omp parallel for schedule(dynamic)                                                         \
+    num_threads(team) if (g->most * g->n_units > PARALLEL_ENTRIES)
     for (int r = 0; r < N_RUNS; r++) {
         spmm_sink_t sink = {0};
 
@@ -54,11 +56,12 @@ static void count_runs(work_t *work)
     }
 }
 
-static void fill_runs(const work_t *work, spmm_entry_t *entry)
+static void fill_runs(const work_t *work, int team, spmm_entry_t *entry)
 {
     const spmm_generator_t *g = work->generator;
 
-#pragma omp parallel for schedule(dynamic) if (work->at[N_RUNS] > PARALLEL_ENTRIES)
+#pragma omp parallel for schedule(dynamic)                                                         \
+    num_threads(team) if (work->at[N_RUNS] > PARALLEL_ENTRIES)
     for (int r = 0; r < N_RUNS; r++) {
         spmm_sink_t sink = work->sink;
 
@@ -72,6 +75,7 @@ static void fill_runs(const work_t *work, spmm_entry_t *entry)
 /* This rank's entries; local. */
 static spmm_status_t make_entries(spmm_env_t *env, const spmm_generator_t *g, spmm_entries_t *list)
 {
+    const int      team = spmm_cpu_team(env->threads);
     work_t         work = {.generator = g};
     spmm_shuffle_t row, col;
 
@@ -81,12 +85,12 @@ static spmm_status_t make_entries(spmm_env_t *env, const spmm_generator_t *g, sp
         work.sink = (spmm_sink_t){.row = &row, .col = &col};
     }
     cut_runs(env, &work);
-    count_runs(&work);
+    count_runs(&work, team);
     list->count = list->capacity = work.at[N_RUNS];
     if (SPMM_NEW(list->entry, list->count) == NULL) {
         return spmm_fail_memory(&env->err, list->count, sizeof *list->entry, "generated entries");
     }
-    fill_runs(&work, list->entry);
+    fill_runs(&work, team, list->entry);
     return SPMM_OK;
 }
 

@@ -75,7 +75,8 @@ static spmm_status_t parse_banner(spmm_mm_header_t *header, const char *at, cons
 
     if (!word_is(word, "%%MatrixMarket")) {
         return spmm_text_fail(err, SPMM_ERR_IO, 1,
-                              "found '%s' where a Matrix Market file begins with %%%%MatrixMarket",
+                              "found '%s' where a Matrix Market file begins with %%%%MatrixMarket; "
+                              "it is no binary CSR or .smtx file either",
                               spmm_text_token(word.at, word.end).text);
     }
     word = next_word(&at, end);

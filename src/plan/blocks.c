@@ -325,9 +325,10 @@ spmm_status_t spmm_plan_refill(void *self)
 {
     spmm_plan_t   *plan = self;
     spmm_arrival_t in   = {0};
-    spmm_status_t  status;
+    spmm_status_t  status, finished;
 
-    status = spmm_arrival_receive_values(plan, &in);
+    finished = spmm_plan_finish_values(plan); /* peers wait for this rank's values in any case */
+    status   = spmm_first_failure(spmm_arrival_receive_values(plan, &in), finished);
     if (status == SPMM_OK) {
         status = spmm_plan_refill_block(plan, &plan->local, in.values);
     }

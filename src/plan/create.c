@@ -22,16 +22,18 @@ static spmm_status_t check_compute(spmm_plan_t *plan)
     if (plan->compute == SPMM_COMPUTE_AUTO) {
         plan->compute = is_64f ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
+    if (plan->compute == SPMM_COMPUTE_32F_FAST_TF32 && plan->ab_type != SPMM_R_32F) {
+        return spmm_fail(
+            &plan->env->err, SPMM_ERR_ARGUMENT,
+            "compute mode 32f-fast-tf32 needs a matrix of type 32f; this one has type %s",
+            spmm_type_name(plan->ab_type));
+    }
     if ((plan->compute == SPMM_COMPUTE_64F) != is_64f) {
         return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                         "compute mode 64f goes with type 64f, and only with it; the matrix has "
-                         "type %s",
-                         spmm_type_name(plan->ab_type));
-    }
-    if (plan->compute == SPMM_COMPUTE_32F_FAST_TF32 && plan->ab_type != SPMM_R_32F) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                         "compute mode 32f-fast-tf32 goes with type 32f; the matrix has type %s",
-                         spmm_type_name(plan->ab_type));
+                         "compute mode %s does not go with a matrix of type %s: %s",
+                         is_64f ? "32f" : "64f", spmm_type_name(plan->ab_type),
+                         is_64f ? "use 64f, or a matrix of type 32f"
+                                : "use 32f, or a matrix of type 64f");
     }
     return SPMM_OK;
 }

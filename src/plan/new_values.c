@@ -175,8 +175,35 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
     return status;
 }
 
+static spmm_status_t enqueue(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
+{
+    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
+        if (has_places(block_of(plan, b))) {
+            SPMM_TRY(place(plan, &plan->value_list[b], values, stream));
+        }
+    }
+    return refill_rest(plan, values, stream);
+}
+
+/* What uses the formats next, on another stream or from the host, comes after these values.  Times are
+ * those of executes: only the mark that streams wait for. */
+static spmm_status_t mark_end(spmm_plan_t *plan, spmm_stream_t stream)
+{
+    const spmm_device_ops_t *ops = plan->device->ops;
+
+    plan->last_stream = 0;
+    SPMM_TRY(ops->event_record(plan->device, plan->marks[0].tie[SPMM_MARK_DONE], stream));
+    plan->in_use = true;
+    if (!ops->stream_id(plan->device, stream, &plan->last_stream)) {
+        plan->last_stream = 0;
+    }
+    return SPMM_OK;
+}
+
 spmm_status_t spmm_plan_take_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
 {
+    spmm_status_t status;
+
     if (!plan->rows.keep) {
         return spmm_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
                          "partition %s moved the rows of A to other ranks: give new values to "
@@ -194,11 +221,15 @@ spmm_status_t spmm_plan_take_values(spmm_plan_t *plan, const void *values, spmm_
     if (plan->in_use) {
         SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_DONE, stream));
     }
-    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
-        if (has_places(block_of(plan, b))) {
-            SPMM_TRY(place(plan, &plan->value_list[b], values, stream));
-        }
+    status = enqueue(plan, values, stream);
+    return spmm_first_failure(status, mark_end(plan, stream));
+}
+
+spmm_status_t spmm_plan_finish_values(spmm_plan_t *plan)
+{
+    if (!plan->in_use) {
+        return SPMM_OK;
     }
-    SPMM_TRY(refill_rest(plan, values, stream));
-    return SPMM_OK;
+    SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_DONE, plan->comm_stream));
+    return plan->device->ops->stream_sync(plan->device, plan->comm_stream);
 }

@@ -145,10 +145,10 @@ struct spmm_plan {
 
     spmm_stream_t comm_stream;
     spmm_marks_t  marks[SPMM_MOST_CHUNKS]; /**< of each slice; NULL: none */
-    uint64_t      last_stream; /**< number of the stream of the last execute; 0: wait for that */
-    bool          in_use;      /**< DONE has been recorded: streams may be at work on the buffers */
-    bool          has_run;     /**< the last execute succeeded: all marks are of it */
-    int64_t       last_n;      /**< columns of the last execute */
+    uint64_t last_stream; /**< number of the stream that DONE was recorded on; 0: wait for DONE */
+    bool     in_use;      /**< DONE has been recorded: streams may be at work on the buffers */
+    bool     has_run;     /**< the last execute succeeded: all marks are of it */
+    int64_t  last_n;      /**< columns of the last execute */
 
     spmm_graphs_t *graphs; /**< owned; NULL: executes are not captured */
     const char *graph_why; /**< though asked for; the end of a sentence, static; NULL: not asked */
@@ -186,6 +186,8 @@ spmm_status_t spmm_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t
 /** Enqueue new values for this plan alone.  Local; the first call makes lists.
  *  @param[in] values  [local nnz] in the order of the caller's arrays, device memory */
 spmm_status_t spmm_plan_take_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream);
+/** Wait for values taken, and for executes: what writes the formats from the host comes after them. */
+spmm_status_t spmm_plan_finish_values(spmm_plan_t *plan);
 void          spmm_plan_free_lists(spmm_plan_t *plan);
 
 /* formats.c */
@@ -302,7 +304,7 @@ spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stat
 
 /* timeline.c */
 
-/** As spmm_plan_get_timeline() and spmm_plan_get_traffic(). */
+/** As spmm_plan_get_timeline(), with room for all spans, and spmm_plan_get_traffic(). */
 spmm_status_t spmm_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count);
 void          spmm_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows);
 

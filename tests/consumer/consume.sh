@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # consume.sh shared|static SOURCE BUILD: installs the library into a fresh prefix and builds the
-# README's program (by find_package and by pkg-config), the examples and a C++ program against it;
+# first example (by find_package and by pkg-config), the examples and a C++ program against it;
 # all of them run, the parallel ones on 2 ranks.
 set -eu -o pipefail
 kind=$1 source=$2 build=$3
@@ -38,11 +38,12 @@ fi
 mv "$prefix" "$work/outside/prefix"
 prefix=$work/outside/prefix
 
-# The first C block of the README is a whole program, and the first example.
+# The first C block of the README is a part of the first example.
 program=$work/outside/program.c
-awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' "$source/README.md" >"$program"
-if ! diff "$program" <(sed 1d "$source/examples/00_first_product.c"); then
-    echo "the program in README.md and examples/00_first_product.c differ"
+cp "$source/examples/00_first_product.c" "$program"
+shown=$(awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' "$source/README.md")
+if [ "${#shown}" -lt 500 ] || [[ "$(<"$program")" != *"$shown"* ]]; then
+    echo "the C block of README.md is no part of examples/00_first_product.c"
     exit 1
 fi
 

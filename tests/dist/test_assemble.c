@@ -26,6 +26,16 @@ static spmm_entry_t stream_entry(const stream_t *stream, int64_t k)
                           .value = spmm_random_value(stream->seed, k, 3)};
 }
 
+static void push(spmm_entries_t *list, int64_t row, int64_t col, double value)
+{
+    if (list->count == list->capacity) {
+        list->capacity = 2 * list->capacity + 64;
+        list->entry    = spmm_realloc(list->entry, list->capacity, sizeof *list->entry);
+        assert_non_null(list->entry);
+    }
+    list->entry[list->count++] = (spmm_entry_t){.row = row, .col = col, .value = value};
+}
+
 static void push_slice(const stream_t *stream, spmm_entries_t *list)
 {
     int64_t *offset;
@@ -35,7 +45,7 @@ static void push_slice(const stream_t *stream, spmm_entries_t *list)
     for (int64_t k = offset[spmm_test_env.rank]; k < offset[spmm_test_env.rank + 1]; k++) {
         const spmm_entry_t e = stream_entry(stream, k);
 
-        spmm_assert_ok(spmm_entries_push(&spmm_test_env, list, e.row, e.col, e.value));
+        push(list, e.row, e.col, e.value);
     }
     spmm_free(offset);
 }
@@ -156,7 +166,7 @@ static void test_balance(void **state)
 
     if (spmm_test_env.rank == size - 1) {
         for (int64_t i = rows - 1; i >= 0; i--) {
-            spmm_assert_ok(spmm_entries_push(&spmm_test_env, &list, i, rows - 1 - i, (double)i));
+            push(&list, i, rows - 1 - i, (double)i);
         }
     }
     spmm_assert_ok(
@@ -188,9 +198,8 @@ static void test_sum_order(void **state)
         sum += p == spmm_test_env.size - 1 ? -0x1p60 : 1.0;
     }
     for (int64_t j = 99999; j >= 0; j--) {
-        spmm_entries_push(&spmm_test_env, &list, 1, j, spmm_test_env.rank == 0 ? 0x1p60 : 1.0);
-        spmm_entries_push(&spmm_test_env, &list, 1, j,
-                          spmm_test_env.rank == spmm_test_env.size - 1 ? -0x1p60 : 1.0);
+        push(&list, 1, j, spmm_test_env.rank == 0 ? 0x1p60 : 1.0);
+        push(&list, 1, j, spmm_test_env.rank == spmm_test_env.size - 1 ? -0x1p60 : 1.0);
     }
     spmm_assert_ok(
         spmm_assemble(&spmm_test_env, 3, 100000, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A));
@@ -210,11 +219,11 @@ static void check_range(double value, int copies, spmm_type_t type, const char *
     spmm_error_clear(&spmm_test_env.err);
     if (spmm_test_env.rank == 0) {
         for (int64_t i = 0; i < 9; i++) {
-            spmm_entries_push(&spmm_test_env, &list, i, i, 1.0);
+            push(&list, i, i, 1.0);
         }
         for (int k = 0; k < copies; k++) {
-            spmm_entries_push(&spmm_test_env, &list, 2, 6, value);
-            spmm_entries_push(&spmm_test_env, &list, 7, 1, value);
+            push(&list, 2, 6, value);
+            push(&list, 7, 1, value);
         }
     }
     assert_int_equal(spmm_assemble(&spmm_test_env, 9, 9, &list, SPMM_DUPLICATES_SUM, 0, type, &A),
@@ -249,7 +258,7 @@ static void test_bad_entry_on_one_rank(void **state)
 
         spmm_error_clear(&spmm_test_env.err);
         if (spmm_test_env.rank == spmm_test_env.size - 1) {
-            spmm_entries_push(&spmm_test_env, &list, bad[s][0], bad[s][1], 1.0);
+            push(&list, bad[s][0], bad[s][1], 1.0);
         }
         assert_int_equal(
             spmm_assemble(&spmm_test_env, 5, 4, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),

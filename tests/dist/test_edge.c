@@ -36,7 +36,7 @@ static product_t product(int engine, int variant)
                        .engine    = engines[engine].name};
 }
 
-/* check_product() also runs fewer columns than planned, and 1, and poisons C where beta is 0. */
+/* check_plan() also runs fewer columns than planned, and 1, and poisons C where beta is 0. */
 static void test_products(void **state)
 {
     const shape_t shape = {61, 61, 5, 17};
@@ -47,7 +47,7 @@ static void test_products(void **state)
         for (int v = 0; v < 6; v++) {
             const product_t p = product(e, v);
 
-            check_product(&shape, &p);
+            check_plan(&shape, &p);
         }
     }
     close_context();
@@ -67,7 +67,7 @@ static void test_shapes(void **state)
             for (int v = 0; v < 6; v++) {
                 const product_t p = product(e, v);
 
-                check_product(&shapes[s], &p);
+                check_plan(&shapes[s], &p);
             }
         }
     }
@@ -87,7 +87,7 @@ static void test_wide(void **state)
 
             p.n         = 67;
             p.planned_n = 70;
-            check_product(&shape, &p);
+            check_plan(&shape, &p);
         }
     }
     close_context();
@@ -106,7 +106,7 @@ static void test_auto(void **state)
 
             p.type = p.c_type = types[t];
             p.engine          = NULL;
-            check_product(&shape, &p);
+            check_plan(&shape, &p);
         }
     }
     close_context();

@@ -246,15 +246,15 @@ static void test_nothing(void **state)
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int op = 0; op < 2; op++) {
-            check_product(&shapes[s], &(product_t){.type      = SPMM_R_64F,
-                                                   .c_type    = SPMM_R_64F,
-                                                   .op        = op == 0 ? SPMM_OP_N : SPMM_OP_T,
-                                                   .layout    = SPMM_LAYOUT_ROW,
-                                                   .partition = "block",
-                                                   .n         = 3,
-                                                   .planned_n = 3,
-                                                   .alpha     = 1.0,
-                                                   .beta      = 0.5});
+            check_plan(&shapes[s], &(product_t){.type      = SPMM_R_64F,
+                                                .c_type    = SPMM_R_64F,
+                                                .op        = op == 0 ? SPMM_OP_N : SPMM_OP_T,
+                                                .layout    = SPMM_LAYOUT_ROW,
+                                                .partition = "block",
+                                                .n         = 3,
+                                                .planned_n = 3,
+                                                .alpha     = 1.0,
+                                                .beta      = 0.5});
         }
     }
     close_context();

@@ -98,6 +98,8 @@ static void test_sentence_is_of_the_last_failure(void **state)
     assert_non_null(strstr(spmm_last_error(ctx), "operand 9"));
     assert_int_equal(spmm_matrix_get_info(A, NULL), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "matrix info"));
+    assert_int_equal(spmm_context_get_info(ctx, NULL), SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), "context info"));
     assert_int_equal(spmm_plan_explain(plan, NULL), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "out is NULL"));
     assert_int_equal(spmm_matrix_get_csr(A, &row_ptr, NULL, NULL), SPMM_ERR_ARGUMENT);
@@ -202,7 +204,68 @@ static void test_times_of_failed_execute(void **state)
     close_all();
 }
 
+static void expect_no_context(MPI_Comm comm, const spmm_context_options_t *options,
+                              const char *sentence)
+{
+    spmm_context_t *made = NULL;
+
+    assert_int_equal(spmm_context_create(comm, options, &made), SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(NULL), sentence));
+    assert_null(made);
+}
+
+static void test_contexts_that_cannot_be(void **state)
+{
+    const int              lower  = spmm_test_env.rank < spmm_test_env.size / 2;
+    const int              remote = lower ? spmm_test_env.size / 2 : 0;
+    spmm_context_options_t o      = SPMM_CONTEXT_OPTIONS_INIT;
+    MPI_Comm               half, inter;
+
+    (void)state;
+    expect_no_context(MPI_COMM_NULL, NULL, "pass a communicator");
+    if (spmm_test_env.size == 1) {
+        return;
+    }
+    o.nccl_ctas = is_last() ? 4 : 8;
+    expect_no_context(spmm_test_env.comm, &o, "different contexts");
+    o.nccl_ctas = 0;
+    o.timeout_s = is_last() ? 1.0 : 0.0;
+    expect_no_context(spmm_test_env.comm, &o, "different contexts");
+    MPI_Comm_split(spmm_test_env.comm, lower, 0, &half);
+    MPI_Intercomm_create(half, 0, spmm_test_env.comm, remote, 5, &inter);
+    expect_no_context(inter, NULL, "intra-communicator");
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
+/* As MPI answers, until a test says otherwise. */
+static bool mpi_is_over;
+
+int MPI_Finalized(int *flag)
+{
+    const int code = PMPI_Finalized(flag);
+
+    *flag = *flag || mpi_is_over;
+    return code;
+}
+
+/* Programs that tidy up by atexit() or in destructors do it too late, and must not be ended by it. */
+static void test_destroy_after_finalize(void **state)
+{
+    (void)state;
+    open_context();
+    mpi_is_over = true;
+    assert_int_equal(spmm_context_destroy(&ctx), SPMM_ERR_ARGUMENT);
+    assert_non_null(ctx);
+    assert_non_null(strstr(spmm_last_error(ctx), "MPI_Finalize"));
+    mpi_is_over = false;
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+    assert_null(ctx);
+}
+
 const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_contexts_that_cannot_be),
+    cmocka_unit_test(test_destroy_after_finalize),
     cmocka_unit_test(test_no_place_for_the_result),
     cmocka_unit_test(test_options_that_differ_a_little),
     cmocka_unit_test(test_sentence_is_of_the_last_failure),

@@ -20,16 +20,15 @@ static void test_types_ops_layouts(void **state)
     for (int t = 0; t < 4; t++) {
         for (int k = 0; k < 4; k++) {
             for (int q = 0; q < 3; q++) {
-                check_product(&shape,
-                              &(product_t){.type      = types[t],
-                                           .c_type    = types[t],
-                                           .op        = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
-                                           .layout    = k < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
-                                           .partition = partitions[q],
-                                           .n         = 6,
-                                           .planned_n = 9,
-                                           .alpha     = 1.5,
-                                           .beta      = q == 0 ? 0.0 : -0.5});
+                check_plan(&shape, &(product_t){.type   = types[t],
+                                                .c_type = types[t],
+                                                .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
+                                                .layout = k < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
+                                                .partition = partitions[q],
+                                                .n         = 6,
+                                                .planned_n = 9,
+                                                .alpha     = 1.5,
+                                                .beta      = q == 0 ? 0.0 : -0.5});
             }
         }
     }
@@ -43,15 +42,15 @@ static void test_mixed_c(void **state)
     (void)state;
     open_context();
     for (int k = 0; k < 4; k++) {
-        check_product(&shape, &(product_t){.type      = k % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
-                                           .c_type    = SPMM_R_32F,
-                                           .op        = k < 2 ? SPMM_OP_N : SPMM_OP_T,
-                                           .layout    = SPMM_LAYOUT_ROW,
-                                           .partition = "block",
-                                           .n         = 7,
-                                           .planned_n = 7,
-                                           .alpha     = 1.0,
-                                           .beta      = 2.0});
+        check_plan(&shape, &(product_t){.type      = k % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
+                                        .c_type    = SPMM_R_32F,
+                                        .op        = k < 2 ? SPMM_OP_N : SPMM_OP_T,
+                                        .layout    = SPMM_LAYOUT_ROW,
+                                        .partition = "block",
+                                        .n         = 7,
+                                        .planned_n = 7,
+                                        .alpha     = 1.0,
+                                        .beta      = 2.0});
     }
     close_context();
 }
@@ -66,17 +65,16 @@ static void test_shapes(void **state)
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int k = 0; k < 6; k++) {
-            check_product(&shapes[s],
-                          &(product_t){.type      = SPMM_R_64F,
-                                       .c_type    = SPMM_R_64F,
-                                       .op        = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
-                                       .layout    = k < 3 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW,
-                                       .partition = partitions[k / 2],
-                                       .n         = 70,
-                                       .planned_n = 70,
-                                       .pad       = 2,
-                                       .alpha     = -1.0,
-                                       .beta      = k % 3 == 0 ? 1.0 : 0.0});
+            check_plan(&shapes[s], &(product_t){.type   = SPMM_R_64F,
+                                                .c_type = SPMM_R_64F,
+                                                .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
+                                                .layout = k < 3 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW,
+                                                .partition = partitions[k / 2],
+                                                .n         = 70,
+                                                .planned_n = 70,
+                                                .pad       = 2,
+                                                .alpha     = -1.0,
+                                                .beta      = k % 3 == 0 ? 1.0 : 0.0});
         }
     }
     close_context();
@@ -139,6 +137,7 @@ static void test_execute_arguments(void **state)
     assert_int_equal(spmm_execute(plan, 0, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(plan, 4, 1, B, 3, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(plan, 4, 1, NULL, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_execute(plan, 4, 1, B, 4, 0, B, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(NULL, 4, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     spmm_assert_ok(spmm_execute(plan, 4, 1, B, 4, 0, C, 4, NULL));
     spmm_assert_ok(spmm_buffer_free(ctx, &B));
@@ -193,14 +192,14 @@ static void test_no_leak(void **state)
 
     (void)state;
     open_context();
-    check_product(&shape, &(product_t){.type      = SPMM_R_32F,
-                                       .c_type    = SPMM_R_32F,
-                                       .op        = SPMM_OP_T,
-                                       .layout    = SPMM_LAYOUT_COL,
-                                       .partition = "auto",
-                                       .n         = 3,
-                                       .planned_n = 3,
-                                       .alpha     = 1.0});
+    check_plan(&shape, &(product_t){.type      = SPMM_R_32F,
+                                    .c_type    = SPMM_R_32F,
+                                    .op        = SPMM_OP_T,
+                                    .layout    = SPMM_LAYOUT_COL,
+                                    .partition = "auto",
+                                    .n         = 3,
+                                    .planned_n = 3,
+                                    .alpha     = 1.0});
     close_context();
     assert_true(spmm_alloc_get_stats().live == before.live);
 }

@@ -14,7 +14,7 @@ static const char *const methods[] = {"none", "affinity", "rcm", "auto", "tiles"
 };
 enum { N_METHODS = sizeof methods / sizeof methods[0] };
 
-/* check_product() runs with new values, too. */
+/* check_plan() runs with new values, too. */
 static void test_products(void **state)
 {
     static const char *const engines[]    = {NULL, "bittcf", "hrpb"};
@@ -38,7 +38,7 @@ static void test_products(void **state)
                                  .engine    = engines[v / 4],
                                  .reorder   = methods[m]};
 
-            check_product(&shapes[v % 3], &p);
+            check_plan(&shapes[v % 3], &p);
         }
     }
     close_context();

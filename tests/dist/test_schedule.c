@@ -28,12 +28,12 @@ static void check_all(const shape_t *shape, const product_t *p)
 
         one.schedule = spmm_schedules[s]->name;
         if (is_for(spmm_schedules[s], p)) {
-            check_product(shape, &one);
+            check_plan(shape, &one);
         }
     }
 }
 
-/* check_product() also runs 1 column, with new values, and poisons C where beta is 0. */
+/* check_plan() also runs 1 column, with new values, and poisons C where beta is 0. */
 static void test_products(void **state)
 {
     const shape_t       shape  = {61, 61, 5, 17};
@@ -158,7 +158,7 @@ static void check_timeline(const spmm_plan_t *plan, const spmm_plan_stats_t *sta
     double      pack = 0.0, exchange = 0.0, halo = 0.0, local = 0.0;
     int         count;
 
-    spmm_assert_ok(spmm_plan_get_timeline(plan, spans, &count));
+    spmm_assert_ok(spmm_plan_get_timeline(plan, SPMM_MOST_SPANS, spans, &count));
     assert_true(count >= 1 && count <= SPMM_MOST_SPANS);
     for (int k = 0; k < count; k++) {
         const double took = spans[k].to_s - spans[k].from_s;
@@ -212,13 +212,17 @@ static void test_timeline_transposed(void **state)
     spmm_assert_ok(create_ring(&A));
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     check_traffic(plan, SPMM_OP_T);
-    spmm_assert_ok(spmm_plan_get_timeline(plan, spans, &count));
+    spmm_assert_ok(spmm_plan_get_timeline(plan, SPMM_MOST_SPANS, spans, &count));
     assert_int_equal(count, 0);
-    assert_int_equal(spmm_plan_get_timeline(plan, NULL, &count), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_plan_get_timeline(plan, spans, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_get_timeline(plan, 1, NULL, &count), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_get_timeline(plan, 1, spans, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_get_timeline(plan, -1, spans, &count), SPMM_ERR_ARGUMENT);
     spmm_assert_ok(spmm_execute(plan, 1, 1.0, b, 1, 0.0, c, 1, NULL));
     stats = stats_of(plan);
     check_timeline(plan, &stats);
+    spans[1].chunk = -7; /* a caller with little room keeps what lies behind it */
+    spmm_assert_ok(spmm_plan_get_timeline(plan, 1, spans, &count));
+    assert_true(count == 1 && spans[0].chunk == 0 && spans[1].chunk == -7);
     spmm_assert_ok(spmm_buffer_free(ctx, &b));
     spmm_assert_ok(spmm_buffer_free(ctx, &c));
     spmm_assert_ok(spmm_plan_destroy(&plan));

@@ -218,13 +218,13 @@ static void test_choice(void **state)
     check_choice(A, &model, false);
     spmm_assert_ok(spmm_matrix_destroy(&A));
     /* A plan that has measured multiplies as another. */
-    check_product(&(shape_t){61, 61, 5, 17}, &(product_t){.type      = SPMM_R_64F,
-                                                          .c_type    = SPMM_R_64F,
-                                                          .op        = SPMM_OP_N,
-                                                          .layout    = SPMM_LAYOUT_ROW,
-                                                          .n         = 6,
-                                                          .planned_n = 8,
-                                                          .alpha     = 1.0});
+    check_plan(&(shape_t){61, 61, 5, 17}, &(product_t){.type      = SPMM_R_64F,
+                                                       .c_type    = SPMM_R_64F,
+                                                       .op        = SPMM_OP_N,
+                                                       .layout    = SPMM_LAYOUT_ROW,
+                                                       .n         = 6,
+                                                       .planned_n = 8,
+                                                       .alpha     = 1.0});
     spmm_schedule_measure_cpu = false;
     close_context();
 }

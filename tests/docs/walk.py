@@ -7,7 +7,7 @@ walk.py           with the finished build SPMM_BUILD: what installs, builds and 
 walk.py --full    on a fresh copy of the repository, nothing built: all of it but scripts/test.sh
 
 Where a command needs something that the reader is said to have, it is here: web.mtx.gz, his own
-matrix; my_program.c, the README's program.  `cmake --install` goes below a folder of its own (DESTDIR)."""
+matrix; my_program.c, the first example.  `cmake --install` goes below a folder of its own (DESTDIR)."""
 import os
 import pathlib
 import re
@@ -35,12 +35,6 @@ def commands(document):
     return found
 
 
-def program():
-    """The first C block of the README."""
-    return re.search(r"^```c\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"),
-                     re.S | re.M).group(1)
-
-
 def run(command, where, env):
     done = subprocess.run(["bash", "-c", "set -e; " + command], cwd=where, env=env, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -66,7 +60,7 @@ def prepare(where, full):
         (where / "build").mkdir()
         (where / "build" / "cpu").symlink_to(os.environ["SPMM_BUILD"])
     shutil.copy(ROOT / "tests/data/bips98_606.mtx.gz", where / "web.mtx.gz")
-    (where / "my_program.c").write_text(program(), encoding="utf-8")
+    shutil.copy(ROOT / "examples/00_first_product.c", where / "my_program.c")
 
 
 def environment(where):
@@ -124,7 +118,7 @@ def main():
                     after_install(where, env)
         printed = run("mpirun -n 2 ./my_program web.mtx.gz", where, env)
         if "sum of A * ones" not in printed:
-            sys.exit(f"walk.py: the program of the README printed {printed}")
+            sys.exit(f"walk.py: the first example printed {printed}")
     print(f"{ran} commands ran, {recognised} were recognised")
     if ran < 6:
         sys.exit("walk.py: too few commands were found")

@@ -6,7 +6,7 @@ cover.py --full    every combination; prints a count and every failure
 cover.py --share 2/8   the second of eight shares, each a mixture of all values, drawn the same every time
 cover.py --list    print the runs instead of making them
 
-Matrices: tests/data, and all of the folder SPMM_MATRIX_DIR where it is set."""
+Matrices: tests/data, and those of the folder SPMM_MATRIX_DIR with other names, where it is set."""
 import argparse
 import itertools
 import os
@@ -19,7 +19,7 @@ import harness
 sys.path.insert(0, str(harness.ROOT / "scripts"))
 from pairwise import pairwise  # noqa: E402
 
-COLUMNS = 64
+COLUMNS = 40  # a whole tile of the kernels for CPUs, and a part of one
 
 
 def factors(names):
@@ -80,14 +80,13 @@ def main():
     values = list(levels.values())
     rows = list(itertools.product(*values)) if args.full else pairwise(values)
     rows = share_of(rows, args.share)
+    names = [" ".join(os.path.basename(str(v)) for v in row) for row in rows]
+    if args.list:
+        print("\n".join(names))
+        return 0
     failures, out_of_range, refused, start = 0, 0, 0, time.monotonic()
-    for row in rows:
-        case = dict(zip(levels, row))
-        name = " ".join(os.path.basename(str(v)) for v in row)
-        if args.list:
-            print(name)
-            continue
-        answer = verify(case, args.timeout)
+    answers = harness.side_by_side(lambda row: verify(dict(zip(levels, row)), args.timeout), rows)
+    for name, answer in zip(names, answers):
         if answer == "range":
             out_of_range += 1
         elif answer == "refused":
@@ -95,9 +94,8 @@ def main():
         elif answer is not None:
             failures += 1
             print(f"FAILED: {name}\n{answer}", flush=True)
-    if not args.list:
-        print(f"{len(rows)} runs in {time.monotonic() - start:.0f} s: {failures} failed, "
-              f"{out_of_range} reported values out of the type's range, {refused} refused by the schedule")
+    print(f"{len(rows)} runs in {time.monotonic() - start:.0f} s: {failures} failed, "
+          f"{out_of_range} reported values out of the type's range, {refused} refused by the schedule")
     return failures != 0
 
 

@@ -132,6 +132,25 @@ class Fit(Scripts):
             self.assertIn(f"| {way} | all | 32f | all | {times} | 0.0 % | 0.0 % |", said)
             self.assertIn(f"| {way} | 32f | all | {times // 2} | {times // 2} | 1.0000 |", said)
 
+    def test_same_kernel(self):
+        """csr-gpu in TF32 takes part in the choice of FP32, where 16 bits do not; least to cuSPARSE."""
+        terms = "matrix\tengine\tN\tcompute\tterm\tconstant\tseconds\n"
+        times = "matrix\tengine\tN\tcompute\tmedian_ms\n"
+        for k in range(6):
+            for engine, mode, ms in (("cusparse", "32f", 3.0), ("bittcf", "32f", 4.0),
+                                     ("csr-gpu", "32f-fast-tf32", 2.0), ("csr-gpu", "32f", None),
+                                     ("cusparse", "16f", 5.0), ("csr-gpu", "16f", 8.0)):
+                terms += f"m{k}.csr\t{engine}\t32\t{mode}\tlaunch\t1\t{1e-3 * (1 + k):.6e}\n"
+                if ms:
+                    times += f"m{k}.csr\t{engine}\t32\t{mode}\t{ms * (1 + k):.9f}\n"
+        said = self.run_script("fit.py", "--terms", self.path("t.tsv", terms),
+                               self.path("r.tsv", times))
+        for line in ("csr-gpu, FP32 and FP64: launch 2\n", "csr-gpu, 16 bits: launch 8\n",
+                     "cusparse, FP32: launch 3\n", "cusparse, 16 bits: launch 5\n"):
+            self.assertIn(line, said)
+        self.assertIn("| fit | 32f | all | 6 | 6 | 1.0000 | 1.00 | m5, 32 | csr-gpu | 1.500 |", said)
+        self.assertIn("| fit | 16f | all | 6 | 6 | 1.0000 | 1.00 | m5, 32 | cusparse | 1.000 |", said)
+
     def test_one_matrix_bends_nothing_much(self):
         terms, times = self.tables(spoil=20.0)
         said = self.run_script("fit.py", "--terms", terms, times)

@@ -2,6 +2,7 @@
 """Options, exit codes, lists and messages of the driver."""
 import os
 import re
+import tempfile
 import unittest
 
 import harness
@@ -63,6 +64,19 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.code, 4, result)
             self.assertEqual(len(result.errors), 1, result)
             self.assertIn("No such file", result.errors[0])
+            self.assertEqual(result.out, "", "multiplied before it looked at the file")
+
+    def test_outputs_are_only_tried(self):
+        with tempfile.TemporaryDirectory() as folder:
+            old, new = os.path.join(folder, "old.svg"), os.path.join(folder, "new.svg")
+            with open(old, "w", encoding="ascii") as out:
+                out.write("kept")
+            for path in (old, new):
+                self.assertEqual(harness.run("--matrix", "/nonexistent", "--plot", path).code, 3)
+            with open(old, encoding="ascii") as text:
+                self.assertEqual(text.read(), "kept")
+            self.assertFalse(os.path.exists(new))
+            self.refused(*SMALL, "--plot", folder, says="Is a directory", code=4)
 
     def test_partition_that_cannot_be_written(self):
         result = harness.run(*SMALL, "--write-partition", "/nonexistent/part", ranks=2)
@@ -97,8 +111,11 @@ class About(unittest.TestCase):
         for option in ("--help", "-h"):
             result = harness.run(option)
             self.assertEqual((result.code, result.err), (0, ""), result)
-        for option in ("--matrix", "--generate", "--write-partition", "--json", "--verify"):
-            self.assertIn(option, result.out)
+        source = (harness.ROOT / "tools" / "driver_options.c").read_text(encoding="utf-8")
+        options = re.findall(r'^    {"([a-z-]+)", (?:required|no)_argument', source, re.M)
+        self.assertGreater(len(options), 35)
+        for option in options:
+            self.assertRegex(result.out, rf"--{option}\b")
 
     def test_version(self):
         result = harness.run("-V")

@@ -271,12 +271,28 @@ static void the_transpose_has_every_entry_once(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
+/* Near the least number of the type one step is forgiven, two are not. */
+static void tiny_results_may_be_a_step_off(void **state)
+{
+    const tool_range_t half = tool_range(SPMM_R_16F, 3), single = tool_range(SPMM_R_32F, 3);
+
+    (void)state;
+    assert_true(tool_relative_error(0x1p-24, 0x1.8p-25, 0x1p-24, half.eta) == 0.0);
+    assert_true(tool_relative_error(0x1p-23, 0x1p-25, 0x1p-24, half.eta) > 0.9);
+    assert_true(tool_relative_error(0.0, 0x1p-127, 0x1p-127, single.eta) == 0.0);
+    assert_true(tool_relative_error(0.0, 0x1p-120, 0x1p-120, single.eta) > 0.9);
+    assert_true(isinf(tool_relative_error(0x1p-149, 0.0, 0.0, single.eta)));
+    assert_true(isinf(tool_relative_error(NAN, 1.0, 1.0, single.eta)));
+    assert_true(half.largest == 65504.0);
+}
+
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(right_results_pass),
     cmocka_unit_test(one_wrong_element_is_found),
     cmocka_unit_test(poison_and_nonzero_empty_rows_are_found),
     cmocka_unit_test(a_neighbouring_row_of_b_is_found),
     cmocka_unit_test(what_may_overflow_is_not_compared),
+    cmocka_unit_test(tiny_results_may_be_a_step_off),
     cmocka_unit_test(random_values_are_exact_in_their_type),
     cmocka_unit_test(the_worst_rank_is_reported),
     cmocka_unit_test(the_transpose_has_every_entry_once),

@@ -47,7 +47,7 @@ def launch(ranks, fault, *args):
     process = subprocess.Popen([harness.MPIEXEC, harness.NUMPROC_FLAG, str(ranks), *command],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, start_new_session=True,
-                               env={**os.environ, "SPMM_FAULT": fault})
+                               env={**os.environ, **harness.QUICK_END, "SPMM_FAULT": fault})
     try:
         errors = process.communicate(timeout=LIMIT)[1].decode("utf-8", "replace")
     finally:

@@ -73,8 +73,12 @@ class Malformed(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.folder = pathlib.Path(holder.name)
 
-    def refused(self, path, says, *args):
-        result = harness.run("--matrix", path, "--columns", "3", *args, ranks=4, timeout=30)
+    @staticmethod
+    def read(path, *args):
+        return harness.run("--matrix", path, "--columns", "3", *args, ranks=4, timeout=30)
+
+    def refused(self, path, says, *args, result=None):
+        result = result or self.read(path, *args)
         self.assertEqual(result.code, 3, result)
         self.assertEqual(len(result.errors), 1, result)
         self.assertTrue(result.errors[0].startswith("spmm_dist: "), result)
@@ -85,11 +89,15 @@ class Malformed(unittest.TestCase):
         self.assertEqual(result.out, "")
 
     def test_contents(self):
-        for name, (file, content, says) in MALFORMED.items():
+        paths = []
+        for k, (file, content, _) in enumerate(MALFORMED.values()):
+            paths.append(self.folder / f"{k}" / file)
+            paths[-1].parent.mkdir()
+            paths[-1].write_bytes(content if isinstance(content, bytes) else content.encode())
+        results = harness.side_by_side(self.read, paths)
+        for path, (name, (_, _, says)), result in zip(paths, MALFORMED.items(), results):
             with self.subTest(name):
-                path = self.folder / file
-                path.write_bytes(content if isinstance(content, bytes) else content.encode())
-                self.refused(path, says)
+                self.refused(path, says, result=result)
 
     def test_missing(self):
         self.refused(self.folder / "missing.mtx", "No such file")

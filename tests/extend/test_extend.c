@@ -32,7 +32,7 @@ static void check_all(const char *engine, const char *partition)
                                  .beta      = v < 4 ? 0.0 : 0.5,
                                  .engine    = engine};
 
-            check_product(&shapes[s], &p);
+            check_plan(&shapes[s], &p);
         }
     }
 }

@@ -3,51 +3,13 @@
  *  On the NCCL path an execute is enqueued, not waited for: with the user's stream held up by a
  *  host function, calls must return all the same, and nothing may be computed before its turn.
  */
-#include <cuda_runtime.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "gpu_test.h"
-#include "spmm_dist/spmm_dist.h"
+#include "gpu_gate.h"
+#include "pair_matrix.h"
 
-enum { ROWS = 3000, N = 32, CALLS = 3, ROW_SUM = 3 };
-
-static atomic_int gate;
-
-/* Holds a stream until the gate opens, but not for ever: a blocked call must fail, not hang. */
-static void CUDART_CB hold(void *unused)
-{
-    const double start = spmm_now();
-
-    (void)unused;
-    while (atomic_load(&gate) == 0 && spmm_now() - start < 30.0) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-}
-
-/* ROWS rows on each rank; each reaches itself and one more, mostly of another rank, and sums up to
- * ROW_SUM, so that ones give the same everywhere. */
-static spmm_matrix_t *make_matrix(spmm_context_t *ctx)
-{
-    static int64_t row_ptr[ROWS + 1], col[2 * ROWS];
-    static float   value[2 * ROWS];
-    const int64_t  all = (int64_t)ROWS * spmm_test_env.size;
-    spmm_matrix_t *A;
-
-    for (int64_t i = 0; i < ROWS; i++) {
-        const int64_t row = ROWS * (int64_t)spmm_test_env.rank + i;
-
-        col[2 * i]       = row;
-        col[2 * i + 1]   = (row + 1 + (row * 7919) % (all - 1)) % all;
-        value[2 * i]     = 1.0f;
-        value[2 * i + 1] = ROW_SUM - 1.0f;
-        row_ptr[i + 1]   = 2 * i + 2;
-    }
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, value, SPMM_R_32F, &A));
-    return A;
-}
+enum { ROWS = 3000, N = 32, CALLS = 3 };
 
 static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
 {
@@ -71,9 +33,9 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
     spmm_assert_ok(status);
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    bytes = (size_t)b.local_rows * N * sizeof *host;
-    host  = device_test_host(bytes);
+    stream = gpu_new_stream();
+    bytes  = (size_t)b.local_rows * N * sizeof *host;
+    host   = device_test_host(bytes);
     for (int64_t i = 0; i < b.local_rows * N; i++) {
         host[i] = 1.0f;
     }
@@ -83,10 +45,11 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
     /* Connections are made by the first exchange, which may wait for them. */
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
-    assert_int_equal(cudaMemset(C, 0xff, (size_t)c.local_rows * N * sizeof *host), cudaSuccess);
+    /* On the stream, which does not wait for the default one. */
+    assert_int_equal(cudaMemsetAsync(C, 0xff, (size_t)c.local_rows * N * sizeof *host, stream),
+                     cudaSuccess);
 
-    atomic_store(&gate, 0);
-    assert_int_equal(cudaLaunchHostFunc(stream, hold, NULL), cudaSuccess);
+    gpu_gate_close(stream);
     start = spmm_now();
     for (int k = 0; k < CALLS; k++) { /* C = A B, then twice C += A B */
         spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, k == 0 ? 0.0 : 1.0, C, N, stream));
@@ -94,12 +57,12 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
     took = spmm_now() - start;
     assert_int_equal(cudaStreamQuery(stream), cudaErrorNotReady);
     MPI_Barrier(MPI_COMM_WORLD); /* every rank returned while its stream was held up */
-    atomic_store(&gate, 1);
+    gpu_gate_open();
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
     assert_true(took < 5.0);
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, (size_t)c.local_rows * N * sizeof *host));
     for (int64_t i = 0; i < c.local_rows * N; i++) {
-        assert_true(host[i] == CALLS * ROW_SUM);
+        assert_true(host[i] == CALLS * PAIR_ROW_SUM);
     }
     free(host);
     spmm_assert_ok(spmm_buffer_free(ctx, &B));
@@ -118,7 +81,7 @@ static void test_execute_does_not_wait(void **state)
     gpu_test_open(&device); /* skips where there is no GPU */
     spmm_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
-    A = make_matrix(ctx);
+    A = pair_matrix(ctx, ROWS);
     check(ctx, A, "nccl");
     check(ctx, A, "nccl-pull");
     spmm_assert_ok(spmm_matrix_destroy(&A));

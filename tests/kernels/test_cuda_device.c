@@ -145,6 +145,26 @@ static void test_current_device(void **state)
     device.ops->release(&device, memory);
 }
 
+/* Memory is released when its device is done with it, not when the current one is. */
+static void test_release_waits(void **state)
+{
+    const int     other = (device.ordinal + 1) % spmm_cuda_device_count();
+    spmm_stream_t stream;
+    void         *memory;
+
+    (void)state;
+    spmm_assert_ok(device.ops->stream_create(&device, false, &stream));
+    spmm_assert_ok(device.ops->alloc_cached(&device, 64, &memory));
+    for (int k = 0; k < 50; k++) {
+        spmm_assert_ok(device.ops->delay(&device, 1e-3, stream));
+    }
+    assert_int_equal(cudaMemsetAsync(memory, 1, 64, (cudaStream_t)stream), cudaSuccess);
+    assert_int_equal(cudaSetDevice(other), cudaSuccess);
+    device.ops->release(&device, memory);
+    assert_int_equal(cudaStreamQuery((cudaStream_t)stream), cudaSuccess);
+    device.ops->stream_destroy(&device, stream);
+}
+
 /* Arrays longer than all slots together, of odd lengths, one after the other; the source is
  * overwritten as soon as it may be. */
 static void test_staging(void **state)
@@ -202,11 +222,8 @@ static void test_delay(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_facts),
-    cmocka_unit_test(test_memory),
-    cmocka_unit_test(test_staging),
-    cmocka_unit_test(test_delay),
-    cmocka_unit_test(test_streams),
-    cmocka_unit_test(test_current_device),
-    {0},
+    cmocka_unit_test(test_facts),         cmocka_unit_test(test_memory),
+    cmocka_unit_test(test_staging),       cmocka_unit_test(test_delay),
+    cmocka_unit_test(test_streams),       cmocka_unit_test(test_current_device),
+    cmocka_unit_test(test_release_waits), {0},
 };

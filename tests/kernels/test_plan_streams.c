@@ -3,57 +3,12 @@
  *  One plan on streams in turn: its buffers belong to an execute until that is done, so one on another
  *  stream has to wait for it, also where that stream has the handle of one that is gone.
  */
-#include <cuda_runtime.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "gpu_test.h"
-#include "spmm_dist/spmm_dist.h"
+#include "gpu_gate.h"
+#include "pair_matrix.h"
 
-enum { ROWS = 1000, N = 32, TURNS = 3, ROW_SUM = 3 };
-
-static atomic_int gate;
-
-/* Holds a stream until the gate opens, but not for ever. */
-static void CUDART_CB hold(void *unused)
-{
-    const double start = spmm_now();
-
-    (void)unused;
-    while (atomic_load(&gate) == 0 && spmm_now() - start < 30.0) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-}
-
-static cudaStream_t new_stream(void)
-{
-    cudaStream_t stream;
-
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    return stream;
-}
-
-/* A row is itself and twice another one, mostly of another rank: sums of ROW_SUM. */
-static spmm_matrix_t *make_matrix(spmm_context_t *ctx)
-{
-    static int64_t row_ptr[ROWS + 1], col[2 * ROWS];
-    static float   value[2 * ROWS];
-    const int64_t  all = (int64_t)ROWS * spmm_test_env.size;
-    spmm_matrix_t *A;
-
-    for (int64_t i = 0; i < ROWS; i++) {
-        const int64_t row = ROWS * (int64_t)spmm_test_env.rank + i;
-
-        col[2 * i]       = row;
-        col[2 * i + 1]   = (row + 1 + (row * 7919) % (all - 1)) % all;
-        value[2 * i]     = 1.0f;
-        value[2 * i + 1] = ROW_SUM - 1.0f;
-        row_ptr[i + 1]   = 2 * i + 2;
-    }
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, value, SPMM_R_32F, &A));
-    return A;
-}
+enum { ROWS = 1000, N = 32, TURNS = 3 };
 
 /* B of turn k is all k + 1. */
 static void fill(spmm_context_t *ctx, void *B[TURNS], void *C[TURNS], float *host)
@@ -76,7 +31,7 @@ static void check(spmm_context_t *ctx, void *B[TURNS], void *C[TURNS], float *ho
     for (int k = 0; k < TURNS; k++) {
         spmm_assert_ok(spmm_buffer_copy(ctx, host, C[k], (size_t)ROWS * N * sizeof *host));
         for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
-            assert_true(host[e] == (float)(ROW_SUM * (k + 1)));
+            assert_true(host[e] == (float)(PAIR_ROW_SUM * (k + 1)));
         }
         spmm_assert_ok(spmm_buffer_free(ctx, &B[k]));
         spmm_assert_ok(spmm_buffer_free(ctx, &C[k]));
@@ -94,24 +49,23 @@ static void run(spmm_context_t *ctx, spmm_matrix_t *A, bool again)
     o.partition = "block";
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
     fill(ctx, B, C, host);
-    stream[0] = new_stream();
+    stream[0] = gpu_new_stream();
     /* Connections are made by the first exchange, which may wait for them. */
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B[0], N, 0.0, C[0], N, stream[0]));
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream[0]));
 
-    atomic_store(&gate, 0);
-    assert_int_equal(cudaLaunchHostFunc(stream[0], hold, NULL), cudaSuccess);
+    gpu_gate_close(stream[0]);
     for (int k = 0; k < TURNS; k++) {
         if (k > 0 && again) { /* the next one may get its handle; its work goes on */
             assert_int_equal(cudaStreamDestroy(stream[k - 1]), cudaSuccess);
         }
-        stream[k] = k == 0 ? stream[0] : new_stream();
+        stream[k] = k == 0 ? stream[0] : gpu_new_stream();
         spmm_assert_ok(spmm_execute(plan, N, 1.0, B[k], N, 0.0, C[k], N, stream[k]));
     }
-    (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    gpu_sleep_ms(50);
     assert_int_equal(cudaStreamQuery(stream[TURNS - 1]), cudaErrorNotReady);
     MPI_Barrier(MPI_COMM_WORLD);
-    atomic_store(&gate, 1);
+    gpu_gate_open();
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
     check(ctx, B, C, host);
     for (int k = again ? TURNS - 1 : 0; k < TURNS; k++) {
@@ -131,7 +85,7 @@ static void test_streams_in_turn(void **state)
     gpu_test_open(&device); /* skips where there is no GPU */
     spmm_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
-    A = make_matrix(ctx);
+    A = pair_matrix(ctx, ROWS);
     run(ctx, A, false);
     run(ctx, A, true);
     spmm_assert_ok(spmm_matrix_destroy(&A));

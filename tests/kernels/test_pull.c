@@ -9,39 +9,12 @@
 
 #include "exchange/transport_nccl_push.h"
 #include "gpu_test.h"
-#include "spmm_dist/spmm_dist.h"
+#include "pair_matrix.h"
 
 enum { ROWS = 700, N = 20, LD = 24, BATCH = 25, FULL = 5000 };
 
 static spmm_context_t *ctx;
 static cudaStream_t    stream;
-
-static int64_t other(int64_t row)
-{
-    const int64_t all = (int64_t)ROWS * spmm_test_env.size;
-
-    return (row + 1 + (row * 7919) % (all - 1)) % all;
-}
-
-/* A row is itself and twice another one, mostly of another rank. */
-static spmm_matrix_t *make_matrix(void)
-{
-    static int64_t row_ptr[ROWS + 1], col[2 * ROWS];
-    static float   value[2 * ROWS];
-    spmm_matrix_t *A;
-
-    for (int64_t i = 0; i < ROWS; i++) {
-        const int64_t row = ROWS * (int64_t)spmm_test_env.rank + i;
-
-        col[2 * i]       = row;
-        col[2 * i + 1]   = other(row);
-        value[2 * i]     = 1.0f;
-        value[2 * i + 1] = 2.0f;
-        row_ptr[i + 1]   = 2 * i + 2;
-    }
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, value, SPMM_R_32F, &A));
-    return A;
-}
 
 /* Small integers: sums are exact. */
 static float b_at(int64_t row, int64_t j, int64_t round)
@@ -86,7 +59,7 @@ static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, float *
             for (int64_t j = 0; j < n; j++) {
                 assert_true(host[(k * ROWS + i) * LD + j] ==
                             b_at(row, j, first_round + k) +
-                                2.0f * b_at(other(row), j, first_round + k));
+                                2.0f * b_at(pair_other(row, ROWS), j, first_round + k));
             }
         }
     }
@@ -98,7 +71,7 @@ static void run_over(const char *transport, int64_t products, int64_t n, bool sh
 {
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_matrix_t      *A    = make_matrix();
+    spmm_matrix_t      *A    = pair_matrix(ctx, ROWS);
     float              *host = device_test_host(BATCH * one), *B;
     void               *home, *plain = room(one), *versions = room(BATCH * one);
     void               *results = room(BATCH * one);
@@ -268,7 +241,7 @@ static void run_together(void)
     const size_t   one  = (size_t)ROWS * LD * sizeof(float);
     float         *host = device_test_host(BATCH * one);
     void          *B, *versions = room(BATCH * one), *results = room(BATCH * one);
-    spmm_matrix_t *A           = make_matrix();
+    spmm_matrix_t *A           = pair_matrix(ctx, ROWS);
     spmm_plan_t   *plan[PLANS] = {NULL};
     spmm_status_t  status      = SPMM_OK;
 
@@ -318,7 +291,7 @@ static void test_together(void **state)
 static void test_gathered(void **state)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-    spmm_matrix_t      *A = make_matrix();
+    spmm_matrix_t      *A = pair_matrix(ctx, ROWS);
     spmm_plan_t        *plan;
 
     (void)state;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every source, script and build file names its licence; source files keep one reader's length and
-# leave nothing open.
+# Every source, script and build file names its licence; source files keep one reader's length, leave
+# nothing open and start no more threads than fall to the rank.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 bad=0
@@ -22,4 +22,11 @@ while read -r file; do
         bad=1
     fi
 done < <(files "$sources")
+# Ranks of a node share its cores: parallel regions of the library name the threads of their rank.
+while read -r file; do
+    if sed -e ':a' -e '/\\$/N; s/ *\\\n */ /; ta' "$file" | grep -E '#pragma omp parallel' |
+        grep -v num_threads | sed "s|^|$file: no num_threads: |" | grep .; then
+        bad=1
+    fi
+done < <(files '^(src|partition|kernels/cpu)/.*\.[ch]$')
 exit $bad

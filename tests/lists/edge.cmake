@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 spmm_add_test(test_edge 1 2 3 4)
-target_sources(test_edge PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/plan_case.c)
 if(SPMM_ENABLE_CUDA)
   spmm_add_gpu_test(test_cuda_transpose)
   foreach(ranks 1 2 4)

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Blocked-ELL, and engine cusparse-bell on a GPU.
 spmm_add_test(test_format_bell 1)
-target_sources(test_format_bell PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/format_case.c)
-target_compile_definitions(test_format_bell PRIVATE
-  SPMM_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data")
 
 if(SPMM_ENABLE_CUDA)
-  spmm_add_gpu_test(test_engine_bell gpu_case.c engine_case.c engine_check.c)
-  target_sources(test_engine_bell PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/format_case.c)
-  target_compile_definitions(test_engine_bell PRIVATE
-    SPMM_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data")
+  spmm_add_gpu_test(test_engine_bell)
   # Open MPI would bind the one rank to one core; the reference takes them all.
   set_property(TEST test_engine_bell.n1 APPEND PROPERTY ENVIRONMENT
     OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)

@@ -4,8 +4,7 @@ spmm_add_test(test_csr_work 1)
 target_compile_options(test_csr_work PRIVATE ${SPMM_C_WARNINGS})
 
 if(SPMM_ENABLE_CUDA)
-  spmm_add_gpu_test(test_engine_csr_gpu gpu_engine.c gpu_case.c engine_case.c engine_check.c
-    tc_case.c tc_case_special.c)
+  spmm_add_gpu_test(test_engine_csr_gpu)
   # Open MPI would bind the one rank to one core; the reference takes them all.
   set_property(TEST test_engine_csr_gpu.n1 APPEND PROPERTY ENVIRONMENT
     OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)

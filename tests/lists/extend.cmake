@@ -2,8 +2,8 @@
 # The examples of docs/extending.md as they would be in the library: what includes the three lists is
 # compiled again with lists that have one line more.
 add_executable(test_extend extend/test_extend.c extend/engine_ell_cpu.c extend/transport_mpi_late.c
-  extend/stripes.c support/plan_case.c support/transport_case.c
-  ${PROJECT_SOURCE_DIR}/src/engine/engine.c ${PROJECT_SOURCE_DIR}/src/exchange/transport.c
+  extend/stripes.c ${PROJECT_SOURCE_DIR}/src/engine/engine.c
+  ${PROJECT_SOURCE_DIR}/src/exchange/transport.c
   ${PROJECT_SOURCE_DIR}/partition/partition.c)
 set_target_properties(test_extend PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
 target_include_directories(test_extend BEFORE PRIVATE extend)

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 foreach(test test_formats test_windows test_formats_matrices test_formats_mm)
   spmm_add_test(${test} 1)
-  target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/format_case.c)
-  target_compile_definitions(${test} PRIVATE SPMM_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data")
 endforeach()
 foreach(test test_formats_matrices test_formats_mm)
-  target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/kernels/engine_case.c)
-  target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/kernels)
+  target_link_libraries(${test} PRIVATE spmm_engine_case)
 endforeach()
 
 # The formats inside whole plans: the driver compares with FP64 and exits with 1 where it differs.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 spmm_add_test(test_limits 1 2 3)
-target_sources(test_limits PRIVATE support/plan_case.c)
 target_link_libraries(test_limits PRIVATE OpenMP::OpenMP_C)
 if(SPMM_ENABLE_CUDA)
   spmm_add_mpi_test(test_limits.cuda.n1 1 gpu

@@ -2,8 +2,7 @@
 # Calls of MPI, CUDA and NCCL that fail: tests/faults/faults.h.
 if(ZLIB_FOUND) # temp_file.c packs .gz files
   spmm_add_test(test_mpi_faults 1 3)
-  target_sources(test_mpi_faults PRIVATE support/temp_file.c support/walk.c faults/faults.c
-    faults/faults_mpi.c)
+  target_sources(test_mpi_faults PRIVATE faults/faults.c faults/faults_mpi.c)
   target_include_directories(test_mpi_faults PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   if(CMAKE_C_FLAGS MATCHES "-fsanitize=") # scripts/nightly.sh lets all fail
     set_property(TEST test_mpi_faults.n1 test_mpi_faults.n3 APPEND PROPERTY ENVIRONMENT

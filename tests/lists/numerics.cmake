@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 spmm_add_test(test_numerics 1 2 3 4)
-target_sources(test_numerics PRIVATE support/plan_case.c)
 if(SPMM_ENABLE_CUDA)
   foreach(ranks 1 2)
     spmm_add_mpi_test(test_numerics.cuda.n${ranks} ${ranks} gpu

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 foreach(test test_partition test_partition_metis test_partition_file test_layout)
   spmm_add_test(${test} 1 2 3 4)
-  target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test_matrix.c)
 endforeach()
-if(ZLIB_FOUND)
-  target_sources(test_partition_file PRIVATE support/temp_file.c)
-endif()
 # More ranks than some matrices have rows, and parts than METIS likes.
 foreach(test test_partition test_layout)
   spmm_add_mpi_test(${test}.n9 9 dist $<TARGET_FILE:${test}>)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 spmm_add_test(test_misuse 1 2 3)
+spmm_add_test(test_lifetimes 1 2 4)
 spmm_add_test(test_split 1 3)
 if(ZLIB_FOUND) # temp_file.c packs .gz files
   spmm_add_test(test_sweep 1 3)
-  target_sources(test_sweep PRIVATE support/temp_file.c support/walk.c)
   if(CMAKE_C_FLAGS MATCHES "-fsanitize=") # scripts/nightly.sh lets all fail
     set_property(TEST test_sweep.n1 test_sweep.n3 APPEND PROPERTY ENVIRONMENT SPMM_TEST_STRIDE=5)
   endif()

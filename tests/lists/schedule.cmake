@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 foreach(test test_schedule test_schedule_choice)
   spmm_add_test(${test} 1 2 3 4)
-  target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/plan_case.c)
   if(SPMM_ENABLE_CUDA)
     foreach(ranks 1 2 4)
       spmm_add_mpi_test(${test}.cuda.n${ranks} ${ranks} gpu

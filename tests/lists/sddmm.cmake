@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SDDMM and what feeds its results to products, on CPUs and on whatever GPUs there are.
-foreach(test test_sddmm test_attention)
+foreach(test test_sddmm test_attention test_new_values)
   spmm_add_test(${test} 1 2 3 4)
-  target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/plan_case.c
-    ${PROJECT_SOURCE_DIR}/tests/support/sddmm_case.c)
   target_compile_options(${test} PRIVATE ${SPMM_C_WARNINGS})
   if(SPMM_ENABLE_CUDA)
     foreach(ranks 1 2 4)

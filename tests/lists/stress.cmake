@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A few executes here; SPMM_TEST_EXECUTES=5000 and the transports of GPUs in jobs/gpu_check.sh.
 spmm_add_test(test_stress 1 2 3 4 8)
-target_sources(test_stress PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/plan_case.c)
 target_compile_options(test_stress PRIVATE ${SPMM_C_WARNINGS})
 if(SPMM_ENABLE_CUDA)
   foreach(ranks 1 2 4)

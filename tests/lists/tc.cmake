@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tensor-core engines: the cases of tests/kernels on CPUs, and on a GPU where there is one.
-set(tc_case engine_case.c engine_check.c tc_case.c tc_case_special.c)
-list(TRANSFORM tc_case PREPEND ${PROJECT_SOURCE_DIR}/tests/kernels/)
-
 spmm_add_test(test_tc_work 1)
 spmm_add_test(test_tc_load 1)
+spmm_add_test(test_bittcf_cost 1)
 spmm_add_test(test_cvse_shape 1)
 spmm_add_test(test_engine_case_cpu 1)
-foreach(test test_tc_work test_tc_load test_cvse_shape test_engine_case_cpu)
+foreach(test test_tc_work test_tc_load test_bittcf_cost test_cvse_shape test_engine_case_cpu)
   target_compile_options(${test} PRIVATE ${SPMM_C_WARNINGS})
 endforeach()
-target_sources(test_engine_case_cpu PRIVATE ${tc_case})
-target_include_directories(test_engine_case_cpu PRIVATE ${PROJECT_SOURCE_DIR}/tests/kernels)
+target_link_libraries(test_engine_case_cpu PRIVATE spmm_engine_case)
 
 if(SPMM_ENABLE_CUDA)
-  spmm_add_gpu_test(test_engine_tc gpu_engine.c gpu_case.c engine_case.c engine_check.c
-    tc_case.c tc_case_special.c)
+  spmm_add_gpu_test(test_engine_tc)
   # Open MPI would bind the one rank to one core; the reference takes them all.
   set_property(TEST test_engine_tc.n1 APPEND PROPERTY ENVIRONMENT
     OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)

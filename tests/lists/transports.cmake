@@ -2,9 +2,6 @@
 spmm_add_test(test_halo 1 2 3 4)
 spmm_add_test(test_transport 1 2 3 4)
 spmm_add_test(test_transport_choice 1 2 3 4)
-foreach(test test_transport test_transport_choice)
-  target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/transport_case.c)
-endforeach()
 
 # The same on GPUs; more ranks than GPUs share them, and nccl must then refuse.  NVLS is off from the
 # start: transport nccl comes first, and windows are refused after a communicator with NVLS.

@@ -236,7 +236,7 @@ static void run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_p
     free(host);
 }
 
-void check_product(const shape_t *s, const product_t *p)
+void check_plan(const shape_t *s, const product_t *p)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A;

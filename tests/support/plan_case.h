@@ -42,6 +42,6 @@ void *to_device(const void *host, size_t bytes);
 
 /** Plan and run p on a matrix of @p s, with the caller's rows in uneven blocks: as created, with
  *  new values, with fewer columns; C compared in the plan's layout and moved back. */
-void check_product(const shape_t *s, const product_t *p);
+void check_plan(const shape_t *s, const product_t *p);
 
 #endif /* SPMM_PLAN_CASE_H */

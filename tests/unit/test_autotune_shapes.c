@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_autotune_shapes.c
- *  The choice among the shapes of an engine that only moves a clock, which is the fastest of two.
+ *  The choice among the shapes of two engines that only move a clock.
  */
 #include "test_main.h"
 
@@ -10,60 +10,45 @@
 #include "clock_device.h"
 #include "engine/autotune.h"
 
-enum { N_SHAPES = 3 };
+enum { N_ENGINES = 2, N_SHAPES = 3 };
 static const double us = 1e-6;
 
-static double seconds[N_SHAPES]; /* of a product of each shape; the other engine takes 100 us */
-static spmm_status_t built[N_SHAPES]; /* what build() says */
-static int           builds, held, most_held;
+/* Of a product of each shape of each engine, and what build() says. */
+static double        seconds[N_ENGINES][N_SHAPES];
+static spmm_status_t built[N_ENGINES][N_SHAPES];
+static int           n_shapes[N_ENGINES];
+static int           builds[N_ENGINES], held, most_held;
 
 static spmm_device_t           device; /* the CPU, with a clock of its own */
-static spmm_engine_candidate_t candidates[2];
+static spmm_engine_candidate_t candidates[N_ENGINES];
 static spmm_engine_settled_t   settled;
 
-static spmm_status_t build_format(int shape, void **format)
+static spmm_status_t build(int engine, const spmm_problem_t *problem, void **format)
 {
-    int *mine;
+    const int shape = problem->shape;
+    int      *mine;
 
-    assert_in_range(shape, 0, N_SHAPES);
+    builds[engine]++;
+    assert_in_range(shape, 0, n_shapes[engine] - 1);
+    if (built[engine][shape] != SPMM_OK) {
+        return spmm_fail(&spmm_test_env.err, built[engine][shape], "no shape %d", shape);
+    }
     if (SPMM_NEW(mine, 1) == NULL) {
         return spmm_fail_memory(&spmm_test_env.err, 1, sizeof *mine, "a fake");
     }
-    *mine     = shape;
+    *mine     = engine * N_SHAPES + shape;
     *format   = mine;
     most_held = ++held > most_held ? held : most_held;
     return SPMM_OK;
 }
 
-static spmm_status_t build_shaped(const spmm_csr_t *csr, const spmm_problem_t *problem,
-                                  const spmm_device_t *on, void **format)
-{
-    (void)csr;
-    (void)on;
-    builds++;
-    assert_in_range(problem->shape, 0, N_SHAPES - 1);
-    if (built[problem->shape] != SPMM_OK) {
-        return spmm_fail(&spmm_test_env.err, built[problem->shape], "no shape %d", problem->shape);
-    }
-    return build_format(problem->shape, format);
-}
-
-static spmm_status_t build_other(const spmm_csr_t *csr, const spmm_problem_t *problem,
-                                 const spmm_device_t *on, void **format)
-{
-    (void)csr;
-    (void)on;
-    assert_int_equal(problem->shape, 0);
-    return build_format(N_SHAPES, format);
-}
-
 static spmm_status_t execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
                              double beta, void *C, int64_t ldc, spmm_stream_t stream)
 {
-    const int shape = *(const int *)format;
+    const int it = *(const int *)format;
 
     (void)n, (void)alpha, (void)B, (void)ldb, (void)beta, (void)C, (void)ldc, (void)stream;
-    clock_device_now += shape == N_SHAPES ? 100 * us : seconds[shape];
+    clock_device_now += seconds[it / N_SHAPES][it % N_SHAPES];
     return SPMM_OK;
 }
 
@@ -73,24 +58,33 @@ static void destroy(void *format)
     spmm_free(format);
 }
 
-static int shapes(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                  const spmm_device_t *on)
-{
-    assert_ptr_equal(pattern, problem->pattern);
-    assert_ptr_equal(on, &device);
-    return N_SHAPES;
-}
+#define SHAPED(k)                                                                                  \
+    static spmm_status_t build_##k(const spmm_csr_t *csr, const spmm_problem_t *problem,           \
+                                   const spmm_device_t *on, void **format)                         \
+    {                                                                                              \
+        (void)csr;                                                                                 \
+        (void)on;                                                                                  \
+        return build(k, problem, format);                                                          \
+    }                                                                                              \
+    static int shapes_##k(const spmm_pattern_t *pattern, const spmm_problem_t *problem,            \
+                          const spmm_device_t *on)                                                 \
+    {                                                                                              \
+        assert_ptr_equal(pattern, problem->pattern);                                               \
+        assert_ptr_equal(on, &device);                                                             \
+        return n_shapes[k];                                                                        \
+    }
+SHAPED(0)
+SHAPED(1)
 
-static const spmm_engine_ops_t engines[] = {
-    {.name    = "shaped",
-     .built   = true,
-     .shapes  = shapes,
-     .build   = build_shaped,
-     .execute = execute,
-     .destroy = destroy},
-    {.name = "other", .built = true, .build = build_other, .execute = execute, .destroy = destroy}};
+#define SHAPED_OPS(k, title)                                                                       \
+    {                                                                                              \
+        .name = (title), .built = true, .shapes = shapes_##k, .build = build_##k,                  \
+        .execute = execute, .destroy = destroy                                                     \
+    }
+static const spmm_engine_ops_t engines[] = {SHAPED_OPS(0, "shaped"), SHAPED_OPS(1, "other")};
 
-/* @p other microseconds predicted of the other engine, 0: it is not usable. */
+/* All shapes take 50 us, the other engine's only one 100.
+ * @p other microseconds predicted of the other engine, 0: it is not usable. */
 static void prepare(double other)
 {
     const double predicted[] = {us, other > 0.0 ? other * us : INFINITY};
@@ -98,12 +92,14 @@ static void prepare(double other)
     if (device.ops == NULL) {
         clock_device_open(&device);
     }
-    builds = held = most_held = 0;
-    for (int k = 0; k < N_SHAPES; k++) {
-        seconds[k] = 50 * us;
-        built[k]   = SPMM_OK;
-    }
-    for (int k = 0; k < 2; k++) {
+    held = most_held = 0;
+    for (int k = 0; k < N_ENGINES; k++) {
+        builds[k]   = 0;
+        n_shapes[k] = k == 0 ? N_SHAPES : 1;
+        for (int shape = 0; shape < N_SHAPES; shape++) {
+            seconds[k][shape] = (k == 0 ? 50 : 100) * us;
+            built[k][shape]   = SPMM_OK;
+        }
         candidates[k] = (spmm_engine_candidate_t){.engine      = &engines[k],
                                                   .layout      = SPMM_LAYOUT_ROW,
                                                   .usable      = isfinite(predicted[k]),
@@ -113,8 +109,8 @@ static void prepare(double other)
     spmm_error_clear(&spmm_test_env.err);
 }
 
-/* @p name: NULL for the fastest; takes the shape and checks that nothing else is held. */
-static void check_settle(const char *name, int64_t executes, int shape)
+/* @p name: NULL for the fastest; that shape of that engine is taken, and nothing else is held. */
+static void check_settle(const char *name, int64_t executes, int engine, int shape)
 {
     static int64_t              row_ptr[] = {0, 1, 2};
     static int32_t              col[]     = {0, 1};
@@ -135,8 +131,10 @@ static void check_settle(const char *name, int64_t executes, int shape)
                                            .pattern = &pattern};
     const spmm_engine_choice_t  choice  = {.name = name, .measure = true, .executes = executes};
 
-    spmm_assert_ok(spmm_engine_settle(&choice, &block, &problem, &device, candidates, 2, &settled));
-    assert_int_equal(*(const int *)settled.format, shape);
+    spmm_assert_ok(
+        spmm_engine_settle(&choice, &block, &problem, &device, candidates, N_ENGINES, &settled));
+    assert_ptr_equal(settled.picked, &candidates[engine]);
+    assert_int_equal(*(const int *)settled.format, engine * N_SHAPES + shape);
     assert_int_equal(held, 1);
     assert_true(most_held <= 2);
     assert_int_equal(spmm_test_env.err.status, SPMM_OK);
@@ -145,6 +143,11 @@ static void check_settle(const char *name, int64_t executes, int shape)
 
 static const int64_t many = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
 
+static void check_measured(int engine, double microseconds)
+{
+    assert_true(fabs(candidates[engine].measured_s - microseconds * us) < 1e-3 * us);
+}
+
 /* The fastest is kept, and its time. */
 static void test_fastest(void **state)
 {
@@ -152,33 +155,79 @@ static void test_fastest(void **state)
     for (int fastest = 0; fastest < N_SHAPES; fastest++) {
         for (int rival = 0; rival < 2; rival++) {
             prepare(rival == 0 ? 0.0 : 1.5);
-            seconds[fastest] = 40 * us;
-            check_settle(NULL, many, fastest);
-            assert_int_equal(builds, N_SHAPES);
-            assert_true(fabs(candidates[0].measured_s - 40 * us) < 1e-3 * us);
+            seconds[0][fastest] = 40 * us;
+            check_settle(NULL, many, 0, fastest);
+            assert_int_equal(builds[0], N_SHAPES);
+            check_measured(0, 40);
         }
     }
 }
 
-/* Shapes of an engine that has lost are not tried. */
-static void test_loser(void **state)
+/* Shapes of an engine that is far behind are not tried. */
+static void test_far(void **state)
 {
     (void)state;
     prepare(1.5);
-    seconds[0] = 200 * us;
-    seconds[1] = us;
-    check_settle(NULL, many, N_SHAPES);
-    assert_int_equal(builds, 1);
+    seconds[0][0] = 131 * us;
+    seconds[0][1] = us;
+    check_settle(NULL, many, 1, 0);
+    assert_int_equal(builds[0], 1);
 }
 
-/* A shape without room is passed over. */
+/* An engine behind by no more than shapes bring may win with another of them, whichever was predicted
+ * ahead; else the engine that was ahead stays, in its fastest shape. */
+static void test_near(void **state)
+{
+    (void)state;
+    for (int first = 0; first < N_ENGINES; first++) {
+        const int behind = 1 - first;
+
+        for (int won = 0; won < 2; won++) {
+            prepare(first == 0 ? 1.5 : 0.7);
+            n_shapes[1]       = N_SHAPES;
+            seconds[first][0] = seconds[first][1] = 100 * us;
+            seconds[first][2]                     = 95 * us;
+            seconds[behind][0]                    = 120 * us;
+            seconds[behind][1]                    = 110 * us;
+            seconds[behind][2]                    = won != 0 ? 90 * us : 115 * us;
+            check_settle(NULL, many, won != 0 ? behind : first, 2);
+            assert_int_equal(builds[0], N_SHAPES);
+            assert_int_equal(builds[1], N_SHAPES);
+            check_measured(first, 95);
+            check_measured(behind, won != 0 ? 90 : 110);
+        }
+    }
+}
+
+/* The best of the fastest engine decides who is near it. */
+static void test_left_behind(void **state)
+{
+    (void)state;
+    prepare(1.5);
+    n_shapes[1]   = N_SHAPES;
+    seconds[0][1] = 40 * us;
+    seconds[1][0] = 60 * us; /* 1.2 times 50, 1.5 times 40 */
+    seconds[1][1] = us;
+    check_settle(NULL, many, 0, 1);
+    assert_int_equal(builds[1], 1);
+}
+
+/* A shape without room is passed over, whosever it is. */
 static void test_passed_over(void **state)
 {
     (void)state;
     prepare(0.0);
-    built[1]   = SPMM_ERR_MEMORY;
-    seconds[2] = 40 * us;
-    check_settle(NULL, many, 2);
+    built[0][1]   = SPMM_ERR_MEMORY;
+    seconds[0][2] = 40 * us;
+    check_settle(NULL, many, 0, 2);
+
+    prepare(1.5);
+    n_shapes[1]   = N_SHAPES;
+    seconds[1][0] = 60 * us;
+    built[1][1]   = SPMM_ERR_MEMORY;
+    seconds[1][2] = 40 * us;
+    check_settle(NULL, many, 1, 2);
+    assert_int_equal(builds[1], N_SHAPES);
 }
 
 /* Few products, or an engine by name: the best predicted. */
@@ -186,18 +235,41 @@ static void test_predicted(void **state)
 {
     (void)state;
     prepare(0.0);
-    seconds[1] = us;
-    check_settle(NULL, 1, 0);
+    seconds[0][1] = us;
+    check_settle(NULL, 1, 0, 0);
     prepare(0.0);
-    seconds[1] = us;
-    check_settle("shaped", many, 0);
-    assert_int_equal(builds, 1);
+    seconds[0][1] = us;
+    check_settle("shaped", many, 0, 0);
+    assert_int_equal(builds[0], 1);
+}
+
+/* Products of a second, so that what the host's clock says does not count: a trial takes five, 5 % of 1000
+ * are enough for all shapes, of 80 for none. */
+static void test_budget(void **state)
+{
+    (void)state;
+    for (int few = 0; few < 2; few++) {
+        prepare(1.0);
+        n_shapes[1] = N_SHAPES;
+        for (int k = 0; k < N_ENGINES; k++) {
+            candidates[k].predicted_s = 1.0 + 0.01 * k;
+            for (int shape = 0; shape < N_SHAPES; shape++) {
+                seconds[k][shape] = 1.0 + 0.01 * k;
+            }
+        }
+        seconds[1][2] = 0.5;
+        if (few == 0) {
+            check_settle(NULL, 1000, 1, 2);
+        } else {
+            check_settle(NULL, 80, 0, 0);
+        }
+        assert_int_equal(builds[1], few == 0 ? N_SHAPES : 0);
+    }
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_fastest),
-    cmocka_unit_test(test_loser),
-    cmocka_unit_test(test_passed_over),
-    cmocka_unit_test(test_predicted),
-    {0},
+    cmocka_unit_test(test_fastest),     cmocka_unit_test(test_far),
+    cmocka_unit_test(test_near),        cmocka_unit_test(test_left_behind),
+    cmocka_unit_test(test_passed_over), cmocka_unit_test(test_predicted),
+    cmocka_unit_test(test_budget),      {0},
 };

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file gpu_gate.h  Streams that wait until a test lets them go on. */
+#ifndef SPMM_GPU_GATE_H
+#define SPMM_GPU_GATE_H
+
+#include <cuda_runtime.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "gpu_test.h"
+
+static atomic_int gpu_gate_is_open;
+
+static inline void gpu_sleep_ms(long ms)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+/* Not for ever: a call that waits for the stream must fail, not hang. */
+static inline void CUDART_CB gpu_gate_wait(void *unused)
+{
+    const double start = spmm_now();
+
+    (void)unused;
+    while (atomic_load(&gpu_gate_is_open) == 0 && spmm_now() - start < 30.0) {
+        gpu_sleep_ms(1);
+    }
+}
+
+/** Holds up what comes on @p stream from now on. */
+static inline void gpu_gate_close(cudaStream_t stream)
+{
+    atomic_store(&gpu_gate_is_open, 0);
+    assert_int_equal(cudaLaunchHostFunc(stream, gpu_gate_wait, NULL), cudaSuccess);
+}
+
+static inline void gpu_gate_open(void)
+{
+    atomic_store(&gpu_gate_is_open, 1);
+}
+
+static inline cudaStream_t gpu_new_stream(void)
+{
+    cudaStream_t stream;
+
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    return stream;
+}
+
+#endif /* SPMM_GPU_GATE_H */
