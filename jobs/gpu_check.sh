@@ -283,7 +283,8 @@ crowded_step() {
     grep '^nccl ' <<<"$listed" | grep -q 'not in this build' && return
     refused nccl "one GPU per rank" "${crowd[@]}" "$driver" --device cuda \
         --generate "rmat:scale=12,degree=8" --columns 32 --type 32f
-    nodes_step "$((gpus > 1 ? 2 : ranks))" 25 "LD_PRELOAD=$build/tests/libspmm_gpu_names.so"
+    nodes_step "$((gpus > 1 ? 2 : ranks))" 25 \
+        "LD_PRELOAD=$(cd "$build" && pwd)/tests/libspmm_gpu_names.so"
 }
 listed=$("$driver" --list-transports)
 
