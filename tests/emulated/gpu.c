@@ -268,7 +268,8 @@ static void set_up(block_t *of, const work_t *work, int b)
     of->args   = work->args;
     of->b      = b;
     of->n_left = GPU_THREADS;
-    of->sleeps = draw() % 4 == 0 ? (int)(draw() % 64) : 0;
+    /* The first one may come last. */
+    of->sleeps = draw() % (b == 0 ? 2 : 4) == 0 ? (int)(draw() % (draw() % 4 == 0 ? 400 : 32)) : 0;
     of->all    = (meeting_t){.expected = GPU_THREADS, .all = {true, true}};
     for (int w = 0; w < WARPS; w++) {
         of->warp[w] = (meeting_t){.expected = GPU_LANES, .all = {true, true}};

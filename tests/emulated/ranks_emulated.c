@@ -53,7 +53,7 @@ void ranks_machines_open(spmm_device_t *device, ranks_scale_t *scale)
                              .long_rounds = 24,
                              .bytes       = 32 * 1024,
                              .wide_bytes  = 400 * 1024,
-                             .wide_rounds = 6};
+                             .wide_rounds = 8};
 }
 
 void ranks_machines_close(spmm_device_t *device)

@@ -244,15 +244,18 @@ void ranks_case_close(ranks_case_t *c)
 ranks_round_t ranks_round(const ranks_case_t *c, uint64_t number)
 {
     const uint64_t like = ranks_draw(c, number / 8, 0, 1) % 2 == 0 ? number : number / 8;
-    int            n    = 0;
+    const bool     back = !c->ahead && ranks_draw(c, like, 0, 2) % 3 == 0;
+    size_t         size[N_SIZES];
+    uint64_t       n = 0;
 
-    while (n < N_SIZES && row_sizes[n] <= c->max_row_bytes) {
-        n++;
+    for (int s = 0; s < N_SIZES && row_sizes[s] <= c->max_row_bytes; s++) {
+        if (!c->ahead || row_sizes[s] % SPMM_PUSH_UNIT == 0) {
+            size[n++] = row_sizes[s];
+        }
     }
     return (ranks_round_t){.number    = number,
-                           .direction = ranks_draw(c, like, 0, 2) % 3 == 0 ? SPMM_HALO_REVERSE
-                                                                           : SPMM_HALO_FORWARD,
-                           .row_bytes = row_sizes[ranks_draw(c, like, 0, 3) % (uint64_t)n]};
+                           .direction = back ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD,
+                           .row_bytes = size[ranks_draw(c, like, 0, 3) % n]};
 }
 
 ranks_place_t ranks_place(const ranks_case_t *c, const ranks_round_t *round, int rank)

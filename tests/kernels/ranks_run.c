@@ -124,8 +124,12 @@ static void plan(const ranks_case_t *c, const ranks_round_t *round, arguments_t 
     const uint64_t   a = ranks_draw(c, round->number, 0, 4);
     int              blocks;
 
-    spmm_push_quick_bytes = quick[a % 4];
+    spmm_push_quick_bytes = quick[c->ahead ? 0 : a % 4];
     spmm_push_max_blocks = spmm_pull_max_blocks = most[a / 4 % 4];
+    if (c->shared && a / 16 % 4 != 0) {
+        spmm_push_quick_bytes = 0;
+        spmm_push_max_blocks = spmm_pull_max_blocks = 1;
+    }
     while ((blocks = make_arguments(c, round, args)) > c->machine->blocks) {
         assert_true(spmm_push_quick_bytes > 0 || spmm_push_max_blocks > 1);
         spmm_push_quick_bytes /= 2;

@@ -68,6 +68,13 @@ static int64_t star(int n, int s, int r)
     return s == 1 ? any_rows(s, r, 5) : RANKS_NONE;
 }
 
+/* Of few rows, so that they are quick and their owner is never held up but by those who fall behind. */
+static int64_t fountain(int n, int s, int r)
+{
+    (void)n, (void)r;
+    return s == 1 ? 40 : RANKS_NONE;
+}
+
 static int64_t ring(int n, int s, int r)
 {
     return r == (s + 1) % n ? 150 : RANKS_NONE;
@@ -116,6 +123,8 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
         return;
     }
     ranks_case_open(c, machine, &device, &graph, pulls, bytes, number, batch);
+    c->ahead  = rows == fountain;
+    c->shared = bytes == scale.wide_bytes;
     ranks_case_run(c, (rounds + machine->one_of - 1) / machine->one_of);
     ranks_case_close(c);
     free(c);
@@ -141,6 +150,16 @@ static void run_long(bool pulls)
         for (int n = 0; n < scale.n_sizes; n++) {
             run(ranks_machines[m], pulls, scale.size[n], n % 2 == 0 ? mixed : sparse, scale.bytes,
                 0u - (uint32_t)scale.long_rounds / 2, scale.long_rounds, 16);
+        }
+    }
+}
+
+static void run_ahead(bool pulls)
+{
+    for (int m = 0; ranks_machines[m] != NULL; m++) {
+        for (int n = 0; n < scale.n_sizes; n++) {
+            run(ranks_machines[m], pulls, scale.size[n], fountain, 64 * 1024, 0,
+                2 * scale.long_rounds, 16);
         }
     }
 }
@@ -185,6 +204,13 @@ static void test_long(void **state)
     run_long(true);
 }
 
+static void test_ahead(void **state)
+{
+    (void)state;
+    run_ahead(false);
+    run_ahead(true);
+}
+
 static void test_wide(void **state)
 {
     (void)state;
@@ -198,10 +224,7 @@ static void test_close(void **state)
     ranks_machines_close(&device);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
-                                        cmocka_unit_test(test_push),
-                                        cmocka_unit_test(test_pull),
-                                        cmocka_unit_test(test_long),
-                                        cmocka_unit_test(test_wide),
-                                        cmocka_unit_test(test_close),
-                                        {0}};
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),  cmocka_unit_test(test_push),
+                                        cmocka_unit_test(test_pull),  cmocka_unit_test(test_long),
+                                        cmocka_unit_test(test_ahead), cmocka_unit_test(test_wide),
+                                        cmocka_unit_test(test_close), {0}};
