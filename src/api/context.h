@@ -14,6 +14,17 @@ struct spmm_context {
     int                     live; /**< matrices and plans not yet destroyed */
 };
 
+/** Does a block of @p count rows or columns, @p ld elements apart, fit the address space?  Kernels count
+ *  its bytes in 64 bits. */
+static inline bool spmm_ld_fits(int64_t count, int64_t ld)
+{
+    enum { MOST_BYTES = 8 }; /* of an element */
+    int64_t reach;
+
+    return count <= 1 ||
+           (!__builtin_mul_overflow(count, ld, &reach) && reach <= INT64_MAX / MOST_BYTES);
+}
+
 /** Copy a caller's options, which may be of an older, shorter version, over the defaults in
  *  *options.  A struct_size of 0 or beyond @p size is SPMM_ERR_ARGUMENT. */
 spmm_status_t spmm_take_options(spmm_error_t *err, const void *given, size_t given_size,

@@ -44,6 +44,10 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
                          name, ld, least < 1 ? (int64_t)1 : least,
                          plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", rows, n);
     }
+    if (rows > 0 && !spmm_ld_fits(plan->layout == SPMM_LAYOUT_ROW ? rows : n, ld)) {
+        return spmm_fail(err, SPMM_ERR_ARGUMENT, "ld of %s is %" PRId64 ": no memory is that large",
+                         name, ld);
+    }
     if (rows > 0 && data == NULL) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
     }

@@ -54,6 +54,10 @@ static spmm_status_t check_rows(const spmm_plan_t *graph, const char *name, cons
                          " (row-major, %" PRId64 " columns)",
                          name, ld, k, k);
     }
+    if (!spmm_ld_fits(rows, ld)) {
+        return spmm_fail(&graph->env->err, SPMM_ERR_ARGUMENT,
+                         "ld of %s is %" PRId64 ": no memory is that large", name, ld);
+    }
     return check_pointer(graph, name, data, rows);
 }
 

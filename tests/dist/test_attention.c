@@ -167,17 +167,29 @@ static void test_update_mistakes(void **state)
 /* Softmax of the scores @p of by rows, in FP64. */
 static void reference_softmax(const masked_t *m, double scale, const double *of, double *p)
 {
-    for (int64_t e = 0; e < m->nnz; e++) {
-        double most = -INFINITY, sum = 0.0;
+    double *most = malloc((size_t)(m->rows + 1) * sizeof *most);
+    double *sum  = calloc((size_t)m->rows + 1, sizeof *sum);
 
-        for (int64_t k = 0; k < m->nnz; k++) {
-            most = m->row[k] == m->row[e] ? fmax(most, scale * of[k]) : most;
-        }
-        for (int64_t k = 0; k < m->nnz; k++) {
-            sum += m->row[k] == m->row[e] ? exp(scale * of[k] - most) : 0.0;
-        }
-        p[e] = exp(scale * of[e] - most) / sum;
+    assert_true(most != NULL && sum != NULL);
+    for (int64_t r = 0; r < m->rows; r++) {
+        most[r] = -INFINITY;
     }
+    for (int64_t e = 0; e < m->nnz; e++) {
+        const int64_t r = m->row[e] - m->first_row;
+
+        most[r] = fmax(most[r], scale * of[e]);
+    }
+    for (int64_t e = 0; e < m->nnz; e++) {
+        const int64_t r = m->row[e] - m->first_row;
+
+        p[e] = exp(scale * of[e] - most[r]);
+        sum[r] += p[e];
+    }
+    for (int64_t e = 0; e < m->nnz; e++) {
+        p[e] /= sum[m->row[e] - m->first_row];
+    }
+    free(most);
+    free(sum);
 }
 
 /* Scores far beyond what exp() takes; in place where that is possible. */

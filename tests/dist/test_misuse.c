@@ -120,6 +120,37 @@ static void test_sentence_is_of_the_last_failure(void **state)
     close_all();
 }
 
+/* Leading dimensions that would overflow where rows are found, as of a variable that was never set. */
+static void test_endless_blocks(void **state)
+{
+    const int64_t       row_ptr[] = {0, 0, 0}, huge = INT64_MAX / 2 + 1;
+    const double        B[2] = {1.0, 1.0};
+    double              C[2] = {NAN, NAN};
+    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t        *plan;
+    spmm_sddmm_plan_t  *sampler;
+
+    (void)state;
+    open_context();
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, 2, 2, row_ptr, NULL, NULL, SPMM_R_64F, &A));
+    for (int columns = 0; columns < 2; columns++) {
+        o.layout = columns != 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+        spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
+        assert_int_equal(spmm_execute(plan, 2, 1.0, B, huge, 0.0, C, 2, NULL), SPMM_ERR_ARGUMENT);
+        assert_non_null(strstr(spmm_last_error(ctx), "ld of B"));
+        assert_int_equal(spmm_execute(plan, 2, 1.0, B, 2, 0.0, C, huge, NULL), SPMM_ERR_ARGUMENT);
+        assert_non_null(strstr(spmm_last_error(ctx), "ld of C"));
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    }
+    spmm_assert_ok(spmm_sddmm_plan_create(A, 1, NULL, &sampler));
+    assert_int_equal(spmm_sddmm(sampler, 1, 1.0, B, 1, B, huge, 0.0, NULL, NULL),
+                     SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), "ld of Y"));
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
+    assert_true(isnan(C[0]) && isnan(C[1]));
+    close_all();
+}
+
 static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
 {
     spmm_plan_stats_t stats = {.struct_size = sizeof stats};
@@ -269,6 +300,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_no_place_for_the_result),
     cmocka_unit_test(test_options_that_differ_a_little),
     cmocka_unit_test(test_sentence_is_of_the_last_failure),
+    cmocka_unit_test(test_endless_blocks),
     cmocka_unit_test(test_volumes_of_a_star),
     cmocka_unit_test(test_times_of_failed_execute),
     {0},

@@ -22,6 +22,7 @@ function(spmm_add_fuzz name source)
   else()
     target_sources(fuzz_${name} PRIVATE ${fuzz}/fuzz_replay.c)
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${fuzz}/corpus/${name})
+    add_dependencies(spmm_unit_tests fuzz_${name})
     set(label "fuzz;unit")
   endif()
   set_tests_properties(fuzz.${name} PROPERTIES LABELS "${label}" TIMEOUT 120

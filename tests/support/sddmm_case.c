@@ -148,13 +148,28 @@ double sampled_bound(spmm_type_t type, spmm_type_t s_type)
     }
 }
 
-static void check_value(const masked_t *m, const sampled_t *s, int64_t e, double before, double got)
+/* Rows [first, first + rows) of k elements each, for the reference: a row serves many entries. */
+static double *reference_rows(int which, int64_t first, int64_t rows, const sampled_t *s)
+{
+    double *all = malloc((size_t)(rows * s->k + 1) * sizeof *all);
+
+    assert_non_null(all);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < s->k; j++) {
+            all[i * s->k + j] = operand(which, first + i, j, s->type, s->special);
+        }
+    }
+    return all;
+}
+
+/* Entry e, the product of rows @p x and @p y. */
+static void check_value(const masked_t *m, const sampled_t *s, int64_t e, const double *x,
+                        const double *y, double before, double got)
 {
     double sum = 0.0, size = 0.0;
 
     for (int64_t j = 0; j < s->k; j++) {
-        const double product = operand(OPERAND_X, m->row[e], j, s->type, s->special) *
-                               operand(OPERAND_Y, m->col[e], j, s->type, s->special);
+        const double product = x[j] * y[j];
 
         sum += product;
         size += fabs(product);
@@ -172,6 +187,25 @@ static void check_value(const masked_t *m, const sampled_t *s, int64_t e, double
                     m->shape.blocks);
         fail();
     }
+}
+
+static void check_values(const masked_t *m, const sampled_t *s, const char *host, int64_t guard)
+{
+    double *x = reference_rows(OPERAND_X, m->first_row, m->rows, s);
+    double *y = reference_rows(OPERAND_Y, 0, m->shape.cols, s);
+
+    for (int64_t e = -guard; e < m->nnz + guard; e++) {
+        const double got = spmm_value_get(s->s_type, host, e + guard);
+
+        if (e >= 0 && e < m->nnz) {
+            check_value(m, s, e, x + (m->row[e] - m->first_row) * s->k, y + m->col[e] * s->k,
+                        operand(OPERAND_S, m->row[e], m->col[e], s->s_type, 0), got);
+        } else {
+            assert_true(got == 3.0);
+        }
+    }
+    free(x);
+    free(y);
 }
 
 /* Guards around S show writes outside of it; 7 of them take it off the alignment of pairs. */
@@ -200,15 +234,7 @@ static void run_once(const masked_t *m, const sampled_t *s, spmm_sddmm_plan_t *p
         spmm_sddmm(plan, s->k, s->alpha, X, ldx, Y, ldy, s->beta, S + (size_t)guard * size, NULL));
     assert_true(spmm_alloc_get_stats().calls == before.calls);
     spmm_assert_ok(spmm_buffer_copy(ctx, host, S, bytes));
-    for (int64_t e = -guard; e < m->nnz + guard; e++) {
-        const double got = spmm_value_get(s->s_type, host, e + guard);
-
-        if (e >= 0 && e < m->nnz) {
-            check_value(m, s, e, operand(OPERAND_S, m->row[e], m->col[e], s->s_type, 0), got);
-        } else {
-            assert_true(got == 3.0);
-        }
-    }
+    check_values(m, s, host, guard);
     spmm_assert_ok(spmm_buffer_free(ctx, &X));
     spmm_assert_ok(spmm_buffer_free(ctx, &Y));
     spmm_assert_ok(spmm_buffer_free(ctx, (void **)&S));
