@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum { GPU_THREADS = 256, GPU_LANES = 32, GPU_BLOCKS = 96, GPU_QUEUES = 16 };
+enum { GPU_THREADS = 256, GPU_LANES = 32, GPU_BLOCKS = 128, GPU_QUEUES = 16 };
 
 /** A kernel: what block @p b does, called by each of its threads. */
 typedef void (*gpu_kernel_t)(const void *args, int b);

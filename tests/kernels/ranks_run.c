@@ -102,27 +102,30 @@ typedef struct {
     } of;
 } arguments_t;
 
+/* The most blocks that a rank asks for. */
 static int make_arguments(const ranks_case_t *c, const ranks_round_t *round, arguments_t *args)
 {
-    int blocks = 0;
+    int most = 0;
 
     args->n = 0;
     for (int r = 0; r < c->n_ranks; r++) {
         if (!is_alone(c, r)) {
-            blocks += c->pulls ? ranks_pull_args(c, round, r, &args->of.pull[args->n])
-                               : ranks_push_args(c, round, r, &args->of.push[args->n]);
+            const int blocks = c->pulls ? ranks_pull_args(c, round, r, &args->of.pull[args->n])
+                                        : ranks_push_args(c, round, r, &args->of.push[args->n]);
+
+            most = blocks > most ? blocks : most;
             args->n++;
         }
     }
-    return blocks;
+    return most;
 }
 
-/* All blocks of all ranks must be at work at a time: where they are too many, take fewer. */
+/* All blocks of all ranks must be at work at a time, also of ranks that are some rounds apart: no rank
+ * takes more than its part of them. */
 static void plan(const ranks_case_t *c, const ranks_round_t *round, arguments_t *args)
 {
     static const int quick[] = {64 * 1024, 64 * 1024, 4096, 0}, most[] = {32, 3, 1, 112};
     const uint64_t   a = ranks_draw(c, round->number, 0, 4);
-    int              blocks;
 
     spmm_push_quick_bytes = quick[c->ahead ? 0 : a % 4];
     spmm_push_max_blocks = spmm_pull_max_blocks = most[a / 4 % 4];
@@ -130,7 +133,7 @@ static void plan(const ranks_case_t *c, const ranks_round_t *round, arguments_t 
         spmm_push_quick_bytes = 0;
         spmm_push_max_blocks = spmm_pull_max_blocks = 1;
     }
-    while ((blocks = make_arguments(c, round, args)) > c->machine->blocks) {
+    while (make_arguments(c, round, args) > c->machine->blocks / c->n_ranks) {
         assert_true(spmm_push_quick_bytes > 0 || spmm_push_max_blocks > 1);
         spmm_push_quick_bytes /= 2;
         spmm_push_max_blocks = spmm_pull_max_blocks = (spmm_push_max_blocks + 1) / 2;

@@ -83,25 +83,37 @@ static int64_t ring(int n, int s, int r)
 /* Some rows of pairs are none at all. */
 static int64_t gaps(int n, int s, int r)
 {
-    return n > 8 && !chance(s, r, 6, 40) ? RANKS_NONE : chance(s, r, 7, 40) ? 0 : any_rows(s, r, 8);
+    return n > 8 && !chance(s, r, 6, 25) ? RANKS_NONE : chance(s, r, 7, 40) ? 0 : any_rows(s, r, 8);
 }
 
 static int64_t (*const makers[])(int n, int s, int r) = {
     even, mixed, skewed, heavy_pair, sparse, downhill, star, ring, gaps};
 enum { N_MAKERS = sizeof makers / sizeof makers[0] };
 
-/* Blocks that an exchange takes at least: one of each rank, one for each pair with rows, two where
- * there are none. */
-static int fewest_blocks(const ranks_graph_t *graph)
+/* Blocks that rank @p a takes at least to send to peers of which it gets rows, or the reverse: one of
+ * its own, one for each peer to send to, and one for each that has no rows for it. */
+static int blocks_to_send(const ranks_graph_t *graph, int a, bool forward)
 {
-    int blocks = graph->n_ranks;
+    int blocks = 1;
 
-    for (int s = 0; s < graph->n_ranks; s++) {
-        for (int r = 0; r < graph->n_ranks; r++) {
-            blocks += graph->rows[s][r] == RANKS_NONE ? 0 : graph->rows[s][r] == 0 ? 2 : 1;
-        }
+    for (int b = 0; b < graph->n_ranks; b++) {
+        const int64_t out = forward ? graph->rows[a][b] : graph->rows[b][a];
+        const int64_t in  = forward ? graph->rows[b][a] : graph->rows[a][b];
+
+        blocks += (out != RANKS_NONE) + (in == 0);
     }
     return blocks;
+}
+
+static bool fits(const ranks_graph_t *graph, const ranks_machine_t *machine)
+{
+    for (int a = 0; a < graph->n_ranks; a++) {
+        if (blocks_to_send(graph, a, true) > machine->blocks / graph->n_ranks ||
+            blocks_to_send(graph, a, false) > machine->blocks / graph->n_ranks) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void run(const ranks_machine_t *machine, bool pulls, int n,
@@ -116,7 +128,7 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
             graph.rows[s][r] = s == r ? RANKS_NONE : rows(n, s, r);
         }
     }
-    if (fewest_blocks(&graph) > machine->blocks) {
+    if (!fits(&graph, machine)) {
         print_message("left out: a graph of %d ranks, for %s with %d thread blocks at a time\n", n,
                       machine->name, machine->blocks);
         free(c);

@@ -98,6 +98,7 @@ template <typename T> static inline T __ldcg(const T *from)
     if (uintptr_t(from) % sizeof(T) != 0) {
         __builtin_trap();
     }
+    gpu_perhaps_give_way(); /* rows take their time */
     memcpy((void *)&value, (const void *)from, sizeof value);
     return value;
 }
