@@ -28,6 +28,7 @@ if(CMAKE_CXX_COMPILER)
   target_include_directories(test_ranks_emulated PRIVATE ${PROJECT_SOURCE_DIR}/tests
     ${PROJECT_SOURCE_DIR}/tests/kernels)
   target_link_libraries(test_ranks_emulated PRIVATE spmm_test_main)
+  add_dependencies(spmm_unit_tests test_ranks_emulated)
   spmm_add_mpi_test(test_ranks_emulated.n1 1 unit $<TARGET_FILE:test_ranks_emulated>)
 endif()
 
