@@ -193,24 +193,29 @@ static bool starts_with_any(const char *text, const char *const *prefixes)
 /** Variables that change what libraries do, for a report to others; not those of mpirun's own. */
 static void list_environment(driver_checkup_t *x)
 {
+    enum { MOST_SHOWN = 120 }; /* characters of one */
     static const char *const those[] = {
         "SPMM_", "NCCL_", "UCX_", "CUDA_VISIBLE_DEVICES=", "OMP_", "OMPI_MCA_", "FI_", NULL};
-    static const char *const not_those[]             = {"OMPI_MCA_ess",
-                                                        "OMPI_MCA_pmix",
-                                                        "OMPI_MCA_shmem_RUNTIME",
-                                                        "OMPI_MCA_initial_wdir",
-                                                        "OMPI_MCA_orte",
-                                                        "OMPI_MCA_mpi_oversubscribe",
-                                                        NULL};
-    char                     text[DRIVER_CHECK_TEXT] = "";
-    size_t                   used                    = 0;
+    static const char *const not_those[] = {"OMPI_MCA_ess",
+                                            "OMPI_MCA_pmix",
+                                            "OMPI_MCA_shmem_RUNTIME",
+                                            "OMPI_MCA_initial_wdir",
+                                            "OMPI_MCA_orte",
+                                            "OMPI_MCA_mpi_oversubscribe",
+                                            NULL};
+    char                     text[DRIVER_CHECK_TEXT], one[MOST_SHOWN + 1];
+    size_t                   used = 0;
 
     for (int k = 0; environ[k] != NULL; k++) {
-        if (used < sizeof text && starts_with_any(environ[k], those) &&
-            !starts_with_any(environ[k], not_those)) {
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.120s",
-                                     used > 0 ? " " : "", environ[k]);
+        if (!starts_with_any(environ[k], those) || starts_with_any(environ[k], not_those)) {
+            continue;
         }
+        (void)snprintf(one, sizeof one, "%s", environ[k]);
+        if (used + 1 + strlen(one) >= sizeof text) { /* go on in a line of its own */
+            driver_find(x, DRIVER_CHECK_GOOD, "environment", "", "%s", text);
+            used = 0;
+        }
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? " " : "", one);
     }
     if (used > 0) {
         driver_find(x, DRIVER_CHECK_GOOD, "environment", "", "%s", text);

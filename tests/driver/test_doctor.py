@@ -23,6 +23,10 @@ def doctor(*args, ranks, env=None):
     return result, report, topics
 
 
+def variables(topics):
+    return " ".join(c["text"] for c in topics["environment"]).split(" ")
+
+
 @unittest.skipUnless(harness.has_json(), "built without cJSON")
 class Doctor(unittest.TestCase):
     def test_works(self):
@@ -52,7 +56,12 @@ class Doctor(unittest.TestCase):
     def test_threads(self):
         _, _, topics = doctor(ranks=2, env={"OMP_NUM_THREADS": "4096", "OMP_THREAD_LIMIT": "1"})
         self.assertIn("8192 threads in all", topics["cores"][0]["text"])
-        self.assertIn("OMP_NUM_THREADS=4096", topics["environment"][0]["text"])
+        self.assertIn("OMP_NUM_THREADS=4096", variables(topics))
+
+    def test_many_variables(self):
+        many = {f"NCCL_OF_MANY_{k:02}": "x" * 60 for k in range(20)}
+        _, _, topics = doctor(ranks=1, env=many)
+        self.assertLessEqual({f"{name}={value}" for name, value in many.items()}, set(variables(topics)))
 
     def test_threads_unset(self):
         """The library shares the cores out; that there are enough of them is the user's business."""
