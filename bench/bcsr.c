@@ -6,9 +6,8 @@
  *      bench_bcsr N,N,... MATRIX...
  *
  *  MATRIX: a file, or a generator's spec.  FP16 in and out, device time of a product, the mean of 20
- *  after 3, the same B and C again.  The line bcsr-sp24 is with 2:4 tiles as
- *  such, whatever the shape; `*` marks the shape of the engine, which takes them so only where that is
- *  predicted to gain.
+ *  after 3, the same B and C again.  `*` marks the shape of bcsr, `+` that of bcsr-sp24 where it is another
+ *  one.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -83,26 +82,29 @@ static bool same_shape(spmm_bcsr_shape_t a, spmm_bcsr_shape_t b)
            a.sp24 == b.sp24;
 }
 
-/* A line without and one with 2:4 tiles as such: microseconds of every shape. */
+/* Microseconds of every shape. */
 static spmm_status_t run_shapes(const spmm_device_t *device, const spmm_csr_t *block,
-                                const char *name, bool sp24, const operands_t *o)
+                                const char *name, const operands_t *o)
 {
     const spmm_pattern_t *p = o->problem.pattern;
-    spmm_bcsr_shape_t     model[SPMM_BCSR_RANKED];
-    const double          predicted =
-        sp24 ? spmm_bcsr_cost_sp24(p, &o->problem, device) : spmm_bcsr_cost(p, &o->problem, device);
+    spmm_bcsr_shape_t     model[2][SPMM_BCSR_RANKED];
 
-    (void)spmm_bcsr_best(p->bcsr, block->n_rows, o->problem.n, device->n_sm, SPMM_BCSR_FORMS, sp24,
-                         model);
-    (void)printf("%-34.34s %5d %-9s %9.2f", name, (int)o->problem.n, sp24 ? "bcsr-sp24" : "bcsr",
-                 1e6 * predicted);
+    for (int sp24 = 0; sp24 < 2; sp24++) {
+        (void)spmm_bcsr_best(p->bcsr, block->n_rows, o->problem.n, device->n_sm, SPMM_BCSR_FORMS,
+                             sp24 != 0, model[sp24]);
+    }
+    (void)printf("%-34.34s %5d %9.2f %9.2f", name, (int)o->problem.n,
+                 1e6 * spmm_bcsr_cost(p, &o->problem, device),
+                 1e6 * spmm_bcsr_cost_sp24(p, &o->problem, device));
     for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
         double seconds = 0.0;
 
-        wanted      = spmm_bcsr_shapes[k];
-        wanted.sp24 = sp24;
+        wanted = spmm_bcsr_shapes[k];
         SPMM_TRY(run_shape(device, block, o, &seconds));
-        (void)printf(" %9.2f%c", 1e6 * seconds, same_shape(wanted, model[0]) ? '*' : ' ');
+        (void)printf(" %9.2f%c", 1e6 * seconds,
+                     same_shape(wanted, model[0][0])   ? '*'
+                     : same_shape(wanted, model[1][0]) ? '+'
+                                                       : ' ');
     }
     (void)printf("\n");
     return SPMM_OK;
@@ -151,8 +153,8 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
                                     .pattern = &pattern}};
 
         status = open_operands(device, &block, &o);
-        for (int sp24 = 0; sp24 < 2 && status == SPMM_OK; sp24++) {
-            status = run_shapes(device, &block, bench_block_name(spec), sp24 != 0, &o);
+        if (status == SPMM_OK) {
+            status = run_shapes(device, &block, bench_block_name(spec), &o);
         }
         close_operands(device, &o);
     }
@@ -164,15 +166,17 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
 static void print_head(const spmm_device_t *device)
 {
     (void)printf(
-        "# %s, FP16, microseconds: predicted, then by steps (S) and lists (L), tile rows x "
-        "columns, of lists / warps of a tile row\n%-34s %5s %-9s %9s",
-        device->description, "matrix", "N", "engine", "predicted");
+        "# %s, FP16, microseconds: predicted of bcsr and bcsr-sp24, then by steps (S) and lists "
+        "(L), "
+        "tile rows x columns, of lists / warps of a tile row, + with 2:4 tiles\n%-34s %5s %9s %9s",
+        device->description, "matrix", "N", "bcsr", "bcsr-sp24");
     for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
         const spmm_bcsr_shape_t s        = spmm_bcsr_shapes[k];
         char                    name[32] = "";
 
         if (s.form == SPMM_BCSR_BY_LISTS) {
-            (void)snprintf(name, sizeof name, "L%dx%d/%d", (int)s.rows, (int)s.slice, (int)s.split);
+            (void)snprintf(name, sizeof name, "L%dx%d/%d%s", (int)s.rows, (int)s.slice,
+                           (int)s.split, s.sp24 ? "+" : "");
         } else {
             (void)snprintf(name, sizeof name, "S%dx%d", (int)s.rows, (int)s.slice);
         }

@@ -118,7 +118,7 @@ static void close_engine(const ladder_contender_t *who, const ladder_case_t *c, 
     spmm_engines[who->kind]->destroy(state);
 }
 
-/* All contenders, cusparse first; the list is the caller's.  By steps bcsr-sp24 takes no tiles as 2:4. */
+/* All contenders, cusparse first; the list is the caller's.  By steps there are no 2:4 tiles. */
 static int list_contenders(ladder_contender_t list[MOST])
 {
     static const char *const forms[] = {"bcsr:steps", "bcsr:lists", "bcsr-sp24:lists"};

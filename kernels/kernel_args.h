@@ -217,12 +217,10 @@ typedef struct {
     int32_t                 slice;     /**< most columns of C for a thread block: 32, 64 or 128 */
     spmm_type_t             type;      /**< of values: 16F or 16BF */
 
-    /* For the kernels that go by lists: */
-    const int32_t *list_ptr; /**< [n_tile_rows + 1] */
-    const spmm_bcsr_listed_t
-           *list;  /**< by tile row, then step, 16-byte aligned; NULL: the kernels that
-                                            go by steps */
-    int32_t split; /**< warps that share the list of a tile row: 1, 2 or 4 */
+    const int32_t            *list_ptr; /**< [n_tile_rows + 1] */
+    const spmm_bcsr_listed_t *list;     /**< by tile row, then step, 16-byte aligned */
+    int32_t                   split;    /**< warps that share the list of a tile row: 1, 2 or 4;
+                                              0: by steps, not by lists, where access is wide */
 } spmm_bcsr_arrays_t;
 
 SPMM_BOTH static inline int32_t spmm_bcsr_count(uint32_t x)

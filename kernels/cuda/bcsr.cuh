@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr.cuh
- *  C = alpha * A * B + beta * C, A in BCSR with or without 2:4 tiles, 16-bit, on tensor cores with
- *  sums in FP32.
+ *  C = alpha * A * B + beta * C, A in BCSR without 2:4 tiles, 16-bit, on tensor cores with sums in
+ *  FP32.
  *
- *  A thread block takes a panel of 4, 8 or 16 tile rows and a slice of C, step by step: the values of a
- *  step stand together in memory, and its 32 rows of B serve all of its tiles (SMaT and the thesis
- *  load them for each tile).  Both come to shared memory by asynchronous copies, kBcsrStages - 1
- *  steps ahead (mmaOBT has one).  A warp multiplies four tile rows by up to 64 columns: fragments
- *  of B, by ldmatrix from rows swizzled in words of 16 bytes, stay in registers for its up to eight
- *  tiles; fragments of A are stored as lanes take them.
- *
- *  The k32 of mma.sp takes the same fragments of B as two mma of k16.  So a step has its 2:4 tiles
- *  first and then the others, each in a loop of its own (mmaOBTS_large_separate), over one load of B.
+ *  A thread block takes a panel of four tile rows and 128 columns of C, step by step: the values of a
+ *  step stand together in memory, and its 32 rows of B serve all of its tiles (SMaT and the thesis load
+ *  them for each tile).  Both come to shared memory by asynchronous copies, kBcsrStages - 1 steps ahead
+ *  (mmaOBT has one).  A warp multiplies four tile rows by 64 columns: fragments of B, by ldmatrix from
+ *  rows swizzled in words of 16 bytes, stay in registers for its up to eight tiles; fragments of A are
+ *  stored as lanes take them.
  */
 #ifndef SPMM_BCSR_CUH
 #define SPMM_BCSR_CUH
@@ -21,45 +18,62 @@
 namespace spmm
 {
 
+constexpr int kBcsrStages = 4; /* steps in shared memory, that in work and those on the way */
+
+/** Two warps side by side, each of four tile rows by 64 columns. */
+template <typename H, typename O> struct BcsrStepShape {
+    using Half                     = H;
+    using Out                      = O;
+    static constexpr int  kM       = 1;
+    static constexpr int  kRows    = 4;
+    static constexpr int  kAcross  = 2;
+    static constexpr int  kSplit   = 1;
+    static constexpr int  kN       = 8;
+    static constexpr bool kAccess  = true;
+    static constexpr bool kSp      = false;
+    static constexpr int  kPanel   = kM * kRows;
+    static constexpr int  kWidth   = kAcross * kN * 8;
+    static constexpr int  kThreads = kM * kAcross * kWarp;
+    static constexpr int  kRoomA   = kPanel * 2 * kBcsrTileBytes; /* of a step, at most */
+    static constexpr int  kRowB    = kWidth * 2;
+    static constexpr int  kStage   = kRoomA + SPMM_BCSR_WIDTH * kRowB;
+    static constexpr int  kRoom    = kBcsrStages * (kStage + (int)sizeof(uint32_t));
+};
+
 /** One piece of a panel, one slice of C. */
-template <class S> struct BcsrBlock : BcsrSums<S> {
+template <class S> struct BcsrStepBlock : BcsrSums<S> {
     using Half = typename S::Half;
     using Out  = typename S::Out;
     using Sums = BcsrSums<S>;
-    using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum,
-        Sums::add;
-    using Sums::warp_m, Sums::warp_n;
+    using Sums::A, Sums::piece, Sums::lane, Sums::sum, Sums::add, Sums::warp_n;
 
     static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
     static constexpr int kStride = S::kThreads / kChunks; /* rows that all threads copy at a time */
-    static_assert(kStride == 4 || kStride == 8 || kStride == 16 || kStride == 32,
-                  "a thread's words of B are in the same place of their rows, or turned by four");
+    static_assert(kStride == 4, "a thread's words of B are turned by four from row to row");
 
     static constexpr int kCopies = S::kRoomA / 16 / S::kThreads; /* words of A for a thread */
 
-    /* Bytes from step to step of B: where access is wide, 32 bits are enough. */
-    using Stride = std::conditional_t<S::kAccess, uint32_t, uint64_t>;
+    const int       row;    /* of a step's rows of B, the first that the thread copies */
+    const bool      inside; /* is its word of B? */
+    const uint32_t  stride; /* bytes from step to step of B */
+    uint32_t        room;   /* shared address of the stages */
+    uint32_t *const masks;  /* [kBcsrStages] left and right tiles of their steps, behind them */
+    const char     *b_from; /* the thread's word of B in the first step */
+    const char     *a_from; /* its first of the values of the next step */
+    uint32_t        b_to;   /* where it puts that of B */
+    uint32_t        in = 0, out = 0; /* stages: the next to be filled, the next to be multiplied */
+    const int4     *ahead;
+    int4            next; /* the step to be copied next */
 
-    const bool   pairs;   /* not wide: 4-byte access to B */
-    const int    row;     /* of a step's rows of B, the first that the thread copies */
-    const int    columns; /* from that word on */
-    const Stride stride;
-    uint32_t     room;            /* shared address of the stages */
-    uint2 *const masks;           /* [kBcsrStages] of the steps in them, behind */
-    const char  *b_from;          /* the thread's word of B in the first step */
-    const char  *a_from;          /* its first of the values of the next step */
-    uint32_t     b_to;            /* where it puts that of B */
-    uint32_t     in = 0, out = 0; /* stages: the next to be filled, the next to be multiplied */
-    const int4  *ahead;
-    int4         next; /* the step to be copied next */
-
-    __device__ __forceinline__ BcsrBlock(const typename S::Format &format,
-                                         const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
-                                         int64_t j, bool in_pairs, void *shared)
-        : Sums(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
-          columns((int)least(8, mm.n - j - 8 * ((int)threadIdx.x % kChunks))),
-          stride((Stride)mm.ldb * (SPMM_BCSR_WIDTH * (Stride)sizeof(Half))),
-          room(shared_address(shared)), masks((uint2 *)((char *)shared + kBcsrStages * S::kStage)),
+    __device__ __forceinline__ BcsrStepBlock(const typename Sums::Format &format,
+                                             const spmm_tc_mm_args_t     &mm,
+                                             const spmm_tc_piece_t &work, int64_t j,
+                                             bool /* pairs */, void              *shared)
+        : Sums(format, mm, work, j), row((int)threadIdx.x / kChunks),
+          inside(mm.n - j > 8 * ((int)threadIdx.x % kChunks)),
+          stride((uint32_t)mm.ldb * (SPMM_BCSR_WIDTH * (uint32_t)sizeof(Half))),
+          room(shared_address(shared)),
+          masks((uint32_t *)((char *)shared + kBcsrStages * S::kStage)),
           b_from((const char *)((const Half *)mm.B + row * mm.ldb + j +
                                 8 * ((int)threadIdx.x % kChunks))),
           b_to(place_of_b(row, (int)threadIdx.x % kChunks)),
@@ -84,23 +98,15 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
      * a side without tiles stays as it is, since nothing multiplies it. */
     __device__ __forceinline__ void copy_b(const int4 &s) const
     {
-        const bool        left  = (s.z & 0xffff) != 0 || s.w != 0;
-        const bool        right = (s.z >> 16) != 0 || s.w != 0;
-        const int         rows  = columns > 0 ? A.n_cols - s.x * SPMM_BCSR_WIDTH - row : 0;
-        const char *const from  = b_from + (uint64_t)(uint32_t)s.x * stride;
+        const bool        left = (s.z & 0xffff) != 0, right = (s.z >> 16) != 0;
+        const int         rows = inside ? A.n_cols - s.x * SPMM_BCSR_WIDTH - row : 0;
+        const char *const from = b_from + (uint64_t)(uint32_t)s.x * stride;
 
 #pragma unroll
         for (int k = 0; k < SPMM_BCSR_WIDTH; k += kStride) {
-            if ((kStride <= 16 ? k : row) < 16 ? left : right) {
-                /* Rows four apart: see spmm_bcsr_b_at(). */
-                const uint32_t    to = (room + in + b_to + k * S::kRowB) ^ 16 * (k & 4);
-                const char *const at = from + stride / SPMM_BCSR_WIDTH * k;
-
-                if constexpr (S::kAccess) {
-                    cp_async_at<16>(to, at, k < rows);
-                } else {
-                    bcsr_copy_narrow(to, (const Half *)at, k < rows ? columns : 0, pairs);
-                }
+            if (k < SPMM_BCSR_SIDE ? left : right) { /* rows four apart: see spmm_bcsr_b_at() */
+                cp_async_at<16>((room + in + b_to + k * S::kRowB) ^ 16 * (k & 4),
+                                from + stride / SPMM_BCSR_WIDTH * k, k < rows);
             }
         }
     }
@@ -110,20 +116,14 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
         return stage == (kBcsrStages - 1) * S::kStage ? 0 : stage + S::kStage;
     }
 
-    static __device__ __forceinline__ int tiles_of(uint32_t sides, uint32_t sparse)
-    {
-        return __popc(sides) + __popc(sparse);
-    }
-
     /* Start copying step k, the next one, whose values follow those of the one before; a commit in any
      * case keeps the groups counted. */
     __device__ __forceinline__ void fetch(int k)
     {
         if (k < piece.n_blocks) {
             const int4 s     = next;
-            const int  words = tiles_of((uint32_t)s.z, (uint32_t)s.w) * (kBcsrTileBytes / 16) +
-                              SPMM_BCSR_UNIT / 16 * __popc((uint32_t)s.w);
-            const int mine = words - (int)threadIdx.x;
+            const int  words = __popc((uint32_t)s.z) * (kBcsrTileBytes / 16);
+            const int  mine  = words - (int)threadIdx.x;
 
             ahead++;
             if (k + 1 < piece.n_blocks) {
@@ -139,7 +139,7 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
             }
             a_from += 16 * words;
             if (threadIdx.x == 0) {
-                masks[k % kBcsrStages] = make_uint2((uint32_t)s.z, (uint32_t)s.w);
+                masks[k % kBcsrStages] = (uint32_t)s.z;
             }
             in = after(in);
         }
@@ -170,13 +170,13 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
         }
     }
 
-    /* The 16x16 tiles of the warp's rows, from the first of its left and of its right ones on.  Two of
-     * a row are added as one. */
+    /* The tiles of the warp's rows, from the first of its left and of its right ones on.  Two of a row
+     * are added as one. */
     __device__ __forceinline__ void multiply(uint32_t left, uint32_t left_at, uint32_t right,
                                              uint32_t right_at, const uint32_t (&b)[S::kN][4])
     {
 #pragma unroll
-        for (int r = 0; r < kBcsrRows; r++) {
+        for (int r = 0; r < S::kRows; r++) {
             const bool on_left = (left >> r & 1) != 0, on_right = (right >> r & 1) != 0;
             uint32_t   a[2][4];
 
@@ -204,41 +204,13 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
         }
     }
 
-    __device__ __forceinline__ void multiply_sparse(uint32_t mask, uint32_t tile, uint32_t meta,
-                                                    const uint32_t (&b)[S::kN][4])
-    {
-#pragma unroll
-        for (int r = 0; r < kBcsrRows; r++) {
-            if ((mask >> r & 1) != 0) {
-                const uint32_t e =
-                    (uint32_t)load_shared<int32_t>(meta + 4 * (uint32_t)(2 * g + t % 2));
-                uint32_t a[4];
-
-                load_a(a, tile);
-                tile += kBcsrTileBytes;
-                meta += SPMM_BCSR_UNIT;
-#pragma unroll
-                for (int j = 0; j < S::kN; j++) {
-                    add(sum[r][j], [&](float(&d)[4]) { mma_sparse_m16n8k32<Half>(d, a, b[j], e); });
-                }
-            }
-        }
-    }
-
     __device__ __forceinline__ void compute(int k)
     {
-        const uint2    step  = masks[k % kBcsrStages];
-        const uint32_t stage = room + out;
-        const int      first = kBcsrRows * warp_m;
-        const uint32_t below = (1u << first) - 1;
-        const uint32_t sides = step.x >> first, sparse = S::kSp ? step.y >> first : 0;
-        const uint32_t left = sides & 15, right = sides >> 16 & 15;
+        const uint32_t sides = masks[k % kBcsrStages], stage = room + out;
+        const uint32_t left = sides & 0xffff, right = sides >> 16;
         uint32_t       b[S::kN][4];
 
         out = after(out);
-        if ((left | right | (sparse & 15)) == 0) {
-            return;
-        }
         /* Tiles are words of one row of B apart, and these differ in bits of their address alone. */
         const uint32_t rows = stage + place_of_b(lane, warp_n * S::kN);
 
@@ -246,21 +218,17 @@ template <class S> struct BcsrBlock : BcsrSums<S> {
         for (int j = 0; j < S::kN; j++) {
             load_matrices(b[j], rows ^ 16 * j);
         }
-        const uint32_t tiles = stage + (S::kSp ? __popc(step.y) * kBcsrTileBytes : 0);
-
-        if constexpr (S::kSp) {
-            const uint32_t rank = (uint32_t)__popc(step.y & below);
-
-            multiply_sparse(sparse & 15, stage + rank * kBcsrTileBytes,
-                            tiles + __popc(step.x) * kBcsrTileBytes + rank * SPMM_BCSR_UNIT, b);
-        }
-        multiply(left, tiles + __popc(step.x & below) * kBcsrTileBytes, right,
-                 tiles + __popc(step.x & (below << 16 | 0xffff)) * kBcsrTileBytes, b);
+        multiply(left, stage, right, stage + __popc(left) * kBcsrTileBytes, b);
     }
 
-    /* All steps.  The one barrier of a step shows it to all warps, and that they are done with the one
-     * before, whose place the next copy takes. */
-    __device__ __forceinline__ void run()
+    static __device__ __forceinline__ bool has_sums()
+    {
+        return true;
+    }
+
+    /* All steps; a part of a panel is like a whole one.  The one barrier of a step shows it to all warps,
+     * and that they are done with the one before, whose place the next copy takes. */
+    __device__ __forceinline__ void run(const BcsrLists & /* none */, bool /* part */, void *)
     {
         const int n = piece.n_blocks;
 

@@ -10,12 +10,12 @@ namespace spmm
 
 constexpr int kBcsrTileBytes = SPMM_BCSR_TILE * SPMM_BCSR_UNIT;
 
-/** The format on the device; windows of kRows rows, a multiple of 16. */
-template <typename Half, typename Element, int kRows> struct Bcsr {
+/** The format on the device; a window is a tile row. */
+template <typename Half, typename Element> struct Bcsr {
     using T                      = float;
     using In                     = Half;
     using Out                    = Element;
-    static constexpr int kHeight = kRows;
+    static constexpr int kHeight = SPMM_BCSR_SIDE;
 
     int32_t                 n_rows, n_cols;
     const spmm_bcsr_step_t *step;
@@ -38,10 +38,9 @@ template <typename Half, typename Element, int kRows> struct Bcsr {
         return from[spmm_bcsr_tile_at(s, c / 16, tile_row) * 256 + spmm_bcsr_value_at(r, c % 16)];
     }
 
-    __device__ float exact(int32_t window, int32_t row, const Half *B, int64_t ldb, int64_t j) const
+    __device__ float exact(int32_t tile_row, int32_t r, const Half *B, int64_t ldb, int64_t j) const
     {
-        const int32_t tile_row = window * (kHeight / 16) + row / 16, r = row % 16;
-        float         sum = 0.0f;
+        float sum = 0.0f;
 
         for (int32_t k = row_ptr[tile_row]; k < row_ptr[tile_row + 1]; k++) {
             const spmm_bcsr_tile_t at = tile[k];
@@ -59,6 +58,12 @@ template <typename Half, typename Element, int kRows> struct Bcsr {
         }
         return sum;
     }
+};
+
+/** The lists on the device; for kernels that go by steps empty. */
+struct BcsrLists {
+    const int32_t *ptr;
+    const int4    *tile; /* spmm_bcsr_listed_t */
 };
 
 } // namespace spmm

@@ -42,16 +42,9 @@ struct BcsrListShape {
     static constexpr int  kSteps   = kPasses * 16 * kThreads / kStepB; /* of a chunk */
     static constexpr int  kChunk   = kSteps * kStepB;
     static constexpr int  kRoom    = 2 * kChunk + 2 * kSteps * (int)sizeof(int2);
-    using Format                   = Bcsr<Half, Out, 16>;
     static_assert(kSteps > 0 && kPasses * 16 * kThreads == kChunk, "whole steps");
     static_assert(kWarpsM * (kWarpsK - 1) * kTiles * kWarp * 16 <= 2 * kChunk, "sums meet there");
     static_assert(kSteps <= kWarp, "a lane for each");
-};
-
-/** The lists on the device. */
-struct BcsrLists {
-    const int32_t *ptr;
-    const int4    *tile; /* spmm_bcsr_listed_t */
 };
 
 /** One piece of a panel, one slice of C. */
@@ -59,7 +52,7 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
     using Half = typename S::Half;
     using Sums = BcsrSums<S>;
     using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum;
-    using Sums::add, Sums::warp_m;
+    using Sums::add, Sums::warp_m, Sums::warp_n;
 
     static constexpr int kAhead  = 3;                     /* tiles of A on their way */
     static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
@@ -75,7 +68,6 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
         int32_t  word; /* see spmm_bcsr_listed_t */
     };
 
-    const int         split;   /* which of the warps of its tile row */
     const bool        pairs;   /* not wide: 4-byte access to B */
     const int         row;     /* of a chunk's rows of B, the first that the thread copies */
     const int         columns; /* from its word on */
@@ -89,12 +81,11 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
     const int4       *list, *list_end; /* the next tile that the warp looks up */
     int               left;            /* tiles that it has not fetched */
 
-    __device__ __forceinline__ BcsrListBlock(const typename S::Format &format,
-                                             const spmm_tc_mm_args_t  &mm,
+    __device__ __forceinline__ BcsrListBlock(const typename Sums::Format &format,
+                                             const spmm_tc_mm_args_t     &mm,
                                              const spmm_tc_piece_t &work, int64_t j, bool in_pairs,
                                              void *shared)
-        : Sums(format, mm, work, j), split((int)threadIdx.x / kWarp / S::kM), pairs(in_pairs),
-          row((int)threadIdx.x / kChunks),
+        : Sums(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
           columns((int)least(8, mm.n - j - 8 * ((int)threadIdx.x % kChunks))),
           stride((Stride)mm.ldb * (SPMM_BCSR_WIDTH * (Stride)sizeof(Half))),
           b_from((const char *)((const Half *)mm.B + row % SPMM_BCSR_WIDTH * mm.ldb + j +
@@ -192,9 +183,9 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
             first = search(lists.tile, first, last, piece.block);
             last  = search(lists.tile, first, last, piece.block + piece.n_blocks);
         }
-        list     = lists.tile + first + split;
+        list     = lists.tile + first + warp_n;
         list_end = lists.tile + last;
-        left     = (last - first - split + S::kSplit - 1) / S::kSplit;
+        left     = (last - first - warp_n + S::kSplit - 1) / S::kSplit;
     }
 
     /* Where the warp's next tile is; all lanes ask for the same one. */
@@ -289,8 +280,8 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
     __device__ __forceinline__ void meet(float4 *shared)
     {
         if constexpr (S::kSplit > 1) {
-            if (split > 0) {
-                float4 *const to = shared + ((split - 1) * S::kM + warp_m) * S::kN * kWarp + lane;
+            if (warp_n > 0) {
+                float4 *const to = shared + ((warp_n - 1) * S::kM + warp_m) * S::kN * kWarp + lane;
 
 #pragma unroll
                 for (int j = 0; j < S::kN; j++) {
@@ -299,7 +290,7 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
                 }
             }
             __syncthreads();
-            for (int k = 0; k < S::kSplit - 1 && split == 0; k++) {
+            for (int k = 0; k < S::kSplit - 1 && warp_n == 0; k++) {
                 const float4 *const from = shared + (k * S::kM + warp_m) * S::kN * kWarp + lane;
 
 #pragma unroll
@@ -314,6 +305,12 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
             }
             __syncthreads();
         }
+    }
+
+    /* After run(), where warps share a tile row. */
+    __device__ __forceinline__ bool has_sums() const
+    {
+        return warp_n == 0;
     }
 
     /* Chunk @p c may be multiplied.  The barrier shows it to all warps, and that they are done with the
@@ -367,7 +364,7 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
         }
     }
 
-    __device__ __forceinline__ void run(const BcsrLists &lists, bool part, float4 *shared)
+    __device__ __forceinline__ void run(const BcsrLists &lists, bool part, void *shared)
     {
         note(0, look(0));
 
@@ -378,7 +375,7 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
         copy(0);
         multiply_all(ahead);
         __syncthreads();
-        meet(shared);
+        meet((float4 *)shared);
     }
 };
 

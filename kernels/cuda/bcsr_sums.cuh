@@ -13,35 +13,6 @@
 namespace spmm
 {
 
-constexpr int kBcsrStages = 4; /* steps in shared memory, that in work and those on the way */
-constexpr int kBcsrRows   = 4; /* tile rows of a warp */
-
-/** @tparam kWarpsM, kWarpsN  warps of a thread block, over tile rows and over columns
- *  @tparam kTiles            8-column tiles of C that a warp has of each of its tile rows
- *  @tparam kSparse           are there 2:4 tiles?
- *  @tparam kWide             16-byte access to B and C */
-template <typename H, typename O, int kWarpsM, int kWarpsN, int kTiles, bool kSparse, bool kWide>
-struct BcsrShape {
-    using Half                     = H;
-    using Out                      = O;
-    static constexpr int  kM       = kWarpsM;
-    static constexpr int  kRows    = kBcsrRows; /* tile rows of a warp */
-    static constexpr int  kAcross  = kWarpsN;
-    static constexpr int  kN       = kTiles;
-    static constexpr bool kSp      = kSparse;
-    static constexpr bool kAccess  = kWide;
-    static constexpr int  kPanel   = kWarpsM * kBcsrRows; /* tile rows */
-    static constexpr int  kWidth   = kWarpsN * kTiles * 8;
-    static constexpr int  kWarps   = kWarpsM * kWarpsN;
-    static constexpr int  kThreads = kWarps * kWarp;
-    static constexpr int  kRoomA   = kPanel * 2 * kBcsrTileBytes; /* of a step, at most */
-    static constexpr int  kRowB    = kWidth * 2;
-    static constexpr int  kRoomB   = SPMM_BCSR_WIDTH * kRowB;
-    static constexpr int  kStage   = kRoomA + kRoomB;
-    static constexpr int  kRoom    = kBcsrStages * (kStage + (int)sizeof(uint2));
-    using Format                   = Bcsr<Half, Out, kBcsrRows * 16>; /* a window: rows of a warp */
-};
-
 /** Eight columns of a row of B, of which @p left are there, to a shared address, zeros behind them.
  *  @param[in] pairs  4-byte access, which then arrives with the group of asynchronous copies */
 template <typename Half>
@@ -66,20 +37,30 @@ __device__ __forceinline__ void bcsr_copy_narrow(uint32_t to, const Half *from, 
     store_shared(to, word);
 }
 
-/** Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and g + 8 of each tile. */
+/** Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and g + 8 of each tile.
+ *
+ *  @tparam S  what a thread block is:
+ *      Half, Out        types of A and B, and of C
+ *      kM               warps over tile rows
+ *      kAcross          over columns
+ *      kSplit           that share tile rows and columns, of which the first has the sums at last
+ *      kRows, kN        tile rows of a warp, and 8-column tiles of C of each
+ *      kPanel, kWidth   tile rows and columns in all
+ *      kAccess          16-byte access to B and C? */
 template <class S> struct BcsrSums {
-    using Out = typename S::Out;
+    using Shape  = S;
+    using Out    = typename S::Out;
+    using Format = Bcsr<typename S::Half, Out>;
 
-    const typename S::Format &A;
-    const spmm_tc_mm_args_t  &args;
-    const spmm_tc_piece_t     piece;
-    const int                 lane, warp_m, warp_n, g, t;
-    const int64_t             slice; /* first column of the thread block */
-    float                     sum[S::kRows][S::kN][4] = {};
+    const Format            &A;
+    const spmm_tc_mm_args_t &args;
+    const spmm_tc_piece_t    piece;
+    const int                lane, warp_m, warp_n, g, t; /* warp_n: of kAcross or of kSplit */
+    const int64_t            slice;                      /* first column of the thread block */
+    float                    sum[S::kRows][S::kN][4] = {};
 
-    __device__ __forceinline__ BcsrSums(const typename S::Format &format,
-                                        const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
-                                        int64_t j)
+    __device__ __forceinline__ BcsrSums(const Format &format, const spmm_tc_mm_args_t &mm,
+                                        const spmm_tc_piece_t &work, int64_t j)
         : A(format), args(mm), piece(work), lane((int)threadIdx.x % kWarp),
           warp_m((int)threadIdx.x / kWarp % S::kM), warp_n((int)threadIdx.x / kWarp / S::kM),
           g(lane / 4), t(lane % 4), slice(j)
@@ -151,12 +132,18 @@ template <class S> struct BcsrSums {
         }
     }
 
+    /* The warp's first column. */
+    __device__ __forceinline__ int64_t first_column() const
+    {
+        return slice + (S::kAcross > 1 ? 8 * S::kN * warp_n : 0);
+    }
+
     /* Call put_line(row of the panel, column, four sums) or put(row, column, sum) for all sums that
      * are inside of C; rows behind the last one too, with inside false. */
     template <class PutLine, class Put>
     __device__ __forceinline__ void each(PutLine put_line, Put put) const
     {
-        const int64_t first = slice + 8 * warp_n * S::kN;
+        const int64_t first = first_column();
 
 #pragma unroll
         for (int k = 0; k < 2 * S::kRows; k++) {
@@ -198,6 +185,16 @@ template <class S> struct BcsrSums {
                     store_c(args, row_of_c<Out>(args, top + row) + c, v);
                 }
             });
+    }
+
+    /* Where a sum is not finite: see repair_tile(). */
+    __device__ __forceinline__ void repair() const
+    {
+#pragma unroll 1
+        for (int r = 0; r < S::kRows; r++) {
+            repair_tile(A, args, (piece.window * S::kM + warp_m) * S::kRows + r, first_column(),
+                        8 * S::kN);
+        }
     }
 
     /* Sums of a piece: [rows of the panel, n] at @p to. */

@@ -10,16 +10,19 @@
     {                                                                                              \
         .form = SPMM_BCSR_BY_STEPS, .rows = (n_rows), .slice = (columns)                           \
     }
-#define LISTS(n_rows, warps, columns)                                                              \
+#define LISTS(n_rows, warps, columns, two_of_four)                                                 \
     {                                                                                              \
-        .form = SPMM_BCSR_BY_LISTS, .rows = (n_rows), .slice = (columns), .split = (warps)         \
+        .form = SPMM_BCSR_BY_LISTS, .rows = (n_rows), .slice = (columns), .split = (warps),        \
+        .sp24 = (two_of_four)                                                                      \
     }
 
-/* Taller panels by steps were behind those by lists for every matrix and width measured. */
+/* Taller panels and narrower slices by steps, and 2:4 tiles as such elsewhere, were behind others for every
+ * matrix and width measured. */
 const spmm_bcsr_shape_t spmm_bcsr_shapes[SPMM_BCSR_SHAPES] = {
-    STEPS(4, 32),    STEPS(4, 64),     STEPS(4, 128),   LISTS(4, 1, 32),
-    LISTS(4, 1, 64), LISTS(4, 4, 32),  LISTS(4, 4, 64), LISTS(8, 2, 32),
-    LISTS(8, 2, 64), LISTS(16, 1, 32), LISTS(16, 1, 64)};
+    STEPS(4, 128),          LISTS(4, 1, 32, false),  LISTS(4, 1, 64, false),
+    LISTS(4, 4, 32, false), LISTS(4, 4, 64, false),  LISTS(8, 2, 32, false),
+    LISTS(8, 2, 64, false), LISTS(16, 1, 32, false), LISTS(16, 1, 64, false),
+    LISTS(16, 1, 64, true)};
 
 const char *spmm_bcsr_form_name(spmm_bcsr_form_t form)
 {
@@ -44,8 +47,8 @@ typedef struct {
     double launch, cut, a, b, mma, start, chunk, product;
 } rates_t;
 
-/* Fitted to times on one H200, all shapes, 5 matrices and 4 widths (docs/performance.md): by lists within
- * 6 % (median), by steps and with 2:4 tiles within 12 and 10 %. */
+/* Fitted to times on one H200, these and more shapes, 5 matrices and 4 widths (docs/performance.md): by
+ * lists within 6 % (median), by steps and with 2:4 tiles within 12 and 10 %. */
 static const rates_t steps_rates = {8.1e-6, 2.9e-6, 0.16e-12, 0.021e-12, 1.4, 0.0, 0.0, 0.28e-6};
 static const rates_t lists_rates = {3.6e-6, 3.9e-6, 0.109e-12, 0.044e-12,
                                     0.0,    2.8e-6, 0.21e-6,   0.1425e-6};
@@ -58,10 +61,7 @@ static const double sp24_doubt = 1.3;
 /* Thread blocks on a multiprocessor: registers for the sums decide (bcsr_launch.cuh). */
 static double resident(spmm_bcsr_shape_t shape)
 {
-    if (shape.form == SPMM_BCSR_BY_LISTS) {
-        return shape.rows * shape.split == 16 ? 1.0 : shape.slice == 32 ? 5.0 : 4.0;
-    }
-    return shape.slice == 32 ? 9.0 : 8.0 / (shape.slice / 64.0);
+    return shape.rows * shape.split == 16 ? 1.0 : shape.slice == 32 ? 5.0 : 4.0;
 }
 
 static const rates_t *rates_of(spmm_bcsr_shape_t shape)
@@ -163,25 +163,26 @@ static int rank_in(ranked_t best[SPMM_BCSR_RANKED], int n, ranked_t one)
     return n < SPMM_BCSR_RANKED ? n + 1 : n;
 }
 
-/* 2:4 tiles as such were seen to gain for wide C in the tallest and widest thread blocks, where several
- * tiles share a step; elsewhere they lost up to half, which the rates do not show. */
+/* 2:4 tiles as such were seen to gain for wide C where several tiles share a step; elsewhere they lost up
+ * to half, which the rates do not show. */
 static bool may_gain(const spmm_bcsr_facts_t *facts, spmm_bcsr_shape_t shape, int64_t n)
 {
-    return shape.rows == 16 && shape.slice == 64 && n >= 256 &&
-           facts[shape.rows / 8].sp24 >= 2 * facts[shape.rows / 8].steps;
+    return n >= 256 && facts[shape.rows / 8].sp24 >= 2 * facts[shape.rows / 8].steps;
 }
 
-/* Is it one of those asked for?  2:4 tiles gain nothing by steps. */
+/* Is it one of those asked for? */
 static bool is_asked(const spmm_bcsr_facts_t *facts, spmm_bcsr_shape_t shape, int64_t n,
                      spmm_bcsr_form_t form, bool sp24)
 {
-    const bool can = sp24 && shape.form == SPMM_BCSR_BY_LISTS;
+    const bool wider = shape.slice > 32 && shape.slice / 2 >= n; /* than C needs */
 
-    if (shape.slice > 32 && shape.slice / 2 >= n) {
-        return false; /* wider than C needs */
+    if (form == SPMM_BCSR_FORMS) {
+        return !wider && (!shape.sp24 || (sp24 && may_gain(facts, shape, n)));
     }
-    return form == SPMM_BCSR_FORMS ? !shape.sp24 || (can && may_gain(facts, shape, n))
-                                   : shape.form == form && shape.sp24 == can;
+    if (form == SPMM_BCSR_BY_LISTS && !sp24) {
+        return shape.form == form && !shape.sp24 && !wider;
+    }
+    return shape.form == form && shape.sp24 == (form == SPMM_BCSR_BY_LISTS); /* the only one */
 }
 
 static int rank(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
@@ -189,10 +190,9 @@ static int rank(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32
 {
     int count = 0;
 
-    for (int k = 0; k < 2 * SPMM_BCSR_SHAPES; k++) {
-        ranked_t one = {.shape = spmm_bcsr_shapes[k / 2]};
+    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+        ranked_t one = {.shape = spmm_bcsr_shapes[k]};
 
-        one.shape.sp24 = k % 2 != 0;
         if (is_asked(facts, one.shape, n, form, sp24)) {
             one.seconds = seconds_of(facts, n_rows, one.shape, n, n_sm);
             count       = rank_in(best, count, one);

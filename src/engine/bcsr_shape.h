@@ -7,21 +7,21 @@
 #include "engine/tc_engine.h"
 
 /** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by chunks of
- *  many steps, in which each warp has the list of tiles of its tile row (bcsr_lists.cuh). */
+ *  many steps, in which each warp has the list of tiles of its tile row (bcsr_lists.cuh); so does what
+ *  goes by steps where access to B and C is not wide. */
 typedef enum { SPMM_BCSR_BY_STEPS, SPMM_BCSR_BY_LISTS, SPMM_BCSR_FORMS } spmm_bcsr_form_t;
 
 /** Of a thread block. */
 typedef struct {
     spmm_bcsr_form_t form;
     int32_t          rows;  /**< tile rows: 4, by lists also 8 and 16 */
-    int32_t          slice; /**< columns of C: 32, 64 or, by steps, 128 */
+    int32_t          slice; /**< columns of C: 128; by lists 32 or 64 */
     int32_t split; /**< by lists: warps of a tile row, 4 or 1 of 4, 2 of 8, 1 of 16; else 0 */
-    bool    sp24;  /**< 2:4 tiles are stored and multiplied as such */
+    bool    sp24; /**< 2:4 tiles are stored and multiplied as such: by lists, 16 rows, 64 columns */
 } spmm_bcsr_shape_t;
 
-/** All shapes that there are kernels for, by form, without 2:4 tiles; and how many of them are worth
- *  measuring. */
-enum { SPMM_BCSR_SHAPES = 11, SPMM_BCSR_RANKED = 4 };
+/** All shapes that there are kernels for, by form; and how many of them are worth measuring. */
+enum { SPMM_BCSR_SHAPES = 10, SPMM_BCSR_RANKED = 4 };
 extern const spmm_bcsr_shape_t spmm_bcsr_shapes[SPMM_BCSR_SHAPES];
 
 /** What a form is called. */
@@ -29,7 +29,7 @@ const char *spmm_bcsr_form_name(spmm_bcsr_form_t form);
 
 /** The shapes of the least predicted times, the best one first.
  *  @param[in]  facts  [3] in panels of 4, 8 and 16 tile rows
- *  @param[in]  form   SPMM_BCSR_FORMS: any; else that form alone, by lists with 2:4 tiles where @p sp24
+ *  @param[in]  form   SPMM_BCSR_FORMS: any; else that form alone, by lists of 2:4 tiles where @p sp24
  *  @param[in]  sp24   whether the engine may take 2:4 tiles as such
  *  @param[out] list   [SPMM_BCSR_RANKED]
  *  @return how many, at least one */

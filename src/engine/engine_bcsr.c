@@ -26,7 +26,7 @@ typedef struct {
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
-    const spmm_bcsr_shape_t shape = {.form = SPMM_BCSR_BY_STEPS, .rows = 4, .slice = 64};
+    const spmm_bcsr_shape_t shape = {.form = SPMM_BCSR_BY_STEPS, .rows = 4, .slice = 128};
 
     (void)n_windows;
     return (spmm_tc_limits_t){.team = 0,
@@ -203,9 +203,7 @@ static spmm_status_t upload_lists(spmm_tc_engine_t *base)
     SPMM_TRY(spmm_bcsr_lists_create(base->device->env, &f->format, base->device->threads, &lists));
     status = spmm_tc_upload(base, lists.ptr, rows, 0, &ptr);
     if (status == SPMM_OK) {
-        /* One more: without it no tiles would be no memory, which says that there are no lists. */
-        status =
-            spmm_tc_upload(base, lists.list, tiles * sizeof *lists.list, sizeof *lists.list, &list);
+        status = spmm_tc_upload(base, lists.list, tiles * sizeof *lists.list, 0, &list);
     }
     spmm_bcsr_lists_free(&lists);
     f->device_arrays.list_ptr = ptr;
@@ -241,9 +239,7 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     f->device_arrays.tile      = tile;
     f->device_arrays.entry_ptr = entry_ptr;
     f->device_arrays.values    = values;
-    if (f->shape.form == SPMM_BCSR_BY_LISTS) {
-        SPMM_TRY(upload_lists(base));
-    }
+    SPMM_TRY(upload_lists(base));
     return refill_device(base, f->values);
 }
 

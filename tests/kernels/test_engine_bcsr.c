@@ -25,11 +25,11 @@
         return spmm_tc_build(spmm_bcsr_kind(sp24, form), block, problem, on, format);              \
     }
 BUILD(dense_steps, false, SPMM_BCSR_BY_STEPS)
-BUILD(sp24_steps, true, SPMM_BCSR_BY_STEPS)
 BUILD(dense_lists, false, SPMM_BCSR_BY_LISTS)
 BUILD(sp24_lists, true, SPMM_BCSR_BY_LISTS)
 
-/* Both engines and forms, both types of A and B, both of C; half of the cases are brief. */
+/* By steps, by lists without and with 2:4 tiles; both types of A and B, both of C; half of the cases are
+ * brief. */
 #define WAYS(name, build, even)                                                                    \
     {name, SPMM_COMPUTE_32F, SPMM_R_16F, false, !(even), build},                                   \
         {name, SPMM_COMPUTE_32F, SPMM_R_16F, true, even, build},                                   \
@@ -38,16 +38,10 @@ BUILD(sp24_lists, true, SPMM_BCSR_BY_LISTS)
         name, SPMM_COMPUTE_32F, SPMM_R_16BF, true, !(even), build                                  \
     }
 const gpu_engine_t gpu_engines[] = {WAYS("bcsr", dense_steps, true),
-                                    WAYS("bcsr-sp24", sp24_steps, false),
                                     WAYS("bcsr", dense_lists, false),
                                     WAYS("bcsr-sp24", sp24_lists, true),
                                     {0}};
-enum { N_CASES = 16 };
-
-static bool is_sp24(int c)
-{
-    return c / 4 % 2 != 0;
-}
+enum { N_CASES = 12, N_TYPES = 4 };
 
 /* Of 16x32 tiles, each there with @p density, a part has all entries, a part two at most of any four
  * columns, and a part those on one side alone. */
@@ -244,18 +238,19 @@ static void test_blocks(void **state)
     const int            n_widths = gpu_case_small() ? 2 : 4;
 
     (void)state;
-    for (int c = 0; c < N_CASES / 2; c++) {
+    for (int c = 0; c < N_TYPES; c++) {
         const tc_case_t t = gpu_engine_case(c);
         spmm_csr_t      block;
 
         make_mixed(gpu_case_small() ? 90 : 150, gpu_case_small() ? 250 : 2300, 0.3, t.half,
                    c % 3 == 0, &block);
         for (int k = 0; k < 2 * SPMM_BCSR_SHAPES * n_widths; k++) {
-            wanted      = spmm_bcsr_shapes[k % SPMM_BCSR_SHAPES];
-            wanted.sp24 = is_sp24(c);
-            wanted_cut  = k / SPMM_BCSR_SHAPES % 2 == 0 ? INT32_MAX : 3;
-            if ((k + k / (2 * SPMM_BCSR_SHAPES) + c) % 2 == 0) { /* the others with the next case */
-                check_shape(&t, &block, widths[k / (2 * SPMM_BCSR_SHAPES)]);
+            const int cut = k / SPMM_BCSR_SHAPES % 2, w = k / SPMM_BCSR_SHAPES / 2;
+
+            wanted     = spmm_bcsr_shapes[k % SPMM_BCSR_SHAPES];
+            wanted_cut = cut != 0 ? 3 : INT32_MAX;
+            if ((k % SPMM_BCSR_SHAPES + cut + w + c) % 2 == 0) { /* the others with the next case */
+                check_shape(&t, &block, widths[w]);
             }
         }
         spmm_csr_free(&block);
@@ -265,8 +260,7 @@ static void test_blocks(void **state)
 /* Generators; values of files of shared matrices fit BF16 and not always FP16. */
 static void check_matrix(const char *spec, const spmm_csr_t *block)
 {
-    for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES;
-         c += 4) { /* both engines and forms */
+    for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES; c += N_TYPES) {
         const tc_case_t t = gpu_engine_case(c);
         product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
 
