@@ -48,8 +48,8 @@ typedef struct {
 } rates_t;
 
 /* Fitted to times on one H200, these and more shapes, 5 matrices and 4 widths (docs/performance.md): by
- * lists within 6 % (median), by steps and with 2:4 tiles within 12 and 10 %. */
-static const rates_t steps_rates = {8.1e-6, 2.9e-6, 0.16e-12, 0.021e-12, 1.4, 0.0, 0.0, 0.28e-6};
+ * lists within 6 % (median), by steps and with 2:4 tiles within 5 and 10 %. */
+static const rates_t steps_rates = {3.2e-6, 5.1e-6, 0.12e-12, 0.005e-12, 0.9, 0.0, 0.0, 0.28e-6};
 static const rates_t lists_rates = {3.6e-6, 3.9e-6, 0.109e-12, 0.044e-12,
                                     0.0,    2.8e-6, 0.21e-6,   0.1425e-6};
 static const rates_t sp24_rates  = {6.2e-6, 4.2e-6, 0.0955e-12, 0.0734e-12,
@@ -163,11 +163,13 @@ static int rank_in(ranked_t best[SPMM_BCSR_RANKED], int n, ranked_t one)
     return n < SPMM_BCSR_RANKED ? n + 1 : n;
 }
 
-/* 2:4 tiles as such were seen to gain for wide C where several tiles share a step; elsewhere they lost up
- * to half, which the rates do not show. */
+/* 2:4 tiles as such were seen to gain for wide C where several tiles share a step and all of them stay in
+ * L2 (15 MB did, 60 MB did not); elsewhere they lost up to half, which the rates do not show. */
 static bool may_gain(const spmm_bcsr_facts_t *facts, spmm_bcsr_shape_t shape, int64_t n)
 {
-    return n >= 256 && facts[shape.rows / 8].sp24 >= 2 * facts[shape.rows / 8].steps;
+    const spmm_bcsr_facts_t *of = &facts[shape.rows / 8];
+
+    return n >= 256 && of->sp24 >= 2 * of->steps && (double)of->sp24 * 576.0 <= 32e6;
 }
 
 /* Is it one of those asked for? */

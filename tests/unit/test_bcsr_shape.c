@@ -182,20 +182,27 @@ static spmm_bcsr_shape_t best_of_8192(int64_t n, bool sp24, int64_t tiles)
 static void test_measured(void **state)
 {
     static const struct {
-        int64_t n;
-        int     rows, slice, split;
-    } fastest[] = {{8, 4, 32, 4}, {32, 4, 32, 4}, {128, 8, 64, 2}, {512, 16, 64, 1}};
+        int64_t           n;
+        spmm_bcsr_shape_t dense, sp24;
+    } fastest[] = {
+        {8, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}},
+        {32, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}},
+        {128, {SPMM_BCSR_BY_LISTS, 8, 64, 2, false}, {SPMM_BCSR_BY_LISTS, 8, 64, 2, false}},
+        {512, {SPMM_BCSR_BY_STEPS, 4, 128, 0, false}, {SPMM_BCSR_BY_LISTS, 16, 64, 1, true}}};
 
     (void)state;
     for (int k = 0; k < 4; k++) {
         for (int sp24 = 0; sp24 < 2; sp24++) {
-            const spmm_bcsr_shape_t one = best_of_8192(fastest[k].n, sp24 != 0, 25968);
+            const spmm_bcsr_shape_t one  = best_of_8192(fastest[k].n, sp24 != 0, 25968);
+            const spmm_bcsr_shape_t want = sp24 != 0 ? fastest[k].sp24 : fastest[k].dense;
 
-            assert_int_equal(one.form, SPMM_BCSR_BY_LISTS);
-            assert_int_equal(one.rows, fastest[k].rows);
-            assert_int_equal(one.slice, fastest[k].slice);
-            assert_int_equal(one.split, fastest[k].split);
-            assert_int_equal(one.sp24, sp24 != 0 && fastest[k].n == 512);
+            assert_int_equal(one.form, want.form);
+            assert_int_equal(one.rows, want.rows);
+            assert_int_equal(one.slice, want.slice);
+            assert_int_equal(one.split, want.split);
+            assert_int_equal(one.sp24, want.sp24);
+            /* More than stay in L2, as of 16384 x 16384: slower as such. */
+            assert_false(best_of_8192(fastest[k].n, sp24 != 0, 100000).sp24);
             /* One tile for each step, as in cop20k_A: slower as such. */
             assert_false(best_of_8192(fastest[k].n, sp24 != 0, 8000).sp24);
         }
