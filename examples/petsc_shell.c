@@ -8,6 +8,8 @@
  *
  *      mpirun -n 4 petsc_shell [-nx 60] [-columns 32] [-repeat 20] [options of PETSc]
  */
+#include <assert.h>
+
 #include "petsc_case.h"
 
 typedef struct {
@@ -16,40 +18,35 @@ typedef struct {
     PetscInt       columns; /* most of one product */
 } shell_t;
 
-/* A copy of this rank's rows; PETSc may be built with other index types than ours. */
+/* PETSc is built with indices of either width; its arrays are taken as they are. */
+#ifdef PETSC_USE_64BIT_INDICES
+#define create_csr spmm_matrix_create_csr
+static_assert(sizeof(PetscInt) == sizeof(int64_t), "PetscInt has 64 bits");
+#else
+#define create_csr spmm_matrix_create_csr32
+static_assert(sizeof(PetscInt) == sizeof(int32_t), "PetscInt has 32 bits");
+#endif
+
+/* A copy of this rank's rows, whose columns PETSc keeps in two parts. */
 static PetscErrorCode copy_rows(Mat mat, spmm_matrix_t **A)
 {
-    PetscInt first, last, first_col, last_col, count;
-    int64_t  nnz = 0;
+    PetscInt           n_rows, n_cols;
+    const PetscInt    *row_ptr, *col_idx;
+    const PetscScalar *values;
+    PetscBool          done;
+    Mat                rows;
 
     PetscFunctionBeginUser;
-    PetscCall(MatGetOwnershipRange(mat, &first, &last));
-    PetscCall(MatGetOwnershipRangeColumn(mat, &first_col, &last_col));
-    int64_t *row_ptr = allocate(last - first + 1, sizeof *row_ptr);
-    for (PetscInt i = first; i < last; i++) {
-        PetscCall(MatGetRow(mat, i, &count, NULL, NULL));
-        row_ptr[i - first + 1] = nnz += count;
-        PetscCall(MatRestoreRow(mat, i, &count, NULL, NULL));
-    }
-    int64_t *col_idx = allocate(nnz, sizeof *col_idx);
-    double  *values  = allocate(nnz, sizeof *values);
-    for (PetscInt i = first; i < last; i++) {
-        const PetscInt    *cols;
-        const PetscScalar *entries;
-        const int64_t      at = row_ptr[i - first];
-
-        PetscCall(MatGetRow(mat, i, &count, &cols, &entries));
-        for (PetscInt k = 0; k < count; k++) {
-            col_idx[at + k] = cols[k];
-            values[at + k]  = entries[k];
-        }
-        PetscCall(MatRestoreRow(mat, i, &count, &cols, &entries));
-    }
-    check(spmm_matrix_create_csr(ctx, last - first, last_col - first_col, row_ptr, col_idx, values,
-                                 SPMM_R_64F, A));
-    free(row_ptr);
-    free(col_idx);
-    free(values);
+    PetscCall(MatGetLocalSize(mat, NULL, &n_cols));
+    PetscCall(MatAIJGetLocalMat(mat, &rows)); /* one matrix, with global columns */
+    PetscCall(MatGetRowIJ(rows, 0, PETSC_FALSE, PETSC_FALSE, &n_rows, &row_ptr, &col_idx, &done));
+    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "the matrix has no CSR arrays");
+    PetscCall(MatSeqAIJGetArrayRead(rows, &values));
+    check(create_csr(ctx, n_rows, n_cols, row_ptr, col_idx, values, SPMM_R_64F, A));
+    PetscCall(MatSeqAIJRestoreArrayRead(rows, &values));
+    PetscCall(
+        MatRestoreRowIJ(rows, 0, PETSC_FALSE, PETSC_FALSE, &n_rows, &row_ptr, &col_idx, &done));
+    PetscCall(MatDestroy(&rows));
     PetscFunctionReturn(0);
 }
 

@@ -37,6 +37,23 @@ SPMM_API spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_row
                                               const void *values, spmm_type_t type,
                                               spmm_matrix_t **A);
 
+/** The same from 32-bit indices, as PETSc and hypre have them where they are not built for larger
+ *  ones.  Collective; arrays as for spmm_matrix_create_csr(): local, in host or device memory, copied
+ *  (widened on the way), and may be freed on return.  A rank with 2^31 entries or more needs
+ *  spmm_matrix_create_csr().
+ *  @param[in] n_rows   as in spmm_matrix_create_csr()
+ *  @param[in] n_cols   likewise; over all ranks they may add up to more than 2^31 columns, of which
+ *                      the first 2^31 can have entries
+ *  @param[in] row_ptr  [n_rows + 1], of this rank's entries alone; otherwise as there
+ *  @param[in] col_idx  [row_ptr[n_rows]], global, otherwise as there
+ *  @param[in] values   [row_ptr[n_rows]] of @p type
+ *  @return SPMM_ERR_ARGUMENT naming row and entry where an array breaks these rules; negative
+ *          offsets and columns, which an overflow leaves, are refused like any others out of range */
+SPMM_API spmm_status_t spmm_matrix_create_csr32(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
+                                                const int32_t *row_ptr, const int32_t *col_idx,
+                                                const void *values, spmm_type_t type,
+                                                spmm_matrix_t **A);
+
 /** Build A from this rank's blocks of @p vector rows by @p width columns: column-vector-sparse with
  *  @p width == 1 (vectorSparse, section 4), block-sparse otherwise.  Collective; arrays as for
  *  spmm_matrix_create_csr().  All places of a block are entries of A, zeros too.  Every engine takes

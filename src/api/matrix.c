@@ -35,7 +35,16 @@ static spmm_status_t adopt(spmm_context_t *ctx, spmm_status_t status, spmm_matri
     return SPMM_OK;
 }
 
-/** The caller's arrays in host memory. */
+/** The caller's arrays, which may lie on the device. */
+typedef struct {
+    int64_t     n_rows;     /**< of entries or of blocks */
+    int64_t     per_index;  /**< values that belong to one column index: 1, or those of a block */
+    size_t      index_size; /**< of a row offset and of a column index: 4 or 8 bytes */
+    const void *row_ptr, *col_idx, *values;
+    spmm_type_t type;
+} given_csr_t;
+
+/** The same in host memory. */
 typedef struct {
     int64_t *row_ptr, *col_idx;
     void    *values;
@@ -48,35 +57,52 @@ static void host_csr_free(host_csr_t *host)
     spmm_free(host->values);
 }
 
-/* Fetch the arrays, which may lie on the device; their lengths come from row_ptr alone, so that is
- * looked at before anything is read by it.
- *   per_index  values that belong to one column index: 1, or those of a block */
-static spmm_status_t fetch_csr(spmm_context_t *ctx, int64_t n_rows, int64_t per_index,
-                               const int64_t *row_ptr, const int64_t *col_idx, const void *values,
-                               spmm_type_t type, host_csr_t *host)
+/* Fetch [count] indices of either width.  Narrow ones go to the upper half of @p to and are widened
+ * from there: none is overwritten before it is read, and no second array is needed. */
+static spmm_status_t fetch_indices(const spmm_device_t *device, int64_t *to, const void *from,
+                                   int64_t count, size_t index_size)
+{
+    const size_t bytes = (size_t)count * index_size;
+    char        *raw   = (char *)to + ((size_t)count * sizeof *to - bytes);
+
+    SPMM_TRY(device->ops->fetch(device, raw, from, bytes));
+    if (index_size == sizeof(int32_t)) {
+        for (int64_t k = 0; k < count; k++) {
+            int32_t index;
+
+            memcpy(&index, raw + (size_t)k * sizeof index, sizeof index);
+            to[k] = index;
+        }
+    }
+    return SPMM_OK;
+}
+
+/* Fetch the arrays; their lengths come from row_ptr alone, so that is looked at before anything is
+ * read by it. */
+static spmm_status_t fetch_csr(spmm_context_t *ctx, const given_csr_t *in, host_csr_t *host)
 {
     const spmm_device_t *device = &ctx->device;
     spmm_error_t        *err    = &ctx->env.err;
-    const size_t         size   = spmm_type_size(type);
+    const int64_t        n_rows = in->n_rows;
+    const size_t         size   = spmm_type_size(in->type);
     int64_t              nnz, n_values;
 
     if (size == 0) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "type %d of the values is none of 64F, 32F, 16F, 16BF", (int)type);
+                         "type %d of the values is none of 64F, 32F, 16F, 16BF", (int)in->type);
     }
-    if (n_rows < 0 || n_rows > INT32_MAX || (row_ptr == NULL && n_rows > 0)) {
+    if (n_rows < 0 || n_rows > INT32_MAX || (in->row_ptr == NULL && n_rows > 0)) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT,
                          "n_rows is %lld and row_ptr %s: n_rows must be 0 to 2^31 - 1 and row_ptr "
                          "hold n_rows + 1 offsets",
-                         (long long)n_rows, row_ptr == NULL ? "NULL" : "given");
+                         (long long)n_rows, in->row_ptr == NULL ? "NULL" : "given");
     }
     if (SPMM_NEW(host->row_ptr, n_rows + 1) == NULL) {
         return spmm_fail_memory(err, n_rows + 1, sizeof(int64_t), "row offsets");
     }
     host->row_ptr[0] = 0; /* a rank without rows may have no array */
-    if (row_ptr != NULL) {
-        SPMM_TRY(device->ops->fetch(device, host->row_ptr, row_ptr,
-                                    ((size_t)n_rows + 1) * sizeof(int64_t)));
+    if (in->row_ptr != NULL) {
+        SPMM_TRY(fetch_indices(device, host->row_ptr, in->row_ptr, n_rows + 1, in->index_size));
     }
     nnz = host->row_ptr[n_rows];
     if (host->row_ptr[0] != 0 || nnz < 0) {
@@ -85,39 +111,56 @@ static spmm_status_t fetch_csr(spmm_context_t *ctx, int64_t n_rows, int64_t per_
                          "not decrease",
                          (long long)host->row_ptr[0], (long long)nnz);
     }
-    if (__builtin_mul_overflow(nnz, per_index, &n_values)) {
+    if (__builtin_mul_overflow(nnz, in->per_index, &n_values)) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT, "%lld blocks of %lld values are too many",
-                         (long long)nnz, (long long)per_index);
+                         (long long)nnz, (long long)in->per_index);
     }
-    if (nnz > 0 && (col_idx == NULL || values == NULL)) {
+    if (nnz > 0 && (in->col_idx == NULL || in->values == NULL)) {
         return spmm_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL but row_ptr announces %lld entries",
-                         col_idx == NULL ? "col_idx" : "values", (long long)nnz);
+                         in->col_idx == NULL ? "col_idx" : "values", (long long)nnz);
     }
     host->values = spmm_alloc(n_values, size);
     if (SPMM_NEW(host->col_idx, nnz) == NULL || host->values == NULL) {
         return spmm_fail_memory(err, n_values, sizeof(int64_t) + size, "a copy of the entries");
     }
-    SPMM_TRY(device->ops->fetch(device, host->col_idx, col_idx, (size_t)nnz * sizeof(int64_t)));
-    return device->ops->fetch(device, host->values, values, (size_t)n_values * size);
+    SPMM_TRY(fetch_indices(device, host->col_idx, in->col_idx, nnz, in->index_size));
+    return device->ops->fetch(device, host->values, in->values, (size_t)n_values * size);
+}
+
+/* What the calls that take rows do, by their name. */
+static spmm_status_t create_rows(spmm_context_t *ctx, int64_t n_cols, const given_csr_t *in,
+                                 const char *call, spmm_matrix_t **A)
+{
+    host_csr_t     host = {0};
+    spmm_matrix_t *made = NULL;
+    spmm_status_t  status;
+
+    SPMM_TRY(check_handles(ctx, A, call));
+    status = spmm_agree(&ctx->env, fetch_csr(ctx, in, &host));
+    if (status == SPMM_OK) {
+        status = spmm_matrix_from_csr(&ctx->env, in->n_rows, n_cols, host.row_ptr, host.col_idx,
+                                      host.values, in->type, &made);
+    }
+    host_csr_free(&host);
+    return adopt(ctx, status, made, A);
 }
 
 spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
                                      const int64_t *row_ptr, const int64_t *col_idx,
                                      const void *values, spmm_type_t type, spmm_matrix_t **A)
 {
-    host_csr_t     host = {0};
-    spmm_matrix_t *made = NULL;
-    spmm_status_t  status;
+    const given_csr_t in = {n_rows, 1, sizeof *col_idx, row_ptr, col_idx, values, type};
 
-    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_create_csr"));
-    status =
-        spmm_agree(&ctx->env, fetch_csr(ctx, n_rows, 1, row_ptr, col_idx, values, type, &host));
-    if (status == SPMM_OK) {
-        status = spmm_matrix_from_csr(&ctx->env, n_rows, n_cols, host.row_ptr, host.col_idx,
-                                      host.values, type, &made);
-    }
-    host_csr_free(&host);
-    return adopt(ctx, status, made, A);
+    return create_rows(ctx, n_cols, &in, "spmm_matrix_create_csr", A);
+}
+
+spmm_status_t spmm_matrix_create_csr32(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
+                                       const int32_t *row_ptr, const int32_t *col_idx,
+                                       const void *values, spmm_type_t type, spmm_matrix_t **A)
+{
+    const given_csr_t in = {n_rows, 1, sizeof *col_idx, row_ptr, col_idx, values, type};
+
+    return create_rows(ctx, n_cols, &in, "spmm_matrix_create_csr32", A);
 }
 
 static spmm_status_t check_blocks(spmm_context_t *ctx, int64_t n_rows, int64_t vector,
@@ -151,8 +194,10 @@ spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_rows, int64
     SPMM_TRY(check_handles(ctx, A, "spmm_matrix_create_cvse"));
     status = check_blocks(ctx, n_rows, vector, width);
     if (status == SPMM_OK) {
-        status = fetch_csr(ctx, n_rows / vector, vector * width, block_ptr, col_idx, values, type,
-                           &host);
+        const given_csr_t given = {
+            n_rows / vector, vector * width, sizeof *col_idx, block_ptr, col_idx, values, type};
+
+        status = fetch_csr(ctx, &given, &host);
     }
     status = spmm_agree(&ctx->env, status);
     if (status == SPMM_OK) {

@@ -149,6 +149,14 @@ static void test_keep_from_arrays(void **state)
     sweep(&walk);
 }
 
+static void test_keep_from_narrow_arrays(void **state)
+{
+    const walk_t walk = {.narrow = true, .options = SPMM_PLAN_OPTIONS_INIT};
+
+    (void)state;
+    sweep(&walk);
+}
+
 static void test_auto_transposed_columns(void **state)
 {
     walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
@@ -279,6 +287,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_device),
     cmocka_unit_test(test_context),
     cmocka_unit_test(test_keep_from_arrays),
+    cmocka_unit_test(test_keep_from_narrow_arrays),
     cmocka_unit_test(test_blocks),
     cmocka_unit_test(test_auto_transposed_columns),
     cmocka_unit_test(test_edge),

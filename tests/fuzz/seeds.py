@@ -63,6 +63,7 @@ for i, spec in enumerate(SPECS):
 # Rows and columns, then for each row the number of entries, then columns: see fuzz_create.c.
 put("create", "csr", bytes([0, 0, 3, 4, 0, 2, 0, 2, 0, 3, 1, 2]))
 put("create", "csr-affinity", bytes([5, 0, 4, 4, 0, 1, 2, 1, 1, 3, 0, 1, 3, 2]))
+put("create", "csr32", bytes([16, 0, 3, 4, 0, 2, 0, 2, 0, 3, 1, 2]))
 put("create", "vectors", bytes([1, 3, 1, 8, 6, 0, 2, 1, 0, 3, 5]))
 put("create", "blocks", bytes([2, 2, 2, 4, 6, 0, 2, 1, 0, 3, 1]))
 put("create", "offsets-fall", bytes([0, 0, 2, 2, 0, 2, 255] + [255] * 8 + [0, 1]))

@@ -166,6 +166,21 @@ void *to_device(const void *host, size_t bytes)
     return device;
 }
 
+void *to_device_narrow(const int64_t *host, int64_t count)
+{
+    int32_t *narrow = calloc((size_t)count + 1, sizeof *narrow);
+    void    *device;
+
+    assert_non_null(narrow);
+    for (int64_t k = 0; k < count; k++) {
+        narrow[k] = (int32_t)host[k];
+        assert_true(narrow[k] == host[k]);
+    }
+    device = to_device(narrow, (size_t)count * sizeof *narrow);
+    free(narrow);
+    return device;
+}
+
 /* The same C, moved back to the caller's distribution. */
 static void check_gathered(const shape_t *s, const product_t *p, uint64_t seed, spmm_plan_t *plan,
                            const void *C, int64_t ldc, const spmm_layout_info_t *c)
@@ -236,6 +251,29 @@ static void run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_p
     free(host);
 }
 
+static spmm_matrix_t *create(const caller_t *c, const product_t *p)
+{
+    spmm_matrix_t *A = NULL;
+
+    if (!p->narrow) {
+        spmm_assert_ok(spmm_matrix_create_csr(ctx, c->rows, c->cols, c->row_ptr, c->col, c->values,
+                                              p->type, &A));
+        return A;
+    }
+
+    const int64_t nnz     = c->row_ptr[c->rows];
+    void         *row_ptr = to_device_narrow(c->row_ptr, c->rows + 1);
+    void         *col     = to_device_narrow(c->col, nnz);
+    void         *values  = to_device(c->values, (size_t)nnz * spmm_type_size(p->type));
+
+    spmm_assert_ok(
+        spmm_matrix_create_csr32(ctx, c->rows, c->cols, row_ptr, col, values, p->type, &A));
+    spmm_assert_ok(spmm_buffer_free(ctx, &row_ptr));
+    spmm_assert_ok(spmm_buffer_free(ctx, &col));
+    spmm_assert_ok(spmm_buffer_free(ctx, &values));
+    return A;
+}
+
 void check_plan(const shape_t *s, const product_t *p)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
@@ -252,8 +290,7 @@ void check_plan(const shape_t *s, const product_t *p)
     o.reorder   = p->reorder;
     o.schedule  = p->schedule;
     o.profile   = p->n % 2 == 0;
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, first.rows, first.cols, first.row_ptr, first.col,
-                                          first.values, p->type, &A));
+    A           = create(&first, p);
     spmm_assert_ok(spmm_plan_create(A, p->planned_n, &o, &plan));
     run_once(s, p, 3, plan);
     spmm_assert_ok(spmm_matrix_update_values(A, second.values));

@@ -28,6 +28,7 @@ typedef struct {
     const char   *engine;   /**< NULL: the plan chooses */
     const char   *reorder;  /**< likewise */
     const char   *schedule; /**< likewise */
+    bool          narrow;   /**< A from 32-bit indices, its arrays on the device */
 } product_t;
 
 /** The context of the cases: on the CPU, or with SPMM_TEST_DEVICE=cuda on GPUs. */
@@ -39,6 +40,8 @@ void close_context(void);
 
 /** Memory of the context's device with what @p host holds; release with spmm_buffer_free(). */
 void *to_device(const void *host, size_t bytes);
+/** The same for indices, which become 32-bit ones there. */
+void *to_device_narrow(const int64_t *host, int64_t count);
 
 /** Plan and run p on a matrix of @p s, with the caller's rows in uneven blocks: as created, with
  *  new values, with fewer columns; C compared in the plan's layout and moved back. */

@@ -22,21 +22,29 @@ static bool is_ring(const walk_t *walk)
 static const double ring_values[ENTRIES] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
 /* Neighbours on both sides, columns in descending order. */
-static spmm_status_t create_ring(spmm_context_t *ctx, spmm_matrix_t **A)
+static spmm_status_t create_ring(spmm_context_t *ctx, bool narrow, spmm_matrix_t **A)
 {
     const int64_t total = (int64_t)LOCAL * spmm_test_env.size;
     int64_t       row_ptr[LOCAL + 1], col[ENTRIES];
+    int32_t       row_ptr32[LOCAL + 1], col32[ENTRIES];
 
-    row_ptr[0] = 0;
+    row_ptr[0] = row_ptr32[0] = 0;
     for (int i = 0; i < LOCAL; i++) {
         const int64_t row  = (int64_t)LOCAL * spmm_test_env.rank + i;
         const int64_t a    = (row + 1) % total;
         const int64_t b    = (row + total - 1) % total;
         const int64_t high = a > b ? a : b;
 
-        col[2 * i]     = high;
-        col[2 * i + 1] = a + b - high;
-        row_ptr[i + 1] = row_ptr[i] + 2;
+        col[2 * i]       = high;
+        col[2 * i + 1]   = a + b - high;
+        row_ptr[i + 1]   = row_ptr[i] + 2;
+        col32[2 * i]     = (int32_t)high;
+        col32[2 * i + 1] = (int32_t)(a + b - high);
+        row_ptr32[i + 1] = row_ptr32[i] + 2;
+    }
+    if (narrow) {
+        return spmm_matrix_create_csr32(ctx, LOCAL, LOCAL, row_ptr32, col32, ring_values,
+                                        SPMM_R_64F, A);
     }
     return spmm_matrix_create_csr(ctx, LOCAL, LOCAL, row_ptr, col, ring_values, SPMM_R_64F, A);
 }
@@ -67,7 +75,7 @@ static spmm_status_t create(const walk_t *walk, held_t *h)
     if (walk->spec != NULL) {
         return spmm_matrix_generate(h->ctx, walk->spec, SPMM_R_64F, 1, &h->A);
     }
-    return walk->blocks ? create_blocks(h->ctx, &h->A) : create_ring(h->ctx, &h->A);
+    return walk->blocks ? create_blocks(h->ctx, &h->A) : create_ring(h->ctx, walk->narrow, &h->A);
 }
 
 /* New values: the old ones, in the order the matrix was made in. */

@@ -15,6 +15,7 @@ typedef struct {
     const char         *spec;   /**< from this generator; with neither: a ring from arrays, columns
                                      not in order */
     bool                blocks; /**< the ring's entries as blocks of 2 x 1 instead */
+    bool                narrow; /**< the ring's indices in 32 bits */
     spmm_plan_options_t options;
     double              timeout_s;
     const char         *parts; /**< where the plan writes its partition; NULL: /dev/null */
