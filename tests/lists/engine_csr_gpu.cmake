@@ -5,7 +5,4 @@ target_compile_options(test_csr_work PRIVATE ${SPMM_C_WARNINGS})
 
 if(SPMM_ENABLE_CUDA)
   spmm_add_gpu_test(test_engine_csr_gpu)
-  # Open MPI would bind the one rank to one core; the reference takes them all.
-  set_property(TEST test_engine_csr_gpu.n1 APPEND PROPERTY ENVIRONMENT
-    OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)
 endif()

@@ -12,7 +12,4 @@ target_link_libraries(test_engine_case_cpu PRIVATE spmm_engine_case)
 
 if(SPMM_ENABLE_CUDA)
   spmm_add_gpu_test(test_engine_tc)
-  # Open MPI would bind the one rank to one core; the reference takes them all.
-  set_property(TEST test_engine_tc.n1 APPEND PROPERTY ENVIRONMENT
-    OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)
 endif()
