@@ -49,7 +49,8 @@ typedef struct {
 
 /* Fitted to times on one H200, these and more shapes, 5 matrices and 4 widths (docs/performance.md): by
  * lists within 6 % (median), by steps and with 2:4 tiles within 5 and 10 %. */
-static const rates_t steps_rates = {3.2e-6, 5.1e-6, 0.12e-12, 0.005e-12, 0.9, 0.0, 0.0, 0.28e-6};
+static const rates_t steps_rates = {3.6e-6, 3.9e-6, 0.12e-12, 0.005e-12,
+                                    0.85,   2.8e-6, 0.0,      0.265e-6};
 static const rates_t lists_rates = {3.6e-6, 3.9e-6, 0.109e-12, 0.044e-12,
                                     0.0,    2.8e-6, 0.21e-6,   0.1425e-6};
 static const rates_t sp24_rates  = {6.2e-6, 4.2e-6, 0.0955e-12, 0.0734e-12,
