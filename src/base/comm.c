@@ -73,17 +73,22 @@ spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *request
     }
 }
 
-void spmm_abandon(int n_requests, MPI_Request *requests)
+void spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests)
 {
+    for (int i = 0; i < n_requests; i++) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+            (void)MPI_Cancel(&requests[i]);
+        }
+    }
     for (int i = 0; i < n_requests; i++) {
         int done = 0;
 
         if (requests[i] == MPI_REQUEST_NULL) {
             continue;
         }
-        (void)MPI_Cancel(&requests[i]);
         (void)MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
         if (!done) {
+            env->lost = env->unfinished = true;
             (void)MPI_Request_free(&requests[i]);
         }
     }
@@ -145,7 +150,7 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
         status = spmm_waitall(env, n_requests, requests, "an exchange at setup");
     }
     if (status != SPMM_OK) {
-        spmm_abandon(n_requests, requests);
+        spmm_abandon(env, n_requests, requests);
     }
     spmm_free(requests);
     return spmm_agree(env, status);
