@@ -3,6 +3,8 @@
 #ifndef SPMM_PARTITION_METIS_CALL_H
 #define SPMM_PARTITION_METIS_CALL_H
 
+#include "spmm_dist/types.h" /* something without METIS, too */
+
 #ifdef SPMM_HAVE_METIS
 #include <metis.h>
 
