@@ -19,10 +19,11 @@ def main():
         name = path.rsplit("/", 1)[-1].split(".")[0]
         speed = report["gflops"] / report["ranks"]
         first.setdefault(name, speed)
-        verified = report["verify"]["passed"] if "verify" in report else "-"
+        efficiency = "%.3f" % (speed / first[name]) if first[name] > 0 else "-"  # without entries
+        verify = report["verify"]  # null unless asked for
+        verified = "-" if verify is None else "yes" if verify["passed"] else "no"
         row = [name, report["ranks"], report["matrix"]["nnz"], "%.4f" % report["time"]["total_ms"],
-               "%.2f" % report["gflops"], "%.3f" % (speed / first[name]), report["engine"],
-               report["transport"], {True: "yes", False: "no"}.get(verified, verified)]
+               "%.2f" % report["gflops"], efficiency, report["engine"], report["transport"], verified]
         print("\t".join(map(str, row)))
 
 

@@ -22,15 +22,16 @@ enum { TOKEN_TEXT = 32, BUFFER = 1 << 16 };
 typedef struct {
     spmm_env_t         *env;
     const char         *path;
-    FILE               *file;     /**< NULL where it is gzipped */
-    spmm_gzip_source_t *packed;   /**< NULL where it is not */
-    char               *buffer;   /**< [BUFFER], owned */
-    int64_t             at, end;  /**< of buffer: not yet consumed */
-    int64_t             rows;     /**< lines wanted */
-    int64_t             line;     /**< lines read */
-    int64_t             n_parts;  /**< 1 + the highest part so far */
-    int64_t             too_high; /**< first line whose part is no rank; 0: none */
-    char text[TOKEN_TEXT];        /**< of the last line, without blanks around, perhaps cut */
+    FILE               *file;             /**< NULL where it is gzipped */
+    spmm_gzip_source_t *packed;           /**< NULL where it is not */
+    char               *buffer;           /**< [BUFFER], owned */
+    int64_t             at, end;          /**< of buffer: not yet consumed */
+    int64_t             rows;             /**< lines wanted */
+    int64_t             line;             /**< lines read */
+    int64_t             n_parts;          /**< 1 + the highest part so far */
+    int64_t             too_high;         /**< first line whose part is no rank; 0: none */
+    char                text[TOKEN_TEXT]; /**< of the last line, without blanks around */
+    bool                cut;              /**< the line has more than text */
 } reader_t;
 
 static spmm_status_t fill(reader_t *in)
@@ -63,6 +64,7 @@ static spmm_status_t next_line(reader_t *in, bool *end)
 {
     int c, length = 0;
 
+    in->cut = false;
     for (;;) {
         SPMM_TRY(next_byte(in, &c));
         if (c == EOF || c == '\n') {
@@ -73,6 +75,8 @@ static spmm_status_t next_line(reader_t *in, bool *end)
         }
         if (length < TOKEN_TEXT - 1) {
             in->text[length++] = (char)(isprint(c) || isspace(c) ? c : '?');
+        } else {
+            in->cut = in->cut || !isspace(c);
         }
     }
     *end = c == EOF && length == 0;
@@ -99,7 +103,7 @@ static spmm_status_t next_part(reader_t *in, int32_t *part)
     }
     errno = 0;
     value = strtol(in->text, &after, 10);
-    if (after == in->text || *after != '\0' || errno != 0 || value == LONG_MAX) {
+    if (in->cut || after == in->text || *after != '\0' || errno != 0 || value == LONG_MAX) {
         return spmm_fail(&in->env->err, SPMM_ERR_IO,
                          "partition file '%.200s', line %" PRId64 ": '%s' is not a part number",
                          in->path, in->line, in->text);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "partition/metis_call.h"
 #include "partition/metis_graph.h"
 
 /* Below this many vertices a part METIS makes empty parts and prints; blocks serve as well. */
@@ -66,15 +67,15 @@ static spmm_status_t check_metis(spmm_env_t *env, int code)
 static spmm_status_t call_metis(spmm_env_t *env, const spmm_partition_options_t *options,
                                 const spmm_metis_graph_t *graph, idx_t *part)
 {
-    idx_t        n = graph->n_vertices, n_weights = 1, n_parts = env->size, objective = 0;
+    idx_t        objective = 0;
     idx_t        settings[METIS_NOPTIONS];
     const double start = spmm_now();
 
     set_options(options, graph->n_edges, settings);
-    memset(part, 0xff, (size_t)n * sizeof *part); /* -1: not set */
-    SPMM_TRY(check_metis(env, METIS_PartGraphKway(&n, &n_weights, graph->xadj, graph->adjncy,
-                                                  graph->vwgt, graph->vsize, NULL, &n_parts, NULL,
-                                                  NULL, settings, &objective, part)));
+    memset(part, 0xff, (size_t)graph->n_vertices * sizeof *part); /* -1: not set */
+    SPMM_TRY(
+        check_metis(env, spmm_metis_kway(graph->n_vertices, env->size, graph->xadj, graph->adjncy,
+                                         graph->vwgt, graph->vsize, settings, &objective, part)));
     for (idx_t v = 0; v < graph->n_vertices; v++) {
         if (part[v] < 0 || part[v] >= env->size) {
             return spmm_fail(&env->err, SPMM_ERR_INTERNAL,

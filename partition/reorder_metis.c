@@ -4,9 +4,9 @@
 
 #ifdef SPMM_HAVE_METIS
 #include <inttypes.h>
-#include <metis.h>
 
 #include "base/alloc.h"
+#include "partition/metis_call.h"
 #include "partition/row_graph.h"
 
 /* Vertices of a part.  Below this METIS takes long and cuts worse. */
@@ -15,7 +15,7 @@ enum { PART = 48 };
 static spmm_status_t cut(spmm_env_t *env, spmm_row_graph_t *graph, idx_t *xadj, idx_t *adjncy,
                          idx_t *part)
 {
-    idx_t n = graph->n_vertices, one = 1, parts = n / PART, objective = 0;
+    idx_t parts = graph->n_vertices / PART, objective = 0;
     idx_t settings[METIS_NOPTIONS];
     int   code;
 
@@ -28,8 +28,8 @@ static spmm_status_t cut(spmm_env_t *env, spmm_row_graph_t *graph, idx_t *xadj, 
     METIS_SetDefaultOptions(settings);
     settings[METIS_OPTION_NUMBERING] = 0;
     settings[METIS_OPTION_SEED]      = 1;
-    code = METIS_PartGraphKway(&n, &one, xadj, adjncy, NULL, NULL, NULL, &parts, NULL, NULL,
-                               settings, &objective, part);
+    code = spmm_metis_kway(graph->n_vertices, parts, xadj, adjncy, NULL, NULL, settings, &objective,
+                           part);
     if (code == METIS_ERROR_MEMORY) {
         return spmm_fail(&env->err, SPMM_ERR_MEMORY,
                          "METIS ran out of memory: use reordering none");

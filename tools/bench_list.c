@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bench_list.c  The matrices of a run. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_options.h"
+
+bool bench_is_printable(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (iscntrl((unsigned char)*text)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 int bench_options_add(const char *name, bool generated, bench_options_t *options)
 {
@@ -12,11 +23,16 @@ int bench_options_add(const char *name, bool generated, bench_options_t *options
         (void)fprintf(stderr, "spmm_bench: more than %d matrices in one run\n", BENCH_MANY);
         return BENCH_USAGE;
     }
+    if (!bench_is_printable(name)) {
+        (void)fprintf(stderr, "spmm_bench: the name of a matrix has a tab, a newline or the like, "
+                              "which the table has no place for\n");
+        return BENCH_USAGE;
+    }
     options->input[options->n_inputs++] = (bench_input_t){name, generated};
     return BENCH_GOOD;
 }
 
-/* The whole of @p file as a string the caller frees; NULL with errno. */
+/* The whole of @p file, which must be text, as a string the caller frees; NULL with errno. */
 static char *read_all(FILE *file)
 {
     size_t size = 0, room = 4096;
@@ -40,7 +56,10 @@ static char *read_all(FILE *file)
             text = more;
         }
     }
-    if (text != NULL && ferror(file) != 0) {
+    if (text != NULL && strlen(text) != size) {
+        errno = EILSEQ;
+    }
+    if (text != NULL && (ferror(file) != 0 || strlen(text) != size)) {
         free(text);
         text = NULL;
     }

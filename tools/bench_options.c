@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tool_common.h"
 
@@ -225,6 +226,23 @@ static int parse_one(int key, bench_options_t *options)
     }
 }
 
+/* Would the table overwrite a matrix? */
+static bool is_input(const bench_options_t *options, const char *path)
+{
+    struct stat of_path, of_input;
+
+    if (stat(path, &of_path) != 0 || !S_ISREG(of_path.st_mode)) {
+        return false;
+    }
+    for (int k = 0; k < options->n_inputs; k++) {
+        if (!options->input[k].generated && stat(options->input[k].name, &of_input) == 0 &&
+            of_input.st_dev == of_path.st_dev && of_input.st_ino == of_path.st_ino) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What only all options together say. */
 static int settle(int argc, char **argv, bench_options_t *options)
 {
@@ -235,6 +253,14 @@ static int settle(int argc, char **argv, bench_options_t *options)
     if (options->n_inputs == 0) {
         (void)fprintf(stderr, "spmm_bench: no matrix: give --matrix FILE, --generate SPEC or "
                               "--matrix-list FILE\n");
+        return BENCH_USAGE;
+    }
+    if (options->out != NULL && is_input(options, options->out)) {
+        (void)fprintf(stderr, "spmm_bench: --out would overwrite the matrix %s\n", options->out);
+        return BENCH_USAGE;
+    }
+    if (options->note != NULL && !bench_is_printable(options->note)) {
+        (void)fprintf(stderr, "spmm_bench: --note is one line\n");
         return BENCH_USAGE;
     }
     if (options->also_rotate && options->cache != BENCH_WARM) {

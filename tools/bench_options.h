@@ -59,6 +59,8 @@ int  bench_options_parse(int argc, char **argv, bench_options_t *options);
 void bench_options_free(bench_options_t *options);
 void bench_print_help(FILE *out);
 
+/** Is it fit for a cell or a comment of the table? */
+bool bench_is_printable(const char *text);
 /** Add a matrix.  @return as bench_options_parse() */
 int bench_options_add(const char *name, bool generated, bench_options_t *options);
 /** Add the matrices that the file @p path lists. */

@@ -2,7 +2,6 @@
 #include "driver_doctor.h"
 
 #include <omp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,31 +22,6 @@ typedef struct {
     int  gpus; /**< of its node */
     char gpu_text[DRIVER_CHECK_TEXT];
 } place_t;
-
-void driver_find(driver_checkup_t *checkup, driver_state_t state, const char *topic,
-                 const char *advice, const char *format, ...)
-{
-    driver_finding_t *f = &checkup->finding[checkup->count];
-    va_list           args;
-
-    if (checkup->count == DRIVER_CHECKS) {
-        return;
-    }
-    f->state = state;
-    f->topic = topic;
-    (void)snprintf(f->advice, sizeof f->advice, "%s", advice);
-    va_start(args, format);
-    (void)vsnprintf(f->text, sizeof f->text, format, args);
-    va_end(args);
-    checkup->count++;
-}
-
-const char *driver_state_name(driver_state_t state)
-{
-    return state == DRIVER_CHECK_GOOD      ? "good"
-           : state == DRIVER_CHECK_MISSING ? "missing"
-                                           : "problem";
-}
 
 static void check_build(driver_checkup_t *x)
 {

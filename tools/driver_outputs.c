@@ -31,11 +31,23 @@ static int check_path(driver_job_t *job, const char *option, const char *path)
     return DRIVER_GOOD;
 }
 
+/** Are both the same regular file, there already or not?  All may go to /dev/null. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+
+    if (stat(a, &of_a) != 0 || stat(b, &of_b) != 0) {
+        return strcmp(a, b) == 0;
+    }
+    return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 int driver_check_outputs(driver_job_t *job, const driver_options_t *options)
 {
     const struct {
         const char *option, *path;
-    } outputs[] = {
+    } files[] = {
+        {"matrix", options->matrix}, /* read; what follows is written */
         {"json", options->json},
         {"plot", options->plot},
         {"write-partition", options->write_partition},
@@ -46,9 +58,15 @@ int driver_check_outputs(driver_job_t *job, const driver_options_t *options)
         return driver_fail(job, DRIVER_OTHER, "--plot draws at most %d ranks",
                            (int)DRIVER_PLOT_RANKS);
     }
-    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0] && code == DRIVER_GOOD; i++) {
-        if (outputs[i].path != NULL && job->rank == 0) {
-            code = check_path(job, outputs[i].option, outputs[i].path);
+    for (size_t i = 1; i < sizeof files / sizeof files[0] && job->rank == 0; i++) {
+        for (size_t k = 0; k < i && files[i].path != NULL && code == DRIVER_GOOD; k++) {
+            if (files[k].path != NULL && is_same_file(files[i].path, files[k].path)) {
+                code = driver_fail(job, DRIVER_USAGE, "--%s and --%s are the same file, %s",
+                                   files[k].option, files[i].option, files[i].path);
+            }
+        }
+        if (files[i].path != NULL && code == DRIVER_GOOD) {
+            code = check_path(job, files[i].option, files[i].path);
         }
     }
     return driver_agree(job, code);

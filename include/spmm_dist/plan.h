@@ -80,7 +80,8 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
                                         const spmm_plan_options_t *options, spmm_plan_t **plan);
 
 /** Enqueue C = alpha * op(A) * B + beta * C.  Collective, but it spends no reduction: a failure
- *  is reported by the ranks that saw it.  Allocates nothing.  On CUDA contexts with transport
+ *  is reported by the ranks that saw it; after SPMM_ERR_COMM MPI may still read @p B, which must not be
+ *  freed then.  Allocates nothing.  On CUDA contexts with transport
  *  nccl it returns before the result is ready, which is when @p stream reaches this point; the
  *  first call, and with engine cusparse the first after a change of n, ldb or ldc, may wait for
  *  the device.

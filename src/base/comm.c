@@ -10,6 +10,10 @@ size_t spmm_message_limit = (size_t)1 << 30;
 
 enum { TAG_ALLTOALL = 11 };
 
+/* Bytes per second that every network moves: what an exchange at setup may take beyond the timeout,
+ * which is meant for those of executes. */
+static const double slow = 1e8;
+
 int64_t spmm_message_count(size_t bytes)
 {
     return (int64_t)((bytes + spmm_message_limit - 1) / spmm_message_limit);
@@ -49,7 +53,9 @@ spmm_status_t spmm_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, in
     return SPMM_OK;
 }
 
-spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, const char *what)
+/* @p more: seconds beyond the timeout. */
+static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requests, double more,
+                              const char *what)
 {
     const double start = spmm_now();
     int          done  = 0;
@@ -63,27 +69,37 @@ spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *request
         if (done) {
             return SPMM_OK;
         }
-        if (spmm_now() - start > env->timeout_s) {
+        if (spmm_now() - start > env->timeout_s + more) {
             return spmm_fail(
                 &env->err, SPMM_ERR_COMM,
                 "%s did not finish within the timeout of %g s: a rank is late or gone; "
                 "destroy the context",
-                what, env->timeout_s);
+                what, env->timeout_s + more);
         }
     }
 }
 
-void spmm_abandon(int n_requests, MPI_Request *requests)
+spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, const char *what)
 {
+    return wait_for(env, n_requests, requests, 0.0, what);
+}
+
+void spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests)
+{
+    for (int i = 0; i < n_requests; i++) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+            (void)MPI_Cancel(&requests[i]);
+        }
+    }
     for (int i = 0; i < n_requests; i++) {
         int done = 0;
 
         if (requests[i] == MPI_REQUEST_NULL) {
             continue;
         }
-        (void)MPI_Cancel(&requests[i]);
         (void)MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
         if (!done) {
+            env->lost = env->unfinished = true;
             (void)MPI_Request_free(&requests[i]);
         }
     }
@@ -116,13 +132,14 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
                              void *recv, const int64_t *recv_count, size_t elem_size)
 {
     MPI_Request  *requests;
-    int64_t       most = 0, before_send = 0, before_recv = 0;
+    int64_t       most = 0, before_send = 0, before_recv = 0, moved = 0;
     int           n_requests = 0;
     spmm_status_t status     = SPMM_OK;
 
     for (int p = 0; p < env->size; p++) {
         most += spmm_message_count((size_t)send_count[p] * elem_size);
         most += spmm_message_count((size_t)recv_count[p] * elem_size);
+        moved += send_count[p] + recv_count[p];
         before_send += p < env->rank ? send_count[p] : 0;
         before_recv += p < env->rank ? recv_count[p] : 0;
     }
@@ -135,17 +152,18 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
         spmm_free(requests);
         return status;
     }
+    status = post_all(env, send, send_count, recv, recv_count, elem_size, requests, &n_requests);
     if (send_count[env->rank] > 0) {
         memcpy((char *)recv + (size_t)before_recv * elem_size,
                (const char *)send + (size_t)before_send * elem_size,
                (size_t)send_count[env->rank] * elem_size);
     }
-    status = post_all(env, send, send_count, recv, recv_count, elem_size, requests, &n_requests);
     if (status == SPMM_OK) {
-        status = spmm_waitall(env, n_requests, requests, "an exchange at setup");
+        status = wait_for(env, n_requests, requests, (double)moved * (double)elem_size / slow,
+                          "an exchange at setup");
     }
     if (status != SPMM_OK) {
-        spmm_abandon(n_requests, requests);
+        spmm_abandon(env, n_requests, requests);
     }
     spmm_free(requests);
     return spmm_agree(env, status);

@@ -36,7 +36,7 @@ static spmm_status_t meet(spmm_env_t *env, spmm_status_t local)
     while (!done && spmm_now() - start <= most) {
         SPMM_MPI(env, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     }
-    env->lost = !done;
+    env->lost = env->lost || !done;
     return done ? SPMM_OK : local;
 }
 

@@ -16,6 +16,8 @@ typedef struct {
     double       timeout_s;                    /**< 0: none */
     bool         lost;                         /**< ranks did not come: comm is never freed, since
                                                     MPI still works on what they left open */
+    bool         unfinished;                   /**< MPI also works on memory of messages that were
+                                                    given up: rows of plans are never freed */
     void (*log)(void *user, const char *line); /**< may be NULL */
     void *log_user;
     bool  debug; /**< SPMM_DEBUG=1: log lines go to stderr as well */

@@ -136,7 +136,8 @@ typedef struct {
     bool (*reads_in_place)(const void *state, const void *rows, size_t ld_bytes, size_t bytes);
 
     void (*bytes)(const void *state, size_t *host, size_t *device);
-    void (*destroy)(void *state); /**< NULL-safe, collective */
+    /** NULL-safe, collective; before the rows of its exchanges are freed. */
+    void (*destroy)(void *state);
     /** Frees what create() put into @p shared; collective; may be NULL. */
     void (*close)(spmm_transport_shared_t *shared);
     /** An error of an exchange that showed after its end() had returned: data of that exchange and

@@ -46,6 +46,8 @@ static void mpi_host_destroy(void *state)
     spmm_mpi_messages_free(&t->messages);
     if (t->staged) {
         t->device->ops->event_destroy(t->device, t->delivered);
+    }
+    if (t->staged && !t->device->env->unfinished) {
         t->device->ops->release_pinned(t->device, t->mirror_pinned);
         t->device->ops->release_pinned(t->device, t->halo_pinned);
     }

@@ -148,7 +148,8 @@ spmm_status_t spmm_plan_make_rows(spmm_plan_t *plan, spmm_forms_t forms)
 
 static void give(const spmm_plan_t *plan, void **ptr)
 {
-    if (*ptr != plan->peer_rows) { /* those go with the transport */
+    /* Those of peers go with the transport; those that MPI may come back to stay for good. */
+    if (*ptr != plan->peer_rows && !plan->env->unfinished) {
         plan->device->ops->release(plan->device, *ptr);
     }
     *ptr = NULL;

@@ -283,11 +283,11 @@ void spmm_plan_free(spmm_plan_t *plan)
         (void)plan->device->ops->stream_sync(plan->device, plan->comm_stream);
     }
     unlink_from_matrix(plan);
-    spmm_plan_free_graphs(plan); /* before the transport that they use */
-    spmm_plan_drop_forms(plan, keep);
-    if (plan->transport != NULL) {
+    spmm_plan_free_graphs(plan);   /* before the transport that they use */
+    if (plan->transport != NULL) { /* before the rows: messages may be under way after a failure */
         plan->transport->destroy(plan->exchange);
     }
+    spmm_plan_drop_forms(plan, keep);
     spmm_plan_free_buffers(plan);
     spmm_plan_free_lists(plan);
     spmm_block_free(&plan->local);

@@ -130,10 +130,10 @@ static void test_written_text(void **state)
 
 static void test_lenient(void **state)
 {
-    const char      *texts[] = {"0\n0\n0\n0\n0", "0\r\n0\r\n0\r\n0\r\n0\r\n",
-                                " 0\n0 \n\t0\n0\n0\n\n \n"};
-    const char      *path    = in_folder("lenient.part");
-    spmm_matrix_t   *A       = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    const char *texts[] = {"0\n0\n0\n0\n0", "0\r\n0\r\n0\r\n0\r\n0\r\n", " 0\n0 \n\t0\n0\n0\n\n \n",
+                           "0                                 \n0\n0\n0\n0\n"};
+    const char *path    = in_folder("lenient.part");
+    spmm_matrix_t   *A  = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     spmm_partition_t partition;
 
     (void)state;
@@ -183,6 +183,8 @@ static void test_malformed(void **state)
         {TEXT("0\n99999999999999999999\n0\n0\n0\n"), "line 2: '99999999999999999999' is not"},
         {TEXT("0\n0\0x\n0\n0\n0\n"), "line 2: '0?x' is not a part number"},
         {TEXT("\x7f\x45LF\x02\n"), "line 1: '?ELF?' is not a part number"},
+        {TEXT("0\n0                               1\n0\n0\n0\n"), "line 2: '0' is not a part"},
+        {TEXT("0\n00000000000000000000000000000001\n0\n0\n0\n"), "line 2: '0000"},
         {TEXT("0\n0\n70\n99\n0\n"), "was written for 100 parts (line 3 names one too high)"},
         {TEXT("0\n0\n70\n"), "ends after line 3"},
     };
@@ -235,6 +237,31 @@ static void test_gzipped(void **state)
 }
 #endif
 
+/* Ranks wait for rank 0 to read the parts of those before them, which is no exchange that is late. */
+static void test_slow_reader(void **state)
+{
+    enum { LINES = 1000000 };
+    const spmm_test_rule_t rule = {"long", LINES, 1, full};
+    const char            *path = in_folder("slow.part");
+    spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    char                  *text = malloc(2 * (size_t)LINES);
+    spmm_partition_t       partition;
+
+    (void)state;
+    assert_non_null(text);
+    for (int64_t i = 0; i < LINES; i++) {
+        memcpy(text + 2 * i, "0\n", 2);
+    }
+    write_text(path, text, 2 * (size_t)LINES);
+    spmm_test_env.timeout_s = 1e-3;
+    spmm_assert_ok(read_parts(A, path, &partition));
+    spmm_test_env.timeout_s = 0.0;
+    spmm_partition_free(&partition);
+    remove_file(path);
+    free(text);
+    spmm_matrix_free(A);
+}
+
 static void expect_unwritable(const spmm_matrix_t *A, const int32_t *part, const char *path,
                               const char *sentence)
 {
@@ -277,14 +304,11 @@ static void test_nothing_left(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_round_trip),
-    cmocka_unit_test(test_written_text),
-    cmocka_unit_test(test_lenient),
-    cmocka_unit_test(test_malformed),
+    cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_written_text),
+    cmocka_unit_test(test_lenient),      cmocka_unit_test(test_malformed),
 #ifdef SPMM_HAVE_ZLIB
     cmocka_unit_test(test_gzipped),
 #endif
-    cmocka_unit_test(test_unwritable),
-    cmocka_unit_test(test_nothing_left),
-    {0},
+    cmocka_unit_test(test_slow_reader),  cmocka_unit_test(test_unwritable),
+    cmocka_unit_test(test_nothing_left), {0},
 };

@@ -87,6 +87,9 @@ static void test_refused_options(void **state)
         "--matrix a.mtx --flush --also-rotate",
         "--matrix a.mtx --no-such-option",
         "--matrix a.mtx stray",
+        "--matrix a\tb.mtx",
+        "--generate rmat:scale=3\n",
+        "--matrix a.mtx --note one\ntwo",
         "--matrix",
         "--matrix-list /no/such/file",
         "--matrix-list /",
@@ -150,6 +153,27 @@ static void test_matrix_list(void **state)
     bench_options_free(&o);
     (void)snprintf(line, sizeof line, "--matrix-list %s --matrix-list %s", path, path);
     assert_int_equal(BENCH_USAGE, parse(line, &o));
+    bench_options_free(&o);
+    assert_int_equal(0, remove(path));
+}
+
+/* What would be lost: the rest of a list behind a zero byte, and a matrix under the table. */
+static void test_lost_files(void **state)
+{
+    static const char      list[] = "a.mtx\n\0b.mtx\n";
+    static bench_options_t o;
+    const char            *path = write_file(list, sizeof list - 1);
+    char                   line[256];
+
+    (void)state;
+    (void)snprintf(line, sizeof line, "--matrix-list %s", path);
+    assert_int_equal(BENCH_USAGE, parse(line, &o));
+    bench_options_free(&o);
+    (void)snprintf(line, sizeof line, "--matrix %s --out %s", path, path);
+    assert_int_equal(BENCH_USAGE, parse(line, &o));
+    bench_options_free(&o);
+    (void)snprintf(line, sizeof line, "--matrix %s --out /dev/null", path);
+    assert_int_equal(BENCH_GOOD, parse(line, &o));
     bench_options_free(&o);
     assert_int_equal(0, remove(path));
 }
@@ -296,8 +320,12 @@ static void test_report(void **state)
     (void)fclose(tsv);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_options),     cmocka_unit_test(test_refused_options),
-    cmocka_unit_test(test_matrix_list), cmocka_unit_test(test_long_matrix_list),
-    cmocka_unit_test(test_pattern),     cmocka_unit_test(test_limit),
-    cmocka_unit_test(test_report),      {0}};
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_options),
+                                        cmocka_unit_test(test_refused_options),
+                                        cmocka_unit_test(test_matrix_list),
+                                        cmocka_unit_test(test_lost_files),
+                                        cmocka_unit_test(test_long_matrix_list),
+                                        cmocka_unit_test(test_pattern),
+                                        cmocka_unit_test(test_limit),
+                                        cmocka_unit_test(test_report),
+                                        {0}};

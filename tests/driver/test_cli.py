@@ -78,6 +78,24 @@ class Usage(unittest.TestCase):
             self.assertFalse(os.path.exists(new))
             self.refused(*SMALL, "--plot", folder, says="Is a directory", code=4)
 
+    def test_outputs_are_files_of_their_own(self):
+        text = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n"
+        with tempfile.TemporaryDirectory() as folder:
+            matrix, link = os.path.join(folder, "a.mtx"), os.path.join(folder, "b.mtx")
+            with open(matrix, "w", encoding="ascii") as out:
+                out.write(text)
+            os.symlink(matrix, link)
+            for option in ("--plot", "--write-partition"):
+                for path in (matrix, link):
+                    self.refused("--matrix", matrix, option, path, ranks=2, says="same file")
+                with open(matrix, encoding="ascii") as kept:
+                    self.assertEqual(kept.read(), text)
+            new = os.path.join(folder, "new")
+            self.refused(*SMALL, "--plot", new, "--write-partition", new, says="same file")
+            self.assertFalse(os.path.exists(new))
+        self.assertEqual(harness.run(*SMALL, "--plot", "/dev/null", "--write-partition",
+                                     "/dev/null").code, 0)
+
     def test_partition_that_cannot_be_written(self):
         result = harness.run(*SMALL, "--write-partition", "/nonexistent/part", ranks=2)
         self.assertEqual(result.code, 4, result)

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON report, and what the partitioners reach on a shuffled grid."""
 import os
+import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
 import harness
 
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "jobs" / "table.py"
 NUMBER, INT, TEXT = (int, float), int, str
 MEMBERS = {
     "matrix.source": TEXT,
@@ -43,6 +47,28 @@ def member(report, dotted):
     for key in dotted.split("."):
         report = report[key]
     return report
+
+
+@unittest.skipUnless(harness.has_json(), "built without cJSON")
+class Table(unittest.TestCase):
+    """jobs/table.py on reports of products that were not verified, and without entries."""
+
+    def test_rows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            empty = pathlib.Path(folder, "none.mtx")
+            empty.write_text("%%MatrixMarket matrix coordinate real general\n5 5 0\n")
+            names = []
+            for name, args in (("grid.p1", ("--generate", "stencil9:nx=30,ny=20")),
+                               ("none.p1", ("--matrix", str(empty), "--verify"))):
+                names.append(os.path.join(folder, name))
+                result = harness.run(*args, "--columns", "4", "--json", names[-1] + ".json")
+                self.assertEqual(result.code, 0, result)
+            done = subprocess.run([sys.executable, str(TABLE), *names], capture_output=True,
+                                  text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line.split("\t") for line in done.stdout.splitlines()]
+        self.assertEqual([(r[0], r[5], r[8]) for r in rows[1:]],
+                         [("grid", "1.000", "-"), ("none", "-", "yes")])
 
 
 @unittest.skipUnless(harness.has_json(), "built without cJSON")

@@ -18,6 +18,12 @@ foreach(ranks 1 2 4)
     $<TARGET_FILE:test_driver_verify>)
 endforeach()
 
+add_executable(test_driver_find driver/test_driver_find.c ${tools}/driver_find.c)
+set_target_properties(test_driver_find PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
+target_include_directories(test_driver_find PRIVATE ${tools})
+target_link_libraries(test_driver_find PRIVATE spmm_test_main)
+spmm_add_mpi_test(test_driver_find.n1 1 driver $<TARGET_FILE:test_driver_find>)
+
 add_library(fake_nvml SHARED driver/fake_nvml.c)
 foreach(script test_cli test_doctor test_input test_plot test_report cover)
   add_test(NAME driver.${script}

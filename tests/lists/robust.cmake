@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 spmm_add_test(test_misuse 1 2 3)
 spmm_add_test(test_lifetimes 1 2 4)
+spmm_add_test(test_late_rank 2 3)
 spmm_add_test(test_split 1 3)
 if(ZLIB_FOUND) # temp_file.c packs .gz files
   spmm_add_test(test_sweep 1 3)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_reorder.c  Orders of rows: permutations, the same for any threads, and good ones. */
+#define _POSIX_C_SOURCE 200809L /* sigaction() */
 #include "format_case.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -354,16 +357,69 @@ static void test_memory(void **state)
     }
 }
 
+enum { CALLERS = 4 };
+
+/** An order made by a thread of its own, as contexts of several threads do. */
+typedef struct {
+    spmm_env_t              env;
+    const spmm_reorderer_t *method;
+    const spmm_csr_t       *block;
+    int32_t                *order;
+    spmm_status_t           status;
+} caller_t;
+
+static void *call(void *self)
+{
+    caller_t *c = self;
+
+    c->status = spmm_reorder(&c->env, c->method, c->block, 1, c->order);
+    return NULL;
+}
+
+/* What others do meanwhile changes no order, and no handler of a signal is left behind. */
+static void test_callers(void **state)
+{
+    struct sigaction before, after;
+    spmm_csr_t       block;
+
+    (void)state;
+    assert_int_equal(sigaction(SIGTERM, NULL, &before), 0);
+    format_case_matrix("rmat:scale=11,degree=6", SPMM_R_64F, &block);
+    for (int m = 0; m < spmm_n_reorderers; m++) {
+        caller_t  caller[CALLERS];
+        pthread_t thread[CALLERS];
+        int32_t  *alone;
+
+        if (!spmm_reorderers[m]->built) {
+            continue;
+        }
+        alone = order_of(spmm_reorderers[m], &block, 1);
+        for (int k = 0; k < CALLERS; k++) {
+            caller[k] = (caller_t){.env    = spmm_test_env,
+                                   .method = spmm_reorderers[m],
+                                   .block  = &block,
+                                   .order  = malloc((size_t)block.n_rows * sizeof *alone)};
+            assert_non_null(caller[k].order);
+            assert_int_equal(pthread_create(&thread[k], NULL, call, &caller[k]), 0);
+        }
+        for (int k = 0; k < CALLERS; k++) {
+            assert_int_equal(pthread_join(thread[k], NULL), 0);
+            spmm_assert_ok(caller[k].status);
+            assert_memory_equal(caller[k].order, alone, (size_t)block.n_rows * sizeof *alone);
+            free(caller[k].order);
+        }
+        free(alone);
+    }
+    spmm_csr_free(&block);
+    assert_int_equal(sigaction(SIGTERM, NULL, &after), 0);
+    assert_true(after.sa_handler == before.sa_handler);
+}
+
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_permutations),
-    cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_threads),
-    cmocka_unit_test(test_shuffled),
-    cmocka_unit_test(test_kinds),
-    cmocka_unit_test(test_tiles),
-    cmocka_unit_test(test_rcm_path),
-    cmocka_unit_test(test_permute),
-    cmocka_unit_test(test_names),
-    cmocka_unit_test(test_memory),
-    {0},
+    cmocka_unit_test(test_permutations), cmocka_unit_test(test_matrices),
+    cmocka_unit_test(test_threads),      cmocka_unit_test(test_shuffled),
+    cmocka_unit_test(test_kinds),        cmocka_unit_test(test_tiles),
+    cmocka_unit_test(test_rcm_path),     cmocka_unit_test(test_permute),
+    cmocka_unit_test(test_names),        cmocka_unit_test(test_callers),
+    cmocka_unit_test(test_memory),       {0},
 };
