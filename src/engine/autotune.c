@@ -40,8 +40,10 @@ typedef struct {
     void                    *format;                   /* of best */
     double                   best_build_s;
     double                   budget_s, start; /* for measuring; start: of that */
-    spmm_error_t             first;           /* failure of a candidate */
-    spmm_status_t            failed;
+    bool needs_room; /* want of memory is an error: how much is free must not decide on bits, and a
+                        CPU has as much for one format as for another */
+    spmm_error_t  first; /* failure of a candidate */
+    spmm_status_t failed;
 } tuning_t;
 
 static bool is_yardstick(const spmm_engine_candidate_t *c)
@@ -70,7 +72,7 @@ static spmm_status_t pass_over(tuning_t *t, const spmm_engine_candidate_t *c, sp
 {
     spmm_error_t *err = &t->device->env->err;
 
-    if (!spmm_is_refusal(status)) {
+    if (!spmm_is_refusal(status) || (t->needs_room && status == SPMM_ERR_MEMORY)) {
         return status;
     }
     spmm_log(t->device->env, "engine %s is passed over: %s", c->engine->name, err->text);
@@ -305,6 +307,17 @@ static spmm_status_t tune(tuning_t *t)
     return SPMM_OK;
 }
 
+/* The best predicted that can be built. */
+static spmm_status_t predict_only(tuning_t *t)
+{
+    SPMM_TRY(build_first(t, 0));
+    if (t->best == NULL) {
+        t->device->env->err = t->first;
+        return t->failed;
+    }
+    return SPMM_OK;
+}
+
 /* The time of the best, for others to be compared with; NaN without room for B and C. */
 static spmm_status_t time_only(tuning_t *t)
 {
@@ -332,12 +345,19 @@ spmm_status_t spmm_engine_settle(const spmm_engine_choice_t *choice, const spmm_
 
     memset(settled, 0, sizeof *settled);
     SPMM_TRY(spmm_engine_pick(choice->name, device, candidates, n, &picked));
-    if (!free_choice || !choice->measure || spmm_csr_nnz(block) == 0) {
+    if (!free_choice) {
         settled->picked  = picked;
         t.problem.layout = picked->layout;
         return picked->engine->build(block, &t.problem, device, &settled->format);
     }
     sort_usable(candidates, n, &t);
+    if (!choice->measure || spmm_csr_nnz(block) == 0) {
+        t.needs_room = device->kind == SPMM_DEVICE_CPU || problem->deterministic;
+        SPMM_TRY(predict_only(&t));
+        settled->picked = t.best;
+        settled->format = t.format;
+        return SPMM_OK;
+    }
     t.budget_s = share * (double)executes * picked->predicted_s;
     status     = tune(&t);
     if (status == SPMM_OK && choice->compared && isnan(t.best->measured_s)) {

@@ -30,7 +30,8 @@ typedef struct {
  *  it, as far as that goes.  The fastest is kept.  Never more than one other format is held beside
  *  it.  A candidate that has no room, or refuses the block when built, is passed over without an
  *  error as long as another can be built; without room for B and C nothing is measured.  Blocks
- *  without entries are not measured.  Local; waits for its work.
+ *  without entries are not measured.  Where nothing is, want of room on the CPU or for a deterministic
+ *  problem is an error.  Local; waits for its work.
  *  @param[in]     problem     its layout is replaced by that of each candidate
  *  @param[in,out] candidates  [n] from spmm_engine_consider(); gets the times measured
  *  @return as spmm_engine_pick(), or why the engine could not be built */

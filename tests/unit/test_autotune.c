@@ -175,6 +175,49 @@ static void test_passed_over(void **state)
     }
 }
 
+/* The same where the prediction alone decides, but that equal bits must not depend on free memory. */
+static void test_passed_over_unmeasured(void **state)
+{
+    const double        predicted[] = {1.0, 1.2, 1.5, 0.0, 1.9};
+    const spmm_status_t statuses[]  = {SPMM_ERR_RANGE, SPMM_ERR_UNSUPPORTED, SPMM_ERR_MEMORY};
+
+    (void)state;
+    for (int s = 0; s < 3; s++) {
+        const bool room = statuses[s] == SPMM_ERR_MEMORY;
+
+        for (int way = 0; way < 2; way++) { /* by prediction; a block without entries */
+            fake_prepare(predicted);
+            fake_block.n_rows     = way == 0 ? fake_block.n_rows : 0;
+            fakes[0].build_status = fakes[1].build_status = statuses[s];
+            if (room) {
+                assert_int_equal(fake_settle(NULL, way != 0), SPMM_ERR_MEMORY);
+                assert_string_equal(spmm_test_env.err.text, "fake 0 is not built");
+                assert_int_equal(fakes[1].builds, 0);
+                assert_int_equal(fake_held, 0);
+                assert_null(fake_settled.format);
+                spmm_error_clear(&spmm_test_env.err);
+                continue;
+            }
+            spmm_assert_ok(fake_settle("auto", way != 0));
+            fake_check_unmeasured(2);
+            fake_check_taken(2);
+        }
+    }
+    fake_prepare(predicted); /* one that was asked for is not replaced */
+    fakes[0].build_status = SPMM_ERR_RANGE;
+    assert_int_equal(fake_settle("zero", false), SPMM_ERR_RANGE);
+    assert_int_equal(fakes[1].builds, 0);
+    spmm_error_clear(&spmm_test_env.err);
+    fake_prepare(predicted); /* none is left */
+    for (int k = 0; k < N_FAKES; k++) {
+        fakes[k].build_status = SPMM_ERR_RANGE;
+    }
+    assert_int_equal(fake_settle(NULL, false), SPMM_ERR_RANGE);
+    assert_string_equal(spmm_test_env.err.text, "fake 0 is not built");
+    assert_int_equal(fake_held, 0);
+    spmm_error_clear(&spmm_test_env.err);
+}
+
 /* Rivals that do not fit beside what is there, and room for the first one at the third try. */
 static void test_crowded(void **state)
 {
@@ -275,10 +318,17 @@ static void test_no_memory(void **state)
 }
 
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_limits),      cmocka_unit_test(test_budget),
-    cmocka_unit_test(test_winner),      cmocka_unit_test(test_operands),
-    cmocka_unit_test(test_copies),      cmocka_unit_test(test_slow),
-    cmocka_unit_test(test_passed_over), cmocka_unit_test(test_crowded),
-    cmocka_unit_test(test_all_fail),    cmocka_unit_test(test_unmeasured),
-    cmocka_unit_test(test_no_memory),   {0},
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_budget),
+    cmocka_unit_test(test_winner),
+    cmocka_unit_test(test_operands),
+    cmocka_unit_test(test_copies),
+    cmocka_unit_test(test_slow),
+    cmocka_unit_test(test_passed_over),
+    cmocka_unit_test(test_crowded),
+    cmocka_unit_test(test_passed_over_unmeasured),
+    cmocka_unit_test(test_all_fail),
+    cmocka_unit_test(test_unmeasured),
+    cmocka_unit_test(test_no_memory),
+    {0},
 };
