@@ -71,7 +71,8 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const int32_t size   = shape_of(pattern, problem, device, &places);
     const double  rows   = size == 0 ? 0.0 : places / size;
     const double  once   = spmm_gpu_once_s(pattern, problem, device, 2.0 * places);
-    const double  width = size == 0 ? 0.0 : rows / spmm_windows_count(pattern->n_rows, size) / size;
+    const double  width =
+        rows == 0.0 ? 0.0 : rows / spmm_windows_count(pattern->n_rows, size) / size;
 
     terms[0] = (spmm_cost_term_t){"launch", 4.0, 1e-6};
     terms[1] = (spmm_cost_term_t){"once", 5.66, once};

@@ -129,9 +129,42 @@ static void test_models(void **state)
     spmm_csr_free(&block);
 }
 
+/* Of blocks without rows or entries, which a rank alone has for what others own, a model says a number,
+ * too. */
+static void test_empty(void **state)
+{
+    const spmm_device_t device = gpu();
+
+    (void)state;
+    for (int32_t rows = 0; rows <= 40; rows += 20) {
+        spmm_csr_t     block;
+        spmm_pattern_t pattern;
+
+        spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, rows, rows, 0, SPMM_R_16F, &block));
+        spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
+        for (int e = 0; e < spmm_n_engines; e++) {
+            const spmm_problem_t problem = {.ab_type = SPMM_R_16F,
+                                            .c_type  = SPMM_R_16F,
+                                            .compute = SPMM_COMPUTE_32F,
+                                            .layout  = SPMM_LAYOUT_ROW,
+                                            .n       = 128,
+                                            .pattern = &pattern};
+            const double         seconds = spmm_engines[e]->cost(&pattern, &problem, &device);
+
+            if (!(seconds >= 0.0 && seconds < 1e-3)) {
+                fail_msg("%s of %d rows without entries: %g s", spmm_engines[e]->name, (int)rows,
+                         seconds);
+            }
+        }
+        spmm_pattern_free(&pattern);
+        spmm_csr_free(&block);
+    }
+}
+
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_rates),
     cmocka_unit_test(test_near_columns),
     cmocka_unit_test(test_models),
+    cmocka_unit_test(test_empty),
     {0},
 };
