@@ -164,7 +164,7 @@ static void test_empty(void **state)
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_rates),
     cmocka_unit_test(test_near_columns),
-    cmocka_unit_test(test_models),
     cmocka_unit_test(test_empty),
+    cmocka_unit_test(test_models),
     {0},
 };
