@@ -147,45 +147,42 @@ static spmm_status_t check_end(reader_t *in)
     return SPMM_OK;
 }
 
-/* Rank 0: read @p count parts into @p part; after a failure the rest is 0, for nobody. */
-static void read_piece(reader_t *in, int32_t count, int32_t *part, spmm_status_t *status)
+/* Rank 0: read @p count parts into @p part. */
+static spmm_status_t read_piece(reader_t *in, int32_t count, int32_t *part)
 {
-    memset(part, 0, (size_t)count * sizeof *part);
-    for (int32_t i = 0; i < count && *status == SPMM_OK; i++) {
-        *status = next_part(in, &part[i]);
+    for (int32_t i = 0; i < count; i++) {
+        SPMM_TRY(next_part(in, &part[i]));
     }
+    return SPMM_OK;
 }
 
-/* Rank 0 reads for all, also after a failure: the others wait for their parts.  @p piece is
- * scratch of rank 0 [SPMM_PIECE]. */
+/* Rank 0 reads for all, piece by piece; what goes wrong with one all learn before the next.  @p piece is
+ * scratch of rank 0 [SPMM_PIECE].  Agreed but for the last transfer and the end of the file. */
 static spmm_status_t distribute(const spmm_matrix_t *A, reader_t *in, int32_t *row_part,
                                 int32_t *piece)
 {
     spmm_env_t   *env    = A->env;
     spmm_status_t status = SPMM_OK;
-    const int     last   = env->rank == 0 ? env->size - 1 : env->rank;
 
-    for (int p = env->rank; p <= last; p++) {
+    for (int p = 0; p < env->size; p++) {
         const int64_t rows = A->row_offset[p + 1] - A->row_offset[p];
 
         for (int64_t at = 0; at < rows; at += SPMM_PIECE) {
             const int32_t count = (int32_t)(rows - at < SPMM_PIECE ? rows - at : SPMM_PIECE);
             const size_t  bytes = (size_t)count * sizeof *piece;
 
-            if (env->rank != 0) {
-                SPMM_TRY(spmm_recv_piece(env, row_part + at, bytes, 0));
-            } else if (p == 0) {
-                read_piece(in, count, row_part + at, &status);
-            } else {
-                read_piece(in, count, piece, &status);
-                SPMM_TRY(spmm_send_piece(env, piece, bytes, p));
+            if (env->rank == 0 && status == SPMM_OK) {
+                status = read_piece(in, count, p == 0 ? row_part + at : piece);
+            }
+            SPMM_TRY(spmm_agree(env, status));
+            if (p != 0 && env->rank == 0) {
+                status = spmm_send_piece(env, piece, bytes, p);
+            } else if (p != 0 && env->rank == p) {
+                status = spmm_recv_piece(env, row_part + at, bytes, 0);
             }
         }
     }
-    if (env->rank == 0 && status == SPMM_OK) {
-        status = check_end(in);
-    }
-    return status;
+    return env->rank == 0 && status == SPMM_OK ? check_end(in) : status;
 }
 
 /* A gzipped file begins with bytes that no part number has. */

@@ -92,34 +92,45 @@ static spmm_status_t call_metis(spmm_env_t *env, const spmm_partition_options_t 
     return SPMM_OK;
 }
 
-/* Rank 0 hands out the parts of the rows.  @p piece is its scratch [SPMM_PIECE]. */
-static spmm_status_t scatter(const spmm_matrix_t *A, const idx_t *part, int32_t *piece,
-                             int32_t *row_part)
+/* To rank @p p its parts of rank 0.  @p piece is scratch of rank 0 [SPMM_PIECE]. */
+static spmm_status_t hand_out(const spmm_matrix_t *A, int p, const idx_t *part, int32_t *piece,
+                              int32_t *row_part)
 {
-    spmm_env_t *env  = A->env;
-    const int   last = env->rank == 0 ? env->size - 1 : env->rank;
+    spmm_env_t   *env   = A->env;
+    const int64_t first = A->row_offset[p], rows = A->row_offset[p + 1] - first;
 
-    for (int p = env->rank; p <= last; p++) {
-        const int64_t first = A->row_offset[p], rows = A->row_offset[p + 1] - first;
+    for (int64_t at = 0; at < rows; at += SPMM_PIECE) {
+        const int64_t count = rows - at < SPMM_PIECE ? rows - at : SPMM_PIECE;
+        const size_t  bytes = (size_t)count * sizeof *piece;
+        int32_t      *to    = p == 0 ? row_part + at : piece;
 
-        for (int64_t at = 0; at < rows; at += SPMM_PIECE) {
-            const int64_t count = rows - at < SPMM_PIECE ? rows - at : SPMM_PIECE;
-            const size_t  bytes = (size_t)count * sizeof *piece;
-            int32_t      *to    = p == 0 ? row_part + at : piece;
-
-            if (env->rank != 0) {
-                SPMM_TRY(spmm_recv_piece(env, row_part + at, bytes, 0));
-                continue;
-            }
-            for (int64_t i = 0; i < count; i++) {
-                to[i] = (int32_t)part[first + at + i];
-            }
-            if (p != 0) {
-                SPMM_TRY(spmm_send_piece(env, piece, bytes, p));
-            }
+        if (env->rank != 0) {
+            SPMM_TRY(spmm_recv_piece(env, row_part + at, bytes, 0));
+            continue;
+        }
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = (int32_t)part[first + at + i];
+        }
+        if (p != 0) {
+            SPMM_TRY(spmm_send_piece(env, piece, bytes, p));
         }
     }
     return SPMM_OK;
+}
+
+/* The parts of all rows, one rank after the other, all of them at each turn. */
+static spmm_status_t scatter(const spmm_matrix_t *A, const idx_t *part, int32_t *piece,
+                             int32_t *row_part)
+{
+    spmm_status_t status = SPMM_OK;
+
+    for (int p = 0; p < A->env->size; p++) {
+        SPMM_TRY(spmm_agree(A->env, status));
+        if (A->env->rank == 0 || A->env->rank == p) {
+            status = hand_out(A, p, part, piece, row_part);
+        }
+    }
+    return status;
 }
 
 static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_options_t *options,

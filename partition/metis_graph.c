@@ -100,22 +100,28 @@ static spmm_status_t receive_rows(const spmm_matrix_t *A, int p, spmm_metis_patt
     return SPMM_OK;
 }
 
+/* One rank after the other, all of them at each turn: the last ones wait as long as it takes. */
 static spmm_status_t gather_pattern(const spmm_matrix_t *A, spmm_metis_pattern_t *pattern,
                                     idx_t *piece)
 {
-    if (A->env->rank != 0) {
-        return send_rows(A, pattern->row_ptr, piece);
-    }
-    for (int32_t i = 0; i <= A->n_rows; i++) {
+    spmm_env_t   *env    = A->env;
+    spmm_status_t status = SPMM_OK;
+
+    for (int32_t i = 0; env->rank == 0 && i <= A->n_rows; i++) {
         pattern->row_ptr[i] = A->row_ptr[i];
     }
-    for (int64_t k = 0; k < spmm_matrix_local_nnz(A); k++) {
+    for (int64_t k = 0; env->rank == 0 && k < spmm_matrix_local_nnz(A); k++) {
         pattern->col[k] = (idx_t)A->col_idx[k];
     }
-    for (int p = 1; p < A->env->size; p++) {
-        SPMM_TRY(receive_rows(A, p, pattern));
+    for (int p = 1; p < env->size; p++) {
+        SPMM_TRY(spmm_agree(env, status));
+        if (env->rank == 0) {
+            status = receive_rows(A, p, pattern);
+        } else if (env->rank == p) {
+            status = send_rows(A, pattern->row_ptr, piece);
+        }
     }
-    return SPMM_OK;
+    return status;
 }
 
 /* Counting transposition: rows of @p out are columns of @p in, ascending. */

@@ -38,7 +38,8 @@ void          spmm_consumers_free(spmm_consumers_t *consumers);
 /** Elements of the longest message between rank 0 and another rank: bounds its buffers. */
 enum { SPMM_PIECE = 1 << 20 };
 
-/** One blocking transfer, of any length; not collective. */
+/** One blocking transfer, of any length; not collective.  It has the timeout of exchanges, which says
+ *  nothing about a peer that reads a file or serves others first: all ranks agree before it. */
 spmm_status_t spmm_send_piece(spmm_env_t *env, const void *data, size_t bytes, int peer);
 spmm_status_t spmm_recv_piece(spmm_env_t *env, void *data, size_t bytes, int peer);
 

@@ -4,14 +4,6 @@
 
 enum { TAG_PIECE = 21 };
 
-/* A peer that reads a file or gathers a graph comes when it has done so: the timeout of exchanges says
- * nothing about that. */
-static spmm_status_t wait(spmm_env_t *env, MPI_Request *request)
-{
-    SPMM_MPI(env, MPI_Wait(request, MPI_STATUS_IGNORE));
-    return SPMM_OK;
-}
-
 spmm_status_t spmm_send_piece(spmm_env_t *env, const void *data, size_t bytes, int peer)
 {
     const char *at = data;
@@ -22,7 +14,7 @@ spmm_status_t spmm_send_piece(spmm_env_t *env, const void *data, size_t bytes, i
         int          n_requests = 0;
 
         SPMM_TRY(spmm_isend(env, at, part, peer, TAG_PIECE, &request, &n_requests));
-        SPMM_TRY(wait(env, &request));
+        SPMM_TRY(spmm_waitall(env, n_requests, &request, "a transfer at setup"));
         at += part;
         bytes -= part;
     }
@@ -39,7 +31,7 @@ spmm_status_t spmm_recv_piece(spmm_env_t *env, void *data, size_t bytes, int pee
         int          n_requests = 0;
 
         SPMM_TRY(spmm_irecv(env, at, part, peer, TAG_PIECE, &request, &n_requests));
-        SPMM_TRY(wait(env, &request));
+        SPMM_TRY(spmm_waitall(env, n_requests, &request, "a transfer at setup"));
         at += part;
         bytes -= part;
     }

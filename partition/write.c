@@ -67,32 +67,29 @@ static spmm_status_t write_piece(const writer_t *out, int32_t count, const int32
     return SPMM_OK;
 }
 
-/* Rank 0 takes the parts of all, also after a failure: the others wait to be rid of theirs.
- * @p piece is scratch of rank 0 [SPMM_PIECE]. */
+/* Rank 0 takes and writes the parts of all, piece by piece; what goes wrong with one all learn before the
+ * next.  @p piece is scratch of rank 0 [SPMM_PIECE].  Agreed but for the last piece. */
 static spmm_status_t collect(const spmm_matrix_t *A, const writer_t *out, const int32_t *row_part,
                              int32_t *piece)
 {
     spmm_env_t   *env    = A->env;
     spmm_status_t status = SPMM_OK;
-    const int     last   = env->rank == 0 ? env->size - 1 : env->rank;
 
-    for (int p = env->rank; p <= last; p++) {
+    for (int p = 0; p < env->size; p++) {
         const int64_t rows = A->row_offset[p + 1] - A->row_offset[p];
 
         for (int64_t at = 0; at < rows; at += SPMM_PIECE) {
-            const int32_t  count = (int32_t)(rows - at < SPMM_PIECE ? rows - at : SPMM_PIECE);
-            const size_t   bytes = (size_t)count * sizeof *piece;
-            const int32_t *part  = p == 0 ? row_part + at : piece;
+            const int32_t count = (int32_t)(rows - at < SPMM_PIECE ? rows - at : SPMM_PIECE);
+            const size_t  bytes = (size_t)count * sizeof *piece;
 
-            if (env->rank != 0) {
-                SPMM_TRY(spmm_send_piece(env, row_part + at, bytes, 0));
-                continue;
+            SPMM_TRY(spmm_agree(env, status));
+            if (p != 0 && env->rank == p) {
+                status = spmm_send_piece(env, row_part + at, bytes, 0);
+            } else if (p != 0 && env->rank == 0) {
+                status = spmm_recv_piece(env, piece, bytes, p);
             }
-            if (p != 0) {
-                SPMM_TRY(spmm_recv_piece(env, piece, bytes, p));
-            }
-            if (status == SPMM_OK) {
-                status = write_piece(out, count, part);
+            if (env->rank == 0 && status == SPMM_OK) {
+                status = write_piece(out, count, p == 0 ? row_part + at : piece);
             }
         }
     }
