@@ -86,9 +86,17 @@ spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *request
 
 void spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests)
 {
+    const double grace = 0.1 /* s */, start = spmm_now();
+    int          all = n_requests == 0;
+
     for (int i = 0; i < n_requests; i++) {
         if (requests[i] != MPI_REQUEST_NULL) {
             (void)MPI_Cancel(&requests[i]);
+        }
+    }
+    while (!all && spmm_now() - start < grace) { /* short messages are gone soon */
+        if (MPI_Testall(n_requests, requests, &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
+            break;
         }
     }
     for (int i = 0; i < n_requests; i++) {
