@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests that need a GPU: label gpu, skipped (77) where none is visible.
 if(SPMM_ENABLE_CUDA)
-  # spmm_add_gpu_test(name): tests/kernels/name.c, on one rank.
   cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  # spmm_add_gpu_test(name): tests/kernels/name.c, on one rank.
   function(spmm_add_gpu_test name)
     add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/kernels/${name}.c)
     set_target_properties(${name} PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
