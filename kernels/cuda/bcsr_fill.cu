@@ -133,7 +133,6 @@ extern "C" cudaError_t spmm_cuda_bcsr_fill(const spmm_bcsr_arrays_t *A, const vo
     if (A->n_tile_rows == 0) {
         return cudaSuccess;
     }
-    spmm::bcsr_fill<<<(unsigned)spmm::ceil_div(A->n_tile_rows, kRows), spmm::kBlock, 0, stream>>>(
-        *A, (const uint16_t *)values, (char *)to);
-    return cudaGetLastError();
+    return spmm::launch(spmm::bcsr_fill, dim3((unsigned)spmm::ceil_div(A->n_tile_rows, kRows)),
+                        dim3(spmm::kBlock), stream, *A, (const uint16_t *)values, (char *)to);
 }

@@ -196,13 +196,12 @@ template <typename Half, typename Out> struct BcsrKernels {
     static cudaError_t finish(const Format &format, int rows, const spmm_tc_work_t &work,
                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
-        if (work.n_splits > 0) {
-            const dim3 grid((unsigned)work.n_splits,
-                            (unsigned)(rows * SPMM_BCSR_SIDE / (kBlock / kWarp)));
+        const dim3 grid((unsigned)work.n_splits,
+                        (unsigned)(rows * SPMM_BCSR_SIDE / (kBlock / kWarp)));
 
-            bcsr_finish<<<grid, kBlock, 0, stream>>>(format, work, args);
-        }
-        return cudaGetLastError();
+        return work.n_splits == 0 ? cudaSuccess
+                                  : spmm::launch(bcsr_finish<Format>, grid, dim3(kBlock), stream,
+                                                 format, work, args);
     }
 
     static cudaError_t launch(const spmm_bcsr_arrays_t &A, const spmm_tc_work_t &work,
@@ -219,9 +218,10 @@ template <typename Half, typename Out> struct BcsrKernels {
         if (slices == 0 || slices > INT32_MAX) {
             return cudaErrorInvalidValue;
         }
-        one->kernel<<<(unsigned)least(work.n_pieces * slices, kMaxGridX), one->threads,
-                      (size_t)one->room, stream>>>(format, lists, work, args, (int)slices, pairs);
-        code = cudaGetLastError();
+        code =
+            launch_with((size_t)one->room, one->kernel,
+                        dim3((unsigned)least(work.n_pieces * slices, kMaxGridX)),
+                        dim3(one->threads), stream, format, lists, work, args, (int)slices, pairs);
         return code != cudaSuccess ? code : finish(format, A.rows, work, args, stream);
     }
 };

@@ -4,6 +4,7 @@
  *  B, without what they do with it.
  */
 #include "cuda/cuda_kernels.h"
+#include "cuda/rows.cuh"
 
 namespace
 {
@@ -66,10 +67,9 @@ extern "C" cudaError_t spmm_cuda_delay(double seconds, cudaStream_t stream)
 {
     const double most = 1e-3;
 
-    if (seconds > 0.0) {
-        wait<<<1, 1, 0, stream>>>((uint64_t)(1e9 * (seconds < most ? seconds : most)));
-    }
-    return cudaGetLastError();
+    return seconds > 0.0 ? spmm::launch(wait, dim3(1), dim3(1), stream,
+                                        1e9 * (seconds < most ? seconds : most))
+                         : cudaSuccess;
 }
 
 extern "C" cudaError_t spmm_cuda_gather_probe(void *memory, size_t set, size_t bytes,
@@ -79,7 +79,6 @@ extern "C" cudaError_t spmm_cuda_gather_probe(void *memory, size_t set, size_t b
     const size_t   block   = (size_t)(kThreads / kWarp) * kRounds * kFlight * kRowBytes;
     const unsigned blocks  = (unsigned)((bytes + block - 1) / block);
 
-    gather<<<blocks, kThreads, 0, stream>>>((const uint4 *)memory, (uint32_t)(set / kRowBytes),
-                                            kRounds, 1u, (uint4 *)memory);
-    return cudaGetLastError();
+    return spmm::launch(gather, dim3(blocks), dim3(kThreads), stream, (const uint4 *)memory,
+                        set / kRowBytes, kRounds, 1u, (uint4 *)memory);
 }

@@ -165,8 +165,8 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
                            (unsigned)least(ceil_div(args.n, choice.width), kMaxGridYZ));
         const size_t  room = work.n_team == 0 ? 0 : (size_t)choice.room;
 
-        choice.kernel<<<grid, choice.warps * kWarp, room, stream>>>(A, work, args);
-        const cudaError_t code = cudaGetLastError();
+        const cudaError_t code = launch_with(room, choice.kernel, grid, dim3(choice.warps * kWarp),
+                                             stream, A, work, args);
 
         return code != cudaSuccess ? code : launch_finish(A, work, args, stream);
     }

@@ -79,9 +79,8 @@ template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
                         (unsigned)ceil_div(args.n, choice.width));
         const bool teams = tasks.end[SPMM_CVSE_TEAMS - 2] > 0;
 
-        choice.kernel<<<grid, choice.warps * kWarp, teams ? (size_t)choice.room : 0, stream>>>(
-            A, tasks, args);
-        return cudaGetLastError();
+        return launch_with(teams ? (size_t)choice.room : 0, choice.kernel, grid,
+                           dim3(choice.warps * kWarp), stream, A, tasks, args);
     }
 
     static cudaError_t preload()

@@ -5,6 +5,7 @@
  *  that the library at run time is the one compiled with.
  */
 #include "cuda/nccl_window.h"
+#include "cuda/rows.cuh"
 
 #if defined(SPMM_HAVE_NCCL) && __has_include(<nccl_device.h>)
 #pragma GCC diagnostic push
@@ -34,7 +35,7 @@ extern "C" int spmm_nccl_team_size(void *comm)
 extern "C" cudaError_t spmm_nccl_peer_addresses(void *window, int n_ranks, void **address,
                                                 cudaStream_t stream)
 {
-    resolve<<<1, n_ranks, 0, stream>>>((ncclWindow_t)window, n_ranks, address);
-    return cudaGetLastError();
+    return spmm::launch(resolve, dim3(1), dim3((unsigned)n_ranks), stream, (ncclWindow_t)window,
+                        n_ranks, address);
 }
 #endif

@@ -104,17 +104,27 @@ inline bool fits(const void *ptr, int64_t unit)
     return (uintptr_t)ptr % (uintptr_t)unit == 0;
 }
 
-/** Launch and return this launch's error: cudaGetLastError() could blame it for an older one. */
+/** Launch with @p room bytes of dynamic shared memory and return this launch's error:
+ *  cudaGetLastError() could blame it for an older one. */
+template <typename... Params, typename... Args>
+cudaError_t launch_with(size_t room, void (*kernel)(Params...), dim3 grid, dim3 block,
+                        cudaStream_t stream, Args... args)
+{
+    cudaLaunchConfig_t config = {};
+
+    config.gridDim          = grid;
+    config.blockDim         = block;
+    config.dynamicSmemBytes = room;
+    config.stream           = stream;
+    return cudaLaunchKernelEx(&config, kernel, Params(args)...);
+}
+
+/** The same without dynamic shared memory. */
 template <typename... Params, typename... Args>
 cudaError_t launch(void (*kernel)(Params...), dim3 grid, dim3 block, cudaStream_t stream,
                    Args... args)
 {
-    cudaLaunchConfig_t config = {};
-
-    config.gridDim  = grid;
-    config.blockDim = block;
-    config.stream   = stream;
-    return cudaLaunchKernelEx(&config, kernel, Params(args)...);
+    return launch_with(0, kernel, grid, block, stream, args...);
 }
 
 /** Load kernels now: a first launch would otherwise load its code lazily, which may wait for all

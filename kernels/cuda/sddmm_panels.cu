@@ -30,7 +30,7 @@ struct Batch {
     int entry, place; /* of entry `lane` */
 };
 
-__device__ __forceinline__ Batch batch_at(const spmm_sddmm_batches_t &mask, int b, int lane)
+__device__ __forceinline__ Batch batch_at(const spmm_sddmm_batches_t &mask, uint32_t b, int lane)
 {
     const int4 *const from = (const int4 *)(mask.entry + (int64_t)b * kBatch);
     const int4        low = __ldg(from), high = __ldg(from + 1);
@@ -107,11 +107,12 @@ template <typename T, bool kWide> struct Dots {
     }
 };
 
-/* Bytes [at, at + bytes) of the rows for batches [first, end), by all warps of the thread block. */
+/* Bytes [at, at + bytes) of the rows for batches [first, end), by all warps of the thread block; a step past
+ * the last of 2^31 batches fits an unsigned number. */
 template <typename T, bool kWide>
 __device__ __forceinline__ void run_slice(const spmm_sddmm_batches_t &mask,
                                           const spmm_sddmm_args_t &args, int64_t at, int bytes,
-                                          int first, int end)
+                                          uint32_t first, uint32_t end)
 {
     constexpr int  kStep = kThreads / kBatch;
     const T        beta  = at == 0 ? (T)args.beta : (T)1; /* a lane adds to what it left there */
@@ -119,8 +120,8 @@ __device__ __forceinline__ void run_slice(const spmm_sddmm_batches_t &mask,
     const int      lines = kWide ? bytes / kLine : 0;
     Pack<T, 16 / (int)sizeof(T)> row[kBatch] = {};
     Batch                        next        = {0, {-1, -1, -1, -1, -1, -1, -1, -1}, -1, 0};
-    int                          b           = first + (int)(threadIdx.x / kBatch);
-    int base = first + (int)(threadIdx.x / kWarp) * (kWarp / kBatch); /* b of the warp's lane 0 */
+    uint32_t                     b           = first + threadIdx.x / kBatch;
+    uint32_t base = first + threadIdx.x / kWarp * (kWarp / kBatch); /* b of the warp's lane 0 */
 
     if (b < end) {
         next = batch_at(mask, b, dots.lane);
@@ -159,10 +160,11 @@ __device__ __forceinline__ void run_slice(const spmm_sddmm_batches_t &mask,
 
 template <typename T, bool kWide>
 __global__ void __launch_bounds__(kThreads, 1)
-    sddmm_panels(spmm_sddmm_batches_t mask, spmm_sddmm_args_t args, int chunk)
+    sddmm_panels(spmm_sddmm_batches_t mask, spmm_sddmm_args_t args, uint32_t chunk)
 {
-    const int     first = (int)blockIdx.x * chunk, end = min(first + chunk, mask.n_batches);
-    const int64_t all = args.k * (int64_t)sizeof(T);
+    const uint32_t first = blockIdx.x * chunk;
+    const uint32_t end   = min(first + chunk, (uint32_t)mask.n_batches);
+    const int64_t  all   = args.k * (int64_t)sizeof(T);
 
 #pragma unroll 1
     for (int64_t at = 0; at < all; at += SPMM_SDDMM_SLICE) {
@@ -184,7 +186,7 @@ cudaError_t run(const spmm_sddmm_batches_t &mask, const spmm_sddmm_args_t &a, cu
                       fits(a.ldy * size, 16) && a.ldx <= most && a.ldy <= most;
 
     return launch(wide ? sddmm_panels<T, true> : sddmm_panels<T, false>, grid, dim3(kThreads),
-                  stream, mask, a, (int)chunk);
+                  stream, mask, a, chunk);
 }
 
 } // namespace

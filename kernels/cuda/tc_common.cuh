@@ -322,8 +322,7 @@ cudaError_t launch_finish(const F &format, const spmm_tc_work_t &work,
     const dim3 grid((unsigned)(work.n_splits * F::kHeight),
                     (unsigned)least(ceil_div(args.n, kWarp), kMaxGridYZ));
 
-    finish_splits<F><<<grid, kFinishWarps * kWarp, 0, stream>>>(format, work, args);
-    return cudaGetLastError();
+    return launch(finish_splits<F>, grid, dim3(kFinishWarps * kWarp), stream, format, work, args);
 }
 
 } // namespace spmm

@@ -74,21 +74,22 @@ __global__ void __launch_bounds__(kBlock) row_softmax(spmm_softmax_args_t args)
     if (group >= args.n_groups) { /* whole warps, and never one of several of a group */
         return;
     }
-    const int  from  = __ldg(args.group_ptr + group) + (int)threadIdx.x % kThreads / kVector;
-    const int  to    = __ldg(args.group_ptr + group + 1);
-    const auto place = [&](int p) {
+    /* Unsigned: a step past the last of 2^31 entries is no wrong place. */
+    const uint32_t from  = __ldg(args.group_ptr + group) + threadIdx.x % kThreads / kVector;
+    const uint32_t to    = __ldg(args.group_ptr + group + 1);
+    const auto     place = [&](uint32_t p) {
         return (args.place == NULL ? (int64_t)p * kVector : (int64_t)__ldg(args.place + p)) + r;
     };
 
-    for (int p = from; p < to; p += kStep) {
+    for (uint32_t p = from; p < to; p += kStep) {
         most = fmax(most, scale * widen<T>(S[place(p)]));
     }
     most = reduce<Max, kVector, kThreads>(most, most_of);
-    for (int p = from; p < to; p += kStep) {
+    for (uint32_t p = from; p < to; p += kStep) {
         sum += exp_of(scale * widen<T>(S[place(p)]) - most);
     }
     sum = reduce<Sum, kVector, kThreads>(sum, sum_of);
-    for (int p = from; p < to; p += kStep) { /* P may be S: a value is its thread's alone */
+    for (uint32_t p = from; p < to; p += kStep) { /* P may be S: a value is its thread's alone */
         const int64_t at = place(p);
 
         ((Out *)args.P)[at] = Narrow<Out>::from(exp_of(scale * widen<T>(S[at]) - most) / sum);
