@@ -31,10 +31,12 @@ fi
 mkdir -p "$output" "$build"
 output=$(cd "$output" && pwd)
 
-gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
 if [ -n "${CUDA_VISIBLE_DEVICES+set}" ]; then
-    gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
+    IFS=, read -r -a ids <<<"$CUDA_VISIBLE_DEVICES"
+else
+    mapfile -t ids < <(nvidia-smi -L 2>/dev/null | sed -n 's/^GPU \([0-9]*\):.*/\1/p')
 fi
+gpus=${#ids[@]}
 if [ "$gpus" -eq 0 ]; then
     echo "$0: no GPU is visible" >&2
     exit 2
@@ -58,33 +60,73 @@ if ! { cmake "${configure[@]}" && cmake --build "$build" -j "$(nproc)"; } \
 fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
-failed=0
+work=$(mktemp -d) # the logs of checks, and a file `failed` where one did
+trap 'rm -rf "$work"' EXIT
+fail() { # SENTENCE...
+    echo "FAILED$*"
+    touch "$work/failed"
+}
+
+# Checks run side by side, each on GPUs of its own: a line of this pipe for each set that is free.
+mkfifo "$work/sets"
+exec {sets}<>"$work/sets"
+fill_sets() { # RANKS
+    local size=$(($1 < gpus ? $1 : gpus)) first number
+    number=$((gpus / size))
+    threads=$(($(nproc) / (number * $1)))
+    for ((first = 0; first + size <= gpus; first += size)); do
+        (IFS=, && echo "${ids[*]:first:size}") >&"$sets"
+    done
+}
+empty_sets() {
+    wait
+    while read -r -t 0 -u "$sets"; do
+        read -r -u "$sets"
+    done
+}
+beside() { # COMMAND...: as soon as GPUs are free
+    local set
+    read -r -u "$sets" set
+    {
+        export CUDA_VISIBLE_DEVICES=$set OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))}
+        "$@"
+        echo "$set" >&"$sets"
+    } &
+}
+
 steps="ctest ranks visible engines widths stress faults trust nodes products"
 [ "$gpus" -ge 4 ] || steps+=" crowded"
 steps=" ${SPMM_STEPS:-$steps} "
-step() { # NAME TITLE
-    [[ $steps == *" $1 "* ]] && echo "== $2"
+step() { # NAME RANKS TITLE COMMAND...
+    [[ $steps == *" $1 "* ]] || return 0
+    echo "== $3"
+    fill_sets "$2"
+    "${@:4}"
+    empty_sets
 }
-if step ctest "ctest -L gpu"; then
-    ctest --test-dir "$build" -L gpu --no-tests=error --output-on-failure |
-        tee "$build/gpu_check_ctest.log" || failed=1
-    if grep -q 'Skipped' "$build/gpu_check_ctest.log"; then
-        echo "FAILED: tests were skipped although a GPU is visible"
-        failed=1
-    fi
-fi
 
-limit=120 # seconds for one check
+limit=120   # seconds for one check
+unwanted='' # what its output must not have
 check() {
-    local start=$SECONDS code=0 log=$build/gpu_check_test.log
+    beside run_check "$@"
+}
+run_check() {
+    local start=$SECONDS code=0 log
+    log=$(mktemp -p "$work")
     timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 || code=$?
-    if [ "$code" -eq 0 ]; then
+    [ -z "$unwanted" ] || ! grep -q "$unwanted" "$log" || code=$unwanted
+    if [ "$code" = 0 ]; then
         echo "passed in $((SECONDS - start)) s: $*"
     else
-        echo "FAILED ($code): $*"
-        tail -n 30 "$log"
-        failed=1
+        fail " ($code): $*"$'\n'"$(tail -n 30 "$log")"
     fi
+}
+
+ctest_step() {
+    local limit=330 unwanted=Skipped test # none may be, since a GPU is visible
+    while read -r test; do
+        check ctest --test-dir "$build" -L gpu -R "^$test\$" --no-tests=error --output-on-failure
+    done < <(ctest --test-dir "$build" -N -L gpu | sed -n "s/^ *Test *#[0-9]*: \(.*\.n$1\)\$/\1/p")
 }
 
 # Tests that step ctest has run on as many ranks, with a GPU for each.
@@ -143,33 +185,33 @@ engines_step() {
 # Engines of 16-bit values at many widths of B, on every file and generators; a table for each type.  A file
 # with values that FP16 has no numbers for is refused with a sentence, and nothing else may fail.
 widths_step() {
-    local list=$build/gpu_check_matrices.txt log=$build/gpu_check_widths.log engines=4 widths=8
-    local type refused rows bad code start
+    local list=$build/gpu_check_matrices.txt type
     {
         printf '%s\n' "pruned:rows=2048,cols=1024,sparsity=0.9,vector=2" "rmat:scale=14,degree=16" \
             "stencil27:nx=20,ny=20,nz=20,dof=3"
         [ -z "${SPMM_MATRIX_DIR:-}" ] || printf '%s\n' "$SPMM_MATRIX_DIR"/*.mtx.gz
     } >"$list"
     for type in 16f 16bf; do
-        start=$SECONDS code=0
-        timeout --kill-after=10 300 "$build/tools/spmm_bench" --matrix-list "$list" --type "$type" \
-            --compute 32f --engines cvse,csr-gpu,bcsr,bcsr-sp24 --reorder none --warmup 0 \
-            --iterations 1 --columns 1,8,32,64,100,128,256,512 \
-            --out "$output/gpu_check_$type.tsv" >"$log" 2>&1 || code=$?
-        refused=$(grep -c "^spmm_bench: .*out of the range of type $type" "$log")
-        rows=$(grep -v '^#' "$output/gpu_check_$type.tsv" | tail -n +2 | wc -l)
-        bad=$(grep -v '^#' "$output/gpu_check_$type.tsv" | awk -F'\t' 'NR > 1 && $20 != "yes"' | wc -l)
-        grep "out of the range of type $type" "$log"
-        if { [ "$code" -eq 0 ] || { [ "$code" -eq 3 ] && [ "$refused" -gt 0 ]; }; } && [ "$bad" -eq 0 ] &&
-            [ "$rows" -eq $((($(wc -l <"$list") - refused) * engines * widths)) ]; then
-            echo "passed in $((SECONDS - start)) s: $rows products of type $type, $refused files refused"
-        else
-            echo "FAILED ($code): $rows products of type $type, $bad above their bound," \
-                "$refused files refused"
-            tail -n 30 "$log"
-            failed=1
-        fi
+        beside widths_of "$type"
     done
+}
+widths_of() { # TYPE
+    local start=$SECONDS code=0 log=$work/widths.$1 table=$output/gpu_check_$1.tsv engines=4 widths=8
+    local refused rows bad
+    timeout --kill-after=10 300 "$build/tools/spmm_bench" --matrix-list "$list" --type "$1" --compute 32f \
+        --engines cvse,csr-gpu,bcsr,bcsr-sp24 --reorder none --warmup 0 --iterations 1 \
+        --columns 1,8,32,64,100,128,256,512 --out "$table" >"$log" 2>&1 || code=$?
+    refused=$(grep -c "^spmm_bench: .*out of the range of type $1" "$log")
+    rows=$(grep -v '^#' "$table" | tail -n +2 | wc -l)
+    bad=$(grep -v '^#' "$table" | awk -F'\t' 'NR > 1 && $20 != "yes"' | wc -l)
+    grep "out of the range of type $1" "$log"
+    if { [ "$code" -eq 0 ] || { [ "$code" -eq 3 ] && [ "$refused" -gt 0 ]; }; } && [ "$bad" -eq 0 ] &&
+        [ "$rows" -eq $((($(wc -l <"$list") - refused) * engines * widths)) ]; then
+        echo "passed in $((SECONDS - start)) s: $rows products of type $1, $refused files refused"
+    else
+        fail " ($code): $rows products of type $1, $bad above their bound, $refused files refused"$'\n'"$(
+            tail -n 30 "$log")"
+    fi
 }
 
 # What runs under a CUDA-aware MPI: a launcher of its own.
@@ -214,10 +256,9 @@ trust_step() {
 
 # A call of CUDA, NCCL or MPI fails on one rank: each line says what that led to.
 calls_step() {
-    echo "-- calls that fail on one rank of $ranks"
     env SPMM_FAULT_LIST=1 SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
         "SPMM_FAULTS=$build/tests/libspmm_faults.so" timeout 400 \
-        python3 tests/driver/test_fault_calls.py || failed=1
+        python3 tests/driver/test_fault_calls.py || fail ": calls that fail on one rank"
 }
 
 # More than 2^31 entries in all, from arrays and by a generator.
@@ -238,22 +279,20 @@ visible_step() {
         --columns 128 --warmup 1 --iterations 5 --verify --transport "$transport")
     check mpirun --bind-to none -n "$ranks" jobs/one_gpu.sh "${product[@]}"
     # shellcheck disable=SC2016
-    check mpirun --bind-to none -n "$ranks" bash -c 'IFS=, read -r -a all <<<"$1"
+    check mpirun --bind-to none -n "$ranks" bash -c 'IFS=, read -r -a all <<<"$CUDA_VISIBLE_DEVICES"
         r=$OMPI_COMM_WORLD_RANK n=$OMPI_COMM_WORLD_SIZE
         export CUDA_VISIBLE_DEVICES=${all[r]},${all[(r + 1) % n]}
-        exec "${@:2}"' - "${CUDA_VISIBLE_DEVICES:-0,1,2,3}" "${product[@]}"
+        exec "$@"' - "${product[@]}"
 }
 
 # refused TRANSPORT SENTENCE COMMAND...: the product does not run, and says why not.
 refused() {
     local out
+    wait
     if out=$(timeout --kill-after=10 "$limit" "${@:3}" --transport "$1" 2>&1); then
-        echo "FAILED: $1 ran: ${*:3}"
-        failed=1
+        fail ": $1 ran: ${*:3}"
     elif ! grep "^spmm_dist: transport $1 .*$2" <<<"$out"; then # prints the reason
-        echo "FAILED: $1 does not say '$2': ${*:3}"
-        tail -n 30 <<<"$out"
-        failed=1
+        fail ": $1 does not say '$2': ${*:3}"$'\n'"$(tail -n 30 <<<"$out")"
     fi
 }
 
@@ -307,59 +346,41 @@ crowded_step() {
 }
 listed=$("$driver" --list-transports)
 
+for ranks in 1 2 4; do # on fewer GPUs tests share them
+    step ctest "$ranks" "ctest -L gpu, $ranks ranks" ctest_step "$ranks"
+done
 for ranks in 1 2 4; do
     [ "$ranks" -le "$gpus" ] || continue
-    if step ranks "tests of plans and transports on $ranks GPUs"; then
-        ranks_step
-    fi
-    if [ "$ranks" -gt 1 ] && step visible "which GPUs $ranks ranks see"; then
+    step ranks "$ranks" "tests of plans and transports on $ranks GPUs" ranks_step
+    if [ "$ranks" -gt 1 ]; then
         transport=nccl
         grep '^nccl ' <<<"$listed" | grep -q 'not in this build' && transport=mpi-host
-        visible_step
+        step visible "$ranks" "which GPUs $ranks ranks see" visible_step
     fi
-    if step engines "engines on $ranks GPUs"; then
-        engines_step
-    fi
-    if [ "$ranks" -eq 1 ] && step widths "16-bit engines at many widths"; then
-        widths_step
-    fi
-    if step stress "stress on $ranks GPUs"; then
-        stress_step
-    fi
-    if step trust "numerics, threads and failures on $ranks GPUs"; then
-        trust_step
-        if [ "$ranks" -eq 2 ]; then
-            calls_step
-        fi
-    fi
-    if [ "$ranks" -eq 1 ] || [ $((2 * ranks)) -le "$gpus" ]; then
-        continue
-    fi
-    # On the most ranks there are.
-    if step limits "more than 2^31 entries on $ranks GPUs"; then
-        limits_step
-    fi
-    if step faults "a lost rank of $ranks"; then
-        faults_step
-    fi
-    if step nodes "two nodes by name"; then
-        nodes_step 2 500
+    step engines "$ranks" "engines on $ranks GPUs" engines_step
+    [ "$ranks" -gt 1 ] || step widths 1 "16-bit engines at many widths" widths_step
+    step stress "$ranks" "stress on $ranks GPUs" stress_step
+    step trust "$ranks" "numerics, threads and failures on $ranks GPUs" trust_step
+    [ "$ranks" -ne 2 ] || step trust 2 "calls that fail on one rank of 2" calls_step
+    if [ "$ranks" -gt 1 ] && [ $((2 * ranks)) -gt "$gpus" ]; then # the most ranks there are
+        step limits "$ranks" "more than 2^31 entries on $ranks GPUs" limits_step
+        step faults "$ranks" "a lost rank of $ranks" faults_step
+        step nodes "$ranks" "two nodes by name" nodes_step 2 500
     fi
 done
 ranks=4
-if [ "$gpus" -lt "$ranks" ] && step crowded "$ranks ranks on $gpus GPUs"; then
-    limit=60
-    crowded_step
-    limit=120
-fi
+limit=60
+[ "$gpus" -ge "$ranks" ] || step crowded "$ranks" "$ranks ranks on $gpus GPUs" crowded_step
 
-if step products "products"; then
-    cover=(--driver "$driver" --output "$output/gpu_check.tsv")
+products_step() {
+    local cover=(--driver "$driver" --output "$output/gpu_check.tsv")
     [ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
     [ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
-    python3 scripts/gpu_cover.py "${cover[@]}" || failed=1
-fi
-if [ "$failed" -ne 0 ]; then
+    python3 scripts/gpu_cover.py "${cover[@]}" || fail ": products"
+}
+step products "$gpus" "products" products_step
+if [ -e "$work/failed" ]; then
     echo "gpu_check: FAILED"
+    exit 1
 fi
-exit "$failed"
+echo "gpu_check: all passed in $((SECONDS / 60)) min $((SECONDS % 60)) s"
