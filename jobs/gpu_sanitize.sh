@@ -13,7 +13,7 @@
 #                    ranks share one grid; under two ranks also test_plan, test_pull and test_transport
 #                    where two GPUs are visible
 #   SPMM_BUILD_DIR   default build/cuda
-#   JOBS             runs at a time, default 6; SECONDS_EACH  limit of a run, default 400
+#   JOBS             runs at a time, default 5 for each visible GPU; SECONDS_EACH  limit of a run, default 400
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 log=${1:-bench/results/gpu_sanitize.log}
@@ -25,10 +25,15 @@ read -r -a names <<<"${SPMM_TESTS:-test_cuda_device test_cuda_rows test_cuda_tra
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
 export SPMM_TEST_SMALL=1   # the tools slow kernels down manyfold
 export NCCL_NVLS_ENABLE=0  # or nccl-pull is refused
-if ! nvidia-smi -L >/dev/null 2>&1 || ! command -v compute-sanitizer >/dev/null; then
+mapfile -t gpus < <(nvidia-smi -L 2>/dev/null | sed -n 's/^GPU \([0-9]*\):.*/\1/p')
+[ -z "${CUDA_VISIBLE_DEVICES+set}" ] || IFS=, read -r -a gpus <<<"$CUDA_VISIBLE_DEVICES"
+if [ ${#gpus[@]} -eq 0 ] || ! command -v compute-sanitizer >/dev/null; then
     echo "$0: needs a GPU and compute-sanitizer" >&2 # before the old log is overwritten
     exit 2
 fi
+JOBS=${JOBS:-$((5 * ${#gpus[@]}))}
+threads=$(($(nproc) / JOBS))
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 1 ? threads : 1))}
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 
@@ -57,26 +62,30 @@ for tool in "${tools[@]}"; do
     for test in "${names[@]}"; do
         runs+=("$tool 1 $test")
     done
-    if [ "$(nvidia-smi -L | grep -c '^GPU ')" -ge 2 ] && [ -z "${SPMM_TESTS:-}" ]; then
+    if [ ${#gpus[@]} -ge 2 ] && [ -z "${SPMM_TESTS:-}" ]; then
         for test in test_plan test_pull test_transport; do
             runs+=("$tool 2 $test")
         done
     fi
 done
-failed=0
+failed=0 turn=0
 for run in "${runs[@]}"; do
-    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-6}" ]; do
+    while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
         wait -n || failed=1
     done
-    # shellcheck disable=SC2086
-    check $run &
+    next=$(((turn + 1) % ${#gpus[@]}))
+    seen=${gpus[turn]}
+    [ "$next" -eq "$turn" ] || seen+=,${gpus[next]}
+    # shellcheck disable=SC2086 # a tool, a number of ranks, a test
+    CUDA_VISIBLE_DEVICES=$seen check $run &
+    turn=$next
 done
 while [ -n "$(jobs -p)" ]; do
     wait -n || failed=1
 done
 {
     echo "# jobs/gpu_sanitize.sh on $(date -u +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader |
-        head -n 1), $(compute-sanitizer --version | tail -n 1)"
+        head -n 1), ${#gpus[@]} visible, $(compute-sanitizer --version | tail -n 1)"
     for run in "${runs[@]}"; do
         cat "$parts/${run// /.}.log"
     done
