@@ -113,7 +113,7 @@ check() {
 run_check() {
     local start=$SECONDS code=0 log
     log=$(mktemp -p "$work")
-    timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 || code=$?
+    timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null || code=$?
     [ -z "$unwanted" ] || ! grep -q "$unwanted" "$log" || code=$unwanted
     if [ "$code" = 0 ]; then
         echo "passed in $((SECONDS - start)) s: $*"
