@@ -178,7 +178,7 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    const double           split  = problem->compute == SPMM_COMPUTE_32F ? 1.25 : 1.0;
+    const double           split  = problem->compute == SPMM_COMPUTE_32F ? 1.53 : 1.0;
     const double           slices = ceil((double)problem->n / COLUMNS), us = 1e-6;
     const double           resident = (double)device->n_sm * resident_warps(problem);
     const int32_t          panels   = spmm_windows_count(pattern->n_rows, SPMM_HRPB_BRICK_M);
