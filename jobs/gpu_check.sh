@@ -67,15 +67,18 @@ fail() { # SENTENCE...
     touch "$work/failed"
 }
 
-# Checks run side by side, each on GPUs of its own: a line of this pipe for each set that is free.
+# Checks run side by side, each on GPUs of its own, or two at a time on the same: a line of this pipe for
+# each that may begin.
+at_a_time=1
 mkfifo "$work/sets"
 exec {sets}<>"$work/sets"
 fill_sets() { # RANKS
-    local size=$(($1 < gpus ? $1 : gpus)) first number
+    local size=$(($1 < gpus ? $1 : gpus)) set number
     number=$((gpus / size))
+    number=$((number * at_a_time))
     threads=$(($(nproc) / (number * $1)))
-    for ((first = 0; first + size <= gpus; first += size)); do
-        (IFS=, && echo "${ids[*]:first:size}") >&"$sets"
+    for ((set = 0; set < number; set++)); do
+        (IFS=, && echo "${ids[*]:set / at_a_time * size:size}") >&"$sets"
     done
 }
 empty_sets() {
@@ -88,7 +91,8 @@ beside() { # COMMAND...: as soon as GPUs are free
     local set
     read -r -u "$sets" set
     {
-        export CUDA_VISIBLE_DEVICES=$set OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))}
+        export CUDA_VISIBLE_DEVICES=$set OMP_WAIT_POLICY=passive
+        export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))}
         "$@"
         echo "$set" >&"$sets"
     } &
@@ -256,7 +260,7 @@ trust_step() {
 
 # A call of CUDA, NCCL or MPI fails on one rank: each line says what that led to.
 calls_step() {
-    env SPMM_FAULT_LIST=1 SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
+    env SPMM_FAULT_LIST=1 SPMM_FAULT_JOBS=4 SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
         "SPMM_FAULTS=$build/tests/libspmm_faults.so" timeout 400 \
         python3 tests/driver/test_fault_calls.py || fail ": calls that fail on one rank"
 }
@@ -357,10 +361,10 @@ for ranks in 1 2 4; do
         grep '^nccl ' <<<"$listed" | grep -q 'not in this build' && transport=mpi-host
         step visible "$ranks" "which GPUs $ranks ranks see" visible_step
     fi
-    step engines "$ranks" "engines on $ranks GPUs" engines_step
+    at_a_time=2 step engines "$ranks" "engines on $ranks GPUs" engines_step
     [ "$ranks" -gt 1 ] || step widths 1 "16-bit engines at many widths" widths_step
     step stress "$ranks" "stress on $ranks GPUs" stress_step
-    step trust "$ranks" "numerics, threads and failures on $ranks GPUs" trust_step
+    at_a_time=2 step trust "$ranks" "numerics, threads and failures on $ranks GPUs" trust_step
     [ "$ranks" -ne 2 ] || step trust 2 "calls that fail on one rank of 2" calls_step
     if [ "$ranks" -gt 1 ] && [ $((2 * ranks)) -gt "$gpus" ]; then # the most ranks there are
         step limits "$ranks" "more than 2^31 entries on $ranks GPUs" limits_step

@@ -4,7 +4,8 @@ ends in time, with a documented exit code and a sentence.
 
 SPMM_FAULTS names libspmm_faults.so, SPMM_FAULT_DEVICE cpu (default) or cuda, SPMM_FAULT_RANKS their
 ranks (3).  SPMM_FAULT_ALL=1 takes many calls of MPI instead of a few, SPMM_FAULT_LIST=1 prints what
-each led to."""
+each led to.  SPMM_FAULT_JOBS runs go at a time (1)."""
+import concurrent.futures
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ FAULTS = os.environ.get("SPMM_FAULTS", str(harness.ROOT / "build" / "cpu" / "tes
 DEVICE = os.environ.get("SPMM_FAULT_DEVICE", "cpu")
 RANKS = int(os.environ.get("SPMM_FAULT_RANKS", "3"))
 LIST = os.environ.get("SPMM_FAULT_LIST") == "1"
+JOBS = int(os.environ.get("SPMM_FAULT_JOBS", "1"))
 LIMIT = 40 if DEVICE == "cpu" else 60
 PRODUCT = ("--device", DEVICE, "--generate", "rmat:scale=8,degree=8", "--iterations", "2", "--verify",
            "--timeout", "2" if DEVICE == "cpu" else "10")
@@ -74,9 +76,12 @@ class Calls(unittest.TestCase):
 
     def each(self, faults, *args):
         failed = 0
-        for call, k in faults:
-            with self.subTest(f"{call}:{k}"):
-                failed += self.run_with(call, k, RANKS - 1, RANKS, *args) == 4
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            runs = [(f"{call}:{k}", pool.submit(self.run_with, call, k, RANKS - 1, RANKS, *args))
+                    for call, k in faults]
+            for name, run in runs:
+                with self.subTest(name):
+                    failed += run.result() == 4
         self.assertGreaterEqual(failed, 0.6 * len(faults), "most faults are met")
 
     def test_mpi(self):
