@@ -3,6 +3,7 @@
 #include "test_main.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "engine/roofline.h"
 
@@ -161,10 +162,60 @@ static void test_empty(void **state)
     }
 }
 
+/* Rows of nine runs of three columns, as stencil27 has them. */
+static void runs_of_three(int32_t n_rows, spmm_csr_t *block)
+{
+    enum { RUNS = 9, APART = 1000 };
+
+    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n_rows, n_rows + RUNS * APART,
+                                  (int64_t)n_rows * RUNS * 3, SPMM_R_32F, block));
+    for (int32_t i = 0; i <= n_rows; i++) {
+        block->row_ptr[i] = (int64_t)i * RUNS * 3;
+    }
+    for (int64_t e = 0; e < (int64_t)n_rows * RUNS * 3; e++) {
+        const int32_t in_row = (int32_t)(e % (RUNS * 3));
+
+        block->col_idx[e] = (int32_t)(e / (RUNS * 3)) + in_row / 3 * APART + in_row % 3;
+    }
+}
+
+static double seconds_of(const char *name, const spmm_pattern_t *pattern, spmm_compute_t compute)
+{
+    const spmm_device_t  device  = gpu();
+    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
+                                    .c_type  = SPMM_R_32F,
+                                    .compute = compute,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = 128};
+
+    for (int e = 0; e < spmm_n_engines; e++) {
+        if (strcmp(spmm_engines[e]->name, name) == 0) {
+            return spmm_engines[e]->cost(pattern, &problem, &device);
+        }
+    }
+    fail_msg("no engine %s", name);
+    return 0.0;
+}
+
+/* At N = 128 hrpb takes 1.39 times as long as bittcf on stencil27 in FP32 and 1.27 times on a matrix much like
+ * it in TF32 (H200, docs/performance.md): what accuracy costs each decides between the two. */
+static void test_accuracy(void **state)
+{
+    spmm_pattern_t pattern;
+    spmm_csr_t     block;
+
+    (void)state;
+    runs_of_three(500000, &block);
+    spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
+    for (spmm_compute_t c = SPMM_COMPUTE_32F; c <= SPMM_COMPUTE_32F_FAST_TF32; c++) {
+        assert_true(seconds_of("hrpb", &pattern, c) > 1.1 * seconds_of("bittcf", &pattern, c));
+    }
+    spmm_pattern_free(&pattern);
+    spmm_csr_free(&block);
+}
+
 const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_rates),
-    cmocka_unit_test(test_near_columns),
-    cmocka_unit_test(test_empty),
-    cmocka_unit_test(test_models),
-    {0},
+    cmocka_unit_test(test_rates),    cmocka_unit_test(test_near_columns),
+    cmocka_unit_test(test_empty),    cmocka_unit_test(test_models),
+    cmocka_unit_test(test_accuracy), {0},
 };
