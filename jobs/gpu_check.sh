@@ -126,11 +126,14 @@ run_check() {
     fi
 }
 
-ctest_step() {
-    local limit=330 unwanted=Skipped test # none may be, since a GPU is visible
-    while read -r test; do
+ctest_step() { # RANKS
+    local limit=330 unwanted=Skipped tests test # none may be, since a GPU is visible
+    mapfile -t tests < <(ctest --test-dir "$build" -N -L gpu |
+        sed -n "s/^ *Test *#[0-9]*: \(.*\.n$1\)\$/\1/p")
+    [ ${#tests[@]} -gt 0 ] || fail ": no test with label gpu on $1 ranks"
+    for test in "${tests[@]}"; do
         check ctest --test-dir "$build" -L gpu -R "^$test\$" --no-tests=error --output-on-failure
-    done < <(ctest --test-dir "$build" -N -L gpu | sed -n "s/^ *Test *#[0-9]*: \(.*\.n$1\)\$/\1/p")
+    done
 }
 
 # Tests that step ctest has run on as many ranks, with a GPU for each.
