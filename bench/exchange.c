@@ -271,10 +271,10 @@ int main(int argc, char **argv)
         (void)strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
         (void)fprintf(
             out,
-            "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d; pull and push in %d blocks at "
-            "most, push word by word up to %d bytes\n",
+            "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d; pull in %d blocks at most, "
+            "push in %d (0: by its readers), word by word up to %d bytes\n",
             date, b.env.size, b.device.description, NCCL_VERSION_CODE, ROW_BYTES, RUNS,
-            spmm_pull_max_blocks, spmm_push_quick_bytes);
+            spmm_pull_max_blocks, spmm_push_max_blocks, spmm_push_quick_bytes);
         print_titles(&sweep, out);
     }
     for (size_t k = 0; k < sizeof size / sizeof size[0]; k++) {

@@ -94,7 +94,8 @@ __device__ __forceinline__ char *target_of(const spmm_push_args_t &a, const spmm
     return a.window[to.rank] + (uint64_t(high) << 32 | low) + to.first * a.row_bytes;
 }
 
-/* The next tile of a reader with @p tiles tiles; one past the last where none is left.  Whole warps. */
+/* The next tile of a reader with @p tiles tiles; one past the last where none is left.  Of a whole warp the
+ * first lane gets it, the others one past the last. */
 __device__ __forceinline__ uint32_t take_tile(const spmm_push_args_t &a, int p, uint32_t tiles,
                                               uint32_t number)
 {
@@ -104,7 +105,7 @@ __device__ __forceinline__ uint32_t take_tile(const spmm_push_args_t &a, int p, 
     if (dealt < tiles && threadIdx.x % kWarp == 0) {
         tile = dealt + atomicAdd(&a.state->taken[number % 2][p], 1u);
     }
-    return __shfl_sync(~0u, tile, 0);
+    return tile;
 }
 
 /* A reader that has tiles left and has said where they go; -1: none.  Whole warps, a lane looks at
@@ -169,15 +170,21 @@ __device__ void send(const spmm_push_args_t &a, int home, int b, uint32_t number
         const uint32_t tiles = tiles_of(a.to[p].count, a.row_bytes);
         uint32_t       count = 0;
 
-        for (; tile < tiles; tile = take_tile(a, p, tiles, number)) {
+        while (tile < tiles) { /* the next one is asked for while this one is sent */
+            const uint32_t next = take_tile(a, p, tiles, number);
+
             send_tile(a, a.to[p], tile, target);
+            tile = __shfl_sync(~0u, next, 0);
             count++;
         }
         if (count > 0 && t % kWarp == 0) {
             atomicAdd(&s_sent[p], count);
         }
-        p    = find_work(a, p, number, &target);
-        tile = p < 0 ? 0 : take_tile(a, p, tiles_of(a.to[p].count, a.row_bytes), number);
+        p = find_work(a, p, number, &target);
+        if (p >= 0) {
+            tile =
+                __shfl_sync(~0u, take_tile(a, p, tiles_of(a.to[p].count, a.row_bytes), number), 0);
+        }
     }
     __syncthreads();
     if (t < a.n_to && s_sent[t] > 0) {

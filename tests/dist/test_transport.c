@@ -126,12 +126,12 @@ static void sizes(const spmm_transport_ops_t *transport)
     transport_case_open(&f, transport, 1200, 0.5, 12, 512);
     for (uint64_t round = 0; round < 20; round++) {
         spmm_push_quick_bytes = round % 4 == 3 ? 0 : 64 * 1024;
-        spmm_push_max_blocks  = round % 3 == 0 ? 1 : 64;
+        spmm_push_max_blocks  = round % 3 == 0 ? 1 : 0;
         transport_case_run(&f, round % 3 == 2 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD, round,
                            bytes[round % (sizeof bytes / sizeof bytes[0])]);
     }
     spmm_push_quick_bytes = 64 * 1024;
-    spmm_push_max_blocks  = 64;
+    spmm_push_max_blocks  = 0;
     transport_case_close(&f);
 }
 
