@@ -36,13 +36,13 @@ __device__ __forceinline__ uint64_t *quick_of(const spmm_push_args_t &a, char *w
 __device__ void await_arrival(const spmm_push_args_t &a, const spmm_push_owner_t &from,
                               uint32_t number)
 {
-    const uint64_t *word  = slot_of(a.own, from.rank)->arrived + threadIdx.x % kWarp;
-    const uint32_t  tiles = tiles_of(from.count, a.row_bytes);
-    Patience        patience;
-    bool            all, ok = true;
+    uint64_t      *word  = slot_of(a.own, from.rank)->arrived + threadIdx.x % kWarp;
+    const uint32_t tiles = tiles_of(from.count, a.row_bytes);
+    uint64_t       seen[SPMM_PUSH_BLOCKS / kWarp];
+    Patience       patience;
+    bool           all, ok = true;
 
     do {
-        uint64_t seen[SPMM_PUSH_BLOCKS / kWarp];
         uint32_t sum = 0;
 
 #pragma unroll
@@ -56,6 +56,14 @@ __device__ void await_arrival(const spmm_push_args_t &a, const spmm_push_owner_t
         all = __reduce_add_sync(~0u, sum) == tiles;
         ok  = all || __all_sync(~0u, patience.go_on(a.watch, from.rank));
     } while (!all && ok);
+    /* Words of blocks that sent in earlier exchanges alone would count again when numbers begin anew.  Nobody
+     * writes here before this rank says that the next exchange has begun. */
+#pragma unroll
+    for (int k = 0; k < SPMM_PUSH_BLOCKS / kWarp; k++) {
+        if (all && seen[k] != 0 && uint32_t(seen[k] >> 32) != number) {
+            word[k * kWarp] = 0;
+        }
+    }
     fence_system(); /* the words before the rows */
 }
 
@@ -252,7 +260,7 @@ __device__ __forceinline__ void push_block(const spmm_push_args_t &a, int b)
     }
     if (b == 0) {
         direct(a, number);
-    } else if (b < a.first_sender) {
+    } else if (b >= a.first_unpacker) {
         while (b >= a.from[p].first_block + a.from[p].n_blocks) {
             p++;
         }

@@ -58,7 +58,8 @@ typedef struct {
     int32_t first_block, n_blocks; /**< that unpack quick rows; 0 blocks: they are not quick */
 } spmm_push_owner_t;
 
-/** Block 0 tells the others and waits, the next ones unpack, those from first_sender on send. */
+/** Block 0 tells the others and waits, the next ones send, those from first_unpacker on unpack.  Whoever sends
+ *  waits for blocks 0 alone, so that exchanges which share the GPU with others all come to an end. */
 typedef struct {
     spmm_push_reader_t to[SPMM_PULL_PEERS];
     spmm_push_owner_t  from[SPMM_PULL_PEERS];
@@ -66,7 +67,7 @@ typedef struct {
                                                      either direction, as this one sees it; else NULL */
     int32_t            n_to, n_from;
     int32_t            rank;
-    int32_t            first_sender, n_blocks;
+    int32_t            first_unpacker, n_blocks;
     char              *own; /**< our window */
     int64_t quick_offset;   /**< of the room for quick rows, 2 x ranks x 2 SPMM_PUSH_QUICK bytes */
     int32_t n_ranks;

@@ -43,7 +43,8 @@ static int32_t quick_blocks(int64_t count, size_t row_bytes)
 static void name_owners(const spmm_exchange_side_t *target, size_t row_bytes,
                         spmm_push_args_t *args)
 {
-    args->n_from = target->n_peers;
+    args->n_from         = target->n_peers;
+    args->first_unpacker = args->n_blocks;
     for (int p = 0; p < target->n_peers; p++) {
         const int64_t count = count_of(target, p);
         const bool    quick = spmm_push_is_quick(count, row_bytes);
@@ -68,15 +69,18 @@ static int64_t most_blocks(int readers)
     return most < MOST ? most : MOST;
 }
 
-/* Blocks of @p most that send to a large reader at first: by its share of the rows of all of these. */
+/* Blocks of @p most that send to a large reader at first: by its share of the rows of all of these.  Each
+ * has a tile to send, without which the reader does not go on: a block that is late would else wait for the
+ * word of an exchange that is over. */
 static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes, int64_t most)
 {
-    enum { BLOCK_BYTES = 32 * 1024 };
+    enum { BLOCK_BYTES = SPMM_PUSH_THREADS / 32 * SPMM_PUSH_TILE };
     const int64_t full  = all * (int64_t)row_bytes / BLOCK_BYTES + 1;
+    const int64_t tiled = (count * (int64_t)row_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
     const int64_t wants = full < most ? full : most;
     const int64_t share = (wants * count + all / 2) / all;
 
-    return share < 1 ? 1 : (int32_t)share;
+    return (int32_t)(share < 1 ? 1 : share < tiled ? share : tiled);
 }
 
 static void name_readers(const spmm_exchange_side_t *source, const int64_t *first, size_t row_bytes,
@@ -85,8 +89,7 @@ static void name_readers(const spmm_exchange_side_t *source, const int64_t *firs
     int64_t large = 0, most;
     int32_t words = 0, readers = 0;
 
-    args->n_to         = source->n_peers;
-    args->first_sender = args->n_blocks;
+    args->n_to = source->n_peers;
     for (int p = 0; p < source->n_peers; p++) {
         const int64_t count = count_of(source, p);
 
@@ -119,6 +122,6 @@ void spmm_push_share(const spmm_exchange_side_t *source, const spmm_exchange_sid
 {
     args->row_bytes = (int64_t)row_bytes;
     args->n_blocks  = 1; /* tells the others and waits */
-    name_owners(target, row_bytes, args);
     name_readers(source, first, row_bytes, args);
+    name_owners(target, row_bytes, args);
 }

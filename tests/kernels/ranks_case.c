@@ -115,7 +115,8 @@ static int32_t *upload_halo_rows(const ranks_case_t *c, int r)
     return device;
 }
 
-/* A window as exchange @p number left it, all earlier ones having been in vain. */
+/* A window as exchange @p number left it, all earlier ones having been in vain but for the last that had the
+ * numbers which begin anew after it: their words are still there. */
 static char *make_window(const ranks_case_t *c, uint32_t number)
 {
     char *host = zeros(c->head, 1);
@@ -125,6 +126,9 @@ static char *make_window(const ranks_case_t *c, uint32_t number)
         spmm_push_slot_t *slot = (spmm_push_slot_t *)(void *)host + r;
 
         slot->ready[0] = slot->ready[1] = (uint64_t)number << 32;
+        for (uint32_t b = 0; b < SPMM_PUSH_BLOCKS && number > UINT32_MAX / 2; b++) {
+            slot->arrived[b] = (uint64_t)(1 + (b + (uint32_t)r) % 8) << 32 | 3;
+        }
     }
     window = device_room(c, c->head + c->target_bytes);
     spmm_assert_ok(spmm_device_write(c->device, window, host, c->head));

@@ -82,7 +82,7 @@ static void check_units(int64_t count, size_t row_bytes, int32_t n_blocks)
 
 static void check_senders(int s, size_t row_bytes, const spmm_push_args_t *args)
 {
-    int32_t block = args->first_sender, word = 0;
+    int32_t block = 1, word = 0;
 
     assert_int_equal(args->n_to, out[s].n);
     for (int p = 0; p < args->n_to; p++) {
@@ -100,17 +100,20 @@ static void check_senders(int s, size_t row_bytes, const spmm_push_args_t *args)
             check_units(to->count, row_bytes, to->n_blocks);
         } else { /* a word of their own in the reader's slot for each block, whomever it helps */
             assert_int_equal(to->first_word, word);
+            /* The reader waits for a tile of each: none waits for a word that may have passed. */
+            assert_true((to->n_blocks - 1) * (int64_t)WARPS * SPMM_PUSH_TILE <
+                        to->count * (int64_t)row_bytes);
             word += to->n_blocks;
         }
     }
-    assert_int_equal(block, args->n_blocks);
+    assert_int_equal(block, args->first_unpacker);
     assert_true(word <= SPMM_PUSH_BLOCKS);
     assert_true(word <= (spmm_push_max_blocks > 0 ? spmm_push_max_blocks : 64) + args->n_to);
 }
 
 static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
 {
-    int32_t block = 1;
+    int32_t block = args->first_unpacker;
 
     assert_int_equal(args->n_from, in[r].n);
     for (int p = 0; p < args->n_from; p++) {
@@ -126,7 +129,7 @@ static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
             check_units(from->count, row_bytes, from->n_blocks);
         }
     }
-    assert_int_equal(block, args->first_sender);
+    assert_int_equal(block, args->n_blocks);
 }
 
 static size_t any_row_bytes(void)
