@@ -28,8 +28,10 @@ spmm_status_t spmm_cuda_graph_end(const spmm_device_t *device, spmm_stream_t str
     status = spmm_cuda_check(device, cudaStreamEndCapture((cudaStream_t)stream, &recorded),
                              "cudaStreamEndCapture");
     if (status == SPMM_OK) {
-        status = spmm_cuda_check(device, cudaGraphInstantiate(&exec, recorded, 0),
-                                 "cudaGraphInstantiate");
+        /* Else nodes of the comm stream would wait behind the local block. */
+        status = spmm_cuda_check(
+            device, cudaGraphInstantiate(&exec, recorded, cudaGraphInstantiateFlagUseNodePriority),
+            "cudaGraphInstantiate");
     }
     if (recorded != NULL) {
         spmm_cuda_warn(device, cudaGraphDestroy(recorded), "cudaGraphDestroy");

@@ -105,7 +105,9 @@ static spmm_status_t end(spmm_plan_t *plan, int index, void *state, const spmm_e
     const spmm_status_t noted = spmm_plan_note(plan, index, SPMM_MARK_ENDING, stream);
 
     SPMM_TRY(spmm_first_failure(plan->transport->end(state, what, stream), noted));
-    return spmm_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream);
+    return stream == plan->comm_stream /* else nobody waits for it */
+               ? spmm_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
+               : spmm_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);
 }
 
 spmm_status_t spmm_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,

@@ -189,7 +189,12 @@ spmm_status_t spmm_plan_run_graph(spmm_plan_t *plan, const spmm_operands_t *x,
     }
     entry->used = graphs->calls;
     if (entry->graph == NULL) {
-        SPMM_TRY(capture(plan, x, enqueue, &entry->graph));
+        const spmm_status_t status = capture(plan, x, enqueue, &entry->graph);
+
+        if (status != SPMM_OK) { /* peers exchange rows with this rank all the same */
+            (void)enqueue(plan, x);
+            return status;
+        }
     }
     graphs->launched++;
     return plan->device->ops->graph_launch(plan->device, entry->graph, x->stream);

@@ -45,7 +45,8 @@ static spmm_status_t enqueue(spmm_plan_t *plan, const spmm_operands_t *x)
         SPMM_TRY(spmm_plan_note(plan, 0, SPMM_MARK_START, x->stream));
         SPMM_TRY(run_alone(plan, x));
     } else {
-        SPMM_TRY(spmm_plan_mark(plan, 0, SPMM_MARK_START, x->stream));
+        SPMM_TRY(plan->schedule->in_order ? spmm_plan_note(plan, 0, SPMM_MARK_START, x->stream)
+                                          : spmm_plan_mark(plan, 0, SPMM_MARK_START, x->stream));
         SPMM_TRY(plan->schedule->run(plan->schedule, plan, x));
     }
     return spmm_plan_store_c(plan, x);

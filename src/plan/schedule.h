@@ -61,7 +61,8 @@ struct spmm_schedule {
     const char  *name;        /**< stable, user-visible: "overlap" */
     const char  *description; /**< one line */
     spmm_forms_t forms;
-    int          chunks; /**< most slices that B is cut into */
+    int          chunks;   /**< most slices that B is cut into */
+    bool         in_order; /**< all is on the user stream: nobody waits for mark START */
 
     /** May it run this plan?  By facts that are equal on all ranks.  When not, @p why gets the
      *  reason: the end of a sentence that starts with the schedule's name. */

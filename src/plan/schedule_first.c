@@ -46,6 +46,7 @@ const spmm_schedule_t spmm_schedule_halo_first = {
     .description = "exchange, then both blocks, one after the other",
     .forms       = SPMM_FORMS_SPLIT,
     .chunks      = 1,
+    .in_order    = true,
     .applies     = applies,
     .predict     = predict,
     .run         = run,

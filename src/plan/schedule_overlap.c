@@ -60,9 +60,8 @@ static spmm_status_t run_op_n(const spmm_schedule_t *self, spmm_plan_t *plan,
         if (c + 1 < count) {
             SPMM_TRY(spmm_plan_begin_rows(plan, x, &slice[c + 1], plan->comm_stream));
         }
-        if (work == SPMM_OK) {
-            work = spmm_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream);
-        }
+        /* Also where a product failed: B is the caller's again behind this. */
+        work = spmm_first_failure(work, spmm_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream));
         if (work == SPMM_OK) {
             work = spmm_plan_run_halo(plan, x, &slice[c]);
         }
