@@ -261,7 +261,9 @@ static spmm_status_t cuda_stream_sync(const spmm_device_t *device, spmm_stream_t
 static bool cuda_stream_id(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id)
 {
     unsigned long long number = 0;
-    const bool         known  = spmm_cuda_use(device) == SPMM_OK &&
+    /* The same handle stands for another stream in every thread. */
+    const bool known = (cudaStream_t)stream != cudaStreamPerThread &&
+                       spmm_cuda_use(device) == SPMM_OK &&
                        cudaStreamGetId((cudaStream_t)stream, &number) == cudaSuccess;
 
     if (!known) {

@@ -95,14 +95,12 @@ void spmm_cuda_memory_close(spmm_device_t *device)
     device->state = NULL;
 }
 
-/* After a failure for want of memory: give back what the pool keeps. */
-static bool made_room(const memory_t *m, cudaError_t code)
+bool spmm_cuda_make_room(const spmm_device_t *device)
 {
-    if (code != cudaErrorMemoryAllocation || m == NULL || m->pool == NULL) {
-        return false;
-    }
+    const memory_t *m = device->state;
+
     (void)cudaGetLastError();
-    return cudaMemPoolTrimTo(m->pool, 0) == cudaSuccess;
+    return m != NULL && m->pool != NULL && cudaMemPoolTrimTo(m->pool, 0) == cudaSuccess;
 }
 
 /* Ready for every stream once it returns. */
@@ -129,7 +127,7 @@ static spmm_status_t take(const spmm_device_t *device, size_t bytes, bool cached
     }
     cached = cached && m != NULL && m->pool != NULL;
     code   = cached ? take_from_pool(m, &fresh, some) : cudaMalloc(&fresh, some);
-    if (made_room(m, code)) {
+    if (code == cudaErrorMemoryAllocation && spmm_cuda_make_room(device)) {
         code = cached ? take_from_pool(m, &fresh, some) : cudaMalloc(&fresh, some);
     }
     status = spmm_cuda_check(device, code, "allocating device memory");

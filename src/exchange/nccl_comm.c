@@ -28,11 +28,16 @@ static spmm_status_t check(const nccl_t *nccl, ncclResult_t code, const char *wh
                      ncclGetErrorString(code), ncclGetLastError(nccl->comm));
 }
 
+/* Seconds that ranks in time may take to find each other and register memory. */
+static const double setup_s = 30.0;
+
 /* With a timeout the communicator is a non-blocking one: NCCL then returns ncclInProgress and can be
- * aborted at any time.  Wait until the host's part of @p code, as returned by @p what, is done. */
-static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, const char *what)
+ * aborted at any time.  Wait until the host's part of @p code, as returned by @p what, is done, for the
+ * timeout or @p least seconds. */
+static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, double least, const char *what)
 {
     spmm_env_t  *env   = nccl->device->env;
+    const double limit = env->timeout_s > least ? env->timeout_s : least;
     const double start = spmm_now();
 
     while (code == ncclInProgress) {
@@ -41,12 +46,12 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, const char *w
         if (asked != ncclSuccess) {
             return check(nccl, asked, "ncclCommGetAsyncError");
         }
-        if (code == ncclInProgress && env->timeout_s > 0.0 && spmm_now() - start > env->timeout_s) {
+        if (code == ncclInProgress && env->timeout_s > 0.0 && spmm_now() - start > limit) {
             return spmm_fail(
                 &env->err, SPMM_ERR_COMM,
                 "%s did not finish within the timeout of %g s: a rank is late or gone; "
                 "destroy the context",
-                what, env->timeout_s);
+                what, limit);
         }
         (void)sched_yield();
     }
@@ -95,7 +100,7 @@ static spmm_status_t init_comm(const spmm_transport_shared_t *shared, nccl_t *nc
         config.maxCTAs = shared->nccl_ctas;
     }
     return settle(nccl, ncclCommInitRankConfig(&nccl->comm, env->size, id, env->rank, &config),
-                  "ncclCommInitRankConfig");
+                  setup_s, "ncclCommInitRankConfig");
 }
 
 static spmm_status_t start_watchdog(const spmm_transport_shared_t *shared, nccl_t *nccl)
@@ -152,7 +157,7 @@ static bool finalize(nccl_t *nccl)
     spmm_error_t  before = *err;
     bool          done;
 
-    done = settle(nccl, ncclCommFinalize(nccl->comm), "ncclCommFinalize") == SPMM_OK;
+    done = settle(nccl, ncclCommFinalize(nccl->comm), 0.0, "ncclCommFinalize") == SPMM_OK;
     *err = before; /* nobody asks a destructor for its error */
     return done;
 }
@@ -212,7 +217,7 @@ static spmm_status_t run_group(nccl_t *nccl, const spmm_exchange_side_t *from,
     posted = post(nccl->comm, from, to, row_bytes, stream);
     ended  = ncclGroupEnd();
     SPMM_TRY(check(nccl, posted, "ncclSend or ncclRecv"));
-    return settle(nccl, ended, "ncclGroupEnd");
+    return settle(nccl, ended, 0.0, "ncclGroupEnd");
 }
 
 spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exchange_side_t *from,
@@ -245,7 +250,7 @@ ncclComm_t spmm_nccl_comm(const spmm_transport_shared_t *shared)
 spmm_status_t spmm_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
                                const char *what)
 {
-    return settle(shared->nccl, code, what);
+    return settle(shared->nccl, code, setup_s, what);
 }
 
 spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared)

@@ -109,8 +109,11 @@ static void wait_briefly(spmm_nccl_watchdog_t *w)
 
 static void *watch(void *self)
 {
-    spmm_nccl_watchdog_t *w = self;
+    spmm_nccl_watchdog_t      *w    = self;
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
 
+    /* Else a question about an event here would end a capture of any other thread. */
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
     (void)cudaSetDevice(w->device->ordinal);
     (void)pthread_mutex_lock(&w->lock);
     while (!w->stopping) {

@@ -40,16 +40,29 @@ const char *spmm_nccl_window_refusal(void)
     return why;
 }
 
+/* Memory that NCCL can map elsewhere; NULL: there is none. */
+static void *ask_for(const spmm_device_t *device, size_t bytes)
+{
+    void *memory = NULL;
+    bool  given  = ncclMemAlloc(&memory, bytes) == ncclSuccess;
+
+    if (!given && spmm_cuda_make_room(device)) {
+        given = ncclMemAlloc(&memory, bytes) == ncclSuccess;
+    }
+    return given ? memory : NULL;
+}
+
 static spmm_status_t take(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
 {
-    spmm_env_t *env    = shared->env;
-    void       *memory = NULL;
+    spmm_env_t *env = shared->env;
+    void       *memory;
 
     SPMM_TRY(spmm_cuda_use(shared->device));
     if (!spmm_alloc_note()) {
         return spmm_fail_memory(&env->err, (int64_t)w->bytes, 1, "a window for peers");
     }
-    if (ncclMemAlloc(&memory, w->bytes) != ncclSuccess || memory == NULL) {
+    memory = ask_for(shared->device, w->bytes);
+    if (memory == NULL) {
         (void)cudaGetLastError();
         spmm_alloc_note_free();
         return spmm_fail_memory(&env->err, (int64_t)w->bytes, 1, "a window for peers");
