@@ -43,7 +43,9 @@ program fortran_example
     end do
   end do
   do j = 1, columns
-    B(:, j) = [(sin(real((first + i) * j, c_double) * pi / real(rows + 1, c_double)), i = 1, m)]
+    do i = 1, m
+      B(i, j) = sin(real((first + i) * j, c_double) * pi / real(rows + 1, c_double))
+    end do
   end do
 
   ! With mpi_f08 the communicator is MPI_COMM_WORLD%MPI_VAL.  An absent option is NULL in C.
