@@ -5,7 +5,7 @@
 !>   pass c_loc() of an array that has the target attribute.  Arrays of indices are passed as they are.
 !> - Indices count from 0 as in C, also in row_ptr and col_idx.
 !> - Texts given to the library end with c_null_char; spmm_string() turns those it returns into
-!>   Fortran's.  A text that an option points to must live until the call.
+!>   Fortran's.  A text that an option points to must live until the call returns.
 !> - Options are optional arguments; absent, they are NULL in C.  They and the infos come initialised.
 !>   Options are targets: else gfortran takes it that what they point to is not used by the call.
 !> - unsigned 64-bit integers are integer(c_int64_t).
