@@ -3,7 +3,8 @@ include(CMakePackageConfigHelpers)
 
 set(spmm_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/spmm_dist)
 install(TARGETS spmm_dist EXPORT spmm_distTargets)
-install(DIRECTORY include/spmm_dist TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/spmm_dist TYPE INCLUDE FILES_MATCHING PATTERN "*.h"
+  PATTERN "*.f90")
 install(FILES LICENSE NOTICE TYPE DOC)
 install(EXPORT spmm_distTargets NAMESPACE spmm_dist:: DESTINATION ${spmm_cmake_dir})
 
@@ -25,10 +26,10 @@ if(NOT BUILD_SHARED_LIBS)
   install(FILES cmake/FindMETIS.cmake cmake/FindNCCL.cmake DESTINATION ${spmm_cmake_dir})
 endif()
 configure_package_config_file(cmake/spmm_distConfig.cmake.in spmm_distConfig.cmake
-  INSTALL_DESTINATION ${spmm_cmake_dir})
+  INSTALL_DESTINATION ${spmm_cmake_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(spmm_distConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/spmm_distConfig.cmake
-  ${PROJECT_BINARY_DIR}/spmm_distConfigVersion.cmake DESTINATION ${spmm_cmake_dir})
+  ${PROJECT_BINARY_DIR}/spmm_distConfigVersion.cmake cmake/fortran.cmake DESTINATION ${spmm_cmake_dir})
 
 # pkg-config: names MPI by the paths found here, since its own .pc file differs by vendor and is
 # often missing.

@@ -8,8 +8,9 @@
 #   jobs        number of cores, or CMAKE_BUILD_PARALLEL_LEVEL
 # With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
 # packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer, with
-# SPMM_SETUP_PETSC=1 (CI) PETSc for examples/petsc_shell.c, 55 MB and about 20 s, and with
-# SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh.
+# SPMM_SETUP_PETSC=1 (CI) PETSc for examples/petsc_shell.c, 55 MB and about 20 s, with
+# SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh, and with SPMM_SETUP_FORTRAN=1 (CI) gfortran for
+# the tests of the Fortran module.
 # shellcheck disable=SC2034
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -22,6 +23,7 @@ slurm_packages=(slurm-wlm munge)
 clang_packages=(clang libclang-rt-dev libomp-dev)
 petsc_packages=(libpetsc-real-dev)
 docs_packages=(doxygen)
+fortran_packages=(gfortran)
 
 installed() {
     [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
@@ -101,6 +103,7 @@ extra=()
 [ "${SPMM_SETUP_CLANG:-0}" != 1 ] || extra+=("${clang_packages[@]}")
 [ "${SPMM_SETUP_PETSC:-0}" != 1 ] || extra+=("${petsc_packages[@]}")
 [ "${SPMM_SETUP_DOCS:-0}" != 1 ] || extra+=("${docs_packages[@]}")
+[ "${SPMM_SETUP_FORTRAN:-0}" != 1 ] || extra+=("${fortran_packages[@]}")
 for package in "${extra[@]}"; do
     present "$package" || missing_extra+=("$package")
 done

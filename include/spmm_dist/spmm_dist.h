@@ -5,6 +5,7 @@
 #define SPMM_DIST_H
 
 #include "spmm_dist/context.h"
+#include "spmm_dist/fortran.h"
 #include "spmm_dist/matrix.h"
 #include "spmm_dist/plan.h"
 #include "spmm_dist/sddmm.h"

@@ -123,7 +123,7 @@ static void close_context(spmm_context_t *ctx)
     spmm_free(ctx);
 }
 
-static bool mpi_runs(void)
+bool spmm_mpi_runs(void)
 {
     int initialised = 0, finalised = 0;
 
@@ -137,7 +137,7 @@ static spmm_status_t check_comm(MPI_Comm comm)
 {
     int inter = 0;
 
-    if (!mpi_runs() || comm == MPI_COMM_NULL) {
+    if (!spmm_mpi_runs() || comm == MPI_COMM_NULL) {
         return spmm_fail(
             NULL, SPMM_ERR_ARGUMENT,
             "spmm_context_create: call it between MPI_Init and MPI_Finalize and pass a "
@@ -194,7 +194,7 @@ spmm_status_t spmm_context_destroy(spmm_context_t **ctx)
                          "%d matrices or plans of this context are alive: destroy them first",
                          (*ctx)->live);
     }
-    if (!mpi_runs()) { /* which would end the program */
+    if (!spmm_mpi_runs()) { /* which would end the program */
         return spmm_fail(&(*ctx)->env.err, SPMM_ERR_ARGUMENT,
                          "a context is destroyed before MPI_Finalize(), not after it");
     }

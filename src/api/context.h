@@ -25,6 +25,9 @@ static inline bool spmm_ld_fits(int64_t count, int64_t ld)
            (!__builtin_mul_overflow(count, ld, &reach) && reach <= INT64_MAX / MOST_BYTES);
 }
 
+/** Is it after MPI_Init and before MPI_Finalize? */
+bool spmm_mpi_runs(void);
+
 /** Copy a caller's options, which may be of an older, shorter version, over the defaults in
  *  *options.  A struct_size of 0 or beyond @p size is SPMM_ERR_ARGUMENT. */
 spmm_status_t spmm_take_options(spmm_error_t *err, const void *given, size_t given_size,

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # consume.sh shared|static SOURCE BUILD: installs the library into a fresh prefix and builds the
-# first example (by find_package and by pkg-config), the examples and a C++ program against it;
-# all of them run, the parallel ones on 2 ranks.
+# first example (by find_package and by pkg-config), the examples and a C++ program against it, and where
+# BUILD has the example in Fortran, that one by pkg-config, too; all of them run, the parallel ones on 2
+# ranks.
 set -eu -o pipefail
 kind=$1 source=$2 build=$3
 work=$build/consumer/$kind
@@ -68,6 +69,24 @@ multiply "$work/outside/find_package/consumer"
 run cmake -S "$source/examples" -B "$work/outside/examples" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
 run cmake --build "$work/outside/examples"
 run mpirun -n 2 "$work/outside/examples/01_own_csr_rows"
+languages="C, C++"
+if [ -x "$build/examples/06_fortran" ]; then
+    run mpirun -n 2 "$work/outside/examples/06_fortran"
+    languages="C, C++, Fortran"
+fi
+
+# The package says what its component Fortran lacks.
+mkdir "$work/outside/no_fortran"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' 'project(no_fortran LANGUAGES C)' \
+    'find_package(spmm_dist 0.1 REQUIRED COMPONENTS Fortran)' \
+    >"$work/outside/no_fortran/CMakeLists.txt"
+if cmake -S "$work/outside/no_fortran" -B "$work/outside/no_fortran/build" -G Ninja \
+    -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 ||
+    ! grep -q 'call enable_language(Fortran)' "$work/log"; then
+    echo "find_package did not ask for the language:"
+    cat "$work/log"
+    exit 1
+fi
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name spmm_dist.pc)")
 export PKG_CONFIG_PATH
@@ -82,4 +101,12 @@ run "${CXX:-c++}" -std=c++11 -Wall -Wextra -Werror "$source/tests/consumer/versi
     -o "$work/outside/version" "${flags[@]}" "$rpath"
 run "$work/outside/version"
 grep -qxF "$version" "$work/log"
-echo "$kind library: find_package, pkg-config, C, C++ and the examples: good"
+
+# The module is compiled with the program; that folder keeps its .mod file.
+if [ -x "$build/examples/06_fortran" ]; then
+    module=$(pkg-config --variable=fortran_module spmm_dist)
+    cd "$work/outside"
+    run mpif90 "$module" "$source/examples/06_fortran.f90" -o 06_fortran "${flags[@]}" "$rpath"
+    run mpirun -n 2 ./06_fortran
+fi
+echo "$kind library: find_package, pkg-config, $languages and the examples: good"

@@ -44,7 +44,7 @@ class Documents(unittest.TestCase):
         code = "\n".join(p.read_text(encoding="utf-8")
                          for folder in ("include", "src", "partition", "kernels", "tests", "bench")
                          for p in sorted((ROOT / folder).rglob("*"))
-                         if p.suffix in (".h", ".c", ".cmake", ".cu"))
+                         if p.suffix in (".h", ".c", ".cmake", ".cu", ".f90"))
         names = set(re.findall(r"\b(?:spmm|SPMM)_\w+", code))
         names |= {n for p in (ROOT / "cmake").glob("*.cmake")
                   for n in re.findall(r"\bspmm_\w+", p.read_text(encoding="utf-8"))}

@@ -10,7 +10,7 @@ while read -r file; do
         echo "$file: no SPDX line at the top"
         bad=1
     fi
-done < <(files '\.(c|h|cu|cuh|cpp|sh|sbatch|cmake|in|supp|py)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
+done < <(files '\.(c|h|cu|cuh|cpp|f90|sh|sbatch|cmake|in|supp|py)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
 sources='^(include|src|partition|kernels|tools|examples|bench|tests)/.*\.(c|h|cu|cuh|cpp)$'
 while read -r file; do
     lines=$(wc -l <"$file")

@@ -81,6 +81,7 @@ rejects cppcheck src/base/a.c '#ifndef SPMM_HAVE_METIS' 'int f(int a) { return a
 rejects cppcheck tools/a.c '#ifdef SPMM_HAVE_CUDA' 'int f(int a) { return a / 0; }' '#endif'
 rejects files src/base/a.c 'int a;'
 rejects files scripts/a.sh '#!/bin/sh'
+rejects files include/spmm_dist/a.f90 'module a'
 rejects files tools/CMakeLists.txt 'project(a)'
 rejects files kernels/cuda/b.cu "$licence" "// $(printf 'TO%s' DO): finish"
 rejects files src/base/a.c "$licence" "$(yes 'int a;' | head -n 450)"
