@@ -67,7 +67,7 @@ fail() { # SENTENCE...
     touch "$work/failed"
 }
 
-# Checks run side by side, each on GPUs of its own, or two at a time on the same: a line of this pipe for
+# Checks run side by side, each on GPUs of its own, or some at a time on the same: a line of this pipe for
 # each that may begin.
 at_a_time=1
 mkfifo "$work/sets"
@@ -371,7 +371,7 @@ for ranks in 1 2 4; do
     [ "$ranks" -ne 2 ] || step trust 2 "calls that fail on one rank of 2" calls_step
     if [ "$ranks" -gt 1 ] && [ $((2 * ranks)) -gt "$gpus" ]; then # the most ranks there are
         step limits "$ranks" "more than 2^31 entries on $ranks GPUs" limits_step
-        step faults "$ranks" "a lost rank of $ranks" faults_step
+        at_a_time=4 step faults "$ranks" "a lost rank of $ranks" faults_step
         step nodes "$ranks" "two nodes by name" nodes_step 2 500
     fi
 done
