@@ -88,7 +88,63 @@ static void test_execute_does_not_wait(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
+/* A program that captures a graph while an exchange is on its way, in the strictest mode. */
+static void capture_meanwhile(void *memory, size_t bytes)
+{
+    cudaStream_t other = gpu_new_stream();
+    cudaGraph_t  graph = NULL;
+
+    assert_int_equal(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal), cudaSuccess);
+    gpu_sleep_ms(50); /* in which the watchdog looks 25 times */
+    assert_int_equal(cudaMemsetAsync(memory, 0, bytes, other), cudaSuccess);
+    assert_int_equal(cudaStreamEndCapture(other, &graph), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(other), cudaSuccess);
+}
+
+static void test_captures_of_the_program(void **state)
+{
+    const spmm_context_options_t options = {.struct_size = sizeof options, .timeout_s = 60.0};
+    spmm_plan_options_t          o       = SPMM_PLAN_OPTIONS_INIT;
+    spmm_layout_info_t           b = {.struct_size = sizeof b}, c = {.struct_size = sizeof c};
+    const cudaStream_t           stream = gpu_new_stream();
+    spmm_context_t              *ctx;
+    spmm_matrix_t               *A;
+    spmm_plan_t                 *plan;
+    void                        *B, *C;
+    size_t                       bytes;
+
+    (void)state;
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &options, &ctx));
+    A           = pair_matrix(ctx, ROWS);
+    o.transport = "nccl";
+    o.partition = "block";
+    spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
+    bytes = (size_t)c.local_rows * N * sizeof(float);
+    spmm_assert_ok(spmm_buffer_alloc(ctx, (size_t)b.local_rows * N * sizeof(float), &B));
+    spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &C));
+    assert_int_equal(cudaMemset(B, 0, (size_t)b.local_rows * N * sizeof(float)), cudaSuccess);
+    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
+    spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
+    gpu_gate_close(stream);
+    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
+    capture_meanwhile(C, bytes);
+    gpu_gate_open();
+    spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
+    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
+    spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_execute_does_not_wait),
+    cmocka_unit_test(test_captures_of_the_program),
     {0},
 };
