@@ -10,7 +10,7 @@
 
 typedef struct {
     const char *argument;  /**< what follows the colon of the name: the path of "file:PATH" */
-    const char *objective; /**< "vol" or "cut" */
+    const char *objective; /**< "vol", "cut" or NULL: what the partitioner is best at */
     double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1 */
     uint64_t    seed;
 } spmm_partition_options_t;
@@ -43,7 +43,7 @@ typedef struct {
 extern const spmm_partitioner_t *const spmm_partitioners[];
 extern const int                       spmm_n_partitioners;
 
-/** Run the partitioner that @p spec ("keep", "block", "metis", "auto", "file:PATH"; NULL: keep)
+/** Run the partitioner that @p spec ("keep", "block", "metis", "ptscotch", "auto", "file:PATH"; NULL: keep)
  *  names.  Collective, agreed; its result is checked: every part lies in [0, size).
  *  @return SPMM_ERR_ARGUMENT for an unknown name, with the list of known ones */
 spmm_status_t spmm_partition_create(const spmm_matrix_t *A, const char *spec,
