@@ -7,6 +7,7 @@
  *  Block wins ties: it needs no other library and keeps neighbouring rows together.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "partition/partitioners.h"
 
@@ -15,11 +16,28 @@ static int64_t cost(const spmm_matrix_t *A, const spmm_partition_score_t *score)
     return score->halo_total + A->env->size * score->halo_max;
 }
 
-static void log_on_first(const spmm_matrix_t *A, const char *line)
+/* Block, without a comparison. */
+static spmm_status_t settle(const spmm_matrix_t *A, const char *note, spmm_partition_t *partition)
 {
+    partition->note = note;
     if (A->env->rank == 0) {
-        spmm_log(A->env, "%s", line);
+        spmm_log(A->env, "partition auto: %s is %s", partition->method, note);
     }
+    return SPMM_OK;
+}
+
+static const char *note_of(const char *winner, const char *graph)
+{
+    if (strcmp(winner, "block") == 0) {
+        return strcmp(graph, "metis") == 0 ? "taken by auto, no worse than metis"
+                                           : "taken by auto, no worse than ptscotch";
+    }
+    if (strcmp(graph, "metis") == 0) {
+        return "taken by auto, better than block";
+    }
+    return spmm_partitioner_metis.built
+               ? "taken by auto, better than block; METIS cannot take this matrix"
+               : "taken by auto, better than block; METIS is not in this build";
 }
 
 /* The first of metis and ptscotch that is built and takes the matrix; of none *graph is empty. */
@@ -28,7 +46,6 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
 {
     const spmm_partitioner_t *const candidates[] = {&spmm_partitioner_metis,
                                                     &spmm_partitioner_ptscotch};
-    bool                            built        = false;
 
     for (size_t c = 0; c < sizeof candidates / sizeof candidates[0]; c++) {
         spmm_partition_options_t chosen = *options;
@@ -37,7 +54,6 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
         if (!candidates[c]->built) {
             continue;
         }
-        built = true;
         if (candidates[c] == &spmm_partitioner_ptscotch) {
             chosen.objective = NULL; /* it has one only; what counts is the score */
         }
@@ -45,11 +61,11 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
         if (status != SPMM_ERR_UNSUPPORTED) { /* that: too large for its indices */
             return status;
         }
-        log_on_first(A, A->env->err.text);
+        if (A->env->rank == 0) {
+            spmm_log(A->env, "%s", A->env->err.text);
+        }
         spmm_error_clear(&A->env->err);
     }
-    log_on_first(A, built ? "partition auto: block, no partitioner of graphs can take this matrix"
-                          : "partition auto: block, this build lacks METIS and PT-Scotch");
     return SPMM_OK;
 }
 
@@ -78,6 +94,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     spmm_partition_t       graph = {0};
     spmm_partition_score_t score;
     spmm_status_t          status;
+    const char            *note;
     bool                   better = false;
 
     SPMM_TRY(spmm_partition_run(A, &spmm_partitioner_block, options, partition));
@@ -86,20 +103,25 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     }
     SPMM_TRY(spmm_partition_score(A, partition, &score));
     if (score.halo_total == 0) {
-        log_on_first(A, "partition auto: block, nothing is to be received");
-        return SPMM_OK;
+        return settle(A, "taken by auto, nothing is to be received", partition);
     }
     SPMM_TRY(cut_graph(A, options, &graph));
     if (graph.method == NULL) {
-        return SPMM_OK;
+        return settle(A,
+                      spmm_partitioner_metis.built || spmm_partitioner_ptscotch.built
+                          ? "taken by auto, no partitioner of graphs can take this matrix"
+                          : "taken by auto, this build lacks METIS and PT-Scotch",
+                      partition);
     }
     status = compare(A, &score, &graph, &better);
+    note   = note_of(better ? graph.method : "block", graph.method);
     if (better) {
         spmm_partition_free(partition);
         *partition = graph;
     } else {
         spmm_partition_free(&graph);
     }
+    partition->note = note;
     return status;
 }
 

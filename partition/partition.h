@@ -21,6 +21,7 @@ typedef struct {
     int32_t    *row_part; /**< [A->n_rows] part of each row this rank owns, owned */
     int32_t    *col_part; /**< [A->n_cols] part of each column; equals row_part for square A */
     bool        keep;     /**< nothing moves: parts are the matrix's own distribution */
+    const char *note;     /**< for spmm_plan_explain(): how auto came to it; NULL; static */
 } spmm_partition_t;
 
 /** What a partition costs.  All ranks hold the same numbers. */
