@@ -175,9 +175,85 @@ static void test_limits(void **state)
     on_all_matrices(check_limit);
 }
 
+/* Of each vertex a number that says who its neighbours are: the sum of their weights and degrees. */
+static int32_t *fingerprints(const spmm_dist_graph_t *graph)
+{
+    const int size = spmm_test_env.size, mine = (int)graph->n_vertices;
+    int       count[64], start[64];
+    int32_t  *local, *all, *sum;
+
+    assert_true(size <= 64);
+    assert_non_null(SPMM_NEW(local, graph->n_vertices));
+    assert_non_null(SPMM_NEW(all, graph->all_vertices));
+    assert_non_null(SPMM_NEW_ZERO(sum, graph->n_vertices));
+    for (int64_t v = 0; v < graph->n_vertices; v++) {
+        local[v] = (int32_t)(1000 * graph->weight[v] + graph->ptr[v + 1] - graph->ptr[v]);
+    }
+    MPI_Allgather(&mine, 1, MPI_INT, count, 1, MPI_INT, spmm_test_env.comm);
+    for (int p = 0; p < size; p++) {
+        start[p] = p == 0 ? 0 : start[p - 1] + count[p - 1];
+    }
+    assert_int_equal(start[spmm_test_env.rank], graph->first);
+    MPI_Allgatherv(local, mine, MPI_INT32_T, all, count, start, MPI_INT32_T, spmm_test_env.comm);
+    for (int64_t v = 0; v < graph->n_vertices; v++) {
+        sum[v] = 7 * local[v];
+        for (int64_t k = graph->ptr[v]; k < graph->ptr[v + 1]; k++) {
+            assert_in_range(graph->adj[k], 0, graph->all_vertices - 1);
+            sum[v] += all[graph->adj[k]];
+        }
+    }
+    spmm_free(local);
+    spmm_free(all);
+    return sum;
+}
+
+/* The same graph under other numbers, evenly split, and each vertex comes back to where it was. */
+static void check_deal(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
+{
+    const int64_t     live = spmm_alloc_get_stats().live;
+    spmm_dist_graph_t graph;
+    spmm_deal_t       deal;
+    int32_t          *before, *dealt, *after;
+    int64_t           edges;
+
+    (void)rule;
+    spmm_assert_ok(spmm_dist_graph_create(A, "a partitioner", INT32_MAX, &graph));
+    before = fingerprints(&graph);
+    spmm_assert_ok(spmm_dist_graph_deal(&spmm_test_env, &graph, &deal));
+    assert_in_range(graph.n_vertices, graph.all_vertices / spmm_test_env.size,
+                    graph.all_vertices / spmm_test_env.size + 1);
+    edges = graph.ptr[graph.n_vertices];
+    MPI_Allreduce(MPI_IN_PLACE, &edges, 1, MPI_INT64_T, MPI_SUM, spmm_test_env.comm);
+    assert_int_equal(edges, graph.all_edges);
+    dealt = fingerprints(&graph);
+    assert_non_null(SPMM_NEW(after, deal.n_vertices));
+    spmm_assert_ok(spmm_deal_collect(&spmm_test_env, &deal, dealt, after));
+    assert_memory_equal(before, after, (size_t)deal.n_vertices * sizeof *after);
+    spmm_free(before);
+    spmm_free(dealt);
+    spmm_free(after);
+    spmm_deal_free(&deal);
+    spmm_dist_graph_free(&graph);
+    assert_int_equal(spmm_alloc_get_stats().live, live);
+}
+
+/* Stacks of 1 in the small ones, of more in the grid; both leave some behind. */
+static void test_deal(void **state)
+{
+    spmm_matrix_t *grid = NULL;
+
+    (void)state;
+    on_all_matrices(check_deal);
+    spmm_assert_ok(
+        spmm_matrix_from_spec(&spmm_test_env, "stencil9:nx=61,ny=53", SPMM_R_32F, 1, &grid));
+    check_deal(NULL, grid);
+    spmm_matrix_free(grid);
+}
+
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_edges),
     cmocka_unit_test(test_weights),
     cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_deal),
     {0},
 };
