@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file auto.c
- *  The better of block and metis.  The time of an exchange grows with what the network carries
+ *  The better of block and a partition of the graph: by metis, or by ptscotch where metis is not in the
+ *  build or cannot take the matrix.  The time of an exchange grows with what the network carries
  *  (halo_total) and with what the busiest rank waits for (halo_max): the partition with the lower
  *  halo_total + size * halo_max wins, both terms being equal when all parts receive the same.
- *  Block wins ties: it needs no METIS and keeps neighbouring rows together.
+ *  Block wins ties: it needs no other library and keeps neighbouring rows together.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "partition/partitioners.h"
 
@@ -14,41 +16,74 @@ static int64_t cost(const spmm_matrix_t *A, const spmm_partition_score_t *score)
     return score->halo_total + A->env->size * score->halo_max;
 }
 
-static void log_on_first(const spmm_matrix_t *A, const char *line)
+/* Block, without a comparison. */
+static spmm_status_t settle(const spmm_matrix_t *A, const char *note, spmm_partition_t *partition)
 {
+    partition->note = note;
     if (A->env->rank == 0) {
-        spmm_log(A->env, "%s", line);
+        spmm_log(A->env, "partition auto: %s is %s", partition->method, note);
     }
+    return SPMM_OK;
 }
 
-/* Does metis beat block?  Its result is then in *metis. */
-static spmm_status_t try_metis(const spmm_matrix_t *A, const spmm_partition_options_t *options,
-                               const spmm_partition_score_t *block, spmm_partition_t *metis,
-                               bool *better)
+static const char *note_of(const char *winner, const char *graph)
+{
+    if (strcmp(winner, "block") == 0) {
+        return strcmp(graph, "metis") == 0 ? "taken by auto, no worse than metis"
+                                           : "taken by auto, no worse than ptscotch";
+    }
+    if (strcmp(graph, "metis") == 0) {
+        return "taken by auto, better than block";
+    }
+    return spmm_partitioner_metis.built
+               ? "taken by auto, better than block; METIS cannot take this matrix"
+               : "taken by auto, better than block; METIS is not in this build";
+}
+
+/* The first of metis and ptscotch that is built and takes the matrix; of none *graph is empty. */
+static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_options_t *options,
+                               spmm_partition_t *graph)
+{
+    const spmm_partitioner_t *const candidates[] = {&spmm_partitioner_metis,
+                                                    &spmm_partitioner_ptscotch};
+
+    for (size_t c = 0; c < sizeof candidates / sizeof candidates[0]; c++) {
+        spmm_partition_options_t chosen = *options;
+        spmm_status_t            status;
+
+        if (!candidates[c]->built) {
+            continue;
+        }
+        if (candidates[c] == &spmm_partitioner_ptscotch) {
+            chosen.objective = NULL; /* it has one only; what counts is the score */
+        }
+        status = spmm_partition_run(A, candidates[c], &chosen, graph);
+        if (status != SPMM_ERR_UNSUPPORTED) { /* that: too large for its indices */
+            return status;
+        }
+        if (A->env->rank == 0) {
+            spmm_log(A->env, "%s", A->env->err.text);
+        }
+        spmm_error_clear(&A->env->err);
+    }
+    return SPMM_OK;
+}
+
+/* Does @p graph beat block? */
+static spmm_status_t compare(const spmm_matrix_t *A, const spmm_partition_score_t *block,
+                             const spmm_partition_t *graph, bool *better)
 {
     spmm_partition_score_t score;
-    spmm_status_t          status;
 
-    status = spmm_partition_run(A, &spmm_partitioner_metis, options, metis);
-    if (status == SPMM_ERR_UNSUPPORTED) { /* too large for its indices: block is left */
-        log_on_first(A, A->env->err.text);
-        log_on_first(A, "partition auto: block, metis cannot take this matrix");
-        spmm_error_clear(&A->env->err);
-        return SPMM_OK;
-    }
-    SPMM_TRY(status);
-    status = spmm_partition_score(A, metis, &score);
-    if (status != SPMM_OK) {
-        spmm_partition_free(metis);
-        return status;
-    }
+    SPMM_TRY(spmm_partition_score(A, graph, &score));
     *better = cost(A, &score) < cost(A, block);
     if (A->env->rank == 0) {
         spmm_log(A->env,
                  "partition auto: %s; rows to receive, total and most: block %" PRId64 " %" PRId64
-                 ", metis %" PRId64 " %" PRId64 "; imbalance: block %.3f, metis %.3f",
-                 *better ? "metis" : "block", block->halo_total, block->halo_max, score.halo_total,
-                 score.halo_max, block->imbalance, score.imbalance);
+                 ", %s %" PRId64 " %" PRId64 "; imbalance: block %.3f, %s %.3f",
+                 *better ? graph->method : "block", block->halo_total, block->halo_max,
+                 graph->method, score.halo_total, score.halo_max, block->imbalance, graph->method,
+                 score.imbalance);
     }
     return SPMM_OK;
 }
@@ -56,36 +91,43 @@ static spmm_status_t try_metis(const spmm_matrix_t *A, const spmm_partition_opti
 static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t *options,
                          spmm_partition_t *partition)
 {
-    spmm_partition_t       metis = {0};
+    spmm_partition_t       graph = {0};
     spmm_partition_score_t score;
+    spmm_status_t          status;
+    const char            *note;
     bool                   better = false;
 
     SPMM_TRY(spmm_partition_run(A, &spmm_partitioner_block, options, partition));
     if (A->env->size == 1) {
         return SPMM_OK;
     }
-    if (!spmm_partitioner_metis.built) {
-        log_on_first(A, "partition auto: block, this build lacks METIS");
-        return SPMM_OK;
-    }
     SPMM_TRY(spmm_partition_score(A, partition, &score));
     if (score.halo_total == 0) {
-        log_on_first(A, "partition auto: block, nothing is to be received");
-        return SPMM_OK;
+        return settle(A, "taken by auto, nothing is to be received", partition);
     }
-    SPMM_TRY(try_metis(A, options, &score, &metis, &better));
+    SPMM_TRY(cut_graph(A, options, &graph));
+    if (graph.method == NULL) {
+        return settle(A,
+                      spmm_partitioner_metis.built || spmm_partitioner_ptscotch.built
+                          ? "taken by auto, no partitioner of graphs can take this matrix"
+                          : "taken by auto, this build lacks METIS and PT-Scotch",
+                      partition);
+    }
+    status = compare(A, &score, &graph, &better);
+    note   = note_of(better ? graph.method : "block", graph.method);
     if (better) {
         spmm_partition_free(partition);
-        *partition = metis;
+        *partition = graph;
     } else {
-        spmm_partition_free(&metis);
+        spmm_partition_free(&graph);
     }
-    return SPMM_OK;
+    partition->note = note;
+    return status;
 }
 
 const spmm_partitioner_t spmm_partitioner_auto = {
     .name        = "auto",
-    .description = "block or metis, whichever leaves fewer rows of B to receive",
+    .description = "block, or metis (else ptscotch) where that leaves fewer rows of B to receive",
     .built       = true,
     .run         = run,
 };

@@ -13,21 +13,20 @@
 #include "partition/metis_call.h"
 #include "partition/metis_graph.h"
 
-/* Below this many vertices a part METIS makes empty parts and prints; blocks serve as well. */
-enum { MIN_VERTICES_PER_PART = 16 };
-
 /* Entries of a graph up to which more tries cost seconds at most. */
 enum { SMALL = 1 << 23 };
 
 static bool by_volume(const spmm_partition_options_t *options)
 {
-    return strcmp(options->objective, "vol") == 0;
+    return options->objective == NULL || strcmp(options->objective, "vol") == 0;
 }
+
+idx_t spmm_metis_most = IDX_MAX;
 
 /* METIS sums edge weights in idx_t; for volume an edge weighs 1 + the sizes of both ends. */
 static int64_t max_edges(const spmm_partition_options_t *options)
 {
-    return by_volume(options) ? IDX_MAX / 3 : IDX_MAX;
+    return by_volume(options) ? spmm_metis_most / 3 : spmm_metis_most;
 }
 
 static void set_options(const spmm_partition_options_t *options, int64_t n_edges, idx_t *settings)
@@ -54,7 +53,7 @@ static spmm_status_t check_metis(spmm_env_t *env, int code)
         return SPMM_OK;
     case METIS_ERROR_MEMORY:
         return spmm_fail(&env->err, SPMM_ERR_MEMORY,
-                         "METIS ran out of memory: use partition block or file");
+                         "METIS ran out of memory: use partition ptscotch, block or file");
     case METIS_ERROR_INPUT:
         return spmm_fail(&env->err, SPMM_ERR_INTERNAL,
                          "METIS rejects the graph it was given: please report it");
@@ -87,8 +86,8 @@ static spmm_status_t call_metis(spmm_env_t *env, const spmm_partition_options_t 
     spmm_log(env,
              "partition metis: %" PRId64 " vertices, %" PRId64 " edges, objective %s %" PRId64
              ", %.2f s",
-             (int64_t)graph->n_vertices, (int64_t)graph->n_edges / 2, options->objective,
-             (int64_t)objective, spmm_now() - start);
+             (int64_t)graph->n_vertices, (int64_t)graph->n_edges / 2,
+             by_volume(options) ? "vol" : "cut", (int64_t)objective, spmm_now() - start);
     return SPMM_OK;
 }
 
@@ -158,79 +157,25 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
     return status;
 }
 
-/* METIS cannot split a row: say so where one is heavier than a part should be.
- * @p count is scratch [size], zeroed. */
-static spmm_status_t report_balance(const spmm_matrix_t *A, const int32_t *row_part,
-                                    double imbalance, int64_t *count)
-{
-    spmm_env_t  *env      = A->env;
-    const double mean     = (double)A->nnz / env->size;
-    int64_t      heaviest = 0, most = 0;
-    int          empty = 0;
-
-    for (int32_t i = 0; i < A->n_rows; i++) {
-        const int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
-
-        count[row_part[i]] += length;
-        heaviest = length > heaviest ? length : heaviest;
-    }
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, count, env->size, MPI_INT64_T, MPI_SUM, env->comm));
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &heaviest, 1, MPI_INT64_T, MPI_MAX, env->comm));
-    for (int p = 0; p < env->size; p++) {
-        most = count[p] > most ? count[p] : most;
-        empty += count[p] == 0;
-    }
-    if (env->rank == 0 && ((double)most > imbalance * mean || empty > 0)) {
-        spmm_log(env,
-                 "partition metis: imbalance %.3f where %.3f is allowed, %d parts without "
-                 "non-zeros; the heaviest row holds %.3f of a part",
-                 (double)most / mean, imbalance, empty, (double)heaviest / mean);
-    }
-    return SPMM_OK;
-}
-
-static spmm_status_t check_balance(const spmm_matrix_t *A, const int32_t *row_part,
-                                   double imbalance)
-{
-    int64_t      *count;
-    spmm_status_t status = SPMM_OK;
-
-    if (SPMM_NEW_ZERO(count, A->env->size) == NULL) {
-        status = spmm_fail_memory(&A->env->err, A->env->size, sizeof *count, "counts of parts");
-    }
-    status = spmm_agree(A->env, status);
-    if (status == SPMM_OK) {
-        status = spmm_agree(A->env, report_balance(A, row_part, imbalance, count));
-    }
-    spmm_free(count);
-    return status;
-}
-
 static spmm_status_t part_rows(const spmm_matrix_t *A, const spmm_partition_options_t *options,
                                int32_t *row_part)
 {
-    const bool         square   = spmm_matrix_is_square(A);
-    const int64_t      vertices = square ? A->rows : A->rows + A->cols;
-    spmm_metis_graph_t graph    = {0};
+    spmm_metis_graph_t graph = {0};
     spmm_status_t      status;
 
     if (A->env->size == 1) { /* METIS 5.1 crashes on one part */
         memset(row_part, 0, (size_t)A->n_rows * sizeof *row_part);
         return SPMM_OK;
     }
-    if (A->nnz > 0 && vertices >= (int64_t)MIN_VERTICES_PER_PART * A->env->size) {
+    if (spmm_graph_is_worth_cutting(A)) {
         SPMM_TRY(spmm_metis_graph_create(A, max_edges(options), &graph));
     }
     if (graph.n_edges == 0) {
-        if (A->env->rank == 0) {
-            spmm_log(A->env, "partition metis: too few vertices or no edges, consecutive rows "
-                             "with equal numbers of non-zeros instead");
-        }
-        status = spmm_agree(A->env, spmm_block_rows(A, row_part));
+        status = spmm_blocks_instead(A, "metis", row_part);
     } else {
         status = cut_graph(A, options, &graph, row_part);
         if (status == SPMM_OK) {
-            status = check_balance(A, row_part, options->imbalance);
+            status = spmm_balance_report(A, "metis", row_part, options->imbalance);
         }
     }
     spmm_metis_graph_free(&graph);

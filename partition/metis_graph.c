@@ -10,12 +10,12 @@
 
 static spmm_status_t fail_size(spmm_env_t *env, const char *what, int64_t count)
 {
-    return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
-                     "the graph has %" PRId64
-                     " %s, too many for METIS built with %d-bit indices: use partition block or "
-                     "file%s",
-                     count, what, IDXTYPEWIDTH,
-                     IDXTYPEWIDTH == 32 ? ", or a METIS with 64-bit idx_t" : "");
+    return spmm_fail(
+        &env->err, SPMM_ERR_UNSUPPORTED,
+        "the graph has %" PRId64
+        " %s, too many for METIS built with %d-bit indices: use partition ptscotch, block or "
+        "file%s",
+        count, what, IDXTYPEWIDTH, IDXTYPEWIDTH == 32 ? ", or a METIS with 64-bit idx_t" : "");
 }
 
 /* What can be told before the pattern is in one place; the same on all ranks. */

@@ -8,6 +8,9 @@
 #ifdef SPMM_HAVE_METIS
 #include <metis.h>
 
+/** The largest number that METIS can hold: IDX_MAX but for tests, which lower it to see METIS refuse. */
+extern idx_t spmm_metis_most;
+
 /** Square A: the vertices are the rows, the edges the pattern of A + A^T without diagonal.  Other
  *  A: rows, then columns; the edges are the non-zeros, both ways.  On rank 0; empty elsewhere. */
 typedef struct {
@@ -33,7 +36,7 @@ typedef struct {
     idx_t   *col;     /**< [row_ptr[rows]], owned, ascending in each row */
 } spmm_metis_pattern_t;
 
-/** Vertex weights for METIS from the row lengths; see metis_weights.c.
+/** Vertex weights for METIS from the row lengths; see weights.h.
  *  @param[out] vwgt [n_vertices]; rows come first, then columns if n_vertices > rows */
 void spmm_metis_weights(const spmm_metis_pattern_t *pattern, idx_t n_vertices, int n_parts,
                         idx_t *vwgt);

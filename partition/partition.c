@@ -66,10 +66,8 @@ static spmm_status_t parse(spmm_env_t *env, const char *spec, const spmm_partiti
 
 static spmm_status_t check_options(spmm_env_t *env, spmm_partition_options_t *options)
 {
-    if (options->objective == NULL) {
-        options->objective = "vol";
-    }
-    if (strcmp(options->objective, "vol") != 0 && strcmp(options->objective, "cut") != 0) {
+    if (options->objective != NULL && strcmp(options->objective, "vol") != 0 &&
+        strcmp(options->objective, "cut") != 0) {
         return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
                          "unknown partition objective '%.100s': known are vol, cut",
                          options->objective);

@@ -10,7 +10,7 @@
 
 typedef struct {
     const char *argument;  /**< what follows the colon of the name: the path of "file:PATH" */
-    const char *objective; /**< "vol" or "cut" */
+    const char *objective; /**< "vol", "cut" or NULL: what the partitioner is best at */
     double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1 */
     uint64_t    seed;
 } spmm_partition_options_t;
@@ -21,6 +21,7 @@ typedef struct {
     int32_t    *row_part; /**< [A->n_rows] part of each row this rank owns, owned */
     int32_t    *col_part; /**< [A->n_cols] part of each column; equals row_part for square A */
     bool        keep;     /**< nothing moves: parts are the matrix's own distribution */
+    const char *note;     /**< for spmm_plan_explain(): how auto came to it; NULL; static */
 } spmm_partition_t;
 
 /** What a partition costs.  All ranks hold the same numbers. */
@@ -43,7 +44,7 @@ typedef struct {
 extern const spmm_partitioner_t *const spmm_partitioners[];
 extern const int                       spmm_n_partitioners;
 
-/** Run the partitioner that @p spec ("keep", "block", "metis", "auto", "file:PATH"; NULL: keep)
+/** Run the partitioner that @p spec ("keep", "block", "metis", "ptscotch", "auto", "file:PATH"; NULL: keep)
  *  names.  Collective, agreed; its result is checked: every part lies in [0, size).
  *  @return SPMM_ERR_ARGUMENT for an unknown name, with the list of known ones */
 spmm_status_t spmm_partition_create(const spmm_matrix_t *A, const char *spec,

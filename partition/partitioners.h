@@ -23,6 +23,21 @@ spmm_status_t spmm_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *par
  *  @param[out] row_part [A->n_rows] */
 spmm_status_t spmm_block_rows(const spmm_matrix_t *A, int32_t *row_part);
 
+/** Below this many vertices a part METIS makes empty parts and prints; blocks serve as well. */
+enum { SPMM_MIN_VERTICES_PER_PART = 16 };
+
+/** Has the graph of A (rows, and columns unless A is square) enough vertices, and A an entry?  The same
+ *  on all ranks. */
+bool spmm_graph_is_worth_cutting(const spmm_matrix_t *A);
+
+/** Blocks of rows where it is not, with a line in the log.  Collective, agreed.
+ *  @param[out] row_part [A->n_rows] */
+spmm_status_t spmm_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part);
+
+/** One line in the log where @p row_part is out of the allowed balance.  Collective, agreed. */
+spmm_status_t spmm_balance_report(const spmm_matrix_t *A, const char *method,
+                                  const int32_t *row_part, double imbalance);
+
 /** Which parts use which columns, held by the ranks that own the columns in A. */
 typedef struct {
     int64_t   count; /**< (column, part) pairs of this rank's columns */

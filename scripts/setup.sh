@@ -15,9 +15,11 @@
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# What a feature or a test needs, and what only the lint tests need.
+# What a feature or a test needs, what is built with the distribution's Open MPI and left out without it,
+# and what only the lint tests need.
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libmetis-dev
     zlib1g-dev libcmocka-dev libcjson-dev python3)
+optional_packages=(libptscotch-dev)
 lint_packages=(clang-format cppcheck shellcheck)
 slurm_packages=(slurm-wlm munge)
 clang_packages=(clang libclang-rt-dev libomp-dev)
@@ -46,6 +48,7 @@ present() {
         zlib1g-dev) header=zlib.h ;;
         libcmocka-dev) header=cmocka.h ;;
         libcjson-dev) header=cjson/cJSON.h ;;
+        libptscotch-dev) header=ptscotch.h ;;
         libclang-rt-dev) # libFuzzer, wherever this clang keeps it
             compgen -G "$(clang -print-resource-dir 2>/dev/null)/lib/*/libclang_rt.fuzzer*.a" \
                 >/dev/null && return ;;
@@ -116,6 +119,11 @@ if [ $((${#missing[@]} + ${#missing_lint[@]} + ${#missing_extra[@]})) -gt 0 ] &&
     fi
     echo "setup: without ${missing_lint[*]} ${missing_extra[*]} some tests will be skipped" >&2
 fi
+for package in "${optional_packages[@]}"; do
+    if ! present "$package" && installed libopenmpi-dev && ! install_packages "$package"; then
+        echo "setup: building without $package" >&2
+    fi
+done
 
 # Ubuntu 22.04 packages CMake 3.22: take a newer one from PyPI into the build tree.
 cmake_is_new() {

@@ -23,11 +23,39 @@ typedef struct {
     char gpu_text[DRIVER_CHECK_TEXT];
 } place_t;
 
-static void check_build(driver_checkup_t *x)
+static bool has_partitioner(const char *name)
 {
     spmm_component_info_t info  = {.struct_size = sizeof info};
-    bool                  metis = false;
+    bool                  found = false;
 
+    for (int k = 0; spmm_partitioner_info(k, &info) == SPMM_OK; k++) {
+        found = found || (strcmp(info.name, name) == 0 && info.built);
+    }
+    return found;
+}
+
+static void check_partitioners(driver_checkup_t *x)
+{
+    if (has_partitioner("metis")) {
+        driver_find(x, DRIVER_CHECK_GOOD, "METIS", "", "%s", DRIVER_METIS_VERSION);
+    } else {
+        driver_find(x, DRIVER_CHECK_MISSING, "METIS",
+                    "install libmetis-dev, or give its prefix in CMAKE_PREFIX_PATH, and configure "
+                    "again",
+                    "not in this build: no partition metis, auto takes ptscotch or block");
+    }
+    if (has_partitioner("ptscotch")) {
+        driver_find(x, DRIVER_CHECK_GOOD, "PT-Scotch", "", "%s", DRIVER_PTSCOTCH_VERSION);
+    } else {
+        driver_find(x, DRIVER_CHECK_MISSING, "PT-Scotch",
+                    "for graphs too large for METIS install libptscotch-dev (version 7), or give "
+                    "its prefix in CMAKE_PREFIX_PATH, and configure again",
+                    "not in this build: no partition ptscotch");
+    }
+}
+
+static void check_build(driver_checkup_t *x)
+{
     if (strcmp(spmm_version(), SPMM_VERSION_STRING) == 0) {
         driver_find(x, DRIVER_CHECK_GOOD, "library", "", "spmm_dist %s", spmm_version());
     } else {
@@ -36,17 +64,7 @@ static void check_build(driver_checkup_t *x)
                     "libspmm_dist is %s, this program was built with %s", spmm_version(),
                     SPMM_VERSION_STRING);
     }
-    for (int k = 0; spmm_partitioner_info(k, &info) == SPMM_OK; k++) {
-        metis = metis || (strcmp(info.name, "metis") == 0 && info.built);
-    }
-    if (metis) {
-        driver_find(x, DRIVER_CHECK_GOOD, "METIS", "", "%s", DRIVER_METIS_VERSION);
-    } else {
-        driver_find(x, DRIVER_CHECK_MISSING, "METIS",
-                    "install libmetis-dev, or give its prefix in CMAKE_PREFIX_PATH, and configure "
-                    "again",
-                    "not in this build: no partition metis, auto takes block");
-    }
+    check_partitioners(x);
 #ifdef DRIVER_HAVE_ZLIB
     driver_find(x, DRIVER_CHECK_GOOD, "zlib", "", "%s", DRIVER_ZLIB_VERSION);
 #else

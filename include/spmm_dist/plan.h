@@ -22,10 +22,11 @@ typedef struct {
     spmm_compute_t compute;     /**< AUTO: 64F for FP64, 32F for all other types */
     spmm_type_t    c_type;      /**< AUTO: the type of A and B; FP32 possible for 16-bit A and B */
     const char    *partition;   /**< "keep" (NULL): rows stay with the caller's ranks; "block",
-                                     "metis", "auto", "file:PATH": the plan has its own layout,
-                                     see spmm_plan_get_layout() */
-    const char    *objective;   /**< of metis: "vol" (NULL) or "cut" */
-    double         imbalance;   /**< of metis: allowed max / mean non-zeros per rank; 0: 1.03 */
+                                     "metis", "ptscotch", "auto", "file:PATH": the plan has its
+                                     own layout, see spmm_plan_get_layout() */
+    const char    *objective;   /**< of metis: "vol" (NULL) or "cut"; of ptscotch: "cut" (NULL) */
+    double         imbalance;   /**< of metis and ptscotch: allowed max / mean non-zeros per rank;
+                                     0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest measured of the best
                                      predicted and cusparse, as far as @p executes pays for it,
                                      on CPUs the least predicted time */

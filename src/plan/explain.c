@@ -211,9 +211,11 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
         spmm_type_name(plan->ab_type), spmm_type_name(plan->c_type), plan->n);
     (void)fprintf(out,
                   "partition %s: imbalance %.3f, halo rows %" PRId64 " in total and %" PRId64
-                  " at most (block: %" PRId64 " in total, allgather: %" PRId64 ")\n",
+                  " at most (block: %" PRId64 " in total, allgather: %" PRId64 ")%s%s\n",
                   s->partition, s->imbalance, s->halo_rows_total, s->halo_rows_max,
-                  s->block_halo_rows_total, s->allgather_rows_total);
+                  s->block_halo_rows_total, s->allgather_rows_total,
+                  plan->partition.note == NULL ? "" : ", ",
+                  plan->partition.note == NULL ? "" : plan->partition.note);
     print_block(plan, &plan->local, "local", out);
     print_block(plan, &plan->remote, "halo", out);
     for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {

@@ -157,10 +157,25 @@ static void test_auto(void **state)
     fail_each(&walk);
 }
 
+#ifdef SPMM_HAVE_PTSCOTCH
+/* The calls around PT-Scotch; its own it makes as they are. */
+static void test_ptscotch(void **state)
+{
+    walk_t walk = {.spec = "stencil9:nx=9,ny=8,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    (void)state;
+    walk.options.partition = "ptscotch";
+    fail_each(&walk);
+}
+#endif
+
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_arrays),
     cmocka_unit_test(test_file_and_partition),
     cmocka_unit_test(test_binary_csr),
     cmocka_unit_test(test_auto),
+#ifdef SPMM_HAVE_PTSCOTCH
+    cmocka_unit_test(test_ptscotch),
+#endif
     {0},
 };

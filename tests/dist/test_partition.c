@@ -13,7 +13,7 @@
 
 enum { MAX_RANKS = 16, MAX_COLS = 256 };
 
-static const spmm_partition_options_t defaults = {.objective = "vol", .imbalance = 1.03, .seed = 1};
+static const spmm_partition_options_t defaults = {.imbalance = 1.03, .seed = 1};
 
 typedef void (*check_t)(const spmm_test_rule_t *rule, const spmm_matrix_t *A);
 
@@ -151,6 +151,10 @@ static void check_all_methods(const spmm_test_rule_t *rule, const spmm_matrix_t 
 #ifdef SPMM_HAVE_METIS
     check_method(rule, A, "metis", "vol");
     check_method(rule, A, "metis", "cut");
+#endif
+#ifdef SPMM_HAVE_PTSCOTCH
+    check_method(rule, A, "ptscotch", NULL);
+    check_method(rule, A, "ptscotch", "cut");
 #endif
     check_method(rule, A, "auto", "vol");
 }
@@ -306,8 +310,11 @@ static void test_allocation_failures(void **state)
         sweep(A, "block");
 #ifdef SPMM_HAVE_METIS
         sweep(A, "metis");
-        sweep(A, "auto");
 #endif
+#ifdef SPMM_HAVE_PTSCOTCH
+        sweep(A, "ptscotch");
+#endif
+        sweep(A, "auto");
         spmm_matrix_free(A);
     }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "partition/metis_graph.h"
 #include "partition/partition.h"
 #include "test_main.h"
 #include "test_matrix.h"
@@ -26,6 +27,11 @@ static spmm_partition_score_t score_of(const spmm_matrix_t *A, const char *spec,
     spmm_assert_ok(spmm_partition_create(A, spec, &options, &partition));
     assert_string_equal(partition.method, winner);
     spmm_assert_ok(spmm_partition_score(A, &partition, &score));
+    assert_int_equal(partition.note != NULL && strstr(partition.note, "taken by auto") != NULL,
+                     strcmp(spec, "auto") == 0 && spmm_test_env.size > 1);
+    if (strcmp(spec, "auto") == 0 && strcmp(winner, "ptscotch") == 0) {
+        assert_non_null(strstr(partition.note, "; METIS "));
+    }
     spmm_partition_free(&partition);
     return score;
 }
@@ -143,13 +149,34 @@ static void test_too_large(void **state)
     }
     A->nnz = INT64_MAX / 2;
     assert_int_equal(spmm_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED);
-    assert_non_null(strstr(spmm_test_env.err.text, "use partition block or file"));
+    assert_non_null(strstr(spmm_test_env.err.text, "use partition ptscotch, block or file"));
     spmm_error_clear(&spmm_test_env.err);
     spmm_assert_ok(spmm_partition_create(A, "auto", NULL, &partition));
     assert_string_equal(partition.method, "block");
     assert_int_equal(spmm_test_env.err.status, SPMM_OK);
     A->nnz = nnz;
     spmm_partition_free(&partition);
+    spmm_matrix_free(A);
+}
+
+/* Where METIS refuses, auto takes ptscotch, whatever the objective; without it block. */
+static void test_auto_beyond_metis(void **state)
+{
+    spmm_matrix_t *A      = generate("stencil5:nx=40,ny=40,shuffle=1");
+    const char    *winner = "block";
+
+    (void)state;
+#ifdef SPMM_HAVE_PTSCOTCH
+    winner = spmm_test_env.size == 1 ? "block" : "ptscotch";
+#endif
+    spmm_metis_most = 9000; /* 6,240 edges, three times for vol */
+    (void)score_of(A, "auto", "vol", winner);
+    (void)score_of(A, "auto", NULL, winner);
+    (void)score_of(A, "auto", "cut", spmm_test_env.size == 1 ? "block" : "metis");
+    spmm_metis_most = 6000;
+    (void)score_of(A, "auto", "cut", winner);
+    spmm_metis_most = IDX_MAX;
+    assert_int_equal(spmm_test_env.err.status, SPMM_OK);
     spmm_matrix_free(A);
 }
 
@@ -194,6 +221,8 @@ static void test_auto_says_why(void **state)
     spmm_test_env.log_user = line;
 #ifdef SPMM_HAVE_METIS
     (void)score_of(A, "auto", "vol", spmm_test_env.size == 1 ? "block" : "metis");
+#elif defined(SPMM_HAVE_PTSCOTCH)
+    (void)score_of(A, "auto", "vol", spmm_test_env.size == 1 ? "block" : "ptscotch");
 #else
     (void)score_of(A, "auto", "vol", "block");
 #endif
@@ -212,6 +241,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_heavy_row),
     cmocka_unit_test(test_same_seed_same_parts),
     cmocka_unit_test(test_too_large),
+    cmocka_unit_test(test_auto_beyond_metis),
 #else
     cmocka_unit_test(test_missing),
 #endif

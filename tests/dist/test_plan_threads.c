@@ -111,6 +111,9 @@ static void test_thread_counts(void **state)
     check("metis", SPMM_OP_N);
     check("metis", SPMM_OP_T);
 #endif
+#ifdef SPMM_HAVE_PTSCOTCH
+    check("ptscotch", SPMM_OP_N);
+#endif
 }
 
 const struct CMUnitTest spmm_tests[] = {

@@ -270,16 +270,32 @@ static void test_partition_file(void **state)
     spmm_temp_remove();
 }
 
+#if defined(SPMM_HAVE_METIS) || defined(SPMM_HAVE_PTSCOTCH)
+/* Enough vertices that they are not cut into blocks instead. */
+static void sweep_graphs(const char *partition)
+{
+    walk_t walk = {.spec = "stencil9:nx=9,ny=8,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.options.partition = partition;
+    sweep(&walk);
+    walk.spec = "uniform:rows=50,cols=20,degree=3";
+    sweep(&walk);
+}
+#endif
+
 #ifdef SPMM_HAVE_METIS
 static void test_metis(void **state)
 {
-    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
-
     (void)state;
-    walk.options.partition = "metis";
-    sweep(&walk);
-    walk.spec = "uniform:rows=20,cols=9,degree=3";
-    sweep(&walk);
+    sweep_graphs("metis");
+}
+#endif
+
+#ifdef SPMM_HAVE_PTSCOTCH
+static void test_ptscotch(void **state)
+{
+    (void)state;
+    sweep_graphs("ptscotch");
 }
 #endif
 
@@ -300,6 +316,9 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_partition_file),
 #ifdef SPMM_HAVE_METIS
     cmocka_unit_test(test_metis),
+#endif
+#ifdef SPMM_HAVE_PTSCOTCH
+    cmocka_unit_test(test_ptscotch),
 #endif
     {0},
 };

@@ -95,6 +95,11 @@ def has_json():
     return "built without cJSON" not in result.err
 
 
+def has_partitioner(name):
+    return any(line.split()[0] == name and "not built" not in line and "not in this" not in line
+               for line in run("--list-partitioners").out.splitlines())
+
+
 def matrices():
     """Committed matrices, and those of the folder SPMM_MATRIX_DIR with other names, where it is set."""
     found = {}

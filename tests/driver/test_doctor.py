@@ -36,7 +36,7 @@ class Doctor(unittest.TestCase):
             self.assertEqual(result.errors, [], result)
             self.assertEqual(report["ranks"], ranks)
             self.assertIn(report["version"], topics["library"][0]["text"])
-            for topic in ("library", "METIS", "MPI", "CUDA", "NCCL", "GPUs", "device", "transport"):
+            for topic in ("library", "METIS", "PT-Scotch", "MPI", "CUDA", "NCCL", "GPUs", "device", "transport"):
                 self.assertIn(topic, topics, result)
             self.assertIn("mpi-host: a product over it is right",
                           [c["text"] for c in topics["transport"]])

@@ -135,6 +135,23 @@ class ShuffledGrid(unittest.TestCase):
         self.assertEqual(auto["halo"]["rows_total"], metis["halo"]["rows_total"])
         self.assertEqual(metis["halo"]["block_rows_total"], block["halo"]["rows_total"])
 
+    @unittest.skipUnless(harness.has_partitioner("ptscotch"), "built without PT-Scotch")
+    def test_ptscotch(self):
+        for matrix, most in (("stencil9:nx=400,ny=400,shuffle=1", 2600),
+                             ("uniform:rows=500,cols=300,degree=4", 600)):
+            result, report = harness.run_json(
+                "--generate", matrix, "--partition", "ptscotch", "--verify", "--columns", "3",
+                "--iterations", "1", "--warmup", "0", ranks=4)
+            self.assertEqual(result.code, 0, result)
+            self.assertIn("passed", result.out)
+            self.assertEqual(report["partition"]["method"], "ptscotch")
+            self.assertLessEqual(report["halo"]["rows_total"], most)
+            self.assertLessEqual(report["partition"]["imbalance"], 1.04)
+        result = harness.run("--generate", matrix, "--partition", "ptscotch", "--objective", "vol",
+                             ranks=2)
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("has no objective vol", result.errors[0])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

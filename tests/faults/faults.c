@@ -68,7 +68,8 @@ bool faults_is_library(const void *caller)
     Dl_info object;
 
     return dladdr(caller, &object) != 0 && object.dli_fname != NULL &&
-           strstr(object.dli_fname, "libnccl") != NULL;
+           (strstr(object.dli_fname, "libnccl") != NULL ||
+            strstr(object.dli_fname, "libptscotch") != NULL);
 }
 
 /* A full disk may show only here. */

@@ -19,7 +19,7 @@ int64_t faults_met(void);
 
 /** For the wrappers: count one call of @p name; true: it is the one to fail. */
 bool faults_hit(const char *name);
-/** Was the call made at the address @p caller, inside NCCL itself? */
+/** Was the call made at the address @p caller, inside NCCL or PT-Scotch? */
 bool faults_is_library(const void *caller);
 
 #endif /* SPMM_FAULTS_H */

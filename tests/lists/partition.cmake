@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(test test_partition test_partition_metis test_partition_file test_layout)
+foreach(test test_partition test_partition_metis test_partition_ptscotch
+    test_dist_graph test_partition_file test_layout)
   spmm_add_test(${test} 1 2 3 4)
 endforeach()
 # More ranks than some matrices have rows, and parts than METIS likes.

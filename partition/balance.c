@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file balance.c  What partitioners of graphs have in common around the graph. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "partition/partitioners.h"
+
+/* Partitioners cannot split a row: say so where one is heavier than a part should be.
+ * @p count is scratch [size], zeroed. */
+static spmm_status_t report_balance(const spmm_matrix_t *A, const char *method,
+                                    const int32_t *row_part, double imbalance, int64_t *count)
+{
+    spmm_env_t  *env      = A->env;
+    const double mean     = (double)A->nnz / env->size;
+    int64_t      heaviest = 0, most = 0;
+    int          empty = 0;
+
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        const int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
+
+        count[row_part[i]] += length;
+        heaviest = length > heaviest ? length : heaviest;
+    }
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, count, env->size, MPI_INT64_T, MPI_SUM, env->comm));
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &heaviest, 1, MPI_INT64_T, MPI_MAX, env->comm));
+    for (int p = 0; p < env->size; p++) {
+        most = count[p] > most ? count[p] : most;
+        empty += count[p] == 0;
+    }
+    if (env->rank == 0 && ((double)most > imbalance * mean || empty > 0)) {
+        spmm_log(env,
+                 "partition %s: imbalance %.3f where %.3f is allowed, %d parts without "
+                 "non-zeros; the heaviest row holds %.3f of a part",
+                 method, (double)most / mean, imbalance, empty, (double)heaviest / mean);
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_balance_report(const spmm_matrix_t *A, const char *method,
+                                  const int32_t *row_part, double imbalance)
+{
+    int64_t      *count;
+    spmm_status_t status = SPMM_OK;
+
+    if (SPMM_NEW_ZERO(count, A->env->size) == NULL) {
+        status = spmm_fail_memory(&A->env->err, A->env->size, sizeof *count, "counts of parts");
+    }
+    status = spmm_agree(A->env, status);
+    if (status == SPMM_OK) {
+        status = spmm_agree(A->env, report_balance(A, method, row_part, imbalance, count));
+    }
+    spmm_free(count);
+    return status;
+}
+
+bool spmm_graph_is_worth_cutting(const spmm_matrix_t *A)
+{
+    const int64_t least = (int64_t)SPMM_MIN_VERTICES_PER_PART * A->env->size;
+
+    return A->nnz > 0 &&
+           (A->rows >= least || (!spmm_matrix_is_square(A) && A->cols >= least - A->rows));
+}
+
+spmm_status_t spmm_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part)
+{
+    if (A->env->rank == 0) {
+        spmm_log(A->env,
+                 "partition %s: too few vertices or no edges, consecutive rows with equal numbers "
+                 "of non-zeros instead",
+                 method);
+    }
+    return spmm_agree(A->env, spmm_block_rows(A, row_part));
+}
