@@ -71,22 +71,6 @@ static spmm_status_t make_here(spmm_plan_t *plan, spmm_forms_t forms, const spmm
     return spmm_plan_make_rows(plan, forms);
 }
 
-spmm_status_t spmm_plan_make_forms(spmm_plan_t *plan, spmm_forms_t forms,
-                                   const spmm_plan_options_t *o)
-{
-    const spmm_forms_t here = spmm_plan_forms_here(plan, forms);
-
-    SPMM_TRY(spmm_agree(plan->env, make_here(plan, here, o)));
-    if (forms == SPMM_FORMS_GATHERED && plan->gather == NULL) {
-        const size_t row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-
-        SPMM_TRY(spmm_agree(plan->env, plan->transport->create(plan->shared, &plan->full, row_bytes,
-                                                               &plan->gather)));
-    }
-    plan->made[here] = true;
-    return SPMM_OK;
-}
-
 /* The format; the facts stay for explain. */
 static void give_up(spmm_block_t *block)
 {
@@ -97,6 +81,50 @@ static void give_up(spmm_block_t *block)
     block->format = NULL;
 }
 
+static void drop_form(spmm_plan_t *plan, spmm_forms_t f)
+{
+    if (f == SPMM_FORMS_SPLIT) {
+        give_up(&plan->local);
+        give_up(&plan->remote);
+        plan->edge = false;
+    } else {
+        give_up(&plan->joined[f].block);
+        free_input(&plan->joined[f].block);
+    }
+    if (f == SPMM_FORMS_GATHERED && plan->gather != NULL) {
+        plan->transport->destroy(plan->gather);
+        plan->gather = NULL;
+    }
+    spmm_plan_free_rows(plan, (spmm_forms_t)f);
+    plan->made[f] = false;
+}
+
+static spmm_status_t make_all(spmm_plan_t *plan, spmm_forms_t forms, const spmm_plan_options_t *o)
+{
+    SPMM_TRY(spmm_agree(plan->env, make_here(plan, spmm_plan_forms_here(plan, forms), o)));
+    if (forms == SPMM_FORMS_GATHERED && plan->gather == NULL) {
+        const size_t row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
+
+        SPMM_TRY(spmm_agree(plan->env, plan->transport->create(plan->shared, &plan->full, row_bytes,
+                                                               &plan->gather)));
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_plan_make_forms(spmm_plan_t *plan, spmm_forms_t forms,
+                                   const spmm_plan_options_t *o)
+{
+    const spmm_forms_t  here   = spmm_plan_forms_here(plan, forms);
+    const spmm_status_t status = make_all(plan, forms, o);
+
+    if (status == SPMM_OK) {
+        plan->made[here] = true;
+    } else if (!plan->made[here]) { /* a rank without peers has other formats than those refused */
+        drop_form(plan, here);
+    }
+    return status;
+}
+
 void spmm_plan_drop_forms(spmm_plan_t *plan, const bool keep[SPMM_FORMS])
 {
     bool here[SPMM_FORMS] = {false};
@@ -105,23 +133,9 @@ void spmm_plan_drop_forms(spmm_plan_t *plan, const bool keep[SPMM_FORMS])
         here[spmm_plan_forms_here(plan, (spmm_forms_t)f)] |= keep[f];
     }
     for (int f = 0; f < SPMM_FORMS; f++) {
-        if (here[f]) {
-            continue;
+        if (!here[f]) {
+            drop_form(plan, (spmm_forms_t)f);
         }
-        if (f == SPMM_FORMS_SPLIT) {
-            give_up(&plan->local);
-            give_up(&plan->remote);
-            plan->edge = false;
-        } else {
-            give_up(&plan->joined[f].block);
-            free_input(&plan->joined[f].block);
-        }
-        if (f == SPMM_FORMS_GATHERED && plan->gather != NULL) {
-            plan->transport->destroy(plan->gather);
-            plan->gather = NULL;
-        }
-        spmm_plan_free_rows(plan, (spmm_forms_t)f);
-        plan->made[f] = false;
     }
     if (!plan->keep_input && !here[SPMM_FORMS_SPLIT]) {
         free_input(&plan->local);

@@ -41,8 +41,9 @@ static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const s
     SPMM_TRY(spmm_plan_begin_all_rows(plan, &all, from, plan->comm_stream));
     work = direct ? copy_own(plan, x, &all, rows, true) : SPMM_OK;
     SPMM_TRY(spmm_plan_end_all_rows(plan, &all, from, plan->comm_stream));
+    /* Also where the copy failed: B is the caller's again behind this. */
+    work = spmm_first_failure(work, spmm_plan_wait(plan, 0, SPMM_MARK_EXCHANGED, x->stream));
     SPMM_TRY(work);
-    SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_EXCHANGED, x->stream));
     return spmm_plan_run_joined(plan, SPMM_FORMS_GATHERED, x, &all, rows);
 }
 

@@ -143,8 +143,9 @@ static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_ar
     SPMM_TRY(spmm_plan_begin_rows(graph, &y, &all, graph->comm_stream));
     work = spmm_sampler_run(&plan->local, args, stream);
     SPMM_TRY(spmm_plan_end_rows(graph, &y, &all, graph->comm_stream));
+    /* Also where the local block failed: Y is the caller's again behind this. */
+    work = spmm_first_failure(work, spmm_plan_wait(graph, 0, SPMM_MARK_EXCHANGED, stream));
     SPMM_TRY(work);
-    SPMM_TRY(spmm_plan_wait(graph, 0, SPMM_MARK_EXCHANGED, stream));
     return run_remote(plan, args, graph->halo_rows, stream);
 }
 

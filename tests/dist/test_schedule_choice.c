@@ -231,19 +231,12 @@ static void test_choice(void **state)
 
 /* Whatever cannot be had while candidates are tried: the plan takes another, or says that memory is
  * short, on all ranks alike, and nothing leaks. */
-static void test_short_of_memory(void **state)
+static void sweep(spmm_matrix_t *A, int rank)
 {
-    const bool     victim = spmm_test_env.rank == spmm_test_env.size - 1;
-    spmm_matrix_t *A;
-    bool           over = false;
-    int            made = 0;
+    const bool victim = spmm_test_env.rank == rank;
+    bool       over   = false;
+    int        made   = 0;
 
-    (void)state;
-    if (getenv("SPMM_TEST_DEVICE") != NULL) { /* a sweep of measured plans takes minutes there */
-        skip();
-    }
-    open_context();
-    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil5:nx=6,ny=5", SPMM_R_64F, 1, &A));
     spmm_schedule_measure_cpu = true;
     for (int64_t k = 0; !over; k += 3) {
         const spmm_alloc_stats_t before = spmm_alloc_get_stats();
@@ -268,7 +261,52 @@ static void test_short_of_memory(void **state)
     }
     assert_true(made > 0 || spmm_test_env.size == 1);
     spmm_schedule_measure_cpu = false;
+}
+
+/* Rows of two entries, one in a column of the next rank, but for the last rank, which has no peers. */
+static spmm_matrix_t *with_a_hermit(void)
+{
+    enum { ROWS = 512, COLS = 8 };
+    const int      rank = spmm_test_env.rank, others = spmm_test_env.size - 1;
+    int64_t        row_ptr[ROWS + 1] = {0}, col[2 * ROWS];
+    double         values[2 * ROWS];
+    int64_t        nnz = 0;
+    spmm_matrix_t *A;
+
+    for (int i = 0; i < ROWS; i++) {
+        const int64_t own  = rank * COLS + i % COLS;
+        const int64_t next = rank < others ? (rank + 1) % others * COLS + i % COLS : own;
+
+        col[nnz]      = own < next ? own : next;
+        values[nnz++] = 1.0;
+        if (next != own) {
+            col[nnz]      = own < next ? next : own;
+            values[nnz++] = 1.0;
+        }
+        row_ptr[i + 1] = nnz;
+    }
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, COLS, row_ptr, col, values, SPMM_R_64F, &A));
+    return A;
+}
+
+static void test_short_of_memory(void **state)
+{
+    spmm_matrix_t *A;
+
+    (void)state;
+    if (getenv("SPMM_TEST_DEVICE") != NULL) { /* a sweep of measured plans takes minutes there */
+        skip();
+    }
+    open_context();
+    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil5:nx=6,ny=5", SPMM_R_64F, 1, &A));
+    sweep(A, spmm_test_env.size - 1);
     spmm_assert_ok(spmm_matrix_destroy(&A));
+    if (spmm_test_env.size > 2) {
+        A = with_a_hermit();
+        sweep(A, 0);
+        sweep(A, spmm_test_env.size - 1);
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+    }
     close_context();
 }
 
