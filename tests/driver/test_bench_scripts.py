@@ -433,6 +433,26 @@ class Runs(Scripts):
             self.assertIn("no program", self.run_script(
                 script, "--iterations", "1", code=2, env=dict(self.env, SPMM_BUILD_DIR="none")))
 
+    def test_wrong_products_are_left_out(self):
+        titles = "matrix rows cols nnz K type kernel V ms cusparse_ms ratio ratio_to_32f error passed"
+        rows = (("a", "4.0000", "2.0000", "1.00e-07", "yes"), ("b", "1.0000", "-", "1.00e-07", "yes"),
+                ("c", "9.0000", "9.0000", "inf", "no"), ("d", "-", "-", "1.00e-07", "yes"),
+                ("e", "9.0000", "9.0000", "nan", "no"))
+        table = "\n".join("\t".join((name, "8", "8", "9", "64", "32f", "csr", "1", "1.0", "1.0", *rest))
+                          for name, *rest in rows)
+        os.makedirs(self.path("build/bench"))
+        program = self.path("build/bench/bench_sddmm", "#!/bin/sh\ncat <<END\n"
+                            + titles.replace(" ", "\t") + "\n" + table + "\nEND\nexit 1\n")
+        os.chmod(program, 0o755)
+        out = self.path("out.tsv")
+        self.run_script("sddmm.sh", "--names", "vector=1$", out, code=1,
+                        env={"SPMM_MATRIX_DIR": "", "SPMM_STANDIN_DIR": "",
+                             "SPMM_BUILD_DIR": self.path("build")})
+        said = pathlib.Path(out).read_text(encoding="utf-8")
+        self.assertIn("# summary type=32f K=64 of 2 all: geomean=2.000 least=1.000 to_32f=2.000 "
+                      "error=1.0e-07\n", said)
+        self.assertIn("# failed: 2 rows, left out of the summary\n", said)
+
 
 class Standins(Scripts):
     def test_usage(self):
