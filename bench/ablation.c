@@ -8,8 +8,8 @@
  *  TF32, device time, median of K (20) products after 3, the same B and C again.  A line for each
  *  matrix, N and variant: time, its ratio to that of `all`, the largest difference of C from that of
  *  `all` over the largest |C|, the largest |C - FP64 product| / (|A||B|) over some rows, and whether that
- *  is in its bound and all of C finite.  Exit code 1: a C is wrong.  `all` has the order of rows `affinity` where that saves a tenth of
- *  the pairs of a window of 8 rows and a column.
+ *  is in its bound and all of C finite.  Exit code 1: a C is wrong.  `all` has the order of rows
+ *  `affinity` where that saves a tenth of the pairs of a window of 8 rows and a column.
  */
 #include "ablation.h"
 
