@@ -6,9 +6,10 @@
  *      bench_ablation [--iterations K] N,N,... FILE...
  *
  *  TF32, device time, median of K (20) products after 3, the same B and C again.  A line for each
- *  matrix, N and variant: time, its ratio to that of `all`, and the largest difference of C from that of
- *  `all` over the largest |C|.  `all` has the order of rows `affinity` where that saves a tenth of
- *  the pairs of a window of 8 rows and a column.
+ *  matrix, N and variant: time, its ratio to that of `all`, the largest difference of C from that of
+ *  `all` over the largest |C|, the largest |C - FP64 product| / (|A||B|) over some rows, and whether that
+ *  is in its bound and all of C finite.  Exit code 1: a C is wrong.  `all` has the order of rows
+ *  `affinity` where that saves a tenth of the pairs of a window of 8 rows and a column.
  */
 #include "ablation.h"
 
@@ -21,11 +22,13 @@
 
 #include "base/alloc.h"
 #include "block.h"
+#include "block_error.h"
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
 #include "engine/tc_engine.h"
 #include "partition/reorder.h"
 #include "spmm_dist/context.h"
+#include "tool_common.h"
 
 enum { MOST_WIDTHS = 8, WARMUP = 3, LEAD_COPIES = 8, LEAD_BYTES = 128000000 };
 
@@ -33,11 +36,13 @@ typedef struct {
     int64_t width[MOST_WIDTHS];
     int     n_widths;
     int64_t iterations;
+    bool    is_wrong; /**< a C was */
 } request_t;
 
 /** Device buffers of one width, and the events around products. */
 typedef struct {
     float       *B, *C;   /**< device memory, owned */
+    float       *host_B;  /**< owned */
     float       *first;   /**< C of the first variant, on the host, owned */
     float       *now;     /**< room for another */
     void        *lead[2]; /**< what is copied to keep the GPU busy while the host launches */
@@ -193,9 +198,9 @@ static spmm_status_t measure(spmm_tc_engine_t *f, const operands_t *o, int64_t i
     return status;
 }
 
-/* Largest difference from the first result, over its largest entry. */
-static spmm_status_t check(const spmm_device_t *device, const operands_t *o, bool first,
-                           double *error)
+/* Largest difference from the first result, over its largest entry; infinity where one is not finite. */
+static spmm_status_t compare_with_first(const spmm_device_t *device, const operands_t *o,
+                                        bool first, double *difference)
 {
     const int64_t size  = o->c_rows * o->n;
     float *const  to    = first ? o->first : o->now;
@@ -205,15 +210,18 @@ static spmm_status_t check(const spmm_device_t *device, const operands_t *o, boo
     for (int64_t k = 0; k < size; k++) {
         worst = fmax(worst, fabs((double)to[k] - (double)o->first[k]));
         most  = fmax(most, fabs((double)o->first[k]));
-        worst = isnan(to[k]) ? INFINITY : worst;
+        if (!isfinite(to[k]) || !isfinite(o->first[k])) {
+            *difference = (double)INFINITY;
+            return SPMM_OK;
+        }
     }
-    *error = most > 0.0 ? worst / most : worst;
+    *difference = most > 0.0 ? worst / most : worst;
     return SPMM_OK;
 }
 
 static spmm_status_t run_variant(const variant_t *v, const spmm_csr_t *block,
                                  const spmm_device_t *device, const operands_t *o,
-                                 int64_t iterations, double *seconds, double *error)
+                                 int64_t iterations, double *seconds, double *difference)
 {
     const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
                                     .c_type  = SPMM_R_32F,
@@ -235,7 +243,7 @@ static spmm_status_t run_variant(const variant_t *v, const spmm_csr_t *block,
         status = measure(format, o, iterations, seconds);
     }
     if (status == SPMM_OK) {
-        status = check(device, o, v == variants, error);
+        status = compare_with_first(device, o, v == variants, difference);
     }
     spmm_tc_destroy(format);
     return status;
@@ -247,6 +255,7 @@ static void close_operands(const spmm_device_t *device, operands_t *o)
     device->ops->release(device, o->C);
     device->ops->release(device, o->lead[0]);
     device->ops->release(device, o->lead[1]);
+    spmm_free(o->host_B);
     spmm_free(o->first);
     spmm_free(o->now);
     spmm_free(o->seconds);
@@ -257,43 +266,57 @@ static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t
 {
     const int64_t b = (int64_t)block->n_cols * n, c = (int64_t)block->c_rows * n;
     const size_t  size = sizeof(float);
-    float        *host;
-    spmm_status_t status;
 
     o->n = n, o->b_rows = block->n_cols, o->c_rows = block->c_rows;
     SPMM_NEW(o->first, c);
     SPMM_NEW(o->now, c);
     SPMM_NEW(o->seconds, iterations);
-    if (o->first == NULL || o->now == NULL || o->seconds == NULL || SPMM_NEW(host, b) == NULL) {
+    if (o->first == NULL || o->now == NULL || o->seconds == NULL ||
+        SPMM_NEW(o->host_B, b) == NULL) {
         return spmm_fail_memory(&device->env->err, b + 2 * c, size, "B and C");
     }
-    for (int64_t k = 0; k < b; k++) { /* a generator of 32 bits, to -1 .. 1 */
-        host[k] = (float)(((uint32_t)k * 2654435761u >> 8) * (2.0 / 16777216.0) - 1.0);
-    }
-    status = spmm_device_upload(device, host, (size_t)b * size, (void **)&o->B);
-    spmm_free(host);
-    SPMM_TRY(status);
+    bench_block_random(block, n, o->host_B);
+    SPMM_TRY(spmm_device_upload(device, o->host_B, (size_t)b * size, (void **)&o->B));
     SPMM_TRY(device->ops->alloc(device, (size_t)c * size, (void **)&o->C));
     SPMM_TRY(device->ops->alloc(device, LEAD_BYTES, &o->lead[0]));
     return device->ops->alloc(device, LEAD_BYTES, &o->lead[1]);
 }
 
-static spmm_status_t run_width(const request_t *r, const spmm_device_t *device, const char *name,
+/* A ratio to nothing where `all` is wrong: @p all NaN. */
+static void print_row(const char *name, const spmm_csr_t *block, const char *order, int64_t n,
+                      const variant_t *v, double seconds, double all)
+{
+    (void)printf("%s\t%lld\t%lld\t%s\t%s\t%.6f", name, (long long)spmm_csr_nnz(block), (long long)n,
+                 order, v->name, 1e3 * seconds);
+    if (isnan(all)) {
+        (void)printf("\t-");
+    } else {
+        (void)printf("\t%.4f", seconds / all);
+    }
+}
+
+static spmm_status_t run_width(request_t *r, const spmm_device_t *device, const char *name,
                                const spmm_csr_t *in_order, const spmm_csr_t *ordered, int64_t n)
 {
     operands_t    o      = {.B = NULL};
     spmm_status_t status = open_operands(device, in_order, n, r->iterations, &o);
-    double        all = 0.0, seconds = 0.0, error = 0.0;
+    double        all = 0.0, seconds = 0.0, difference = 0.0;
 
     for (int v = 0; v < VARIANTS && status == SPMM_OK; v++) {
         status = run_variant(&variants[v], variants[v].in_order ? in_order : ordered, device, &o,
-                             r->iterations, &seconds, &error);
-        all    = v == 0 ? seconds : all;
+                             r->iterations, &seconds, &difference);
         if (status == SPMM_OK) {
-            (void)printf("%s\t%lld\t%lld\t%s\t%s\t%.6f\t%.4f\t%.2e\n", name,
-                         (long long)spmm_csr_nnz(in_order), (long long)n,
-                         ordered == in_order ? "none" : "affinity", variants[v].name, 1e3 * seconds,
-                         seconds / all, error);
+            const double error = bench_block_error(in_order, n, o.host_B, v == 0 ? o.first : o.now);
+            const bool   passed = error <= tool_tolerance(SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32) &&
+                                isfinite(difference);
+
+            if (v == 0) {
+                all = passed ? seconds : (double)NAN;
+            }
+            r->is_wrong = r->is_wrong || !passed;
+            print_row(name, in_order, ordered == in_order ? "none" : "affinity", n, &variants[v],
+                      seconds, all);
+            (void)printf("\t%.2e\t%.2e\t%s\n", difference, error, passed ? "yes" : "no");
             (void)fflush(stdout);
         }
     }
@@ -325,7 +348,7 @@ static spmm_status_t order(spmm_env_t *env, const spmm_csr_t *block, spmm_csr_t 
     return SPMM_OK;
 }
 
-static spmm_status_t run_matrix(const request_t *r, const spmm_device_t *device, const char *path)
+static spmm_status_t run_matrix(request_t *r, const spmm_device_t *device, const char *path)
 {
     spmm_env_t   *env   = device->env;
     spmm_csr_t    block = {0}, ordered = {0};
@@ -382,7 +405,7 @@ int main(int argc, char **argv)
     }
     (void)printf("# engine bittcf on %s, TF32, device time, median of %lld after %d, caches warm\n",
                  device.description, (long long)request.iterations, WARMUP);
-    (void)printf("matrix\tnnz\tN\torder\tvariant\tmedian_ms\tratio\tdifference\n");
+    (void)printf("matrix\tnnz\tN\torder\tvariant\tmedian_ms\tratio\tdifference\terror\tpassed\n");
     for (int k = first + 1; k < argc; k++) {
         if (run_matrix(&request, &device, argv[k]) != SPMM_OK) {
             (void)fprintf(stderr, "bench_ablation: %s: %s\n", argv[k], env.err.text);
@@ -392,5 +415,9 @@ int main(int argc, char **argv)
     }
     spmm_device_close(&device);
     MPI_Finalize();
+    if (code == 0 && request.is_wrong) {
+        (void)fprintf(stderr, "bench_ablation: a product is wrong: see column passed\n");
+        code = 1;
+    }
     return code;
 }

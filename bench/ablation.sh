@@ -56,11 +56,14 @@ mv "$part" "$output"
 # Geometric means of time over that of `all`; of `no reordering` where an order was applied.
 awk -F '\t' '
     /^#/ || $1 == "matrix" { next }
+    $10 != "yes" { failed++; next }
+    $7 == "-" { next }
     $5 == "no reordering" && $4 == "none" { next }
     { key = $5 "\t" $3; if (!(key in n)) order[++keys] = key
       n[key]++; sum[key] += log($7); if ($7 > worst[key]) worst[key] = $7 }
     END { for (k = 1; k <= keys; k++) { key = order[k]; split(key, part, "\t")
         printf "# summary variant=\"%s\" N=%s matrices=%d geomean=%.4f worst=%.2f\n",
-               part[1], part[2], n[key], exp(sum[key] / n[key]), worst[key] } }
+               part[1], part[2], n[key], exp(sum[key] / n[key]), worst[key] }
+        if (failed) printf "# failed: %d rows, left out of the summary\n", failed }
 ' "$output" | tee -a "$output"
 exit $status

@@ -7,7 +7,7 @@
  *
  *  MATRIX: a file, or a generator's spec.  FP16 in and out, device time of a product, the mean of 20
  *  after 3, the same B and C again.  `*` marks the shape of bcsr, `+` that of bcsr-sp24 where it is another
- *  one.
+ *  one.  `!`: C of the shape is wrong, compared once with the FP64 product; exit code 1.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -16,24 +16,27 @@
 
 #include "base/alloc.h"
 #include "block.h"
+#include "block_error.h"
 #include "device/device_cuda.h"
 #include "engine/bcsr_shape.h"
 #include "matrix/matrix.h"
 #include "spmm_dist/context.h"
+#include "tool_common.h"
 
 enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20 };
 
 /** What create() is to take; kinds hand nothing through. */
 static spmm_bcsr_shape_t wanted;
+static bool              is_wrong; /* a C was */
 
 static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
     return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), wanted);
 }
 
-/** B and C, zeros: times do not depend on values. */
 typedef struct {
-    void          *B, *C;
+    void          *B, *C;           /**< device, owned */
+    void          *host_B, *host_C; /**< owned */
     spmm_stream_t  stream;
     spmm_event_t  *from, *to;
     spmm_problem_t problem;
@@ -62,8 +65,21 @@ static spmm_status_t measure(const spmm_device_t *device, void *format, const op
     return SPMM_OK;
 }
 
+/* C of the last product, of a C that was NaN before the first. */
+static spmm_status_t check(const spmm_device_t *device, const spmm_csr_t *block,
+                           const operands_t *o, bool *right)
+{
+    const spmm_problem_t *p    = &o->problem;
+    const size_t          size = (size_t)block->c_rows * (size_t)p->n * sizeof(uint16_t);
+
+    SPMM_TRY(device->ops->fetch(device, o->host_C, o->C, size));
+    *right = bench_block_error(block, p->n, o->host_B, o->host_C) <=
+             tool_tolerance(p->c_type, p->compute);
+    return SPMM_OK;
+}
+
 static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block,
-                               const operands_t *o, double *seconds)
+                               const operands_t *o, double *seconds, bool *right)
 {
     spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted.sp24, SPMM_BCSR_FORMS);
     void          *format = NULL;
@@ -71,7 +87,19 @@ static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *bl
 
     kind.create = create_wanted;
     SPMM_TRY(spmm_tc_build(&kind, block, &o->problem, device, &format));
-    status = measure(device, format, o, seconds);
+    status = spmm_cuda_check(
+        device,
+        cudaMemset(o->C, 0xff, (size_t)block->c_rows * (size_t)o->problem.n * sizeof(uint16_t)),
+        "cudaMemset");
+    if (status == SPMM_OK) { /* another stream goes on */
+        status = spmm_cuda_check(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    }
+    if (status == SPMM_OK) {
+        status = measure(device, format, o, seconds);
+    }
+    if (status == SPMM_OK) {
+        status = check(device, block, o, right);
+    }
     spmm_tc_destroy(format);
     return status;
 }
@@ -98,11 +126,14 @@ static spmm_status_t run_shapes(const spmm_device_t *device, const spmm_csr_t *b
                  1e6 * spmm_bcsr_cost_sp24(p, &o->problem, device));
     for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
         double seconds = 0.0;
+        bool   right   = false;
 
         wanted = spmm_bcsr_shapes[k];
-        SPMM_TRY(run_shape(device, block, o, &seconds));
+        SPMM_TRY(run_shape(device, block, o, &seconds, &right));
+        is_wrong = is_wrong || !right;
         (void)printf(" %9.2f%c", 1e6 * seconds,
-                     same_shape(wanted, model[0][0])   ? '*'
+                     !right                            ? '!'
+                     : same_shape(wanted, model[0][0]) ? '*'
                      : same_shape(wanted, model[1][0]) ? '+'
                                                        : ' ');
     }
@@ -115,9 +146,15 @@ static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t
 {
     const size_t row = (size_t)o->problem.n * sizeof(uint16_t);
 
-    SPMM_TRY(device->ops->alloc(device, (size_t)block->n_cols * row, &o->B));
+    o->host_B = spmm_alloc(block->n_cols, row);
+    o->host_C = spmm_alloc(block->c_rows, row);
+    if (o->host_B == NULL || o->host_C == NULL) {
+        return spmm_fail_memory(&device->env->err, (int64_t)block->n_cols + block->c_rows, row,
+                                "B and C");
+    }
+    bench_block_random(block, o->problem.n, o->host_B);
+    SPMM_TRY(spmm_device_upload(device, o->host_B, (size_t)block->n_cols * row, &o->B));
     SPMM_TRY(device->ops->alloc(device, (size_t)block->c_rows * row, &o->C));
-    SPMM_CUDA(device, cudaMemset(o->B, 0, (size_t)block->n_cols * row));
     SPMM_TRY(device->ops->stream_create(device, false, &o->stream));
     SPMM_TRY(device->ops->event_create(device, true, &o->from));
     return device->ops->event_create(device, true, &o->to);
@@ -132,6 +169,8 @@ static void close_operands(const spmm_device_t *device, operands_t *o)
     }
     device->ops->release(device, o->B);
     device->ops->release(device, o->C);
+    spmm_free(o->host_B);
+    spmm_free(o->host_C);
 }
 
 static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
@@ -218,5 +257,9 @@ int main(int argc, char **argv)
     }
     spmm_device_close(&device);
     MPI_Finalize();
+    if (code == 0 && is_wrong) {
+        (void)fprintf(stderr, "bench_bcsr: a product is wrong: it is marked `!`\n");
+        code = 1;
+    }
     return code;
 }

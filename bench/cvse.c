@@ -7,8 +7,10 @@
  *  FP16 in and out, device time, median of 20 products after 3, the same B and C again.  A line for
  *  each matrix and N: microseconds of each candidate, the model's first, and with --all the fastest
  *  five of all shapes.  A shape reads V/blocks of a warp/columns of a warp/warps of a thread block;
- *  V/pieces: that without tasks.
+ *  V/pieces: that without tasks.  `!` after a time: C is wrong, compared once with the FP64 product; exit
+ *  code 1.
  */
+#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +18,21 @@
 
 #include "base/alloc.h"
 #include "block.h"
+#include "block_error.h"
 #include "device/device_cuda.h"
 #include "engine/cvse_shape.h"
 #include "engine/engine.h"
 #include "matrix/matrix.h"
 #include "spmm_dist/context.h"
+#include "tool_common.h"
 
 enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20, MOST_SHAPES = 128, SHOWN = 5 };
 
-/** B and C, zeros: times do not depend on values. */
+static bool is_wrong; /* a C was */
+
 typedef struct {
-    void          *B, *C;
+    void          *B, *C;           /**< device, owned */
+    void          *host_B, *host_C; /**< owned */
     spmm_stream_t  stream;
     spmm_event_t  *from[PRODUCTS], *to[PRODUCTS];
     spmm_problem_t problem;
@@ -36,6 +42,7 @@ typedef struct {
 typedef struct {
     spmm_cvse_shape_t shape;
     double            seconds;
+    bool              right; /**< is C */
 } result_t;
 
 static int compare_seconds(const void *a, const void *b)
@@ -79,8 +86,31 @@ static spmm_status_t measure(const spmm_device_t *device, const spmm_engine_ops_
     return SPMM_OK;
 }
 
+/* Overwrite C with NaN; another stream goes on. */
+static spmm_status_t poison(const spmm_device_t *device, const spmm_csr_t *block,
+                            const operands_t *o)
+{
+    SPMM_CUDA(device, cudaMemset(o->C, 0xff,
+                                 (size_t)block->c_rows * (size_t)o->problem.n * sizeof(uint16_t)));
+    SPMM_CUDA(device, cudaDeviceSynchronize());
+    return SPMM_OK;
+}
+
+static spmm_status_t check(const spmm_device_t *device, const spmm_csr_t *block,
+                           const operands_t *o, bool *right)
+{
+    const spmm_problem_t *p = &o->problem;
+
+    SPMM_TRY(device->ops->fetch(device, o->host_C, o->C,
+                                (size_t)block->c_rows * (size_t)p->n * sizeof(uint16_t)));
+    *right = bench_block_error(block, p->n, o->host_B, o->host_C) <=
+             tool_tolerance(p->c_type, p->compute);
+    is_wrong = is_wrong || !*right;
+    return SPMM_OK;
+}
+
 static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block,
-                               const operands_t *o, int shape, double *seconds)
+                               const operands_t *o, int shape, result_t *x)
 {
     const spmm_engine_ops_t *engine  = spmm_engine_find("cvse");
     spmm_problem_t           problem = o->problem;
@@ -89,7 +119,13 @@ static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *bl
 
     problem.shape = shape;
     SPMM_TRY(engine->build(block, &problem, device, &format));
-    status = measure(device, engine, format, o, seconds);
+    status = poison(device, block, o);
+    if (status == SPMM_OK) {
+        status = measure(device, engine, format, o, &x->seconds);
+    }
+    if (status == SPMM_OK) {
+        status = check(device, block, o, &x->right);
+    }
     engine->destroy(format);
     return status;
 }
@@ -104,6 +140,9 @@ static void print(result_t x)
         (void)printf(" %d/%d/%d/%d %.2f", (int)s.height, (int)s.chain, (int)s.slice, (int)s.n_warps,
                      1e6 * x.seconds);
     }
+    if (!x.right) {
+        (void)printf("!");
+    }
 }
 
 static spmm_status_t run_all(const spmm_device_t *device, const spmm_csr_t *block,
@@ -115,7 +154,7 @@ static spmm_status_t run_all(const spmm_device_t *device, const spmm_csr_t *bloc
     for (int k = 0; n < MOST_SHAPES && spmm_cvse_shape_at(k, &result[n].shape); k++) {
         if (result[n].shape.chain == 0 || result[n].shape.slice == 32 ||
             result[n].shape.slice <= o->problem.n) {
-            SPMM_TRY(run_shape(device, block, o, SPMM_CVSE_SHAPES + k, &result[n].seconds));
+            SPMM_TRY(run_shape(device, block, o, SPMM_CVSE_SHAPES + k, &result[n]));
             n++;
         }
     }
@@ -133,15 +172,15 @@ static spmm_status_t run_width(const spmm_device_t *device, const spmm_csr_t *bl
     spmm_cvse_shape_t list[SPMM_CVSE_SHAPES];
     const int         n =
         spmm_cvse_shapes(&o->problem.pattern->tc, block->n_rows, o->problem.n, device->n_sm, list);
-    double        least  = 0.0;
+    double        least  = (double)NAN; /* of right products */
     spmm_status_t status = SPMM_OK;
 
     (void)printf("%s %d:", name, (int)o->problem.n);
     for (int k = 0; k < n; k++) {
         result_t x = {.shape = list[k]};
 
-        SPMM_TRY(run_shape(device, block, o, k, &x.seconds));
-        least = k == 0 || x.seconds < least ? x.seconds : least;
+        SPMM_TRY(run_shape(device, block, o, k, &x));
+        least = x.right ? fmin(least, x.seconds) : least;
         print(x);
     }
     (void)printf(" | least %.2f", 1e6 * least);
@@ -158,9 +197,15 @@ static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t
 {
     const size_t row = (size_t)o->problem.n * sizeof(uint16_t);
 
-    SPMM_TRY(device->ops->alloc(device, (size_t)block->n_cols * row, &o->B));
+    o->host_B = spmm_alloc(block->n_cols, row);
+    o->host_C = spmm_alloc(block->c_rows, row);
+    if (o->host_B == NULL || o->host_C == NULL) {
+        return spmm_fail_memory(&device->env->err, (int64_t)block->n_cols + block->c_rows, row,
+                                "B and C");
+    }
+    bench_block_random(block, o->problem.n, o->host_B);
+    SPMM_TRY(spmm_device_upload(device, o->host_B, (size_t)block->n_cols * row, &o->B));
     SPMM_TRY(device->ops->alloc(device, (size_t)block->c_rows * row, &o->C));
-    SPMM_CUDA(device, cudaMemset(o->B, 0, (size_t)block->n_cols * row));
     SPMM_TRY(device->ops->stream_create(device, false, &o->stream));
     for (int k = 0; k < PRODUCTS; k++) {
         SPMM_TRY(device->ops->event_create(device, true, &o->from[k]));
@@ -180,6 +225,8 @@ static void close_operands(const spmm_device_t *device, operands_t *o)
     }
     device->ops->release(device, o->B);
     device->ops->release(device, o->C);
+    spmm_free(o->host_B);
+    spmm_free(o->host_C);
 }
 
 static spmm_status_t run_matrix(const spmm_device_t *device, const char *path,
@@ -248,5 +295,9 @@ int main(int argc, char **argv)
     }
     spmm_device_close(&device);
     MPI_Finalize();
+    if (code == 0 && is_wrong) {
+        (void)fprintf(stderr, "bench_cvse: a product is wrong: it is marked `!`\n");
+        code = 1;
+    }
     return code;
 }

@@ -12,6 +12,7 @@ typedef struct {
     char   variant[DIST_TEXT / 4];
     double log_sum[DIST_BASELINES], least[DIST_BASELINES];
     char   worst[DIST_BASELINES][DIST_TEXT / 4];
+    int    ratios[DIST_BASELINES]; /**< of rows whose baseline passed too */
     int    count;
 } group_t;
 
@@ -74,8 +75,11 @@ static void count_row(const dist_row_t *row, const double ratio[DIST_BASELINES])
         (void)snprintf(g->variant, sizeof g->variant, "%s", row->variant);
     }
     for (int k = 0; k < DIST_BASELINES; k++) {
+        if (!isfinite(ratio[k])) {
+            continue;
+        }
         g->log_sum[k] += log(ratio[k]);
-        if (g->count == 0 || ratio[k] < g->least[k]) {
+        if (g->ratios[k]++ == 0 || ratio[k] < g->least[k]) {
             g->least[k] = ratio[k];
             (void)snprintf(g->worst[k], sizeof g->worst[k], "%.100s", row->input);
         }
@@ -97,7 +101,8 @@ void dist_print_row(const dist_bench_t *b, const dist_row_t *row, const double b
         ratio[k] = base_ms[k] / t->total_ms;
         is_ours  = is_ours && strcmp(row->variant, dist_baseline_names[k]) != 0;
     }
-    if (is_ours && row->passed && isfinite(ratio[0])) {
+    if (is_ours && row->passed &&
+        (isfinite(ratio[0]) || isfinite(ratio[1]) || isfinite(ratio[2]))) {
         count_row(row, ratio);
     }
     if (b->job.rank != 0) {
@@ -128,8 +133,12 @@ void dist_print_summary(const dist_bench_t *b)
         (void)fprintf(b->out, "# summary variant=%s ranks=%d rows=%d", g->variant, b->job.size,
                       g->count);
         for (int k = 0; k < DIST_BASELINES; k++) {
+            if (g->ratios[k] == 0) {
+                (void)fprintf(b->out, " %s: -", dist_baseline_names[k]);
+                continue;
+            }
             (void)fprintf(b->out, " %s: geomean=%.3f min=%.3f (%s)", dist_baseline_names[k],
-                          exp(g->log_sum[k] / g->count), g->least[k], g->worst[k]);
+                          exp(g->log_sum[k] / g->ratios[k]), g->least[k], g->worst[k]);
         }
         (void)fputc('\n', b->out);
     }

@@ -11,7 +11,8 @@
  *          another table, of nccl-push with each of them beside packing and nccl
  *          QUICK: bytes from rank to rank up to which nccl-push sends them word by word
  *
- *  Device time, median of RUNS after warm-up, maximum over ranks.
+ *  Device time, median of RUNS after warm-up, maximum over ranks.  After it the rows that arrive are
+ *  compared with those that were sent, of every way and size; exit code 1: some differ.
  */
 #include "exchange.h"
 
@@ -29,6 +30,27 @@ typedef struct {
     int blocks[MOST_SWEPT], count;
 } sweep_t;
 
+/* The mirror holds the packed rows first, which bare NCCL and the transport alone send. */
+static void check_ways(bench_t *b)
+{
+    void *halo = b->exchange.halo;
+
+    bench_compare(b, bench_run_packed, halo, "nccl with packing");
+    bench_compare(b, bench_run_bare, halo, "bare NCCL");
+    bench_compare(b, bench_run_transport, halo, "nccl");
+    if (b->pull_state != NULL) {
+        bench_compare(b, bench_run_pull, halo, "nccl-pull");
+        bench_compare(b, bench_run_packed_pull, halo, "nccl-pull with packing");
+    }
+}
+
+static void check_push(bench_t *b)
+{
+    void *target = spmm_transport_find("nccl-push")->target_rows(b->push_state);
+
+    bench_compare(b, bench_run_push, target, "nccl-push");
+}
+
 /* One row of the sweep: single exchanges, and one of CHAIN in a row. */
 static void bench_sweep(bench_t *b, const sweep_t *sweep, size_t all, FILE *out)
 {
@@ -45,6 +67,7 @@ static void bench_sweep(bench_t *b, const sweep_t *sweep, size_t all, FILE *out)
         spmm_push_max_blocks = sweep->blocks[k];
         push                 = bench_time(b, bench_run_push, 1);
         many_push            = bench_time(b, bench_run_push, CHAIN);
+        check_push(b);
         if (b->env.rank == 0) {
             (void)fprintf(out, "\t%.2f\t%.3f\t%.2f\t%.3f\t%.1f", push * 1e6, packed / push,
                           many_push * 1e6, many / many_push, (double)all / many_push * 1e-9);
@@ -122,6 +145,9 @@ static void bench_ways(bench_t *b, int64_t rows, size_t all, FILE *out)
                       (double)all / transport * 1e-9);
     }
     bench_pull(b, packed, all, out);
+    if (b->pull_state != NULL) {
+        check_push(b);
+    }
 }
 
 static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out)
@@ -154,6 +180,7 @@ static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out
         bench_ways(b, rows, all, out);
     }
     (void)fflush(out);
+    check_ways(b);
     nccl->destroy(b->state);
     if (b->pulls) {
         pull->destroy(b->pull_state);
@@ -181,6 +208,7 @@ static void open_pool(bench_t *b)
     if (!b->pulls) {
         bench_must(b, b->device.ops->alloc(&b->device, bytes, &b->pool), "pool");
     }
+    bench_fill_pool(b);
 }
 
 static void open_bench(bench_t *b)
@@ -286,5 +314,5 @@ int main(int argc, char **argv)
     }
     close_bench(&b);
     MPI_Finalize();
-    return 0;
+    return b.is_wrong ? 1 : 0;
 }

@@ -25,6 +25,7 @@ typedef struct {
     ncclComm_t    bare;
     spmm_stream_t stream;
     spmm_event_t *from, *to;
+    bool          is_wrong; /**< rows arrived that were not those sent */
 } bench_t;
 
 /** End the program, with all ranks, when @p status is not SPMM_OK. */
@@ -34,9 +35,11 @@ void bench_must_nccl(const bench_t *b, ncclResult_t code, const char *what);
 /** All to all, @p rows to and from each peer, random rows of the pool. */
 void bench_make_graph(bench_t *b, int64_t rows);
 void bench_free_graph(bench_t *b);
+/** The row of its pool that @p rank sends as its @p i-th. */
+int32_t bench_sent_row(int rank, int64_t i);
 
 /** One exchange each, enqueued on the stream. */
-void bench_run_bare(bench_t *b);
+void bench_run_bare(bench_t *b); /**< of the mirror as it is; likewise bench_run_transport() */
 void bench_run_transport(bench_t *b);
 void bench_run_packed(bench_t *b);
 void bench_run_pull(bench_t *b);
@@ -45,5 +48,13 @@ void bench_run_push(bench_t *b);
 
 /** Median seconds of one of @p chain exchanges in a row, maximum over ranks. */
 double bench_time(bench_t *b, void (*run)(bench_t *), int chain);
+
+/* exchange_check.c */
+
+/** What every rank can tell of each row, into the pool. */
+void bench_fill_pool(bench_t *b);
+/** One more exchange, over a @p target overwritten before, compared with what was sent: rows that differ
+ *  are said by rank 0 and leave is_wrong set on all.  Collective. */
+void bench_compare(bench_t *b, void (*run)(bench_t *), void *target, const char *what);
 
 #endif /* SPMM_BENCH_EXCHANGE_H */

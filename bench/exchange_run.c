@@ -49,8 +49,13 @@ void bench_make_graph(bench_t *b, int64_t rows)
         }
     }
     for (int64_t i = 0; i < rows * peers; i++) {
-        b->halo.send_row[i] = (int32_t)spmm_below(spmm_hash2(1, b->env.rank, i), POOL);
+        b->halo.send_row[i] = bench_sent_row(b->env.rank, i);
     }
+}
+
+int32_t bench_sent_row(int rank, int64_t i)
+{
+    return (int32_t)spmm_below(spmm_hash2(1, rank, i), POOL);
 }
 
 void bench_free_graph(bench_t *b)

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "api/context.h"
+#include "base/hash.h"
+#include "base/scalar.h"
 #include "plan/plan.h"
 
 enum { MOST_WIDTHS = 8, N_PHASES = 4, PROFILED = 5 };
@@ -36,17 +38,33 @@ static void must(const bench_t *b, spmm_status_t status, const char *what)
     }
 }
 
+/* B of @p rows, allocated, random. */
+static void *random_rows(const bench_t *b, spmm_type_t type, int64_t rows, int64_t n)
+{
+    const size_t bytes = (size_t)(rows * n) * spmm_type_size(type);
+    void        *host = malloc(bytes + 1), *B = NULL;
+
+    if (host == NULL) {
+        (void)fprintf(stderr, "bench_schedules: out of host memory for B\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        return NULL;
+    }
+    for (int64_t k = 0; k < rows * n; k++) {
+        spmm_value_set(type, host, k, spmm_random_value(2, k, n));
+    }
+    must(b, spmm_buffer_alloc(b->ctx, bytes, &B), "B");
+    must(b, spmm_buffer_copy(b->ctx, B, host, bytes), "B");
+    free(host);
+    return B;
+}
+
 /* pack, exchange, local, halo of some executes, the least of each; the slowest rank's. */
 static void time_phases(const bench_t *b, spmm_plan_t *plan, int64_t n, double phase[N_PHASES])
 {
-    const size_t b_row = (size_t)n * spmm_type_size(plan->ab_type);
     const size_t c_row = (size_t)n * spmm_type_size(plan->c_type);
-    void        *B, *C;
+    void        *C;
+    void        *B = random_rows(b, plan->ab_type, spmm_plan_map(plan, SPMM_OPERAND_B)->n_local, n);
 
-    must(
-        b,
-        spmm_buffer_alloc(b->ctx, (size_t)spmm_plan_map(plan, SPMM_OPERAND_B)->n_local * b_row, &B),
-        "B");
     must(
         b,
         spmm_buffer_alloc(b->ctx, (size_t)spmm_plan_map(plan, SPMM_OPERAND_C)->n_local * c_row, &C),

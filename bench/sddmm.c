@@ -7,8 +7,9 @@
  *  TYPE: 32f, 64f, 16f or 16bf, of X, Y and S.  WHAT: a matrix file or a generator's spec (it has a
  *  colon); the pattern is the mask.  Device time, median of K (20) products after 3, the same operands
  *  again.  cuSPARSE gets Y both ways, as the transpose of a row-major and as a column-major matrix, and
- *  the faster one counts; `-`: it refuses the type, then ratio is to its FP32.  `error` is the largest
- *  |S - FP64| / (|X||Y|) over some entries.
+ *  the faster one counts; `-`: it refuses the type or its S is wrong, then ratio is to its FP32.  `error`
+ *  is the largest |S - FP64| / (|X||Y|) over some entries, `passed` whether that is in the bound of the
+ *  type.  Exit code 1: an S is wrong, of either.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -30,7 +31,8 @@ typedef struct {
 } request_t;
 
 static spmm_context_t *ctx;
-static void           *lead[2]; /* copied to keep the GPU busy while the host launches */
+static int             inaccurate; /* an error was above its bound */
+static void           *lead[2];    /* copied to keep the GPU busy while the host launches */
 
 static void must(spmm_status_t status)
 {
@@ -119,23 +121,6 @@ static double measure(const product_t *p, int iterations)
     return median;
 }
 
-static double time_cusparse(const bench_sddmm_t *x, int iterations)
-{
-    double best = (double)NAN;
-
-    for (int turned = 0; turned < 2; turned++) {
-        bench_cusparse_t c;
-        const char      *why = bench_cusparse_open(x, turned, &c);
-
-        if (why == NULL) {
-            best = fmin(best, measure(&(product_t){.x = x, .cusparse = &c}, iterations));
-        }
-        bench_cusparse_close(&c);
-        (void)cudaGetLastError();
-    }
-    return best;
-}
-
 static double element(int which, int64_t i, int64_t j, spmm_type_t type)
 {
     double rounded = 0.0;
@@ -203,6 +188,64 @@ static double error_of(const bench_sddmm_t *x, const int64_t *row_ptr, const int
     return worst;
 }
 
+/* The bounds of test_sddmm.  @return whether @p error is within; else it is said and kept for the exit
+ * code */
+static int is_right(const bench_sddmm_t *x, const char *name, const char *who, double error)
+{
+    const double bound = x->type == SPMM_R_64F   ? 1e-12
+                         : x->type == SPMM_R_32F ? 5e-6
+                         : x->type == SPMM_R_16F ? 2e-3
+                                                 : 1.6e-2;
+
+    if (error <= bound) { /* not a NaN */
+        return 1;
+    }
+    (void)fprintf(stderr, "bench_sddmm: %s, K = %lld, %s: the error of %s, %.2e, is above %.1e\n",
+                  name, (long long)x->k, spmm_type_name(x->type), who, error, bound);
+    inaccurate = 1;
+    return 0;
+}
+
+/* Bytes of NaN: entries that a product forgets show. */
+static void poison(const bench_sddmm_t *x)
+{
+    must_cuda(cudaMemset(x->S, 0xff, (size_t)x->nnz * spmm_type_size(x->type)));
+}
+
+/* Median milliseconds of the faster way of those with a right S; NAN: none. */
+static double time_cusparse(const bench_sddmm_t *x, const char *name, const int64_t *row_ptr,
+                            const int64_t *col, int iterations)
+{
+    double best = (double)NAN;
+
+    for (int turned = 0; turned < 2; turned++) {
+        bench_cusparse_t c;
+        const char      *why = bench_cusparse_open(x, turned, &c);
+
+        if (why == NULL) {
+            double ms;
+
+            poison(x);
+            ms = measure(&(product_t){.x = x, .cusparse = &c}, iterations);
+            if (!isnan(ms) && is_right(x, name, "cuSPARSE", error_of(x, row_ptr, col))) {
+                best = fmin(best, ms);
+            }
+        }
+        bench_cusparse_close(&c);
+        (void)cudaGetLastError();
+    }
+    return best;
+}
+
+static void print_ratio(double ratio)
+{
+    if (isnan(ratio)) {
+        (void)printf("\t-");
+    } else {
+        (void)printf("\t%.4f", ratio);
+    }
+}
+
 /* @p fp32: cuSPARSE's time for FP32 at this width, set where that is the type. */
 static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, int64_t k,
                       spmm_type_t type, double *fp32)
@@ -213,7 +256,8 @@ static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, in
     spmm_sddmm_plan_t   *plan;
     const int64_t       *row_ptr, *col;
     const void          *values;
-    double               theirs, ours, yard;
+    double               theirs, ours, yard, error;
+    int                  passed;
     bench_sddmm_t        x;
 
     must(spmm_matrix_get_info(A, &info));
@@ -232,11 +276,13 @@ static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, in
     o.kernel = type == SPMM_R_64F ? NULL : r->kernel;
     must(spmm_sddmm_plan_create(A, k, &o, &plan));
     must(spmm_sddmm_plan_get_info(plan, &chosen));
-    theirs = time_cusparse(&x, r->iterations);
-    must_cuda(cudaMemset(x.S, 0xff, (size_t)x.nnz * spmm_type_size(type)));
-    ours  = measure(&(product_t){.x = &x, .plan = plan}, r->iterations);
-    *fp32 = type == SPMM_R_32F ? theirs : *fp32;
-    yard  = isnan(theirs) ? *fp32 : theirs;
+    theirs = time_cusparse(&x, name, row_ptr, col, r->iterations);
+    poison(&x);
+    ours   = measure(&(product_t){.x = &x, .plan = plan}, r->iterations);
+    error  = error_of(&x, row_ptr, col);
+    passed = is_right(&x, name, chosen.kernel, error);
+    *fp32  = type == SPMM_R_32F ? theirs : *fp32;
+    yard   = isnan(theirs) ? *fp32 : theirs;
     (void)printf("%s\t%lld\t%lld\t%lld\t%lld\t%s\t%s\t%d\t%.6f\t", name, (long long)x.rows,
                  (long long)x.cols, (long long)x.nnz, (long long)k, spmm_type_name(type),
                  chosen.kernel, chosen.vector, ours);
@@ -245,7 +291,9 @@ static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, in
     } else {
         (void)printf("%.6f", theirs);
     }
-    (void)printf("\t%.4f\t%.4f\t%.2e\n", yard / ours, *fp32 / ours, error_of(&x, row_ptr, col));
+    print_ratio(yard / ours);
+    print_ratio(*fp32 / ours);
+    (void)printf("\t%.2e\t%s\n", error, passed ? "yes" : "no");
     (void)fflush(stdout);
     must(spmm_sddmm_plan_destroy(&plan));
     must(spmm_buffer_free(ctx, (void **)&x.row_ptr));
@@ -330,7 +378,7 @@ int main(int argc, char **argv)
                  info.device_name, r.iterations, WARMUP);
     (void)printf(
         "matrix\trows\tcols\tnnz\tK\ttype\tkernel\tV\tms\tcusparse_ms\tratio\tratio_to_32f\t"
-        "error\n");
+        "error\tpassed\n");
     for (int k = at + 2; k < argc; k++) {
         run_matrix(&r, argv[k]);
     }
@@ -338,5 +386,5 @@ int main(int argc, char **argv)
     must(spmm_buffer_free(ctx, &lead[1]));
     must(spmm_context_destroy(&ctx));
     MPI_Finalize();
-    return 0;
+    return inaccurate;
 }

@@ -63,21 +63,26 @@ status=0
 {
     echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(commit)"
     "$bench" --iterations "$iterations" "$types" "$columns" "${what[@]}"
-} >"$part" || status=$?
+} >"$part" || status=$? # 1: an error above its bound
 mv "$part" "$output"
-# Column 11: to cuSPARSE in the same type, to its FP32 where it refuses that; 12: to its FP32.
+# Column 11: to cuSPARSE in the same type, to its FP32 where it refuses that; 12: to its FP32; `-` without
+# a time of it.  Rows that did not pass (column 14) count for nothing but the exit code.
 awk -F '\t' '
     function add(set,   key) {
         key = $6 "\t" $5 "\t" set
         if (!(key in n)) order[++keys] = key
-        n[key]++; sum[key] += log($11); all[key] += log($12)
+        n[key]++; sum[key] += log($11)
+        if ($12 != "-") { wide[key]++; all[key] += log($12) }
         if (n[key] == 1 || $11 < low[key]) low[key] = $11
         if ($13 > error[key]) error[key] = $13 }
-    /^#/ || $1 == "matrix" || $4 == 0 { next }
+    /^#/ || $1 == "matrix" { next }
+    $14 != "yes" { failed++; next }
+    $4 == 0 || $11 == "-" { next }
     { add("all"); add($1 ~ /^dlmc|vector=1$/ ? "unstructured" : $1 ~ /^pruned/ ? "vectors" : "matrices") }
     END { for (k = 1; k <= keys; k++) { key = order[k]; split(key, part, "\t")
-        printf "# summary type=%s K=%s of %d %s: geomean=%.3f least=%.3f to_32f=%.3f error=%.1e\n",
+        printf "# summary type=%s K=%s of %d %s: geomean=%.3f least=%.3f to_32f=%s error=%.1e\n",
                part[1], part[2], n[key], part[3], exp(sum[key] / n[key]), low[key],
-               exp(all[key] / n[key]), error[key] } }
+               wide[key] ? sprintf("%.3f", exp(all[key] / wide[key])) : "-", error[key] }
+        if (failed) printf "# failed: %d rows, left out of the summary\n", failed }
 ' "$output" | tee -a "$output"
 exit $status

@@ -130,14 +130,21 @@ bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t 
         bench_dense_free(&dense);
     }
     if (code == BENCH_GOOD && !isnan(other.seconds)) {
-        other.passed        = other.error <= tool_tolerance(options->type, options->compute);
-        other.ratio         = 1.0;
-        other.rotated_ratio = other.rotated_seconds / other.rotated_seconds;
-        row->seconds        = other.seconds;
-        row->build_seconds  = other.build_seconds;
-        bench_row_break_even(&other, other.seconds, other.build_seconds);
-        row->rotated_seconds = other.rotated_seconds;
-        code                 = bench_report_row(&bench->report, &other);
+        other.passed = other.error <= tool_tolerance(options->type, options->compute);
+        if (other.passed) {
+            row->seconds         = other.seconds;
+            row->build_seconds   = other.build_seconds;
+            row->rotated_seconds = other.rotated_seconds;
+        } else { /* a wrong product is no yardstick */
+            (void)fprintf(stderr,
+                          "spmm_bench: the error of the yardstick on %s is above its bound\n",
+                          other.matrix);
+            bench->inaccurate = true;
+        }
+        other.ratio         = row->seconds / other.seconds;
+        other.rotated_ratio = row->rotated_seconds / other.rotated_seconds;
+        bench_row_break_even(&other, row->seconds, row->build_seconds);
+        code = bench_report_row(&bench->report, &other);
     }
     options->type    = type;
     options->compute = compute;

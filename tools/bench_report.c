@@ -43,6 +43,10 @@ void bench_row_break_even(bench_row_t *row, double cusparse_seconds, double cusp
     const double saved = cusparse_seconds - row->seconds;
     const double more  = row->build_seconds - cusparse_build;
 
+    if (isnan(saved)) { /* no yardstick */
+        row->break_even = row->break_even_net = (double)NAN;
+        return;
+    }
     row->break_even     = saved > 0.0 ? row->build_seconds / saved : (double)INFINITY;
     row->break_even_net = saved > 0.0 ? fmax(more, 0.0) / saved : (double)INFINITY;
 }

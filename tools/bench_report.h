@@ -51,7 +51,7 @@ typedef struct {
 /** Limits below this many seconds are not compared with times: launches count there. */
 #define BENCH_LIMIT_LEAST 20e-6
 
-/** Fill in both from the times of cusparse at the same width. */
+/** Fill in both from the times of cusparse at the same width; NaN where those are. */
 void bench_row_break_even(bench_row_t *row, double cusparse_seconds, double cusparse_build);
 
 void bench_report_titles(const bench_report_t *report);

@@ -110,9 +110,11 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
                           row.matrix);
             bench->inaccurate = true;
         }
-        warm      = k == 0 && own ? row.seconds : warm;
-        rotated   = k == 0 && own ? row.rotated_seconds : rotated;
-        build     = k == 0 && own ? row.build_seconds : build;
+        if (k == 0 && own && row.passed) { /* a wrong product is no yardstick */
+            warm    = row.seconds;
+            rotated = row.rotated_seconds;
+            build   = row.build_seconds;
+        }
         row.ratio = warm / row.seconds;
         bench_row_break_even(&row, warm, build);
         row.rotated_ratio = rotated / row.rotated_seconds;

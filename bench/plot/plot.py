@@ -51,6 +51,7 @@ def of_variants(path):
         return None
     return [{**row, "engine": row["variant"], "compute": "bittcf", "ratio_to_cusparse":
              1 / float(row["ratio"])} for row in rows if row["variant"] != "all" and
+            row.get("passed", "yes") == "yes" and row["ratio"] is not None and
             not (row["variant"] == "no reordering" and row["order"] == "none")]
 
 

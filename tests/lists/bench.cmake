@@ -20,3 +20,10 @@ add_test(NAME driver.test_bench_scripts
   COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/driver/test_bench_scripts.py)
 set_tests_properties(driver.test_bench_scripts PROPERTIES LABELS driver TIMEOUT 300
   ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
+spmm_add_test(test_bench_block 1)
+target_sources(test_bench_block PRIVATE ${PROJECT_SOURCE_DIR}/bench/block.c
+  ${PROJECT_SOURCE_DIR}/bench/block_error.c ${PROJECT_SOURCE_DIR}/tools/tool_common.c)
+target_include_directories(test_bench_block PRIVATE ${PROJECT_SOURCE_DIR}/bench
+  ${PROJECT_SOURCE_DIR}/tools)
+target_compile_options(test_bench_block PRIVATE ${SPMM_C_WARNINGS})
+target_link_libraries(test_bench_block PRIVATE OpenMP::OpenMP_C)
