@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What users see on GPUs, on one node and built already: --doctor, a picture, and LOBPCG with the engines
-# that plans choose against cuSPARSE alone, on 1, 2 and 4 GPUs as far as there are so many.  Half a
+# that plans choose against cuSPARSE alone, on 1, 2, 4 and 8 GPUs as far as there are so many.  Half a
 # minute on 2 GPUs; the table comes last.
 #
 #     jobs/doctor.sh [OUTPUT]      OUTPUT: folder for doctor.txt, plot.svg and lobpcg.tsv, default build/results
@@ -45,7 +45,7 @@ check() { # LIMIT COMMAND...: output in $log
 
 : >"$output/doctor.txt"
 printf 'ranks\tengine\tsteps_and_times\n' >"$output/lobpcg.tsv"
-for ranks in 1 2 4; do
+for ranks in 1 2 4 8; do
     [ "$ranks" -le "$gpus" ] || continue
     launch=(mpirun --bind-to none -n "$ranks")
     if [ "$ranks" -eq 1 ] || [ $((2 * ranks)) -gt "$gpus" ]; then # links: once, with all GPUs

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Build with CUDA and run every GPU test on 1, 2 and 4 GPUs, as many as are visible, and on fewer than 4
+# Build with CUDA and run every GPU test on 1, 2, 4 and 8 GPUs, as many as are visible, and on fewer than 4
 # also with 4 ranks that share them; print a table last.  About 15 minutes on 2 x H200.  Needs no network
 # and no root.
 #
@@ -356,7 +356,7 @@ listed=$("$driver" --list-transports)
 for ranks in 1 2 4; do # on fewer GPUs tests share them
     step ctest "$ranks" "ctest -L gpu, $ranks ranks" ctest_step "$ranks"
 done
-for ranks in 1 2 4; do
+for ranks in 1 2 4 8; do
     [ "$ranks" -le "$gpus" ] || continue
     step ranks "$ranks" "tests of plans and transports on $ranks GPUs" ranks_step
     if [ "$ranks" -gt 1 ]; then
@@ -367,7 +367,7 @@ for ranks in 1 2 4; do
     at_a_time=2 step engines "$ranks" "engines on $ranks GPUs" engines_step
     [ "$ranks" -gt 1 ] || step widths 1 "16-bit engines at many widths" widths_step
     step stress "$ranks" "stress on $ranks GPUs" stress_step
-    at_a_time=2 step trust "$ranks" "numerics, threads and failures on $ranks GPUs" trust_step
+    limit=240 at_a_time=2 step trust "$ranks" "numerics, threads and failures on $ranks GPUs" trust_step
     [ "$ranks" -ne 2 ] || step trust 2 "calls that fail on one rank of 2" calls_step
     if [ "$ranks" -gt 1 ] && [ $((2 * ranks)) -gt "$gpus" ]; then # the most ranks there are
         step limits "$ranks" "more than 2^31 entries on $ranks GPUs" limits_step

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Products on 1, 2 and 4 GPUs of one node, in the same run against NCCL allgather + cuSPARSE and
+# Products on 1, 2, 4 and 8 GPUs of one node, in the same run against NCCL allgather + cuSPARSE and
 # needed rows + cuSPARSE: strong and weak scaling, the comparison over many matrices, and transports.
-# On 2 or 4 GPUs, in SECONDS_ALL; what tells most comes first, and what no time is left for is left out.
+# On 2, 4 or 8 GPUs, in SECONDS_ALL; what tells most comes first, and what no time is left for is left out.
 # The build must exist; bench/README.md describes the columns.
 #
 #     jobs/scaling.sh [OUTPUT_DIR]      default bench/results; gets dist_MODE.tsv, scaling_MODE.tsv
 #                                       and scaling_MODE.svg
 #
 #   SECTIONS            some of "strong weak baselines transports", default the first three
-#   RANKS               of the strong and weak sections, default "1 2 4", as far as there are GPUs; 1
+#   RANKS               of the strong and weak sections, default "1 2 4 8", as far as there are GPUs; 1
 #                       and the most first
 #   MODE                32f (default), 32f-fast-tf32 or 64f
 #   N_COLUMNS           default 128
@@ -36,7 +36,7 @@ if [ "$gpus" -eq 0 ] || [ ! -x "$bench" ]; then # before old results are overwri
     exit 2
 fi
 most=1
-for p in 2 4; do
+for p in 2 4 8; do
     [ "$p" -gt "$gpus" ] || most=$p
 done
 strong=${STRONG:-stencil27:nx=200,ny=200,nz=200 syn-roadNet-CA syn-Emilia_923 syn-shipsec1
@@ -91,7 +91,7 @@ add() {
 # ranks_of FIRST...: of RANKS those that there are GPUs for, among FIRST.
 ranks_of() {
     for p in "$@"; do
-        [ "$p" -gt "$gpus" ] || [[ " ${RANKS:-1 2 4} " != *" $p "* ]] || echo "$p"
+        [ "$p" -gt "$gpus" ] || [[ " ${RANKS:-1 2 4 8} " != *" $p "* ]] || echo "$p"
     done
 }
 
@@ -131,7 +131,7 @@ wants() { [[ $sections == *" $1 "* ]]; }
 launch=(mpirun)
 mapfile -t ends < <(ranks_of 1 "$most" | sort -nu)
 between=()
-[ "$most" -le 2 ] || mapfile -t between < <(ranks_of 2)
+[ "$most" -le 2 ] || mapfile -t between < <(ranks_of 2 4 | grep -vx "$most")
 ! wants strong || run_strong "${ends[@]}"
 # shellcheck disable=SC2086
 ! wants baselines || add baselines "$most" $baselines

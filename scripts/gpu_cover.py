@@ -75,7 +75,7 @@ def factors(args, n_gpus):
     return {
         "matrix": found + args.generate,
         "N": [1, 7, 32, 128, 512],
-        "P": [p for p in (1, 2, 4) if p <= n_gpus],
+        "P": [p for p in (1, 2, 4, 8) if p <= n_gpus],
         "type": ["64f", "32f", "16f", "16bf"],
         "transport": transports,
         "partition": partitions,
