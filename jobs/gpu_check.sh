@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Build with CUDA and run every GPU test on 1, 2, 4 and 8 GPUs, as many as are visible, and on fewer than 4
-# also with 4 ranks that share them; print a table last.  About 15 minutes on 2 x H200.  Needs no network
-# and no root.
+# also with 4 ranks that share them; print a table last.  About 15 minutes on 2 x H200, 21 on 4.  Needs no
+# network and no root.
 #
 #     jobs/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.tsv, default bench/results
 #
