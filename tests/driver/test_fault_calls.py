@@ -121,6 +121,22 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
 
 
+@unittest.skipUnless(DEVICE == "cpu", "changes messages of MPI")
+class Lies(unittest.TestCase):
+    """One rank sends other rows of B than its own, by a bit of each message: what is said to be right was
+    looked at."""
+
+    def test_verify(self):
+        code, errors = launch(2, "other rows:0:1", *PRODUCT)
+        self.assertEqual(code, 1, errors)
+        self.assertIn("verification failed: C(", errors)
+
+    def test_doctor(self):
+        code, errors = launch(2, "other rows:0:1", "--doctor", "--device", "cpu")
+        self.assertEqual(code, 4, errors)
+        self.assertIn("the doctor found a problem", errors)
+
+
 class Late(unittest.TestCase):
     def test_a_rank_that_never_comes_to_the_product(self):
         """One rank stops on its way to the others: they wait for it no longer than told."""
