@@ -60,9 +60,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     (void)options;
     SPMM_TRY(spmm_partition_alloc(A, partition));
     SPMM_TRY(spmm_agree(A->env, spmm_block_rows(A, partition->row_part)));
-    return partition->col_part == NULL
-               ? SPMM_OK
-               : spmm_partition_columns(A, partition->row_part, partition->col_part);
+    return spmm_partition_columns(A, partition);
 }
 
 const spmm_partitioner_t spmm_partitioner_block = {

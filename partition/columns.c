@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "partition/partitioners.h"
 
-spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, const int32_t *row_part,
-                                     int32_t *col_part)
+spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, spmm_partition_t *partition)
 {
-    const uint64_t   size  = (uint64_t)A->env->size;
-    const int64_t    first = A->col_offset[A->env->rank];
+    const uint64_t   size     = (uint64_t)A->env->size;
+    const int64_t    first    = A->col_offset[A->env->rank];
+    int32_t *const   col_part = partition->col_part;
     spmm_consumers_t consumers;
     int64_t          column = -1, most = 0;
 
+    if (col_part == NULL) {
+        return SPMM_OK;
+    }
     for (int32_t j = 0; j < A->n_cols; j++) {
         col_part[j] = A->env->rank;
     }
     if (size == 1) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_consumers_create(A, row_part, &consumers));
+    SPMM_TRY(spmm_consumers_create(A, partition->row_part, &consumers));
     for (int64_t i = 0; i < consumers.count; i++) {
         const int64_t here = (int64_t)(consumers.key[i] / size) - first;
 

@@ -242,9 +242,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     spmm_free(in.buffer);
     spmm_free(piece);
     SPMM_TRY(status);
-    return partition->col_part == NULL
-               ? SPMM_OK
-               : spmm_partition_columns(A, partition->row_part, partition->col_part);
+    return spmm_partition_columns(A, partition);
 }
 
 const spmm_partitioner_t spmm_partitioner_file = {

@@ -19,7 +19,8 @@ typedef struct {
 typedef struct {
     const char *method;   /**< the partitioner that made it (of auto: the winner); static */
     int32_t    *row_part; /**< [A->n_rows] part of each row this rank owns, owned */
-    int32_t    *col_part; /**< [A->n_cols] part of each column; equals row_part for square A */
+    int32_t    *col_part; /**< [A->n_cols] part of each column; of square A as row_part, and NULL
+                               where a partitioner runs */
     bool        keep;     /**< nothing moves: parts are the matrix's own distribution */
     const char *note;     /**< for spmm_plan_explain(): how auto came to it; NULL; static */
 } spmm_partition_t;
@@ -57,11 +58,9 @@ spmm_status_t spmm_partition_score(const spmm_matrix_t *A, const spmm_partition_
                                    spmm_partition_score_t *score);
 
 /** Give every column to the part whose entries use it most (the lowest of equals; unused columns
- *  stay with their owner).  For partitioners of rows alone.  Collective, agreed.
- *  @param[in]  row_part [A->n_rows]
- *  @param[out] col_part [A->n_cols] */
-spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, const int32_t *row_part,
-                                     int32_t *col_part);
+ *  stay with their owner), by row_part, which is set.  For partitioners of rows alone; where columns go
+ *  with the rows there is nothing to do.  Collective, agreed. */
+spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, spmm_partition_t *partition);
 
 /** Write row_part in row order, one number a line.  Collective, agreed. */
 spmm_status_t spmm_partition_write(const spmm_matrix_t *A, const int32_t *row_part,

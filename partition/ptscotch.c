@@ -168,9 +168,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     SPMM_TRY(spmm_agree(A->env, check_objective(A->env, options->objective)));
     SPMM_TRY(spmm_partition_alloc(A, partition));
     SPMM_TRY(part_rows(A, options, partition->row_part));
-    return partition->col_part == NULL
-               ? SPMM_OK
-               : spmm_partition_columns(A, partition->row_part, partition->col_part);
+    return spmm_partition_columns(A, partition);
 }
 
 #else

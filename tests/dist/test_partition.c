@@ -226,7 +226,7 @@ static void check_random_parts(const spmm_test_rule_t *rule, const spmm_matrix_t
         partition.row_part[i] = (int32_t)spmm_below(
             spmm_hash2(11, A->row_offset[spmm_test_env.rank] + i, 0), spmm_test_env.size);
     }
-    spmm_assert_ok(spmm_partition_columns(A, partition.row_part, partition.col_part));
+    spmm_assert_ok(spmm_partition_columns(A, &partition));
     make_reference(rule, A, &partition);
     check_score(A, &partition);
     if (!spmm_matrix_is_square(A)) {

@@ -17,10 +17,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     for (int32_t i = 0; i < A->n_rows; i++) {
         partition->row_part[i] = (int32_t)((first + i) / STRIPE % A->env->size);
     }
-    /* Of square A the columns are given out as the rows are. */
-    return partition->col_part == NULL
-               ? SPMM_OK
-               : spmm_partition_columns(A, partition->row_part, partition->col_part);
+    return spmm_partition_columns(A, partition); /* of square A nothing: they go with the rows */
 }
 
 const spmm_partitioner_t spmm_partitioner_stripes = {
