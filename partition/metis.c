@@ -167,6 +167,8 @@ static spmm_status_t part_rows(const spmm_matrix_t *A, const spmm_partition_opti
         memset(row_part, 0, (size_t)A->n_rows * sizeof *row_part);
         return SPMM_OK;
     }
+    SPMM_TRY(
+        spmm_agree(A->env, spmm_metis_check(&A->env->err, "partition ptscotch, block or file")));
     if (spmm_graph_is_worth_cutting(A)) {
         SPMM_TRY(spmm_metis_graph_create(A, max_edges(options), &graph));
     }

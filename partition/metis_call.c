@@ -3,8 +3,26 @@
 
 #ifdef SPMM_HAVE_METIS
 #include <pthread.h>
+#include <string.h>
 
 static pthread_mutex_t one_call = PTHREAD_MUTEX_INITIALIZER;
+
+/* METIS_SetDefaultOptions() sets all bytes of the settings, as many as its indices make them. */
+spmm_status_t spmm_metis_check(spmm_error_t *err, const char *instead)
+{
+    int64_t settings[METIS_NOPTIONS] = {0}; /* room for both */
+    int     bits;
+
+    METIS_SetDefaultOptions((idx_t *)settings);
+    bits = settings[METIS_NOPTIONS - 1] == 0 ? 32 : 64;
+    if (bits == IDXTYPEWIDTH) {
+        return SPMM_OK;
+    }
+    return spmm_fail(err, SPMM_ERR_UNSUPPORTED,
+                     "the libmetis found at run time has %d-bit indices and this library was built "
+                     "for %d: build both with the same METIS, or use %s",
+                     bits, IDXTYPEWIDTH, instead);
+}
 
 int spmm_metis_kway(idx_t n_vertices, idx_t n_parts, idx_t *xadj, idx_t *adjncy, idx_t *vwgt,
                     idx_t *vsize, idx_t *settings, idx_t *objective, idx_t *part)

@@ -3,10 +3,15 @@
 #ifndef SPMM_PARTITION_METIS_CALL_H
 #define SPMM_PARTITION_METIS_CALL_H
 
-#include "spmm_dist/types.h" /* something without METIS, too */
+#include "base/error.h"
 
 #ifdef SPMM_HAVE_METIS
 #include <metis.h>
+
+/** Libraries of METIS with indices of either length have one name, and a process loads one: of the
+ *  program's PETSc, say.  SPMM_ERR_UNSUPPORTED where it is not the one compiled for; @p instead, what to
+ *  use then, ends the sentence.  Before any other call of METIS. */
+spmm_status_t spmm_metis_check(spmm_error_t *err, const char *instead);
 
 /** METIS_PartGraphKway() with one weight a vertex and the target weights and imbalance of @p settings.
  *  METIS 5.1 draws from rand() and sets handlers of SIGABRT and SIGTERM for the time of a call, both of

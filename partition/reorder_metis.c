@@ -72,6 +72,7 @@ static spmm_status_t order_graph(spmm_env_t *env, spmm_row_graph_t *graph, int32
     int64_t      *start;
     spmm_status_t status;
 
+    SPMM_TRY(spmm_metis_check(&env->err, "reordering affinity or none"));
     if (n_edges >= IDX_MAX) {
         return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
                          "the graph of rows has %" PRId64 " edges, too many for METIS built with "

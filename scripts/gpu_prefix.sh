@@ -6,10 +6,11 @@
 #     scripts/gpu_prefix.sh PREFIX [OPENMPI]
 #     there:  cmake --preset cuda -DCMAKE_PREFIX_PATH=PREFIX
 #
-# METIS, zlib, cJSON and cmocka come from the installed Debian or Ubuntu packages, which apt installs
-# first where they are missing.  OPENMPI, the prefix of scripts/build_openmpi_cuda.sh (built there
-# first where it is missing), goes to PREFIX/openmpi-cuda, off the search paths: a second MPI is used
-# only by those who name it.  The target needs the same architecture and a C library as new as here.
+# METIS, PT-Scotch, zlib, cJSON and cmocka come from the installed Debian or Ubuntu packages, which apt
+# installs first where they are missing.  OPENMPI, the prefix of scripts/build_openmpi_cuda.sh (built
+# there first where it is missing), goes to PREFIX/openmpi-cuda, off the search paths: a second MPI is
+# used only by those who name it.  The target needs the same architecture, a C library as new as here
+# and, for PT-Scotch, an MPI of the same libmpi.so.N.
 set -euo pipefail
 
 prefix=${1:?usage: $0 PREFIX [OPENMPI]}
@@ -17,7 +18,7 @@ openmpi=${2:-}
 here=$(cd "$(dirname "$0")" && pwd)
 
 missing=()
-for package in libmetis-dev zlib1g-dev libcjson-dev libcmocka-dev; do
+for package in libmetis-dev libscotch-dev libptscotch-dev zlib1g-dev libcjson-dev libcmocka-dev; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
         missing+=("$package")
 done
@@ -26,7 +27,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     apt-get -qq install --no-install-recommends "${missing[@]}"
 fi
 
-# copy_headers PACKAGE FOLDER NAME...: where the package has them, to PREFIX/include/FOLDER.
+# copy_headers PACKAGE FOLDER NAME...: from where the package has them, to PREFIX/include/FOLDER.
 copy_headers() {
     local package=$1 to=$prefix/include/$2 name
     mkdir -p "$to"
@@ -36,10 +37,11 @@ copy_headers() {
 }
 
 # copy_library PACKAGE NAME: the file behind NAME.so, with the links by which linker and loader know
-# it, made relative.
+# it, made relative.  Of several builds the one outside folders of their own.
 copy_library() {
     local link real soname
-    link=$(dpkg-query -L "$1" | grep "/$2\.so\$")
+    link=$(dpkg-query -L "$1" | grep "/$2\.so\$" |
+        awk 'NR == 1 || length < length(least) { least = $0 } END { print least }')
     real=$(readlink -f "$link")
     soname=$(objdump -p "$real" | awk '$1 == "SONAME" { print $2 }')
     cp "$real" "$prefix/lib/"
@@ -50,10 +52,16 @@ copy_library() {
 mkdir -p "$prefix/lib/cmake/cmocka"
 prefix=$(cd "$prefix" && pwd)
 copy_headers libmetis-dev . metis.h
+copy_headers libscotch-dev . scotch/scotch.h
+copy_headers libptscotch-dev . scotch/ptscotch.h
 copy_headers zlib1g-dev . zlib.h zconf.h
 copy_headers libcjson-dev cjson cJSON.h
 copy_headers libcmocka-dev . cmocka.h
 copy_library libmetis-dev libmetis
+copy_library libscotch-dev libscotch
+copy_library libscotch-dev libscotcherr
+copy_library libptscotch-dev libptscotch
+copy_library libptscotch-dev libptscotcherr
 copy_library zlib1g-dev libz
 copy_library libcjson-dev libcjson
 copy_library libcmocka-dev libcmocka

@@ -7,3 +7,6 @@ endforeach()
 foreach(test test_partition test_layout)
   spmm_add_mpi_test(${test}.n9 9 dist $<TARGET_FILE:${test}>)
 endforeach()
+if(METIS_FOUND AND METIS_LIBRARY MATCHES "\\.so") # a function of it is the test's own
+  spmm_add_test(test_metis_indices 2)
+endif()
