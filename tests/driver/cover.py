@@ -26,7 +26,7 @@ def factors(names):
     return {
         "matrix": names,
         "ranks": [1, 2, 3, 4, 8],
-        "partition": ["keep", "block", "metis", "auto"],
+        "partition": [p for p in ("keep", "block", "metis", "ptscotch", "auto") if harness.has_partitioner(p)],
         "layout": ["row", "col"],
         "op": ["n", "t"],
         "type": ["64f", "32f"],

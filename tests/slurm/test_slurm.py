@@ -124,13 +124,13 @@ class Jobs(unittest.TestCase):
         for name in LAUNCHERS:
             with self.subTest(name):
                 self.check_reports(f"scaling {name}", [1, 2])
-                self.check_reports(f"scaling {name}", [1, 2], "weak")
+                self.check_reports(f"scaling {name}", [1, 2], "weak_stencil27")
                 table = self.cluster.dir / f"results scaling {name}" / "scaling.n16.tsv"
                 rows = [line.split("\t") for line in table.read_text().splitlines()]
                 cell = [dict(zip(rows[0], row)) for row in rows[1:]]
                 self.assertEqual([(c["set"], c["ranks"]) for c in cell],
-                                 [("bips98_606", "1"), ("weak", "1"), ("bips98_606", "2"),
-                                  ("weak", "2")])
+                                 [("bips98_606", "1"), ("weak_stencil27", "1"), ("bips98_606", "2"),
+                                  ("weak_stencil27", "2")])
                 self.assertEqual([c["efficiency"] for c in cell[:2]], ["1.000", "1.000"])
                 self.assertTrue(all(0 < float(c["efficiency"]) for c in cell))
                 self.assertTrue(all(c["verified"] == "yes" for c in cell))
