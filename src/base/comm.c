@@ -84,10 +84,10 @@ spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *request
     return wait_for(env, n_requests, requests, 0.0, what);
 }
 
-void spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests)
+void spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
 {
-    const double grace = 0.1 /* s */, start = spmm_now();
-    int          all = n_requests == 0;
+    const double start = spmm_now();
+    int          all   = n_requests == 0;
 
     for (int i = 0; i < n_requests; i++) {
         if (requests[i] != MPI_REQUEST_NULL) {
@@ -142,7 +142,8 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
     MPI_Request  *requests;
     int64_t       most = 0, before_send = 0, before_recv = 0, moved = 0;
     int           n_requests = 0;
-    spmm_status_t status     = SPMM_OK;
+    double        seconds; /* beyond the timeout */
+    spmm_status_t status = SPMM_OK;
 
     for (int p = 0; p < env->size; p++) {
         most += spmm_message_count((size_t)send_count[p] * elem_size);
@@ -160,21 +161,23 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
         spmm_free(requests);
         return status;
     }
-    status = post_all(env, send, send_count, recv, recv_count, elem_size, requests, &n_requests);
+    seconds = (double)moved * (double)elem_size / slow;
+    status  = post_all(env, send, send_count, recv, recv_count, elem_size, requests, &n_requests);
     if (send_count[env->rank] > 0) {
         memcpy((char *)recv + (size_t)before_recv * elem_size,
                (const char *)send + (size_t)before_send * elem_size,
                (size_t)send_count[env->rank] * elem_size);
     }
     if (status == SPMM_OK) {
-        status = wait_for(env, n_requests, requests, (double)moved * (double)elem_size / slow,
-                          "an exchange at setup");
+        status = wait_for(env, n_requests, requests, seconds, "an exchange at setup");
     }
+    /* All ranks are here then: what has met its receive arrives, and nothing else comes. */
+    status = spmm_agree(env, status);
     if (status != SPMM_OK) {
-        spmm_abandon(env, n_requests, requests);
+        spmm_abandon(env, n_requests, requests, 0.1 + seconds);
     }
     spmm_free(requests);
-    return spmm_agree(env, status);
+    return status;
 }
 
 spmm_status_t spmm_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t *recv,
