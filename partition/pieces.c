@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
 #include "base/comm.h"
 #include "partition/partitioners.h"
 
 enum { TAG_PIECE = 21 };
+
+/* What is given up must not meet memory that is freed and used again. */
+static spmm_status_t finish(spmm_env_t *env, const void *at, size_t bytes, int n_requests,
+                            MPI_Request *request)
+{
+    const spmm_status_t status = spmm_waitall(env, n_requests, request, "a transfer at setup");
+
+    if (status != SPMM_OK && spmm_abandon(env, n_requests, request, 0.1)) {
+        spmm_alloc_keep(at, bytes);
+    }
+    return status;
+}
 
 spmm_status_t spmm_send_piece(spmm_env_t *env, const void *data, size_t bytes, int peer)
 {
@@ -14,7 +27,7 @@ spmm_status_t spmm_send_piece(spmm_env_t *env, const void *data, size_t bytes, i
         int          n_requests = 0;
 
         SPMM_TRY(spmm_isend(env, at, part, peer, TAG_PIECE, &request, &n_requests));
-        SPMM_TRY(spmm_waitall(env, n_requests, &request, "a transfer at setup"));
+        SPMM_TRY(finish(env, at, part, n_requests, &request));
         at += part;
         bytes -= part;
     }
@@ -31,7 +44,7 @@ spmm_status_t spmm_recv_piece(spmm_env_t *env, void *data, size_t bytes, int pee
         int          n_requests = 0;
 
         SPMM_TRY(spmm_irecv(env, at, part, peer, TAG_PIECE, &request, &n_requests));
-        SPMM_TRY(spmm_waitall(env, n_requests, &request, "a transfer at setup"));
+        SPMM_TRY(finish(env, at, part, n_requests, &request));
         at += part;
         bytes -= part;
     }

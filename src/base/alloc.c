@@ -2,10 +2,13 @@
 #define _DEFAULT_SOURCE /* madvise() */
 #include "base/alloc.h"
 
+#include <malloc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+enum { MOST_KEPT = 64 };
 enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 2 * HUGE_PAGE };
 
 static atomic_llong calls, live;
@@ -98,10 +101,56 @@ void *spmm_realloc(void *ptr, int64_t count, size_t size)
     return grown;
 }
 
+/* Their blocks are never freed, so that addresses do not come again.  n_kept > MOST_KEPT: all memory. */
+static struct {
+    uintptr_t from, end;
+} kept[MOST_KEPT];
+static atomic_int      n_kept; /* read without the lock, after the range is written */
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+
+void spmm_alloc_keep(const void *at, size_t bytes)
+{
+    const uintptr_t from = (uintptr_t)at;
+    int             n;
+
+    if (bytes == 0) {
+        return;
+    }
+    (void)pthread_mutex_lock(&keeping);
+    n = atomic_load(&n_kept);
+    if (n < MOST_KEPT) {
+        kept[n].from = from;
+        kept[n].end  = from + bytes;
+    }
+    if (n <= MOST_KEPT) {
+        atomic_store(&n_kept, n + 1);
+    }
+    (void)pthread_mutex_unlock(&keeping);
+}
+
+static bool is_kept(void *ptr)
+{
+    const int       n     = atomic_load(&n_kept);
+    const uintptr_t block = (uintptr_t)ptr;
+
+    if (n > MOST_KEPT) {
+        return true;
+    }
+    for (int k = 0; k < n; k++) {
+        if (kept[k].from < block + malloc_usable_size(ptr) && block < kept[k].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void spmm_free(void *ptr)
 {
-    if (ptr != NULL) {
-        spmm_alloc_note_free();
+    if (ptr == NULL) {
+        return;
+    }
+    spmm_alloc_note_free();
+    if (!is_kept(ptr)) {
         free(ptr);
     }
 }

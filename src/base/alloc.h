@@ -19,6 +19,9 @@ void *spmm_alloc_zero(int64_t count, size_t size);
 void *spmm_realloc(void *ptr, int64_t count, size_t size);
 /** NULL-safe. */
 void spmm_free(void *ptr);
+/** Somebody else may still come back to @p bytes at @p at, or to all memory if the process has kept many
+ *  ranges: spmm_free() of a block with some of them leaves it, for good. */
+void spmm_alloc_keep(const void *at, size_t bytes);
 
 /** Typed allocation: `if (SPMM_NEW(p, n) == NULL) ...`. */
 #define SPMM_NEW(ptr, count)      ((ptr) = spmm_alloc((count), sizeof *(ptr)))

@@ -84,10 +84,11 @@ spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *request
     return wait_for(env, n_requests, requests, 0.0, what);
 }
 
-void spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
+bool spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
 {
     const double start = spmm_now();
     int          all   = n_requests == 0;
+    bool         left  = false;
 
     for (int i = 0; i < n_requests; i++) {
         if (requests[i] != MPI_REQUEST_NULL) {
@@ -107,10 +108,11 @@ void spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double
         }
         (void)MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
         if (!done) {
-            env->lost = env->unfinished = true;
+            env->lost = env->unfinished = left = true;
             (void)MPI_Request_free(&requests[i]);
         }
     }
+    return left;
 }
 
 static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *send_count,
@@ -140,7 +142,7 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
                              void *recv, const int64_t *recv_count, size_t elem_size)
 {
     MPI_Request  *requests;
-    int64_t       most = 0, before_send = 0, before_recv = 0, moved = 0;
+    int64_t       most = 0, before_send = 0, before_recv = 0, sent = 0, received = 0;
     int           n_requests = 0;
     double        seconds; /* beyond the timeout */
     spmm_status_t status = SPMM_OK;
@@ -148,7 +150,8 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
     for (int p = 0; p < env->size; p++) {
         most += spmm_message_count((size_t)send_count[p] * elem_size);
         most += spmm_message_count((size_t)recv_count[p] * elem_size);
-        moved += send_count[p] + recv_count[p];
+        sent += send_count[p];
+        received += recv_count[p];
         before_send += p < env->rank ? send_count[p] : 0;
         before_recv += p < env->rank ? recv_count[p] : 0;
     }
@@ -161,7 +164,7 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
         spmm_free(requests);
         return status;
     }
-    seconds = (double)moved * (double)elem_size / slow;
+    seconds = (double)(sent + received) * (double)elem_size / slow;
     status  = post_all(env, send, send_count, recv, recv_count, elem_size, requests, &n_requests);
     if (send_count[env->rank] > 0) {
         memcpy((char *)recv + (size_t)before_recv * elem_size,
@@ -171,10 +174,11 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
     if (status == SPMM_OK) {
         status = wait_for(env, n_requests, requests, seconds, "an exchange at setup");
     }
-    /* All ranks are here then: what has met its receive arrives, and nothing else comes. */
+    /* Mostly all ranks are here then, and what has met its receive arrives. */
     status = spmm_agree(env, status);
-    if (status != SPMM_OK) {
-        spmm_abandon(env, n_requests, requests, 0.1 + seconds);
+    if (status != SPMM_OK && spmm_abandon(env, n_requests, requests, 0.1 + seconds)) {
+        spmm_alloc_keep(send, (size_t)sent * elem_size);
+        spmm_alloc_keep(recv, (size_t)received * elem_size);
     }
     spmm_free(requests);
     return status;

@@ -26,9 +26,9 @@ spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *request
 
 /** Give up messages in flight, so that a late peer does not write into memory that is freed next.
  *  Waits for @p grace seconds at most: the peer may be gone.  A send cannot be taken back, nor a receive
- *  that has begun: env->unfinished then says that MPI may come back to their memory, which must not be
- *  freed. */
-void spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace);
+ *  that has begun: true, and env->unfinished, then say that MPI may come back to their memory, which
+ *  must not be freed (spmm_alloc_keep()). */
+bool spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace);
 
 /** Personalised all-to-all of elements of @p elem_size bytes.  Collective, agreed; where a rank may
  *  have failed before, agree first.  Counts and data are in rank order without gaps.

@@ -44,7 +44,7 @@ spmm_status_t spmm_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *
 
 void spmm_mpi_messages_free(spmm_mpi_messages_t *messages)
 {
-    spmm_abandon(messages->env, messages->n_requests, messages->requests, 0.1);
+    (void)spmm_abandon(messages->env, messages->n_requests, messages->requests, 0.1);
     spmm_free(messages->requests);
     messages->requests   = NULL;
     messages->n_requests = 0;

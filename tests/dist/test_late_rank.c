@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_late_rank.c
- *  A rank is late for an exchange, and the others destroy their plans meanwhile: messages that MPI
- *  cannot take back any more find their memory.
+ *  A rank is late for an exchange, and the others destroy their plans meanwhile, or give up their setup:
+ *  messages that MPI cannot take back any more find their memory.
  */
 #define _DEFAULT_SOURCE /* usleep() */
 #include "test_main.h"
@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/comm.h"
+#include "partition/partitioners.h"
 #include "plan/plan.h"
 #include "spmm_dist/spmm_dist.h"
 
@@ -111,5 +114,81 @@ static void test_op_t(void **state)
     late_rank(SPMM_OP_T);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_op_n), cmocka_unit_test(test_op_t), {0}};
+enum { MESSAGE = 1 << 20, TAG_ALLTOALL = 11, TAG_PIECE = 21 }; /* tags of comm.c and pieces.c */
+
+/* Rank 1: a message that has begun when its sender goes away for longer than rank 0 waits. */
+static void send_late(spmm_env_t *env, int tag)
+{
+    char       *data = calloc(1, MESSAGE);
+    MPI_Request request;
+
+    assert_non_null(data);
+    MPI_Isend(data, MESSAGE, MPI_BYTE, 0, tag, env->comm, &request);
+    (void)usleep(1000000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    free(data);
+}
+
+static spmm_status_t receive_all_to_all(spmm_env_t *env, char *data)
+{
+    const int64_t none[2] = {0, 0}, from[2] = {0, MESSAGE};
+
+    return spmm_alltoallv(env, NULL, none, data, from, 1);
+}
+
+static spmm_status_t receive_piece(spmm_env_t *env, char *data)
+{
+    return spmm_recv_piece(env, data, MESSAGE, 1);
+}
+
+/* Rank 0 receives into memory that it frees and that the program gets next. */
+static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char *data), bool agrees)
+{
+    spmm_env_t     env = {.rank = spmm_test_env.rank, .size = 2, .timeout_s = 0.2};
+    unsigned char *block[BLOCKS];
+    char          *data;
+
+    if (spmm_test_env.size != 2) {
+        skip();
+    }
+    MPI_Comm_dup(spmm_test_env.comm, &env.comm);
+    MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
+    if (env.rank == 1) {
+        spmm_assert_ok(agrees ? spmm_agree(&env, SPMM_OK) : SPMM_OK);
+        send_late(&env, tag);
+    } else {
+        assert_non_null(SPMM_NEW(data, MESSAGE));
+        assert_int_equal(receive(&env, data), SPMM_ERR_COMM);
+        spmm_free(data);
+        for (int k = 0; k < BLOCKS; k++) {
+            block[k] = malloc(MESSAGE);
+            assert_non_null(block[k]);
+            memset(block[k], 0x5a, MESSAGE);
+        }
+    }
+    MPI_Barrier(spmm_test_env.comm); /* the message goes on */
+    for (int k = 0; k < BLOCKS && env.rank == 0; k++) {
+        for (size_t i = 0; i < MESSAGE; i++) {
+            assert_int_equal(block[k][i], 0x5a);
+        }
+        free(block[k]);
+    }
+}
+
+static void test_all_to_all(void **state)
+{
+    (void)state;
+    late_sender(TAG_ALLTOALL, receive_all_to_all, true);
+}
+
+static void test_piece(void **state)
+{
+    (void)state;
+    late_sender(TAG_PIECE, receive_piece, false);
+}
+
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_op_n),
+                                        cmocka_unit_test(test_op_t),
+                                        cmocka_unit_test(test_all_to_all),
+                                        cmocka_unit_test(test_piece),
+                                        {0}};
