@@ -152,7 +152,9 @@ void spmm_trial_close(spmm_trial_t *trial)
     if (trial->stream != NULL) { /* what is to be freed may be in use where a launch failed */
         (void)device->ops->stream_sync(device, trial->stream);
     }
-    device->ops->release(device, trial->B);
+    if (!device->env->unfinished) { /* else MPI may still send from it */
+        device->ops->release(device, trial->B);
+    }
     device->ops->release(device, trial->C);
     device->ops->event_destroy(device, trial->from);
     device->ops->event_destroy(device, trial->to);

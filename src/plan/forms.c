@@ -81,6 +81,14 @@ static void give_up(spmm_block_t *block)
     block->format = NULL;
 }
 
+void spmm_plan_close_gather(spmm_plan_t *plan)
+{
+    if (plan->gather != NULL) {
+        plan->transport->destroy(plan->gather);
+        plan->gather = NULL;
+    }
+}
+
 static void drop_form(spmm_plan_t *plan, spmm_forms_t f)
 {
     if (f == SPMM_FORMS_SPLIT) {
@@ -91,9 +99,8 @@ static void drop_form(spmm_plan_t *plan, spmm_forms_t f)
         give_up(&plan->joined[f].block);
         free_input(&plan->joined[f].block);
     }
-    if (f == SPMM_FORMS_GATHERED && plan->gather != NULL) {
-        plan->transport->destroy(plan->gather);
-        plan->gather = NULL;
+    if (f == SPMM_FORMS_GATHERED) {
+        spmm_plan_close_gather(plan);
     }
     spmm_plan_free_rows(plan, (spmm_forms_t)f);
     plan->made[f] = false;

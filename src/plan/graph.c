@@ -176,6 +176,7 @@ spmm_status_t spmm_plan_run_graph(spmm_plan_t *plan, const spmm_operands_t *x,
 {
     spmm_graphs_t *graphs = plan->graphs;
     entry_t       *entry;
+    spmm_status_t  status;
 
     graphs->calls++;
     if (graphs->count > 0 && !has_shape(&graphs->entry[0].x, x)) {
@@ -189,15 +190,18 @@ spmm_status_t spmm_plan_run_graph(spmm_plan_t *plan, const spmm_operands_t *x,
     }
     entry->used = graphs->calls;
     if (entry->graph == NULL) {
-        const spmm_status_t status = capture(plan, x, enqueue, &entry->graph);
-
+        status = capture(plan, x, enqueue, &entry->graph);
         if (status != SPMM_OK) { /* peers exchange rows with this rank all the same */
             (void)enqueue(plan, x);
             return status;
         }
     }
     graphs->launched++;
-    return plan->device->ops->graph_launch(plan->device, entry->graph, x->stream);
+    status = plan->device->ops->graph_launch(plan->device, entry->graph, x->stream);
+    if (status != SPMM_OK) { /* the same: nothing of the graph runs */
+        (void)enqueue(plan, x);
+    }
+    return status;
 }
 
 void spmm_plan_count_graphs(const spmm_plan_t *plan, int64_t *captured, int64_t *launched)

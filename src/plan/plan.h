@@ -215,6 +215,8 @@ spmm_status_t spmm_plan_make_forms(spmm_plan_t *plan, spmm_forms_t forms,
                                    const spmm_plan_options_t *o);
 /** Free all formats and buffers but those that schedules with @p keep need.  Collective. */
 void spmm_plan_drop_forms(spmm_plan_t *plan, const bool keep[SPMM_FORMS]);
+/** Free the exchange of all rows of B, if there is one: its messages are given up.  Local. */
+void spmm_plan_close_gather(spmm_plan_t *plan);
 /** The forms that this rank needs where the schedule asks for @p forms. */
 spmm_forms_t spmm_plan_forms_here(const spmm_plan_t *plan, spmm_forms_t forms);
 /** Frees what is left of a block. */

@@ -205,6 +205,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     r->why    = "affinity makes no engine much faster";
     if (spmm_plan_measures(plan, o) && !named &&
         has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
+        spmm_permuted_free(&block->rival); /* of a form that there was no memory for */
         block->rival = p;
     } else if (spmm_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);

@@ -286,6 +286,9 @@ spmm_status_t spmm_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_optio
     }
     SPMM_TRY(spmm_agree(plan->env, list_candidates(&w)));
     status = walk(&w);
+    if (status != SPMM_OK) {
+        spmm_schedule_trial_give_up(w.trial);
+    }
     spmm_schedule_trial_close(w.trial);
     SPMM_TRY(status);
     free_inputs(plan);

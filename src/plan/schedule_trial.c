@@ -81,6 +81,16 @@ spmm_status_t spmm_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t 
     return SPMM_OK;
 }
 
+void spmm_schedule_trial_give_up(spmm_schedule_trial_t *trial)
+{
+    if (trial != NULL) {
+        const spmm_device_t *device = trial->plan->device;
+
+        (void)device->ops->stream_sync(device, trial->operands.stream);
+        spmm_plan_close_gather(trial->plan);
+    }
+}
+
 void spmm_schedule_trial_close(spmm_schedule_trial_t *trial)
 {
     if (trial != NULL) {
