@@ -15,7 +15,7 @@
 #
 #     scripts/nightly.sh [STEP...]
 set -eu -o pipefail
-export SPMM_SETUP_CLANG=1
+export SPMM_SETUP_CLANG=1 SPMM_WERROR=1
 # shellcheck source=scripts/setup.sh
 . "$(dirname "$0")/setup.sh"
 # Else each start of MPI looks for fabrics (tests/CMakeLists.txt).
