@@ -142,6 +142,15 @@ int main(int argc, char **argv)
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc > 1 && argc < 5) {
+        if (rank == 0) {
+            (void)fprintf(stderr,
+                          "usage: lobpcg [POINTS NX NY NZ [ENGINE]]: points of the stencil, "
+                          "5, 7, 9 or 27, and the grid\n");
+        }
+        MPI_Finalize();
+        return EXIT_FAILURE;
+    }
     if (argc > 4) {
         const int plane = atoi(argv[1]) == 5 || atoi(argv[1]) == 9;
 

@@ -242,6 +242,11 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     spmm_free(in.buffer);
     spmm_free(piece);
     SPMM_TRY(status);
+    if (A->env->rank == 0 && in.n_parts < A->env->size) {
+        partition->note = "of fewer parts than ranks: the last ranks have no rows";
+        spmm_log(A->env, "partition %s: %" PRId64 " parts for %d ranks: the last have no rows",
+                 in.path, in.n_parts, A->env->size);
+    }
     return spmm_partition_columns(A, partition);
 }
 

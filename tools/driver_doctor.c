@@ -183,7 +183,7 @@ static bool starts_with_any(const char *text, const char *const *prefixes)
 }
 
 /** Variables that change what libraries do, for a report to others; not those of mpirun's own. */
-static void list_environment(driver_checkup_t *x)
+static void list_environment(driver_checkup_t *x, const driver_job_t *job)
 {
     enum { MOST_SHOWN = 120 }; /* characters of one */
     static const char *const those[] = {
@@ -195,11 +195,13 @@ static void list_environment(driver_checkup_t *x)
                                             "OMPI_MCA_orte",
                                             "OMPI_MCA_mpi_oversubscribe",
                                             NULL};
+    static const char *const nvls[]      = {"NCCL_NVLS_ENABLE=", NULL};
     char                     text[DRIVER_CHECK_TEXT], one[MOST_SHOWN + 1];
     size_t                   used = 0;
 
     for (int k = 0; environ[k] != NULL; k++) {
-        if (!starts_with_any(environ[k], those) || starts_with_any(environ[k], not_those)) {
+        if (!starts_with_any(environ[k], those) || starts_with_any(environ[k], not_those) ||
+            (job->sets_nvls && starts_with_any(environ[k], nvls))) {
             continue;
         }
         (void)snprintf(one, sizeof one, "%s", environ[k]);
@@ -212,6 +214,13 @@ static void list_environment(driver_checkup_t *x)
     if (used > 0) {
         driver_find(x, DRIVER_CHECK_GOOD, "environment", "", "%s", text);
     }
+#ifdef DRIVER_HAVE_NCCL
+    if (job->sets_nvls) {
+        driver_find(x, DRIVER_CHECK_GOOD, "environment",
+                    "set it for a program of your own, too, that is to take nccl-push on one node",
+                    "NCCL_NVLS_ENABLE=0 by spmm_dist itself");
+    }
+#endif
 }
 
 /** NULL without memory, on all ranks alike; rank 0's holds all.  Collective. */
@@ -298,7 +307,7 @@ int driver_doctor(driver_job_t *job, const driver_options_t *options)
         driver_find(&x, DRIVER_CHECK_PROBLEM, "device", "", "%s", why);
     }
     if (code == DRIVER_GOOD && job->rank == 0) {
-        list_environment(&x);
+        list_environment(&x, job);
         if (print_checkup(job, &x) > 0) {
             code = driver_fail(job, DRIVER_OTHER, "the doctor found a problem, see above");
         }

@@ -30,6 +30,7 @@ typedef struct {
     int      rank, size;
     char     text[DRIVER_TEXT]; /**< sentence of the first failure; "" when there was none */
     bool     broken;            /**< this rank met SPMM_ERR_COMM */
+    bool     sets_nvls;         /**< NCCL_NVLS_ENABLE=0 is the program's own doing */
 } driver_job_t;
 
 /** Record a sentence, without the program's name, unless one stands.  Returns @p code. */

@@ -78,7 +78,7 @@ static void print_problem(FILE *out, const driver_options_t *o, const driver_rep
                   r->context.device_name);
 }
 
-static void print_plan(FILE *out, const driver_report_t *r)
+static void print_plan(FILE *out, const driver_options_t *o, const driver_report_t *r)
 {
     const spmm_plan_stats_t *s = &r->stats;
     char                     a[32], b[32], c[32];
@@ -92,9 +92,12 @@ static void print_plan(FILE *out, const driver_report_t *r)
                   grouped(s->halo_rows_total, a), grouped(s->halo_rows_max, b),
                   bytes_text((double)r->recv_bytes_total, c));
     if (s->allgather_rows_total > 0) { /* not on one rank */
-        (void)fprintf(out, "%-11s %s of allgather (%s rows), ", "",
-                      percent(s->halo_rows_total, s->allgather_rows_total, a),
-                      grouped(s->allgather_rows_total, b));
+        (void)fprintf(out, "%-11s ", "");
+        if (o->op == SPMM_OP_N) { /* of op T rows of C travel */
+            (void)fprintf(out, "%s of allgather (%s rows), ",
+                          percent(s->halo_rows_total, s->allgather_rows_total, a),
+                          grouped(s->allgather_rows_total, b));
+        }
         (void)fprintf(out, "%s of partition block (%s rows)\n",
                       percent(s->halo_rows_total, s->block_halo_rows_total, a),
                       grouped(s->block_halo_rows_total, b));
@@ -105,9 +108,14 @@ static void print_plan(FILE *out, const driver_report_t *r)
     }
     (void)fprintf(out, "\n%-11s %s\n", "transport", s->transport != NULL ? s->transport : "-");
     (void)fprintf(out, "%-11s %s\n", "schedule", s->schedule);
-    (void)fprintf(out, "%-11s %s on the host, %s on the device at most on a rank\n", "plan holds",
-                  bytes_text((double)r->host_bytes_max, a),
-                  bytes_text((double)r->device_bytes_max, b));
+    if (strcmp(r->context.device, "cpu") == 0) {
+        (void)fprintf(out, "%-11s %s at most on a rank\n", "plan holds",
+                      bytes_text((double)r->host_bytes_max + (double)r->device_bytes_max, a));
+    } else {
+        (void)fprintf(out, "%-11s %s on the host, %s on the device at most on a rank\n",
+                      "plan holds", bytes_text((double)r->host_bytes_max, a),
+                      bytes_text((double)r->device_bytes_max, b));
+    }
 }
 
 static void print_number(FILE *out, double value)
@@ -135,13 +143,15 @@ static void print_times(FILE *out, const driver_options_t *o, const driver_repor
     if (r->overlap <= 0.0) { /* the phases in sum took no longer than the whole */
         (void)fprintf(out, "%-11s none: exchange and products took turns\n", "overlap");
     } else if (isfinite(r->overlap)) {
-        (void)fprintf(out, "%-11s %.2f of the shorter of exchange and work beside it is hidden\n",
+        (void)fprintf(out, "%-11s %.2f of the exchange is hidden (of the products, if shorter)\n",
                       "overlap", r->overlap);
     } else {
         (void)fprintf(out, "%-11s -\n", "overlap");
     }
-    (void)fprintf(out, "%-11s %.4g GFLOP/s (2 * entries * columns / %.4g ms)\n", "speed", r->gflops,
-                  1e3 * r->total_s);
+    (void)fprintf(out,
+                  "%-11s %.4g GFLOP/s (2 * entries * columns / %.4g ms, the median of the slowest "
+                  "rank's)\n",
+                  "speed", r->gflops, 1e3 * r->total_s);
 }
 
 static void print_verdict(FILE *out, const driver_options_t *o, const driver_report_t *r)
@@ -159,7 +169,7 @@ static void print_verdict(FILE *out, const driver_options_t *o, const driver_rep
 void driver_print_report(FILE *out, const driver_options_t *options, const driver_report_t *report)
 {
     print_problem(out, options, report);
-    print_plan(out, report);
+    print_plan(out, options, report);
     print_times(out, options, report);
     if (report->verified) {
         print_verdict(out, options, report);

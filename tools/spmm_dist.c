@@ -192,9 +192,9 @@ static void print_about(driver_action_t action)
 static int flush_stdout(driver_job_t *job)
 {
     errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        return driver_fail(job, DRIVER_OTHER, "cannot write to the standard output: %s",
-                           strerror(errno));
+    if (fflush(stdout) != 0 || ferror(stdout)) { /* errno is 0 where an earlier write failed */
+        return driver_fail(job, DRIVER_OTHER, "cannot write to the standard output%s%s",
+                           errno == 0 ? "" : ": ", errno == 0 ? "" : strerror(errno));
     }
     return DRIVER_GOOD;
 }
@@ -207,6 +207,7 @@ int main(int argc, char **argv)
     int              code;
 
     /* This program needs no multicast of NCCL, so that auto may take transport nccl-push. */
+    job.sets_nvls = getenv("NCCL_NVLS_ENABLE") == NULL;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(job.comm, &job.rank);

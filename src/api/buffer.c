@@ -44,6 +44,7 @@ spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer)
     if (ctx == NULL) {
         return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_free: ctx is NULL");
     }
+    spmm_error_clear(&ctx->env.err);
     if (buffer != NULL) {
         if (*buffer != NULL && !spmm_transport_free_home(&ctx->shared, *buffer)) {
             ctx->device.ops->release(&ctx->device, *buffer);
