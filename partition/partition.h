@@ -22,7 +22,7 @@ typedef struct {
     int32_t    *col_part; /**< [A->n_cols] part of each column; of square A as row_part, and NULL
                                where a partitioner runs */
     bool        keep;     /**< nothing moves: parts are the matrix's own distribution */
-    const char *note;     /**< for spmm_plan_explain(): how auto came to it; NULL; static */
+    const char *note;     /**< for spmm_plan_explain(): how it came about; NULL; static */
 } spmm_partition_t;
 
 /** What a partition costs.  All ranks hold the same numbers. */

@@ -143,6 +143,9 @@ static void test_lenient(void **state)
         for (int32_t i = 0; i < A->n_rows; i++) {
             assert_int_equal(partition.row_part[i], 0);
         }
+        if (spmm_test_env.rank == 0) { /* one part: what it is for more ranks is said */
+            assert_int_equal(partition.note != NULL, spmm_test_env.size > 1);
+        }
         spmm_partition_free(&partition);
     }
     remove_file(path);
