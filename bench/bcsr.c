@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "block.h"
 #include "block_error.h"
+#include "block_operands.h"
 #include "device/device_cuda.h"
 #include "engine/bcsr_shape.h"
 #include "matrix/matrix.h"
@@ -35,11 +35,9 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 }
 
 typedef struct {
-    void          *B, *C;           /**< device, owned */
-    void          *host_B, *host_C; /**< owned */
-    spmm_stream_t  stream;
-    spmm_event_t  *from, *to;
-    spmm_problem_t problem;
+    bench_operands_t on;
+    spmm_event_t    *from, *to;
+    spmm_problem_t   problem;
 } operands_t;
 
 static spmm_status_t multiply(void *format, const operands_t *o, int times)
@@ -47,7 +45,7 @@ static spmm_status_t multiply(void *format, const operands_t *o, int times)
     const int64_t n = o->problem.n;
 
     for (int k = 0; k < times; k++) {
-        SPMM_TRY(spmm_tc_execute(format, n, 1.0, o->B, n, 0.0, o->C, n, o->stream));
+        SPMM_TRY(spmm_tc_execute(format, n, 1.0, o->on.B, n, 0.0, o->on.C, n, o->on.stream));
     }
     return SPMM_OK;
 }
@@ -56,10 +54,10 @@ static spmm_status_t measure(const spmm_device_t *device, void *format, const op
                              double *seconds)
 {
     SPMM_TRY(multiply(format, o, WARMUP));
-    SPMM_TRY(device->ops->delay(device, 0.5e-3, o->stream)); /* the host gets ahead */
-    SPMM_TRY(device->ops->event_record(device, o->from, o->stream));
+    SPMM_TRY(device->ops->delay(device, 0.5e-3, o->on.stream)); /* the host gets ahead */
+    SPMM_TRY(device->ops->event_record(device, o->from, o->on.stream));
     SPMM_TRY(multiply(format, o, PRODUCTS));
-    SPMM_TRY(device->ops->event_record(device, o->to, o->stream));
+    SPMM_TRY(device->ops->event_record(device, o->to, o->on.stream));
     SPMM_TRY(device->ops->event_elapsed(device, o->from, o->to, seconds));
     *seconds /= PRODUCTS;
     return SPMM_OK;
@@ -72,8 +70,8 @@ static spmm_status_t check(const spmm_device_t *device, const spmm_csr_t *block,
     const spmm_problem_t *p    = &o->problem;
     const size_t          size = (size_t)block->c_rows * (size_t)p->n * sizeof(uint16_t);
 
-    SPMM_TRY(device->ops->fetch(device, o->host_C, o->C, size));
-    *right = bench_block_error(block, p->n, o->host_B, o->host_C) <=
+    SPMM_TRY(device->ops->fetch(device, o->on.host_C, o->on.C, size));
+    *right = bench_block_error(block, p->n, o->on.host_B, o->on.host_C) <=
              tool_tolerance(p->c_type, p->compute);
     return SPMM_OK;
 }
@@ -89,7 +87,7 @@ static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *bl
     SPMM_TRY(spmm_tc_build(&kind, block, &o->problem, device, &format));
     status = spmm_cuda_check(
         device,
-        cudaMemset(o->C, 0xff, (size_t)block->c_rows * (size_t)o->problem.n * sizeof(uint16_t)),
+        cudaMemset(o->on.C, 0xff, (size_t)block->c_rows * (size_t)o->problem.n * sizeof(uint16_t)),
         "cudaMemset");
     if (status == SPMM_OK) { /* another stream goes on */
         status = spmm_cuda_check(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
@@ -144,18 +142,7 @@ static spmm_status_t run_shapes(const spmm_device_t *device, const spmm_csr_t *b
 static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t *block,
                                    operands_t *o)
 {
-    const size_t row = (size_t)o->problem.n * sizeof(uint16_t);
-
-    o->host_B = spmm_alloc(block->n_cols, row);
-    o->host_C = spmm_alloc(block->c_rows, row);
-    if (o->host_B == NULL || o->host_C == NULL) {
-        return spmm_fail_memory(&device->env->err, (int64_t)block->n_cols + block->c_rows, row,
-                                "B and C");
-    }
-    bench_block_random(block, o->problem.n, o->host_B);
-    SPMM_TRY(spmm_device_upload(device, o->host_B, (size_t)block->n_cols * row, &o->B));
-    SPMM_TRY(device->ops->alloc(device, (size_t)block->c_rows * row, &o->C));
-    SPMM_TRY(device->ops->stream_create(device, false, &o->stream));
+    SPMM_TRY(bench_operands_open(device, block, o->problem.n, &o->on));
     SPMM_TRY(device->ops->event_create(device, true, &o->from));
     return device->ops->event_create(device, true, &o->to);
 }
@@ -164,13 +151,7 @@ static void close_operands(const spmm_device_t *device, operands_t *o)
 {
     device->ops->event_destroy(device, o->from);
     device->ops->event_destroy(device, o->to);
-    if (o->stream != NULL) {
-        device->ops->stream_destroy(device, o->stream);
-    }
-    device->ops->release(device, o->B);
-    device->ops->release(device, o->C);
-    spmm_free(o->host_B);
-    spmm_free(o->host_C);
+    bench_operands_close(device, &o->on);
 }
 
 static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,

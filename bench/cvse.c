@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "block.h"
 #include "block_error.h"
+#include "block_operands.h"
 #include "device/device_cuda.h"
 #include "engine/cvse_shape.h"
 #include "engine/engine.h"
@@ -31,11 +31,9 @@ enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20, MOST_SHAPES = 128, SHOWN = 5 
 static bool is_wrong; /* a C was */
 
 typedef struct {
-    void          *B, *C;           /**< device, owned */
-    void          *host_B, *host_C; /**< owned */
-    spmm_stream_t  stream;
-    spmm_event_t  *from[PRODUCTS], *to[PRODUCTS];
-    spmm_problem_t problem;
+    bench_operands_t on;
+    spmm_event_t    *from[PRODUCTS], *to[PRODUCTS];
+    spmm_problem_t   problem;
 } operands_t;
 
 /** What a shape took. */
@@ -61,7 +59,7 @@ static spmm_status_t multiply(const spmm_engine_ops_t *engine, void *format, con
 {
     const int64_t n = o->problem.n;
 
-    return engine->execute(format, n, 1.0, o->B, n, 0.0, o->C, n, o->stream);
+    return engine->execute(format, n, 1.0, o->on.B, n, 0.0, o->on.C, n, o->on.stream);
 }
 
 static spmm_status_t measure(const spmm_device_t *device, const spmm_engine_ops_t *engine,
@@ -69,14 +67,14 @@ static spmm_status_t measure(const spmm_device_t *device, const spmm_engine_ops_
 {
     double seconds[PRODUCTS];
 
-    SPMM_TRY(device->ops->delay(device, 0.5e-3, o->stream)); /* the host gets ahead */
+    SPMM_TRY(device->ops->delay(device, 0.5e-3, o->on.stream)); /* the host gets ahead */
     for (int k = 0; k < WARMUP; k++) {
         SPMM_TRY(multiply(engine, format, o));
     }
     for (int k = 0; k < PRODUCTS; k++) {
-        SPMM_TRY(device->ops->event_record(device, o->from[k], o->stream));
+        SPMM_TRY(device->ops->event_record(device, o->from[k], o->on.stream));
         SPMM_TRY(multiply(engine, format, o));
-        SPMM_TRY(device->ops->event_record(device, o->to[k], o->stream));
+        SPMM_TRY(device->ops->event_record(device, o->to[k], o->on.stream));
     }
     for (int k = 0; k < PRODUCTS; k++) {
         SPMM_TRY(device->ops->event_elapsed(device, o->from[k], o->to[k], &seconds[k]));
@@ -90,7 +88,7 @@ static spmm_status_t measure(const spmm_device_t *device, const spmm_engine_ops_
 static spmm_status_t poison(const spmm_device_t *device, const spmm_csr_t *block,
                             const operands_t *o)
 {
-    SPMM_CUDA(device, cudaMemset(o->C, 0xff,
+    SPMM_CUDA(device, cudaMemset(o->on.C, 0xff,
                                  (size_t)block->c_rows * (size_t)o->problem.n * sizeof(uint16_t)));
     SPMM_CUDA(device, cudaDeviceSynchronize());
     return SPMM_OK;
@@ -101,9 +99,9 @@ static spmm_status_t check(const spmm_device_t *device, const spmm_csr_t *block,
 {
     const spmm_problem_t *p = &o->problem;
 
-    SPMM_TRY(device->ops->fetch(device, o->host_C, o->C,
+    SPMM_TRY(device->ops->fetch(device, o->on.host_C, o->on.C,
                                 (size_t)block->c_rows * (size_t)p->n * sizeof(uint16_t)));
-    *right = bench_block_error(block, p->n, o->host_B, o->host_C) <=
+    *right = bench_block_error(block, p->n, o->on.host_B, o->on.host_C) <=
              tool_tolerance(p->c_type, p->compute);
     is_wrong = is_wrong || !*right;
     return SPMM_OK;
@@ -195,18 +193,7 @@ static spmm_status_t run_width(const spmm_device_t *device, const spmm_csr_t *bl
 static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t *block,
                                    operands_t *o)
 {
-    const size_t row = (size_t)o->problem.n * sizeof(uint16_t);
-
-    o->host_B = spmm_alloc(block->n_cols, row);
-    o->host_C = spmm_alloc(block->c_rows, row);
-    if (o->host_B == NULL || o->host_C == NULL) {
-        return spmm_fail_memory(&device->env->err, (int64_t)block->n_cols + block->c_rows, row,
-                                "B and C");
-    }
-    bench_block_random(block, o->problem.n, o->host_B);
-    SPMM_TRY(spmm_device_upload(device, o->host_B, (size_t)block->n_cols * row, &o->B));
-    SPMM_TRY(device->ops->alloc(device, (size_t)block->c_rows * row, &o->C));
-    SPMM_TRY(device->ops->stream_create(device, false, &o->stream));
+    SPMM_TRY(bench_operands_open(device, block, o->problem.n, &o->on));
     for (int k = 0; k < PRODUCTS; k++) {
         SPMM_TRY(device->ops->event_create(device, true, &o->from[k]));
         SPMM_TRY(device->ops->event_create(device, true, &o->to[k]));
@@ -220,13 +207,7 @@ static void close_operands(const spmm_device_t *device, operands_t *o)
         device->ops->event_destroy(device, o->from[k]);
         device->ops->event_destroy(device, o->to[k]);
     }
-    if (o->stream != NULL) {
-        device->ops->stream_destroy(device, o->stream);
-    }
-    device->ops->release(device, o->B);
-    device->ops->release(device, o->C);
-    spmm_free(o->host_B);
-    spmm_free(o->host_C);
+    bench_operands_close(device, &o->on);
 }
 
 static spmm_status_t run_matrix(const spmm_device_t *device, const char *path,
