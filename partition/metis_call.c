@@ -3,7 +3,6 @@
 
 #ifdef SPMM_HAVE_METIS
 #include <pthread.h>
-#include <string.h>
 
 static pthread_mutex_t one_call = PTHREAD_MUTEX_INITIALIZER;
 
