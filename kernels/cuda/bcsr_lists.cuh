@@ -175,7 +175,7 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
         const int tile_row = piece.window * S::kM + warp_m;
         int       first = 0, last = 0;
 
-        if (tile_row < (A.n_rows + SPMM_BCSR_SIDE - 1) / SPMM_BCSR_SIDE) {
+        if ((uint32_t)tile_row < ((uint32_t)A.n_rows + SPMM_BCSR_SIDE - 1) / SPMM_BCSR_SIDE) {
             first = __ldg(lists.ptr + tile_row);
             last  = __ldg(lists.ptr + tile_row + 1);
         }

@@ -4,6 +4,7 @@
  *  ALG2 for row-major blocks and promises bitwise equal results from run to run for ALG3 alone;
  *  which is fastest depends on the matrix, so the format measures them.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "spmm_dist/context.h"
 
 enum { N_ALGORITHMS = 3, N_BATCHES = 2, MOST_RUNS = 5, LD_PAD = 3, WORK_ROOM = 4096 };
+enum { GRID = 128 /* entries of 2^31 from which some versions refuse */ };
 static const double   batch_seconds = 2e-4; /* aimed at, per batch */
 static const double   too_slow      = 1.5;  /* times the best */
 static const double   lead_seconds  = 2e-5; /* for each launch: the device waits for the host */
@@ -19,10 +21,11 @@ static const unsigned trial_byte    = 0x3c; /* repeated, a small positive number
 
 /* Scratch B and C of a measurement. */
 typedef struct {
-    int64_t       n;
-    void         *B, *C;
-    spmm_stream_t stream;
-    spmm_event_t *from, *to;
+    int64_t          n;
+    void            *B, *C;
+    spmm_stream_t    stream;
+    spmm_event_t    *from, *to;
+    cusparseStatus_t refusal; /**< the last one, of a product */
 } trial_t;
 
 static int candidates(const spmm_problem_t *problem, cusparseSpMMAlg_t list[N_ALGORITHMS])
@@ -147,7 +150,7 @@ static spmm_status_t time_runs(spmm_cusparse_t *f, const trial_t *trial, int run
 
 /* Least seconds per product over some batches, INFINITY when cuSPARSE refuses; of the warm-up alone
  * where that is far behind @p best. */
-static spmm_status_t measure(spmm_cusparse_t *f, const trial_t *trial, double best, double *seconds)
+static spmm_status_t measure(spmm_cusparse_t *f, trial_t *trial, double best, double *seconds)
 {
     cusparseStatus_t code = CUSPARSE_STATUS_SUCCESS;
     double           took = 0.0;
@@ -157,6 +160,7 @@ static spmm_status_t measure(spmm_cusparse_t *f, const trial_t *trial, double be
     for (int warm = 0; warm < 2; warm++) { /* the first one also preprocesses */
         SPMM_TRY(time_runs(f, trial, 1, &took, &code));
         if (code != CUSPARSE_STATUS_SUCCESS) {
+            trial->refusal = code;
             return SPMM_OK;
         }
     }
@@ -168,6 +172,7 @@ static spmm_status_t measure(spmm_cusparse_t *f, const trial_t *trial, double be
     for (int batch = 0; batch < N_BATCHES; batch++) {
         SPMM_TRY(time_runs(f, trial, runs, &took, &code));
         if (code != CUSPARSE_STATUS_SUCCESS) {
+            trial->refusal = code;
             return SPMM_OK;
         }
         *seconds = fmin(*seconds, took / runs);
@@ -176,9 +181,8 @@ static spmm_status_t measure(spmm_cusparse_t *f, const trial_t *trial, double be
 }
 
 /* Measure one algorithm with a workspace of its own. */
-static spmm_status_t try_algorithm(spmm_cusparse_t *f, const trial_t *trial,
-                                   cusparseSpMMAlg_t algorithm, size_t bytes, double best,
-                                   double *seconds)
+static spmm_status_t try_algorithm(spmm_cusparse_t *f, trial_t *trial, cusparseSpMMAlg_t algorithm,
+                                   size_t bytes, double best, double *seconds)
 {
     spmm_status_t status = adopt(f, algorithm, bytes);
 
@@ -210,7 +214,8 @@ static spmm_status_t list_usable(spmm_cusparse_t *f, cusparseSpMMAlg_t list[N_AL
 }
 
 /* Seconds of every candidate.  Without room to measure all stay INFINITY, so that the one
- * documented as best, the first, is taken. */
+ * documented as best, the first, is taken.  SPMM_ERR_UNSUPPORTED where cuSPARSE multiplies by none, as
+ * some versions with 2^31 - 127 entries or more. */
 static spmm_status_t measure_all(spmm_cusparse_t *f, const cusparseSpMMAlg_t *list,
                                  const size_t *bytes, int usable, double *seconds)
 {
@@ -226,7 +231,13 @@ static spmm_status_t measure_all(spmm_cusparse_t *f, const cusparseSpMMAlg_t *li
     trial_close(f, &trial);
     if (status == SPMM_ERR_MEMORY) {
         f->device->env->err = before;
-        status              = SPMM_OK;
+        return SPMM_OK;
+    }
+    if (status == SPMM_OK && best == INFINITY) {
+        return spmm_fail(&f->device->env->err, SPMM_ERR_UNSUPPORTED,
+                         "none of cuSPARSE's algorithms multiplies this block of %" PRId64
+                         " entries: %s; use more ranks or another engine",
+                         f->nnz, cusparseGetErrorString(trial.refusal));
     }
     return status;
 }
@@ -239,7 +250,7 @@ spmm_status_t spmm_cusparse_tune(spmm_cusparse_t *f)
     int               usable, best = 0, careful = -1;
 
     SPMM_TRY(list_usable(f, list, bytes, &usable));
-    if (usable > 1) {
+    if (usable > 1 || f->nnz > INT32_MAX - GRID) {
         SPMM_TRY(measure_all(f, list, bytes, usable, seconds));
     }
     for (int k = 0; k < usable; k++) {

@@ -9,6 +9,9 @@
 #ifdef SPMM_HAVE_CUDA
 #include "engine/cusparse_cuda.h"
 
+/* A grid of 65535 blocks of 16 columns (github.com/cupy/cupy issue 9850). */
+enum { MOST_COLUMNS = 65535 * 16 };
+
 /* cuSPARSE's CSR kernels compute 16- and 32-bit data in FP32.  That also serves 32F_FAST_TF32,
  * which allows less accuracy and does not ask for it. */
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
@@ -28,6 +31,13 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     }
     if ((ab == SPMM_R_64F) != (problem->compute == SPMM_COMPUTE_64F)) {
         (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
+        return false;
+    }
+    if (problem->n > MOST_COLUMNS) {
+        (void)snprintf(why, SPMM_WHY,
+                       "takes %d columns at most: with more cuSPARSE before CUDA 13.2 may say that "
+                       "it has multiplied and leave C as zeros",
+                       MOST_COLUMNS);
         return false;
     }
     if (problem->exact) { /* seen in FP64: NaN in a row of C without entries */

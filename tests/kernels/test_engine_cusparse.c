@@ -119,13 +119,19 @@ static void test_refusals(void **state)
     const spmm_problem_t tf32 = {
         SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32, SPMM_LAYOUT_ROW, 8, false, NULL,
         false,      0};
-    char why[SPMM_WHY] = "";
+    spmm_problem_t wide          = tf32;
+    char           why[SPMM_WHY] = "";
 
     (void)state;
     assert_false(spmm_engine_cusparse.supports(&types, &device, why));
     assert_true(strlen(why) > 10);
     assert_false(spmm_engine_cusparse.supports(&compute, &device, why));
     assert_true(spmm_engine_cusparse.supports(&tf32, &device, why));
+    wide.n = 65535 * 16; /* what a grid of cuSPARSE holds */
+    assert_true(spmm_engine_cusparse.supports(&wide, &device, why));
+    wide.n++;
+    assert_false(spmm_engine_cusparse.supports(&wide, &device, why));
+    assert_non_null(strstr(why, "columns at most"));
 }
 
 const struct CMUnitTest spmm_tests[] = {
