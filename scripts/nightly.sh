@@ -10,7 +10,8 @@
 #   faults     calls of MPI that fail on one rank alone: all of the list
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB)
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000 runs, which
-#              take 34 minutes of CPU time; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
+#              take 34 minutes of CPU time, and 1,000 more for each matrix in SPMM_MATRIX_DIR;
+#              SPMM_PRODUCT_SHARE=K/N makes share K of N of them
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
 #
 #     scripts/nightly.sh [STEP...]
