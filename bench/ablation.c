@@ -25,8 +25,8 @@
 #include "block_error.h"
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
-#include "engine/tc_engine.h"
-#include "partition/reorder.h"
+#include "engine/tc/engine.h"
+#include "partition/reorder/reorder.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
@@ -66,7 +66,7 @@ static spmm_tc_limits_t no_balance(const spmm_device_t *device, const spmm_probl
 static spmm_tc_limits_t one_window(const spmm_device_t *device, const spmm_problem_t *problem,
                                    int32_t n_windows, int32_t blocks)
 {
-    spmm_tc_limits_t limits = spmm_tc_kind_bittcf.limits(device, problem, n_windows, blocks);
+    spmm_tc_limits_t limits = spmmi_tc_kind_bittcf.limits(device, problem, n_windows, blocks);
 
     limits.team = -1;
     return limits;
@@ -75,20 +75,20 @@ static spmm_tc_limits_t one_window(const spmm_device_t *device, const spmm_probl
 /* Windows. */
 static spmm_status_t create_8(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    return spmm_bittcf_fill(f, block, 1);
+    return spmmi_bittcf_fill(f, block, 1);
 }
 static spmm_status_t create_16(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    return spmm_bittcf_fill(f, block, 2);
+    return spmmi_bittcf_fill(f, block, 2);
 }
 
 /* Kernels. */
 static spmm_status_t launch(ablation_kernel_t kernel, const spmm_tc_engine_t *f,
                             const spmm_tc_mm_args_t *args, spmm_stream_t stream)
 {
-    return spmm_cuda_check(
+    return spmmi_cuda_check(
         f->device,
-        ablation_mm(kernel, spmm_bittcf_on_device(f), &f->work, args, (cudaStream_t)stream),
+        ablation_mm(kernel, spmmi_bittcf_on_device(f), &f->work, args, (cudaStream_t)stream),
         "a kernel of the ablation");
 }
 static spmm_status_t not_ahead(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
@@ -140,7 +140,7 @@ static int compare(const void *a, const void *b)
 
 static spmm_status_t multiply(spmm_tc_engine_t *f, const operands_t *o)
 {
-    return spmm_tc_execute(f, o->n, 1.0, o->B, o->n, 0.0, o->C, o->n, (spmm_stream_t)o->stream);
+    return spmmi_tc_execute(f, o->n, 1.0, o->B, o->n, 0.0, o->C, o->n, (spmm_stream_t)o->stream);
 }
 
 /* Events around each product; copies ahead let the host be ahead. */
@@ -180,10 +180,10 @@ static spmm_status_t measure(spmm_tc_engine_t *f, const operands_t *o, int64_t i
     spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW_ZERO(events, 2 * iterations) == NULL) {
-        return spmm_fail_memory(&f->device->env->err, 2 * iterations, sizeof *events, "events");
+        return spmmi_fail_memory(&f->device->env->err, 2 * iterations, sizeof *events, "events");
     }
     for (int64_t k = 0; k < 2 * iterations && status == SPMM_OK; k++) {
-        status = spmm_cuda_check(f->device, cudaEventCreate(&events[k]), "cudaEventCreate");
+        status = spmmi_cuda_check(f->device, cudaEventCreate(&events[k]), "cudaEventCreate");
     }
     if (status == SPMM_OK) {
         status = take_times(f, o, events, iterations);
@@ -193,7 +193,7 @@ static spmm_status_t measure(spmm_tc_engine_t *f, const operands_t *o, int64_t i
             (void)cudaEventDestroy(events[k]);
         }
     }
-    spmm_free(events);
+    spmmi_free(events);
     *median = o->seconds[iterations / 2];
     return status;
 }
@@ -228,16 +228,16 @@ static spmm_status_t run_variant(const variant_t *v, const spmm_csr_t *block,
                                     .compute = SPMM_COMPUTE_32F_FAST_TF32,
                                     .layout  = SPMM_LAYOUT_ROW,
                                     .n       = o->n};
-    spmm_tc_kind_t       kind    = spmm_tc_kind_bittcf;
+    spmm_tc_kind_t       kind    = spmmi_tc_kind_bittcf;
     void                *format  = NULL;
     spmm_status_t        status;
 
     kind.limits = v->limits != NULL ? v->limits : kind.limits;
     kind.create = v->create != NULL ? v->create : kind.create;
     kind.launch = v->launch != NULL ? v->launch : kind.launch;
-    SPMM_TRY(spmm_tc_build(&kind, block, &problem, device, &format));
+    SPMM_TRY(spmmi_tc_build(&kind, block, &problem, device, &format));
     /* Bytes of NaN: rows that a variant forgets show. */
-    status = spmm_cuda_check(
+    status = spmmi_cuda_check(
         device, cudaMemset(o->C, 0xff, (size_t)(o->c_rows * o->n) * sizeof *o->C), "cudaMemset");
     if (status == SPMM_OK) {
         status = measure(format, o, iterations, seconds);
@@ -245,7 +245,7 @@ static spmm_status_t run_variant(const variant_t *v, const spmm_csr_t *block,
     if (status == SPMM_OK) {
         status = compare_with_first(device, o, v == variants, difference);
     }
-    spmm_tc_destroy(format);
+    spmmi_tc_destroy(format);
     return status;
 }
 
@@ -255,10 +255,10 @@ static void close_operands(const spmm_device_t *device, operands_t *o)
     device->ops->release(device, o->C);
     device->ops->release(device, o->lead[0]);
     device->ops->release(device, o->lead[1]);
-    spmm_free(o->host_B);
-    spmm_free(o->first);
-    spmm_free(o->now);
-    spmm_free(o->seconds);
+    spmmi_free(o->host_B);
+    spmmi_free(o->first);
+    spmmi_free(o->now);
+    spmmi_free(o->seconds);
 }
 
 static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t *block, int64_t n,
@@ -273,10 +273,10 @@ static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t
     SPMM_NEW(o->seconds, iterations);
     if (o->first == NULL || o->now == NULL || o->seconds == NULL ||
         SPMM_NEW(o->host_B, b) == NULL) {
-        return spmm_fail_memory(&device->env->err, b + 2 * c, size, "B and C");
+        return spmmi_fail_memory(&device->env->err, b + 2 * c, size, "B and C");
     }
     bench_block_random(block, n, o->host_B);
-    SPMM_TRY(spmm_device_upload(device, o->host_B, (size_t)b * size, (void **)&o->B));
+    SPMM_TRY(spmmi_device_upload(device, o->host_B, (size_t)b * size, (void **)&o->B));
     SPMM_TRY(device->ops->alloc(device, (size_t)c * size, (void **)&o->C));
     SPMM_TRY(device->ops->alloc(device, LEAD_BYTES, &o->lead[0]));
     return device->ops->alloc(device, LEAD_BYTES, &o->lead[1]);
@@ -286,8 +286,8 @@ static spmm_status_t open_operands(const spmm_device_t *device, const spmm_csr_t
 static void print_row(const char *name, const spmm_csr_t *block, const char *order, int64_t n,
                       const variant_t *v, double seconds, double all)
 {
-    (void)printf("%s\t%lld\t%lld\t%s\t%s\t%.6f", name, (long long)spmm_csr_nnz(block), (long long)n,
-                 order, v->name, 1e3 * seconds);
+    (void)printf("%s\t%lld\t%lld\t%s\t%s\t%.6f", name, (long long)spmmi_csr_nnz(block),
+                 (long long)n, order, v->name, 1e3 * seconds);
     if (isnan(all)) {
         (void)printf("\t-");
     } else {
@@ -334,16 +334,16 @@ static spmm_status_t order(spmm_env_t *env, const spmm_csr_t *block, spmm_csr_t 
     spmm_status_t   status;
 
     if (SPMM_NEW(rows, block->n_rows) == NULL) {
-        return spmm_fail_memory(&env->err, block->n_rows, sizeof *rows, "an order");
+        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *rows, "an order");
     }
-    status = spmm_reorder(env, &spmm_reorderer_affinity, block, 0, rows);
+    status = spmmi_reorder(env, &spmmi_reorderer_affinity, block, 0, rows);
     if (status == SPMM_OK) {
-        status = spmm_csr_permute(env, block, rows, ordered, NULL);
+        status = spmmi_csr_permute(env, block, rows, ordered, NULL);
     }
-    spmm_free(rows);
+    spmmi_free(rows);
     SPMM_TRY(status);
-    SPMM_TRY(spmm_tc_facts_scan(env, block, &before, &used));
-    SPMM_TRY(spmm_tc_facts_scan(env, ordered, &after, &used));
+    SPMM_TRY(spmmi_tc_facts_scan(env, block, &before, &used));
+    SPMM_TRY(spmmi_tc_facts_scan(env, ordered, &after, &used));
     *better = (double)after.pairs[0] <= 0.9 * (double)before.pairs[0];
     return SPMM_OK;
 }
@@ -362,8 +362,8 @@ static spmm_status_t run_matrix(request_t *r, const spmm_device_t *device, const
         status = run_width(r, device, bench_block_name(path), &block, better ? &ordered : &block,
                            r->width[w]);
     }
-    spmm_csr_free(&block);
-    spmm_csr_free(&ordered);
+    spmmi_csr_free(&block);
+    spmmi_csr_free(&ordered);
     return status;
 }
 
@@ -398,7 +398,7 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     env.comm = MPI_COMM_SELF;
-    if (spmm_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
         (void)fprintf(stderr, "bench_ablation: %s\n", env.err.text);
         MPI_Finalize();
         return 4;
@@ -409,11 +409,11 @@ int main(int argc, char **argv)
     for (int k = first + 1; k < argc; k++) {
         if (run_matrix(&request, &device, argv[k]) != SPMM_OK) {
             (void)fprintf(stderr, "bench_ablation: %s: %s\n", argv[k], env.err.text);
-            spmm_error_clear(&env.err);
+            spmmi_error_clear(&env.err);
             code = 3;
         }
     }
-    spmm_device_close(&device);
+    spmmi_device_close(&device);
     MPI_Finalize();
     if (code == 0 && request.is_wrong) {
         (void)fprintf(stderr, "bench_ablation: a product is wrong: see column passed\n");

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cuda/bittcf_launch.cuh"
+#include "cuda/bittcf/bittcf_launch.cuh"
 
 namespace
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr.c
- *  Engines `bcsr` and `bcsr-sp24` on one GPU with every shape of thread block, beside the one that
- *  the model takes (src/engine/bcsr_shape.c).
+ *  Engines `bcsr` and `bcsr-sp24` on one GPU with every variant of thread block, beside the one that
+ *  the model takes (src/engine/bcsr/variant.c).
  *
  *      bench_bcsr N,N,... MATRIX...
  *
  *  MATRIX: a file, or a generator's spec.  FP16 in and out, device time of a product, the mean of 20
- *  after 3, the same B and C again.  `*` marks the shape of bcsr, `+` that of bcsr-sp24 where it is another
- *  one.  `!`: C of the shape is wrong, compared once with the FP64 product; exit code 1.
+ *  after 3, the same B and C again.  `*` marks the variant of bcsr, `+` that of bcsr-sp24 where it is another
+ *  one.  `!`: C of the variant is wrong, compared once with the FP64 product; exit code 1.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "block_error.h"
 #include "block_operands.h"
 #include "device/device_cuda.h"
-#include "engine/bcsr_shape.h"
+#include "engine/bcsr/variant.h"
 #include "matrix/matrix.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"
@@ -26,12 +26,12 @@
 enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20 };
 
 /** What create() is to take; kinds hand nothing through. */
-static spmm_bcsr_shape_t wanted;
-static bool              is_wrong; /* a C was */
+static spmm_bcsr_variant_t wanted;
+static bool                is_wrong; /* a C was */
 
 static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    return spmm_bcsr_lay_out(f, block, spmm_pattern_windows(f->problem.pattern), wanted);
+    return spmmi_bcsr_lay_out(f, block, spmmi_pattern_windows(f->problem.pattern), wanted);
 }
 
 typedef struct {
@@ -45,7 +45,7 @@ static spmm_status_t multiply(void *format, const operands_t *o, int times)
     const int64_t n = o->problem.n;
 
     for (int k = 0; k < times; k++) {
-        SPMM_TRY(spmm_tc_execute(format, n, 1.0, o->on.B, n, 0.0, o->on.C, n, o->on.stream));
+        SPMM_TRY(spmmi_tc_execute(format, n, 1.0, o->on.B, n, 0.0, o->on.C, n, o->on.stream));
     }
     return SPMM_OK;
 }
@@ -76,21 +76,21 @@ static spmm_status_t check(const spmm_device_t *device, const spmm_csr_t *block,
     return SPMM_OK;
 }
 
-static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block,
-                               const operands_t *o, double *seconds, bool *right)
+static spmm_status_t run_variant(const spmm_device_t *device, const spmm_csr_t *block,
+                                 const operands_t *o, double *seconds, bool *right)
 {
-    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted.sp24, SPMM_BCSR_FORMS);
+    spmm_tc_kind_t kind   = *spmmi_bcsr_kind(wanted.sp24, SPMM_BCSR_KERNELS);
     void          *format = NULL;
     spmm_status_t  status;
 
     kind.create = create_wanted;
-    SPMM_TRY(spmm_tc_build(&kind, block, &o->problem, device, &format));
-    status = spmm_cuda_check(
+    SPMM_TRY(spmmi_tc_build(&kind, block, &o->problem, device, &format));
+    status = spmmi_cuda_check(
         device,
         cudaMemset(o->on.C, 0xff, (size_t)block->c_rows * (size_t)o->problem.n * sizeof(uint16_t)),
         "cudaMemset");
     if (status == SPMM_OK) { /* another stream goes on */
-        status = spmm_cuda_check(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        status = spmmi_cuda_check(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
     if (status == SPMM_OK) {
         status = measure(device, format, o, seconds);
@@ -98,42 +98,42 @@ static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *bl
     if (status == SPMM_OK) {
         status = check(device, block, o, right);
     }
-    spmm_tc_destroy(format);
+    spmmi_tc_destroy(format);
     return status;
 }
 
-static bool same_shape(spmm_bcsr_shape_t a, spmm_bcsr_shape_t b)
+static bool same_variant(spmm_bcsr_variant_t a, spmm_bcsr_variant_t b)
 {
-    return a.form == b.form && a.rows == b.rows && a.slice == b.slice && a.split == b.split &&
+    return a.kernel == b.kernel && a.rows == b.rows && a.slice == b.slice && a.split == b.split &&
            a.sp24 == b.sp24;
 }
 
-/* Microseconds of every shape. */
-static spmm_status_t run_shapes(const spmm_device_t *device, const spmm_csr_t *block,
-                                const char *name, const operands_t *o)
+/* Microseconds of every variant. */
+static spmm_status_t run_variants(const spmm_device_t *device, const spmm_csr_t *block,
+                                  const char *name, const operands_t *o)
 {
     const spmm_pattern_t *p = o->problem.pattern;
-    spmm_bcsr_shape_t     model[2][SPMM_BCSR_RANKED];
+    spmm_bcsr_variant_t   model[2][SPMM_BCSR_RANKED];
 
     for (int sp24 = 0; sp24 < 2; sp24++) {
-        (void)spmm_bcsr_best(p->bcsr, block->n_rows, o->problem.n, device->n_sm, SPMM_BCSR_FORMS,
-                             sp24 != 0, model[sp24]);
+        (void)spmmi_bcsr_best(p->bcsr, block->n_rows, o->problem.n, device->n_sm, SPMM_BCSR_KERNELS,
+                              sp24 != 0, model[sp24]);
     }
     (void)printf("%-34.34s %5d %9.2f %9.2f", name, (int)o->problem.n,
-                 1e6 * spmm_bcsr_cost(p, &o->problem, device),
-                 1e6 * spmm_bcsr_cost_sp24(p, &o->problem, device));
+                 1e6 * spmmi_bcsr_cost(p, &o->problem, device),
+                 1e6 * spmmi_bcsr_cost_sp24(p, &o->problem, device));
     for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
         double seconds = 0.0;
         bool   right   = false;
 
-        wanted = spmm_bcsr_shapes[k];
-        SPMM_TRY(run_shape(device, block, o, &seconds, &right));
+        wanted = spmmi_bcsr_variants[k];
+        SPMM_TRY(run_variant(device, block, o, &seconds, &right));
         is_wrong = is_wrong || !right;
         (void)printf(" %9.2f%c", 1e6 * seconds,
-                     !right                            ? '!'
-                     : same_shape(wanted, model[0][0]) ? '*'
-                     : same_shape(wanted, model[1][0]) ? '+'
-                                                       : ' ');
+                     !right                              ? '!'
+                     : same_variant(wanted, model[0][0]) ? '*'
+                     : same_variant(wanted, model[1][0]) ? '+'
+                                                         : ' ');
     }
     (void)printf("\n");
     return SPMM_OK;
@@ -162,7 +162,7 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
     spmm_status_t  status  = bench_block_read(device->env, spec, SPMM_R_16F, &block);
 
     if (status == SPMM_OK) {
-        status = spmm_pattern_scan(device->env, &block, &pattern);
+        status = spmmi_pattern_scan(device->env, &block, &pattern);
     }
     for (int w = 0; w < n_widths && status == SPMM_OK; w++) {
         operands_t o = {.problem = {.ab_type = SPMM_R_16F,
@@ -174,12 +174,12 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *spec,
 
         status = open_operands(device, &block, &o);
         if (status == SPMM_OK) {
-            status = run_shapes(device, &block, bench_block_name(spec), &o);
+            status = run_variants(device, &block, bench_block_name(spec), &o);
         }
         close_operands(device, &o);
     }
-    spmm_pattern_free(&pattern);
-    spmm_csr_free(&block);
+    spmmi_pattern_free(&pattern);
+    spmmi_csr_free(&block);
     return status;
 }
 
@@ -191,10 +191,10 @@ static void print_head(const spmm_device_t *device)
         "tile rows x columns, of lists / warps of a tile row, + with 2:4 tiles\n%-34s %5s %9s %9s",
         device->description, "matrix", "N", "bcsr", "bcsr-sp24");
     for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
-        const spmm_bcsr_shape_t s        = spmm_bcsr_shapes[k];
-        char                    name[32] = "";
+        const spmm_bcsr_variant_t s        = spmmi_bcsr_variants[k];
+        char                      name[32] = "";
 
-        if (s.form == SPMM_BCSR_BY_LISTS) {
+        if (s.kernel == SPMM_BCSR_BY_LISTS) {
             (void)snprintf(name, sizeof name, "L%dx%d/%d%s", (int)s.rows, (int)s.slice,
                            (int)s.split, s.sp24 ? "+" : "");
         } else {
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     env.comm = MPI_COMM_SELF;
-    if (spmm_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
         (void)fprintf(stderr, "bench_bcsr: %s\n", env.err.text);
         MPI_Finalize();
         return 4;
@@ -231,12 +231,12 @@ int main(int argc, char **argv)
     for (int k = 2; k < argc; k++) {
         if (run_matrix(&device, argv[k], widths, n_widths) != SPMM_OK) {
             (void)fprintf(stderr, "bench_bcsr: %s: %s\n", argv[k], env.err.text);
-            spmm_error_clear(&env.err);
+            spmmi_error_clear(&env.err);
             code = 3;
         }
         (void)fflush(stdout);
     }
-    spmm_device_close(&device);
+    spmmi_device_close(&device);
     MPI_Finalize();
     if (code == 0 && is_wrong) {
         (void)fprintf(stderr, "bench_bcsr: a product is wrong: it is marked `!`\n");

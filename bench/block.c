@@ -23,7 +23,7 @@ const char *bench_block_name(const char *path)
 
 static spmm_status_t copy(spmm_env_t *env, const spmm_matrix_t *A, spmm_csr_t *block)
 {
-    SPMM_TRY(spmm_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, A->type, block));
+    SPMM_TRY(spmmi_csr_alloc(env, A->n_rows, A->n_cols, A->nnz, A->type, block));
     memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
     memcpy(block->values, A->values, (size_t)A->nnz * spmm_type_size(A->type));
     for (int64_t k = 0; k < A->nnz; k++) {
@@ -38,9 +38,9 @@ spmm_status_t bench_block_read(spmm_env_t *env, const char *path, spmm_type_t ty
     spmm_matrix_t *A = NULL;
     spmm_status_t  status;
 
-    SPMM_TRY(is_spec(path) ? spmm_matrix_from_spec(env, path, type, 1, &A)
-                           : spmm_matrix_from_file(env, path, type, 1, &A));
+    SPMM_TRY(is_spec(path) ? spmmi_matrix_from_spec(env, path, type, 1, &A)
+                           : spmmi_matrix_from_file(env, path, type, 1, &A));
     status = copy(env, A, block);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     return status;
 }

@@ -19,7 +19,7 @@ static double scale_of_b(const spmm_csr_t *A)
         double sum = 0.0;
 
         for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++) {
-            sum += fabs(spmm_value_get(A->type, A->values, e));
+            sum += fabs(spmmi_value_get(A->type, A->values, e));
         }
         most = fmax(most, sum);
     }
@@ -36,7 +36,7 @@ void bench_block_random(const spmm_csr_t *A, int64_t n, void *B)
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < A->n_cols; i++) {
         for (int64_t j = 0; j < n; j++) {
-            spmm_value_set(A->type, B, i * n + j, scale * spmm_random_value(2, i, j));
+            spmmi_value_set(A->type, B, i * n + j, scale * spmmi_random_value(2, i, j));
         }
     }
 }
@@ -48,8 +48,8 @@ static double element_error(const spmm_csr_t *A, int64_t i, int64_t j, int64_t n
     double        sum = 0.0, size = 0.0;
 
     for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++) {
-        const double term = spmm_value_get(A->type, A->values, e) *
-                            spmm_value_get(A->type, B, (int64_t)A->col_idx[e] * n + j);
+        const double term = spmmi_value_get(A->type, A->values, e) *
+                            spmmi_value_get(A->type, B, (int64_t)A->col_idx[e] * n + j);
 
         sum += term;
         size += fabs(term);
@@ -62,14 +62,14 @@ static double element_error(const spmm_csr_t *A, int64_t i, int64_t j, int64_t n
 
 double bench_block_error(const spmm_csr_t *A, int64_t n, const void *B, const void *C)
 {
-    const double  work  = ((double)spmm_csr_nnz(A) + (double)A->n_rows) * (double)n;
+    const double  work  = ((double)spmmi_csr_nnz(A) + (double)A->n_rows) * (double)n;
     const int64_t step  = (int64_t)(work / most_checked) | 1; /* odd: misses no power of two */
     double        worst = 0.0;
 
 #pragma omp parallel for schedule(dynamic, 64) reduction(max : worst)
     for (int64_t i = 0; i < A->n_rows; i++) {
         for (int64_t j = 0; j < n; j++) {
-            const double got   = spmm_value_get(A->type, C, i * n + j);
+            const double got   = spmmi_value_get(A->type, C, i * n + j);
             double       error = isfinite(got) ? 0.0 : (double)INFINITY;
 
             if (i % step == 0 && isfinite(got)) {

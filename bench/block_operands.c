@@ -9,14 +9,14 @@ spmm_status_t bench_operands_open(const spmm_device_t *device, const spmm_csr_t 
 {
     const size_t row = (size_t)n * sizeof(uint16_t);
 
-    o->host_B = spmm_alloc(block->n_cols, row);
-    o->host_C = spmm_alloc(block->c_rows, row);
+    o->host_B = spmmi_alloc(block->n_cols, row);
+    o->host_C = spmmi_alloc(block->c_rows, row);
     if (o->host_B == NULL || o->host_C == NULL) {
-        return spmm_fail_memory(&device->env->err, (int64_t)block->n_cols + block->c_rows, row,
-                                "B and C");
+        return spmmi_fail_memory(&device->env->err, (int64_t)block->n_cols + block->c_rows, row,
+                                 "B and C");
     }
     bench_block_random(block, n, o->host_B);
-    SPMM_TRY(spmm_device_upload(device, o->host_B, (size_t)block->n_cols * row, &o->B));
+    SPMM_TRY(spmmi_device_upload(device, o->host_B, (size_t)block->n_cols * row, &o->B));
     SPMM_TRY(device->ops->alloc(device, (size_t)block->c_rows * row, &o->C));
     return device->ops->stream_create(device, false, &o->stream);
 }
@@ -28,6 +28,6 @@ void bench_operands_close(const spmm_device_t *device, bench_operands_t *o)
     }
     device->ops->release(device, o->B);
     device->ops->release(device, o->C);
-    spmm_free(o->host_B);
-    spmm_free(o->host_C);
+    spmmi_free(o->host_B);
+    spmmi_free(o->host_C);
 }

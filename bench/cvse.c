@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file cvse.c
- *  Engine `cvse` on one GPU in the shapes that plans measure (src/engine/cvse_shape.c), or in all.
+ *  Engine `cvse` on one GPU in the variants that plans measure (src/engine/cvse/variant.c), or in all.
  *
  *      bench_cvse [--all] N,N,... FILE...
  *
  *  FP16 in and out, device time, median of 20 products after 3, the same B and C again.  A line for
  *  each matrix and N: microseconds of each candidate, the model's first, and with --all the fastest
- *  five of all shapes.  A shape reads V/blocks of a warp/columns of a warp/warps of a thread block;
+ *  five of all variants.  A variant reads V/blocks of a warp/columns of a warp/warps of a thread block;
  *  V/pieces: that without tasks.  `!` after a time: C is wrong, compared once with the FP64 product; exit
  *  code 1.
  */
@@ -20,7 +20,7 @@
 #include "block_error.h"
 #include "block_operands.h"
 #include "device/device_cuda.h"
-#include "engine/cvse_shape.h"
+#include "engine/cvse/variant.h"
 #include "engine/engine.h"
 #include "matrix/matrix.h"
 #include "spmm_dist/context.h"
@@ -36,11 +36,11 @@ typedef struct {
     spmm_problem_t   problem;
 } operands_t;
 
-/** What a shape took. */
+/** What a variant took. */
 typedef struct {
-    spmm_cvse_shape_t shape;
-    double            seconds;
-    bool              right; /**< is C */
+    spmm_cvse_variant_t variant;
+    double              seconds;
+    bool                right; /**< is C */
 } result_t;
 
 static int compare_seconds(const void *a, const void *b)
@@ -107,15 +107,15 @@ static spmm_status_t check(const spmm_device_t *device, const spmm_csr_t *block,
     return SPMM_OK;
 }
 
-static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *block,
-                               const operands_t *o, int shape, result_t *x)
+static spmm_status_t run_variant(const spmm_device_t *device, const spmm_csr_t *block,
+                                 const operands_t *o, int variant, result_t *x)
 {
-    const spmm_engine_ops_t *engine  = spmm_engine_find("cvse");
+    const spmm_engine_ops_t *engine  = spmmi_engine_find("cvse");
     spmm_problem_t           problem = o->problem;
     void                    *format  = NULL;
     spmm_status_t            status;
 
-    problem.shape = shape;
+    problem.variant = variant;
     SPMM_TRY(engine->build(block, &problem, device, &format));
     status = poison(device, block, o);
     if (status == SPMM_OK) {
@@ -130,7 +130,7 @@ static spmm_status_t run_shape(const spmm_device_t *device, const spmm_csr_t *bl
 
 static void print(result_t x)
 {
-    const spmm_cvse_shape_t s = x.shape;
+    const spmm_cvse_variant_t s = x.variant;
 
     if (s.chain == 0) {
         (void)printf(" %d/pieces %.2f", (int)s.height, 1e6 * x.seconds);
@@ -149,10 +149,10 @@ static spmm_status_t run_all(const spmm_device_t *device, const spmm_csr_t *bloc
     result_t result[MOST_SHAPES];
     int      n = 0;
 
-    for (int k = 0; n < MOST_SHAPES && spmm_cvse_shape_at(k, &result[n].shape); k++) {
-        if (result[n].shape.chain == 0 || result[n].shape.slice == 32 ||
-            result[n].shape.slice <= o->problem.n) {
-            SPMM_TRY(run_shape(device, block, o, SPMM_CVSE_SHAPES + k, &result[n]));
+    for (int k = 0; n < MOST_SHAPES && spmmi_cvse_variant_at(k, &result[n].variant); k++) {
+        if (result[n].variant.chain == 0 || result[n].variant.slice == 32 ||
+            result[n].variant.slice <= o->problem.n) {
+            SPMM_TRY(run_variant(device, block, o, SPMM_CVSE_SHAPES + k, &result[n]));
             n++;
         }
     }
@@ -167,17 +167,17 @@ static spmm_status_t run_all(const spmm_device_t *device, const spmm_csr_t *bloc
 static spmm_status_t run_width(const spmm_device_t *device, const spmm_csr_t *block,
                                const char *name, const operands_t *o, bool all)
 {
-    spmm_cvse_shape_t list[SPMM_CVSE_SHAPES];
-    const int         n =
-        spmm_cvse_shapes(&o->problem.pattern->tc, block->n_rows, o->problem.n, device->n_sm, list);
+    spmm_cvse_variant_t list[SPMM_CVSE_SHAPES];
+    const int     n      = spmmi_cvse_variants(&o->problem.pattern->tc, block->n_rows, o->problem.n,
+                                               device->n_sm, list);
     double        least  = (double)NAN; /* of right products */
     spmm_status_t status = SPMM_OK;
 
     (void)printf("%s %d:", name, (int)o->problem.n);
     for (int k = 0; k < n; k++) {
-        result_t x = {.shape = list[k]};
+        result_t x = {.variant = list[k]};
 
-        SPMM_TRY(run_shape(device, block, o, k, &x));
+        SPMM_TRY(run_variant(device, block, o, k, &x));
         least = x.right ? fmin(least, x.seconds) : least;
         print(x);
     }
@@ -218,7 +218,7 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *path,
     spmm_status_t  status  = bench_block_read(device->env, path, SPMM_R_16F, &block);
 
     if (status == SPMM_OK) {
-        status = spmm_pattern_scan(device->env, &block, &pattern);
+        status = spmmi_pattern_scan(device->env, &block, &pattern);
     }
     for (int w = 0; w < n_widths && status == SPMM_OK; w++) {
         operands_t o = {.problem = {.ab_type = SPMM_R_16F,
@@ -234,8 +234,8 @@ static spmm_status_t run_matrix(const spmm_device_t *device, const char *path,
         }
         close_operands(device, &o);
     }
-    spmm_pattern_free(&pattern);
-    spmm_csr_free(&block);
+    spmmi_pattern_free(&pattern);
+    spmmi_csr_free(&block);
     return status;
 }
 
@@ -261,7 +261,7 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     env.comm = MPI_COMM_SELF;
-    if (spmm_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
         (void)fprintf(stderr, "bench_cvse: %s\n", env.err.text);
         MPI_Finalize();
         return 4;
@@ -270,11 +270,11 @@ int main(int argc, char **argv)
     for (int k = first + 1; k < argc; k++) {
         if (run_matrix(&device, argv[k], widths, n_widths, all) != SPMM_OK) {
             (void)fprintf(stderr, "bench_cvse: %s: %s\n", argv[k], env.err.text);
-            spmm_error_clear(&env.err);
+            spmmi_error_clear(&env.err);
             code = 3;
         }
     }
-    spmm_device_close(&device);
+    spmmi_device_close(&device);
     MPI_Finalize();
     if (code == 0 && is_wrong) {
         (void)fprintf(stderr, "bench_cvse: a product is wrong: it is marked `!`\n");

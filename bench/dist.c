@@ -51,7 +51,7 @@ static void free_operands(dist_case_t *c)
 {
     (void)spmm_buffer_free(c->bench->ctx, &c->B);
     (void)spmm_buffer_free(c->bench->ctx, &c->C);
-    spmm_free(c->row);
+    spmmi_free(c->row);
     c->row = NULL;
 }
 

@@ -44,7 +44,7 @@ static void build(dist_base_t *base, spmm_csr_t *csr, void **format)
 
     dist_must(b, base->cusparse->build(csr, &problem, &b->ctx->device, format),
               "cuSPARSE of a baseline");
-    spmm_csr_free(csr);
+    spmmi_csr_free(csr);
 }
 
 static void *take(const dist_bench_t *b, int64_t rows, size_t row_bytes)
@@ -69,12 +69,12 @@ dist_base_t *dist_base_create(const dist_case_t *c, const spmm_plan_t *plan)
         return NULL;
     }
     base->c         = c;
-    base->cusparse  = spmm_engine_find("cusparse");
+    base->cusparse  = spmmi_engine_find("cusparse");
     base->row_bytes = (size_t)c->n * spmm_type_size(c->info.type);
     dist_blocks_create(c, plan, &base->blocks);
     halo   = &base->blocks.parts.halo;
-    n_halo = spmm_halo_recv_rows(halo);
-    n_send = spmm_halo_send_rows(halo);
+    n_halo = spmmi_halo_recv_rows(halo);
+    n_send = spmmi_halo_send_rows(halo);
     build(base, &base->blocks.needed, &base->needed);
     base->B_needed = take(b, c->b_rows + n_halo, base->row_bytes);
     if (b->job.size > 1) {
@@ -82,8 +82,8 @@ dist_base_t *dist_base_create(const dist_case_t *c, const spmm_plan_t *plan)
         base->B_all  = take(b, base->blocks.stride * b->job.size, base->row_bytes);
         base->mirror = take(b, n_send, base->row_bytes);
         dist_must(b,
-                  spmm_device_upload(&b->ctx->device, halo->send_row,
-                                     (size_t)n_send * sizeof *halo->send_row, &list),
+                  spmmi_device_upload(&b->ctx->device, halo->send_row,
+                                      (size_t)n_send * sizeof *halo->send_row, &list),
                   "rows to send");
         base->send_row = list;
     }
@@ -152,7 +152,7 @@ static void send_needed(const dist_base_t *base)
                                      .ld_src     = base->c->n,
                                      .src_layout = SPMM_LAYOUT_ROW,
                                      .row        = base->send_row,
-                                     .n_rows     = spmm_halo_send_rows(h),
+                                     .n_rows     = spmmi_halo_send_rows(h),
                                      .n          = base->c->n,
                                      .elem_size  = spmm_type_size(base->c->info.type),
                                      .dst        = base->mirror};

@@ -20,27 +20,27 @@ static int32_t *ask_owners(const dist_case_t *c, const spmm_halo_t *halo)
     MPI_Request        *requests;
     int                 n = 0;
 
-    SPMM_NEW(index, spmm_halo_recv_rows(halo));
+    SPMM_NEW(index, spmmi_halo_recv_rows(halo));
     SPMM_NEW(requests, 2 * (int64_t)env->size);
     if (index == NULL || requests == NULL) {
         dist_must(b, SPMM_ERR_MEMORY, "the owners of halo rows");
     }
     for (int p = 0; p < halo->n_recv_peers; p++) {
         dist_must(b,
-                  spmm_irecv(env, index + halo->recv_ptr[p],
-                             (size_t)(halo->recv_ptr[p + 1] - halo->recv_ptr[p]) * sizeof *index,
-                             halo->recv_peer[p], TAG_ROWS, requests, &n),
+                  spmmi_irecv(env, index + halo->recv_ptr[p],
+                              (size_t)(halo->recv_ptr[p + 1] - halo->recv_ptr[p]) * sizeof *index,
+                              halo->recv_peer[p], TAG_ROWS, requests, &n),
                   "MPI_Irecv");
     }
     for (int p = 0; p < halo->n_send_peers; p++) {
         dist_must(b,
-                  spmm_isend(env, halo->send_row + halo->send_ptr[p],
-                             (size_t)(halo->send_ptr[p + 1] - halo->send_ptr[p]) * sizeof *index,
-                             halo->send_peer[p], TAG_ROWS, requests, &n),
+                  spmmi_isend(env, halo->send_row + halo->send_ptr[p],
+                              (size_t)(halo->send_ptr[p + 1] - halo->send_ptr[p]) * sizeof *index,
+                              halo->send_peer[p], TAG_ROWS, requests, &n),
                   "MPI_Isend");
     }
-    dist_must(b, spmm_waitall(env, n, requests, "the owners of halo rows"), "MPI_Waitall");
-    spmm_free(requests);
+    dist_must(b, spmmi_waitall(env, n, requests, "the owners of halo rows"), "MPI_Waitall");
+    spmmi_free(requests);
     return index;
 }
 
@@ -139,9 +139,9 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
                                         .partition = plan->partition,
                                         .rows      = plan->rows,
                                         .cols      = plan->cols}};
-    dist_must(b, spmm_plan_make_blocks(parts), "the blocks of the baselines");
-    nnz    = spmm_csr_nnz(&parts->local.csr) + spmm_csr_nnz(&parts->remote.csr);
-    n_halo = spmm_halo_recv_rows(&parts->halo);
+    dist_must(b, spmmi_plan_make_blocks(parts), "the blocks of the baselines");
+    nnz    = spmmi_csr_nnz(&parts->local.csr) + spmmi_csr_nnz(&parts->remote.csr);
+    n_halo = spmmi_halo_recv_rows(&parts->halo);
     for (int p = 0; p < env->size; p++) {
         const int64_t rows = plan->cols.offset[p + 1] - plan->cols.offset[p];
 
@@ -151,30 +151,30 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
         dist_must(b, SPMM_ERR_RANGE, "columns of the allgather baseline");
     }
     dist_must(b,
-              spmm_csr_alloc(env, plan->rows.n_local, (int32_t)(n_own + n_halo), nnz, plan->ab_type,
-                             &blocks->needed),
+              spmmi_csr_alloc(env, plan->rows.n_local, (int32_t)(n_own + n_halo), nnz,
+                              plan->ab_type, &blocks->needed),
               "a baseline");
     merge(&parts->local.csr, &parts->remote.csr, &in, &blocks->needed);
     if (env->size > 1) {
         number(c, blocks, &in);
         dist_must(b,
-                  spmm_csr_alloc(env, plan->rows.n_local, (int32_t)(blocks->stride * env->size),
-                                 nnz, plan->ab_type, &blocks->all),
+                  spmmi_csr_alloc(env, plan->rows.n_local, (int32_t)(blocks->stride * env->size),
+                                  nnz, plan->ab_type, &blocks->all),
                   "a baseline");
         merge(&parts->local.csr, &parts->remote.csr, &in, &blocks->all);
-        spmm_free(in.column);
+        spmmi_free(in.column);
     }
-    spmm_csr_free(&parts->local.csr);
-    spmm_csr_free(&parts->remote.csr);
-    spmm_free(parts->need);
+    spmmi_csr_free(&parts->local.csr);
+    spmmi_csr_free(&parts->remote.csr);
+    spmmi_free(parts->need);
     parts->need = NULL;
 }
 
 void dist_blocks_free(dist_blocks_t *blocks)
 {
-    spmm_csr_free(&blocks->needed);
-    spmm_csr_free(&blocks->all);
-    spmm_free(blocks->parts.local.source);
-    spmm_free(blocks->parts.remote.source);
-    spmm_halo_free(&blocks->parts.halo);
+    spmmi_csr_free(&blocks->needed);
+    spmmi_csr_free(&blocks->all);
+    spmmi_free(blocks->parts.local.source);
+    spmmi_free(blocks->parts.remote.source);
+    spmmi_halo_free(&blocks->parts.halo);
 }

@@ -54,13 +54,13 @@ static void choose_rows(const dist_case_t *c, const spmm_plan_t *plan, trip_t *t
     const spmm_layout_map_t *map  = &plan->rows;
     const int64_t            step = choose_step(c);
 
-    t->to_count   = need(c, spmm_alloc_zero(c->bench->job.size, sizeof *t->to_count));
-    t->from_count = need(c, spmm_alloc_zero(c->bench->job.size, sizeof *t->from_count));
-    t->place      = need(c, spmm_alloc(map->n_local, sizeof *t->place));
-    t->to         = need(c, spmm_alloc(map->n_local, sizeof *t->to));
+    t->to_count   = need(c, spmmi_alloc_zero(c->bench->job.size, sizeof *t->to_count));
+    t->from_count = need(c, spmmi_alloc_zero(c->bench->job.size, sizeof *t->from_count));
+    t->place      = need(c, spmmi_alloc(map->n_local, sizeof *t->place));
+    t->to         = need(c, spmmi_alloc(map->n_local, sizeof *t->to));
     for (int32_t i = 0; i < map->n_local; i++) {
         if (map->orig[i] % step == 0) {
-            t->to_count[spmm_owner(map->orig_offset, c->bench->job.size, map->orig[i])]++;
+            t->to_count[spmmi_owner(map->orig_offset, c->bench->job.size, map->orig[i])]++;
             t->place[t->n_to] = i;
             t->to[t->n_to++]  = map->orig[i];
         }
@@ -81,8 +81,8 @@ static void fetch(const dist_case_t *c, trip_t *t)
                                    .elem_size  = spmm_type_size(c->info.type)};
     void                *list = NULL, *picked = NULL;
 
-    t->to_rows = need(c, spmm_alloc((int64_t)bytes, 1));
-    dist_must(b, spmm_device_upload(device, t->place, (size_t)t->n_to * sizeof *t->place, &list),
+    t->to_rows = need(c, spmmi_alloc((int64_t)bytes, 1));
+    dist_must(b, spmmi_device_upload(device, t->place, (size_t)t->n_to * sizeof *t->place, &list),
               "rows to compare");
     dist_must(b, device->ops->alloc(device, bytes, &picked), "rows to compare");
     args.row = list;
@@ -102,12 +102,12 @@ static void send(const dist_case_t *c, trip_t *t)
     spmm_env_t         *env = &b->ctx->env;
     const size_t        row = (size_t)c->n * spmm_type_size(c->info.type);
 
-    dist_must(b, spmm_alltoall_counts(env, t->to_count, t->from_count, &t->n_from), "counts");
-    t->from      = need(c, spmm_alloc(t->n_from, sizeof *t->from));
-    t->from_rows = need(c, spmm_alloc(t->n_from, row));
-    dist_must(b, spmm_alltoallv(env, t->to, t->to_count, t->from, t->from_count, sizeof *t->from),
+    dist_must(b, spmmi_alltoall_counts(env, t->to_count, t->from_count, &t->n_from), "counts");
+    t->from      = need(c, spmmi_alloc(t->n_from, sizeof *t->from));
+    t->from_rows = need(c, spmmi_alloc(t->n_from, row));
+    dist_must(b, spmmi_alltoallv(env, t->to, t->to_count, t->from, t->from_count, sizeof *t->from),
               "rows to compare");
-    dist_must(b, spmm_alltoallv(env, t->to_rows, t->to_count, t->from_rows, t->from_count, row),
+    dist_must(b, spmmi_alltoallv(env, t->to_rows, t->to_count, t->from_rows, t->from_count, row),
               "rows to compare");
 }
 
@@ -128,15 +128,15 @@ static driver_verdict_t compare(const dist_case_t *c, const trip_t *t)
     driver_verdict_t verdict;
 
     dist_must(c->bench, spmm_matrix_get_csr(c->A, &row_ptr, &col, &values), "the matrix");
-    ptr    = need(c, spmm_alloc(t->n_from + 1, sizeof *ptr));
+    ptr    = need(c, spmmi_alloc(t->n_from + 1, sizeof *ptr));
     ptr[0] = 0;
     for (int64_t k = 0; k < t->n_from; k++) {
         const int64_t i = t->from[k] - c->info.first_row;
 
         ptr[k + 1] = ptr[k] + row_ptr[i + 1] - row_ptr[i];
     }
-    my_col    = need(c, spmm_alloc(ptr[t->n_from], sizeof *my_col));
-    my_values = need(c, spmm_alloc(ptr[t->n_from], size));
+    my_col    = need(c, spmmi_alloc(ptr[t->n_from], sizeof *my_col));
+    my_values = need(c, spmmi_alloc(ptr[t->n_from], size));
     for (int64_t k = 0; k < t->n_from; k++) {
         const int64_t from  = row_ptr[t->from[k] - c->info.first_row];
         const size_t  count = (size_t)(ptr[k + 1] - ptr[k]);
@@ -150,9 +150,9 @@ static driver_verdict_t compare(const dist_case_t *c, const trip_t *t)
     rows.values  = my_values;
     verdict      = driver_compare(&(driver_product_t){
              .rows = &rows, .B = c->dense, .alpha = 1.0, .block = &block, .C = t->from_rows});
-    spmm_free(ptr);
-    spmm_free(my_col);
-    spmm_free(my_values);
+    spmmi_free(ptr);
+    spmmi_free(my_col);
+    spmmi_free(my_values);
     return verdict;
 }
 
@@ -186,11 +186,11 @@ void dist_check(const dist_case_t *c, const spmm_plan_t *plan, dist_row_t *row)
     verdict        = driver_verdict_reduce(&job, &verdict);
     row->max_error = verdict.max_error;
     row->passed    = is_right(c, plan, row, &verdict);
-    spmm_free(trip.to_count);
-    spmm_free(trip.from_count);
-    spmm_free(trip.place);
-    spmm_free(trip.to);
-    spmm_free(trip.from);
-    spmm_free(trip.to_rows);
-    spmm_free(trip.from_rows);
+    spmmi_free(trip.to_count);
+    spmmi_free(trip.from_count);
+    spmmi_free(trip.place);
+    spmmi_free(trip.to);
+    spmmi_free(trip.from);
+    spmmi_free(trip.to_rows);
+    spmmi_free(trip.from_rows);
 }

@@ -171,22 +171,22 @@ static void run_exchange(void *self)
 {
     parts_t *p = self;
 
-    dist_must(p->b, spmm_plan_begin_rows(p->plan, &p->x, &p->all, p->x.stream), "an exchange");
-    dist_must(p->b, spmm_plan_end_rows(p->plan, &p->x, &p->all, p->x.stream), "an exchange");
+    dist_must(p->b, spmmi_plan_begin_rows(p->plan, &p->x, &p->all, p->x.stream), "an exchange");
+    dist_must(p->b, spmmi_plan_end_rows(p->plan, &p->x, &p->all, p->x.stream), "an exchange");
 }
 
 static void run_local(void *self)
 {
     parts_t *p = self;
 
-    dist_must(p->b, spmm_plan_run_local(p->plan, &p->x), "the local block");
+    dist_must(p->b, spmmi_plan_run_local(p->plan, &p->x), "the local block");
 }
 
 static void run_halo(void *self)
 {
     parts_t *p = self;
 
-    dist_must(p->b, spmm_plan_run_halo(p->plan, &p->x, &p->all), "the halo block");
+    dist_must(p->b, spmmi_plan_run_halo(p->plan, &p->x, &p->all), "the halo block");
 }
 
 /* Marks around a kernel of 10 us take longer than what is to be seen: parts are timed in a row. */
@@ -206,7 +206,8 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
     double              comm, local, halo, shorter;
 
     own->overlap = NAN;
-    if (!plan->travels || plan->schedule->forms != SPMM_FORMS_SPLIT || plan->stats.chunks != 1) {
+    if (!plan->travels || plan->schedule->blockset != SPMM_BLOCKSET_SPLIT ||
+        plan->stats.chunks != 1) {
         return;
     }
     comm         = dist_time_own(b, run_exchange, &p);

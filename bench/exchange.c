@@ -46,7 +46,7 @@ static void check_ways(bench_t *b)
 
 static void check_push(bench_t *b)
 {
-    void *target = spmm_transport_find("nccl-push")->target_rows(b->push_state);
+    void *target = spmmi_transport_find("nccl-push")->target_rows(b->push_state);
 
     bench_compare(b, bench_run_push, target, "nccl-push");
 }
@@ -64,16 +64,16 @@ static void bench_sweep(bench_t *b, const sweep_t *sweep, size_t all, FILE *out)
     for (int k = 0; k < sweep->count; k++) {
         double push, many_push;
 
-        spmm_push_max_blocks = sweep->blocks[k];
-        push                 = bench_time(b, bench_run_push, 1);
-        many_push            = bench_time(b, bench_run_push, CHAIN);
+        spmmi_push_max_blocks = sweep->blocks[k];
+        push                  = bench_time(b, bench_run_push, 1);
+        many_push             = bench_time(b, bench_run_push, CHAIN);
         check_push(b);
         if (b->env.rank == 0) {
             (void)fprintf(out, "\t%.2f\t%.3f\t%.2f\t%.3f\t%.1f", push * 1e6, packed / push,
                           many_push * 1e6, many / many_push, (double)all / many_push * 1e-9);
         }
     }
-    bench_must(b, spmm_transport_check(&b->shared), "nccl-push");
+    bench_must(b, spmmi_transport_check(&b->shared), "nccl-push");
     if (b->env.rank == 0) {
         (void)fputc('\n', out);
     }
@@ -100,8 +100,8 @@ static void parse_blocks(const char *text, sweep_t *sweep)
         sweep->blocks[sweep->count++] = (int)n;
     }
     if (sweep->count == 1) {
-        spmm_pull_max_blocks = spmm_push_max_blocks = sweep->blocks[0];
-        sweep->count                                = 0;
+        spmmi_pull_max_blocks = spmmi_push_max_blocks = sweep->blocks[0];
+        sweep->count                                  = 0;
     }
 }
 
@@ -122,7 +122,7 @@ static void bench_pull(bench_t *b, double packed, size_t all, FILE *out)
     many_pull   = bench_time(b, bench_run_pull, CHAIN);
     push        = bench_time(b, bench_run_push, 1);
     many_push   = bench_time(b, bench_run_push, CHAIN);
-    bench_must(b, spmm_transport_check(&b->shared), "nccl-pull");
+    bench_must(b, spmmi_transport_check(&b->shared), "nccl-pull");
     if (b->env.rank == 0) {
         (void)fprintf(out, "\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.2f\t%.2f\t%.3f", pull * 1e6,
                       packed_pull * 1e6, packed / pull, packed / packed_pull,
@@ -153,16 +153,16 @@ static void bench_ways(bench_t *b, int64_t rows, size_t all, FILE *out)
 static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out)
 {
     const spmm_device_ops_t    *ops  = b->device.ops;
-    const spmm_transport_ops_t *nccl = spmm_transport_find("nccl");
-    const spmm_transport_ops_t *pull = spmm_transport_find("nccl-pull");
-    const spmm_transport_ops_t *push = spmm_transport_find("nccl-push");
+    const spmm_transport_ops_t *nccl = spmmi_transport_find("nccl");
+    const spmm_transport_ops_t *pull = spmmi_transport_find("nccl-pull");
+    const spmm_transport_ops_t *push = spmmi_transport_find("nccl-push");
     const size_t                all  = (size_t)(rows * (b->env.size - 1)) * ROW_BYTES;
     void                       *list = NULL;
 
     bench_make_graph(b, rows);
     bench_must(b,
-               spmm_device_upload(&b->device, b->halo.send_row,
-                                  (size_t)spmm_halo_send_rows(&b->halo) * sizeof(int32_t), &list),
+               spmmi_device_upload(&b->device, b->halo.send_row,
+                                   (size_t)spmmi_halo_send_rows(&b->halo) * sizeof(int32_t), &list),
                "upload");
     b->send_row = list;
     b->exchange = (spmm_exchange_t){.direction = SPMM_HALO_FORWARD, .row_bytes = ROW_BYTES};
@@ -195,7 +195,7 @@ static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out
 /* The pool where peers can read it, if they can at all. */
 static void open_pool(bench_t *b)
 {
-    const spmm_transport_ops_t *pull  = spmm_transport_find("nccl-pull");
+    const spmm_transport_ops_t *pull  = spmmi_transport_find("nccl-pull");
     const size_t                bytes = (size_t)POOL * ROW_BYTES;
     char                        why[SPMM_TRANSPORT_WHY];
 
@@ -219,9 +219,9 @@ static void open_bench(bench_t *b)
     MPI_Comm_dup(MPI_COMM_WORLD, &b->env.comm);
     MPI_Comm_rank(b->env.comm, &b->env.rank);
     MPI_Comm_size(b->env.comm, &b->env.size);
-    bench_must(b, spmm_device_open(&b->env, SPMM_DEVICE_CUDA, NULL, &b->device), "device");
+    bench_must(b, spmmi_device_open(&b->env, SPMM_DEVICE_CUDA, NULL, &b->device), "device");
     b->shared = (spmm_transport_shared_t){.env = &b->env, .device = &b->device};
-    if (!spmm_transport_find("nccl")->supports(&b->shared, why)) {
+    if (!spmmi_transport_find("nccl")->supports(&b->shared, why)) {
         (void)fprintf(stderr, "bench_exchange: transport nccl %s\n", why);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
@@ -239,19 +239,19 @@ static void open_bench(bench_t *b)
 
 static void close_bench(bench_t *b)
 {
-    if (!spmm_transport_free_home(&b->shared, b->pool)) {
+    if (!spmmi_transport_free_home(&b->shared, b->pool)) {
         b->device.ops->release(&b->device, b->pool);
     }
     b->device.ops->event_destroy(&b->device, b->from);
     b->device.ops->event_destroy(&b->device, b->to);
     b->device.ops->stream_destroy(&b->device, b->stream);
     (void)ncclCommDestroy(b->bare);
-    for (int t = 0; t < spmm_n_transports; t++) {
-        if (spmm_transports[t]->close != NULL) {
-            spmm_transports[t]->close(&b->shared);
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        if (spmmi_transports[t]->close != NULL) {
+            spmmi_transports[t]->close(&b->shared);
         }
     }
-    spmm_device_close(&b->device);
+    spmmi_device_close(&b->device);
     MPI_Comm_free(&b->env.comm);
 }
 
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
         parse_blocks(argv[2], &sweep);
     }
     if (argc > 3) {
-        spmm_push_quick_bytes = atoi(argv[3]);
+        spmmi_push_quick_bytes = atoi(argv[3]);
     }
     open_bench(&b);
     sweep.count = b.pulls ? sweep.count : 0;
@@ -302,7 +302,7 @@ int main(int argc, char **argv)
             "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d; pull in %d blocks at most, "
             "push in %d (0: by its readers), word by word up to %d bytes\n",
             date, b.env.size, b.device.description, NCCL_VERSION_CODE, ROW_BYTES, RUNS,
-            spmm_pull_max_blocks, spmm_push_max_blocks, spmm_push_quick_bytes);
+            spmmi_pull_max_blocks, spmmi_push_max_blocks, spmmi_push_quick_bytes);
         print_titles(&sweep, out);
     }
     for (size_t k = 0; k < sizeof size / sizeof size[0]; k++) {

@@ -55,7 +55,7 @@ void bench_make_graph(bench_t *b, int64_t rows)
 
 int32_t bench_sent_row(int rank, int64_t i)
 {
-    return (int32_t)spmm_below(spmm_hash2(1, rank, i), POOL);
+    return (int32_t)spmmi_below(spmmi_hash2(1, rank, i), POOL);
 }
 
 void bench_free_graph(bench_t *b)
@@ -91,7 +91,7 @@ void bench_run_bare(bench_t *b)
 
 void bench_run_transport(bench_t *b)
 {
-    const spmm_transport_ops_t *nccl = spmm_transport_find("nccl");
+    const spmm_transport_ops_t *nccl = spmmi_transport_find("nccl");
 
     bench_must(b, nccl->begin(b->state, &b->exchange, b->stream), "begin");
     bench_must(b, nccl->end(b->state, &b->exchange, b->stream), "end");
@@ -99,7 +99,7 @@ void bench_run_transport(bench_t *b)
 
 void bench_run_pull(bench_t *b)
 {
-    const spmm_transport_ops_t *pull = spmm_transport_find("nccl-pull");
+    const spmm_transport_ops_t *pull = spmmi_transport_find("nccl-pull");
     spmm_exchange_t             x    = b->exchange;
 
     x.in_place = b->pool;
@@ -110,7 +110,7 @@ void bench_run_pull(bench_t *b)
 
 void bench_run_push(bench_t *b)
 {
-    const spmm_transport_ops_t *push = spmm_transport_find("nccl-push");
+    const spmm_transport_ops_t *push = spmmi_transport_find("nccl-push");
     spmm_exchange_t             x    = b->exchange;
 
     x.in_place = b->pool;
@@ -126,7 +126,7 @@ static void pack(bench_t *b, void *to)
                                      .ld_src     = ROW_BYTES / ELEMENT,
                                      .src_layout = SPMM_LAYOUT_ROW,
                                      .row        = b->send_row,
-                                     .n_rows     = spmm_halo_send_rows(&b->halo),
+                                     .n_rows     = spmmi_halo_send_rows(&b->halo),
                                      .n          = ROW_BYTES / ELEMENT,
                                      .elem_size  = ELEMENT,
                                      .dst        = to};
@@ -142,7 +142,7 @@ void bench_run_packed(bench_t *b)
 
 void bench_run_packed_pull(bench_t *b)
 {
-    const spmm_transport_ops_t *pull = spmm_transport_find("nccl-pull");
+    const spmm_transport_ops_t *pull = spmmi_transport_find("nccl-pull");
     spmm_exchange_t             x    = b->exchange;
 
     x.mirror = pull->rows(b->pull_state);

@@ -23,7 +23,7 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "block.h"
-#include "engine/bcsr_shape.h"
+#include "engine/bcsr/variant.h"
 #include "engine/engine.h"
 #include "ladder_case.h"
 #include "ladder_mm.h"
@@ -53,10 +53,10 @@ static spmm_status_t run_step(const ladder_contender_t *who, const ladder_case_t
     const ladder_step_t step = (ladder_step_t)who->kind;
 
     (void)state;
-    return spmm_cuda_check(c->device,
-                           ladder_mm(step, &c->tiles[ladder_width(step) / LADDER_ROWS - 1], c->Bt,
-                                     c->b_rows, c->C, c->n, c->stream),
-                           who->name);
+    return spmmi_cuda_check(c->device,
+                            ladder_mm(step, &c->tiles[ladder_width(step) / LADDER_ROWS - 1], c->Bt,
+                                      c->b_rows, c->C, c->n, c->stream),
+                            who->name);
 }
 
 static void close_step(const ladder_contender_t *who, const ladder_case_t *c, void *state)
@@ -80,11 +80,11 @@ static const ladder_contender_t steps[] = {
     STEP("OBTS_large_separate", LADDER_OBTS_SEPARATE),
 };
 
-/* Engines: kind is the place in spmm_engines. */
+/* Engines: kind is the place in spmmi_engines. */
 static spmm_status_t open_engine(const ladder_contender_t *who, const ladder_case_t *c,
                                  void **state)
 {
-    const spmm_engine_ops_t *engine        = spmm_engines[who->kind];
+    const spmm_engine_ops_t *engine        = spmmi_engines[who->kind];
     char                     why[SPMM_WHY] = "";
     const spmm_problem_t     problem       = {.ab_type = SPMM_R_16F,
                                               .c_type  = SPMM_R_16F,
@@ -93,29 +93,29 @@ static spmm_status_t open_engine(const ladder_contender_t *who, const ladder_cas
                                               .n       = c->n};
 
     if (!engine->built || !engine->supports(&problem, c->device, why)) {
-        return spmm_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", engine->name,
-                         engine->built ? why : "is not part of this build");
+        return spmmi_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", engine->name,
+                          engine->built ? why : "is not part of this build");
     }
     if (strchr(who->name, ':') != NULL) { /* a form of it alone */
         const bool lists = strstr(who->name, ":lists") != NULL;
 
-        return spmm_tc_build(spmm_bcsr_kind(strncmp(who->name, "bcsr-sp24", 9) == 0,
-                                            lists ? SPMM_BCSR_BY_LISTS : SPMM_BCSR_BY_STEPS),
-                             c->block, &problem, c->device, state);
+        return spmmi_tc_build(spmmi_bcsr_kind(strncmp(who->name, "bcsr-sp24", 9) == 0,
+                                              lists ? SPMM_BCSR_BY_LISTS : SPMM_BCSR_BY_STEPS),
+                              c->block, &problem, c->device, state);
     }
     return engine->build(c->block, &problem, c->device, state);
 }
 
 static spmm_status_t run_engine(const ladder_contender_t *who, const ladder_case_t *c, void *state)
 {
-    return spmm_engines[who->kind]->execute(state, c->n, 1.0, c->B, c->n, 0.0, c->C, c->n,
-                                            (spmm_stream_t)c->stream);
+    return spmmi_engines[who->kind]->execute(state, c->n, 1.0, c->B, c->n, 0.0, c->C, c->n,
+                                             (spmm_stream_t)c->stream);
 }
 
 static void close_engine(const ladder_contender_t *who, const ladder_case_t *c, void *state)
 {
     (void)c;
-    spmm_engines[who->kind]->destroy(state);
+    spmmi_engines[who->kind]->destroy(state);
 }
 
 /* All contenders, cusparse first; the list is the caller's.  By steps there are no 2:4 tiles. */
@@ -124,10 +124,10 @@ static int list_contenders(ladder_contender_t list[MOST])
     static const char *const forms[] = {"bcsr:steps", "bcsr:lists", "bcsr-sp24:lists"};
     int                      n       = 0;
 
-    for (int e = 0; e < spmm_n_engines; e++) {
-        const char *name = spmm_engines[e]->name;
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        const char *name = spmmi_engines[e]->name;
 
-        for (int k = -1; k < 3 && spmm_engines[e]->built && n < MOST; k++) {
+        for (int k = -1; k < 3 && spmmi_engines[e]->built && n < MOST; k++) {
             if (k < 0 || (strcspn(forms[k], ":") == strlen(name) &&
                           strncmp(forms[k], name, strlen(name)) == 0)) {
                 list[n++] = (ladder_contender_t){
@@ -172,7 +172,7 @@ static const char *ratio(char text[NAME], double of, double seconds)
 static bool print_results(const char *name, const ladder_case_t *c, const ladder_host_t *wide,
                           const ladder_result_t *results, int n)
 {
-    const double nnz = (double)spmm_csr_nnz(c->block), columns = (double)c->n;
+    const double nnz = (double)spmmi_csr_nnz(c->block), columns = (double)c->n;
     const double places = (double)wide->n_tiles * LADDER_ROWS * LADDER_WIDE;
     const double obt = seconds_of(results, n, "OBT"), sparse = seconds_of(results, n, "cusparse");
     bool         good = true;
@@ -230,11 +230,11 @@ static int run_width(const request_t *r, ladder_case_t *c, const char *name,
                           list[k].name, err->text);
             code = now == SPMM_ERR_UNSUPPORTED ? code : 4;
         }
-        spmm_error_clear(err);
+        spmmi_error_clear(err);
     }
     if (status != SPMM_OK) {
         (void)fprintf(stderr, "bench_ladder: %s: %s\n", name, err->text);
-        spmm_error_clear(err);
+        spmmi_error_clear(err);
         code = 4;
     } else if (!print_results(name, c, wide, results, n)) {
         (void)fprintf(stderr, "bench_ladder: %s, N = %" PRId64 ": an error is above its bound\n",
@@ -248,22 +248,22 @@ static int run_width(const request_t *r, ladder_case_t *c, const char *name,
 /* A in FP16, in place. */
 static spmm_status_t narrow(spmm_env_t *env, spmm_csr_t *block)
 {
-    const int64_t nnz  = spmm_csr_nnz(block);
-    void         *half = spmm_alloc(nnz, sizeof(uint16_t));
+    const int64_t nnz  = spmmi_csr_nnz(block);
+    void         *half = spmmi_alloc(nnz, sizeof(uint16_t));
 
     if (half == NULL) {
-        return spmm_fail_memory(&env->err, nnz, sizeof(uint16_t), "values");
+        return spmmi_fail_memory(&env->err, nnz, sizeof(uint16_t), "values");
     }
     for (int64_t k = 0; k < nnz; k++) {
-        const double value = spmm_value_get(block->type, block->values, k);
+        const double value = spmmi_value_get(block->type, block->values, k);
 
-        if (!spmm_value_fits(SPMM_R_16F, value)) {
-            spmm_free(half);
-            return spmm_fail(&env->err, SPMM_ERR_RANGE, "value %g does not fit FP16", value);
+        if (!spmmi_value_fits(SPMM_R_16F, value)) {
+            spmmi_free(half);
+            return spmmi_fail(&env->err, SPMM_ERR_RANGE, "value %g does not fit FP16", value);
         }
-        spmm_value_set(SPMM_R_16F, half, k, value);
+        spmmi_value_set(SPMM_R_16F, half, k, value);
     }
-    spmm_free(block->values);
+    spmmi_free(block->values);
     block->values = half;
     block->type   = SPMM_R_16F;
     return SPMM_OK;
@@ -289,8 +289,8 @@ static int run_tiles(const request_t *r, const spmm_device_t *device, const char
     }
     if (status == SPMM_OK) {
         status =
-            spmm_cuda_check(device, cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking),
-                            "cudaStreamCreate");
+            spmmi_cuda_check(device, cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking),
+                             "cudaStreamCreate");
     }
     for (int w = 0; w < r->n_widths && status == SPMM_OK; w++) {
         int now;
@@ -324,10 +324,10 @@ static int run_matrix(const request_t *r, const spmm_device_t *device, const cha
     }
     if (status != SPMM_OK || code < 0) {
         (void)fprintf(stderr, "bench_ladder: %s: %s\n", path, device->env->err.text);
-        spmm_error_clear(&device->env->err);
+        spmmi_error_clear(&device->env->err);
         code = 3;
     }
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
     return code;
 }
 
@@ -376,7 +376,7 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     env.comm = MPI_COMM_SELF;
-    if (spmm_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
         (void)fprintf(stderr, "bench_ladder: %s\n", env.err.text);
         MPI_Finalize();
         return 4;
@@ -390,7 +390,7 @@ int main(int argc, char **argv)
 
         code = now > code ? now : code;
     }
-    spmm_device_close(&device);
+    spmmi_device_close(&device);
     MPI_Finalize();
     return code;
 }

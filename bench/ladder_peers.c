@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
-#include "engine/cusparse_cuda.h"
-#include "engine/windows.h"
+#include "engine/cusparse/product_cuda.h"
+#include "engine/tc/windows.h"
 #include "ladder_case.h"
 #include "spmm_dist/context.h"
 
@@ -48,7 +48,7 @@ static void close_bsr(const ladder_contender_t *who, const ladder_case_t *c, voi
     c->device->ops->release(c->device, f->values);
     c->device->ops->release(c->device, f->work);
     c->device->ops->release(c->device, f->wide_B);
-    spmm_free(f);
+    spmmi_free(f);
 }
 
 /* Offsets and columns of blocks. */
@@ -82,8 +82,8 @@ static void fill_blocks(const spmm_csr_t *block, const int32_t *ptr, const int32
             while (col[at] != j / SIDE) {
                 at++;
             }
-            spmm_value_set(type, values, ((int64_t)at * SIDE + i % SIDE) * SIDE + j % SIDE,
-                           spmm_value_get(block->type, block->values, k));
+            spmmi_value_set(type, values, ((int64_t)at * SIDE + i % SIDE) * SIDE + j % SIDE,
+                            spmmi_value_get(block->type, block->values, k));
         }
     }
 }
@@ -98,60 +98,61 @@ static spmm_status_t upload_bsr(const ladder_case_t *c, const spmm_windows_t *wi
     spmm_status_t     status = SPMM_OK;
 
     SPMM_NEW(ptr, (int64_t)windows->n_windows + 1);
-    SPMM_NEW(col, spmm_csr_nnz(block));
+    SPMM_NEW(col, spmmi_csr_nnz(block));
     if (ptr != NULL && col != NULL) {
         list_blocks(windows, ptr, col);
         f->blocks = ptr[windows->n_windows];
-        values    = spmm_alloc_zero(f->blocks * SIDE * SIDE, elem);
+        values    = spmmi_alloc_zero(f->blocks * SIDE * SIDE, elem);
     }
     if (values == NULL) {
-        status = spmm_fail_memory(&c->device->env->err, f->blocks * SIDE * SIDE, elem, "BSR");
+        status = spmmi_fail_memory(&c->device->env->err, f->blocks * SIDE * SIDE, elem, "BSR");
     } else {
         fill_blocks(block, ptr, col, type, values);
-        status = spmm_device_upload(c->device, ptr, ((size_t)windows->n_windows + 1) * sizeof *ptr,
-                                    &f->ptr);
+        status = spmmi_device_upload(c->device, ptr, ((size_t)windows->n_windows + 1) * sizeof *ptr,
+                                     &f->ptr);
     }
     if (status == SPMM_OK) {
-        status = spmm_device_upload(c->device, col, (size_t)f->blocks * sizeof *col, &f->col);
+        status = spmmi_device_upload(c->device, col, (size_t)f->blocks * sizeof *col, &f->col);
     }
     if (status == SPMM_OK) {
-        status = spmm_device_upload(c->device, values, (size_t)f->blocks * SIDE * SIDE * elem,
-                                    &f->values);
+        status = spmmi_device_upload(c->device, values, (size_t)f->blocks * SIDE * SIDE * elem,
+                                     &f->values);
     }
-    spmm_free(ptr);
-    spmm_free(col);
-    spmm_free(values);
+    spmmi_free(ptr);
+    spmmi_free(col);
+    spmmi_free(values);
     return status;
 }
 
 static spmm_status_t describe_bsr(const ladder_case_t *c, spmm_type_t type, bsr_t *f)
 {
     const spmm_device_t *device = c->device;
-    const cudaDataType   cuda   = spmm_cusparse_type(type);
+    const cudaDataType   cuda   = spmmi_cusparse_type(type);
     const float          one = 1.0f, zero = 0.0f;
     size_t               bytes = 0;
 
-    SPMM_TRY(spmm_cusparse_check(device, cusparseCreate(&f->handle), "cusparseCreate"));
+    SPMM_TRY(spmmi_cusparse_check(device, cusparseCreate(&f->handle), "cusparseCreate"));
     SPMM_TRY(
-        spmm_cusparse_check(device, cusparseSetStream(f->handle, c->stream), "cusparseSetStream"));
-    SPMM_TRY(spmm_cusparse_check(
+        spmmi_cusparse_check(device, cusparseSetStream(f->handle, c->stream), "cusparseSetStream"));
+    SPMM_TRY(spmmi_cusparse_check(
         device,
-        cusparseCreateBsr(&f->A, spmm_windows_count(c->block->n_rows, SIDE),
-                          spmm_windows_count(c->block->n_cols, SIDE), f->blocks, SIDE, SIDE, f->ptr,
-                          f->col, f->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+        cusparseCreateBsr(&f->A, spmmi_windows_count(c->block->n_rows, SIDE),
+                          spmmi_windows_count(c->block->n_cols, SIDE), f->blocks, SIDE, SIDE,
+                          f->ptr, f->col, f->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
                           CUSPARSE_INDEX_BASE_ZERO, cuda, CUSPARSE_ORDER_ROW),
         "cusparseCreateBsr"));
-    SPMM_TRY(spmm_cusparse_check(
+    SPMM_TRY(spmmi_cusparse_check(
         device,
-        cusparseCreateDnMat(&f->B, (int64_t)spmm_windows_count(c->block->n_cols, SIDE) * SIDE, c->n,
-                            c->n, f->wide_B != NULL ? f->wide_B : c->B, cuda, CUSPARSE_ORDER_ROW),
+        cusparseCreateDnMat(&f->B, (int64_t)spmmi_windows_count(c->block->n_cols, SIDE) * SIDE,
+                            c->n, c->n, f->wide_B != NULL ? f->wide_B : c->B, cuda,
+                            CUSPARSE_ORDER_ROW),
         "cusparseCreateDnMat"));
-    SPMM_TRY(spmm_cusparse_check(
+    SPMM_TRY(spmmi_cusparse_check(
         device,
-        cusparseCreateDnMat(&f->C, (int64_t)spmm_windows_count(c->block->n_rows, SIDE) * SIDE, c->n,
-                            c->n, c->C, cuda, CUSPARSE_ORDER_ROW),
+        cusparseCreateDnMat(&f->C, (int64_t)spmmi_windows_count(c->block->n_rows, SIDE) * SIDE,
+                            c->n, c->n, c->C, cuda, CUSPARSE_ORDER_ROW),
         "cusparseCreateDnMat"));
-    SPMM_TRY(spmm_cusparse_check(
+    SPMM_TRY(spmmi_cusparse_check(
         device,
         cusparseSpMM_bufferSize(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
                                 CUSPARSE_OPERATION_NON_TRANSPOSE, &one, f->A, f->B, &zero, f->C,
@@ -168,16 +169,16 @@ static spmm_status_t open_bsr(const ladder_contender_t *who, const ladder_case_t
     bsr_t            *f;
 
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
-        return spmm_fail_memory(&c->device->env->err, 1, sizeof *f, "BSR");
+        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *f, "BSR");
     }
     *state = f;
-    SPMM_TRY(spmm_windows_create(c->device->env, c->block, SIDE, 0, &windows));
+    SPMM_TRY(spmmi_windows_create(c->device->env, c->block, SIDE, 0, &windows));
     status = upload_bsr(c, &windows, type, f);
-    spmm_windows_free(&windows);
+    spmmi_windows_free(&windows);
     SPMM_TRY(status);
     if (type == SPMM_R_32F) {
-        SPMM_TRY(spmm_device_upload(c->device, c->host_B,
-                                    (size_t)(c->b_rows * c->n) * sizeof(float), &f->wide_B));
+        SPMM_TRY(spmmi_device_upload(c->device, c->host_B,
+                                     (size_t)(c->b_rows * c->n) * sizeof(float), &f->wide_B));
     }
     return describe_bsr(c, type, f);
 }
@@ -188,7 +189,7 @@ static spmm_status_t run_bsr(const ladder_contender_t *who, const ladder_case_t 
     const float  one = 1.0f, zero = 0.0f;
 
     (void)who;
-    return spmm_cusparse_check(
+    return spmmi_cusparse_check(
         c->device,
         cusparseSpMM(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE,
                      &one, f->A, f->B, &zero, f->C, CUDA_R_32F, CUSPARSE_SPMM_BSR_ALG1, f->work),
@@ -204,8 +205,8 @@ static spmm_status_t check_blas(const ladder_case_t *c, cublasStatus_t code, con
 {
     return code == CUBLAS_STATUS_SUCCESS
                ? SPMM_OK
-               : spmm_fail(&c->device->env->err, SPMM_ERR_DEVICE, "%s failed: %s", what,
-                           cublasGetStatusString(code));
+               : spmmi_fail(&c->device->env->err, SPMM_ERR_DEVICE, "%s failed: %s", what,
+                            cublasGetStatusString(code));
 }
 
 static void close_dense(const ladder_contender_t *who, const ladder_case_t *c, void *state)
@@ -220,7 +221,7 @@ static void close_dense(const ladder_contender_t *who, const ladder_case_t *c, v
         (void)cublasDestroy(f->handle);
     }
     c->device->ops->release(c->device, f->A);
-    spmm_free(f);
+    spmmi_free(f);
 }
 
 static spmm_status_t open_dense(const ladder_contender_t *who, const ladder_case_t *c, void **state)
@@ -233,16 +234,16 @@ static spmm_status_t open_dense(const ladder_contender_t *who, const ladder_case
 
     (void)who;
     if (size > most_dense) {
-        return spmm_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED,
-                         "cublas: a dense A of %lld values is more than %lld", (long long)size,
-                         (long long)most_dense);
+        return spmmi_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED,
+                          "cublas: a dense A of %lld values is more than %lld", (long long)size,
+                          (long long)most_dense);
     }
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
-        return spmm_fail_memory(&c->device->env->err, 1, sizeof *f, "cuBLAS");
+        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *f, "cuBLAS");
     }
     *state = f;
     if (SPMM_NEW_ZERO(A, size) == NULL) {
-        return spmm_fail_memory(&c->device->env->err, size, sizeof *A, "a dense A");
+        return spmmi_fail_memory(&c->device->env->err, size, sizeof *A, "a dense A");
     }
     for (int32_t i = 0; i < block->n_rows; i++) {
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
@@ -250,8 +251,8 @@ static spmm_status_t open_dense(const ladder_contender_t *who, const ladder_case
                 ((const uint16_t *)block->values)[k];
         }
     }
-    status = spmm_device_upload(c->device, A, (size_t)size * sizeof *A, &f->A);
-    spmm_free(A);
+    status = spmmi_device_upload(c->device, A, (size_t)size * sizeof *A, &f->A);
+    spmmi_free(A);
     SPMM_TRY(status);
     SPMM_TRY(check_blas(c, cublasCreate(&f->handle), "cublasCreate"));
     return check_blas(c, cublasSetStream(f->handle, c->stream), "cublasSetStream");

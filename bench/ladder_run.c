@@ -74,7 +74,7 @@ static spmm_status_t measure(const ladder_contender_t *who, const ladder_case_t 
     SPMM_NEW_ZERO(events, 2 * iterations);
     SPMM_NEW(seconds, iterations);
     if (events == NULL || seconds == NULL) {
-        status = spmm_fail_memory(&c->device->env->err, 2 * iterations, sizeof *events, "events");
+        status = spmmi_fail_memory(&c->device->env->err, 2 * iterations, sizeof *events, "events");
     } else {
         status = take_median(who, c, state, events, iterations, seconds, median);
     }
@@ -83,8 +83,8 @@ static spmm_status_t measure(const ladder_contender_t *who, const ladder_case_t 
             (void)cudaEventDestroy(events[k]);
         }
     }
-    spmm_free(events);
-    spmm_free(seconds);
+    spmmi_free(events);
+    spmmi_free(seconds);
     return status;
 }
 
@@ -98,13 +98,13 @@ static double row_error(const ladder_case_t *c, int32_t i, const void *got, spmm
         double sum = 0.0, size = 0.0, is;
 
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
-            const double term = spmm_value_get(SPMM_R_16F, block->values, k) *
+            const double term = spmmi_value_get(SPMM_R_16F, block->values, k) *
                                 (double)c->host_B[(int64_t)block->col_idx[k] * c->n + j];
 
             sum += term;
             size += fabs(term);
         }
-        is = spmm_value_get(type, got, (int64_t)i * c->n + j);
+        is = spmmi_value_get(type, got, (int64_t)i * c->n + j);
         if (!(fabs(is - sum) <= LADDER_BOUND * size)) {
             worst =
                 size > 0.0 && isfinite(is) ? fmax(worst, fabs(is - sum) / size) : (double)INFINITY;
@@ -119,16 +119,16 @@ static double row_error(const ladder_case_t *c, int32_t i, const void *got, spmm
 static spmm_status_t check(const ladder_case_t *c, spmm_type_t type, double *error)
 {
     const int32_t rows = c->block->n_rows;
-    const double  all  = (double)spmm_csr_nnz(c->block) * (double)c->n;
+    const double  all  = (double)spmmi_csr_nnz(c->block) * (double)c->n;
     const int32_t step =
         (int32_t)fmax(1.0, ceil(all / most_checked)) | 1; /* odd: all rows of tiles */
     const size_t  bytes = (size_t)(c->c_rows * c->n) * spmm_type_size(type);
-    char         *got   = spmm_alloc(1, bytes);
+    char         *got   = spmmi_alloc(1, bytes);
     double        worst = 0.0;
     spmm_status_t status;
 
     if (got == NULL) {
-        return spmm_fail_memory(&c->device->env->err, 1, bytes, "C");
+        return spmmi_fail_memory(&c->device->env->err, 1, bytes, "C");
     }
     status = c->device->ops->fetch(c->device, got, c->C, bytes);
     if (status == SPMM_OK) {
@@ -137,7 +137,7 @@ static spmm_status_t check(const ladder_case_t *c, spmm_type_t type, double *err
             worst = fmax(worst, row_error(c, i, got, type));
         }
     }
-    spmm_free(got);
+    spmmi_free(got);
     *error = worst;
     return status;
 }
@@ -150,7 +150,7 @@ spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t 
 
     /* Bytes of NaN: what a contender forgets shows. */
     if (status == SPMM_OK) {
-        status = spmm_cuda_check(
+        status = spmmi_cuda_check(
             c->device,
             cudaMemsetAsync(c->C, 0xff, (size_t)(c->c_rows * c->n) * sizeof(float), c->stream),
             "cudaMemsetAsync");
@@ -177,30 +177,30 @@ spmm_status_t ladder_open_operands(ladder_case_t *c, float **host_B)
     SPMM_NEW_ZERO(B, size);
     SPMM_NEW_ZERO(Bt, size);
     if (*host_B == NULL || B == NULL || Bt == NULL) {
-        spmm_free(B);
-        spmm_free(Bt);
-        return spmm_fail_memory(&c->device->env->err, size, 8, "B");
+        spmmi_free(B);
+        spmmi_free(Bt);
+        return spmmi_fail_memory(&c->device->env->err, size, 8, "B");
     }
     for (int64_t i = 0; i < c->block->n_cols; i++) {
         for (int64_t j = 0; j < c->n; j++) {
             const int64_t k = i * c->n + j;
 
-            spmm_value_set(SPMM_R_16F, B, k, spmm_random_value(5, i, j));
+            spmmi_value_set(SPMM_R_16F, B, k, spmmi_random_value(5, i, j));
             Bt[j * c->b_rows + i] = B[k];
-            (*host_B)[k]          = (float)spmm_value_get(SPMM_R_16F, B, k);
+            (*host_B)[k]          = (float)spmmi_value_get(SPMM_R_16F, B, k);
         }
     }
     c->host_B = *host_B;
-    status    = spmm_device_upload(c->device, B, half, &c->B);
+    status    = spmmi_device_upload(c->device, B, half, &c->B);
     if (status == SPMM_OK) {
-        status = spmm_device_upload(c->device, Bt, half, &c->Bt);
+        status = spmmi_device_upload(c->device, Bt, half, &c->Bt);
     }
     if (status == SPMM_OK) {
         status =
             c->device->ops->alloc(c->device, (size_t)(c->c_rows * c->n) * sizeof(float), &c->C);
     }
-    spmm_free(B);
-    spmm_free(Bt);
+    spmmi_free(B);
+    spmmi_free(Bt);
     return status;
 }
 
@@ -209,7 +209,7 @@ void ladder_close_operands(ladder_case_t *c, float *host_B)
     c->device->ops->release(c->device, c->B);
     c->device->ops->release(c->device, c->Bt);
     c->device->ops->release(c->device, c->C);
-    spmm_free(host_B);
+    spmmi_free(host_B);
     c->B = c->Bt = c->C = NULL;
 }
 
@@ -237,7 +237,7 @@ spmm_status_t ladder_upload(const spmm_device_t *device, const ladder_host_t *h,
     };
 
     for (int k = 0; k < LADDER_ARRAYS; k++) {
-        SPMM_TRY(spmm_device_upload(device, arrays[k].from, arrays[k].bytes, &owned[k]));
+        SPMM_TRY(spmmi_device_upload(device, arrays[k].from, arrays[k].bytes, &owned[k]));
     }
     *tiles = (ladder_tiles_t){.n_tile_rows = h->n_tile_rows,
                               .n_tile_cols = h->n_tile_cols,

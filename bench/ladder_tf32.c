@@ -51,10 +51,10 @@ static void put_dense(const ladder_host_t *from, int64_t t, float *to)
             const int32_t c = from->sp24[t] ? kept(from, at, r, k) : k;
 
             to[place_of(r, c)] =
-                (float)(from->sp24[t] ? spmm_value_get(SPMM_R_16F, from->packed,
-                                                       at * LADDER_PACKED + r * 16 + k)
-                                      : spmm_value_get(SPMM_R_16F, from->dense,
-                                                       (at * LADDER_ROWS + r) * LADDER_WIDE + k));
+                (float)(from->sp24[t] ? spmmi_value_get(SPMM_R_16F, from->packed,
+                                                        at * LADDER_PACKED + r * 16 + k)
+                                      : spmmi_value_get(SPMM_R_16F, from->dense,
+                                                        (at * LADDER_ROWS + r) * LADDER_WIDE + k));
         }
     }
 }
@@ -86,7 +86,7 @@ static void put_sparse(const ladder_host_t *from, int64_t t, float *to, uint32_t
             const int32_t word = pair / 8 * LADDER_META + r % 8 * 2 + pair % 8 / 4;
 
             to[place_of(r, pair)] =
-                (float)spmm_value_get(SPMM_R_16F, from->packed, at * LADDER_PACKED + r * 16 + k);
+                (float)spmmi_value_get(SPMM_R_16F, from->packed, at * LADDER_PACKED + r * 16 + k);
             meta[word] |= second * 0xau << (16 * (r / 8) + 4 * (pair % 4)); /* 4 becomes 14 */
         }
     }
@@ -107,8 +107,8 @@ static spmm_status_t make(const ladder_case_t *c, const ladder_host_t *from, boo
     if (h->dense_ptr == NULL || h->sparse_ptr == NULL || h->dense_col == NULL ||
         h->sparse_col == NULL || h->dense == NULL || h->sparse == NULL || h->meta == NULL ||
         h->Bt == NULL) {
-        return spmm_fail_memory(&c->device->env->err, from->n_tiles, DENSE * sizeof(float),
-                                "tiles in FP32");
+        return spmmi_fail_memory(&c->device->env->err, from->n_tiles, DENSE * sizeof(float),
+                                 "tiles in FP32");
     }
     for (int32_t w = 0; w < from->n_tile_rows; w++) {
         for (int64_t t = from->row_ptr[w]; t < from->row_ptr[w + 1]; t++) {
@@ -151,7 +151,7 @@ static spmm_status_t upload(const ladder_case_t *c, int32_t n_tile_rows, const h
     };
 
     for (int k = 0; k < ARRAYS; k++) {
-        SPMM_TRY(spmm_device_upload(c->device, arrays[k].from, arrays[k].bytes, &s->owned[k]));
+        SPMM_TRY(spmmi_device_upload(c->device, arrays[k].from, arrays[k].bytes, &s->owned[k]));
     }
     s->A  = (ladder_tf32_t){.n_tile_rows = n_tile_rows,
                             .dense_ptr   = s->owned[0],
@@ -167,14 +167,14 @@ static spmm_status_t upload(const ladder_case_t *c, int32_t n_tile_rows, const h
 
 static void free_host(host_t *h)
 {
-    spmm_free(h->dense_ptr);
-    spmm_free(h->dense_col);
-    spmm_free(h->sparse_ptr);
-    spmm_free(h->sparse_col);
-    spmm_free(h->dense);
-    spmm_free(h->sparse);
-    spmm_free(h->meta);
-    spmm_free(h->Bt);
+    spmmi_free(h->dense_ptr);
+    spmmi_free(h->dense_col);
+    spmmi_free(h->sparse_ptr);
+    spmmi_free(h->sparse_col);
+    spmmi_free(h->dense);
+    spmmi_free(h->sparse);
+    spmmi_free(h->meta);
+    spmmi_free(h->Bt);
 }
 
 static spmm_status_t open_tf32(const ladder_contender_t *who, const ladder_case_t *c, void **state)
@@ -187,7 +187,7 @@ static spmm_status_t open_tf32(const ladder_contender_t *who, const ladder_case_
     SPMM_NEW_ZERO(s, 1);
     *state = s;
     if (s == NULL) {
-        return spmm_fail_memory(&c->device->env->err, 1, sizeof *s, "a contender");
+        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *s, "a contender");
     }
     status = ladder_host_create(c->device->env, c->block, LADDER_WIDE, &wide);
     if (status == SPMM_OK) {
@@ -205,7 +205,7 @@ static spmm_status_t run_tf32(const ladder_contender_t *who, const ladder_case_t
 {
     const state_t *s = state;
 
-    return spmm_cuda_check(
+    return spmmi_cuda_check(
         c->device, ladder_tf32_mm(&s->A, s->Bt, c->b_rows, c->C, c->n, c->stream), who->name);
 }
 
@@ -217,7 +217,7 @@ static void close_tf32(const ladder_contender_t *who, const ladder_case_t *c, vo
     for (int k = 0; s != NULL && k < ARRAYS; k++) {
         c->device->ops->release(c->device, s->owned[k]);
     }
-    spmm_free(s);
+    spmmi_free(s);
 }
 
 const ladder_contender_t ladder_tf32[LADDER_TF32] = {

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
-#include "engine/windows.h"
+#include "engine/tc/windows.h"
 
 enum { GROUP = 4, GROUPS = LADDER_WIDE / GROUP };
 
@@ -180,7 +180,7 @@ static spmm_status_t alloc(spmm_env_t *env, ladder_host_t *host)
         host->sparse_ptr == NULL || host->col == NULL || host->at == NULL || host->sp24 == NULL ||
         host->dense_col == NULL || host->sparse_col == NULL || host->dense == NULL ||
         host->packed == NULL || host->meta == NULL) {
-        return spmm_fail_memory(&env->err, host->n_tiles, LADDER_ROWS * LADDER_WIDE * 2, "tiles");
+        return spmmi_fail_memory(&env->err, host->n_tiles, LADDER_ROWS * LADDER_WIDE * 2, "tiles");
     }
     memset(host->map, 0xff, (size_t)map * sizeof *host->map); /* -1 */
     return SPMM_OK;
@@ -192,22 +192,22 @@ spmm_status_t ladder_host_create(spmm_env_t *env, const spmm_csr_t *block, int32
     spmm_windows_t windows;
     spmm_status_t  status;
 
-    *host = (ladder_host_t){.n_tile_rows = spmm_windows_count(block->n_rows, LADDER_ROWS),
-                            .n_tile_cols = spmm_windows_count(block->n_cols, width),
+    *host = (ladder_host_t){.n_tile_rows = spmmi_windows_count(block->n_rows, LADDER_ROWS),
+                            .n_tile_cols = spmmi_windows_count(block->n_cols, width),
                             .width       = width};
     if ((int64_t)host->n_tile_rows * host->n_tile_cols > INT32_MAX) {
-        return spmm_fail(&env->err, SPMM_ERR_RANGE,
-                         "%" PRId32 " x %" PRId32 " tiles are more than 2^31", host->n_tile_rows,
-                         host->n_tile_cols);
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "%" PRId32 " x %" PRId32 " tiles are more than 2^31", host->n_tile_rows,
+                          host->n_tile_cols);
     }
-    SPMM_TRY(spmm_windows_create(env, block, LADDER_ROWS, 0, &windows));
+    SPMM_TRY(spmmi_windows_create(env, block, LADDER_ROWS, 0, &windows));
     scan_tiles(&windows, host);
     status = alloc(env, host);
     if (status == SPMM_OK) {
         scan_tiles(&windows, host);
         fill(block, host);
     }
-    spmm_windows_free(&windows);
+    spmmi_windows_free(&windows);
     if (status != SPMM_OK) {
         ladder_host_free(host);
     }
@@ -216,18 +216,18 @@ spmm_status_t ladder_host_create(spmm_env_t *env, const spmm_csr_t *block, int32
 
 void ladder_host_free(ladder_host_t *host)
 {
-    spmm_free(host->map);
-    spmm_free(host->row_ptr);
-    spmm_free(host->dense_ptr);
-    spmm_free(host->sparse_ptr);
-    spmm_free(host->col);
-    spmm_free(host->at);
-    spmm_free(host->sp24);
-    spmm_free(host->dense_col);
-    spmm_free(host->sparse_col);
-    spmm_free(host->dense);
-    spmm_free(host->packed);
-    spmm_free(host->meta);
+    spmmi_free(host->map);
+    spmmi_free(host->row_ptr);
+    spmmi_free(host->dense_ptr);
+    spmmi_free(host->sparse_ptr);
+    spmmi_free(host->col);
+    spmmi_free(host->at);
+    spmmi_free(host->sp24);
+    spmmi_free(host->dense_col);
+    spmmi_free(host->sparse_col);
+    spmmi_free(host->dense);
+    spmmi_free(host->packed);
+    spmmi_free(host->meta);
     memset(host, 0, sizeof *host);
 }
 
@@ -237,15 +237,15 @@ static double value_at(const ladder_host_t *host, int64_t t, int32_t r, int32_t 
     const int64_t at = host->at[t];
 
     if (!host->sp24[t]) {
-        return spmm_value_get(SPMM_R_16F, host->dense, (at * LADDER_ROWS + r) * host->width + c);
+        return spmmi_value_get(SPMM_R_16F, host->dense, (at * LADDER_ROWS + r) * host->width + c);
     }
     for (int32_t k = 0; k < 2; k++) {
         const int32_t  q    = c / GROUP;
         const uint32_t word = host->meta[at * LADDER_META + r % 8 * 2 + q / 4];
 
         if ((int32_t)(word >> (16 * (r / 8) + 4 * (q % 4) + 2 * k) & 3) == c % GROUP) {
-            return spmm_value_get(SPMM_R_16F, host->packed,
-                                  at * LADDER_PACKED + r * 16 + 2 * q + k);
+            return spmmi_value_get(SPMM_R_16F, host->packed,
+                                   at * LADDER_PACKED + r * 16 + 2 * q + k);
         }
     }
     return 0.0;

@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "block.h"
-#include "partition/reorder.h"
+#include "partition/reorder/reorder.h"
 #include "plan/plan.h"
 
 enum { MOST_WIDTHS = 16, MOST_ENGINES = 32 };
@@ -99,9 +99,9 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
     for (int w = 0; w < r->n_widths; w++) {
         const spmm_problem_t problem = problem_of(r, w);
 
-        spmm_engine_consider(pattern, &problem, &gpu, candidates);
-        for (int e = 0; e < spmm_n_engines; e++) {
-            const spmm_engine_ops_t *engine = spmm_engines[e];
+        spmmi_engine_consider(pattern, &problem, &gpu, candidates);
+        for (int e = 0; e < spmmi_n_engines; e++) {
+            const spmm_engine_ops_t *engine = spmmi_engines[e];
             /* Builds without CUDA say no for these, but know their models. */
             const bool half  = r->type == SPMM_R_16F || r->type == SPMM_R_16BF;
             const bool known = strcmp(engine->name, "cusparse") == 0 ||
@@ -121,12 +121,12 @@ static const char *best(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     const spmm_engine_ops_t *least = NULL;
     char                     why[SPMM_WHY];
 
-    for (int e = 0; e < spmm_n_engines; e++) {
-        if (spmm_engines[e]->supports(problem, &gpu, why)) {
-            const double now = 1e3 * spmm_engines[e]->cost(pattern, problem, &gpu);
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        if (spmmi_engines[e]->supports(problem, &gpu, why)) {
+            const double now = 1e3 * spmmi_engines[e]->cost(pattern, problem, &gpu);
 
             if (least == NULL || now < *ms) {
-                least = spmm_engines[e];
+                least = spmmi_engines[e];
                 *ms   = now;
             }
         }
@@ -139,20 +139,20 @@ static const char *decide(const spmm_pattern_t *before, const spmm_pattern_t *bo
                           const spmm_pattern_t *after, const spmm_problem_t *problem,
                           int64_t executes)
 {
-    if (!spmm_reordering_gains(NULL, before, bound, problem, &gpu)) {
+    if (!spmmi_reordering_gains(NULL, before, bound, problem, &gpu)) {
         return "no order gains";
     }
-    if (!spmm_reordering_pays(NULL, before, problem, &gpu, executes)) {
+    if (!spmmi_reordering_pays(NULL, before, problem, &gpu, executes)) {
         return "no order pays";
     }
-    return spmm_reordering_gains(NULL, before, after, problem, &gpu) ? "affinity"
-                                                                     : "affinity gains too little";
+    return spmmi_reordering_gains(NULL, before, after, problem, &gpu) ? "affinity"
+                                                                      : "affinity gains too little";
 }
 
 static void print_orders(const request_t *r, const char *name, const spmm_pattern_t *before,
                          const spmm_pattern_t *after)
 {
-    const spmm_pattern_t bound = spmm_reordering_bound(before);
+    const spmm_pattern_t bound = spmmi_reordering_bound(before);
 
     for (int w = 0; w < r->n_widths; w++) {
         const spmm_problem_t problem = problem_of(r, w);
@@ -178,17 +178,17 @@ static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
     int32_t      *order;
 
     if (SPMM_NEW(order, block->n_rows) == NULL) {
-        return spmm_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
+        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
     }
-    status = spmm_reorder(env, &spmm_reorderer_affinity, block, 0, order);
+    status = spmmi_reorder(env, &spmmi_reorderer_affinity, block, 0, order);
     if (status == SPMM_OK) {
-        status = spmm_csr_permute(env, block, order, &permuted, NULL);
+        status = spmmi_csr_permute(env, block, order, &permuted, NULL);
     }
     if (status == SPMM_OK) {
-        status = spmm_pattern_scan(env, &permuted, pattern);
+        status = spmmi_pattern_scan(env, &permuted, pattern);
     }
-    spmm_csr_free(&permuted);
-    spmm_free(order);
+    spmmi_csr_free(&permuted);
+    spmmi_free(order);
     return status;
 }
 
@@ -201,19 +201,19 @@ static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
 
     block.type = r->type; /* of the facts; the values are not looked at */
     if (status == SPMM_OK) {
-        status = spmm_pattern_scan(env, &block, &pattern);
+        status = spmmi_pattern_scan(env, &block, &pattern);
     }
     if (status == SPMM_OK && r->what == ORDERS) {
         status = scan_reordered(env, &block, &after);
     }
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
     if (status == SPMM_OK && r->what == ORDERS) {
         print_orders(r, name, &pattern, &after);
     } else if (status == SPMM_OK) {
         print(r, name, &pattern);
     }
-    spmm_pattern_free(&pattern);
-    spmm_pattern_free(&after);
+    spmmi_pattern_free(&pattern);
+    spmmi_pattern_free(&after);
     (void)fflush(stdout);
     return status;
 }

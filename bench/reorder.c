@@ -15,8 +15,8 @@
 
 #include "base/alloc.h"
 #include "block.h"
-#include "engine/windows.h"
-#include "partition/reorder.h"
+#include "engine/tc/windows.h"
+#include "partition/reorder/reorder.h"
 
 static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
                              const spmm_csr_t *block, spmm_tc_facts_t *facts, double *seconds)
@@ -28,19 +28,19 @@ static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
     spmm_status_t status;
 
     if (SPMM_NEW(order, block->n_rows) == NULL) {
-        return spmm_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
+        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
     }
     start    = clock();
-    status   = spmm_reorder(env, method, block, 0, order);
+    status   = spmmi_reorder(env, method, block, 0, order);
     *seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     if (status == SPMM_OK) {
-        status = spmm_csr_permute(env, block, order, &permuted, NULL);
+        status = spmmi_csr_permute(env, block, order, &permuted, NULL);
     }
     if (status == SPMM_OK) {
-        status = spmm_tc_facts_scan(env, &permuted, facts, &used);
+        status = spmmi_tc_facts_scan(env, &permuted, facts, &used);
     }
-    spmm_csr_free(&permuted);
-    spmm_free(order);
+    spmmi_csr_free(&permuted);
+    spmmi_free(order);
     return status;
 }
 
@@ -51,8 +51,8 @@ static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only
     double          seconds;
     spmm_status_t   status = bench_block_read(env, path, SPMM_R_32F, &block);
 
-    for (int k = 0; k < spmm_n_reorderers && status == SPMM_OK; k++) {
-        const spmm_reorderer_t *method = spmm_reorderers[k];
+    for (int k = 0; k < spmmi_n_reorderers && status == SPMM_OK; k++) {
+        const spmm_reorderer_t *method = spmmi_reorderers[k];
 
         if (!method->built || (k > 0 && only != NULL && strcmp(only, method->name) != 0)) {
             continue;
@@ -67,7 +67,7 @@ static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only
             (void)fflush(stdout);
         }
     }
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
     return status;
 }
 

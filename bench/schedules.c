@@ -50,7 +50,7 @@ static void *random_rows(const bench_t *b, spmm_type_t type, int64_t rows, int64
         return NULL;
     }
     for (int64_t k = 0; k < rows * n; k++) {
-        spmm_value_set(type, host, k, spmm_random_value(2, k, n));
+        spmmi_value_set(type, host, k, spmmi_random_value(2, k, n));
     }
     must(b, spmm_buffer_alloc(b->ctx, bytes, &B), "B");
     must(b, spmm_buffer_copy(b->ctx, B, host, bytes), "B");
@@ -63,12 +63,12 @@ static void time_phases(const bench_t *b, spmm_plan_t *plan, int64_t n, double p
 {
     const size_t c_row = (size_t)n * spmm_type_size(plan->c_type);
     void        *C;
-    void        *B = random_rows(b, plan->ab_type, spmm_plan_map(plan, SPMM_OPERAND_B)->n_local, n);
+    void *B = random_rows(b, plan->ab_type, spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local, n);
 
-    must(
-        b,
-        spmm_buffer_alloc(b->ctx, (size_t)spmm_plan_map(plan, SPMM_OPERAND_C)->n_local * c_row, &C),
-        "C");
+    must(b,
+         spmm_buffer_alloc(b->ctx, (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * c_row,
+                           &C),
+         "C");
     for (int p = 0; p < N_PHASES; p++) {
         phase[p] = INFINITY;
     }
@@ -115,9 +115,9 @@ static void time_schedule(const bench_t *b, spmm_matrix_t *A, const char *name, 
         }
         return;
     }
-    must(b, spmm_schedule_trial_open(plan, &trial), "trial");
-    must(b, spmm_schedule_trial_measure(trial, &seconds), "trial");
-    spmm_schedule_trial_close(trial);
+    must(b, spmmi_schedule_trial_open(plan, &trial), "trial");
+    must(b, spmmi_schedule_trial_measure(trial, &seconds), "trial");
+    spmmi_schedule_trial_close(trial);
     time_phases(b, plan, n, phase);
     must(b, spmm_plan_get_stats(plan, &s), "stats");
     if (rank == 0) {
@@ -165,9 +165,9 @@ static void time_input(const bench_t *b, const char *name)
                        : spmm_matrix_generate(b->ctx, name, b->type, 1, &A),
          name);
     for (int w = 0; w < b->widths; w++) {
-        for (int s = 0; s < spmm_n_schedules; s++) {
-            if (is_asked(b, spmm_schedules[s]->name)) {
-                time_schedule(b, A, name, b->n[w], spmm_schedules[s]->name);
+        for (int s = 0; s < spmmi_n_schedules; s++) {
+            if (is_asked(b, spmmi_schedules[s]->name)) {
+                time_schedule(b, A, name, b->n[w], spmmi_schedules[s]->name);
             }
         }
         if (is_asked(b, "auto")) {

@@ -125,8 +125,8 @@ static double element(int which, int64_t i, int64_t j, spmm_type_t type)
 {
     double rounded = 0.0;
 
-    spmm_value_set(type, &rounded, 0, spmm_random_value((uint64_t)which, i, j));
-    return spmm_value_get(type, &rounded, 0);
+    spmmi_value_set(type, &rounded, 0, spmmi_random_value((uint64_t)which, i, j));
+    return spmmi_value_get(type, &rounded, 0);
 }
 
 static void *operand(int which, int64_t rows, int64_t k, spmm_type_t type)
@@ -137,7 +137,7 @@ static void *operand(int which, int64_t rows, int64_t k, spmm_type_t type)
 #pragma omp parallel for
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < k; j++) {
-            spmm_value_set(type, host, i * k + j, spmm_random_value((uint64_t)which, i, j));
+            spmmi_value_set(type, host, i * k + j, spmmi_random_value((uint64_t)which, i, j));
         }
     }
     must(spmm_buffer_alloc(ctx, bytes, &device));
@@ -181,7 +181,7 @@ static double error_of(const bench_sddmm_t *x, const int64_t *row_ptr, const int
             sum += term;
             size += fabs(term);
         }
-        sum   = fabs(spmm_value_get(x->type, S, e) - sum) / size;
+        sum   = fabs(spmmi_value_get(x->type, S, e) - sum) / size;
         worst = isnan(sum) ? (double)INFINITY : fmax(worst, sum);
     }
     free(S);
@@ -201,7 +201,7 @@ static int is_right(const bench_sddmm_t *x, const char *name, const char *who, d
         return 1;
     }
     (void)fprintf(stderr, "bench_sddmm: %s, K = %lld, %s: the error of %s, %.2e, is above %.1e\n",
-                  name, (long long)x->k, spmm_type_name(x->type), who, error, bound);
+                  name, (long long)x->k, spmmi_type_name(x->type), who, error, bound);
     inaccurate = 1;
     return 0;
 }
@@ -284,7 +284,7 @@ static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, in
     *fp32  = type == SPMM_R_32F ? theirs : *fp32;
     yard   = isnan(theirs) ? *fp32 : theirs;
     (void)printf("%s\t%lld\t%lld\t%lld\t%lld\t%s\t%s\t%d\t%.6f\t", name, (long long)x.rows,
-                 (long long)x.cols, (long long)x.nnz, (long long)k, spmm_type_name(type),
+                 (long long)x.cols, (long long)x.nnz, (long long)k, spmmi_type_name(type),
                  chosen.kernel, chosen.vector, ours);
     if (isnan(theirs)) {
         (void)printf("-");
@@ -327,7 +327,7 @@ static void run_matrix(const request_t *r, const char *what)
 static int parse_lists(const char *types, char *widths, request_t *r)
 {
     for (int t = SPMM_R_64F; t <= SPMM_R_16BF; t++) { /* FP32 before 16-bit ones, its time counts */
-        const char  *name = spmm_type_name((spmm_type_t)t);
+        const char  *name = spmmi_type_name((spmm_type_t)t);
         const size_t n    = strlen(name);
 
         for (const char *at = strstr(types, name); at != NULL; at = NULL) {

@@ -19,8 +19,8 @@
 
 #include "base/alloc.h"
 #include "block.h"
-#include "engine/windows.h"
-#include "partition/reorder.h"
+#include "engine/tc/windows.h"
+#include "partition/reorder/reorder.h"
 
 enum { SIDE = 16, WIDE = 32, GROUP = 4 };
 
@@ -76,16 +76,16 @@ static void count_window(const spmm_windows_t *windows, int32_t w, int32_t width
 static spmm_status_t print_tiles(spmm_env_t *env, const char *name, const char *order,
                                  const spmm_csr_t *block, double seconds)
 {
-    const double   nnz    = (double)spmm_csr_nnz(block);
+    const double   nnz    = (double)spmmi_csr_nnz(block);
     count_t        square = {0}, wide = {0};
     spmm_windows_t windows;
 
-    SPMM_TRY(spmm_windows_create(env, block, SIDE, 0, &windows));
+    SPMM_TRY(spmmi_windows_create(env, block, SIDE, 0, &windows));
     for (int32_t w = 0; w < windows.n_windows; w++) {
         count_window(&windows, w, SIDE, &square);
         count_window(&windows, w, WIDE, &wide);
     }
-    spmm_windows_free(&windows);
+    spmmi_windows_free(&windows);
     if (square.tiles > 0) {
         (void)printf("%s\t%s\t%" PRId32 "\t%.0f\t%" PRId64 "\t%.2f\t%.2f\t%.2f\t%" PRId64
                      "\t%.2f\t%.2f\t%.2f\t%.2f\n",
@@ -107,17 +107,17 @@ static spmm_status_t order_rows(spmm_env_t *env, const spmm_reorderer_t *method,
     spmm_status_t status;
 
     if (SPMM_NEW(order, block->n_rows) == NULL) {
-        return spmm_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
+        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
     }
-    status = spmm_reorder(env, method, block, 0, order);
+    status = spmmi_reorder(env, method, block, 0, order);
     if (status == SPMM_OK) {
-        status = spmm_csr_permute(env, block, order, &permuted, NULL);
+        status = spmmi_csr_permute(env, block, order, &permuted, NULL);
     }
-    spmm_free(order);
+    spmmi_free(order);
     if (status == SPMM_OK) {
-        spmm_csr_free(block);
+        spmmi_csr_free(block);
         *block = permuted;
-        spmm_free(block->row_map);
+        spmmi_free(block->row_map);
         block->row_map = NULL;
     }
     return status;
@@ -127,8 +127,8 @@ static spmm_status_t transpose(spmm_env_t *env, spmm_csr_t *block)
 {
     spmm_csr_t out = {0};
 
-    SPMM_TRY(spmm_csr_transpose(env, block, &out, NULL));
-    spmm_csr_free(block);
+    SPMM_TRY(spmmi_csr_transpose(env, block, &out, NULL));
+    spmmi_csr_free(block);
     *block = out;
     return SPMM_OK;
 }
@@ -143,7 +143,7 @@ static spmm_status_t run_order(spmm_env_t *env, const char *path, const char *na
     clock_t                 start;
     spmm_status_t           status;
 
-    SPMM_TRY(spmm_reorderer_find(env, columns ? "tiles" : name, &method));
+    SPMM_TRY(spmmi_reorderer_find(env, columns ? "tiles" : name, &method));
     SPMM_TRY(bench_block_read(env, path, SPMM_R_32F, &block));
     start  = clock();
     status = order_rows(env, method, &block);
@@ -157,7 +157,7 @@ static spmm_status_t run_order(spmm_env_t *env, const char *path, const char *na
         status = print_tiles(env, bench_block_name(path), name, &block,
                              (double)(clock() - start) / CLOCKS_PER_SEC);
     }
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
     return status;
 }
 
@@ -173,7 +173,7 @@ static int run_matrix(spmm_env_t *env, const char *path, const char *orders)
         (void)snprintf(name, sizeof name, "%.*s", (int)(length < 31 ? length : 31), at);
         if (run_order(env, path, name) != SPMM_OK) {
             (void)fprintf(stderr, "bench_tiles: %s: %s\n", path, env->err.text);
-            spmm_error_clear(&env->err);
+            spmmi_error_clear(&env->err);
             code = 3;
         }
         at += length + (at[length] == ',');

@@ -3,11 +3,10 @@
 # changes no list here.  They are compiled once, as spmm_objects, and linked twice: into spmm_dist,
 # which exports what SPMM_API marks, and into the static spmm_internal, which lets unit tests call
 # every function and pulls only the objects a test needs.
-file(GLOB spmm_sources CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/src/*/*.c ${PROJECT_SOURCE_DIR}/partition/*.c
-  ${PROJECT_SOURCE_DIR}/kernels/cpu/*.c)
-file(GLOB spmm_cuda_sources CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/src/*/*_cuda.c ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
+file(GLOB_RECURSE spmm_sources CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/*.c ${PROJECT_SOURCE_DIR}/partition/*.c ${PROJECT_SOURCE_DIR}/kernels/cpu/*.c)
+file(GLOB_RECURSE spmm_cuda_sources CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/*_cuda.c ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
 list(FILTER spmm_sources EXCLUDE REGEX "_cuda\\.c$")
 if(SPMM_ENABLE_CUDA)
   list(APPEND spmm_sources ${spmm_cuda_sources})

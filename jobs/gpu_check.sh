@@ -235,7 +235,7 @@ stress_step() {
     done
     check "${stress[@]}" SPMM_TEST_TRANSPORT=nccl SPMM_TEST_GRAPH=1 mpirun --bind-to none \
         -n "$ranks" "$build/tests/test_stress"
-    check mpirun --bind-to none -n "$ranks" "$build/tests/test_graph"
+    check mpirun --bind-to none -n "$ranks" "$build/tests/test_capture"
     if [ -n "$mpi_cuda" ]; then
         check "${stress[@]}" SPMM_TEST_TRANSPORT=mpi-device "${cuda_launch[@]}" --bind-to none \
             -n "$ranks" "$build/tests/test_stress"

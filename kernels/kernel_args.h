@@ -117,9 +117,9 @@ typedef struct {
     int32_t         height;     /**< V: rows of a window: 8 or 16 */
     const int32_t  *window_ptr; /**< [n_windows + 1] first block of a window */
     const int32_t  *col;        /**< [n_blocks * 16] row of B of each vector, place p at
-                                    spmm_cvse_col_at(p); SPMM_TC_NO_COLUMN: none */
+                                    spmmi_cvse_col_at(p); SPMM_TC_NO_COLUMN: none */
     const uint16_t *bits;   /**< [n_blocks * height] bit p: the vector at place p stores this row */
-    const void     *values; /**< [n_blocks * 16 * height] at spmm_cvse_value_at() */
+    const void     *values; /**< [n_blocks * 16 * height] at spmmi_cvse_value_at() */
     spmm_type_t     type;   /**< of values: 16F or 16BF */
 } spmm_cvse_arrays_t;
 
@@ -149,13 +149,13 @@ typedef struct {
 
 /** Where place @p p of a block stands in its list: lane 4 g + t of the product reads places t, t +
  *  4, t + 8 and t + 12 as one 16-byte word. */
-SPMM_BOTH static inline int32_t spmm_cvse_col_at(int32_t p)
+SPMM_BOTH static inline int32_t spmmi_cvse_col_at(int32_t p)
 {
     return p % 4 * 4 + p / 4;
 }
 /** Where row @p r of the vector at place @p p stands among the values of a block: lane 4 g + t reads
  *  what it multiplies, rows g (and g + 8) of those four places, as one word. */
-SPMM_BOTH static inline int32_t spmm_cvse_value_at(int32_t height, int32_t r, int32_t p)
+SPMM_BOTH static inline int32_t spmmi_cvse_value_at(int32_t height, int32_t r, int32_t p)
 {
     return ((r % 8 * 4 + p % 4) * (height / 8) + r / 8) * 4 + p / 4;
 }
@@ -223,7 +223,7 @@ typedef struct {
                                               0: by steps, not by lists, where access is wide */
 } spmm_bcsr_arrays_t;
 
-SPMM_BOTH static inline int32_t spmm_bcsr_count(uint32_t x)
+SPMM_BOTH static inline int32_t spmmi_bcsr_count(uint32_t x)
 {
 #ifdef __CUDA_ARCH__
     return __popc(x);
@@ -235,62 +235,63 @@ SPMM_BOTH static inline int32_t spmm_bcsr_count(uint32_t x)
 #endif
 }
 /** Bits of @p mask below bit @p r: the number of row r among the tiles of one kind. */
-SPMM_BOTH static inline int32_t spmm_bcsr_rank(uint32_t mask, int32_t r)
+SPMM_BOTH static inline int32_t spmmi_bcsr_rank(uint32_t mask, int32_t r)
 {
-    return spmm_bcsr_count(mask & (((uint32_t)1 << r) - 1));
+    return spmmi_bcsr_count(mask & (((uint32_t)1 << r) - 1));
 }
 /** Rows of the panel that have any tile in a step. */
-SPMM_BOTH static inline uint32_t spmm_bcsr_any(spmm_bcsr_step_t s)
+SPMM_BOTH static inline uint32_t spmmi_bcsr_any(spmm_bcsr_step_t s)
 {
     return (uint32_t)s.left | s.right | s.sp24;
 }
 /** Tiles of a step. */
-SPMM_BOTH static inline int32_t spmm_bcsr_tiles(spmm_bcsr_step_t s)
+SPMM_BOTH static inline int32_t spmmi_bcsr_tiles(spmm_bcsr_step_t s)
 {
-    return spmm_bcsr_count(s.sp24) + spmm_bcsr_count(s.left) + spmm_bcsr_count(s.right);
+    return spmmi_bcsr_count(s.sp24) + spmmi_bcsr_count(s.left) + spmmi_bcsr_count(s.right);
 }
 /** Units of a step. */
-SPMM_BOTH static inline int32_t spmm_bcsr_units(spmm_bcsr_step_t s)
+SPMM_BOTH static inline int32_t spmmi_bcsr_units(spmm_bcsr_step_t s)
 {
-    return SPMM_BCSR_TILE * spmm_bcsr_tiles(s) + spmm_bcsr_count(s.sp24);
+    return SPMM_BCSR_TILE * spmmi_bcsr_tiles(s) + spmmi_bcsr_count(s.sp24);
 }
 /** Number of row @p r's left (@p half 0) or right (1) tile in its step. */
-SPMM_BOTH static inline int32_t spmm_bcsr_tile_at(spmm_bcsr_step_t s, int32_t half, int32_t r)
+SPMM_BOTH static inline int32_t spmmi_bcsr_tile_at(spmm_bcsr_step_t s, int32_t half, int32_t r)
 {
-    return spmm_bcsr_count(s.sp24) + (half == 0
-                                          ? spmm_bcsr_rank(s.left, r)
-                                          : spmm_bcsr_count(s.left) + spmm_bcsr_rank(s.right, r));
+    return spmmi_bcsr_count(s.sp24) +
+           (half == 0 ? spmmi_bcsr_rank(s.left, r)
+                      : spmmi_bcsr_count(s.left) + spmmi_bcsr_rank(s.right, r));
 }
 /** Where (@p r, @p c) of 16x16 values stands in a tile: lane 4 g + t of a warp reads what it
  *  multiplies, 16 bytes, at 8 (4 g + t).  Column c of a 2:4 tile's values is c % 2 of the two kept in
  *  columns 4 (c / 2) to 4 (c / 2) + 3. */
-SPMM_BOTH static inline int32_t spmm_bcsr_value_at(int32_t r, int32_t c)
+SPMM_BOTH static inline int32_t spmmi_bcsr_value_at(int32_t r, int32_t c)
 {
     return ((r % 8 * 4 + c % 8 / 2) * 4 + c / 8 * 2 + r / 8) * 2 + c % 2;
 }
 /** Metadata of four columns with the entries of @p bits, two at most: which two are kept, the first
  *  in bits 0 and 1, ascending also where there are fewer entries. */
-SPMM_BOTH static inline uint32_t spmm_bcsr_code(uint32_t bits)
+SPMM_BOTH static inline uint32_t spmmi_bcsr_code(uint32_t bits)
 {
     return (uint32_t)(0x444e4dce498e4944u >> 4 * (bits & 15)) & 15;
 }
 /** The metadata of 16 columns, four bits for each four. */
-SPMM_BOTH static inline uint32_t spmm_bcsr_codes(uint32_t bits)
+SPMM_BOTH static inline uint32_t spmmi_bcsr_codes(uint32_t bits)
 {
-    return spmm_bcsr_code(bits) | spmm_bcsr_code(bits >> 4) << 4 | spmm_bcsr_code(bits >> 8) << 8 |
-           spmm_bcsr_code(bits >> 12) << 12;
+    return spmmi_bcsr_code(bits) | spmmi_bcsr_code(bits >> 4) << 4 |
+           spmmi_bcsr_code(bits >> 8) << 8 | spmmi_bcsr_code(bits >> 12) << 12;
 }
 /** Word 2 @p g + @p half of a tile's metadata, that of lane 4 g + half of mma.sp with selector 0:
  *  rows g and g + 8, columns 16 half to 16 half + 15. */
-SPMM_BOTH static inline uint32_t spmm_bcsr_meta(const uint32_t bits[SPMM_BCSR_SIDE], int32_t g,
-                                                int32_t half)
+SPMM_BOTH static inline uint32_t spmmi_bcsr_meta(const uint32_t bits[SPMM_BCSR_SIDE], int32_t g,
+                                                 int32_t half)
 {
-    return spmm_bcsr_codes(bits[g] >> 16 * half) | spmm_bcsr_codes(bits[g + 8] >> 16 * half) << 16;
+    return spmmi_bcsr_codes(bits[g] >> 16 * half) | spmmi_bcsr_codes(bits[g + 8] >> 16 * half)
+                                                        << 16;
 }
 /** Column of the value kept at column @p c of a 2:4 tile's values, whose row stores @p bits. */
-SPMM_BOTH static inline int32_t spmm_bcsr_kept(uint32_t bits, int32_t c)
+SPMM_BOTH static inline int32_t spmmi_bcsr_kept(uint32_t bits, int32_t c)
 {
-    return c / 2 * 4 + (int32_t)(spmm_bcsr_code(bits >> c / 2 * 4) >> 2 * (c % 2) & 3);
+    return c / 2 * 4 + (int32_t)(spmmi_bcsr_code(bits >> c / 2 * 4) >> 2 * (c % 2) & 3);
 }
 
 /** HRPB: blocks of panel_rows x 16 made of 16x4 bricks (cuTeSpMM, section 3.2); FP32 values. */

@@ -21,7 +21,7 @@ static spmm_status_t settle(const spmm_matrix_t *A, const char *note, spmm_parti
 {
     partition->note = note;
     if (A->env->rank == 0) {
-        spmm_log(A->env, "partition auto: %s is %s", partition->method, note);
+        spmmi_log(A->env, "partition auto: %s is %s", partition->method, note);
     }
     return SPMM_OK;
 }
@@ -35,7 +35,7 @@ static const char *note_of(const char *winner, const char *graph)
     if (strcmp(graph, "metis") == 0) {
         return "taken by auto, better than block";
     }
-    return spmm_partitioner_metis.built
+    return spmmi_partitioner_metis.built
                ? "taken by auto, better than block; METIS cannot take this matrix"
                : "taken by auto, better than block; METIS is not in this build";
 }
@@ -44,8 +44,8 @@ static const char *note_of(const char *winner, const char *graph)
 static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_options_t *options,
                                spmm_partition_t *graph)
 {
-    const spmm_partitioner_t *const candidates[] = {&spmm_partitioner_metis,
-                                                    &spmm_partitioner_ptscotch};
+    const spmm_partitioner_t *const candidates[] = {&spmmi_partitioner_metis,
+                                                    &spmmi_partitioner_ptscotch};
 
     for (size_t c = 0; c < sizeof candidates / sizeof candidates[0]; c++) {
         spmm_partition_options_t chosen = *options;
@@ -54,17 +54,17 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
         if (!candidates[c]->built) {
             continue;
         }
-        if (candidates[c] == &spmm_partitioner_ptscotch) {
+        if (candidates[c] == &spmmi_partitioner_ptscotch) {
             chosen.objective = NULL; /* it has one only; what counts is the score */
         }
-        status = spmm_partition_run(A, candidates[c], &chosen, graph);
+        status = spmmi_partition_run(A, candidates[c], &chosen, graph);
         if (status != SPMM_ERR_UNSUPPORTED) { /* that: too large for its indices */
             return status;
         }
         if (A->env->rank == 0) {
-            spmm_log(A->env, "%s", A->env->err.text);
+            spmmi_log(A->env, "%s", A->env->err.text);
         }
-        spmm_error_clear(&A->env->err);
+        spmmi_error_clear(&A->env->err);
     }
     return SPMM_OK;
 }
@@ -75,15 +75,15 @@ static spmm_status_t compare(const spmm_matrix_t *A, const spmm_partition_score_
 {
     spmm_partition_score_t score;
 
-    SPMM_TRY(spmm_partition_score(A, graph, &score));
+    SPMM_TRY(spmmi_partition_score(A, graph, &score));
     *better = cost(A, &score) < cost(A, block);
     if (A->env->rank == 0) {
-        spmm_log(A->env,
-                 "partition auto: %s; rows to receive, total and most: block %" PRId64 " %" PRId64
-                 ", %s %" PRId64 " %" PRId64 "; imbalance: block %.3f, %s %.3f",
-                 *better ? graph->method : "block", block->halo_total, block->halo_max,
-                 graph->method, score.halo_total, score.halo_max, block->imbalance, graph->method,
-                 score.imbalance);
+        spmmi_log(A->env,
+                  "partition auto: %s; rows to receive, total and most: block %" PRId64 " %" PRId64
+                  ", %s %" PRId64 " %" PRId64 "; imbalance: block %.3f, %s %.3f",
+                  *better ? graph->method : "block", block->halo_total, block->halo_max,
+                  graph->method, score.halo_total, score.halo_max, block->imbalance, graph->method,
+                  score.imbalance);
     }
     return SPMM_OK;
 }
@@ -97,18 +97,18 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     const char            *note;
     bool                   better = false;
 
-    SPMM_TRY(spmm_partition_run(A, &spmm_partitioner_block, options, partition));
+    SPMM_TRY(spmmi_partition_run(A, &spmmi_partitioner_block, options, partition));
     if (A->env->size == 1) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_partition_score(A, partition, &score));
+    SPMM_TRY(spmmi_partition_score(A, partition, &score));
     if (score.halo_total == 0) {
         return settle(A, "taken by auto, nothing is to be received", partition);
     }
     SPMM_TRY(cut_graph(A, options, &graph));
     if (graph.method == NULL) {
         return settle(A,
-                      spmm_partitioner_metis.built || spmm_partitioner_ptscotch.built
+                      spmmi_partitioner_metis.built || spmmi_partitioner_ptscotch.built
                           ? "taken by auto, no partitioner of graphs can take this matrix"
                           : "taken by auto, this build lacks METIS and PT-Scotch",
                       partition);
@@ -116,16 +116,16 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     status = compare(A, &score, &graph, &better);
     note   = note_of(better ? graph.method : "block", graph.method);
     if (better) {
-        spmm_partition_free(partition);
+        spmmi_partition_free(partition);
         *partition = graph;
     } else {
-        spmm_partition_free(&graph);
+        spmmi_partition_free(&graph);
     }
     partition->note = note;
     return status;
 }
 
-const spmm_partitioner_t spmm_partitioner_auto = {
+const spmm_partitioner_t spmmi_partitioner_auto = {
     .name        = "auto",
     .description = "block, or metis (else ptscotch) where that leaves fewer rows of B to receive",
     .built       = true,

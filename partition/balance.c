@@ -28,46 +28,46 @@ static spmm_status_t report_balance(const spmm_matrix_t *A, const char *method,
         empty += count[p] == 0;
     }
     if (env->rank == 0 && ((double)most > imbalance * mean || empty > 0)) {
-        spmm_log(env,
-                 "partition %s: imbalance %.3f where %.3f is allowed, %d parts without "
-                 "non-zeros; the heaviest row holds %.3f of a part",
-                 method, (double)most / mean, imbalance, empty, (double)heaviest / mean);
+        spmmi_log(env,
+                  "partition %s: imbalance %.3f where %.3f is allowed, %d parts without "
+                  "non-zeros; the heaviest row holds %.3f of a part",
+                  method, (double)most / mean, imbalance, empty, (double)heaviest / mean);
     }
     return SPMM_OK;
 }
 
-spmm_status_t spmm_balance_report(const spmm_matrix_t *A, const char *method,
-                                  const int32_t *row_part, double imbalance)
+spmm_status_t spmmi_balance_report(const spmm_matrix_t *A, const char *method,
+                                   const int32_t *row_part, double imbalance)
 {
     int64_t      *count;
     spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW_ZERO(count, A->env->size) == NULL) {
-        status = spmm_fail_memory(&A->env->err, A->env->size, sizeof *count, "counts of parts");
+        status = spmmi_fail_memory(&A->env->err, A->env->size, sizeof *count, "counts of parts");
     }
-    status = spmm_agree(A->env, status);
+    status = spmmi_agree(A->env, status);
     if (status == SPMM_OK) {
-        status = spmm_agree(A->env, report_balance(A, method, row_part, imbalance, count));
+        status = spmmi_agree(A->env, report_balance(A, method, row_part, imbalance, count));
     }
-    spmm_free(count);
+    spmmi_free(count);
     return status;
 }
 
-bool spmm_graph_is_worth_cutting(const spmm_matrix_t *A)
+bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A)
 {
     const int64_t least = (int64_t)SPMM_MIN_VERTICES_PER_PART * A->env->size;
 
     return A->nnz > 0 &&
-           (A->rows >= least || (!spmm_matrix_is_square(A) && A->cols >= least - A->rows));
+           (A->rows >= least || (!spmmi_matrix_is_square(A) && A->cols >= least - A->rows));
 }
 
-spmm_status_t spmm_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part)
+spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part)
 {
     if (A->env->rank == 0) {
-        spmm_log(A->env,
-                 "partition %s: too few vertices or no edges, consecutive rows with equal numbers "
-                 "of non-zeros instead",
-                 method);
+        spmmi_log(A->env,
+                  "partition %s: too few vertices or no edges, consecutive rows with equal numbers "
+                  "of non-zeros instead",
+                  method);
     }
-    return spmm_agree(A->env, spmm_block_rows(A, row_part));
+    return spmmi_agree(A->env, spmmi_block_rows(A, row_part));
 }

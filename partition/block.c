@@ -18,21 +18,21 @@ static spmm_status_t even_rows(const spmm_matrix_t *A, int32_t *row_part)
     const int64_t first = A->row_offset[env->rank];
 
     if (SPMM_NEW(offset, (int64_t)env->size + 1) == NULL) {
-        return spmm_fail_memory(&env->err, (int64_t)env->size + 1, sizeof *offset,
-                                "offsets of ranks");
+        return spmmi_fail_memory(&env->err, (int64_t)env->size + 1, sizeof *offset,
+                                 "offsets of ranks");
     }
-    spmm_even_offsets(A->rows, env->size, offset);
+    spmmi_even_offsets(A->rows, env->size, offset);
     for (int32_t i = 0; i < A->n_rows; i++) {
-        row_part[i] = spmm_owner(offset, env->size, first + i);
+        row_part[i] = spmmi_owner(offset, env->size, first + i);
     }
-    spmm_free(offset);
+    spmmi_free(offset);
     return SPMM_OK;
 }
 
-spmm_status_t spmm_block_rows(const spmm_matrix_t *A, int32_t *row_part)
+spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int32_t *row_part)
 {
     spmm_env_t   *env    = A->env;
-    const int64_t mine   = spmm_matrix_local_nnz(A);
+    const int64_t mine   = spmmi_matrix_local_nnz(A);
     int64_t       before = 0; /* entries of the rows above, all ranks */
     int32_t       part   = 0;
 
@@ -58,12 +58,12 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
                          spmm_partition_t *partition)
 {
     (void)options;
-    SPMM_TRY(spmm_partition_alloc(A, partition));
-    SPMM_TRY(spmm_agree(A->env, spmm_block_rows(A, partition->row_part)));
-    return spmm_partition_columns(A, partition);
+    SPMM_TRY(spmmi_partition_alloc(A, partition));
+    SPMM_TRY(spmmi_agree(A->env, spmmi_block_rows(A, partition->row_part)));
+    return spmmi_partition_columns(A, partition);
 }
 
-const spmm_partitioner_t spmm_partitioner_block = {
+const spmm_partitioner_t spmmi_partitioner_block = {
     .name        = "block",
     .description = "consecutive rows, equal numbers of non-zeros",
     .built       = true,

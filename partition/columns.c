@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "partition/partitioners.h"
 
-spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, spmm_partition_t *partition)
+spmm_status_t spmmi_partition_columns(const spmm_matrix_t *A, spmm_partition_t *partition)
 {
     const uint64_t   size     = (uint64_t)A->env->size;
     const int64_t    first    = A->col_offset[A->env->rank];
@@ -18,7 +18,7 @@ spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, spmm_partition_t *p
     if (size == 1) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_consumers_create(A, partition->row_part, &consumers));
+    SPMM_TRY(spmmi_consumers_create(A, partition->row_part, &consumers));
     for (int64_t i = 0; i < consumers.count; i++) {
         const int64_t here = (int64_t)(consumers.key[i] / size) - first;
 
@@ -29,6 +29,6 @@ spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, spmm_partition_t *p
             col_part[here] = (int32_t)(consumers.key[i] % size);
         }
     }
-    spmm_consumers_free(&consumers);
+    spmmi_consumers_free(&consumers);
     return SPMM_OK;
 }

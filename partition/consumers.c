@@ -15,9 +15,9 @@
 static spmm_status_t check_key_range(const spmm_matrix_t *A)
 {
     if (A->cols > 0 && (uint64_t)A->cols > UINT64_MAX / (uint64_t)A->env->size) {
-        return spmm_fail(&A->env->err, SPMM_ERR_RANGE,
-                         "%lld columns times %d ranks do not fit 64 bits: use fewer ranks",
-                         (long long)A->cols, A->env->size);
+        return spmmi_fail(&A->env->err, SPMM_ERR_RANGE,
+                          "%lld columns times %d ranks do not fit 64 bits: use fewer ranks",
+                          (long long)A->cols, A->env->size);
     }
     return SPMM_OK;
 }
@@ -54,22 +54,22 @@ static spmm_status_t list_pairs(const spmm_matrix_t *A, const int32_t *row_part,
 {
     spmm_env_t    *env  = A->env;
     const uint64_t size = (uint64_t)env->size;
-    const int64_t  nnz  = spmm_matrix_local_nnz(A);
+    const int64_t  nnz  = spmmi_matrix_local_nnz(A);
     int64_t        kept = 0;
 
     SPMM_TRY(check_key_range(A));
     if (SPMM_NEW(pairs->key, nnz) == NULL) {
-        return spmm_fail_memory(&env->err, nnz, sizeof *pairs->key, "columns in use");
+        return spmmi_fail_memory(&env->err, nnz, sizeof *pairs->key, "columns in use");
     }
     for (int32_t i = 0; i < A->n_rows; i++) {
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             pairs->key[k] = (uint64_t)A->col_idx[k] * size + (uint64_t)row_part[i];
         }
     }
-    SPMM_TRY(spmm_sort_u64(env, pairs->key, nnz));
+    SPMM_TRY(spmmi_sort_u64(env, pairs->key, nnz));
     pairs->count = count_runs(pairs->key, nnz);
     if (SPMM_NEW(pairs->uses, pairs->count) == NULL) {
-        return spmm_fail_memory(&env->err, pairs->count, sizeof *pairs->uses, "columns in use");
+        return spmmi_fail_memory(&env->err, pairs->count, sizeof *pairs->uses, "columns in use");
     }
     for (int64_t i = 0; i < nnz; i++) {
         if (kept > 0 && pairs->key[kept - 1] == pairs->key[i]) {
@@ -106,19 +106,19 @@ static spmm_status_t exchange(const spmm_matrix_t *A, const spmm_consumers_t *pa
     spmm_status_t status = SPMM_OK;
 
     count_by_owner(A, pairs, send_count);
-    SPMM_TRY(spmm_alltoall_counts(env, send_count, recv_count, &out->count));
+    SPMM_TRY(spmmi_alltoall_counts(env, send_count, recv_count, &out->count));
     SPMM_NEW(out->key, out->count);
     SPMM_NEW(out->uses, out->count);
     if (out->key == NULL || out->uses == NULL) {
-        status = spmm_fail_memory(&env->err, out->count, 2 * sizeof *out->key, "columns in use");
+        status = spmmi_fail_memory(&env->err, out->count, 2 * sizeof *out->key, "columns in use");
     }
-    SPMM_TRY(spmm_agree(env, status));
-    SPMM_TRY(spmm_alltoallv(env, pairs->key, send_count, out->key, recv_count, sizeof *out->key));
-    return spmm_alltoallv(env, pairs->uses, send_count, out->uses, recv_count, sizeof *out->uses);
+    SPMM_TRY(spmmi_agree(env, status));
+    SPMM_TRY(spmmi_alltoallv(env, pairs->key, send_count, out->key, recv_count, sizeof *out->key));
+    return spmmi_alltoallv(env, pairs->uses, send_count, out->uses, recv_count, sizeof *out->uses);
 }
 
-spmm_status_t spmm_consumers_create(const spmm_matrix_t *A, const int32_t *row_part,
-                                    spmm_consumers_t *consumers)
+spmm_status_t spmmi_consumers_create(const spmm_matrix_t *A, const int32_t *row_part,
+                                     spmm_consumers_t *consumers)
 {
     spmm_env_t      *env   = A->env;
     spmm_consumers_t pairs = {0};
@@ -129,34 +129,34 @@ spmm_status_t spmm_consumers_create(const spmm_matrix_t *A, const int32_t *row_p
     SPMM_NEW(send_count, env->size);
     SPMM_NEW(recv_count, env->size);
     if (send_count == NULL || recv_count == NULL) {
-        status = spmm_fail_memory(&env->err, env->size, sizeof *send_count, "counts of ranks");
+        status = spmmi_fail_memory(&env->err, env->size, sizeof *send_count, "counts of ranks");
     } else {
         status = list_pairs(A, row_part, &pairs);
     }
-    status = spmm_agree(env, status);
+    status = spmmi_agree(env, status);
     if (status == SPMM_OK) {
         status = exchange(A, &pairs, send_count, recv_count, consumers);
-        spmm_consumers_free(&pairs);
+        spmmi_consumers_free(&pairs);
         if (status == SPMM_OK) {
-            status = spmm_sort_u64_with(env, consumers->key, consumers->uses, consumers->count);
+            status = spmmi_sort_u64_with(env, consumers->key, consumers->uses, consumers->count);
         }
         if (status == SPMM_OK) {
             consumers->count = merge(consumers->key, consumers->uses, consumers->count);
         }
-        status = spmm_agree(env, status);
+        status = spmmi_agree(env, status);
     }
-    spmm_free(send_count);
-    spmm_free(recv_count);
-    spmm_consumers_free(&pairs);
+    spmmi_free(send_count);
+    spmmi_free(recv_count);
+    spmmi_consumers_free(&pairs);
     if (status != SPMM_OK) {
-        spmm_consumers_free(consumers);
+        spmmi_consumers_free(consumers);
     }
     return status;
 }
 
-void spmm_consumers_free(spmm_consumers_t *consumers)
+void spmmi_consumers_free(spmm_consumers_t *consumers)
 {
-    spmm_free(consumers->key);
-    spmm_free(consumers->uses);
+    spmmi_free(consumers->key);
+    spmmi_free(consumers->uses);
     *consumers = (spmm_consumers_t){0};
 }

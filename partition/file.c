@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file file.c
  *  METIS .part files, also gzipped: one part number a line, in row order.  Rank 0 reads and hands
- *  the parts to the owners of the rows, piece by piece.
+ *  the parts to the owners of the rows, part by part.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "matrix/gzip_source.h"
+#include "matrix/read/gzip_source.h"
 #include "partition/partitioners.h"
 
 enum { TOKEN_TEXT = 32, BUFFER = 1 << 16 };
@@ -38,13 +38,13 @@ static spmm_status_t fill(reader_t *in)
 {
     in->at = 0;
     if (in->packed != NULL) {
-        return spmm_gzip_read(in->packed, in->buffer, BUFFER, &in->end);
+        return spmmi_gzip_read(in->packed, in->buffer, BUFFER, &in->end);
     }
     errno   = 0;
     in->end = (int64_t)fread(in->buffer, 1, BUFFER, in->file);
     if (in->end == 0 && ferror(in->file)) {
-        return spmm_fail(&in->env->err, SPMM_ERR_IO, "cannot read partition file '%.200s': %s",
-                         in->path, strerror(errno));
+        return spmmi_fail(&in->env->err, SPMM_ERR_IO, "cannot read partition file '%.200s': %s",
+                          in->path, strerror(errno));
     }
     return SPMM_OK;
 }
@@ -96,23 +96,23 @@ static spmm_status_t next_part(reader_t *in, int32_t *part)
 
     SPMM_TRY(next_line(in, &end));
     if (end) {
-        return spmm_fail(&in->env->err, SPMM_ERR_IO,
-                         "partition file '%.200s' ends after line %" PRId64
-                         ", but the matrix has %" PRId64 " rows: one part number a line is needed",
-                         in->path, in->line, in->rows);
+        return spmmi_fail(&in->env->err, SPMM_ERR_IO,
+                          "partition file '%.200s' ends after line %" PRId64
+                          ", but the matrix has %" PRId64 " rows: one part number a line is needed",
+                          in->path, in->line, in->rows);
     }
     errno = 0;
     value = strtol(in->text, &after, 10);
     if (in->cut || after == in->text || *after != '\0' || errno != 0 || value == LONG_MAX) {
-        return spmm_fail(&in->env->err, SPMM_ERR_IO,
-                         "partition file '%.200s', line %" PRId64 ": '%s' is not a part number",
-                         in->path, in->line, in->text);
+        return spmmi_fail(&in->env->err, SPMM_ERR_IO,
+                          "partition file '%.200s', line %" PRId64 ": '%s' is not a part number",
+                          in->path, in->line, in->text);
     }
     if (value < 0) {
-        return spmm_fail(&in->env->err, SPMM_ERR_IO,
-                         "partition file '%.200s', line %" PRId64
-                         ": part %ld is negative, parts are counted from 0",
-                         in->path, in->line, value);
+        return spmmi_fail(&in->env->err, SPMM_ERR_IO,
+                          "partition file '%.200s', line %" PRId64
+                          ": part %ld is negative, parts are counted from 0",
+                          in->path, in->line, value);
     }
     in->n_parts = value >= in->n_parts ? (int64_t)value + 1 : in->n_parts;
     if (value >= in->env->size) {
@@ -131,24 +131,24 @@ static spmm_status_t check_end(reader_t *in)
     while (!end) {
         SPMM_TRY(next_line(in, &end));
         if (!end && in->text[0] != '\0') {
-            return spmm_fail(&in->env->err, SPMM_ERR_IO,
-                             "partition file '%.200s', line %" PRId64
-                             ": the matrix has only %" PRId64 " rows",
-                             in->path, in->line, in->rows);
+            return spmmi_fail(&in->env->err, SPMM_ERR_IO,
+                              "partition file '%.200s', line %" PRId64
+                              ": the matrix has only %" PRId64 " rows",
+                              in->path, in->line, in->rows);
         }
     }
     if (in->too_high != 0) {
-        return spmm_fail(&in->env->err, SPMM_ERR_IO,
-                         "partition file '%.200s' was written for %" PRId64 " parts (line %" PRId64
-                         " names one too high), and the number of ranks is %d: "
-                         "run on as many ranks as it has parts, or write it anew",
-                         in->path, in->n_parts, in->too_high, in->env->size);
+        return spmmi_fail(&in->env->err, SPMM_ERR_IO,
+                          "partition file '%.200s' was written for %" PRId64 " parts (line %" PRId64
+                          " names one too high), and the number of ranks is %d: "
+                          "run on as many ranks as it has parts, or write it anew",
+                          in->path, in->n_parts, in->too_high, in->env->size);
     }
     return SPMM_OK;
 }
 
 /* Rank 0: read @p count parts into @p part. */
-static spmm_status_t read_piece(reader_t *in, int32_t count, int32_t *part)
+static spmm_status_t read_part(reader_t *in, int32_t count, int32_t *part)
 {
     for (int32_t i = 0; i < count; i++) {
         SPMM_TRY(next_part(in, &part[i]));
@@ -156,7 +156,7 @@ static spmm_status_t read_piece(reader_t *in, int32_t count, int32_t *part)
     return SPMM_OK;
 }
 
-/* Rank 0 reads for all, piece by piece; what goes wrong with one all learn before the next.  @p piece is
+/* Rank 0 reads for all, part by part; what goes wrong with one all learn before the next.  @p piece is
  * scratch of rank 0 [SPMM_PIECE].  Agreed but for the last transfer and the end of the file. */
 static spmm_status_t distribute(const spmm_matrix_t *A, reader_t *in, int32_t *row_part,
                                 int32_t *piece)
@@ -172,13 +172,13 @@ static spmm_status_t distribute(const spmm_matrix_t *A, reader_t *in, int32_t *r
             const size_t  bytes = (size_t)count * sizeof *piece;
 
             if (env->rank == 0 && status == SPMM_OK) {
-                status = read_piece(in, count, p == 0 ? row_part + at : piece);
+                status = read_part(in, count, p == 0 ? row_part + at : piece);
             }
-            SPMM_TRY(spmm_agree(env, status));
+            SPMM_TRY(spmmi_agree(env, status));
             if (p != 0 && env->rank == 0) {
-                status = spmm_send_piece(env, piece, bytes, p);
+                status = spmmi_send_bytes(env, piece, bytes, p);
             } else if (p != 0 && env->rank == p) {
-                status = spmm_recv_piece(env, row_part + at, bytes, 0);
+                status = spmmi_recv_bytes(env, row_part + at, bytes, 0);
             }
         }
     }
@@ -195,7 +195,7 @@ static spmm_status_t unpack_if_gzipped(reader_t *in)
     (void)fclose(in->file); /* read only: nothing can be lost */
     in->file = NULL;
     in->at = in->end = 0;
-    return spmm_gzip_open(in->env, in->path, &in->packed);
+    return spmmi_gzip_open(in->env, in->path, &in->packed);
 }
 
 static spmm_status_t open_file(reader_t *in, int32_t **piece)
@@ -206,18 +206,18 @@ static spmm_status_t open_file(reader_t *in, int32_t **piece)
         return SPMM_OK;
     }
     if (SPMM_NEW(*piece, SPMM_PIECE) == NULL || SPMM_NEW(in->buffer, BUFFER) == NULL) {
-        return spmm_fail_memory(&in->env->err, SPMM_PIECE, sizeof **piece, "a partition");
+        return spmmi_fail_memory(&in->env->err, SPMM_PIECE, sizeof **piece, "a partition");
     }
     /* Opening a pipe waits for its writer, perhaps for ever. */
     if (stat(in->path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        return spmm_fail(&in->env->err, SPMM_ERR_IO, "'%.200s' is %s, not a partition file",
-                         in->path,
-                         S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
+        return spmmi_fail(&in->env->err, SPMM_ERR_IO, "'%.200s' is %s, not a partition file",
+                          in->path,
+                          S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
     }
     in->file = fopen(in->path, "r");
     if (in->file == NULL) {
-        return spmm_fail(&in->env->err, SPMM_ERR_IO, "cannot open partition file '%.200s': %s",
-                         in->path, strerror(errno));
+        return spmmi_fail(&in->env->err, SPMM_ERR_IO, "cannot open partition file '%.200s': %s",
+                          in->path, strerror(errno));
     }
     SPMM_TRY(fill(in));
     return unpack_if_gzipped(in);
@@ -230,27 +230,27 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     int32_t      *piece = NULL;
     spmm_status_t status;
 
-    SPMM_TRY(spmm_partition_alloc(A, partition));
-    status = spmm_agree(A->env, open_file(&in, &piece));
+    SPMM_TRY(spmmi_partition_alloc(A, partition));
+    status = spmmi_agree(A->env, open_file(&in, &piece));
     if (status == SPMM_OK) {
-        status = spmm_agree(A->env, distribute(A, &in, partition->row_part, piece));
+        status = spmmi_agree(A->env, distribute(A, &in, partition->row_part, piece));
     }
     if (in.file != NULL) {
         (void)fclose(in.file); /* read only: nothing can be lost */
     }
-    spmm_gzip_close(in.packed);
-    spmm_free(in.buffer);
-    spmm_free(piece);
+    spmmi_gzip_close(in.packed);
+    spmmi_free(in.buffer);
+    spmmi_free(piece);
     SPMM_TRY(status);
     if (A->env->rank == 0 && in.n_parts < A->env->size) {
         partition->note = "of fewer parts than ranks: the last ranks have no rows";
-        spmm_log(A->env, "partition %s: %" PRId64 " parts for %d ranks: the last have no rows",
-                 in.path, in.n_parts, A->env->size);
+        spmmi_log(A->env, "partition %s: %" PRId64 " parts for %d ranks: the last have no rows",
+                  in.path, in.n_parts, A->env->size);
     }
-    return spmm_partition_columns(A, partition);
+    return spmmi_partition_columns(A, partition);
 }
 
-const spmm_partitioner_t spmm_partitioner_file = {
+const spmm_partitioner_t spmmi_partitioner_file = {
     .name        = "file",
     .description = "parts read from a METIS .part file, also gzipped: file:PATH",
     .built       = true,

@@ -6,7 +6,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
                          spmm_partition_t *partition)
 {
     (void)options;
-    SPMM_TRY(spmm_partition_alloc(A, partition));
+    SPMM_TRY(spmmi_partition_alloc(A, partition));
     for (int32_t i = 0; i < A->n_rows; i++) {
         partition->row_part[i] = A->env->rank;
     }
@@ -16,7 +16,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     return SPMM_OK;
 }
 
-const spmm_partitioner_t spmm_partitioner_keep = {
+const spmm_partitioner_t spmmi_partitioner_keep = {
     .name        = "keep",
     .description = "the caller's blocks of rows as they are",
     .built       = true,

@@ -22,7 +22,7 @@ static spmm_status_t alloc_map(spmm_env_t *env, const int64_t *orig_offset, spmm
     SPMM_NEW_ZERO(map->recv_count, env->size);
     if (map->offset == NULL || map->orig_offset == NULL || map->new_index == NULL ||
         map->send_row == NULL || map->send_count == NULL || map->recv_count == NULL) {
-        return spmm_fail_memory(&env->err, map->n_orig, sizeof *map->new_index, "a layout");
+        return spmmi_fail_memory(&env->err, map->n_orig, sizeof *map->new_index, "a layout");
     }
     memcpy(map->orig_offset, orig_offset, (size_t)n_ranks * sizeof *orig_offset);
     return SPMM_OK;
@@ -31,14 +31,14 @@ static spmm_status_t alloc_map(spmm_env_t *env, const int64_t *orig_offset, spmm
 static spmm_status_t alloc_orig(spmm_env_t *env, int64_t n_local, spmm_layout_map_t *map)
 {
     if (n_local > INT32_MAX) {
-        return spmm_fail(&env->err, SPMM_ERR_RANGE,
-                         "rank %d would own %" PRId64
-                         " rows, more than 2^31 - 1: use more ranks or another partition",
-                         env->rank, n_local);
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "rank %d would own %" PRId64
+                          " rows, more than 2^31 - 1: use more ranks or another partition",
+                          env->rank, n_local);
     }
     map->n_local = (int32_t)n_local;
     if (SPMM_NEW(map->orig, n_local) == NULL) {
-        return spmm_fail_memory(&env->err, n_local, sizeof *map->orig, "a layout");
+        return spmmi_fail_memory(&env->err, n_local, sizeof *map->orig, "a layout");
     }
     return SPMM_OK;
 }
@@ -86,14 +86,14 @@ static spmm_status_t exchange_rows(spmm_env_t *env, spmm_layout_map_t *map, int6
     const int64_t first = map->orig_offset[env->rank];
     int64_t       n_local, k = 0;
 
-    SPMM_TRY(spmm_alltoall_counts(env, map->send_count, map->recv_count, &n_local));
-    SPMM_TRY(spmm_agree(env, alloc_orig(env, n_local, map)));
-    SPMM_TRY(spmm_allgather_offsets(env, n_local, map->offset));
+    SPMM_TRY(spmmi_alltoall_counts(env, map->send_count, map->recv_count, &n_local));
+    SPMM_TRY(spmmi_agree(env, alloc_orig(env, n_local, map)));
+    SPMM_TRY(spmmi_allgather_offsets(env, n_local, map->offset));
     for (int32_t i = 0; i < map->n_orig; i++) {
         moving[i] = first + map->send_row[i];
     }
     SPMM_TRY(
-        spmm_alltoallv(env, moving, map->send_count, map->orig, map->recv_count, sizeof *moving));
+        spmmi_alltoallv(env, moving, map->send_count, map->orig, map->recv_count, sizeof *moving));
     /* before[p]: rows that lower ranks give to p, which stand above this rank's. */
     SPMM_MPI(env, MPI_Exscan(map->send_count, before, env->size, MPI_INT64_T, MPI_SUM, env->comm));
     if (env->rank == 0) {
@@ -107,8 +107,8 @@ static spmm_status_t exchange_rows(spmm_env_t *env, spmm_layout_map_t *map, int6
     return SPMM_OK;
 }
 
-spmm_status_t spmm_layout_map_create(spmm_env_t *env, const int64_t *orig_offset,
-                                     const int32_t *part, bool keep, spmm_layout_map_t *map)
+spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offset,
+                                      const int32_t *part, bool keep, spmm_layout_map_t *map)
 {
     int64_t      *moving = NULL, *scratch = NULL;
     spmm_status_t status;
@@ -121,31 +121,31 @@ spmm_status_t spmm_layout_map_create(spmm_env_t *env, const int64_t *orig_offset
         SPMM_NEW(moving, map->n_orig);
         SPMM_NEW(scratch, env->size);
         if (moving == NULL || scratch == NULL) {
-            status = spmm_fail_memory(&env->err, map->n_orig, sizeof *moving, "a layout");
+            status = spmmi_fail_memory(&env->err, map->n_orig, sizeof *moving, "a layout");
         } else {
             group_rows(env->size, part, map, scratch);
         }
     }
-    status = spmm_agree(env, status);
+    status = spmmi_agree(env, status);
     if (status == SPMM_OK && !keep) {
-        status = spmm_agree(env, exchange_rows(env, map, moving, scratch));
+        status = spmmi_agree(env, exchange_rows(env, map, moving, scratch));
     }
-    spmm_free(moving);
-    spmm_free(scratch);
+    spmmi_free(moving);
+    spmmi_free(scratch);
     if (status != SPMM_OK) {
-        spmm_layout_map_free(map);
+        spmmi_layout_map_free(map);
     }
     return status;
 }
 
-void spmm_layout_map_free(spmm_layout_map_t *map)
+void spmmi_layout_map_free(spmm_layout_map_t *map)
 {
-    spmm_free(map->offset);
-    spmm_free(map->orig);
-    spmm_free(map->orig_offset);
-    spmm_free(map->new_index);
-    spmm_free(map->send_row);
-    spmm_free(map->send_count);
-    spmm_free(map->recv_count);
+    spmmi_free(map->offset);
+    spmmi_free(map->orig);
+    spmmi_free(map->orig_offset);
+    spmmi_free(map->new_index);
+    spmmi_free(map->send_row);
+    spmmi_free(map->send_count);
+    spmmi_free(map->recv_count);
     *map = (spmm_layout_map_t){0};
 }

@@ -26,13 +26,13 @@ typedef struct {
 } spmm_layout_map_t;
 
 /** Collective, agreed.  @p part [orig_offset[rank + 1] - orig_offset[rank]]; the map owns copies. */
-spmm_status_t spmm_layout_map_create(spmm_env_t *env, const int64_t *orig_offset,
-                                     const int32_t *part, bool keep, spmm_layout_map_t *map);
-void          spmm_layout_map_free(spmm_layout_map_t *map);
+spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offset,
+                                      const int32_t *part, bool keep, spmm_layout_map_t *map);
+void          spmmi_layout_map_free(spmm_layout_map_t *map);
 
 /** Replace original indices by new ones.  Collective; not agreed.
  *  @param[in,out] index  [count] valid original indices in any order */
-spmm_status_t spmm_layout_translate(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,
-                                    int64_t *index);
+spmm_status_t spmmi_layout_translate(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,
+                                     int64_t *index);
 
 #endif /* SPMM_PARTITION_LAYOUT_H */

@@ -9,12 +9,12 @@
 #include "base/alloc.h"
 #include "partition/partitioners.h"
 
-#define SPMM_PARTITIONER(name) &spmm_partitioner_##name,
-const spmm_partitioner_t *const spmm_partitioners[] = {
+#define SPMM_PARTITIONER(name) &spmmi_partitioner_##name,
+const spmm_partitioner_t *const spmmi_partitioners[] = {
 #include "partition/partitioner_list.h"
 };
 #undef SPMM_PARTITIONER
-const int spmm_n_partitioners = (int)(sizeof spmm_partitioners / sizeof spmm_partitioners[0]);
+const int spmmi_n_partitioners = (int)(sizeof spmmi_partitioners / sizeof spmmi_partitioners[0]);
 
 static const double default_imbalance = 1.03;
 
@@ -22,15 +22,15 @@ static spmm_status_t fail_unknown(spmm_env_t *env, const char *spec)
 {
     char known[128] = "";
 
-    for (int i = 0; i < spmm_n_partitioners; i++) {
+    for (int i = 0; i < spmmi_n_partitioners; i++) {
         const size_t used = strlen(known);
 
         (void)snprintf(known + used, sizeof known - used, "%s%s%s", i == 0 ? "" : ", ",
-                       spmm_partitioners[i]->name,
-                       spmm_partitioners[i] == &spmm_partitioner_file ? ":PATH" : "");
+                       spmmi_partitioners[i]->name,
+                       spmmi_partitioners[i] == &spmmi_partitioner_file ? ":PATH" : "");
     }
-    return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "unknown partition '%.100s': known are %s", spec,
-                     known);
+    return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "unknown partition '%.100s': known are %s",
+                      spec, known);
 }
 
 /* Split "name" or "name:argument"; only "file" takes an argument, and needs it. */
@@ -42,24 +42,24 @@ static spmm_status_t parse(spmm_env_t *env, const char *spec, const spmm_partiti
 
     *found    = NULL;
     *argument = colon == NULL ? NULL : colon + 1;
-    for (int i = 0; i < spmm_n_partitioners; i++) {
-        const char *name = spmm_partitioners[i]->name;
+    for (int i = 0; i < spmmi_n_partitioners; i++) {
+        const char *name = spmmi_partitioners[i]->name;
 
         if (strlen(name) == length && strncmp(name, spec, length) == 0) {
-            *found = spmm_partitioners[i];
+            *found = spmmi_partitioners[i];
         }
     }
     if (*found == NULL) {
         return fail_unknown(env, spec);
     }
-    if (*found == &spmm_partitioner_file) {
+    if (*found == &spmmi_partitioner_file) {
         if (*argument == NULL || **argument == '\0') {
-            return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                             "partition '%s' names no file: write file:PATH", spec);
+            return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                              "partition '%s' names no file: write file:PATH", spec);
         }
     } else if (*argument != NULL) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "partition '%s' takes nothing after a colon",
-                         (*found)->name);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "partition '%s' takes nothing after a colon", (*found)->name);
     }
     return SPMM_OK;
 }
@@ -68,34 +68,35 @@ static spmm_status_t check_options(spmm_env_t *env, spmm_partition_options_t *op
 {
     if (options->objective != NULL && strcmp(options->objective, "vol") != 0 &&
         strcmp(options->objective, "cut") != 0) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "unknown partition objective '%.100s': known are vol, cut",
-                         options->objective);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "unknown partition objective '%.100s': known are vol, cut",
+                          options->objective);
     }
     if (options->imbalance == 0.0) {
         options->imbalance = default_imbalance;
     }
     if (!(options->imbalance >= 1.0) || isinf(options->imbalance)) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "partition imbalance %g: the allowed max / mean is at least 1",
-                         options->imbalance);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "partition imbalance %g: the allowed max / mean is at least 1",
+                          options->imbalance);
     }
     return SPMM_OK;
 }
 
-spmm_status_t spmm_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition)
+spmm_status_t spmmi_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition)
 {
     spmm_status_t status = SPMM_OK;
 
     SPMM_NEW(partition->row_part, A->n_rows);
-    if (!spmm_matrix_is_square(A)) {
+    if (!spmmi_matrix_is_square(A)) {
         SPMM_NEW(partition->col_part, A->n_cols);
     }
-    if (partition->row_part == NULL || (partition->col_part == NULL && !spmm_matrix_is_square(A))) {
-        status = spmm_fail_memory(&A->env->err, (int64_t)A->n_rows + A->n_cols,
-                                  sizeof *partition->row_part, "a partition");
+    if (partition->row_part == NULL ||
+        (partition->col_part == NULL && !spmmi_matrix_is_square(A))) {
+        status = spmmi_fail_memory(&A->env->err, (int64_t)A->n_rows + A->n_cols,
+                                   sizeof *partition->row_part, "a partition");
     }
-    return spmm_agree(A->env, status);
+    return spmmi_agree(A->env, status);
 }
 
 /* @p keep is cleared when a part is not this rank. */
@@ -104,10 +105,10 @@ static spmm_status_t check_parts(const spmm_matrix_t *A, const char *method, con
 {
     for (int32_t i = 0; i < count; i++) {
         if (part[i] < 0 || part[i] >= A->env->size) {
-            return spmm_fail(&A->env->err, SPMM_ERR_INTERNAL,
-                             "partition '%s' gives %s %" PRId64 " part %" PRId32
-                             ", but parts are 0 to %d: please report it",
-                             method, what, first + i, part[i], A->env->size - 1);
+            return spmmi_fail(&A->env->err, SPMM_ERR_INTERNAL,
+                              "partition '%s' gives %s %" PRId64 " part %" PRId32
+                              ", but parts are 0 to %d: please report it",
+                              method, what, first + i, part[i], A->env->size - 1);
         }
         *keep = *keep && part[i] == A->env->rank;
     }
@@ -124,7 +125,7 @@ static spmm_status_t complete(const spmm_matrix_t *A, spmm_partition_t *partitio
     if (partition->col_part == NULL) {
         if (SPMM_NEW(partition->col_part, A->n_cols) == NULL) {
             status =
-                spmm_fail_memory(&env->err, A->n_cols, sizeof *partition->col_part, "a partition");
+                spmmi_fail_memory(&env->err, A->n_cols, sizeof *partition->col_part, "a partition");
         } else {
             memcpy(partition->col_part, partition->row_part,
                    (size_t)A->n_cols * sizeof *partition->col_part);
@@ -138,15 +139,15 @@ static spmm_status_t complete(const spmm_matrix_t *A, spmm_partition_t *partitio
         status = check_parts(A, partition->method, "column", A->col_offset[env->rank], A->n_cols,
                              partition->col_part, &keep);
     }
-    SPMM_TRY(spmm_agree(env, status));
+    SPMM_TRY(spmmi_agree(env, status));
     SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &keep, 1, MPI_INT, MPI_LAND, env->comm));
     partition->keep = keep != 0;
     return SPMM_OK;
 }
 
-spmm_status_t spmm_partition_run(const spmm_matrix_t *A, const spmm_partitioner_t *partitioner,
-                                 const spmm_partition_options_t *options,
-                                 spmm_partition_t               *partition)
+spmm_status_t spmmi_partition_run(const spmm_matrix_t *A, const spmm_partitioner_t *partitioner,
+                                  const spmm_partition_options_t *options,
+                                  spmm_partition_t               *partition)
 {
     spmm_status_t status;
 
@@ -156,14 +157,14 @@ spmm_status_t spmm_partition_run(const spmm_matrix_t *A, const spmm_partitioner_
         status = complete(A, partition);
     }
     if (status != SPMM_OK) {
-        spmm_partition_free(partition);
+        spmmi_partition_free(partition);
     }
     return status;
 }
 
-spmm_status_t spmm_partition_create(const spmm_matrix_t *A, const char *spec,
-                                    const spmm_partition_options_t *options,
-                                    spmm_partition_t               *partition)
+spmm_status_t spmmi_partition_create(const spmm_matrix_t *A, const char *spec,
+                                     const spmm_partition_options_t *options,
+                                     spmm_partition_t               *partition)
 {
     spmm_partition_options_t  chosen = {0};
     const spmm_partitioner_t *partitioner;
@@ -177,13 +178,13 @@ spmm_status_t spmm_partition_create(const spmm_matrix_t *A, const char *spec,
     if (status == SPMM_OK) {
         status = check_options(A->env, &chosen);
     }
-    SPMM_TRY(spmm_agree(A->env, status));
-    return spmm_partition_run(A, partitioner, &chosen, partition);
+    SPMM_TRY(spmmi_agree(A->env, status));
+    return spmmi_partition_run(A, partitioner, &chosen, partition);
 }
 
-void spmm_partition_free(spmm_partition_t *partition)
+void spmmi_partition_free(spmm_partition_t *partition)
 {
-    spmm_free(partition->row_part);
-    spmm_free(partition->col_part);
+    spmmi_free(partition->row_part);
+    spmmi_free(partition->col_part);
     *partition = (spmm_partition_t){0};
 }

@@ -42,28 +42,28 @@ typedef struct {
 } spmm_partitioner_t;
 
 /** All partitioners, in the order they are listed. */
-extern const spmm_partitioner_t *const spmm_partitioners[];
-extern const int                       spmm_n_partitioners;
+extern const spmm_partitioner_t *const spmmi_partitioners[];
+extern const int                       spmmi_n_partitioners;
 
 /** Run the partitioner that @p spec ("keep", "block", "metis", "ptscotch", "auto", "file:PATH"; NULL: keep)
  *  names.  Collective, agreed; its result is checked: every part lies in [0, size).
  *  @return SPMM_ERR_ARGUMENT for an unknown name, with the list of known ones */
-spmm_status_t spmm_partition_create(const spmm_matrix_t *A, const char *spec,
-                                    const spmm_partition_options_t *options,
-                                    spmm_partition_t               *partition);
-void          spmm_partition_free(spmm_partition_t *partition);
+spmm_status_t spmmi_partition_create(const spmm_matrix_t *A, const char *spec,
+                                     const spmm_partition_options_t *options,
+                                     spmm_partition_t               *partition);
+void          spmmi_partition_free(spmm_partition_t *partition);
 
 /** Count what @p partition makes travel.  Collective, agreed. */
-spmm_status_t spmm_partition_score(const spmm_matrix_t *A, const spmm_partition_t *partition,
-                                   spmm_partition_score_t *score);
+spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition_t *partition,
+                                    spmm_partition_score_t *score);
 
 /** Give every column to the part whose entries use it most (the lowest of equals; unused columns
  *  stay with their owner), by row_part, which is set.  For partitioners of rows alone; where columns go
  *  with the rows there is nothing to do.  Collective, agreed. */
-spmm_status_t spmm_partition_columns(const spmm_matrix_t *A, spmm_partition_t *partition);
+spmm_status_t spmmi_partition_columns(const spmm_matrix_t *A, spmm_partition_t *partition);
 
 /** Write row_part in row order, one number a line.  Collective, agreed. */
-spmm_status_t spmm_partition_write(const spmm_matrix_t *A, const int32_t *row_part,
-                                   const char *path);
+spmm_status_t spmmi_partition_write(const spmm_matrix_t *A, const int32_t *row_part,
+                                    const char *path);
 
 #endif /* SPMM_PARTITION_PARTITION_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One line for each partitioner: SPMM_PARTITIONER(x) stands for `const spmm_partitioner_t
- * spmm_partitioner_x`, in the order they are listed. */
+ * spmmi_partitioner_x`, in the order they are listed. */
 SPMM_PARTITIONER(keep)
 SPMM_PARTITIONER(block)
 SPMM_PARTITIONER(metis)

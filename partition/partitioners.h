@@ -5,38 +5,38 @@
 
 #include "partition/partition.h"
 
-#define SPMM_PARTITIONER(name) extern const spmm_partitioner_t spmm_partitioner_##name;
+#define SPMM_PARTITIONER(name) extern const spmm_partitioner_t spmmi_partitioner_##name;
 #include "partition/partitioner_list.h"
 #undef SPMM_PARTITIONER
 
-/** Run @p partitioner, complete and check its result, see spmm_partition_create().  Collective,
+/** Run @p partitioner, complete and check its result, see spmmi_partition_create().  Collective,
  *  agreed; on failure *partition is zeroed. */
-spmm_status_t spmm_partition_run(const spmm_matrix_t *A, const spmm_partitioner_t *partitioner,
-                                 const spmm_partition_options_t *options,
-                                 spmm_partition_t               *partition);
+spmm_status_t spmmi_partition_run(const spmm_matrix_t *A, const spmm_partitioner_t *partitioner,
+                                  const spmm_partition_options_t *options,
+                                  spmm_partition_t               *partition);
 
 /** Allocate row_part and, unless A is square, col_part.  Collective, agreed; what is allocated when
  *  it fails stays in *partition. */
-spmm_status_t spmm_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition);
+spmm_status_t spmmi_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition);
 
 /** Consecutive blocks of rows with about equal numbers of non-zeros.  Collective; not agreed.
  *  @param[out] row_part [A->n_rows] */
-spmm_status_t spmm_block_rows(const spmm_matrix_t *A, int32_t *row_part);
+spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int32_t *row_part);
 
 /** Below this many vertices a part METIS makes empty parts and prints; blocks serve as well. */
 enum { SPMM_MIN_VERTICES_PER_PART = 16 };
 
 /** Has the graph of A (rows, and columns unless A is square) enough vertices, and A an entry?  The same
  *  on all ranks. */
-bool spmm_graph_is_worth_cutting(const spmm_matrix_t *A);
+bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A);
 
 /** Blocks of rows where it is not, with a line in the log.  Collective, agreed.
  *  @param[out] row_part [A->n_rows] */
-spmm_status_t spmm_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part);
+spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part);
 
 /** One line in the log where @p row_part is out of the allowed balance.  Collective, agreed. */
-spmm_status_t spmm_balance_report(const spmm_matrix_t *A, const char *method,
-                                  const int32_t *row_part, double imbalance);
+spmm_status_t spmmi_balance_report(const spmm_matrix_t *A, const char *method,
+                                   const int32_t *row_part, double imbalance);
 
 /** Which parts use which columns, held by the ranks that own the columns in A. */
 typedef struct {
@@ -46,16 +46,16 @@ typedef struct {
 } spmm_consumers_t;
 
 /** Collective, agreed.  @p row_part [A->n_rows] */
-spmm_status_t spmm_consumers_create(const spmm_matrix_t *A, const int32_t *row_part,
-                                    spmm_consumers_t *consumers);
-void          spmm_consumers_free(spmm_consumers_t *consumers);
+spmm_status_t spmmi_consumers_create(const spmm_matrix_t *A, const int32_t *row_part,
+                                     spmm_consumers_t *consumers);
+void          spmmi_consumers_free(spmm_consumers_t *consumers);
 
 /** Elements of the longest message between rank 0 and another rank: bounds its buffers. */
 enum { SPMM_PIECE = 1 << 20 };
 
 /** One blocking transfer, of any length; not collective.  It has the timeout of exchanges, which says
  *  nothing about a peer that reads a file or serves others first: all ranks agree before it. */
-spmm_status_t spmm_send_piece(spmm_env_t *env, const void *data, size_t bytes, int peer);
-spmm_status_t spmm_recv_piece(spmm_env_t *env, void *data, size_t bytes, int peer);
+spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, int peer);
+spmm_status_t spmmi_recv_bytes(spmm_env_t *env, void *data, size_t bytes, int peer);
 
 #endif /* SPMM_PARTITION_PARTITIONERS_H */

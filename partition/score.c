@@ -36,8 +36,8 @@ static void summarise(const spmm_matrix_t *A, const int64_t *nnz, const int64_t 
     }
 }
 
-spmm_status_t spmm_partition_score(const spmm_matrix_t *A, const spmm_partition_t *partition,
-                                   spmm_partition_score_t *score)
+spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition_t *partition,
+                                    spmm_partition_score_t *score)
 {
     spmm_env_t      *env       = A->env;
     spmm_consumers_t consumers = {0};
@@ -50,22 +50,22 @@ spmm_status_t spmm_partition_score(const spmm_matrix_t *A, const spmm_partition_
     }
     if (SPMM_NEW_ZERO(count, 2 * (int64_t)env->size) == NULL) {
         status =
-            spmm_fail_memory(&env->err, 2 * (int64_t)env->size, sizeof *count, "counts of parts");
+            spmmi_fail_memory(&env->err, 2 * (int64_t)env->size, sizeof *count, "counts of parts");
     }
-    status = spmm_agree(env, status);
+    status = spmmi_agree(env, status);
     if (status == SPMM_OK) {
-        status = spmm_consumers_create(A, partition->row_part, &consumers);
+        status = spmmi_consumers_create(A, partition->row_part, &consumers);
     }
     if (status == SPMM_OK) {
         count_local(A, partition, &consumers, count, count + env->size);
-        status = spmm_mpi_check(
+        status = spmmi_mpi_check(
             env, MPI_Allreduce(MPI_IN_PLACE, count, 2 * env->size, MPI_INT64_T, MPI_SUM, env->comm),
             "MPI_Allreduce");
     }
     if (status == SPMM_OK) {
         summarise(A, count, count + env->size, score);
     }
-    spmm_consumers_free(&consumers);
-    spmm_free(count);
+    spmmi_consumers_free(&consumers);
+    spmmi_free(count);
     return status;
 }

@@ -23,12 +23,12 @@ typedef struct {
 
 static void free_query(query_t *q)
 {
-    spmm_free(q->index);
-    spmm_free(q->position);
-    spmm_free(q->ask);
-    spmm_free(q->asked);
-    spmm_free(q->ask_count);
-    spmm_free(q->asked_count);
+    spmmi_free(q->index);
+    spmmi_free(q->position);
+    spmmi_free(q->ask);
+    spmmi_free(q->asked);
+    spmmi_free(q->ask_count);
+    spmmi_free(q->asked_count);
 }
 
 static spmm_status_t sort_indices(spmm_env_t *env, int64_t count, const int64_t *index, query_t *q)
@@ -38,13 +38,13 @@ static spmm_status_t sort_indices(spmm_env_t *env, int64_t count, const int64_t 
     SPMM_NEW(q->index, count);
     SPMM_NEW(q->position, count);
     if (q->ask_count == NULL || q->asked_count == NULL || q->index == NULL || q->position == NULL) {
-        return spmm_fail_memory(&env->err, count, 2 * sizeof *q->index, "indices to translate");
+        return spmmi_fail_memory(&env->err, count, 2 * sizeof *q->index, "indices to translate");
     }
     for (int64_t i = 0; i < count; i++) {
         q->index[i]    = (uint64_t)index[i];
         q->position[i] = i;
     }
-    return spmm_sort_u64_with(env, q->index, q->position, count);
+    return spmmi_sort_u64_with(env, q->index, q->position, count);
 }
 
 static spmm_status_t list_questions(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,
@@ -54,16 +54,16 @@ static spmm_status_t list_questions(spmm_env_t *env, const spmm_layout_map_t *ma
 
     /* A negative index is a huge key: it stands last. */
     if (count > 0 && q->index[count - 1] >= (uint64_t)map->n_global) {
-        return spmm_fail(&env->err, SPMM_ERR_INTERNAL,
-                         "index %" PRId64 " is to be translated, but indices are 0 to %" PRId64
-                         ": please report it",
-                         (int64_t)q->index[count - 1], map->n_global - 1);
+        return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
+                          "index %" PRId64 " is to be translated, but indices are 0 to %" PRId64
+                          ": please report it",
+                          (int64_t)q->index[count - 1], map->n_global - 1);
     }
     for (int64_t i = 0; i < count; i++) {
         q->n_ask += i == 0 || q->index[i] != q->index[i - 1];
     }
     if (SPMM_NEW(q->ask, q->n_ask) == NULL) {
-        return spmm_fail_memory(&env->err, q->n_ask, sizeof *q->ask, "indices to translate");
+        return spmmi_fail_memory(&env->err, q->n_ask, sizeof *q->ask, "indices to translate");
     }
     for (int64_t i = 0; i < count; i++) {
         if (i == 0 || q->index[i] != q->index[i - 1]) {
@@ -88,20 +88,21 @@ static spmm_status_t exchange(spmm_env_t *env, const spmm_layout_map_t *map, que
     const int64_t first  = map->orig_offset[env->rank];
     spmm_status_t status = SPMM_OK;
 
-    SPMM_TRY(spmm_alltoall_counts(env, q->ask_count, q->asked_count, &q->n_asked));
+    SPMM_TRY(spmmi_alltoall_counts(env, q->ask_count, q->asked_count, &q->n_asked));
     if (SPMM_NEW(q->asked, q->n_asked) == NULL) {
-        status = spmm_fail_memory(&env->err, q->n_asked, sizeof *q->asked, "indices to translate");
+        status = spmmi_fail_memory(&env->err, q->n_asked, sizeof *q->asked, "indices to translate");
     }
-    SPMM_TRY(spmm_agree(env, status));
-    SPMM_TRY(spmm_alltoallv(env, q->ask, q->ask_count, q->asked, q->asked_count, sizeof *q->asked));
+    SPMM_TRY(spmmi_agree(env, status));
+    SPMM_TRY(
+        spmmi_alltoallv(env, q->ask, q->ask_count, q->asked, q->asked_count, sizeof *q->asked));
     for (int64_t i = 0; i < q->n_asked; i++) {
         q->asked[i] = map->new_index[q->asked[i] - first];
     }
-    return spmm_alltoallv(env, q->asked, q->asked_count, q->ask, q->ask_count, sizeof *q->asked);
+    return spmmi_alltoallv(env, q->asked, q->asked_count, q->ask, q->ask_count, sizeof *q->asked);
 }
 
-spmm_status_t spmm_layout_translate(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,
-                                    int64_t *index)
+spmm_status_t spmmi_layout_translate(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,
+                                     int64_t *index)
 {
     query_t       q = {0};
     spmm_status_t status;
@@ -114,7 +115,7 @@ spmm_status_t spmm_layout_translate(spmm_env_t *env, const spmm_layout_map_t *ma
     if (status == SPMM_OK) {
         status = list_questions(env, map, count, &q);
     }
-    status = spmm_agree(env, status);
+    status = spmmi_agree(env, status);
     if (status == SPMM_OK) {
         status = exchange(env, map, &q);
     }

@@ -9,7 +9,8 @@ static int64_t at_least_one(int64_t weight)
     return weight < 1 ? 1 : weight;
 }
 
-spmm_weight_scale_t spmm_weight_scale(int64_t nnz, int64_t n_vertices, int64_t n_cols, int64_t most)
+spmm_weight_scale_t spmmi_weight_scale(int64_t nnz, int64_t n_vertices, int64_t n_cols,
+                                       int64_t most)
 {
     spmm_weight_scale_t scale = {.times = 1, .divisor = 1};
     /* A vertex never weighs more than all, and the sum with all the ones stays below most. */
@@ -27,12 +28,12 @@ spmm_weight_scale_t spmm_weight_scale(int64_t nnz, int64_t n_vertices, int64_t n
     return scale;
 }
 
-int64_t spmm_weight(const spmm_weight_scale_t *scale, int64_t entries)
+int64_t spmmi_weight(const spmm_weight_scale_t *scale, int64_t entries)
 {
     return at_least_one(entries * scale->times / scale->divisor);
 }
 
-int64_t spmm_weight_limit(int64_t sum, int n_parts)
+int64_t spmmi_weight_limit(int64_t sum, int n_parts)
 {
     return at_least_one(sum / n_parts + (sum % n_parts > 0));
 }

@@ -21,15 +21,15 @@ typedef struct {
 /** @param[in] n_vertices  of the graph, columns included
  *  @param[in] n_cols      vertices that stand for columns
  *  @param[in] most        the largest sum the partitioner can hold */
-spmm_weight_scale_t spmm_weight_scale(int64_t nnz, int64_t n_vertices, int64_t n_cols,
-                                      int64_t most);
+spmm_weight_scale_t spmmi_weight_scale(int64_t nnz, int64_t n_vertices, int64_t n_cols,
+                                       int64_t most);
 
-int64_t spmm_weight(const spmm_weight_scale_t *scale, int64_t entries);
+int64_t spmmi_weight(const spmm_weight_scale_t *scale, int64_t entries);
 
 /** Heavier vertices are cut to this mean of a part, which falls as they are: repeat with the new
  *  @p sum, SPMM_CUT_ROUNDS times at most, until none is.  The end is nearly the largest weight w with
  *  the sum of min(weight, w) >= n_parts * w. */
-int64_t spmm_weight_limit(int64_t sum, int n_parts);
+int64_t spmmi_weight_limit(int64_t sum, int n_parts);
 enum { SPMM_CUT_ROUNDS = 64 };
 
 #endif /* SPMM_PARTITION_WEIGHTS_H */

@@ -23,8 +23,8 @@ typedef struct {
 
 static spmm_status_t fail_write(const writer_t *out)
 {
-    return spmm_fail(&out->env->err, SPMM_ERR_IO, "cannot write partition file '%.200s': %s",
-                     out->path, strerror(errno));
+    return spmmi_fail(&out->env->err, SPMM_ERR_IO, "cannot write partition file '%.200s': %s",
+                      out->path, strerror(errno));
 }
 
 /* Devices and pipes are written in place: a rename would replace them. */
@@ -43,13 +43,13 @@ static spmm_status_t open_file(writer_t *out, int32_t **piece)
         return SPMM_OK;
     }
     if (SPMM_NEW(*piece, SPMM_PIECE) == NULL) {
-        return spmm_fail_memory(&out->env->err, SPMM_PIECE, sizeof **piece, "a partition");
+        return spmmi_fail_memory(&out->env->err, SPMM_PIECE, sizeof **piece, "a partition");
     }
     if (is_special(out->path)) {
         out->file = fopen(out->path, "w");
     } else {
         if (SPMM_NEW(out->temporary, (int64_t)length) == NULL) {
-            return spmm_fail_memory(&out->env->err, (int64_t)length, 1, "a file name");
+            return spmmi_fail_memory(&out->env->err, (int64_t)length, 1, "a file name");
         }
         (void)snprintf(out->temporary, length, "%s.%ld.tmp", out->path, (long)getpid());
         out->file = fopen(out->temporary, "wx");
@@ -82,11 +82,11 @@ static spmm_status_t collect(const spmm_matrix_t *A, const writer_t *out, const 
             const int32_t count = (int32_t)(rows - at < SPMM_PIECE ? rows - at : SPMM_PIECE);
             const size_t  bytes = (size_t)count * sizeof *piece;
 
-            SPMM_TRY(spmm_agree(env, status));
+            SPMM_TRY(spmmi_agree(env, status));
             if (p != 0 && env->rank == p) {
-                status = spmm_send_piece(env, row_part + at, bytes, 0);
+                status = spmmi_send_bytes(env, row_part + at, bytes, 0);
             } else if (p != 0 && env->rank == 0) {
-                status = spmm_recv_piece(env, piece, bytes, p);
+                status = spmmi_recv_bytes(env, piece, bytes, p);
             }
             if (env->rank == 0 && status == SPMM_OK) {
                 status = write_piece(out, count, p == 0 ? row_part + at : piece);
@@ -117,23 +117,23 @@ static spmm_status_t finish(writer_t *out, spmm_status_t status)
             }
         }
     }
-    spmm_free(out->temporary);
+    spmmi_free(out->temporary);
     return status;
 }
 
-spmm_status_t spmm_partition_write(const spmm_matrix_t *A, const int32_t *row_part,
-                                   const char *path)
+spmm_status_t spmmi_partition_write(const spmm_matrix_t *A, const int32_t *row_part,
+                                    const char *path)
 {
     writer_t      out   = {.env = A->env, .path = path};
     int32_t      *piece = NULL;
     spmm_status_t status;
 
-    status = spmm_agree(A->env, open_file(&out, &piece));
+    status = spmmi_agree(A->env, open_file(&out, &piece));
     if (status == SPMM_OK) {
-        status = spmm_agree(A->env, finish(&out, collect(A, &out, row_part, piece)));
+        status = spmmi_agree(A->env, finish(&out, collect(A, &out, row_part, piece)));
     } else {
         (void)finish(&out, status);
     }
-    spmm_free(piece);
+    spmmi_free(piece);
     return status;
 }

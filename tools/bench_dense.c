@@ -23,7 +23,7 @@ static int fill_b(bench_dense_t *dense, uint64_t seed)
 
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < size; k++) {
-        spmm_value_set(dense->type, dense->host_b, k, spmm_random_value(seed, k, dense->n));
+        spmmi_value_set(dense->type, dense->host_b, k, spmmi_random_value(seed, k, dense->n));
     }
     for (int s = 0; s < dense->n_sets; s++) {
         if (spmm_buffer_copy(dense->ctx, dense->B[s], dense->host_b, dense->b_bytes) != SPMM_OK) {
@@ -128,8 +128,8 @@ static double row_error(const bench_dense_t *dense, const int64_t *row_ptr, cons
         for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
             const int64_t from =
                 by_column ? col_idx[k] + j * dense->ldb : col_idx[k] * dense->ldb + j;
-            const double product = spmm_value_get(dense->type, values, k) *
-                                   spmm_value_get(dense->type, dense->host_b, from);
+            const double product = spmmi_value_get(dense->type, values, k) *
+                                   spmmi_value_get(dense->type, dense->host_b, from);
 
             sum += product;
             magnitude += fabs(product);
@@ -138,7 +138,7 @@ static double row_error(const bench_dense_t *dense, const int64_t *row_ptr, cons
             (*out_of_range)++;
             continue;
         }
-        error = tool_relative_error(spmm_value_get(dense->type, dense->host_c, at), sum, magnitude,
+        error = tool_relative_error(spmmi_value_get(dense->type, dense->host_c, at), sum, magnitude,
                                     range.eta);
         worst = error > worst ? error : worst;
     }

@@ -96,10 +96,10 @@ static void fill_line(const driver_block_t *block, const driver_dense_t *dense,
 
             x = driver_dense_value(dense, driver_dense_row(dense, row), by_column ? line : k);
         }
-        spmm_value_set(block->type, host, first + k, x);
+        spmmi_value_set(block->type, host, first + k, x);
     }
     for (int64_t k = length; k < block->ld; k++) {
-        spmm_value_set(block->type, host, first + k, padding);
+        spmmi_value_set(block->type, host, first + k, padding);
     }
 }
 
@@ -154,7 +154,7 @@ int64_t driver_block_spoiled(const driver_block_t *block, const void *host, doub
 
     for (int64_t line = 0; line < lines; line++) {
         for (int64_t k = length; k < block->ld; k++) {
-            spoiled += spmm_value_get(block->type, host, line * block->ld + k) != padding;
+            spoiled += spmmi_value_get(block->type, host, line * block->ld + k) != padding;
         }
     }
     return spoiled;

@@ -24,14 +24,14 @@ driver_dense_t driver_dense(uint64_t seed, spmm_type_t type);
 
 static inline uint64_t driver_dense_row(const driver_dense_t *dense, int64_t row)
 {
-    return spmm_mix64(dense->seed ^ spmm_mix64((uint64_t)row));
+    return spmmi_mix64(dense->seed ^ spmmi_mix64((uint64_t)row));
 }
 
 /** Element @p j of the row with key @p row_key: exactly representable in the storage type, as many
  *  significant bits as it has, magnitude in [1/4, 1) times scale, either sign. */
 static inline double driver_dense_value(const driver_dense_t *dense, uint64_t row_key, int64_t j)
 {
-    const uint64_t h = spmm_mix64(row_key ^ (uint64_t)j);
+    const uint64_t h = spmmi_mix64(row_key ^ (uint64_t)j);
     /* sign from bit 63, exponent -2 or -1 from bit 62, fraction from the lowest 52 */
     const uint64_t bits = (h & 0x8000000000000000u) | ((uint64_t)(1021u + ((h >> 62) & 1u)) << 52) |
                           (h & dense->fraction);

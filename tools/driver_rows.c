@@ -106,7 +106,7 @@ static void group_entries(transposition_t *t, int size, int64_t *row, int64_t be
         t->send[offset[p]++] = (entry_t){
             .row   = t->info.first_row + r,
             .col   = t->col_idx[e],
-            .value = spmm_value_get(t->info.type, t->values, e),
+            .value = spmmi_value_get(t->info.type, t->values, e),
         };
     }
     for (int p = 0; p < size; p++) {
@@ -238,7 +238,7 @@ double driver_rows_max_sum(driver_job_t *job, const driver_rows_t *rows)
         double sum = 0.0;
 
         for (int64_t e = rows->row_ptr[r]; e < rows->row_ptr[r + 1]; e++) {
-            sum += fabs(spmm_value_get(rows->type, rows->values, e));
+            sum += fabs(spmmi_value_get(rows->type, rows->values, e));
         }
         largest = sum > largest ? sum : largest;
     }

@@ -20,7 +20,7 @@ static void reference_strip(const driver_product_t *p, int64_t row, int64_t firs
         bound[j] = 0.0;
     }
     for (int64_t e = rows->row_ptr[row]; e < rows->row_ptr[row + 1]; e++) {
-        const double   a   = p->alpha * spmm_value_get(rows->type, rows->values, e);
+        const double   a   = p->alpha * spmmi_value_get(rows->type, rows->values, e);
         const uint64_t key = driver_dense_row(&p->B, rows->col[e]);
 
         for (int j = 0; j < width; j++) {
@@ -55,7 +55,7 @@ static void compare_row(const driver_product_t *p, int64_t row, driver_verdict_t
         reference_strip(p, row, first, width, ref, bound);
         for (int j = 0; j < width; j++) {
             const int64_t at  = driver_block_index(p->block, row, first + j);
-            const double  got = spmm_value_get(p->block->type, p->C, at);
+            const double  got = spmmi_value_get(p->block->type, p->C, at);
             double        error;
 
             if (!(bound[j] <= range.largest)) { /* NaN and infinity in A included */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file plan.h
- *  The plan: everything that is paid once (partition, halo graph, local formats, engine choice,
+ *  The plan: everything that is paid once (partition, halo plan, local formats, engine choice,
  *  buffers), and the product itself.
  */
 #ifndef SPMM_DIST_PLAN_H

@@ -43,7 +43,7 @@ typedef struct {
         sizeof(spmm_sddmm_options_t), SPMM_TYPE_AUTO, NULL, NULL                                   \
     }
 
-/** Prepare SDDMM at the entries of @p mask for X and Y of up to @p k columns, on the halo graph that
+/** Prepare SDDMM at the entries of @p mask for X and Y of up to @p k columns, on the halo plan that
  *  a plan with partition "keep" has: rows stay with the caller's ranks.  Collective; @p mask must
  *  outlive the plan, its values are not used.
  *  @param[in] k        columns of X and Y, >= 1; memory of the plan is sized for it

@@ -9,33 +9,33 @@
 #include "sddmm_args.h"
 
 /** Threads of a parallel region: as asked for, or as many as OpenMP likes. */
-static inline int spmm_cpu_team(int threads)
+static inline int spmmi_cpu_team(int threads)
 {
     return threads > 0 ? threads : omp_get_max_threads();
 }
 
-void spmm_cpu_gather_rows(const spmm_gather_args_t *args);
-void spmm_cpu_scatter_rows(const spmm_scatter_args_t *args);
-void spmm_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args);
-void spmm_cpu_store_columns(const spmm_store_args_t *args);
+void spmmi_cpu_gather_rows(const spmm_gather_args_t *args);
+void spmmi_cpu_scatter_rows(const spmm_scatter_args_t *args);
+void spmmi_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args);
+void spmmi_cpu_store_columns(const spmm_store_args_t *args);
 
 /** Is there a kernel for A and B of @p ab_type and C of @p c_type? */
-bool spmm_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);
+bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);
 
 /** The types must be supported.  FP64 data sums in FP64, all other types in FP32; C is rounded once. */
-void spmm_cpu_csr_mm(const spmm_csr_mm_args_t *args);
+void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args);
 
 /** Is there a kernel for X and Y of @p type and S of @p s_type? */
-bool spmm_cpu_sddmm_supports(spmm_type_t type, spmm_type_t s_type);
+bool spmmi_cpu_sddmm_supports(spmm_type_t type, spmm_type_t s_type);
 
-/** The types must be supported.  Sums as in spmm_cpu_csr_mm(), in an order that depends on k alone:
+/** The types must be supported.  Sums as in spmmi_cpu_csr_mm(), in an order that depends on k alone:
  *  all forms of a mask give the same bits. */
-void spmm_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args);
-void spmm_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args);
-void spmm_cpu_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args);
+void spmmi_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args);
+void spmmi_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args);
+void spmmi_cpu_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args);
 
-void spmm_cpu_row_softmax(const spmm_softmax_args_t *args);
-void spmm_cpu_place_values(const spmm_place_args_t *args);
+void spmmi_cpu_row_softmax(const spmm_softmax_args_t *args);
+void spmmi_cpu_place_values(const spmm_place_args_t *args);
 
 /** An entry of a tensor-core format: its row in the window, its row of B, and where its value stands
  *  among those of the block. */
@@ -70,22 +70,22 @@ typedef struct {
 } spmm_tc_view_t;
 
 /** A view of @p arrays, which must outlive it. */
-spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays);
-spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays);
+spmm_tc_view_t spmmi_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays);
+spmm_tc_view_t spmmi_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays);
 /** Its values do not follow each other: of runs() only the lengths say something. */
-spmm_tc_view_t spmm_cpu_cvse_view(const spmm_cvse_arrays_t *arrays);
+spmm_tc_view_t spmmi_cpu_cvse_view(const spmm_cvse_arrays_t *arrays);
 /** The same; windows are tile rows, blocks 16x32 tiles. */
-spmm_tc_view_t spmm_cpu_bcsr_view(const spmm_bcsr_arrays_t *arrays);
+spmm_tc_view_t spmmi_cpu_bcsr_view(const spmm_bcsr_arrays_t *arrays);
 
 /** C = alpha * A * B + beta * C by decoding: only stored entries are multiplied, in the order of
  *  CSR.  16-bit data sum in FP32 and C is rounded once. */
-void spmm_cpu_tc_mm(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args);
+void spmmi_cpu_tc_mm(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args);
 
 /** FP32 to the nearest TF32 number, ties away from zero: cvt.rna.tf32.f32 of PTX. */
-float spmm_cpu_tf32_round(float x);
+float spmmi_cpu_tf32_round(float x);
 
 /** Set bits of @p x. */
-static inline int32_t spmm_cpu_popcount(uint64_t x)
+static inline int32_t spmmi_cpu_popcount(uint64_t x)
 {
     x -= x >> 1 & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
@@ -94,7 +94,7 @@ static inline int32_t spmm_cpu_popcount(uint64_t x)
 }
 
 /** Place of the lowest set bit; @p x is not 0. */
-static inline int32_t spmm_cpu_lowest_bit(uint64_t x)
+static inline int32_t spmmi_cpu_lowest_bit(uint64_t x)
 {
     return __builtin_ctzll(x);
 }

@@ -38,10 +38,10 @@ enum { COLUMN_STREAMS = 4 };
 #define MM_ROW     mm_16f_row
 #define MM_COLUMNS mm_16f_columns
 #define AB_T       uint16_t
-#define AB_LOAD    spmm_half_to_float
+#define AB_LOAD    spmmi_half_to_float
 #define C_T        uint16_t
-#define C_LOAD     spmm_half_to_float
-#define C_STORE    spmm_half_from_float
+#define C_LOAD     spmmi_half_to_float
+#define C_STORE    spmmi_half_from_float
 #define ACC_T      float
 #include "cpu/csr_mm.inc.h"
 
@@ -49,7 +49,7 @@ enum { COLUMN_STREAMS = 4 };
 #define MM_ROW     mm_16f_32f_row
 #define MM_COLUMNS mm_16f_32f_columns
 #define AB_T       uint16_t
-#define AB_LOAD    spmm_half_to_float
+#define AB_LOAD    spmmi_half_to_float
 #define C_T        float
 #define C_LOAD     SAME
 #define C_STORE    SAME
@@ -60,10 +60,10 @@ enum { COLUMN_STREAMS = 4 };
 #define MM_ROW     mm_16bf_row
 #define MM_COLUMNS mm_16bf_columns
 #define AB_T       uint16_t
-#define AB_LOAD    spmm_bf16_to_float
+#define AB_LOAD    spmmi_bf16_to_float
 #define C_T        uint16_t
-#define C_LOAD     spmm_bf16_to_float
-#define C_STORE    spmm_bf16_from_float
+#define C_LOAD     spmmi_bf16_to_float
+#define C_STORE    spmmi_bf16_from_float
 #define ACC_T      float
 #include "cpu/csr_mm.inc.h"
 
@@ -71,7 +71,7 @@ enum { COLUMN_STREAMS = 4 };
 #define MM_ROW     mm_16bf_32f_row
 #define MM_COLUMNS mm_16bf_32f_columns
 #define AB_T       uint16_t
-#define AB_LOAD    spmm_bf16_to_float
+#define AB_LOAD    spmmi_bf16_to_float
 #define C_T        float
 #define C_LOAD     SAME
 #define C_STORE    SAME
@@ -117,19 +117,19 @@ static int64_t first_row(const spmm_csr_mm_args_t *args, int t, int n_threads)
     return low;
 }
 
-bool spmm_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type)
+bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type)
 {
     return pick(ab_type, c_type) != NULL;
 }
 
-void spmm_cpu_csr_mm(const spmm_csr_mm_args_t *args)
+void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args)
 {
     mm_fn_t *const mm = pick(args->ab_type, args->c_type);
 
     if (args->n_rows == 0) {
         return;
     }
-#pragma omp parallel num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel num_threads(spmmi_cpu_team(args->threads))
     {
         const int t = omp_get_thread_num(), n_threads = omp_get_num_threads();
 

@@ -11,14 +11,14 @@ static inline int64_t place(spmm_layout_t layout, int64_t ld, int64_t i, int64_t
     return layout == SPMM_LAYOUT_COL ? i + j * ld : i * ld + j;
 }
 
-void spmm_cpu_gather_rows(const spmm_gather_args_t *args)
+void spmmi_cpu_gather_rows(const spmm_gather_args_t *args)
 {
     const char  *src   = args->src;
     char        *dst   = args->dst;
     const size_t elem  = args->elem_size;
     const size_t width = (size_t)args->n * elem;
 
-#pragma omp parallel for schedule(static) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
     for (int64_t i = 0; i < args->n_rows; i++) {
         const int64_t row = args->row == NULL ? i : args->row[i];
         char         *to  = dst + (size_t)i * width;
@@ -33,14 +33,14 @@ void spmm_cpu_gather_rows(const spmm_gather_args_t *args)
     }
 }
 
-void spmm_cpu_scatter_rows(const spmm_scatter_args_t *args)
+void spmmi_cpu_scatter_rows(const spmm_scatter_args_t *args)
 {
     const char  *src   = args->src;
     char        *dst   = args->dst;
     const size_t elem  = args->elem_size;
     const size_t width = (size_t)args->n * elem;
 
-#pragma omp parallel for schedule(static) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
     for (int64_t i = 0; i < args->n_rows; i++) {
         const int64_t row  = args->row == NULL ? i : args->row[i];
         const char   *from = src + (size_t)i * width;
@@ -55,21 +55,21 @@ void spmm_cpu_scatter_rows(const spmm_scatter_args_t *args)
     }
 }
 
-void spmm_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args)
+void spmmi_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args)
 {
-#pragma omp parallel for schedule(static) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
     for (int64_t u = 0; u < args->n_rows; u++) {
         for (int64_t j = 0; j < args->n; j++) {
             const int64_t at  = place(args->dst_layout, args->ld_dst, args->row[u], j);
-            double        sum = spmm_value_get(args->dst_type, args->dst, at);
+            double        sum = spmmi_value_get(args->dst_type, args->dst, at);
 
             for (int32_t k = args->ptr[u]; k < args->ptr[u + 1]; k++) {
-                sum += spmm_value_get(args->src_type, args->src, args->pos[k] * args->n + j);
+                sum += spmmi_value_get(args->src_type, args->src, args->pos[k] * args->n + j);
                 if (args->src_type != SPMM_R_64F) {
                     sum = (double)(float)sum; /* FP32 sums, as on the GPU */
                 }
             }
-            spmm_value_set(args->dst_type, args->dst, at, sum);
+            spmmi_value_set(args->dst_type, args->dst, at, sum);
         }
     }
 }
@@ -105,24 +105,24 @@ static void store_16(const spmm_store_args_t *args, int64_t first, int64_t last)
     for (int64_t j = 0; j < args->n; j++) {
         for (int64_t i = first; i < last; i++) {
             const int64_t at = i + j * args->ld_dst;
-            float         x  = (float)spmm_value_get(args->type, args->src, i * args->n + j);
+            float         x  = (float)spmmi_value_get(args->type, args->src, i * args->n + j);
 
             if (args->beta != 0.0) {
-                x += beta * (float)spmm_value_get(args->type, args->dst, at);
+                x += beta * (float)spmmi_value_get(args->type, args->dst, at);
             }
-            spmm_value_set(args->type, args->dst, at, (double)x);
+            spmmi_value_set(args->type, args->dst, at, (double)x);
         }
     }
 }
 
-void spmm_cpu_store_columns(const spmm_store_args_t *args)
+void spmmi_cpu_store_columns(const spmm_store_args_t *args)
 {
     void (*store)(const spmm_store_args_t *, int64_t, int64_t) =
         args->type == SPMM_R_64F   ? store_64f
         : args->type == SPMM_R_32F ? store_32f
                                    : store_16;
 
-#pragma omp parallel for schedule(static) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
     for (int64_t first = 0; first < args->n_rows; first += STORE_ROWS) {
         store(args, first, first + STORE_ROWS < args->n_rows ? first + STORE_ROWS : args->n_rows);
     }

@@ -27,16 +27,16 @@ enum { PARTS = 8 }; /* sums side by side: vector registers */
 
 #define DOT_NAME dot_16f
 #define XY_T     uint16_t
-#define XY_LOAD  spmm_half_to_float
+#define XY_LOAD  spmmi_half_to_float
 #define S_T      uint16_t
-#define S_LOAD   spmm_half_to_float
-#define S_STORE  spmm_half_from_float
+#define S_LOAD   spmmi_half_to_float
+#define S_STORE  spmmi_half_from_float
 #define ACC_T    float
 #include "cpu/sddmm.inc.h"
 
 #define DOT_NAME dot_16f_32f
 #define XY_T     uint16_t
-#define XY_LOAD  spmm_half_to_float
+#define XY_LOAD  spmmi_half_to_float
 #define S_T      float
 #define S_LOAD   SAME
 #define S_STORE  SAME
@@ -45,16 +45,16 @@ enum { PARTS = 8 }; /* sums side by side: vector registers */
 
 #define DOT_NAME dot_16bf
 #define XY_T     uint16_t
-#define XY_LOAD  spmm_bf16_to_float
+#define XY_LOAD  spmmi_bf16_to_float
 #define S_T      uint16_t
-#define S_LOAD   spmm_bf16_to_float
-#define S_STORE  spmm_bf16_from_float
+#define S_LOAD   spmmi_bf16_to_float
+#define S_STORE  spmmi_bf16_from_float
 #define ACC_T    float
 #include "cpu/sddmm.inc.h"
 
 #define DOT_NAME dot_16bf_32f
 #define XY_T     uint16_t
-#define XY_LOAD  spmm_bf16_to_float
+#define XY_LOAD  spmmi_bf16_to_float
 #define S_T      float
 #define S_LOAD   SAME
 #define S_STORE  SAME
@@ -81,16 +81,16 @@ static dot_fn_t *pick(spmm_type_t type, spmm_type_t s)
     return NULL;
 }
 
-bool spmm_cpu_sddmm_supports(spmm_type_t type, spmm_type_t s_type)
+bool spmmi_cpu_sddmm_supports(spmm_type_t type, spmm_type_t s_type)
 {
     return pick(type, s_type) != NULL;
 }
 
-void spmm_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args)
+void spmmi_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args)
 {
     dot_fn_t *const dot = pick(args->type, args->s_type);
 
-#pragma omp parallel for schedule(dynamic, 64) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(dynamic, 64) num_threads(spmmi_cpu_team(args->threads))
     for (int32_t t = 0; t < mask->n_tasks; t++) {
         for (int32_t e = mask->first[t]; e < mask->first[t + 1]; e++) {
             dot(args, mask->row[t], mask->col[e], mask->place == NULL ? e : mask->place[e]);
@@ -98,11 +98,11 @@ void spmm_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_
     }
 }
 
-void spmm_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args)
+void spmmi_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args)
 {
     dot_fn_t *const dot = pick(args->type, args->s_type);
 
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(args->threads))
     for (int32_t b = 0; b < mask->n_batches; b++) {
         const int32_t *row   = mask->row + (int64_t)b * mask->rows;
         const int64_t  first = (int64_t)b * mask->size;
@@ -126,7 +126,7 @@ static int64_t place_of(const spmm_sddmm_tiles_t *mask, int64_t tile, int32_t p,
         bits = (uint32_t)row[1];
         return (bits >> p & 1u) == 0
                    ? -1
-                   : (int64_t)row[0] + spmm_cpu_popcount(bits & (((uint32_t)1 << p) - 1));
+                   : (int64_t)row[0] + spmmi_cpu_popcount(bits & (((uint32_t)1 << p) - 1));
     case SPMM_SDDMM_VECTORS:
         return (int64_t)mask->place[vector] + r;
     case SPMM_SDDMM_EACH:
@@ -135,11 +135,11 @@ static int64_t place_of(const spmm_sddmm_tiles_t *mask, int64_t tile, int32_t p,
     return mask->place[vector * mask->height + r];
 }
 
-void spmm_cpu_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args)
+void spmmi_cpu_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args)
 {
     dot_fn_t *const dot = pick(args->type, args->s_type);
 
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(args->threads))
     for (int32_t tile = 0; tile < mask->n_tiles; tile++) {
         for (int32_t p = 0; p < SPMM_SDDMM_TILE; p++) {
             const int32_t j     = mask->col[(int64_t)tile * SPMM_SDDMM_TILE + p];

@@ -23,7 +23,7 @@ static inline float tf32(float x)
     return x;
 }
 
-float spmm_cpu_tf32_round(float x)
+float spmmi_cpu_tf32_round(float x)
 {
     return tf32(x);
 }
@@ -65,9 +65,9 @@ float spmm_cpu_tf32_round(float x)
 #define TC_T    float
 #define AB_T    uint16_t
 #define C_T     uint16_t
-#define C_LOAD  spmm_half_to_float
-#define C_STORE spmm_half_from_float
-#define TC_LOAD spmm_half_to_float
+#define C_LOAD  spmmi_half_to_float
+#define C_STORE spmmi_half_from_float
+#define TC_LOAD spmmi_half_to_float
 #include "cpu/tc_mm.inc.h"
 
 #define TC_NAME mm_16f_32f
@@ -77,7 +77,7 @@ float spmm_cpu_tf32_round(float x)
 #define C_T     float
 #define C_LOAD  SAME
 #define C_STORE SAME
-#define TC_LOAD spmm_half_to_float
+#define TC_LOAD spmmi_half_to_float
 #include "cpu/tc_mm.inc.h"
 
 #define TC_NAME mm_16bf
@@ -85,9 +85,9 @@ float spmm_cpu_tf32_round(float x)
 #define TC_T    float
 #define AB_T    uint16_t
 #define C_T     uint16_t
-#define C_LOAD  spmm_bf16_to_float
-#define C_STORE spmm_bf16_from_float
-#define TC_LOAD spmm_bf16_to_float
+#define C_LOAD  spmmi_bf16_to_float
+#define C_STORE spmmi_bf16_from_float
+#define TC_LOAD spmmi_bf16_to_float
 #include "cpu/tc_mm.inc.h"
 
 #define TC_NAME mm_16bf_32f
@@ -97,7 +97,7 @@ float spmm_cpu_tf32_round(float x)
 #define C_T     float
 #define C_LOAD  SAME
 #define C_STORE SAME
-#define TC_LOAD spmm_bf16_to_float
+#define TC_LOAD spmmi_bf16_to_float
 #include "cpu/tc_mm.inc.h"
 
 static int32_t decode_bittcf(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
@@ -109,7 +109,7 @@ static int32_t decode_bittcf(const void *arrays, int64_t block, spmm_tc_entry_t 
 
     for (int32_t tile = 0; tile < f->tiles; tile++) {
         for (uint64_t left = f->bits[block * f->tiles + tile]; left != 0; left &= left - 1) {
-            const int32_t bit = spmm_cpu_lowest_bit(left);
+            const int32_t bit = spmmi_cpu_lowest_bit(left);
 
             entry[n].at    = n;
             entry[n].row   = (tile * SPMM_BITTCF_SIDE) + (bit / SPMM_BITTCF_SIDE);
@@ -120,7 +120,7 @@ static int32_t decode_bittcf(const void *arrays, int64_t block, spmm_tc_entry_t 
     return n;
 }
 
-/* A run is a row of a tile: a byte of bits, counted as in spmm_cpu_popcount(). */
+/* A run is a row of a tile: a byte of bits, counted as in spmmi_cpu_popcount(). */
 static size_t runs_bittcf(const void *arrays, int64_t block, uint8_t *length)
 {
     const spmm_bittcf_arrays_t *f = arrays;
@@ -158,7 +158,7 @@ static int32_t decode_hrpb(const void *arrays, int64_t block, spmm_tc_entry_t *e
 
             memcpy(&left, patterns + (size_t)brick * sizeof left, sizeof left);
             for (; left != 0; left &= left - 1) {
-                const int32_t bit = spmm_cpu_lowest_bit(left);
+                const int32_t bit = spmmi_cpu_lowest_bit(left);
 
                 entry[n].at    = n;
                 entry[n].row   = rows[brick] * SPMM_HRPB_BRICK_M + bit / SPMM_HRPB_BRICK_K;
@@ -208,11 +208,11 @@ static int32_t decode_cvse(const void *arrays, int64_t block, spmm_tc_entry_t *e
 
     for (int32_t r = 0; r < f->height; r++) {
         for (uint64_t left = f->bits[block * f->height + r]; left != 0; left &= left - 1) {
-            const int32_t p = spmm_cpu_lowest_bit(left);
+            const int32_t p = spmmi_cpu_lowest_bit(left);
 
             entry[n++] = (spmm_tc_entry_t){.row = r,
-                                           .col = col[spmm_cvse_col_at(p)],
-                                           .at  = spmm_cvse_value_at(f->height, r, p)};
+                                           .col = col[spmmi_cvse_col_at(p)],
+                                           .at  = spmmi_cvse_value_at(f->height, r, p)};
         }
     }
     *offset = (size_t)block * SPMM_CVSE_BLOCK * (size_t)f->height * sizeof(uint16_t);
@@ -224,7 +224,7 @@ static size_t runs_cvse(const void *arrays, int64_t block, uint8_t *length)
     const spmm_cvse_arrays_t *f = arrays;
 
     for (int32_t r = 0; r < f->height; r++) {
-        length[r] = (uint8_t)spmm_cpu_popcount(f->bits[block * f->height + r]);
+        length[r] = (uint8_t)spmmi_cpu_popcount(f->bits[block * f->height + r]);
     }
     return (size_t)block * SPMM_CVSE_BLOCK * (size_t)f->height * sizeof(uint16_t);
 }
@@ -232,10 +232,10 @@ static size_t runs_cvse(const void *arrays, int64_t block, uint8_t *length)
 /* A block is a 16x32 tile, whose sides may be tiles of their own or make one in 2:4 sparsity. */
 static const uint32_t *bits_of_bcsr(const spmm_bcsr_arrays_t *f, spmm_bcsr_tile_t tile)
 {
-    const uint32_t any = spmm_bcsr_any(f->step[tile.step]);
+    const uint32_t any = spmmi_bcsr_any(f->step[tile.step]);
 
     return f->bits +
-           ((int64_t)f->bits_ptr[tile.step] + spmm_bcsr_rank(any, tile.row)) * SPMM_BCSR_SIDE;
+           ((int64_t)f->bits_ptr[tile.step] + spmmi_bcsr_rank(any, tile.row)) * SPMM_BCSR_SIDE;
 }
 
 /* Where the value of column c stands among those of its step. */
@@ -245,13 +245,13 @@ static int32_t at_bcsr(spmm_bcsr_step_t step, int32_t tile_row, uint32_t bits, i
     const bool sp24 = (step.sp24 >> tile_row & 1) != 0;
 
     if (sp24) {
-        const int32_t first = spmm_bcsr_kept(bits, c / 4 * 2);
+        const int32_t first = spmmi_bcsr_kept(bits, c / 4 * 2);
 
-        return spmm_bcsr_rank(step.sp24, tile_row) * TILE +
-               spmm_bcsr_value_at(r, c / 4 * 2 + (c != first));
+        return spmmi_bcsr_rank(step.sp24, tile_row) * TILE +
+               spmmi_bcsr_value_at(r, c / 4 * 2 + (c != first));
     }
-    return spmm_bcsr_tile_at(step, c / SPMM_BCSR_SIDE, tile_row) * TILE +
-           spmm_bcsr_value_at(r, c % SPMM_BCSR_SIDE);
+    return spmmi_bcsr_tile_at(step, c / SPMM_BCSR_SIDE, tile_row) * TILE +
+           spmmi_bcsr_value_at(r, c % SPMM_BCSR_SIDE);
 }
 
 static int32_t decode_bcsr(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
@@ -265,7 +265,7 @@ static int32_t decode_bcsr(const void *arrays, int64_t block, spmm_tc_entry_t *e
 
     for (int32_t r = 0; r < SPMM_BCSR_SIDE; r++) {
         for (uint64_t left = bits[r]; left != 0; left &= left - 1) {
-            const int32_t c = spmm_cpu_lowest_bit(left);
+            const int32_t c = spmmi_cpu_lowest_bit(left);
 
             entry[n++] = (spmm_tc_entry_t){.row = r,
                                            .col = step.col * SPMM_BCSR_WIDTH + c,
@@ -282,12 +282,12 @@ static size_t runs_bcsr(const void *arrays, int64_t block, uint8_t *length)
     const uint32_t           *bits = bits_of_bcsr(f, f->tile[block]);
 
     for (int32_t r = 0; r < SPMM_BCSR_SIDE; r++) {
-        length[r] = (uint8_t)spmm_bcsr_count(bits[r]);
+        length[r] = (uint8_t)spmmi_bcsr_count(bits[r]);
     }
     return (size_t)f->step[f->tile[block].step].at * SPMM_BCSR_UNIT;
 }
 
-spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays)
+spmm_tc_view_t spmmi_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays)
 {
     return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
                             .n_windows = arrays->n_windows,
@@ -300,7 +300,7 @@ spmm_tc_view_t spmm_cpu_bittcf_view(const spmm_bittcf_arrays_t *arrays)
                             .runs      = runs_bittcf};
 }
 
-spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays)
+spmm_tc_view_t spmmi_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays)
 {
     return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
                             .n_windows = arrays->n_panels,
@@ -313,7 +313,7 @@ spmm_tc_view_t spmm_cpu_hrpb_view(const spmm_hrpb_arrays_t *arrays)
                             .runs      = runs_hrpb};
 }
 
-spmm_tc_view_t spmm_cpu_cvse_view(const spmm_cvse_arrays_t *arrays)
+spmm_tc_view_t spmmi_cpu_cvse_view(const spmm_cvse_arrays_t *arrays)
 {
     return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
                             .n_windows = arrays->n_windows,
@@ -326,7 +326,7 @@ spmm_tc_view_t spmm_cpu_cvse_view(const spmm_cvse_arrays_t *arrays)
                             .runs      = runs_cvse};
 }
 
-spmm_tc_view_t spmm_cpu_bcsr_view(const spmm_bcsr_arrays_t *arrays)
+spmm_tc_view_t spmmi_cpu_bcsr_view(const spmm_bcsr_arrays_t *arrays)
 {
     return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
                             .n_windows = arrays->n_tile_rows,
@@ -357,12 +357,12 @@ static mm_t choose(const spmm_tc_mm_args_t *args)
     }
 }
 
-void spmm_cpu_tc_mm(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args)
+void spmmi_cpu_tc_mm(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args)
 {
     const mm_t mm = choose(args);
 
     /* A window is one thread's, so sums do not depend on the number of threads. */
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(args->threads))
     for (int32_t w = 0; w < A->n_windows; w++) {
         mm(A, args, w);
     }

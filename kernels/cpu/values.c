@@ -14,7 +14,7 @@ static int64_t place_of(const spmm_softmax_args_t *args, int32_t p, int32_t r)
 
 static double score(const spmm_softmax_args_t *args, int32_t p, int32_t r)
 {
-    return args->scale * spmm_value_get(args->s_type, args->S, place_of(args, p, r));
+    return args->scale * spmmi_value_get(args->s_type, args->S, place_of(args, p, r));
 }
 
 static void softmax_row(const spmm_softmax_args_t *args, int32_t from, int32_t to, int32_t r)
@@ -28,14 +28,14 @@ static void softmax_row(const spmm_softmax_args_t *args, int32_t from, int32_t t
         sum += exp(score(args, p, r) - most);
     }
     for (int32_t p = from; p < to; p++) {
-        spmm_value_set(args->p_type, args->P, place_of(args, p, r),
-                       exp(score(args, p, r) - most) / sum);
+        spmmi_value_set(args->p_type, args->P, place_of(args, p, r),
+                        exp(score(args, p, r) - most) / sum);
     }
 }
 
-void spmm_cpu_row_softmax(const spmm_softmax_args_t *args)
+void spmmi_cpu_row_softmax(const spmm_softmax_args_t *args)
 {
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(args->threads))
     for (int32_t i = 0; i < args->n_groups; i++) {
         for (int32_t r = 0; r < args->vector; r++) {
             softmax_row(args, args->group_ptr[i], args->group_ptr[i + 1], r);
@@ -43,11 +43,11 @@ void spmm_cpu_row_softmax(const spmm_softmax_args_t *args)
     }
 }
 
-void spmm_cpu_place_values(const spmm_place_args_t *args)
+void spmmi_cpu_place_values(const spmm_place_args_t *args)
 {
     const size_t size = args->elem_size;
 
-#pragma omp parallel for num_threads(spmm_cpu_team(args->threads))
+#pragma omp parallel for num_threads(spmmi_cpu_team(args->threads))
     for (int64_t i = 0; i < args->count; i++) {
         if (args->source[i] >= 0) {
             memcpy((char *)args->to + (size_t)i * size,

@@ -4,7 +4,7 @@
  *  B, without what they do with it.
  */
 #include "cuda/cuda_kernels.h"
-#include "cuda/rows.cuh"
+#include "cuda/dense/rows.cuh"
 
 namespace
 {
@@ -63,7 +63,7 @@ __global__ void wait(uint64_t ns)
 
 } // namespace
 
-extern "C" cudaError_t spmm_cuda_delay(double seconds, cudaStream_t stream)
+extern "C" cudaError_t spmmi_cuda_delay(double seconds, cudaStream_t stream)
 {
     const double most = 1e-3;
 
@@ -72,8 +72,8 @@ extern "C" cudaError_t spmm_cuda_delay(double seconds, cudaStream_t stream)
                          : cudaSuccess;
 }
 
-extern "C" cudaError_t spmm_cuda_gather_probe(void *memory, size_t set, size_t bytes,
-                                              cudaStream_t stream)
+extern "C" cudaError_t spmmi_cuda_gather_probe(void *memory, size_t set, size_t bytes,
+                                               cudaStream_t stream)
 {
     constexpr int  kRounds = 16;
     const size_t   block   = (size_t)(kThreads / kWarp) * kRounds * kFlight * kRowBytes;

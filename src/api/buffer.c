@@ -4,11 +4,11 @@
 spmm_status_t spmm_buffer_alloc(spmm_context_t *ctx, size_t bytes, void **buffer)
 {
     if (ctx == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_alloc: ctx is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_alloc: ctx is NULL");
     }
-    spmm_error_clear(&ctx->env.err);
+    spmmi_error_clear(&ctx->env.err);
     if (buffer == NULL) {
-        return spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_buffer_alloc: buffer is NULL");
+        return spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_buffer_alloc: buffer is NULL");
     }
     return ctx->device.ops->alloc(&ctx->device, bytes, buffer);
 }
@@ -19,17 +19,17 @@ spmm_status_t spmm_buffer_alloc_shared(spmm_context_t *ctx, size_t bytes, void *
     void         *home   = NULL;
 
     if (ctx == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_alloc_shared: ctx is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_alloc_shared: ctx is NULL");
     }
-    spmm_error_clear(&ctx->env.err);
+    spmmi_error_clear(&ctx->env.err);
     if (buffer == NULL) {
-        status =
-            spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_buffer_alloc_shared: buffer is NULL");
+        status = spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
+                            "spmm_buffer_alloc_shared: buffer is NULL");
     }
-    SPMM_TRY(spmm_agree(&ctx->env, status));
-    SPMM_TRY(spmm_transport_alloc_home(&ctx->shared, bytes, &home));
+    SPMM_TRY(spmmi_agree(&ctx->env, status));
+    SPMM_TRY(spmmi_transport_alloc_home(&ctx->shared, bytes, &home));
     if (home == NULL) {
-        status = spmm_agree(&ctx->env, ctx->device.ops->alloc(&ctx->device, bytes, &home));
+        status = spmmi_agree(&ctx->env, ctx->device.ops->alloc(&ctx->device, bytes, &home));
     }
     if (status != SPMM_OK) {
         ctx->device.ops->release(&ctx->device, home);
@@ -42,11 +42,11 @@ spmm_status_t spmm_buffer_alloc_shared(spmm_context_t *ctx, size_t bytes, void *
 spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer)
 {
     if (ctx == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_free: ctx is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_free: ctx is NULL");
     }
-    spmm_error_clear(&ctx->env.err);
+    spmmi_error_clear(&ctx->env.err);
     if (buffer != NULL) {
-        if (*buffer != NULL && !spmm_transport_free_home(&ctx->shared, *buffer)) {
+        if (*buffer != NULL && !spmmi_transport_free_home(&ctx->shared, *buffer)) {
             ctx->device.ops->release(&ctx->device, *buffer);
         }
         *buffer = NULL;
@@ -57,24 +57,24 @@ spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer)
 spmm_status_t spmm_buffer_copy(spmm_context_t *ctx, void *dst, const void *src, size_t bytes)
 {
     if (ctx == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_copy: ctx is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_copy: ctx is NULL");
     }
-    spmm_error_clear(&ctx->env.err);
+    spmmi_error_clear(&ctx->env.err);
     if (bytes > 0 && (dst == NULL || src == NULL)) {
-        return spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_buffer_copy: %s is NULL",
-                         dst == NULL ? "dst" : "src");
+        return spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_buffer_copy: %s is NULL",
+                          dst == NULL ? "dst" : "src");
     }
     SPMM_TRY(ctx->device.ops->copy(&ctx->device, dst, src, bytes, NULL));
     SPMM_TRY(ctx->device.ops->stream_sync(&ctx->device, NULL));
-    return spmm_transport_check(&ctx->shared);
+    return spmmi_transport_check(&ctx->shared);
 }
 
 spmm_status_t spmm_stream_synchronize(spmm_context_t *ctx, spmm_stream_t stream)
 {
     if (ctx == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_stream_synchronize: ctx is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_stream_synchronize: ctx is NULL");
     }
-    spmm_error_clear(&ctx->env.err);
+    spmmi_error_clear(&ctx->env.err);
     SPMM_TRY(ctx->device.ops->stream_sync(&ctx->device, stream));
-    return spmm_transport_check(&ctx->shared);
+    return spmmi_transport_check(&ctx->shared);
 }

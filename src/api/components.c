@@ -11,10 +11,10 @@ static spmm_status_t describe(int index, int count, const char *name, const char
     const spmm_component_info_t mine = {.name = name, .description = description, .built = built};
 
     if (name == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "there is no component %d: there are %d", index,
-                         count);
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "there is no component %d: there are %d", index,
+                          count);
     }
-    return spmm_give_info(NULL, &mine, sizeof mine, info, "component info");
+    return spmmi_give_info(NULL, &mine, sizeof mine, info, "component info");
 }
 
 #define SPMM_DESCRIBE(table, count)                                                                \
@@ -25,24 +25,24 @@ static spmm_status_t describe(int index, int count, const char *name, const char
 
 spmm_status_t spmm_engine_info(int index, spmm_component_info_t *info)
 {
-    return SPMM_DESCRIBE(spmm_engines, spmm_n_engines);
+    return SPMM_DESCRIBE(spmmi_engines, spmmi_n_engines);
 }
 
 spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info)
 {
-    return SPMM_DESCRIBE(spmm_transports, spmm_n_transports);
+    return SPMM_DESCRIBE(spmmi_transports, spmmi_n_transports);
 }
 
 spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info)
 {
-    return SPMM_DESCRIBE(spmm_partitioners, spmm_n_partitioners);
+    return SPMM_DESCRIBE(spmmi_partitioners, spmmi_n_partitioners);
 }
 
 /* All are part of every build. */
 spmm_status_t spmm_schedule_info(int index, spmm_component_info_t *info)
 {
-    const bool known = index >= 0 && index < spmm_n_schedules;
+    const bool known = index >= 0 && index < spmmi_n_schedules;
 
-    return describe(index, spmm_n_schedules, known ? spmm_schedules[index]->name : NULL,
-                    known ? spmm_schedules[index]->description : NULL, 1, info);
+    return describe(index, spmmi_n_schedules, known ? spmmi_schedules[index]->name : NULL,
+                    known ? spmmi_schedules[index]->description : NULL, 1, info);
 }

@@ -9,33 +9,33 @@
 
 enum { MOST_CTAS = 64 }; /* that NCCL takes */
 
-spmm_status_t spmm_take_options(spmm_error_t *err, const void *given, size_t given_size,
-                                void *options, size_t size, const char *what)
+spmm_status_t spmmi_take_options(spmm_error_t *err, const void *given, size_t given_size,
+                                 void *options, size_t size, const char *what)
 {
     if (given_size < sizeof(size_t) || given_size > size) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "struct_size of the %s options is %zu, this library knows %zu to %zu: "
-                         "initialise them with the _INIT macro of its own header",
-                         what, given_size, sizeof(size_t), size);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "struct_size of the %s options is %zu, this library knows %zu to %zu: "
+                          "initialise them with the _INIT macro of its own header",
+                          what, given_size, sizeof(size_t), size);
     }
     memcpy(options, given, given_size);
     return SPMM_OK;
 }
 
-spmm_status_t spmm_give_info(spmm_error_t *err, const void *info, size_t size, void *to,
-                             const char *what)
+spmm_status_t spmmi_give_info(spmm_error_t *err, const void *info, size_t size, void *to,
+                              const char *what)
 {
     size_t asked;
 
     if (to == NULL) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "the %s to fill is NULL", what);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "the %s to fill is NULL", what);
     }
     memcpy(&asked, to, sizeof asked);
     if (asked < sizeof asked || asked > size) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "struct_size of the %s is %zu, this library knows %zu to %zu: set it to "
-                         "sizeof the struct",
-                         what, asked, sizeof asked, size);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "struct_size of the %s is %zu, this library knows %zu to %zu: set it to "
+                          "sizeof the struct",
+                          what, asked, sizeof asked, size);
     }
     memcpy((char *)to + sizeof asked, (const char *)info + sizeof asked, asked - sizeof asked);
     return SPMM_OK;
@@ -58,16 +58,16 @@ static spmm_status_t check_options(spmm_env_t *env, const spmm_context_options_t
                                    spmm_context_options_t *options)
 {
     if (given != NULL) {
-        SPMM_TRY(spmm_take_options(&env->err, given, given->struct_size, options, sizeof *options,
-                                   "context"));
+        SPMM_TRY(spmmi_take_options(&env->err, given, given->struct_size, options, sizeof *options,
+                                    "context"));
     }
     if (!(options->timeout_s >= 0.0)) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "timeout_s is %g, must be >= 0",
-                         options->timeout_s);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "timeout_s is %g, must be >= 0",
+                          options->timeout_s);
     }
     if (options->nccl_ctas < 0 || options->nccl_ctas > MOST_CTAS) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "nccl_ctas is %d, must be 0 to %d",
-                         options->nccl_ctas, MOST_CTAS);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "nccl_ctas is %d, must be 0 to %d",
+                          options->nccl_ctas, MOST_CTAS);
     }
     return SPMM_OK;
 }
@@ -78,13 +78,13 @@ static spmm_status_t check_same(spmm_env_t *env, const spmm_context_options_t *o
     uint64_t timeout, range[2];
 
     memcpy(&timeout, &options->timeout_s, sizeof timeout);
-    range[0] = spmm_mix64(timeout ^ spmm_mix64((uint64_t)options->nccl_ctas));
+    range[0] = spmmi_mix64(timeout ^ spmmi_mix64((uint64_t)options->nccl_ctas));
     range[1] = ~range[0];
     SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm));
     if (range[0] != ~range[1]) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "the ranks ask for different contexts: timeout_s and nccl_ctas must be "
-                         "equal on all ranks");
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "the ranks ask for different contexts: timeout_s and nccl_ctas must be "
+                          "equal on all ranks");
     }
     return SPMM_OK;
 }
@@ -95,35 +95,35 @@ static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
     spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
 
     SPMM_TRY(open_env(ctx, comm));
-    SPMM_TRY(spmm_agree(&ctx->env, check_options(&ctx->env, given, &options)));
+    SPMM_TRY(spmmi_agree(&ctx->env, check_options(&ctx->env, given, &options)));
     SPMM_TRY(check_same(&ctx->env, &options));
     ctx->env.log       = options.log;
     ctx->env.log_user  = options.log_user;
     ctx->env.timeout_s = options.timeout_s;
-    SPMM_TRY(spmm_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
+    SPMM_TRY(spmmi_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
     ctx->shared.env       = &ctx->env;
     ctx->shared.device    = &ctx->device;
     ctx->shared.nccl_ctas = options.nccl_ctas;
-    spmm_log(&ctx->env, "rank %d of %d on %s", ctx->env.rank, ctx->env.size,
-             ctx->device.description);
+    spmmi_log(&ctx->env, "rank %d of %d on %s", ctx->env.rank, ctx->env.size,
+              ctx->device.description);
     return SPMM_OK;
 }
 
 static void close_context(spmm_context_t *ctx)
 {
-    for (int t = 0; t < spmm_n_transports && ctx->shared.env != NULL; t++) {
-        if (spmm_transports[t]->close != NULL) {
-            spmm_transports[t]->close(&ctx->shared);
+    for (int t = 0; t < spmmi_n_transports && ctx->shared.env != NULL; t++) {
+        if (spmmi_transports[t]->close != NULL) {
+            spmmi_transports[t]->close(&ctx->shared);
         }
     }
-    spmm_device_close(&ctx->device);
+    spmmi_device_close(&ctx->device);
     if (ctx->env.comm != MPI_COMM_NULL && !ctx->env.lost) {
         (void)MPI_Comm_free(&ctx->env.comm);
     }
-    spmm_free(ctx);
+    spmmi_free(ctx);
 }
 
-bool spmm_mpi_runs(void)
+bool spmmi_mpi_runs(void)
 {
     int initialised = 0, finalised = 0;
 
@@ -137,16 +137,16 @@ static spmm_status_t check_comm(MPI_Comm comm)
 {
     int inter = 0;
 
-    if (!spmm_mpi_runs() || comm == MPI_COMM_NULL) {
-        return spmm_fail(
+    if (!spmmi_mpi_runs() || comm == MPI_COMM_NULL) {
+        return spmmi_fail(
             NULL, SPMM_ERR_ARGUMENT,
             "spmm_context_create: call it between MPI_Init and MPI_Finalize and pass a "
             "communicator");
     }
     if (MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT,
-                         "spmm_context_create: pass an intra-communicator; MPI_Intercomm_merge() "
-                         "makes one of an inter-communicator");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT,
+                          "spmm_context_create: pass an intra-communicator; MPI_Intercomm_merge() "
+                          "makes one of an inter-communicator");
     }
     return SPMM_OK;
 }
@@ -159,19 +159,19 @@ spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *o
     spmm_status_t   status;
 
     if (ctx == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_create: ctx is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_create: ctx is NULL");
     }
     SPMM_TRY(check_comm(comm));
-    /* Without a context there is no spmm_agree() yet. */
+    /* Without a context there is no spmmi_agree() yet. */
     everywhere = SPMM_NEW_ZERO(made, 1) != NULL;
     if (MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_LAND, comm) != MPI_SUCCESS) {
-        spmm_free(made);
-        return spmm_fail(NULL, SPMM_ERR_COMM,
-                         "spmm_context_create: MPI_Allreduce failed on the communicator given");
+        spmmi_free(made);
+        return spmmi_fail(NULL, SPMM_ERR_COMM,
+                          "spmm_context_create: MPI_Allreduce failed on the communicator given");
     }
     if (!everywhere) {
-        spmm_free(made);
-        return spmm_fail_memory(NULL, 1, sizeof *made, "a context, on one rank at least");
+        spmmi_free(made);
+        return spmmi_fail_memory(NULL, 1, sizeof *made, "a context, on one rank at least");
     }
     made->env.comm = MPI_COMM_NULL;
     status         = open_context(made, comm, options);
@@ -188,15 +188,15 @@ spmm_status_t spmm_context_destroy(spmm_context_t **ctx)
     if (ctx == NULL || *ctx == NULL) {
         return SPMM_OK;
     }
-    spmm_error_clear(&(*ctx)->env.err);
+    spmmi_error_clear(&(*ctx)->env.err);
     if ((*ctx)->live > 0) {
-        return spmm_fail(&(*ctx)->env.err, SPMM_ERR_ARGUMENT,
-                         "%d matrices or plans of this context are alive: destroy them first",
-                         (*ctx)->live);
+        return spmmi_fail(&(*ctx)->env.err, SPMM_ERR_ARGUMENT,
+                          "%d matrices or plans of this context are alive: destroy them first",
+                          (*ctx)->live);
     }
-    if (!spmm_mpi_runs()) { /* which would end the program */
-        return spmm_fail(&(*ctx)->env.err, SPMM_ERR_ARGUMENT,
-                         "a context is destroyed before MPI_Finalize(), not after it");
+    if (!spmmi_mpi_runs()) { /* which would end the program */
+        return spmmi_fail(&(*ctx)->env.err, SPMM_ERR_ARGUMENT,
+                          "a context is destroyed before MPI_Finalize(), not after it");
     }
     close_context(*ctx);
     *ctx = NULL;
@@ -205,7 +205,7 @@ spmm_status_t spmm_context_destroy(spmm_context_t **ctx)
 
 const char *spmm_last_error(const spmm_context_t *ctx)
 {
-    return ctx == NULL ? spmm_error_thread_text() : ctx->env.err.text;
+    return ctx == NULL ? spmmi_error_thread_text() : ctx->env.err.text;
 }
 
 spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info_t *info)
@@ -214,14 +214,14 @@ spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info
     spmm_error_t       *err;
 
     if (ctx == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_get_info: ctx is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_get_info: ctx is NULL");
     }
     err = &ctx->device.env->err;
-    spmm_error_clear(err);
+    spmmi_error_clear(err);
     mine = (spmm_context_info_t){.rank           = ctx->env.rank,
                                  .size           = ctx->env.size,
                                  .device         = ctx->device.ops->name,
                                  .device_name    = ctx->device.description,
                                  .device_ordinal = ctx->device.ordinal};
-    return spmm_give_info(err, &mine, sizeof mine, info, "context info");
+    return spmmi_give_info(err, &mine, sizeof mine, info, "context info");
 }

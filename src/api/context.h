@@ -16,7 +16,7 @@ struct spmm_context {
 
 /** Does a block of @p count rows or columns, @p ld elements apart, fit the address space?  Kernels count
  *  its bytes in 64 bits. */
-static inline bool spmm_ld_fits(int64_t count, int64_t ld)
+static inline bool spmmi_ld_fits(int64_t count, int64_t ld)
 {
     enum { MOST_BYTES = 8 }; /* of an element */
     int64_t reach;
@@ -26,16 +26,16 @@ static inline bool spmm_ld_fits(int64_t count, int64_t ld)
 }
 
 /** Is it after MPI_Init and before MPI_Finalize? */
-bool spmm_mpi_runs(void);
+bool spmmi_mpi_runs(void);
 
 /** Copy a caller's options, which may be of an older, shorter version, over the defaults in
  *  *options.  A struct_size of 0 or beyond @p size is SPMM_ERR_ARGUMENT. */
-spmm_status_t spmm_take_options(spmm_error_t *err, const void *given, size_t given_size,
-                                void *options, size_t size, const char *what);
+spmm_status_t spmmi_take_options(spmm_error_t *err, const void *given, size_t given_size,
+                                 void *options, size_t size, const char *what);
 
 /** Copy @p size bytes of an info struct to a caller whose version is @p given_size bytes long and
  *  starts with its struct_size, which is kept. */
-spmm_status_t spmm_give_info(spmm_error_t *err, const void *info, size_t size, void *to,
-                             const char *what);
+spmm_status_t spmmi_give_info(spmm_error_t *err, const void *info, size_t size, void *to,
+                              const char *what);
 
 #endif /* SPMM_API_CONTEXT_H */

@@ -11,7 +11,7 @@
 spmm_status_t spmm_context_create_f(int comm, const spmm_context_options_t *options,
                                     spmm_context_t **ctx)
 {
-    MPI_Comm mine = spmm_mpi_runs() ? MPI_Comm_f2c((MPI_Fint)comm) : MPI_COMM_NULL;
+    MPI_Comm mine = spmmi_mpi_runs() ? MPI_Comm_f2c((MPI_Fint)comm) : MPI_COMM_NULL;
 
     /* Open MPI answers NULL, which no call takes, to what is no communicator; in MPICH, where they are
      * integers, 0 is none. */
@@ -27,22 +27,22 @@ spmm_status_t spmm_plan_explain_f(const spmm_plan_t *plan, const char *path)
     spmm_status_t status;
 
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
+    spmmi_error_clear(&plan->env->err);
     if (path == NULL) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: path is NULL");
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: path is NULL");
     }
     errno = 0;
     out   = fopen(path, "a");
     if (out == NULL) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_IO, "cannot write to '%.200s': %s", path,
-                         strerror(errno));
+        return spmmi_fail(&plan->env->err, SPMM_ERR_IO, "cannot write to '%.200s': %s", path,
+                          strerror(errno));
     }
     status = spmm_plan_explain(plan, out);
     if (fclose(out) != 0 && status == SPMM_OK) {
-        status = spmm_fail(&plan->env->err, SPMM_ERR_IO, "cannot write to '%.200s': %s", path,
-                           strerror(errno));
+        status = spmmi_fail(&plan->env->err, SPMM_ERR_IO, "cannot write to '%.200s': %s", path,
+                            strerror(errno));
     }
     return status;
 }

@@ -12,13 +12,13 @@ static spmm_status_t check_handles(spmm_context_t *ctx, spmm_matrix_t **A, const
     spmm_status_t status = SPMM_OK;
 
     if (ctx == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "%s: ctx is NULL", call);
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: ctx is NULL", call);
     }
-    spmm_error_clear(&ctx->env.err);
+    spmmi_error_clear(&ctx->env.err);
     if (A == NULL) {
-        status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "%s: A is NULL", call);
+        status = spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "%s: A is NULL", call);
     }
-    return spmm_agree(&ctx->env, status);
+    return spmmi_agree(&ctx->env, status);
 }
 
 /* Hand a finished matrix to the caller. */
@@ -52,9 +52,9 @@ typedef struct {
 
 static void host_csr_free(host_csr_t *host)
 {
-    spmm_free(host->row_ptr);
-    spmm_free(host->col_idx);
-    spmm_free(host->values);
+    spmmi_free(host->row_ptr);
+    spmmi_free(host->col_idx);
+    spmmi_free(host->values);
 }
 
 /* Fetch [count] indices of either width.  Narrow ones go to the upper half of @p to and are widened
@@ -88,17 +88,17 @@ static spmm_status_t fetch_csr(spmm_context_t *ctx, const given_csr_t *in, host_
     int64_t              nnz, n_values;
 
     if (size == 0) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "type %d of the values is none of 64F, 32F, 16F, 16BF", (int)in->type);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "type %d of the values is none of 64F, 32F, 16F, 16BF", (int)in->type);
     }
     if (n_rows < 0 || n_rows > INT32_MAX || (in->row_ptr == NULL && n_rows > 0)) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "n_rows is %lld and row_ptr %s: n_rows must be 0 to 2^31 - 1 and row_ptr "
-                         "hold n_rows + 1 offsets",
-                         (long long)n_rows, in->row_ptr == NULL ? "NULL" : "given");
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "n_rows is %lld and row_ptr %s: n_rows must be 0 to 2^31 - 1 and row_ptr "
+                          "hold n_rows + 1 offsets",
+                          (long long)n_rows, in->row_ptr == NULL ? "NULL" : "given");
     }
     if (SPMM_NEW(host->row_ptr, n_rows + 1) == NULL) {
-        return spmm_fail_memory(err, n_rows + 1, sizeof(int64_t), "row offsets");
+        return spmmi_fail_memory(err, n_rows + 1, sizeof(int64_t), "row offsets");
     }
     host->row_ptr[0] = 0; /* a rank without rows may have no array */
     if (in->row_ptr != NULL) {
@@ -106,22 +106,22 @@ static spmm_status_t fetch_csr(spmm_context_t *ctx, const given_csr_t *in, host_
     }
     nnz = host->row_ptr[n_rows];
     if (host->row_ptr[0] != 0 || nnz < 0) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "row_ptr starts with %lld and ends with %lld: it must start with 0 and "
-                         "not decrease",
-                         (long long)host->row_ptr[0], (long long)nnz);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "row_ptr starts with %lld and ends with %lld: it must start with 0 and "
+                          "not decrease",
+                          (long long)host->row_ptr[0], (long long)nnz);
     }
     if (__builtin_mul_overflow(nnz, in->per_index, &n_values)) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "%lld blocks of %lld values are too many",
-                         (long long)nnz, (long long)in->per_index);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "%lld blocks of %lld values are too many",
+                          (long long)nnz, (long long)in->per_index);
     }
     if (nnz > 0 && (in->col_idx == NULL || in->values == NULL)) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL but row_ptr announces %lld entries",
-                         in->col_idx == NULL ? "col_idx" : "values", (long long)nnz);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL but row_ptr announces %lld entries",
+                          in->col_idx == NULL ? "col_idx" : "values", (long long)nnz);
     }
-    host->values = spmm_alloc(n_values, size);
+    host->values = spmmi_alloc(n_values, size);
     if (SPMM_NEW(host->col_idx, nnz) == NULL || host->values == NULL) {
-        return spmm_fail_memory(err, n_values, sizeof(int64_t) + size, "a copy of the entries");
+        return spmmi_fail_memory(err, n_values, sizeof(int64_t) + size, "a copy of the entries");
     }
     SPMM_TRY(fetch_indices(device, host->col_idx, in->col_idx, nnz, in->index_size));
     return device->ops->fetch(device, host->values, in->values, (size_t)n_values * size);
@@ -136,10 +136,10 @@ static spmm_status_t create_rows(spmm_context_t *ctx, int64_t n_cols, const give
     spmm_status_t  status;
 
     SPMM_TRY(check_handles(ctx, A, call));
-    status = spmm_agree(&ctx->env, fetch_csr(ctx, in, &host));
+    status = spmmi_agree(&ctx->env, fetch_csr(ctx, in, &host));
     if (status == SPMM_OK) {
-        status = spmm_matrix_from_csr(&ctx->env, in->n_rows, n_cols, host.row_ptr, host.col_idx,
-                                      host.values, in->type, &made);
+        status = spmmi_matrix_from_csr(&ctx->env, in->n_rows, n_cols, host.row_ptr, host.col_idx,
+                                       host.values, in->type, &made);
     }
     host_csr_free(&host);
     return adopt(ctx, status, made, A);
@@ -168,16 +168,17 @@ static spmm_status_t check_blocks(spmm_context_t *ctx, int64_t n_rows, int64_t v
 {
     if ((vector != 2 && vector != 4 && vector != 8 && vector != 16) || width < 1 ||
         width > INT32_MAX) {
-        return spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
-                         "blocks of %lld x %lld: they have 2, 4, 8 or 16 rows and 1 to 2^31 - 1 "
-                         "columns",
-                         (long long)vector, (long long)width);
+        return spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
+                          "blocks of %lld x %lld: they have 2, 4, 8 or 16 rows and 1 to 2^31 - 1 "
+                          "columns",
+                          (long long)vector, (long long)width);
     }
     if (n_rows < 0 || n_rows > INT32_MAX || n_rows % vector != 0) {
-        return spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
-                         "n_rows is %lld: it must be 0 to 2^31 - 1 and a multiple of the %lld rows "
-                         "of a block",
-                         (long long)n_rows, (long long)vector);
+        return spmmi_fail(
+            &ctx->env.err, SPMM_ERR_ARGUMENT,
+            "n_rows is %lld: it must be 0 to 2^31 - 1 and a multiple of the %lld rows "
+            "of a block",
+            (long long)n_rows, (long long)vector);
     }
     return SPMM_OK;
 }
@@ -199,12 +200,12 @@ spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_rows, int64
 
         status = fetch_csr(ctx, &given, &host);
     }
-    status = spmm_agree(&ctx->env, status);
+    status = spmmi_agree(&ctx->env, status);
     if (status == SPMM_OK) {
         const spmm_blocks_t in = {n_rows,       n_cols,       vector,      width,
                                   host.row_ptr, host.col_idx, host.values, type};
 
-        status = spmm_matrix_from_blocks(&ctx->env, &in, &made);
+        status = spmmi_matrix_from_blocks(&ctx->env, &in, &made);
     }
     host_csr_free(&host);
     return adopt(ctx, status, made, A);
@@ -215,8 +216,8 @@ static spmm_status_t check_type(spmm_context_t *ctx, spmm_type_t *type)
 {
     *type = *type == SPMM_TYPE_AUTO ? SPMM_R_64F : *type;
     return spmm_type_size(*type) != 0 ? SPMM_OK
-                                      : spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
-                                                  "type %d is none of spmm_type_t", (int)*type);
+                                      : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
+                                                   "type %d is none of spmm_type_t", (int)*type);
 }
 
 spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_t type,
@@ -227,9 +228,9 @@ spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_
 
     SPMM_TRY(check_handles(ctx, A, "spmm_matrix_read"));
     status = path != NULL ? check_type(ctx, &type)
-                          : spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the path is NULL");
-    SPMM_TRY(spmm_agree(&ctx->env, status));
-    status = spmm_matrix_from_file(&ctx->env, path, type, seed, &made);
+                          : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the path is NULL");
+    SPMM_TRY(spmmi_agree(&ctx->env, status));
+    status = spmmi_matrix_from_file(&ctx->env, path, type, seed, &made);
     return adopt(ctx, status, made, A);
 }
 
@@ -241,9 +242,9 @@ spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spec, spmm_t
 
     SPMM_TRY(check_handles(ctx, A, "spmm_matrix_generate"));
     status = spec != NULL ? check_type(ctx, &type)
-                          : spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the spec is NULL");
-    SPMM_TRY(spmm_agree(&ctx->env, status));
-    status = spmm_matrix_from_spec(&ctx->env, spec, type, seed, &made);
+                          : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the spec is NULL");
+    SPMM_TRY(spmmi_agree(&ctx->env, status));
+    status = spmmi_matrix_from_spec(&ctx->env, spec, type, seed, &made);
     return adopt(ctx, status, made, A);
 }
 
@@ -252,37 +253,37 @@ static spmm_status_t store_values(spmm_matrix_t *A, const void *values)
 {
     spmm_context_t *ctx  = A->context;
     const size_t    size = spmm_type_size(A->type);
-    const int64_t   nnz  = spmm_matrix_local_nnz(A);
+    const int64_t   nnz  = spmmi_matrix_local_nnz(A);
     char           *host;
     spmm_status_t   status;
 
     if (nnz > 0 && values == NULL) {
-        return spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
-                         "values is NULL but this rank has %lld entries", (long long)nnz);
+        return spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
+                          "values is NULL but this rank has %lld entries", (long long)nnz);
     }
     if (A->value_order == NULL) {
         return ctx->device.ops->fetch(&ctx->device, A->values, values, (size_t)nnz * size);
     }
-    if ((host = spmm_alloc(nnz, size)) == NULL) {
-        return spmm_fail_memory(&ctx->env.err, nnz, size, "new values");
+    if ((host = spmmi_alloc(nnz, size)) == NULL) {
+        return spmmi_fail_memory(&ctx->env.err, nnz, size, "new values");
     }
     status = ctx->device.ops->fetch(&ctx->device, host, values, (size_t)nnz * size);
     for (int64_t k = 0; k < nnz && status == SPMM_OK; k++) {
         memcpy((char *)A->values + (size_t)k * size, host + (size_t)A->value_order[k] * size, size);
     }
-    spmm_free(host);
+    spmmi_free(host);
     return status;
 }
 
 spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values)
 {
     if (A == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_update_values: A is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_update_values: A is NULL");
     }
-    spmm_error_clear(&A->env->err);
-    SPMM_TRY(spmm_agree(A->env, store_values(A, values)));
+    spmmi_error_clear(&A->env->err);
+    SPMM_TRY(spmmi_agree(A->env, store_values(A, values)));
     for (spmm_matrix_user_t *user = A->users; user != NULL; user = user->next) {
-        SPMM_TRY(spmm_agree(A->env, user->refill(user->self)));
+        SPMM_TRY(spmmi_agree(A->env, user->refill(user->self)));
     }
     return SPMM_OK;
 }
@@ -292,9 +293,9 @@ spmm_status_t spmm_matrix_get_info(const spmm_matrix_t *A, spmm_matrix_info_t *i
     spmm_matrix_info_t mine;
 
     if (A == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_get_info: A is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_get_info: A is NULL");
     }
-    spmm_error_clear(&A->env->err);
+    spmmi_error_clear(&A->env->err);
     mine = (spmm_matrix_info_t){.rows       = A->rows,
                                 .cols       = A->cols,
                                 .nnz        = A->nnz,
@@ -302,21 +303,21 @@ spmm_status_t spmm_matrix_get_info(const spmm_matrix_t *A, spmm_matrix_info_t *i
                                 .local_rows = A->n_rows,
                                 .first_col  = A->col_offset[A->env->rank],
                                 .local_cols = A->n_cols,
-                                .local_nnz  = spmm_matrix_local_nnz(A),
+                                .local_nnz  = spmmi_matrix_local_nnz(A),
                                 .type       = A->type};
-    return spmm_give_info(&A->env->err, &mine, sizeof mine, info, "matrix info");
+    return spmmi_give_info(&A->env->err, &mine, sizeof mine, info, "matrix info");
 }
 
 spmm_status_t spmm_matrix_get_csr(const spmm_matrix_t *A, const int64_t **row_ptr,
                                   const int64_t **col_idx, const void **values)
 {
     if (A == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_get_csr: A is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_get_csr: A is NULL");
     }
-    spmm_error_clear(&A->env->err);
+    spmmi_error_clear(&A->env->err);
     if (row_ptr == NULL || col_idx == NULL || values == NULL) {
-        return spmm_fail(&A->env->err, SPMM_ERR_ARGUMENT,
-                         "spmm_matrix_get_csr: row_ptr, col_idx or values is NULL");
+        return spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT,
+                          "spmm_matrix_get_csr: row_ptr, col_idx or values is NULL");
     }
     *row_ptr = A->row_ptr;
     *col_idx = A->col_idx;
@@ -329,13 +330,13 @@ spmm_status_t spmm_matrix_destroy(spmm_matrix_t **A)
     if (A == NULL || *A == NULL) {
         return SPMM_OK;
     }
-    spmm_error_clear(&(*A)->env->err);
+    spmmi_error_clear(&(*A)->env->err);
     if ((*A)->users != NULL) {
-        return spmm_fail(&(*A)->env->err, SPMM_ERR_ARGUMENT,
-                         "plans made from this matrix are alive: destroy them first");
+        return spmmi_fail(&(*A)->env->err, SPMM_ERR_ARGUMENT,
+                          "plans made from this matrix are alive: destroy them first");
     }
     --*(*A)->live;
-    spmm_matrix_free(*A);
+    spmmi_matrix_free(*A);
     *A = NULL;
     return SPMM_OK;
 }

@@ -14,18 +14,18 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
     spmm_context_t     *ctx;
 
     if (A == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_create: A is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_create: A is NULL");
     }
     ctx = A->context;
-    spmm_error_clear(&ctx->env.err);
+    spmmi_error_clear(&ctx->env.err);
     if (plan == NULL) {
-        status = spmm_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_plan_create: plan is NULL");
+        status = spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_plan_create: plan is NULL");
     } else if (options != NULL) {
-        status = spmm_take_options(&ctx->env.err, options, options->struct_size, &mine, sizeof mine,
-                                   "plan");
+        status = spmmi_take_options(&ctx->env.err, options, options->struct_size, &mine,
+                                    sizeof mine, "plan");
     }
-    SPMM_TRY(spmm_agree(&ctx->env, status));
-    SPMM_TRY(spmm_plan_build(&ctx->shared, A, n, &mine, plan));
+    SPMM_TRY(spmmi_agree(&ctx->env, status));
+    SPMM_TRY(spmmi_plan_build(&ctx->shared, A, n, &mine, plan));
     ctx->live++;
     return SPMM_OK;
 }
@@ -38,24 +38,24 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
     const int64_t least = plan->layout == SPMM_LAYOUT_ROW ? n : rows;
 
     if (ld < least || ld < 1) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "ld of %s is %" PRId64 ", must be at least %" PRId64 " (%s-major, %" PRId64
-                         " local rows, %" PRId64 " columns)",
-                         name, ld, least < 1 ? (int64_t)1 : least,
-                         plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", rows, n);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "ld of %s is %" PRId64 ", must be at least %" PRId64
+                          " (%s-major, %" PRId64 " local rows, %" PRId64 " columns)",
+                          name, ld, least < 1 ? (int64_t)1 : least,
+                          plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", rows, n);
     }
-    if (rows > 0 && !spmm_ld_fits(plan->layout == SPMM_LAYOUT_ROW ? rows : n, ld)) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "ld of %s is %" PRId64 ": no memory is that large",
-                         name, ld);
+    if (rows > 0 && !spmmi_ld_fits(plan->layout == SPMM_LAYOUT_ROW ? rows : n, ld)) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "ld of %s is %" PRId64 ": no memory is that large", name, ld);
     }
     if (rows > 0 && data == NULL) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
     }
     if (rows > 0 && !plan->device->ops->is_usable(plan->device, data)) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "%s does not lie in memory of this context's device (%s); see "
-                         "spmm_buffer_alloc()",
-                         name, plan->device->description);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "%s does not lie in memory of this context's device (%s); see "
+                          "spmm_buffer_alloc()",
+                          name, plan->device->description);
     }
     return SPMM_OK;
 }
@@ -63,8 +63,8 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
 static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
 {
     if (n < 1 || n > plan->n) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                         "n is %" PRId64 ", must be 1 to %" PRId64 " as planned", n, plan->n);
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "n is %" PRId64 ", must be 1 to %" PRId64 " as planned", n, plan->n);
     }
     return SPMM_OK;
 }
@@ -84,49 +84,50 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
     const spmm_layout_map_t *b_rows, *c_rows;
 
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
-    b_rows = spmm_plan_map(plan, SPMM_OPERAND_B);
-    c_rows = spmm_plan_map(plan, SPMM_OPERAND_C);
+    spmmi_error_clear(&plan->env->err);
+    b_rows = spmmi_plan_map(plan, SPMM_OPERAND_B);
+    c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C);
     SPMM_TRY(check_n(plan, n));
     SPMM_TRY(check_dense(plan, "B", B, b_rows->n_local, n, ldb));
     SPMM_TRY(check_dense(plan, "C", C, c_rows->n_local, n, ldc));
     if (B == C && b_rows->n_local > 0 && c_rows->n_local > 0) {
-        return spmm_fail(
+        return spmmi_fail(
             &plan->env->err, SPMM_ERR_ARGUMENT,
             "C is B: the product cannot overwrite its operand, give C memory of its own");
     }
-    return spmm_plan_run(plan, &(spmm_operands_t){.n      = n,
-                                                  .alpha  = in_compute_type(plan, alpha),
-                                                  .beta   = in_compute_type(plan, beta),
-                                                  .B      = B,
-                                                  .C      = C,
-                                                  .ldb    = ldb,
-                                                  .ldc    = ldc,
-                                                  .stream = stream});
+    return spmmi_plan_run(plan, &(spmm_operands_t){.n      = n,
+                                                   .alpha  = in_compute_type(plan, alpha),
+                                                   .beta   = in_compute_type(plan, beta),
+                                                   .B      = B,
+                                                   .C      = C,
+                                                   .ldb    = ldb,
+                                                   .ldc    = ldc,
+                                                   .stream = stream});
 }
 
 spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
 {
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
-    if (spmm_matrix_local_nnz(plan->A) > 0 && !plan->device->ops->is_usable(plan->device, values)) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                         "values do not lie in memory of this context's device (%s); see "
-                         "spmm_buffer_alloc(), or spmm_matrix_update_values()",
-                         plan->device->description);
+    spmmi_error_clear(&plan->env->err);
+    if (spmmi_matrix_local_nnz(plan->A) > 0 &&
+        !plan->device->ops->is_usable(plan->device, values)) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "values do not lie in memory of this context's device (%s); see "
+                          "spmm_buffer_alloc(), or spmm_matrix_update_values()",
+                          plan->device->description);
     }
-    return spmm_plan_take_values(plan, values, stream);
+    return spmmi_plan_take_values(plan, values, stream);
 }
 
 static spmm_status_t check_operand(const spmm_plan_t *plan, spmm_operand_t operand)
 {
     if (operand != SPMM_OPERAND_B && operand != SPMM_OPERAND_C) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "operand %d is none of spmm_operand_t",
-                         (int)operand);
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "operand %d is none of spmm_operand_t", (int)operand);
     }
     return SPMM_OK;
 }
@@ -138,19 +139,19 @@ spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t opera
     spmm_layout_info_t       mine;
 
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_layout: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_layout: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
+    spmmi_error_clear(&plan->env->err);
     SPMM_TRY(check_operand(plan, operand));
-    map  = spmm_plan_map(plan, operand);
+    map  = spmmi_plan_map(plan, operand);
     mine = (spmm_layout_info_t){.local_rows     = map->n_local,
                                 .global_row     = map->orig,
                                 .original_first = map->orig_offset[plan->env->rank],
                                 .original_rows  = map->n_orig};
-    return spmm_give_info(&plan->env->err, &mine, sizeof mine, info, "layout info");
+    return spmmi_give_info(&plan->env->err, &mine, sizeof mine, info, "layout info");
 }
 
-/* Arguments of both ways of spmm_plan_move(), local. */
+/* Arguments of both ways of spmmi_plan_move(), local. */
 static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand, bool to_plan,
                                 int64_t n, const void *src, int64_t ld_src, const void *dst,
                                 int64_t ld_dst)
@@ -159,7 +160,7 @@ static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand,
 
     SPMM_TRY(check_operand(plan, operand));
     SPMM_TRY(check_n(plan, n));
-    map = spmm_plan_map(plan, operand);
+    map = spmmi_plan_map(plan, operand);
     SPMM_TRY(check_dense(plan, "src", src, to_plan ? map->n_orig : map->n_local, n, ld_src));
     return check_dense(plan, "dst", dst, to_plan ? map->n_local : map->n_orig, n, ld_dst);
 }
@@ -169,13 +170,13 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
                           spmm_stream_t stream)
 {
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_%s: plan is NULL",
-                         to_plan ? "scatter" : "gather");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmmi_plan_%s: plan is NULL",
+                          to_plan ? "scatter" : "gather");
     }
-    spmm_error_clear(&plan->env->err);
+    spmmi_error_clear(&plan->env->err);
     SPMM_TRY(
-        spmm_agree(plan->env, check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst)));
-    return spmm_plan_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst, stream);
+        spmmi_agree(plan->env, check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst)));
+    return spmmi_plan_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst, stream);
 }
 
 spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
@@ -197,15 +198,15 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
     spmm_status_t status = SPMM_OK;
 
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_write_partition: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_write_partition: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
+    spmmi_error_clear(&plan->env->err);
     if (path == NULL) {
-        status = spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                           "spmm_plan_write_partition: path is NULL");
+        status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                            "spmm_plan_write_partition: path is NULL");
     }
-    SPMM_TRY(spmm_agree(plan->env, status));
-    return spmm_partition_write(plan->A, plan->partition.row_part, path);
+    SPMM_TRY(spmmi_agree(plan->env, status));
+    return spmmi_partition_write(plan->A, plan->partition.row_part, path);
 }
 
 spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
@@ -213,11 +214,11 @@ spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *st
     spmm_plan_stats_t mine;
 
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_stats: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_stats: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
-    SPMM_TRY(spmm_plan_measure(plan, &mine));
-    return spmm_give_info(&plan->env->err, &mine, sizeof mine, stats, "plan stats");
+    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(spmmi_plan_collect_stats(plan, &mine));
+    return spmmi_give_info(&plan->env->err, &mine, sizeof mine, stats, "plan stats");
 }
 
 spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity, spmm_span_t *spans,
@@ -227,18 +228,18 @@ spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity, spmm
     int         n = 0;
 
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
+    spmmi_error_clear(&plan->env->err);
     if (spans == NULL || count == NULL) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: %s is NULL",
-                         spans == NULL ? "spans" : "count");
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: %s is NULL",
+                          spans == NULL ? "spans" : "count");
     }
     if (capacity < 0) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "capacity is %d, must be >= 0",
-                         capacity);
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "capacity is %d, must be >= 0",
+                          capacity);
     }
-    SPMM_TRY(spmm_plan_trace(plan, mine, &n));
+    SPMM_TRY(spmmi_plan_trace(plan, mine, &n));
     *count = n < capacity ? n : capacity;
     memcpy(spans, mine, (size_t)*count * sizeof *spans);
     return SPMM_OK;
@@ -247,26 +248,27 @@ spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity, spmm
 spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows)
 {
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_traffic: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_traffic: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
+    spmmi_error_clear(&plan->env->err);
     if (rows == NULL) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_traffic: rows is NULL");
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "spmm_plan_get_traffic: rows is NULL");
     }
-    spmm_plan_trace_rows(plan, rows);
+    spmmi_plan_trace_rows(plan, rows);
     return SPMM_OK;
 }
 
 spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out)
 {
     if (plan == NULL) {
-        return spmm_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
     }
-    spmm_error_clear(&plan->env->err);
+    spmmi_error_clear(&plan->env->err);
     if (out == NULL) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: out is NULL");
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: out is NULL");
     }
-    return spmm_plan_print(plan, out);
+    return spmmi_plan_print(plan, out);
 }
 
 spmm_status_t spmm_plan_destroy(spmm_plan_t **plan)
@@ -274,9 +276,9 @@ spmm_status_t spmm_plan_destroy(spmm_plan_t **plan)
     if (plan == NULL || *plan == NULL) {
         return SPMM_OK;
     }
-    spmm_error_clear(&(*plan)->env->err);
+    spmmi_error_clear(&(*plan)->env->err);
     --*(*plan)->A->live;
-    spmm_plan_free(*plan);
+    spmmi_plan_free(*plan);
     *plan = NULL;
     return SPMM_OK;
 }

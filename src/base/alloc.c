@@ -14,12 +14,12 @@ enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 2 * HUGE_PAGE };
 static atomic_llong calls, live;
 static atomic_llong inject = -1;
 
-bool spmm_size_mul(size_t a, size_t b, size_t *out)
+bool spmmi_size_mul(size_t a, size_t b, size_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
 }
 
-bool spmm_alloc_note(void)
+bool spmmi_alloc_note(void)
 {
     long long left = atomic_load(&inject);
 
@@ -36,7 +36,7 @@ bool spmm_alloc_note(void)
     return true;
 }
 
-void spmm_alloc_note_free(void)
+void spmmi_alloc_note_free(void)
 {
     atomic_fetch_sub(&live, 1);
 }
@@ -64,39 +64,39 @@ static void *checked(int64_t count, size_t size, bool zero)
     size_t bytes;
     void  *ptr;
 
-    if (count < 0 || !spmm_size_mul((size_t)count, size, &bytes) || !spmm_alloc_note()) {
+    if (count < 0 || !spmmi_size_mul((size_t)count, size, &bytes) || !spmmi_alloc_note()) {
         return NULL;
     }
     ptr = zero ? calloc(bytes == 0 ? 1 : bytes, 1) : malloc(bytes == 0 ? 1 : bytes);
     if (ptr == NULL) {
-        spmm_alloc_note_free();
+        spmmi_alloc_note_free();
     }
     advise(ptr, bytes);
     return ptr;
 }
 
-void *spmm_alloc(int64_t count, size_t size)
+void *spmmi_alloc(int64_t count, size_t size)
 {
     return checked(count, size, false);
 }
 
-void *spmm_alloc_zero(int64_t count, size_t size)
+void *spmmi_alloc_zero(int64_t count, size_t size)
 {
     return checked(count, size, true);
 }
 
-void *spmm_realloc(void *ptr, int64_t count, size_t size)
+void *spmmi_realloc(void *ptr, int64_t count, size_t size)
 {
     size_t bytes;
     void  *grown;
 
     if (ptr == NULL) {
-        return spmm_alloc(count, size);
+        return spmmi_alloc(count, size);
     }
-    if (count < 0 || !spmm_size_mul((size_t)count, size, &bytes) || !spmm_alloc_note()) {
+    if (count < 0 || !spmmi_size_mul((size_t)count, size, &bytes) || !spmmi_alloc_note()) {
         return NULL;
     }
-    spmm_alloc_note_free(); /* one call more, not one block more */
+    spmmi_alloc_note_free(); /* one call more, not one block more */
     grown = realloc(ptr, bytes == 0 ? 1 : bytes);
     return grown;
 }
@@ -108,7 +108,7 @@ static struct {
 static atomic_int      n_kept; /* read without the lock, after the range is written */
 static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
 
-void spmm_alloc_keep(const void *at, size_t bytes)
+void spmmi_alloc_keep(const void *at, size_t bytes)
 {
     const uintptr_t from = (uintptr_t)at;
     int             n;
@@ -144,23 +144,23 @@ static bool is_kept(void *ptr)
     return false;
 }
 
-void spmm_free(void *ptr)
+void spmmi_free(void *ptr)
 {
     if (ptr == NULL) {
         return;
     }
-    spmm_alloc_note_free();
+    spmmi_alloc_note_free();
     if (!is_kept(ptr)) {
         free(ptr);
     }
 }
 
-spmm_alloc_stats_t spmm_alloc_get_stats(void)
+spmm_alloc_stats_t spmmi_alloc_get_stats(void)
 {
     return (spmm_alloc_stats_t){.calls = atomic_load(&calls), .live = atomic_load(&live)};
 }
 
-void spmm_alloc_inject(int64_t countdown)
+void spmmi_alloc_inject(int64_t countdown)
 {
     atomic_store(&inject, countdown);
 }

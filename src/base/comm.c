@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-size_t spmm_message_limit = (size_t)1 << 30;
+size_t spmmi_message_limit = (size_t)1 << 30;
 
 enum { TAG_ALLTOALL = 11 };
 
@@ -14,18 +14,18 @@ enum { TAG_ALLTOALL = 11 };
  * which is meant for those of executes. */
 static const double slow = 1e8;
 
-int64_t spmm_message_count(size_t bytes)
+int64_t spmmi_message_count(size_t bytes)
 {
-    return (int64_t)((bytes + spmm_message_limit - 1) / spmm_message_limit);
+    return (int64_t)((bytes + spmmi_message_limit - 1) / spmmi_message_limit);
 }
 
-spmm_status_t spmm_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
-                         MPI_Request *requests, int *n_requests)
+spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
+                          MPI_Request *requests, int *n_requests)
 {
     const char *at = data;
 
     while (bytes > 0) {
-        const size_t part = bytes < spmm_message_limit ? bytes : spmm_message_limit;
+        const size_t part = bytes < spmmi_message_limit ? bytes : spmmi_message_limit;
 
         SPMM_MPI(env,
                  MPI_Isend(at, (int)part, MPI_BYTE, peer, tag, env->comm, &requests[*n_requests]));
@@ -36,13 +36,13 @@ spmm_status_t spmm_isend(spmm_env_t *env, const void *data, size_t bytes, int pe
     return SPMM_OK;
 }
 
-spmm_status_t spmm_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
-                         MPI_Request *requests, int *n_requests)
+spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
+                          MPI_Request *requests, int *n_requests)
 {
     char *at = data;
 
     while (bytes > 0) {
-        const size_t part = bytes < spmm_message_limit ? bytes : spmm_message_limit;
+        const size_t part = bytes < spmmi_message_limit ? bytes : spmmi_message_limit;
 
         SPMM_MPI(env,
                  MPI_Irecv(at, (int)part, MPI_BYTE, peer, tag, env->comm, &requests[*n_requests]));
@@ -57,7 +57,7 @@ spmm_status_t spmm_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, in
 static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requests, double more,
                               const char *what)
 {
-    const double start = spmm_now();
+    const double start = spmmi_now();
     int          done  = 0;
 
     if (env->timeout_s <= 0.0) {
@@ -69,8 +69,8 @@ static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requ
         if (done) {
             return SPMM_OK;
         }
-        if (spmm_now() - start > env->timeout_s + more) {
-            return spmm_fail(
+        if (spmmi_now() - start > env->timeout_s + more) {
+            return spmmi_fail(
                 &env->err, SPMM_ERR_COMM,
                 "%s did not finish within the timeout of %g s: a rank is late or gone; "
                 "destroy the context",
@@ -79,14 +79,15 @@ static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requ
     }
 }
 
-spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, const char *what)
+spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests,
+                            const char *what)
 {
     return wait_for(env, n_requests, requests, 0.0, what);
 }
 
-bool spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
+bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
 {
-    const double start = spmm_now();
+    const double start = spmmi_now();
     int          all   = n_requests == 0;
     bool         left  = false;
 
@@ -95,7 +96,7 @@ bool spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double
             (void)MPI_Cancel(&requests[i]);
         }
     }
-    while (!all && spmm_now() - start < grace) { /* short messages are gone soon */
+    while (!all && spmmi_now() - start < grace) { /* short messages are gone soon */
         if (MPI_Testall(n_requests, requests, &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
             break;
         }
@@ -123,7 +124,7 @@ static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *
         const size_t bytes = (size_t)recv_count[p] * elem_size;
 
         if (p != env->rank) {
-            SPMM_TRY(spmm_irecv(env, recv, bytes, p, TAG_ALLTOALL, requests, n_requests));
+            SPMM_TRY(spmmi_irecv(env, recv, bytes, p, TAG_ALLTOALL, requests, n_requests));
         }
         recv += bytes;
     }
@@ -131,15 +132,15 @@ static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *
         const size_t bytes = (size_t)send_count[p] * elem_size;
 
         if (p != env->rank) {
-            SPMM_TRY(spmm_isend(env, send, bytes, p, TAG_ALLTOALL, requests, n_requests));
+            SPMM_TRY(spmmi_isend(env, send, bytes, p, TAG_ALLTOALL, requests, n_requests));
         }
         send += bytes;
     }
     return SPMM_OK;
 }
 
-spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *send_count,
-                             void *recv, const int64_t *recv_count, size_t elem_size)
+spmm_status_t spmmi_alltoallv(spmm_env_t *env, const void *send, const int64_t *send_count,
+                              void *recv, const int64_t *recv_count, size_t elem_size)
 {
     MPI_Request  *requests;
     int64_t       most = 0, before_send = 0, before_recv = 0, sent = 0, received = 0;
@@ -148,20 +149,20 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
     spmm_status_t status = SPMM_OK;
 
     for (int p = 0; p < env->size; p++) {
-        most += spmm_message_count((size_t)send_count[p] * elem_size);
-        most += spmm_message_count((size_t)recv_count[p] * elem_size);
+        most += spmmi_message_count((size_t)send_count[p] * elem_size);
+        most += spmmi_message_count((size_t)recv_count[p] * elem_size);
         sent += send_count[p];
         received += recv_count[p];
         before_send += p < env->rank ? send_count[p] : 0;
         before_recv += p < env->rank ? recv_count[p] : 0;
     }
-    requests = most > INT_MAX ? NULL : spmm_alloc(most, sizeof *requests);
+    requests = most > INT_MAX ? NULL : spmmi_alloc(most, sizeof *requests);
     if (requests == NULL) {
-        status = spmm_fail_memory(&env->err, most, sizeof *requests, "message requests");
+        status = spmmi_fail_memory(&env->err, most, sizeof *requests, "message requests");
     }
-    status = spmm_agree(env, status); /* before others wait for this rank's messages */
+    status = spmmi_agree(env, status); /* before others wait for this rank's messages */
     if (status != SPMM_OK) {
-        spmm_free(requests);
+        spmmi_free(requests);
         return status;
     }
     seconds = (double)(sent + received) * (double)elem_size / slow;
@@ -175,17 +176,17 @@ spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *s
         status = wait_for(env, n_requests, requests, seconds, "an exchange at setup");
     }
     /* Mostly all ranks are here then, and what has met its receive arrives. */
-    status = spmm_agree(env, status);
-    if (status != SPMM_OK && spmm_abandon(env, n_requests, requests, 0.1 + seconds)) {
-        spmm_alloc_keep(send, (size_t)sent * elem_size);
-        spmm_alloc_keep(recv, (size_t)received * elem_size);
+    status = spmmi_agree(env, status);
+    if (status != SPMM_OK && spmmi_abandon(env, n_requests, requests, 0.1 + seconds)) {
+        spmmi_alloc_keep(send, (size_t)sent * elem_size);
+        spmmi_alloc_keep(recv, (size_t)received * elem_size);
     }
-    spmm_free(requests);
+    spmmi_free(requests);
     return status;
 }
 
-spmm_status_t spmm_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t *recv,
-                                   int64_t *total)
+spmm_status_t spmmi_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t *recv,
+                                    int64_t *total)
 {
     SPMM_MPI(env, MPI_Alltoall(send, 1, MPI_INT64_T, recv, 1, MPI_INT64_T, env->comm));
     *total = 0;
@@ -195,7 +196,7 @@ spmm_status_t spmm_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t
     return SPMM_OK;
 }
 
-spmm_status_t spmm_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *offset)
+spmm_status_t spmmi_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *offset)
 {
     SPMM_MPI(env, MPI_Allgather(&count, 1, MPI_INT64_T, offset + 1, 1, MPI_INT64_T, env->comm));
     offset[0] = 0;
@@ -205,7 +206,7 @@ spmm_status_t spmm_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *of
     return SPMM_OK;
 }
 
-int spmm_owner(const int64_t *offset, int size, int64_t index)
+int spmmi_owner(const int64_t *offset, int size, int64_t index)
 {
     int low = 0, high = size - 1; /* the last p with offset[p] <= index */
 

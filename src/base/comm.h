@@ -5,46 +5,46 @@
 
 #include "base/env.h"
 
-/** Largest single message, bytes; longer ones travel in pieces of this size.  Equal on all ranks and
+/** Largest single message, bytes; longer ones travel in parts of this size.  Equal on all ranks and
  *  constant but for tests, which lower it to see messages split. */
-extern size_t spmm_message_limit;
+extern size_t spmmi_message_limit;
 
 /** Number of messages that @p bytes travel in; 0 for 0. */
-int64_t spmm_message_count(size_t bytes);
+int64_t spmmi_message_count(size_t bytes);
 
-/** Post the sends or receives of one buffer, split by spmm_message_limit.
- *  @param[in,out] n_requests  grows by spmm_message_count(bytes) */
-spmm_status_t spmm_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
-                         MPI_Request *requests, int *n_requests);
-spmm_status_t spmm_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
-                         MPI_Request *requests, int *n_requests);
+/** Post the sends or receives of one buffer, split by spmmi_message_limit.
+ *  @param[in,out] n_requests  grows by spmmi_message_count(bytes) */
+spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
+                          MPI_Request *requests, int *n_requests);
+spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
+                          MPI_Request *requests, int *n_requests);
 
 /** Wait for all requests.  With a timeout in @p env a late peer is SPMM_ERR_COMM: give the requests
- *  to spmm_abandon() then; the context must be destroyed. */
-spmm_status_t spmm_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests,
-                           const char *what);
+ *  to spmmi_abandon() then; the context must be destroyed. */
+spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests,
+                            const char *what);
 
 /** Give up messages in flight, so that a late peer does not write into memory that is freed next.
  *  Waits for @p grace seconds at most: the peer may be gone.  A send cannot be taken back, nor a receive
  *  that has begun: true, and env->unfinished, then say that MPI may come back to their memory, which
- *  must not be freed (spmm_alloc_keep()). */
-bool spmm_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace);
+ *  must not be freed (spmmi_alloc_keep()). */
+bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace);
 
 /** Personalised all-to-all of elements of @p elem_size bytes.  Collective, agreed; where a rank may
  *  have failed before, agree first.  Counts and data are in rank order without gaps.
  *  @param[in]  send_count [size]
- *  @param[in]  recv_count [size], as from spmm_alltoall_counts() */
-spmm_status_t spmm_alltoallv(spmm_env_t *env, const void *send, const int64_t *send_count,
-                             void *recv, const int64_t *recv_count, size_t elem_size);
+ *  @param[in]  recv_count [size], as from spmmi_alltoall_counts() */
+spmm_status_t spmmi_alltoallv(spmm_env_t *env, const void *send, const int64_t *send_count,
+                              void *recv, const int64_t *recv_count, size_t elem_size);
 
 /** recv[p] = what rank p has in its send[me]; returns the sum in *total.  Collective. */
-spmm_status_t spmm_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t *recv,
-                                   int64_t *total);
+spmm_status_t spmmi_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t *recv,
+                                    int64_t *total);
 
 /** offset[p] = sum of the counts of ranks below p, offset[size] = total.  Collective. */
-spmm_status_t spmm_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *offset);
+spmm_status_t spmmi_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *offset);
 
 /** Rank that owns @p index in @p offset [size + 1]; ranks without elements are skipped. */
-int spmm_owner(const int64_t *offset, int size, int64_t index);
+int spmmi_owner(const int64_t *offset, int size, int64_t index);
 
 #endif /* SPMM_BASE_COMM_H */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-spmm_status_t spmm_mpi_check(spmm_env_t *env, int code, const char *what)
+spmm_status_t spmmi_mpi_check(spmm_env_t *env, int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
     int  length                     = 0;
@@ -15,7 +15,7 @@ spmm_status_t spmm_mpi_check(spmm_env_t *env, int code, const char *what)
         return SPMM_OK;
     }
     (void)MPI_Error_string(code, text, &length);
-    return spmm_fail(&env->err, SPMM_ERR_COMM, "%.80s failed: %.300s", what, text);
+    return spmmi_fail(&env->err, SPMM_ERR_COMM, "%.80s failed: %.300s", what, text);
 }
 
 /* Until all ranks have come to agree.  One whose own communication failed does not wait for ever: the
@@ -24,7 +24,7 @@ static spmm_status_t meet(spmm_env_t *env, spmm_status_t local)
 {
     enum { LOST_AFTER = 10 /* s */ };
     const double most  = env->timeout_s > 0.0 ? env->timeout_s : LOST_AFTER;
-    const double start = spmm_now();
+    const double start = spmmi_now();
     MPI_Request  request;
     int          done = 0;
 
@@ -33,14 +33,14 @@ static spmm_status_t meet(spmm_env_t *env, spmm_status_t local)
         SPMM_MPI(env, MPI_Wait(&request, MPI_STATUS_IGNORE));
         return SPMM_OK;
     }
-    while (!done && spmm_now() - start <= most) {
+    while (!done && spmmi_now() - start <= most) {
         SPMM_MPI(env, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     }
     env->lost = env->lost || !done;
     return done ? SPMM_OK : local;
 }
 
-spmm_status_t spmm_agree(spmm_env_t *env, spmm_status_t local)
+spmm_status_t spmmi_agree(spmm_env_t *env, spmm_status_t local)
 {
     /* v[0]: lowest failing rank; v[1]: -1 when some rank succeeded. */
     int  v[2] = {local == SPMM_OK ? env->size : env->rank, local == SPMM_OK ? -1 : 0};
@@ -56,14 +56,14 @@ spmm_status_t spmm_agree(spmm_env_t *env, spmm_status_t local)
     memcpy(text, env->err.text, sizeof text);
     SPMM_MPI(env, MPI_Bcast(&status, 1, MPI_INT, v[0], env->comm));
     SPMM_MPI(env, MPI_Bcast(text, (int)sizeof text, MPI_CHAR, v[0], env->comm));
-    spmm_error_clear(&env->err);
+    spmmi_error_clear(&env->err);
     if (v[1] == 0) {
-        return spmm_fail(&env->err, (spmm_status_t)status, "%s", text);
+        return spmmi_fail(&env->err, (spmm_status_t)status, "%s", text);
     }
-    return spmm_fail(&env->err, (spmm_status_t)status, "rank %d: %.480s", v[0], text);
+    return spmmi_fail(&env->err, (spmm_status_t)status, "rank %d: %.480s", v[0], text);
 }
 
-void spmm_log(const spmm_env_t *env, const char *format, ...)
+void spmmi_log(const spmm_env_t *env, const char *format, ...)
 {
     char    line[SPMM_ERROR_TEXT];
     va_list args;
@@ -82,7 +82,7 @@ void spmm_log(const spmm_env_t *env, const char *format, ...)
     }
 }
 
-double spmm_now(void)
+double spmmi_now(void)
 {
     struct timespec t;
 

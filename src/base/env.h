@@ -27,18 +27,19 @@ typedef struct {
  *  when none failed.  The sentence names the rank unless all failed.  A rank that fails with
  *  SPMM_ERR_COMM waits for the others for timeout_s, without one for 10 s, and keeps its own sentence
  *  when they do not come. */
-spmm_status_t spmm_agree(spmm_env_t *env, spmm_status_t local);
+spmm_status_t spmmi_agree(spmm_env_t *env, spmm_status_t local);
 
 /** Record a failed MPI call of @p what; SPMM_OK for MPI_SUCCESS. */
-spmm_status_t spmm_mpi_check(spmm_env_t *env, int code, const char *what);
+spmm_status_t spmmi_mpi_check(spmm_env_t *env, int code, const char *what);
 
 /** Return from the enclosing function when an MPI call fails.  See SPMM_TRY. */
-#define SPMM_MPI(env, call) SPMM_TRY(spmm_mpi_check((env), (call), #call))
+#define SPMM_MPI(env, call) SPMM_TRY(spmmi_mpi_check((env), (call), #call))
 
 /** One line to the log; formats nothing when nobody listens. */
-void spmm_log(const spmm_env_t *env, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void spmmi_log(const spmm_env_t *env, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /** Monotonic seconds. */
-double spmm_now(void);
+double spmmi_now(void);
 
 #endif /* SPMM_BASE_ENV_H */

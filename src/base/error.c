@@ -7,7 +7,7 @@
 
 static _Thread_local char thread_text[SPMM_ERROR_TEXT];
 
-void spmm_error_clear(spmm_error_t *err)
+void spmmi_error_clear(spmm_error_t *err)
 {
     err->status  = SPMM_OK;
     err->text[0] = '\0';
@@ -23,7 +23,7 @@ static void make_printable(char *text)
     }
 }
 
-spmm_status_t spmm_fail(spmm_error_t *err, spmm_status_t status, const char *format, ...)
+spmm_status_t spmmi_fail(spmm_error_t *err, spmm_status_t status, const char *format, ...)
 {
     va_list args;
 
@@ -41,17 +41,17 @@ spmm_status_t spmm_fail(spmm_error_t *err, spmm_status_t status, const char *for
     return status;
 }
 
-spmm_status_t spmm_fail_memory(spmm_error_t *err, int64_t count, size_t size, const char *what)
+spmm_status_t spmmi_fail_memory(spmm_error_t *err, int64_t count, size_t size, const char *what)
 {
     if (size == 1) {
-        return spmm_fail(err, SPMM_ERR_MEMORY, "out of memory: %" PRId64 " bytes for %s", count,
-                         what);
+        return spmmi_fail(err, SPMM_ERR_MEMORY, "out of memory: %" PRId64 " bytes for %s", count,
+                          what);
     }
-    return spmm_fail(err, SPMM_ERR_MEMORY,
-                     "out of memory: %" PRId64 " elements of %zu bytes for %s", count, size, what);
+    return spmmi_fail(err, SPMM_ERR_MEMORY,
+                      "out of memory: %" PRId64 " elements of %zu bytes for %s", count, size, what);
 }
 
-const char *spmm_error_thread_text(void)
+const char *spmmi_error_thread_text(void)
 {
     return thread_text;
 }

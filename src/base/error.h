@@ -16,32 +16,32 @@ typedef struct {
 } spmm_error_t;
 
 /** Forget the last failure; every public call starts with it. */
-void spmm_error_clear(spmm_error_t *err);
+void spmmi_error_clear(spmm_error_t *err);
 
 /** Record @p status with a sentence (what, where, what to do) unless one stands already.
  *  @p err may be NULL; the sentence is then only kept for the thread.  Returns @p status. */
-spmm_status_t spmm_fail(spmm_error_t *err, spmm_status_t status, const char *format, ...)
+spmm_status_t spmmi_fail(spmm_error_t *err, spmm_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /** SPMM_ERR_MEMORY for @p count elements of @p size bytes meant as @p what. */
-spmm_status_t spmm_fail_memory(spmm_error_t *err, int64_t count, size_t size, const char *what);
+spmm_status_t spmmi_fail_memory(spmm_error_t *err, int64_t count, size_t size, const char *what);
 
 /** Does a failure say only that this one of several ways cannot be taken? */
-static inline bool spmm_is_refusal(spmm_status_t status)
+static inline bool spmmi_is_refusal(spmm_status_t status)
 {
     return status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE || status == SPMM_ERR_UNSUPPORTED;
 }
 
 /** The last sentence recorded on this thread, "" when there was none. */
-const char *spmm_error_thread_text(void);
+const char *spmmi_error_thread_text(void);
 
 /** Return the status of @p call from the enclosing function unless it is SPMM_OK.  Only where
  *  nothing has been acquired yet; otherwise set `status` and `goto` the undo label. */
 #define SPMM_TRY(call)                                                                             \
     do {                                                                                           \
-        const spmm_status_t spmm_try_status_ = (call);                                             \
-        if (spmm_try_status_ != SPMM_OK) {                                                         \
-            return spmm_try_status_;                                                               \
+        const spmm_status_t spmmi_try_status_ = (call);                                            \
+        if (spmmi_try_status_ != SPMM_OK) {                                                        \
+            return spmmi_try_status_;                                                              \
         }                                                                                          \
     } while (0)
 

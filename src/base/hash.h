@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /** The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection with full avalanche. */
-static inline uint64_t spmm_mix64(uint64_t z)
+static inline uint64_t spmmi_mix64(uint64_t z)
 {
     z += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -18,28 +18,28 @@ static inline uint64_t spmm_mix64(uint64_t z)
 }
 
 /** Key of an element (i, j) under @p seed. */
-static inline uint64_t spmm_hash2(uint64_t seed, int64_t i, int64_t j)
+static inline uint64_t spmmi_hash2(uint64_t seed, int64_t i, int64_t j)
 {
-    return spmm_mix64(spmm_mix64(seed ^ spmm_mix64((uint64_t)i)) ^ (uint64_t)j);
+    return spmmi_mix64(spmmi_mix64(seed ^ spmmi_mix64((uint64_t)i)) ^ (uint64_t)j);
 }
 
 /** Uniform in [0, 1) from 53 bits of @p h. */
-static inline double spmm_unit(uint64_t h)
+static inline double spmmi_unit(uint64_t h)
 {
     return (double)(h >> 11) * 0x1p-53;
 }
 
 /** A value of a generated matrix or vector: magnitude in [1/4, 1), either sign, never 0. */
-static inline double spmm_random_value(uint64_t seed, int64_t i, int64_t j)
+static inline double spmmi_random_value(uint64_t seed, int64_t i, int64_t j)
 {
-    const uint64_t h = spmm_hash2(seed, i, j);
-    const double   x = 0.25 + 0.75 * spmm_unit(h);
+    const uint64_t h = spmmi_hash2(seed, i, j);
+    const double   x = 0.25 + 0.75 * spmmi_unit(h);
 
     return (h & 1) != 0 ? -x : x;
 }
 
 /** Uniform in [0, n) from @p h, by multiplication (Lemire 2019). */
-static inline int64_t spmm_below(uint64_t h, int64_t n)
+static inline int64_t spmmi_below(uint64_t h, int64_t n)
 {
     __extension__ typedef unsigned __int128 uint128_t;
 

@@ -21,7 +21,7 @@ size_t spmm_type_size(spmm_type_t type)
     return 0;
 }
 
-const char *spmm_type_name(spmm_type_t type)
+const char *spmmi_type_name(spmm_type_t type)
 {
     switch (type) {
     case SPMM_TYPE_AUTO:
@@ -38,7 +38,7 @@ const char *spmm_type_name(spmm_type_t type)
     return NULL;
 }
 
-spmm_type_t spmm_accum_type(spmm_type_t type)
+spmm_type_t spmmi_accum_type(spmm_type_t type)
 {
     return type == SPMM_R_64F ? SPMM_R_64F : SPMM_R_32F;
 }
@@ -59,7 +59,7 @@ static float bits_float(uint32_t bits)
     return x;
 }
 
-float spmm_half_to_float(uint16_t h)
+float spmmi_half_to_float(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
     const uint32_t exp  = (h >> 10) & 0x1fu;
@@ -76,7 +76,7 @@ float spmm_half_to_float(uint16_t h)
     return bits_float(sign | ((exp + 112) << 23) | (frac << 13));
 }
 
-uint16_t spmm_half_from_float(float x)
+uint16_t spmmi_half_from_float(float x)
 {
     const uint32_t bits = float_bits(x);
     const uint16_t sign = (uint16_t)((bits >> 16) & 0x8000u);
@@ -97,7 +97,7 @@ uint16_t spmm_half_from_float(float x)
     return (uint16_t)(sign | (uint16_t)((mag - 0x38000000u + 0xfffu + ((mag >> 13) & 1u)) >> 13));
 }
 
-uint16_t spmm_bf16_from_float(float x)
+uint16_t spmmi_bf16_from_float(float x)
 {
     const uint32_t bits = float_bits(x);
 
@@ -124,7 +124,7 @@ static float round_to_odd(double x)
     return isinf(other) ? near : other;
 }
 
-double spmm_value_get(spmm_type_t type, const void *values, int64_t i)
+double spmmi_value_get(spmm_type_t type, const void *values, int64_t i)
 {
     switch (type) {
     case SPMM_R_64F:
@@ -132,16 +132,16 @@ double spmm_value_get(spmm_type_t type, const void *values, int64_t i)
     case SPMM_R_32F:
         return (double)((const float *)values)[i];
     case SPMM_R_16F:
-        return (double)spmm_half_to_float(((const uint16_t *)values)[i]);
+        return (double)spmmi_half_to_float(((const uint16_t *)values)[i]);
     case SPMM_R_16BF:
-        return (double)spmm_bf16_to_float(((const uint16_t *)values)[i]);
+        return (double)spmmi_bf16_to_float(((const uint16_t *)values)[i]);
     case SPMM_TYPE_AUTO:
         break;
     }
     return NAN;
 }
 
-void spmm_value_set(spmm_type_t type, void *values, int64_t i, double x)
+void spmmi_value_set(spmm_type_t type, void *values, int64_t i, double x)
 {
     switch (type) {
     case SPMM_R_64F:
@@ -151,23 +151,23 @@ void spmm_value_set(spmm_type_t type, void *values, int64_t i, double x)
         ((float *)values)[i] = (float)x;
         break;
     case SPMM_R_16F:
-        ((uint16_t *)values)[i] = spmm_half_from_float(round_to_odd(x));
+        ((uint16_t *)values)[i] = spmmi_half_from_float(round_to_odd(x));
         break;
     case SPMM_R_16BF:
-        ((uint16_t *)values)[i] = spmm_bf16_from_float(round_to_odd(x));
+        ((uint16_t *)values)[i] = spmmi_bf16_from_float(round_to_odd(x));
         break;
     case SPMM_TYPE_AUTO:
         break;
     }
 }
 
-bool spmm_value_fits(spmm_type_t type, double x)
+bool spmmi_value_fits(spmm_type_t type, double x)
 {
     double rounded;
 
     if (!isfinite(x)) {
         return true; /* an infinity or NaN of the caller is the caller's */
     }
-    spmm_value_set(type, &rounded, 0, x);
-    return isfinite(spmm_value_get(type, &rounded, 0));
+    spmmi_value_set(type, &rounded, 0, x);
+    return isfinite(spmmi_value_get(type, &rounded, 0));
 }

@@ -9,14 +9,14 @@
 #include "spmm_dist/types.h"
 
 /** "64f", "32f", "16f", "16bf" as the command line names them; NULL for other values. */
-const char *spmm_type_name(spmm_type_t type);
+const char *spmmi_type_name(spmm_type_t type);
 /** The type that sums of @p type are kept in: FP64 for FP64, else FP32. */
-spmm_type_t spmm_accum_type(spmm_type_t type);
+spmm_type_t spmmi_accum_type(spmm_type_t type);
 
-float    spmm_half_to_float(uint16_t h);
-uint16_t spmm_half_from_float(float x); /**< overflows to infinity */
+float    spmmi_half_to_float(uint16_t h);
+uint16_t spmmi_half_from_float(float x); /**< overflows to infinity */
 
-static inline float spmm_bf16_to_float(uint16_t h)
+static inline float spmmi_bf16_to_float(uint16_t h)
 {
     const uint32_t bits = (uint32_t)h << 16;
     float          x;
@@ -25,13 +25,13 @@ static inline float spmm_bf16_to_float(uint16_t h)
     return x;
 }
 
-uint16_t spmm_bf16_from_float(float x); /**< overflows to infinity; NaN stays NaN */
+uint16_t spmmi_bf16_from_float(float x); /**< overflows to infinity; NaN stays NaN */
 
 /** Element @p i of @p values of @p type, as a double. */
-double spmm_value_get(spmm_type_t type, const void *values, int64_t i);
+double spmmi_value_get(spmm_type_t type, const void *values, int64_t i);
 /** Round @p x to @p type and store it as element @p i. */
-void spmm_value_set(spmm_type_t type, void *values, int64_t i, double x);
+void spmmi_value_set(spmm_type_t type, void *values, int64_t i, double x);
 /** Does a finite @p x stay finite in @p type? */
-bool spmm_value_fits(spmm_type_t type, double x);
+bool spmmi_value_fits(spmm_type_t type, double x);
 
 #endif /* SPMM_BASE_SCALAR_H */

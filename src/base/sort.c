@@ -58,7 +58,7 @@ static void sort(list_t list, list_t scratch, int64_t n, uint64_t highest)
     }
 }
 
-spmm_status_t spmm_sort_u64_with(spmm_env_t *env, uint64_t *key, int64_t *value, int64_t n)
+spmm_status_t spmmi_sort_u64_with(spmm_env_t *env, uint64_t *key, int64_t *value, int64_t n)
 {
     list_t        scratch = {NULL, NULL};
     uint64_t      highest = 0;
@@ -73,21 +73,21 @@ spmm_status_t spmm_sort_u64_with(spmm_env_t *env, uint64_t *key, int64_t *value,
         return SPMM_OK;
     }
     if (SPMM_NEW(scratch.key, n) == NULL || (value != NULL && SPMM_NEW(scratch.value, n) == NULL)) {
-        status = spmm_fail_memory(&env->err, n, sizeof *key, "sorting");
+        status = spmmi_fail_memory(&env->err, n, sizeof *key, "sorting");
     } else {
         sort((list_t){key, value}, scratch, n, highest);
     }
-    spmm_free(scratch.key);
-    spmm_free(scratch.value);
+    spmmi_free(scratch.key);
+    spmmi_free(scratch.value);
     return status;
 }
 
-spmm_status_t spmm_sort_u64(spmm_env_t *env, uint64_t *key, int64_t n)
+spmm_status_t spmmi_sort_u64(spmm_env_t *env, uint64_t *key, int64_t n)
 {
-    return spmm_sort_u64_with(env, key, NULL, n);
+    return spmmi_sort_u64_with(env, key, NULL, n);
 }
 
-int64_t spmm_unique_u64(uint64_t *key, int64_t n)
+int64_t spmmi_unique_u64(uint64_t *key, int64_t n)
 {
     int64_t kept = 0;
 
@@ -99,7 +99,7 @@ int64_t spmm_unique_u64(uint64_t *key, int64_t n)
     return kept;
 }
 
-double spmm_median(double *values, int n)
+double spmmi_median(double *values, int n)
 {
     for (int i = 1; i < n; i++) {
         for (int k = i; k > 0 && values[k] < values[k - 1]; k--) {

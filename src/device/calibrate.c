@@ -13,9 +13,9 @@
 enum { PATH_BYTES = 1024, LINE_BYTES = 128 };
 static const char title[] = "spmm_dist rates 1";
 
-const double spmm_gather_sets[SPMM_GATHER_SETS] = {32e6, 48e6, 64e6, 128e6, 512e6};
+const double spmmi_gather_sets[SPMM_GATHER_SETS] = {32e6, 48e6, 64e6, 128e6, 512e6};
 
-bool spmm_calibrate_wanted(void)
+bool spmmi_calibrate_wanted(void)
 {
     const char *text = getenv("SPMM_CALIBRATE");
 
@@ -29,7 +29,7 @@ static const char *folder_of(const char *variable)
     return text != NULL && text[0] == '/' ? text : NULL;
 }
 
-bool spmm_calibrate_path(const char *key, char *path, size_t size)
+bool spmmi_calibrate_path(const char *key, char *path, size_t size)
 {
     const char *own = folder_of("SPMM_CACHE_DIR"), *cache = folder_of("XDG_CACHE_HOME");
     const char *home = folder_of("HOME");
@@ -71,10 +71,10 @@ static bool read_rate(FILE *in, const char *name, double *rate)
 
 static void name_set(int k, char name[LINE_BYTES])
 {
-    (void)snprintf(name, LINE_BYTES, "gather-%" PRId64, (int64_t)spmm_gather_sets[k]);
+    (void)snprintf(name, LINE_BYTES, "gather-%" PRId64, (int64_t)spmmi_gather_sets[k]);
 }
 
-bool spmm_calibrate_load(const char *path, spmm_device_t *device)
+bool spmmi_calibrate_load(const char *path, spmm_device_t *device)
 {
     spmm_device_t read = *device;
     char          line[LINE_BYTES];
@@ -108,7 +108,7 @@ static void make_folders(const char *path)
     }
 }
 
-bool spmm_calibrate_store(const char *path, const spmm_device_t *device)
+bool spmmi_calibrate_store(const char *path, const spmm_device_t *device)
 {
     char  fresh[PATH_BYTES], name[LINE_BYTES];
     FILE *out;

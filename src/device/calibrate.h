@@ -9,24 +9,24 @@
 #include "device/device.h"
 
 /** Not with SPMM_CALIBRATE=0. */
-bool spmm_calibrate_wanted(void);
+bool spmmi_calibrate_wanted(void);
 
 /** The file of the device that @p key tells from others: in $SPMM_CACHE_DIR, or in spmm_dist in
  *  $XDG_CACHE_HOME or in $HOME/.cache.  @return false: there is no such folder, or no room */
-bool spmm_calibrate_path(const char *key, char *path, size_t size);
+bool spmmi_calibrate_path(const char *key, char *path, size_t size);
 
 /** Read copy_bw and gather_bw.  @return false: no file, or none that this version wrote; *device is
  *  then unchanged */
-bool spmm_calibrate_load(const char *path, spmm_device_t *device);
+bool spmmi_calibrate_load(const char *path, spmm_device_t *device);
 
 /** Write them, with the folders missing; a file appears whole or not at all, whoever else writes
  *  it.  @return false: it could not be written */
-bool spmm_calibrate_store(const char *path, const spmm_device_t *device);
+bool spmmi_calibrate_store(const char *path, const spmm_device_t *device);
 
 #ifdef SPMM_HAVE_CUDA
 /** Fill copy_bw and gather_bw from the file, or by measuring for some 50 ms where @p may_measure.
  *  The device is current and idle. */
-void spmm_calibrate_cuda(spmm_device_t *device, bool may_measure);
+void spmmi_calibrate_cuda(spmm_device_t *device, bool may_measure);
 #endif
 
 #endif /* SPMM_DEVICE_CALIBRATE_H */

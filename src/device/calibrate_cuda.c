@@ -27,8 +27,8 @@ static cudaError_t enqueue(const bench_t *b, int set)
         return cudaMemcpyAsync((char *)b->memory + b->bytes / 2, b->memory, b->bytes / 2,
                                cudaMemcpyDeviceToDevice, b->stream);
     }
-    return spmm_cuda_gather_probe(b->memory, (size_t)spmm_gather_sets[set], (size_t)gathered,
-                                  b->stream);
+    return spmmi_cuda_gather_probe(b->memory, (size_t)spmmi_gather_sets[set], (size_t)gathered,
+                                   b->stream);
 }
 
 /* Least seconds over some runs, after one that warms up. */
@@ -65,7 +65,7 @@ static cudaError_t measure_with(const bench_t *b, spmm_device_t *device)
 
 static cudaError_t make_bench(bench_t *b)
 {
-    const double most = spmm_gather_sets[SPMM_GATHER_SETS - 1];
+    const double most = spmmi_gather_sets[SPMM_GATHER_SETS - 1];
     cudaError_t  code;
 
     b->bytes = (size_t)most > 2 * copied ? (size_t)most : 2 * copied;
@@ -103,33 +103,34 @@ static bool measure(spmm_device_t *device)
     drop_bench(&b);
     if (code != cudaSuccess) {
         (void)cudaGetLastError();
-        spmm_log(device->env, "the rates of %s were not measured: %s", device->description,
-                 cudaGetErrorString(code));
+        spmmi_log(device->env, "the rates of %s were not measured: %s", device->description,
+                  cudaGetErrorString(code));
         return false;
     }
     *device = measured;
     return true;
 }
 
-void spmm_calibrate_cuda(spmm_device_t *device, bool may_measure)
+void spmmi_calibrate_cuda(spmm_device_t *device, bool may_measure)
 {
     char key[KEY_BYTES], path[PATH_BYTES];
     int  driver   = 0;
     bool has_path = false;
 
-    if (!spmm_calibrate_wanted()) {
+    if (!spmmi_calibrate_wanted()) {
         return;
     }
     if (cudaDriverGetVersion(&driver) == cudaSuccess) {
         (void)snprintf(key, sizeof key, "%.95s-%d-%d", device->description, device->n_sm, driver);
-        has_path = spmm_calibrate_path(key, path, sizeof path);
+        has_path = spmmi_calibrate_path(key, path, sizeof path);
     }
-    if ((has_path && spmm_calibrate_load(path, device)) || !may_measure || !measure(device)) {
+    if ((has_path && spmmi_calibrate_load(path, device)) || !may_measure || !measure(device)) {
         return;
     }
-    spmm_log(device->env, "%s copies %.3g bytes/s and gathers %.3g to %.3g", device->description,
-             device->copy_bw, device->gather_bw[0], device->gather_bw[SPMM_GATHER_SETS - 1]);
-    if (has_path && !spmm_calibrate_store(path, device)) {
-        spmm_log(device->env, "the rates of %s could not be kept in %s", device->description, path);
+    spmmi_log(device->env, "%s copies %.3g bytes/s and gathers %.3g to %.3g", device->description,
+              device->copy_bw, device->gather_bw[0], device->gather_bw[SPMM_GATHER_SETS - 1]);
+    if (has_path && !spmmi_calibrate_store(path, device)) {
+        spmmi_log(device->env, "the rates of %s could not be kept in %s", device->description,
+                  path);
     }
 }

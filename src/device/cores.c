@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 
-int spmm_device_share(int n_cores, const int *mine, const int *ranks_on)
+int spmmi_device_share(int n_cores, const int *mine, const int *ranks_on)
 {
     double share = 1e-9; /* three thirds are one */
 
@@ -38,7 +38,7 @@ static void find_cores(int mine[SPMM_DEVICE_CORES])
     }
 }
 
-spmm_status_t spmm_device_count_threads(spmm_env_t *env, int *threads)
+spmm_status_t spmmi_device_count_threads(spmm_env_t *env, int *threads)
 {
     const int     most = omp_get_max_threads();
     int           mine[SPMM_DEVICE_CORES], ranks_on[SPMM_DEVICE_CORES], code;
@@ -46,21 +46,21 @@ spmm_status_t spmm_device_count_threads(spmm_env_t *env, int *threads)
     spmm_status_t status;
 
     code   = MPI_Comm_split_type(env->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    status = spmm_agree(env, spmm_mpi_check(env, code, "MPI_Comm_split_type"));
+    status = spmmi_agree(env, spmmi_mpi_check(env, code, "MPI_Comm_split_type"));
     if (status == SPMM_OK) {
         find_cores(mine);
         code   = MPI_Allreduce(mine, ranks_on, SPMM_DEVICE_CORES, MPI_INT, MPI_SUM, node);
-        status = spmm_mpi_check(env, code, "MPI_Allreduce");
+        status = spmmi_mpi_check(env, code, "MPI_Allreduce");
     }
     if (node != MPI_COMM_NULL) {
-        const spmm_status_t freed = spmm_mpi_check(env, MPI_Comm_free(&node), "MPI_Comm_free");
+        const spmm_status_t freed = spmmi_mpi_check(env, MPI_Comm_free(&node), "MPI_Comm_free");
 
         status = status == SPMM_OK ? freed : status;
     }
     SPMM_TRY(status);
     *threads = most;
     if (getenv("OMP_NUM_THREADS") == NULL) {
-        const int share = spmm_device_share(SPMM_DEVICE_CORES, mine, ranks_on);
+        const int share = spmmi_device_share(SPMM_DEVICE_CORES, mine, ranks_on);
 
         *threads = share < most ? share : most;
     }

@@ -11,7 +11,7 @@
 static int visible_cuda_devices(void)
 {
 #ifdef SPMM_HAVE_CUDA
-    return spmm_cuda_device_count();
+    return spmmi_cuda_device_count();
 #else
     return 0;
 #endif
@@ -21,53 +21,53 @@ static int visible_cuda_devices(void)
 static spmm_status_t check_kind(spmm_env_t *env, spmm_device_kind_t kind, int visible)
 {
     if (kind != SPMM_DEVICE_AUTO && kind != SPMM_DEVICE_CPU && kind != SPMM_DEVICE_CUDA) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "device kind %d is none of spmm_device_kind_t", (int)kind);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "device kind %d is none of spmm_device_kind_t", (int)kind);
     }
     if (kind != SPMM_DEVICE_CUDA || visible > 0) {
         return SPMM_OK;
     }
 #ifdef SPMM_HAVE_CUDA
-    return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
-                     "no CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES, or "
-                     "choose the CPU");
+    return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                      "no CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES, or "
+                      "choose the CPU");
 #else
-    return spmm_fail(
+    return spmmi_fail(
         &env->err, SPMM_ERR_UNSUPPORTED,
         "this build has no CUDA: configure with SPMM_ENABLE_CUDA=ON, or choose the CPU");
 #endif
 }
 
-spmm_status_t spmm_device_open(spmm_env_t *env, spmm_device_kind_t kind, const int *ordinal,
-                               spmm_device_t *device)
+spmm_status_t spmmi_device_open(spmm_env_t *env, spmm_device_kind_t kind, const int *ordinal,
+                                spmm_device_t *device)
 {
     const int visible  = visible_cuda_devices();
     int       least[3] = {visible, (int)kind, -(int)kind};
 
     memset(device, 0, sizeof *device);
-    SPMM_TRY(spmm_agree(env, check_kind(env, kind, visible)));
+    SPMM_TRY(spmmi_agree(env, check_kind(env, kind, visible)));
     SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_INT, MPI_MIN, env->comm));
     if (least[1] != -least[2]) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "the ranks ask for different kinds of device; ask for one kind on all");
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "the ranks ask for different kinds of device; ask for one kind on all");
     }
     if (kind == SPMM_DEVICE_AUTO) {
         kind = least[0] > 0 ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
     }
     device->kind = kind;
     device->env  = env;
-    device->ops  = &spmm_device_cpu;
+    device->ops  = &spmmi_device_cpu;
 #ifdef SPMM_HAVE_CUDA
     if (kind == SPMM_DEVICE_CUDA) {
-        device->ops = &spmm_device_cuda;
+        device->ops = &spmmi_device_cuda;
     }
 #endif
-    SPMM_TRY(spmm_agree(env, device->ops->open(device, ordinal)));
+    SPMM_TRY(spmmi_agree(env, device->ops->open(device, ordinal)));
     env->threads = device->threads;
     return SPMM_OK;
 }
 
-void spmm_device_close(spmm_device_t *device)
+void spmmi_device_close(spmm_device_t *device)
 {
     if (device->ops != NULL) {
         device->ops->close(device);
@@ -75,21 +75,21 @@ void spmm_device_close(spmm_device_t *device)
     memset(device, 0, sizeof *device);
 }
 
-spmm_status_t spmm_device_write(const spmm_device_t *device, void *to, const void *host,
-                                size_t bytes)
+spmm_status_t spmmi_device_write(const spmm_device_t *device, void *to, const void *host,
+                                 size_t bytes)
 {
     SPMM_TRY(device->ops->stage(device, to, host, bytes));
     return device->ops->stream_sync(device, NULL);
 }
 
-spmm_status_t spmm_device_upload(const spmm_device_t *device, const void *host, size_t bytes,
-                                 void **ptr)
+spmm_status_t spmmi_device_upload(const spmm_device_t *device, const void *host, size_t bytes,
+                                  void **ptr)
 {
     spmm_status_t status;
     void         *memory;
 
     SPMM_TRY(device->ops->alloc(device, bytes, &memory));
-    status = spmm_device_write(device, memory, host, bytes);
+    status = spmmi_device_write(device, memory, host, bytes);
     if (status != SPMM_OK) {
         device->ops->release(device, memory);
         return status;

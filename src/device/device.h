@@ -19,7 +19,7 @@ typedef struct spmm_device_ops spmm_device_ops_t;
 
 /** Working sets, in bytes, at which the rate of gathering rows is known: calibrate.h. */
 enum { SPMM_GATHER_SETS = 5 };
-extern const double spmm_gather_sets[SPMM_GATHER_SETS];
+extern const double spmmi_gather_sets[SPMM_GATHER_SETS];
 
 /** One device of one rank, with the facts that cost models read. */
 struct spmm_device {
@@ -33,7 +33,7 @@ struct spmm_device {
     double                   mem_bw;    /**< bytes/s of main or device memory */
     double                   fp32_peak; /**< flop/s */
     double                   copy_bw;   /**< bytes/s moved by a copy; 0: not measured */
-    /** bytes/s of random rows of 512 bytes, out of working sets of spmm_gather_sets; 0: likewise */
+    /** bytes/s of random rows of 512 bytes, out of working sets of spmmi_gather_sets; 0: likewise */
     double gather_bw[SPMM_GATHER_SETS];
     char   description[96]; /**< "NVIDIA H200", "CPU, 2 threads" */
     char   bus_id[32];      /**< "0000:1b:00.0"; "" on the CPU */
@@ -115,32 +115,32 @@ struct spmm_device_ops {
                                    spmm_stream_t stream);
 };
 
-extern const spmm_device_ops_t spmm_device_cpu;
+extern const spmm_device_ops_t spmmi_device_cpu;
 #ifdef SPMM_HAVE_CUDA
-extern const spmm_device_ops_t spmm_device_cuda;
+extern const spmm_device_ops_t spmmi_device_cuda;
 #endif
 
 /** Open the device asked for on every rank.  Collective and agreed.  AUTO takes CUDA when built in
  *  and every rank sees a device, else the CPU. */
-spmm_status_t spmm_device_open(spmm_env_t *env, spmm_device_kind_t kind, const int *ordinal,
-                               spmm_device_t *device);
-void          spmm_device_close(spmm_device_t *device);
+spmm_status_t spmmi_device_open(spmm_env_t *env, spmm_device_kind_t kind, const int *ordinal,
+                                spmm_device_t *device);
+void          spmmi_device_close(spmm_device_t *device);
 
 enum { SPMM_DEVICE_CORES = 1024 }; /**< of a node, that are told apart */
 
 /** Threads of a rank that may run on the cores c with @p mine[c] != 0, where @p ranks_on[c] ranks of
  *  its node may: ranks share cores evenly, and those bound to cores of their own have them all. */
-int spmm_device_share(int n_cores, const int *mine, const int *ranks_on);
+int spmmi_device_share(int n_cores, const int *mine, const int *ranks_on);
 /** Ranks of one node share its cores: as many threads as fall to this one, unless the user has set
  *  a number, which OpenMP then reports.  Collective. */
-spmm_status_t spmm_device_count_threads(spmm_env_t *env, int *threads);
+spmm_status_t spmmi_device_count_threads(spmm_env_t *env, int *threads);
 
 /** Copy from the host; done when it returns. */
-spmm_status_t spmm_device_write(const spmm_device_t *device, void *to, const void *host,
-                                size_t bytes);
+spmm_status_t spmmi_device_write(const spmm_device_t *device, void *to, const void *host,
+                                 size_t bytes);
 
 /** Allocate and fill device memory from a host array; done when it returns. */
-spmm_status_t spmm_device_upload(const spmm_device_t *device, const void *host, size_t bytes,
-                                 void **ptr);
+spmm_status_t spmmi_device_upload(const spmm_device_t *device, const void *host, size_t bytes,
+                                  void **ptr);
 
 #endif /* SPMM_DEVICE_DEVICE_H */

@@ -9,13 +9,13 @@
 #include "device/device.h"
 
 struct spmm_event {
-    double when; /**< spmm_now() of the last record */
+    double when; /**< spmmi_now() of the last record */
 };
 
 static spmm_status_t cpu_open(spmm_device_t *device, const int *ordinal)
 {
     (void)ordinal;
-    SPMM_TRY(spmm_device_count_threads(device->env, &device->threads));
+    SPMM_TRY(spmmi_device_count_threads(device->env, &device->threads));
     device->n_sm = device->threads;
     /* Orders of magnitude of a server core; they rank candidates, nothing depends on them. */
     device->mem_bw    = 8e9 * device->n_sm;
@@ -32,10 +32,10 @@ static void cpu_close(spmm_device_t *device)
 
 static spmm_status_t cpu_alloc(const spmm_device_t *device, size_t bytes, void **ptr)
 {
-    void *memory = spmm_alloc((int64_t)bytes, 1);
+    void *memory = spmmi_alloc((int64_t)bytes, 1);
 
     if (memory == NULL) {
-        return spmm_fail_memory(&device->env->err, (int64_t)bytes, 1, "a buffer");
+        return spmmi_fail_memory(&device->env->err, (int64_t)bytes, 1, "a buffer");
     }
     *ptr = memory;
     return SPMM_OK;
@@ -44,7 +44,7 @@ static spmm_status_t cpu_alloc(const spmm_device_t *device, size_t bytes, void *
 static void cpu_release(const spmm_device_t *device, void *ptr)
 {
     (void)device;
-    spmm_free(ptr);
+    spmmi_free(ptr);
 }
 
 static spmm_status_t cpu_copy(const spmm_device_t *device, void *dst, const void *src, size_t bytes,
@@ -119,7 +119,7 @@ static spmm_status_t cpu_event_create(const spmm_device_t *device, bool timed, s
 {
     (void)timed;
     if (SPMM_NEW_ZERO(*event, 1) == NULL) {
-        return spmm_fail_memory(&device->env->err, 1, sizeof **event, "an event");
+        return spmmi_fail_memory(&device->env->err, 1, sizeof **event, "an event");
     }
     return SPMM_OK;
 }
@@ -127,7 +127,7 @@ static spmm_status_t cpu_event_create(const spmm_device_t *device, bool timed, s
 static void cpu_event_destroy(const spmm_device_t *device, spmm_event_t *event)
 {
     (void)device;
-    spmm_free(event);
+    spmmi_free(event);
 }
 
 static spmm_status_t cpu_event_record(const spmm_device_t *device, spmm_event_t *event,
@@ -135,7 +135,7 @@ static spmm_status_t cpu_event_record(const spmm_device_t *device, spmm_event_t 
 {
     (void)device;
     (void)stream;
-    event->when = spmm_now();
+    event->when = spmmi_now();
     return SPMM_OK;
 }
 
@@ -163,7 +163,7 @@ static spmm_status_t cpu_gather_rows(const spmm_device_t *device, const spmm_gat
 
     (void)stream;
     mine.threads = device->n_sm;
-    spmm_cpu_gather_rows(&mine);
+    spmmi_cpu_gather_rows(&mine);
     return SPMM_OK;
 }
 
@@ -174,7 +174,7 @@ static spmm_status_t cpu_scatter_rows(const spmm_device_t *device, const spmm_sc
 
     (void)stream;
     mine.threads = device->n_sm;
-    spmm_cpu_scatter_rows(&mine);
+    spmmi_cpu_scatter_rows(&mine);
     return SPMM_OK;
 }
 
@@ -185,7 +185,7 @@ static spmm_status_t cpu_scatter_add_rows(const spmm_device_t           *device,
 
     (void)stream;
     mine.threads = device->n_sm;
-    spmm_cpu_scatter_add_rows(&mine);
+    spmmi_cpu_scatter_add_rows(&mine);
     return SPMM_OK;
 }
 
@@ -196,11 +196,11 @@ static spmm_status_t cpu_store_columns(const spmm_device_t *device, const spmm_s
 
     (void)stream;
     mine.threads = device->n_sm;
-    spmm_cpu_store_columns(&mine);
+    spmmi_cpu_store_columns(&mine);
     return SPMM_OK;
 }
 
-const spmm_device_ops_t spmm_device_cpu = {
+const spmm_device_ops_t spmmi_device_cpu = {
     .name             = "cpu",
     .open             = cpu_open,
     .close            = cpu_close,

@@ -9,7 +9,7 @@
 #include "device/calibrate.h"
 #include "device/place.h"
 
-int spmm_cuda_device_count(void)
+int spmmi_cuda_device_count(void)
 {
     int count = 0;
 
@@ -20,19 +20,19 @@ int spmm_cuda_device_count(void)
     return count;
 }
 
-spmm_status_t spmm_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what)
+spmm_status_t spmmi_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what)
 {
     if (code == cudaSuccess) {
         return SPMM_OK;
     }
     /* Errors that do not break the device would otherwise be blamed on the next kernel launch. */
     (void)cudaGetLastError();
-    return spmm_fail(
+    return spmmi_fail(
         &device->env->err, code == cudaErrorMemoryAllocation ? SPMM_ERR_MEMORY : SPMM_ERR_DEVICE,
         "%.160s failed on CUDA device %d: %s", what, device->ordinal, cudaGetErrorString(code));
 }
 
-spmm_status_t spmm_cuda_use(const spmm_device_t *device)
+spmm_status_t spmmi_cuda_use(const spmm_device_t *device)
 {
     int current = -1;
 
@@ -44,12 +44,12 @@ spmm_status_t spmm_cuda_use(const spmm_device_t *device)
 }
 
 /* Releases return nothing: a failure goes to the log. */
-void spmm_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what)
+void spmmi_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what)
 {
     if (code != cudaSuccess) {
         (void)cudaGetLastError();
-        spmm_log(device->env, "%s failed on CUDA device %d: %s", what, device->ordinal,
-                 cudaGetErrorString(code));
+        spmmi_log(device->env, "%s failed on CUDA device %d: %s", what, device->ordinal,
+                  cudaGetErrorString(code));
     }
 }
 
@@ -123,60 +123,60 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
     uint64_t    ids[SPMM_PLACE_DEVICES];
 
     list_devices(ordinal, code == cudaSuccess ? count : 0, ids);
-    SPMM_TRY(spmm_place_device(env, ids, &index, &n_before));
-    SPMM_TRY(spmm_device_count_threads(env, &device->threads));
+    SPMM_TRY(spmmi_place_device(env, ids, &index, &n_before));
+    SPMM_TRY(spmmi_device_count_threads(env, &device->threads));
     if (code != cudaSuccess || count == 0) {
         (void)cudaGetLastError();
-        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no CUDA device is visible: %s",
-                         code != cudaSuccess ? cudaGetErrorString(code)
-                                             : "the driver reports none");
+        return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no CUDA device is visible: %s",
+                          code != cudaSuccess ? cudaGetErrorString(code)
+                                              : "the driver reports none");
     }
     if (ordinal != NULL && (*ordinal < 0 || *ordinal >= count)) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "CUDA device %d was asked for, but the visible ones are 0 to %d", *ordinal,
-                         count - 1);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "CUDA device %d was asked for, but the visible ones are 0 to %d",
+                          *ordinal, count - 1);
     }
     device->ordinal = ordinal != NULL ? *ordinal : index;
     SPMM_CUDA(device, cudaSetDevice(device->ordinal));
     SPMM_CUDA(device, cudaFree(NULL)); /* starts the device, whose failures then show here */
     SPMM_TRY(read_facts(device));
-    SPMM_TRY(spmm_cuda_memory_open(device));
-    code = spmm_cuda_probe();
+    SPMM_TRY(spmmi_cuda_memory_open(device));
+    code = spmmi_cuda_probe();
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
         (void)cudaGetLastError();
-        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
-                         "this build holds no code for %s: configure it with "
-                         "CMAKE_CUDA_ARCHITECTURES=%d",
-                         device->description, device->cc);
+        return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                          "this build holds no code for %s: configure it with "
+                          "CMAKE_CUDA_ARCHITECTURES=%d",
+                          device->description, device->cc);
     }
-    SPMM_TRY(spmm_cuda_check(device, code, "loading the kernels"));
+    SPMM_TRY(spmmi_cuda_check(device, code, "loading the kernels"));
     /* Ranks that share a device, or were sent to one, might disturb each other. */
-    spmm_calibrate_cuda(device, ordinal == NULL && n_before == 0);
+    spmmi_calibrate_cuda(device, ordinal == NULL && n_before == 0);
     return SPMM_OK;
 }
 
 /* The device's primary context belongs to the process: the program may go on using it. */
 static void cuda_close(spmm_device_t *device)
 {
-    spmm_cuda_memory_close(device);
+    spmmi_cuda_memory_close(device);
 }
 
 static spmm_status_t cuda_alloc_pinned(const spmm_device_t *device, size_t bytes, void **ptr)
 {
     void         *fresh  = NULL;
-    spmm_status_t status = spmm_cuda_use(device);
+    spmm_status_t status = spmmi_cuda_use(device);
 
     if (status != SPMM_OK) {
         return status;
     }
-    if (!spmm_alloc_note()) {
-        return spmm_fail_memory(&device->env->err, (int64_t)bytes, 1, "a pinned buffer");
+    if (!spmmi_alloc_note()) {
+        return spmmi_fail_memory(&device->env->err, (int64_t)bytes, 1, "a pinned buffer");
     }
-    status =
-        spmm_cuda_check(device, cudaHostAlloc(&fresh, bytes == 0 ? 1 : bytes, cudaHostAllocDefault),
-                        "cudaHostAlloc");
+    status = spmmi_cuda_check(device,
+                              cudaHostAlloc(&fresh, bytes == 0 ? 1 : bytes, cudaHostAllocDefault),
+                              "cudaHostAlloc");
     if (status != SPMM_OK) {
-        spmm_alloc_note_free();
+        spmmi_alloc_note_free();
         return status;
     }
     *ptr = fresh;
@@ -186,8 +186,8 @@ static spmm_status_t cuda_alloc_pinned(const spmm_device_t *device, size_t bytes
 static void cuda_release_pinned(const spmm_device_t *device, void *ptr)
 {
     if (ptr != NULL) {
-        spmm_cuda_warn(device, cudaFreeHost(ptr), "cudaFreeHost");
-        spmm_alloc_note_free();
+        spmmi_cuda_warn(device, cudaFreeHost(ptr), "cudaFreeHost");
+        spmmi_alloc_note_free();
     }
 }
 
@@ -197,7 +197,7 @@ static spmm_status_t cuda_copy(const spmm_device_t *device, void *dst, const voi
     if (bytes == 0) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     SPMM_CUDA(device, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, (cudaStream_t)stream));
     return SPMM_OK;
 }
@@ -207,7 +207,7 @@ static bool cuda_is_usable(const spmm_device_t *device, const void *ptr)
     struct cudaPointerAttributes attr;
 
     memset(&attr, 0, sizeof attr);
-    if (spmm_cuda_use(device) != SPMM_OK) {
+    if (spmmi_cuda_use(device) != SPMM_OK) {
         return false;
     }
     if (cudaPointerGetAttributes(&attr, ptr) != cudaSuccess) {
@@ -224,7 +224,7 @@ static spmm_status_t cuda_fetch(const spmm_device_t *device, void *host, const v
     if (bytes == 0) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     SPMM_CUDA(device, cudaMemcpy(host, any, bytes, cudaMemcpyDefault));
     return SPMM_OK;
 }
@@ -236,7 +236,7 @@ static spmm_status_t cuda_stream_create(const spmm_device_t *device, bool high_p
     int          greatest = 0;
     cudaStream_t fresh    = NULL;
 
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     SPMM_CUDA(device, cudaDeviceGetStreamPriorityRange(&least, &greatest));
     SPMM_CUDA(device, cudaStreamCreateWithPriority(&fresh, cudaStreamNonBlocking,
                                                    high_priority ? greatest : least));
@@ -247,13 +247,13 @@ static spmm_status_t cuda_stream_create(const spmm_device_t *device, bool high_p
 static void cuda_stream_destroy(const spmm_device_t *device, spmm_stream_t stream)
 {
     if (stream != NULL) {
-        spmm_cuda_warn(device, cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
+        spmmi_cuda_warn(device, cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
     }
 }
 
 static spmm_status_t cuda_stream_sync(const spmm_device_t *device, spmm_stream_t stream)
 {
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     SPMM_CUDA(device, cudaStreamSynchronize((cudaStream_t)stream));
     return SPMM_OK;
 }
@@ -263,7 +263,7 @@ static bool cuda_stream_id(const spmm_device_t *device, spmm_stream_t stream, ui
     unsigned long long number = 0;
     /* The same handle stands for another stream in every thread. */
     const bool known = (cudaStream_t)stream != cudaStreamPerThread &&
-                       spmm_cuda_use(device) == SPMM_OK &&
+                       spmmi_cuda_use(device) == SPMM_OK &&
                        cudaStreamGetId((cudaStream_t)stream, &number) == cudaSuccess;
 
     if (!known) {
@@ -284,7 +284,7 @@ static spmm_status_t cuda_event_create(const spmm_device_t *device, bool timed,
 {
     cudaEvent_t fresh = NULL;
 
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     SPMM_CUDA(device,
               cudaEventCreateWithFlags(&fresh, timed ? cudaEventDefault : cudaEventDisableTiming));
     *event = (spmm_event_t *)fresh;
@@ -294,14 +294,14 @@ static spmm_status_t cuda_event_create(const spmm_device_t *device, bool timed,
 static void cuda_event_destroy(const spmm_device_t *device, spmm_event_t *event)
 {
     if (event != NULL) {
-        spmm_cuda_warn(device, cudaEventDestroy(raw(event)), "cudaEventDestroy");
+        spmmi_cuda_warn(device, cudaEventDestroy(raw(event)), "cudaEventDestroy");
     }
 }
 
 static spmm_status_t cuda_event_record(const spmm_device_t *device, spmm_event_t *event,
                                        spmm_stream_t stream)
 {
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     SPMM_CUDA(device, cudaEventRecord(raw(event), (cudaStream_t)stream));
     return SPMM_OK;
 }
@@ -309,16 +309,16 @@ static spmm_status_t cuda_event_record(const spmm_device_t *device, spmm_event_t
 static spmm_status_t cuda_stream_wait(const spmm_device_t *device, spmm_stream_t stream,
                                       const spmm_event_t *event)
 {
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     SPMM_CUDA(device, cudaStreamWaitEvent((cudaStream_t)stream, raw(event), 0));
     return SPMM_OK;
 }
 
 static spmm_status_t cuda_delay(const spmm_device_t *device, double seconds, spmm_stream_t stream)
 {
-    SPMM_TRY(spmm_cuda_use(device));
-    return spmm_cuda_check(device, spmm_cuda_delay(seconds, (cudaStream_t)stream),
-                           "the kernel delay");
+    SPMM_TRY(spmmi_cuda_use(device));
+    return spmmi_cuda_check(device, spmmi_cuda_delay(seconds, (cudaStream_t)stream),
+                            "the kernel delay");
 }
 
 static spmm_status_t cuda_event_elapsed(const spmm_device_t *device, spmm_event_t *from,
@@ -326,7 +326,7 @@ static spmm_status_t cuda_event_elapsed(const spmm_device_t *device, spmm_event_
 {
     float ms = 0.0f;
 
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     SPMM_CUDA(device, cudaEventSynchronize(raw(from)));
     SPMM_CUDA(device, cudaEventSynchronize(raw(to)));
     SPMM_CUDA(device, cudaEventElapsedTime(&ms, raw(from), raw(to)));
@@ -337,47 +337,47 @@ static spmm_status_t cuda_event_elapsed(const spmm_device_t *device, spmm_event_
 static spmm_status_t cuda_gather_rows(const spmm_device_t *device, const spmm_gather_args_t *args,
                                       spmm_stream_t stream)
 {
-    SPMM_TRY(spmm_cuda_use(device));
-    return spmm_cuda_check(device, spmm_cuda_gather_rows(args, (cudaStream_t)stream),
-                           "the kernel gather_rows");
+    SPMM_TRY(spmmi_cuda_use(device));
+    return spmmi_cuda_check(device, spmmi_cuda_gather_rows(args, (cudaStream_t)stream),
+                            "the kernel gather_rows");
 }
 
 static spmm_status_t cuda_scatter_rows(const spmm_device_t *device, const spmm_scatter_args_t *args,
                                        spmm_stream_t stream)
 {
-    SPMM_TRY(spmm_cuda_use(device));
-    return spmm_cuda_check(device, spmm_cuda_scatter_rows(args, (cudaStream_t)stream),
-                           "the kernel scatter_rows");
+    SPMM_TRY(spmmi_cuda_use(device));
+    return spmmi_cuda_check(device, spmmi_cuda_scatter_rows(args, (cudaStream_t)stream),
+                            "the kernel scatter_rows");
 }
 
 static spmm_status_t cuda_scatter_add_rows(const spmm_device_t           *device,
                                            const spmm_scatter_add_args_t *args,
                                            spmm_stream_t                  stream)
 {
-    SPMM_TRY(spmm_cuda_use(device));
-    return spmm_cuda_check(device, spmm_cuda_scatter_add_rows(args, (cudaStream_t)stream),
-                           "the kernel scatter_add_rows");
+    SPMM_TRY(spmmi_cuda_use(device));
+    return spmmi_cuda_check(device, spmmi_cuda_scatter_add_rows(args, (cudaStream_t)stream),
+                            "the kernel scatter_add_rows");
 }
 
 static spmm_status_t cuda_store_columns(const spmm_device_t *device, const spmm_store_args_t *args,
                                         spmm_stream_t stream)
 {
-    SPMM_TRY(spmm_cuda_use(device));
-    return spmm_cuda_check(device, spmm_cuda_store_columns(args, (cudaStream_t)stream),
-                           "the kernel store_columns");
+    SPMM_TRY(spmmi_cuda_use(device));
+    return spmmi_cuda_check(device, spmmi_cuda_store_columns(args, (cudaStream_t)stream),
+                            "the kernel store_columns");
 }
 
-const spmm_device_ops_t spmm_device_cuda = {
+const spmm_device_ops_t spmmi_device_cuda = {
     .name             = "cuda",
     .open             = cuda_open,
     .close            = cuda_close,
-    .alloc            = spmm_cuda_alloc,
-    .alloc_cached     = spmm_cuda_alloc_cached,
-    .release          = spmm_cuda_release,
+    .alloc            = spmmi_cuda_alloc,
+    .alloc_cached     = spmmi_cuda_alloc_cached,
+    .release          = spmmi_cuda_release,
     .alloc_pinned     = cuda_alloc_pinned,
     .release_pinned   = cuda_release_pinned,
     .copy             = cuda_copy,
-    .stage            = spmm_cuda_stage,
+    .stage            = spmmi_cuda_stage,
     .is_usable        = cuda_is_usable,
     .fetch            = cuda_fetch,
     .stream_create    = cuda_stream_create,
@@ -390,10 +390,10 @@ const spmm_device_ops_t spmm_device_cuda = {
     .stream_wait      = cuda_stream_wait,
     .delay            = cuda_delay,
     .event_elapsed    = cuda_event_elapsed,
-    .graph_begin      = spmm_cuda_graph_begin,
-    .graph_end        = spmm_cuda_graph_end,
-    .graph_launch     = spmm_cuda_graph_launch,
-    .graph_destroy    = spmm_cuda_graph_destroy,
+    .graph_begin      = spmmi_cuda_graph_begin,
+    .graph_end        = spmmi_cuda_graph_end,
+    .graph_launch     = spmmi_cuda_graph_launch,
+    .graph_destroy    = spmmi_cuda_graph_destroy,
     .gather_rows      = cuda_gather_rows,
     .scatter_rows     = cuda_scatter_rows,
     .scatter_add_rows = cuda_scatter_add_rows,

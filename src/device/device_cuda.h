@@ -13,40 +13,40 @@
 #include "device/device.h"
 
 /** CUDA devices this process sees; 0 also when the driver is missing or fails. */
-int spmm_cuda_device_count(void);
+int spmmi_cuda_device_count(void);
 
 /** Make the device current on this thread. */
-spmm_status_t spmm_cuda_use(const spmm_device_t *device);
+spmm_status_t spmmi_cuda_use(const spmm_device_t *device);
 
 /* The operations on graphs (device_graph_cuda.c). */
-spmm_status_t spmm_cuda_graph_begin(const spmm_device_t *device, spmm_stream_t stream);
-spmm_status_t spmm_cuda_graph_end(const spmm_device_t *device, spmm_stream_t stream,
-                                  spmm_graph_t **graph);
-spmm_status_t spmm_cuda_graph_launch(const spmm_device_t *device, spmm_graph_t *graph,
-                                     spmm_stream_t stream);
-void          spmm_cuda_graph_destroy(const spmm_device_t *device, spmm_graph_t *graph);
+spmm_status_t spmmi_cuda_graph_begin(const spmm_device_t *device, spmm_stream_t stream);
+spmm_status_t spmmi_cuda_graph_end(const spmm_device_t *device, spmm_stream_t stream,
+                                   spmm_graph_t **graph);
+spmm_status_t spmmi_cuda_graph_launch(const spmm_device_t *device, spmm_graph_t *graph,
+                                      spmm_stream_t stream);
+void          spmmi_cuda_graph_destroy(const spmm_device_t *device, spmm_graph_t *graph);
 
 /** Record a failed CUDA call of @p what, which is then forgotten by the runtime; SPMM_OK for
  *  cudaSuccess. */
-spmm_status_t spmm_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what);
+spmm_status_t spmmi_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what);
 
 /** What releases do, which return nothing: a failure goes to the log. */
-void spmm_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what);
+void spmmi_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what);
 
 /* device_memory_cuda.c: device->state, and operations of spmm_device_ops_t. */
 
-/** The device is current.  What was made is freed by spmm_cuda_memory_close() also on failure. */
-spmm_status_t spmm_cuda_memory_open(spmm_device_t *device);
-void          spmm_cuda_memory_close(spmm_device_t *device);
-spmm_status_t spmm_cuda_alloc(const spmm_device_t *device, size_t bytes, void **ptr);
-spmm_status_t spmm_cuda_alloc_cached(const spmm_device_t *device, size_t bytes, void **ptr);
+/** The device is current.  What was made is freed by spmmi_cuda_memory_close() also on failure. */
+spmm_status_t spmmi_cuda_memory_open(spmm_device_t *device);
+void          spmmi_cuda_memory_close(spmm_device_t *device);
+spmm_status_t spmmi_cuda_alloc(const spmm_device_t *device, size_t bytes, void **ptr);
+spmm_status_t spmmi_cuda_alloc_cached(const spmm_device_t *device, size_t bytes, void **ptr);
 /** After a failure for want of memory: give back what the library keeps.  False: nothing is kept. */
-bool          spmm_cuda_make_room(const spmm_device_t *device);
-void          spmm_cuda_release(const spmm_device_t *device, void *ptr);
-spmm_status_t spmm_cuda_stage(const spmm_device_t *device, void *to, const void *host,
-                              size_t bytes);
+bool          spmmi_cuda_make_room(const spmm_device_t *device);
+void          spmmi_cuda_release(const spmm_device_t *device, void *ptr);
+spmm_status_t spmmi_cuda_stage(const spmm_device_t *device, void *to, const void *host,
+                               size_t bytes);
 
 /** Return from the enclosing function when a CUDA call fails.  See SPMM_TRY. */
-#define SPMM_CUDA(device, call) SPMM_TRY(spmm_cuda_check((device), (call), #call))
+#define SPMM_CUDA(device, call) SPMM_TRY(spmmi_cuda_check((device), (call), #call))
 
 #endif /* SPMM_DEVICE_DEVICE_CUDA_H */

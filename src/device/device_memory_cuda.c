@@ -52,12 +52,12 @@ static spmm_status_t make_pool(const spmm_device_t *device, memory_t *m)
     return SPMM_OK;
 }
 
-spmm_status_t spmm_cuda_memory_open(spmm_device_t *device)
+spmm_status_t spmmi_cuda_memory_open(spmm_device_t *device)
 {
     memory_t *m;
 
     if (SPMM_NEW_ZERO(m, 1) == NULL) {
-        return spmm_fail_memory(&device->env->err, 1, sizeof *m, "the memory of a device");
+        return spmmi_fail_memory(&device->env->err, 1, sizeof *m, "the memory of a device");
     }
     device->state = m;
     return make_pool(device, m);
@@ -77,25 +77,25 @@ static void free_slots(memory_t *m)
     }
 }
 
-void spmm_cuda_memory_close(spmm_device_t *device)
+void spmmi_cuda_memory_close(spmm_device_t *device)
 {
     memory_t *m = device->state;
 
     if (m == NULL) {
         return;
     }
-    if (spmm_cuda_use(device) == SPMM_OK) {
+    if (spmmi_cuda_use(device) == SPMM_OK) {
         free_slots(m);
         if (m->pool != NULL) {
             (void)cudaMemPoolDestroy(m->pool);
         }
         (void)cudaGetLastError(); /* nothing to be done about what is lost with the device */
     }
-    spmm_free(m);
+    spmmi_free(m);
     device->state = NULL;
 }
 
-bool spmm_cuda_make_room(const spmm_device_t *device)
+bool spmmi_cuda_make_room(const spmm_device_t *device)
 {
     const memory_t *m = device->state;
 
@@ -117,41 +117,41 @@ static spmm_status_t take(const spmm_device_t *device, size_t bytes, bool cached
     const size_t    some  = bytes == 0 ? 1 : bytes;
     void           *fresh = NULL;
     cudaError_t     code;
-    spmm_status_t   status = spmm_cuda_use(device);
+    spmm_status_t   status = spmmi_cuda_use(device);
 
     if (status != SPMM_OK) {
         return status;
     }
-    if (!spmm_alloc_note()) {
-        return spmm_fail_memory(&device->env->err, (int64_t)bytes, 1, "a device buffer");
+    if (!spmmi_alloc_note()) {
+        return spmmi_fail_memory(&device->env->err, (int64_t)bytes, 1, "a device buffer");
     }
     cached = cached && m != NULL && m->pool != NULL;
     code   = cached ? take_from_pool(m, &fresh, some) : cudaMalloc(&fresh, some);
-    if (code == cudaErrorMemoryAllocation && spmm_cuda_make_room(device)) {
+    if (code == cudaErrorMemoryAllocation && spmmi_cuda_make_room(device)) {
         code = cached ? take_from_pool(m, &fresh, some) : cudaMalloc(&fresh, some);
     }
-    status = spmm_cuda_check(device, code, "allocating device memory");
+    status = spmmi_cuda_check(device, code, "allocating device memory");
     if (status != SPMM_OK) {
-        spmm_alloc_note_free();
+        spmmi_alloc_note_free();
         return status;
     }
     *ptr = fresh;
     return SPMM_OK;
 }
 
-spmm_status_t spmm_cuda_alloc(const spmm_device_t *device, size_t bytes, void **ptr)
+spmm_status_t spmmi_cuda_alloc(const spmm_device_t *device, size_t bytes, void **ptr)
 {
     return take(device, bytes, false, ptr);
 }
 
-spmm_status_t spmm_cuda_alloc_cached(const spmm_device_t *device, size_t bytes, void **ptr)
+spmm_status_t spmmi_cuda_alloc_cached(const spmm_device_t *device, size_t bytes, void **ptr)
 {
     return take(device, bytes, true, ptr);
 }
 
 /* cudaFree() takes memory of pools as well, but does not wait for its users there; what waits for them
  * waits for the current device, which may be another one of the program. */
-void spmm_cuda_release(const spmm_device_t *device, void *ptr)
+void spmmi_cuda_release(const spmm_device_t *device, void *ptr)
 {
     const memory_t *m = device->state;
 
@@ -159,11 +159,11 @@ void spmm_cuda_release(const spmm_device_t *device, void *ptr)
         return;
     }
     if (m != NULL && m->pool != NULL) {
-        spmm_cuda_warn(device, cudaSetDevice(device->ordinal), "cudaSetDevice");
-        spmm_cuda_warn(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        spmmi_cuda_warn(device, cudaSetDevice(device->ordinal), "cudaSetDevice");
+        spmmi_cuda_warn(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
-    spmm_cuda_warn(device, cudaFree(ptr), "cudaFree");
-    spmm_alloc_note_free();
+    spmmi_cuda_warn(device, cudaFree(ptr), "cudaFree");
+    spmmi_alloc_note_free();
 }
 
 static cudaError_t make_slots(memory_t *m)
@@ -192,14 +192,15 @@ static void copy_by_threads(char *to, const char *from, size_t bytes, int thread
     }
 }
 
-spmm_status_t spmm_cuda_stage(const spmm_device_t *device, void *to, const void *host, size_t bytes)
+spmm_status_t spmmi_cuda_stage(const spmm_device_t *device, void *to, const void *host,
+                               size_t bytes)
 {
     memory_t *m = device->state;
 
     if (bytes == 0) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_cuda_use(device));
+    SPMM_TRY(spmmi_cuda_use(device));
     if (bytes <= SMALL || m == NULL || (m->slots == NULL && make_slots(m) != cudaSuccess)) {
         SPMM_CUDA(device, cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, NULL));
         return SPMM_OK;

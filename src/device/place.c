@@ -25,7 +25,7 @@ static int take(const uint64_t *ids, const uint64_t *taken, int r, int *n_before
     return best;
 }
 
-int spmm_place_choose(const uint64_t *seen, uint64_t *taken, int place, int *n_before)
+int spmmi_place_choose(const uint64_t *seen, uint64_t *taken, int place, int *n_before)
 {
     int index = 0;
 
@@ -43,18 +43,18 @@ int spmm_place_choose(const uint64_t *seen, uint64_t *taken, int place, int *n_b
 static spmm_status_t gather(spmm_env_t *env, MPI_Comm node, const uint64_t *mine, int *ranks,
                             uint64_t **seen)
 {
-    spmm_status_t status = spmm_mpi_check(env, MPI_Comm_size(node, ranks), "MPI_Comm_size");
+    spmm_status_t status = spmmi_mpi_check(env, MPI_Comm_size(node, ranks), "MPI_Comm_size");
 
     if (status == SPMM_OK && SPMM_NEW(*seen, (int64_t)*ranks * (MOST + 1)) == NULL) {
-        status = spmm_fail_memory(&env->err, (int64_t)*ranks * (MOST + 1), sizeof **seen,
-                                  "the GPUs of a node");
+        status = spmmi_fail_memory(&env->err, (int64_t)*ranks * (MOST + 1), sizeof **seen,
+                                   "the GPUs of a node");
     }
-    SPMM_TRY(spmm_agree(env, status));
+    SPMM_TRY(spmmi_agree(env, status));
     SPMM_MPI(env, MPI_Allgather(mine, MOST, MPI_UINT64_T, *seen, MOST, MPI_UINT64_T, node));
     return SPMM_OK;
 }
 
-spmm_status_t spmm_place_device(spmm_env_t *env, const uint64_t *mine, int *index, int *n_before)
+spmm_status_t spmmi_place_device(spmm_env_t *env, const uint64_t *mine, int *index, int *n_before)
 {
     MPI_Comm      node  = MPI_COMM_NULL;
     int           ranks = 0, place = 0;
@@ -65,12 +65,12 @@ spmm_status_t spmm_place_device(spmm_env_t *env, const uint64_t *mine, int *inde
              MPI_Comm_split_type(env->comm, MPI_COMM_TYPE_SHARED, env->rank, MPI_INFO_NULL, &node));
     status = gather(env, node, mine, &ranks, &seen);
     if (status == SPMM_OK) {
-        status = spmm_mpi_check(env, MPI_Comm_rank(node, &place), "MPI_Comm_rank");
+        status = spmmi_mpi_check(env, MPI_Comm_rank(node, &place), "MPI_Comm_rank");
     }
     if (status == SPMM_OK) {
-        *index = spmm_place_choose(seen, seen + (size_t)ranks * MOST, place, n_before);
+        *index = spmmi_place_choose(seen, seen + (size_t)ranks * MOST, place, n_before);
     }
-    spmm_free(seen);
+    spmmi_free(seen);
     SPMM_MPI(env, MPI_Comm_free(&node));
     return status;
 }

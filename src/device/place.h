@@ -20,10 +20,10 @@ enum { SPMM_PLACE_DEVICES = 32 };
  *  @param place  whose choice is asked for
  *  @param n_before  out: ranks that took the same GPU before
  *  @return index of the GPU among those it sees; 0 where it sees none */
-int spmm_place_choose(const uint64_t *seen, uint64_t *taken, int place, int *n_before);
+int spmmi_place_choose(const uint64_t *seen, uint64_t *taken, int place, int *n_before);
 
 /** The same for the calling rank.  Collective over env->comm; not agreed over ranks.
  *  @param mine  SPMM_PLACE_DEVICES ids, the same on all ranks of a node for the same GPU */
-spmm_status_t spmm_place_device(spmm_env_t *env, const uint64_t *mine, int *index, int *n_before);
+spmm_status_t spmmi_place_device(spmm_env_t *env, const uint64_t *mine, int *index, int *n_before);
 
 #endif

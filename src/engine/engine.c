@@ -8,24 +8,24 @@
 #include "cpu/cpu_kernels.h"
 #include "spmm_dist/context.h"
 
-#define SPMM_ENGINE(x) extern const spmm_engine_ops_t spmm_engine_##x;
+#define SPMM_ENGINE(x) extern const spmm_engine_ops_t spmmi_engine_##x;
 #include "engine/engine_list.h"
 #undef SPMM_ENGINE
 
-const spmm_engine_ops_t *const spmm_engines[] = {
-#define SPMM_ENGINE(x) &spmm_engine_##x,
+const spmm_engine_ops_t *const spmmi_engines[] = {
+#define SPMM_ENGINE(x) &spmmi_engine_##x,
 #include "engine/engine_list.h"
 #undef SPMM_ENGINE
 };
-_Static_assert(sizeof spmm_engines / sizeof spmm_engines[0] <= SPMM_MOST_ENGINES,
+_Static_assert(sizeof spmmi_engines / sizeof spmmi_engines[0] <= SPMM_MOST_ENGINES,
                "more engines than lists have room for");
-const int spmm_n_engines = (int)(sizeof spmm_engines / sizeof spmm_engines[0]);
+const int spmmi_n_engines = (int)(sizeof spmmi_engines / sizeof spmmi_engines[0]);
 
-const spmm_engine_ops_t *spmm_engine_find(const char *name)
+const spmm_engine_ops_t *spmmi_engine_find(const char *name)
 {
-    for (int e = 0; e < spmm_n_engines; e++) {
-        if (strcmp(spmm_engines[e]->name, name) == 0) {
-            return spmm_engines[e];
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        if (strcmp(spmmi_engines[e]->name, name) == 0) {
+            return spmmi_engines[e];
         }
     }
     return NULL;
@@ -52,7 +52,7 @@ static void scan_lengths(const spmm_csr_t *block, int team, spmm_pattern_t *patt
         mean;
 }
 
-spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern)
+spmm_status_t spmmi_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern)
 {
     spmm_used_columns_t columns;
     spmm_status_t       status;
@@ -60,40 +60,40 @@ spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_p
     *pattern = (spmm_pattern_t){.n_rows = block->n_rows,
                                 .n_cols = block->n_cols,
                                 .c_rows = block->c_rows,
-                                .nnz    = spmm_csr_nnz(block)};
+                                .nnz    = spmmi_csr_nnz(block)};
     if (pattern->nnz > 0) {
-        scan_lengths(block, spmm_cpu_team(env->threads), pattern);
+        scan_lengths(block, spmmi_cpu_team(env->threads), pattern);
     }
-    SPMM_TRY(spmm_windows_create(env, block, SPMM_WINDOWS_TALL, env->threads, &pattern->windows));
-    status = spmm_tc_facts_of(env, block, &pattern->windows, &pattern->tc, &columns);
+    SPMM_TRY(spmmi_windows_create(env, block, SPMM_WINDOWS_TALL, env->threads, &pattern->windows));
+    status = spmmi_tc_facts_of(env, block, &pattern->windows, &pattern->tc, &columns);
     if (status != SPMM_OK) {
-        spmm_pattern_free(pattern);
+        spmmi_pattern_free(pattern);
         return status;
     }
     for (int k = 0; k < 3 && spmm_type_size(block->type) == 2; k++) {
         pattern->bcsr[k] =
-            spmm_bcsr_measure(&pattern->windows, block->n_rows, 4 << k, env->threads);
+            spmmi_bcsr_measure(&pattern->windows, block->n_rows, 4 << k, env->threads);
     }
     pattern->used_cols = columns.used;
     pattern->near_cols = columns.near;
     return SPMM_OK;
 }
 
-void spmm_pattern_free(spmm_pattern_t *pattern)
+void spmmi_pattern_free(spmm_pattern_t *pattern)
 {
-    spmm_windows_free(&pattern->windows);
+    spmmi_windows_free(&pattern->windows);
 }
 
-const spmm_windows_t *spmm_pattern_windows(const spmm_pattern_t *pattern)
+const spmm_windows_t *spmmi_pattern_windows(const spmm_pattern_t *pattern)
 {
     return pattern == NULL || pattern->windows.col == NULL ? NULL : &pattern->windows;
 }
 
-void spmm_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                          const spmm_device_t *device, spmm_engine_candidate_t *candidates)
+void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                           const spmm_device_t *device, spmm_engine_candidate_t *candidates)
 {
-    for (int e = 0; e < spmm_n_engines; e++) {
-        const spmm_engine_ops_t *engine = spmm_engines[e];
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        const spmm_engine_ops_t *engine = spmmi_engines[e];
         spmm_engine_candidate_t *c      = &candidates[e];
 
         c->engine      = engine;
@@ -124,15 +124,15 @@ static spmm_status_t pick_fastest(const spmm_device_t           *device,
     }
     *picked = best;
     return best != NULL ? SPMM_OK
-                        : spmm_fail(&device->env->err, SPMM_ERR_UNSUPPORTED,
-                                    "no engine can run this problem on %s; --explain or "
-                                    "spmm_plan_explain() of a smaller problem says why",
-                                    device->description);
+                        : spmmi_fail(&device->env->err, SPMM_ERR_UNSUPPORTED,
+                                     "no engine can run this problem on %s; --explain or "
+                                     "spmm_plan_explain() of a smaller problem says why",
+                                     device->description);
 }
 
-spmm_status_t spmm_engine_pick(const char *name, const spmm_device_t *device,
-                               const spmm_engine_candidate_t *candidates, int n,
-                               const spmm_engine_candidate_t **picked)
+spmm_status_t spmmi_engine_pick(const char *name, const spmm_device_t *device,
+                                const spmm_engine_candidate_t *candidates, int n,
+                                const spmm_engine_candidate_t **picked)
 {
     if (name == NULL || strcmp(name, "auto") == 0) {
         return pick_fastest(device, candidates, n, picked);
@@ -140,13 +140,13 @@ spmm_status_t spmm_engine_pick(const char *name, const spmm_device_t *device,
     for (int e = 0; e < n; e++) {
         if (strcmp(candidates[e].engine->name, name) == 0) {
             if (!candidates[e].usable) {
-                return spmm_fail(&device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", name,
-                                 candidates[e].why);
+                return spmmi_fail(&device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", name,
+                                  candidates[e].why);
             }
             *picked = &candidates[e];
             return SPMM_OK;
         }
     }
-    return spmm_fail(&device->env->err, SPMM_ERR_ARGUMENT,
-                     "there is no engine \"%.60s\"; spmm_dist --list-engines prints all", name);
+    return spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT,
+                      "there is no engine \"%.60s\"; spmm_dist --list-engines prints all", name);
 }

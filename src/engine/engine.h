@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 #include "device/device.h"
-#include "engine/format_bcsr.h"
-#include "engine/windows.h"
+#include "engine/bcsr/format.h"
+#include "engine/tc/windows.h"
 #include "matrix/csr.h"
 
 /** Pattern facts every cost model reads; filled once per block, O(nnz). */
@@ -41,8 +41,8 @@ typedef struct {
     bool           deterministic;
     /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
     const spmm_pattern_t *pattern;
-    bool exact; /**< entries that A does not store take no part, also where B holds Inf or NaN */
-    int  shape; /**< which of the ways that shapes() counts; 0: the best predicted one */
+    bool exact;   /**< entries that A does not store take no part, also where B holds Inf or NaN */
+    int  variant; /**< which of the ways that variants() counts; 0: the best predicted one */
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
@@ -76,9 +76,9 @@ typedef struct {
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
     /** In how many ways the engine can lay the work out that are worth measuring, for
-     *  spmm_problem_t.shape; NULL: in one. */
-    int (*shapes)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                  const spmm_device_t *device);
+     *  spmm_problem_t.variant; NULL: in one. */
+    int (*variants)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                    const spmm_device_t *device);
 
     /** Convert @p block into the engine's format, owned by *format; the block is borrowed during
      *  the call.  Local, waits for its own work. */
@@ -92,7 +92,7 @@ typedef struct {
     /** Where the values lie, for refills on the device; NULL: there is no way but refill().
      *  @param[out] values  [*count] of the type of A, device memory
      *  @param[out] from    [*count] entry of the block given to build() that each place holds, -1:
-     *                      none; the caller frees it with spmm_free(); NULL: place k holds entry k */
+     *                      none; the caller frees it with spmmi_free(); NULL: place k holds entry k */
     spmm_status_t (*places)(const void *format, void **values, int64_t *count, int32_t **from);
 
     /** Enqueue the product for n <= planned columns; no allocation, no synchronisation.  Must
@@ -111,18 +111,18 @@ typedef struct {
 } spmm_engine_ops_t;
 
 /** All engines, in the order ties are broken. */
-extern const spmm_engine_ops_t *const spmm_engines[];
-extern const int                      spmm_n_engines;
+extern const spmm_engine_ops_t *const spmmi_engines[];
+extern const int                      spmmi_n_engines;
 
 /** NULL when there is none of that name. */
-const spmm_engine_ops_t *spmm_engine_find(const char *name);
+const spmm_engine_ops_t *spmmi_engine_find(const char *name);
 
 /** Facts of a block. */
-spmm_status_t spmm_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern);
+spmm_status_t spmmi_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern);
 /** Frees the windows; the facts stay. */
-void spmm_pattern_free(spmm_pattern_t *pattern);
+void spmmi_pattern_free(spmm_pattern_t *pattern);
 /** Its windows, NULL where there are none or no pattern. */
-const spmm_windows_t *spmm_pattern_windows(const spmm_pattern_t *pattern);
+const spmm_windows_t *spmmi_pattern_windows(const spmm_pattern_t *pattern);
 
 /** One line of the comparison that spmm_plan_explain() prints. */
 typedef struct {
@@ -136,16 +136,16 @@ typedef struct {
 } spmm_engine_candidate_t;
 
 /** Ask all engines about a problem.
- *  @param[out] candidates  [spmm_n_engines] */
-void spmm_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                          const spmm_device_t *device, spmm_engine_candidate_t *candidates);
+ *  @param[out] candidates  [spmmi_n_engines] */
+void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                           const spmm_device_t *device, spmm_engine_candidate_t *candidates);
 
 /** The candidate to take by prediction.  @p name: NULL or "auto" for the least predicted time, else
  *  that engine or an error that says why it cannot.
  *  @param[in] candidates  [n]
  *  @return SPMM_ERR_ARGUMENT for an unknown name, SPMM_ERR_UNSUPPORTED when it cannot run */
-spmm_status_t spmm_engine_pick(const char *name, const spmm_device_t *device,
-                               const spmm_engine_candidate_t *candidates, int n,
-                               const spmm_engine_candidate_t **picked);
+spmm_status_t spmmi_engine_pick(const char *name, const spmm_device_t *device,
+                                const spmm_engine_candidate_t *candidates, int n,
+                                const spmm_engine_candidate_t **picked);
 
 #endif /* SPMM_ENGINE_ENGINE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line for each engine: SPMM_ENGINE(x) stands for `const spmm_engine_ops_t spmm_engine_x`, in
+/* One line for each engine: SPMM_ENGINE(x) stands for `const spmm_engine_ops_t spmmi_engine_x`, in
  * the order ties are broken.  Included by engine.c alone. */
 SPMM_ENGINE(cusparse)
 SPMM_ENGINE(csr_cpu)

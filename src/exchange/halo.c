@@ -8,7 +8,7 @@
 #include "base/comm.h"
 #include "base/hash.h"
 
-/** What the graph is made from; freed when it stands. */
+/** What the halo is made from; freed when it stands. */
 typedef struct {
     const int64_t *offset, *need;           /**< of the caller */
     int64_t       *recv_count, *send_count; /**< [size] rows from and to each rank */
@@ -19,11 +19,11 @@ typedef struct {
 
 static void draft_free(draft_t *draft)
 {
-    spmm_free(draft->recv_count);
-    spmm_free(draft->send_count);
-    spmm_free(draft->asked);
-    spmm_free(draft->ours);
-    spmm_free(draft->theirs);
+    spmmi_free(draft->recv_count);
+    spmmi_free(draft->send_count);
+    spmmi_free(draft->asked);
+    spmmi_free(draft->ours);
+    spmmi_free(draft->theirs);
 }
 
 static spmm_status_t count_needs(spmm_env_t *env, draft_t *draft, int64_t n_need)
@@ -34,23 +34,24 @@ static spmm_status_t count_needs(spmm_env_t *env, draft_t *draft, int64_t n_need
         SPMM_NEW_ZERO(draft->send_count, env->size) == NULL ||
         SPMM_NEW_ZERO(draft->ours, 2 * (int64_t)env->size) == NULL ||
         SPMM_NEW_ZERO(draft->theirs, 2 * (int64_t)env->size) == NULL) {
-        return spmm_fail_memory(&env->err, 6 * (int64_t)env->size, sizeof(int64_t),
-                                "the counts of a halo graph");
+        return spmmi_fail_memory(&env->err, 6 * (int64_t)env->size, sizeof(int64_t),
+                                 "the counts of a halo plan");
     }
     if (offset[env->rank + 1] - offset[env->rank] > INT32_MAX) {
-        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
-                         "a rank owns %" PRId64 " rows of B, local rows are 32-bit: use more ranks",
-                         offset[env->rank + 1] - offset[env->rank]);
+        return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                          "a rank owns %" PRId64
+                          " rows of B, local rows are 32-bit: use more ranks",
+                          offset[env->rank + 1] - offset[env->rank]);
     }
     for (int64_t i = 0; i < n_need; i++) {
         const bool in_range = need[i] >= 0 && need[i] < offset[env->size];
-        const int  owner    = in_range ? spmm_owner(offset, env->size, need[i]) : -1;
+        const int  owner    = in_range ? spmmi_owner(offset, env->size, need[i]) : -1;
 
         if (!in_range || owner == env->rank || (i > 0 && need[i] <= need[i - 1])) {
-            return spmm_fail(&env->err, SPMM_ERR_INTERNAL,
-                             "needed index %" PRId64 " at place %" PRId64
-                             " is out of range, out of order or of this rank itself",
-                             need[i], i);
+            return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
+                              "needed index %" PRId64 " at place %" PRId64
+                              " is out of range, out of order or of this rank itself",
+                              need[i], i);
         }
         draft->recv_count[owner]++;
     }
@@ -60,8 +61,8 @@ static spmm_status_t count_needs(spmm_env_t *env, draft_t *draft, int64_t n_need
 static spmm_status_t alloc_asked(spmm_env_t *env, draft_t *draft)
 {
     if (SPMM_NEW(draft->asked, draft->n_asked) == NULL) {
-        return spmm_fail_memory(&env->err, draft->n_asked, sizeof *draft->asked,
-                                "the rows that other ranks need");
+        return spmmi_fail_memory(&env->err, draft->n_asked, sizeof *draft->asked,
+                                 "the rows that other ranks need");
     }
     return SPMM_OK;
 }
@@ -76,8 +77,8 @@ static spmm_status_t list_peers(spmm_env_t *env, const int64_t *count, int *n_pe
         n += count[p] > 0;
     }
     if (SPMM_NEW(*peer, n) == NULL || SPMM_NEW(*ptr, (int64_t)n + 1) == NULL) {
-        return spmm_fail_memory(&env->err, (int64_t)n + 1, sizeof **ptr,
-                                "the peers of a halo graph");
+        return spmmi_fail_memory(&env->err, (int64_t)n + 1, sizeof **ptr,
+                                 "the peers of a halo plan");
     }
     *n_peers  = n;
     (*ptr)[0] = 0;
@@ -101,14 +102,14 @@ static spmm_status_t make_lists(spmm_env_t *env, const draft_t *draft, spmm_halo
     SPMM_TRY(
         list_peers(env, draft->recv_count, &halo->n_recv_peers, &halo->recv_peer, &halo->recv_ptr));
     if (SPMM_NEW(halo->send_row, draft->n_asked) == NULL) {
-        return spmm_fail_memory(&env->err, draft->n_asked, sizeof *halo->send_row, "mirror rows");
+        return spmmi_fail_memory(&env->err, draft->n_asked, sizeof *halo->send_row, "mirror rows");
     }
     for (int64_t i = 0; i < draft->n_asked; i++) {
         if (draft->asked[i] < first || draft->asked[i] >= end) {
-            return spmm_fail(&env->err, SPMM_ERR_INTERNAL,
-                             "another rank needs row %" PRId64 ", but this rank owns %" PRId64
-                             " .. %" PRId64 " only: the ranks hold different distributions",
-                             draft->asked[i], first, end - 1);
+            return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
+                              "another rank needs row %" PRId64 ", but this rank owns %" PRId64
+                              " .. %" PRId64 " only: the ranks hold different distributions",
+                              draft->asked[i], first, end - 1);
         }
         halo->send_row[i] = (int32_t)(draft->asked[i] - first);
     }
@@ -117,11 +118,11 @@ static spmm_status_t make_lists(spmm_env_t *env, const draft_t *draft, spmm_halo
 
 static uint64_t checksum(uint64_t sum, int64_t index)
 {
-    return spmm_mix64(sum ^ (uint64_t)index);
+    return spmmi_mix64(sum ^ (uint64_t)index);
 }
 
 /* Each rank tells each other how many rows it will send there and a checksum of their global
- * indices in order; the receiver compares with its own half of the graph. */
+ * indices in order; the receiver compares with its own half of the halo. */
 static spmm_status_t compare_pairs(spmm_env_t *env, const draft_t *draft, const spmm_halo_t *halo)
 {
     for (int s = 0; s < halo->n_send_peers; s++) {
@@ -146,9 +147,9 @@ static spmm_status_t compare_pairs(spmm_env_t *env, const draft_t *draft, const 
     }
     for (int p = 0; p < env->size; p++) { /* ranks that are no peers must have sent zeros */
         if (draft->theirs[2 * p] != 0 || draft->theirs[2 * p + 1] != 0) {
-            return spmm_fail(&env->err, SPMM_ERR_INTERNAL,
-                             "ranks %d and %d disagree on the rows that travel between them", p,
-                             env->rank);
+            return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
+                              "ranks %d and %d disagree on the rows that travel between them", p,
+                              env->rank);
         }
     }
     return SPMM_OK;
@@ -156,16 +157,16 @@ static spmm_status_t compare_pairs(spmm_env_t *env, const draft_t *draft, const 
 
 static spmm_status_t build(spmm_env_t *env, draft_t *draft, int64_t n_need, spmm_halo_t *halo)
 {
-    SPMM_TRY(spmm_agree(env, count_needs(env, draft, n_need)));
-    SPMM_TRY(spmm_alltoall_counts(env, draft->recv_count, draft->send_count, &draft->n_asked));
-    SPMM_TRY(spmm_agree(env, alloc_asked(env, draft)));
-    SPMM_TRY(spmm_alltoallv(env, draft->need, draft->recv_count, draft->asked, draft->send_count,
-                            sizeof *draft->asked));
-    SPMM_TRY(spmm_agree(env, make_lists(env, draft, halo)));
-    return spmm_agree(env, compare_pairs(env, draft, halo));
+    SPMM_TRY(spmmi_agree(env, count_needs(env, draft, n_need)));
+    SPMM_TRY(spmmi_alltoall_counts(env, draft->recv_count, draft->send_count, &draft->n_asked));
+    SPMM_TRY(spmmi_agree(env, alloc_asked(env, draft)));
+    SPMM_TRY(spmmi_alltoallv(env, draft->need, draft->recv_count, draft->asked, draft->send_count,
+                             sizeof *draft->asked));
+    SPMM_TRY(spmmi_agree(env, make_lists(env, draft, halo)));
+    return spmmi_agree(env, compare_pairs(env, draft, halo));
 }
 
-/* The counts of a full graph: nothing to or from this rank itself. */
+/* The counts of a full halo: nothing to or from this rank itself. */
 static void count_full(const spmm_env_t *env, const int64_t *offset, int64_t *send, int64_t *recv)
 {
     const int64_t n_own = offset[env->rank + 1] - offset[env->rank];
@@ -176,15 +177,15 @@ static void count_full(const spmm_env_t *env, const int64_t *offset, int64_t *se
     }
 }
 
-spmm_status_t spmm_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm_halo_t *halo)
+spmm_status_t spmmi_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm_halo_t *halo)
 {
     spmm_halo_t   made   = {.send_same = true};
     spmm_status_t status = SPMM_OK;
     int64_t      *count;
 
     if (SPMM_NEW(count, 2 * (int64_t)env->size) == NULL) {
-        return spmm_fail_memory(&env->err, 2 * (int64_t)env->size, sizeof *count,
-                                "the counts of a halo graph");
+        return spmmi_fail_memory(&env->err, 2 * (int64_t)env->size, sizeof *count,
+                                 "the counts of a halo plan");
     }
     count_full(env, offset, count, count + env->size);
     status = list_peers(env, count, &made.n_send_peers, &made.send_peer, &made.send_ptr);
@@ -192,17 +193,17 @@ spmm_status_t spmm_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm
         status =
             list_peers(env, count + env->size, &made.n_recv_peers, &made.recv_peer, &made.recv_ptr);
     }
-    spmm_free(count);
+    spmmi_free(count);
     if (status != SPMM_OK) {
-        spmm_halo_free(&made);
+        spmmi_halo_free(&made);
         return status;
     }
     *halo = made;
     return SPMM_OK;
 }
 
-spmm_status_t spmm_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
-                               int64_t n_need, spmm_halo_t *halo)
+spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
+                                int64_t n_need, spmm_halo_t *halo)
 {
     draft_t       draft = {.offset = offset, .need = need};
     spmm_halo_t   made  = {0};
@@ -211,19 +212,19 @@ spmm_status_t spmm_halo_create(spmm_env_t *env, const int64_t *offset, const int
     status = build(env, &draft, n_need, &made);
     draft_free(&draft);
     if (status != SPMM_OK) {
-        spmm_halo_free(&made);
+        spmmi_halo_free(&made);
         return status;
     }
     *halo = made;
     return SPMM_OK;
 }
 
-void spmm_halo_free(spmm_halo_t *halo)
+void spmmi_halo_free(spmm_halo_t *halo)
 {
-    spmm_free(halo->send_peer);
-    spmm_free(halo->recv_peer);
-    spmm_free(halo->send_ptr);
-    spmm_free(halo->recv_ptr);
-    spmm_free(halo->send_row);
+    spmmi_free(halo->send_peer);
+    spmmi_free(halo->recv_peer);
+    spmmi_free(halo->send_ptr);
+    spmmi_free(halo->recv_ptr);
+    spmmi_free(halo->send_row);
     memset(halo, 0, sizeof *halo);
 }

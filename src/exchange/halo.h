@@ -17,33 +17,33 @@ typedef struct {
     bool     send_same; /**< every peer gets the same rows, of which there is one copy */
 } spmm_halo_t;
 
-static inline int64_t spmm_halo_send_rows(const spmm_halo_t *halo)
+static inline int64_t spmmi_halo_send_rows(const spmm_halo_t *halo)
 {
     return halo->send_ptr[halo->n_send_peers];
 }
 
 /** Rows that lie ready to be sent. */
-static inline int64_t spmm_halo_mirror_rows(const spmm_halo_t *halo)
+static inline int64_t spmmi_halo_mirror_rows(const spmm_halo_t *halo)
 {
     return halo->send_same && halo->n_send_peers > 0 ? halo->send_ptr[1]
-                                                     : spmm_halo_send_rows(halo);
+                                                     : spmmi_halo_send_rows(halo);
 }
 
-static inline int64_t spmm_halo_recv_rows(const spmm_halo_t *halo)
+static inline int64_t spmmi_halo_recv_rows(const spmm_halo_t *halo)
 {
     return halo->recv_ptr[halo->n_recv_peers];
 }
 
-/** Build the graph.  Collective, agreed; both sides of every pair are compared.
+/** Build the halo plan.  Collective, agreed; both sides of every pair are compared.
  *  @param[in] offset [size + 1] owners of the indices
  *  @param[in] need   [n_need] indices owned by other ranks, ascending, no index twice: halo row i
  *                    is index need[i] */
-spmm_status_t spmm_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
-                               int64_t n_need, spmm_halo_t *halo);
+spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
+                                int64_t n_need, spmm_halo_t *halo);
 
-/** The graph in which every rank sends all indices that it owns to every other.  Local.
+/** The halo in which every rank sends all indices that it owns to every other.  Local.
  *  @param[in] offset [size + 1] owners of the indices */
-spmm_status_t spmm_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm_halo_t *halo);
-void          spmm_halo_free(spmm_halo_t *halo);
+spmm_status_t spmmi_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm_halo_t *halo);
+void          spmmi_halo_free(spmm_halo_t *halo);
 
 #endif /* SPMM_EXCHANGE_HALO_H */

@@ -16,12 +16,12 @@ static int64_t count_messages(const int64_t *ptr, int n_peers, size_t row_bytes)
     int64_t count = 0;
 
     for (int p = 0; p < n_peers; p++) {
-        count += spmm_message_count((size_t)(ptr[p + 1] - ptr[p]) * row_bytes);
+        count += spmmi_message_count((size_t)(ptr[p + 1] - ptr[p]) * row_bytes);
     }
     return count;
 }
 
-int spmm_mpi_take_tag(spmm_transport_shared_t *shared)
+int spmmi_mpi_take_tag(spmm_transport_shared_t *shared)
 {
     const int tag = TAG_FIRST + shared->next_tag;
 
@@ -29,63 +29,65 @@ int spmm_mpi_take_tag(spmm_transport_shared_t *shared)
     return tag;
 }
 
-spmm_status_t spmm_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *env,
-                                     const spmm_halo_t *graph, size_t max_row_bytes, int tag)
+spmm_status_t spmmi_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *env,
+                                      const spmm_halo_t *halo, size_t max_row_bytes, int tag)
 {
-    *messages          = (spmm_mpi_messages_t){.env = env, .graph = graph, .tag = tag};
-    messages->capacity = count_messages(graph->send_ptr, graph->n_send_peers, max_row_bytes) +
-                         count_messages(graph->recv_ptr, graph->n_recv_peers, max_row_bytes);
+    *messages          = (spmm_mpi_messages_t){.env = env, .halo = halo, .tag = tag};
+    messages->capacity = count_messages(halo->send_ptr, halo->n_send_peers, max_row_bytes) +
+                         count_messages(halo->recv_ptr, halo->n_recv_peers, max_row_bytes);
     if (messages->capacity > INT_MAX || SPMM_NEW(messages->requests, messages->capacity) == NULL) {
-        return spmm_fail_memory(&env->err, messages->capacity, sizeof *messages->requests,
-                                "the requests of an exchange");
+        return spmmi_fail_memory(&env->err, messages->capacity, sizeof *messages->requests,
+                                 "the requests of an exchange");
     }
     return SPMM_OK;
 }
 
-void spmm_mpi_messages_free(spmm_mpi_messages_t *messages)
+void spmmi_mpi_messages_free(spmm_mpi_messages_t *messages)
 {
-    (void)spmm_abandon(messages->env, messages->n_requests, messages->requests, 0.1);
-    spmm_free(messages->requests);
+    (void)spmmi_abandon(messages->env, messages->n_requests, messages->requests, 0.1);
+    spmmi_free(messages->requests);
     messages->requests   = NULL;
     messages->n_requests = 0;
 }
 
 static spmm_status_t post(spmm_mpi_messages_t *m, const spmm_exchange_t *exchange)
 {
-    const spmm_exchange_side_t to    = spmm_exchange_target(m->graph, exchange);
-    const spmm_exchange_side_t from  = spmm_exchange_source(m->graph, exchange);
+    const spmm_exchange_side_t to    = spmmi_exchange_target(m->halo, exchange);
+    const spmm_exchange_side_t from  = spmmi_exchange_source(m->halo, exchange);
     const size_t               bytes = exchange->row_bytes;
 
     for (int p = 0; p < to.n_peers; p++) {
-        SPMM_TRY(spmm_irecv(m->env, spmm_side_rows(&to, p, bytes), spmm_side_bytes(&to, p, bytes),
-                            to.peer[p], m->tag, m->requests, &m->n_requests));
+        SPMM_TRY(spmmi_irecv(m->env, spmmi_side_rows(&to, p, bytes),
+                             spmmi_side_bytes(&to, p, bytes), to.peer[p], m->tag, m->requests,
+                             &m->n_requests));
     }
     for (int p = 0; p < from.n_peers; p++) {
-        SPMM_TRY(spmm_isend(m->env, spmm_side_rows(&from, p, bytes),
-                            spmm_side_bytes(&from, p, bytes), from.peer[p], m->tag, m->requests,
-                            &m->n_requests));
+        SPMM_TRY(spmmi_isend(m->env, spmmi_side_rows(&from, p, bytes),
+                             spmmi_side_bytes(&from, p, bytes), from.peer[p], m->tag, m->requests,
+                             &m->n_requests));
     }
     return SPMM_OK;
 }
 
-spmm_status_t spmm_mpi_messages_post(spmm_mpi_messages_t *messages, const spmm_exchange_t *exchange)
+spmm_status_t spmmi_mpi_messages_post(spmm_mpi_messages_t   *messages,
+                                      const spmm_exchange_t *exchange)
 {
     spmm_status_t status;
 
     if (messages->failed) {
-        return spmm_fail(&messages->env->err, SPMM_ERR_COMM,
-                         "an earlier exchange of this plan failed: destroy the plan and its "
-                         "context");
+        return spmmi_fail(&messages->env->err, SPMM_ERR_COMM,
+                          "an earlier exchange of this plan failed: destroy the plan and its "
+                          "context");
     }
     status           = post(messages, exchange);
     messages->failed = status != SPMM_OK;
     return status;
 }
 
-spmm_status_t spmm_mpi_messages_wait(spmm_mpi_messages_t *messages)
+spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t *messages)
 {
-    const spmm_status_t status = spmm_waitall(messages->env, messages->n_requests,
-                                              messages->requests, "an exchange over MPI");
+    const spmm_status_t status = spmmi_waitall(messages->env, messages->n_requests,
+                                               messages->requests, "an exchange over MPI");
 
     if (status != SPMM_OK) {
         messages->failed = true;

@@ -7,7 +7,7 @@
 
 typedef struct {
     spmm_env_t        *env;      /**< borrowed */
-    const spmm_halo_t *graph;    /**< borrowed */
+    const spmm_halo_t *halo;     /**< borrowed */
     MPI_Request       *requests; /**< [capacity], owned: for the largest exchange */
     int64_t            capacity;
     int                n_requests; /**< in flight */
@@ -17,20 +17,20 @@ typedef struct {
 
 /** A tag for one more plan: taken first thing in create(), so that ranks stay in step also where
  *  one of them fails later. */
-int spmm_mpi_take_tag(spmm_transport_shared_t *shared);
+int spmmi_mpi_take_tag(spmm_transport_shared_t *shared);
 
-/** On failure nothing is owned, and spmm_mpi_messages_free() is harmless. */
-spmm_status_t spmm_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *env,
-                                     const spmm_halo_t *graph, size_t max_row_bytes, int tag);
-/** Abandons messages in flight, which only a failure leaves: see spmm_abandon().  Before their rows are
+/** On failure nothing is owned, and spmmi_mpi_messages_free() is harmless. */
+spmm_status_t spmmi_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *env,
+                                      const spmm_halo_t *halo, size_t max_row_bytes, int tag);
+/** Abandons messages in flight, which only a failure leaves: see spmmi_abandon().  Before their rows are
  *  freed. */
-void spmm_mpi_messages_free(spmm_mpi_messages_t *messages);
+void spmmi_mpi_messages_free(spmm_mpi_messages_t *messages);
 
 /** Post all receives, then all sends, of an exchange whose pointers MPI can read and write.
  *  Allocates nothing. */
-spmm_status_t spmm_mpi_messages_post(spmm_mpi_messages_t   *messages,
-                                     const spmm_exchange_t *exchange);
+spmm_status_t spmmi_mpi_messages_post(spmm_mpi_messages_t   *messages,
+                                      const spmm_exchange_t *exchange);
 /** Wait for all of them, up to the timeout of the context. */
-spmm_status_t spmm_mpi_messages_wait(spmm_mpi_messages_t *messages);
+spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t *messages);
 
 #endif /* SPMM_EXCHANGE_MPI_MESSAGES_H */

@@ -24,8 +24,8 @@ static spmm_status_t check(const nccl_t *nccl, ncclResult_t code, const char *wh
     if (code == ncclSuccess) {
         return SPMM_OK;
     }
-    return spmm_fail(&nccl->device->env->err, SPMM_ERR_COMM, "%.60s failed: %.100s (%.200s)", what,
-                     ncclGetErrorString(code), ncclGetLastError(nccl->comm));
+    return spmmi_fail(&nccl->device->env->err, SPMM_ERR_COMM, "%.60s failed: %.100s (%.200s)", what,
+                      ncclGetErrorString(code), ncclGetLastError(nccl->comm));
 }
 
 /* Seconds that ranks in time may take to find each other and register memory. */
@@ -38,7 +38,7 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, double least,
 {
     spmm_env_t  *env   = nccl->device->env;
     const double limit = env->timeout_s > least ? env->timeout_s : least;
-    const double start = spmm_now();
+    const double start = spmmi_now();
 
     while (code == ncclInProgress) {
         const ncclResult_t asked = ncclCommGetAsyncError(nccl->comm, &code);
@@ -46,8 +46,8 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, double least,
         if (asked != ncclSuccess) {
             return check(nccl, asked, "ncclCommGetAsyncError");
         }
-        if (code == ncclInProgress && env->timeout_s > 0.0 && spmm_now() - start > limit) {
-            return spmm_fail(
+        if (code == ncclInProgress && env->timeout_s > 0.0 && spmmi_now() - start > limit) {
+            return spmmi_fail(
                 &env->err, SPMM_ERR_COMM,
                 "%s did not finish within the timeout of %g s: a rank is late or gone; "
                 "destroy the context",
@@ -62,16 +62,16 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, double least,
  * read it as well. */
 static atomic_bool with_nvls;
 
-bool spmm_nccl_is_without_nvls(void)
+bool spmmi_nccl_is_without_nvls(void)
 {
     const char *text = getenv("NCCL_NVLS_ENABLE");
 
     return !with_nvls && text != NULL && strcmp(text, "0") == 0;
 }
 
-bool spmm_nccl_may_be_without_nvls(void)
+bool spmmi_nccl_may_be_without_nvls(void)
 {
-    return spmm_nccl_is_without_nvls() || (!with_nvls && getenv("NCCL_NVLS_ENABLE") == NULL);
+    return spmmi_nccl_is_without_nvls() || (!with_nvls && getenv("NCCL_NVLS_ENABLE") == NULL);
 }
 
 static spmm_status_t make_id(const spmm_transport_shared_t *shared, nccl_t *nccl, ncclUniqueId *id)
@@ -81,10 +81,10 @@ static spmm_status_t make_id(const spmm_transport_shared_t *shared, nccl_t *nccl
     if (shared->windows) {
         (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
     }
-    if (!spmm_nccl_is_without_nvls()) {
+    if (!spmmi_nccl_is_without_nvls()) {
         with_nvls = true;
     }
-    SPMM_TRY(spmm_cuda_use(nccl->device));
+    SPMM_TRY(spmmi_cuda_use(nccl->device));
     return nccl->device->env->rank == 0 ? check(nccl, ncclGetUniqueId(id), "ncclGetUniqueId")
                                         : SPMM_OK;
 }
@@ -106,7 +106,7 @@ static spmm_status_t init_comm(const spmm_transport_shared_t *shared, nccl_t *nc
 static spmm_status_t start_watchdog(const spmm_transport_shared_t *shared, nccl_t *nccl)
 {
     return nccl->device->env->timeout_s > 0.0 && !shared->windows
-               ? spmm_nccl_watchdog_start(nccl->device, nccl->comm, &nccl->watchdog)
+               ? spmmi_nccl_watchdog_start(nccl->device, nccl->comm, &nccl->watchdog)
                : SPMM_OK;
 }
 
@@ -116,13 +116,13 @@ static spmm_status_t open_steps(const spmm_transport_shared_t *shared, nccl_t *n
     spmm_env_t  *env = shared->env;
     ncclUniqueId id;
 
-    SPMM_TRY(spmm_agree(env, make_id(shared, nccl, &id)));
+    SPMM_TRY(spmmi_agree(env, make_id(shared, nccl, &id)));
     SPMM_MPI(env, MPI_Bcast(&id, (int)sizeof id, MPI_BYTE, 0, env->comm));
-    SPMM_TRY(spmm_agree(env, init_comm(shared, nccl, id)));
-    return spmm_agree(env, start_watchdog(shared, nccl));
+    SPMM_TRY(spmmi_agree(env, init_comm(shared, nccl, id)));
+    return spmmi_agree(env, start_watchdog(shared, nccl));
 }
 
-spmm_status_t spmm_nccl_open(spmm_transport_shared_t *shared)
+spmm_status_t spmmi_nccl_open(spmm_transport_shared_t *shared)
 {
     spmm_env_t   *env    = shared->env;
     spmm_status_t status = SPMM_OK;
@@ -132,11 +132,11 @@ spmm_status_t spmm_nccl_open(spmm_transport_shared_t *shared)
         return SPMM_OK;
     }
     if (SPMM_NEW_ZERO(nccl, 1) == NULL) {
-        status = spmm_fail_memory(&env->err, 1, sizeof *nccl, "the NCCL communicator");
+        status = spmmi_fail_memory(&env->err, 1, sizeof *nccl, "the NCCL communicator");
     }
-    status = spmm_agree(env, status);
+    status = spmmi_agree(env, status);
     if (status != SPMM_OK) {
-        spmm_free(nccl);
+        spmmi_free(nccl);
         return status;
     }
     nccl->device = shared->device;
@@ -144,7 +144,7 @@ spmm_status_t spmm_nccl_open(spmm_transport_shared_t *shared)
     shared->nccl = nccl;
     if (status != SPMM_OK) {
         nccl->failed = true; /* the ranks may be in different states: no orderly end */
-        spmm_nccl_close(shared);
+        spmmi_nccl_close(shared);
         return status;
     }
     return SPMM_OK;
@@ -162,15 +162,15 @@ static bool finalize(nccl_t *nccl)
     return done;
 }
 
-void spmm_nccl_close(spmm_transport_shared_t *shared)
+void spmmi_nccl_close(spmm_transport_shared_t *shared)
 {
     nccl_t *nccl = shared->nccl;
 
     if (nccl == NULL) {
         return;
     }
-    (void)spmm_cuda_use(nccl->device);
-    if (nccl->watchdog != NULL && spmm_nccl_watchdog_stop(nccl->watchdog)) {
+    (void)spmmi_cuda_use(nccl->device);
+    if (nccl->watchdog != NULL && spmmi_nccl_watchdog_stop(nccl->watchdog)) {
         nccl->comm = NULL;
     }
     if (nccl->comm != NULL && !nccl->failed && finalize(nccl)) {
@@ -178,11 +178,11 @@ void spmm_nccl_close(spmm_transport_shared_t *shared)
     } else if (nccl->comm != NULL) {
         (void)ncclCommAbort(nccl->comm);
     }
-    spmm_free(nccl);
+    spmmi_free(nccl);
     shared->nccl = NULL;
 }
 
-void spmm_nccl_abandon(spmm_transport_shared_t *shared)
+void spmmi_nccl_abandon(spmm_transport_shared_t *shared)
 {
     nccl_t *nccl = shared->nccl;
 
@@ -197,11 +197,11 @@ static ncclResult_t post(ncclComm_t comm, const spmm_exchange_side_t *from,
     ncclResult_t code = ncclSuccess;
 
     for (int p = 0; p < from->n_peers && code == ncclSuccess; p++) {
-        code = ncclSend(spmm_side_rows(from, p, row_bytes), spmm_side_bytes(from, p, row_bytes),
+        code = ncclSend(spmmi_side_rows(from, p, row_bytes), spmmi_side_bytes(from, p, row_bytes),
                         ncclInt8, from->peer[p], comm, stream);
     }
     for (int p = 0; p < to->n_peers && code == ncclSuccess; p++) {
-        code = ncclRecv(spmm_side_rows(to, p, row_bytes), spmm_side_bytes(to, p, row_bytes),
+        code = ncclRecv(spmmi_side_rows(to, p, row_bytes), spmmi_side_bytes(to, p, row_bytes),
                         ncclInt8, to->peer[p], comm, stream);
     }
     return code;
@@ -220,40 +220,40 @@ static spmm_status_t run_group(nccl_t *nccl, const spmm_exchange_side_t *from,
     return settle(nccl, ended, 0.0, "ncclGroupEnd");
 }
 
-spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exchange_side_t *from,
-                                 const spmm_exchange_side_t *to, size_t row_bytes,
-                                 spmm_stream_t stream)
+spmm_status_t spmmi_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exchange_side_t *from,
+                                  const spmm_exchange_side_t *to, size_t row_bytes,
+                                  spmm_stream_t stream)
 {
     const cudaStream_t on   = (cudaStream_t)stream;
     nccl_t            *nccl = shared->nccl;
     spmm_status_t      status;
 
-    SPMM_TRY(spmm_cuda_use(nccl->device));
-    SPMM_TRY(spmm_nccl_check(shared));
+    SPMM_TRY(spmmi_cuda_use(nccl->device));
+    SPMM_TRY(spmmi_nccl_check(shared));
     if (nccl->watchdog == NULL) {
         status       = run_group(nccl, from, to, row_bytes, on);
         nccl->failed = status != SPMM_OK;
         return status;
     }
-    SPMM_TRY(spmm_nccl_watchdog_enter(nccl->watchdog, on));
+    SPMM_TRY(spmmi_nccl_watchdog_enter(nccl->watchdog, on));
     status = run_group(nccl, from, to, row_bytes, on);
-    return spmm_nccl_watchdog_leave(nccl->watchdog, on, status);
+    return spmmi_nccl_watchdog_leave(nccl->watchdog, on, status);
 }
 
-ncclComm_t spmm_nccl_comm(const spmm_transport_shared_t *shared)
+ncclComm_t spmmi_nccl_comm(const spmm_transport_shared_t *shared)
 {
     const nccl_t *nccl = shared->nccl;
 
     return nccl == NULL ? NULL : nccl->comm;
 }
 
-spmm_status_t spmm_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
-                               const char *what)
+spmm_status_t spmmi_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
+                                const char *what)
 {
     return settle(shared->nccl, code, setup_s, what);
 }
 
-spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared)
+spmm_status_t spmmi_nccl_check(spmm_transport_shared_t *shared)
 {
     const nccl_t *nccl = shared->nccl;
     ncclResult_t  code = ncclSuccess;
@@ -262,11 +262,12 @@ spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared)
         return SPMM_OK;
     }
     if (nccl->watchdog != NULL) {
-        return spmm_nccl_watchdog_check(nccl->watchdog);
+        return spmmi_nccl_watchdog_check(nccl->watchdog);
     }
     if (nccl->failed) {
-        return spmm_fail(&shared->env->err, SPMM_ERR_COMM,
-                         "an earlier exchange over NCCL could not be started: destroy the context");
+        return spmmi_fail(
+            &shared->env->err, SPMM_ERR_COMM,
+            "an earlier exchange over NCCL could not be started: destroy the context");
     }
     SPMM_TRY(check(nccl, ncclCommGetAsyncError(nccl->comm, &code), "ncclCommGetAsyncError"));
     return code == ncclInProgress ? SPMM_OK : check(nccl, code, "an exchange over NCCL");

@@ -9,30 +9,30 @@
 #include <nccl.h>
 
 /** Make shared->nccl unless it is there.  Collective, agreed. */
-spmm_status_t spmm_nccl_open(spmm_transport_shared_t *shared);
+spmm_status_t spmmi_nccl_open(spmm_transport_shared_t *shared);
 /** Free shared->nccl.  Collective; NULL-safe. */
-void spmm_nccl_close(spmm_transport_shared_t *shared);
+void spmmi_nccl_close(spmm_transport_shared_t *shared);
 
 /** Enqueue one group of sends and receives on @p stream.  Does not wait for the stream. */
-spmm_status_t spmm_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exchange_side_t *from,
-                                 const spmm_exchange_side_t *to, size_t row_bytes,
-                                 spmm_stream_t stream);
+spmm_status_t spmmi_nccl_exchange(spmm_transport_shared_t *shared, const spmm_exchange_side_t *from,
+                                  const spmm_exchange_side_t *to, size_t row_bytes,
+                                  spmm_stream_t stream);
 
 /** Is multicast off for all communicators of this process, as far as we made them, or can it still be
  *  turned off? */
-bool spmm_nccl_is_without_nvls(void);
-bool spmm_nccl_may_be_without_nvls(void);
-/** A peer is lost: spmm_nccl_close() will not wait for it. */
-void spmm_nccl_abandon(spmm_transport_shared_t *shared);
+bool spmmi_nccl_is_without_nvls(void);
+bool spmmi_nccl_may_be_without_nvls(void);
+/** A peer is lost: spmmi_nccl_close() will not wait for it. */
+void spmmi_nccl_abandon(spmm_transport_shared_t *shared);
 
 /** SPMM_ERR_COMM once the communicator failed.  Does not wait. */
-spmm_status_t spmm_nccl_check(spmm_transport_shared_t *shared);
+spmm_status_t spmmi_nccl_check(spmm_transport_shared_t *shared);
 
 /** The communicator, for other calls than exchanges; NULL unless open. */
-ncclComm_t spmm_nccl_comm(const spmm_transport_shared_t *shared);
+ncclComm_t spmmi_nccl_comm(const spmm_transport_shared_t *shared);
 /** Wait until the host's part of such a call, of @p what, is done: within the timeout. */
-spmm_status_t spmm_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
-                               const char *what);
+spmm_status_t spmmi_nccl_settle(const spmm_transport_shared_t *shared, ncclResult_t code,
+                                const char *what);
 #endif
 
 #endif /* SPMM_EXCHANGE_NCCL_COMM_H */

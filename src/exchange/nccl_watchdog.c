@@ -75,7 +75,7 @@ static void inspect(spmm_nccl_watchdog_t *w)
             if (!has_passed(w, oldest->start)) {
                 return;
             }
-            oldest->running_since = spmm_now();
+            oldest->running_since = spmmi_now();
         }
         if (!has_passed(w, oldest->end)) {
             break;
@@ -84,7 +84,7 @@ static void inspect(spmm_nccl_watchdog_t *w)
         w->count--;
         (void)pthread_cond_broadcast(&w->changed);
     }
-    if (w->count > 0 && spmm_now() - w->slot[w->first].running_since > w->timeout_s) {
+    if (w->count > 0 && spmmi_now() - w->slot[w->first].running_since > w->timeout_s) {
         (void)snprintf(limit, sizeof limit, "%g", w->timeout_s);
         abort_comm(
             w,
@@ -155,14 +155,14 @@ static void free_all(spmm_nccl_watchdog_t *w)
     }
     (void)pthread_cond_destroy(&w->changed);
     (void)pthread_mutex_destroy(&w->lock);
-    spmm_free(w->slot);
-    spmm_free(w);
+    spmmi_free(w->slot);
+    spmmi_free(w);
 }
 
 static spmm_status_t create_events(spmm_nccl_watchdog_t *w)
 {
     if (SPMM_NEW_ZERO(w->slot, SLOTS) == NULL) {
-        return spmm_fail_memory(&w->device->env->err, SLOTS, sizeof *w->slot, "the NCCL watchdog");
+        return spmmi_fail_memory(&w->device->env->err, SLOTS, sizeof *w->slot, "the NCCL watchdog");
     }
     for (int s = 0; s < SLOTS; s++) {
         SPMM_CUDA(w->device, cudaEventCreateWithFlags(&w->slot[s].start, cudaEventDisableTiming));
@@ -171,8 +171,8 @@ static spmm_status_t create_events(spmm_nccl_watchdog_t *w)
     return SPMM_OK;
 }
 
-spmm_status_t spmm_nccl_watchdog_start(const spmm_device_t *device, ncclComm_t comm,
-                                       spmm_nccl_watchdog_t **watchdog)
+spmm_status_t spmmi_nccl_watchdog_start(const spmm_device_t *device, ncclComm_t comm,
+                                        spmm_nccl_watchdog_t **watchdog)
 {
     spmm_error_t         *err = &device->env->err;
     spmm_nccl_watchdog_t *w;
@@ -180,7 +180,7 @@ spmm_status_t spmm_nccl_watchdog_start(const spmm_device_t *device, ncclComm_t c
     spmm_status_t         status;
 
     if (SPMM_NEW_ZERO(w, 1) == NULL) {
-        return spmm_fail_memory(err, 1, sizeof *w, "the NCCL watchdog");
+        return spmmi_fail_memory(err, 1, sizeof *w, "the NCCL watchdog");
     }
     w->device    = device;
     w->comm      = comm;
@@ -192,7 +192,7 @@ spmm_status_t spmm_nccl_watchdog_start(const spmm_device_t *device, ncclComm_t c
     (void)pthread_condattr_destroy(&clock);
     status = create_events(w);
     if (status == SPMM_OK && start_thread(w) != 0) {
-        status = spmm_fail(err, SPMM_ERR_MEMORY, "the thread of the NCCL watchdog did not start");
+        status = spmmi_fail(err, SPMM_ERR_MEMORY, "the thread of the NCCL watchdog did not start");
     }
     if (status != SPMM_OK) {
         free_all(w);
@@ -202,7 +202,7 @@ spmm_status_t spmm_nccl_watchdog_start(const spmm_device_t *device, ncclComm_t c
     return SPMM_OK;
 }
 
-spmm_status_t spmm_nccl_watchdog_enter(spmm_nccl_watchdog_t *w, cudaStream_t stream)
+spmm_status_t spmmi_nccl_watchdog_enter(spmm_nccl_watchdog_t *w, cudaStream_t stream)
 {
     spmm_status_t status = SPMM_OK;
 
@@ -213,24 +213,24 @@ spmm_status_t spmm_nccl_watchdog_enter(spmm_nccl_watchdog_t *w, cudaStream_t str
     if (!atomic_load(&w->failed)) {
         const slot_t *next = &w->slot[(w->first + w->count) % SLOTS];
 
-        status = spmm_cuda_check(w->device, cudaEventRecord(next->start, stream),
-                                 "cudaEventRecord before an exchange");
+        status = spmmi_cuda_check(w->device, cudaEventRecord(next->start, stream),
+                                  "cudaEventRecord before an exchange");
         if (status == SPMM_OK) {
             return SPMM_OK; /* leave() unlocks */
         }
     }
     (void)pthread_mutex_unlock(&w->lock);
-    return status == SPMM_OK ? spmm_nccl_watchdog_check(w) : status;
+    return status == SPMM_OK ? spmmi_nccl_watchdog_check(w) : status;
 }
 
-spmm_status_t spmm_nccl_watchdog_leave(spmm_nccl_watchdog_t *w, cudaStream_t stream,
-                                       spmm_status_t status)
+spmm_status_t spmmi_nccl_watchdog_leave(spmm_nccl_watchdog_t *w, cudaStream_t stream,
+                                        spmm_status_t status)
 {
     slot_t *next = &w->slot[(w->first + w->count) % SLOTS];
 
     if (status == SPMM_OK) {
-        status = spmm_cuda_check(w->device, cudaEventRecord(next->end, stream),
-                                 "cudaEventRecord after an exchange");
+        status = spmmi_cuda_check(w->device, cudaEventRecord(next->end, stream),
+                                  "cudaEventRecord after an exchange");
     }
     if (status == SPMM_OK) {
         next->running_since = -1.0;
@@ -243,15 +243,15 @@ spmm_status_t spmm_nccl_watchdog_leave(spmm_nccl_watchdog_t *w, cudaStream_t str
     return status;
 }
 
-spmm_status_t spmm_nccl_watchdog_check(spmm_nccl_watchdog_t *w)
+spmm_status_t spmmi_nccl_watchdog_check(spmm_nccl_watchdog_t *w)
 {
     /* `why` was written before `failed` and never changes again. */
     return atomic_load(&w->failed)
-               ? spmm_fail(&w->device->env->err, SPMM_ERR_COMM, "%s; destroy the context", w->why)
+               ? spmmi_fail(&w->device->env->err, SPMM_ERR_COMM, "%s; destroy the context", w->why)
                : SPMM_OK;
 }
 
-bool spmm_nccl_watchdog_stop(spmm_nccl_watchdog_t *w)
+bool spmmi_nccl_watchdog_stop(spmm_nccl_watchdog_t *w)
 {
     bool failed;
 

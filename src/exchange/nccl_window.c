@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cuda/nccl_window.h"
+#include "cuda/exchange/nccl_window.h"
 #include "device/device_cuda.h"
 
 static bool is_zero(const char *name)
@@ -17,12 +17,12 @@ static bool is_zero(const char *name)
     return text != NULL && strcmp(text, "0") == 0;
 }
 
-const char *spmm_nccl_window_refusal(void)
+const char *spmmi_nccl_window_refusal(void)
 {
     static _Thread_local char why[SPMM_TRANSPORT_WHY];
     int                       version = 0;
 
-    if (!spmm_nccl_may_be_without_nvls()) {
+    if (!spmmi_nccl_may_be_without_nvls()) {
         return "keeps multicast off: start the program with NCCL_NVLS_ENABLE=0";
     }
     /* NCCL then gives a handle that its device side cannot read. */
@@ -46,7 +46,7 @@ static void *ask_for(const spmm_device_t *device, size_t bytes)
     void *memory = NULL;
     bool  given  = ncclMemAlloc(&memory, bytes) == ncclSuccess;
 
-    if (!given && spmm_cuda_make_room(device)) {
+    if (!given && spmmi_cuda_make_room(device)) {
         given = ncclMemAlloc(&memory, bytes) == ncclSuccess;
     }
     return given ? memory : NULL;
@@ -57,15 +57,15 @@ static spmm_status_t take(spmm_transport_shared_t *shared, spmm_nccl_window_t *w
     spmm_env_t *env = shared->env;
     void       *memory;
 
-    SPMM_TRY(spmm_cuda_use(shared->device));
-    if (!spmm_alloc_note()) {
-        return spmm_fail_memory(&env->err, (int64_t)w->bytes, 1, "a window for peers");
+    SPMM_TRY(spmmi_cuda_use(shared->device));
+    if (!spmmi_alloc_note()) {
+        return spmmi_fail_memory(&env->err, (int64_t)w->bytes, 1, "a window for peers");
     }
     memory = ask_for(shared->device, w->bytes);
     if (memory == NULL) {
         (void)cudaGetLastError();
-        spmm_alloc_note_free();
-        return spmm_fail_memory(&env->err, (int64_t)w->bytes, 1, "a window for peers");
+        spmmi_alloc_note_free();
+        return spmmi_fail_memory(&env->err, (int64_t)w->bytes, 1, "a window for peers");
     }
     w->memory = memory;
     SPMM_CUDA(shared->device, cudaMemset(memory, 0, w->bytes));
@@ -80,13 +80,13 @@ static spmm_status_t check_reach(spmm_transport_shared_t *shared, const spmm_ncc
     int         team;
 
     if (w->handle == NULL) {
-        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED,
-                         "NCCL gave no window: the GPUs do not all reach "
-                         "each other, or NCCL_CUMEM_ENABLE or NCCL_WIN_ENABLE is 0");
+        return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                          "NCCL gave no window: the GPUs do not all reach "
+                          "each other, or NCCL_CUMEM_ENABLE or NCCL_WIN_ENABLE is 0");
     }
-    team = spmm_nccl_team_size(spmm_nccl_comm(shared));
+    team = spmmi_nccl_team_size(spmmi_nccl_comm(shared));
     if (team != env->size) {
-        return spmm_fail(
+        return spmmi_fail(
             &env->err, SPMM_ERR_UNSUPPORTED,
             "all ranks must be within reach of loads and stores, and NCCL puts %d of %d together",
             team, env->size);
@@ -102,8 +102,8 @@ static spmm_status_t read_addresses(spmm_transport_shared_t *shared, spmm_nccl_w
     spmm_status_t        status;
 
     SPMM_TRY(device->ops->alloc(device, bytes, &list));
-    status = spmm_cuda_check(
-        device, spmm_nccl_peer_addresses(w->handle, shared->env->size, (void **)list, NULL),
+    status = spmmi_cuda_check(
+        device, spmmi_nccl_peer_addresses(w->handle, shared->env->size, (void **)list, NULL),
         "the kernel that reads a window");
     if (status == SPMM_OK) {
         status = device->ops->fetch(device, w->peer, list, bytes);
@@ -115,9 +115,9 @@ static spmm_status_t read_addresses(spmm_transport_shared_t *shared, spmm_nccl_w
 /* A registration that timed out goes on in NCCL, which writes the handle at last. */
 static spmm_status_t enroll(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
 {
-    ncclComm_t          comm   = spmm_nccl_comm(shared);
+    ncclComm_t          comm   = spmmi_nccl_comm(shared);
     ncclResult_t        state  = ncclSuccess;
-    const spmm_status_t status = spmm_nccl_settle(
+    const spmm_status_t status = spmmi_nccl_settle(
         shared,
         ncclCommWindowRegister(comm, w->memory, w->bytes, &w->handle, NCCL_WIN_COLL_SYMMETRIC),
         "ncclCommWindowRegister");
@@ -131,14 +131,14 @@ static spmm_status_t set_up(spmm_transport_shared_t *shared, spmm_nccl_window_t 
 {
     spmm_env_t *env = shared->env;
 
-    SPMM_TRY(spmm_agree(env, take(shared, w)));
-    SPMM_TRY(spmm_agree(env, enroll(shared, w)));
-    SPMM_TRY(spmm_agree(env, check_reach(shared, w)));
-    return spmm_agree(env, read_addresses(shared, w));
+    SPMM_TRY(spmmi_agree(env, take(shared, w)));
+    SPMM_TRY(spmmi_agree(env, enroll(shared, w)));
+    SPMM_TRY(spmmi_agree(env, check_reach(shared, w)));
+    return spmmi_agree(env, read_addresses(shared, w));
 }
 
-spmm_status_t spmm_nccl_window_create(spmm_transport_shared_t *shared, size_t bytes,
-                                      spmm_nccl_window_t **window)
+spmm_status_t spmmi_nccl_window_create(spmm_transport_shared_t *shared, size_t bytes,
+                                       spmm_nccl_window_t **window)
 {
     spmm_env_t         *env    = shared->env;
     const size_t        grain  = NCCL_WIN_REQUIRED_ALIGNMENT;
@@ -147,11 +147,11 @@ spmm_status_t spmm_nccl_window_create(spmm_transport_shared_t *shared, size_t by
     spmm_nccl_window_t *w;
 
     if (SPMM_NEW_ZERO(w, 1) == NULL) {
-        status = spmm_fail_memory(&env->err, 1, sizeof *w, "a window for peers");
+        status = spmmi_fail_memory(&env->err, 1, sizeof *w, "a window for peers");
     }
-    status = spmm_agree(env, status);
+    status = spmmi_agree(env, status);
     if (status == SPMM_OK) {
-        status = spmm_mpi_check(
+        status = spmmi_mpi_check(
             env, MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UINT64_T, MPI_MAX, env->comm),
             "MPI_Allreduce");
     }
@@ -160,37 +160,37 @@ spmm_status_t spmm_nccl_window_create(spmm_transport_shared_t *shared, size_t by
         status   = set_up(shared, w);
     }
     if (status != SPMM_OK) {
-        spmm_nccl_window_free(shared, w);
+        spmmi_nccl_window_free(shared, w);
         return status;
     }
     *window = w;
     return SPMM_OK;
 }
 
-void spmm_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
+void spmmi_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
 {
     if (w == NULL || w->pending) {
         return;
     }
-    (void)spmm_cuda_use(shared->device);
-    if (w->handle != NULL && spmm_nccl_comm(shared) != NULL) {
-        (void)ncclCommWindowDeregister(spmm_nccl_comm(shared), w->handle);
+    (void)spmmi_cuda_use(shared->device);
+    if (w->handle != NULL && spmmi_nccl_comm(shared) != NULL) {
+        (void)ncclCommWindowDeregister(spmmi_nccl_comm(shared), w->handle);
     }
     if (w->memory != NULL) {
         (void)ncclMemFree(w->memory);
-        spmm_alloc_note_free();
+        spmmi_alloc_note_free();
     }
-    spmm_free(w);
+    spmmi_free(w);
 }
 
-void spmm_nccl_window_leave(spmm_nccl_window_t *w)
+void spmmi_nccl_window_leave(spmm_nccl_window_t *w)
 {
     if (w == NULL || w->pending) {
         return;
     }
     if (w->memory != NULL) {
-        spmm_alloc_note_free();
+        spmmi_alloc_note_free();
     }
-    spmm_free(w);
+    spmmi_free(w);
 }
 #endif

@@ -15,7 +15,7 @@
 #endif
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
-#include "cuda/pull_args.h"
+#include "cuda/exchange/pull_args.h"
 
 typedef struct {
     char        *memory; /**< of this rank, owned */
@@ -27,19 +27,19 @@ typedef struct {
 
 /** The sentence that says why the NCCL in use cannot do it; NULL: it can, as far as is known without
  *  a communicator. */
-const char *spmm_nccl_window_refusal(void);
+const char *spmmi_nccl_window_refusal(void);
 
 /** Memory for all ranks, zeroed: as much as the rank that wants most.  Collective, agreed;
  *  SPMM_ERR_UNSUPPORTED when NCCL gives no window or not all ranks are within reach.
  *  @param[in] shared  with an open communicator
  *  @param[in] bytes   local */
-spmm_status_t spmm_nccl_window_create(spmm_transport_shared_t *shared, size_t bytes,
-                                      spmm_nccl_window_t **window);
+spmm_status_t spmmi_nccl_window_create(spmm_transport_shared_t *shared, size_t bytes,
+                                       spmm_nccl_window_t **window);
 /** Local, NULL-safe.  Peers that still hold the window may go on reading and writing it. */
-void spmm_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *window);
+void spmmi_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *window);
 /** Free what describes it; its memory and the registration are the process's from here on, no block
  *  of the library.  Local, NULL-safe. */
-void spmm_nccl_window_leave(spmm_nccl_window_t *window);
+void spmmi_nccl_window_leave(spmm_nccl_window_t *window);
 #endif
 
 #endif /* SPMM_EXCHANGE_NCCL_WINDOW_H */

@@ -3,14 +3,14 @@
 
 #include "exchange/transport_nccl_pull.h"
 
-int spmm_pull_max_blocks = 64;
+int spmmi_pull_max_blocks = 64;
 
 /* Thread blocks for each source, by its share of the rows. */
 static void share_blocks(int64_t n_rows, spmm_pull_args_t *args)
 {
     enum { BLOCK_BYTES = 32 * 1024 };
     const int64_t full  = n_rows * args->row_bytes / BLOCK_BYTES + 1;
-    const int64_t wants = full < spmm_pull_max_blocks ? full : spmm_pull_max_blocks;
+    const int64_t wants = full < spmmi_pull_max_blocks ? full : spmmi_pull_max_blocks;
 
     for (int p = 0; p < args->n_from; p++) {
         spmm_pull_source_t *from  = &args->from[p];
@@ -25,8 +25,8 @@ static void share_blocks(int64_t n_rows, spmm_pull_args_t *args)
     }
 }
 
-void spmm_pull_share(const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
-                     const int64_t *first, size_t row_bytes, spmm_pull_args_t *args)
+void spmmi_pull_share(const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
+                      const int64_t *first, size_t row_bytes, spmm_pull_args_t *args)
 {
     args->row_bytes = (int64_t)row_bytes;
     args->n_from    = target->n_peers;

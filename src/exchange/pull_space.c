@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-extern const spmm_transport_ops_t spmm_transport_nccl;
+extern const spmm_transport_ops_t spmmi_transport_nccl;
 
 /* Do all ranks think so?  Collective; false also when MPI fails. */
 static bool everywhere(spmm_env_t *env, bool here)
@@ -31,19 +31,19 @@ static bool on_one_node(spmm_env_t *env)
         id = name;
     }
     for (; *id != '\0'; id++) {
-        range[0] = spmm_mix64(range[0] ^ (unsigned char)*id);
+        range[0] = spmmi_mix64(range[0] ^ (unsigned char)*id);
     }
     range[1] = ~range[0];
     return MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm) == MPI_SUCCESS &&
            range[0] == ~range[1];
 }
 
-bool spmm_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
 {
     spmm_env_t *env = shared->env;
     const char *refusal;
 
-    if (!spmm_transport_nccl.supports(shared, why) || env->size == 1) {
+    if (!spmmi_transport_nccl.supports(shared, why) || env->size == 1) {
         return why[0] == '\0';
     }
     if (env->size > SPMM_PULL_PEERS) {
@@ -55,7 +55,7 @@ bool spmm_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TRA
         (void)snprintf(why, SPMM_TRANSPORT_WHY, "%s", shared->no_windows);
         return false;
     }
-    refusal = spmm_nccl_window_refusal();
+    refusal = spmmi_nccl_window_refusal();
     if (!everywhere(env, refusal == NULL)) {
         (void)snprintf(why, SPMM_TRANSPORT_WHY, "%.190s",
                        refusal != NULL ? refusal
@@ -77,7 +77,7 @@ static spmm_status_t make_words(spmm_pull_space_t *space)
     const spmm_device_t *device = space->own.device;
     const uint32_t       zero   = 0;
     void                *failed = NULL, *table = NULL, *report = NULL;
-    spmm_status_t        status = spmm_device_upload(device, &zero, sizeof zero, &failed);
+    spmm_status_t        status = spmmi_device_upload(device, &zero, sizeof zero, &failed);
 
     space->failed = failed;
     if (status == SPMM_OK) {
@@ -102,12 +102,12 @@ static bool has_lost_peer(const spmm_pull_space_t *space)
     return report != NULL && report->failed != 0;
 }
 
-void spmm_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window)
+void spmmi_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window)
 {
     if (has_lost_peer(space)) {
-        spmm_nccl_window_leave(window);
+        spmmi_nccl_window_leave(window);
     } else {
-        spmm_nccl_window_free(&space->own, window);
+        spmmi_nccl_window_free(&space->own, window);
     }
 }
 
@@ -116,16 +116,16 @@ static void free_space(spmm_pull_space_t *space)
     const spmm_device_t *device = space->own.device;
 
     for (int h = 0; h < SPMM_PULL_SHARED; h++) {
-        spmm_pull_space_free_window(space, space->home[h]);
+        spmmi_pull_space_free_window(space, space->home[h]);
     }
     if (has_lost_peer(space)) {
-        spmm_nccl_abandon(&space->own);
+        spmmi_nccl_abandon(&space->own);
     }
-    spmm_nccl_close(&space->own);
+    spmmi_nccl_close(&space->own);
     device->ops->release(device, space->failed);
     device->ops->release(device, space->table);
     device->ops->release_pinned(device, space->report);
-    spmm_free(space);
+    spmmi_free(space);
 }
 
 /* Does NCCL give a window that all ranks reach?  Else the reason is for all plans to come: where the
@@ -134,24 +134,24 @@ static spmm_status_t try_window(spmm_transport_shared_t *shared, spmm_pull_space
 {
     spmm_error_t       *err    = &shared->env->err;
     spmm_nccl_window_t *window = NULL;
-    spmm_status_t       status = spmm_nccl_window_create(&space->own, 1, &window);
+    spmm_status_t       status = spmmi_nccl_window_create(&space->own, 1, &window);
 
-    spmm_nccl_window_free(&space->own, window);
+    spmmi_nccl_window_free(&space->own, window);
     if (status == SPMM_ERR_COMM || status == SPMM_ERR_UNSUPPORTED) {
         const spmm_error_t reason = *err;
 
         (void)snprintf(shared->no_windows, sizeof shared->no_windows, "could not be opened: %.170s",
                        reason.text);
         if (status == SPMM_ERR_COMM) {
-            spmm_nccl_abandon(&space->own);
+            spmmi_nccl_abandon(&space->own);
         }
-        spmm_error_clear(err);
-        return spmm_fail(err, SPMM_ERR_UNSUPPORTED, "%s", reason.text);
+        spmmi_error_clear(err);
+        return spmmi_fail(err, SPMM_ERR_UNSUPPORTED, "%s", reason.text);
     }
     return status;
 }
 
-spmm_status_t spmm_pull_space_open(spmm_transport_shared_t *shared)
+spmm_status_t spmmi_pull_space_open(spmm_transport_shared_t *shared)
 {
     spmm_env_t        *env    = shared->env;
     spmm_status_t      status = SPMM_OK;
@@ -161,17 +161,17 @@ spmm_status_t spmm_pull_space_open(spmm_transport_shared_t *shared)
         return SPMM_OK;
     }
     if (SPMM_NEW_ZERO(space, 1) == NULL) {
-        status = spmm_fail_memory(&env->err, 1, sizeof *space, "a transport");
+        status = spmmi_fail_memory(&env->err, 1, sizeof *space, "a transport");
     }
-    status = spmm_agree(env, status);
+    status = spmmi_agree(env, status);
     if (status != SPMM_OK) {
-        spmm_free(space);
+        spmmi_free(space);
         return status;
     }
     space->own = (spmm_transport_shared_t){.env = env, .device = shared->device, .windows = true};
-    status     = spmm_agree(env, make_words(space));
+    status     = spmmi_agree(env, make_words(space));
     if (status == SPMM_OK) {
-        status = spmm_nccl_open(&space->own);
+        status = spmmi_nccl_open(&space->own);
     }
     if (status == SPMM_OK) {
         status = try_window(shared, space);
@@ -184,7 +184,7 @@ spmm_status_t spmm_pull_space_open(spmm_transport_shared_t *shared)
     return SPMM_OK;
 }
 
-void spmm_pull_space_close(spmm_transport_shared_t *shared)
+void spmmi_pull_space_close(spmm_transport_shared_t *shared)
 {
     if (shared->pull != NULL) {
         free_space(shared->pull);
@@ -192,7 +192,7 @@ void spmm_pull_space_close(spmm_transport_shared_t *shared)
     }
 }
 
-spmm_status_t spmm_pull_space_check(spmm_transport_shared_t *shared)
+spmm_status_t spmmi_pull_space_check(spmm_transport_shared_t *shared)
 {
     const spmm_pull_space_t           *space = shared->pull;
     const volatile spmm_pull_report_t *report;
@@ -204,10 +204,10 @@ spmm_status_t spmm_pull_space_check(spmm_transport_shared_t *shared)
     if (report->failed == 0) {
         return SPMM_OK;
     }
-    return spmm_fail(&shared->env->err, SPMM_ERR_COMM,
-                     "an exchange between GPUs did not finish within the timeout of %g s: rank %d "
-                     "is late or gone; destroy the context",
-                     shared->env->timeout_s, (int)report->peer);
+    return spmmi_fail(&shared->env->err, SPMM_ERR_COMM,
+                      "an exchange between GPUs did not finish within the timeout of %g s: rank %d "
+                      "is late or gone; destroy the context",
+                      shared->env->timeout_s, (int)report->peer);
 }
 
 /* The first number that no rank uses: a buffer is free when all ranks have freed it. */
@@ -228,7 +228,7 @@ static spmm_status_t find_free(spmm_pull_space_t *space, int *number)
     return SPMM_OK;
 }
 
-spmm_status_t spmm_pull_space_alloc(spmm_pull_space_t *space, size_t bytes, void **buffer)
+spmm_status_t spmmi_pull_space_alloc(spmm_pull_space_t *space, size_t bytes, void **buffer)
 {
     spmm_env_t         *env    = space->own.env;
     spmm_nccl_window_t *window = NULL;
@@ -236,16 +236,16 @@ spmm_status_t spmm_pull_space_alloc(spmm_pull_space_t *space, size_t bytes, void
     spmm_status_t       status;
 
     *buffer = NULL;
-    SPMM_TRY(spmm_agree(env, find_free(space, &number)));
+    SPMM_TRY(spmmi_agree(env, find_free(space, &number)));
     if (number == SPMM_PULL_SHARED) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_nccl_window_create(&space->own, bytes, &window));
-    status = spmm_agree(env, spmm_device_write(space->own.device,
-                                               space->table + (size_t)number * SPMM_PULL_PEERS,
-                                               window->peer, sizeof window->peer));
+    SPMM_TRY(spmmi_nccl_window_create(&space->own, bytes, &window));
+    status = spmmi_agree(env, spmmi_device_write(space->own.device,
+                                                 space->table + (size_t)number * SPMM_PULL_PEERS,
+                                                 window->peer, sizeof window->peer));
     if (status != SPMM_OK) {
-        spmm_nccl_window_free(&space->own, window);
+        spmmi_nccl_window_free(&space->own, window);
         return status;
     }
     space->home[number] = window;
@@ -253,11 +253,11 @@ spmm_status_t spmm_pull_space_alloc(spmm_pull_space_t *space, size_t bytes, void
     return SPMM_OK;
 }
 
-bool spmm_pull_space_release(spmm_pull_space_t *space, const void *buffer)
+bool spmmi_pull_space_release(spmm_pull_space_t *space, const void *buffer)
 {
     for (int h = 0; h < SPMM_PULL_SHARED; h++) {
         if (space->home[h] != NULL && space->home[h]->memory == buffer) {
-            spmm_pull_space_free_window(space, space->home[h]);
+            spmmi_pull_space_free_window(space, space->home[h]);
             space->home[h] = NULL;
             return true;
         }
@@ -265,8 +265,8 @@ bool spmm_pull_space_release(spmm_pull_space_t *space, const void *buffer)
     return false;
 }
 
-int spmm_pull_space_find(const spmm_pull_space_t *space, const void *at, size_t bytes,
-                         size_t *offset)
+int spmmi_pull_space_find(const spmm_pull_space_t *space, const void *at, size_t bytes,
+                          size_t *offset)
 {
     for (int h = 0; h < SPMM_PULL_SHARED; h++) {
         const spmm_nccl_window_t *w = space->home[h];
@@ -289,23 +289,23 @@ static spmm_status_t exchange_firsts(spmm_env_t *env, int n_peers, const int *pe
     for (int p = 0; p < n_peers; p++) {
         mine[peer[p]] = ptr[p];
     }
-    return spmm_mpi_check(env, MPI_Alltoall(mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, env->comm),
-                          "MPI_Alltoall");
+    return spmmi_mpi_check(
+        env, MPI_Alltoall(mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, env->comm), "MPI_Alltoall");
 }
 
-spmm_status_t spmm_pull_space_firsts(spmm_env_t *env, const spmm_halo_t *graph, int64_t *mirror,
-                                     int64_t *halo)
+spmm_status_t spmmi_pull_space_firsts(spmm_env_t *env, const spmm_halo_t *peers, int64_t *mirror,
+                                      int64_t *halo)
 {
     const spmm_status_t status =
-        exchange_firsts(env, graph->n_send_peers, graph->send_peer, graph->send_ptr, mirror);
+        exchange_firsts(env, peers->n_send_peers, peers->send_peer, peers->send_ptr, mirror);
     const spmm_status_t second =
-        exchange_firsts(env, graph->n_recv_peers, graph->recv_peer, graph->recv_ptr, halo);
+        exchange_firsts(env, peers->n_recv_peers, peers->recv_peer, peers->recv_ptr, halo);
 
     return status != SPMM_OK ? status : second;
 }
 
 /* A timeout of more than 30 years is none. */
-spmm_peer_watch_t spmm_pull_space_watch(const spmm_pull_space_t *space)
+spmm_peer_watch_t spmmi_pull_space_watch(const spmm_pull_space_t *space)
 {
     const double seconds = space->own.env->timeout_s;
 

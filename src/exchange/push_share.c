@@ -3,26 +3,26 @@
 
 #include "exchange/transport_nccl_push.h"
 
-int spmm_push_max_blocks  = 0;
-int spmm_push_quick_bytes = 64 * 1024;
+int spmmi_push_max_blocks  = 0;
+int spmmi_push_quick_bytes = 64 * 1024;
 
-size_t spmm_push_slots_bytes(int n_ranks)
+size_t spmmi_push_slots_bytes(int n_ranks)
 {
     const size_t bytes = (size_t)n_ranks * sizeof(spmm_push_slot_t);
 
     return (bytes + SPMM_PULL_ALIGN - 1) / SPMM_PULL_ALIGN * SPMM_PULL_ALIGN;
 }
 
-size_t spmm_push_head_bytes(int n_ranks)
+size_t spmmi_push_head_bytes(int n_ranks)
 {
-    return spmm_push_slots_bytes(n_ranks) + 2 * (size_t)n_ranks * 2 * SPMM_PUSH_QUICK;
+    return spmmi_push_slots_bytes(n_ranks) + 2 * (size_t)n_ranks * 2 * SPMM_PUSH_QUICK;
 }
 
 /* No rows are quick: nobody waits for them. */
-bool spmm_push_is_quick(int64_t count, size_t row_bytes)
+bool spmmi_push_is_quick(int64_t count, size_t row_bytes)
 {
     const int most =
-        spmm_push_quick_bytes < SPMM_PUSH_QUICK ? spmm_push_quick_bytes : SPMM_PUSH_QUICK;
+        spmmi_push_quick_bytes < SPMM_PUSH_QUICK ? spmmi_push_quick_bytes : SPMM_PUSH_QUICK;
 
     return count == 0 || (row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
                           count <= most / (int64_t)row_bytes);
@@ -47,7 +47,7 @@ static void name_owners(const spmm_exchange_side_t *target, size_t row_bytes,
     args->first_unpacker = args->n_blocks;
     for (int p = 0; p < target->n_peers; p++) {
         const int64_t count = count_of(target, p);
-        const bool    quick = spmm_push_is_quick(count, row_bytes);
+        const bool    quick = spmmi_push_is_quick(count, row_bytes);
 
         args->from[p] = (spmm_push_owner_t){.begin       = target->ptr[p],
                                             .count       = count,
@@ -64,7 +64,7 @@ static int64_t most_blocks(int readers)
 {
     /* Each share is rounded up by less than 1: all fit their words. */
     enum { FEW = 32, MANY = 64, MOST = SPMM_PUSH_BLOCKS - SPMM_PULL_PEERS };
-    const int most = spmm_push_max_blocks > 0 ? spmm_push_max_blocks : readers == 1 ? FEW : MANY;
+    const int most = spmmi_push_max_blocks > 0 ? spmmi_push_max_blocks : readers == 1 ? FEW : MANY;
 
     return most < MOST ? most : MOST;
 }
@@ -93,14 +93,14 @@ static void name_readers(const spmm_exchange_side_t *source, const int64_t *firs
     for (int p = 0; p < source->n_peers; p++) {
         const int64_t count = count_of(source, p);
 
-        large += spmm_push_is_quick(count, row_bytes) ? 0 : count;
-        readers += !spmm_push_is_quick(count, row_bytes);
+        large += spmmi_push_is_quick(count, row_bytes) ? 0 : count;
+        readers += !spmmi_push_is_quick(count, row_bytes);
     }
     most = most_blocks(readers);
     for (int p = 0; p < source->n_peers; p++) {
         const int64_t count = count_of(source, p);
         const int     rank  = source->peer[p];
-        const bool    quick = spmm_push_is_quick(count, row_bytes);
+        const bool    quick = spmmi_push_is_quick(count, row_bytes);
 
         args->to[p] =
             (spmm_push_reader_t){.begin       = source->ptr[p],
@@ -117,8 +117,8 @@ static void name_readers(const spmm_exchange_side_t *source, const int64_t *firs
     }
 }
 
-void spmm_push_share(const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
-                     const int64_t *first, size_t row_bytes, spmm_push_args_t *args)
+void spmmi_push_share(const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
+                      const int64_t *first, size_t row_bytes, spmm_push_args_t *args)
 {
     args->row_bytes = (int64_t)row_bytes;
     args->n_blocks  = 1; /* tells the others and waits */

@@ -5,32 +5,32 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPMM_TRANSPORT(x) extern const spmm_transport_ops_t spmm_transport_##x;
+#define SPMM_TRANSPORT(x) extern const spmm_transport_ops_t spmmi_transport_##x;
 #include "exchange/transport_list.h"
 #undef SPMM_TRANSPORT
 
-const spmm_transport_ops_t *const spmm_transports[] = {
-#define SPMM_TRANSPORT(x) &spmm_transport_##x,
+const spmm_transport_ops_t *const spmmi_transports[] = {
+#define SPMM_TRANSPORT(x) &spmmi_transport_##x,
 #include "exchange/transport_list.h"
 #undef SPMM_TRANSPORT
 };
-const int spmm_n_transports = (int)(sizeof spmm_transports / sizeof spmm_transports[0]);
+const int spmmi_n_transports = (int)(sizeof spmmi_transports / sizeof spmmi_transports[0]);
 
-const spmm_transport_ops_t *spmm_transport_find(const char *name)
+const spmm_transport_ops_t *spmmi_transport_find(const char *name)
 {
-    for (int t = 0; t < spmm_n_transports; t++) {
-        if (strcmp(spmm_transports[t]->name, name) == 0) {
-            return spmm_transports[t];
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        if (strcmp(spmmi_transports[t]->name, name) == 0) {
+            return spmmi_transports[t];
         }
     }
     return NULL;
 }
 
-spmm_status_t spmm_transport_check(spmm_transport_shared_t *shared)
+spmm_status_t spmmi_transport_check(spmm_transport_shared_t *shared)
 {
-    for (int t = 0; t < spmm_n_transports; t++) {
-        if (spmm_transports[t]->check != NULL) {
-            SPMM_TRY(spmm_transports[t]->check(shared));
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        if (spmmi_transports[t]->check != NULL) {
+            SPMM_TRY(spmmi_transports[t]->check(shared));
         }
     }
     return SPMM_OK;
@@ -41,18 +41,18 @@ static spmm_status_t fail_unknown(spmm_env_t *env, const char *name)
     char   known[SPMM_TRANSPORT_WHY] = "";
     size_t used                      = 0;
 
-    for (int t = 0; t < spmm_n_transports && used < sizeof known; t++) {
+    for (int t = 0; t < spmmi_n_transports && used < sizeof known; t++) {
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", t == 0 ? "" : ", ",
-                                 spmm_transports[t]->name);
+                                 spmmi_transports[t]->name);
     }
-    return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                     "there is no transport \"%.60s\"; there are %s, and auto", name, known);
+    return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                      "there is no transport \"%.60s\"; there are %s, and auto", name, known);
 }
 
 /* What packing before an exchange takes.  Measured on H200: 3.5 to 4 us for few rows. */
 static double pack_s(const spmm_transport_need_t *need, const spmm_device_t *device)
 {
-    const int64_t rows = spmm_halo_send_rows(need->graph);
+    const int64_t rows = spmmi_halo_send_rows(need->halo);
 
     return rows == 0 ? 0.0
                      : (device->kind == SPMM_DEVICE_CPU ? 0.0 : 3.5e-6) +
@@ -64,12 +64,12 @@ static double pack_s(const spmm_transport_need_t *need, const spmm_device_t *dev
 static double predict(const spmm_transport_ops_t *ops, const spmm_transport_need_t *need,
                       const spmm_device_t *device)
 {
-    const spmm_halo_t *graph = need->graph;
+    const spmm_halo_t *halo = need->halo;
 
-    if (graph->n_send_peers == 0 && graph->n_recv_peers == 0) {
+    if (halo->n_send_peers == 0 && halo->n_recv_peers == 0) {
         return 0.0;
     }
-    return ops->cost(graph, need->row_bytes, device) +
+    return ops->cost(halo, need->row_bytes, device) +
            (need->picks && !ops->packs ? pack_s(need, device) : 0.0);
 }
 
@@ -92,10 +92,10 @@ static spmm_status_t ask_first(spmm_env_t *env, spmm_transport_candidate_t *c)
 static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_transport_need_t *need,
                          bool automatic, spmm_transport_candidate_t *candidates)
 {
-    for (int t = 0; t < spmm_n_transports; t++) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
         spmm_transport_candidate_t *c = &candidates[t];
 
-        c->transport = spmm_transports[t];
+        c->transport = spmmi_transports[t];
         c->why[0]    = '\0';
         c->usable    = c->transport->supports(shared, c->why);
         if (automatic && c->transport->asks_first != NULL) {
@@ -113,7 +113,7 @@ static int pick(const spmm_transport_candidate_t *candidates, const char *name, 
 {
     int best = -1;
 
-    for (int t = 0; t < spmm_n_transports; t++) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
         const spmm_transport_candidate_t *c = &candidates[t];
 
         if (name != NULL && strcmp(c->transport->name, name) == 0) {
@@ -138,16 +138,16 @@ static spmm_status_t try_open(spmm_transport_shared_t *shared, spmm_transport_ca
         c->usable      = false;
         c->predicted_s = INFINITY;
         (void)snprintf(c->why, sizeof c->why, "could not be opened: %.170s", err->text);
-        spmm_error_clear(err);
+        spmmi_error_clear(err);
         return SPMM_OK;
     }
     return status;
 }
 
-spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char *name,
-                                    const spmm_transport_need_t *need,
-                                    spmm_transport_candidate_t  *candidates,
-                                    const spmm_transport_ops_t **chosen)
+spmm_status_t spmmi_transport_choose(spmm_transport_shared_t *shared, const char *name,
+                                     const spmm_transport_need_t *need,
+                                     spmm_transport_candidate_t  *candidates,
+                                     const spmm_transport_ops_t **chosen)
 {
     spmm_env_t *env = shared->env;
     int         choice;
@@ -155,7 +155,7 @@ spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char 
     if (name != NULL && strcmp(name, "auto") == 0) {
         name = NULL;
     }
-    SPMM_TRY(spmm_agree(env, ask(shared, need, name == NULL, candidates)));
+    SPMM_TRY(spmmi_agree(env, ask(shared, need, name == NULL, candidates)));
     do { /* the same on all ranks, as all that it depends on is */
         choice = pick(candidates, name, need->same);
         if (choice >= 0 && candidates[choice].usable) {
@@ -166,34 +166,34 @@ spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char 
         return fail_unknown(env, name);
     }
     if (choice < 0) {
-        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no transport works on %s",
-                         shared->device->description);
+        return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no transport works on %s",
+                          shared->device->description);
     }
     if (!candidates[choice].usable) {
-        return spmm_fail(&env->err, SPMM_ERR_UNSUPPORTED, "transport %s %s", name,
-                         candidates[choice].why);
+        return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED, "transport %s %s", name,
+                          candidates[choice].why);
     }
-    *chosen = spmm_transports[choice];
+    *chosen = spmmi_transports[choice];
     return SPMM_OK;
 }
 
-spmm_status_t spmm_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
-                                        void **buffer)
+spmm_status_t spmmi_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
+                                         void **buffer)
 {
     *buffer = NULL;
-    for (int t = 0; t < spmm_n_transports && *buffer == NULL; t++) {
-        if (spmm_transports[t]->alloc_home != NULL) {
-            SPMM_TRY(spmm_transports[t]->alloc_home(shared, bytes, buffer));
+    for (int t = 0; t < spmmi_n_transports && *buffer == NULL; t++) {
+        if (spmmi_transports[t]->alloc_home != NULL) {
+            SPMM_TRY(spmmi_transports[t]->alloc_home(shared, bytes, buffer));
         }
     }
     return SPMM_OK;
 }
 
-bool spmm_transport_free_home(spmm_transport_shared_t *shared, void *buffer)
+bool spmmi_transport_free_home(spmm_transport_shared_t *shared, void *buffer)
 {
-    for (int t = 0; t < spmm_n_transports; t++) {
-        if (spmm_transports[t]->free_home != NULL &&
-            spmm_transports[t]->free_home(shared, buffer)) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        if (spmmi_transports[t]->free_home != NULL &&
+            spmmi_transports[t]->free_home(shared, buffer)) {
             return true;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file transport.h
- *  A transport moves packed rows between the ranks of a halo graph.  Add one by writing its
+ *  A transport moves packed rows between the ranks of a halo plan.  Add one by writing its
  *  spmm_transport_ops_t in a file of its own and one line in transport_list.h.
  */
 #ifndef SPMM_EXCHANGE_TRANSPORT_H
@@ -33,9 +33,9 @@ typedef enum {
     SPMM_HALO_REVERSE  /**< op T: halo rows -> mirror rows */
 } spmm_direction_t;
 
-/** One exchange: rows of row_bytes, contiguous, in graph order, device memory. */
+/** One exchange: rows of row_bytes, contiguous, in the order of the halo plan, device memory. */
 typedef struct {
-    spmm_direction_t direction; /**< only FORWARD on a graph that is send_same */
+    spmm_direction_t direction; /**< only FORWARD on a halo that is send_same */
     void            *mirror;    /**< [mirror rows]: source of FORWARD, target of REVERSE */
     void            *halo;      /**< [recv rows]: target of FORWARD, source of REVERSE */
     size_t           row_bytes;
@@ -55,42 +55,42 @@ typedef struct {
 } spmm_exchange_side_t;
 
 /** The rows to or from the @p p th peer, and their bytes. */
-static inline char *spmm_side_rows(const spmm_exchange_side_t *side, int p, size_t row_bytes)
+static inline char *spmmi_side_rows(const spmm_exchange_side_t *side, int p, size_t row_bytes)
 {
     return side->rows + (side->same ? 0 : (size_t)side->ptr[p] * row_bytes);
 }
 
-static inline size_t spmm_side_bytes(const spmm_exchange_side_t *side, int p, size_t row_bytes)
+static inline size_t spmmi_side_bytes(const spmm_exchange_side_t *side, int p, size_t row_bytes)
 {
     return (size_t)(side->ptr[p + 1] - side->ptr[p]) * row_bytes;
 }
 
 /** Bytes of all rows of one end. */
-static inline size_t spmm_side_total(const spmm_exchange_side_t *side, size_t row_bytes)
+static inline size_t spmmi_side_total(const spmm_exchange_side_t *side, size_t row_bytes)
 {
-    return side->same && side->n_peers > 0 ? spmm_side_bytes(side, 0, row_bytes)
+    return side->same && side->n_peers > 0 ? spmmi_side_bytes(side, 0, row_bytes)
                                            : (size_t)side->ptr[side->n_peers] * row_bytes;
 }
 
 /** What this rank sends. */
-static inline spmm_exchange_side_t spmm_exchange_source(const spmm_halo_t     *graph,
-                                                        const spmm_exchange_t *exchange)
+static inline spmm_exchange_side_t spmmi_exchange_source(const spmm_halo_t     *halo,
+                                                         const spmm_exchange_t *exchange)
 {
     return exchange->direction == SPMM_HALO_FORWARD
-               ? (spmm_exchange_side_t){graph->n_send_peers, graph->send_peer, graph->send_ptr,
-                                        exchange->mirror, graph->send_same}
-               : (spmm_exchange_side_t){graph->n_recv_peers, graph->recv_peer, graph->recv_ptr,
+               ? (spmm_exchange_side_t){halo->n_send_peers, halo->send_peer, halo->send_ptr,
+                                        exchange->mirror, halo->send_same}
+               : (spmm_exchange_side_t){halo->n_recv_peers, halo->recv_peer, halo->recv_ptr,
                                         exchange->halo, false};
 }
 
 /** What it receives. */
-static inline spmm_exchange_side_t spmm_exchange_target(const spmm_halo_t     *graph,
-                                                        const spmm_exchange_t *exchange)
+static inline spmm_exchange_side_t spmmi_exchange_target(const spmm_halo_t     *halo,
+                                                         const spmm_exchange_t *exchange)
 {
     return exchange->direction == SPMM_HALO_FORWARD
-               ? (spmm_exchange_side_t){graph->n_recv_peers, graph->recv_peer, graph->recv_ptr,
+               ? (spmm_exchange_side_t){halo->n_recv_peers, halo->recv_peer, halo->recv_ptr,
                                         exchange->halo, false}
-               : (spmm_exchange_side_t){graph->n_send_peers, graph->send_peer, graph->send_ptr,
+               : (spmm_exchange_side_t){halo->n_send_peers, halo->send_peer, halo->send_ptr,
                                         exchange->mirror, false};
 }
 
@@ -113,11 +113,11 @@ typedef struct {
     spmm_status_t (*open)(spmm_transport_shared_t *shared);
 
     /** Predicted seconds of one exchange of rows of @p row_bytes, with packing where it packs. */
-    double (*cost)(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device);
+    double (*cost)(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device);
 
-    /** Collective, not agreed.  @p graph is borrowed as long as the state lives.
+    /** Collective, not agreed.  @p halo is borrowed as long as the state lives.
      *  @param[in] max_row_bytes  largest row of any exchange */
-    spmm_status_t (*create)(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+    spmm_status_t (*create)(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                             size_t max_row_bytes, void **state);
 
     /** Start one exchange in the order of @p stream.  Work enqueued on other streams between
@@ -155,20 +155,20 @@ typedef struct {
 } spmm_transport_ops_t;
 
 /** All transports; of equally fast ones the first is taken. */
-extern const spmm_transport_ops_t *const spmm_transports[];
-extern const int                         spmm_n_transports;
+extern const spmm_transport_ops_t *const spmmi_transports[];
+extern const int                         spmmi_n_transports;
 
-const spmm_transport_ops_t *spmm_transport_find(const char *name);
+const spmm_transport_ops_t *spmmi_transport_find(const char *name);
 
 /** check() of all transports; to be called when the host has waited for a stream. */
-spmm_status_t spmm_transport_check(spmm_transport_shared_t *shared);
+spmm_status_t spmmi_transport_check(spmm_transport_shared_t *shared);
 
 /** alloc_home() of the first transport that has some; *@p buffer NULL: none has.  Collective,
  *  agreed. */
-spmm_status_t spmm_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
-                                        void **buffer);
+spmm_status_t spmmi_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
+                                         void **buffer);
 /** free_home() of the transport it is from; false: of none. */
-bool spmm_transport_free_home(spmm_transport_shared_t *shared, void *buffer);
+bool spmmi_transport_free_home(spmm_transport_shared_t *shared, void *buffer);
 
 typedef struct {
     const spmm_transport_ops_t *transport;
@@ -179,7 +179,7 @@ typedef struct {
 
 /** What a plan asks of a transport. */
 typedef struct {
-    const spmm_halo_t *graph;
+    const spmm_halo_t *halo;
     size_t             row_bytes; /**< largest */
     bool               picks; /**< rows lie scattered: they are packed first, or by the transport */
     bool               same;  /**< graphs that are send_same are to be served, too */
@@ -188,10 +188,10 @@ typedef struct {
 /** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least
  *  predicted time on its slowest rank; one that cannot be opened after all makes room for the next.
  *  Collective, agreed.
- *  @param[out] candidates  [spmm_n_transports] */
-spmm_status_t spmm_transport_choose(spmm_transport_shared_t *shared, const char *name,
-                                    const spmm_transport_need_t *need,
-                                    spmm_transport_candidate_t  *candidates,
-                                    const spmm_transport_ops_t **chosen);
+ *  @param[out] candidates  [spmmi_n_transports] */
+spmm_status_t spmmi_transport_choose(spmm_transport_shared_t *shared, const char *name,
+                                     const spmm_transport_need_t *need,
+                                     spmm_transport_candidate_t  *candidates,
+                                     const spmm_transport_ops_t **chosen);
 
 #endif /* SPMM_EXCHANGE_TRANSPORT_H */

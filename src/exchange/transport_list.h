@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One line for each transport: SPMM_TRANSPORT(x) stands for `const spmm_transport_ops_t
- * spmm_transport_x`.  Included by transport.c alone. */
+ * spmmi_transport_x`.  Included by transport.c alone. */
 SPMM_TRANSPORT(nccl)
 SPMM_TRANSPORT(nccl_push)
 SPMM_TRANSPORT(nccl_pull)

@@ -47,8 +47,8 @@ static bool mpi_device_supports(spmm_transport_shared_t *shared, char why[SPMM_T
                        "MPIX_Query_cuda_support");
         return false;
     }
-    if (spmm_mpi_check(env, MPI_Allreduce(MPI_IN_PLACE, &aware, 1, MPI_INT, MPI_MIN, env->comm),
-                       "MPI_Allreduce") != SPMM_OK) {
+    if (spmmi_mpi_check(env, MPI_Allreduce(MPI_IN_PLACE, &aware, 1, MPI_INT, MPI_MIN, env->comm),
+                        "MPI_Allreduce") != SPMM_OK) {
         (void)snprintf(why, SPMM_TRANSPORT_WHY, "could not be agreed on: MPI failed");
         return false;
     }
@@ -63,10 +63,10 @@ static bool mpi_device_supports(spmm_transport_shared_t *shared, char why[SPMM_T
 
 /* CUDA IPC of a CUDA-aware Open MPI 4.1 over NVLink (smcuda): 328 GB/s at 16 MiB on 4 x H200;
  * latency of a host synchronisation with the stream plus one handshake of about 10 us. */
-static double mpi_device_cost(const spmm_halo_t *graph, size_t row_bytes,
+static double mpi_device_cost(const spmm_halo_t *halo, size_t row_bytes,
                               const spmm_device_t *device)
 {
-    const int64_t out = spmm_halo_send_rows(graph), in = spmm_halo_recv_rows(graph);
+    const int64_t out = spmmi_halo_send_rows(halo), in = spmmi_halo_recv_rows(halo);
 
     (void)device;
     return 20e-6 + (double)(out > in ? out : in) * (double)row_bytes / 300e9;
@@ -77,23 +77,23 @@ static void mpi_device_destroy(void *state)
     mpi_device_t *t = state;
 
     if (t != NULL) {
-        spmm_mpi_messages_free(&t->messages);
-        spmm_free(t);
+        spmmi_mpi_messages_free(&t->messages);
+        spmmi_free(t);
     }
 }
 
-static spmm_status_t mpi_device_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+static spmm_status_t mpi_device_create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                                        size_t max_row_bytes, void **state)
 {
-    const int     tag = spmm_mpi_take_tag(shared);
+    const int     tag = spmmi_mpi_take_tag(shared);
     mpi_device_t *t;
     spmm_status_t status;
 
     if (SPMM_NEW_ZERO(t, 1) == NULL) {
-        return spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
+        return spmmi_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
     }
     t->device = shared->device;
-    status    = spmm_mpi_messages_init(&t->messages, shared->env, graph, max_row_bytes, tag);
+    status    = spmmi_mpi_messages_init(&t->messages, shared->env, halo, max_row_bytes, tag);
     if (status != SPMM_OK) {
         mpi_device_destroy(t);
         return status;
@@ -108,11 +108,11 @@ static spmm_status_t mpi_device_begin(void *state, const spmm_exchange_t *exchan
 {
     mpi_device_t *t = state;
 
-    if (t->messages.graph->n_send_peers == 0 && t->messages.graph->n_recv_peers == 0) {
+    if (t->messages.halo->n_send_peers == 0 && t->messages.halo->n_recv_peers == 0) {
         return SPMM_OK;
     }
     SPMM_TRY(t->device->ops->stream_sync(t->device, stream));
-    return spmm_mpi_messages_post(&t->messages, exchange);
+    return spmmi_mpi_messages_post(&t->messages, exchange);
 }
 
 static spmm_status_t mpi_device_end(void *state, const spmm_exchange_t *exchange,
@@ -122,7 +122,7 @@ static spmm_status_t mpi_device_end(void *state, const spmm_exchange_t *exchange
 
     (void)exchange;
     (void)stream;
-    return spmm_mpi_messages_wait(&t->messages);
+    return spmmi_mpi_messages_wait(&t->messages);
 }
 
 static void mpi_device_bytes(const void *state, size_t *host, size_t *device)
@@ -133,7 +133,7 @@ static void mpi_device_bytes(const void *state, size_t *host, size_t *device)
     *device = 0;
 }
 
-const spmm_transport_ops_t spmm_transport_mpi_device = {
+const spmm_transport_ops_t spmmi_transport_mpi_device = {
     .name        = "mpi-device",
     .description = "CUDA-aware MPI between device buffers",
     .built       = IS_BUILT,

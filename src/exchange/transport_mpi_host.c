@@ -26,11 +26,11 @@ static bool mpi_host_supports(spmm_transport_shared_t *shared, char why[SPMM_TRA
 /* Messages of one node go through shared memory: about 1 us each and one copy in, one out.  Rows of
  * a GPU cross PCIe on top, out and in, at about 20 GB/s while other ranks do the same, after a
  * synchronisation of the host with the stream of about 10 us. */
-static double mpi_host_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
+static double mpi_host_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
-    const double out   = (double)spmm_halo_send_rows(graph) * (double)row_bytes;
-    const double in    = (double)spmm_halo_recv_rows(graph) * (double)row_bytes;
-    const double posts = 1e-6 * (graph->n_send_peers + graph->n_recv_peers);
+    const double out   = (double)spmmi_halo_send_rows(halo) * (double)row_bytes;
+    const double in    = (double)spmmi_halo_recv_rows(halo) * (double)row_bytes;
+    const double posts = 1e-6 * (halo->n_send_peers + halo->n_recv_peers);
 
     return device->kind == SPMM_DEVICE_CPU ? posts + 2.0 * (in + out) / device->mem_bw
                                            : posts + 10e-6 + (in + out) / 20e9;
@@ -43,7 +43,7 @@ static void mpi_host_destroy(void *state)
     if (t == NULL) {
         return;
     }
-    spmm_mpi_messages_free(&t->messages);
+    spmmi_mpi_messages_free(&t->messages);
     if (t->staged) {
         t->device->ops->event_destroy(t->device, t->delivered);
     }
@@ -51,7 +51,7 @@ static void mpi_host_destroy(void *state)
         t->device->ops->release_pinned(t->device, t->mirror_pinned);
         t->device->ops->release_pinned(t->device, t->halo_pinned);
     }
-    spmm_free(t);
+    spmmi_free(t);
 }
 
 static spmm_status_t alloc_staging(mpi_host_t *t)
@@ -63,22 +63,22 @@ static spmm_status_t alloc_staging(mpi_host_t *t)
     return ops->event_create(t->device, false, &t->delivered);
 }
 
-static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                                      size_t max_row_bytes, void **state)
 {
-    const int     tag = spmm_mpi_take_tag(shared);
+    const int     tag = spmmi_mpi_take_tag(shared);
     mpi_host_t   *t;
     spmm_status_t status;
 
     if (SPMM_NEW_ZERO(t, 1) == NULL) {
-        return spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
+        return spmmi_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
     }
     t->device = shared->device;
     t->staged = shared->device->kind != SPMM_DEVICE_CPU;
-    status    = spmm_mpi_messages_init(&t->messages, shared->env, graph, max_row_bytes, tag);
+    status    = spmmi_mpi_messages_init(&t->messages, shared->env, halo, max_row_bytes, tag);
     if (status == SPMM_OK && t->staged) {
-        t->mirror_size = (size_t)spmm_halo_mirror_rows(graph) * max_row_bytes;
-        t->halo_size   = (size_t)spmm_halo_recv_rows(graph) * max_row_bytes;
+        t->mirror_size = (size_t)spmmi_halo_mirror_rows(halo) * max_row_bytes;
+        t->halo_size   = (size_t)spmmi_halo_recv_rows(halo) * max_row_bytes;
         status         = alloc_staging(t);
     }
     if (status != SPMM_OK) {
@@ -102,7 +102,7 @@ static spmm_status_t copy_side(const mpi_host_t *t, const spmm_exchange_side_t *
                                const spmm_exchange_side_t *src, size_t row_bytes,
                                spmm_stream_t stream)
 {
-    const size_t bytes = spmm_side_total(src, row_bytes);
+    const size_t bytes = spmmi_side_total(src, row_bytes);
 
     return bytes == 0 ? SPMM_OK
                       : t->device->ops->copy(t->device, dst->rows, src->rows, bytes, stream);
@@ -112,8 +112,8 @@ static spmm_status_t copy_side(const mpi_host_t *t, const spmm_exchange_side_t *
 static spmm_status_t stage_out(mpi_host_t *t, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     const spmm_exchange_t      copy = pinned(t, exchange);
-    const spmm_exchange_side_t dst  = spmm_exchange_source(t->messages.graph, &copy);
-    const spmm_exchange_side_t src  = spmm_exchange_source(t->messages.graph, exchange);
+    const spmm_exchange_side_t dst  = spmmi_exchange_source(t->messages.halo, &copy);
+    const spmm_exchange_side_t src  = spmmi_exchange_source(t->messages.halo, exchange);
 
     /* The messages to be posted write pinned memory that rows of the last exchange may still be
      * copied from, perhaps on another stream. */
@@ -126,8 +126,8 @@ static spmm_status_t stage_out(mpi_host_t *t, const spmm_exchange_t *exchange, s
 static spmm_status_t stage_in(mpi_host_t *t, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     const spmm_exchange_t      copy = pinned(t, exchange);
-    const spmm_exchange_side_t dst  = spmm_exchange_target(t->messages.graph, exchange);
-    const spmm_exchange_side_t src  = spmm_exchange_target(t->messages.graph, &copy);
+    const spmm_exchange_side_t dst  = spmmi_exchange_target(t->messages.halo, exchange);
+    const spmm_exchange_side_t src  = spmmi_exchange_target(t->messages.halo, &copy);
 
     SPMM_TRY(copy_side(t, &dst, &src, exchange->row_bytes, stream));
     return t->device->ops->event_record(t->device, t->delivered, stream);
@@ -135,7 +135,7 @@ static spmm_status_t stage_in(mpi_host_t *t, const spmm_exchange_t *exchange, sp
 
 static bool is_alone(const mpi_host_t *t)
 {
-    return t->messages.graph->n_send_peers == 0 && t->messages.graph->n_recv_peers == 0;
+    return t->messages.halo->n_send_peers == 0 && t->messages.halo->n_recv_peers == 0;
 }
 
 static spmm_status_t mpi_host_begin(void *state, const spmm_exchange_t *exchange,
@@ -150,9 +150,9 @@ static spmm_status_t mpi_host_begin(void *state, const spmm_exchange_t *exchange
         const spmm_exchange_t copy = pinned(t, exchange);
 
         SPMM_TRY(stage_out(t, exchange, stream));
-        return spmm_mpi_messages_post(&t->messages, &copy);
+        return spmmi_mpi_messages_post(&t->messages, &copy);
     }
-    return spmm_mpi_messages_post(&t->messages, exchange);
+    return spmmi_mpi_messages_post(&t->messages, exchange);
 }
 
 static spmm_status_t mpi_host_end(void *state, const spmm_exchange_t *exchange,
@@ -163,7 +163,7 @@ static spmm_status_t mpi_host_end(void *state, const spmm_exchange_t *exchange,
     if (is_alone(t)) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_mpi_messages_wait(&t->messages));
+    SPMM_TRY(spmmi_mpi_messages_wait(&t->messages));
     return t->staged ? stage_in(t, exchange, stream) : SPMM_OK;
 }
 
@@ -176,7 +176,7 @@ static void mpi_host_bytes(const void *state, size_t *host, size_t *device)
     *device = 0;
 }
 
-const spmm_transport_ops_t spmm_transport_mpi_host = {
+const spmm_transport_ops_t spmmi_transport_mpi_host = {
     .name        = "mpi-host",
     .description = "MPI between host buffers; rows of a GPU are staged through pinned memory",
     .built       = true,

@@ -15,7 +15,7 @@
 
 typedef struct {
     spmm_transport_shared_t *shared; /**< borrowed */
-    const spmm_halo_t       *graph;  /**< borrowed */
+    const spmm_halo_t       *halo;   /**< borrowed */
 } nccl_state_t;
 
 /** Which GPU a rank drives. */
@@ -64,12 +64,12 @@ static spmm_status_t compare_gpus(spmm_transport_shared_t *shared, gpu_t *gpu, i
     spmm_status_t status = SPMM_OK;
     gpu_t         mine;
 
-    status = gpu == NULL ? spmm_fail_memory(&env->err, env->size, sizeof *gpu, "the list of GPUs")
+    status = gpu == NULL ? spmmi_fail_memory(&env->err, env->size, sizeof *gpu, "the list of GPUs")
                          : describe_gpu(env, shared->device, &mine);
-    SPMM_TRY(spmm_agree(env, status));
+    SPMM_TRY(spmmi_agree(env, status));
     SPMM_MPI(env, MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, gpu, (int)sizeof mine, MPI_BYTE,
                                 env->comm));
-    return spmm_agree(env, find_shared(env, gpu, pair));
+    return spmmi_agree(env, find_shared(env, gpu, pair));
 }
 
 static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
@@ -89,8 +89,8 @@ static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
     (void)SPMM_NEW(gpu, env->size);
     if (compare_gpus(shared, gpu, &pair) != SPMM_OK) {
         (void)snprintf(why, SPMM_TRANSPORT_WHY, "could not be tried: %.150s", env->err.text);
-        spmm_error_clear(&env->err);
-        spmm_free(gpu);
+        spmmi_error_clear(&env->err);
+        spmmi_free(gpu);
         return false;
     }
     if (pair >= 0) {
@@ -101,73 +101,73 @@ static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
                        "mpi-host",
                        first, second, gpu[first].bus_id, gpu[first].host);
     }
-    spmm_free(gpu);
+    spmmi_free(gpu);
     return pair < 0;
 }
 
 /* Measured on 4 x H200 with NVLink: 14 us for the shortest exchange, 340 GB/s out of each GPU for
  * the longest. */
-static double nccl_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
+static double nccl_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
-    const int64_t out = spmm_halo_send_rows(graph), in = spmm_halo_recv_rows(graph);
+    const int64_t out = spmmi_halo_send_rows(halo), in = spmmi_halo_recv_rows(halo);
 
     (void)device;
     return 14e-6 + (double)(out > in ? out : in) * (double)row_bytes / 340e9;
 }
 
-static bool is_alone(const spmm_halo_t *graph)
+static bool is_alone(const spmm_halo_t *halo)
 {
-    return graph->n_send_peers == 0 && graph->n_recv_peers == 0;
+    return halo->n_send_peers == 0 && halo->n_recv_peers == 0;
 }
 
 /* NCCL connects a pair of ranks at their first message and may wait for the device then.  One byte
  * to and from each peer, both ways, moves that from the first execute to here. */
 static spmm_status_t connect_peers(nccl_state_t *t, char *scratch, const int64_t *ptr)
 {
-    const spmm_halo_t   *g      = t->graph;
+    const spmm_halo_t   *g      = t->halo;
     const spmm_device_t *device = t->shared->device;
     spmm_exchange_side_t sends  = {g->n_send_peers, g->send_peer, ptr, scratch, false};
     spmm_exchange_side_t recvs  = {g->n_recv_peers, g->recv_peer, ptr, scratch + g->n_send_peers,
                                    false};
 
-    SPMM_TRY(spmm_nccl_exchange(t->shared, &sends, &recvs, 1, NULL));
-    SPMM_TRY(spmm_nccl_exchange(t->shared, &recvs, &sends, 1, NULL));
+    SPMM_TRY(spmmi_nccl_exchange(t->shared, &sends, &recvs, 1, NULL));
+    SPMM_TRY(spmmi_nccl_exchange(t->shared, &recvs, &sends, 1, NULL));
     SPMM_TRY(device->ops->stream_sync(device, NULL));
-    return spmm_nccl_check(t->shared);
+    return spmmi_nccl_check(t->shared);
 }
 
 static spmm_status_t warm_up(nccl_state_t *t)
 {
     const spmm_device_t *device  = t->shared->device;
-    const int64_t        n_peers = (int64_t)t->graph->n_send_peers + t->graph->n_recv_peers;
+    const int64_t        n_peers = (int64_t)t->halo->n_send_peers + t->halo->n_recv_peers;
     spmm_env_t          *env     = t->shared->env;
     spmm_status_t        status  = SPMM_OK;
     void                *scratch = NULL;
     int64_t             *ptr;
 
     if (SPMM_NEW(ptr, n_peers + 1) == NULL) {
-        status = spmm_fail_memory(&env->err, n_peers + 1, sizeof *ptr, "the peers of a rank");
+        status = spmmi_fail_memory(&env->err, n_peers + 1, sizeof *ptr, "the peers of a rank");
     } else {
         for (int64_t p = 0; p <= n_peers; p++) {
             ptr[p] = p;
         }
         status = device->ops->alloc(device, (size_t)n_peers, &scratch);
     }
-    status = spmm_agree(env, status); /* peers wait for each other from here on */
+    status = spmmi_agree(env, status); /* peers wait for each other from here on */
     if (status == SPMM_OK && n_peers > 0) {
         status = connect_peers(t, scratch, ptr);
     }
     device->ops->release(device, scratch);
-    spmm_free(ptr);
+    spmmi_free(ptr);
     return status;
 }
 
 static void nccl_destroy(void *state)
 {
-    spmm_free(state);
+    spmmi_free(state);
 }
 
-static spmm_status_t nccl_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+static spmm_status_t nccl_create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                                  size_t max_row_bytes, void **state)
 {
     spmm_status_t status = SPMM_OK;
@@ -175,13 +175,13 @@ static spmm_status_t nccl_create(spmm_transport_shared_t *shared, const spmm_hal
 
     (void)max_row_bytes;
     if (SPMM_NEW(t, 1) == NULL) {
-        status = spmm_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
+        status = spmmi_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
     } else {
-        *t = (nccl_state_t){.shared = shared, .graph = graph};
+        *t = (nccl_state_t){.shared = shared, .halo = halo};
     }
-    status = spmm_agree(shared->env, status);
+    status = spmmi_agree(shared->env, status);
     if (status == SPMM_OK && shared->env->size > 1) {
-        status = spmm_nccl_open(shared);
+        status = spmmi_nccl_open(shared);
         if (status == SPMM_OK) {
             status = warm_up(t);
         }
@@ -197,12 +197,12 @@ static spmm_status_t nccl_create(spmm_transport_shared_t *shared, const spmm_hal
 static spmm_status_t nccl_begin(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     nccl_state_t              *t    = state;
-    const spmm_exchange_side_t from = spmm_exchange_source(t->graph, exchange);
-    const spmm_exchange_side_t to   = spmm_exchange_target(t->graph, exchange);
+    const spmm_exchange_side_t from = spmmi_exchange_source(t->halo, exchange);
+    const spmm_exchange_side_t to   = spmmi_exchange_target(t->halo, exchange);
 
-    return is_alone(t->graph)
+    return is_alone(t->halo)
                ? SPMM_OK
-               : spmm_nccl_exchange(t->shared, &from, &to, exchange->row_bytes, stream);
+               : spmmi_nccl_exchange(t->shared, &from, &to, exchange->row_bytes, stream);
 }
 
 /* The stream itself keeps the order. */
@@ -212,7 +212,7 @@ static spmm_status_t nccl_end(void *state, const spmm_exchange_t *exchange, spmm
 
     (void)exchange;
     (void)stream;
-    return spmm_nccl_check(t->shared);
+    return spmmi_nccl_check(t->shared);
 }
 
 /* NCCL's own buffers, some MiB for each peer, are the communicator's and not counted. */
@@ -223,7 +223,7 @@ static void nccl_bytes(const void *state, size_t *host, size_t *device)
     (void)state;
 }
 
-const spmm_transport_ops_t spmm_transport_nccl = {
+const spmm_transport_ops_t spmmi_transport_nccl = {
     .name        = "nccl",
     .description = "NCCL send and receive between GPUs, in stream order",
     .built       = true,
@@ -235,8 +235,8 @@ const spmm_transport_ops_t spmm_transport_nccl = {
     .end         = nccl_end,
     .bytes       = nccl_bytes,
     .destroy     = nccl_destroy,
-    .close       = spmm_nccl_close,
-    .check       = spmm_nccl_check,
+    .close       = spmmi_nccl_close,
+    .check       = spmmi_nccl_check,
     .captures    = true,
 };
 
@@ -250,7 +250,7 @@ static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
 }
 
 /* supports() says no: nothing else is ever called. */
-const spmm_transport_ops_t spmm_transport_nccl = {
+const spmm_transport_ops_t spmmi_transport_nccl = {
     .name        = "nccl",
     .description = "NCCL send and receive between GPUs, in stream order",
     .built       = false,

@@ -25,18 +25,18 @@ _Static_assert(sizeof(spmm_pull_state_t) <= SPMM_NCCL_PEER_STATE, "words of the 
 
 /* Fitted to exchanges of 4 KiB to 128 MiB between 2 and 4 x H200, rows read where they lie
  * (bench/results/exchange_push.tsv, exchange_pull.tsv): within 12 %. */
-static double pull_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
+static double pull_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
     (void)device;
-    return 13.5e-6 + 1.5e-6 * graph->n_recv_peers +
-           (double)spmm_halo_recv_rows(graph) * (double)row_bytes / 325e9;
+    return 13.5e-6 + 1.5e-6 * halo->n_recv_peers +
+           (double)spmmi_halo_recv_rows(halo) * (double)row_bytes / 325e9;
 }
 
 /* The owner's number of each halo row: its list of mirror rows.  Collective, agreed. */
 static spmm_status_t list_rows(const spmm_nccl_peer_t *t, int32_t **host, int64_t *n)
 {
     spmm_env_t        *env                   = t->shared->env;
-    const spmm_halo_t *g                     = t->graph;
+    const spmm_halo_t *g                     = t->halo;
     int64_t            send[SPMM_PULL_PEERS] = {0}, recv[SPMM_PULL_PEERS] = {0};
     spmm_status_t      status = SPMM_OK;
 
@@ -46,16 +46,16 @@ static spmm_status_t list_rows(const spmm_nccl_peer_t *t, int32_t **host, int64_
     for (int p = 0; p < g->n_recv_peers; p++) {
         recv[g->recv_peer[p]] = g->recv_ptr[p + 1] - g->recv_ptr[p];
     }
-    *n = spmm_halo_recv_rows(g);
+    *n = spmmi_halo_recv_rows(g);
     if (SPMM_NEW(*host, *n) == NULL) {
-        status = spmm_fail_memory(&env->err, *n, sizeof **host, "rows to read");
+        status = spmmi_fail_memory(&env->err, *n, sizeof **host, "rows to read");
     }
-    status = spmm_agree(env, status);
+    status = spmmi_agree(env, status);
     if (status == SPMM_OK) {
-        status = spmm_alltoallv(env, g->send_row, send, *host, recv, sizeof **host);
+        status = spmmi_alltoallv(env, g->send_row, send, *host, recv, sizeof **host);
     }
     if (status != SPMM_OK) {
-        spmm_free(*host);
+        spmmi_free(*host);
         *host = NULL;
     }
     return status;
@@ -67,13 +67,13 @@ static size_t head_bytes(int n_ranks)
     return SLOTS_BYTES;
 }
 
-static const spmm_nccl_peer_form_t form = {
+static const spmm_nccl_peer_ops_t ops = {
     .state_bytes = sizeof(spmm_pull_state_t), .head_bytes = head_bytes, .list_rows = list_rows};
 
-static spmm_status_t pull_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+static spmm_status_t pull_create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                                  size_t max_row_bytes, void **state)
 {
-    return spmm_nccl_peer_create(&form, shared, graph, max_row_bytes, state);
+    return spmmi_nccl_peer_create(&ops, shared, halo, max_row_bytes, state);
 }
 
 static bool pull_reads_in_place(const void *state, const void *rows, size_t ld_bytes, size_t bytes)
@@ -82,7 +82,7 @@ static bool pull_reads_in_place(const void *state, const void *rows, size_t ld_b
     size_t                  offset = 0;
 
     return t->space != NULL && bytes > 0 && ld_bytes > 0 && ld_bytes <= UINT32_MAX &&
-           spmm_pull_space_find(t->space, rows, bytes, &offset) >= 0;
+           spmmi_pull_space_find(t->space, rows, bytes, &offset) >= 0;
 }
 
 /* Say where this rank's rows lie, after copying them to where peers can read if need be. */
@@ -95,11 +95,11 @@ static spmm_status_t place_rows(spmm_nccl_peer_t *t, const spmm_exchange_t *exch
     size_t               offset = 0;
 
     if (exchange->direction == SPMM_HALO_FORWARD && exchange->in_place != NULL) {
-        const int home = spmm_pull_space_find(t->space, exchange->in_place, 1, &offset);
+        const int home = spmmi_pull_space_find(t->space, exchange->in_place, 1, &offset);
 
         if (home < 0) {
-            return spmm_fail(&device->env->err, SPMM_ERR_ARGUMENT,
-                             "B does not lie in a buffer that peers can read");
+            return spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT,
+                              "B does not lie in a buffer that peers can read");
         }
         args->window = (uint32_t)home;
         args->offset = offset;
@@ -112,11 +112,11 @@ static spmm_status_t place_rows(spmm_nccl_peer_t *t, const spmm_exchange_t *exch
     if (bytes == 0) {
         return SPMM_OK;
     }
-    if (spmm_nccl_peer_holds(t, source->rows, bytes, &offset)) { /* a slice, packed there */
+    if (spmmi_nccl_peer_holds(t, source->rows, bytes, &offset)) { /* a slice, packed there */
         args->offset = offset;
         return SPMM_OK;
     }
-    return device->ops->copy(device, spmm_nccl_peer_rows(t), source->rows, bytes, stream);
+    return device->ops->copy(device, spmmi_nccl_peer_rows(t), source->rows, bytes, stream);
 }
 
 static void name_windows(const spmm_nccl_peer_t *t, spmm_pull_args_t *args)
@@ -133,18 +133,18 @@ static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, sp
 {
     spmm_nccl_peer_t          *t       = state;
     const spmm_device_t       *device  = t->shared->device;
-    const spmm_exchange_side_t source  = spmm_exchange_source(t->graph, exchange);
-    const spmm_exchange_side_t target  = spmm_exchange_target(t->graph, exchange);
+    const spmm_exchange_side_t source  = spmmi_exchange_source(t->halo, exchange);
+    const spmm_exchange_side_t target  = spmmi_exchange_target(t->halo, exchange);
     const bool                 forward = exchange->direction == SPMM_HALO_FORWARD;
     spmm_pull_args_t           args;
 
-    if (spmm_nccl_peer_is_alone(t->graph)) {
+    if (spmmi_nccl_peer_is_alone(t->halo)) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_pull_space_check(t->shared));
+    SPMM_TRY(spmmi_pull_space_check(t->shared));
     memset(&args, 0, sizeof args);
-    spmm_pull_share(&source, &target, forward ? t->first_mirror : t->first_halo,
-                    exchange->row_bytes, &args);
+    spmmi_pull_share(&source, &target, forward ? t->first_mirror : t->first_halo,
+                     exchange->row_bytes, &args);
     name_windows(t, &args);
     SPMM_TRY(place_rows(t, exchange, &source, &args, stream));
     args.rank   = t->shared->env->rank;
@@ -153,9 +153,10 @@ static spmm_status_t pull_begin(void *state, const spmm_exchange_t *exchange, sp
     args.row    = forward ? t->row : NULL;
     args.target = target.rows;
     args.state  = t->words;
-    args.watch  = spmm_pull_space_watch(t->space);
-    SPMM_TRY(spmm_cuda_use(device));
-    return spmm_cuda_check(device, spmm_cuda_pull(&args, (cudaStream_t)stream), "the kernel pull");
+    args.watch  = spmmi_pull_space_watch(t->space);
+    SPMM_TRY(spmmi_cuda_use(device));
+    return spmmi_cuda_check(device, spmmi_cuda_pull(&args, (cudaStream_t)stream),
+                            "the kernel pull");
 }
 
 /* The stream itself keeps the order. */
@@ -165,7 +166,7 @@ static spmm_status_t pull_end(void *state, const spmm_exchange_t *exchange, spmm
 
     (void)exchange;
     (void)stream;
-    return spmm_pull_space_check(t->shared);
+    return spmmi_pull_space_check(t->shared);
 }
 
 static spmm_status_t pull_alloc_home(spmm_transport_shared_t *shared, size_t bytes, void **buffer)
@@ -174,16 +175,16 @@ static spmm_status_t pull_alloc_home(spmm_transport_shared_t *shared, size_t byt
     spmm_status_t status;
 
     *buffer = NULL;
-    if (shared->env->size == 1 || !spmm_pull_space_supports(shared, why)) {
+    if (shared->env->size == 1 || !spmmi_pull_space_supports(shared, why)) {
         return SPMM_OK;
     }
-    status = spmm_pull_space_open(shared);
+    status = spmmi_pull_space_open(shared);
     if (status == SPMM_OK) {
-        status = spmm_pull_space_alloc(shared->pull, bytes, buffer);
+        status = spmmi_pull_space_alloc(shared->pull, bytes, buffer);
     }
     if (status == SPMM_ERR_UNSUPPORTED) { /* a plan with this transport would be refused as well */
-        spmm_log(shared->env, "%s", shared->env->err.text);
-        spmm_error_clear(&shared->env->err);
+        spmmi_log(shared->env, "%s", shared->env->err.text);
+        spmmi_error_clear(&shared->env->err);
         return SPMM_OK;
     }
     return status;
@@ -191,27 +192,27 @@ static spmm_status_t pull_alloc_home(spmm_transport_shared_t *shared, size_t byt
 
 static bool pull_free_home(spmm_transport_shared_t *shared, void *buffer)
 {
-    return shared->pull != NULL && spmm_pull_space_release(shared->pull, buffer);
+    return shared->pull != NULL && spmmi_pull_space_release(shared->pull, buffer);
 }
 
-const spmm_transport_ops_t spmm_transport_nccl_pull = {
+const spmm_transport_ops_t spmmi_transport_nccl_pull = {
     .name           = "nccl-pull",
     .description    = "halo rows read from the memory of the other GPUs of a node, by NCCL windows",
     .built          = true,
     .by_name        = true, /* nccl-push was faster at all sizes measured, wherever B lies */
     .captures       = true,
-    .supports       = spmm_pull_space_supports,
-    .open           = spmm_nccl_peer_open,
+    .supports       = spmmi_pull_space_supports,
+    .open           = spmmi_nccl_peer_open,
     .cost           = pull_cost,
     .create         = pull_create,
     .begin          = pull_begin,
     .end            = pull_end,
-    .rows           = spmm_nccl_peer_rows,
+    .rows           = spmmi_nccl_peer_rows,
     .reads_in_place = pull_reads_in_place,
-    .bytes          = spmm_nccl_peer_bytes,
-    .destroy        = spmm_nccl_peer_destroy,
-    .close          = spmm_pull_space_close,
-    .check          = spmm_pull_space_check,
+    .bytes          = spmmi_nccl_peer_bytes,
+    .destroy        = spmmi_nccl_peer_destroy,
+    .close          = spmmi_pull_space_close,
+    .check          = spmmi_pull_space_check,
     .alloc_home     = pull_alloc_home,
     .free_home      = pull_free_home,
 };
@@ -219,10 +220,10 @@ const spmm_transport_ops_t spmm_transport_nccl_pull = {
 #else
 
 /* Nothing else is ever called. */
-const spmm_transport_ops_t spmm_transport_nccl_pull = {
+const spmm_transport_ops_t spmmi_transport_nccl_pull = {
     .name        = "nccl-pull",
     .description = "halo rows read from the memory of the other GPUs of a node, by NCCL windows",
     .built       = false,
-    .supports    = spmm_nccl_peer_unbuilt,
+    .supports    = spmmi_nccl_peer_unbuilt,
 };
 #endif

@@ -5,6 +5,6 @@
 
 /** Most thread blocks of one exchange, a bound on the multiprocessors that it takes from the local
  *  product.  At least 1; for benchmarks. */
-extern int spmm_pull_max_blocks;
+extern int spmmi_pull_max_blocks;
 
 #endif /* SPMM_EXCHANGE_TRANSPORT_NCCL_PULL_H */

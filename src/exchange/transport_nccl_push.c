@@ -20,32 +20,32 @@ _Static_assert(sizeof(spmm_push_state_t) <= SPMM_NCCL_PEER_STATE, "words of the 
 
 /* Fitted to exchanges of 4 KiB to 128 MiB between 2 x H200, packing included: within 11 %; between 4 within
  * 17 % (bench/results/exchange_push.tsv).  What a further peer takes is that of nccl-pull. */
-static double push_cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
+static double push_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
-    const int64_t out = spmm_halo_send_rows(graph), in = spmm_halo_recv_rows(graph);
+    const int64_t out = spmmi_halo_send_rows(halo), in = spmmi_halo_recv_rows(halo);
 
     (void)device;
     return 10.5e-6 +
-           1.5e-6 * (graph->n_send_peers > graph->n_recv_peers ? graph->n_send_peers
-                                                               : graph->n_recv_peers) +
+           1.5e-6 *
+               (halo->n_send_peers > halo->n_recv_peers ? halo->n_send_peers : halo->n_recv_peers) +
            (double)(out > in ? out : in) * (double)row_bytes / 350e9;
 }
 
 static spmm_status_t list_rows(const spmm_nccl_peer_t *t, int32_t **host, int64_t *n)
 {
-    *host = t->graph->send_row;
-    *n    = spmm_halo_send_rows(t->graph);
+    *host = t->halo->send_row;
+    *n    = spmmi_halo_send_rows(t->halo);
     return SPMM_OK;
 }
 
-static const spmm_nccl_peer_form_t form = {.state_bytes = sizeof(spmm_push_state_t),
-                                           .head_bytes  = spmm_push_head_bytes,
-                                           .list_rows   = list_rows};
+static const spmm_nccl_peer_ops_t ops = {.state_bytes = sizeof(spmm_push_state_t),
+                                         .head_bytes  = spmmi_push_head_bytes,
+                                         .list_rows   = list_rows};
 
-static spmm_status_t push_create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+static spmm_status_t push_create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                                  size_t max_row_bytes, void **state)
 {
-    return spmm_nccl_peer_create(&form, shared, graph, max_row_bytes, state);
+    return spmmi_nccl_peer_create(&ops, shared, halo, max_row_bytes, state);
 }
 
 static bool push_reads_in_place(const void *state, const void *rows, size_t ld_bytes, size_t bytes)
@@ -62,17 +62,17 @@ static size_t landing_of(const spmm_nccl_peer_t *t, const spmm_exchange_side_t *
 {
     size_t offset = t->head;
 
-    (void)spmm_nccl_peer_holds(t, target->rows, bytes, &offset);
+    (void)spmmi_nccl_peer_holds(t, target->rows, bytes, &offset);
     return offset;
 }
 
 static void name_windows(const spmm_nccl_peer_t *t, spmm_push_args_t *args)
 {
-    for (int p = 0; p < t->graph->n_send_peers; p++) {
-        args->window[t->graph->send_peer[p]] = t->window->peer[t->graph->send_peer[p]];
+    for (int p = 0; p < t->halo->n_send_peers; p++) {
+        args->window[t->halo->send_peer[p]] = t->window->peer[t->halo->send_peer[p]];
     }
-    for (int p = 0; p < t->graph->n_recv_peers; p++) {
-        args->window[t->graph->recv_peer[p]] = t->window->peer[t->graph->recv_peer[p]];
+    for (int p = 0; p < t->halo->n_recv_peers; p++) {
+        args->window[t->halo->recv_peer[p]] = t->window->peer[t->halo->recv_peer[p]];
     }
 }
 
@@ -80,24 +80,24 @@ static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, sp
 {
     spmm_nccl_peer_t          *t       = state;
     const spmm_device_t       *device  = t->shared->device;
-    const spmm_exchange_side_t source  = spmm_exchange_source(t->graph, exchange);
-    const spmm_exchange_side_t target  = spmm_exchange_target(t->graph, exchange);
+    const spmm_exchange_side_t source  = spmmi_exchange_source(t->halo, exchange);
+    const spmm_exchange_side_t target  = spmmi_exchange_target(t->halo, exchange);
     const bool                 forward = exchange->direction == SPMM_HALO_FORWARD;
     spmm_push_args_t           args;
 
-    if (spmm_nccl_peer_is_alone(t->graph)) {
+    if (spmmi_nccl_peer_is_alone(t->halo)) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_pull_space_check(t->shared));
+    SPMM_TRY(spmmi_pull_space_check(t->shared));
     memset(&args, 0, sizeof args);
-    spmm_push_share(&source, &target, forward ? t->first_halo : t->first_mirror,
-                    exchange->row_bytes, &args);
+    spmmi_push_share(&source, &target, forward ? t->first_halo : t->first_mirror,
+                     exchange->row_bytes, &args);
     name_windows(t, &args);
     args.rank         = t->shared->env->rank;
     args.n_ranks      = t->shared->env->size;
     args.own          = t->window->memory;
-    args.quick_offset = (int64_t)spmm_push_slots_bytes(args.n_ranks);
-    args.offset       = landing_of(t, &target, spmm_side_total(&target, exchange->row_bytes));
+    args.quick_offset = (int64_t)spmmi_push_slots_bytes(args.n_ranks);
+    args.offset       = landing_of(t, &target, spmmi_side_total(&target, exchange->row_bytes));
     args.target       = target.rows;
     args.source       = source.rows;
     args.ld           = args.row_bytes;
@@ -107,9 +107,10 @@ static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, sp
         args.row    = t->row;
     }
     args.state = t->words;
-    args.watch = spmm_pull_space_watch(t->space);
-    SPMM_TRY(spmm_cuda_use(device));
-    return spmm_cuda_check(device, spmm_cuda_push(&args, (cudaStream_t)stream), "the kernel push");
+    args.watch = spmmi_pull_space_watch(t->space);
+    SPMM_TRY(spmmi_cuda_use(device));
+    return spmmi_cuda_check(device, spmmi_cuda_push(&args, (cudaStream_t)stream),
+                            "the kernel push");
 }
 
 /* The stream itself keeps the order.  Quick rows are where they belong. */
@@ -117,61 +118,61 @@ static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm
 {
     const spmm_nccl_peer_t    *t      = state;
     const spmm_device_t       *device = t->shared->device;
-    const spmm_exchange_side_t target = spmm_exchange_target(t->graph, exchange);
+    const spmm_exchange_side_t target = spmmi_exchange_target(t->halo, exchange);
     const char                *landed;
 
-    if (spmm_nccl_peer_is_alone(t->graph)) {
+    if (spmmi_nccl_peer_is_alone(t->halo)) {
         return SPMM_OK;
     }
     landed =
-        t->window->memory + landing_of(t, &target, spmm_side_total(&target, exchange->row_bytes));
+        t->window->memory + landing_of(t, &target, spmmi_side_total(&target, exchange->row_bytes));
     for (int p = 0; p < target.n_peers && landed != target.rows; p++) {
         const size_t at = (size_t)target.ptr[p] * exchange->row_bytes;
 
-        if (!spmm_push_is_quick(target.ptr[p + 1] - target.ptr[p], exchange->row_bytes)) {
+        if (!spmmi_push_is_quick(target.ptr[p + 1] - target.ptr[p], exchange->row_bytes)) {
             SPMM_TRY(device->ops->copy(device, target.rows + at, landed + at,
-                                       spmm_side_bytes(&target, p, exchange->row_bytes), stream));
+                                       spmmi_side_bytes(&target, p, exchange->row_bytes), stream));
         }
     }
-    return spmm_pull_space_check(t->shared);
+    return spmmi_pull_space_check(t->shared);
 }
 
 /* Windows turn multicast off in the whole process, which a program may need for itself. */
 static const char *push_asks_first(void)
 {
-    return spmm_nccl_is_without_nvls() ? NULL
-                                       : "is taken by auto where NCCL_NVLS_ENABLE=0 says that the "
-                                         "program needs no multicast; else by name";
+    return spmmi_nccl_is_without_nvls() ? NULL
+                                        : "is taken by auto where NCCL_NVLS_ENABLE=0 says that the "
+                                          "program needs no multicast; else by name";
 }
 
-const spmm_transport_ops_t spmm_transport_nccl_push = {
+const spmm_transport_ops_t spmmi_transport_nccl_push = {
     .name           = "nccl-push",
     .description    = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
     .built          = true,
     .asks_first     = push_asks_first,
     .captures       = true,
     .packs          = true,
-    .supports       = spmm_pull_space_supports,
-    .open           = spmm_nccl_peer_open,
+    .supports       = spmmi_pull_space_supports,
+    .open           = spmmi_nccl_peer_open,
     .cost           = push_cost,
     .create         = push_create,
     .begin          = push_begin,
     .end            = push_end,
-    .target_rows    = spmm_nccl_peer_rows,
+    .target_rows    = spmmi_nccl_peer_rows,
     .reads_in_place = push_reads_in_place,
-    .bytes          = spmm_nccl_peer_bytes,
-    .destroy        = spmm_nccl_peer_destroy,
-    .close          = spmm_pull_space_close,
-    .check          = spmm_pull_space_check,
+    .bytes          = spmmi_nccl_peer_bytes,
+    .destroy        = spmmi_nccl_peer_destroy,
+    .close          = spmmi_pull_space_close,
+    .check          = spmmi_pull_space_check,
 };
 
 #else
 
 /* Nothing else is ever called. */
-const spmm_transport_ops_t spmm_transport_nccl_push = {
+const spmm_transport_ops_t spmmi_transport_nccl_push = {
     .name        = "nccl-push",
     .description = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
     .built       = false,
-    .supports    = spmm_nccl_peer_unbuilt,
+    .supports    = spmmi_nccl_peer_unbuilt,
 };
 #endif

@@ -24,9 +24,9 @@ typedef struct {
     int64_t  total;                   /* entries to receive */
 } traffic_t;
 
-void spmm_entries_free(spmm_entries_t *list)
+void spmmi_entries_free(spmm_entries_t *list)
 {
-    spmm_free(list->entry);
+    spmmi_free(list->entry);
     *list = (spmm_entries_t){0};
 }
 
@@ -34,18 +34,18 @@ static spmm_status_t check_input(spmm_env_t *env, int64_t rows, int64_t cols,
                                  const spmm_entries_t *list, spmm_type_t type)
 {
     if (rows < 0 || cols < 0 || spmm_type_size(type) == 0) {
-        return spmm_fail(&env->err, SPMM_ERR_INTERNAL,
-                         "assembly of a %" PRId64 " x %" PRId64 " matrix of type %d", rows, cols,
-                         (int)type);
+        return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
+                          "assembly of a %" PRId64 " x %" PRId64 " matrix of type %d", rows, cols,
+                          (int)type);
     }
     for (int64_t k = 0; k < list->count; k++) {
         const spmm_entry_t *entry = &list->entry[k];
 
         if (entry->row < 0 || entry->row >= rows || entry->col < 0 || entry->col >= cols) {
-            return spmm_fail(&env->err, SPMM_ERR_INTERNAL,
-                             "entry %" PRId64 " at row %" PRId64 ", column %" PRId64
-                             " (from 0) is outside the %" PRId64 " x %" PRId64 " matrix",
-                             k, entry->row, entry->col, rows, cols);
+            return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
+                              "entry %" PRId64 " at row %" PRId64 ", column %" PRId64
+                              " (from 0) is outside the %" PRId64 " x %" PRId64 " matrix",
+                              k, entry->row, entry->col, rows, cols);
         }
     }
     return SPMM_OK;
@@ -57,8 +57,8 @@ static spmm_status_t histogram_fill(spmm_env_t *env, int64_t rows, const spmm_en
     histogram->width = rows / MAX_BUCKETS + (rows % MAX_BUCKETS != 0);
     histogram->n     = rows == 0 ? 0 : (rows - 1) / histogram->width + 1;
     if (SPMM_NEW_ZERO(histogram->count, histogram->n) == NULL) {
-        return spmm_fail_memory(&env->err, histogram->n, sizeof *histogram->count,
-                                "the row histogram");
+        return spmmi_fail_memory(&env->err, histogram->n, sizeof *histogram->count,
+                                 "the row histogram");
     }
     for (int64_t k = 0; k < list->count; k++) {
         histogram->count[list->entry[k].row / histogram->width]++;
@@ -74,13 +74,13 @@ static spmm_status_t prepare(spmm_env_t *env, int64_t rows, int64_t cols,
     const int64_t n_offsets = (int64_t)env->size + 1;
 
     SPMM_TRY(check_input(env, rows, cols, list, type));
-    SPMM_TRY(spmm_matrix_new(env, type, A));
+    SPMM_TRY(spmmi_matrix_new(env, type, A));
     (*A)->rows = rows;
     (*A)->cols = cols;
     if (SPMM_NEW((*A)->row_offset, n_offsets) == NULL ||
         SPMM_NEW((*A)->col_offset, n_offsets) == NULL ||
         SPMM_NEW_ZERO(traffic->send_count, 2 * (int64_t)env->size) == NULL) {
-        return spmm_fail_memory(&env->err, 4 * n_offsets, sizeof(int64_t), "row offsets");
+        return spmmi_fail_memory(&env->err, 4 * n_offsets, sizeof(int64_t), "row offsets");
     }
     traffic->recv_count = traffic->send_count + env->size;
     return histogram_fill(env, rows, list, histogram);
@@ -96,10 +96,10 @@ static void cut_rows(const histogram_t *histogram, int64_t rows, int size, int64
         total += histogram->count[b];
     }
     if (total == 0) {
-        spmm_even_offsets(rows, size, offset);
+        spmmi_even_offsets(rows, size, offset);
         return;
     }
-    spmm_even_offsets(total, size, offset);
+    spmmi_even_offsets(total, size, offset);
     for (int p = 1; p < size; p++) {
         const int64_t target = offset[p];
         int64_t       cut;
@@ -123,10 +123,10 @@ static spmm_status_t check_blocks(spmm_env_t *env, const int64_t *offset, const 
         const int64_t n = offset[p + 1] - offset[p];
 
         if (n > INT32_MAX) {
-            return spmm_fail(&env->err, SPMM_ERR_RANGE,
-                             "rank %d would own %" PRId64
-                             " %s, more than 2147483647; use more ranks",
-                             p, n, what);
+            return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                              "rank %d would own %" PRId64
+                              " %s, more than 2147483647; use more ranks",
+                              p, n, what);
         }
     }
     return SPMM_OK;
@@ -142,7 +142,7 @@ static spmm_status_t split(spmm_env_t *env, histogram_t *histogram, spmm_matrix_
             A->col_offset[p] = A->row_offset[p];
         }
     } else {
-        spmm_even_offsets(A->cols, env->size, A->col_offset);
+        spmmi_even_offsets(A->cols, env->size, A->col_offset);
     }
     SPMM_TRY(check_blocks(env, A->row_offset, "rows"));
     SPMM_TRY(check_blocks(env, A->col_offset, "columns"));
@@ -159,13 +159,13 @@ static spmm_status_t count_traffic(spmm_env_t *env, const spmm_matrix_t *A,
 
     *grouped = true;
     for (int64_t k = 0; k < list->count; k++) {
-        const int owner = spmm_owner(A->row_offset, env->size, list->entry[k].row);
+        const int owner = spmmi_owner(A->row_offset, env->size, list->entry[k].row);
 
         traffic->send_count[owner]++;
         *grouped = *grouped && owner >= last;
         last     = owner;
     }
-    return spmm_alltoall_counts(env, traffic->send_count, traffic->recv_count, &traffic->total);
+    return spmmi_alltoall_counts(env, traffic->send_count, traffic->recv_count, &traffic->total);
 }
 
 /* Stable counting sort of the list by owner. */
@@ -176,21 +176,21 @@ static spmm_status_t group_by_owner(spmm_env_t *env, const spmm_matrix_t *A,
     int64_t       *next, at = 0;
 
     if (SPMM_NEW(sorted.entry, list->count) == NULL || SPMM_NEW(next, env->size) == NULL) {
-        spmm_free(sorted.entry);
-        return spmm_fail_memory(&env->err, list->count, sizeof *sorted.entry,
-                                "matrix entries to send");
+        spmmi_free(sorted.entry);
+        return spmmi_fail_memory(&env->err, list->count, sizeof *sorted.entry,
+                                 "matrix entries to send");
     }
     for (int p = 0; p < env->size; p++) {
         next[p] = at;
         at += traffic->send_count[p];
     }
     for (int64_t k = 0; k < list->count; k++) {
-        const int owner = spmm_owner(A->row_offset, env->size, list->entry[k].row);
+        const int owner = spmmi_owner(A->row_offset, env->size, list->entry[k].row);
 
         sorted.entry[next[owner]++] = list->entry[k];
     }
-    spmm_free(next);
-    spmm_entries_free(list);
+    spmmi_free(next);
+    spmmi_entries_free(list);
     *list = sorted;
     return SPMM_OK;
 }
@@ -203,8 +203,8 @@ static spmm_status_t prepare_exchange(spmm_env_t *env, const spmm_matrix_t *A,
         SPMM_TRY(group_by_owner(env, A, traffic, list));
     }
     if (SPMM_NEW(mine->entry, traffic->total) == NULL) {
-        return spmm_fail_memory(&env->err, traffic->total, sizeof *mine->entry,
-                                "matrix entries to receive");
+        return spmmi_fail_memory(&env->err, traffic->total, sizeof *mine->entry,
+                                 "matrix entries to receive");
     }
     mine->count = mine->capacity = traffic->total;
     return SPMM_OK;
@@ -223,26 +223,26 @@ static spmm_status_t exchange(spmm_env_t *env, const spmm_matrix_t *A, traffic_t
         return SPMM_OK;
     }
     SPMM_TRY(count_traffic(env, A, list, traffic, &grouped));
-    status = spmm_agree(env, prepare_exchange(env, A, traffic, grouped, list, &mine));
+    status = spmmi_agree(env, prepare_exchange(env, A, traffic, grouped, list, &mine));
     if (status == SPMM_OK) {
-        status = spmm_alltoallv(env, list->entry, traffic->send_count, mine.entry,
-                                traffic->recv_count, sizeof *mine.entry);
+        status = spmmi_alltoallv(env, list->entry, traffic->send_count, mine.entry,
+                                 traffic->recv_count, sizeof *mine.entry);
     }
-    spmm_entries_free(list);
+    spmmi_entries_free(list);
     *list = mine;
     return status;
 }
 
-spmm_status_t spmm_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_entries_t *list,
-                            spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
-                            spmm_matrix_t **A)
+spmm_status_t spmmi_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_entries_t *list,
+                             spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
+                             spmm_matrix_t **A)
 {
     spmm_matrix_t *matrix    = NULL;
     histogram_t    histogram = {0};
     traffic_t      traffic   = {0};
     spmm_status_t  status;
 
-    status = spmm_agree(env, prepare(env, rows, cols, list, type, &histogram, &traffic, &matrix));
+    status = spmmi_agree(env, prepare(env, rows, cols, list, type, &histogram, &traffic, &matrix));
     if (status == SPMM_OK) {
         status = split(env, &histogram, matrix);
     }
@@ -250,19 +250,19 @@ spmm_status_t spmm_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_en
         status = exchange(env, matrix, &traffic, list);
     }
     if (status == SPMM_OK) {
-        status = spmm_agree(env, spmm_assemble_rows(matrix, list, duplicates, seed));
+        status = spmmi_agree(env, spmmi_assemble_rows(matrix, list, duplicates, seed));
     }
     if (status == SPMM_OK) {
-        matrix->nnz = spmm_matrix_local_nnz(matrix);
-        status      = spmm_mpi_check(
+        matrix->nnz = spmmi_matrix_local_nnz(matrix);
+        status      = spmmi_mpi_check(
                  env, MPI_Allreduce(MPI_IN_PLACE, &matrix->nnz, 1, MPI_INT64_T, MPI_SUM, env->comm),
                  "MPI_Allreduce");
     }
-    spmm_entries_free(list);
-    spmm_free(histogram.count);
-    spmm_free(traffic.send_count);
+    spmmi_entries_free(list);
+    spmmi_free(histogram.count);
+    spmmi_free(traffic.send_count);
     if (status != SPMM_OK) {
-        spmm_matrix_free(matrix);
+        spmmi_matrix_free(matrix);
         return status;
     }
     *A = matrix;

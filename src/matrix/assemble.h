@@ -11,13 +11,13 @@ typedef struct {
     double  value;
 } spmm_entry_t;
 
-/** A list of entries, which whoever fills it makes grow by spmm_realloc(). */
+/** A list of entries, which whoever fills it makes grow by spmmi_realloc(). */
 typedef struct {
     spmm_entry_t *entry; /**< owned */
     int64_t       count, capacity;
 } spmm_entries_t;
 
-void spmm_entries_free(spmm_entries_t *list);
+void spmmi_entries_free(spmm_entries_t *list);
 
 typedef enum {
     SPMM_DUPLICATES_SUM, /**< Matrix Market: in the order of ranks, then of the lists */
@@ -28,11 +28,11 @@ typedef enum {
  *  Rows are split into consecutive blocks of about equal numbers of entries (before merging);
  *  columns of a square matrix like rows, of a rectangular one evenly.  Collective, agreed.
  *  @param[in,out] list  this rank's entries; emptied on the way to save memory
- *  @param[in]     seed  with DROP: value (i, j) = spmm_random_value(seed, i, j)
+ *  @param[in]     seed  with DROP: value (i, j) = spmmi_random_value(seed, i, j)
  *  @return SPMM_ERR_RANGE when a value overflows @p type (position and value in the sentence) or
  *          a rank would own 2^31 rows or more */
-spmm_status_t spmm_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_entries_t *list,
-                            spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
-                            spmm_matrix_t **A);
+spmm_status_t spmmi_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_entries_t *list,
+                             spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
+                             spmm_matrix_t **A);
 
 #endif /* SPMM_MATRIX_ASSEMBLE_H */

@@ -60,7 +60,7 @@ static void scatter_parallel(const spmm_entries_t *list, int64_t first, int64_t 
     const int n_parts = threads < MAX_PARTS ? threads : MAX_PARTS;
     int64_t   cut[MAX_PARTS + 1];
 
-    spmm_even_offsets(list->count, n_parts, cut);
+    spmmi_even_offsets(list->count, n_parts, cut);
     for (int p = 0; p < n_parts; p++) {
         cut[p] = row_at(next, n_rows, cut[p]);
     }
@@ -78,11 +78,11 @@ static spmm_status_t group_by_row(const spmm_matrix_t *A, const spmm_entries_t *
     int64_t      *start;
 
     if (SPMM_NEW_ZERO(rows->start, (int64_t)A->n_rows + 2) == NULL) {
-        return spmm_fail_memory(&A->env->err, (int64_t)A->n_rows + 2, sizeof *rows->start,
-                                "row offsets");
+        return spmmi_fail_memory(&A->env->err, (int64_t)A->n_rows + 2, sizeof *rows->start,
+                                 "row offsets");
     }
     if (SPMM_NEW(rows->pair, list->count) == NULL) {
-        return spmm_fail_memory(&A->env->err, list->count, sizeof *rows->pair, "matrix entries");
+        return spmmi_fail_memory(&A->env->err, list->count, sizeof *rows->pair, "matrix entries");
     }
     /* Counts stand two places up, so that start[r + 1] is the next free place of row r during the
      * scatter and the end of row r after it. */
@@ -93,14 +93,15 @@ static spmm_status_t group_by_row(const spmm_matrix_t *A, const spmm_entries_t *
     for (int64_t r = 0; r < A->n_rows; r++) {
         start[r + 2] += start[r + 1];
     }
-    scatter_parallel(list, first, A->n_rows, spmm_cpu_team(A->env->threads), start + 1, rows->pair);
+    scatter_parallel(list, first, A->n_rows, spmmi_cpu_team(A->env->threads), start + 1,
+                     rows->pair);
     return SPMM_OK;
 }
 
 /* Sort each row and leave the number of its distinct columns in row_ptr[r + 1]. */
 static void sort_rows(spmm_matrix_t *A, const rows_t *rows, spmm_pair_t *scratch)
 {
-    const int team = spmm_cpu_team(A->env->threads);
+    const int team = spmmi_cpu_team(A->env->threads);
 
     A->row_ptr[0] = 0;
 #pragma omp parallel for schedule(dynamic, 128)                                                    \
@@ -111,7 +112,7 @@ static void sort_rows(spmm_matrix_t *A, const rows_t *rows, spmm_pair_t *scratch
         int64_t            unique = n > 0;
 
         if (n > 1) { /* without any entry scratch is NULL */
-            spmm_pairs_sort(pair, n, scratch + at);
+            spmmi_pairs_sort(pair, n, scratch + at);
         }
         for (int64_t k = 1; k < n; k++) {
             unique += pair[k].col != pair[k - 1].col;
@@ -130,7 +131,7 @@ static bool sum_values(const spmm_pair_t *pair, int64_t n, spmm_type_t type, dou
         finite = finite && isfinite(pair[k].value);
         *sum += pair[k].value;
     }
-    return !finite || (isfinite(*sum) && (type == SPMM_R_64F || spmm_value_fits(type, *sum)));
+    return !finite || (isfinite(*sum) && (type == SPMM_R_64F || spmmi_value_fits(type, *sum)));
 }
 
 /* The first pairs of row r with one column are merged; *n is their number. */
@@ -145,7 +146,7 @@ static bool merged_value(const spmm_matrix_t *A, const spmm_pair_t *pair, const 
     }
     *n = next - pair;
     if (duplicates == SPMM_DUPLICATES_DROP) {
-        *value = spmm_random_value(seed, A->row_offset[A->env->rank] + r, pair->col);
+        *value = spmmi_random_value(seed, A->row_offset[A->env->rank] + r, pair->col);
         return true;
     }
     return sum_values(pair, *n, A->type, value);
@@ -167,7 +168,7 @@ static bool fill_row(spmm_matrix_t *A, const rows_t *rows, spmm_duplicates_t dup
             return false;
         }
         A->col_idx[k] = pair->col;
-        spmm_value_set(A->type, A->values, k, value);
+        spmmi_value_set(A->type, A->values, k, value);
     }
     return true;
 }
@@ -175,7 +176,7 @@ static bool fill_row(spmm_matrix_t *A, const rows_t *rows, spmm_duplicates_t dup
 static spmm_status_t fill_rows(spmm_matrix_t *A, const rows_t *rows, spmm_duplicates_t duplicates,
                                uint64_t seed)
 {
-    const int team      = spmm_cpu_team(A->env->threads);
+    const int team      = spmmi_cpu_team(A->env->threads);
     int32_t   first_bad = A->n_rows;
     int64_t   col       = 0;
     double    value     = 0.0;
@@ -195,11 +196,11 @@ static spmm_status_t fill_rows(spmm_matrix_t *A, const rows_t *rows, spmm_duplic
         return SPMM_OK;
     }
     (void)fill_row(A, rows, duplicates, seed, first_bad, &col, &value);
-    return spmm_fail(&A->env->err, SPMM_ERR_RANGE,
-                     "value %g at row %" PRId64 ", column %" PRId64
-                     " is out of the range of type %s; use a wider type or scale the matrix",
-                     value, A->row_offset[A->env->rank] + first_bad + 1, col + 1,
-                     spmm_type_name(A->type));
+    return spmmi_fail(&A->env->err, SPMM_ERR_RANGE,
+                      "value %g at row %" PRId64 ", column %" PRId64
+                      " is out of the range of type %s; use a wider type or scale the matrix",
+                      value, A->row_offset[A->env->rank] + first_bad + 1, col + 1,
+                      spmmi_type_name(A->type));
 }
 
 static spmm_status_t alloc_entries(spmm_matrix_t *A)
@@ -207,22 +208,22 @@ static spmm_status_t alloc_entries(spmm_matrix_t *A)
     const int64_t nnz  = A->row_ptr[A->n_rows];
     const size_t  size = spmm_type_size(A->type);
 
-    A->values = spmm_alloc(nnz, size);
+    A->values = spmmi_alloc(nnz, size);
     if (A->values == NULL || SPMM_NEW(A->col_idx, nnz) == NULL) {
-        return spmm_fail_memory(&A->env->err, nnz, size + sizeof *A->col_idx, "matrix entries");
+        return spmmi_fail_memory(&A->env->err, nnz, size + sizeof *A->col_idx, "matrix entries");
     }
     return SPMM_OK;
 }
 
-spmm_status_t spmm_assemble_rows(spmm_matrix_t *A, spmm_entries_t *list,
-                                 spmm_duplicates_t duplicates, uint64_t seed)
+spmm_status_t spmmi_assemble_rows(spmm_matrix_t *A, spmm_entries_t *list,
+                                  spmm_duplicates_t duplicates, uint64_t seed)
 {
     rows_t        rows = {0};
     spmm_status_t status;
 
     if (SPMM_NEW(A->row_ptr, (int64_t)A->n_rows + 1) == NULL) {
-        status = spmm_fail_memory(&A->env->err, (int64_t)A->n_rows + 1, sizeof *A->row_ptr,
-                                  "row offsets");
+        status = spmmi_fail_memory(&A->env->err, (int64_t)A->n_rows + 1, sizeof *A->row_ptr,
+                                   "row offsets");
         goto undo;
     }
     status = group_by_row(A, list, &rows);
@@ -232,7 +233,7 @@ spmm_status_t spmm_assemble_rows(spmm_matrix_t *A, spmm_entries_t *list,
     /* The list is done with: its memory, wide enough, serves the sort. */
     _Static_assert(sizeof(spmm_pair_t) <= sizeof(spmm_entry_t), "a list holds as many pairs");
     sort_rows(A, &rows, (spmm_pair_t *)list->entry);
-    spmm_entries_free(list);
+    spmmi_entries_free(list);
     for (int32_t r = 0; r < A->n_rows; r++) {
         A->row_ptr[r + 1] += A->row_ptr[r];
     }
@@ -241,8 +242,8 @@ spmm_status_t spmm_assemble_rows(spmm_matrix_t *A, spmm_entries_t *list,
         status = fill_rows(A, &rows, duplicates, seed);
     }
 undo:
-    spmm_entries_free(list);
-    spmm_free(rows.start);
-    spmm_free(rows.pair);
+    spmmi_entries_free(list);
+    spmmi_free(rows.start);
+    spmmi_free(rows.pair);
     return status;
 }

@@ -7,8 +7,8 @@
 #include "cpu/cpu_kernels.h"
 #include "spmm_dist/context.h"
 
-spmm_status_t spmm_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, int64_t nnz,
-                             spmm_type_t type, spmm_csr_t *csr)
+spmm_status_t spmmi_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, int64_t nnz,
+                              spmm_type_t type, spmm_csr_t *csr)
 {
     memset(csr, 0, sizeof *csr);
     csr->n_rows = n_rows;
@@ -17,25 +17,25 @@ spmm_status_t spmm_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, in
     csr->type   = type;
     SPMM_NEW_ZERO(csr->row_ptr, (int64_t)n_rows + 1);
     SPMM_NEW(csr->col_idx, nnz);
-    csr->values = spmm_alloc(nnz, spmm_type_size(type));
+    csr->values = spmmi_alloc(nnz, spmm_type_size(type));
     if (csr->row_ptr == NULL || csr->col_idx == NULL || csr->values == NULL) {
-        spmm_csr_free(csr);
-        return spmm_fail_memory(&env->err, nnz, sizeof(int32_t) + spmm_type_size(type),
-                                "a local block");
+        spmmi_csr_free(csr);
+        return spmmi_fail_memory(&env->err, nnz, sizeof(int32_t) + spmm_type_size(type),
+                                 "a local block");
     }
     return SPMM_OK;
 }
 
-void spmm_csr_free(spmm_csr_t *csr)
+void spmmi_csr_free(spmm_csr_t *csr)
 {
-    spmm_free(csr->row_ptr);
-    spmm_free(csr->col_idx);
-    spmm_free(csr->values);
-    spmm_free(csr->row_map);
+    spmmi_free(csr->row_ptr);
+    spmmi_free(csr->col_idx);
+    spmmi_free(csr->values);
+    spmmi_free(csr->row_map);
     memset(csr, 0, sizeof *csr);
 }
 
-bool spmm_csr_row_map_is_identity(const spmm_csr_t *csr)
+bool spmmi_csr_row_map_is_identity(const spmm_csr_t *csr)
 {
     for (int32_t i = 0; csr->row_map != NULL && i < csr->n_rows; i++) {
         if (csr->row_map[i] != i) {
@@ -45,9 +45,9 @@ bool spmm_csr_row_map_is_identity(const spmm_csr_t *csr)
     return csr->row_map == NULL || csr->n_rows == csr->c_rows;
 }
 
-size_t spmm_csr_bytes(const spmm_csr_t *csr)
+size_t spmmi_csr_bytes(const spmm_csr_t *csr)
 {
-    const size_t nnz = (size_t)spmm_csr_nnz(csr);
+    const size_t nnz = (size_t)spmmi_csr_nnz(csr);
 
     if (csr->row_ptr == NULL) {
         return 0;
@@ -57,17 +57,17 @@ size_t spmm_csr_bytes(const spmm_csr_t *csr)
            (csr->row_map == NULL ? 0 : (size_t)csr->n_rows * sizeof *csr->row_map);
 }
 
-spmm_status_t spmm_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
-                                 int64_t **order)
+spmm_status_t spmmi_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
+                                  int64_t **order)
 {
-    const int64_t nnz   = spmm_csr_nnz(csr);
+    const int64_t nnz   = spmmi_csr_nnz(csr);
     const size_t  size  = spmm_type_size(csr->type);
     int64_t      *where = NULL;
 
-    SPMM_TRY(spmm_csr_alloc(env, csr->n_cols, csr->n_rows, nnz, csr->type, out));
+    SPMM_TRY(spmmi_csr_alloc(env, csr->n_cols, csr->n_rows, nnz, csr->type, out));
     if (order != NULL && SPMM_NEW(where, nnz) == NULL) {
-        spmm_csr_free(out);
-        return spmm_fail_memory(&env->err, nnz, sizeof *where, "the order of a transpose");
+        spmmi_csr_free(out);
+        return spmmi_fail_memory(&env->err, nnz, sizeof *where, "the order of a transpose");
     }
     /* Counting sort by column; row_ptr[c] serves as the cursor of column c - 1 while filling. */
     for (int64_t k = 0; k < nnz; k++) {
@@ -101,7 +101,7 @@ static void copy_rows(const spmm_csr_t *csr, const int32_t *order, int threads, 
                       int64_t *where)
 {
     const size_t size = spmm_type_size(csr->type);
-    const int    team = spmm_cpu_team(threads);
+    const int    team = spmmi_cpu_team(threads);
 
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(team)
     for (int32_t i = 0; i < out->n_rows; i++) {
@@ -118,17 +118,17 @@ static void copy_rows(const spmm_csr_t *csr, const int32_t *order, int threads, 
     }
 }
 
-spmm_status_t spmm_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const int32_t *order,
-                               spmm_csr_t *out, int64_t **entry)
+spmm_status_t spmmi_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const int32_t *order,
+                                spmm_csr_t *out, int64_t **entry)
 {
-    const int64_t nnz   = spmm_csr_nnz(csr);
+    const int64_t nnz   = spmmi_csr_nnz(csr);
     int64_t      *where = NULL;
 
-    SPMM_TRY(spmm_csr_alloc(env, csr->n_rows, csr->n_cols, nnz, csr->type, out));
+    SPMM_TRY(spmmi_csr_alloc(env, csr->n_rows, csr->n_cols, nnz, csr->type, out));
     if (SPMM_NEW(out->row_map, csr->n_rows) == NULL ||
         (entry != NULL && SPMM_NEW(where, nnz) == NULL)) {
-        spmm_csr_free(out);
-        return spmm_fail_memory(&env->err, nnz, sizeof *where, "rows in another order");
+        spmmi_csr_free(out);
+        return spmmi_fail_memory(&env->err, nnz, sizeof *where, "rows in another order");
     }
     out->c_rows = csr->c_rows;
     for (int32_t i = 0; i < csr->n_rows; i++) {

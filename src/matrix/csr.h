@@ -17,34 +17,34 @@ typedef struct {
     int32_t     c_rows;  /**< rows of C: n_rows without a row_map */
 } spmm_csr_t;
 
-static inline int64_t spmm_csr_nnz(const spmm_csr_t *csr)
+static inline int64_t spmmi_csr_nnz(const spmm_csr_t *csr)
 {
     return csr->n_rows == 0 ? 0 : csr->row_ptr[csr->n_rows];
 }
 
 /** Does row i of the block belong to row i of C, for all of C? */
-bool spmm_csr_row_map_is_identity(const spmm_csr_t *csr);
+bool spmmi_csr_row_map_is_identity(const spmm_csr_t *csr);
 
 /** Allocate the arrays of an @p n_rows x @p n_cols block; row_map stays NULL. */
-spmm_status_t spmm_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, int64_t nnz,
-                             spmm_type_t type, spmm_csr_t *csr);
+spmm_status_t spmmi_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, int64_t nnz,
+                              spmm_type_t type, spmm_csr_t *csr);
 /** Frees the arrays and zeroes *csr. */
-void spmm_csr_free(spmm_csr_t *csr);
+void spmmi_csr_free(spmm_csr_t *csr);
 
 /** out = transpose of @p csr (row maps are not taken along: in must have none).
- *  @param[out] order  [nnz], owned by the caller, freed with spmm_free(): where each entry of out
+ *  @param[out] order  [nnz], owned by the caller, freed with spmmi_free(): where each entry of out
  *                     stands in @p csr; may be NULL */
-spmm_status_t spmm_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
-                                 int64_t **order);
+spmm_status_t spmmi_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
+                                  int64_t **order);
 
 /** out = the rows of @p csr in another order, with their row map.
  *  @param[in]  order  [n_rows] old row of each new one, a permutation
- *  @param[out] entry  [nnz], owned by the caller, freed with spmm_free(): where each entry of out
+ *  @param[out] entry  [nnz], owned by the caller, freed with spmmi_free(): where each entry of out
  *                     stands in @p csr; may be NULL */
-spmm_status_t spmm_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const int32_t *order,
-                               spmm_csr_t *out, int64_t **entry);
+spmm_status_t spmmi_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const int32_t *order,
+                                spmm_csr_t *out, int64_t **entry);
 
 /** Bytes of the arrays. */
-size_t spmm_csr_bytes(const spmm_csr_t *csr);
+size_t spmmi_csr_bytes(const spmm_csr_t *csr);
 
 #endif /* SPMM_MATRIX_CSR_H */

@@ -29,23 +29,23 @@ static int64_t source_nnz(const source_t *in)
 static spmm_status_t check_shape(spmm_env_t *env, const source_t *in)
 {
     if (in->n_rows < 0 || in->n_rows > INT32_MAX || in->n_cols < 0 || in->n_cols > INT32_MAX) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "a rank owns 0 .. 2147483647 rows and columns, not %" PRId64
-                         " rows and %" PRId64 " columns",
-                         in->n_rows, in->n_cols);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "a rank owns 0 .. 2147483647 rows and columns, not %" PRId64
+                          " rows and %" PRId64 " columns",
+                          in->n_rows, in->n_cols);
     }
     if (spmm_type_size(in->type) == 0) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "type %d is none of the four storage types 64f, 32f, 16f, 16bf",
-                         (int)in->type);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "type %d is none of the four storage types 64f, 32f, 16f, 16bf",
+                          (int)in->type);
     }
     if (in->n_rows > 0 && in->row_ptr == NULL) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "row_ptr is NULL although this rank owns %" PRId64 " rows", in->n_rows);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "row_ptr is NULL although this rank owns %" PRId64 " rows", in->n_rows);
     }
     if (in->row_ptr != NULL && in->row_ptr[0] != 0) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT, "row_ptr[0] is %" PRId64 "; it must be 0",
-                         in->row_ptr[0]);
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "row_ptr[0] is %" PRId64 "; it must be 0",
+                          in->row_ptr[0]);
     }
     return SPMM_OK;
 }
@@ -55,10 +55,10 @@ static spmm_status_t prepare(spmm_env_t *env, const source_t *in, spmm_matrix_t 
     const int64_t n_offsets = (int64_t)env->size + 1;
 
     SPMM_TRY(check_shape(env, in));
-    SPMM_TRY(spmm_matrix_new(env, in->type, A));
+    SPMM_TRY(spmmi_matrix_new(env, in->type, A));
     if (SPMM_NEW((*A)->row_offset, n_offsets) == NULL ||
         SPMM_NEW((*A)->col_offset, n_offsets) == NULL) {
-        return spmm_fail_memory(&env->err, 2 * n_offsets, sizeof(int64_t), "row offsets");
+        return spmmi_fail_memory(&env->err, 2 * n_offsets, sizeof(int64_t), "row offsets");
     }
     return SPMM_OK;
 }
@@ -68,14 +68,14 @@ static spmm_status_t share_shape(spmm_env_t *env, const source_t *in, spmm_matri
 {
     int types[2] = {(int)in->type, -(int)in->type};
 
-    SPMM_TRY(spmm_allgather_offsets(env, in->n_rows, A->row_offset));
-    SPMM_TRY(spmm_allgather_offsets(env, in->n_cols, A->col_offset));
+    SPMM_TRY(spmmi_allgather_offsets(env, in->n_rows, A->row_offset));
+    SPMM_TRY(spmmi_allgather_offsets(env, in->n_cols, A->col_offset));
     SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, types, 2, MPI_INT, MPI_MAX, env->comm));
     if (types[0] != -types[1]) {
-        return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                         "ranks gave values of types %s and %s; all must give the same",
-                         spmm_type_name((spmm_type_t)-types[1]),
-                         spmm_type_name((spmm_type_t)types[0]));
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "ranks gave values of types %s and %s; all must give the same",
+                          spmmi_type_name((spmm_type_t)-types[1]),
+                          spmmi_type_name((spmm_type_t)types[0]));
     }
     A->rows   = A->row_offset[env->size];
     A->cols   = A->col_offset[env->size];
@@ -94,17 +94,17 @@ static spmm_status_t check_row_ptr(const spmm_matrix_t *A, const source_t *in)
 {
     for (int64_t r = 0; r < in->n_rows; r++) {
         if (in->row_ptr[r] > in->row_ptr[r + 1]) {
-            return spmm_fail(&A->env->err, SPMM_ERR_ARGUMENT,
-                             "row %" PRId64 " (from 0): row_ptr[%" PRId64 "] = %" PRId64
-                             " is above row_ptr[%" PRId64 "] = %" PRId64
-                             "; row_ptr must not decrease",
-                             global_row(A, r), r, in->row_ptr[r], r + 1, in->row_ptr[r + 1]);
+            return spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT,
+                              "row %" PRId64 " (from 0): row_ptr[%" PRId64 "] = %" PRId64
+                              " is above row_ptr[%" PRId64 "] = %" PRId64
+                              "; row_ptr must not decrease",
+                              global_row(A, r), r, in->row_ptr[r], r + 1, in->row_ptr[r + 1]);
         }
     }
     if (source_nnz(in) > 0 && (in->col_idx == NULL || in->values == NULL)) {
-        return spmm_fail(&A->env->err, SPMM_ERR_ARGUMENT,
-                         "%s is NULL although this rank owns %" PRId64 " entries",
-                         in->col_idx == NULL ? "col_idx" : "values", source_nnz(in));
+        return spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT,
+                          "%s is NULL although this rank owns %" PRId64 " entries",
+                          in->col_idx == NULL ? "col_idx" : "values", source_nnz(in));
     }
     return SPMM_OK;
 }
@@ -112,7 +112,7 @@ static spmm_status_t check_row_ptr(const spmm_matrix_t *A, const source_t *in)
 static spmm_status_t check_columns(const spmm_matrix_t *A, const source_t *in)
 {
     const int64_t nnz  = source_nnz(in);
-    const int     team = spmm_cpu_team(A->env->threads);
+    const int     team = spmmi_cpu_team(A->env->threads);
     int64_t       bad = nnz, r = 0;
 
 #pragma omp parallel for schedule(static) num_threads(team)                                        \
@@ -127,10 +127,10 @@ static spmm_status_t check_columns(const spmm_matrix_t *A, const source_t *in)
         while (in->row_ptr[r + 1] <= bad) {
             r++;
         }
-        return spmm_fail(&A->env->err, SPMM_ERR_ARGUMENT,
-                         "row %" PRId64 ", entry %" PRId64 " (from 0; col_idx[%" PRId64
-                         "]): column %" PRId64 " is outside a matrix of %" PRId64 " columns",
-                         global_row(A, r), bad - in->row_ptr[r], bad, in->col_idx[bad], A->cols);
+        return spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT,
+                          "row %" PRId64 ", entry %" PRId64 " (from 0; col_idx[%" PRId64
+                          "]): column %" PRId64 " is outside a matrix of %" PRId64 " columns",
+                          global_row(A, r), bad - in->row_ptr[r], bad, in->col_idx[bad], A->cols);
     }
     return SPMM_OK;
 }
@@ -156,8 +156,8 @@ static spmm_status_t copy_arrays(spmm_matrix_t *A, const source_t *in)
     const size_t  size = spmm_type_size(in->type);
 
     if (SPMM_NEW(A->row_ptr, in->n_rows + 1) == NULL || SPMM_NEW(A->col_idx, nnz) == NULL ||
-        (A->values = spmm_alloc(nnz, size)) == NULL) {
-        return spmm_fail_memory(&A->env->err, nnz, size + sizeof *A->col_idx, "matrix entries");
+        (A->values = spmmi_alloc(nnz, size)) == NULL) {
+        return spmmi_fail_memory(&A->env->err, nnz, size + sizeof *A->col_idx, "matrix entries");
     }
     A->row_ptr[0] = 0;
     if (in->n_rows > 0) {
@@ -182,7 +182,7 @@ static bool sort_row(spmm_matrix_t *A, const source_t *in, int32_t r, spmm_pair_
         pair[at + k].col  = in->col_idx[at + k];
         pair[at + k].from = at + k;
     }
-    spmm_pairs_sort(pair + at, n, scratch + at);
+    spmmi_pairs_sort(pair + at, n, scratch + at);
     for (int64_t k = at; k < at + n; k++) {
         unique            = unique && (k == at || pair[k].col != pair[k - 1].col);
         A->col_idx[k]     = pair[k].col;
@@ -201,22 +201,22 @@ static spmm_status_t fail_duplicate(const spmm_matrix_t *A, int32_t r)
         k++;
     }
     from = A->value_order[k];
-    return spmm_fail(&A->env->err, SPMM_ERR_ARGUMENT,
-                     "row %" PRId64 ", entry %" PRId64 " (from 0; col_idx[%" PRId64
-                     "]): column %" PRId64 " stands in this row already; add such values up",
-                     global_row(A, r), from - A->row_ptr[r], from, A->col_idx[k]);
+    return spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT,
+                      "row %" PRId64 ", entry %" PRId64 " (from 0; col_idx[%" PRId64
+                      "]): column %" PRId64 " stands in this row already; add such values up",
+                      global_row(A, r), from - A->row_ptr[r], from, A->col_idx[k]);
 }
 
 static spmm_status_t sort_rows(spmm_matrix_t *A, const source_t *in)
 {
     const int64_t nnz  = source_nnz(in);
-    const int     team = spmm_cpu_team(A->env->threads);
+    const int     team = spmmi_cpu_team(A->env->threads);
     spmm_pair_t  *pair, *scratch;
     int32_t       first_bad = A->n_rows;
 
     if (SPMM_NEW(A->value_order, nnz) == NULL || SPMM_NEW(pair, 2 * nnz) == NULL) {
-        return spmm_fail_memory(&A->env->err, nnz, sizeof *A->value_order + 2 * sizeof *pair,
-                                "sorting rows by column");
+        return spmmi_fail_memory(&A->env->err, nnz, sizeof *A->value_order + 2 * sizeof *pair,
+                                 "sorting rows by column");
     }
     scratch = pair + nnz;
 #pragma omp parallel for schedule(dynamic, 128) num_threads(team)                                  \
@@ -227,7 +227,7 @@ static spmm_status_t sort_rows(spmm_matrix_t *A, const source_t *in)
             first_bad = r;
         }
     }
-    spmm_free(pair);
+    spmmi_free(pair);
     return first_bad == A->n_rows ? SPMM_OK : fail_duplicate(A, first_bad);
 }
 
@@ -237,32 +237,32 @@ static spmm_status_t take_rows(spmm_matrix_t *A, const source_t *in)
     SPMM_TRY(check_row_ptr(A, in));
     SPMM_TRY(check_columns(A, in));
     SPMM_TRY(copy_arrays(A, in));
-    return columns_ascend(in, spmm_cpu_team(A->env->threads)) ? SPMM_OK : sort_rows(A, in);
+    return columns_ascend(in, spmmi_cpu_team(A->env->threads)) ? SPMM_OK : sort_rows(A, in);
 }
 
-spmm_status_t spmm_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_cols,
-                                   const int64_t *row_ptr, const int64_t *col_idx,
-                                   const void *values, spmm_type_t type, spmm_matrix_t **A)
+spmm_status_t spmmi_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_cols,
+                                    const int64_t *row_ptr, const int64_t *col_idx,
+                                    const void *values, spmm_type_t type, spmm_matrix_t **A)
 {
     const source_t in     = {n_rows, n_cols, row_ptr, col_idx, values, type};
     spmm_matrix_t *matrix = NULL;
     spmm_status_t  status;
 
-    status = spmm_agree(env, prepare(env, &in, &matrix));
+    status = spmmi_agree(env, prepare(env, &in, &matrix));
     if (status == SPMM_OK) {
         status = share_shape(env, &in, matrix);
     }
     if (status == SPMM_OK) {
-        status = spmm_agree(env, take_rows(matrix, &in));
+        status = spmmi_agree(env, take_rows(matrix, &in));
     }
     if (status == SPMM_OK) {
-        matrix->nnz = spmm_matrix_local_nnz(matrix);
-        status      = spmm_mpi_check(
+        matrix->nnz = spmmi_matrix_local_nnz(matrix);
+        status      = spmmi_mpi_check(
                  env, MPI_Allreduce(MPI_IN_PLACE, &matrix->nnz, 1, MPI_INT64_T, MPI_SUM, env->comm),
                  "MPI_Allreduce");
     }
     if (status != SPMM_OK) {
-        spmm_matrix_free(matrix);
+        spmmi_matrix_free(matrix);
         return status;
     }
     *A = matrix;

@@ -17,10 +17,10 @@ typedef struct {
 
 static void rows_free(rows_t *rows)
 {
-    spmm_free(rows->row_ptr);
-    spmm_free(rows->col_idx);
-    spmm_free(rows->from);
-    spmm_free(rows->values);
+    spmmi_free(rows->row_ptr);
+    spmmi_free(rows->col_idx);
+    spmmi_free(rows->from);
+    spmmi_free(rows->values);
 }
 
 static spmm_status_t check_block_ptr(spmm_env_t *env, const spmm_blocks_t *in)
@@ -29,10 +29,10 @@ static spmm_status_t check_block_ptr(spmm_env_t *env, const spmm_blocks_t *in)
 
     for (int64_t b = 0; b < n; b++) {
         if (in->block_ptr[b] > in->block_ptr[b + 1]) {
-            return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                             "block_ptr[%" PRId64 "] = %" PRId64 " is above block_ptr[%" PRId64
-                             "] = %" PRId64 "; block_ptr must not decrease",
-                             b, in->block_ptr[b], b + 1, in->block_ptr[b + 1]);
+            return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                              "block_ptr[%" PRId64 "] = %" PRId64 " is above block_ptr[%" PRId64
+                              "] = %" PRId64 "; block_ptr must not decrease",
+                              b, in->block_ptr[b], b + 1, in->block_ptr[b + 1]);
         }
     }
     return SPMM_OK;
@@ -43,9 +43,9 @@ static spmm_status_t check_columns(spmm_env_t *env, const spmm_blocks_t *in)
 {
     for (int64_t k = 0; k < in->block_ptr[in->n_rows / in->vector]; k++) {
         if (in->col_idx[k] > INT64_MAX - in->width) {
-            return spmm_fail(&env->err, SPMM_ERR_ARGUMENT,
-                             "col_idx[%" PRId64 "] = %" PRId64 " is outside any matrix", k,
-                             in->col_idx[k]);
+            return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                              "col_idx[%" PRId64 "] = %" PRId64 " is outside any matrix", k,
+                              in->col_idx[k]);
         }
     }
     return SPMM_OK;
@@ -76,7 +76,7 @@ static void expand_block_row(const spmm_blocks_t *in, int64_t b, rows_t *rows)
 static spmm_status_t expand(spmm_env_t *env, const spmm_blocks_t *in, rows_t *rows)
 {
     const int64_t n    = in->n_rows / in->vector;
-    const int     team = spmm_cpu_team(env->threads);
+    const int     team = spmmi_cpu_team(env->threads);
     const int64_t nnz  = in->block_ptr[n] * in->vector * in->width;
     const size_t  size = spmm_type_size(in->type);
 
@@ -85,10 +85,10 @@ static spmm_status_t expand(spmm_env_t *env, const spmm_blocks_t *in, rows_t *ro
     SPMM_NEW(rows->row_ptr, in->n_rows + 1);
     SPMM_NEW(rows->col_idx, nnz);
     SPMM_NEW(rows->from, nnz);
-    rows->values = spmm_alloc(nnz, size);
+    rows->values = spmmi_alloc(nnz, size);
     if (rows->row_ptr == NULL || rows->col_idx == NULL || rows->from == NULL ||
         rows->values == NULL) {
-        return spmm_fail_memory(&env->err, nnz, 2 * sizeof(int64_t) + size, "the rows of blocks");
+        return spmmi_fail_memory(&env->err, nnz, 2 * sizeof(int64_t) + size, "the rows of blocks");
     }
     rows->row_ptr[in->n_rows] = nnz;
 #pragma omp parallel for schedule(dynamic, 64) num_threads(team)
@@ -107,19 +107,19 @@ static void follow_order(spmm_matrix_t *A, rows_t *rows)
         rows->from     = NULL;
         return;
     }
-    for (int64_t k = 0; k < spmm_matrix_local_nnz(A); k++) {
+    for (int64_t k = 0; k < spmmi_matrix_local_nnz(A); k++) {
         A->value_order[k] = rows->from[A->value_order[k]];
     }
 }
 
-spmm_status_t spmm_matrix_from_blocks(spmm_env_t *env, const spmm_blocks_t *in, spmm_matrix_t **A)
+spmm_status_t spmmi_matrix_from_blocks(spmm_env_t *env, const spmm_blocks_t *in, spmm_matrix_t **A)
 {
     rows_t        rows   = {0};
-    spmm_status_t status = spmm_agree(env, expand(env, in, &rows));
+    spmm_status_t status = spmmi_agree(env, expand(env, in, &rows));
 
     if (status == SPMM_OK) {
-        status = spmm_matrix_from_csr(env, in->n_rows, in->n_cols, rows.row_ptr, rows.col_idx,
-                                      rows.values, in->type, A);
+        status = spmmi_matrix_from_csr(env, in->n_rows, in->n_cols, rows.row_ptr, rows.col_idx,
+                                       rows.values, in->type, A);
     }
     if (status == SPMM_OK) {
         follow_order(*A, &rows);

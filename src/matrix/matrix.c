@@ -5,18 +5,18 @@
 
 #include "base/alloc.h"
 
-bool spmm_matrix_is_square(const spmm_matrix_t *A)
+bool spmmi_matrix_is_square(const spmm_matrix_t *A)
 {
     return A->rows == A->cols && memcmp(A->row_offset, A->col_offset,
                                         ((size_t)A->env->size + 1) * sizeof *A->row_offset) == 0;
 }
 
-spmm_status_t spmm_matrix_new(spmm_env_t *env, spmm_type_t type, spmm_matrix_t **A)
+spmm_status_t spmmi_matrix_new(spmm_env_t *env, spmm_type_t type, spmm_matrix_t **A)
 {
     spmm_matrix_t *matrix;
 
     if (SPMM_NEW_ZERO(matrix, 1) == NULL) {
-        return spmm_fail_memory(&env->err, 1, sizeof *matrix, "a matrix");
+        return spmmi_fail_memory(&env->err, 1, sizeof *matrix, "a matrix");
     }
     matrix->env  = env;
     matrix->type = type;
@@ -24,21 +24,21 @@ spmm_status_t spmm_matrix_new(spmm_env_t *env, spmm_type_t type, spmm_matrix_t *
     return SPMM_OK;
 }
 
-void spmm_matrix_free(spmm_matrix_t *A)
+void spmmi_matrix_free(spmm_matrix_t *A)
 {
     if (A == NULL) {
         return;
     }
-    spmm_free(A->row_offset);
-    spmm_free(A->col_offset);
-    spmm_free(A->row_ptr);
-    spmm_free(A->col_idx);
-    spmm_free(A->values);
-    spmm_free(A->value_order);
-    spmm_free(A);
+    spmmi_free(A->row_offset);
+    spmmi_free(A->col_offset);
+    spmmi_free(A->row_ptr);
+    spmmi_free(A->col_idx);
+    spmmi_free(A->values);
+    spmmi_free(A->value_order);
+    spmmi_free(A);
 }
 
-void spmm_even_offsets(int64_t n, int size, int64_t *offset)
+void spmmi_even_offsets(int64_t n, int size, int64_t *offset)
 {
     const int64_t base = n / size, extra = n % size;
 

@@ -36,26 +36,26 @@ struct spmm_matrix {
 };
 
 /** This rank's entries of the matrix. */
-static inline int64_t spmm_matrix_local_nnz(const spmm_matrix_t *A)
+static inline int64_t spmmi_matrix_local_nnz(const spmm_matrix_t *A)
 {
     return A->row_ptr[A->n_rows];
 }
 
 /** Are rows and columns one index set, split alike?  Then B lives where C lives. */
-bool spmm_matrix_is_square(const spmm_matrix_t *A);
+bool spmmi_matrix_is_square(const spmm_matrix_t *A);
 
 /** A matrix of zeroed fields with @p env and @p type; arrays are filled in by the maker. */
-spmm_status_t spmm_matrix_new(spmm_env_t *env, spmm_type_t type, spmm_matrix_t **A);
+spmm_status_t spmmi_matrix_new(spmm_env_t *env, spmm_type_t type, spmm_matrix_t **A);
 /** Not collective, NULL-safe, frees the arrays. */
-void spmm_matrix_free(spmm_matrix_t *A);
+void spmmi_matrix_free(spmm_matrix_t *A);
 
 /** Even split of @p n indices: the first n % size ranks get one more.  offset [size + 1]. */
-void spmm_even_offsets(int64_t n, int size, int64_t *offset);
+void spmmi_even_offsets(int64_t n, int size, int64_t *offset);
 
 /** The maker behind spmm_matrix_create_csr(), arrays in host memory.  Collective, agreed. */
-spmm_status_t spmm_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_cols,
-                                   const int64_t *row_ptr, const int64_t *col_idx,
-                                   const void *values, spmm_type_t type, spmm_matrix_t **A);
+spmm_status_t spmmi_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_cols,
+                                    const int64_t *row_ptr, const int64_t *col_idx,
+                                    const void *values, spmm_type_t type, spmm_matrix_t **A);
 
 /** The caller's blocks, in host memory: arrays as spmm_matrix_create_cvse() takes them. */
 typedef struct {
@@ -67,14 +67,14 @@ typedef struct {
 } spmm_blocks_t;
 
 /** The maker behind spmm_matrix_create_cvse().  Collective, agreed. */
-spmm_status_t spmm_matrix_from_blocks(spmm_env_t *env, const spmm_blocks_t *in, spmm_matrix_t **A);
+spmm_status_t spmmi_matrix_from_blocks(spmm_env_t *env, const spmm_blocks_t *in, spmm_matrix_t **A);
 
 /** The maker behind spmm_matrix_read().  Collective, agreed. */
-spmm_status_t spmm_matrix_from_file(spmm_env_t *env, const char *path, spmm_type_t type,
-                                    uint64_t seed, spmm_matrix_t **A);
+spmm_status_t spmmi_matrix_from_file(spmm_env_t *env, const char *path, spmm_type_t type,
+                                     uint64_t seed, spmm_matrix_t **A);
 
 /** The maker behind spmm_matrix_generate().  Collective, agreed. */
-spmm_status_t spmm_matrix_from_spec(spmm_env_t *env, const char *spec, spmm_type_t type,
-                                    uint64_t seed, spmm_matrix_t **A);
+spmm_status_t spmmi_matrix_from_spec(spmm_env_t *env, const char *spec, spmm_type_t type,
+                                     uint64_t seed, spmm_matrix_t **A);
 
 #endif /* SPMM_MATRIX_MATRIX_H */

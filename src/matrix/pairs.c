@@ -29,7 +29,7 @@ static void merge(const spmm_pair_t *in, int64_t left, int64_t n, spmm_pair_t *o
     }
 }
 
-void spmm_pairs_sort(spmm_pair_t *pair, int64_t n, spmm_pair_t *scratch)
+void spmmi_pairs_sort(spmm_pair_t *pair, int64_t n, spmm_pair_t *scratch)
 {
     spmm_pair_t *in = pair, *out = scratch;
     int64_t      sorted = 1;

@@ -17,6 +17,6 @@ typedef struct {
 
 /** Sort by column; equal columns keep their order.  O(n log n), O(n) when sorted already.
  *  @param[in] scratch  [n], overwritten */
-void spmm_pairs_sort(spmm_pair_t *pair, int64_t n, spmm_pair_t *scratch);
+void spmmi_pairs_sort(spmm_pair_t *pair, int64_t n, spmm_pair_t *scratch);
 
 #endif /* SPMM_MATRIX_PAIRS_H */

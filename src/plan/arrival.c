@@ -6,13 +6,13 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 
-void spmm_arrival_free(spmm_arrival_t *in)
+void spmmi_arrival_free(spmm_arrival_t *in)
 {
-    spmm_free(in->own_row_ptr);
-    spmm_free(in->own_col);
-    spmm_free(in->own_values);
-    spmm_free(in->send_count);
-    spmm_free(in->recv_count);
+    spmmi_free(in->own_row_ptr);
+    spmmi_free(in->own_col);
+    spmmi_free(in->own_values);
+    spmmi_free(in->send_count);
+    spmmi_free(in->recv_count);
     memset(in, 0, sizeof *in);
 }
 
@@ -30,9 +30,9 @@ static spmm_status_t exchange_lengths(const spmm_plan_t *plan, spmm_arrival_t *i
     SPMM_NEW_ZERO(in->recv_count, plan->env->size);
     if (length == NULL || in->own_row_ptr == NULL || in->send_count == NULL ||
         in->recv_count == NULL) {
-        status = spmm_fail_memory(&plan->env->err, rows->n_orig, sizeof *length, "row lengths");
+        status = spmmi_fail_memory(&plan->env->err, rows->n_orig, sizeof *length, "row lengths");
     }
-    status = spmm_agree(plan->env, status);
+    status = spmmi_agree(plan->env, status);
     if (status == SPMM_OK) {
         int64_t at = 0;
 
@@ -44,11 +44,11 @@ static spmm_status_t exchange_lengths(const spmm_plan_t *plan, spmm_arrival_t *i
                 in->send_count[p] += length[at];
             }
         }
-        status = spmm_alltoallv(plan->env, length, rows->send_count, in->own_row_ptr + 1,
-                                rows->recv_count, sizeof *length);
+        status = spmmi_alltoallv(plan->env, length, rows->send_count, in->own_row_ptr + 1,
+                                 rows->recv_count, sizeof *length);
     }
     if (status == SPMM_OK) {
-        status = spmm_alltoall_counts(plan->env, in->send_count, in->recv_count, &total);
+        status = spmmi_alltoall_counts(plan->env, in->send_count, in->recv_count, &total);
     }
     if (status == SPMM_OK) {
         in->own_row_ptr[0] = 0;
@@ -57,7 +57,7 @@ static spmm_status_t exchange_lengths(const spmm_plan_t *plan, spmm_arrival_t *i
         }
     }
     in->row_ptr = in->own_row_ptr;
-    spmm_free(length);
+    spmmi_free(length);
     return status;
 }
 
@@ -67,14 +67,14 @@ static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entri
                                       const int64_t *recv_count, void *out)
 {
     const spmm_matrix_t *A    = plan->A;
-    const int64_t        nnz  = spmm_matrix_local_nnz(A);
+    const int64_t        nnz  = spmmi_matrix_local_nnz(A);
     char                *pack = NULL, *to;
     spmm_status_t        status;
 
-    status = (pack = spmm_alloc(nnz, elem_size)) != NULL
+    status = (pack = spmmi_alloc(nnz, elem_size)) != NULL
                  ? SPMM_OK
-                 : spmm_fail_memory(&plan->env->err, nnz, elem_size, "entries on their way");
-    status = spmm_agree(plan->env, status);
+                 : spmmi_fail_memory(&plan->env->err, nnz, elem_size, "entries on their way");
+    status = spmmi_agree(plan->env, status);
     if (status == SPMM_OK) {
         to = pack;
         for (int32_t k = 0; k < plan->rows.n_orig; k++) {
@@ -84,13 +84,13 @@ static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entri
             memcpy(to, (const char *)entries + (size_t)A->row_ptr[row] * elem_size, bytes);
             to += bytes;
         }
-        status = spmm_alltoallv(plan->env, pack, send_count, out, recv_count, elem_size);
+        status = spmmi_alltoallv(plan->env, pack, send_count, out, recv_count, elem_size);
     }
-    spmm_free(pack);
+    spmmi_free(pack);
     return status;
 }
 
-spmm_status_t spmm_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in)
+spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in)
 {
     const size_t  size   = spmm_type_size(plan->ab_type);
     spmm_status_t status = SPMM_OK;
@@ -103,32 +103,32 @@ spmm_status_t spmm_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_
     }
     SPMM_TRY(exchange_lengths(plan, in));
     nnz        = in->row_ptr[plan->rows.n_local];
-    in->values = in->own_values = spmm_alloc(nnz, size);
+    in->values = in->own_values = spmmi_alloc(nnz, size);
     if (in->values == NULL) {
-        status = spmm_fail_memory(&plan->env->err, nnz, size, "the values of this rank");
+        status = spmmi_fail_memory(&plan->env->err, nnz, size, "the values of this rank");
     }
-    SPMM_TRY(spmm_agree(plan->env, status));
+    SPMM_TRY(spmmi_agree(plan->env, status));
     return exchange_entries(plan, plan->A->values, size, in->send_count, in->recv_count,
                             in->own_values);
 }
 
-spmm_status_t spmm_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
+spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
 {
     spmm_status_t status = SPMM_OK;
     int64_t       nnz;
 
-    SPMM_TRY(spmm_arrival_receive_values(plan, in));
+    SPMM_TRY(spmmi_arrival_receive_values(plan, in));
     if (plan->rows.keep) {
         in->col = plan->A->col_idx;
         return SPMM_OK;
     }
     nnz = in->row_ptr[plan->rows.n_local];
     if ((in->col = SPMM_NEW(in->own_col, nnz)) == NULL) {
-        status = spmm_fail_memory(&plan->env->err, nnz, sizeof *in->col,
-                                  "this rank's part of the matrix");
+        status = spmmi_fail_memory(&plan->env->err, nnz, sizeof *in->col,
+                                   "this rank's part of the matrix");
     }
-    SPMM_TRY(spmm_agree(plan->env, status));
+    SPMM_TRY(spmmi_agree(plan->env, status));
     SPMM_TRY(exchange_entries(plan, plan->A->col_idx, sizeof *in->col, in->send_count,
                               in->recv_count, in->own_col));
-    return spmm_layout_translate(plan->env, &plan->cols, nnz, in->own_col);
+    return spmmi_layout_translate(plan->env, &plan->cols, nnz, in->own_col);
 }

@@ -20,9 +20,9 @@ typedef struct {
 } spmm_arrival_t;
 
 /** Collective, agreed.  *in must be zeroed; free it in either case. */
-spmm_status_t spmm_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in);
+spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in);
 /** The same without columns.  Collective, agreed. */
-spmm_status_t spmm_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in);
-void          spmm_arrival_free(spmm_arrival_t *in);
+spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in);
+void          spmmi_arrival_free(spmm_arrival_t *in);
 
 #endif /* SPMM_PLAN_ARRIVAL_H */

@@ -36,8 +36,8 @@ static spmm_status_t count_others(const spmm_plan_t *plan, split_t *split)
     const int32_t         n  = plan->rows.n_local;
 
     if (SPMM_NEW(split->other_ptr, (int64_t)n + 1) == NULL) {
-        return spmm_fail_memory(&plan->env->err, (int64_t)n + 1, sizeof *split->other_ptr,
-                                "entries of a halo block");
+        return spmmi_fail_memory(&plan->env->err, (int64_t)n + 1, sizeof *split->other_ptr,
+                                 "entries of a halo block");
     }
     split->other_ptr[0] = 0;
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
@@ -62,7 +62,7 @@ static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
     const int64_t         count = split->other_ptr[plan->rows.n_local];
 
     if (SPMM_NEW(split->need, count) == NULL) {
-        return spmm_fail_memory(&plan->env->err, count, sizeof *split->need, "halo columns");
+        return spmmi_fail_memory(&plan->env->err, count, sizeof *split->need, "halo columns");
     }
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
     for (int32_t i = 0; i < plan->rows.n_local; i++) {
@@ -74,14 +74,14 @@ static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
             }
         }
     }
-    SPMM_TRY(spmm_sort_u64(plan->env, split->need, count));
-    split->n_need = spmm_unique_u64(split->need, count);
+    SPMM_TRY(spmmi_sort_u64(plan->env, split->need, count));
+    split->n_need = spmmi_unique_u64(split->need, count);
     if (split->n_need > INT32_MAX) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_RANGE,
-                         "rank %d needs %" PRId64
-                         " rows of B from other ranks, more than 2^31 - 1; "
-                         "use more ranks or a better partition",
-                         plan->env->rank, split->n_need);
+        return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
+                          "rank %d needs %" PRId64
+                          " rows of B from other ranks, more than 2^31 - 1; "
+                          "use more ranks or a better partition",
+                          plan->env->rank, split->n_need);
     }
     return SPMM_OK;
 }
@@ -165,8 +165,8 @@ static spmm_status_t alloc_block(const spmm_plan_t *plan, int64_t n_cols, int64_
                                  spmm_block_t *block)
 {
     block->nnz = nnz;
-    return spmm_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, nnz, plan->ab_type,
-                          &block->csr);
+    return spmmi_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, nnz, plan->ab_type,
+                           &block->csr);
 }
 
 /* Deal the entries of every row to the two blocks. */
@@ -175,8 +175,8 @@ static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
     SPMM_NEW(plan->local.source, plan->local.nnz);
     SPMM_NEW(plan->remote.source, plan->remote.nnz);
     if (plan->local.source == NULL || plan->remote.source == NULL) {
-        return spmm_fail_memory(&plan->env->err, plan->local.nnz + plan->remote.nnz,
-                                sizeof *plan->local.source, "entry sources");
+        return spmmi_fail_memory(&plan->env->err, plan->local.nnz + plan->remote.nnz,
+                                 sizeof *plan->local.source, "entry sources");
     }
 #pragma omp parallel for schedule(dynamic, 256) num_threads(plan->device->threads)
     for (int32_t i = 0; i < plan->rows.n_local; i++) {
@@ -191,7 +191,7 @@ static void take_all(spmm_plan_t *plan, const split_t *split)
     const spmm_arrival_t *in    = &split->in;
     spmm_csr_t           *csr   = &plan->local.csr;
     const size_t          size  = spmm_type_size(csr->type);
-    const int64_t         piece = 8192; /* entries a thread takes at a time */
+    const int64_t         grain = 8192; /* entries a thread takes at a time */
 
 #pragma omp parallel num_threads(plan->device->threads)
     {
@@ -200,8 +200,8 @@ static void take_all(spmm_plan_t *plan, const split_t *split)
             csr->row_ptr[i] = in->row_ptr[i];
         }
 #pragma omp for
-        for (int64_t from = 0; from < plan->local.nnz; from += piece) {
-            const int64_t left = plan->local.nnz - from, count = left < piece ? left : piece;
+        for (int64_t from = 0; from < plan->local.nnz; from += grain) {
+            const int64_t left = plan->local.nnz - from, count = left < grain ? left : grain;
 
             for (int64_t k = from; k < from + count; k++) {
                 csr->col_idx[k] = (int32_t)(in->col[k] - split->first);
@@ -218,7 +218,7 @@ static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
     int32_t kept = 0;
 
     if (SPMM_NEW(csr->row_map, csr->n_rows) == NULL) {
-        return spmm_fail_memory(&env->err, csr->n_rows, sizeof *csr->row_map, "a row map");
+        return spmmi_fail_memory(&env->err, csr->n_rows, sizeof *csr->row_map, "a row map");
     }
     for (int32_t i = 0; i < csr->n_rows; i++) {
         if (csr->row_ptr[i + 1] > csr->row_ptr[i]) {
@@ -236,12 +236,12 @@ static spmm_status_t transpose_block(spmm_env_t *env, spmm_block_t *block)
     spmm_csr_t flipped;
     int64_t   *order;
 
-    SPMM_TRY(spmm_csr_transpose(env, &block->csr, &flipped, &order));
+    SPMM_TRY(spmmi_csr_transpose(env, &block->csr, &flipped, &order));
     for (int64_t k = 0; k < block->nnz; k++) {
         order[k] = block->source == NULL ? order[k] : block->source[order[k]];
     }
-    spmm_csr_free(&block->csr);
-    spmm_free(block->source);
+    spmmi_csr_free(&block->csr);
+    spmmi_free(block->source);
     block->csr    = flipped;
     block->source = order;
     return SPMM_OK;
@@ -269,33 +269,33 @@ static spmm_status_t make_blocks(spmm_plan_t *plan, split_t *split)
     return compress_rows(plan->env, &plan->remote.csr);
 }
 
-spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan)
+spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan)
 {
     split_t split = {.first = plan->cols.offset[plan->env->rank], .n_own = plan->cols.n_local};
     spmm_status_t status;
 
-    status = spmm_agree(plan->env, spmm_arrival_receive(plan, &split.in));
+    status = spmmi_agree(plan->env, spmmi_arrival_receive(plan, &split.in));
     if (status == SPMM_OK) {
-        status = spmm_agree(plan->env, make_blocks(plan, &split));
+        status = spmmi_agree(plan->env, make_blocks(plan, &split));
     }
-    spmm_arrival_free(&split.in);
-    spmm_free(split.other_ptr);
+    spmmi_arrival_free(&split.in);
+    spmmi_free(split.other_ptr);
     if (status == SPMM_OK) {
         /* Same bits: an index is never negative. */
-        status = spmm_halo_create(plan->env, plan->cols.offset, (const int64_t *)split.need,
-                                  split.n_need, &plan->halo);
+        status = spmmi_halo_create(plan->env, plan->cols.offset, (const int64_t *)split.need,
+                                   split.n_need, &plan->halo);
     }
     if (status == SPMM_OK) {
         plan->need = (int64_t *)split.need;
     } else {
-        spmm_free(split.need);
+        spmmi_free(split.need);
     }
     return status;
 }
 
 /* Gather the values of one block from the arrival order and hand them to its engine. */
-spmm_status_t spmm_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
-                                     const void *arrived)
+spmm_status_t spmmi_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
+                                      const void *arrived)
 {
     const size_t  size = spmm_type_size(plan->ab_type);
     char         *values;
@@ -307,9 +307,9 @@ spmm_status_t spmm_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t
     if (block->source == NULL) {
         return block->engine->refill(block->format, arrived);
     }
-    values = spmm_alloc(block->nnz, size);
+    values = spmmi_alloc(block->nnz, size);
     if (values == NULL) {
-        return spmm_fail_memory(&plan->env->err, block->nnz, size, "new values");
+        return spmmi_fail_memory(&plan->env->err, block->nnz, size, "new values");
     }
 #pragma omp parallel for num_threads(plan->device->threads)
     for (int64_t k = 0; k < block->nnz; k++) {
@@ -317,27 +317,27 @@ spmm_status_t spmm_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t
                size);
     }
     status = block->engine->refill(block->format, values);
-    spmm_free(values);
+    spmmi_free(values);
     return status;
 }
 
-spmm_status_t spmm_plan_refill(void *self)
+spmm_status_t spmmi_plan_refill(void *self)
 {
     spmm_plan_t   *plan = self;
     spmm_arrival_t in   = {0};
     spmm_status_t  status, finished;
 
-    finished = spmm_plan_finish_values(plan); /* peers wait for this rank's values in any case */
-    status   = spmm_first_failure(spmm_arrival_receive_values(plan, &in), finished);
+    finished = spmmi_plan_finish_values(plan); /* peers wait for this rank's values in any case */
+    status   = spmmi_first_failure(spmmi_arrival_receive_values(plan, &in), finished);
     if (status == SPMM_OK) {
-        status = spmm_plan_refill_block(plan, &plan->local, in.values);
+        status = spmmi_plan_refill_block(plan, &plan->local, in.values);
     }
     if (status == SPMM_OK) {
-        status = spmm_plan_refill_block(plan, &plan->remote, in.values);
+        status = spmmi_plan_refill_block(plan, &plan->remote, in.values);
     }
-    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS && status == SPMM_OK; f++) {
-        status = spmm_plan_refill_block(plan, &plan->joined[f].block, in.values);
+    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS && status == SPMM_OK; f++) {
+        status = spmmi_plan_refill_block(plan, &plan->joined[f].block, in.values);
     }
-    spmm_arrival_free(&in);
+    spmmi_arrival_free(&in);
     return status;
 }

@@ -10,8 +10,8 @@ static spmm_status_t take(spmm_plan_t *plan, int64_t count, size_t size, const c
 {
     size_t bytes;
 
-    if (!spmm_size_mul((size_t)count, size, &bytes)) {
-        return spmm_fail_memory(&plan->env->err, count, size, what);
+    if (!spmmi_size_mul((size_t)count, size, &bytes)) {
+        return spmmi_fail_memory(&plan->env->err, count, size, what);
     }
     return plan->device->ops->alloc(plan->device, bytes, ptr);
 }
@@ -20,7 +20,7 @@ static spmm_status_t upload(spmm_plan_t *plan, const int32_t *host, int64_t coun
 {
     void *device = NULL;
 
-    SPMM_TRY(spmm_device_upload(plan->device, host, (size_t)count * sizeof *host, &device));
+    SPMM_TRY(spmmi_device_upload(plan->device, host, (size_t)count * sizeof *host, &device));
     *ptr = device;
     return SPMM_OK;
 }
@@ -30,7 +30,7 @@ static spmm_status_t upload(spmm_plan_t *plan, const int32_t *host, int64_t coun
 static int64_t group_rows(const spmm_halo_t *halo, int32_t n_local, int32_t *cursor, int32_t *row,
                           int32_t *ptr, int32_t *pos)
 {
-    const int32_t n_mirror = (int32_t)spmm_halo_send_rows(halo);
+    const int32_t n_mirror = (int32_t)spmmi_halo_send_rows(halo);
     int64_t       n_rows   = 0;
 
     for (int32_t k = 0; k < n_mirror; k++) {
@@ -55,7 +55,7 @@ static int64_t group_rows(const spmm_halo_t *halo, int32_t n_local, int32_t *cur
 
 static spmm_status_t make_reduce_list(spmm_plan_t *plan)
 {
-    const int64_t n_mirror = spmm_halo_send_rows(&plan->halo);
+    const int64_t n_mirror = spmmi_halo_send_rows(&plan->halo);
     const int32_t n_local  = plan->cols.n_local;
     int32_t      *cursor, *row, *ptr, *pos;
     spmm_status_t status = SPMM_OK;
@@ -65,7 +65,7 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
     SPMM_NEW(ptr, n_mirror + 1);
     SPMM_NEW(pos, n_mirror);
     if (cursor == NULL || row == NULL || ptr == NULL || pos == NULL) {
-        status = spmm_fail_memory(&plan->env->err, n_mirror, sizeof *row, "rows to add");
+        status = spmmi_fail_memory(&plan->env->err, n_mirror, sizeof *row, "rows to add");
     } else {
         plan->reduce.n_rows = group_rows(&plan->halo, n_local, cursor, row, ptr, pos);
         status              = upload(plan, row, plan->reduce.n_rows, &plan->reduce.row);
@@ -76,10 +76,10 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
             status = upload(plan, pos, n_mirror, &plan->reduce.pos);
         }
     }
-    spmm_free(cursor);
-    spmm_free(row);
-    spmm_free(ptr);
-    spmm_free(pos);
+    spmmi_free(cursor);
+    spmmi_free(row);
+    spmmi_free(ptr);
+    spmmi_free(pos);
     return status;
 }
 
@@ -89,9 +89,9 @@ static spmm_status_t make_edge(spmm_plan_t *plan)
     const size_t b_row = (size_t)plan->n * spmm_type_size(plan->ab_type);
     const size_t c_row = (size_t)plan->n * spmm_type_size(plan->c_type);
 
-    SPMM_TRY(take(plan, spmm_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
+    SPMM_TRY(take(plan, spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
                   "a row-major copy of B", &plan->edge_b));
-    return take(plan, spmm_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row, "a row-major copy of C",
+    return take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row, "a row-major copy of C",
                 &plan->edge_c);
 }
 
@@ -101,14 +101,15 @@ static size_t row_bytes_of(const spmm_plan_t *plan)
 }
 
 /* Rows of B that the joined block multiplies. */
-static int64_t joined_rows(const spmm_plan_t *plan, spmm_forms_t forms)
+static int64_t joined_rows(const spmm_plan_t *plan, spmm_blockset_t blockset)
 {
-    return forms == SPMM_FORMS_GATHERED ? plan->cols.n_global
-                                        : plan->cols.n_local + spmm_halo_recv_rows(&plan->halo);
+    return blockset == SPMM_BLOCKSET_GATHERED
+               ? plan->cols.n_global
+               : plan->cols.n_local + spmmi_halo_recv_rows(&plan->halo);
 }
 
 /* Rows to send, or those that come, lie where the transport wants them, if it cares. */
-static void use_peer_rows(spmm_plan_t *plan, spmm_forms_t forms)
+static void use_peer_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
     const spmm_transport_ops_t *transport = plan->transport;
     const bool                  comes     = transport->target_rows != NULL;
@@ -117,25 +118,25 @@ static void use_peer_rows(spmm_plan_t *plan, spmm_forms_t forms)
     plan->peer_rows = comes                     ? transport->target_rows(plan->exchange)
                       : transport->rows != NULL ? transport->rows(plan->exchange)
                                                 : NULL;
-    if (plan->peer_rows != NULL && forms != SPMM_FORMS_GATHERED &&
-        !(is_halo && forms == SPMM_FORMS_MERGED)) {
+    if (plan->peer_rows != NULL && blockset != SPMM_BLOCKSET_GATHERED &&
+        !(is_halo && blockset == SPMM_BLOCKSET_MERGED)) {
         *(is_halo ? &plan->halo_rows : &plan->mirror_rows) = plan->peer_rows;
     }
 }
 
-spmm_status_t spmm_plan_make_rows(spmm_plan_t *plan, spmm_forms_t forms)
+spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
-    const int64_t n_recv    = spmm_halo_recv_rows(&plan->halo);
+    const int64_t n_recv    = spmmi_halo_recv_rows(&plan->halo);
     const size_t  row_bytes = row_bytes_of(plan);
 
-    use_peer_rows(plan, forms);
-    if (forms != SPMM_FORMS_GATHERED && plan->mirror_rows == NULL) {
-        SPMM_TRY(take(plan, spmm_halo_send_rows(&plan->halo), row_bytes, "rows to exchange",
+    use_peer_rows(plan, blockset);
+    if (blockset != SPMM_BLOCKSET_GATHERED && plan->mirror_rows == NULL) {
+        SPMM_TRY(take(plan, spmmi_halo_send_rows(&plan->halo), row_bytes, "rows to exchange",
                       &plan->mirror_rows));
     }
-    if (forms != SPMM_FORMS_SPLIT) {
-        return take(plan, joined_rows(plan, forms), row_bytes, "rows of B to multiply at once",
-                    &plan->joined[forms].rows);
+    if (blockset != SPMM_BLOCKSET_SPLIT) {
+        return take(plan, joined_rows(plan, blockset), row_bytes, "rows of B to multiply at once",
+                    &plan->joined[blockset].rows);
     }
     if (plan->halo_rows == NULL) {
         SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->halo_rows));
@@ -155,30 +156,31 @@ static void give(const spmm_plan_t *plan, void **ptr)
     *ptr = NULL;
 }
 
-void spmm_plan_free_rows(spmm_plan_t *plan, spmm_forms_t forms)
+void spmmi_plan_free_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
-    if (forms == SPMM_FORMS_SPLIT) {
+    if (blockset == SPMM_BLOCKSET_SPLIT) {
         give(plan, &plan->halo_rows);
         give(plan, &plan->halo_edge);
         give(plan, &plan->edge_b);
         give(plan, &plan->edge_c);
     } else {
-        give(plan, &plan->joined[forms].rows);
+        give(plan, &plan->joined[blockset].rows);
     }
-    if (plan->halo_rows == NULL && plan->joined[SPMM_FORMS_MERGED].rows == NULL) {
+    if (plan->halo_rows == NULL && plan->joined[SPMM_BLOCKSET_MERGED].rows == NULL) {
         give(plan, &plan->mirror_rows);
     }
 }
 
-spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
+spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan)
 {
-    const int64_t n_send = spmm_halo_send_rows(&plan->halo);
+    const int64_t n_send = spmmi_halo_send_rows(&plan->halo);
 
     if (n_send > INT32_MAX) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_RANGE,
-                         "rank %d sends %" PRId64 " rows per execute, more than 2^31 - 1; use more "
-                         "ranks or a better partition",
-                         plan->env->rank, n_send);
+        return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
+                          "rank %d sends %" PRId64
+                          " rows per execute, more than 2^31 - 1; use more "
+                          "ranks or a better partition",
+                          plan->env->rank, n_send);
     }
     if (plan->op == SPMM_OP_N) {
         SPMM_TRY(upload(plan, plan->halo.send_row, n_send, &plan->send_row));
@@ -186,10 +188,10 @@ spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan)
         SPMM_TRY(make_reduce_list(plan));
     }
     SPMM_TRY(plan->device->ops->stream_create(plan->device, true, &plan->comm_stream));
-    return spmm_plan_make_marks(plan, 1);
+    return spmmi_plan_make_marks(plan, 1);
 }
 
-void spmm_plan_free_buffers(spmm_plan_t *plan)
+void spmmi_plan_free_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops = plan->device->ops;
 
@@ -200,7 +202,7 @@ void spmm_plan_free_buffers(spmm_plan_t *plan)
     if (plan->comm_stream != NULL) {
         ops->stream_destroy(plan->device, plan->comm_stream);
     }
-    spmm_plan_free_marks(plan);
+    spmmi_plan_free_marks(plan);
 }
 
 /* The transport counts its own. */
@@ -209,23 +211,23 @@ static bool is_own(const spmm_plan_t *plan, const void *rows)
     return rows != NULL && rows != plan->peer_rows;
 }
 
-size_t spmm_plan_buffer_bytes(const spmm_plan_t *plan)
+size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
 {
-    const size_t n_send = (size_t)spmm_halo_send_rows(&plan->halo);
-    const size_t n_recv = (size_t)spmm_halo_recv_rows(&plan->halo);
+    const size_t n_send = (size_t)spmmi_halo_send_rows(&plan->halo);
+    const size_t n_recv = (size_t)spmmi_halo_recv_rows(&plan->halo);
     size_t       rows   = is_own(plan, plan->mirror_rows) ? n_send : 0;
     size_t       bytes  = 0, lists;
 
     rows += is_own(plan, plan->halo_rows) ? n_recv : 0;
     rows += plan->halo_edge != NULL ? n_recv : 0;
-    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
-        rows += plan->joined[f].rows != NULL ? (size_t)joined_rows(plan, (spmm_forms_t)f) : 0;
+    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
+        rows += plan->joined[f].rows != NULL ? (size_t)joined_rows(plan, (spmm_blockset_t)f) : 0;
     }
     if (plan->edge) {
         bytes =
             (size_t)plan->n *
-            ((size_t)spmm_plan_map(plan, SPMM_OPERAND_B)->n_local * spmm_type_size(plan->ab_type) +
-             (size_t)spmm_plan_map(plan, SPMM_OPERAND_C)->n_local * spmm_type_size(plan->c_type));
+            ((size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * spmm_type_size(plan->ab_type) +
+             (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * spmm_type_size(plan->c_type));
     }
     lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->reduce.n_rows + 1 + n_send;
     return bytes + rows * row_bytes_of(plan) + lists * sizeof *plan->send_row;

@@ -23,17 +23,17 @@ static spmm_status_t check_compute(spmm_plan_t *plan)
         plan->compute = is_64f ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
     if (plan->compute == SPMM_COMPUTE_32F_FAST_TF32 && plan->ab_type != SPMM_R_32F) {
-        return spmm_fail(
+        return spmmi_fail(
             &plan->env->err, SPMM_ERR_ARGUMENT,
             "compute mode 32f-fast-tf32 needs a matrix of type 32f; this one has type %s",
-            spmm_type_name(plan->ab_type));
+            spmmi_type_name(plan->ab_type));
     }
     if ((plan->compute == SPMM_COMPUTE_64F) != is_64f) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                         "compute mode %s does not go with a matrix of type %s: %s",
-                         is_64f ? "32f" : "64f", spmm_type_name(plan->ab_type),
-                         is_64f ? "use 64f, or a matrix of type 32f"
-                                : "use 32f, or a matrix of type 64f");
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "compute mode %s does not go with a matrix of type %s: %s",
+                          is_64f ? "32f" : "64f", spmmi_type_name(plan->ab_type),
+                          is_64f ? "use 64f, or a matrix of type 32f"
+                                 : "use 32f, or a matrix of type 64f");
     }
     return SPMM_OK;
 }
@@ -51,55 +51,56 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
     plan->profile         = o->profile != 0;
     plan->exact_nonfinite = o->exact_nonfinite != 0;
     if (plan->n < 1 || plan->n > INT32_MAX) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "a plan for %" PRId64 " columns: n must be 1 to 2^31 - 1", plan->n);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "a plan for %" PRId64 " columns: n must be 1 to 2^31 - 1", plan->n);
     }
     if (plan->op != SPMM_OP_N && plan->op != SPMM_OP_T) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "op %d is none of spmm_op_t", (int)plan->op);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "op %d is none of spmm_op_t", (int)plan->op);
     }
     if (plan->layout != SPMM_LAYOUT_ROW && plan->layout != SPMM_LAYOUT_COL) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "layout %d is none of spmm_layout_t",
-                         (int)plan->layout);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "layout %d is none of spmm_layout_t",
+                          (int)plan->layout);
     }
     if (o->compute < SPMM_COMPUTE_AUTO || o->compute > SPMM_COMPUTE_32F_FAST_TF32) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "compute mode %d is none of spmm_compute_t",
-                         (int)o->compute);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "compute mode %d is none of spmm_compute_t",
+                          (int)o->compute);
     }
     if (!type_pair_is_valid(plan->ab_type, plan->c_type)) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT,
-                         "C must have the type of A, or 32f where A is 16f or 16bf");
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "C must have the type of A, or 32f where A is 16f or 16bf");
     }
     if (!(o->imbalance == 0.0 || (o->imbalance >= 1.0 && o->imbalance < INFINITY))) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "imbalance %g: must be 0 (choose) or >= 1",
-                         o->imbalance);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "imbalance %g: must be 0 (choose) or >= 1",
+                          o->imbalance);
     }
     if (o->objective != NULL && strcmp(o->objective, "vol") != 0 &&
         strcmp(o->objective, "cut") != 0) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "objective \"%.40s\": must be vol or cut",
-                         o->objective);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "objective \"%.40s\": must be vol or cut",
+                          o->objective);
     }
     if (o->executes < 0) {
-        return spmm_fail(err, SPMM_ERR_ARGUMENT, "executes %" PRId64 ": must be 0 (1000) or more",
-                         o->executes);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "executes %" PRId64 ": must be 0 (1000) or more",
+                          o->executes);
     }
     return check_compute(plan);
 }
 
 static spmm_status_t check_schedule(const spmm_plan_t *plan, const char *name)
 {
-    if (name == NULL || strcmp(name, "auto") == 0 || spmm_schedule_find(name) != NULL) {
+    if (name == NULL || strcmp(name, "auto") == 0 || spmmi_schedule_find(name) != NULL) {
         return SPMM_OK;
     }
-    return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                     "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all", name);
+    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                      "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all",
+                      name);
 }
 
 static uint64_t hash_text(uint64_t h, const char *text)
 {
     for (; text != NULL && *text != '\0'; text++) {
-        h = spmm_mix64(h ^ (unsigned char)*text);
+        h = spmmi_mix64(h ^ (unsigned char)*text);
     }
-    return spmm_mix64(h);
+    return spmmi_mix64(h);
 }
 
 /* Ranks that plan different products would wait for each other for ever: find out now. */
@@ -123,7 +124,7 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
 
     memcpy(&h, &o->imbalance, sizeof h);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        h = spmm_mix64(h ^ (uint64_t)numbers[i]);
+        h = spmmi_mix64(h ^ (uint64_t)numbers[i]);
     }
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         h = hash_text(h, texts[i]);
@@ -133,9 +134,9 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
     SPMM_MPI(plan->env,
              MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, plan->env->comm));
     if (range[0] != ~range[1]) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                         "the ranks ask for different plans: the type of A, n and all options but "
-                         "no_autotune, and profile without graph, must be equal on all ranks");
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "the ranks ask for different plans: the type of A, n and all options but "
+                          "no_autotune, and profile without graph, must be equal on all ranks");
     }
     return SPMM_OK;
 }
@@ -146,52 +147,52 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
                                               .imbalance =
                                                   o->imbalance == 0.0 ? 1.03 : o->imbalance,
                                               .seed = o->seed};
-    const double                   start   = spmm_now();
+    const double                   start   = spmmi_now();
     spmm_matrix_t                 *A       = plan->A;
 
-    SPMM_TRY(spmm_partition_create(A, o->partition, &options, &plan->partition));
-    SPMM_TRY(spmm_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,
-                                    plan->partition.keep, &plan->rows));
-    SPMM_TRY(spmm_layout_map_create(plan->env, A->col_offset, plan->partition.col_part,
-                                    plan->partition.keep, &plan->cols));
-    plan->stats.partition_s = spmm_now() - start;
-    spmm_log(plan->env, "partition %s made in %.2f s", plan->partition.method,
-             plan->stats.partition_s);
+    SPMM_TRY(spmmi_partition_create(A, o->partition, &options, &plan->partition));
+    SPMM_TRY(spmmi_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,
+                                     plan->partition.keep, &plan->rows));
+    SPMM_TRY(spmmi_layout_map_create(plan->env, A->col_offset, plan->partition.col_part,
+                                     plan->partition.keep, &plan->cols));
+    plan->stats.partition_s = spmmi_now() - start;
+    spmmi_log(plan->env, "partition %s made in %.2f s", plan->partition.method,
+              plan->stats.partition_s);
     return SPMM_OK;
 }
 
 static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     const size_t           row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-    const spmm_schedule_t *named     = o->schedule == NULL ? NULL : spmm_schedule_find(o->schedule);
+    const spmm_schedule_t *named = o->schedule == NULL ? NULL : spmmi_schedule_find(o->schedule);
     const spmm_transport_need_t need = {
-        .graph     = &plan->halo,
+        .halo      = &plan->halo,
         .row_bytes = row_bytes,
         .picks     = plan->op == SPMM_OP_N && plan->layout != SPMM_LAYOUT_COL,
-        .same      = named != NULL && named->forms == SPMM_FORMS_GATHERED};
+        .same      = named != NULL && named->blockset == SPMM_BLOCKSET_GATHERED};
     spmm_status_t status = SPMM_OK;
 
-    if (SPMM_NEW_ZERO(plan->transports, spmm_n_transports) == NULL) {
-        status = spmm_fail_memory(&plan->env->err, spmm_n_transports, sizeof *plan->transports,
-                                  "transport candidates");
+    if (SPMM_NEW_ZERO(plan->transports, spmmi_n_transports) == NULL) {
+        status = spmmi_fail_memory(&plan->env->err, spmmi_n_transports, sizeof *plan->transports,
+                                   "transport candidates");
     }
-    SPMM_TRY(spmm_agree(plan->env, status));
-    SPMM_TRY(spmm_transport_choose(plan->shared, o->transport, &need, plan->transports,
-                                   &plan->transport));
-    SPMM_TRY(spmm_agree(
+    SPMM_TRY(spmmi_agree(plan->env, status));
+    SPMM_TRY(spmmi_transport_choose(plan->shared, o->transport, &need, plan->transports,
+                                    &plan->transport));
+    SPMM_TRY(spmmi_agree(
         plan->env, plan->transport->create(plan->shared, &plan->halo, row_bytes, &plan->exchange)));
-    return spmm_agree(plan->env, spmm_plan_make_buffers(plan));
+    return spmmi_agree(plan->env, spmmi_plan_make_buffers(plan));
 }
 
 /* All that moves rows of B to those who need them. */
 static spmm_status_t make_graph(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    SPMM_TRY(spmm_agree(plan->env, check_options(plan, o)));
-    SPMM_TRY(spmm_agree(plan->env, check_schedule(plan, o->schedule)));
-    plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmm_accum_type(plan->ab_type);
+    SPMM_TRY(spmmi_agree(plan->env, check_options(plan, o)));
+    SPMM_TRY(spmmi_agree(plan->env, check_schedule(plan, o->schedule)));
+    plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmmi_accum_type(plan->ab_type);
     SPMM_TRY(check_same(plan, o));
     SPMM_TRY(make_partition(plan, o));
-    SPMM_TRY(spmm_plan_make_blocks(plan));
+    SPMM_TRY(spmmi_plan_make_blocks(plan));
     plan->alone = plan->halo.n_send_peers == 0 && plan->halo.n_recv_peers == 0;
     return make_exchange(plan, o);
 }
@@ -199,9 +200,9 @@ static spmm_status_t make_graph(spmm_plan_t *plan, const spmm_plan_options_t *o)
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(make_graph(plan, o));
-    SPMM_TRY(spmm_plan_choose_schedule(plan, o));
-    SPMM_TRY(spmm_agree(plan->env, spmm_plan_make_graphs(plan, o)));
-    return spmm_agree(plan->env, spmm_plan_count(plan));
+    SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
+    SPMM_TRY(spmmi_agree(plan->env, spmmi_plan_make_captures(plan, o)));
+    return spmmi_agree(plan->env, spmmi_plan_count(plan));
 }
 
 static void link_to_matrix(spmm_plan_t *plan, spmm_status_t (*refill)(void *))
@@ -230,11 +231,11 @@ static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, in
     spmm_plan_t  *made;
 
     if (SPMM_NEW_ZERO(made, 1) == NULL) {
-        status = spmm_fail_memory(&shared->env->err, 1, sizeof *made, "a plan");
+        status = spmmi_fail_memory(&shared->env->err, 1, sizeof *made, "a plan");
     }
-    status = spmm_agree(shared->env, status);
+    status = spmmi_agree(shared->env, status);
     if (status != SPMM_OK) {
-        spmm_free(made);
+        spmmi_free(made);
         return status;
     }
     made->env     = shared->env;
@@ -245,7 +246,7 @@ static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, in
     made->ab_type = A->type;
     status        = steps(made, options);
     if (status != SPMM_OK) {
-        spmm_plan_free(made);
+        spmmi_plan_free(made);
         return status;
     }
     link_to_matrix(made, refill);
@@ -253,10 +254,10 @@ static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, in
     return SPMM_OK;
 }
 
-spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
-                              const spmm_plan_options_t *options, spmm_plan_t **plan)
+spmm_status_t spmmi_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
+                               const spmm_plan_options_t *options, spmm_plan_t **plan)
 {
-    return build(shared, A, n, options, make, spmm_plan_refill, plan);
+    return build(shared, A, n, options, make, spmmi_plan_refill, plan);
 }
 
 static spmm_status_t keep_pattern(void *self)
@@ -265,43 +266,44 @@ static spmm_status_t keep_pattern(void *self)
     return SPMM_OK;
 }
 
-spmm_status_t spmm_plan_build_graph(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
-                                    const spmm_plan_options_t *options, spmm_plan_t **plan)
+spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_matrix_t *A,
+                                        int64_t n, const spmm_plan_options_t *options,
+                                        spmm_plan_t **plan)
 {
     return build(shared, A, n, options, make_graph, keep_pattern, plan);
 }
 
-void spmm_plan_free(spmm_plan_t *plan)
+void spmmi_plan_free(spmm_plan_t *plan)
 {
-    const bool keep[SPMM_FORMS] = {false};
+    const bool keep[SPMM_BLOCKSETS] = {false};
 
     if (plan == NULL) {
         return;
     }
     if (plan->in_use) { /* an error of that work was its user's to see */
-        (void)spmm_plan_wait(plan, 0, SPMM_MARK_DONE, plan->comm_stream);
+        (void)spmmi_plan_wait(plan, 0, SPMM_MARK_DONE, plan->comm_stream);
         (void)plan->device->ops->stream_sync(plan->device, plan->comm_stream);
     }
     unlink_from_matrix(plan);
-    spmm_plan_free_graphs(plan);   /* before the transport that they use */
-    if (plan->transport != NULL) { /* before the rows: messages may be under way after a failure */
+    spmmi_plan_free_captures(plan); /* before the transport that they use */
+    if (plan->transport != NULL) {  /* before the rows: messages may be under way after a failure */
         plan->transport->destroy(plan->exchange);
     }
-    spmm_plan_drop_forms(plan, keep);
-    spmm_plan_free_buffers(plan);
-    spmm_plan_free_lists(plan);
-    spmm_block_free(&plan->local);
-    spmm_block_free(&plan->remote);
-    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
-        spmm_block_free(&plan->joined[f].block);
+    spmmi_plan_drop_blocksets(plan, keep);
+    spmmi_plan_free_buffers(plan);
+    spmmi_plan_free_lists(plan);
+    spmmi_block_free(&plan->local);
+    spmmi_block_free(&plan->remote);
+    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
+        spmmi_block_free(&plan->joined[f].block);
     }
-    spmm_free(plan->schedules);
-    spmm_free(plan->transports);
-    spmm_free(plan->need);
-    spmm_halo_free(&plan->full);
-    spmm_halo_free(&plan->halo);
-    spmm_layout_map_free(&plan->rows);
-    spmm_layout_map_free(&plan->cols);
-    spmm_partition_free(&plan->partition);
-    spmm_free(plan);
+    spmmi_free(plan->schedules);
+    spmmi_free(plan->transports);
+    spmmi_free(plan->need);
+    spmmi_halo_free(&plan->full);
+    spmmi_halo_free(&plan->halo);
+    spmmi_layout_map_free(&plan->rows);
+    spmmi_layout_map_free(&plan->cols);
+    spmmi_partition_free(&plan->partition);
+    spmmi_free(plan);
 }

@@ -12,10 +12,10 @@
 static double predict(const spmm_plan_t *plan)
 {
     const double launches = plan->device->kind == SPMM_DEVICE_CPU ? 0.0 : 2 * 3e-6;
-    const double b        = (double)spmm_plan_map(plan, SPMM_OPERAND_B)->n_local *
+    const double b        = (double)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local *
                      (double)spmm_type_size(plan->ab_type);
-    const double c =
-        (double)spmm_plan_map(plan, SPMM_OPERAND_C)->n_local * (double)spmm_type_size(plan->c_type);
+    const double c = (double)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local *
+                     (double)spmm_type_size(plan->c_type);
 
     return launches + (double)plan->n * (2.0 * b + 3.0 * c) / plan->device->mem_bw;
 }
@@ -24,7 +24,7 @@ static double predict(const spmm_plan_t *plan)
 static void merge(const spmm_engine_candidate_t *turned, double edge_s,
                   spmm_engine_candidate_t *direct)
 {
-    for (int e = 0; e < spmm_n_engines; e++) {
+    for (int e = 0; e < spmmi_n_engines; e++) {
         const double turned_s = turned[e].predicted_s + edge_s;
 
         if (!direct[e].usable || (turned[e].usable && turned_s < direct[e].predicted_s)) {
@@ -35,26 +35,26 @@ static void merge(const spmm_engine_candidate_t *turned, double edge_s,
     }
 }
 
-spmm_status_t spmm_plan_consider_edge(spmm_plan_t *plan)
+spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan)
 {
     spmm_block_t            *block  = &plan->local;
     spmm_problem_t           turned = block->problem;
     spmm_engine_candidate_t *candidates;
 
-    if (SPMM_NEW_ZERO(candidates, spmm_n_engines) == NULL) {
-        return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *candidates,
-                                "engine candidates");
+    if (SPMM_NEW_ZERO(candidates, spmmi_n_engines) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *candidates,
+                                 "engine candidates");
     }
     turned.layout = SPMM_LAYOUT_ROW;
     plan->edge_s  = predict(plan);
-    spmm_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
-    spmm_engine_consider(&block->pattern, &turned, plan->device, candidates);
+    spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
+    spmmi_engine_consider(&block->pattern, &turned, plan->device, candidates);
     merge(candidates, plan->edge_s, block->candidates);
-    spmm_free(candidates);
+    spmmi_free(candidates);
     return SPMM_OK;
 }
 
-spmm_operands_t spmm_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
     spmm_operands_t y = *x;
 
@@ -68,12 +68,12 @@ spmm_operands_t spmm_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *
     return y;
 }
 
-spmm_status_t spmm_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_status_t spmmi_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const spmm_gather_args_t args = {.src        = x->B,
                                      .ld_src     = x->ldb,
                                      .src_layout = SPMM_LAYOUT_COL,
-                                     .n_rows     = spmm_plan_map(plan, SPMM_OPERAND_B)->n_local,
+                                     .n_rows     = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local,
                                      .n          = x->n,
                                      .elem_size  = spmm_type_size(plan->ab_type),
                                      .dst        = plan->edge_b};
@@ -81,10 +81,10 @@ spmm_status_t spmm_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x
     return plan->edge ? plan->device->ops->gather_rows(plan->device, &args, x->stream) : SPMM_OK;
 }
 
-spmm_status_t spmm_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const spmm_store_args_t args = {.src    = plan->edge_c,
-                                    .n_rows = spmm_plan_map(plan, SPMM_OPERAND_C)->n_local,
+                                    .n_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
                                     .n      = x->n,
                                     .beta   = x->beta,
                                     .dst    = x->C,

@@ -5,8 +5,8 @@
  */
 #include "plan/plan.h"
 
-int spmm_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
-                  spmm_slice_t slice[SPMM_MOST_CHUNKS])
+int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
+                   spmm_slice_t slice[SPMM_MOST_CHUNKS])
 {
     const int64_t units[] = {32, 1, 8, 1};
     int64_t       unit    = 1;
@@ -56,7 +56,7 @@ static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_
                                    const spmm_slice_t *slice)
 {
     const size_t elem   = spmm_type_size(plan->halo_type);
-    const size_t before = (size_t)spmm_halo_send_rows(&plan->halo) * (size_t)slice->first * elem;
+    const size_t before = (size_t)spmmi_halo_send_rows(&plan->halo) * (size_t)slice->first * elem;
 
     return (spmm_exchange_t){.direction =
                                  plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD : SPMM_HALO_REVERSE,
@@ -76,7 +76,7 @@ static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spm
                                      .ld_src     = x->ldb,
                                      .src_layout = plan->layout,
                                      .row        = plan->send_row,
-                                     .n_rows     = spmm_halo_send_rows(&plan->halo),
+                                     .n_rows     = spmmi_halo_send_rows(&plan->halo),
                                      .n          = slice->n,
                                      .elem_size  = elem,
                                      .dst        = mirror};
@@ -90,9 +90,9 @@ static spmm_status_t begin(spmm_plan_t *plan, int index, void *state, const spmm
 {
     spmm_status_t status;
 
-    SPMM_TRY(spmm_plan_note(plan, index, SPMM_MARK_PACKED, stream));
+    SPMM_TRY(spmmi_plan_note(plan, index, SPMM_MARK_PACKED, stream));
     SPMM_TRY(plan->transport->begin(state, what, stream));
-    status = spmm_plan_note(plan, index, SPMM_MARK_BEGUN, stream);
+    status = spmmi_plan_note(plan, index, SPMM_MARK_BEGUN, stream);
     if (status != SPMM_OK) {
         (void)plan->transport->end(state, what, stream);
     }
@@ -102,28 +102,28 @@ static spmm_status_t begin(spmm_plan_t *plan, int index, void *state, const spmm
 static spmm_status_t end(spmm_plan_t *plan, int index, void *state, const spmm_exchange_t *what,
                          spmm_stream_t stream)
 {
-    const spmm_status_t noted = spmm_plan_note(plan, index, SPMM_MARK_ENDING, stream);
+    const spmm_status_t noted = spmmi_plan_note(plan, index, SPMM_MARK_ENDING, stream);
 
-    SPMM_TRY(spmm_first_failure(plan->transport->end(state, what, stream), noted));
+    SPMM_TRY(spmmi_first_failure(plan->transport->end(state, what, stream), noted));
     return stream == plan->comm_stream /* else nobody waits for it */
-               ? spmm_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
-               : spmm_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);
+               ? spmmi_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
+               : spmmi_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);
 }
 
-spmm_status_t spmm_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
-                                   const spmm_slice_t *slice, spmm_stream_t stream)
+spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
+                                    const spmm_slice_t *slice, spmm_stream_t stream)
 {
     const spmm_exchange_t what = exchange_of(plan, x, slice);
 
-    SPMM_TRY(spmm_plan_note(plan, slice->index, SPMM_MARK_PACK, stream));
+    SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_PACK, stream));
     if (plan->op == SPMM_OP_N && what.in_place == NULL) {
         SPMM_TRY(pack(plan, x, slice, what.mirror, stream));
     }
     return begin(plan, slice->index, plan->exchange, &what, stream);
 }
 
-spmm_status_t spmm_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
-                                 const spmm_slice_t *slice, spmm_stream_t stream)
+spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice, spmm_stream_t stream)
 {
     const spmm_exchange_t what = exchange_of(plan, x, slice);
 
@@ -140,16 +140,16 @@ static spmm_exchange_t gather_of(const spmm_plan_t *plan, const spmm_slice_t *sl
                              .row_bytes = (size_t)slice->n * spmm_type_size(plan->halo_type)};
 }
 
-spmm_status_t spmm_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,
-                                       const void *own, spmm_stream_t stream)
+spmm_status_t spmmi_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,
+                                        const void *own, spmm_stream_t stream)
 {
     const spmm_exchange_t what = gather_of(plan, slice, own);
 
     return begin(plan, slice->index, plan->gather, &what, stream);
 }
 
-spmm_status_t spmm_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice, const void *own,
-                                     spmm_stream_t stream)
+spmm_status_t spmmi_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice, const void *own,
+                                      spmm_stream_t stream)
 {
     const spmm_exchange_t what = gather_of(plan, slice, own);
 

@@ -3,21 +3,21 @@
 #include <math.h>
 
 #include "base/scalar.h"
-#include "engine/format_bittcf.h"
-#include "engine/format_cvse.h"
+#include "engine/bittcf/format.h"
+#include "engine/cvse/format.h"
 #include "plan/plan.h"
 #include "spmm_dist/context.h"
 
 static void print_tc_facts(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
 {
     const spmm_tc_facts_t    *f = &p->tc;
-    const spmm_bittcf_bytes_t b = spmm_bittcf_bytes(p->n_rows, f->tc_blocks, p->nnz, type);
+    const spmm_bittcf_bytes_t b = spmmi_bittcf_bytes(p->n_rows, f->tc_blocks, p->nnz, type);
 
     (void)fprintf(out,
                   "  condensed columns: %" PRId64 ", %" PRId64 " and %" PRId64
                   " in windows of 8, 16 and 32 rows; TCU-Synergy %.1f %% (%s)\n",
                   f->pairs[0], f->pairs[1], f->pairs[2], 100.0 * f->synergy,
-                  spmm_tc_synergy_class(f->synergy));
+                  spmmi_tc_synergy_class(f->synergy));
     (void)fprintf(out,
                   "  8x8 TC blocks: %" PRId64 ", MeanNNZTC %.2f, IBD %.2f; 16x4 bricks: %" PRId64
                   ", density %.1f %%, modelled OI_shmem %.1f\n",
@@ -33,7 +33,7 @@ static void print_vectors(const spmm_pattern_t *p, FILE *out)
     for (int32_t height = 8; height <= 16; height += 8) {
         const int64_t           vectors = p->tc.pairs[height / 16];
         const spmm_cvse_bytes_t b =
-            spmm_cvse_bytes(p->n_rows, p->nnz, vectors, height, p->tc.tc_blocks);
+            spmmi_cvse_bytes(p->n_rows, p->nnz, vectors, height, p->tc.tc_blocks);
 
         (void)fprintf(out,
                       "  CVSE with V = %" PRId32 ": %" PRId64
@@ -141,7 +141,7 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
             print_tiles(p, out);
         }
     }
-    for (int e = 0; e < spmm_n_engines && block->candidates != NULL; e++) {
+    for (int e = 0; e < spmmi_n_engines && block->candidates != NULL; e++) {
         print_engine(plan, block, &block->candidates[e], out);
     }
     print_format(block, out);
@@ -154,7 +154,7 @@ static void print_schedules(const spmm_plan_t *plan, FILE *out)
         return;
     }
     (void)fprintf(out, "schedule: times of the slowest rank\n");
-    for (int s = 0; s < spmm_n_schedules; s++) {
+    for (int s = 0; s < spmmi_n_schedules; s++) {
         const spmm_schedule_candidate_t *c = &plan->schedules[s];
 
         (void)fprintf(out, "  schedule %-10s ", c->schedule->name);
@@ -191,7 +191,7 @@ static void print_graphs(const spmm_plan_t *plan, FILE *out)
     int64_t captured, launched;
 
     if (plan->graphs != NULL) {
-        spmm_plan_count_graphs(plan, &captured, &launched);
+        spmmi_plan_count_captures(plan, &captured, &launched);
         (void)fprintf(out, "graphs: %" PRId64 " captured, %" PRId64 " launched\n", captured,
                       launched);
     } else if (plan->graph_why != NULL) {
@@ -199,7 +199,7 @@ static void print_graphs(const spmm_plan_t *plan, FILE *out)
     }
 }
 
-spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
+spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
 {
     const spmm_plan_stats_t *s = &plan->stats;
 
@@ -208,7 +208,7 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
         "plan of rank %d of %d on %s: op %c, %s-major, type %s, C %s, up to %" PRId64 " columns\n",
         plan->env->rank, plan->env->size, plan->device->description,
         plan->op == SPMM_OP_N ? 'N' : 'T', plan->layout == SPMM_LAYOUT_ROW ? "row" : "column",
-        spmm_type_name(plan->ab_type), spmm_type_name(plan->c_type), plan->n);
+        spmmi_type_name(plan->ab_type), spmmi_type_name(plan->c_type), plan->n);
     (void)fprintf(out,
                   "partition %s: imbalance %.3f, halo rows %" PRId64 " in total and %" PRId64
                   " at most (block: %" PRId64 " in total, allgather: %" PRId64 ")%s%s\n",
@@ -218,10 +218,10 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
                   plan->partition.note == NULL ? "" : plan->partition.note);
     print_block(plan, &plan->local, "local", out);
     print_block(plan, &plan->remote, "halo", out);
-    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
+    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
         if (plan->joined[f].block.candidates != NULL) {
             print_block(plan, &plan->joined[f].block,
-                        f == SPMM_FORMS_MERGED ? "merged" : "gathered", out);
+                        f == SPMM_BLOCKSET_MERGED ? "merged" : "gathered", out);
         }
     }
     if (plan->edge) {
@@ -230,7 +230,7 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
     }
     (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",
                   s->halo_rows, s->mirror_rows, s->recv_bytes, s->send_bytes);
-    for (int t = 0; t < spmm_n_transports; t++) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
         const spmm_transport_candidate_t *c = &plan->transports[t];
 
         if (c->usable) {
@@ -247,7 +247,7 @@ spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out)
     (void)fprintf(out, "memory: %zu bytes on the host, %zu on the device\n", s->host_bytes,
                   s->device_bytes);
     if (ferror(out)) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_IO, "the explanation could not be written");
+        return spmmi_fail(&plan->env->err, SPMM_ERR_IO, "the explanation could not be written");
     }
     return SPMM_OK;
 }

@@ -24,15 +24,15 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
                                       .deterministic = plan->deterministic,
                                       .pattern       = &block->pattern,
                                       .exact         = plan->exact_nonfinite};
-    if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmm_n_engines) == NULL) {
-        return spmm_fail_memory(&plan->env->err, spmm_n_engines, sizeof *block->candidates,
-                                "engine candidates");
+    if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *block->candidates,
+                                 "engine candidates");
     }
-    SPMM_TRY(spmm_plan_scan(plan, block));
+    SPMM_TRY(spmmi_plan_scan(plan, block));
     if (block == &plan->local && plan->layout == SPMM_LAYOUT_COL) {
-        return spmm_plan_consider_edge(plan);
+        return spmmi_plan_consider_edge(plan);
     }
-    spmm_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
+    spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
     return SPMM_OK;
 }
 
@@ -44,14 +44,14 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
     block->problem.layout = settled->picked->layout;
     block->predicted_s    = settled->picked->predicted_s;
     block->measured_s     = settled->picked->measured_s;
-    spmm_pattern_free(&block->pattern);
-    spmm_permuted_free(&block->rival);
+    spmmi_pattern_free(&block->pattern);
+    spmmi_permuted_free(&block->rival);
 }
 
 /* The yardstick runs on rows as they are: in another order it needs a pass over C. */
 static void leave_out_cusparse(spmm_engine_candidate_t *candidates)
 {
-    for (int e = 0; e < spmm_n_engines; e++) {
+    for (int e = 0; e < spmmi_n_engines; e++) {
         if (strcmp(candidates[e].engine->name, "cusparse") == 0 && candidates[e].usable) {
             candidates[e].usable = false;
             (void)snprintf(candidates[e].why, sizeof candidates[e].why,
@@ -78,8 +78,8 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
     status            = consider_engines(plan, block, c_type);
     if (status == SPMM_OK) {
         leave_out_cusparse(block->candidates);
-        status = spmm_engine_settle(choice, &block->csr, &block->problem, plan->device,
-                                    block->candidates, spmm_n_engines, &other);
+        status = spmmi_engine_settle(choice, &block->csr, &block->problem, plan->device,
+                                     block->candidates, spmmi_n_engines, &other);
     }
     if (status == SPMM_OK) {
         plan->stats.tune_s += other.tune_s;
@@ -88,10 +88,10 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
     }
     if (status == SPMM_OK && other.picked->measured_s < order_gain * settled->picked->measured_s) {
         settled->picked->engine->destroy(settled->format);
-        spmm_pattern_free(&own.pattern);
-        spmm_csr_free(&own.csr);
-        spmm_free(own.source);
-        spmm_free(own.candidates);
+        spmmi_pattern_free(&own.pattern);
+        spmmi_csr_free(&own.csr);
+        spmmi_free(own.source);
+        spmmi_free(own.candidates);
         block->reordering.applied = true;
         *settled                  = other;
         return SPMM_OK;
@@ -102,10 +102,10 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
     own.reordering = block->reordering;
     own.rival =
         (spmm_permuted_t){.csr = block->csr, .source = block->source, .pattern = block->pattern};
-    spmm_free(block->candidates);
+    spmmi_free(block->candidates);
     *block = own;
-    if (spmm_is_refusal(status)) {
-        spmm_log(plan->env, "rows stay in order: %s", plan->env->err.text);
+    if (spmmi_is_refusal(status)) {
+        spmmi_log(plan->env, "rows stay in order: %s", plan->env->err.text);
         plan->env->err        = before;
         block->reordering.why = "no engine could take the rows in it";
         return SPMM_OK;
@@ -115,27 +115,27 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
 
 /* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
  * bits are asked for, which times that vary must not take away. */
-bool spmm_plan_measures(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+bool spmmi_plan_uses_trials(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     return plan->device->kind != SPMM_DEVICE_CPU && o->no_autotune == 0 && !plan->deterministic;
 }
 
-spmm_status_t spmm_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                    const spmm_plan_options_t *o)
+spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                     const spmm_plan_options_t *o)
 {
     const bool                 adds   = block == &plan->remote && plan->op == SPMM_OP_N;
     const spmm_engine_choice_t choice = {.name     = o->engine,
-                                         .measure  = spmm_plan_measures(plan, o),
+                                         .measure  = spmmi_plan_uses_trials(plan, o),
                                          .compared = block->rival.csr.row_ptr != NULL,
                                          .beta     = adds ? 1.0 : 0.0,
                                          .executes = o->executes};
-    const double               start  = spmm_now();
+    const double               start  = spmmi_now();
     spmm_engine_settled_t      settled;
     spmm_status_t              status = SPMM_OK;
 
     SPMM_TRY(consider_engines(plan, block, c_type));
-    SPMM_TRY(spmm_engine_settle(&choice, &block->csr, &block->problem, plan->device,
-                                block->candidates, spmm_n_engines, &settled));
+    SPMM_TRY(spmmi_engine_settle(&choice, &block->csr, &block->problem, plan->device,
+                                 block->candidates, spmmi_n_engines, &settled));
     plan->stats.tune_s += settled.tune_s;
     if (block->rival.csr.row_ptr != NULL) {
         status = try_order(plan, block, c_type, &choice, &settled);
@@ -145,8 +145,8 @@ spmm_status_t spmm_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm
         return status;
     }
     install(block, &settled);
-    plan->stats.build_s += spmm_now() - start;
-    spmm_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
-             spmm_now() - start, settled.tune_s);
+    plan->stats.build_s += spmmi_now() - start;
+    spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
+              spmmi_now() - start, settled.tune_s);
     return SPMM_OK;
 }

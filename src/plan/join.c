@@ -19,7 +19,7 @@ static spmm_status_t open_part(spmm_env_t *env, const spmm_block_t *block, int32
 
     part->block = block;
     if (SPMM_NEW(part->at, n_rows) == NULL) {
-        return spmm_fail_memory(&env->err, n_rows, sizeof *part->at, "the rows of a block");
+        return spmmi_fail_memory(&env->err, n_rows, sizeof *part->at, "the rows of a block");
     }
     for (int32_t i = 0; i < n_rows; i++) {
         part->at[i] = -1;
@@ -80,17 +80,17 @@ static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *rem
 }
 
 /* The place of each halo row among [own | all other] rows; NULL where halo rows follow the own. */
-static spmm_status_t place_halo(const spmm_plan_t *plan, spmm_forms_t forms, int32_t **col)
+static spmm_status_t place_halo(const spmm_plan_t *plan, spmm_blockset_t blockset, int32_t **col)
 {
-    const int64_t n_halo = spmm_halo_recv_rows(&plan->halo);
+    const int64_t n_halo = spmmi_halo_recv_rows(&plan->halo);
     const int64_t first  = plan->cols.offset[plan->env->rank];
 
     *col = NULL;
-    if (forms == SPMM_FORMS_MERGED) {
+    if (blockset == SPMM_BLOCKSET_MERGED) {
         return SPMM_OK;
     }
     if (SPMM_NEW(*col, n_halo) == NULL) {
-        return spmm_fail_memory(&plan->env->err, n_halo, sizeof **col, "the places of halo rows");
+        return spmmi_fail_memory(&plan->env->err, n_halo, sizeof **col, "the places of halo rows");
     }
     for (int64_t h = 0; h < n_halo; h++) {
         (*col)[h] =
@@ -99,32 +99,34 @@ static spmm_status_t place_halo(const spmm_plan_t *plan, spmm_forms_t forms, int
     return SPMM_OK;
 }
 
-static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_forms_t forms, spmm_block_t *block)
+static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_blockset_t blockset,
+                                  spmm_block_t *block)
 {
-    const int64_t n_cols = forms == SPMM_FORMS_GATHERED
+    const int64_t n_cols = blockset == SPMM_BLOCKSET_GATHERED
                                ? plan->cols.n_global
-                               : plan->cols.n_local + spmm_halo_recv_rows(&plan->halo);
+                               : plan->cols.n_local + spmmi_halo_recv_rows(&plan->halo);
 
     if (n_cols > INT32_MAX) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_RANGE,
-                         "rank %d would multiply %lld rows of B at once, more than 2^31 - 1",
-                         plan->env->rank, (long long)n_cols);
+        return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
+                          "rank %d would multiply %lld rows of B at once, more than 2^31 - 1",
+                          plan->env->rank, (long long)n_cols);
     }
     block->nnz = plan->local.nnz + plan->remote.nnz;
-    SPMM_TRY(spmm_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, block->nnz,
-                            plan->ab_type, &block->csr));
+    SPMM_TRY(spmmi_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, block->nnz,
+                             plan->ab_type, &block->csr));
     if (SPMM_NEW(block->source, block->nnz) == NULL) {
-        return spmm_fail_memory(&plan->env->err, block->nnz, sizeof *block->source,
-                                "entry sources");
+        return spmmi_fail_memory(&plan->env->err, block->nnz, sizeof *block->source,
+                                 "entry sources");
     }
     return SPMM_OK;
 }
 
-spmm_status_t spmm_plan_join(const spmm_plan_t *plan, spmm_forms_t forms, spmm_block_t *block)
+spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
+                              spmm_block_t *block)
 {
     part_t        local = {.at = NULL}, remote = {.at = NULL};
     int32_t      *col    = NULL;
-    spmm_status_t status = alloc_joined(plan, forms, block);
+    spmm_status_t status = alloc_joined(plan, blockset, block);
 
     if (status == SPMM_OK) {
         status = open_part(plan->env, &plan->local, plan->rows.n_local, &local);
@@ -133,13 +135,13 @@ spmm_status_t spmm_plan_join(const spmm_plan_t *plan, spmm_forms_t forms, spmm_b
         status = open_part(plan->env, &plan->remote, plan->rows.n_local, &remote);
     }
     if (status == SPMM_OK) {
-        status = place_halo(plan, forms, &col);
+        status = place_halo(plan, blockset, &col);
     }
     if (status == SPMM_OK) {
         fill(plan, &local, &remote, col, block);
     }
-    spmm_free(col);
-    spmm_free(local.at);
-    spmm_free(remote.at);
+    spmmi_free(col);
+    spmmi_free(local.at);
+    spmmi_free(remote.at);
     return status; /* the block's owner frees it */
 }

@@ -7,7 +7,7 @@ static bool is_tie(int mark)
            mark == SPMM_MARK_DONE;
 }
 
-spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices)
+spmm_status_t spmmi_plan_make_marks(spmm_plan_t *plan, int slices)
 {
     const spmm_device_t *device = plan->device;
 
@@ -26,7 +26,7 @@ spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices)
     return SPMM_OK;
 }
 
-void spmm_plan_free_marks(spmm_plan_t *plan)
+void spmmi_plan_free_marks(spmm_plan_t *plan)
 {
     const spmm_device_t *device = plan->device;
 
@@ -38,25 +38,25 @@ void spmm_plan_free_marks(spmm_plan_t *plan)
     }
 }
 
-spmm_event_t *spmm_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which)
+spmm_event_t *spmmi_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which)
 {
     return plan->marks[index].time[which];
 }
 
-spmm_status_t spmm_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
+spmm_status_t spmmi_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
 {
     return plan->profile ? plan->device->ops->event_record(
-                               plan->device, spmm_plan_event(plan, index, which), stream)
+                               plan->device, spmmi_plan_event(plan, index, which), stream)
                          : SPMM_OK;
 }
 
-spmm_status_t spmm_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
+spmm_status_t spmmi_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
 {
-    SPMM_TRY(spmm_plan_note(plan, index, which, stream));
+    SPMM_TRY(spmmi_plan_note(plan, index, which, stream));
     return plan->device->ops->event_record(plan->device, plan->marks[index].tie[which], stream);
 }
 
-spmm_status_t spmm_plan_wait(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
+spmm_status_t spmmi_plan_wait(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
 {
     return plan->device->ops->stream_wait(plan->device, stream, plan->marks[index].tie[which]);
 }

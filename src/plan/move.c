@@ -4,7 +4,7 @@
 #include "base/comm.h"
 #include "plan/plan.h"
 
-const spmm_layout_map_t *spmm_plan_map(const spmm_plan_t *plan, spmm_operand_t operand)
+const spmm_layout_map_t *spmmi_plan_map(const spmm_plan_t *plan, spmm_operand_t operand)
 {
     const bool columns = (operand == SPMM_OPERAND_B) == (plan->op == SPMM_OP_N);
 
@@ -22,8 +22,8 @@ static void staging_free(const spmm_plan_t *plan, staging_t *s)
     plan->device->ops->release(plan->device, s->device_from);
     plan->device->ops->release(plan->device, s->device_to);
     plan->device->ops->release(plan->device, s->order);
-    spmm_free(s->host_from);
-    spmm_free(s->host_to);
+    spmmi_free(s->host_from);
+    spmmi_free(s->host_to);
 }
 
 static spmm_status_t staging_alloc(const spmm_plan_t *plan, const spmm_layout_map_t *map,
@@ -32,25 +32,25 @@ static spmm_status_t staging_alloc(const spmm_plan_t *plan, const spmm_layout_ma
     const spmm_device_ops_t *ops   = plan->device->ops;
     void                    *order = NULL;
 
-    s->host_from = spmm_alloc(n_from, row_bytes);
-    s->host_to   = spmm_alloc(n_to, row_bytes);
+    s->host_from = spmmi_alloc(n_from, row_bytes);
+    s->host_to   = spmmi_alloc(n_to, row_bytes);
     if (s->host_from == NULL || s->host_to == NULL) {
-        return spmm_fail_memory(&plan->env->err, n_from + n_to, row_bytes, "rows being moved");
+        return spmmi_fail_memory(&plan->env->err, n_from + n_to, row_bytes, "rows being moved");
     }
     SPMM_TRY(ops->alloc(plan->device, (size_t)n_from * row_bytes, &s->device_from));
     SPMM_TRY(ops->alloc(plan->device, (size_t)n_to * row_bytes, &s->device_to));
-    SPMM_TRY(spmm_device_upload(plan->device, map->send_row,
-                                (size_t)map->n_orig * sizeof *map->send_row, &order));
+    SPMM_TRY(spmmi_device_upload(plan->device, map->send_row,
+                                 (size_t)map->n_orig * sizeof *map->send_row, &order));
     s->order = order;
     return SPMM_OK;
 }
 
-spmm_status_t spmm_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
-                             const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
-                             spmm_stream_t stream)
+spmm_status_t spmmi_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
+                              const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                              spmm_stream_t stream)
 {
     const spmm_device_ops_t *ops       = plan->device->ops;
-    const spmm_layout_map_t *map       = spmm_plan_map(plan, operand);
+    const spmm_layout_map_t *map       = spmmi_plan_map(plan, operand);
     const spmm_type_t        type      = operand == SPMM_OPERAND_B ? plan->ab_type : plan->c_type;
     const size_t             elem      = spmm_type_size(type);
     const size_t             row_bytes = (size_t)n * elem;
@@ -78,11 +78,12 @@ spmm_status_t spmm_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to_
     if (status == SPMM_OK) {
         status = ops->fetch(plan->device, s.host_from, s.device_from, (size_t)n_from * row_bytes);
     }
-    status = spmm_agree(plan->env, status);
+    status = spmmi_agree(plan->env, status);
     if (status == SPMM_OK) {
         /* Rows arrive in the plan's order one way, in send_row order the other way. */
-        status = spmm_alltoallv(plan->env, s.host_from, to_plan ? map->send_count : map->recv_count,
-                                s.host_to, to_plan ? map->recv_count : map->send_count, row_bytes);
+        status =
+            spmmi_alltoallv(plan->env, s.host_from, to_plan ? map->send_count : map->recv_count,
+                            s.host_to, to_plan ? map->recv_count : map->send_count, row_bytes);
     }
     if (status == SPMM_OK) {
         status = ops->copy(plan->device, s.device_to, s.host_to, (size_t)n_to * row_bytes, stream);
@@ -103,5 +104,5 @@ spmm_status_t spmm_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to_
         status = ops->stream_sync(plan->device, stream);
     }
     staging_free(plan, &s);
-    return spmm_agree(plan->env, status);
+    return spmmi_agree(plan->env, status);
 }

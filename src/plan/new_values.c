@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/sddmm.h"
+#include "engine/sddmm/sddmm.h"
 #include "plan/plan.h"
 
 static spmm_block_t *block_of(spmm_plan_t *plan, int b)
@@ -56,7 +56,8 @@ static spmm_status_t make_list(const spmm_plan_t *plan, const spmm_block_t *bloc
     SPMM_TRY(block->engine->places(block->format, &made->values, &made->count, &list));
     if (list == NULL) {
         if (SPMM_NEW(list, made->count) == NULL) {
-            return spmm_fail_memory(&plan->env->err, made->count, sizeof *list, "places of values");
+            return spmmi_fail_memory(&plan->env->err, made->count, sizeof *list,
+                                     "places of values");
         }
         for (int64_t k = 0; k < made->count; k++) {
             list[k] = (int32_t)k;
@@ -65,10 +66,10 @@ static spmm_status_t make_list(const spmm_plan_t *plan, const spmm_block_t *bloc
     status = SPMM_OK;
     if (follow(plan, block, made->count, list)) {
         status =
-            spmm_device_upload(plan->device, list, (size_t)made->count * sizeof *list, &device);
+            spmmi_device_upload(plan->device, list, (size_t)made->count * sizeof *list, &device);
     }
     made->source = device;
-    spmm_free(list);
+    spmmi_free(list);
     return status;
 }
 
@@ -84,7 +85,7 @@ static spmm_status_t make_lists(spmm_plan_t *plan)
             const spmm_status_t status = make_list(plan, block, &plan->value_list[b]);
 
             if (status != SPMM_OK) {
-                spmm_plan_free_lists(plan);
+                spmmi_plan_free_lists(plan);
                 return status;
             }
         }
@@ -93,7 +94,7 @@ static spmm_status_t make_lists(spmm_plan_t *plan)
     return SPMM_OK;
 }
 
-void spmm_plan_free_lists(spmm_plan_t *plan)
+void spmmi_plan_free_lists(spmm_plan_t *plan)
 {
     for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
         plan->device->ops->release(plan->device, plan->value_list[b].source);
@@ -112,13 +113,13 @@ static spmm_status_t place(const spmm_plan_t *plan, const spmm_value_list_t *lis
                                 : plan->device->ops->copy(plan->device, list->values, values,
                                                           (size_t)list->count * size, stream);
     }
-    return spmm_place_values(plan->device,
-                             &(spmm_place_args_t){.from      = values,
-                                                  .source    = list->source,
-                                                  .count     = list->count,
-                                                  .elem_size = size,
-                                                  .to        = list->values},
-                             stream);
+    return spmmi_place_values(plan->device,
+                              &(spmm_place_args_t){.from      = values,
+                                                   .source    = list->source,
+                                                   .count     = list->count,
+                                                   .elem_size = size,
+                                                   .to        = list->values},
+                              stream);
 }
 
 /* All values of this rank as the matrix stores them, on the host. */
@@ -126,13 +127,13 @@ static spmm_status_t fetch(const spmm_plan_t *plan, const void *values, spmm_str
                            char **stored)
 {
     const size_t   size  = spmm_type_size(plan->ab_type);
-    const int64_t  nnz   = spmm_matrix_local_nnz(plan->A);
+    const int64_t  nnz   = spmmi_matrix_local_nnz(plan->A);
     const int64_t *order = plan->A->value_order;
-    char          *host = spmm_alloc(nnz, size), *sorted = spmm_alloc(nnz, size);
+    char          *host = spmmi_alloc(nnz, size), *sorted = spmmi_alloc(nnz, size);
     spmm_status_t  status = SPMM_OK;
 
     if (host == NULL || sorted == NULL) {
-        status = spmm_fail_memory(&plan->env->err, 2 * nnz, size, "new values");
+        status = spmmi_fail_memory(&plan->env->err, 2 * nnz, size, "new values");
     }
     if (status == SPMM_OK) {
         status = plan->device->ops->stream_sync(plan->device, stream);
@@ -144,9 +145,9 @@ static spmm_status_t fetch(const spmm_plan_t *plan, const void *values, spmm_str
         memcpy(sorted + (size_t)k * size, host + (size_t)(order == NULL ? k : order[k]) * size,
                size);
     }
-    spmm_free(host);
+    spmmi_free(host);
     if (status != SPMM_OK) {
-        spmm_free(sorted);
+        spmmi_free(sorted);
         return status;
     }
     *stored = sorted;
@@ -168,10 +169,10 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
             status = fetch(plan, values, stream, &stored);
         }
         if (status == SPMM_OK) {
-            status = spmm_plan_refill_block(plan, block, stored);
+            status = spmmi_plan_refill_block(plan, block, stored);
         }
     }
-    spmm_free(stored);
+    spmmi_free(stored);
     return status;
 }
 
@@ -200,36 +201,36 @@ static spmm_status_t mark_end(spmm_plan_t *plan, spmm_stream_t stream)
     return SPMM_OK;
 }
 
-spmm_status_t spmm_plan_take_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
+spmm_status_t spmmi_plan_take_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
 {
     spmm_status_t status;
 
     if (!plan->rows.keep) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
-                         "partition %s moved the rows of A to other ranks: give new values to "
-                         "spmm_matrix_update_values()",
-                         plan->partition.method);
+        return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
+                          "partition %s moved the rows of A to other ranks: give new values to "
+                          "spmm_matrix_update_values()",
+                          plan->partition.method);
     }
-    if (spmm_matrix_local_nnz(plan->A) > INT32_MAX) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_RANGE,
-                         "%" PRId64 " entries on rank %d: up to 2^31 - 1 on each may take values "
-                         "that lie on the device",
-                         spmm_matrix_local_nnz(plan->A), plan->env->rank);
+    if (spmmi_matrix_local_nnz(plan->A) > INT32_MAX) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
+                          "%" PRId64 " entries on rank %d: up to 2^31 - 1 on each may take values "
+                          "that lie on the device",
+                          spmmi_matrix_local_nnz(plan->A), plan->env->rank);
     }
     SPMM_TRY(make_lists(plan));
     /* The last execute reads the old values, on whatever stream that was. */
     if (plan->in_use) {
-        SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_DONE, stream));
+        SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_DONE, stream));
     }
     status = enqueue(plan, values, stream);
-    return spmm_first_failure(status, mark_end(plan, stream));
+    return spmmi_first_failure(status, mark_end(plan, stream));
 }
 
-spmm_status_t spmm_plan_finish_values(spmm_plan_t *plan)
+spmm_status_t spmmi_plan_finish_values(spmm_plan_t *plan)
 {
     if (!plan->in_use) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_DONE, plan->comm_stream));
+    SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_DONE, plan->comm_stream));
     return plan->device->ops->stream_sync(plan->device, plan->comm_stream);
 }

@@ -3,14 +3,14 @@
 #ifndef SPMM_PLAN_PLAN_H
 #define SPMM_PLAN_PLAN_H
 
-#include "engine/autotune.h"
+#include "engine/choose/autotune.h"
 #include "exchange/halo.h"
 #include "exchange/transport.h"
 #include "matrix/matrix.h"
 #include "partition/layout.h"
 #include "partition/partition.h"
-#include "partition/reorder.h"
-#include "plan/graph.h"
+#include "partition/reorder/reorder.h"
+#include "plan/capture.h"
 #include "plan/schedule.h"
 #include "spmm_dist/plan.h"
 
@@ -45,8 +45,9 @@ typedef struct {
     spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
     bool                     scanned;
     spmm_problem_t           problem;
-    spmm_engine_candidate_t *candidates; /**< [spmm_n_engines], owned: for explain; NULL: not yet */
-    double                   predicted_s, measured_s; /**< of the engine; as of a candidate */
+    spmm_engine_candidate_t
+          *candidates;              /**< [spmmi_n_engines], owned: for explain; NULL: not yet */
+    double predicted_s, measured_s; /**< of the engine; as of a candidate */
 } spmm_block_t;
 
 /** All entries of this rank in one block, and the rows of B that it multiplies. */
@@ -88,7 +89,7 @@ typedef struct {
                           same */
 } spmm_value_list_t;
 
-enum { SPMM_PLAN_BLOCKS = 1 + SPMM_FORMS }; /**< local, remote and joined ones */
+enum { SPMM_PLAN_BLOCKS = 1 + SPMM_BLOCKSETS }; /**< local, remote and joined ones */
 
 /** Rows of C that peers send partial sums for, grouped by row: device memory. */
 typedef struct {
@@ -117,21 +118,21 @@ struct spmm_plan {
     int64_t          *need;  /**< [recv rows], owned: new index of each halo row; NULL once the
                                  formats are made */
     bool              alone; /**< no row travels from or to this rank, and no halo block */
-    spmm_block_t      local, remote;      /**< entries whose column this rank owns / does not */
-    spmm_joined_t     joined[SPMM_FORMS]; /**< both in one; [SPLIT] is unused */
-    bool              made[SPMM_FORMS];   /**< what there is of formats and their buffers */
-    bool              keep_input;         /**< csr of local and remote are needed once more */
+    spmm_block_t      local, remote;          /**< entries whose column this rank owns / does not */
+    spmm_joined_t     joined[SPMM_BLOCKSETS]; /**< both in one; [SPLIT] is unused */
+    bool              made[SPMM_BLOCKSETS];   /**< what there is of formats and their buffers */
+    bool              keep_input;             /**< csr of local and remote are needed once more */
     bool              edge;   /**< B and C are column-major, the blocks' row-major copies */
     double            edge_s; /**< predicted time of the copies; column-major plans only */
 
     const spmm_transport_ops_t *transport;
     void                       *exchange;   /**< state of the transport, owned */
-    spmm_transport_candidate_t *transports; /**< [spmm_n_transports], owned: for explain */
-    spmm_halo_t                 full;       /**< the graph of schedule allgather */
+    spmm_transport_candidate_t *transports; /**< [spmmi_n_transports], owned: for explain */
+    spmm_halo_t                 full;       /**< the halo plan of schedule allgather */
     void                       *gather;     /**< state of the transport on it; NULL: not needed */
 
     const spmm_schedule_t     *schedule;
-    spmm_schedule_candidate_t *schedules; /**< [spmm_n_schedules], owned: for explain */
+    spmm_schedule_candidate_t *schedules; /**< [spmmi_n_schedules], owned: for explain */
     bool                       travels;   /**< some rank has a peer: the schedule matters */
 
     void              *mirror_rows; /**< device [send rows x n], packed; NULL for allgather */
@@ -150,7 +151,7 @@ struct spmm_plan {
     bool     has_run;     /**< the last execute succeeded: all marks are of it */
     int64_t  last_n;      /**< columns of the last execute */
 
-    spmm_graphs_t *graphs; /**< owned; NULL: executes are not captured */
+    spmm_captures_t *graphs; /**< owned; NULL: executes are not captured */
     const char *graph_why; /**< though asked for; the end of a sentence, static; NULL: not asked */
 
     bool              listed; /**< value_list is made */
@@ -160,158 +161,163 @@ struct spmm_plan {
 };
 
 /** The plan behind spmm_plan_create().  Collective, agreed.  @p shared is the context's. */
-spmm_status_t spmm_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
-                              const spmm_plan_options_t *options, spmm_plan_t **plan);
-/** A plan without formats and schedule: blocks, halo graph and transport, to bring rows of B (or
+spmm_status_t spmmi_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
+                               const spmm_plan_options_t *options, spmm_plan_t **plan);
+/** A plan without formats and schedule: blocks, halo plan and transport, to bring rows of B (or
  *  others of that distribution) to the ranks that need them.  Follows no new values.  Collective,
  *  agreed. */
-spmm_status_t spmm_plan_build_graph(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
-                                    const spmm_plan_options_t *options, spmm_plan_t **plan);
+spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_matrix_t *A,
+                                        int64_t n, const spmm_plan_options_t *options,
+                                        spmm_plan_t **plan);
 /** NULL-safe; waits for executes in flight.  Collective. */
-void spmm_plan_free(spmm_plan_t *plan);
+void spmmi_plan_free(spmm_plan_t *plan);
 
 /* blocks.c, arrival.c: redistribute A and split it into the local and the halo block. */
 
-/** Fill plan->local and ->remote (csr and source) and the halo graph.  Collective, agreed. */
-spmm_status_t spmm_plan_make_blocks(spmm_plan_t *plan);
+/** Fill plan->local and ->remote (csr and source) and the halo plan.  Collective, agreed. */
+spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan);
 /** refill of spmm_matrix_user_t: new values of A into both formats.  Collective. */
-spmm_status_t spmm_plan_refill(void *plan);
+spmm_status_t spmmi_plan_refill(void *plan);
 /** New values into the format of one block.  Local.
  *  @param[in] arrived  host, all values of this rank in the order of arrival */
-spmm_status_t spmm_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
-                                     const void *arrived);
+spmm_status_t spmmi_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
+                                      const void *arrived);
 
 /* new_values.c: values that lie on the device. */
 
 /** Enqueue new values for this plan alone.  Local; the first call makes lists.
  *  @param[in] values  [local nnz] in the order of the caller's arrays, device memory */
-spmm_status_t spmm_plan_take_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream);
+spmm_status_t spmmi_plan_take_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream);
 /** Wait for values taken, and for executes: what writes the formats from the host comes after them. */
-spmm_status_t spmm_plan_finish_values(spmm_plan_t *plan);
-void          spmm_plan_free_lists(spmm_plan_t *plan);
+spmm_status_t spmmi_plan_finish_values(spmm_plan_t *plan);
+void          spmmi_plan_free_lists(spmm_plan_t *plan);
 
 /* formats.c */
 
 /** Does this plan choose by measured times? */
-bool spmm_plan_measures(const spmm_plan_t *plan, const spmm_plan_options_t *o);
+bool spmmi_plan_uses_trials(const spmm_plan_t *plan, const spmm_plan_options_t *o);
 /** Choose an engine and build the format of a block whose rows have been ordered; its CSR stays.
  *  Local. */
-spmm_status_t spmm_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                    const spmm_plan_options_t *o);
+spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                     const spmm_plan_options_t *o);
 
 /* join.c */
 
 /** block->csr and ->source = entries of both blocks; columns of the halo block follow the own ones,
  *  in the order of the halo rows or, for GATHERED, of all indices of other ranks.  Local. */
-spmm_status_t spmm_plan_join(const spmm_plan_t *plan, spmm_forms_t forms, spmm_block_t *block);
+spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
+                              spmm_block_t *block);
 
-/* forms.c: formats and the buffers that go with them. */
+/* blockset.c: formats and the buffers that go with them. */
 
 /** Fill block->pattern unless it is there.  Local. */
-spmm_status_t spmm_plan_scan(const spmm_plan_t *plan, spmm_block_t *block);
+spmm_status_t spmmi_plan_scan(const spmm_plan_t *plan, spmm_block_t *block);
 /** Make formats and buffers unless they are there.  Collective, agreed; when it fails the caller drops what there
  *  is. */
-spmm_status_t spmm_plan_make_forms(spmm_plan_t *plan, spmm_forms_t forms,
-                                   const spmm_plan_options_t *o);
+spmm_status_t spmmi_plan_make_blockset(spmm_plan_t *plan, spmm_blockset_t blockset,
+                                       const spmm_plan_options_t *o);
 /** Free all formats and buffers but those that schedules with @p keep need.  Collective. */
-void spmm_plan_drop_forms(spmm_plan_t *plan, const bool keep[SPMM_FORMS]);
+void spmmi_plan_drop_blocksets(spmm_plan_t *plan, const bool keep[SPMM_BLOCKSETS]);
 /** Free the exchange of all rows of B, if there is one: its messages are given up.  Local. */
-void spmm_plan_close_gather(spmm_plan_t *plan);
-/** The forms that this rank needs where the schedule asks for @p forms. */
-spmm_forms_t spmm_plan_forms_here(const spmm_plan_t *plan, spmm_forms_t forms);
+void spmmi_plan_close_gather(spmm_plan_t *plan);
+/** The blockset that this rank needs where the schedule asks for @p blockset. */
+spmm_blockset_t spmmi_plan_blockset_here(const spmm_plan_t *plan, spmm_blockset_t blockset);
 /** Frees what is left of a block. */
-void spmm_block_free(spmm_block_t *block);
+void spmmi_block_free(spmm_block_t *block);
 /** The block with the rows of all entries, or the local one. */
-const spmm_block_t *spmm_plan_main_block(const spmm_plan_t *plan);
+const spmm_block_t *spmmi_plan_main_block(const spmm_plan_t *plan);
 
 /* reorder.c: the order in which rows are multiplied; row maps lead back to the rows of C. */
 
 /** Order the rows of a block as option reorder says, before its format is built, or where times shall decide
  *  keep the other order as rival.  Local.
  *  @param[in] c_type  of the product */
-spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                const spmm_plan_options_t *o);
-void          spmm_permuted_free(spmm_permuted_t *p);
+spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                 const spmm_plan_options_t *o);
+void          spmmi_permuted_free(spmm_permuted_t *p);
 /** Is the best engine for pattern @p after, of those that @p engine (NULL or "auto": all) admits,
  *  predicted to beat the best one for @p before clearly? */
-bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
-                           const spmm_pattern_t *after, const spmm_problem_t *problem,
-                           const spmm_device_t *device);
+bool spmmi_reordering_gains(const char *engine, const spmm_pattern_t *before,
+                            const spmm_pattern_t *after, const spmm_problem_t *problem,
+                            const spmm_device_t *device);
 /** The facts that no order of rows can better. */
-spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern);
+spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern);
 /** Least predicted time of those engines on a pattern; INFINITY where none runs. */
-double spmm_plan_best_time(const char *engine, const spmm_pattern_t *pattern,
-                           const spmm_problem_t *problem, const spmm_device_t *device);
+double spmmi_plan_best_time(const char *engine, const spmm_pattern_t *pattern,
+                            const spmm_problem_t *problem, const spmm_device_t *device);
 
 /** May what affinity takes come back in @p executes products (0: 1000), if its order is the best
  *  thinkable? */
-bool spmm_reordering_pays(const char *engine, const spmm_pattern_t *before,
-                          const spmm_problem_t *problem, const spmm_device_t *device,
-                          int64_t executes);
+bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           int64_t executes);
 
 /* buffers.c: what execute needs besides the formats. */
 
 /** Allocate lists, events and the comm stream.  Local. */
-spmm_status_t spmm_plan_make_buffers(spmm_plan_t *plan);
-void          spmm_plan_free_buffers(spmm_plan_t *plan);
+spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan);
+void          spmmi_plan_free_buffers(spmm_plan_t *plan);
 /** Allocate rows to exchange and what multiplies them.  Local. */
-spmm_status_t spmm_plan_make_rows(spmm_plan_t *plan, spmm_forms_t forms);
-void          spmm_plan_free_rows(spmm_plan_t *plan, spmm_forms_t forms);
+spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset);
+void          spmmi_plan_free_rows(spmm_plan_t *plan, spmm_blockset_t blockset);
 /** Bytes of device memory of all of it. */
-size_t spmm_plan_buffer_bytes(const spmm_plan_t *plan);
+size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan);
 
 /* marks.c */
 
 /** Events for @p slices slices.  Local. */
-spmm_status_t spmm_plan_make_marks(spmm_plan_t *plan, int slices);
-void          spmm_plan_free_marks(spmm_plan_t *plan);
+spmm_status_t spmmi_plan_make_marks(spmm_plan_t *plan, int slices);
+void          spmmi_plan_free_marks(spmm_plan_t *plan);
 /** The time of a mark of slice @p index, of a plan that profiles. */
-spmm_event_t *spmm_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which);
+spmm_event_t *spmmi_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which);
 /** A mark that streams wait for. */
-spmm_status_t spmm_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream);
+spmm_status_t spmmi_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which,
+                              spmm_stream_t stream);
 /** A mark that only profiling looks at. */
-spmm_status_t spmm_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream);
+spmm_status_t spmmi_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which,
+                              spmm_stream_t stream);
 /** Work enqueued on @p stream from here on starts after the mark. */
-spmm_status_t spmm_plan_wait(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream);
+spmm_status_t spmmi_plan_wait(spmm_plan_t *plan, int index, spmm_mark_t which,
+                              spmm_stream_t stream);
 
 /* edge.c: column-major B and C for engines that multiply row-major blocks. */
 
 /** Ask all engines about the local block of a column-major plan, each in the better of two ways:
  *  on the block as it is, or on row-major copies.  Ranks may come to choose differently, since halo
  *  rows travel row-major anyway. */
-spmm_status_t spmm_plan_consider_edge(spmm_plan_t *plan);
+spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan);
 /** What the blocks multiply and write: @p x itself, or the copies of the edge. */
-spmm_operands_t spmm_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x);
+spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** Enqueue the copy of B, where there is an edge. */
-spmm_status_t spmm_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x);
+spmm_status_t spmmi_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** Enqueue C = copy + beta * C, where there is an edge. */
-spmm_status_t spmm_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x);
+spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x);
 
 /* move.c */
 
 /** spmm_plan_scatter() (to_plan) and spmm_plan_gather() (else).  Collective, agreed. */
-spmm_status_t spmm_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
-                             const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
-                             spmm_stream_t stream);
+spmm_status_t spmmi_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
+                              const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                              spmm_stream_t stream);
 
 /** Where the rows of an operand live: the rows of A or its columns, by op. */
-const spmm_layout_map_t *spmm_plan_map(const spmm_plan_t *plan, spmm_operand_t operand);
+const spmm_layout_map_t *spmmi_plan_map(const spmm_plan_t *plan, spmm_operand_t operand);
 
 /* stats.c */
 
 /** Volumes over all ranks, into plan->stats.  Collective, agreed. */
-spmm_status_t spmm_plan_count(spmm_plan_t *plan);
+spmm_status_t spmmi_plan_count(spmm_plan_t *plan);
 /** Copy plan->stats with the times of the last execute. */
-spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
+spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
 
 /* timeline.c */
 
 /** As spmm_plan_get_timeline(), with room for all spans, and spmm_plan_get_traffic(). */
-spmm_status_t spmm_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count);
-void          spmm_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows);
+spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count);
+void          spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows);
 
 /* explain.c */
 
-spmm_status_t spmm_plan_print(const spmm_plan_t *plan, FILE *out);
+spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out);
 
 #endif /* SPMM_PLAN_PLAN_H */

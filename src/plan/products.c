@@ -2,21 +2,21 @@
 /** @file products.c  The passes over C that schedules are made of. */
 #include "plan/plan.h"
 
-spmm_status_t spmm_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const spmm_operands_t y = spmm_plan_inner(plan, x);
+    const spmm_operands_t y = spmmi_plan_inner(plan, x);
 
-    SPMM_TRY(spmm_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
+    SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
     SPMM_TRY(plan->local.engine->execute(plan->local.format, y.n, y.alpha, y.B, y.ldb, y.beta, y.C,
                                          y.ldc, y.stream));
-    return spmm_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
+    return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
 /* The columns of a slice of what the blocks multiply and write. */
 static spmm_operands_t columns_of(const spmm_plan_t *plan, spmm_layout_t layout,
                                   const spmm_operands_t *x, const spmm_slice_t *slice)
 {
-    spmm_operands_t y      = spmm_plan_inner(plan, x);
+    spmm_operands_t y      = spmmi_plan_inner(plan, x);
     const bool      is_row = layout == SPMM_LAYOUT_ROW;
     const int64_t   b_at   = is_row ? slice->first : slice->first * y.ldb;
     const int64_t   c_at   = is_row ? slice->first : slice->first * y.ldc;
@@ -32,7 +32,7 @@ static spmm_operands_t columns_of(const spmm_plan_t *plan, spmm_layout_t layout,
 /* The column-major copy of halo rows that a column-major halo block takes: one for each slice. */
 static void *edge_of(const spmm_plan_t *plan, const spmm_slice_t *slice)
 {
-    return (char *)plan->halo_edge + (size_t)spmm_halo_recv_rows(&plan->halo) *
+    return (char *)plan->halo_edge + (size_t)spmmi_halo_recv_rows(&plan->halo) *
                                          (size_t)slice->first * spmm_type_size(plan->halo_type);
 }
 
@@ -40,7 +40,7 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
                                    const spmm_slice_t *slice)
 {
     const spmm_operands_t y      = columns_of(plan, plan->remote.problem.layout, x, slice);
-    const int64_t         n_halo = spmm_halo_recv_rows(&plan->halo);
+    const int64_t         n_halo = spmmi_halo_recv_rows(&plan->halo);
     const void           *rows   = slice->halo;
     int64_t               ld     = slice->n;
 
@@ -62,21 +62,21 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
                                         y.ldc, y.stream);
 }
 
-spmm_status_t spmm_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
-                                 const spmm_slice_t *slice)
+spmm_status_t spmmi_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice)
 {
-    SPMM_TRY(spmm_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
+    SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
     if (plan->remote.nnz > 0) {
         SPMM_TRY(multiply_halo(plan, x, slice));
     }
-    return spmm_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
+    return spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
 }
 
 static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
                                          const spmm_slice_t *slice)
 {
     const spmm_operands_t y       = columns_of(plan, plan->remote.problem.layout, x, slice);
-    const int64_t         n_halo  = spmm_halo_recv_rows(&plan->halo);
+    const int64_t         n_halo  = spmmi_halo_recv_rows(&plan->halo);
     const bool            columns = plan->remote.problem.layout == SPMM_LAYOUT_COL;
 
     SPMM_TRY(plan->remote.engine->execute(plan->remote.format, y.n, y.alpha, y.B, y.ldb, 0.0,
@@ -97,24 +97,24 @@ static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_
         x->stream);
 }
 
-spmm_status_t spmm_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
-                                            const spmm_slice_t *slice)
+spmm_status_t spmmi_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
+                                             const spmm_slice_t *slice)
 {
-    SPMM_TRY(spmm_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
+    SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
     if (plan->remote.nnz > 0) {
         SPMM_TRY(multiply_transposed(plan, x, slice));
     }
-    return spmm_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
+    return spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
 }
 
-spmm_status_t spmm_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
-                                     const spmm_slice_t *slice)
+spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
+                                      const spmm_slice_t *slice)
 {
-    const spmm_operands_t y      = columns_of(plan, plan->local.problem.layout, x, slice);
-    const size_t          before = (size_t)spmm_halo_send_rows(&plan->halo) * (size_t)slice->first *
+    const spmm_operands_t y = columns_of(plan, plan->local.problem.layout, x, slice);
+    const size_t before     = (size_t)spmmi_halo_send_rows(&plan->halo) * (size_t)slice->first *
                           spmm_type_size(plan->halo_type);
 
-    SPMM_TRY(spmm_plan_note(plan, slice->index, SPMM_MARK_UNPACK_FROM, x->stream));
+    SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_UNPACK_FROM, x->stream));
     if (plan->reduce.n_rows > 0) {
         SPMM_TRY(plan->device->ops->scatter_add_rows(
             plan->device,
@@ -131,11 +131,11 @@ spmm_status_t spmm_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x
                                        .dst_layout = plan->local.problem.layout},
             y.stream));
     }
-    return spmm_plan_note(plan, slice->index, SPMM_MARK_UNPACK_TO, x->stream);
+    return spmmi_plan_note(plan, slice->index, SPMM_MARK_UNPACK_TO, x->stream);
 }
 
-spmm_status_t spmm_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
-                                 const spmm_slice_t *slice, void *to, spmm_stream_t stream)
+spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice, void *to, spmm_stream_t stream)
 {
     const size_t             elem = spmm_type_size(plan->ab_type);
     const spmm_gather_args_t args = {.src        = (const char *)x->B + (size_t)slice->first * elem,
@@ -156,14 +156,15 @@ spmm_status_t spmm_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
     return plan->device->ops->gather_rows(plan->device, &args, stream);
 }
 
-spmm_status_t spmm_plan_run_joined(spmm_plan_t *plan, spmm_forms_t forms, const spmm_operands_t *x,
-                                   const spmm_slice_t *slice, const void *rows)
+spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
+                                    const spmm_operands_t *x, const spmm_slice_t *slice,
+                                    const void *rows)
 {
-    const spmm_block_t   *block = &plan->joined[forms].block;
+    const spmm_block_t   *block = &plan->joined[blockset].block;
     const spmm_operands_t y     = columns_of(plan, SPMM_LAYOUT_ROW, x, slice);
 
-    SPMM_TRY(spmm_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
+    SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
     SPMM_TRY(block->engine->execute(block->format, y.n, y.alpha, rows, slice->n, y.beta, y.C, y.ldc,
                                     y.stream));
-    return spmm_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
+    return spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
 }

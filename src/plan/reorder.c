@@ -27,14 +27,14 @@ static bool has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *
 
 /* Least predicted time on a pattern; INFINITY where nothing runs.  For engines that take row-major
  * blocks, as those that gain do; column-major plans copy at the same price before and after. */
-double spmm_plan_best_time(const char *name, const spmm_pattern_t *pattern,
-                           const spmm_problem_t *problem, const spmm_device_t *device)
+double spmmi_plan_best_time(const char *name, const spmm_pattern_t *pattern,
+                            const spmm_problem_t *problem, const spmm_device_t *device)
 {
     double best = INFINITY;
     char   why[SPMM_WHY];
 
-    for (int e = 0; e < spmm_n_engines; e++) {
-        const spmm_engine_ops_t *engine = spmm_engines[e];
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        const spmm_engine_ops_t *engine = spmmi_engines[e];
 
         if ((name == NULL || strcmp(name, "auto") == 0 || strcmp(name, engine->name) == 0) &&
             engine->supports(problem, device, why)) {
@@ -47,9 +47,9 @@ double spmm_plan_best_time(const char *name, const spmm_pattern_t *pattern,
 /* An order is blamed for more columns in work at a time, not praised for fewer: then the times of
  * engines that have no windows are in both minima, or higher in the second, and a lower one means
  * that an engine which gains by pairs is ahead of them all. */
-bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
-                           const spmm_pattern_t *after, const spmm_problem_t *problem,
-                           const spmm_device_t *device)
+bool spmmi_reordering_gains(const char *engine, const spmm_pattern_t *before,
+                            const spmm_pattern_t *after, const spmm_problem_t *problem,
+                            const spmm_device_t *device)
 {
     spmm_problem_t rows   = *problem;
     spmm_pattern_t blamed = *after;
@@ -57,14 +57,14 @@ bool spmm_reordering_gains(const char *engine, const spmm_pattern_t *before,
     rows.layout      = SPMM_LAYOUT_ROW;
     blamed.near_cols = fmax(before->near_cols, after->near_cols);
     return has_fewer_pairs(before, after, pairs_gain) &&
-           spmm_plan_best_time(engine, &blamed, &rows, device) <
-               time_gain * spmm_plan_best_time(engine, before, &rows, device);
+           spmmi_plan_best_time(engine, &blamed, &rows, device) <
+               time_gain * spmmi_plan_best_time(engine, before, &rows, device);
 }
 
 /* Windows of one length. */
 static spmm_tc_lengths_t even_lengths(const spmm_pattern_t *pattern, int h)
 {
-    const int64_t     windows = spmm_windows_count(pattern->n_rows, 8 << h);
+    const int64_t     windows = spmmi_windows_count(pattern->n_rows, 8 << h);
     const int64_t     pairs   = pattern->tc.pairs[h];
     spmm_tc_lengths_t even    = {.longest = windows == 0 ? 0 : (pairs + windows - 1) / windows};
     int               bin     = 0;
@@ -78,7 +78,7 @@ static spmm_tc_lengths_t even_lengths(const spmm_pattern_t *pattern, int h)
 }
 
 /* A pair holds no more entries than a window has rows, and every column that is used is in one. */
-spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
+spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern)
 {
     spmm_pattern_t bound = *pattern;
 
@@ -95,11 +95,11 @@ spmm_pattern_t spmm_reordering_bound(const spmm_pattern_t *pattern)
     return bound;
 }
 
-void spmm_permuted_free(spmm_permuted_t *p)
+void spmmi_permuted_free(spmm_permuted_t *p)
 {
-    spmm_pattern_free(&p->pattern);
-    spmm_csr_free(&p->csr);
-    spmm_free(p->source);
+    spmmi_pattern_free(&p->pattern);
+    spmmi_csr_free(&p->csr);
+    spmmi_free(p->source);
     p->source = NULL;
 }
 
@@ -113,30 +113,30 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
 
     *p = (spmm_permuted_t){.source = NULL};
     if (SPMM_NEW(order, block->csr.n_rows) == NULL) {
-        return spmm_fail_memory(&env->err, block->csr.n_rows, sizeof *order, "an order of rows");
+        return spmmi_fail_memory(&env->err, block->csr.n_rows, sizeof *order, "an order of rows");
     }
-    status = spmm_reorder(env, method, &block->csr, plan->device->threads, order);
+    status = spmmi_reorder(env, method, &block->csr, plan->device->threads, order);
     if (status == SPMM_OK) {
-        status = spmm_csr_permute(env, &block->csr, order, &p->csr, &p->source);
+        status = spmmi_csr_permute(env, &block->csr, order, &p->csr, &p->source);
     }
-    spmm_free(order);
+    spmmi_free(order);
     for (int64_t k = 0; status == SPMM_OK && block->source != NULL && k < block->nnz; k++) {
         p->source[k] = block->source[p->source[k]];
     }
     if (status == SPMM_OK) {
-        status = spmm_pattern_scan(env, &p->csr, &p->pattern);
+        status = spmmi_pattern_scan(env, &p->csr, &p->pattern);
     }
     if (status != SPMM_OK) {
-        spmm_permuted_free(p);
+        spmmi_permuted_free(p);
     }
     return status;
 }
 
 static void apply(spmm_block_t *block, spmm_permuted_t *p)
 {
-    spmm_pattern_free(&block->pattern);
-    spmm_csr_free(&block->csr);
-    spmm_free(block->source);
+    spmmi_pattern_free(&block->pattern);
+    spmmi_csr_free(&block->csr);
+    spmmi_free(block->source);
     block->csr                = p->csr;
     block->source             = p->source;
     block->pattern            = p->pattern;
@@ -158,14 +158,14 @@ static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block
 }
 
 /* Measured on 16 cores: 0.03 to 0.2 us for an entry. */
-bool spmm_reordering_pays(const char *engine, const spmm_pattern_t *before,
-                          const spmm_problem_t *problem, const spmm_device_t *device,
-                          int64_t executes)
+bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           int64_t executes)
 {
     const double         entry_s = 0.2e-6;
-    const spmm_pattern_t bound   = spmm_reordering_bound(before);
-    const double         saved   = spmm_plan_best_time(engine, before, problem, device) -
-                         spmm_plan_best_time(engine, &bound, problem, device);
+    const spmm_pattern_t bound   = spmmi_reordering_bound(before);
+    const double         saved   = spmmi_plan_best_time(engine, before, problem, device) -
+                         spmmi_plan_best_time(engine, &bound, problem, device);
 
     return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
 }
@@ -179,38 +179,38 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     const bool           named  = engine != NULL && strcmp(engine, "auto") != 0;
     spmm_reordering_t   *r      = &block->reordering;
     const spmm_pattern_t before = block->pattern; /* borrows the windows */
-    const spmm_pattern_t bound  = spmm_reordering_bound(&before);
+    const spmm_pattern_t bound  = spmmi_reordering_bound(&before);
     spmm_permuted_t      p;
     spmm_status_t        status;
 
-    if (!spmm_reordering_gains(engine, &before, &bound, problem, plan->device)) {
+    if (!spmmi_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
     }
-    if (!spmm_reordering_pays(engine, &before, problem, plan->device, o->executes)) {
+    if (!spmmi_reordering_pays(engine, &before, problem, plan->device, o->executes)) {
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
-    status = permute(plan, block, &spmm_reorderer_affinity, &p);
+    status = permute(plan, block, &spmmi_reorderer_affinity, &p);
     if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
-        spmm_log(plan->env, "rows stay in order: %s", plan->env->err.text);
-        spmm_error_clear(&plan->env->err);
+        spmmi_log(plan->env, "rows stay in order: %s", plan->env->err.text);
+        spmmi_error_clear(&plan->env->err);
         r->why = "the block is too large for it";
         return SPMM_OK;
     }
     SPMM_TRY(status);
-    r->method = &spmm_reorderer_affinity;
+    r->method = &spmmi_reorderer_affinity;
     r->before = before.tc;
     r->after  = p.pattern.tc;
     r->why    = "affinity makes no engine much faster";
-    if (spmm_plan_measures(plan, o) && !named &&
+    if (spmmi_plan_uses_trials(plan, o) && !named &&
         has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
-        spmm_permuted_free(&block->rival); /* of a form that there was no memory for */
+        spmmi_permuted_free(&block->rival); /* of a form that there was no memory for */
         block->rival = p;
-    } else if (spmm_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
+    } else if (spmmi_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);
     } else {
-        spmm_permuted_free(&p);
+        spmmi_permuted_free(&p);
     }
     return SPMM_OK;
 }
@@ -225,12 +225,12 @@ static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block,
                                     .n             = plan->n,
                                     .deterministic = plan->deterministic,
                                     .exact         = plan->exact_nonfinite};
-    const double         start   = spmm_now();
+    const double         start   = spmmi_now();
     spmm_status_t        status  = SPMM_OK;
 
     if (block->nnz == 0) {
         block->reordering.why = "there are no entries";
-    } else if (method == &spmm_reorderer_none) {
+    } else if (method == &spmmi_reorderer_none) {
         block->reordering.why = "as asked for";
     } else if (method != NULL) {
         status = reorder_always(plan, block, method);
@@ -239,23 +239,23 @@ static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block,
     } else {
         status = reorder_auto(plan, block, o, &problem);
     }
-    block->reordering.seconds = spmm_now() - start;
+    block->reordering.seconds = spmmi_now() - start;
     return status;
 }
 
-spmm_status_t spmm_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                const spmm_plan_options_t *o)
+spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                 const spmm_plan_options_t *o)
 {
     const spmm_reorderer_t *method = NULL; /* auto */
 
     if (o->reorder != NULL && strcmp(o->reorder, "auto") != 0) {
-        SPMM_TRY(spmm_reorderer_find(plan->env, o->reorder, &method));
+        SPMM_TRY(spmmi_reorderer_find(plan->env, o->reorder, &method));
     }
-    SPMM_TRY(spmm_plan_scan(plan, block));
+    SPMM_TRY(spmmi_plan_scan(plan, block));
     SPMM_TRY(reorder_block(plan, block, c_type, method, o));
     plan->stats.reorder_s += block->reordering.seconds;
     if (block->reordering.applied) {
-        spmm_log(plan->env, "rows reordered in %.2f s", block->reordering.seconds);
+        spmmi_log(plan->env, "rows reordered in %.2f s", block->reordering.seconds);
     }
     return SPMM_OK;
 }

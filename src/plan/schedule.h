@@ -32,11 +32,11 @@ typedef struct {
 
 /** What a schedule needs besides what all plans have: formats, and buffers for rows. */
 typedef enum {
-    SPMM_FORMS_SPLIT,    /**< local and halo block; halo rows */
-    SPMM_FORMS_MERGED,   /**< one block over [own | halo] columns; both rows in one buffer */
-    SPMM_FORMS_GATHERED, /**< one block over [own | all other] columns, and all of B */
-    SPMM_FORMS
-} spmm_forms_t;
+    SPMM_BLOCKSET_SPLIT,    /**< local and halo block; halo rows */
+    SPMM_BLOCKSET_MERGED,   /**< one block over [own | halo] columns; both rows in one buffer */
+    SPMM_BLOCKSET_GATHERED, /**< one block over [own | all other] columns, and all of B */
+    SPMM_BLOCKSETS
+} spmm_blockset_t;
 
 /** Predicted seconds of the parts of one of k chunks of equal width, this rank. */
 typedef struct {
@@ -58,11 +58,11 @@ typedef struct {
 
 typedef struct spmm_schedule spmm_schedule_t;
 struct spmm_schedule {
-    const char  *name;        /**< stable, user-visible: "overlap" */
-    const char  *description; /**< one line */
-    spmm_forms_t forms;
-    int          chunks;   /**< most slices that B is cut into */
-    bool         in_order; /**< all is on the user stream: nobody waits for mark START */
+    const char     *name;        /**< stable, user-visible: "overlap" */
+    const char     *description; /**< one line */
+    spmm_blockset_t blockset;
+    int             chunks;   /**< most slices that B is cut into */
+    bool            in_order; /**< all is on the user stream: nobody waits for mark START */
 
     /** May it run this plan?  By facts that are equal on all ranks.  When not, @p why gets the
      *  reason: the end of a sentence that starts with the schedule's name. */
@@ -76,8 +76,8 @@ struct spmm_schedule {
 };
 
 /** All schedules; the first is the one that others must beat. */
-extern const spmm_schedule_t *const spmm_schedules[];
-extern const int                    spmm_n_schedules;
+extern const spmm_schedule_t *const spmmi_schedules[];
+extern const int                    spmmi_n_schedules;
 
 /** One line of the comparison that spmm_plan_explain() prints. */
 typedef struct {
@@ -91,30 +91,30 @@ typedef struct {
 /* schedule.c */
 
 /** NULL when there is none of that name. */
-const spmm_schedule_t *spmm_schedule_find(const char *name);
+const spmm_schedule_t *spmmi_schedule_find(const char *name);
 /** Has this rank nothing to do with the schedule?  No row travels from or to it. */
-bool spmm_plan_runs_alone(const spmm_plan_t *plan);
+bool spmmi_plan_runs_alone(const spmm_plan_t *plan);
 /** Enqueue one product by the plan's schedule. */
-spmm_status_t spmm_plan_run(spmm_plan_t *plan, const spmm_operands_t *x);
+spmm_status_t spmmi_plan_run(spmm_plan_t *plan, const spmm_operands_t *x);
 
 /* schedule_choose.c */
 
 /** Measure also on CPUs.  Equal on all ranks and constant but for tests. */
-extern bool spmm_schedule_measure_cpu;
+extern bool spmmi_schedule_measure_cpu;
 
 /** Choose plan->schedule and make its formats and buffers.  Collective, agreed. */
-spmm_status_t spmm_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_options_t *options);
+spmm_status_t spmmi_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_options_t *options);
 
 /* schedule_predict.c */
 
 /** Fill the predictions of the candidates.  Collective, agreed. */
-spmm_status_t spmm_plan_predict(spmm_plan_t *plan, const char *engine);
+spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine);
 /** Seconds of both at once, or one after the other where nothing is concurrent. */
-double spmm_terms_both(const spmm_terms_t *terms, double a, double b);
+double spmmi_terms_both(const spmm_terms_t *terms, double a, double b);
 /** Seconds of @p k chunks, each packed and exchanged (@p arrive_s) and then multiplied
  *  (@p multiply_s), when the other stream is busy for @p first_s at first. */
-double spmm_terms_pipeline(const spmm_terms_t *terms, int k, double first_s, double arrive_s,
-                           double multiply_s);
+double spmmi_terms_pipeline(const spmm_terms_t *terms, int k, double first_s, double arrive_s,
+                            double multiply_s);
 
 /* schedule_trial.c */
 
@@ -122,15 +122,15 @@ double spmm_terms_pipeline(const spmm_terms_t *terms, int k, double first_s, dou
 typedef struct spmm_schedule_trial spmm_schedule_trial_t;
 
 /** Collective, agreed.  @return SPMM_ERR_MEMORY: no room for the operands on some rank */
-spmm_status_t spmm_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t **trial);
+spmm_status_t spmmi_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t **trial);
 /** After an exchange failed, before trial_close(): schedule allgather sends from the operands themselves,
  *  which must stay where messages are under way.  NULL-safe; local. */
-void spmm_schedule_trial_give_up(spmm_schedule_trial_t *trial);
+void spmmi_schedule_trial_give_up(spmm_schedule_trial_t *trial);
 /** NULL-safe; local. */
-void spmm_schedule_trial_close(spmm_schedule_trial_t *trial);
+void spmmi_schedule_trial_close(spmm_schedule_trial_t *trial);
 /** Seconds of one execute by plan->schedule at the planned width: median of some batches of this
  *  rank, and of them the slowest rank's.  Collective, agreed. */
-spmm_status_t spmm_schedule_trial_measure(spmm_schedule_trial_t *trial, double *seconds);
+spmm_status_t spmmi_schedule_trial_measure(spmm_schedule_trial_t *trial, double *seconds);
 
 /* exchange_rows.c: all that moves rows between ranks in an execute. */
 
@@ -138,45 +138,46 @@ spmm_status_t spmm_schedule_trial_measure(spmm_schedule_trial_t *trial, double *
  *  allows it, else equal, else multiples of 8 but for the last; one slice where widths would differ
  *  and the plan captures graphs.
  *  @return how many */
-int spmm_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
-                  spmm_slice_t slice[SPMM_MOST_CHUNKS]);
+int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
+                   spmm_slice_t slice[SPMM_MOST_CHUNKS]);
 
 /** Op N: start to bring the halo rows of a slice of x->B to slice->halo; op T: start to send the
  *  rows at slice->halo back.  In the order of @p stream; the rows of B, and for op T those of the
  *  slice, must be there.  Nothing is under way when it fails. */
-spmm_status_t spmm_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
-                                   const spmm_slice_t *slice, spmm_stream_t stream);
+spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
+                                    const spmm_slice_t *slice, spmm_stream_t stream);
 /** Finish it, before the next one begins: what follows mark EXCHANGED of the slice sees the rows. */
-spmm_status_t spmm_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
-                                 const spmm_slice_t *slice, spmm_stream_t stream);
+spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice, spmm_stream_t stream);
 /** The same for all rows of all other ranks, from @p own [own rows x n], packed. */
-spmm_status_t spmm_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,
-                                       const void *own, spmm_stream_t stream);
-spmm_status_t spmm_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice, const void *own,
-                                     spmm_stream_t stream);
+spmm_status_t spmmi_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,
+                                        const void *own, spmm_stream_t stream);
+spmm_status_t spmmi_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice, const void *own,
+                                      spmm_stream_t stream);
 
 /* products.c: passes over C, on x->stream. */
 
 /** C = beta * C + product with the local block. */
-spmm_status_t spmm_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x);
+spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x);
 /** Op N: C += product of the halo block with slice->halo. */
-spmm_status_t spmm_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
-                                 const spmm_slice_t *slice);
+spmm_status_t spmmi_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice);
 /** Op T: slice->halo = partial rows of C for other ranks. */
-spmm_status_t spmm_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
-                                            const spmm_slice_t *slice);
+spmm_status_t spmmi_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
+                                             const spmm_slice_t *slice);
 /** Op T: C += the partial rows received. */
-spmm_status_t spmm_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
-                                     const spmm_slice_t *slice);
+spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
+                                      const spmm_slice_t *slice);
 /** The slice of this rank's rows of a row-major B, packed, to @p to.  On @p stream. */
-spmm_status_t spmm_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
-                                 const spmm_slice_t *slice, void *to, spmm_stream_t stream);
+spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice, void *to, spmm_stream_t stream);
 /** C = beta * C + product of the joined block with @p rows [own and other rows x n], packed. */
-spmm_status_t spmm_plan_run_joined(spmm_plan_t *plan, spmm_forms_t forms, const spmm_operands_t *x,
-                                   const spmm_slice_t *slice, const void *rows);
+spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
+                                    const spmm_operands_t *x, const spmm_slice_t *slice,
+                                    const void *rows);
 
 /** The failure that came first. */
-static inline spmm_status_t spmm_first_failure(spmm_status_t first, spmm_status_t second)
+static inline spmm_status_t spmmi_first_failure(spmm_status_t first, spmm_status_t second)
 {
     return first != SPMM_OK ? first : second;
 }

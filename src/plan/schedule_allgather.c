@@ -15,14 +15,14 @@ static spmm_status_t copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
 {
     const spmm_stream_t stream = direct ? x->stream : plan->comm_stream;
 
-    SPMM_TRY(spmm_plan_note(plan, 0, direct ? SPMM_MARK_LOCAL_FROM : SPMM_MARK_PACK, stream));
-    SPMM_TRY(spmm_plan_copy_own(plan, x, slice, to, stream));
-    return direct ? spmm_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, stream) : SPMM_OK;
+    SPMM_TRY(spmmi_plan_note(plan, 0, direct ? SPMM_MARK_LOCAL_FROM : SPMM_MARK_PACK, stream));
+    SPMM_TRY(spmmi_plan_copy_own(plan, x, slice, to, stream));
+    return direct ? spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, stream) : SPMM_OK;
 }
 
 static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    char        *rows   = plan->joined[SPMM_FORMS_GATHERED].rows;
+    char        *rows   = plan->joined[SPMM_BLOCKSET_GATHERED].rows;
     const size_t own    = (size_t)plan->cols.n_local * (size_t)x->n * spmm_type_size(plan->ab_type);
     const bool   direct = x->ldb == x->n;
     const void  *from   = direct ? x->B : rows;
@@ -30,21 +30,21 @@ static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const s
     spmm_status_t      work;
 
     (void)self;
-    SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_START, plan->comm_stream));
+    SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_START, plan->comm_stream));
     if (direct) {
-        SPMM_TRY(spmm_plan_note(plan, 0, SPMM_MARK_PACK, plan->comm_stream));
+        SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_PACK, plan->comm_stream));
     } else {
-        SPMM_TRY(spmm_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
-        SPMM_TRY(spmm_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream));
+        SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
+        SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream));
         SPMM_TRY(copy_own(plan, x, &all, rows, false));
     }
-    SPMM_TRY(spmm_plan_begin_all_rows(plan, &all, from, plan->comm_stream));
+    SPMM_TRY(spmmi_plan_begin_all_rows(plan, &all, from, plan->comm_stream));
     work = direct ? copy_own(plan, x, &all, rows, true) : SPMM_OK;
-    SPMM_TRY(spmm_plan_end_all_rows(plan, &all, from, plan->comm_stream));
+    SPMM_TRY(spmmi_plan_end_all_rows(plan, &all, from, plan->comm_stream));
     /* Also where the copy failed: B is the caller's again behind this. */
-    work = spmm_first_failure(work, spmm_plan_wait(plan, 0, SPMM_MARK_EXCHANGED, x->stream));
+    work = spmmi_first_failure(work, spmmi_plan_wait(plan, 0, SPMM_MARK_EXCHANGED, x->stream));
     SPMM_TRY(work);
-    return spmm_plan_run_joined(plan, SPMM_FORMS_GATHERED, x, &all, rows);
+    return spmmi_plan_run_joined(plan, SPMM_BLOCKSET_GATHERED, x, &all, rows);
 }
 
 static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])
@@ -69,14 +69,14 @@ static double predict(const spmm_schedule_t *self, const spmm_plan_t *plan, cons
 {
     (void)self;
     (void)plan;
-    return 2.0 * t->hop_s + spmm_terms_both(t, t->chunk[1].own_s, t->gather_s) +
+    return 2.0 * t->hop_s + spmmi_terms_both(t, t->chunk[1].own_s, t->gather_s) +
            t->chunk[1].joined_s;
 }
 
-const spmm_schedule_t spmm_schedule_allgather = {
+const spmm_schedule_t spmmi_schedule_allgather = {
     .name        = "allgather",
     .description = "all of B to every rank, one product",
-    .forms       = SPMM_FORMS_GATHERED,
+    .blockset    = SPMM_BLOCKSET_GATHERED,
     .chunks      = 1,
     .applies     = applies,
     .predict     = predict,

@@ -15,7 +15,7 @@ static const double clear_gain =
     0.95;                        /* of the yardstick: a longer prediction does not replace it */
 static const double worth = 1.5; /* times the least predicted: longer ones are not measured */
 
-bool spmm_schedule_measure_cpu = false;
+bool spmmi_schedule_measure_cpu = false;
 
 /* The schedule that the others must beat, and may always run. */
 static int yardstick(void)
@@ -36,8 +36,8 @@ typedef struct {
     bool                       may_measure;
     list_t                     list;
     spmm_schedule_trial_t     *trial;
-    spmm_schedule_candidate_t *best;                /**< NULL: none made yet */
-    bool                       refused[SPMM_FORMS]; /**< formats that could not be made */
+    spmm_schedule_candidate_t *best;                    /**< NULL: none made yet */
+    bool                       refused[SPMM_BLOCKSETS]; /**< formats that could not be made */
 } walk_t;
 
 static bool is_auto(const spmm_plan_options_t *o)
@@ -47,20 +47,20 @@ static bool is_auto(const spmm_plan_options_t *o)
 
 static spmm_status_t set_up(spmm_plan_t *plan)
 {
-    if (SPMM_NEW_ZERO(plan->schedules, spmm_n_schedules) == NULL) {
-        return spmm_fail_memory(&plan->env->err, spmm_n_schedules, sizeof *plan->schedules,
-                                "schedule candidates");
+    if (SPMM_NEW_ZERO(plan->schedules, spmmi_n_schedules) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, spmmi_n_schedules, sizeof *plan->schedules,
+                                 "schedule candidates");
     }
-    for (int s = 0; s < spmm_n_schedules; s++) {
+    for (int s = 0; s < spmmi_n_schedules; s++) {
         spmm_schedule_candidate_t *c = &plan->schedules[s];
 
-        c->schedule    = spmm_schedules[s];
+        c->schedule    = spmmi_schedules[s];
         c->usable      = c->schedule->applies(plan, c->why);
         c->predicted_s = c->measured_s = NAN;
     }
-    SPMM_TRY(spmm_plan_scan(plan, &plan->local));
-    SPMM_TRY(spmm_plan_scan(plan, &plan->remote));
-    return spmm_halo_create_full(plan->env, plan->cols.offset, &plan->full);
+    SPMM_TRY(spmmi_plan_scan(plan, &plan->local));
+    SPMM_TRY(spmmi_plan_scan(plan, &plan->remote));
+    return spmmi_halo_create_full(plan->env, plan->cols.offset, &plan->full);
 }
 
 /* What one rank has, or asks for, counts for all. */
@@ -80,7 +80,7 @@ static int least_predicted(const spmm_plan_t *plan, int but)
 {
     int least = -1;
 
-    for (int s = 0; s < spmm_n_schedules; s++) {
+    for (int s = 0; s < spmmi_n_schedules; s++) {
         if (plan->schedules[s].usable && s != but &&
             (least < 0 || plan->schedules[s].predicted_s < plan->schedules[least].predicted_s)) {
             least = s;
@@ -106,7 +106,7 @@ static void list_rivals(const spmm_plan_t *plan, list_t *list)
     const int    best = least_predicted(plan, -1), next = least_predicted(plan, best);
     const double least_s = plan->schedules[best].predicted_s;
     const bool   is_alike =
-        plan->schedules[best].schedule->forms == plan->schedules[yardstick()].schedule->forms;
+        plan->schedules[best].schedule->blockset == plan->schedules[yardstick()].schedule->blockset;
 
     add(list, best);
     if (is_alike) {
@@ -123,18 +123,18 @@ static spmm_status_t list_candidates(walk_t *w)
     const spmm_plan_t         *plan = w->plan;
     const spmm_plan_options_t *o    = w->options;
     list_t                    *list = &w->list;
-    const bool is_cpu = plan->device->kind == SPMM_DEVICE_CPU && !spmm_schedule_measure_cpu;
+    const bool is_cpu = plan->device->kind == SPMM_DEVICE_CPU && !spmmi_schedule_measure_cpu;
 
     *list = (list_t){.count = 0};
     if (!is_auto(o)) {
-        for (int s = 0; s < spmm_n_schedules; s++) {
+        for (int s = 0; s < spmmi_n_schedules; s++) {
             if (strcmp(plan->schedules[s].schedule->name, o->schedule) == 0) {
                 add(list, s);
             }
         }
         if (!plan->schedules[list->index[0]].usable) {
-            return spmm_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "schedule %s %s", o->schedule,
-                             plan->schedules[list->index[0]].why);
+            return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "schedule %s %s", o->schedule,
+                              plan->schedules[list->index[0]].why);
         }
         list->index[0] = plan->travels ? list->index[0] : yardstick();
         return SPMM_OK;
@@ -157,9 +157,9 @@ static spmm_status_t list_candidates(walk_t *w)
     return SPMM_OK;
 }
 
-static spmm_forms_t forms_of(const walk_t *w, int k)
+static spmm_blockset_t forms_of(const walk_t *w, int k)
 {
-    return w->plan->schedules[w->list.index[k]].schedule->forms;
+    return w->plan->schedules[w->list.index[k]].schedule->blockset;
 }
 
 /* Does a candidate behind number k take other formats, so that the blocks are needed again? */
@@ -175,8 +175,8 @@ static bool has_other(const walk_t *w, int k)
 
 static spmm_status_t make(walk_t *w, const spmm_schedule_t *schedule)
 {
-    SPMM_TRY(spmm_plan_make_forms(w->plan, schedule->forms, w->options));
-    return spmm_agree(w->plan->env, spmm_plan_make_marks(w->plan, schedule->chunks));
+    SPMM_TRY(spmmi_plan_make_blockset(w->plan, schedule->blockset, w->options));
+    return spmmi_agree(w->plan->env, spmmi_plan_make_marks(w->plan, schedule->chunks));
 }
 
 /* Without room for B and C beside the plan nothing is measured. */
@@ -188,10 +188,10 @@ static spmm_status_t open_trial(walk_t *w)
     if (!w->list.measure || w->trial != NULL || w->list.count == 1) {
         return SPMM_OK;
     }
-    status = spmm_schedule_trial_open(w->plan, &w->trial);
+    status = spmmi_schedule_trial_open(w->plan, &w->trial);
     if (status == SPMM_ERR_MEMORY) {
-        spmm_log(env, "schedules are not measured: %s", env->err.text);
-        spmm_error_clear(&env->err);
+        spmmi_log(env, "schedules are not measured: %s", env->err.text);
+        spmmi_error_clear(&env->err);
         w->list.measure = false;
         return SPMM_OK;
     }
@@ -204,7 +204,7 @@ static spmm_status_t try_candidate(walk_t *w, spmm_schedule_candidate_t *c)
     SPMM_TRY(open_trial(w));
     if (w->trial != NULL) {
         w->plan->schedule = c->schedule;
-        SPMM_TRY(spmm_schedule_trial_measure(w->trial, &c->measured_s));
+        SPMM_TRY(spmmi_schedule_trial_measure(w->trial, &c->measured_s));
     }
     if (w->best == NULL || c->measured_s < w->best->measured_s) {
         w->best = c;
@@ -215,21 +215,21 @@ static spmm_status_t try_candidate(walk_t *w, spmm_schedule_candidate_t *c)
 /* Failures that say nothing of other schedules. */
 static bool may_go_on(const walk_t *w, int k, spmm_status_t status)
 {
-    return spmm_is_refusal(status) && (w->best != NULL || has_other(w, k));
+    return spmmi_is_refusal(status) && (w->best != NULL || has_other(w, k));
 }
 
 /* What is neither the best's nor that of a candidate to come. */
 static void drop(walk_t *w, int k)
 {
-    bool keep[SPMM_FORMS] = {false};
+    bool keep[SPMM_BLOCKSETS] = {false};
 
     if (w->best != NULL) {
-        keep[w->best->schedule->forms] = true;
+        keep[w->best->schedule->blockset] = true;
     }
     for (int later = k + 1; later < w->list.count; later++) {
         keep[forms_of(w, later)] |= w->list.measure && !w->refused[forms_of(w, later)];
     }
-    spmm_plan_drop_forms(w->plan, keep);
+    spmmi_plan_drop_blocksets(w->plan, keep);
 }
 
 static spmm_status_t walk(walk_t *w)
@@ -240,7 +240,7 @@ static spmm_status_t walk(walk_t *w)
         spmm_schedule_candidate_t *c = &plan->schedules[w->list.index[k]];
         spmm_status_t              status;
 
-        if (w->refused[c->schedule->forms]) {
+        if (w->refused[c->schedule->blockset]) {
             continue;
         }
         plan->keep_input = has_other(w, k);
@@ -249,12 +249,12 @@ static spmm_status_t walk(walk_t *w)
             return status;
         }
         if (status != SPMM_OK) {
-            spmm_log(plan->env, "schedule %s is passed over: %s", c->schedule->name,
-                     plan->env->err.text);
+            spmmi_log(plan->env, "schedule %s is passed over: %s", c->schedule->name,
+                      plan->env->err.text);
             (void)snprintf(c->why, sizeof c->why, "was passed over: %.120s", plan->env->err.text);
-            c->usable                      = false;
-            w->refused[c->schedule->forms] = true;
-            spmm_error_clear(&plan->env->err);
+            c->usable                         = false;
+            w->refused[c->schedule->blockset] = true;
+            spmmi_error_clear(&plan->env->err);
         }
         drop(w, k);
     }
@@ -266,39 +266,39 @@ static spmm_status_t walk(walk_t *w)
 static void free_inputs(spmm_plan_t *plan)
 {
     plan->keep_input = false;
-    spmm_csr_free(&plan->local.csr);
-    spmm_csr_free(&plan->remote.csr);
-    spmm_free(plan->need);
+    spmmi_csr_free(&plan->local.csr);
+    spmmi_csr_free(&plan->remote.csr);
+    spmmi_free(plan->need);
     plan->need = NULL;
 }
 
-spmm_status_t spmm_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_options_t *options)
+spmm_status_t spmmi_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_options_t *options)
 {
     walk_t        w     = {.plan = plan, .options = options};
-    const double  start = spmm_now();
+    const double  start = spmmi_now();
     spmm_status_t status;
     double        built_s;
 
-    SPMM_TRY(spmm_agree(plan->env, set_up(plan)));
+    SPMM_TRY(spmmi_agree(plan->env, set_up(plan)));
     SPMM_TRY(find_travel(&w));
     if (plan->travels) {
-        SPMM_TRY(spmm_plan_predict(plan, options->engine));
+        SPMM_TRY(spmmi_plan_predict(plan, options->engine));
     }
-    SPMM_TRY(spmm_agree(plan->env, list_candidates(&w)));
+    SPMM_TRY(spmmi_agree(plan->env, list_candidates(&w)));
     status = walk(&w);
     if (status != SPMM_OK) {
-        spmm_schedule_trial_give_up(w.trial);
+        spmmi_schedule_trial_give_up(w.trial);
     }
-    spmm_schedule_trial_close(w.trial);
+    spmmi_schedule_trial_close(w.trial);
     SPMM_TRY(status);
     free_inputs(plan);
     drop(&w, w.list.count);
     built_s = plan->stats.build_s + plan->stats.reorder_s;
     if (w.list.measure && w.list.count > 1) {
-        plan->stats.tune_s += spmm_now() - start - built_s;
-        plan->stats.build_s = spmm_now() - start - plan->stats.reorder_s;
+        plan->stats.tune_s += spmmi_now() - start - built_s;
+        plan->stats.build_s = spmmi_now() - start - plan->stats.reorder_s;
     }
-    spmm_log(plan->env, "schedule %s chosen in %.2f s, formats included", plan->schedule->name,
-             spmm_now() - start);
+    spmmi_log(plan->env, "schedule %s chosen in %.2f s, formats included", plan->schedule->name,
+              spmmi_now() - start);
     return SPMM_OK;
 }

@@ -10,19 +10,19 @@ static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const s
 {
     const spmm_slice_t all  = {.index = 0, .first = 0, .n = x->n, .halo = plan->halo_rows};
     const bool         op_t = plan->op == SPMM_OP_T;
-    spmm_status_t      work = spmm_plan_turn_b(plan, x);
+    spmm_status_t      work = spmmi_plan_turn_b(plan, x);
 
     (void)self;
     if (work == SPMM_OK && op_t) {
-        work = spmm_plan_run_halo_transposed(plan, x, &all);
+        work = spmmi_plan_run_halo_transposed(plan, x, &all);
     }
-    SPMM_TRY(spmm_plan_begin_rows(plan, x, &all, x->stream));
-    SPMM_TRY(spmm_plan_end_rows(plan, x, &all, x->stream));
+    SPMM_TRY(spmmi_plan_begin_rows(plan, x, &all, x->stream));
+    SPMM_TRY(spmmi_plan_end_rows(plan, x, &all, x->stream));
     if (work == SPMM_OK) { /* first the block that has all rows of C, and so applies beta */
-        work = spmm_plan_run_local(plan, x);
+        work = spmmi_plan_run_local(plan, x);
     }
     SPMM_TRY(work);
-    return op_t ? spmm_plan_add_received(plan, x, &all) : spmm_plan_run_halo(plan, x, &all);
+    return op_t ? spmmi_plan_add_received(plan, x, &all) : spmmi_plan_run_halo(plan, x, &all);
 }
 
 static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])
@@ -41,10 +41,10 @@ static double predict(const spmm_schedule_t *self, const spmm_plan_t *plan, cons
            chunk->halo_s;
 }
 
-const spmm_schedule_t spmm_schedule_halo_first = {
+const spmm_schedule_t spmmi_schedule_halo_first = {
     .name        = "halo-first",
     .description = "exchange, then both blocks, one after the other",
-    .forms       = SPMM_FORMS_SPLIT,
+    .blockset    = SPMM_BLOCKSET_SPLIT,
     .chunks      = 1,
     .in_order    = true,
     .applies     = applies,

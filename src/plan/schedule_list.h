@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line for each schedule: SPMM_SCHEDULE(x) stands for `const spmm_schedule_t spmm_schedule_x`;
+/* One line for each schedule: SPMM_SCHEDULE(x) stands for `const spmm_schedule_t spmmi_schedule_x`;
  * the first stands unless another is clearly better.  Included by schedule.c alone. */
 SPMM_SCHEDULE(overlap)
 SPMM_SCHEDULE(chunks2)

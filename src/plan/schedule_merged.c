@@ -20,9 +20,9 @@
 /* Each slice is packed on its own: own rows, then halo rows. */
 static char *rows_of(const spmm_plan_t *plan, const spmm_slice_t *slice)
 {
-    const size_t rows = (size_t)plan->cols.n_local + (size_t)spmm_halo_recv_rows(&plan->halo);
+    const size_t rows = (size_t)plan->cols.n_local + (size_t)spmmi_halo_recv_rows(&plan->halo);
 
-    return (char *)plan->joined[SPMM_FORMS_MERGED].rows +
+    return (char *)plan->joined[SPMM_BLOCKSET_MERGED].rows +
            rows * (size_t)slice->first * spmm_type_size(plan->ab_type);
 }
 
@@ -30,7 +30,7 @@ static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
                spmm_slice_t slice[SPMM_MOST_CHUNKS])
 {
     const size_t own   = (size_t)plan->cols.n_local * spmm_type_size(plan->ab_type);
-    const int    count = spmm_plan_cut(plan, n, self->chunks, slice);
+    const int    count = spmmi_plan_cut(plan, n, self->chunks, slice);
 
     for (int c = 0; c < count; c++) {
         slice[c].halo = rows_of(plan, &slice[c]) + own * (size_t)slice[c].n;
@@ -41,11 +41,11 @@ static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
 static spmm_status_t copy_all(spmm_plan_t *plan, const spmm_operands_t *x, int count,
                               const spmm_slice_t *slice)
 {
-    SPMM_TRY(spmm_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
+    SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
     for (int c = 0; c < count; c++) {
-        SPMM_TRY(spmm_plan_copy_own(plan, x, &slice[c], rows_of(plan, &slice[c]), x->stream));
+        SPMM_TRY(spmmi_plan_copy_own(plan, x, &slice[c], rows_of(plan, &slice[c]), x->stream));
     }
-    return spmm_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
+    return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
 static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const spmm_operands_t *x)
@@ -54,19 +54,19 @@ static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const s
     const int     count = cut(self, plan, x->n, slice);
     spmm_status_t work;
 
-    SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_START, plan->comm_stream));
-    SPMM_TRY(spmm_plan_begin_rows(plan, x, &slice[0], plan->comm_stream));
+    SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_START, plan->comm_stream));
+    SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[0], plan->comm_stream));
     work = copy_all(plan, x, count, slice);
     for (int c = 0; c < count; c++) {
-        SPMM_TRY(spmm_plan_end_rows(plan, x, &slice[c], plan->comm_stream));
+        SPMM_TRY(spmmi_plan_end_rows(plan, x, &slice[c], plan->comm_stream));
         if (c + 1 < count) {
-            SPMM_TRY(spmm_plan_begin_rows(plan, x, &slice[c + 1], plan->comm_stream));
+            SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[c + 1], plan->comm_stream));
         }
         /* Also where a product failed: B is the caller's again behind this. */
-        work = spmm_first_failure(work, spmm_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream));
+        work = spmmi_first_failure(work, spmmi_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream));
         if (work == SPMM_OK) {
-            work = spmm_plan_run_joined(plan, SPMM_FORMS_MERGED, x, &slice[c],
-                                        rows_of(plan, &slice[c]));
+            work = spmmi_plan_run_joined(plan, SPMM_BLOCKSET_MERGED, x, &slice[c],
+                                         rows_of(plan, &slice[c]));
         }
     }
     return work;
@@ -89,24 +89,24 @@ static double predict(const spmm_schedule_t *self, const spmm_plan_t *plan, cons
     const spmm_chunk_terms_t *chunk = &t->chunk[self->chunks];
 
     (void)plan;
-    return t->hop_s + spmm_terms_pipeline(t, self->chunks, self->chunks * chunk->own_s,
-                                          chunk->pack_s + chunk->exchange_s, chunk->joined_s);
+    return t->hop_s + spmmi_terms_pipeline(t, self->chunks, self->chunks * chunk->own_s,
+                                           chunk->pack_s + chunk->exchange_s, chunk->joined_s);
 }
 
-const spmm_schedule_t spmm_schedule_merged = {
+const spmm_schedule_t spmmi_schedule_merged = {
     .name        = "merged",
     .description = "own and halo rows in one buffer, one product with both",
-    .forms       = SPMM_FORMS_MERGED,
+    .blockset    = SPMM_BLOCKSET_MERGED,
     .chunks      = 1,
     .applies     = applies,
     .predict     = predict,
     .run         = run,
 };
 
-const spmm_schedule_t spmm_schedule_merged2 = {
+const spmm_schedule_t spmmi_schedule_merged2 = {
     .name        = "merged2",
     .description = "as merged, but rows travel in 2 chunks of columns, multiplied on arrival",
-    .forms       = SPMM_FORMS_MERGED,
+    .blockset    = SPMM_BLOCKSET_MERGED,
     .chunks      = 2,
     .applies     = applies,
     .predict     = predict,

@@ -32,8 +32,8 @@
 static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
                spmm_slice_t slice[SPMM_MOST_CHUNKS])
 {
-    const size_t row   = (size_t)spmm_halo_recv_rows(&plan->halo) * spmm_type_size(plan->halo_type);
-    const int    count = spmm_plan_cut(plan, n, self->chunks, slice);
+    const size_t row = (size_t)spmmi_halo_recv_rows(&plan->halo) * spmm_type_size(plan->halo_type);
+    const int    count = spmmi_plan_cut(plan, n, self->chunks, slice);
 
     for (int c = 0; c < count; c++) {
         slice[c].halo = (char *)plan->halo_rows + row * (size_t)slice[c].first;
@@ -49,21 +49,21 @@ static spmm_status_t run_op_n(const spmm_schedule_t *self, spmm_plan_t *plan,
     const int     count = cut(self, plan, x->n, slice);
     spmm_status_t work;
 
-    SPMM_TRY(spmm_plan_wait(plan, 0, SPMM_MARK_START, plan->comm_stream));
-    SPMM_TRY(spmm_plan_begin_rows(plan, x, &slice[0], plan->comm_stream));
-    work = spmm_plan_turn_b(plan, x);
+    SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_START, plan->comm_stream));
+    SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[0], plan->comm_stream));
+    work = spmmi_plan_turn_b(plan, x);
     if (work == SPMM_OK) {
-        work = spmm_plan_run_local(plan, x);
+        work = spmmi_plan_run_local(plan, x);
     }
     for (int c = 0; c < count; c++) {
-        SPMM_TRY(spmm_plan_end_rows(plan, x, &slice[c], plan->comm_stream));
+        SPMM_TRY(spmmi_plan_end_rows(plan, x, &slice[c], plan->comm_stream));
         if (c + 1 < count) {
-            SPMM_TRY(spmm_plan_begin_rows(plan, x, &slice[c + 1], plan->comm_stream));
+            SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[c + 1], plan->comm_stream));
         }
         /* Also where a product failed: B is the caller's again behind this. */
-        work = spmm_first_failure(work, spmm_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream));
+        work = spmmi_first_failure(work, spmmi_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream));
         if (work == SPMM_OK) {
-            work = spmm_plan_run_halo(plan, x, &slice[c]);
+            work = spmmi_plan_run_halo(plan, x, &slice[c]);
         }
     }
     return work;
@@ -73,9 +73,9 @@ static spmm_status_t run_op_n(const spmm_schedule_t *self, spmm_plan_t *plan,
 static spmm_status_t send_back(spmm_plan_t *plan, const spmm_operands_t *x,
                                const spmm_slice_t *slice)
 {
-    SPMM_TRY(spmm_plan_mark(plan, slice->index, SPMM_MARK_HALO_TO, x->stream));
-    SPMM_TRY(spmm_plan_wait(plan, slice->index, SPMM_MARK_HALO_TO, plan->comm_stream));
-    return spmm_plan_begin_rows(plan, x, slice, plan->comm_stream);
+    SPMM_TRY(spmmi_plan_mark(plan, slice->index, SPMM_MARK_HALO_TO, x->stream));
+    SPMM_TRY(spmmi_plan_wait(plan, slice->index, SPMM_MARK_HALO_TO, plan->comm_stream));
+    return spmmi_plan_begin_rows(plan, x, slice, plan->comm_stream);
 }
 
 static spmm_status_t run_op_t(const spmm_schedule_t *self, spmm_plan_t *plan,
@@ -83,23 +83,23 @@ static spmm_status_t run_op_t(const spmm_schedule_t *self, spmm_plan_t *plan,
 {
     spmm_slice_t  slice[SPMM_MOST_CHUNKS];
     const int     count = cut(self, plan, x->n, slice);
-    spmm_status_t work  = spmm_plan_turn_b(plan, x);
+    spmm_status_t work  = spmmi_plan_turn_b(plan, x);
 
     if (work == SPMM_OK) {
-        work = spmm_plan_run_halo_transposed(plan, x, &slice[0]);
+        work = spmmi_plan_run_halo_transposed(plan, x, &slice[0]);
     }
     for (int c = 0; c < count; c++) {
         SPMM_TRY(send_back(plan, x, &slice[c]));
         if (work == SPMM_OK) {
-            work = c + 1 < count ? spmm_plan_run_halo_transposed(plan, x, &slice[c + 1])
-                                 : spmm_plan_run_local(plan, x);
+            work = c + 1 < count ? spmmi_plan_run_halo_transposed(plan, x, &slice[c + 1])
+                                 : spmmi_plan_run_local(plan, x);
         }
-        SPMM_TRY(spmm_plan_end_rows(plan, x, &slice[c], plan->comm_stream));
+        SPMM_TRY(spmmi_plan_end_rows(plan, x, &slice[c], plan->comm_stream));
     }
     for (int c = 0; c < count; c++) {
-        SPMM_TRY(spmm_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream));
+        SPMM_TRY(spmmi_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream));
         if (work == SPMM_OK) {
-            work = spmm_plan_add_received(plan, x, &slice[c]);
+            work = spmmi_plan_add_received(plan, x, &slice[c]);
         }
     }
     return work;
@@ -126,8 +126,8 @@ static double predict(const spmm_schedule_t *self, const spmm_plan_t *plan, cons
     double                    gone  = 0.0;
 
     if (plan->op == SPMM_OP_N) {
-        return t->hop_s + spmm_terms_pipeline(t, k, t->local_s, chunk->pack_s + chunk->exchange_s,
-                                              chunk->halo_s);
+        return t->hop_s + spmmi_terms_pipeline(t, k, t->local_s, chunk->pack_s + chunk->exchange_s,
+                                               chunk->halo_s);
     }
     if (!t->concurrent) {
         return k * (chunk->halo_s + chunk->exchange_s) + t->local_s + t->add_s;
@@ -138,30 +138,30 @@ static double predict(const spmm_schedule_t *self, const spmm_plan_t *plan, cons
     return fmax(k * chunk->halo_s + t->local_s, gone) + t->hop_s + t->add_s;
 }
 
-const spmm_schedule_t spmm_schedule_overlap = {
+const spmm_schedule_t spmmi_schedule_overlap = {
     .name        = "overlap",
     .description = "local block while rows travel, then the halo block",
-    .forms       = SPMM_FORMS_SPLIT,
+    .blockset    = SPMM_BLOCKSET_SPLIT,
     .chunks      = 1,
     .applies     = applies,
     .predict     = predict,
     .run         = run,
 };
 
-const spmm_schedule_t spmm_schedule_chunks2 = {
+const spmm_schedule_t spmmi_schedule_chunks2 = {
     .name        = "chunks2",
     .description = "as overlap, but halo rows travel in 2 chunks of columns, multiplied on arrival",
-    .forms       = SPMM_FORMS_SPLIT,
+    .blockset    = SPMM_BLOCKSET_SPLIT,
     .chunks      = 2,
     .applies     = applies,
     .predict     = predict,
     .run         = run,
 };
 
-const spmm_schedule_t spmm_schedule_chunks4 = {
+const spmm_schedule_t spmmi_schedule_chunks4 = {
     .name        = "chunks4",
     .description = "the same in 4 chunks",
-    .forms       = SPMM_FORMS_SPLIT,
+    .blockset    = SPMM_BLOCKSET_SPLIT,
     .chunks      = 4,
     .applies     = applies,
     .predict     = predict,

@@ -4,19 +4,19 @@
  */
 #include <math.h>
 
-#include "engine/roofline.h"
+#include "engine/choose/roofline.h"
 #include "plan/plan.h"
 
 /* On a GPU: until one stream has seen a mark of the other, and until a kernel has started. */
 static const double hop_s = 2e-6, launch_s = 3e-6;
 
-double spmm_terms_both(const spmm_terms_t *terms, double a, double b)
+double spmmi_terms_both(const spmm_terms_t *terms, double a, double b)
 {
     return terms->concurrent ? fmax(a, b) : a + b;
 }
 
-double spmm_terms_pipeline(const spmm_terms_t *terms, int k, double first_s, double arrive_s,
-                           double multiply_s)
+double spmmi_terms_pipeline(const spmm_terms_t *terms, int k, double first_s, double arrive_s,
+                            double multiply_s)
 {
     double arrived = 0.0, done = first_s;
 
@@ -113,7 +113,7 @@ static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_ty
                                     .deterministic = plan->deterministic,
                                     .exact         = plan->exact_nonfinite};
 
-    return spmm_plan_best_time(f->engine, pattern, &problem, plan->device);
+    return spmmi_plan_best_time(f->engine, pattern, &problem, plan->device);
 }
 
 /* The joined block gathers what the two blocks gather, each from its own working set, and reads and
@@ -139,13 +139,13 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
 
     *t         = (spmm_terms_t){.concurrent = !is_cpu, .hop_s = is_cpu ? 0.0 : hop_s};
     t->local_s = product_s(f, &plan->local.pattern, plan->c_type, plan->n);
-    t->add_s   = move_s(f, spmm_halo_send_rows(&plan->halo), plan->n, plan->halo_type);
+    t->add_s   = move_s(f, spmmi_halo_send_rows(&plan->halo), plan->n, plan->halo_type);
     for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
         const int64_t       n     = (plan->n + k - 1) / k;
         spmm_chunk_terms_t *chunk = &t->chunk[k];
 
         chunk->pack_s =
-            packs ? move_s(f, spmm_halo_send_rows(&plan->halo), n, plan->halo_type) : 0.0;
+            packs ? move_s(f, spmmi_halo_send_rows(&plan->halo), n, plan->halo_type) : 0.0;
         chunk->own_s = move_s(f, plan->cols.n_local, n, plan->ab_type);
         chunk->halo_s =
             plan->remote.nnz == 0 ? 0.0 : product_s(f, &plan->remote.pattern, remote_c, n);
@@ -179,7 +179,7 @@ static double finite_or_last(double seconds)
     return isnan(seconds) ? INFINITY : seconds;
 }
 
-spmm_status_t spmm_plan_predict(spmm_plan_t *plan, const char *engine)
+spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
 {
     facts_t      f = {.plan   = plan,
                       .engine = engine,
@@ -189,16 +189,16 @@ spmm_status_t spmm_plan_predict(spmm_plan_t *plan, const char *engine)
 
     fill_terms(&f, &t);
     SPMM_TRY(share_exchanges(plan, &t));
-    for (int s = 0; s < spmm_n_schedules; s++) {
-        const spmm_schedule_t *schedule = spmm_schedules[s];
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        const spmm_schedule_t *schedule = spmmi_schedules[s];
 
-        slowest[s] = plan->alone && schedule->forms != SPMM_FORMS_GATHERED
+        slowest[s] = plan->alone && schedule->blockset != SPMM_BLOCKSET_GATHERED
                          ? t.local_s
                          : finite_or_last(schedule->predict(schedule, plan, &t));
     }
-    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, slowest, spmm_n_schedules, MPI_DOUBLE, MPI_MAX,
+    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, slowest, spmmi_n_schedules, MPI_DOUBLE, MPI_MAX,
                                       plan->env->comm));
-    for (int s = 0; s < spmm_n_schedules; s++) {
+    for (int s = 0; s < spmmi_n_schedules; s++) {
         plan->schedules[s].predicted_s = plan->schedules[s].usable ? slowest[s] : (double)NAN;
     }
     return SPMM_OK;

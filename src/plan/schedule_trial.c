@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/sort.h"
-#include "engine/trial.h"
+#include "engine/choose/trial.h"
 #include "plan/plan.h"
 
 enum {
@@ -49,31 +49,31 @@ static void set_operands(spmm_schedule_trial_t *t, int64_t n)
 
 static spmm_status_t open_here(spmm_plan_t *plan, spmm_schedule_trial_t *t)
 {
-    const spmm_csr_t     shape   = {.n_cols = spmm_plan_map(plan, SPMM_OPERAND_B)->n_local,
-                                    .c_rows = spmm_plan_map(plan, SPMM_OPERAND_C)->n_local};
+    const spmm_csr_t     shape   = {.n_cols = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local,
+                                    .c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local};
     const spmm_problem_t problem = {.ab_type = plan->ab_type, .c_type = plan->c_type, .n = plan->n};
 
     if (t == NULL) {
-        return spmm_fail_memory(&plan->env->err, 1, sizeof *t, "a trial of schedules");
+        return spmmi_fail_memory(&plan->env->err, 1, sizeof *t, "a trial of schedules");
     }
     t->plan = plan;
-    return spmm_trial_open(plan->device, &shape, &problem, 0.0, true, &t->operands);
+    return spmmi_trial_open(plan->device, &shape, &problem, 0.0, true, &t->operands);
 }
 
-spmm_status_t spmm_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t **trial)
+spmm_status_t spmmi_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t **trial)
 {
     spmm_schedule_trial_t *t;
     spmm_status_t          status;
     int64_t                n;
 
     (void)SPMM_NEW_ZERO(t, 1);
-    status = spmm_agree(plan->env, open_here(plan, t));
+    status = spmmi_agree(plan->env, open_here(plan, t));
     if (status == SPMM_OK) {
         n      = t->operands.n;
         status = share_columns(plan, &n);
     }
     if (status != SPMM_OK) {
-        spmm_schedule_trial_close(t);
+        spmmi_schedule_trial_close(t);
         return status;
     }
     set_operands(t, n);
@@ -81,21 +81,21 @@ spmm_status_t spmm_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t 
     return SPMM_OK;
 }
 
-void spmm_schedule_trial_give_up(spmm_schedule_trial_t *trial)
+void spmmi_schedule_trial_give_up(spmm_schedule_trial_t *trial)
 {
     if (trial != NULL) {
         const spmm_device_t *device = trial->plan->device;
 
         (void)device->ops->stream_sync(device, trial->operands.stream);
-        spmm_plan_close_gather(trial->plan);
+        spmmi_plan_close_gather(trial->plan);
     }
 }
 
-void spmm_schedule_trial_close(spmm_schedule_trial_t *trial)
+void spmmi_schedule_trial_close(spmm_schedule_trial_t *trial)
 {
     if (trial != NULL) {
-        spmm_trial_close(&trial->operands);
-        spmm_free(trial);
+        spmmi_trial_close(&trial->operands);
+        spmmi_free(trial);
     }
 }
 
@@ -109,13 +109,13 @@ static spmm_status_t time_runs(spmm_schedule_trial_t *t, int runs, double *secon
     SPMM_MPI(t->plan->env, MPI_Barrier(t->plan->env->comm));
     status = device->ops->event_record(device, on->from, on->stream);
     for (int k = 0; k < runs; k++) {
-        status = spmm_first_failure(status, spmm_plan_run(t->plan, &t->x));
+        status = spmmi_first_failure(status, spmmi_plan_run(t->plan, &t->x));
     }
     SPMM_TRY(status);
     SPMM_TRY(device->ops->event_record(device, on->to, on->stream));
     SPMM_TRY(device->ops->event_elapsed(device, on->from, on->to, seconds));
     *seconds /= runs;
-    return spmm_transport_check(t->plan->shared);
+    return spmmi_transport_check(t->plan->shared);
 }
 
 static spmm_status_t slowest(const spmm_plan_t *plan, double *seconds)
@@ -132,21 +132,21 @@ static spmm_status_t measure(spmm_schedule_trial_t *t, double *seconds)
     int         runs = MOST_RUNS;
 
     for (int warm = 0; warm < N_WARM; warm++) {
-        SPMM_TRY(spmm_agree(env, time_runs(t, 1, &once)));
+        SPMM_TRY(spmmi_agree(env, time_runs(t, 1, &once)));
     }
     SPMM_TRY(slowest(t->plan, &once));
     if (once * MOST_RUNS > batch_seconds) {
         runs = (int)(batch_seconds / once) + 1;
     }
     for (int b = 0; b < N_BATCHES; b++) {
-        SPMM_TRY(spmm_agree(env, time_runs(t, runs, &took[b])));
+        SPMM_TRY(spmmi_agree(env, time_runs(t, runs, &took[b])));
     }
-    *seconds = spmm_median(took, N_BATCHES) * (double)t->operands.planned / (double)t->x.n;
+    *seconds = spmmi_median(took, N_BATCHES) * (double)t->operands.planned / (double)t->x.n;
     return slowest(t->plan, seconds);
 }
 
 /* The times of the trial are not those of a user's execute, nor are its marks. */
-spmm_status_t spmm_schedule_trial_measure(spmm_schedule_trial_t *trial, double *seconds)
+spmm_status_t spmmi_schedule_trial_measure(spmm_schedule_trial_t *trial, double *seconds)
 {
     spmm_plan_t  *plan    = trial->plan;
     const bool    profile = plan->profile;
@@ -158,5 +158,5 @@ spmm_status_t spmm_schedule_trial_measure(spmm_schedule_trial_t *trial, double *
     plan->has_run = false;
     /* What was enqueued before a failure may be at work on buffers that are freed next. */
     synced = plan->device->ops->stream_sync(plan->device, plan->comm_stream);
-    return status != SPMM_OK ? status : spmm_agree(plan->env, synced);
+    return status != SPMM_OK ? status : spmmi_agree(plan->env, synced);
 }

@@ -12,17 +12,18 @@
 #include "base/alloc.h"
 
 /* Where results go: the caller's order of values.  NULL: entries stand there already. */
-static spmm_status_t places_of(const spmm_plan_t *graph, const spmm_block_t *block, int64_t **place)
+static spmm_status_t places_of(const spmm_plan_t *exchange, const spmm_block_t *block,
+                               int64_t **place)
 {
-    const int64_t *order = graph->A->value_order;
+    const int64_t *order = exchange->A->value_order;
 
     *place = NULL;
     if (block->source == NULL && order == NULL) {
         return SPMM_OK;
     }
     if (SPMM_NEW(*place, block->nnz) == NULL) {
-        return spmm_fail_memory(&graph->env->err, block->nnz, sizeof **place,
-                                "the places of an SDDMM");
+        return spmmi_fail_memory(&exchange->env->err, block->nnz, sizeof **place,
+                                 "the places of an SDDMM");
     }
     for (int64_t k = 0; k < block->nnz; k++) {
         const int64_t e = block->source == NULL ? k : block->source[k];
@@ -32,36 +33,37 @@ static spmm_status_t places_of(const spmm_plan_t *graph, const spmm_block_t *blo
     return SPMM_OK;
 }
 
-static spmm_status_t make_block(const spmm_plan_t *graph, spmm_block_t *block,
+static spmm_status_t make_block(const spmm_plan_t *exchange, spmm_block_t *block,
                                 const spmm_sampling_t *what, spmm_sampler_t *sampler)
 {
     int64_t      *place;
-    spmm_status_t status = places_of(graph, block, &place);
+    spmm_status_t status = places_of(exchange, block, &place);
 
     if (status == SPMM_OK) {
-        status = spmm_sampler_create(graph->device, &block->csr, place, what, sampler);
+        status = spmmi_sampler_create(exchange->device, &block->csr, place, what, sampler);
     }
-    spmm_free(place);
-    spmm_csr_free(&block->csr);
-    spmm_free(block->source);
+    spmmi_free(place);
+    spmmi_csr_free(&block->csr);
+    spmmi_free(block->source);
     block->source = NULL;
     return status;
 }
 
 static spmm_status_t make_local(spmm_sddmm_plan_t *plan, const spmm_sampling_t *what)
 {
-    spmm_plan_t *graph = plan->graph;
+    spmm_plan_t *exchange = plan->exchange;
 
-    if (spmm_matrix_local_nnz(graph->A) > INT32_MAX) { /* places count in all entries of a rank */
-        return spmm_fail(&graph->env->err, SPMM_ERR_RANGE,
-                         "a mask with %" PRId64
-                         " entries on rank %d: an SDDMM takes up to 2^31 - 1 "
-                         "on each; use more ranks",
-                         spmm_matrix_local_nnz(graph->A), graph->env->rank);
+    if (spmmi_matrix_local_nnz(exchange->A) >
+        INT32_MAX) { /* places count in all entries of a rank */
+        return spmmi_fail(&exchange->env->err, SPMM_ERR_RANGE,
+                          "a mask with %" PRId64
+                          " entries on rank %d: an SDDMM takes up to 2^31 - 1 "
+                          "on each; use more ranks",
+                          spmmi_matrix_local_nnz(exchange->A), exchange->env->rank);
     }
-    SPMM_TRY(make_block(graph, &graph->local, what, &plan->local));
-    SPMM_TRY(make_block(graph, &graph->remote, what, &plan->remote));
-    return spmm_plan_make_rows(graph, SPMM_FORMS_SPLIT);
+    SPMM_TRY(make_block(exchange, &exchange->local, what, &plan->local));
+    SPMM_TRY(make_block(exchange, &exchange->remote, what, &plan->remote));
+    return spmmi_plan_make_rows(exchange, SPMM_BLOCKSET_SPLIT);
 }
 
 static spmm_status_t make(spmm_sddmm_plan_t *plan, spmm_transport_shared_t *shared,
@@ -74,48 +76,48 @@ static spmm_status_t make(spmm_sddmm_plan_t *plan, spmm_transport_shared_t *shar
     options.c_type    = plan->s_type;
     options.engine    = o->kernel; /* so that ranks that ask for different ones find out */
     options.transport = o->transport;
-    SPMM_TRY(spmm_agree(shared->env, spmm_sampler_check(shared->device, &what)));
-    SPMM_TRY(spmm_plan_build_graph(shared, mask, k, &options, &plan->graph));
-    return spmm_agree(shared->env, make_local(plan, &what));
+    SPMM_TRY(spmmi_agree(shared->env, spmmi_sampler_check(shared->device, &what)));
+    SPMM_TRY(spmmi_plan_build_exchange(shared, mask, k, &options, &plan->exchange));
+    return spmmi_agree(shared->env, make_local(plan, &what));
 }
 
-spmm_status_t spmm_sddmm_build(spmm_transport_shared_t *shared, spmm_matrix_t *mask, int64_t k,
-                               const spmm_sddmm_options_t *options, spmm_sddmm_plan_t **plan)
+spmm_status_t spmmi_sddmm_build(spmm_transport_shared_t *shared, spmm_matrix_t *mask, int64_t k,
+                                const spmm_sddmm_options_t *options, spmm_sddmm_plan_t **plan)
 {
     spmm_status_t      status = SPMM_OK;
     spmm_sddmm_plan_t *made;
 
     if (SPMM_NEW_ZERO(made, 1) == NULL) {
-        status = spmm_fail_memory(&shared->env->err, 1, sizeof *made, "an SDDMM plan");
+        status = spmmi_fail_memory(&shared->env->err, 1, sizeof *made, "an SDDMM plan");
     }
-    status = spmm_agree(shared->env, status);
+    status = spmmi_agree(shared->env, status);
     if (status == SPMM_OK) {
         made->s_type = options->s_type == SPMM_TYPE_AUTO ? mask->type : options->s_type;
         status       = make(made, shared, mask, k, options);
     }
     if (status != SPMM_OK) {
-        spmm_sddmm_free(made);
+        spmmi_sddmm_free(made);
         return status;
     }
     *plan = made;
     return SPMM_OK;
 }
 
-void spmm_sddmm_free(spmm_sddmm_plan_t *plan)
+void spmmi_sddmm_free(spmm_sddmm_plan_t *plan)
 {
     if (plan == NULL) {
         return;
     }
-    if (plan->graph != NULL) {
-        const spmm_device_t *device = plan->graph->device;
+    if (plan->exchange != NULL) {
+        const spmm_device_t *device = plan->exchange->device;
 
         device->ops->release(device, plan->group_ptr);
         device->ops->release(device, plan->place);
     }
-    spmm_sampler_free(&plan->local);
-    spmm_sampler_free(&plan->remote);
-    spmm_plan_free(plan->graph);
-    spmm_free(plan);
+    spmmi_sampler_free(&plan->local);
+    spmmi_sampler_free(&plan->remote);
+    spmmi_plan_free(plan->exchange);
+    spmmi_free(plan);
 }
 
 /* The entries of other ranks' rows of Y, packed where the exchange left them. */
@@ -126,48 +128,48 @@ static spmm_status_t run_remote(const spmm_sddmm_plan_t *plan, const spmm_sddmm_
 
     mine.Y   = rows;
     mine.ldy = args->k;
-    return spmm_sampler_run(&plan->remote, &mine, stream);
+    return spmmi_sampler_run(&plan->remote, &mine, stream);
 }
 
 /* What failed here does not keep this rank from the exchange, which peers wait for. */
 static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
                                     spmm_stream_t stream)
 {
-    spmm_plan_t          *graph = plan->graph;
-    const spmm_operands_t y     = {
-            .n = args->k, .alpha = 1.0, .B = args->Y, .ldb = args->ldy, .stream = stream};
-    const spmm_slice_t all = {.n = args->k, .halo = graph->halo_rows};
+    spmm_plan_t          *exchange = plan->exchange;
+    const spmm_operands_t y        = {
+               .n = args->k, .alpha = 1.0, .B = args->Y, .ldb = args->ldy, .stream = stream};
+    const spmm_slice_t all = {.n = args->k, .halo = exchange->halo_rows};
     spmm_status_t      work;
 
-    SPMM_TRY(spmm_plan_wait(graph, 0, SPMM_MARK_START, graph->comm_stream));
-    SPMM_TRY(spmm_plan_begin_rows(graph, &y, &all, graph->comm_stream));
-    work = spmm_sampler_run(&plan->local, args, stream);
-    SPMM_TRY(spmm_plan_end_rows(graph, &y, &all, graph->comm_stream));
+    SPMM_TRY(spmmi_plan_wait(exchange, 0, SPMM_MARK_START, exchange->comm_stream));
+    SPMM_TRY(spmmi_plan_begin_rows(exchange, &y, &all, exchange->comm_stream));
+    work = spmmi_sampler_run(&plan->local, args, stream);
+    SPMM_TRY(spmmi_plan_end_rows(exchange, &y, &all, exchange->comm_stream));
     /* Also where the local block failed: Y is the caller's again behind this. */
-    work = spmm_first_failure(work, spmm_plan_wait(graph, 0, SPMM_MARK_EXCHANGED, stream));
+    work = spmmi_first_failure(work, spmmi_plan_wait(exchange, 0, SPMM_MARK_EXCHANGED, stream));
     SPMM_TRY(work);
-    return run_remote(plan, args, graph->halo_rows, stream);
+    return run_remote(plan, args, exchange->halo_rows, stream);
 }
 
-spmm_status_t spmm_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
-                             spmm_stream_t stream)
+spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
+                              spmm_stream_t stream)
 {
-    spmm_plan_t  *graph = plan->graph;
+    spmm_plan_t  *exchange = plan->exchange;
     spmm_status_t status, ended;
 
     /* One kernel and nothing else: there are no buffers, and memory is not released while it is used. */
-    if (graph->alone) {
-        return spmm_sampler_run(&plan->local, args, stream);
+    if (exchange->alone) {
+        return spmmi_sampler_run(&plan->local, args, stream);
     }
     /* The buffers belong to the last product until it is done, on whatever stream that was. */
-    if (graph->in_use) {
-        SPMM_TRY(spmm_plan_wait(graph, 0, SPMM_MARK_DONE, stream));
+    if (exchange->in_use) {
+        SPMM_TRY(spmmi_plan_wait(exchange, 0, SPMM_MARK_DONE, stream));
     }
-    SPMM_TRY(spmm_plan_mark(graph, 0, SPMM_MARK_START, stream));
-    status        = run_overlapped(plan, args, stream);
-    ended         = spmm_plan_mark(graph, 0, SPMM_MARK_DONE, stream);
-    graph->in_use = graph->in_use || ended == SPMM_OK;
-    return spmm_first_failure(status, ended);
+    SPMM_TRY(spmmi_plan_mark(exchange, 0, SPMM_MARK_START, stream));
+    status           = run_overlapped(plan, args, stream);
+    ended            = spmmi_plan_mark(exchange, 0, SPMM_MARK_DONE, stream);
+    exchange->in_use = exchange->in_use || ended == SPMM_OK;
+    return spmmi_first_failure(status, ended);
 }
 
 /* Rows of A in groups of @p vector that have the same columns, their values one behind the other in
@@ -200,13 +202,13 @@ typedef struct {
 static spmm_status_t make_groups(const spmm_matrix_t *A, int32_t vector, groups_t *g)
 {
     g->n_groups  = A->n_rows / vector;
-    g->n_vectors = (int32_t)(spmm_matrix_local_nnz(A) / vector);
+    g->n_vectors = (int32_t)(spmmi_matrix_local_nnz(A) / vector);
     g->follow    = true;
     SPMM_NEW(g->ptr, (int64_t)g->n_groups + 1);
     SPMM_NEW(g->place, g->n_vectors);
     if (g->ptr == NULL || g->place == NULL) {
-        return spmm_fail_memory(&A->env->err, g->n_vectors, sizeof *g->place,
-                                "the rows of a softmax");
+        return spmmi_fail_memory(&A->env->err, g->n_vectors, sizeof *g->place,
+                                 "the rows of a softmax");
     }
     g->ptr[0] = 0;
     for (int32_t i = 0; i < g->n_groups; i++) {
@@ -227,27 +229,27 @@ static spmm_status_t make_groups(const spmm_matrix_t *A, int32_t vector, groups_
 
 static spmm_status_t upload_groups(spmm_sddmm_plan_t *plan)
 {
-    const spmm_plan_t *graph  = plan->graph;
-    int32_t            vector = graph->A->value_order == NULL ? 1 : 16;
-    groups_t           g      = {0};
+    const spmm_plan_t *exchange = plan->exchange;
+    int32_t            vector   = exchange->A->value_order == NULL ? 1 : 16;
+    groups_t           g        = {0};
     spmm_status_t      status;
 
-    while (vector > 1 && !has_vectors(graph->A, vector)) {
+    while (vector > 1 && !has_vectors(exchange->A, vector)) {
         vector /= 2;
     }
-    status = make_groups(graph->A, vector, &g);
+    status = make_groups(exchange->A, vector, &g);
     if (status == SPMM_OK && !g.follow) {
-        status = spmm_device_upload(graph->device, g.place, (size_t)g.n_vectors * sizeof *g.place,
-                                    &plan->place);
+        status = spmmi_device_upload(exchange->device, g.place,
+                                     (size_t)g.n_vectors * sizeof *g.place, &plan->place);
     }
     if (status == SPMM_OK) {
-        status = spmm_device_upload(graph->device, g.ptr, ((size_t)g.n_groups + 1) * sizeof *g.ptr,
-                                    &plan->group_ptr);
+        status = spmmi_device_upload(exchange->device, g.ptr,
+                                     ((size_t)g.n_groups + 1) * sizeof *g.ptr, &plan->group_ptr);
     }
-    spmm_free(g.ptr);
-    spmm_free(g.place);
+    spmmi_free(g.ptr);
+    spmmi_free(g.place);
     if (status != SPMM_OK) {
-        graph->device->ops->release(graph->device, plan->place);
+        exchange->device->ops->release(exchange->device, plan->place);
         plan->place = NULL;
         return status;
     }
@@ -255,23 +257,23 @@ static spmm_status_t upload_groups(spmm_sddmm_plan_t *plan)
     return SPMM_OK;
 }
 
-spmm_status_t spmm_sddmm_run_softmax(spmm_sddmm_plan_t *plan, double scale, const void *S, void *P,
-                                     spmm_stream_t stream)
+spmm_status_t spmmi_sddmm_run_softmax(spmm_sddmm_plan_t *plan, double scale, const void *S, void *P,
+                                      spmm_stream_t stream)
 {
-    const spmm_plan_t *graph = plan->graph;
+    const spmm_plan_t *exchange = plan->exchange;
 
     if (plan->vector == 0) {
         SPMM_TRY(upload_groups(plan));
     }
-    return spmm_row_softmax(graph->device,
-                            &(spmm_softmax_args_t){.n_groups  = graph->A->n_rows / plan->vector,
-                                                   .vector    = plan->vector,
-                                                   .group_ptr = plan->group_ptr,
-                                                   .place     = plan->place,
-                                                   .s_type    = plan->s_type,
-                                                   .p_type    = graph->A->type,
-                                                   .scale     = scale,
-                                                   .S         = S,
-                                                   .P         = P},
-                            stream);
+    return spmmi_row_softmax(exchange->device,
+                             &(spmm_softmax_args_t){.n_groups  = exchange->A->n_rows / plan->vector,
+                                                    .vector    = plan->vector,
+                                                    .group_ptr = plan->group_ptr,
+                                                    .place     = plan->place,
+                                                    .s_type    = plan->s_type,
+                                                    .p_type    = exchange->A->type,
+                                                    .scale     = scale,
+                                                    .S         = S,
+                                                    .P         = P},
+                             stream);
 }

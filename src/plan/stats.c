@@ -12,9 +12,9 @@ static spmm_status_t score_block(spmm_plan_t *plan, int64_t *halo_total)
     spmm_partition_score_t         score;
     spmm_status_t                  status;
 
-    SPMM_TRY(spmm_partition_create(plan->A, "block", &options, &block));
-    status = spmm_partition_score(plan->A, &block, &score);
-    spmm_partition_free(&block);
+    SPMM_TRY(spmmi_partition_create(plan->A, "block", &options, &block));
+    status = spmmi_partition_score(plan->A, &block, &score);
+    spmmi_partition_free(&block);
     if (status == SPMM_OK) {
         *halo_total = score.halo_total;
     }
@@ -34,7 +34,7 @@ static size_t halo_bytes(const spmm_halo_t *halo)
     const size_t peers = (size_t)halo->n_send_peers + (size_t)halo->n_recv_peers;
 
     return peers * sizeof *halo->send_peer + (peers + 2) * sizeof *halo->send_ptr +
-           (size_t)spmm_halo_send_rows(halo) * sizeof *halo->send_row;
+           (size_t)spmmi_halo_send_rows(halo) * sizeof *halo->send_row;
 }
 
 static void count_block(spmm_plan_t *plan, const spmm_block_t *block)
@@ -65,7 +65,7 @@ static void count_bytes(spmm_plan_t *plan)
 {
     count_block(plan, &plan->local);
     count_block(plan, &plan->remote);
-    for (int f = SPMM_FORMS_SPLIT + 1; f < SPMM_FORMS; f++) {
+    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
         count_block(plan, &plan->joined[f].block);
     }
     count_exchange(plan, plan->exchange, &plan->halo);
@@ -76,14 +76,14 @@ static void count_bytes(spmm_plan_t *plan)
                               map_bytes(&plan->cols, plan->env->size) +
                               (size_t)plan->rows.n_orig * sizeof *plan->partition.row_part +
                               (size_t)plan->cols.n_orig * sizeof *plan->partition.col_part;
-    plan->stats.device_bytes += spmm_plan_buffer_bytes(plan);
+    plan->stats.device_bytes += spmmi_plan_buffer_bytes(plan);
 }
 
 /* The choices made. */
 static void name_choices(spmm_plan_t *plan)
 {
     spmm_plan_stats_t  *s    = &plan->stats;
-    const spmm_block_t *main = spmm_plan_main_block(plan);
+    const spmm_block_t *main = spmmi_plan_main_block(plan);
 
     s->engine               = main->engine->name;
     s->halo_engine          = main == &plan->local ? plan->remote.engine->name : s->engine;
@@ -96,7 +96,7 @@ static void name_choices(spmm_plan_t *plan)
     s->chunks               = plan->travels ? plan->schedule->chunks : 1;
     s->schedule_predicted_s = NAN;
     s->schedule_measured_s  = NAN;
-    for (int k = 0; k < spmm_n_schedules && plan->travels; k++) {
+    for (int k = 0; k < spmmi_n_schedules && plan->travels; k++) {
         if (plan->schedules[k].schedule == plan->schedule) {
             s->schedule_predicted_s = plan->schedules[k].predicted_s;
             s->schedule_measured_s  = plan->schedules[k].measured_s;
@@ -109,22 +109,22 @@ static void count_traffic(spmm_plan_t *plan)
 {
     const spmm_halo_t *graph     = plan->gather != NULL ? &plan->full : &plan->halo;
     const size_t       row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-    const size_t       in        = (size_t)spmm_halo_recv_rows(graph) * row_bytes;
-    const size_t       out       = (size_t)spmm_halo_send_rows(graph) * row_bytes;
+    const size_t       in        = (size_t)spmmi_halo_recv_rows(graph) * row_bytes;
+    const size_t       out       = (size_t)spmmi_halo_send_rows(graph) * row_bytes;
 
     plan->stats.recv_bytes = plan->op == SPMM_OP_N ? in : out;
     plan->stats.send_bytes = plan->op == SPMM_OP_N ? out : in;
 }
 
-spmm_status_t spmm_plan_count(spmm_plan_t *plan)
+spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
 {
     spmm_plan_stats_t *s        = &plan->stats;
-    const int64_t      in       = spmm_halo_recv_rows(&plan->halo);
-    const int64_t      out      = spmm_halo_send_rows(&plan->halo);
+    const int64_t      in       = spmmi_halo_recv_rows(&plan->halo);
+    const int64_t      out      = spmmi_halo_send_rows(&plan->halo);
     int64_t            sum[2]   = {in, plan->local.nnz + plan->remote.nnz};
     int64_t            max[2]   = {plan->op == SPMM_OP_N ? in : out, sum[1]};
     double             times[4] = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
-    const int64_t      b_rows   = spmm_plan_map(plan, SPMM_OPERAND_B)->n_global;
+    const int64_t      b_rows   = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_global;
 
     SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT64_T, MPI_SUM, plan->env->comm));
     SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, max, 2, MPI_INT64_T, MPI_MAX, plan->env->comm));
@@ -136,9 +136,9 @@ spmm_status_t spmm_plan_count(spmm_plan_t *plan)
         SPMM_TRY(score_block(plan, &s->block_halo_rows_total));
     }
     if (sum[1] != plan->A->nnz) {
-        return spmm_fail(&plan->env->err, SPMM_ERR_INTERNAL,
-                         "the blocks of all ranks hold %lld entries, the matrix has %lld",
-                         (long long)sum[1], (long long)plan->A->nnz);
+        return spmmi_fail(&plan->env->err, SPMM_ERR_INTERNAL,
+                          "the blocks of all ranks hold %lld entries, the matrix has %lld",
+                          (long long)sum[1], (long long)plan->A->nnz);
     }
     s->nnz_local            = plan->local.nnz;
     s->nnz_halo             = plan->remote.nnz;
@@ -164,8 +164,8 @@ static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_mark_t
 {
     double more = 0.0;
 
-    SPMM_TRY(plan->device->ops->event_elapsed(plan->device, spmm_plan_event(plan, slice, from),
-                                              spmm_plan_event(plan, slice, to), &more));
+    SPMM_TRY(plan->device->ops->event_elapsed(plan->device, spmmi_plan_event(plan, slice, from),
+                                              spmmi_plan_event(plan, slice, to), &more));
     *seconds += more;
     return SPMM_OK;
 }
@@ -184,7 +184,7 @@ static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_sta
     return add_between(plan, c, SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO, &stats->halo_s);
 }
 
-spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
+spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
 {
     spmm_slice_t slice[SPMM_MOST_CHUNKS];
     int          count;
@@ -195,9 +195,9 @@ spmm_status_t spmm_plan_measure(const spmm_plan_t *plan, spmm_plan_stats_t *stat
         return SPMM_OK;
     }
     stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = 0.0;
-    count = spmm_plan_runs_alone(plan)
+    count = spmmi_plan_runs_alone(plan)
                 ? 0
-                : spmm_plan_cut(plan, plan->last_n, plan->schedule->chunks, slice);
+                : spmmi_plan_cut(plan, plan->last_n, plan->schedule->chunks, slice);
     for (int c = 0; c < count; c++) {
         SPMM_TRY(measure_slice(plan, c, stats));
     }

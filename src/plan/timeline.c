@@ -21,15 +21,15 @@ static spmm_status_t add_span(const spmm_plan_t *plan, int slice, const char *ph
                               spmm_mark_t from, spmm_mark_t to, spmm_span_t *spans, int *count)
 {
     const spmm_device_t *device = plan->device;
-    spmm_event_t *const  start  = spmm_plan_event(plan, 0, SPMM_MARK_START);
+    spmm_event_t *const  start  = spmmi_plan_event(plan, 0, SPMM_MARK_START);
     spmm_span_t         *span   = &spans[*count];
 
     span->phase = phase;
     span->chunk = slice;
-    SPMM_TRY(device->ops->event_elapsed(device, start, spmm_plan_event(plan, slice, from),
+    SPMM_TRY(device->ops->event_elapsed(device, start, spmmi_plan_event(plan, slice, from),
                                         &span->from_s));
     SPMM_TRY(
-        device->ops->event_elapsed(device, start, spmm_plan_event(plan, slice, to), &span->to_s));
+        device->ops->event_elapsed(device, start, spmmi_plan_event(plan, slice, to), &span->to_s));
     ++*count;
     return SPMM_OK;
 }
@@ -42,7 +42,7 @@ static bool has_marks(const spmm_plan_t *plan, int k)
                                                        : true;
 }
 
-spmm_status_t spmm_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count)
+spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count)
 {
     spmm_slice_t slice[SPMM_MOST_CHUNKS];
     int          slices = 0;
@@ -51,8 +51,8 @@ spmm_status_t spmm_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *
     if (!plan->profile || !plan->has_run) {
         return SPMM_OK;
     }
-    if (!spmm_plan_runs_alone(plan)) {
-        slices = spmm_plan_cut(plan, plan->last_n, plan->schedule->chunks, slice);
+    if (!spmmi_plan_runs_alone(plan)) {
+        slices = spmmi_plan_cut(plan, plan->last_n, plan->schedule->chunks, slice);
     }
     SPMM_TRY(add_span(plan, 0, "local", SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, spans, count));
     for (int c = 0; c < slices; c++) {
@@ -66,7 +66,7 @@ spmm_status_t spmm_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *
     return SPMM_OK;
 }
 
-void spmm_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
+void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
 {
     const spmm_halo_t *halo    = &plan->halo;
     const bool         n       = plan->op == SPMM_OP_N;

@@ -17,20 +17,20 @@ typedef struct {
 
 static spmm_entry_t stream_entry(const stream_t *stream, int64_t k)
 {
-    const uint64_t h = spmm_hash2(stream->seed, k, 1), g = spmm_hash2(stream->seed, k, 2);
+    const uint64_t h = spmmi_hash2(stream->seed, k, 1), g = spmmi_hash2(stream->seed, k, 2);
     /* Squaring the unit interval makes low rows heavy. */
-    const double u = spmm_unit(h);
+    const double u = spmmi_unit(h);
 
     return (spmm_entry_t){.row   = (int64_t)(u * u * (double)stream->rows),
-                          .col   = spmm_below(g, stream->cols),
-                          .value = spmm_random_value(stream->seed, k, 3)};
+                          .col   = spmmi_below(g, stream->cols),
+                          .value = spmmi_random_value(stream->seed, k, 3)};
 }
 
 static void push(spmm_entries_t *list, int64_t row, int64_t col, double value)
 {
     if (list->count == list->capacity) {
         list->capacity = 2 * list->capacity + 64;
-        list->entry    = spmm_realloc(list->entry, list->capacity, sizeof *list->entry);
+        list->entry    = spmmi_realloc(list->entry, list->capacity, sizeof *list->entry);
         assert_non_null(list->entry);
     }
     list->entry[list->count++] = (spmm_entry_t){.row = row, .col = col, .value = value};
@@ -41,20 +41,20 @@ static void push_slice(const stream_t *stream, spmm_entries_t *list)
     int64_t *offset;
 
     assert_non_null(SPMM_NEW(offset, (int64_t)spmm_test_env.size + 1));
-    spmm_even_offsets(stream->count, spmm_test_env.size, offset);
+    spmmi_even_offsets(stream->count, spmm_test_env.size, offset);
     for (int64_t k = offset[spmm_test_env.rank]; k < offset[spmm_test_env.rank + 1]; k++) {
         const spmm_entry_t e = stream_entry(stream, k);
 
         push(list, e.row, e.col, e.value);
     }
-    spmm_free(offset);
+    spmmi_free(offset);
 }
 
 /* Fields that hold for any matrix. */
 static void check_fields(const spmm_matrix_t *A, int64_t rows, int64_t cols)
 {
     const int rank = spmm_test_env.rank, size = spmm_test_env.size;
-    int64_t   nnz = spmm_matrix_local_nnz(A);
+    int64_t   nnz = spmmi_matrix_local_nnz(A);
 
     assert_ptr_equal(A->env, &spmm_test_env);
     assert_int_equal(A->rows, rows);
@@ -74,7 +74,7 @@ static void check_fields(const spmm_matrix_t *A, int64_t rows, int64_t cols)
     MPI_Allreduce(MPI_IN_PLACE, &nnz, 1, MPI_INT64_T, MPI_SUM, spmm_test_env.comm);
     assert_int_equal(A->nnz, nnz);
     if (rows == cols) {
-        assert_true(spmm_matrix_is_square(A));
+        assert_true(spmmi_matrix_is_square(A));
     }
 }
 
@@ -95,8 +95,8 @@ static void check_stream(const stream_t *stream, spmm_duplicates_t duplicates, s
         there[e.row * stream->cols + e.col] = true;
     }
     push_slice(stream, &list);
-    spmm_assert_ok(spmm_assemble(&spmm_test_env, stream->rows, stream->cols, &list, duplicates,
-                                 value_seed, type, &A));
+    spmm_assert_ok(spmmi_assemble(&spmm_test_env, stream->rows, stream->cols, &list, duplicates,
+                                  value_seed, type, &A));
     assert_null(list.entry);
     check_fields(A, stream->rows, stream->cols);
     for (int32_t r = 0; r < A->n_rows; r++) {
@@ -109,15 +109,16 @@ static void check_stream(const stream_t *stream, spmm_duplicates_t duplicates, s
             }
             assert_true(k < A->row_ptr[r + 1]);
             assert_int_equal(A->col_idx[k], j);
-            spmm_value_set(type, &rounded, 0,
-                           duplicates == SPMM_DUPLICATES_SUM ? dense[i * stream->cols + j]
-                                                             : spmm_random_value(value_seed, i, j));
-            assert_true(spmm_value_get(type, A->values, k) == spmm_value_get(type, &rounded, 0));
+            spmmi_value_set(type, &rounded, 0,
+                            duplicates == SPMM_DUPLICATES_SUM
+                                ? dense[i * stream->cols + j]
+                                : spmmi_random_value(value_seed, i, j));
+            assert_true(spmmi_value_get(type, A->values, k) == spmmi_value_get(type, &rounded, 0));
             k++;
         }
         assert_int_equal(k, A->row_ptr[r + 1]);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     free(dense);
     free(there);
 }
@@ -147,11 +148,11 @@ static void test_empty_shapes(void **state)
         spmm_entries_t list = {0};
         spmm_matrix_t *A    = NULL;
 
-        spmm_assert_ok(spmm_assemble(&spmm_test_env, shape[s][0], shape[s][1], &list,
-                                     SPMM_DUPLICATES_SUM, 0, SPMM_R_32F, &A));
+        spmm_assert_ok(spmmi_assemble(&spmm_test_env, shape[s][0], shape[s][1], &list,
+                                      SPMM_DUPLICATES_SUM, 0, SPMM_R_32F, &A));
         check_fields(A, shape[s][0], shape[s][1]);
         assert_int_equal(A->nnz, 0);
-        spmm_matrix_free(A);
+        spmmi_matrix_free(A);
     }
 }
 
@@ -170,10 +171,10 @@ static void test_balance(void **state)
         }
     }
     spmm_assert_ok(
-        spmm_assemble(&spmm_test_env, rows, rows, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A));
+        spmmi_assemble(&spmm_test_env, rows, rows, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A));
     check_fields(A, rows, rows);
-    assert_true(spmm_matrix_local_nnz(A) <= rows / size + 16);
-    assert_true(spmm_matrix_local_nnz(A) >= rows / size - 16);
+    assert_true(spmmi_matrix_local_nnz(A) <= rows / size + 16);
+    assert_true(spmmi_matrix_local_nnz(A) >= rows / size - 16);
     for (int32_t r = 0; r < A->n_rows; r++) {
         const int64_t i = A->row_offset[spmm_test_env.rank] + r;
 
@@ -181,7 +182,7 @@ static void test_balance(void **state)
         assert_int_equal(A->col_idx[r], rows - 1 - i);
         assert_true(((const double *)A->values)[r] == (double)i);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* One row with many entries per column, each rank sending its own run of them: the sum is in rank
@@ -202,13 +203,13 @@ static void test_sum_order(void **state)
         push(&list, 1, j, spmm_test_env.rank == spmm_test_env.size - 1 ? -0x1p60 : 1.0);
     }
     spmm_assert_ok(
-        spmm_assemble(&spmm_test_env, 3, 100000, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A));
+        spmmi_assemble(&spmm_test_env, 3, 100000, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A));
     assert_int_equal(A->nnz, 100000);
-    for (int64_t k = 0; k < spmm_matrix_local_nnz(A); k++) {
+    for (int64_t k = 0; k < spmmi_matrix_local_nnz(A); k++) {
         assert_int_equal(A->col_idx[k], k);
         assert_true(((const double *)A->values)[k] == sum);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void check_range(double value, int copies, spmm_type_t type, const char *words)
@@ -216,7 +217,7 @@ static void check_range(double value, int copies, spmm_type_t type, const char *
     spmm_entries_t list = {0};
     spmm_matrix_t *A    = NULL;
 
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
     if (spmm_test_env.rank == 0) {
         for (int64_t i = 0; i < 9; i++) {
             push(&list, i, i, 1.0);
@@ -226,7 +227,7 @@ static void check_range(double value, int copies, spmm_type_t type, const char *
             push(&list, 7, 1, value);
         }
     }
-    assert_int_equal(spmm_assemble(&spmm_test_env, 9, 9, &list, SPMM_DUPLICATES_SUM, 0, type, &A),
+    assert_int_equal(spmmi_assemble(&spmm_test_env, 9, 9, &list, SPMM_DUPLICATES_SUM, 0, type, &A),
                      SPMM_ERR_RANGE);
     assert_null(A);
     assert_non_null(strstr(spmm_test_env.err.text, words));
@@ -243,7 +244,7 @@ static void test_values_out_of_range(void **state)
     check_range(4e4, 2, SPMM_R_16F,
                 "value 80000 at row 3, column 7 is out of the range of type 16f");
     check_range(1.5e308, 2, SPMM_R_64F, "at row 3, column 7 is out of the range of type 64f");
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* The rank that holds a bad entry must not leave the others behind. */
@@ -256,16 +257,16 @@ static void test_bad_entry_on_one_rank(void **state)
         spmm_entries_t list = {0};
         spmm_matrix_t *A    = NULL;
 
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
         if (spmm_test_env.rank == spmm_test_env.size - 1) {
             push(&list, bad[s][0], bad[s][1], 1.0);
         }
         assert_int_equal(
-            spmm_assemble(&spmm_test_env, 5, 4, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
+            spmmi_assemble(&spmm_test_env, 5, 4, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
             SPMM_ERR_INTERNAL);
         assert_null(A);
     }
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_too_many_rows(void **state)
@@ -275,13 +276,13 @@ static void test_too_many_rows(void **state)
     (void)state;
 
     assert_int_equal(
-        spmm_assemble(&spmm_test_env, INT64_MAX, 1, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
+        spmmi_assemble(&spmm_test_env, INT64_MAX, 1, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
         SPMM_ERR_RANGE);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
     assert_int_equal(
-        spmm_assemble(&spmm_test_env, 1, INT64_MAX, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
+        spmmi_assemble(&spmm_test_env, 1, INT64_MAX, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
         SPMM_ERR_RANGE);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Fail each allocation of rank 0 in turn, short of those inside the exchange itself, whose failure
@@ -289,7 +290,7 @@ static void test_too_many_rows(void **state)
 static void test_failing_allocations(void **state)
 {
     const stream_t stream = {40, 40, 600, 9};
-    const int64_t  live   = spmm_alloc_get_stats().live;
+    const int64_t  live   = spmmi_alloc_get_stats().live;
     const bool     alone  = spmm_test_env.size == 1;
     const int      last   = alone ? 1000 : 5;
     spmm_status_t  status = SPMM_ERR_MEMORY;
@@ -300,25 +301,25 @@ static void test_failing_allocations(void **state)
     for (; tried < last && status != SPMM_OK; tried++) {
         spmm_entries_t list = {0};
 
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
         push_slice(&stream, &list);
         if (spmm_test_env.rank == 0) {
-            spmm_alloc_inject(tried);
+            spmmi_alloc_inject(tried);
         }
-        status = spmm_assemble(&spmm_test_env, stream.rows, stream.cols, &list, SPMM_DUPLICATES_SUM,
-                               0, SPMM_R_64F, &A);
-        spmm_alloc_inject(-1);
+        status = spmmi_assemble(&spmm_test_env, stream.rows, stream.cols, &list,
+                                SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A);
+        spmmi_alloc_inject(-1);
         if (status != SPMM_OK) {
             assert_int_equal(status, SPMM_ERR_MEMORY);
-            assert_int_equal(spmm_alloc_get_stats().live, live);
+            assert_int_equal(spmmi_alloc_get_stats().live, live);
         }
     }
     assert_true(alone ? tried > 5 : status == SPMM_ERR_MEMORY);
     if (status == SPMM_OK) {
-        spmm_matrix_free(A);
+        spmmi_matrix_free(A);
     }
-    assert_int_equal(spmm_alloc_get_stats().live, live);
-    spmm_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 const struct CMUnitTest spmm_tests[] = {

@@ -56,7 +56,7 @@ static void check_product_of(const masked_t *m, spmm_plan_t *plan, const double 
         for (int64_t j = 0; j < n; j++) {
             double       size;
             const double want = product(m, of, i, j, type, &size);
-            const double got  = spmm_value_get(type, host, i * n + j);
+            const double got  = spmmi_value_get(type, host, i * n + j);
 
             if (!(fabs(got - want) <= slack * bound_of(type) * size)) {
                 print_error("C(%lld, %lld) = %.9g, expected %.9g (type %d)\n", (long long)i,
@@ -84,7 +84,7 @@ static void check_update(const mask_t *shape, spmm_type_t type, const char *engi
     for (int64_t e = 0; e < m.nnz; e++) {
         for (int k = 0; k < 2; k++) {
             of[k * m.nnz + e] = operand(P + k, m.row[e], m.col[e], type, 0);
-            spmm_value_set(type, values, k * m.nnz + e, of[k * m.nnz + e]);
+            spmmi_value_set(type, values, k * m.nnz + e, of[k * m.nnz + e]);
         }
     }
     o.engine   = engine;
@@ -205,7 +205,7 @@ static void check_softmax(const mask_t *shape, spmm_type_t type, spmm_type_t s_t
 
     for (int64_t e = 0; e < m.nnz; e++) {
         of[e] = operand(S, m.row[e], m.col[e], s_type, 0) * 4.0;
-        spmm_value_set(s_type, host, e, of[e]);
+        spmmi_value_set(s_type, host, e, of[e]);
     }
     reference_softmax(&m, scale, of, want);
     o.s_type = s_type;
@@ -218,7 +218,7 @@ static void check_softmax(const mask_t *shape, spmm_type_t type, spmm_type_t s_t
         /* FP32 rounds scores of 1600 to 1e-4, which is what exp() then is off by. */
         const double bound = type == SPMM_R_64F ? 1e-11 : fmax(4e-4, bound_of(type));
 
-        assert_true(fabs(spmm_value_get(type, host, e) - want[e]) <= bound * want[e] + 1e-7);
+        assert_true(fabs(spmmi_value_get(type, host, e) - want[e]) <= bound * want[e] + 1e-7);
     }
     if (m.nnz > 0 && type != s_type) {
         assert_int_equal(spmm_sddmm_softmax(plan, 1.0, scores, scores, NULL), SPMM_ERR_ARGUMENT);
@@ -355,16 +355,16 @@ static void test_no_memory(void **state)
         int reached = 1, k;
 
         for (k = 0; reached != 0; k++) {
-            const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+            const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
             spmm_status_t            status;
 
-            spmm_alloc_inject(victim ? k : -1);
+            spmmi_alloc_inject(victim ? k : -1);
             status  = walk(&m, kernel == 0 ? "csr" : "cvse", memory);
-            reached = victim && spmm_alloc_get_stats().calls - before.calls > k;
-            spmm_alloc_inject(-1);
+            reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
+            spmmi_alloc_inject(-1);
             MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
             assert_int_equal(status, reached == 0 ? SPMM_OK : SPMM_ERR_MEMORY);
-            assert_true(spmm_alloc_get_stats().live == before.live);
+            assert_true(spmmi_alloc_get_stats().live == before.live);
         }
         assert_true(k > 50);
     }

@@ -17,7 +17,7 @@ static int64_t count_of(int p, int q)
 
 static uint64_t number_of(int p, int q, int64_t k)
 {
-    return spmm_hash2((uint64_t)(p * 64 + q), k, 1);
+    return spmmi_hash2((uint64_t)(p * 64 + q), k, 1);
 }
 
 static void test_alltoallv(void **state)
@@ -39,9 +39,9 @@ static void test_alltoallv(void **state)
             out[at++] = number_of(env->rank, q, k);
         }
     }
-    spmm_assert_ok(spmm_alltoall_counts(env, send, recv, &n_recv));
+    spmm_assert_ok(spmmi_alltoall_counts(env, send, recv, &n_recv));
     in = malloc((size_t)(n_recv + 1) * sizeof *in);
-    spmm_assert_ok(spmm_alltoallv(env, out, send, in, recv, sizeof *in));
+    spmm_assert_ok(spmmi_alltoallv(env, out, send, in, recv, sizeof *in));
     at = 0;
     for (int p = 0; p < env->size; p++) {
         assert_int_equal(recv[p], count_of(p, env->rank));
@@ -70,8 +70,8 @@ static void test_alltoallv_fails_together(void **state)
     if (env->size > 1) {
         send[last] = env->rank == 0 ? 2 : 0;
         recv[0]    = env->rank == last ? 1 : 0; /* one less than rank 0 sends */
-        assert_int_equal(spmm_alltoallv(env, out, send, in, recv, sizeof *in), SPMM_ERR_COMM);
-        spmm_error_clear(&env->err);
+        assert_int_equal(spmmi_alltoallv(env, out, send, in, recv, sizeof *in), SPMM_ERR_COMM);
+        spmmi_error_clear(&env->err);
     }
     free(send);
     free(recv);
@@ -83,16 +83,16 @@ static void test_agree(void **state)
     char        text[64];
 
     (void)state;
-    assert_int_equal(spmm_agree(env, SPMM_OK), SPMM_OK);
+    assert_int_equal(spmmi_agree(env, SPMM_OK), SPMM_OK);
     for (int bad = 0; bad < env->size; bad++) {
         spmm_status_t mine = SPMM_OK;
 
-        spmm_error_clear(&env->err);
+        spmmi_error_clear(&env->err);
         if (env->rank >= bad) { /* the lowest failing rank speaks */
-            mine = spmm_fail(&env->err, env->rank == bad ? SPMM_ERR_IO : SPMM_ERR_MEMORY,
-                             "broken on %d", env->rank);
+            mine = spmmi_fail(&env->err, env->rank == bad ? SPMM_ERR_IO : SPMM_ERR_MEMORY,
+                              "broken on %d", env->rank);
         }
-        assert_int_equal(spmm_agree(env, mine), SPMM_ERR_IO);
+        assert_int_equal(spmmi_agree(env, mine), SPMM_ERR_IO);
         if (bad == 0) {
             (void)snprintf(text, sizeof text, "broken on 0");
         } else {
@@ -100,7 +100,7 @@ static void test_agree(void **state)
         }
         assert_string_equal(env->err.text, text);
     }
-    spmm_error_clear(&env->err);
+    spmmi_error_clear(&env->err);
 }
 
 static void test_offsets(void **state)
@@ -109,7 +109,7 @@ static void test_offsets(void **state)
     int64_t    *offset = calloc((size_t)env->size + 1, sizeof *offset);
 
     (void)state;
-    spmm_assert_ok(spmm_allgather_offsets(env, env->rank * ((int64_t)1 << 40), offset));
+    spmm_assert_ok(spmmi_allgather_offsets(env, env->rank * ((int64_t)1 << 40), offset));
     for (int p = 0; p <= env->size; p++) {
         assert_true(offset[p] == (int64_t)p * (p - 1) / 2 * ((int64_t)1 << 40));
     }

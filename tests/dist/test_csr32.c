@@ -53,7 +53,7 @@ static rows_t make_rows(void)
         r.row_ptr[i + 1] = r.row_ptr[i] + (i + rank) % 9;
         for (int64_t k = r.row_ptr[i]; k < r.row_ptr[i + 1]; k++) {
             r.col_idx[k] = (13 * (k - r.row_ptr[i]) + 7 * i) % (COLS * size);
-            r.values[k]  = spmm_random_value(3, i + 100 * rank, k);
+            r.values[k]  = spmmi_random_value(3, i + 100 * rank, k);
         }
     }
     return r;
@@ -95,7 +95,7 @@ static double *multiply(spmm_matrix_t *A, int64_t n_rows)
 
     assert_non_null(host);
     for (int k = 0; k < COLS * N; k++) {
-        block[k] = spmm_random_value(4, spmm_test_env.rank, k);
+        block[k] = spmmi_random_value(4, spmm_test_env.rank, k);
     }
     B               = to_device(block, sizeof block);
     C               = to_device(host, bytes);
@@ -208,14 +208,14 @@ static void test_refused(void **state)
 
     (void)state;
     open_context();
-    before = spmm_alloc_get_stats();
+    before = spmmi_alloc_get_stats();
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         assert_int_equal(call(last ? &bad[k] : &good, &A), SPMM_ERR_ARGUMENT);
         assert_null(A);
         if (strstr(spmm_last_error(ctx), bad[k].sentence) == NULL) {
             fail_msg("\"%s\" is not in: %s", bad[k].sentence, spmm_last_error(ctx));
         }
-        assert_true(spmm_alloc_get_stats().live == before.live);
+        assert_true(spmmi_alloc_get_stats().live == before.live);
     }
     assert_int_equal(call(&good, last ? NULL : &A), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "spmm_matrix_create_csr32: A is NULL"));

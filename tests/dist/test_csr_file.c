@@ -42,7 +42,7 @@ static image_t make_image(int64_t rows, int64_t cols, int64_t per_row, int64_t d
         for (int64_t k = 0; k < n; k++) { /* one column from each of n equal parts */
             const int64_t low = cols * k / n, high = cols * (k + 1) / n;
 
-            col[image.nnz++] = (int32_t)(low + spmm_below(spmm_hash2(5, i, k), high - low));
+            col[image.nnz++] = (int32_t)(low + spmmi_below(spmmi_hash2(5, i, k), high - low));
         }
         row_ptr[i + 1] = (int32_t)image.nnz;
     }
@@ -58,7 +58,7 @@ static spmm_status_t read_image(const image_t *image, size_t bytes, spmm_type_t 
                                 spmm_matrix_t **A)
 {
     const spmm_status_t status =
-        spmm_matrix_from_file(&spmm_test_env, spmm_temp_write(image->word, bytes), type, SEED, A);
+        spmmi_matrix_from_file(&spmm_test_env, spmm_temp_write(image->word, bytes), type, SEED, A);
 
     spmm_temp_remove();
     return status;
@@ -78,10 +78,10 @@ static void check_rows(const image_t *image, const spmm_matrix_t *A)
             const int64_t j = col[begin + k - A->row_ptr[i]];
             double        expected;
 
-            spmm_value_set(A->type, &expected, 0, spmm_random_value(SEED, first + i, j));
+            spmmi_value_set(A->type, &expected, 0, spmmi_random_value(SEED, first + i, j));
             assert_int_equal(A->col_idx[k], j);
-            assert_true(spmm_value_get(A->type, A->values, k) ==
-                        spmm_value_get(A->type, &expected, 0));
+            assert_true(spmmi_value_get(A->type, A->values, k) ==
+                        spmmi_value_get(A->type, &expected, 0));
         }
     }
 }
@@ -89,7 +89,7 @@ static void check_rows(const image_t *image, const spmm_matrix_t *A)
 static void check_image(image_t image, spmm_type_t type)
 {
     const int      size = spmm_test_env.size, rank = spmm_test_env.rank;
-    const int64_t  live = spmm_alloc_get_stats().live;
+    const int64_t  live = spmmi_alloc_get_stats().live;
     const int64_t  most = image.cols; /* in one row */
     spmm_matrix_t *A    = NULL;
 
@@ -102,12 +102,12 @@ static void check_image(image_t image, spmm_type_t type)
     assert_int_equal(A->col_offset[size], image.cols);
     assert_int_equal(A->row_offset[rank + 1] - A->row_offset[rank], A->n_rows);
     assert_int_equal(A->col_offset[rank + 1] - A->col_offset[rank], A->n_cols);
-    assert_int_equal(spmm_matrix_is_square(A), image.rows == image.cols);
-    assert_true(spmm_matrix_local_nnz(A) <= image.nnz / size + most + 1);
+    assert_int_equal(spmmi_matrix_is_square(A), image.rows == image.cols);
+    assert_true(spmmi_matrix_local_nnz(A) <= image.nnz / size + most + 1);
     check_rows(&image, A);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     free(image.word);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 static void test_shapes_and_types(void **state)
@@ -131,17 +131,17 @@ static void test_shapes_and_types(void **state)
 
 static void expect(const image_t *image, size_t bytes, const char *sentence)
 {
-    const int64_t  live = spmm_alloc_get_stats().live;
+    const int64_t  live = spmmi_alloc_get_stats().live;
     spmm_matrix_t *A    = NULL;
     const char    *text = spmm_test_env.err.text;
 
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
     assert_int_equal(read_image(image, bytes, SPMM_R_64F, &A), SPMM_ERR_IO);
     assert_null(A);
     assert_non_null(strchr(text, ':'));
     assert_string_equal(strchr(text, ':'), sentence);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
-    spmm_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Each case changes one word of a good file and puts it back. */
@@ -196,7 +196,7 @@ static void test_malformed(void **state)
 /* One rank runs out of memory at every place in turn: all return, and nothing is left. */
 static void test_memory_failures(void **state)
 {
-    const int64_t live   = spmm_alloc_get_stats().live;
+    const int64_t live   = spmmi_alloc_get_stats().live;
     image_t       image  = make_image(20, 20, 2, -1);
     spmm_status_t status = SPMM_OK;
 
@@ -205,18 +205,18 @@ static void test_memory_failures(void **state)
         for (int at = 0; at == 0 || (status != SPMM_OK && at < 60); at++) {
             spmm_matrix_t *A = NULL;
 
-            spmm_error_clear(&spmm_test_env.err);
-            spmm_alloc_inject(spmm_test_env.rank == failing ? at : -1);
+            spmmi_error_clear(&spmm_test_env.err);
+            spmmi_alloc_inject(spmm_test_env.rank == failing ? at : -1);
             status = read_image(&image, (size_t)image.words * 4, SPMM_R_64F, &A);
-            spmm_alloc_inject(-1);
+            spmmi_alloc_inject(-1);
             assert_true(status == SPMM_ERR_MEMORY || (status == SPMM_OK && at > 0));
-            spmm_matrix_free(A);
-            assert_int_equal(spmm_alloc_get_stats().live, live);
+            spmmi_matrix_free(A);
+            assert_int_equal(spmmi_alloc_get_stats().live, live);
         }
         assert_int_equal(status, SPMM_OK);
     }
     free(image.word);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_shapes_and_types),

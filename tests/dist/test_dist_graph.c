@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The distributed graph against its definition, evaluated on the whole matrix. */
-#include "partition/dist_graph.h"
+#include "partition/ptscotch/dist_graph.h"
 
 #include <string.h>
 
@@ -23,23 +23,23 @@ static void on_all_matrices(check_t check)
             spmm_matrix_t *A = spmm_test_matrix(rule, splits[s][0], splits[s][1]);
 
             check(rule, A);
-            spmm_matrix_free(A);
+            spmmi_matrix_free(A);
         }
     }
 }
 
 static int64_t row_vertex(const spmm_matrix_t *A, int64_t i)
 {
-    const int p = spmm_owner(A->row_offset, A->env->size, i);
+    const int p = spmmi_owner(A->row_offset, A->env->size, i);
 
-    return spmm_matrix_is_square(A) ? i : A->col_offset[p] + i;
+    return spmmi_matrix_is_square(A) ? i : A->col_offset[p] + i;
 }
 
 static int64_t column_vertex(const spmm_matrix_t *A, int64_t j)
 {
-    const int p = spmm_owner(A->col_offset, A->env->size, j);
+    const int p = spmmi_owner(A->col_offset, A->env->size, j);
 
-    return spmm_matrix_is_square(A) ? j : A->row_offset[p + 1] + j;
+    return spmmi_matrix_is_square(A) ? j : A->row_offset[p + 1] + j;
 }
 
 static void expect_neighbours(const spmm_dist_graph_t *graph, int64_t v, const int64_t *expected,
@@ -52,7 +52,7 @@ static void expect_neighbours(const spmm_dist_graph_t *graph, int64_t v, const i
 static void check_row(const spmm_test_rule_t *rule, const spmm_matrix_t *A,
                       const spmm_dist_graph_t *graph, int32_t local)
 {
-    const bool    square = spmm_matrix_is_square(A);
+    const bool    square = spmmi_matrix_is_square(A);
     const int64_t i      = A->row_offset[A->env->rank] + local;
     int64_t       expected[512], count = 0;
 
@@ -80,13 +80,13 @@ static void check_column(const spmm_test_rule_t *rule, const spmm_matrix_t *A,
 
 static void check_edges(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 {
-    const bool        square = spmm_matrix_is_square(A);
-    const int64_t     live   = spmm_alloc_get_stats().live;
+    const bool        square = spmmi_matrix_is_square(A);
+    const int64_t     live   = spmmi_alloc_get_stats().live;
     spmm_dist_graph_t graph;
     int64_t           all[2];
 
     assert_true(rule->rows <= 512 && rule->cols <= 512);
-    spmm_assert_ok(spmm_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
+    spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
     assert_int_equal(graph.n_vertices, square ? A->n_rows : A->n_rows + A->n_cols);
     for (int32_t i = 0; i < A->n_rows; i++) {
         check_row(rule, A, &graph, i);
@@ -99,8 +99,8 @@ static void check_edges(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT64_T, MPI_SUM, spmm_test_env.comm);
     assert_int_equal(graph.all_vertices, all[0]);
     assert_int_equal(graph.all_edges, all[1]);
-    spmm_dist_graph_free(&graph);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    spmmi_dist_graph_free(&graph);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 static void test_edges(void **state)
@@ -113,12 +113,12 @@ static void test_edges(void **state)
  * others all columns together weigh a 64th of the rows at most. */
 static void check_weights(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 {
-    const bool        square = spmm_matrix_is_square(A);
+    const bool        square = spmmi_matrix_is_square(A);
     spmm_dist_graph_t graph;
     int64_t           heaviest = 0, sum[2] = {0, 0}; /* rows, columns */
 
     (void)rule;
-    spmm_assert_ok(spmm_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
+    spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
     for (int64_t v = 0; v < graph.n_vertices; v++) {
         assert_true(graph.weight[v] >= 1);
         heaviest = graph.weight[v] > heaviest ? graph.weight[v] : heaviest;
@@ -133,7 +133,7 @@ static void check_weights(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
         assert_true(graph.weight[i] == heaviest || graph.weight[i] == (length > 1 ? length : 1));
     }
     assert_true(square || A->nnz == 0 || spmm_test_env.size > 1 || sum[1] <= sum[0] / 64 + 1);
-    spmm_dist_graph_free(&graph);
+    spmmi_dist_graph_free(&graph);
 }
 
 static void test_weights(void **state)
@@ -145,28 +145,28 @@ static void test_weights(void **state)
 /* More vertices or edges than the partitioner's integers hold. */
 static void check_limit(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 {
-    const int64_t     live     = spmm_alloc_get_stats().live;
-    const int64_t     vertices = spmm_matrix_is_square(A) ? A->rows : A->rows + A->cols;
+    const int64_t     live     = spmmi_alloc_get_stats().live;
+    const int64_t     vertices = spmmi_matrix_is_square(A) ? A->rows : A->rows + A->cols;
     spmm_dist_graph_t graph;
     int64_t           edges;
 
     (void)rule;
-    spmm_assert_ok(spmm_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
+    spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
     edges = graph.all_edges;
-    spmm_dist_graph_free(&graph);
+    spmmi_dist_graph_free(&graph);
     if (edges > vertices) {
-        assert_int_equal(spmm_dist_graph_create(A, "a partitioner", edges - 1, &graph),
+        assert_int_equal(spmmi_dist_graph_create(A, "a partitioner", edges - 1, &graph),
                          SPMM_ERR_UNSUPPORTED);
         assert_non_null(strstr(spmm_test_env.err.text, "edges, too many for this a partitioner"));
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
     }
     if (vertices > 1) {
-        assert_int_equal(spmm_dist_graph_create(A, "a partitioner", vertices - 1, &graph),
+        assert_int_equal(spmmi_dist_graph_create(A, "a partitioner", vertices - 1, &graph),
                          SPMM_ERR_UNSUPPORTED);
         assert_non_null(strstr(spmm_test_env.err.text, "vertices at least"));
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
     }
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 static void test_limits(void **state)
@@ -202,24 +202,24 @@ static int32_t *fingerprints(const spmm_dist_graph_t *graph)
             sum[v] += all[graph->adj[k]];
         }
     }
-    spmm_free(local);
-    spmm_free(all);
+    spmmi_free(local);
+    spmmi_free(all);
     return sum;
 }
 
 /* The same graph under other numbers, evenly split, and each vertex comes back to where it was. */
 static void check_deal(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 {
-    const int64_t     live = spmm_alloc_get_stats().live;
+    const int64_t     live = spmmi_alloc_get_stats().live;
     spmm_dist_graph_t graph;
     spmm_deal_t       deal;
     int32_t          *before, *dealt, *after;
     int64_t           edges;
 
     (void)rule;
-    spmm_assert_ok(spmm_dist_graph_create(A, "a partitioner", INT32_MAX, &graph));
+    spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT32_MAX, &graph));
     before = fingerprints(&graph);
-    spmm_assert_ok(spmm_dist_graph_deal(&spmm_test_env, &graph, &deal));
+    spmm_assert_ok(spmmi_dist_graph_deal(&spmm_test_env, &graph, &deal));
     assert_in_range(graph.n_vertices, graph.all_vertices / spmm_test_env.size,
                     graph.all_vertices / spmm_test_env.size + 1);
     edges = graph.ptr[graph.n_vertices];
@@ -227,14 +227,14 @@ static void check_deal(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     assert_int_equal(edges, graph.all_edges);
     dealt = fingerprints(&graph);
     assert_non_null(SPMM_NEW(after, deal.n_vertices));
-    spmm_assert_ok(spmm_deal_collect(&spmm_test_env, &deal, dealt, after));
+    spmm_assert_ok(spmmi_deal_collect(&spmm_test_env, &deal, dealt, after));
     assert_memory_equal(before, after, (size_t)deal.n_vertices * sizeof *after);
-    spmm_free(before);
-    spmm_free(dealt);
-    spmm_free(after);
-    spmm_deal_free(&deal);
-    spmm_dist_graph_free(&graph);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    spmmi_free(before);
+    spmmi_free(dealt);
+    spmmi_free(after);
+    spmmi_deal_free(&deal);
+    spmmi_dist_graph_free(&graph);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 /* Stacks of 1 in the small ones, of more in the grid; both leave some behind. */
@@ -245,9 +245,9 @@ static void test_deal(void **state)
     (void)state;
     on_all_matrices(check_deal);
     spmm_assert_ok(
-        spmm_matrix_from_spec(&spmm_test_env, "stencil9:nx=61,ny=53", SPMM_R_32F, 1, &grid));
+        spmmi_matrix_from_spec(&spmm_test_env, "stencil9:nx=61,ny=53", SPMM_R_32F, 1, &grid));
     check_deal(NULL, grid);
-    spmm_matrix_free(grid);
+    spmmi_matrix_free(grid);
 }
 
 const struct CMUnitTest spmm_tests[] = {

@@ -186,18 +186,18 @@ static double least_time(const spmm_plan_t *plan, const char *name, double copie
 {
     double least = INFINITY;
 
-    for (int e = 0; e < spmm_n_engines; e++) {
+    for (int e = 0; e < spmmi_n_engines; e++) {
         for (int row = 0; row < 2; row++) {
             spmm_problem_t problem = plan->local.problem;
             char           why[SPMM_WHY];
             double         seconds;
 
             problem.layout = row == 1 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
-            if ((name != NULL && strcmp(name, spmm_engines[e]->name) != 0) ||
-                !spmm_engines[e]->supports(&problem, plan->device, why)) {
+            if ((name != NULL && strcmp(name, spmmi_engines[e]->name) != 0) ||
+                !spmmi_engines[e]->supports(&problem, plan->device, why)) {
                 continue;
             }
-            seconds = spmm_engines[e]->cost(&plan->local.pattern, &problem, plan->device) +
+            seconds = spmmi_engines[e]->cost(&plan->local.pattern, &problem, plan->device) +
                       (row == 1 ? copies_s : 0.0);
             if (seconds < least) {
                 least   = seconds;
@@ -229,7 +229,7 @@ static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *n
     double                         least;
     const spmm_engine_candidate_t *picked;
 
-    assert_true(spmm_n_engines <= 16);
+    assert_true(spmmi_n_engines <= 16);
     plan.rows.n_local = plan.cols.n_local = rows;
     plan.local.candidates                 = candidates;
     plan.local.problem                    = (spmm_problem_t){.ab_type = SPMM_R_32F,
@@ -243,8 +243,8 @@ static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *n
         plan.local.pattern.tc.pairs[h] = pairs >> h;
     }
     least = least_time(&plan, name, copies, &layout);
-    spmm_assert_ok(spmm_plan_consider_edge(&plan));
-    spmm_assert_ok(spmm_engine_pick(name, &device, candidates, spmm_n_engines, &picked));
+    spmm_assert_ok(spmmi_plan_consider_edge(&plan));
+    spmm_assert_ok(spmmi_engine_pick(name, &device, candidates, spmmi_n_engines, &picked));
     assert_true(fabs(picked->predicted_s - least) <= 1e-9 * least);
     assert_int_equal(picked->layout, layout);
     assert_true(picked->copies_s == (layout == SPMM_LAYOUT_ROW ? plan.edge_s : 0.0));
@@ -268,23 +268,23 @@ static void check_store(spmm_type_t type, int64_t rows, int64_t n, double beta)
     spmm_store_args_t args = {src, rows, n, beta, dst, ld, type, 0};
 
     for (int64_t k = 0; k < rows * n; k++) {
-        spmm_value_set(type, src, k, spmm_random_value(5, k, 0));
+        spmmi_value_set(type, src, k, spmmi_random_value(5, k, 0));
     }
     for (int64_t k = 0; k < size; k++) {
-        spmm_value_set(type, dst, k, beta == 0.0 ? NAN : spmm_random_value(6, k, 0));
+        spmmi_value_set(type, dst, k, beta == 0.0 ? NAN : spmmi_random_value(6, k, 0));
     }
     memcpy(want, dst, (size_t)size * spmm_type_size(type));
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double x = spmm_value_get(type, src, i * n + j);
+            double x = spmmi_value_get(type, src, i * n + j);
 
             if (beta != 0.0) { /* a power of two: exact, so there is one rounding */
-                x += beta * spmm_value_get(type, dst, i + j * ld);
+                x += beta * spmmi_value_get(type, dst, i + j * ld);
             }
-            spmm_value_set(type, want, i + j * ld, type == SPMM_R_64F ? x : (double)(float)x);
+            spmmi_value_set(type, want, i + j * ld, type == SPMM_R_64F ? x : (double)(float)x);
         }
     }
-    spmm_cpu_store_columns(&args);
+    spmmi_cpu_store_columns(&args);
     assert_memory_equal(dst, want, (size_t)size * spmm_type_size(type)); /* gaps untouched */
     free(src);
     free(dst);

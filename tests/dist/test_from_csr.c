@@ -44,7 +44,7 @@ static arrays_t make_arrays(bool scattered)
         a.row_ptr[r + 1] = a.row_ptr[r] + (scattered ? i % 6 : i % 3);
         for (int64_t k = a.row_ptr[r]; k < a.row_ptr[r + 1]; k++) {
             a.col_idx[k] = scattered ? (7 * (k - a.row_ptr[r]) + i) % cols : k - a.row_ptr[r];
-            a.values[k]  = spmm_random_value(5, i, a.col_idx[k]);
+            a.values[k]  = spmmi_random_value(5, i, a.col_idx[k]);
         }
     }
     return a;
@@ -52,9 +52,9 @@ static arrays_t make_arrays(bool scattered)
 
 static spmm_status_t make(const arrays_t *a, spmm_matrix_t **A)
 {
-    spmm_error_clear(&spmm_test_env.err);
-    return spmm_matrix_from_csr(&spmm_test_env, a->n_rows, COLS_PER_RANK, a->row_ptr, a->col_idx,
-                                a->values, SPMM_R_64F, A);
+    spmmi_error_clear(&spmm_test_env.err);
+    return spmmi_matrix_from_csr(&spmm_test_env, a->n_rows, COLS_PER_RANK, a->row_ptr, a->col_idx,
+                                 a->values, SPMM_R_64F, A);
 }
 
 static void check_matrix(const arrays_t *a, const spmm_matrix_t *A)
@@ -94,7 +94,7 @@ static void test_sorted_rows(void **state)
     spmm_assert_ok(make(&a, &A));
     assert_null(A->value_order);
     check_matrix(&a, A);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void test_scattered_rows(void **state)
@@ -112,7 +112,7 @@ static void test_scattered_rows(void **state)
     spmm_assert_ok(make(&a, &A));
     assert_int_equal(A->value_order == NULL, sorted);
     check_matrix(&a, A);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* A long row in reverse in each type: every value follows its column. */
@@ -129,18 +129,18 @@ static void test_long_row_of_each_type(void **state)
 
         for (int64_t k = 0; k < N; k++) {
             col_idx[k] = N - 1 - k;
-            spmm_value_set((spmm_type_t)type, values, k, (double)(k % 250));
+            spmmi_value_set((spmm_type_t)type, values, k, (double)(k % 250));
         }
-        spmm_error_clear(&spmm_test_env.err);
-        spmm_assert_ok(spmm_matrix_from_csr(&spmm_test_env, 1, N, row_ptr, col_idx, values,
-                                            (spmm_type_t)type, &A));
+        spmmi_error_clear(&spmm_test_env.err);
+        spmm_assert_ok(spmmi_matrix_from_csr(&spmm_test_env, 1, N, row_ptr, col_idx, values,
+                                             (spmm_type_t)type, &A));
         for (int64_t k = 0; k < N; k++) {
             assert_int_equal(A->col_idx[k], k);
             assert_int_equal(A->value_order[k], N - 1 - k);
-            assert_true(spmm_value_get((spmm_type_t)type, A->values, k) ==
+            assert_true(spmmi_value_get((spmm_type_t)type, A->values, k) ==
                         (double)((N - 1 - k) % 250));
         }
-        spmm_matrix_free(A);
+        spmmi_matrix_free(A);
     }
 }
 
@@ -150,20 +150,20 @@ static void test_empty(void **state)
     spmm_matrix_t       *A = NULL;
     (void)state;
 
-    spmm_assert_ok(spmm_matrix_from_csr(&spmm_test_env, 0, 0, NULL, NULL, NULL, SPMM_R_32F, &A));
+    spmm_assert_ok(spmmi_matrix_from_csr(&spmm_test_env, 0, 0, NULL, NULL, NULL, SPMM_R_32F, &A));
     assert_int_equal(A->rows + A->cols + A->nnz + A->row_ptr[0], 0);
-    spmm_matrix_free(A);
-    spmm_assert_ok(spmm_matrix_from_csr(&spmm_test_env, 3, 0, zeros, NULL, NULL, SPMM_R_32F, &A));
+    spmmi_matrix_free(A);
+    spmm_assert_ok(spmmi_matrix_from_csr(&spmm_test_env, 3, 0, zeros, NULL, NULL, SPMM_R_32F, &A));
     assert_int_equal(A->rows, 3 * spmm_test_env.size);
-    assert_int_equal(spmm_matrix_local_nnz(A), 0);
-    spmm_matrix_free(A);
+    assert_int_equal(spmmi_matrix_local_nnz(A), 0);
+    spmmi_matrix_free(A);
 }
 
 /* The last rank gives @p a, the others good arrays: all must fail, with these words. */
 static void check_fails(const arrays_t *a, const char *words)
 {
     const arrays_t good = make_arrays(true);
-    const int64_t  live = spmm_alloc_get_stats().live;
+    const int64_t  live = spmmi_alloc_get_stats().live;
     spmm_matrix_t *A    = NULL;
 
     assert_int_equal(make(spmm_test_env.rank == spmm_test_env.size - 1 ? a : &good, &A),
@@ -173,7 +173,7 @@ static void check_fails(const arrays_t *a, const char *words)
         print_error("%s\n", spmm_test_env.err.text);
     }
     assert_non_null(strstr(spmm_test_env.err.text, words));
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 /* Every broken rule names the global row and the entry.  The last rank's first rows are given
@@ -217,7 +217,7 @@ static void test_broken_rules(void **state)
     check_fails(&bad, "not -1 rows");
     bad.n_rows = (int64_t)1 << 31;
     check_fails(&bad, "not 2147483648 rows");
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void check_null(const int64_t *row_ptr, const int64_t *col_idx, const void *values,
@@ -225,12 +225,13 @@ static void check_null(const int64_t *row_ptr, const int64_t *col_idx, const voi
 {
     spmm_matrix_t *A = NULL;
 
-    spmm_error_clear(&spmm_test_env.err);
-    assert_int_equal(spmm_matrix_from_csr(&spmm_test_env, 1, 1, row_ptr, col_idx, values, type, &A),
-                     SPMM_ERR_ARGUMENT);
+    spmmi_error_clear(&spmm_test_env.err);
+    assert_int_equal(
+        spmmi_matrix_from_csr(&spmm_test_env, 1, 1, row_ptr, col_idx, values, type, &A),
+        SPMM_ERR_ARGUMENT);
     assert_null(A);
     assert_non_null(strstr(spmm_test_env.err.text, words));
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_null_arrays_and_types(void **state)
@@ -253,7 +254,7 @@ static void test_null_arrays_and_types(void **state)
 static void test_failing_allocations(void **state)
 {
     const arrays_t a      = make_arrays(true);
-    const int64_t  live   = spmm_alloc_get_stats().live;
+    const int64_t  live   = spmmi_alloc_get_stats().live;
     spmm_matrix_t *A      = NULL;
     spmm_status_t  status = SPMM_ERR_MEMORY;
     int            tried  = 0;
@@ -261,18 +262,18 @@ static void test_failing_allocations(void **state)
 
     for (; tried < 100 && status != SPMM_OK; tried++) {
         if (spmm_test_env.rank == spmm_test_env.size - 1) {
-            spmm_alloc_inject(tried);
+            spmmi_alloc_inject(tried);
         }
         status = make(&a, &A);
-        spmm_alloc_inject(-1);
+        spmmi_alloc_inject(-1);
         if (status != SPMM_OK) {
             assert_int_equal(status, SPMM_ERR_MEMORY);
-            assert_int_equal(spmm_alloc_get_stats().live, live);
+            assert_int_equal(spmmi_alloc_get_stats().live, live);
         }
     }
     assert_true(tried > 6 && tried < 100);
-    spmm_matrix_free(A);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_matrix_free(A);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 const struct CMUnitTest spmm_tests[] = {

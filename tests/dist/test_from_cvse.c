@@ -49,7 +49,7 @@ static blocks_t make_blocks(int64_t vector, int64_t width, bool scattered)
     }
     assert_true(b.block_ptr[n] * vector * width <= MOST_VALUES);
     for (int64_t k = 0; k < b.block_ptr[n] * vector * width; k++) {
-        spmm_value_set(SPMM_R_16F, b.values, k, k % 5 == 0 ? 0.0 : spmm_random_value(3, rank, k));
+        spmmi_value_set(SPMM_R_16F, b.values, k, k % 5 == 0 ? 0.0 : spmmi_random_value(3, rank, k));
     }
     return b;
 }
@@ -110,7 +110,7 @@ static void test_entries(void **state)
                 A = create(&b);
                 check_entries(&b, A);
                 for (int64_t k = 0; k < MOST_VALUES; k++) {
-                    spmm_value_set(SPMM_R_16F, b.values, k, spmm_random_value(4, k, vector));
+                    spmmi_value_set(SPMM_R_16F, b.values, k, spmmi_random_value(4, k, vector));
                 }
                 spmm_assert_ok(spmm_matrix_update_values(A, b.values));
                 check_entries(&b, A);
@@ -132,8 +132,8 @@ static void check_product(const blocks_t *b, spmm_matrix_t *A, const char *engin
     options.engine    = engine;
     options.partition = "keep";
     for (int k = 0; k < COLS * N; k++) {
-        spmm_value_set(SPMM_R_16F, B, k,
-                       spmm_test_env.rank == 0 && k / N == 3 * (k % N) ? 1.0 : 0.0);
+        spmmi_value_set(SPMM_R_16F, B, k,
+                        spmm_test_env.rank == 0 && k / N == 3 * (k % N) ? 1.0 : 0.0);
     }
     spmm_assert_ok(spmm_plan_create(A, N, &options, &plan));
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
@@ -141,8 +141,8 @@ static void check_product(const blocks_t *b, spmm_matrix_t *A, const char *engin
         for (int64_t j = 0; j < N; j++) {
             const int64_t at = find(b, i, 3 * j);
 
-            assert_true(spmm_value_get(SPMM_R_16F, C, i * N + j) ==
-                        (at < 0 ? 0.0 : spmm_value_get(SPMM_R_16F, b->values, at)));
+            assert_true(spmmi_value_get(SPMM_R_16F, C, i * N + j) ==
+                        (at < 0 ? 0.0 : spmmi_value_get(SPMM_R_16F, b->values, at)));
         }
     }
     spmm_assert_ok(spmm_plan_destroy(&plan));

@@ -22,8 +22,8 @@ static spmm_matrix_t *make(spmm_env_t *env, const char *spec, uint64_t seed)
 {
     spmm_matrix_t *A = NULL;
 
-    spmm_error_clear(&env->err);
-    spmm_assert_ok(spmm_matrix_from_spec(env, spec, SPMM_R_32F, seed, &A));
+    spmmi_error_clear(&env->err);
+    spmm_assert_ok(spmmi_matrix_from_spec(env, spec, SPMM_R_32F, seed, &A));
     return A;
 }
 
@@ -89,13 +89,13 @@ static void test_same_for_any_rank_count(void **state)
                 float         value;
 
                 assert_int_equal(A->col_idx[A->row_ptr[r] + k], col);
-                spmm_value_set(SPMM_R_32F, &value, 0, spmm_random_value(SEED, first + r, col));
+                spmmi_value_set(SPMM_R_32F, &value, 0, spmmi_random_value(SEED, first + r, col));
                 assert_true(((const float *)A->values)[A->row_ptr[r] + k] == value);
                 assert_true(((const float *)B->values)[at + k] == value);
             }
         }
-        spmm_matrix_free(A);
-        spmm_matrix_free(B);
+        spmmi_matrix_free(A);
+        spmmi_matrix_free(B);
     }
 }
 
@@ -119,8 +119,8 @@ static void test_seed_changes_pattern(void **state)
             }
         }
         assert_true(same < A->nnz);
-        spmm_matrix_free(A);
-        spmm_matrix_free(B);
+        spmmi_matrix_free(A);
+        spmmi_matrix_free(B);
     }
 }
 
@@ -156,7 +156,7 @@ static void check_stencil(int points, int64_t nx, int64_t ny, int64_t nz, int64_
         }
         assert_int_equal(A->row_ptr[r + 1] - A->row_ptr[r], n);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void test_stencil_patterns(void **state)
@@ -193,7 +193,7 @@ static void check_band(const char *spec, int64_t rows, int64_t lower, int64_t up
         }
         assert_int_equal(A->row_ptr[r + 1] - A->row_ptr[r], n);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void test_banded_patterns(void **state)
@@ -211,7 +211,7 @@ static void test_banded_patterns(void **state)
 
     A = make(&spmm_test_env, "banded:rows=20,band=2,fill=0", SEED);
     assert_int_equal(A->nnz, 0);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 
     A = make(&spmm_test_env, "banded:rows=2000,band=10,fill=0.25", SEED);
     assert_true(fabs((double)A->nnz / (2000 * 21 - 110) - 0.25) < 0.02); /* 9 sigma */
@@ -220,7 +220,7 @@ static void test_banded_patterns(void **state)
             assert_true(llabs(A->col_idx[k] - A->row_offset[spmm_test_env.rank] - r) <= 10);
         }
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* Counts of entries by the quadrant, of the whole matrix and of its first quadrant. */
@@ -255,18 +255,18 @@ static void test_rmat_quadrants(void **state)
             assert_true(fabs(seen - share[q]) < 0.03);
         }
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 
     A = make(&alone, "rmat:scale=5,degree=3,a=0,b=0,c=0", SEED); /* all in the last quadrant */
     assert_int_equal(A->nnz, 1);
     assert_int_equal(A->row_ptr[31], 0);
     assert_int_equal(A->col_idx[0], 31);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     A = make(&alone, "rmat:scale=5,degree=3,a=0,b=1.0,c=0", SEED);
     assert_int_equal(A->nnz, 1);
     assert_int_equal(A->row_ptr[1], 1);
     assert_int_equal(A->col_idx[0], 31);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void test_uniform_rows(void **state)
@@ -292,7 +292,7 @@ static void test_uniform_rows(void **state)
     for (int j = 0; j < COLS; j++) { /* mean 36, sigma 6 */
         assert_true(column[j] > 0 && column[j] < 80);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static int64_t find_root(int64_t *parent, int64_t i)
@@ -342,7 +342,7 @@ static void check_molecules(const char *spec, int64_t count, int64_t atoms)
     }
     free(parent);
     free(size);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void test_molecules_are_molecules(void **state)

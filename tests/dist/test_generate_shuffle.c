@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "matrix/generate_shuffle.h"
+#include "matrix/generate/shuffle.h"
 #include "matrix/matrix.h"
 
 enum { SEED = 42 };
@@ -13,8 +13,8 @@ static spmm_matrix_t *make(spmm_env_t *env, const char *spec, uint64_t seed)
 {
     spmm_matrix_t *A = NULL;
 
-    spmm_error_clear(&env->err);
-    spmm_assert_ok(spmm_matrix_from_spec(env, spec, SPMM_R_32F, seed, &A));
+    spmmi_error_clear(&env->err);
+    spmm_assert_ok(spmmi_matrix_from_spec(env, spec, SPMM_R_32F, seed, &A));
     return A;
 }
 
@@ -69,8 +69,8 @@ static void check_shuffle(const char *plain_spec, const char *shuffled_spec, boo
     }
     assert_true(same < A->nnz / 4);
     assert_true(!square || loops_A == loops_B);
-    spmm_matrix_free(A);
-    spmm_matrix_free(B);
+    spmmi_matrix_free(A);
+    spmmi_matrix_free(B);
 }
 
 static void test_shuffled_matrices(void **state)
@@ -98,9 +98,9 @@ static void test_shuffle_is_a_bijection(void **state)
             spmm_shuffle_t shuffle;
 
             memset(hit, 0, (size_t)n * sizeof *hit);
-            spmm_shuffle_init(&shuffle, n, seed, 1);
+            spmmi_shuffle_init(&shuffle, n, seed, 1);
             for (int64_t i = 0; i < n; i++) {
-                const int64_t image = spmm_shuffle(&shuffle, i);
+                const int64_t image = spmmi_shuffle(&shuffle, i);
 
                 assert_in_range(image, 0, n - 1);
                 assert_false(hit[image]);

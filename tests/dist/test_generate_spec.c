@@ -11,17 +11,17 @@ enum { SEED = 42 };
 static void check_bad(const char *spec, spmm_status_t expected, const char *words)
 {
     spmm_matrix_t *A    = NULL;
-    const int64_t  live = spmm_alloc_get_stats().live;
+    const int64_t  live = spmmi_alloc_get_stats().live;
 
-    spmm_error_clear(&spmm_test_env.err);
-    assert_int_equal(spmm_matrix_from_spec(&spmm_test_env, spec, SPMM_R_64F, SEED, &A), expected);
+    spmmi_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_matrix_from_spec(&spmm_test_env, spec, SPMM_R_64F, SEED, &A), expected);
     assert_null(A);
     if (strstr(spmm_test_env.err.text, words) == NULL) {
         print_error("%s: %s\n", spec, spmm_test_env.err.text);
     }
     assert_non_null(strstr(spmm_test_env.err.text, words));
-    assert_int_equal(spmm_alloc_get_stats().live, live);
-    spmm_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* A spec and words of the sentence it must get. */
@@ -113,45 +113,45 @@ static void test_ranks_that_disagree(void **state)
     if (last == 0) {
         skip();
     }
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
     assert_int_equal(
-        spmm_matrix_from_spec(&spmm_test_env,
-                              rank == last ? "banded:rows=9,band=1" : "banded:rows=99999,band=1",
-                              SPMM_R_64F, SEED, &A),
+        spmmi_matrix_from_spec(&spmm_test_env,
+                               rank == last ? "banded:rows=9,band=1" : "banded:rows=99999,band=1",
+                               SPMM_R_64F, SEED, &A),
         SPMM_ERR_ARGUMENT);
-    spmm_error_clear(&spmm_test_env.err);
-    assert_int_equal(
-        spmm_matrix_from_spec(&spmm_test_env, "banded:rows=9,band=1", SPMM_R_64F, rank == last, &A),
-        SPMM_ERR_ARGUMENT);
-    spmm_error_clear(&spmm_test_env.err);
-    assert_int_equal(spmm_matrix_from_spec(&spmm_test_env, rank == last ? "x" : "banded:rows=9",
-                                           SPMM_R_64F, SEED, &A),
+    spmmi_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_matrix_from_spec(&spmm_test_env, "banded:rows=9,band=1", SPMM_R_64F,
+                                            rank == last, &A),
+                     SPMM_ERR_ARGUMENT);
+    spmmi_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_matrix_from_spec(&spmm_test_env, rank == last ? "x" : "banded:rows=9",
+                                            SPMM_R_64F, SEED, &A),
                      SPMM_ERR_ARGUMENT);
     assert_null(A);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_failing_allocations(void **state)
 {
     spmm_env_t     alone  = {.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
-    const int64_t  live   = spmm_alloc_get_stats().live;
+    const int64_t  live   = spmmi_alloc_get_stats().live;
     spmm_status_t  status = SPMM_ERR_MEMORY;
     spmm_matrix_t *A      = NULL;
     int            tried  = 0;
     (void)state;
 
     for (; tried < 100 && status != SPMM_OK; tried++) {
-        spmm_error_clear(&alone.err);
-        spmm_alloc_inject(tried);
+        spmmi_error_clear(&alone.err);
+        spmmi_alloc_inject(tried);
         status =
-            spmm_matrix_from_spec(&alone, "stencil5:nx=5,ny=5,shuffle=1", SPMM_R_64F, SEED, &A);
-        spmm_alloc_inject(-1);
-        assert_true(status == SPMM_OK || spmm_alloc_get_stats().live == live);
+            spmmi_matrix_from_spec(&alone, "stencil5:nx=5,ny=5,shuffle=1", SPMM_R_64F, SEED, &A);
+        spmmi_alloc_inject(-1);
+        assert_true(status == SPMM_OK || spmmi_alloc_get_stats().live == live);
     }
     assert_int_equal(status, SPMM_OK);
     assert_true(tried > 8);
-    spmm_matrix_free(A);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    spmmi_matrix_free(A);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 const struct CMUnitTest spmm_tests[] = {

@@ -13,7 +13,7 @@ static spmm_matrix_t *make(const char *spec)
     spmm_matrix_t    *A = NULL;
 
     alone = (spmm_env_t){.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
-    spmm_assert_ok(spmm_matrix_from_spec(&alone, spec, SPMM_R_32F, 42, &A));
+    spmm_assert_ok(spmmi_matrix_from_spec(&alone, spec, SPMM_R_32F, 42, &A));
     return A;
 }
 
@@ -44,10 +44,10 @@ static void test_pruned_vectors(void **state)
         }
     }
     assert_true(fabs((double)A->nnz / (403 * 200) - 0.1) < 0.01);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     A = make("pruned:rows=7,cols=9,sparsity=0,vector=2");
     assert_int_equal(A->nnz, 63);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* Of a tile of 16 x 32: its entries, and whether no group of four columns of a row has more than two. */
@@ -101,20 +101,20 @@ static void test_xdys_tiles(void **state)
         assert_true(k == 0 || is_pair == (pair[k] > 0));
         assert_true(!is_pair || fabs((double)pair[k] / (8.0 * (double)sp24) - 1.0 / 6.0) < 0.06);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 
     A = make("xdys:size=67,dense=1,sp24=0");
     assert_int_equal(A->nnz, 67 * 67);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     A = make("xdys:size=96,dense=0,sp24=1.0");
     assert_int_equal(A->nnz, 96 * 96 / 2);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     A = make("xdys:size=256,dense=0.5,sp24=0.5,fill=0.5");
     assert_true(fabs((double)A->nnz / (256 * 256) - 0.375) < 0.08);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     A = make("xdys:size=64,dense=0,sp24=0");
     assert_int_equal(A->nnz, 0);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 const struct CMUnitTest spmm_tests[] = {

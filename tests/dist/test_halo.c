@@ -5,7 +5,7 @@
 
 #include "exchange/halo.h"
 
-/* Both halves of the graph against the needs of all ranks, one index at a time. */
+/* Both halves of the halo against the needs of all ranks, one index at a time. */
 static void check_graph(const halo_case_t *c, const spmm_halo_t *halo)
 {
     const int rank = spmm_test_env.rank;
@@ -17,7 +17,7 @@ static void check_graph(const halo_case_t *c, const spmm_halo_t *halo)
 
         for (int64_t i = c->offset[rank]; i < c->offset[rank + 1]; i++) {
             if (halo_case_needs(c, p, i)) {
-                assert_true(sent < spmm_halo_send_rows(halo));
+                assert_true(sent < spmmi_halo_send_rows(halo));
                 assert_int_equal(halo->send_row[sent], i - c->offset[rank]);
                 sent++;
             }
@@ -40,8 +40,8 @@ static void check_graph(const halo_case_t *c, const spmm_halo_t *halo)
     }
     assert_int_equal(s, halo->n_send_peers);
     assert_int_equal(r, halo->n_recv_peers);
-    assert_int_equal(spmm_halo_send_rows(halo), sent);
-    assert_int_equal(spmm_halo_recv_rows(halo), received);
+    assert_int_equal(spmmi_halo_send_rows(halo), sent);
+    assert_int_equal(spmmi_halo_recv_rows(halo), received);
 }
 
 static void check_case(int64_t n, double density, uint64_t seed)
@@ -49,9 +49,9 @@ static void check_case(int64_t n, double density, uint64_t seed)
     halo_case_t c = halo_case_make(n, density, seed);
     spmm_halo_t halo;
 
-    spmm_assert_ok(spmm_halo_create(&spmm_test_env, c.offset, c.need, c.n_need, &halo));
+    spmm_assert_ok(spmmi_halo_create(&spmm_test_env, c.offset, c.need, c.n_need, &halo));
     check_graph(&c, &halo);
-    spmm_halo_free(&halo);
+    spmmi_halo_free(&halo);
     assert_null(halo.send_row);
     halo_case_free(&c);
 }
@@ -78,14 +78,14 @@ static void check_refused(const halo_case_t *c, const int64_t *need, int64_t n_n
                           const char *sentence)
 {
     spmm_halo_t         halo   = {.n_send_peers = -7};
-    const int64_t       before = spmm_alloc_get_stats().live;
-    const spmm_status_t status = spmm_halo_create(&spmm_test_env, c->offset, need, n_need, &halo);
+    const int64_t       before = spmmi_alloc_get_stats().live;
+    const spmm_status_t status = spmmi_halo_create(&spmm_test_env, c->offset, need, n_need, &halo);
 
     assert_int_equal(status, SPMM_ERR_INTERNAL);
     assert_non_null(strstr(spmm_test_env.err.text, sentence));
     assert_int_equal(halo.n_send_peers, -7);
-    assert_int_equal(spmm_alloc_get_stats().live, before);
-    spmm_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_alloc_get_stats().live, before);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_wrong_needs(void **state)
@@ -132,21 +132,21 @@ static void test_memory(void **state)
 
     (void)state;
     do {
-        const int64_t before = spmm_alloc_get_stats().live;
+        const int64_t before = spmmi_alloc_get_stats().live;
 
-        spmm_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
-        status = spmm_halo_create(&spmm_test_env, c.offset, c.need, c.n_need, &halo);
-        spmm_alloc_inject(-1);
+        spmmi_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
+        status = spmmi_halo_create(&spmm_test_env, c.offset, c.need, c.n_need, &halo);
+        spmmi_alloc_inject(-1);
         if (status != SPMM_OK) {
             assert_int_equal(status, SPMM_ERR_MEMORY);
-            assert_int_equal(spmm_alloc_get_stats().live, before);
-            spmm_error_clear(&spmm_test_env.err);
+            assert_int_equal(spmmi_alloc_get_stats().live, before);
+            spmmi_error_clear(&spmm_test_env.err);
             failures++;
         }
     } while (status != SPMM_OK && failures < 100);
     assert_in_range(failures, 5, 99);
     check_graph(&c, &halo);
-    spmm_halo_free(&halo);
+    spmmi_halo_free(&halo);
     halo_case_free(&c);
 }
 

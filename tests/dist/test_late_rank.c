@@ -52,9 +52,9 @@ static void run_late(spmm_plan_t *plan, double *B, double *C)
         .n = COLUMNS, .alpha = 1.0, .B = B, .C = C, .ldb = COLUMNS, .ldc = COLUMNS};
     const spmm_slice_t all = {.n = COLUMNS, .halo = plan->halo_rows};
 
-    spmm_assert_ok(spmm_plan_begin_rows(plan, &x, &all, NULL));
+    spmm_assert_ok(spmmi_plan_begin_rows(plan, &x, &all, NULL));
     (void)usleep(1500000);
-    (void)spmm_plan_end_rows(plan, &x, &all, NULL); /* others may have come to it or not */
+    (void)spmmi_plan_end_rows(plan, &x, &all, NULL); /* others may have come to it or not */
 }
 
 static void late_rank(spmm_op_t op)
@@ -133,12 +133,12 @@ static spmm_status_t receive_all_to_all(spmm_env_t *env, char *data)
 {
     const int64_t none[2] = {0, 0}, from[2] = {0, MESSAGE};
 
-    return spmm_alltoallv(env, NULL, none, data, from, 1);
+    return spmmi_alltoallv(env, NULL, none, data, from, 1);
 }
 
 static spmm_status_t receive_piece(spmm_env_t *env, char *data)
 {
-    return spmm_recv_piece(env, data, MESSAGE, 1);
+    return spmmi_recv_bytes(env, data, MESSAGE, 1);
 }
 
 /* Rank 0 receives into memory that it frees and that the program gets next. */
@@ -154,12 +154,12 @@ static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char 
     MPI_Comm_dup(spmm_test_env.comm, &env.comm);
     MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
     if (env.rank == 1) {
-        spmm_assert_ok(agrees ? spmm_agree(&env, SPMM_OK) : SPMM_OK);
+        spmm_assert_ok(agrees ? spmmi_agree(&env, SPMM_OK) : SPMM_OK);
         send_late(&env, tag);
     } else {
         assert_non_null(SPMM_NEW(data, MESSAGE));
         assert_int_equal(receive(&env, data), SPMM_ERR_COMM);
-        spmm_free(data);
+        spmmi_free(data);
         for (int k = 0; k < BLOCKS; k++) {
             block[k] = malloc(MESSAGE);
             assert_non_null(block[k]);

@@ -22,11 +22,11 @@ typedef enum { RANDOM, ALL_TO_0, REVERSED, STAY, N_RULES } rule_t;
 static int32_t part_of(rule_t rule, int64_t index, const int64_t *orig_offset)
 {
     const int32_t size  = spmm_test_env.size;
-    const int32_t owner = (int32_t)spmm_owner(orig_offset, size, index);
+    const int32_t owner = (int32_t)spmmi_owner(orig_offset, size, index);
 
     switch (rule) {
     case RANDOM:
-        return (int32_t)spmm_below(spmm_hash2(3, index, 0), size);
+        return (int32_t)spmmi_below(spmmi_hash2(3, index, 0), size);
     case ALL_TO_0:
         return 0;
     case REVERSED:
@@ -105,11 +105,11 @@ static void check_movement(const spmm_layout_map_t *map)
     for (int32_t k = 0; k < map->n_orig; k++) {
         sent[k] = map->orig_offset[spmm_test_env.rank] + map->send_row[k];
     }
-    spmm_assert_ok(spmm_alltoallv(&spmm_test_env, sent, map->send_count, arrived, map->recv_count,
-                                  sizeof *sent));
+    spmm_assert_ok(spmmi_alltoallv(&spmm_test_env, sent, map->send_count, arrived, map->recv_count,
+                                   sizeof *sent));
     assert_memory_equal(arrived, map->orig, (size_t)map->n_local * sizeof *arrived);
-    spmm_free(sent);
-    spmm_free(arrived);
+    spmmi_free(sent);
+    spmmi_free(arrived);
 }
 
 static void check_translate(const spmm_layout_map_t *map, const int64_t *new_index)
@@ -121,15 +121,15 @@ static void check_translate(const spmm_layout_map_t *map, const int64_t *new_ind
 
     assert_non_null(SPMM_NEW(index, count));
     for (int64_t i = 0; i < count; i++) {
-        index[i] = spmm_below(spmm_hash2(9, i, spmm_test_env.rank), n);
+        index[i] = spmmi_below(spmmi_hash2(9, i, spmm_test_env.rank), n);
     }
-    spmm_assert_ok(spmm_layout_translate(&spmm_test_env, map, count, index));
+    spmm_assert_ok(spmmi_layout_translate(&spmm_test_env, map, count, index));
     for (int64_t i = 0; i < count; i++) {
-        const int64_t original = spmm_below(spmm_hash2(9, i, spmm_test_env.rank), n);
+        const int64_t original = spmmi_below(spmmi_hash2(9, i, spmm_test_env.rank), n);
 
         assert_int_equal(index[i], new_index[original]);
     }
-    spmm_free(index);
+    spmmi_free(index);
 }
 
 static int32_t *local_parts(rule_t rule, const int64_t *orig_offset)
@@ -155,15 +155,15 @@ static void check_layout(int64_t n, split_t split, rule_t rule, bool keep)
     offsets_of(n, split, orig_offset);
     part      = local_parts(rule, orig_offset);
     new_index = define(n, rule, orig_offset, offset);
-    spmm_assert_ok(spmm_layout_map_create(&spmm_test_env, orig_offset, part, keep, &map));
+    spmm_assert_ok(spmmi_layout_map_create(&spmm_test_env, orig_offset, part, keep, &map));
     assert_int_equal(map.keep, keep);
     check_map(&map, orig_offset, offset, new_index);
     check_movement(&map);
     check_translate(&map, new_index);
-    spmm_layout_map_free(&map);
+    spmmi_layout_map_free(&map);
     assert_null(map.orig);
-    spmm_free(part);
-    spmm_free(new_index);
+    spmmi_free(part);
+    spmmi_free(new_index);
 }
 
 static void test_layouts(void **state)
@@ -191,15 +191,15 @@ static void test_bad_index(void **state)
     (void)state;
     offsets_of(50, EVEN, orig_offset);
     part = local_parts(RANDOM, orig_offset);
-    spmm_assert_ok(spmm_layout_map_create(&spmm_test_env, orig_offset, part, false, &map));
+    spmm_assert_ok(spmmi_layout_map_create(&spmm_test_env, orig_offset, part, false, &map));
     for (size_t b = 0; b < 2; b++) {
         int64_t index[2] = {49, spmm_test_env.rank == 0 ? bad[b] : 0};
 
-        assert_int_equal(spmm_layout_translate(&spmm_test_env, &map, 2, index), SPMM_ERR_INTERNAL);
-        spmm_error_clear(&spmm_test_env.err);
+        assert_int_equal(spmmi_layout_translate(&spmm_test_env, &map, 2, index), SPMM_ERR_INTERNAL);
+        spmmi_error_clear(&spmm_test_env.err);
     }
-    spmm_layout_map_free(&map);
-    spmm_free(part);
+    spmmi_layout_map_free(&map);
+    spmmi_free(part);
 }
 
 /* Any allocation fails on one rank: all ranks say so, nothing leaks, nobody hangs. */
@@ -213,24 +213,24 @@ static void test_allocation_failures(void **state)
     offsets_of(100, EVEN, orig_offset);
     part = local_parts(RANDOM, orig_offset);
     do {
-        const int64_t     live     = spmm_alloc_get_stats().live;
+        const int64_t     live     = spmmi_alloc_get_stats().live;
         int64_t           index[3] = {99, 0, 7};
         spmm_layout_map_t map;
 
-        spmm_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
-        status = spmm_layout_map_create(&spmm_test_env, orig_offset, part, false, &map);
+        spmmi_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
+        status = spmmi_layout_map_create(&spmm_test_env, orig_offset, part, false, &map);
         if (status == SPMM_OK) {
-            status = spmm_layout_translate(&spmm_test_env, &map, 3, index);
-            spmm_layout_map_free(&map);
+            status = spmmi_layout_translate(&spmm_test_env, &map, 3, index);
+            spmmi_layout_map_free(&map);
         }
-        spmm_alloc_inject(-1);
+        spmmi_alloc_inject(-1);
         assert_true(status == SPMM_OK || status == SPMM_ERR_MEMORY);
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
         failures += status != SPMM_OK;
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
     } while (status != SPMM_OK);
     assert_true(failures > 8);
-    spmm_free(part);
+    spmmi_free(part);
 }
 
 /* Stable, and the companions follow their keys. */
@@ -243,13 +243,13 @@ static void test_sort_with(void **state)
     (void)state;
     for (int wide = 0; wide < 2; wide++) {
         for (int64_t i = 0; i < N; i++) {
-            key[i]  = wide ? spmm_hash2(1, i % 900, 0) : spmm_hash2(1, i, 0) % 300;
+            key[i]  = wide ? spmmi_hash2(1, i % 900, 0) : spmmi_hash2(1, i, 0) % 300;
             from[i] = i;
         }
-        spmm_assert_ok(spmm_sort_u64_with(&spmm_test_env, key, from, N));
+        spmm_assert_ok(spmmi_sort_u64_with(&spmm_test_env, key, from, N));
         for (int64_t i = 0; i < N; i++) {
-            assert_true(key[i] ==
-                        (wide ? spmm_hash2(1, from[i] % 900, 0) : spmm_hash2(1, from[i], 0) % 300));
+            assert_true(key[i] == (wide ? spmmi_hash2(1, from[i] % 900, 0)
+                                        : spmmi_hash2(1, from[i], 0) % 300));
             assert_true(i == 0 || key[i - 1] < key[i] ||
                         (key[i - 1] == key[i] && from[i - 1] < from[i]));
         }

@@ -131,7 +131,7 @@ static void test_plans_in_any_order(void **state)
 
     (void)state;
     for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++) {
-        const int64_t       before  = spmm_alloc_get_stats().live;
+        const int64_t       before  = spmmi_alloc_get_stats().live;
         spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
         spmm_matrix_t      *A = create_full(ctx, -1, 1.0), *same = A;
         spmm_plan_t        *plan[PLANS];
@@ -159,7 +159,7 @@ static void test_plans_in_any_order(void **state)
         assert_int_equal(spmm_context_destroy(&ctx), SPMM_ERR_ARGUMENT);
         assert_ptr_equal(ctx, kept);
         spmm_assert_ok(spmm_matrix_destroy(&A));
-        assert_int_equal(spmm_alloc_get_stats().live, before);
+        assert_int_equal(spmmi_alloc_get_stats().live, before);
     }
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }

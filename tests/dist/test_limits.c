@@ -312,15 +312,15 @@ static void test_counts_beyond_32_bits(void **state)
     }
     A.row_ptr = row_ptr;
     A.nnz     = each * R * size;
-    spmm_assert_ok(spmm_allgather_offsets(&spmm_test_env, row_ptr[R], offset));
+    spmm_assert_ok(spmmi_allgather_offsets(&spmm_test_env, row_ptr[R], offset));
     assert_true(offset[size] == A.nnz && offset[rank] == each * R * rank);
-    assert_int_equal(spmm_owner(offset, size, offset[rank] + each), rank);
-    spmm_assert_ok(spmm_block_rows(&A, part));
+    assert_int_equal(spmmi_owner(offset, size, offset[rank] + each), rank);
+    spmm_assert_ok(spmmi_block_rows(&A, part));
     for (int i = 0; i < R; i++) {
         assert_int_equal(part[i], rank); /* equal rows: every rank keeps its own */
     }
-    assert_int_equal(spmm_message_count((size_t)1 << 40),
-                     ((int64_t)1 << 40) / (int64_t)spmm_message_limit);
+    assert_int_equal(spmmi_message_count((size_t)1 << 40),
+                     ((int64_t)1 << 40) / (int64_t)spmmi_message_limit);
     free(offset);
 }
 
@@ -342,8 +342,8 @@ static void test_long_message(void **state)
     for (int64_t k = 0; k < count; k++) {
         out[k] = (uint64_t)k * 3 + (uint64_t)spmm_test_env.rank;
     }
-    assert_true(spmm_message_count((size_t)count * sizeof *out) > 1);
-    spmm_assert_ok(spmm_alltoallv(&spmm_test_env, out, send, in, recv, sizeof *in));
+    assert_true(spmmi_message_count((size_t)count * sizeof *out) > 1);
+    spmm_assert_ok(spmmi_alltoallv(&spmm_test_env, out, send, in, recv, sizeof *in));
     for (int64_t k = 0; k < count; k++) {
         assert_true(in[k] == (uint64_t)k * 3 + (uint64_t)peer);
     }

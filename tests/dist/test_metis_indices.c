@@ -21,8 +21,8 @@ static spmm_matrix_t *generate(void)
 {
     spmm_matrix_t *A = NULL;
 
-    spmm_assert_ok(
-        spmm_matrix_from_spec(&spmm_test_env, "stencil9:nx=60,ny=60,shuffle=1", SPMM_R_32F, 1, &A));
+    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, "stencil9:nx=60,ny=60,shuffle=1",
+                                          SPMM_R_32F, 1, &A));
     return A;
 }
 
@@ -33,13 +33,14 @@ static void test_partition(void **state)
     spmm_partition_t               partition;
 
     (void)state;
-    assert_int_equal(spmm_partition_create(A, "metis", &options, &partition), SPMM_ERR_UNSUPPORTED);
+    assert_int_equal(spmmi_partition_create(A, "metis", &options, &partition),
+                     SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_test_env.err.text, "the libmetis found at run time has"));
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_assert_ok(spmm_partition_create(A, "auto", &options, &partition));
+    spmmi_error_clear(&spmm_test_env.err);
+    spmm_assert_ok(spmmi_partition_create(A, "auto", &options, &partition));
     assert_string_not_equal(partition.method, "metis");
-    spmm_partition_free(&partition);
-    spmm_matrix_free(A);
+    spmmi_partition_free(&partition);
+    spmmi_matrix_free(A);
 }
 
 const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_partition), {0}};

@@ -200,7 +200,7 @@ static spmm_status_t refuse(void *format, int64_t n, double alpha, const void *B
     (void)C;
     (void)ldc;
     (void)stream;
-    return spmm_fail(&spmm_test_env.err, SPMM_ERR_DEVICE, "broken by the test");
+    return spmmi_fail(&spmm_test_env.err, SPMM_ERR_DEVICE, "broken by the test");
 }
 
 /* Times are those of the last execute: none before the first, none after one that failed. */

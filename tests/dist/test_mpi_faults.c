@@ -45,7 +45,7 @@ static const fault_t faults[] = {
 
 static void check_sentence(const fault_t *fault, int64_t k, spmm_status_t status)
 {
-    const char *text = spmm_error_thread_text();
+    const char *text = spmmi_error_thread_text();
 
     if (status != fault->status) {
         print_error("rank %d, %s %lld: status %d: %s\n", spmm_test_env.rank, fault->call,
@@ -58,7 +58,7 @@ static void check_sentence(const fault_t *fault, int64_t k, spmm_status_t status
 /* False: the walk has no k-th such call. */
 static bool fail_one(const walk_t *walk, const fault_t *fault, int64_t k)
 {
-    const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
     held_t                   h      = {0};
     spmm_status_t            status;
     bool                     reached;
@@ -79,11 +79,11 @@ static bool fail_one(const walk_t *walk, const fault_t *fault, int64_t k)
     walk_drop(&h);
     walk_close(&h);
     (void)alarm(0);
-    if (spmm_alloc_get_stats().live != before.live) {
+    if (spmmi_alloc_get_stats().live != before.live) {
         print_error("rank %d, %s %lld: %lld blocks leaked\n", spmm_test_env.rank, fault->call,
-                    (long long)k, (long long)(spmm_alloc_get_stats().live - before.live));
+                    (long long)k, (long long)(spmmi_alloc_get_stats().live - before.live));
     }
-    assert_true(spmm_alloc_get_stats().live == before.live);
+    assert_true(spmmi_alloc_get_stats().live == before.live);
     return reached;
 }
 

@@ -52,17 +52,17 @@ typedef struct {
 /* Magnitude 2^-span .. 2^span, either sign. */
 static double wide(uint64_t seed, int64_t i, int64_t j, const numeric_mode_t *mode)
 {
-    const uint64_t h = spmm_hash2(seed, i, j);
-    const int      e = (int)spmm_below(spmm_mix64(h), 2 * mode->span + 1) - mode->span;
+    const uint64_t h = spmmi_hash2(seed, i, j);
+    const int      e = (int)spmmi_below(spmmi_mix64(h), 2 * mode->span + 1) - mode->span;
     double         rounded;
 
-    spmm_value_set(mode->type, &rounded, 0, ldexp((h & 1) != 0 ? 1.0 + spmm_unit(h) : -1.25, e));
-    return spmm_value_get(mode->type, &rounded, 0);
+    spmmi_value_set(mode->type, &rounded, 0, ldexp((h & 1) != 0 ? 1.0 + spmmi_unit(h) : -1.25, e));
+    return spmmi_value_get(mode->type, &rounded, 0);
 }
 
 static bool has_entry(int64_t i, int64_t j)
 {
-    return i % 11 != 3 && (i == 40 || spmm_hash2(7, i, j) % 6 == 0); /* empty rows, a full one */
+    return i % 11 != 3 && (i == 40 || spmmi_hash2(7, i, j) % 6 == 0); /* empty rows, a full one */
 }
 
 /* Below the smallest normal number of the type. */
@@ -72,7 +72,7 @@ static double denormal(uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
                         : type == SPMM_R_16F ? 0x1p-24
                                              : (type == SPMM_R_32F ? 0x1p-149 : 0x1p-133);
 
-    return unit * (double)(1 + spmm_hash2(seed, i, j) % 60);
+    return unit * (double)(1 + spmmi_hash2(seed, i, j) % 60);
 }
 
 static double a_of(const case_t *c, int64_t i, int64_t j)
@@ -87,8 +87,8 @@ static double b_of(const case_t *c, int64_t i, int64_t j)
 {
     static const double bad[] = {INFINITY, -INFINITY, NAN};
 
-    if (c->kind == SPOILED_B && spmm_hash2(9, i, j) % 40 == 0) {
-        return bad[spmm_hash2(10, i, j) % 3];
+    if (c->kind == SPOILED_B && spmmi_hash2(9, i, j) % 40 == 0) {
+        return bad[spmmi_hash2(10, i, j) % 3];
     }
     if (c->kind == DENORMAL && (i * 5 + j) % 3 == 0) {
         return denormal(SEED_B, i, j, c->mode->type);
@@ -113,7 +113,7 @@ static spmm_matrix_t *make_matrix(const case_t *c)
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < ROWS; j++) {
             if (has_entry(first + i, j)) {
-                spmm_value_set(c->mode->type, values, nnz, a_of(c, first + i, j));
+                spmmi_value_set(c->mode->type, values, nnz, a_of(c, first + i, j));
                 col[nnz++] = j;
             }
         }
@@ -164,8 +164,9 @@ static void check_element(const case_t *c, int64_t i, int64_t j, double got)
     print_error(
         "%s type %s compute %d op %d layout %d kind %d alpha %g beta %g: C(%d, %d) = %.17g, "
         "expected %.17g, magnitudes %.3g, error %.3g of them\n",
-        c->engine, spmm_type_name(c->mode->type), (int)c->mode->compute, (int)c->op, (int)c->layout,
-        (int)c->kind, c->alpha, c->beta, (int)i, (int)j, got, sum, size, fabs(got - sum) / size);
+        c->engine, spmmi_type_name(c->mode->type), (int)c->mode->compute, (int)c->op,
+        (int)c->layout, (int)c->kind, c->alpha, c->beta, (int)i, (int)j, got, sum, size,
+        fabs(got - sum) / size);
     fail();
 }
 
@@ -205,8 +206,8 @@ static void *multiply(const case_t *c, spmm_plan_t *plan, const spmm_layout_info
     *bytes = (size_t)count * size;
     for (int64_t i = 0; i < rows->local_rows; i++) {
         for (int64_t j = 0; j < N; j++) {
-            spmm_value_set(c->mode->type, B, at(c, ld, i, j), b_of(c, rows->global_row[i], j));
-            spmm_value_set(c->mode->type, C, at(c, ld, i, j), c_of(c, rows->global_row[i], j));
+            spmmi_value_set(c->mode->type, B, at(c, ld, i, j), b_of(c, rows->global_row[i], j));
+            spmmi_value_set(c->mode->type, C, at(c, ld, i, j), c_of(c, rows->global_row[i], j));
         }
     }
     device_b = to_device(B, *bytes);
@@ -238,7 +239,7 @@ static bool check(const case_t *c)
         for (int64_t i = 0; i < rows.local_rows; i++) {
             for (int64_t j = 0; j < N; j++) {
                 check_element(c, rows.global_row[i], j,
-                              spmm_value_get(c->mode->type, first, at(c, ld, i, j)));
+                              spmmi_value_get(c->mode->type, first, at(c, ld, i, j)));
             }
         }
         if (c->deterministic) { /* another plan, the same bits */

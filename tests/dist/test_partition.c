@@ -30,7 +30,7 @@ static void on_all_matrices(check_t check)
             spmm_matrix_t *A = spmm_test_matrix(rule, splits[s][0], splits[s][1]);
 
             check(rule, A);
-            spmm_matrix_free(A);
+            spmmi_matrix_free(A);
         }
     }
 }
@@ -70,8 +70,8 @@ static void make_reference(const spmm_test_rule_t *rule, const spmm_matrix_t *A,
 
 static void free_reference(void)
 {
-    spmm_free(ref.row);
-    spmm_free(ref.col);
+    spmmi_free(ref.row);
+    spmmi_free(ref.col);
 }
 
 static void check_score(const spmm_matrix_t *A, const spmm_partition_t *partition)
@@ -79,7 +79,7 @@ static void check_score(const spmm_matrix_t *A, const spmm_partition_t *partitio
     spmm_partition_score_t score;
     int64_t                nnz_max = 0, total = 0, max = 0;
 
-    spmm_assert_ok(spmm_partition_score(A, partition, &score));
+    spmm_assert_ok(spmmi_partition_score(A, partition, &score));
     for (int p = 0; p < spmm_test_env.size; p++) {
         nnz_max = ref.nnz[p] > nnz_max ? ref.nnz[p] : nnz_max;
         max     = ref.halo[p] > max ? ref.halo[p] : max;
@@ -100,7 +100,7 @@ static void check_score(const spmm_matrix_t *A, const spmm_partition_t *partitio
 static void check_columns(const spmm_matrix_t *A, const spmm_partition_t *partition)
 {
     for (int64_t j = 0; j < A->cols; j++) {
-        int32_t expected = (int32_t)spmm_owner(A->col_offset, spmm_test_env.size, j);
+        int32_t expected = (int32_t)spmmi_owner(A->col_offset, spmm_test_env.size, j);
         int64_t most     = 0;
 
         for (int32_t p = 0; p < spmm_test_env.size; p++) {
@@ -109,10 +109,10 @@ static void check_columns(const spmm_matrix_t *A, const spmm_partition_t *partit
                 expected = p;
             }
         }
-        if (spmm_matrix_is_square(A)) {
+        if (spmmi_matrix_is_square(A)) {
             expected = ref.row[j];
         } else if (strcmp(partition->method, "keep") == 0) {
-            expected = (int32_t)spmm_owner(A->col_offset, spmm_test_env.size, j);
+            expected = (int32_t)spmmi_owner(A->col_offset, spmm_test_env.size, j);
         }
         assert_int_equal(ref.col[j], expected);
     }
@@ -126,7 +126,7 @@ static void check_method(const spmm_test_rule_t *rule, const spmm_matrix_t *A, c
     bool                     keep = true;
 
     options.objective = objective;
-    spmm_assert_ok(spmm_partition_create(A, spec, &options, &partition));
+    spmm_assert_ok(spmmi_partition_create(A, spec, &options, &partition));
     if (strcmp(spec, "auto") != 0) {
         assert_string_equal(partition.method, spec);
     }
@@ -134,14 +134,14 @@ static void check_method(const spmm_test_rule_t *rule, const spmm_matrix_t *A, c
     check_score(A, &partition);
     check_columns(A, &partition);
     for (int64_t i = 0; i < A->rows; i++) {
-        keep = keep && ref.row[i] == spmm_owner(A->row_offset, spmm_test_env.size, i);
+        keep = keep && ref.row[i] == spmmi_owner(A->row_offset, spmm_test_env.size, i);
     }
     for (int64_t j = 0; j < A->cols; j++) {
-        keep = keep && ref.col[j] == spmm_owner(A->col_offset, spmm_test_env.size, j);
+        keep = keep && ref.col[j] == spmmi_owner(A->col_offset, spmm_test_env.size, j);
     }
     assert_int_equal(partition.keep, keep);
     free_reference();
-    spmm_partition_free(&partition);
+    spmmi_partition_free(&partition);
 }
 
 static void check_all_methods(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
@@ -173,7 +173,7 @@ static void check_block(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     spmm_partition_t partition;
     int64_t          heaviest = 0, rows[MAX_RANKS] = {0};
 
-    spmm_assert_ok(spmm_partition_create(A, "block", &defaults, &partition));
+    spmm_assert_ok(spmmi_partition_create(A, "block", &defaults, &partition));
     make_reference(rule, A, &partition);
     for (int64_t i = 0; i < A->rows; i++) {
         int64_t length = 0;
@@ -193,7 +193,7 @@ static void check_block(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
         }
     }
     free_reference();
-    spmm_partition_free(&partition);
+    spmmi_partition_free(&partition);
 }
 
 static void test_block(void **state)
@@ -208,11 +208,11 @@ static void test_default_is_keep(void **state)
     spmm_partition_t partition;
 
     (void)state;
-    spmm_assert_ok(spmm_partition_create(A, NULL, NULL, &partition));
+    spmm_assert_ok(spmmi_partition_create(A, NULL, NULL, &partition));
     assert_string_equal(partition.method, "keep");
     assert_true(partition.keep);
-    spmm_partition_free(&partition);
-    spmm_matrix_free(A);
+    spmmi_partition_free(&partition);
+    spmmi_matrix_free(A);
 }
 
 /* Columns of parts no partitioner makes: drawn at random, so that ties and minorities occur. */
@@ -223,17 +223,17 @@ static void check_random_parts(const spmm_test_rule_t *rule, const spmm_matrix_t
     assert_non_null(SPMM_NEW(partition.row_part, A->n_rows));
     assert_non_null(SPMM_NEW(partition.col_part, A->n_cols));
     for (int32_t i = 0; i < A->n_rows; i++) {
-        partition.row_part[i] = (int32_t)spmm_below(
-            spmm_hash2(11, A->row_offset[spmm_test_env.rank] + i, 0), spmm_test_env.size);
+        partition.row_part[i] = (int32_t)spmmi_below(
+            spmmi_hash2(11, A->row_offset[spmm_test_env.rank] + i, 0), spmm_test_env.size);
     }
-    spmm_assert_ok(spmm_partition_columns(A, &partition));
+    spmm_assert_ok(spmmi_partition_columns(A, &partition));
     make_reference(rule, A, &partition);
     check_score(A, &partition);
-    if (!spmm_matrix_is_square(A)) {
+    if (!spmmi_matrix_is_square(A)) {
         check_columns(A, &partition);
     }
     free_reference();
-    spmm_partition_free(&partition);
+    spmmi_partition_free(&partition);
 }
 
 static void test_random_parts(void **state)
@@ -247,11 +247,11 @@ static void expect_error(const spmm_matrix_t *A, const char *spec,
 {
     spmm_partition_t partition;
 
-    assert_int_equal(spmm_partition_create(A, spec, options, &partition), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmmi_partition_create(A, spec, options, &partition), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_test_env.err.text, sentence));
     assert_null(partition.row_part);
     assert_null(partition.col_part);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_bad_arguments(void **state)
@@ -268,13 +268,13 @@ static void test_bad_arguments(void **state)
     expect_error(A, "block:4", NULL, "takes nothing");
     expect_error(A, "block", &objective, "objective 'volume'");
     expect_error(A, "block", &small, "imbalance 0.5");
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* Any allocation fails on one rank: all ranks say so, nothing leaks, nobody hangs. */
 static void sweep(const spmm_matrix_t *A, const char *spec)
 {
-    const int64_t live = spmm_alloc_get_stats().live;
+    const int64_t live = spmmi_alloc_get_stats().live;
     spmm_status_t status;
     int64_t       failures = 0;
 
@@ -282,17 +282,17 @@ static void sweep(const spmm_matrix_t *A, const char *spec)
         spmm_partition_t       partition;
         spmm_partition_score_t score;
 
-        spmm_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
-        status = spmm_partition_create(A, spec, &defaults, &partition);
+        spmmi_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
+        status = spmmi_partition_create(A, spec, &defaults, &partition);
         if (status == SPMM_OK) {
-            status = spmm_partition_score(A, &partition, &score);
-            spmm_partition_free(&partition);
+            status = spmmi_partition_score(A, &partition, &score);
+            spmmi_partition_free(&partition);
         }
-        spmm_alloc_inject(-1);
+        spmmi_alloc_inject(-1);
         assert_true(status == SPMM_OK || status == SPMM_ERR_MEMORY);
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
         failures += status != SPMM_OK;
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
     } while (status != SPMM_OK);
     assert_true(failures > 1);
 }
@@ -315,7 +315,7 @@ static void test_allocation_failures(void **state)
         sweep(A, "ptscotch");
 #endif
         sweep(A, "auto");
-        spmm_matrix_free(A);
+        spmmi_matrix_free(A);
     }
 }
 

@@ -63,7 +63,7 @@ static spmm_status_t read_parts(const spmm_matrix_t *A, const char *path,
     char spec[PATH_TEXT + 80];
 
     (void)snprintf(spec, sizeof spec, "file:%s", path);
-    return spmm_partition_create(A, spec, NULL, partition);
+    return spmmi_partition_create(A, spec, NULL, partition);
 }
 
 static bool full(int64_t i, int64_t j)
@@ -87,16 +87,16 @@ static void test_round_trip(void **state)
 
         assert_non_null(SPMM_NEW(part, A->n_rows));
         for (int32_t i = 0; i < A->n_rows; i++) {
-            part[i] = (int32_t)spmm_below(spmm_hash2(5, A->row_offset[spmm_test_env.rank] + i, 0),
-                                          spmm_test_env.size);
+            part[i] = (int32_t)spmmi_below(spmmi_hash2(5, A->row_offset[spmm_test_env.rank] + i, 0),
+                                           spmm_test_env.size);
         }
-        spmm_assert_ok(spmm_partition_write(A, part, path));
+        spmm_assert_ok(spmmi_partition_write(A, part, path));
         spmm_assert_ok(read_parts(A, path, &back));
         assert_string_equal(back.method, "file");
         assert_memory_equal(back.row_part, part, (size_t)A->n_rows * sizeof *part);
-        spmm_partition_free(&back);
-        spmm_free(part);
-        spmm_matrix_free(A);
+        spmmi_partition_free(&back);
+        spmmi_free(part);
+        spmmi_matrix_free(A);
     }
     remove_file(path);
 }
@@ -116,7 +116,7 @@ static void test_written_text(void **state)
     for (int32_t i = 0; i < A->n_rows; i++) {
         part[i] = 10 * (int32_t)(A->row_offset[spmm_test_env.rank] + i);
     }
-    spmm_assert_ok(spmm_partition_write(A, part, path));
+    spmm_assert_ok(spmmi_partition_write(A, part, path));
     file = fopen(path, "r");
     assert_non_null(file);
     length       = fread(text, 1, sizeof text - 1, file);
@@ -124,8 +124,8 @@ static void test_written_text(void **state)
     (void)fclose(file);
     assert_string_equal(text, "0\n10\n20\n30\n40\n");
     remove_file(path);
-    spmm_free(part);
-    spmm_matrix_free(A);
+    spmmi_free(part);
+    spmmi_matrix_free(A);
 }
 
 static void test_lenient(void **state)
@@ -146,10 +146,10 @@ static void test_lenient(void **state)
         if (spmm_test_env.rank == 0) { /* one part: what it is for more ranks is said */
             assert_int_equal(partition.note != NULL, spmm_test_env.size > 1);
         }
-        spmm_partition_free(&partition);
+        spmmi_partition_free(&partition);
     }
     remove_file(path);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void expect_sentence(const spmm_matrix_t *A, const char *path, const char *sentence)
@@ -162,7 +162,7 @@ static void expect_sentence(const spmm_matrix_t *A, const char *path, const char
         fail();
     }
     assert_null(partition.row_part);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 #define TEXT(text) text, sizeof(text) - 1
@@ -202,7 +202,7 @@ static void test_malformed(void **state)
     remove_file(path);
     expect_sentence(A, in_folder("missing.part"), "No such file");
     expect_sentence(A, folder, "is a directory");
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 #ifdef SPMM_HAVE_ZLIB
@@ -219,7 +219,7 @@ static void test_gzipped(void **state)
     (void)state;
     assert_non_null(text);
     for (int64_t i = 0; i < LINES; i++) {
-        text[2 * i]     = (char)('0' + spmm_below(spmm_hash2(9, i, 0), size));
+        text[2 * i]     = (char)('0' + spmmi_below(spmmi_hash2(9, i, 0), size));
         text[2 * i + 1] = '\n';
     }
     spmm_assert_ok(read_parts(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 0, 0), &partition));
@@ -227,7 +227,7 @@ static void test_gzipped(void **state)
         assert_int_equal(partition.row_part[i],
                          text[2 * (A->row_offset[spmm_test_env.rank] + i)] - '0');
     }
-    spmm_partition_free(&partition);
+    spmmi_partition_free(&partition);
     spmm_temp_remove();
     expect_sentence(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 20, 0), "has been cut");
     spmm_temp_remove();
@@ -236,7 +236,7 @@ static void test_gzipped(void **state)
     expect_sentence(A, spmm_temp_write_gzip(text, (size_t)LINES, 0, 0), "ends after line 40000");
     spmm_temp_remove();
     free(text);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 #endif
 
@@ -259,19 +259,19 @@ static void test_slow_reader(void **state)
     spmm_test_env.timeout_s = 0.1;
     spmm_assert_ok(read_parts(A, path, &partition));
     spmm_test_env.timeout_s = 0.0;
-    spmm_partition_free(&partition);
+    spmmi_partition_free(&partition);
     remove_file(path);
     free(text);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void expect_unwritable(const spmm_matrix_t *A, const int32_t *part, const char *path,
                               const char *sentence)
 {
-    assert_int_equal(spmm_partition_write(A, part, path), SPMM_ERR_IO);
+    assert_int_equal(spmmi_partition_write(A, part, path), SPMM_ERR_IO);
     assert_non_null(strstr(spmm_test_env.err.text, path));
     assert_non_null(strstr(spmm_test_env.err.text, sentence));
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* A failed write is told on all ranks, even where it shows only at the end. */
@@ -286,13 +286,13 @@ static void test_unwritable(void **state)
         struct stat      facts;
         spmm_partition_t keep;
 
-        spmm_assert_ok(spmm_partition_create(A, "keep", NULL, &keep));
+        spmm_assert_ok(spmmi_partition_create(A, "keep", NULL, &keep));
         expect_unwritable(A, keep.row_part, "/dev/full", "No space left");
         assert_true(stat("/dev/full", &facts) == 0 && S_ISCHR(facts.st_mode));
         expect_unwritable(A, keep.row_part, in_folder("missing/x.part"), "No such file");
         expect_unwritable(A, keep.row_part, folder, "Is a directory");
-        spmm_partition_free(&keep);
-        spmm_matrix_free(A);
+        spmmi_partition_free(&keep);
+        spmmi_matrix_free(A);
     }
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "partition/metis_graph.h"
+#include "partition/metis/graph.h"
 #include "partition/partition.h"
 #include "test_main.h"
 #include "test_matrix.h"
@@ -13,7 +13,7 @@ static spmm_matrix_t *generate(const char *spec)
 {
     spmm_matrix_t *A = NULL;
 
-    spmm_assert_ok(spmm_matrix_from_spec(&spmm_test_env, spec, SPMM_R_32F, 1, &A));
+    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, spec, SPMM_R_32F, 1, &A));
     return A;
 }
 
@@ -24,15 +24,15 @@ static spmm_partition_score_t score_of(const spmm_matrix_t *A, const char *spec,
     spmm_partition_t               partition;
     spmm_partition_score_t         score;
 
-    spmm_assert_ok(spmm_partition_create(A, spec, &options, &partition));
+    spmm_assert_ok(spmmi_partition_create(A, spec, &options, &partition));
     assert_string_equal(partition.method, winner);
-    spmm_assert_ok(spmm_partition_score(A, &partition, &score));
+    spmm_assert_ok(spmmi_partition_score(A, &partition, &score));
     assert_int_equal(partition.note != NULL && strstr(partition.note, "taken by auto") != NULL,
                      strcmp(spec, "auto") == 0 && spmm_test_env.size > 1);
     if (strcmp(spec, "auto") == 0 && strcmp(winner, "ptscotch") == 0) {
         assert_non_null(strstr(partition.note, "; METIS "));
     }
-    spmm_partition_free(&partition);
+    spmmi_partition_free(&partition);
     return score;
 }
 
@@ -62,7 +62,7 @@ static void test_shuffled_grid(void **state)
                       (long long)block.halo_total, (long long)vol.halo_total,
                       (long long)cut.halo_total);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* A bipartite graph: rows with equal columns lie far apart, METIS finds them. */
@@ -82,7 +82,7 @@ static void test_rectangular(void **state)
     metis = score_of(A, "metis", "vol", "metis");
     assert_true(spmm_test_env.size == 1 || metis.halo_total < block.halo_total / 2);
     assert_true(metis.imbalance < 1.5);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void note_heavy(void *user, const char *line)
@@ -105,14 +105,14 @@ static void test_heavy_row(void **state)
     (void)score_of(A, "metis", "vol", "metis");
     spmm_test_env.log = NULL;
     assert_int_equal(seen, spmm_test_env.size == 4 && spmm_test_env.rank == 0);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void make_parts(const spmm_matrix_t *A, uint64_t seed, spmm_partition_t *partition)
 {
     const spmm_partition_options_t options = {.seed = seed};
 
-    spmm_assert_ok(spmm_partition_create(A, "metis", &options, partition));
+    spmm_assert_ok(spmmi_partition_create(A, "metis", &options, partition));
 }
 
 static void test_same_seed_same_parts(void **state)
@@ -129,10 +129,10 @@ static void test_same_seed_same_parts(void **state)
     differs = memcmp(a.row_part, c.row_part, (size_t)A->n_rows * sizeof *a.row_part) != 0;
     MPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
     assert_int_equal(differs, spmm_test_env.size > 1);
-    spmm_partition_free(&a);
-    spmm_partition_free(&b);
-    spmm_partition_free(&c);
-    spmm_matrix_free(A);
+    spmmi_partition_free(&a);
+    spmmi_partition_free(&b);
+    spmmi_partition_free(&c);
+    spmmi_matrix_free(A);
 }
 
 /* A matrix that only claims to be too large: metis must refuse before it gathers anything. */
@@ -144,19 +144,19 @@ static void test_too_large(void **state)
 
     (void)state;
     if (spmm_test_env.size == 1) {
-        spmm_matrix_free(A);
+        spmmi_matrix_free(A);
         skip();
     }
     A->nnz = INT64_MAX / 2;
-    assert_int_equal(spmm_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED);
+    assert_int_equal(spmmi_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_test_env.err.text, "use partition ptscotch, block or file"));
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_assert_ok(spmm_partition_create(A, "auto", NULL, &partition));
+    spmmi_error_clear(&spmm_test_env.err);
+    spmm_assert_ok(spmmi_partition_create(A, "auto", NULL, &partition));
     assert_string_equal(partition.method, "block");
     assert_int_equal(spmm_test_env.err.status, SPMM_OK);
     A->nnz = nnz;
-    spmm_partition_free(&partition);
-    spmm_matrix_free(A);
+    spmmi_partition_free(&partition);
+    spmmi_matrix_free(A);
 }
 
 /* Where METIS refuses, auto takes ptscotch, whatever the objective; without it block. */
@@ -169,15 +169,15 @@ static void test_auto_beyond_metis(void **state)
 #ifdef SPMM_HAVE_PTSCOTCH
     winner = spmm_test_env.size == 1 ? "block" : "ptscotch";
 #endif
-    spmm_metis_most = 9000; /* 6,240 edges, three times for vol */
+    spmmi_metis_most = 9000; /* 6,240 edges, three times for vol */
     (void)score_of(A, "auto", "vol", winner);
     (void)score_of(A, "auto", NULL, winner);
     (void)score_of(A, "auto", "cut", spmm_test_env.size == 1 ? "block" : "metis");
-    spmm_metis_most = 6000;
+    spmmi_metis_most = 6000;
     (void)score_of(A, "auto", "cut", winner);
-    spmm_metis_most = IDX_MAX;
+    spmmi_metis_most = IDX_MAX;
     assert_int_equal(spmm_test_env.err.status, SPMM_OK);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 #else
@@ -188,10 +188,10 @@ static void test_missing(void **state)
     spmm_partition_t partition;
 
     (void)state;
-    assert_int_equal(spmm_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED);
+    assert_int_equal(spmmi_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_test_env.err.text, "METIS"));
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_matrix_free(A);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_matrix_free(A);
 }
 #endif
 
@@ -203,7 +203,7 @@ static void test_auto_takes_block(void **state)
     (void)state;
     assert_string_equal(spmm_test_rules[5].name, "diagonal");
     assert_int_equal(score_of(A, "auto", "vol", "block").halo_total, 0);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void remember(void *user, const char *line)
@@ -231,7 +231,7 @@ static void test_auto_says_why(void **state)
         assert_non_null(strstr(line, "partition auto: "));
         assert_non_null(strstr(line, "block"));
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 const struct CMUnitTest spmm_tests[] = {

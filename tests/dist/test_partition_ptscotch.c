@@ -21,7 +21,7 @@ static spmm_matrix_t *generate(const char *spec)
 {
     spmm_matrix_t *A = NULL;
 
-    spmm_assert_ok(spmm_matrix_from_spec(&spmm_test_env, spec, SPMM_R_32F, 1, &A));
+    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, spec, SPMM_R_32F, 1, &A));
     return A;
 }
 
@@ -30,10 +30,10 @@ static void expect_refusal(const spmm_matrix_t *A, const spmm_partition_options_
 {
     spmm_partition_t partition;
 
-    assert_int_equal(spmm_partition_create(A, "ptscotch", options, &partition), status);
+    assert_int_equal(spmmi_partition_create(A, "ptscotch", options, &partition), status);
     assert_non_null(strstr(spmm_test_env.err.text, sentence));
     assert_null(partition.row_part);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 #ifdef SPMM_HAVE_PTSCOTCH
@@ -43,13 +43,13 @@ static spmm_partition_score_t score_of(const spmm_matrix_t *A, const char *spec,
     spmm_partition_t               partition;
     spmm_partition_score_t         score;
 
-    spmm_assert_ok(spmm_partition_create(A, spec, &options, &partition));
+    spmm_assert_ok(spmmi_partition_create(A, spec, &options, &partition));
     assert_string_equal(partition.method, spec);
     for (int32_t i = 0; i < A->n_rows; i++) {
         assert_in_range(partition.row_part[i], 0, spmm_test_env.size - 1);
     }
-    spmm_assert_ok(spmm_partition_score(A, &partition, &score));
-    spmm_partition_free(&partition);
+    spmm_assert_ok(spmmi_partition_score(A, &partition, &score));
+    spmmi_partition_free(&partition);
     return score;
 }
 
@@ -75,7 +75,7 @@ static void check_quality(const char *spec, int64_t most)
         print_message("%s: block %lld, ptscotch %lld rows to receive, imbalance %.3f\n", spec,
                       (long long)block.halo_total, (long long)score.halo_total, score.imbalance);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void test_shuffled_grid(void **state)
@@ -107,7 +107,7 @@ static void test_rectangular(void **state)
     score = score_of(A, "ptscotch", 0.0);
     assert_true(spmm_test_env.size == 1 || score.halo_total < block.halo_total / 2);
     assert_true(score.imbalance < 1.5);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* Half of the vertices have no edge. */
@@ -127,7 +127,7 @@ static void test_isolated_vertices(void **state)
         spmm_matrix_t *A = spmm_test_matrix(&rule, splits[s], splits[s]);
 
         assert_true(score_of(A, "ptscotch", 1.2).imbalance <= 1.5);
-        spmm_matrix_free(A);
+        spmmi_matrix_free(A);
     }
 }
 
@@ -135,7 +135,7 @@ static void make_parts(const spmm_matrix_t *A, uint64_t seed, spmm_partition_t *
 {
     const spmm_partition_options_t options = {.seed = seed};
 
-    spmm_assert_ok(spmm_partition_create(A, "ptscotch", &options, partition));
+    spmm_assert_ok(spmmi_partition_create(A, "ptscotch", &options, partition));
 }
 
 static int differ(const spmm_matrix_t *A, const spmm_partition_t *a, const spmm_partition_t *b)
@@ -162,15 +162,15 @@ static void test_same_seed_same_parts(void **state)
         for (uint64_t seed = UINT64_MAX; seed != 4; seed++) { /* small graphs have one best cut */
             make_parts(A, seed, &other);
             another |= differ(A, &first, &other) != 0;
-            spmm_partition_free(&other);
+            spmmi_partition_free(&other);
         }
         for (int k = 0; k < 8; k++) {
             make_parts(A, 5, &other);
             assert_false(differ(A, &first, &other));
-            spmm_partition_free(&other);
+            spmmi_partition_free(&other);
         }
-        spmm_partition_free(&first);
-        spmm_matrix_free(A);
+        spmmi_partition_free(&first);
+        spmmi_matrix_free(A);
     }
     assert_int_equal(another, spmm_test_env.size > 1);
 }
@@ -191,11 +191,11 @@ static void *work(void *argument)
 
     w->same = true;
     for (int k = 0; k < 6 && w->status == SPMM_OK; k++) {
-        w->status = spmm_partition_create(w->A, "ptscotch", &options, &w->other);
+        w->status = spmmi_partition_create(w->A, "ptscotch", &options, &w->other);
         if (w->status == SPMM_OK) {
             w->same = w->same && memcmp(w->alone.row_part, w->other.row_part,
                                         (size_t)w->A->n_rows * sizeof *w->alone.row_part) == 0;
-            spmm_partition_free(&w->other);
+            spmmi_partition_free(&w->other);
         }
     }
     return NULL;
@@ -217,7 +217,7 @@ static void test_threads(void **state)
     for (int t = 0; t < 2; t++) {
         w[t].env = spmm_test_env;
         MPI_Comm_dup(spmm_test_env.comm, &w[t].env.comm);
-        spmm_assert_ok(spmm_matrix_from_spec(&w[t].env, specs[t], SPMM_R_32F, 1, &w[t].A));
+        spmm_assert_ok(spmmi_matrix_from_spec(&w[t].env, specs[t], SPMM_R_32F, 1, &w[t].A));
         make_parts(w[t].A, 5, &w[t].alone);
     }
     for (int t = 0; t < 2; t++) { /* another one first on every other rank */
@@ -230,8 +230,8 @@ static void test_threads(void **state)
     for (int t = 0; t < 2; t++) {
         assert_int_equal(w[t].status, SPMM_OK);
         assert_true(w[t].same);
-        spmm_partition_free(&w[t].alone);
-        spmm_matrix_free(w[t].A);
+        spmmi_partition_free(&w[t].alone);
+        spmmi_matrix_free(w[t].A);
         MPI_Comm_free(&w[t].env.comm);
     }
 }
@@ -257,8 +257,8 @@ static void test_leaves_the_process_alone(void **state)
         (void)sigaction(signals[s], NULL, &after);
         assert_true(after.sa_handler == before[s].sa_handler);
     }
-    spmm_partition_free(&partition);
-    spmm_matrix_free(A);
+    spmmi_partition_free(&partition);
+    spmmi_matrix_free(A);
 }
 
 static void note(void *user, const char *line)
@@ -279,7 +279,7 @@ static void test_blocks_instead(void **state)
     spmm_test_env.log = NULL;
     assert_int_equal(strstr(line, "partition ptscotch: too few vertices") != NULL,
                      spmm_test_env.size > 1 && spmm_test_env.rank == 0);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void test_objective(void **state)
@@ -290,11 +290,11 @@ static void test_objective(void **state)
 
     (void)state;
     expect_refusal(A, &vol, SPMM_ERR_ARGUMENT, "partition ptscotch has no objective vol");
-    spmm_assert_ok(spmm_partition_create(A, "ptscotch", &cut, &partition));
-    spmm_partition_free(&partition);
-    spmm_assert_ok(spmm_partition_create(A, "auto", &vol, &partition));
-    spmm_partition_free(&partition);
-    spmm_matrix_free(A);
+    spmm_assert_ok(spmmi_partition_create(A, "ptscotch", &cut, &partition));
+    spmmi_partition_free(&partition);
+    spmm_assert_ok(spmmi_partition_create(A, "auto", &vol, &partition));
+    spmmi_partition_free(&partition);
+    spmmi_matrix_free(A);
 }
 
 #else
@@ -305,7 +305,7 @@ static void test_missing(void **state)
 
     (void)state;
     expect_refusal(A, NULL, SPMM_ERR_UNSUPPORTED, "without PT-Scotch");
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 #endif
 

@@ -18,7 +18,7 @@ static void check(int ranks, const uint64_t ids[][4], const uint64_t *expected, 
     }
     for (int r = 0; r < ranks; r++) {
         int       n_before = -1;
-        const int index    = spmm_place_choose(seen, taken, r, &n_before);
+        const int index    = spmmi_place_choose(seen, taken, r, &n_before);
 
         assert_int_equal(seen[r * MOST + index], expected[r]);
         assert_int_equal(n_before, before[r]);
@@ -78,7 +78,7 @@ static void test_collective(void **state)
     (void)state;
     assert_int_equal(MPI_Comm_rank(env.comm, &env.rank), MPI_SUCCESS);
     assert_int_equal(MPI_Comm_size(env.comm, &env.size), MPI_SUCCESS);
-    assert_int_equal(spmm_place_device(&env, mine, &index, &n_before), SPMM_OK);
+    assert_int_equal(spmmi_place_device(&env, mine, &index, &n_before), SPMM_OK);
     assert_int_equal(index, env.rank % 3);
     assert_int_equal(n_before, env.rank / 3);
 }

@@ -188,7 +188,7 @@ static void test_tiny_beta(void **state)
 static void test_no_leak(void **state)
 {
     const shape_t            shape  = {61, 61, 5, 17};
-    const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
 
     (void)state;
     open_context();
@@ -201,7 +201,7 @@ static void test_no_leak(void **state)
                                     .planned_n = 3,
                                     .alpha     = 1.0});
     close_context();
-    assert_true(spmm_alloc_get_stats().live == before.live);
+    assert_true(spmmi_alloc_get_stats().live == before.live);
 }
 
 const struct CMUnitTest spmm_tests[] = {

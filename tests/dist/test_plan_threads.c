@@ -31,7 +31,7 @@ static void double_values(spmm_matrix_t *A)
         values[k] = 2.0 * old[k];
     }
     spmm_assert_ok(spmm_matrix_update_values(A, values));
-    spmm_free(values);
+    spmmi_free(values);
 }
 
 /* The entries of C, to be freed, for a plan by @p threads. */
@@ -69,8 +69,8 @@ static double *multiply(int threads, const char *engine, const char *partition, 
     for (int64_t k = 0; k < *count; k++) {
         assert_true(twice[k] == 2.0 * C[k]);
     }
-    spmm_free(B);
-    spmm_free(twice);
+    spmmi_free(B);
+    spmmi_free(twice);
     spmm_assert_ok(spmm_plan_destroy(&plan));
     spmm_assert_ok(spmm_matrix_destroy(&A));
     spmm_assert_ok(spmm_context_destroy(&ctx));
@@ -89,14 +89,14 @@ static void check(const char *partition, spmm_op_t op)
 
         assert_int_equal(n, n_first);
         assert_memory_equal(C, first, (size_t)n * sizeof *C);
-        spmm_free(C);
+        spmmi_free(C);
     }
     other = multiply(2, "dmma", partition, op, &n);
     for (int64_t k = 0; k < n_first; k++) {
         assert_true(fabs(other[k] - first[k]) <= 1e-12 * fabs(first[k]));
     }
-    spmm_free(other);
-    spmm_free(first);
+    spmmi_free(other);
+    spmmi_free(first);
 }
 
 static void test_thread_counts(void **state)

@@ -143,16 +143,16 @@ static void compare(const spmm_matrix_t *A, const reference_t *ref)
 
 static void check_file(const char *path)
 {
-    const int64_t  live = spmm_alloc_get_stats().live;
+    const int64_t  live = spmmi_alloc_get_stats().live;
     spmm_matrix_t *A    = NULL;
     reference_t    ref  = read_reference(path);
 
-    spmm_assert_ok(spmm_matrix_from_file(&spmm_test_env, path, SPMM_TYPE_AUTO, 1, &A));
+    spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_TYPE_AUTO, 1, &A));
     assert_int_equal(A->type, SPMM_R_64F);
     compare(A, &ref);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     free(ref.entry);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 static char *unpack(const char *path, size_t *size)
@@ -276,7 +276,7 @@ static void test_symmetric_array(void **state)
         }
     }
     path = spmm_temp_write(buffer, (size_t)used);
-    spmm_assert_ok(spmm_matrix_from_file(&spmm_test_env, path, SPMM_R_32F, 1, &A));
+    spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_32F, 1, &A));
     spmm_temp_remove();
     assert_int_equal(A->nnz, N * N);
     for (int64_t i = 0; i < A->n_rows; i++) {
@@ -291,7 +291,7 @@ static void test_symmetric_array(void **state)
                         (float)(1 + 10 * low + high));
         }
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* Two gzip members one after the other are one text. */
@@ -315,13 +315,13 @@ static void test_concatenated_gzip(void **state)
         spmm_temp_remove();
     }
     spmm_assert_ok(
-        spmm_matrix_from_file(&spmm_test_env, spmm_temp_write(whole, size), SPMM_R_64F, 1, &A));
+        spmmi_matrix_from_file(&spmm_test_env, spmm_temp_write(whole, size), SPMM_R_64F, 1, &A));
     spmm_temp_remove();
     assert_int_equal(A->nnz, 2);
     if (A->row_offset[spmm_test_env.rank] == 0 && A->n_rows > 0) {
         assert_true(((const double *)A->values)[0] == 42.0);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 const struct CMUnitTest spmm_tests[] = {

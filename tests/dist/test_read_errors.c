@@ -18,21 +18,21 @@
 
 static void expect(const char *path, spmm_status_t status, const char *sentence)
 {
-    const int64_t  live  = spmm_alloc_get_stats().live;
-    const double   start = spmm_now();
+    const int64_t  live  = spmmi_alloc_get_stats().live;
+    const double   start = spmmi_now();
     spmm_matrix_t *A     = NULL;
     char           all[600];
     spmm_status_t  found;
 
     (void)snprintf(all, sizeof all, "%s%s", path, sentence);
-    spmm_error_clear(&spmm_test_env.err);
-    found = spmm_matrix_from_file(&spmm_test_env, path, SPMM_R_64F, 1, &A);
+    spmmi_error_clear(&spmm_test_env.err);
+    found = spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_64F, 1, &A);
     assert_string_equal(spmm_test_env.err.text, all);
     assert_int_equal(found, status);
     assert_null(A);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
-    assert_true(spmm_now() - start < 20.0); /* also on a machine that is busy */
-    spmm_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    assert_true(spmmi_now() - start < 20.0); /* also on a machine that is busy */
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void expect_text(const char *text, spmm_status_t status, const char *sentence)
@@ -249,22 +249,22 @@ static void test_no_file(void **state)
  * until there are no more of them. */
 static void sweep_allocations(const char *path, int failing, spmm_status_t last)
 {
-    const int64_t live   = spmm_alloc_get_stats().live;
+    const int64_t live   = spmmi_alloc_get_stats().live;
     spmm_status_t status = SPMM_ERR_MEMORY;
 
     for (int at = 0; status == SPMM_ERR_MEMORY; at++) {
         spmm_matrix_t *A = NULL;
 
-        spmm_error_clear(&spmm_test_env.err);
-        spmm_alloc_inject(spmm_test_env.rank == failing ? at : -1);
-        status = spmm_matrix_from_file(&spmm_test_env, path, SPMM_R_64F, 1, &A);
-        spmm_alloc_inject(-1);
+        spmmi_error_clear(&spmm_test_env.err);
+        spmmi_alloc_inject(spmm_test_env.rank == failing ? at : -1);
+        status = spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_64F, 1, &A);
+        spmmi_alloc_inject(-1);
         assert_true(status == last || status == SPMM_ERR_MEMORY);
         assert_true(status == SPMM_ERR_MEMORY || at > 0 || failing > 0);
-        spmm_matrix_free(A);
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        spmmi_matrix_free(A);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* All ranks return and nothing is left.  Several ranks read a file that is cut, so that the sweep

@@ -172,23 +172,23 @@ static void test_gains(void **state)
     (void)state;
     before.tc = (spmm_tc_facts_t){
         .pairs = {40000000, 30000000, 20000000}, .tc_blocks = 5100000, .bricks = 7600000};
-    after = spmm_reordering_bound(&before);
+    after = spmmi_reordering_bound(&before);
     assert_int_equal(after.tc.pairs[0], 7500000);
     assert_int_equal(after.tc.pairs[1], 3750000);
     assert_int_equal(after.tc.pairs[2], 1875000);
-    assert_true(spmm_reordering_gains(NULL, &before, &after, &problem, &gpu));
-    assert_true(spmm_reordering_gains("hrpb", &before, &after, &problem, &gpu));
-    assert_false(spmm_reordering_gains("cusparse", &before, &after, &problem, &gpu));
+    assert_true(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
+    assert_true(spmmi_reordering_gains("hrpb", &before, &after, &problem, &gpu));
+    assert_false(spmmi_reordering_gains("cusparse", &before, &after, &problem, &gpu));
     after             = before; /* too little */
     after.tc.pairs[0] = 38000000;
     after.tc.pairs[1] = 28000000;
-    assert_false(spmm_reordering_gains(NULL, &before, &after, &problem, &gpu));
-    after             = spmm_reordering_bound(&before); /* pairs at the price of locality */
+    assert_false(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
+    after             = spmmi_reordering_bound(&before); /* pairs at the price of locality */
     before.near_cols  = 10000.0;
     after.near_cols   = 1e6;
     after.tc.pairs[0] = 34000000;
     after.tc.pairs[1] = 26000000;
-    assert_false(spmm_reordering_gains(NULL, &before, &after, &problem, &gpu));
+    assert_false(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
     before.near_cols = after.near_cols = 0.0;
     after         = before; /* few entries, many rows of C: device memory is the limit */
     before.n_rows = before.c_rows = 20000000;
@@ -196,9 +196,9 @@ static void test_gains(void **state)
     before.tc.tc_blocks           = 250000;
     before.tc.bricks              = 500000;
     before.tc.pairs[0] = before.tc.pairs[1] = 2000000;
-    after                                   = spmm_reordering_bound(&before);
+    after                                   = spmmi_reordering_bound(&before);
     assert_int_equal(after.tc.pairs[1], 1000000);
-    assert_false(spmm_reordering_gains(NULL, &before, &after, &problem, &gpu));
+    assert_false(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
 }
 
 const struct CMUnitTest spmm_tests[] = {

@@ -12,7 +12,7 @@
 
 static bool is_joined(const spmm_schedule_t *schedule)
 {
-    return schedule->forms != SPMM_FORMS_SPLIT;
+    return schedule->blockset != SPMM_BLOCKSET_SPLIT;
 }
 
 /* Those of one format are for op N and row-major blocks alone. */
@@ -23,11 +23,11 @@ static bool is_for(const spmm_schedule_t *schedule, const product_t *p)
 
 static void check_all(const shape_t *shape, const product_t *p)
 {
-    for (int s = 0; s < spmm_n_schedules; s++) {
+    for (int s = 0; s < spmmi_n_schedules; s++) {
         product_t one = *p;
 
-        one.schedule = spmm_schedules[s]->name;
-        if (is_for(spmm_schedules[s], p)) {
+        one.schedule = spmmi_schedules[s]->name;
+        if (is_for(spmmi_schedules[s], p)) {
             check_plan(shape, &one);
         }
     }
@@ -238,19 +238,19 @@ static void test_rank_alone(void **state)
     (void)state;
     open_context();
     spmm_assert_ok(create_ring(&A));
-    for (int s = 0; s < spmm_n_schedules; s++) {
+    for (int s = 0; s < spmmi_n_schedules; s++) {
         const bool          travels = spmm_test_env.size > 2;
         spmm_plan_options_t o       = SPMM_PLAN_OPTIONS_INIT;
         spmm_plan_t        *plan;
         spmm_plan_stats_t   stats;
 
-        o.schedule = spmm_schedules[s]->name;
+        o.schedule = spmmi_schedules[s]->name;
         o.profile  = 1;
         spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
         product_of_ring(plan);
         stats = stats_of(plan);
         assert_string_equal(stats.schedule, travels ? o.schedule : "none");
-        assert_int_equal(stats.chunks, travels ? spmm_schedules[s]->chunks : 1);
+        assert_int_equal(stats.chunks, travels ? spmmi_schedules[s]->chunks : 1);
         assert_true(stats.total_s > 0.0 && stats.exchange_s >= 0.0 && stats.local_s >= 0.0 &&
                     stats.halo_s >= 0.0 && stats.pack_s >= 0.0);
         check_timeline(plan, &stats);
@@ -274,7 +274,7 @@ static void test_cut(void **state)
     (void)state;
     for (int64_t n = 1; n <= 300; n++) {
         for (int chunks = 1; chunks <= SPMM_MOST_CHUNKS; chunks++) {
-            const int count = spmm_plan_cut(&plan, n, chunks, s);
+            const int count = spmmi_plan_cut(&plan, n, chunks, s);
             int64_t   at    = 0;
 
             assert_true(count >= 1 && count <= chunks && (count == chunks || n < chunks));
@@ -288,10 +288,10 @@ static void test_cut(void **state)
             assert_true(at == n);
         }
     }
-    plan.graphs = (spmm_graphs_t *)&plan; /* only whether there are any counts */
-    assert_int_equal(spmm_plan_cut(&plan, 33, 2, s), 1);
+    plan.graphs = (spmm_captures_t *)&plan; /* only whether there are any counts */
+    assert_int_equal(spmmi_plan_cut(&plan, 33, 2, s), 1);
     assert_true(s[0].n == 33);
-    assert_int_equal(spmm_plan_cut(&plan, 34, 2, s), 2);
+    assert_int_equal(spmmi_plan_cut(&plan, 34, 2, s), 2);
 }
 
 const struct CMUnitTest spmm_tests[] = {

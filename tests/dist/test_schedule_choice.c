@@ -12,7 +12,7 @@
 
 static bool is_joined(const spmm_schedule_t *schedule)
 {
-    return schedule->forms != SPMM_FORMS_SPLIT;
+    return schedule->blockset != SPMM_BLOCKSET_SPLIT;
 }
 
 static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
@@ -40,12 +40,12 @@ static void test_bytes(void **state)
         spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
         assert_null(plan->local.csr.values);
         assert_null(plan->remote.csr.values);
-        assert_null(plan->joined[SPMM_FORMS_MERGED].block.csr.values);
+        assert_null(plan->joined[SPMM_BLOCKSET_MERGED].block.csr.values);
         assert_null(plan->need);
-        rows[joined] = spmm_plan_buffer_bytes(plan);
+        rows[joined] = spmmi_plan_buffer_bytes(plan);
         if (spmm_test_env.size > 1) {
             assert_int_equal(plan->local.engine == NULL, joined == 1);
-            assert_int_equal(plan->joined[SPMM_FORMS_MERGED].block.engine == NULL, joined == 0);
+            assert_int_equal(plan->joined[SPMM_BLOCKSET_MERGED].block.engine == NULL, joined == 0);
         }
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
@@ -85,7 +85,7 @@ static int count_of(const char *text, const char *part)
 static double cost_of(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *gpu)
 {
     (void)gpu;
-    return 14e-6 + (double)spmm_halo_recv_rows(graph) * (double)row_bytes / 340e9;
+    return 14e-6 + (double)spmmi_halo_recv_rows(graph) * (double)row_bytes / 340e9;
 }
 
 static spmm_pattern_t pattern_of(int32_t rows, int32_t cols, int32_t near, int64_t nnz)
@@ -136,19 +136,19 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
     plan.remote.pattern                   = pattern_of(halo_rows, (int32_t)n_halo, near, nnz_halo);
     plan.local.nnz                        = nnz_local;
     plan.remote.nnz                       = nnz_halo;
-    for (int s = 0; s < spmm_n_schedules; s++) {
-        candidates[s] = (spmm_schedule_candidate_t){.schedule = spmm_schedules[s], .usable = true};
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        candidates[s] = (spmm_schedule_candidate_t){.schedule = spmmi_schedules[s], .usable = true};
     }
-    spmm_assert_ok(spmm_plan_predict(&plan, "csr-cpu"));
-    for (int s = 0; s < spmm_n_schedules; s++) { /* an engine that does not run there */
+    spmm_assert_ok(spmmi_plan_predict(&plan, "csr-cpu"));
+    for (int s = 0; s < spmmi_n_schedules; s++) { /* an engine that does not run there */
         assert_true(isinf(candidates[s].predicted_s));
     }
-    spmm_assert_ok(spmm_plan_predict(&plan, NULL));
-    for (int s = 0; s < spmm_n_schedules; s++) {
+    spmm_assert_ok(spmmi_plan_predict(&plan, NULL));
+    for (int s = 0; s < spmmi_n_schedules; s++) {
         best = candidates[s].predicted_s < candidates[best].predicted_s ? s : best;
     }
     assert_true(candidates[best].predicted_s > 0.0 && candidates[best].predicted_s < 0.1);
-    return spmm_schedules[best]->name;
+    return spmmi_schedules[best]->name;
 }
 
 /* A stencil, whose rows need neighbours; a power law, whose exchange is longer than the local block; one
@@ -171,8 +171,8 @@ static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool me
     spmm_assert_ok(spmm_plan_create(A, 16, o, &plan));
     text = explain(plan);
     assert_null(strstr(text, "(null)"));
-    for (int s = 0; s < spmm_n_schedules && spmm_test_env.size > 1; s++) {
-        (void)snprintf(line, sizeof line, "\n  schedule %-10s ", spmm_schedules[s]->name);
+    for (int s = 0; s < spmmi_n_schedules && spmm_test_env.size > 1; s++) {
+        (void)snprintf(line, sizeof line, "\n  schedule %-10s ", spmmi_schedules[s]->name);
         assert_int_equal(count_of(text, line), 1);
     }
     stats = stats_of(plan);
@@ -180,7 +180,7 @@ static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool me
         const spmm_schedule_candidate_t *c        = plan->schedules;
         int                              measured = 0;
 
-        for (int s = 0; s < spmm_n_schedules; s++) {
+        for (int s = 0; s < spmmi_n_schedules; s++) {
             measured += !isnan(c[s].measured_s);
             assert_true(!c[s].usable || c[s].predicted_s > 0.0);
             assert_true(!(c[s].measured_s < stats.schedule_measured_s));
@@ -211,7 +211,7 @@ static void test_choice(void **state)
     open_context();
     spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=8", SPMM_R_32F, 1, &A));
     check_choice(A, &o, !is_cpu);
-    spmm_schedule_measure_cpu = true;
+    spmmi_schedule_measure_cpu = true;
     check_choice(A, &o, true);
     check_choice(A, &back, true);
     check_choice(A, &fixed, false);
@@ -225,7 +225,7 @@ static void test_choice(void **state)
                                                        .n         = 6,
                                                        .planned_n = 8,
                                                        .alpha     = 1.0});
-    spmm_schedule_measure_cpu = false;
+    spmmi_schedule_measure_cpu = false;
     close_context();
 }
 
@@ -237,17 +237,17 @@ static void sweep(spmm_matrix_t *A, int rank)
     bool       over   = false;
     int        made   = 0;
 
-    spmm_schedule_measure_cpu = true;
+    spmmi_schedule_measure_cpu = true;
     for (int64_t k = 0; !over; k += 3) {
-        const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+        const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
         spmm_plan_t             *plan   = NULL;
         spmm_status_t            status;
         int                      reached, range[2];
 
-        spmm_alloc_inject(victim ? k : -1);
+        spmmi_alloc_inject(victim ? k : -1);
         status  = spmm_plan_create(A, 2, NULL, &plan);
-        reached = victim && spmm_alloc_get_stats().calls - before.calls > k;
-        spmm_alloc_inject(-1);
+        reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
+        spmmi_alloc_inject(-1);
         range[0] = (int)status;
         range[1] = -range[0];
         MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, spmm_test_env.comm);
@@ -257,10 +257,10 @@ static void sweep(spmm_matrix_t *A, int rank)
         assert_true(status == SPMM_OK || (!over && status == SPMM_ERR_MEMORY));
         made += status == SPMM_OK && !over;
         spmm_assert_ok(spmm_plan_destroy(&plan));
-        assert_true(spmm_alloc_get_stats().live == before.live);
+        assert_true(spmmi_alloc_get_stats().live == before.live);
     }
     assert_true(made > 0 || spmm_test_env.size == 1);
-    spmm_schedule_measure_cpu = false;
+    spmmi_schedule_measure_cpu = false;
 }
 
 /* Rows of two entries, one in a column of the next rank, but for the last rank, which has no peers. */
@@ -323,9 +323,9 @@ static void test_refusals(void **state)
     assert_int_equal(spmm_plan_create(A, 2, &o, &plan), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "no schedule \"overlapped\""));
     o.op = SPMM_OP_T;
-    for (int s = 0; s < spmm_n_schedules; s++) {
-        o.schedule = spmm_schedules[s]->name;
-        if (is_joined(spmm_schedules[s])) {
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        o.schedule = spmmi_schedules[s]->name;
+        if (is_joined(spmmi_schedules[s])) {
             assert_int_equal(spmm_plan_create(A, 2, &o, &plan), SPMM_ERR_UNSUPPORTED);
             assert_non_null(strstr(spmm_last_error(ctx), "is for op N"));
         }

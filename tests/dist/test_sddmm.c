@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file test_sddmm.c  Dot products at masks of all kinds, in all types and forms, and mistakes. */
+/** @file test_sddmm.c  Dot products at masks of all kinds, in all types and formats, and mistakes. */
 #include "sddmm_case.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/sddmm.h"
+#include "engine/sddmm/sddmm.h"
 
 static const spmm_type_t types[][2] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, SPMM_R_32F},
                                        {SPMM_R_16F, SPMM_R_16F},   {SPMM_R_16F, SPMM_R_32F},
@@ -240,22 +240,22 @@ static void test_orders(void **state)
         col[e]   = e < 24 ? e % 3 * 4 : e % 3 + 1;
         place[e] = e / 24 * 24 + e % 3 * 8 + e / 3 % 8;
     }
-    spmm_assert_ok(spmm_sddmm_make_tiles(&spmm_test_env, &block, 8, NULL, 1, &tiles));
+    spmm_assert_ok(spmmi_sddmm_make_tiles(&spmm_test_env, &block, 8, NULL, 1, &tiles));
     assert_int_equal(tiles.order, SPMM_SDDMM_ROWS);
     assert_int_equal(tiles.n_tiles, 2);
     assert_int_equal(tiles.vectors, 6);
     assert_int_equal(tiles.place[2 * (8 + 2)], 30);
     assert_int_equal(tiles.place[2 * (8 + 2) + 1], 7);
-    spmm_sddmm_free_tiles(&tiles);
-    spmm_assert_ok(spmm_sddmm_make_tiles(&spmm_test_env, &block, 8, place, 1, &tiles));
+    spmmi_sddmm_free_tiles(&tiles);
+    spmm_assert_ok(spmmi_sddmm_make_tiles(&spmm_test_env, &block, 8, place, 1, &tiles));
     assert_int_equal(tiles.order, SPMM_SDDMM_VECTORS);
     assert_int_equal(tiles.place[32 + 1], 32);
-    spmm_sddmm_free_tiles(&tiles);
-    spmm_assert_ok(spmm_sddmm_make_tiles(&spmm_test_env, &block, 16, place, 1, &tiles));
+    spmmi_sddmm_free_tiles(&tiles);
+    spmm_assert_ok(spmmi_sddmm_make_tiles(&spmm_test_env, &block, 16, place, 1, &tiles));
     assert_int_equal(tiles.order, SPMM_SDDMM_EACH);
     assert_int_equal(tiles.place[0], 0);
     assert_int_equal(tiles.place[8], -1);
-    spmm_sddmm_free_tiles(&tiles);
+    spmmi_sddmm_free_tiles(&tiles);
 }
 
 /* Every entry is in one batch, in the row and place that are its own. */
@@ -267,7 +267,7 @@ static void check_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *
     spmm_sddmm_batch_list_t batches;
 
     spmm_assert_ok(
-        spmm_sddmm_make_batches(&spmm_test_env, block, sequence, place, size, rows, &batches));
+        spmmi_sddmm_make_batches(&spmm_test_env, block, sequence, place, size, rows, &batches));
     assert_true(batches.n_batches >= nnz / size && batches.n_batches < nnz);
     for (int64_t at = 0; at < (int64_t)batches.n_batches * size; at++) {
         const int32_t entry = batches.entry[at];
@@ -288,7 +288,7 @@ static void check_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *
     for (int64_t at = 0; at < (int64_t)batches.n_batches * rows; at++) {
         assert_in_range(batches.row[at], 0, block->n_rows - 1); /* also past the last one */
     }
-    spmm_sddmm_free_batches(&batches);
+    spmmi_sddmm_free_batches(&batches);
     free(seen);
 }
 
@@ -308,7 +308,7 @@ static void test_batches(void **state)
         col[e]   = e / DEGREE % 5 + e % DEGREE * 6;
         place[e] = NNZ - 1 - e;
     }
-    spmm_assert_ok(spmm_sddmm_make_sequence(&spmm_test_env, &block, 25, &sequence));
+    spmm_assert_ok(spmmi_sddmm_make_sequence(&spmm_test_env, &block, 25, &sequence));
     assert_int_equal(sequence.n_panels, 4);
     assert_int_equal(sequence.count, NNZ);
     for (int s = 1; s < NNZ; s++) { /* panels, rows and columns ascend */
@@ -319,8 +319,8 @@ static void test_batches(void **state)
     }
     check_batches(&block, &sequence, place, SPMM_SDDMM_BATCH, SPMM_SDDMM_BATCH_ROWS);
     check_batches(&block, &sequence, place, SPMM_SDDMM_TASK, 1);
-    assert_int_equal(spmm_sddmm_count_segments(&block, 25, 1), 3 * N + N * 2 / 5);
-    spmm_sddmm_free_sequence(&sequence);
+    assert_int_equal(spmmi_sddmm_count_segments(&block, 25, 1), 3 * N + N * 2 / 5);
+    spmmi_sddmm_free_sequence(&sequence);
 }
 
 static void test_mistakes(void **state)

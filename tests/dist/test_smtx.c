@@ -15,8 +15,9 @@ static spmm_status_t read_text(const char *text, spmm_type_t type, spmm_matrix_t
 {
     spmm_status_t status;
 
-    spmm_error_clear(&spmm_test_env.err);
-    status = spmm_matrix_from_file(&spmm_test_env, spmm_temp_write(text, strlen(text)), type, 0, A);
+    spmmi_error_clear(&spmm_test_env.err);
+    status =
+        spmmi_matrix_from_file(&spmm_test_env, spmm_temp_write(text, strlen(text)), type, 0, A);
     spmm_temp_remove();
     return status;
 }
@@ -36,7 +37,7 @@ static void check_small(const spmm_matrix_t *A)
         assert_int_equal(A->row_ptr[i + 1] - A->row_ptr[i], row_ptr[first + i + 1] - at);
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             assert_int_equal(A->col_idx[k], col[at + k - A->row_ptr[i]]);
-            assert_true(spmm_value_get(A->type, A->values, k) == 1.0);
+            assert_true(spmmi_value_get(A->type, A->values, k) == 1.0);
         }
     }
 }
@@ -56,7 +57,7 @@ static void test_small(void **state)
 
         spmm_assert_ok(read_text(texts[k], k % 2 == 0 ? SPMM_R_16F : SPMM_R_64F, &A));
         check_small(A);
-        spmm_matrix_free(A);
+        spmmi_matrix_free(A);
     }
 }
 
@@ -69,7 +70,7 @@ static void test_no_entries(void **state)
     assert_int_equal(A->rows, 3);
     assert_int_equal(A->cols, 5);
     assert_int_equal(A->nnz, 0);
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 /* More text than is read at a time: a full matrix of 100 x 300. */
@@ -91,10 +92,10 @@ static void test_long_lines(void **state)
     }
     spmm_assert_ok(read_text(text, SPMM_R_16BF, &A));
     assert_int_equal(A->nnz, ROWS * COLS);
-    for (int64_t k = 0; k < spmm_matrix_local_nnz(A); k++) {
+    for (int64_t k = 0; k < spmmi_matrix_local_nnz(A); k++) {
         assert_int_equal(A->col_idx[k], k % COLS);
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
     free(text);
 }
 
@@ -118,7 +119,7 @@ static void test_malformed(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-        const int64_t  live = spmm_alloc_get_stats().live;
+        const int64_t  live = spmmi_alloc_get_stats().live;
         spmm_matrix_t *A    = NULL;
 
         assert_int_equal(read_text(bad[k][0], SPMM_R_64F, &A), SPMM_ERR_IO);
@@ -127,8 +128,8 @@ static void test_malformed(void **state)
             print_error("%s: %s\n", bad[k][0], spmm_test_env.err.text);
         }
         assert_non_null(strstr(spmm_test_env.err.text, bad[k][1]));
-        assert_int_equal(spmm_alloc_get_stats().live, live);
-        spmm_error_clear(&spmm_test_env.err);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
+        spmmi_error_clear(&spmm_test_env.err);
     }
 }
 

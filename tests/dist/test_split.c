@@ -91,8 +91,8 @@ static void check(spmm_plan_t *plan, spmm_op_t op, double scale)
         /* small integers and halves: exact */
         assert_true(C[i] == scale * c_at(op, c.global_row[i]));
     }
-    spmm_free(B);
-    spmm_free(C);
+    spmmi_free(B);
+    spmmi_free(C);
 }
 
 static spmm_op_t op_of(int p)

@@ -37,7 +37,7 @@ static const double  alpha[ALPHAS] = {1.0, -2.0, 0.5}; /* all of B is even */
 /* Entry k of row i: its column; two entries of one row may name one column, which then counts once. */
 static int64_t column_of(int64_t i, int k)
 {
-    const uint64_t h = spmm_hash2(17, i, k);
+    const uint64_t h = spmmi_hash2(17, i, k);
 
     return k < DEGREE - 2 ? (i + (int64_t)(h % NEAR) + ROWS - NEAR / 2) % ROWS
                           : (int64_t)(h % ROWS);
@@ -45,14 +45,14 @@ static int64_t column_of(int64_t i, int k)
 
 static int64_t value_of(int64_t i, int64_t col)
 {
-    const int64_t x = (int64_t)(spmm_hash2(19, i, col) % 3) + 1;
+    const int64_t x = (int64_t)(spmmi_hash2(19, i, col) % 3) + 1;
 
-    return spmm_hash2(23, i, col) % 2 == 0 ? x : -x;
+    return spmmi_hash2(23, i, col) % 2 == 0 ? x : -x;
 }
 
 static int64_t b_of(int block, int64_t row, int64_t j)
 {
-    return 2 * ((int64_t)(spmm_hash2((uint64_t)(31 + block), row, j) % 7) - 3);
+    return 2 * ((int64_t)(spmmi_hash2((uint64_t)(31 + block), row, j) % 7) - 3);
 }
 
 /* Different columns of row i, ascending; returns how many. */
@@ -84,7 +84,7 @@ typedef struct {
 
 static pick_t pick(int k)
 {
-    const uint64_t h = spmm_hash2(41, k, 0);
+    const uint64_t h = spmmi_hash2(41, k, 0);
 
     /* B is another one than before, every time. */
     return (pick_t){k % BLOCKS, (int)(h % ALPHAS), k / SAME % WIDTHS};
@@ -105,7 +105,7 @@ typedef struct {
 
 static int64_t weight(int64_t row, int64_t j)
 {
-    return (int64_t)(spmm_hash2(43, row, j) & 0xffff) + 1;
+    return (int64_t)(spmmi_hash2(43, row, j) & 0xffff) + 1;
 }
 
 /* Sum over the rows of C of this rank, by an exact product; *rows_of op(A) is found by scanning. */
@@ -273,7 +273,7 @@ static void check_graphs(const spmm_plan_t *plan, int count)
 {
     int64_t captured, launched;
 
-    spmm_plan_count_graphs(plan, &captured, &launched);
+    spmmi_plan_count_captures(plan, &captured, &launched);
     if (getenv("SPMM_TEST_GRAPH") == NULL) {
         assert_int_equal(launched, 0);
     } else {

@@ -21,7 +21,7 @@ static void assert_same_status(spmm_status_t status, int64_t k)
     MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, spmm_test_env.comm);
     if (range[0] != -range[1]) {
         print_error("allocation %lld: this rank has status %d: %s\n", (long long)k, (int)status,
-                    spmm_error_thread_text());
+                    spmmi_error_thread_text());
     }
     assert_int_equal(range[0], -range[1]);
 }
@@ -30,21 +30,21 @@ static void assert_same_status(spmm_status_t status, int64_t k)
  * (@p h->ctx) or is made anew.  False: the walk does not have so many. */
 static bool fail_one(const walk_t *walk, held_t *h, int64_t k)
 {
-    const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
     const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
     const bool               opened = h->ctx != NULL;
     spmm_status_t            status = SPMM_OK;
     int                      reached;
 
-    spmm_alloc_inject(victim ? k : -1);
+    spmmi_alloc_inject(victim ? k : -1);
     if (!opened) {
         status = walk_open(walk, h);
     }
     if (status == SPMM_OK) {
         status = walk_go(walk, h);
     }
-    reached = victim && spmm_alloc_get_stats().calls - before.calls > k;
-    spmm_alloc_inject(-1);
+    reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
+    spmmi_alloc_inject(-1);
     MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
     assert_same_status(status, k);
     if (reached == 0 || walk_device() == SPMM_DEVICE_CPU || status != SPMM_OK) {
@@ -54,12 +54,12 @@ static bool fail_one(const walk_t *walk, held_t *h, int64_t k)
     if (!opened) {
         walk_close(h);
     }
-    if (spmm_alloc_get_stats().live != before.live) {
+    if (spmmi_alloc_get_stats().live != before.live) {
         print_error("allocation %lld: %lld blocks leaked after status %d: %s\n", (long long)k,
-                    (long long)(spmm_alloc_get_stats().live - before.live), (int)status,
-                    spmm_error_thread_text());
+                    (long long)(spmmi_alloc_get_stats().live - before.live), (int)status,
+                    spmmi_error_thread_text());
     }
-    assert_true(spmm_alloc_get_stats().live == before.live);
+    assert_true(spmmi_alloc_get_stats().live == before.live);
     return reached != 0;
 }
 
@@ -116,20 +116,20 @@ static void test_context(void **state)
 
     (void)state;
     for (int64_t k = 0; more; k++) {
-        const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+        const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
         const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
         held_t                   h      = {0};
         spmm_status_t            status;
 
-        spmm_alloc_inject(victim ? k : -1);
+        spmmi_alloc_inject(victim ? k : -1);
         status = walk_open(&walk, &h);
-        more   = victim && spmm_alloc_get_stats().calls - before.calls > k;
-        spmm_alloc_inject(-1);
+        more   = victim && spmmi_alloc_get_stats().calls - before.calls > k;
+        spmmi_alloc_inject(-1);
         MPI_Allreduce(MPI_IN_PLACE, &more, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
         assert_same_status(status, k);
         assert_int_equal(status, more ? SPMM_ERR_MEMORY : SPMM_OK);
         walk_close(&h);
-        assert_true(spmm_alloc_get_stats().live == before.live);
+        assert_true(spmmi_alloc_get_stats().live == before.live);
     }
 }
 

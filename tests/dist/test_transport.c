@@ -86,8 +86,8 @@ static void in_place(const spmm_transport_ops_t *transport)
         const size_t    bytes = ROW - 2 * (round / 4);
         spmm_exchange_t exchange = transport_case_fill(&f, SPMM_HALO_FORWARD, round, bytes);
 
-        for (int64_t k = 0; k < spmm_halo_send_rows(&f.graph); k++) {
-            memcpy(spread + shift + (size_t)f.graph.send_row[k] * LD, f.mirror + (size_t)k * bytes,
+        for (int64_t k = 0; k < spmmi_halo_send_rows(&f.peers); k++) {
+            memcpy(spread + shift + (size_t)f.peers.send_row[k] * LD, f.mirror + (size_t)k * bytes,
                    bytes);
         }
         copy_in(home, spread, ROOM);
@@ -100,7 +100,7 @@ static void in_place(const spmm_transport_ops_t *transport)
         spmm_assert_ok(transport->end(f.state, &exchange, stream));
         transport_case_check(&f, &exchange, round);
     }
-    spmm_free(spread);
+    spmmi_free(spread);
     transport_case_close(&f);
     if (transport->packs) {
         device.ops->release(&device, home);
@@ -125,13 +125,13 @@ static void sizes(const spmm_transport_ops_t *transport)
 
     transport_case_open(&f, transport, 1200, 0.5, 12, 512);
     for (uint64_t round = 0; round < 20; round++) {
-        spmm_push_quick_bytes = round % 4 == 3 ? 0 : 64 * 1024;
-        spmm_push_max_blocks  = round % 3 == 0 ? 1 : 0;
+        spmmi_push_quick_bytes = round % 4 == 3 ? 0 : 64 * 1024;
+        spmmi_push_max_blocks  = round % 3 == 0 ? 1 : 0;
         transport_case_run(&f, round % 3 == 2 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD, round,
                            bytes[round % (sizeof bytes / sizeof bytes[0])]);
     }
-    spmm_push_quick_bytes = 64 * 1024;
-    spmm_push_max_blocks  = 0;
+    spmmi_push_quick_bytes = 64 * 1024;
+    spmmi_push_max_blocks  = 0;
     transport_case_close(&f);
 }
 
@@ -178,7 +178,7 @@ static bool is_mpi(const spmm_transport_ops_t *transport)
 
 static void split_messages(const spmm_transport_ops_t *transport)
 {
-    const size_t     limit = spmm_message_limit;
+    const size_t     limit = spmmi_message_limit;
     size_t           host = 0, split_host = 0, device_bytes = 1;
     transport_case_t f;
 
@@ -188,10 +188,10 @@ static void split_messages(const spmm_transport_ops_t *transport)
     transport_case_open(&f, transport, 60, 0.7, 4, 40);
     transport->bytes(f.state, &host, &device_bytes);
     transport_case_close(&f);
-    spmm_message_limit = 64;
-    assert_int_equal(spmm_message_count(0), 0);
-    assert_int_equal(spmm_message_count(64), 1);
-    assert_int_equal(spmm_message_count(65), 2);
+    spmmi_message_limit = 64;
+    assert_int_equal(spmmi_message_count(0), 0);
+    assert_int_equal(spmmi_message_count(64), 1);
+    assert_int_equal(spmmi_message_count(65), 2);
     transport_case_open(&f, transport, 60, 0.7, 4, 40);
     transport->bytes(f.state, &split_host, &device_bytes);
     assert_true(split_host > host || spmm_test_env.size == 1);
@@ -200,7 +200,7 @@ static void split_messages(const spmm_transport_ops_t *transport)
     transport_case_run(&f, SPMM_HALO_REVERSE, 1, 24);
     transport_case_run(&f, SPMM_HALO_FORWARD, 2, 8);
     transport_case_close(&f);
-    spmm_message_limit = limit;
+    spmmi_message_limit = limit;
 }
 
 static void test_split_messages(void **state)
@@ -252,20 +252,20 @@ static void memory(const spmm_transport_ops_t *transport)
 
     transport_case_prepare(&f, transport, 100, 0.5, 7, 16);
     do {
-        const int64_t before = spmm_alloc_get_stats().live;
+        const int64_t before = spmmi_alloc_get_stats().live;
 
-        spmm_alloc_inject(spmm_test_env.rank == 0 ? failures : -1);
-        status = transport->create(&shared, &f.graph, 16, &f.state);
-        spmm_alloc_inject(-1);
+        spmmi_alloc_inject(spmm_test_env.rank == 0 ? failures : -1);
+        status = transport->create(&shared, &f.peers, 16, &f.state);
+        spmmi_alloc_inject(-1);
         if (status != SPMM_OK) { /* on other ranks than 0 only where creation agrees */
             assert_int_equal(status, SPMM_ERR_MEMORY);
-            assert_int_equal(spmm_alloc_get_stats().live, before);
+            assert_int_equal(spmmi_alloc_get_stats().live, before);
             f.state = NULL;
         }
-        status = spmm_agree(&spmm_test_env, status);
+        status = spmmi_agree(&spmm_test_env, status);
         if (status != SPMM_OK) {
             transport->destroy(f.state);
-            spmm_error_clear(&spmm_test_env.err);
+            spmmi_error_clear(&spmm_test_env.err);
         }
     } while (status != SPMM_OK && ++failures < 20);
     assert_in_range(failures, spmm_test_env.size > 1 ? 2 : 1, 19);
@@ -280,9 +280,9 @@ static void test_memory(void **state)
 }
 
 /* Does this rank receive from rank 0? */
-static bool waits_for_first(const spmm_halo_t *graph)
+static bool waits_for_first(const spmm_halo_t *halo)
 {
-    return graph->n_recv_peers > 0 && graph->recv_peer[0] == 0;
+    return halo->n_recv_peers > 0 && halo->recv_peer[0] == 0;
 }
 
 /* Allocations that stay for good, since MPI may come back to them. */
@@ -292,7 +292,7 @@ static int64_t kept;
  * of NCCL must also cover making its communicator. */
 static void late_rank(const spmm_transport_ops_t *transport)
 {
-    const int64_t live = spmm_alloc_get_stats().live;
+    const int64_t live = spmmi_alloc_get_stats().live;
     int64_t       left;
     /* Long enough for messages between ranks that are in time, however slow their first one is. */
     const double            timeout = !is_mpi(transport)                           ? 10.0
@@ -305,14 +305,14 @@ static void late_rank(const spmm_transport_ops_t *transport)
     late.next_tag = 20000; /* nobody else's, since messages stay behind */
     transport_case_prepare(&f, transport, 100, 0.5, 8, 16);
     spmm_test_env.timeout_s = timeout;
-    spmm_assert_ok(transport->create(&late, &f.graph, 16, &f.state));
+    spmm_assert_ok(transport->create(&late, &f.peers, 16, &f.state));
     exchange = transport_case_fill(&f, SPMM_HALO_FORWARD, 0, 16);
     spmm_assert_ok(device.ops->stream_sync(&device, stream));
     if (spmm_test_env.rank != 0) {
         spmm_assert_ok(transport->begin(f.state, &exchange, stream));
     }
-    if (waits_for_first(&f.graph)) {
-        const double  start  = spmm_now();
+    if (waits_for_first(&f.peers)) {
+        const double  start  = spmmi_now();
         spmm_status_t status = transport->end(f.state, &exchange, stream);
 
         if (status == SPMM_OK) {
@@ -320,12 +320,12 @@ static void late_rank(const spmm_transport_ops_t *transport)
             status = transport->check(&late);
         }
         assert_int_equal(status, SPMM_ERR_COMM);
-        assert_true(spmm_now() - start < timeout + 5.0);
+        assert_true(spmmi_now() - start < timeout + 5.0);
         assert_non_null(strstr(spmm_test_env.err.text, "within the timeout of "));
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
         assert_int_equal(transport->begin(f.state, &exchange, stream), SPMM_ERR_COMM);
         assert_non_null(strstr(spmm_test_env.err.text, "destroy the "));
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
     }
     /* A peer that is not done yet may read this rank's device memory directly. */
     MPI_Barrier(spmm_test_env.comm);
@@ -334,7 +334,7 @@ static void late_rank(const spmm_transport_ops_t *transport)
     if (transport->close != NULL) {
         transport->close(&late);
     }
-    left = spmm_alloc_get_stats().live - live;
+    left = spmmi_alloc_get_stats().live - live;
     assert_in_range(left, 0, spmm_test_env.unfinished ? 2 : 0); /* pinned rows, both sides */
     kept += left;
     spmm_test_env.unfinished = false;
@@ -351,16 +351,16 @@ static void test_close(void **state)
 {
     (void)state;
     transport_case_device();
-    for (int t = 0; t < spmm_n_transports; t++) {
-        if (spmm_transports[t]->close != NULL) {
-            spmm_transports[t]->close(&shared);
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        if (spmmi_transports[t]->close != NULL) {
+            spmmi_transports[t]->close(&shared);
         }
     }
     assert_null(shared.nccl);
     assert_null(shared.pull);
     device.ops->stream_destroy(&device, stream);
-    spmm_device_close(&device);
-    assert_int_equal(spmm_alloc_get_stats().live, kept);
+    spmmi_device_close(&device);
+    assert_int_equal(spmmi_alloc_get_stats().live, kept);
 }
 
 const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_both_directions),

@@ -11,7 +11,7 @@
 
 enum { MOST_TRANSPORTS = 8 };
 
-/** A graph and what was chosen for it. */
+/** A halo and what was chosen for it. */
 typedef struct {
     transport_case_t            f;
     spmm_transport_need_t       need;
@@ -23,9 +23,9 @@ static void open_choice(choice_t *c)
 {
     transport_case_device();
     memset(c, 0, sizeof *c);
-    transport_case_prepare(&c->f, spmm_transport_find("mpi-host"), 100, 0.5, 6, 8);
-    assert_in_range(spmm_n_transports, 3, MOST_TRANSPORTS);
-    c->need = (spmm_transport_need_t){.graph = &c->f.graph, .row_bytes = 8, .picks = true};
+    transport_case_prepare(&c->f, spmmi_transport_find("mpi-host"), 100, 0.5, 6, 8);
+    assert_in_range(spmmi_n_transports, 3, MOST_TRANSPORTS);
+    c->need = (spmm_transport_need_t){.halo = &c->f.peers, .row_bytes = 8, .picks = true};
 }
 
 static void close_choice(choice_t *c)
@@ -37,7 +37,7 @@ static void close_choice(choice_t *c)
 static spmm_status_t choose(choice_t *c, const char *name)
 {
     c->chosen = NULL;
-    return spmm_transport_choose(&shared, name, &c->need, c->candidates, &c->chosen);
+    return spmmi_transport_choose(&shared, name, &c->need, c->candidates, &c->chosen);
 }
 
 static void check_refused(choice_t *c, const char *name, spmm_status_t status, const char *sentence)
@@ -48,7 +48,7 @@ static void check_refused(choice_t *c, const char *name, spmm_status_t status, c
     assert_int_equal(choose(c, name), status);
     assert_non_null(strstr(spmm_test_env.err.text, kept));
     assert_null(c->chosen);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static bool is_nccl(const spmm_transport_ops_t *transport)
@@ -61,7 +61,7 @@ static void check_least(const choice_t *c)
 {
     double least = INFINITY;
 
-    for (int t = 0; t < spmm_n_transports; t++) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
         const spmm_transport_candidate_t *k = &c->candidates[t];
 
         if (k->usable && !k->transport->by_name && (k->transport->sends_same || !c->need.same)) {
@@ -69,7 +69,7 @@ static void check_least(const choice_t *c)
         }
     }
     assert_non_null(c->chosen);
-    for (int t = 0; t < spmm_n_transports; t++) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
         if (c->candidates[t].transport == c->chosen) {
             assert_true(c->candidates[t].predicted_s == least && !c->chosen->by_name);
             assert_true(c->chosen->sends_same || !c->need.same);
@@ -84,11 +84,11 @@ static void test_candidates(void **state)
     (void)state;
     open_choice(&c);
     spmm_assert_ok(choose(&c, NULL));
-    for (int t = 0; t < spmm_n_transports; t++) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
         const spmm_transport_candidate_t k = c.candidates[t];
 
-        assert_ptr_equal(k.transport, spmm_transports[t]);
-        assert_ptr_equal(spmm_transport_find(k.transport->name), k.transport);
+        assert_ptr_equal(k.transport, spmmi_transports[t]);
+        assert_ptr_equal(spmmi_transport_find(k.transport->name), k.transport);
         assert_int_equal(k.why[0] == '\0', k.usable);
         assert_int_equal(k.predicted_s < 1.0, k.usable);
         if (!k.usable) {
@@ -107,7 +107,7 @@ static void test_candidates(void **state)
     }
     check_refused(&c, "pigeon", SPMM_ERR_ARGUMENT,
                   "nccl, nccl-push, nccl-pull, mpi-device, mpi-host, and auto");
-    assert_null(spmm_transport_find("pigeon"));
+    assert_null(spmmi_transport_find("pigeon"));
     close_choice(&c);
 }
 
@@ -137,12 +137,12 @@ static void test_packing(void **state)
     (void)state;
     open_choice(&c);
     spmm_assert_ok(choose(&c, NULL));
-    for (int t = 0; t < spmm_n_transports; t++) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
         packed[t] = c.candidates[t].predicted_s;
     }
     c.need.picks = false;
     spmm_assert_ok(choose(&c, NULL));
-    for (int t = 0; t < spmm_n_transports; t++) {
+    for (int t = 0; t < spmmi_n_transports; t++) {
         if (c.candidates[t].usable && spmm_test_env.size > 1) {
             assert_int_equal(packed[t] > c.candidates[t].predicted_s,
                              !c.candidates[t].transport->packs);
@@ -165,14 +165,14 @@ static void test_without_windows(void **state)
     spmm_assert_ok(choose(&c, NULL));
     check_least(&c);
     for (size_t k = 0; k < 2; k++) {
-        const spmm_transport_ops_t *transport = spmm_transport_find(name[k]);
+        const spmm_transport_ops_t *transport = spmmi_transport_find(name[k]);
 
         if (transport->built && device.kind == SPMM_DEVICE_CUDA && spmm_test_env.size > 1) {
             assert_ptr_not_equal(c.chosen, transport);
             assert_true(choose(&c, name[k]) == SPMM_ERR_UNSUPPORTED);
             assert_true(strstr(spmm_test_env.err.text, "found no window in a test") != NULL ||
                         strstr(spmm_test_env.err.text, " share GPU ") != NULL);
-            spmm_error_clear(&spmm_test_env.err);
+            spmmi_error_clear(&spmm_test_env.err);
         }
     }
     shared = before;
@@ -183,16 +183,16 @@ static void test_without_windows(void **state)
 static void test_close(void **state)
 {
     (void)state;
-    for (int t = 0; t < spmm_n_transports; t++) {
-        if (spmm_transports[t]->close != NULL) {
-            spmm_transports[t]->close(&shared);
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        if (spmmi_transports[t]->close != NULL) {
+            spmmi_transports[t]->close(&shared);
         }
     }
     assert_null(shared.nccl);
     assert_null(shared.pull);
     device.ops->stream_destroy(&device, stream);
-    spmm_device_close(&device);
-    assert_int_equal(spmm_alloc_get_stats().live, 0);
+    spmmi_device_close(&device);
+    assert_int_equal(spmmi_alloc_get_stats().live, 0);
 }
 
 const struct CMUnitTest spmm_tests[] = {

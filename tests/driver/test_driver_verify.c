@@ -63,7 +63,7 @@ static void set_up(case_t *c, spmm_type_t type, spmm_layout_t layout, double alp
     assert_non_null(c->C);
     for (int64_t i = 0; i < ROWS; i++) {
         for (int64_t j = 0; j < N; j++) {
-            spmm_value_set(type, c->C, driver_block_index(&c->block, i, j), expect(c, i, j));
+            spmmi_value_set(type, c->C, driver_block_index(&c->block, i, j), expect(c, i, j));
         }
     }
 }
@@ -125,7 +125,7 @@ static void poison_and_nonzero_empty_rows_are_found(void **state)
             driver_verdict_t verdict;
 
             set_up(&c, SPMM_R_32F, SPMM_LAYOUT_ROW, 1.0, 0.0);
-            spmm_value_set(SPMM_R_32F, c.C, driver_block_index(&c.block, i, 7), bad[k]);
+            spmmi_value_set(SPMM_R_32F, c.C, driver_block_index(&c.block, i, 7), bad[k]);
             verdict = driver_compare(&c.product);
             assert_true(isinf(verdict.max_error));
             assert_int_equal(verdict.row, 10 + i);
@@ -177,8 +177,8 @@ static void random_values_are_exact_in_their_type(void **state)
             const double   x   = driver_dense_value(&dense, key, k % 50);
             double         stored;
 
-            spmm_value_set(types[t], &stored, 0, x);
-            assert_true(spmm_value_get(types[t], &stored, 0) == x);
+            spmmi_value_set(types[t], &stored, 0, x);
+            assert_true(spmmi_value_get(types[t], &stored, 0) == x);
             assert_true(fabs(x) >= 0.25 && fabs(x) < 1.0);
             negative += x < 0.0;
             small += fabs(x) < 0.5;
@@ -217,7 +217,7 @@ static void the_worst_rank_is_reported(void **state)
 /** Entry (i, j) of a 40 x 23 matrix; 0 where there is none. */
 static double entry(int64_t i, int64_t j)
 {
-    return spmm_mix64((uint64_t)(i * 23 + j)) % 4 == 0 ? (double)(i * 100 + j + 1) : 0.0;
+    return spmmi_mix64((uint64_t)(i * 23 + j)) % 4 == 0 ? (double)(i * 100 + j + 1) : 0.0;
 }
 
 static void the_transpose_has_every_entry_once(void **state)
@@ -250,7 +250,7 @@ static void the_transpose_has_every_entry_once(void **state)
     assert_int_equal(rows.n_rows, n_col);
     for (int64_t r = 0; r < rows.n_rows; r++) {
         for (int64_t e = rows.row_ptr[r]; e < rows.row_ptr[r + 1]; e++) {
-            assert_true(spmm_value_get(rows.type, rows.values, e) ==
+            assert_true(spmmi_value_get(rows.type, rows.values, e) ==
                         entry(rows.col[e], rows.first + r));
             found++;
         }

@@ -21,7 +21,7 @@ static void multiply(const spmm_csr_t *block, const double *B, double *C)
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
             for (int j = 0; j < N; j++) {
                 C[i * N + j] +=
-                    spmm_value_get(SPMM_R_16F, block->values, k) * B[block->col_idx[k] * N + j];
+                    spmmi_value_get(SPMM_R_16F, block->values, k) * B[block->col_idx[k] * N + j];
             }
         }
     }
@@ -103,7 +103,7 @@ static void test_shapes(void **state)
             format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
                                format_shapes[s].density, SPMM_R_16F, false, 7, &block);
             (void)check_block(&block, width);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -131,7 +131,7 @@ static void test_matrices(void **state)
         spmm_assert_ok(ladder_host_create(&spmm_test_env, &block, 32, &host));
         assert_int_equal(host.n_dense > 0, cases[c].kinds & 1);
         ladder_host_free(&host);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 

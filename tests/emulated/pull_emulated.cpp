@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cuda/pull.cuh"
+#include "cuda/exchange/pull.cuh"
 
 extern "C" void emulated_pull(const void *args, int b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cuda/push.cuh"
+#include "cuda/exchange/push.cuh"
 
 extern "C" void emulated_push(const void *args, int b);
 

@@ -45,7 +45,7 @@ const ranks_machine_t *ranks_machines[] = {&emulated, NULL};
 
 void ranks_machines_open(spmm_device_t *device, ranks_scale_t *scale)
 {
-    spmm_assert_ok(spmm_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, device));
+    spmm_assert_ok(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, device));
     gpu_open();
     *scale = (ranks_scale_t){.n_sizes     = 3,
                              .size        = {2, 3, 8},
@@ -59,5 +59,5 @@ void ranks_machines_open(spmm_device_t *device, ranks_scale_t *scale)
 void ranks_machines_close(spmm_device_t *device)
 {
     gpu_close();
-    spmm_device_close(device);
+    spmmi_device_close(device);
 }

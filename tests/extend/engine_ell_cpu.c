@@ -46,11 +46,11 @@ static void destroy(void *format)
     ell_t *f = format;
 
     if (f != NULL) {
-        spmm_free(f->col);
-        spmm_free(f->value);
-        spmm_free(f->row_ptr);
-        spmm_free(f->row_map);
-        spmm_free(f);
+        spmmi_free(f->col);
+        spmmi_free(f->value);
+        spmmi_free(f->row_ptr);
+        spmmi_free(f->row_map);
+        spmmi_free(f);
     }
 }
 
@@ -91,7 +91,7 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     }
     places = width * block->n_rows;
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
-        return spmm_fail_memory(&device->env->err, 1, sizeof *f, "an ELLPACK engine");
+        return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "an ELLPACK engine");
     }
     f->n_rows = block->n_rows;
     f->width  = (int32_t)width;
@@ -100,8 +100,8 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
         SPMM_NEW(f->row_ptr, (int64_t)block->n_rows + 1) == NULL ||
         (block->row_map != NULL && SPMM_NEW(f->row_map, block->n_rows) == NULL)) {
         destroy(f);
-        return spmm_fail_memory(&device->env->err, places, sizeof(double) + sizeof(int32_t),
-                                "rows padded to the longest (ELLPACK)");
+        return spmmi_fail_memory(&device->env->err, places, sizeof(double) + sizeof(int32_t),
+                                 "rows padded to the longest (ELLPACK)");
     }
     memcpy(f->row_ptr, block->row_ptr, ((size_t)block->n_rows + 1) * sizeof *f->row_ptr);
     if (block->row_map != NULL) {
@@ -149,7 +149,7 @@ static void bytes(const void *format, size_t *host, size_t *device)
     *device = 0;
 }
 
-const spmm_engine_ops_t spmm_engine_ell_cpu = {
+const spmm_engine_ops_t spmmi_engine_ell_cpu = {
     .name        = "ell-cpu",
     .description = "ELLPACK on the CPU, FP64",
     .built       = true,

@@ -40,7 +40,7 @@ static void check_all(const char *engine, const char *partition)
 static void test_engine(void **state)
 {
     (void)state;
-    assert_non_null(spmm_engine_find("ell-cpu"));
+    assert_non_null(spmmi_engine_find("ell-cpu"));
     open_context();
     check_all("ell-cpu", NULL);
     close_context();
@@ -68,7 +68,7 @@ static void exchange(const spmm_transport_ops_t *transport)
 
 static void test_transport(void **state)
 {
-    const spmm_transport_ops_t *late = spmm_transport_find("mpi-late");
+    const spmm_transport_ops_t *late = spmmi_transport_find("mpi-late");
 
     (void)state;
     assert_non_null(late);

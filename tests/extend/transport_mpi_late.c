@@ -20,28 +20,28 @@ static bool supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WH
 }
 
 /* 1 us for each message, and each row is copied in and out. */
-static double cost(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *device)
+static double cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
-    const double rows = (double)(spmm_halo_send_rows(graph) + spmm_halo_recv_rows(graph));
+    const double rows = (double)(spmmi_halo_send_rows(halo) + spmmi_halo_recv_rows(halo));
 
-    return 1e-6 * (graph->n_send_peers + graph->n_recv_peers) +
+    return 1e-6 * (halo->n_send_peers + halo->n_recv_peers) +
            2.0 * rows * (double)row_bytes / device->mem_bw;
 }
 
 /* The tag is taken before anything can fail: ranks stay in step. */
-static spmm_status_t create(spmm_transport_shared_t *shared, const spmm_halo_t *graph,
+static spmm_status_t create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                             size_t max_row_bytes, void **state)
 {
-    const int            tag = spmm_mpi_take_tag(shared);
+    const int            tag = spmmi_mpi_take_tag(shared);
     spmm_mpi_messages_t *messages;
     spmm_status_t        status;
 
     if (SPMM_NEW_ZERO(messages, 1) == NULL) {
-        return spmm_fail_memory(&shared->env->err, 1, sizeof *messages, "a transport");
+        return spmmi_fail_memory(&shared->env->err, 1, sizeof *messages, "a transport");
     }
-    status = spmm_mpi_messages_init(messages, shared->env, graph, max_row_bytes, tag);
+    status = spmmi_mpi_messages_init(messages, shared->env, halo, max_row_bytes, tag);
     if (status != SPMM_OK) {
-        spmm_free(messages);
+        spmmi_free(messages);
         return status;
     }
     *state = messages;
@@ -60,8 +60,8 @@ static spmm_status_t begin(void *state, const spmm_exchange_t *exchange, spmm_st
 static spmm_status_t end(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     (void)stream;
-    SPMM_TRY(spmm_mpi_messages_post(state, exchange));
-    return spmm_mpi_messages_wait(state);
+    SPMM_TRY(spmmi_mpi_messages_post(state, exchange));
+    return spmmi_mpi_messages_wait(state);
 }
 
 static void bytes(const void *state, size_t *host, size_t *device)
@@ -75,12 +75,12 @@ static void bytes(const void *state, size_t *host, size_t *device)
 static void destroy(void *state)
 {
     if (state != NULL) {
-        spmm_mpi_messages_free(state);
-        spmm_free(state);
+        spmmi_mpi_messages_free(state);
+        spmmi_free(state);
     }
 }
 
-const spmm_transport_ops_t spmm_transport_mpi_late = {
+const spmm_transport_ops_t spmmi_transport_mpi_late = {
     .name        = "mpi-late",
     .description = "MPI between host buffers, without overlap",
     .built       = true,

@@ -25,7 +25,7 @@ void spmm_fuzz_check(int holds, const char *property)
 {
     if (!holds) {
         (void)fprintf(stderr, "fuzz: does not hold: %s\nlast sentence: %s\n", property,
-                      spmm_error_thread_text());
+                      spmmi_error_thread_text());
         abort();
     }
 }
@@ -40,14 +40,14 @@ enum {
     MOST_KEPT  = 8
 };
 
-void *__real_spmm_alloc(int64_t count, size_t size);
-void *__wrap_spmm_alloc(int64_t count, size_t size);
-void *__real_spmm_alloc_zero(int64_t count, size_t size);
-void *__wrap_spmm_alloc_zero(int64_t count, size_t size);
-void *__real_spmm_realloc(void *ptr, int64_t count, size_t size);
-void *__wrap_spmm_realloc(void *ptr, int64_t count, size_t size);
-void  __real_spmm_free(void *ptr);
-void  __wrap_spmm_free(void *ptr);
+void *__real_spmmi_alloc(int64_t count, size_t size);
+void *__wrap_spmmi_alloc(int64_t count, size_t size);
+void *__real_spmmi_alloc_zero(int64_t count, size_t size);
+void *__wrap_spmmi_alloc_zero(int64_t count, size_t size);
+void *__real_spmmi_realloc(void *ptr, int64_t count, size_t size);
+void *__wrap_spmmi_realloc(void *ptr, int64_t count, size_t size);
+void  __real_spmmi_free(void *ptr);
+void  __wrap_spmmi_free(void *ptr);
 
 static struct {
     void  *block;
@@ -64,7 +64,7 @@ static void *take_kept(size_t bytes)
         }
         if (kept[i].block != NULL && kept[i].bytes == bytes && !kept[i].taken) {
             kept[i].taken = true;
-            (void)spmm_alloc_note();
+            (void)spmmi_alloc_note();
             return kept[i].block;
         }
     }
@@ -76,7 +76,7 @@ static bool give_kept(const void *ptr)
     for (int i = 0; i < MOST_KEPT && ptr != NULL; i++) {
         if (kept[i].block == ptr) {
             kept[i].taken = false;
-            spmm_alloc_note_free();
+            spmmi_alloc_note_free();
             return true;
         }
     }
@@ -87,10 +87,10 @@ static size_t bytes_of(int64_t count, size_t size)
 {
     size_t bytes = 0;
 
-    return count >= 0 && spmm_size_mul((size_t)count, size, &bytes) ? bytes : 0;
+    return count >= 0 && spmmi_size_mul((size_t)count, size, &bytes) ? bytes : 0;
 }
 
-void *__wrap_spmm_alloc(int64_t count, size_t size)
+void *__wrap_spmmi_alloc(int64_t count, size_t size)
 {
     const size_t bytes = bytes_of(count, size);
     void        *block = NULL;
@@ -101,23 +101,23 @@ void *__wrap_spmm_alloc(int64_t count, size_t size)
     if (bytes == KEPT) {
         block = take_kept(bytes);
     }
-    return block != NULL ? block : __real_spmm_alloc(count, size);
+    return block != NULL ? block : __real_spmmi_alloc(count, size);
 }
 
-void *__wrap_spmm_alloc_zero(int64_t count, size_t size)
+void *__wrap_spmmi_alloc_zero(int64_t count, size_t size)
 {
-    return bytes_of(count, size) > MOST_BYTES ? NULL : __real_spmm_alloc_zero(count, size);
+    return bytes_of(count, size) > MOST_BYTES ? NULL : __real_spmmi_alloc_zero(count, size);
 }
 
-void *__wrap_spmm_realloc(void *ptr, int64_t count, size_t size)
+void *__wrap_spmmi_realloc(void *ptr, int64_t count, size_t size)
 {
-    return bytes_of(count, size) > MOST_BYTES ? NULL : __real_spmm_realloc(ptr, count, size);
+    return bytes_of(count, size) > MOST_BYTES ? NULL : __real_spmmi_realloc(ptr, count, size);
 }
 
-void __wrap_spmm_free(void *ptr)
+void __wrap_spmmi_free(void *ptr)
 {
     if (!give_kept(ptr)) {
-        __real_spmm_free(ptr);
+        __real_spmmi_free(ptr);
     }
 }
 
@@ -247,10 +247,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
 
-    spmm_error_clear(&spmm_fuzz_env.err);
+    spmmi_error_clear(&spmm_fuzz_env.err);
     spmm_fuzz_one(data, size);
-    spmm_fuzz_check(spmm_alloc_get_stats().live == before.live, "nothing leaks");
+    spmm_fuzz_check(spmmi_alloc_get_stats().live == before.live, "nothing leaks");
     return 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "matrix/matrix_market.h"
+#include "matrix/read/matrix_market.h"
 
 enum { MOST_PACKED = 4096, ROOM = 2 };
 
@@ -57,7 +57,7 @@ static spmm_status_t parse(const char *at, const char *end, int64_t *entries)
     spmm_text_error_t error = {0};
     spmm_status_t     status;
 
-    status = spmm_mm_parse_header(&header, &at, end, &error);
+    status = spmmi_mm_parse_header(&header, &at, end, &error);
     if (status != SPMM_OK || !header.complete) {
         return SPMM_ERR_IO;
     }
@@ -67,7 +67,7 @@ static spmm_status_t parse(const char *at, const char *end, int64_t *entries)
         const char    *newline = memchr(at, '\n', (size_t)(end - at));
         const char    *line    = newline == NULL ? end : newline + 1;
 
-        status = spmm_mm_parse_entries(&header, &cursor, &at, line, &list, &error);
+        status = spmmi_mm_parse_entries(&header, &cursor, &at, line, &list, &error);
         if (status != SPMM_OK) {
             spmm_fuzz_check(error.line > 0 && error.text[0] != '\0', "a bad line is named");
             return status;

@@ -42,7 +42,7 @@ void spmm_fuzz_one(const uint8_t *data, size_t size)
     spmm_status_t            status;
 
     spmm_fuzz_env.size = RANKS;
-    status             = spmm_partitioner_file.run(&A, &options, &parts);
+    status             = spmmi_partitioner_file.run(&A, &options, &parts);
     spmm_fuzz_env.size = 1;
     spmm_fuzz_status(status, spmm_fuzz_env.err.text);
     if (status == SPMM_OK) {
@@ -52,5 +52,5 @@ void spmm_fuzz_one(const uint8_t *data, size_t size)
     }
     spmm_fuzz_check(!is_good(data, size) || status == SPMM_OK || status == SPMM_ERR_MEMORY,
                     "a good file is read");
-    spmm_partition_free(&parts);
+    spmmi_partition_free(&parts);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "matrix/generate_spec.h"
+#include "matrix/generate/spec.h"
 
 enum { LONGEST = 200, SMALL = 2000 };
 
@@ -16,7 +16,7 @@ void spmm_fuzz_one(const uint8_t *data, size_t size)
     spmm_status_t    parsed, status;
 
     memcpy(spec, data, size < LONGEST ? size : LONGEST);
-    parsed = spmm_spec_parse(&spmm_fuzz_env.err, spec, size, &g);
+    parsed = spmmi_spec_parse(&spmm_fuzz_env.err, spec, size, &g);
     spmm_fuzz_status(parsed, spmm_fuzz_env.err.text);
     if (parsed == SPMM_OK) {
         spmm_fuzz_check(g.rows >= 0 && g.cols >= 0 && g.n_units >= 0 && g.most >= 0, "sizes fit");

@@ -14,7 +14,7 @@ enum { TILE = 32 }; /* columns that a reference is summed for at a time */
 
 static int64_t row_length(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, int32_t i)
 {
-    const int64_t mixed = i % 5 == 0 ? 0 : 1 + spmm_below(spmm_mix64((uint64_t)i), 20);
+    const int64_t mixed = i % 5 == 0 ? 0 : 1 + spmmi_below(spmmi_mix64((uint64_t)i), 20);
     const bool    full  = (kind == DENSE_ROW || kind == DENSE_ROWS) && i == 3;
 
     if (kind == NO_ENTRIES || (kind == EMPTY_STRIPES && i / 32 % 3 == 1)) {
@@ -30,8 +30,8 @@ static void fill_row(spmm_csr_t *block, int32_t i)
     for (int64_t k = 0; k < length; k++) { /* one column from each of length equal pieces */
         const int64_t from = k * block->n_cols / length, to = (k + 1) * block->n_cols / length;
 
-        block->col_idx[first + k] = (int32_t)(from + spmm_below(spmm_hash2(1, i, k), to - from));
-        spmm_value_set(block->type, block->values, first + k, spmm_random_value(2, i, k));
+        block->col_idx[first + k] = (int32_t)(from + spmmi_below(spmmi_hash2(1, i, k), to - from));
+        spmmi_value_set(block->type, block->values, first + k, spmmi_random_value(2, i, k));
     }
 }
 
@@ -43,7 +43,7 @@ void make_block(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_type_t
     for (int32_t i = 0; i < n_rows; i++) {
         nnz += row_length(n_rows, n_cols, kind, i);
     }
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n_rows, n_cols, nnz, type, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, n_rows, n_cols, nnz, type, block));
     block->row_ptr[0] = 0;
     for (int32_t i = 0; i < n_rows; i++) {
         block->row_ptr[i + 1] = block->row_ptr[i] + row_length(n_rows, n_cols, kind, i);
@@ -51,7 +51,7 @@ void make_block(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_type_t
     }
     block->c_rows = n_rows;
     if (mapped) {
-        block->row_map = spmm_alloc(n_rows, sizeof(int32_t));
+        block->row_map = spmmi_alloc(n_rows, sizeof(int32_t));
         assert_non_null(block->row_map);
         block->c_rows = 2 * n_rows + 1;
         for (int32_t i = 0; i < n_rows; i++) {
@@ -64,7 +64,7 @@ static void draw(spmm_type_t type, void *values, int64_t size, uint64_t seed, in
 {
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < size; k++) {
-        spmm_value_set(type, values, k, seed == 0 ? (double)NAN : spmm_random_value(seed, k, n));
+        spmmi_value_set(type, values, k, seed == 0 ? (double)NAN : spmmi_random_value(seed, k, n));
     }
 }
 
@@ -125,7 +125,7 @@ static double error_of(const product_t *p, double got, double want, double magni
     if (isnan(want)) {
         return isnan(got) ? 0.0 : (double)INFINITY;
     }
-    if (isinf(want) || !spmm_value_fits(p->problem.c_type, want)) {
+    if (isinf(want) || !spmmi_value_fits(p->problem.c_type, want)) {
         return isinf(got) && signbit(got) == signbit(want) ? 0.0 : (double)INFINITY;
     }
     off = fabs(got - want) - slack;
@@ -142,7 +142,7 @@ static double *decode_b(const product_t *p)
 
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < p->b_size; k++) {
-        B[k] = spmm_value_get(p->problem.ab_type, p->B, k);
+        B[k] = spmmi_value_get(p->problem.ab_type, p->B, k);
     }
     return B;
 }
@@ -156,7 +156,7 @@ static void compare_tile(const product_t *p, const double *B, int32_t i, int64_t
     double        sum[TILE] = {0}, magnitude[TILE] = {0};
 
     for (int64_t k = first; k < last; k++) {
-        const double  a     = spmm_value_get(p->block->type, p->block->values, k);
+        const double  a     = spmmi_value_get(p->block->type, p->block->values, k);
         const double *b     = B + place(p, p->ldb, p->block->col_idx[k], j0);
         const int64_t apart = p->problem.layout == SPMM_LAYOUT_COL ? p->ldb : 1;
 
@@ -168,9 +168,9 @@ static void compare_tile(const product_t *p, const double *B, int32_t i, int64_t
     for (int64_t j = 0; j < width; j++) {
         const int64_t at = place(p, p->ldc, row, j0 + j);
         const double  old =
-            p->beta == 0.0 ? 0.0 : p->beta * spmm_value_get(p->problem.c_type, p->C, at);
+            p->beta == 0.0 ? 0.0 : p->beta * spmmi_value_get(p->problem.c_type, p->C, at);
         const double want  = p->alpha * sum[j] + old;
-        const double got   = spmm_value_get(p->problem.c_type, p->got, at);
+        const double got   = spmmi_value_get(p->problem.c_type, p->got, at);
         const double error = error_of(p, got, want, fabs(p->alpha) * magnitude[j] + fabs(old),
                                       (double)(last - first) * underflow(p));
 
@@ -237,7 +237,7 @@ void check_product(const product_t *p)
         fail_msg("row %d of %d, column %lld of %lld, types %s to %s, compute %d, layout %d, "
                  "ldb %lld, ldc %lld, shift %lld, alpha %g, beta %g: %.17g, not %.17g: error %g",
                  (int)worst.row, (int)p->block->n_rows, (long long)worst.col, (long long)p->n,
-                 spmm_type_name(p->problem.ab_type), spmm_type_name(p->problem.c_type),
+                 spmmi_type_name(p->problem.ab_type), spmmi_type_name(p->problem.c_type),
                  (int)p->problem.compute, (int)p->problem.layout, (long long)p->ldb,
                  (long long)p->ldc, (long long)p->shift, p->alpha, p->beta, worst.got, worst.want,
                  worst.error);
@@ -258,9 +258,9 @@ void run_product(const spmm_engine_ops_t *engine, const spmm_device_t *device, v
     spmm_assert_ok(device->ops->stream_create(device, false, &stream));
     B     = device_test_put(device, p->B, (size_t)p->b_size * b_elem, shift * b_elem, &b_base);
     C     = device_test_put(device, p->C, (size_t)p->c_size * c_elem, shift * c_elem, &c_base);
-    calls = spmm_alloc_get_stats().calls;
+    calls = spmmi_alloc_get_stats().calls;
     spmm_assert_ok(engine->execute(format, p->n, p->alpha, B, p->ldb, p->beta, C, p->ldc, stream));
-    assert_int_equal(spmm_alloc_get_stats().calls, calls);
+    assert_int_equal(spmmi_alloc_get_stats().calls, calls);
     spmm_assert_ok(device->ops->stream_sync(device, stream));
     spmm_assert_ok(device->ops->fetch(device, p->got, C, (size_t)p->c_size * c_elem));
     device->ops->release(device, b_base);

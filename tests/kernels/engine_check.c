@@ -27,7 +27,7 @@ void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *de
     spmm_assert_ok(engine->build(block, &problem, device, &format));
     engine->bytes(format, &host, &on_device);
     assert_true(host > 0);
-    assert_true(on_device >= (size_t)spmm_csr_nnz(block) * (4 + spmm_type_size(block->type)));
+    assert_true(on_device >= (size_t)spmmi_csr_nnz(block) * (4 + spmm_type_size(block->type)));
     for (int e = 0; e < 5; e++) {
         product_t p = {.block = block, .problem = problem, .alpha = 1.5, .beta = betas[e % 3]};
 
@@ -52,16 +52,16 @@ void check_refill(const spmm_engine_ops_t *engine, const spmm_device_t *device,
     for (int round = 0; round < 3; round++) {
         run_product(engine, device, format, &p);
         check_product(&p);
-        for (int64_t k = 0; k < spmm_csr_nnz(&block); k++) {
-            spmm_value_set(block.type, block.values, k,
-                           spmm_hash2(98, k, round) % 4 == 0 ? 0.0
-                                                             : spmm_random_value(99, k, round));
+        for (int64_t k = 0; k < spmmi_csr_nnz(&block); k++) {
+            spmmi_value_set(block.type, block.values, k,
+                            spmmi_hash2(98, k, round) % 4 == 0 ? 0.0
+                                                               : spmmi_random_value(99, k, round));
         }
         spmm_assert_ok(engine->refill(format, block.values));
     }
     free_product(&p);
     engine->destroy(format);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 void check_build_failures(const spmm_engine_ops_t *engine, const spmm_device_t *device,
@@ -72,14 +72,14 @@ void check_build_failures(const spmm_engine_ops_t *engine, const spmm_device_t *
 
     make_block(90, 7000, DENSE_ROW, problem->ab_type, true, &block);
     for (int64_t k = 0; k < 60; k++) {
-        const int64_t live   = spmm_alloc_get_stats().live;
+        const int64_t live   = spmmi_alloc_get_stats().live;
         void         *format = NULL;
         spmm_status_t status;
 
-        spmm_error_clear(&spmm_test_env.err);
-        spmm_alloc_inject(k);
+        spmmi_error_clear(&spmm_test_env.err);
+        spmmi_alloc_inject(k);
         status = engine->build(&block, problem, device, &format);
-        spmm_alloc_inject(-1);
+        spmmi_alloc_inject(-1);
         if (status == SPMM_OK) {
             assert_int_equal(spmm_test_env.err.status, SPMM_OK);
             engine->destroy(format);
@@ -87,11 +87,11 @@ void check_build_failures(const spmm_engine_ops_t *engine, const spmm_device_t *
             assert_int_equal(status, SPMM_ERR_MEMORY);
             failures++;
         }
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
     assert_in_range(failures, least, 59);
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_csr_free(&block);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_csr_free(&block);
 }
 
 void check_same_bits(const spmm_engine_ops_t *engine, const spmm_device_t *device, product_t *p,

@@ -71,7 +71,7 @@ void check_asynchronous(const spmm_engine_ops_t *engine, const spmm_device_t *de
     device->ops->stream_destroy(device, stream);
     engine->destroy(format);
     free_product(&p);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 /* The rows of a small dense block where they stand in a far larger one. */
@@ -113,14 +113,14 @@ static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device
             SPMM_OK) {
         print_message("too little device memory for rows behind 2^31 elements\n");
         device->ops->release(device, b.large);
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
         return;
     }
     block.n_cols *= (int32_t)b.step;
     block.c_rows  = block.n_rows * (int32_t)c.step;
-    block.col_idx = device_test_host((size_t)spmm_csr_nnz(&block) * sizeof *block.col_idx);
+    block.col_idx = device_test_host((size_t)spmmi_csr_nnz(&block) * sizeof *block.col_idx);
     block.row_map = device_test_host((size_t)block.n_rows * sizeof *block.row_map);
-    for (int64_t k = 0; k < spmm_csr_nnz(&block); k++) {
+    for (int64_t k = 0; k < spmmi_csr_nnz(&block); k++) {
         block.col_idx[k] = p->block->col_idx[k] * (int32_t)b.step;
     }
     for (int32_t i = 0; i < block.n_rows; i++) {
@@ -154,5 +154,5 @@ void check_far(const spmm_engine_ops_t *engine, const spmm_device_t *device,
     run_far(engine, device, &p, far, close);
     run_far(engine, device, &p, close, far);
     free_product(&p);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }

@@ -18,7 +18,7 @@ int gpu_engine_count(void)
 static const spmm_engine_ops_t *engine_of(int k)
 {
     static spmm_engine_ops_t changed[GPU_ENGINE_WAYS];
-    const spmm_engine_ops_t *engine = spmm_engine_find(gpu_engines[k].engine);
+    const spmm_engine_ops_t *engine = spmmi_engine_find(gpu_engines[k].engine);
 
     assert_in_range(k, 0, GPU_ENGINE_WAYS - 1);
     assert_non_null(engine);

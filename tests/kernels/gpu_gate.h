@@ -19,10 +19,10 @@ static inline void gpu_sleep_ms(long ms)
 /* Not for ever: a call that waits for the stream must fail, not hang. */
 static inline void CUDART_CB gpu_gate_wait(void *unused)
 {
-    const double start = spmm_now();
+    const double start = spmmi_now();
 
     (void)unused;
-    while (atomic_load(&gpu_gate_is_open) == 0 && spmm_now() - start < 30.0) {
+    while (atomic_load(&gpu_gate_is_open) == 0 && spmmi_now() - start < 30.0) {
         gpu_sleep_ms(1);
     }
 }

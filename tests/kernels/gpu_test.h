@@ -16,7 +16,7 @@ enum { GPU_TEST_SKIPPED = 77 };
 /** The device of rank's choice; where no GPU is visible the program ends as skipped. */
 static inline void gpu_test_open(spmm_device_t *device)
 {
-    if (spmm_cuda_device_count() == 0) {
+    if (spmmi_cuda_device_count() == 0) {
         (void)printf("SKIP: no CUDA device is visible\n");
         (void)fflush(stdout);
         MPI_Comm_free(&spmm_test_env.comm);
@@ -24,7 +24,7 @@ static inline void gpu_test_open(spmm_device_t *device)
         exit(GPU_TEST_SKIPPED);
     }
     memset(device, 0, sizeof *device);
-    device->ops  = &spmm_device_cuda;
+    device->ops  = &spmmi_device_cuda;
     device->kind = SPMM_DEVICE_CUDA;
     device->env  = &spmm_test_env;
     spmm_assert_ok(device->ops->open(device, NULL));

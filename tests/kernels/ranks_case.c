@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory, halo graphs and choices; ranks_run.c runs the exchanges. */
+/* Memory, halo plans and choices; ranks_run.c runs the exchanges. */
 #include "ranks_case.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ enum { N_SIZES = sizeof row_sizes / sizeof row_sizes[0] };
 
 uint64_t ranks_draw(const ranks_case_t *c, uint64_t round, int rank, int what)
 {
-    return spmm_mix64(spmm_mix64(c->seed + 1000 * round) + (uint64_t)(100 * what + rank)) >> 8;
+    return spmmi_mix64(spmmi_mix64(c->seed + 1000 * round) + (uint64_t)(100 * what + rank)) >> 8;
 }
 
 static void *zeros(size_t n, size_t size)
@@ -28,7 +28,7 @@ static void *zeros(size_t n, size_t size)
 
 static void make_halo(const ranks_graph_t *g, int r, ranks_case_t *c)
 {
-    spmm_halo_t *h = &c->rank[r].graph;
+    spmm_halo_t *h = &c->rank[r].halo;
 
     h->send_peer = zeros(RANKS_MOST, sizeof *h->send_peer);
     h->recv_peer = zeros(RANKS_MOST, sizeof *h->recv_peer);
@@ -48,11 +48,11 @@ static void make_halo(const ranks_graph_t *g, int r, ranks_case_t *c)
     }
 }
 
-/* What spmm_pull_space_firsts() finds out: where the rows for, and from, each rank begin. */
+/* What spmmi_pull_space_firsts() finds out: where the rows for, and from, each rank begin. */
 static void find_firsts(ranks_case_t *c)
 {
     for (int r = 0; r < c->n_ranks; r++) {
-        const spmm_halo_t *h = &c->rank[r].graph;
+        const spmm_halo_t *h = &c->rank[r].halo;
 
         for (int p = 0; p < h->n_send_peers; p++) {
             c->rank[h->send_peer[p]].first_mirror[r] = h->send_ptr[p];
@@ -67,12 +67,12 @@ static void list_rows(ranks_case_t *c)
 {
     for (int r = 0; r < c->n_ranks; r++) {
         ranks_rank_t *rank = &c->rank[r];
-        const int64_t n    = spmm_halo_send_rows(&rank->graph);
+        const int64_t n    = spmmi_halo_send_rows(&rank->halo);
 
-        rank->n_own          = n / 2 + 1;
-        rank->graph.send_row = zeros((size_t)n, sizeof(int32_t));
+        rank->n_own         = n / 2 + 1;
+        rank->halo.send_row = zeros((size_t)n, sizeof(int32_t));
         for (int64_t k = 0; k < n; k++) {
-            rank->graph.send_row[k] =
+            rank->halo.send_row[k] =
                 (int32_t)(ranks_draw(c, (uint64_t)k, r, 0) % (uint64_t)rank->n_own);
         }
     }
@@ -92,25 +92,25 @@ static int32_t *upload_rows(const ranks_case_t *c, const int32_t *row, int64_t n
 {
     void *list;
 
-    spmm_assert_ok(spmm_device_upload(c->device, row, (size_t)n * sizeof *row, &list));
+    spmm_assert_ok(spmmi_device_upload(c->device, row, (size_t)n * sizeof *row, &list));
     return list;
 }
 
 /* The list that a reader goes by: halo rows as their owners number them. */
 static int32_t *upload_halo_rows(const ranks_case_t *c, int r)
 {
-    const spmm_halo_t *h    = &c->rank[r].graph;
-    int32_t           *list = zeros((size_t)spmm_halo_recv_rows(h), sizeof *list), *device;
+    const spmm_halo_t *h    = &c->rank[r].halo;
+    int32_t           *list = zeros((size_t)spmmi_halo_recv_rows(h), sizeof *list), *device;
 
     for (int p = 0; p < h->n_recv_peers; p++) {
         const int owner = h->recv_peer[p];
 
         for (int64_t j = h->recv_ptr[p]; j < h->recv_ptr[p + 1]; j++) {
             list[j] =
-                c->rank[owner].graph.send_row[c->rank[r].first_mirror[owner] + j - h->recv_ptr[p]];
+                c->rank[owner].halo.send_row[c->rank[r].first_mirror[owner] + j - h->recv_ptr[p]];
         }
     }
-    device = upload_rows(c, list, spmm_halo_recv_rows(h));
+    device = upload_rows(c, list, spmmi_halo_recv_rows(h));
     free(list);
     return device;
 }
@@ -131,7 +131,7 @@ static char *make_window(const ranks_case_t *c, uint32_t number)
         }
     }
     window = device_room(c, c->head + c->target_bytes);
-    spmm_assert_ok(spmm_device_write(c->device, window, host, c->head));
+    spmm_assert_ok(spmmi_device_write(c->device, window, host, c->head));
     free(host);
     return window;
 }
@@ -148,13 +148,13 @@ static void fill_rank(ranks_case_t *c, int r, uint32_t number)
     rank->target   = device_room(c, c->target_bytes);
     rank->versions = device_room(c, (size_t)c->batch * c->source_bytes);
     rank->results  = device_room(c, (size_t)c->batch * c->target_bytes);
-    rank->send_row = upload_rows(c, rank->graph.send_row, spmm_halo_send_rows(&rank->graph));
+    rank->send_row = upload_rows(c, rank->halo.send_row, spmmi_halo_send_rows(&rank->halo));
     rank->halo_row = upload_halo_rows(c, r);
     rank->failed   = device_room(c, sizeof *rank->failed);
     if (c->pulls) {
-        spmm_assert_ok(spmm_device_upload(c->device, &pull, sizeof pull, &state));
+        spmm_assert_ok(spmmi_device_upload(c->device, &pull, sizeof pull, &state));
     } else {
-        spmm_assert_ok(spmm_device_upload(c->device, &push, sizeof push, &state));
+        spmm_assert_ok(spmmi_device_upload(c->device, &push, sizeof push, &state));
     }
     rank->state = state;
     spmm_assert_ok(c->device->ops->alloc_pinned(c->device, sizeof *rank->report, &report));
@@ -171,7 +171,7 @@ static void fill_table(ranks_case_t *c)
     for (int r = 0; r < c->n_ranks; r++) {
         table[3 * SPMM_PULL_PEERS + r] = c->rank[r].source;
     }
-    spmm_assert_ok(spmm_device_upload(c->device, table, sizeof table, &device));
+    spmm_assert_ok(spmmi_device_upload(c->device, table, sizeof table, &device));
     c->table = device;
 }
 
@@ -181,8 +181,8 @@ static void find_sizes(ranks_case_t *c)
 
     c->most_rows = 1;
     for (int r = 0; r < c->n_ranks; r++) {
-        const int64_t out = spmm_halo_send_rows(&c->rank[r].graph);
-        const int64_t in  = spmm_halo_recv_rows(&c->rank[r].graph);
+        const int64_t out = spmmi_halo_send_rows(&c->rank[r].halo);
+        const int64_t in  = spmmi_halo_recv_rows(&c->rank[r].halo);
 
         own          = c->rank[r].n_own > own ? c->rank[r].n_own : own;
         c->most_rows = out > c->most_rows ? out : c->most_rows;
@@ -195,23 +195,23 @@ static void find_sizes(ranks_case_t *c)
     }
     c->target_bytes = (size_t)c->most_rows * c->max_row_bytes + SPARE;
     c->source_bytes = (size_t)own * (c->max_row_bytes + SPARE) + c->target_bytes;
-    c->head         = c->pulls ? SPMM_PULL_ALIGN : spmm_push_head_bytes(c->n_ranks);
+    c->head         = c->pulls ? SPMM_PULL_ALIGN : spmmi_push_head_bytes(c->n_ranks);
 }
 
 void ranks_case_open(ranks_case_t *c, const ranks_machine_t *machine, const spmm_device_t *device,
-                     const ranks_graph_t *graph, bool pulls, int64_t most_bytes, uint32_t number,
+                     const ranks_graph_t *halo, bool pulls, int64_t most_bytes, uint32_t number,
                      int batch)
 {
     memset(c, 0, sizeof *c);
     c->machine    = machine;
     c->device     = device;
     c->pulls      = pulls;
-    c->seed       = 77 + (uint64_t)graph->n_ranks;
-    c->n_ranks    = graph->n_ranks;
+    c->seed       = 77 + (uint64_t)halo->n_ranks;
+    c->n_ranks    = halo->n_ranks;
     c->most_bytes = most_bytes;
     c->batch      = batch;
     for (int r = 0; r < c->n_ranks; r++) {
-        make_halo(graph, r, c);
+        make_halo(halo, r, c);
     }
     find_firsts(c);
     list_rows(c);
@@ -234,11 +234,11 @@ void ranks_case_close(ranks_case_t *c)
             c->device->ops->release(c->device, device[k]);
         }
         c->device->ops->release_pinned(c->device, rank->report);
-        free(rank->graph.send_peer);
-        free(rank->graph.recv_peer);
-        free(rank->graph.send_ptr);
-        free(rank->graph.recv_ptr);
-        free(rank->graph.send_row);
+        free(rank->halo.send_peer);
+        free(rank->halo.recv_peer);
+        free(rank->halo.send_ptr);
+        free(rank->halo.recv_ptr);
+        free(rank->halo.send_row);
     }
     c->device->ops->release(c->device, c->table);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ranks_case.h
- *  Exchanges of nccl-push and nccl-pull between many ranks of one process: the halo graphs and the
+ *  Exchanges of nccl-push and nccl-pull between many ranks of one process: the halo plans and the
  *  arguments of the kernels are those of the library, NCCL's windows are plain memory.
  */
 #ifndef SPMM_RANKS_CASE_H
@@ -19,7 +19,7 @@ typedef struct {
 } ranks_graph_t;
 
 typedef struct {
-    spmm_halo_t graph;
+    spmm_halo_t halo;
     int64_t     first_mirror[RANKS_MOST], first_halo[RANKS_MOST]; /**< as of spmm_nccl_peer_t */
     int64_t     n_own;                                            /**< rows of B */
     char       *window, *source, *target;                         /**< device, as is all below */
@@ -62,11 +62,11 @@ typedef struct {
     size_t ld, source_shift, target_shift; /**< bytes */
 } ranks_place_t;
 
-/** Memory for ranks that share rows as @p graph says.
+/** Memory for ranks that share rows as @p halo says.
  *  @param[in] number  of the exchange before the first one
  *  @param[in] batch   rounds that run before any is looked at */
 void ranks_case_open(ranks_case_t *c, const ranks_machine_t *machine, const spmm_device_t *device,
-                     const ranks_graph_t *graph, bool pulls, int64_t most_bytes, uint32_t number,
+                     const ranks_graph_t *halo, bool pulls, int64_t most_bytes, uint32_t number,
                      int batch);
 void ranks_case_close(ranks_case_t *c);
 

@@ -44,20 +44,20 @@ static void fill(int rank, void *to, int byte, size_t bytes)
 
 static void delay(int rank, double seconds)
 {
-    check(spmm_cuda_delay(seconds, stream[rank]));
+    check(spmmi_cuda_delay(seconds, stream[rank]));
 }
 
 static void push(const spmm_push_args_t *args, int n)
 {
     for (int k = 0; k < n; k++) {
-        check(spmm_cuda_push(&args[k], stream[args[k].rank]));
+        check(spmmi_cuda_push(&args[k], stream[args[k].rank]));
     }
 }
 
 static void pull(const spmm_pull_args_t *args, int n)
 {
     for (int k = 0; k < n; k++) {
-        check(spmm_cuda_pull(&args[k], stream[args[k].rank]));
+        check(spmmi_cuda_pull(&args[k], stream[args[k].rank]));
     }
 }
 
@@ -126,7 +126,7 @@ void ranks_machines_open(spmm_device_t *opened, ranks_scale_t *scale)
     check(cudaMalloc((void **)&pull_copy, SPMM_PULL_PEERS * sizeof *pull_copy));
     check(ranks_grid_blocks(&blocks));
     /* A first use may wait for all work of the device: now, before kernels wait for each other. */
-    check(spmm_cuda_delay(1e-6, stream[0]));
+    check(spmmi_cuda_delay(1e-6, stream[0]));
     fill(0, push_copy, 0, SPMM_PULL_PEERS * sizeof *push_copy);
     copy(0, push_copy, push_copy + 1, sizeof *push_copy);
     wait();
@@ -155,5 +155,5 @@ void ranks_machines_close(spmm_device_t *opened)
     }
     check(cudaFree(push_copy));
     check(cudaFree(pull_copy));
-    spmm_device_close(opened);
+    spmmi_device_close(opened);
 }

@@ -5,8 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuda/pull_args.h"
-#include "cuda/push_args.h"
+#include "cuda/exchange/pull_args.h"
+#include "cuda/exchange/push_args.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cuda/pull.cuh"
+#include "cuda/exchange/pull.cuh"
 #include "ranks_grid.cuh"
 
 /* In this namespace gpu_sanitize.sh looks for reads of what nobody has written. */

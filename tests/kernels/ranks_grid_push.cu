@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cuda/push.cuh"
+#include "cuda/exchange/push.cuh"
 #include "ranks_grid.cuh"
 
 /* In this namespace gpu_sanitize.sh looks for reads of what nobody has written. */

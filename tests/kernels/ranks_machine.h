@@ -6,8 +6,8 @@
 #ifndef SPMM_RANKS_MACHINE_H
 #define SPMM_RANKS_MACHINE_H
 
-#include "cuda/pull_args.h"
-#include "cuda/push_args.h"
+#include "cuda/exchange/pull_args.h"
+#include "cuda/exchange/push_args.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,8 +37,8 @@ extern const ranks_machine_t *ranks_machines[];
 typedef struct {
     int     n_sizes;
     int     size[5];     /**< numbers of ranks */
-    int     rounds;      /**< of each graph */
-    int     long_rounds; /**< of one graph for each number of ranks */
+    int     rounds;      /**< of each halo */
+    int     long_rounds; /**< of one halo for each number of ranks */
     int64_t bytes;       /**< most rows of a rank in most rounds */
     int64_t wide_bytes;  /**< in wide ones */
     int     wide_rounds;

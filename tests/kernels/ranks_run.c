@@ -12,7 +12,7 @@ enum { HOME = 3 }; /* of the sources, for nccl-pull */
 
 static bool is_alone(const ranks_case_t *c, int r)
 {
-    return c->rank[r].graph.n_send_peers == 0 && c->rank[r].graph.n_recv_peers == 0;
+    return c->rank[r].halo.n_send_peers == 0 && c->rank[r].halo.n_recv_peers == 0;
 }
 
 static spmm_peer_watch_t watch_of(const ranks_case_t *c, int r)
@@ -34,13 +34,13 @@ int ranks_push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
     const ranks_rank_t        *rank     = &c->rank[r];
     const ranks_place_t        place    = ranks_place(c, round, r);
     const spmm_exchange_t      exchange = exchange_of(round);
-    const spmm_exchange_side_t source   = spmm_exchange_source(&rank->graph, &exchange);
-    const spmm_exchange_side_t target   = spmm_exchange_target(&rank->graph, &exchange);
+    const spmm_exchange_side_t source   = spmmi_exchange_source(&rank->halo, &exchange);
+    const spmm_exchange_side_t target   = spmmi_exchange_target(&rank->halo, &exchange);
     const bool                 forward  = round->direction == SPMM_HALO_FORWARD;
 
     memset(args, 0, sizeof *args);
-    spmm_push_share(&source, &target, forward ? rank->first_halo : rank->first_mirror,
-                    round->row_bytes, args);
+    spmmi_push_share(&source, &target, forward ? rank->first_halo : rank->first_mirror,
+                     round->row_bytes, args);
     for (int p = 0; p < source.n_peers; p++) {
         args->window[source.peer[p]] = c->rank[source.peer[p]].window;
     }
@@ -50,7 +50,7 @@ int ranks_push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
     args->rank         = r;
     args->n_ranks      = c->n_ranks;
     args->own          = rank->window;
-    args->quick_offset = (int64_t)spmm_push_slots_bytes(c->n_ranks);
+    args->quick_offset = (int64_t)spmmi_push_slots_bytes(c->n_ranks);
     args->offset       = c->head + (place.elsewhere ? 0 : place.target_shift);
     args->target       = ranks_target(c, &place, r);
     args->source       = rank->source + place.source_shift;
@@ -68,13 +68,13 @@ int ranks_pull_args(const ranks_case_t *c, const ranks_round_t *round, int r,
     const ranks_rank_t        *rank     = &c->rank[r];
     const ranks_place_t        place    = ranks_place(c, round, r);
     const spmm_exchange_t      exchange = exchange_of(round);
-    const spmm_exchange_side_t source   = spmm_exchange_source(&rank->graph, &exchange);
-    const spmm_exchange_side_t target   = spmm_exchange_target(&rank->graph, &exchange);
+    const spmm_exchange_side_t source   = spmmi_exchange_source(&rank->halo, &exchange);
+    const spmm_exchange_side_t target   = spmmi_exchange_target(&rank->halo, &exchange);
     const bool                 forward  = round->direction == SPMM_HALO_FORWARD;
 
     memset(args, 0, sizeof *args);
-    spmm_pull_share(&source, &target, forward ? rank->first_mirror : rank->first_halo,
-                    round->row_bytes, args);
+    spmmi_pull_share(&source, &target, forward ? rank->first_mirror : rank->first_halo,
+                     round->row_bytes, args);
     for (int p = 0; p < args->n_from; p++) {
         args->from[p].window = c->rank[args->from[p].rank].window;
     }
@@ -127,16 +127,16 @@ static void plan(const ranks_case_t *c, const ranks_round_t *round, arguments_t 
     static const int quick[] = {64 * 1024, 64 * 1024, 4096, 0}, most[] = {32, 3, 1, 112};
     const uint64_t   a = ranks_draw(c, round->number, 0, 4);
 
-    spmm_push_quick_bytes = quick[c->ahead ? 0 : a % 4];
-    spmm_push_max_blocks = spmm_pull_max_blocks = most[a / 4 % 4];
+    spmmi_push_quick_bytes = quick[c->ahead ? 0 : a % 4];
+    spmmi_push_max_blocks = spmmi_pull_max_blocks = most[a / 4 % 4];
     if (c->shared && a / 16 % 4 != 0) {
-        spmm_push_quick_bytes = 0;
-        spmm_push_max_blocks = spmm_pull_max_blocks = 1;
+        spmmi_push_quick_bytes = 0;
+        spmmi_push_max_blocks = spmmi_pull_max_blocks = 1;
     }
     while (make_arguments(c, round, args) > c->machine->blocks / c->n_ranks) {
-        assert_true(spmm_push_quick_bytes > 0 || spmm_push_max_blocks > 1);
-        spmm_push_quick_bytes /= 2;
-        spmm_push_max_blocks = spmm_pull_max_blocks = (spmm_push_max_blocks + 1) / 2;
+        assert_true(spmmi_push_quick_bytes > 0 || spmmi_push_max_blocks > 1);
+        spmmi_push_quick_bytes /= 2;
+        spmmi_push_max_blocks = spmmi_pull_max_blocks = (spmmi_push_max_blocks + 1) / 2;
     }
 }
 
@@ -154,14 +154,14 @@ static int64_t source_rows(const ranks_case_t *c, const ranks_round_t *round, in
     const ranks_place_t place = ranks_place(c, round, r);
 
     return place.listed                            ? c->rank[r].n_own
-           : round->direction == SPMM_HALO_FORWARD ? spmm_halo_send_rows(&c->rank[r].graph)
-                                                   : spmm_halo_recv_rows(&c->rank[r].graph);
+           : round->direction == SPMM_HALO_FORWARD ? spmmi_halo_send_rows(&c->rank[r].halo)
+                                                   : spmmi_halo_recv_rows(&c->rank[r].halo);
 }
 
 static int64_t target_rows(const ranks_case_t *c, const ranks_round_t *round, int r)
 {
-    return round->direction == SPMM_HALO_FORWARD ? spmm_halo_recv_rows(&c->rank[r].graph)
-                                                 : spmm_halo_send_rows(&c->rank[r].graph);
+    return round->direction == SPMM_HALO_FORWARD ? spmmi_halo_recv_rows(&c->rank[r].halo)
+                                                 : spmmi_halo_send_rows(&c->rank[r].halo);
 }
 
 /* What the source of a rank is to hold, from its shift on. */
@@ -194,7 +194,7 @@ static void upload_batch(const ranks_case_t *c, uint64_t first, int n)
             (void)write_source(c, &round, r, host + (size_t)k * c->source_bytes);
         }
         spmm_assert_ok(
-            spmm_device_write(c->device, c->rank[r].versions, host, (size_t)n * c->source_bytes));
+            spmmi_device_write(c->device, c->rank[r].versions, host, (size_t)n * c->source_bytes));
     }
     free(host);
 }
@@ -232,15 +232,15 @@ static void after(const ranks_case_t *c, const ranks_round_t *round, int r, int 
     const ranks_rank_t        *rank     = &c->rank[r];
     const ranks_place_t        place    = ranks_place(c, round, r);
     const spmm_exchange_t      exchange = exchange_of(round);
-    const spmm_exchange_side_t target   = spmm_exchange_target(&rank->graph, &exchange);
+    const spmm_exchange_side_t target   = spmmi_exchange_target(&rank->halo, &exchange);
     char                      *rows     = ranks_target(c, &place, r);
     const size_t               b        = round->row_bytes;
 
     for (int p = 0; p < target.n_peers && !c->pulls && place.elsewhere; p++) {
         const size_t at = (size_t)target.ptr[p] * b;
 
-        if (!spmm_push_is_quick(target.ptr[p + 1] - target.ptr[p], b)) {
-            m->copy(r, rows + at, rank->window + c->head + at, spmm_side_bytes(&target, p, b));
+        if (!spmmi_push_is_quick(target.ptr[p + 1] - target.ptr[p], b)) {
+            m->copy(r, rows + at, rank->window + c->head + at, spmmi_side_bytes(&target, p, b));
         }
     }
     m->copy(r, rank->results + (size_t)k * c->target_bytes, rows,
@@ -261,7 +261,7 @@ static void check_peer(const ranks_case_t *c, const ranks_round_t *round, int r,
 
     for (int64_t j = target->ptr[p]; j < target->ptr[p + 1]; j++) {
         const int64_t   k   = first + j - target->ptr[p];
-        const int64_t   i   = place.listed ? c->rank[from].graph.send_row[k] : k;
+        const int64_t   i   = place.listed ? c->rank[from].halo.send_row[k] : k;
         const uint16_t *row = (const uint16_t *)(const void *)(host + (size_t)j * round->row_bytes);
 
         for (int64_t e = 0; e < columns; e++) {
@@ -293,7 +293,7 @@ static void check_rank(const ranks_case_t *c, uint64_t first, int n, int r, char
     for (int k = 0; k < n; k++) {
         const ranks_round_t        round    = ranks_round(c, first + (uint64_t)k);
         const spmm_exchange_t      exchange = exchange_of(&round);
-        const spmm_exchange_side_t target   = spmm_exchange_target(&c->rank[r].graph, &exchange);
+        const spmm_exchange_side_t target   = spmmi_exchange_target(&c->rank[r].halo, &exchange);
 
         for (int p = 0; p < target.n_peers; p++) {
             check_peer(c, &round, r, &target, p, host + (size_t)k * c->target_bytes);

@@ -67,7 +67,7 @@ static void spoil_padding(const product_t *p)
 {
     for (int64_t i = 0; i < p->block->n_cols; i++) {
         for (int64_t j = p->n; j < p->ldb; j++) {
-            spmm_value_set(p->problem.ab_type, p->B, i * p->ldb + j, (double)NAN);
+            spmmi_value_set(p->problem.ab_type, p->B, i * p->ldb + j, (double)NAN);
         }
     }
 }
@@ -85,7 +85,7 @@ static void check_width(const tc_case_t *t, const spmm_csr_t *block, int w, int 
     spmm_assert_ok(t->engine->build(block, &problem, t->device, &format));
     t->engine->bytes(format, &host, &on_device);
     assert_true((t->device->kind == SPMM_DEVICE_CPU ? host : on_device) >=
-                (size_t)spmm_csr_nnz(block) * spmm_type_size(block->type));
+                (size_t)spmmi_csr_nnz(block) * spmm_type_size(block->type));
     for (int e = 0; e < 3; e++) {
         const int v = 3 * variant + e;
         product_t p = {.block   = block,
@@ -121,7 +121,7 @@ void tc_case_shapes(const tc_case_t *t)
             for (int w = 0; w < n_widths; w++) {
                 check_width(t, &block, w, s + w + mapped);
             }
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -129,7 +129,7 @@ void tc_case_shapes(const tc_case_t *t)
 static void make_positive(spmm_type_t type, void *values, int64_t size)
 {
     for (int64_t k = 0; k < size; k++) {
-        spmm_value_set(type, values, k, fabs(spmm_value_get(type, values, k)));
+        spmmi_value_set(type, values, k, fabs(spmmi_value_get(type, values, k)));
     }
 }
 
@@ -140,17 +140,17 @@ void tc_case_positive(const tc_case_t *t)
 
     make_block(20, t->small ? 3000 : 60000, DENSE_ROWS, p.problem.ab_type, false, &block);
     make_product(&p, 33, 0);
-    make_positive(block.type, block.values, spmm_csr_nnz(&block));
+    make_positive(block.type, block.values, spmmi_csr_nnz(&block));
     make_positive(p.problem.ab_type, p.B, p.b_size);
     tc_case_check(t, &p);
     free_product(&p);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 /* 10^x for x from -@p range to @p range, drawn. */
 static double scale(uint64_t seed, int64_t i, int64_t j, double range)
 {
-    return pow(10.0, range * (2.0 * spmm_unit(spmm_hash2(seed, i, j)) - 1.0));
+    return pow(10.0, range * (2.0 * spmmi_unit(spmmi_hash2(seed, i, j)) - 1.0));
 }
 
 /* Variant 0: columns of A and rows of B the inverse of each other; 1: every value of A; 2: every
@@ -161,17 +161,17 @@ static void spread(const product_t *p, int variant)
     const spmm_type_t type  = block.type;
     const double      far = type == SPMM_R_16F ? 1.5 : 30, near = type == SPMM_R_16F ? 0.5 : 7;
 
-    for (int64_t k = 0; k < spmm_csr_nnz(&block); k++) {
+    for (int64_t k = 0; k < spmmi_csr_nnz(&block); k++) {
         const double by = variant == 0 ? scale(7, block.col_idx[k], 0, far)
                                        : scale(8, k, 0, variant == 1 ? far : near);
 
-        spmm_value_set(type, block.values, k, by * spmm_value_get(type, block.values, k));
+        spmmi_value_set(type, block.values, k, by * spmmi_value_get(type, block.values, k));
     }
     for (int64_t k = 0; k < p->b_size; k++) {
         const double by = variant == 0 ? 1 / scale(7, k / p->ldb, 0, far)
                                        : scale(9, k, 0, variant == 1 ? near : far);
 
-        spmm_value_set(type, p->B, k, by * spmm_value_get(type, p->B, k));
+        spmmi_value_set(type, p->B, k, by * spmmi_value_get(type, p->B, k));
     }
 }
 
@@ -186,7 +186,7 @@ void tc_case_magnitudes(const tc_case_t *t)
         spread(&p, variant);
         tc_case_check(t, &p);
         free_product(&p);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -202,7 +202,7 @@ void tc_case_same_bits(const tc_case_t *t)
         make_product(&p, 64, 0);
         check_same_bits(t->engine, t->device, &p, t->small ? 10 : 100);
         free_product(&p);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 

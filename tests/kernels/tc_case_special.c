@@ -32,12 +32,12 @@ static void make_diagonal(const tc_case_t *t, spmm_csr_t *block)
     const bool tf32 = t->compute == SPMM_COMPUTE_32F_FAST_TF32;
     int64_t    nnz  = 0;
 
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, N_HUGE, N_HUGE, N_HUGE, SPMM_R_32F, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, N_HUGE, N_HUGE, N_HUGE, SPMM_R_32F, block));
     block->row_ptr[0] = 0;
     for (int32_t i = 0; i < N_HUGE; i++) {
         if (!tf32 || !(at_the_top(huge[i].a) || at_the_top(huge[i].b))) {
             block->col_idx[nnz] = i;
-            spmm_value_set(SPMM_R_32F, block->values, nnz++, (double)huge[i].a);
+            spmmi_value_set(SPMM_R_32F, block->values, nnz++, (double)huge[i].a);
         }
         block->row_ptr[i + 1] = nnz;
     }
@@ -54,11 +54,11 @@ static void check_diagonal(const tc_case_t *t, double beta)
     for (int64_t k = 0; k < p.b_size; k++) {
         const double b = (double)huge[k / p.ldb].b;
 
-        spmm_value_set(SPMM_R_32F, p.B, k, k % 2 == 0 ? b : -b);
+        spmmi_value_set(SPMM_R_32F, p.B, k, k % 2 == 0 ? b : -b);
     }
     tc_case_check(t, &p);
     free_product(&p);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 /* One value at the top of the range in long rows, once of A and once of B. */
@@ -73,23 +73,23 @@ static void check_long(const tc_case_t *t, bool in_A)
     if (in_A) {
         const int64_t at = (block.row_ptr[3] + block.row_ptr[4]) / 2;
 
-        spmm_value_set(SPMM_R_32F, block.values, at, (double)top);
+        spmmi_value_set(SPMM_R_32F, block.values, at, (double)top);
         for (int64_t j = 0; j < p.n; j++) {
-            spmm_value_set(SPMM_R_32F, p.B, block.col_idx[at] * p.ldb + j, 1.0);
+            spmmi_value_set(SPMM_R_32F, p.B, block.col_idx[at] * p.ldb + j, 1.0);
         }
     } else {
         const int64_t row = block.n_cols / 3;
 
-        for (int64_t k = 0; k < spmm_csr_nnz(&block); k++) {
+        for (int64_t k = 0; k < spmmi_csr_nnz(&block); k++) {
             if (block.col_idx[k] == row) {
-                spmm_value_set(SPMM_R_32F, block.values, k, 1.0);
+                spmmi_value_set(SPMM_R_32F, block.values, k, 1.0);
             }
         }
-        spmm_value_set(SPMM_R_32F, p.B, row * p.ldb + 4, (double)-top);
+        spmmi_value_set(SPMM_R_32F, p.B, row * p.ldb + 4, (double)-top);
     }
     tc_case_check(t, &p);
     free_product(&p);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 void tc_case_huge(const tc_case_t *t)
@@ -112,10 +112,10 @@ static void make_gaps(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_
 {
     make_block(n_rows, n_cols, kind, type, mapped, block);
     block->n_cols = 2 * n_cols + 1;
-    for (int64_t k = 0; k < spmm_csr_nnz(block); k++) {
+    for (int64_t k = 0; k < spmmi_csr_nnz(block); k++) {
         block->col_idx[k] = 2 * block->col_idx[k] + 1;
-        if (spmm_hash2(11, k, 0) % 6 == 0) {
-            spmm_value_set(type, block->values, k, k % 2 == 0 ? 0.0 : -0.0);
+        if (spmmi_hash2(11, k, 0) % 6 == 0) {
+            spmmi_value_set(type, block->values, k, k % 2 == 0 ? 0.0 : -0.0);
         }
     }
 }
@@ -136,14 +136,14 @@ static void spoil(const product_t *p, int how)
 
     for (int64_t k = 0; k < p->b_size; k++) {
         const int64_t  row  = k / p->ldb;
-        const uint64_t hash = spmm_hash2(12, k, how);
+        const uint64_t hash = spmmi_hash2(12, k, how);
         const bool     hit  = how == EVERYTHING || row % 2 == 0 ||
-                         (how == SOME_ROWS && spmm_hash2(13, row, 0) % 16 == 0) ||
-                         (how >= SOME_ELEMENTS && spmm_below(hash, few) == 0);
+                         (how == SOME_ROWS && spmmi_hash2(13, row, 0) % 16 == 0) ||
+                         (how >= SOME_ELEMENTS && spmmi_below(hash, few) == 0);
 
         if (hit) {
-            spmm_value_set(p->problem.ab_type, p->B, k,
-                           how == SOME_INFINITE && row % 2 != 0 ? bad[0] : bad[hash % 3]);
+            spmmi_value_set(p->problem.ab_type, p->B, k,
+                            how == SOME_INFINITE && row % 2 != 0 ? bad[0] : bad[hash % 3]);
         }
     }
 }
@@ -155,7 +155,7 @@ static void count(const product_t *p, int64_t found[3])
         const int64_t row = p->block->row_map == NULL ? i : p->block->row_map[i];
 
         for (int64_t j = 0; j < p->n; j++) {
-            const double c = spmm_value_get(p->problem.c_type, p->got, row * p->ldc + j);
+            const double c = spmmi_value_get(p->problem.c_type, p->got, row * p->ldc + j);
 
             found[isnan(c) ? 0 : isinf(c) ? 1 : 2]++;
         }
@@ -185,7 +185,7 @@ static void check_gaps(const tc_case_t *t, int32_t n_rows, int32_t n_cols, patte
             assert_true(found[0] == 0 && found[1] == 0 && found[2] > 0);
         }
         free_product(&p);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
     assert_true(found[0] > 0 && (n < 30 || (found[1] > 0 && found[2] > 0)));
 }

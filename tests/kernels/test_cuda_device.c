@@ -8,7 +8,7 @@ static spmm_device_t device;
 
 static void test_facts(void **state)
 {
-    const int past = spmm_cuda_device_count();
+    const int past = spmmi_cuda_device_count();
     const int bad  = past;
 
     (void)state;
@@ -25,14 +25,14 @@ static void test_facts(void **state)
 
     spmm_device_t other = device;
 
-    assert_int_equal(spmm_device_cuda.open(&other, &bad), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmmi_device_cuda.open(&other, &bad), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_test_env.err.text, "was asked for"));
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_memory(void **state)
 {
-    const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
     char                     out[1000], in[1000];
     void                    *memory, *pinned, *empty;
 
@@ -44,7 +44,7 @@ static void test_memory(void **state)
     spmm_assert_ok(device.ops->alloc(&device, sizeof in, &memory));
     spmm_assert_ok(device.ops->alloc(&device, 0, &empty));
     spmm_assert_ok(device.ops->alloc_pinned(&device, sizeof in, &pinned));
-    assert_int_equal(spmm_alloc_get_stats().live, before.live + 3);
+    assert_int_equal(spmmi_alloc_get_stats().live, before.live + 3);
     spmm_assert_ok(device.ops->copy(&device, memory, in, sizeof in, NULL));
     spmm_assert_ok(device.ops->copy(&device, pinned, memory, sizeof in, NULL));
     spmm_assert_ok(device.ops->stream_sync(&device, NULL));
@@ -64,24 +64,24 @@ static void test_memory(void **state)
     assert_false(device.ops->is_usable(&device, NULL));
     assert_int_equal(cudaGetLastError(), cudaSuccess);
 
-    spmm_alloc_inject(0);
+    spmmi_alloc_inject(0);
     assert_int_equal(device.ops->alloc(&device, 100, &empty), SPMM_ERR_MEMORY);
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_alloc_inject(0);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_alloc_inject(0);
     assert_int_equal(device.ops->alloc_pinned(&device, 100, &empty), SPMM_ERR_MEMORY);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
     void *huge = NULL;
     assert_int_equal(device.ops->alloc(&device, (size_t)1 << 50, &huge), SPMM_ERR_MEMORY);
     assert_null(huge);
     assert_int_equal(cudaGetLastError(), cudaSuccess);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 
     device.ops->release(&device, memory);
     device.ops->release(&device, empty);
     device.ops->release(&device, NULL);
     device.ops->release_pinned(&device, pinned);
     device.ops->release_pinned(&device, NULL);
-    assert_int_equal(spmm_alloc_get_stats().live, before.live);
+    assert_int_equal(spmmi_alloc_get_stats().live, before.live);
 }
 
 static void test_streams(void **state)
@@ -137,7 +137,7 @@ static void test_current_device(void **state)
     void *memory;
 
     (void)state;
-    assert_int_equal(cudaSetDevice(spmm_cuda_device_count() - 1), cudaSuccess);
+    assert_int_equal(cudaSetDevice(spmmi_cuda_device_count() - 1), cudaSuccess);
     spmm_assert_ok(device.ops->alloc(&device, 64, &memory));
     assert_int_equal(cudaGetDevice(&current), cudaSuccess);
     assert_int_equal(current, device.ordinal);
@@ -148,7 +148,7 @@ static void test_current_device(void **state)
 /* Memory is released when its device is done with it, not when the current one is. */
 static void test_release_waits(void **state)
 {
-    const int     other = (device.ordinal + 1) % spmm_cuda_device_count();
+    const int     other = (device.ordinal + 1) % spmmi_cuda_device_count();
     spmm_stream_t stream;
     void         *memory;
 
@@ -174,7 +174,7 @@ static void test_staging(void **state)
     unsigned char *host;
 
     (void)state;
-    host = spmm_alloc(50000003, 1);
+    host = spmmi_alloc(50000003, 1);
     assert_non_null(host);
     for (int k = 0; k < 6; k++) {
         spmm_assert_ok(device.ops->alloc_cached(&device, sizes[k], &memory[k]));
@@ -196,7 +196,7 @@ static void test_staging(void **state)
         assert_true(device.ops->is_usable(&device, memory[k]));
         device.ops->release(&device, memory[k]);
     }
-    spmm_free(host);
+    spmmi_free(host);
 }
 
 /* A wait is seen by events around it, and by nothing else. */

@@ -40,7 +40,7 @@ static int32_t *make_rows(int64_t n_rows)
 static void random_bytes(void *to, size_t bytes, uint64_t seed)
 {
     for (size_t k = 0; k < bytes; k++) {
-        ((unsigned char *)to)[k] = (unsigned char)spmm_hash2(seed, (int64_t)k, 0);
+        ((unsigned char *)to)[k] = (unsigned char)spmmi_hash2(seed, (int64_t)k, 0);
     }
 }
 
@@ -66,7 +66,7 @@ static void check_move(const move_t *m, bool gather)
     if (gather) {
         spmm_gather_args_t args = {src, ld, m->layout, row, m->n_rows, m->n, m->elem, want, 0};
 
-        spmm_cpu_gather_rows(&args);
+        spmmi_cpu_gather_rows(&args);
         args.src = d_src;
         args.row = d_row;
         args.dst = d_dst;
@@ -74,7 +74,7 @@ static void check_move(const move_t *m, bool gather)
     } else {
         spmm_scatter_args_t args = {src, row, m->n_rows, m->n, m->elem, want, ld, m->layout, 0};
 
-        spmm_cpu_scatter_rows(&args);
+        spmmi_cpu_scatter_rows(&args);
         args.src = d_src;
         args.row = d_row;
         args.dst = d_dst;
@@ -153,7 +153,7 @@ static void test_large_moves(void **state)
 static void random_values(spmm_type_t type, void *to, int64_t count, uint64_t seed)
 {
     for (int64_t k = 0; k < count; k++) {
-        spmm_value_set(type, to, k, spmm_random_value(seed, k, 1));
+        spmmi_value_set(type, to, k, spmmi_random_value(seed, k, 1));
     }
 }
 
@@ -175,7 +175,7 @@ static void check_add(spmm_type_t src_type, spmm_type_t dst_type, spmm_layout_t 
     for (int64_t u = 0; u < n_rows; u++) { /* 0 to 3 parts for every row */
         ptr[u + 1] = ptr[u] + (int32_t)(u % 4 == 3 ? 0 : 1 + u % 3);
         for (int32_t k = ptr[u]; k < ptr[u + 1]; k++) {
-            pos[k] = (int32_t)spmm_below(spmm_hash2(3, u, k), n_src);
+            pos[k] = (int32_t)spmmi_below(spmmi_hash2(3, u, k), n_src);
         }
     }
     random_values(src_type, src, n_src * n, 5);
@@ -201,11 +201,11 @@ static void check_add(spmm_type_t src_type, spmm_type_t dst_type, spmm_layout_t 
     args.row = row;
     args.ptr = ptr;
     args.pos = pos;
-    spmm_cpu_scatter_add_rows(&args);
+    spmmi_cpu_scatter_add_rows(&args);
     if (memcmp(got, want, bytes) != 0) { /* same order of sums and roundings: equal bits */
         fail_msg("scatter_add %s to %s, layout %d, %lld x %lld, ld + %lld, shift %zu",
-                 spmm_type_name(src_type), spmm_type_name(dst_type), (int)layout, (long long)n_rows,
-                 (long long)n, (long long)ld_extra, shift_elems);
+                 spmmi_type_name(src_type), spmmi_type_name(dst_type), (int)layout,
+                 (long long)n_rows, (long long)n, (long long)ld_extra, shift_elems);
     }
     for (int k = 0; k < 5; k++) {
         device.ops->release(&device, base[k]);
@@ -226,7 +226,7 @@ static void test_scatter_add(void **state)
     for (int t = 0; t < 4; t++) {
         for (int w = 0; w < N_WIDTHS; w++) {
             for (int layout = SPMM_LAYOUT_ROW; layout <= SPMM_LAYOUT_COL; layout++) {
-                const spmm_type_t src = spmm_accum_type(types[t]);
+                const spmm_type_t src = spmmi_accum_type(types[t]);
 
                 check_add(src, types[t], (spmm_layout_t)layout, 0, widths[w], 0, 0);
                 check_add(src, types[t], (spmm_layout_t)layout, 77, widths[w], 0, 0);
@@ -249,13 +249,13 @@ static void merge_reference(const spmm_merge_args_t *args)
             double        x  = 0.0;
 
             if (args->sum != NULL) {
-                x = spmm_value_get(args->sum_type, args->sum,
-                                   cols ? i + j * args->ld_sum : i * args->ld_sum + j);
+                x = spmmi_value_get(args->sum_type, args->sum,
+                                    cols ? i + j * args->ld_sum : i * args->ld_sum + j);
             }
             if (args->beta != 0.0) {
-                x += args->beta * spmm_value_get(args->c_type, args->C, at);
+                x += args->beta * spmmi_value_get(args->c_type, args->C, at);
             }
-            spmm_value_set(args->c_type, args->C, at, x);
+            spmmi_value_set(args->c_type, args->C, at, x);
         }
     }
 }
@@ -266,7 +266,7 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
     const int64_t     c_rows = mapped ? 2 * n_rows + 3 : n_rows;
     const bool        cols   = layout == SPMM_LAYOUT_COL;
     const int64_t     ld = (cols ? c_rows : n) + n % 3, size = (cols ? n : c_rows) * ld;
-    const spmm_type_t acc   = spmm_accum_type(type);
+    const spmm_type_t acc   = spmmi_accum_type(type);
     const size_t      bytes = (size_t)size * spmm_type_size(type);
     const size_t      sums  = (size_t)(n_rows * n) * spmm_type_size(acc);
     void    *C = device_test_host(bytes), *got = device_test_host(bytes), *base[3] = {NULL};
@@ -289,7 +289,7 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
     args.C       = device_test_put(&device, C, bytes, 0, &base[0]);
     args.sum     = with_sum ? device_test_put(&device, sum, sums, 0, &base[1]) : NULL;
     args.row_map = mapped ? device_test_put(&device, row, (size_t)n_rows * 4, 0, &base[2]) : NULL;
-    assert_int_equal(spmm_cuda_merge_rows(&args, NULL), cudaSuccess);
+    assert_int_equal(spmmi_cuda_merge_rows(&args, NULL), cudaSuccess);
     spmm_assert_ok(device.ops->stream_sync(&device, NULL));
     spmm_assert_ok(device.ops->fetch(&device, got, args.C, bytes));
     args.C       = C;
@@ -298,7 +298,7 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
     merge_reference(&args);
     /* beta is a power of two, so FP32 and FP64 round alike but for one last bit of the sum. */
     for (int64_t k = 0; k < size; k++) {
-        const double a = spmm_value_get(type, got, k), b = spmm_value_get(type, C, k);
+        const double a = spmmi_value_get(type, got, k), b = spmmi_value_get(type, C, k);
         const double unit = type == SPMM_R_64F   ? 1e-15
                             : type == SPMM_R_32F ? 1e-6
                             : type == SPMM_R_16F ? 1e-3
@@ -306,7 +306,7 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
 
         if (!(a == b || (a != a && b != b) || (a - b < 2 * unit && b - a < 2 * unit))) {
             fail_msg("merge %s, layout %d, %lld x %lld, beta %g, map %d, sum %d: %g, not %g",
-                     spmm_type_name(type), (int)layout, (long long)n_rows, (long long)n, beta,
+                     spmmi_type_name(type), (int)layout, (long long)n_rows, (long long)n, beta,
                      (int)mapped, (int)with_sum, a, b);
         }
     }

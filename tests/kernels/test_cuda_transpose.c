@@ -26,12 +26,12 @@ static void compare(const spmm_store_args_t *args, const void *got, const void *
                                                    : 8e-3;
 
     for (int64_t k = 0; k < size; k++) {
-        const double a = spmm_value_get(args->type, got, k);
-        const double b = spmm_value_get(args->type, want, k);
+        const double a = spmmi_value_get(args->type, got, k);
+        const double b = spmmi_value_get(args->type, want, k);
 
         if (!(fabs(a - b) <= 2.0 * unit || (isnan(a) && isnan(b)))) {
             fail_msg("%s, %lld x %lld, ld %lld, beta %g: %g at %lld, not %g",
-                     spmm_type_name(args->type), (long long)args->n_rows, (long long)args->n,
+                     spmmi_type_name(args->type), (long long)args->n_rows, (long long)args->n,
                      (long long)args->ld_dst, args->beta, a, (long long)k, b);
         }
     }
@@ -50,12 +50,12 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
         .n_rows = n_rows, .n = n, .beta = beta, .ld_dst = ld, .type = type, .threads = 0};
 
     for (int64_t k = 0; k < n_rows * n; k++) {
-        spmm_value_set(type, src, k, spmm_random_value(5, k, 0));
+        spmmi_value_set(type, src, k, spmmi_random_value(5, k, 0));
     }
     for (int64_t k = 0; k < size; k++) { /* beta == 0 must not read C; gaps stay as they are */
         const bool gap = k % ld >= n_rows;
 
-        spmm_value_set(type, want, k, beta == 0.0 || gap ? NAN : spmm_random_value(6, k, 0));
+        spmmi_value_set(type, want, k, beta == 0.0 || gap ? NAN : spmmi_random_value(6, k, 0));
     }
     args.src = device_test_put(&device, src, src_bytes, shift * elem, &base[0]);
     args.dst = device_test_put(&device, want, bytes, shift * elem, &base[1]);
@@ -64,7 +64,7 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
     spmm_assert_ok(device.ops->fetch(&device, got, args.dst, bytes));
     args.src = src;
     args.dst = want;
-    spmm_cpu_store_columns(&args);
+    spmmi_cpu_store_columns(&args);
     compare(&args, got, want, size);
     device.ops->release(&device, base[0]);
     device.ops->release(&device, base[1]);

@@ -14,15 +14,15 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "cuda/cuda_kernels.h"
-#include "engine/bcsr_shape.h"
-#include "engine/format_bcsr.h"
+#include "engine/bcsr/format.h"
+#include "engine/bcsr/variant.h"
 
-/* The engines by one form, whatever the model takes. */
-#define BUILD(name, sp24, form)                                                                    \
+/* The engines by one kernel, whatever the model takes. */
+#define BUILD(name, sp24, kernel)                                                                  \
     static spmm_status_t name(const spmm_csr_t *block, const spmm_problem_t *problem,              \
                               const spmm_device_t *on, void **format)                              \
     {                                                                                              \
-        return spmm_tc_build(spmm_bcsr_kind(sp24, form), block, problem, on, format);              \
+        return spmmi_tc_build(spmmi_bcsr_kind(sp24, kernel), block, problem, on, format);          \
     }
 BUILD(dense_steps, false, SPMM_BCSR_BY_STEPS)
 BUILD(dense_lists, false, SPMM_BCSR_BY_LISTS)
@@ -51,20 +51,21 @@ static void make_mixed(int32_t n_rows, int32_t n_cols, double density, spmm_type
     int64_t nnz = 0;
 
     spmm_assert_ok(
-        spmm_csr_alloc(&spmm_test_env, n_rows, n_cols, (int64_t)n_rows * n_cols, type, block));
+        spmmi_csr_alloc(&spmm_test_env, n_rows, n_cols, (int64_t)n_rows * n_cols, type, block));
     block->row_ptr[0] = 0;
     for (int32_t i = 0; i < n_rows; i++) {
         for (int32_t c = 0; c < n_cols; c++) {
-            const uint64_t tile = spmm_hash2(5, i / 16, c / 32), q = spmm_hash2(6, i, c / 4);
+            const uint64_t tile = spmmi_hash2(5, i / 16, c / 32), q = spmmi_hash2(6, i, c / 4);
             const int      kind = (int)(tile % 4);
             const bool     in   = kind == 0   ? true
                                   : kind == 3 ? c % 32 / 16 == (int)(tile / 4 % 2)
                                               : c % 4 == (int)(q % 4) || c % 4 == (int)(q / 4 % 4);
 
-            if (in && spmm_unit(spmm_hash2(7, i / 16, c / 32)) < density) {
+            if (in && spmmi_unit(spmmi_hash2(7, i / 16, c / 32)) < density) {
                 block->col_idx[nnz] = c;
-                spmm_value_set(type, block->values, nnz,
-                               nnz % 11 == 0 ? 0.0 : 2.0 * spmm_unit(spmm_hash2(8, nnz, 0)) - 1.0);
+                spmmi_value_set(type, block->values, nnz,
+                                nnz % 11 == 0 ? 0.0
+                                              : 2.0 * spmmi_unit(spmmi_hash2(8, nnz, 0)) - 1.0);
                 nnz++;
             }
         }
@@ -87,9 +88,9 @@ static void check_fill(const spmm_csr_t *block, int32_t rows, bool sp24)
     spmm_bcsr_arrays_t a;
     spmm_bcsr_t        f;
 
-    spmm_assert_ok(spmm_bcsr_create(&spmm_test_env, block, NULL, rows, sp24, 4, &f));
-    spmm_assert_ok(spmm_bcsr_fill(&spmm_test_env, &f, block->values, 4));
-    a = spmm_bcsr_arrays(&f);
+    spmm_assert_ok(spmmi_bcsr_create(&spmm_test_env, block, NULL, rows, sp24, 4, &f));
+    spmm_assert_ok(spmmi_bcsr_fill(&spmm_test_env, &f, block->values, 4));
+    a = spmmi_bcsr_arrays(&f);
     {
         const void *const from[7] = {a.step, a.bits_ptr,  a.bits,     a.row_ptr,
                                      a.tile, a.entry_ptr, a.panel_ptr};
@@ -99,7 +100,7 @@ static void check_fill(const spmm_csr_t *block, int32_t rows, bool sp24)
                  ((size_t)f.n_panels + 1) * 4};
 
         for (int k = 0; k < 7; k++) {
-            spmm_assert_ok(spmm_device_upload(&gpu_device, from[k], bytes[k], &copy[k]));
+            spmm_assert_ok(spmmi_device_upload(&gpu_device, from[k], bytes[k], &copy[k]));
         }
     }
     a.step      = copy[0];
@@ -110,21 +111,21 @@ static void check_fill(const spmm_csr_t *block, int32_t rows, bool sp24)
     a.entry_ptr = copy[5];
     a.panel_ptr = copy[6];
     spmm_assert_ok(
-        spmm_device_upload(&gpu_device, block->values, (size_t)spmm_csr_nnz(block) * 2, &csr));
-    spmm_assert_ok(gpu_device.ops->alloc(&gpu_device, spmm_bcsr_value_bytes(&f), &values));
-    assert_int_equal(spmm_cuda_bcsr_fill(&a, csr, values, NULL), cudaSuccess);
+        spmmi_device_upload(&gpu_device, block->values, (size_t)spmmi_csr_nnz(block) * 2, &csr));
+    spmm_assert_ok(gpu_device.ops->alloc(&gpu_device, spmmi_bcsr_value_bytes(&f), &values));
+    assert_int_equal(spmmi_cuda_bcsr_fill(&a, csr, values, NULL), cudaSuccess);
     spmm_assert_ok(gpu_device.ops->stream_sync(&gpu_device, NULL));
-    got = spmm_alloc((int64_t)spmm_bcsr_value_bytes(&f), 1);
+    got = spmmi_alloc((int64_t)spmmi_bcsr_value_bytes(&f), 1);
     assert_non_null(got);
-    spmm_assert_ok(gpu_device.ops->fetch(&gpu_device, got, values, spmm_bcsr_value_bytes(&f)));
-    assert_memory_equal(got, f.values, spmm_bcsr_value_bytes(&f));
-    spmm_free(got);
+    spmm_assert_ok(gpu_device.ops->fetch(&gpu_device, got, values, spmmi_bcsr_value_bytes(&f)));
+    assert_memory_equal(got, f.values, spmmi_bcsr_value_bytes(&f));
+    spmmi_free(got);
     gpu_device.ops->release(&gpu_device, csr);
     gpu_device.ops->release(&gpu_device, values);
     for (int k = 0; k < 7; k++) {
         gpu_device.ops->release(&gpu_device, copy[k]);
     }
-    spmm_bcsr_free(&f);
+    spmmi_bcsr_free(&f);
 }
 
 /* Values and metadata, bit by bit. */
@@ -138,8 +139,8 @@ static void test_fill(void **state)
         format_case_random(200, 301, 0.1 * k, SPMM_R_16BF, false, (uint64_t)k, &random);
         check_fill(&mixed, 4 << k % 3, k / 3 != 0);
         check_fill(&random, 4 << k % 3, k / 3 != 0);
-        spmm_csr_free(&mixed);
-        spmm_csr_free(&random);
+        spmmi_csr_free(&mixed);
+        spmmi_csr_free(&random);
     }
 }
 
@@ -172,33 +173,33 @@ static void test_widths(void **state)
     static const struct {
         int32_t n_rows, n_cols;
         double  density;
-    } shapes[]         = {{77, 99, 0.6}, {300, 200, 0.3}, {40, 3001, 0.8}, {1030, 64, 1.0}};
-    const int n_shapes = gpu_case_small() ? 2 : 4;
+    } variants[]         = {{77, 99, 0.6}, {300, 200, 0.3}, {40, 3001, 0.8}, {1030, 64, 1.0}};
+    const int n_variants = gpu_case_small() ? 2 : 4;
 
     (void)state;
-    for (int s = 0; s < n_shapes * N_CASES; s++) {
+    for (int s = 0; s < n_variants * N_CASES; s++) {
         const tc_case_t t = gpu_engine_case(s % N_CASES);
         spmm_csr_t      block;
 
-        make_mixed(shapes[s / N_CASES].n_rows, shapes[s / N_CASES].n_cols,
-                   shapes[s / N_CASES].density, t.half, s % 3 == 0, &block);
+        make_mixed(variants[s / N_CASES].n_rows, variants[s / N_CASES].n_cols,
+                   variants[s / N_CASES].density, t.half, s % 3 == 0, &block);
         check_widths(&t, s % N_CASES, &block);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
-/* Every shape of thread block, with panels whole and cut; what a plan takes is the model's choice. */
-static spmm_bcsr_shape_t wanted;
-static int32_t           wanted_cut;
+/* Every variant of thread block, with panels whole and cut; what a plan takes is the model's choice. */
+static spmm_bcsr_variant_t wanted;
+static int32_t             wanted_cut;
 
 static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
     spmm_windows_t tall;
     spmm_status_t  status;
 
-    spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 4, &tall));
-    status = spmm_bcsr_lay_out(f, block, &tall, wanted);
-    spmm_windows_free(&tall);
+    spmm_assert_ok(spmmi_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 4, &tall));
+    status = spmmi_bcsr_lay_out(f, block, &tall, wanted);
+    spmmi_windows_free(&tall);
     return status;
 }
 
@@ -212,9 +213,9 @@ static spmm_tc_limits_t limits_wanted(const spmm_device_t *on, const spmm_proble
     return (spmm_tc_limits_t){.team = 0, .cut = wanted_cut};
 }
 
-static void check_shape(const tc_case_t *t, const spmm_csr_t *block, int64_t n)
+static void check_variant(const tc_case_t *t, const spmm_csr_t *block, int64_t n)
 {
-    spmm_tc_kind_t kind   = *spmm_bcsr_kind(wanted.sp24, SPMM_BCSR_FORMS);
+    spmm_tc_kind_t kind   = *spmmi_bcsr_kind(wanted.sp24, SPMM_BCSR_KERNELS);
     void          *format = NULL;
     product_t      p      = {.block   = block,
                              .problem = tc_case_problem(t, n),
@@ -225,10 +226,10 @@ static void check_shape(const tc_case_t *t, const spmm_csr_t *block, int64_t n)
     kind.limits      = limits_wanted;
     kind.limits_made = NULL;
     make_product(&p, n, 0);
-    spmm_assert_ok(spmm_tc_build(&kind, block, &p.problem, &gpu_device, &format));
+    spmm_assert_ok(spmmi_tc_build(&kind, block, &p.problem, &gpu_device, &format));
     run_product(t->engine, &gpu_device, format, &p);
     check_product(&p);
-    spmm_tc_destroy(format);
+    spmmi_tc_destroy(format);
     free_product(&p);
 }
 
@@ -247,13 +248,13 @@ static void test_blocks(void **state)
         for (int k = 0; k < 2 * SPMM_BCSR_SHAPES * n_widths; k++) {
             const int cut = k / SPMM_BCSR_SHAPES % 2, w = k / SPMM_BCSR_SHAPES / 2;
 
-            wanted     = spmm_bcsr_shapes[k % SPMM_BCSR_SHAPES];
+            wanted     = spmmi_bcsr_variants[k % SPMM_BCSR_SHAPES];
             wanted_cut = cut != 0 ? 3 : INT32_MAX;
             if ((k % SPMM_BCSR_SHAPES + cut + w + c) % 2 == 0) { /* the others with the next case */
-                check_shape(&t, &block, widths[w]);
+                check_variant(&t, &block, widths[w]);
             }
         }
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -280,7 +281,7 @@ static void test_matrices(void **state)
 
             format_case_matrix(format_matrices[m], SPMM_R_16F, &block);
             check_matrix(format_matrices[m], &block);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -298,13 +299,13 @@ static void test_padding(void **state)
         make_mixed(150, 130, 0.5, t.half, false, &block);
         make_product(&p, 64, 0);
         for (int64_t k = 0; k < p.b_size; k++) {
-            if (spmm_hash2(9, k, 0) % 97 == 0) {
-                spmm_value_set(t.half, p.B, k, k % 2 == 0 ? (double)INFINITY : (double)NAN);
+            if (spmmi_hash2(9, k, 0) % 97 == 0) {
+                spmmi_value_set(t.half, p.B, k, k % 2 == 0 ? (double)INFINITY : (double)NAN);
             }
         }
         tc_case_check(&t, &p);
         free_product(&p);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 

@@ -9,8 +9,8 @@
 #include "gpu_test.h"
 #include "spmm_dist/context.h"
 
-extern const spmm_engine_ops_t spmm_engine_cusparse_bell;
-#define ENGINE (&spmm_engine_cusparse_bell)
+extern const spmm_engine_ops_t spmmi_engine_cusparse_bell;
+#define ENGINE (&spmmi_engine_cusparse_bell)
 
 static spmm_device_t device;
 
@@ -93,7 +93,7 @@ static void test_shapes(void **state)
             format_case_random(shapes[s].n_rows, shapes[s].n_cols, shapes[s].density, types[t].ab,
                                (s + t) % 2 != 0, (uint64_t)s, &block);
             check_widths(&block, t);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -107,10 +107,10 @@ static void test_empty(void **state)
 
             format_case_random(50, 40, 0.0, types[t].ab, mapped != 0, 1, &block);
             check_format(&block, t, 32);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
             format_case_random(0, 40, 0.0, types[t].ab, mapped != 0, 1, &block);
             check_format(&block, t, 8);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -135,8 +135,8 @@ static void test_matrices(void **state)
             format_case_matrix(format_matrices[m], types[t].ab, &block);
             if (ENGINE->build(&block, &problem, &device, &format) != SPMM_OK) {
                 assert_int_equal(spmm_test_env.err.status, SPMM_ERR_UNSUPPORTED);
-                spmm_error_clear(&spmm_test_env.err);
-                spmm_csr_free(&block);
+                spmmi_error_clear(&spmm_test_env.err);
+                spmmi_csr_free(&block);
                 continue;
             }
             taken++;
@@ -146,7 +146,7 @@ static void test_matrices(void **state)
             check_product(&p);
             free_product(&p);
             ENGINE->destroy(format);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
     assert_true(gpu_case_small() || taken >= 6);
@@ -163,7 +163,7 @@ static void test_refill(void **state)
     (void)state;
     format_case_random(90, 70, 0.4, SPMM_R_16F, true, 3, &block);
     format_case_random(90, 70, 0.4, SPMM_R_16F, true, 3, &other);
-    for (int64_t k = 0; k < spmm_csr_nnz(&other); k++) {
+    for (int64_t k = 0; k < spmmi_csr_nnz(&other); k++) {
         ((uint16_t *)other.values)[k] = (uint16_t)(0x3800 + k % 1024); /* 0.5 to 1 */
     }
     spmm_assert_ok(ENGINE->build(&block, &problem, &device, &format));
@@ -173,8 +173,8 @@ static void test_refill(void **state)
     check_product(&p);
     free_product(&p);
     ENGINE->destroy(format);
-    spmm_csr_free(&block);
-    spmm_csr_free(&other);
+    spmmi_csr_free(&block);
+    spmmi_csr_free(&other);
 }
 
 /* Equal bits from run to run, which cuSPARSE documents for this algorithm. */
@@ -188,7 +188,7 @@ static void test_same_bits(void **state)
     make_product(&p, 64, 0);
     check_same_bits(ENGINE, &device, &p, 20);
     free_product(&p);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 static void test_refusal(void **state)
@@ -201,8 +201,8 @@ static void test_refusal(void **state)
     format_case_random(900, 900, 0.002, SPMM_R_16F, false, 2, &block);
     assert_int_equal(ENGINE->build(&block, &problem, &device, &format), SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_test_env.err.text, "values for each entry"));
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_csr_free(&block);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_csr_free(&block);
 }
 
 const struct CMUnitTest spmm_tests[] = {

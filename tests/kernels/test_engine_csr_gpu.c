@@ -29,9 +29,9 @@ static void test_half(void **state)
 
         make_block(k % 8 < 4 ? 203 : 45, k % 8 < 4 ? 150 : 5000, k % 8 < 4 ? MIXED : DENSE_ROWS,
                    type[0], k % 3 == 0, &block);
-        check_engine_block(spmm_engine_find("csr-gpu"), &gpu_device, &block, type[1],
+        check_engine_block(spmmi_engine_find("csr-gpu"), &gpu_device, &block, type[1],
                            SPMM_LAYOUT_ROW, widths[k / 8], k % 2 != 0);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 

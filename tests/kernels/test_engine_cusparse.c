@@ -3,7 +3,7 @@
 #include "gpu_case.h"
 #include "gpu_test.h"
 
-extern const spmm_engine_ops_t spmm_engine_cusparse;
+extern const spmm_engine_ops_t spmmi_engine_cusparse;
 
 static spmm_device_t device;
 
@@ -23,10 +23,10 @@ static void check_shape(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, int
             spmm_csr_t block;
 
             make_block(n_rows, n_cols, kind, type_pairs[t].ab, v % 2 != 0, &block);
-            check_engine_block(&spmm_engine_cusparse, &device, &block, type_pairs[t].c,
+            check_engine_block(&spmmi_engine_cusparse, &device, &block, type_pairs[t].c,
                                v / 2 % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL, planned,
                                v / 4 != 0);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -71,7 +71,7 @@ static void test_refill(void **state)
         SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 16, false, NULL, false, 0};
 
     (void)state;
-    check_refill(&spmm_engine_cusparse, &device, &problem);
+    check_refill(&spmmi_engine_cusparse, &device, &problem);
 }
 
 /* deterministic: equal bits from run to run and from build to build. */
@@ -85,9 +85,9 @@ static void test_deterministic(void **state)
     (void)state;
     make_block(3000, 9000, DENSE_ROW, SPMM_R_32F, false, &block);
     make_product(&p, 64, 0);
-    check_same_bits(&spmm_engine_cusparse, &device, &p, 5);
+    check_same_bits(&spmmi_engine_cusparse, &device, &p, 5);
     free_product(&p);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 /* A shape other than the last one's is preprocessed first, for which cuSPARSE does wait. */
@@ -97,8 +97,8 @@ static void test_asynchronous(void **state)
         SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 32, false, NULL, false, 0};
 
     (void)state;
-    check_asynchronous(&spmm_engine_cusparse, &device, &problem, false, true);
-    check_asynchronous(&spmm_engine_cusparse, &device, &problem, true, true);
+    check_asynchronous(&spmmi_engine_cusparse, &device, &problem, false, true);
+    check_asynchronous(&spmmi_engine_cusparse, &device, &problem, true, true);
 }
 
 static void test_allocation_failures(void **state)
@@ -107,7 +107,7 @@ static void test_allocation_failures(void **state)
         SPMM_R_16F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, 0};
 
     (void)state;
-    check_build_failures(&spmm_engine_cusparse, &device, &problem, 5);
+    check_build_failures(&spmmi_engine_cusparse, &device, &problem, 5);
 }
 
 static void test_refusals(void **state)
@@ -123,14 +123,14 @@ static void test_refusals(void **state)
     char           why[SPMM_WHY] = "";
 
     (void)state;
-    assert_false(spmm_engine_cusparse.supports(&types, &device, why));
+    assert_false(spmmi_engine_cusparse.supports(&types, &device, why));
     assert_true(strlen(why) > 10);
-    assert_false(spmm_engine_cusparse.supports(&compute, &device, why));
-    assert_true(spmm_engine_cusparse.supports(&tf32, &device, why));
+    assert_false(spmmi_engine_cusparse.supports(&compute, &device, why));
+    assert_true(spmmi_engine_cusparse.supports(&tf32, &device, why));
     wide.n = 65535 * 16; /* what a grid of cuSPARSE holds */
-    assert_true(spmm_engine_cusparse.supports(&wide, &device, why));
+    assert_true(spmmi_engine_cusparse.supports(&wide, &device, why));
     wide.n++;
-    assert_false(spmm_engine_cusparse.supports(&wide, &device, why));
+    assert_false(spmmi_engine_cusparse.supports(&wide, &device, why));
     assert_non_null(strstr(why, "columns at most"));
 }
 

@@ -4,7 +4,7 @@
  *  that type and in FP32.  With SPMM_TEST_SMALL in the environment only small cases, for
  *  compute-sanitizer.
  */
-#include "engine/cvse_shape.h"
+#include "engine/cvse/variant.h"
 #include "format_case.h"
 #include "gpu_engine.h"
 
@@ -47,24 +47,24 @@ static void test_widths(void **state)
     static const struct {
         int32_t n_rows, n_cols;
         double  density;
-    } shapes[] = {
+    } variants[] = {
         {203, 150, 0.05}, {75, 90, 0.9}, {40, 3000, 0.8}, {30, 3000, 0.1}, {6000, 40, 0.6}};
-    const int n_shapes = gpu_case_small() ? 2 : 5;
+    const int n_variants = gpu_case_small() ? 2 : 5;
 
     (void)state;
-    for (int s = 0; s < n_shapes * N_CASES; s++) {
+    for (int s = 0; s < n_variants * N_CASES; s++) {
         const tc_case_t t = gpu_engine_case(s % N_CASES);
         spmm_csr_t      block;
 
-        format_case_random(shapes[s / N_CASES].n_rows, shapes[s / N_CASES].n_cols,
-                           shapes[s / N_CASES].density, t.half, s % 3 == 0, (uint64_t)s, &block);
+        format_case_random(variants[s / N_CASES].n_rows, variants[s / N_CASES].n_cols,
+                           variants[s / N_CASES].density, t.half, s % 3 == 0, (uint64_t)s, &block);
         check_widths(&t, &block);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
 /* Every way to share the work out: windows for one warp, for teams and empty ones; new values. */
-static void check_shape(const tc_case_t *t, const spmm_csr_t *block, int shape, int k)
+static void check_variant(const tc_case_t *t, const spmm_csr_t *block, int variant, int k)
 {
     static const int64_t widths[] = {32, 36, 64, 72, 128, 136, 160, 33};
     const int64_t        n        = widths[k % 8];
@@ -73,13 +73,13 @@ static void check_shape(const tc_case_t *t, const spmm_csr_t *block, int shape, 
                                      .alpha   = k % 2 == 0 ? 1.0 : -1.5,
                                      .beta    = k % 4 == 1 ? 0.5 : 0.0};
 
-    p.problem.shape = SPMM_CVSE_SHAPES + shape;
+    p.problem.variant = SPMM_CVSE_SHAPES + variant;
     make_product(&p, n, k % 3 == 0 ? 8 : 0);
     tc_case_check(t, &p);
     free_product(&p);
 }
 
-static void test_every_shape(void **state)
+static void test_every_variant(void **state)
 {
     static const struct {
         int32_t n_rows, n_cols;
@@ -89,19 +89,19 @@ static void test_every_shape(void **state)
 
     (void)state;
     for (int s = 0; s < n_blocks * N_CASES; s++) {
-        const tc_case_t   t = gpu_engine_case(s % N_CASES);
-        spmm_cvse_shape_t shape;
-        spmm_csr_t        block;
+        const tc_case_t     t = gpu_engine_case(s % N_CASES);
+        spmm_cvse_variant_t variant;
+        spmm_csr_t          block;
 
         format_case_random(blocks[s / N_CASES].n_rows, blocks[s / N_CASES].n_cols,
                            blocks[s / N_CASES].density, t.half, s % 3 == 1, (uint64_t)s + 40,
                            &block);
-        for (int k = 0; spmm_cvse_shape_at(k, &shape); k++) {
-            for (int w = 0; w < 2 && (shape.chain <= 1 || shape.chain == 3); w++) {
-                check_shape(&t, &block, k, k / 2 + 3 * w + s);
+        for (int k = 0; spmmi_cvse_variant_at(k, &variant); k++) {
+            for (int w = 0; w < 2 && (variant.chain <= 1 || variant.chain == 3); w++) {
+                check_variant(&t, &block, k, k / 2 + 3 * w + s);
             }
         }
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -131,7 +131,7 @@ static void test_matrices(void **state)
 
             format_case_matrix(format_matrices[m], SPMM_R_16F, &block);
             check_matrix(format_matrices[m], &block);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
     format_case_each(SPMM_R_16BF, check_matrix);
@@ -139,7 +139,7 @@ static void test_matrices(void **state)
 
 const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_engine_open),      cmocka_unit_test(test_engine_asynchronous),
-    cmocka_unit_test(test_widths),           cmocka_unit_test(test_every_shape),
+    cmocka_unit_test(test_widths),           cmocka_unit_test(test_every_variant),
     cmocka_unit_test(test_engine_shapes),    cmocka_unit_test(test_matrices),
     cmocka_unit_test(test_engine_accuracy),  cmocka_unit_test(test_engine_special_values),
     cmocka_unit_test(test_engine_same_bits), cmocka_unit_test(test_engine_life),

@@ -83,7 +83,7 @@ static void test_streams_in_turn(void **state)
 
     (void)state;
     gpu_test_open(&device); /* skips where there is no GPU */
-    spmm_device_close(&device);
+    spmmi_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
     A = pair_matrix(ctx, ROWS);
     run(ctx, A, false);

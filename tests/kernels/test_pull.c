@@ -139,11 +139,11 @@ static void test_pushed(void **state)
         run_over("nccl-push", BATCH, N, s % 2 == 0, schedule[s]);
         run_over("nccl-push", BATCH, 7, false, schedule[s]);
     }
-    spmm_push_quick_bytes = 0;
+    spmmi_push_quick_bytes = 0;
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
         run_over("nccl-push", BATCH, N, false, schedule[s]);
     }
-    spmm_push_quick_bytes = 64 * 1024;
+    spmmi_push_quick_bytes = 64 * 1024;
 }
 
 static void test_stress(void **state)
@@ -154,9 +154,9 @@ static void test_stress(void **state)
     run(full, N, true, NULL);
     run(full, N, spmm_test_env.rank % 2 == 0, NULL);
     run_over("nccl-push", full, N, false, NULL);
-    spmm_push_quick_bytes = 0;
+    spmmi_push_quick_bytes = 0;
     run_over("nccl-push", full, N, false, NULL);
-    spmm_push_quick_bytes = 64 * 1024;
+    spmmi_push_quick_bytes = 64 * 1024;
 }
 
 /* Row i of rank 0 is row i of every rank, those of the others are themselves: for op T rank 0 has
@@ -309,7 +309,7 @@ static void test_open(void **state)
 
     (void)state;
     gpu_test_open(&device); /* skips where there is no GPU */
-    spmm_device_close(&device);
+    spmmi_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
 }

@@ -15,14 +15,14 @@ static ranks_scale_t scale;
 static int64_t any_rows(int s, int r, uint64_t seed)
 {
     static const int64_t below[] = {4, 40, 300, 2000};
-    const uint64_t       a       = spmm_mix64(seed + 16 * (uint64_t)s + (uint64_t)r) >> 8;
+    const uint64_t       a       = spmmi_mix64(seed + 16 * (uint64_t)s + (uint64_t)r) >> 8;
 
     return 1 + (int64_t)(a / 4 % (uint64_t)below[a % 4]);
 }
 
 static bool chance(int s, int r, uint64_t seed, int percent)
 {
-    return (spmm_mix64(seed + 16 * (uint64_t)s + (uint64_t)r) >> 8) % 100 < (uint64_t)percent;
+    return (spmmi_mix64(seed + 16 * (uint64_t)s + (uint64_t)r) >> 8) % 100 < (uint64_t)percent;
 }
 
 /* Ranks are peers whether or not rows travel. */
@@ -92,24 +92,24 @@ enum { N_MAKERS = sizeof makers / sizeof makers[0] };
 
 /* Blocks that rank @p a takes at least to send to peers of which it gets rows, or the reverse: one of
  * its own, one for each peer to send to, and one for each that has no rows for it. */
-static int blocks_to_send(const ranks_graph_t *graph, int a, bool forward)
+static int blocks_to_send(const ranks_graph_t *halo, int a, bool forward)
 {
     int blocks = 1;
 
-    for (int b = 0; b < graph->n_ranks; b++) {
-        const int64_t out = forward ? graph->rows[a][b] : graph->rows[b][a];
-        const int64_t in  = forward ? graph->rows[b][a] : graph->rows[a][b];
+    for (int b = 0; b < halo->n_ranks; b++) {
+        const int64_t out = forward ? halo->rows[a][b] : halo->rows[b][a];
+        const int64_t in  = forward ? halo->rows[b][a] : halo->rows[a][b];
 
         blocks += (out != RANKS_NONE) + (in == 0);
     }
     return blocks;
 }
 
-static bool fits(const ranks_graph_t *graph, const ranks_machine_t *machine)
+static bool fits(const ranks_graph_t *halo, const ranks_machine_t *machine)
 {
-    for (int a = 0; a < graph->n_ranks; a++) {
-        if (blocks_to_send(graph, a, true) > machine->blocks / graph->n_ranks ||
-            blocks_to_send(graph, a, false) > machine->blocks / graph->n_ranks) {
+    for (int a = 0; a < halo->n_ranks; a++) {
+        if (blocks_to_send(halo, a, true) > machine->blocks / halo->n_ranks ||
+            blocks_to_send(halo, a, false) > machine->blocks / halo->n_ranks) {
             return false;
         }
     }
@@ -120,21 +120,21 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
                 int64_t (*rows)(int n, int s, int r), int64_t bytes, uint32_t number, int rounds,
                 int batch)
 {
-    ranks_graph_t graph = {.n_ranks = n};
-    ranks_case_t *c     = device_test_host(sizeof *c);
+    ranks_graph_t halo = {.n_ranks = n};
+    ranks_case_t *c    = device_test_host(sizeof *c);
 
     for (int s = 0; s < n; s++) {
         for (int r = 0; r < n; r++) {
-            graph.rows[s][r] = s == r ? RANKS_NONE : rows(n, s, r);
+            halo.rows[s][r] = s == r ? RANKS_NONE : rows(n, s, r);
         }
     }
-    if (!fits(&graph, machine)) {
-        print_message("left out: a graph of %d ranks, for %s with %d thread blocks at a time\n", n,
+    if (!fits(&halo, machine)) {
+        print_message("left out: a halo of %d ranks, for %s with %d thread blocks at a time\n", n,
                       machine->name, machine->blocks);
         free(c);
         return;
     }
-    ranks_case_open(c, machine, &device, &graph, pulls, bytes, number, batch);
+    ranks_case_open(c, machine, &device, &halo, pulls, bytes, number, batch);
     c->ahead  = rows == fountain;
     c->shared = bytes == scale.wide_bytes;
     ranks_case_run(c, (rounds + machine->one_of - 1) / machine->one_of);
@@ -142,7 +142,7 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
     free(c);
 }
 
-/* Every graph on all numbers of ranks. */
+/* Every halo on all numbers of ranks. */
 static void run_graphs(bool pulls)
 {
     for (int m = 0; ranks_machines[m] != NULL; m++) {

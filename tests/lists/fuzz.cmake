@@ -14,7 +14,7 @@ function(spmm_add_fuzz name source)
   target_compile_options(fuzz_${name} PRIVATE ${SPMM_C_WARNINGS})
   target_link_libraries(fuzz_${name} PRIVATE spmm_internal)
   target_link_options(fuzz_${name} PRIVATE
-    LINKER:--wrap=spmm_alloc,--wrap=spmm_alloc_zero,--wrap=spmm_realloc,--wrap=spmm_free)
+    LINKER:--wrap=spmmi_alloc,--wrap=spmmi_alloc_zero,--wrap=spmmi_realloc,--wrap=spmmi_free)
   if(SPMM_FUZZ)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz.${name} COMMAND ${fuzz}/run.sh $<TARGET_FILE:fuzz_${name}> 10)

@@ -16,7 +16,7 @@ static spmm_status_t event_create(const spmm_device_t *on, bool timed, spmm_even
 {
     assert_true(timed);
     if (SPMM_NEW_ZERO(*event, 1) == NULL) {
-        return spmm_fail_memory(&on->env->err, 1, sizeof **event, "an event");
+        return spmmi_fail_memory(&on->env->err, 1, sizeof **event, "an event");
     }
     return SPMM_OK;
 }
@@ -24,7 +24,7 @@ static spmm_status_t event_create(const spmm_device_t *on, bool timed, spmm_even
 static void event_destroy(const spmm_device_t *on, spmm_event_t *event)
 {
     (void)on;
-    spmm_free(event);
+    spmmi_free(event);
 }
 
 static spmm_status_t event_record(const spmm_device_t *on, spmm_event_t *event,
@@ -46,7 +46,7 @@ static spmm_status_t event_elapsed(const spmm_device_t *on, spmm_event_t *from, 
 
 void clock_device_open(spmm_device_t *device)
 {
-    spmm_assert_ok(spmm_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, device));
+    spmm_assert_ok(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, device));
     ops               = *device->ops;
     ops.event_create  = event_create;
     ops.event_destroy = event_destroy;

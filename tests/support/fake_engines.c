@@ -26,13 +26,13 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
     fakes[k].builds++;
     fakes[k].layout = problem->layout;
     if (fakes[k].builds <= fakes[k].no_room) {
-        return spmm_fail(&spmm_test_env.err, SPMM_ERR_MEMORY, "no room for fake %d", k);
+        return spmmi_fail(&spmm_test_env.err, SPMM_ERR_MEMORY, "no room for fake %d", k);
     }
     if (fakes[k].build_status != SPMM_OK) {
-        return spmm_fail(&spmm_test_env.err, fakes[k].build_status, "fake %d is not built", k);
+        return spmmi_fail(&spmm_test_env.err, fakes[k].build_status, "fake %d is not built", k);
     }
     if (SPMM_NEW(mine, 1) == NULL) {
-        return spmm_fail_memory(&spmm_test_env.err, 1, sizeof *mine, "a fake");
+        return spmmi_fail_memory(&spmm_test_env.err, 1, sizeof *mine, "a fake");
     }
     *mine     = k;
     *format   = mine;
@@ -60,7 +60,7 @@ static spmm_status_t fake_execute(void *format, int64_t n, double alpha, const v
         assert_true(isfinite(((const float *)C)[i]));
     }
     if (fakes[k].execute_status != SPMM_OK) {
-        return spmm_fail(&spmm_test_env.err, fakes[k].execute_status, "fake %d does not run", k);
+        return spmmi_fail(&spmm_test_env.err, fakes[k].execute_status, "fake %d does not run", k);
     }
     clock_device_now += fakes[k].seconds;
     return SPMM_OK;
@@ -71,7 +71,7 @@ void fake_destroy(void *format)
     if (format != NULL) {
         fake_held--;
         fakes[*(const int *)format].held--;
-        spmm_free(format);
+        spmmi_free(format);
     }
 }
 
@@ -129,7 +129,7 @@ void fake_prepare(const double predicted[N_FAKES])
             fake_candidates[k].predicted_s = INFINITY;
         }
     }
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 spmm_status_t fake_settle(const char *name, bool measure)
@@ -142,8 +142,8 @@ spmm_status_t fake_settle(const char *name, bool measure)
                                     .layout  = SPMM_LAYOUT_ROW,
                                     .n       = PLANNED};
 
-    return spmm_engine_settle(&choice, &fake_block, &problem, &device, fake_candidates, N_FAKES,
-                              &fake_settled);
+    return spmmi_engine_settle(&choice, &fake_block, &problem, &device, fake_candidates, N_FAKES,
+                               &fake_settled);
 }
 
 void fake_check_taken(int k)

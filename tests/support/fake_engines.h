@@ -7,7 +7,7 @@
 
 #include "test_main.h"
 
-#include "engine/autotune.h"
+#include "engine/choose/autotune.h"
 
 /** YARDSTICK bears the name of the engine that others are compared with; the last two are the
  *  block's columns and those of B. */

@@ -35,12 +35,12 @@ const char *const format_matrices[] = {"stencil27:nx=9,ny=10,nz=11",
 
 static void set_value(spmm_csr_t *block, int64_t k, uint64_t seed, int32_t i, int32_t j)
 {
-    const uint64_t kind = spmm_hash2(seed + 1, i, j) % 16;
+    const uint64_t kind = spmmi_hash2(seed + 1, i, j) % 16;
 
-    spmm_value_set(block->type, block->values, k,
-                   kind == 0   ? 0.0
-                   : kind == 1 ? -0.0
-                               : spmm_random_value(seed + 2, i, j));
+    spmmi_value_set(block->type, block->values, k,
+                    kind == 0   ? 0.0
+                    : kind == 1 ? -0.0
+                                : spmmi_random_value(seed + 2, i, j));
 }
 
 void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
@@ -50,14 +50,14 @@ void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_typ
 
     for (int32_t i = 0; i < n_rows; i++) {
         for (int32_t j = 0; j < n_cols; j++) {
-            nnz += spmm_unit(spmm_hash2(seed, i, j)) < density;
+            nnz += spmmi_unit(spmmi_hash2(seed, i, j)) < density;
         }
     }
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n_rows, n_cols, nnz, type, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, n_rows, n_cols, nnz, type, block));
     nnz = 0;
     for (int32_t i = 0; i < n_rows; i++) {
         for (int32_t j = 0; j < n_cols; j++) {
-            if (spmm_unit(spmm_hash2(seed, i, j)) < density) {
+            if (spmmi_unit(spmmi_hash2(seed, i, j)) < density) {
                 block->col_idx[nnz] = j;
                 set_value(block, nnz++, seed, i, j);
             }
@@ -83,21 +83,21 @@ void format_case_matrix(const char *spec, spmm_type_t type, spmm_csr_t *block)
     self.rank = 0;
     self.size = 1;
     if (strchr(spec, '/') != NULL) {
-        spmm_assert_ok(spmm_matrix_from_file(&self, spec, type, 1, &A));
+        spmm_assert_ok(spmmi_matrix_from_file(&self, spec, type, 1, &A));
     } else if (strchr(spec, ':') != NULL) {
-        spmm_assert_ok(spmm_matrix_from_spec(&self, spec, type, 1, &A));
+        spmm_assert_ok(spmmi_matrix_from_spec(&self, spec, type, 1, &A));
     } else {
         (void)snprintf(path, sizeof path, "%s/%s", SPMM_TEST_DATA_DIR, spec);
-        spmm_assert_ok(spmm_matrix_from_file(&self, path, type, 1, &A));
+        spmm_assert_ok(spmmi_matrix_from_file(&self, path, type, 1, &A));
     }
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, A->n_rows, A->n_cols, spmm_matrix_local_nnz(A),
-                                  type, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, A->n_rows, A->n_cols, spmmi_matrix_local_nnz(A),
+                                   type, block));
     memcpy(block->row_ptr, A->row_ptr, ((size_t)A->n_rows + 1) * sizeof *block->row_ptr);
-    memcpy(block->values, A->values, (size_t)spmm_csr_nnz(block) * spmm_type_size(type));
-    for (int64_t k = 0; k < spmm_csr_nnz(block); k++) {
+    memcpy(block->values, A->values, (size_t)spmmi_csr_nnz(block) * spmm_type_size(type));
+    for (int64_t k = 0; k < spmmi_csr_nnz(block); k++) {
         block->col_idx[k] = (int32_t)A->col_idx[k];
     }
-    spmm_matrix_free(A);
+    spmmi_matrix_free(A);
 }
 
 static void check_one(const char *spec, spmm_type_t type,
@@ -107,7 +107,7 @@ static void check_one(const char *spec, spmm_type_t type,
 
     format_case_matrix(spec, type, &block);
     check(spec, &block);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 void format_case_each(spmm_type_t type, void (*check)(const char *spec, const spmm_csr_t *block))
@@ -174,7 +174,7 @@ int32_t format_case_active(const spmm_csr_t *block, int32_t first, int32_t heigh
 
 void format_case_assert_equal(const spmm_csr_t *got, const spmm_csr_t *expected)
 {
-    const size_t nnz = (size_t)spmm_csr_nnz(expected);
+    const size_t nnz = (size_t)spmmi_csr_nnz(expected);
 
     assert_int_equal(got->n_rows, expected->n_rows);
     assert_int_equal(got->n_cols, expected->n_cols);

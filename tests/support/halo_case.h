@@ -21,7 +21,7 @@ static inline bool halo_case_needs(const halo_case_t *c, int rank, int64_t index
     const bool owns   = index >= c->offset[rank] && index < c->offset[rank + 1];
     const bool silent = spmm_test_env.size > 1 && rank == spmm_test_env.size - 1;
 
-    return !owns && !silent && spmm_unit(spmm_hash2(c->seed, rank, index)) < c->density;
+    return !owns && !silent && spmmi_unit(spmmi_hash2(c->seed, rank, index)) < c->density;
 }
 
 static inline halo_case_t halo_case_make(int64_t n, double density, uint64_t seed)
@@ -48,8 +48,8 @@ static inline halo_case_t halo_case_make(int64_t n, double density, uint64_t see
 
 static inline void halo_case_free(halo_case_t *c)
 {
-    spmm_free(c->offset);
-    spmm_free(c->need);
+    spmmi_free(c->offset);
+    spmmi_free(c->need);
 }
 
 #endif /* SPMM_TEST_HALO_CASE_H */

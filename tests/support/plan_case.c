@@ -16,19 +16,19 @@ static double entry(const shape_t *s, uint64_t seed, int64_t i, int64_t j, spmm_
 {
     double rounded = 0.0;
 
-    if (s->one_in == 0 || (i != s->dense_row && spmm_hash2(7, i, j) % (uint64_t)s->one_in != 0)) {
+    if (s->one_in == 0 || (i != s->dense_row && spmmi_hash2(7, i, j) % (uint64_t)s->one_in != 0)) {
         return 0.0;
     }
-    spmm_value_set(type, &rounded, 0, spmm_random_value(seed, i, j));
-    return spmm_value_get(type, &rounded, 0);
+    spmmi_value_set(type, &rounded, 0, spmmi_random_value(seed, i, j));
+    return spmmi_value_get(type, &rounded, 0);
 }
 
 static double dense(uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
 {
     double rounded = 0.0;
 
-    spmm_value_set(type, &rounded, 0, spmm_random_value(seed, i, j));
-    return spmm_value_get(type, &rounded, 0);
+    spmmi_value_set(type, &rounded, 0, spmmi_random_value(seed, i, j));
+    return spmmi_value_get(type, &rounded, 0);
 }
 
 /* Uneven blocks: rank 1 owns nothing when there are three ranks or more. */
@@ -70,7 +70,7 @@ static caller_t make_caller(const shape_t *s, uint64_t seed, spmm_type_t type)
 
             if (x != 0.0) {
                 c.col[nnz] = j;
-                spmm_value_set(type, c.values, nnz++, x);
+                spmmi_value_set(type, c.values, nnz++, x);
             }
         }
         c.row_ptr[i + 1] = nnz;
@@ -102,12 +102,12 @@ static void *make_dense(const product_t *p, int64_t rows, const int64_t *global_
     *bytes = (size_t)(*ld * blocks) * spmm_type_size(type);
     data   = malloc((size_t)(*ld * blocks + 1) * sizeof(double));
     for (int64_t k = 0; k < *ld * blocks; k++) {
-        spmm_value_set(type, data, k, NAN);
+        spmmi_value_set(type, data, k, NAN);
     }
     for (int64_t i = 0; i < rows && seed != 0; i++) {
         for (int64_t j = 0; j < p->n; j++) {
-            spmm_value_set(type, data, place(p->layout, *ld, i, j),
-                           dense(seed, global_row[i], j, type));
+            spmmi_value_set(type, data, place(p->layout, *ld, i, j),
+                            dense(seed, global_row[i], j, type));
         }
     }
     return data;
@@ -133,7 +133,7 @@ static void check_c(const shape_t *s, const product_t *p, uint64_t seed, const v
         for (int64_t j = 0; j < p->n; j++) {
             const int64_t g   = global_row[i];
             double        sum = 0.0, size = 0.0;
-            double        got = spmm_value_get(p->c_type, C, place(p->layout, ld, i, j));
+            double        got = spmmi_value_get(p->c_type, C, place(p->layout, ld, i, j));
 
             for (int64_t k = 0; k < inner; k++) {
                 const double a = p->op == SPMM_OP_N ? entry(s, seed, g, k, p->type)
@@ -240,9 +240,9 @@ static void run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_p
     host   = make_dense(p, c.local_rows, c.global_row, p->beta == 0.0 ? 0 : SEED_C, p->c_type, &ldc,
                         &c_bytes);
     C      = to_device(host, c_bytes);
-    before = spmm_alloc_get_stats();
+    before = spmmi_alloc_get_stats();
     spmm_assert_ok(spmm_execute(plan, p->n, p->alpha, B, ldb, p->beta, C, ldc, NULL));
-    assert_true(spmm_alloc_get_stats().calls == before.calls);
+    assert_true(spmmi_alloc_get_stats().calls == before.calls);
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, c_bytes));
     check_c(s, p, seed, host, ldc, c.local_rows, c.global_row);
     check_gathered(s, p, seed, plan, C, ldc, &c);

@@ -28,7 +28,7 @@ static bool has(const mask_t *m, int64_t i, int64_t j)
 {
     const int64_t v = i / m->vector, b = m->blocks == 0 ? j : j / m->blocks;
 
-    return v == m->dense || (int)(spmm_hash2(7, v, b) % 1000) < m->per_mille;
+    return v == m->dense || (int)(spmmi_hash2(7, v, b) % 1000) < m->per_mille;
 }
 
 /* From rows; odd ones come in descending order of columns. */
@@ -113,8 +113,8 @@ double operand(int which, int64_t i, int64_t j, spmm_type_t type, int special)
     if (special != 0 && which != OPERAND_S && (i + which) % 11 == 3 && j % 5 == 0) {
         return i % 2 == 0 ? (double)INFINITY : (double)NAN;
     }
-    spmm_value_set(type, &rounded, 0, spmm_random_value((uint64_t)which, i, j));
-    return spmm_value_get(type, &rounded, 0);
+    spmmi_value_set(type, &rounded, 0, spmmi_random_value((uint64_t)which, i, j));
+    return spmmi_value_get(type, &rounded, 0);
 }
 
 void *device_operand(int which, int64_t first, int64_t rows, int64_t k, int64_t ld,
@@ -125,8 +125,8 @@ void *device_operand(int which, int64_t first, int64_t rows, int64_t k, int64_t 
 
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < ld; j++) { /* NaN in the gaps */
-            spmm_value_set(type, host, i * ld + j,
-                           j < k ? operand(which, first + i, j, type, special) : (double)NAN);
+            spmmi_value_set(type, host, i * ld + j,
+                            j < k ? operand(which, first + i, j, type, special) : (double)NAN);
         }
     }
     device = to_device(host, bytes);
@@ -195,7 +195,7 @@ static void check_values(const masked_t *m, const sampled_t *s, const char *host
     double *y = reference_rows(OPERAND_Y, 0, m->shape.cols, s);
 
     for (int64_t e = -guard; e < m->nnz + guard; e++) {
-        const double got = spmm_value_get(s->s_type, host, e + guard);
+        const double got = spmmi_value_get(s->s_type, host, e + guard);
 
         if (e >= 0 && e < m->nnz) {
             check_value(m, s, e, x + (m->row[e] - m->first_row) * s->k, y + m->col[e] * s->k,
@@ -223,16 +223,16 @@ static void run_once(const masked_t *m, const sampled_t *s, spmm_sddmm_plan_t *p
     for (int64_t e = -guard; e < m->nnz + guard; e++) {
         const bool inside = e >= 0 && e < m->nnz;
 
-        spmm_value_set(s->s_type, host, e + guard,
-                       !inside          ? 3.0
-                       : s->beta == 0.0 ? (double)NAN
-                                        : operand(OPERAND_S, m->row[e], m->col[e], s->s_type, 0));
+        spmmi_value_set(s->s_type, host, e + guard,
+                        !inside          ? 3.0
+                        : s->beta == 0.0 ? (double)NAN
+                                         : operand(OPERAND_S, m->row[e], m->col[e], s->s_type, 0));
     }
     S      = to_device(host, bytes);
-    before = spmm_alloc_get_stats();
+    before = spmmi_alloc_get_stats();
     spmm_assert_ok(
         spmm_sddmm(plan, s->k, s->alpha, X, ldx, Y, ldy, s->beta, S + (size_t)guard * size, NULL));
-    assert_true(spmm_alloc_get_stats().calls == before.calls);
+    assert_true(spmmi_alloc_get_stats().calls == before.calls);
     spmm_assert_ok(spmm_buffer_copy(ctx, host, S, bytes));
     check_values(m, s, host, guard);
     spmm_assert_ok(spmm_buffer_free(ctx, &X));

@@ -14,7 +14,7 @@ __attribute__((weak)) int spmm_test_thread_level(void)
 void spmm_assert_ok(spmm_status_t status)
 {
     if (status != SPMM_OK) {
-        print_error("status %d: %s\n", (int)status, spmm_error_thread_text());
+        print_error("status %d: %s\n", (int)status, spmmi_error_thread_text());
     }
     assert_int_equal(status, SPMM_OK);
 }
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         count++;
     }
     for (size_t i = 0; i < count && failed == 0; i++) {
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
         failed = _cmocka_run_group_tests(spmm_tests[i].name, &spmm_tests[i], 1, NULL, NULL);
         if (failed != 0) {
             (void)fprintf(stderr, "rank %d of %d: test %s failed\n", spmm_test_env.rank,

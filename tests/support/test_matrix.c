@@ -24,12 +24,12 @@ static bool tridiagonal(int64_t i, int64_t j)
 
 static bool scattered(int64_t i, int64_t j)
 {
-    return spmm_hash2(7, i, j) % 12 == 0;
+    return spmmi_hash2(7, i, j) % 12 == 0;
 }
 
 static bool dense_row(int64_t i, int64_t j)
 {
-    return i == 5 || i == j || spmm_hash2(3, i, j) % 40 == 0;
+    return i == 5 || i == j || spmmi_hash2(3, i, j) % 40 == 0;
 }
 
 static bool arrow(int64_t i, int64_t j)
@@ -110,11 +110,11 @@ spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t 
         }
         row_ptr[i - first + 1] = nnz;
     }
-    spmm_assert_ok(spmm_matrix_from_csr(&spmm_test_env, last - first, last_col - first_col, row_ptr,
-                                        col_idx, values, SPMM_R_64F, &A));
-    spmm_free(row_ptr);
-    spmm_free(col_idx);
-    spmm_free(values);
+    spmm_assert_ok(spmmi_matrix_from_csr(&spmm_test_env, last - first, last_col - first_col,
+                                         row_ptr, col_idx, values, SPMM_R_64F, &A));
+    spmmi_free(row_ptr);
+    spmmi_free(col_idx);
+    spmmi_free(values);
     return A;
 }
 
@@ -132,7 +132,7 @@ int32_t *spmm_test_gather(const int64_t *offset, const int32_t *part)
         count[p] = (int)(offset[p + 1] - offset[p]);
     }
     MPI_Allgatherv(part, count[env->rank], MPI_INT32_T, all, count, start, MPI_INT32_T, env->comm);
-    spmm_free(count);
-    spmm_free(start);
+    spmmi_free(count);
+    spmmi_free(start);
     return all;
 }

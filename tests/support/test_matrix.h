@@ -25,7 +25,7 @@ typedef struct {
 spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t row_split,
                                 spmm_test_split_t col_split);
 
-/** Parts of this rank's indices to parts of all, [offset[size]], freed with spmm_free(). */
+/** Parts of this rank's indices to parts of all, [offset[size]], freed with spmmi_free(). */
 int32_t *spmm_test_gather(const int64_t *offset, const int32_t *part);
 
 /** Square and rectangular rules, regular and not, ended by one without a name. */

@@ -22,8 +22,8 @@ void transport_case_device(void)
     if (device.ops != NULL) {
         return;
     }
-    status = spmm_device_open(&spmm_test_env, on_cuda ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU, NULL,
-                              &device);
+    status = spmmi_device_open(&spmm_test_env, on_cuda ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU, NULL,
+                               &device);
     if (on_cuda && status == SPMM_ERR_UNSUPPORTED) {
         (void)printf("SKIP: %s\n", spmm_test_env.err.text);
         (void)fflush(stdout);
@@ -41,10 +41,10 @@ void transport_case_prepare(transport_case_t *f, const spmm_transport_ops_t *tra
     f->needs     = halo_case_make(n, density, seed);
     f->transport = transport;
     f->state     = NULL;
-    spmm_assert_ok(spmm_halo_create(&spmm_test_env, f->needs.offset, f->needs.need, f->needs.n_need,
-                                    &f->graph));
-    f->mirror_bytes = (size_t)spmm_halo_send_rows(&f->graph) * max_row_bytes;
-    f->halo_bytes   = (size_t)spmm_halo_recv_rows(&f->graph) * max_row_bytes;
+    spmm_assert_ok(spmmi_halo_create(&spmm_test_env, f->needs.offset, f->needs.need,
+                                     f->needs.n_need, &f->peers));
+    f->mirror_bytes = (size_t)spmmi_halo_send_rows(&f->peers) * max_row_bytes;
+    f->halo_bytes   = (size_t)spmmi_halo_recv_rows(&f->peers) * max_row_bytes;
     assert_non_null(SPMM_NEW(f->mirror, (int64_t)f->mirror_bytes));
     assert_non_null(SPMM_NEW(f->halo, (int64_t)f->halo_bytes));
     memset(f->mirror, 0xee, f->mirror_bytes);
@@ -57,7 +57,7 @@ void transport_case_open(transport_case_t *f, const spmm_transport_ops_t *transp
                          double density, uint64_t seed, size_t max_row_bytes)
 {
     transport_case_prepare(f, transport, n, density, seed, max_row_bytes);
-    spmm_assert_ok(f->transport->create(&shared, &f->graph, max_row_bytes, &f->state));
+    spmm_assert_ok(f->transport->create(&shared, &f->peers, max_row_bytes, &f->state));
 }
 
 void transport_case_close(transport_case_t *f)
@@ -65,9 +65,9 @@ void transport_case_close(transport_case_t *f)
     f->transport->destroy(f->state);
     device.ops->release(&device, f->device_mirror);
     device.ops->release(&device, f->device_halo);
-    spmm_halo_free(&f->graph);
-    spmm_free(f->mirror);
-    spmm_free(f->halo);
+    spmmi_halo_free(&f->peers);
+    spmmi_free(f->mirror);
+    spmmi_free(f->halo);
     halo_case_free(&f->needs);
 }
 
@@ -76,9 +76,9 @@ void transport_case_each(void (*test)(const spmm_transport_ops_t *transport))
     char why[SPMM_TRANSPORT_WHY];
 
     transport_case_device();
-    for (int t = 0; t < spmm_n_transports; t++) {
-        if (spmm_transports[t]->supports(&shared, why)) {
-            test(spmm_transports[t]);
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        if (spmmi_transports[t]->supports(&shared, why)) {
+            test(spmmi_transports[t]);
         }
     }
 }
@@ -86,7 +86,7 @@ void transport_case_each(void (*test)(const spmm_transport_ops_t *transport))
 /* Byte @p b of the row of global index @p index, as rank @p from sends it in exchange @p round. */
 static unsigned char expected(uint64_t round, int from, int64_t index, size_t b)
 {
-    return (unsigned char)spmm_hash2(round * 64 + (uint64_t)from, index, (int64_t)b);
+    return (unsigned char)spmmi_hash2(round * 64 + (uint64_t)from, index, (int64_t)b);
 }
 
 /* Write (or check) the halo rows, sent by their owners or by this rank: row i is needs.need[i]. */
@@ -95,7 +95,7 @@ static void visit_halo(transport_case_t *f, bool check, uint64_t round, bool by_
 {
     for (int64_t i = 0; i < f->needs.n_need; i++) {
         const int from = by_owner
-                             ? spmm_owner(f->needs.offset, spmm_test_env.size, f->needs.need[i])
+                             ? spmmi_owner(f->needs.offset, spmm_test_env.size, f->needs.need[i])
                              : spmm_test_env.rank;
 
         for (size_t b = 0; b < row_bytes; b++) {
@@ -130,7 +130,7 @@ static void visit_mirror(transport_case_t *f, bool check, uint64_t round, bool b
             }
         }
     }
-    assert_int_equal(at, (size_t)spmm_halo_send_rows(&f->graph) * row_bytes);
+    assert_int_equal(at, (size_t)spmmi_halo_send_rows(&f->peers) * row_bytes);
 }
 
 static void copy(void *dst, const void *src, size_t bytes)
@@ -179,7 +179,7 @@ void transport_case_check(transport_case_t *f, const spmm_exchange_t *exchange, 
     copy(f->mirror, exchange->mirror, f->mirror_bytes);
     copy(f->halo, exchange->halo, f->halo_bytes);
     spmm_assert_ok(device.ops->stream_sync(&device, stream));
-    spmm_assert_ok(spmm_transport_check(&shared));
+    spmm_assert_ok(spmmi_transport_check(&shared));
     if (exchange->direction == SPMM_HALO_FORWARD) {
         visit_halo(f, true, round, true, exchange->row_bytes);
     } else {
@@ -191,10 +191,10 @@ void transport_case_run(transport_case_t *f, spmm_direction_t direction, uint64_
                         size_t row_bytes)
 {
     const spmm_exchange_t exchange = transport_case_fill(f, direction, round, row_bytes);
-    const int64_t         calls    = spmm_alloc_get_stats().calls;
+    const int64_t         calls    = spmmi_alloc_get_stats().calls;
 
     spmm_assert_ok(f->transport->begin(f->state, &exchange, stream));
     spmm_assert_ok(f->transport->end(f->state, &exchange, stream));
-    assert_int_equal(spmm_alloc_get_stats().calls, calls);
+    assert_int_equal(spmmi_alloc_get_stats().calls, calls);
     transport_case_check(f, &exchange, round);
 }

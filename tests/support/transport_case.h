@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file transport_case.h
- *  One transport on a pseudo-random graph, with rows whose bytes tell where they come from.  Runs on
+ *  One transport on a pseudo-random halo, with rows whose bytes tell where they come from.  Runs on
  *  the CPU, or with SPMM_TEST_DEVICE=cuda on the GPUs that are visible.
  */
 #ifndef SPMM_TEST_TRANSPORT_CASE_H
@@ -9,10 +9,10 @@
 #include "exchange/transport.h"
 #include "halo_case.h"
 
-/** A graph, its buffers and one transport on it. */
+/** A halo, its buffers and one transport on it. */
 typedef struct {
     halo_case_t                 needs;
-    spmm_halo_t                 graph;
+    spmm_halo_t                 peers; /**< which rows go where */
     const spmm_transport_ops_t *transport;
     void                       *state;
     unsigned char              *mirror, *halo;               /**< host */
@@ -28,7 +28,7 @@ extern spmm_transport_shared_t shared;
 /** Open the device unless it is open; ends the program with 77 (skipped) where it is missing. */
 void transport_case_device(void);
 
-/** A graph of @p n indices with everything but the state of the transport. */
+/** A halo of @p n indices with everything but the state of the transport. */
 void transport_case_prepare(transport_case_t *f, const spmm_transport_ops_t *transport, int64_t n,
                             double density, uint64_t seed, size_t max_row_bytes);
 /** The same and create(). */

@@ -195,7 +195,7 @@ static void test_passed_over_unmeasured(void **state)
                 assert_int_equal(fakes[1].builds, 0);
                 assert_int_equal(fake_held, 0);
                 assert_null(fake_settled.format);
-                spmm_error_clear(&spmm_test_env.err);
+                spmmi_error_clear(&spmm_test_env.err);
                 continue;
             }
             spmm_assert_ok(fake_settle("auto", way != 0));
@@ -207,7 +207,7 @@ static void test_passed_over_unmeasured(void **state)
     fakes[0].build_status = SPMM_ERR_RANGE;
     assert_int_equal(fake_settle("zero", false), SPMM_ERR_RANGE);
     assert_int_equal(fakes[1].builds, 0);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
     fake_prepare(predicted); /* none is left */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].build_status = SPMM_ERR_RANGE;
@@ -215,7 +215,7 @@ static void test_passed_over_unmeasured(void **state)
     assert_int_equal(fake_settle(NULL, false), SPMM_ERR_RANGE);
     assert_string_equal(spmm_test_env.err.text, "fake 0 is not built");
     assert_int_equal(fake_held, 0);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Rivals that do not fit beside what is there, and room for the first one at the third try. */
@@ -263,7 +263,7 @@ static void test_all_fail(void **state)
     assert_string_equal(spmm_test_env.err.text, "fake 0 does not run");
     assert_int_equal(fake_held, 0);
     assert_null(fake_settled.format);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Nothing runs when the prediction is to decide, an engine is named, or there are no entries. */
@@ -287,32 +287,32 @@ static void test_unmeasured(void **state)
     }
     fake_prepare(predicted);
     assert_int_equal(fake_settle("three", true), SPMM_ERR_UNSUPPORTED);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
     assert_int_equal(fake_settle("four", true), SPMM_ERR_ARGUMENT);
     assert_int_equal(fake_held, 0);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Every allocation in turn fails: an engine is taken all the same while one can be built. */
 static void test_no_memory(void **state)
 {
     const double             predicted[] = {1.0, 1.5, 0.0, 0.0, 1.9};
-    const spmm_alloc_stats_t before      = spmm_alloc_get_stats();
+    const spmm_alloc_stats_t before      = spmmi_alloc_get_stats();
     int64_t                  calls       = 1;
 
     (void)state;
     for (int64_t fail = -1; fail < calls; fail++) { /* the first time none fails */
         fake_prepare(predicted);
-        spmm_alloc_inject(fail);
+        spmmi_alloc_inject(fail);
         spmm_assert_ok(fake_settle(NULL, true));
-        spmm_alloc_inject(-1);
+        spmmi_alloc_inject(-1);
         if (fail < 0) {
-            calls = spmm_alloc_get_stats().calls - before.calls;
+            calls = spmmi_alloc_get_stats().calls - before.calls;
         }
         assert_int_equal(fake_held, 1);
         assert_string_equal(spmm_test_env.err.text, "");
         fake_destroy(fake_settled.format);
-        assert_int_equal(spmm_alloc_get_stats().live, before.live);
+        assert_int_equal(spmmi_alloc_get_stats().live, before.live);
     }
     assert_true(calls >= 5); /* events, operands and formats at least */
 }

@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 #include "base/scalar.h"
-#include "cuda/bcsr_place.h"
-#include "engine/format_bcsr.h"
+#include "cuda/bcsr/bcsr_place.h"
+#include "engine/bcsr/format.h"
 
 enum { THREADS = 2, SIDE = SPMM_BCSR_SIDE, WIDTH = SPMM_BCSR_WIDTH, LANES = 32, MOST_WIDTH = 64 };
 
@@ -21,7 +21,7 @@ typedef struct {
 
 static int b_value(int64_t row, int col)
 {
-    return (int)spmm_below(spmm_hash2(11, row, col), 17) - 8;
+    return (int)spmmi_below(spmmi_hash2(11, row, col), 17) - 8;
 }
 
 static void lay_rows(int32_t col, int32_t width, rows_t *rows)
@@ -29,7 +29,7 @@ static void lay_rows(int32_t col, int32_t width, rows_t *rows)
     rows->width = width;
     for (int32_t k = 0; k < WIDTH; k++) {
         for (int32_t chunk = 0; chunk < width / 8; chunk++) {
-            const uint32_t to = spmm_bcsr_b_at(width, k, chunk);
+            const uint32_t to = spmmi_bcsr_b_at(width, k, chunk);
 
             assert_true(to % 16 == 0 && to < 2u * WIDTH * (uint32_t)width);
             for (int e = 0; e < 8; e++) {
@@ -75,8 +75,8 @@ static void add_tile(const spmm_bcsr_t *f, spmm_bcsr_listed_t tile, const rows_t
             const uint32_t side = (uint32_t)(kind & 1) * (2u * SIDE * (uint32_t)rows->width);
             const uint32_t turn = 16u * (uint32_t)(sp24 ? j : j / 2 * 2);
 
-            address[lane] = sp24 ? spmm_bcsr_sparse_row(rows->width, lane) ^ turn
-                                 : (side + spmm_bcsr_dense_row(rows->width, lane)) ^ turn;
+            address[lane] = sp24 ? spmmi_bcsr_sparse_row(rows->width, lane) ^ turn
+                                 : (side + spmmi_bcsr_dense_row(rows->width, lane)) ^ turn;
         }
         for (int lane = 0; lane < LANES; lane++) {
             int got[4][2];
@@ -95,7 +95,7 @@ static void add_tile(const spmm_bcsr_t *f, spmm_bcsr_listed_t tile, const rows_t
 
                 for (int e = 0; e < 8; e++) {
                     sum[r][8 * j + e] +=
-                        spmm_value_get(f->type, a, spmm_bcsr_value_at(r, c)) * b[row][e];
+                        spmmi_value_get(f->type, a, spmmi_bcsr_value_at(r, c)) * b[row][e];
                 }
             }
         }
@@ -114,7 +114,7 @@ static void check_row(const spmm_csr_t *block, int32_t tile_row, int32_t width,
             for (int64_t k = i < block->n_rows ? block->row_ptr[i] : 0;
                  i < block->n_rows && k < block->row_ptr[i + 1]; k++) {
                 want +=
-                    spmm_value_get(block->type, block->values, k) * b_value(block->col_idx[k], j);
+                    spmmi_value_get(block->type, block->values, k) * b_value(block->col_idx[k], j);
             }
             assert_true(fabs(want - sum[r][j]) <= 1e-9 * (fabs(want) + 1.0));
         }
@@ -125,7 +125,7 @@ static void check_lists(const spmm_csr_t *block, const spmm_bcsr_t *f, int32_t w
 {
     spmm_bcsr_lists_t lists;
 
-    spmm_assert_ok(spmm_bcsr_lists_create(&spmm_test_env, f, THREADS, &lists));
+    spmm_assert_ok(spmmi_bcsr_lists_create(&spmm_test_env, f, THREADS, &lists));
     assert_int_equal(lists.ptr[f->n_tile_rows], f->n_tiles + f->n_sp24);
     for (int32_t t = 0; t < f->n_tile_rows; t++) {
         double sum[SIDE][MOST_WIDTH] = {{0.0}};
@@ -141,7 +141,7 @@ static void check_lists(const spmm_csr_t *block, const spmm_bcsr_t *f, int32_t w
         }
         check_row(block, t, width, sum);
     }
-    spmm_bcsr_lists_free(&lists);
+    spmmi_bcsr_lists_free(&lists);
 }
 
 /* Tiles of all kinds, few and many entries; ragged edges. */
@@ -157,14 +157,14 @@ static void test_lists(void **state)
 
         format_case_random(75, 150, density[k % 4], k / 4 % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
                            false, (uint64_t)k, &block);
-        spmm_assert_ok(spmm_bcsr_create(&spmm_test_env, &block, NULL, 4 << k % 3, k / 3 % 2 != 0,
-                                        THREADS, &f));
-        spmm_assert_ok(spmm_bcsr_fill(&spmm_test_env, &f, block.values, THREADS));
+        spmm_assert_ok(spmmi_bcsr_create(&spmm_test_env, &block, NULL, 4 << k % 3, k / 3 % 2 != 0,
+                                         THREADS, &f));
+        spmm_assert_ok(spmmi_bcsr_fill(&spmm_test_env, &f, block.values, THREADS));
         check_lists(&block, &f, 32 << k / 2 % 2);
         kinds[0] += f.n_tiles;
         kinds[1] += f.n_sp24;
-        spmm_bcsr_free(&f);
-        spmm_csr_free(&block);
+        spmmi_bcsr_free(&f);
+        spmmi_csr_free(&block);
     }
     assert_true(kinds[0] > 500 && kinds[1] > 50);
 }
@@ -179,12 +179,12 @@ static void test_empty(void **state)
         spmm_bcsr_lists_t lists;
 
         format_case_random(n_rows, 40, 0.0, SPMM_R_16F, false, 1, &block);
-        spmm_assert_ok(spmm_bcsr_create(&spmm_test_env, &block, NULL, 8, true, THREADS, &f));
-        spmm_assert_ok(spmm_bcsr_lists_create(&spmm_test_env, &f, THREADS, &lists));
+        spmm_assert_ok(spmmi_bcsr_create(&spmm_test_env, &block, NULL, 8, true, THREADS, &f));
+        spmm_assert_ok(spmmi_bcsr_lists_create(&spmm_test_env, &f, THREADS, &lists));
         assert_int_equal(lists.ptr[f.n_tile_rows], 0);
-        spmm_bcsr_lists_free(&lists);
-        spmm_bcsr_free(&f);
-        spmm_csr_free(&block);
+        spmmi_bcsr_lists_free(&lists);
+        spmmi_bcsr_free(&f);
+        spmmi_csr_free(&block);
     }
 }
 

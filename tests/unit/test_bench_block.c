@@ -22,10 +22,10 @@ static void *product(const spmm_csr_t *A, const void *B)
             double sum = 0.0;
 
             for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++) {
-                sum += spmm_value_get(A->type, A->values, e) *
-                       spmm_value_get(A->type, B, (int64_t)A->col_idx[e] * COLUMNS + j);
+                sum += spmmi_value_get(A->type, A->values, e) *
+                       spmmi_value_get(A->type, B, (int64_t)A->col_idx[e] * COLUMNS + j);
             }
-            spmm_value_set(A->type, C, i * COLUMNS + j, sum);
+            spmmi_value_set(A->type, C, i * COLUMNS + j, sum);
         }
     }
     return C;
@@ -40,19 +40,19 @@ static void check(spmm_type_t type, double factor)
     void        *B, *C;
 
     spmm_assert_ok(bench_block_read(&spmm_test_env, "rmat:scale=8,degree=6", type, &A));
-    for (int64_t e = 0; e < spmm_csr_nnz(&A); e++) {
-        spmm_value_set(type, A.values, e, factor * spmm_value_get(type, A.values, e));
+    for (int64_t e = 0; e < spmmi_csr_nnz(&A); e++) {
+        spmmi_value_set(type, A.values, e, factor * spmmi_value_get(type, A.values, e));
     }
     B = calloc((size_t)A.n_cols * COLUMNS + 1, spmm_type_size(type));
     bench_block_random(&A, COLUMNS, B);
     C = product(&A, B);
     assert_true(bench_block_error(&A, COLUMNS, B, C) <= bound);
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
-        const double was = spmm_value_get(type, C, SEEN);
+        const double was = spmmi_value_get(type, C, SEEN);
 
-        spmm_value_set(type, C, SEEN, was + factor * bad[k]);
+        spmmi_value_set(type, C, SEEN, was + factor * bad[k]);
         assert_false(bench_block_error(&A, COLUMNS, B, C) <= bound);
-        spmm_value_set(type, C, SEEN, was);
+        spmmi_value_set(type, C, SEEN, was);
     }
     /* Zeros do not pass for a product. */
     free(C);
@@ -60,7 +60,7 @@ static void check(spmm_type_t type, double factor)
     assert_false(bench_block_error(&A, COLUMNS, B, C) <= bound);
     free(B);
     free(C);
-    spmm_csr_free(&A);
+    spmmi_csr_free(&A);
 }
 
 static void test_wrong_elements_show(void **state)

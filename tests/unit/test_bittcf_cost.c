@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/tc_engine.h"
+#include "engine/tc/engine.h"
 
 enum {
     SM       = 100,
@@ -47,7 +47,7 @@ static double count_of(int32_t windows, int64_t n, const char *name)
                                     .layout  = SPMM_LAYOUT_ROW,
                                     .n       = n};
     spmm_cost_term_t     terms[SPMM_COST_TERMS];
-    const int            count = spmm_bittcf_terms(&pattern, &problem, &device, terms);
+    const int            count = spmmi_bittcf_terms(&pattern, &problem, &device, terms);
 
     for (int k = 0; k < count; k++) {
         assert_true(terms[k].constant > 0.0);

@@ -32,11 +32,11 @@ static void test_wanted(void **state)
 {
     (void)state;
     assert_int_equal(unsetenv("SPMM_CALIBRATE"), 0);
-    assert_true(spmm_calibrate_wanted());
+    assert_true(spmmi_calibrate_wanted());
     assert_int_equal(setenv("SPMM_CALIBRATE", "1", 1), 0);
-    assert_true(spmm_calibrate_wanted());
+    assert_true(spmmi_calibrate_wanted());
     assert_int_equal(setenv("SPMM_CALIBRATE", "0", 1), 0);
-    assert_false(spmm_calibrate_wanted());
+    assert_false(spmmi_calibrate_wanted());
 }
 
 static void test_path(void **state)
@@ -47,21 +47,21 @@ static void test_path(void **state)
     assert_int_equal(setenv("HOME", "/home/x", 1), 0);
     assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
     assert_int_equal(unsetenv("SPMM_CACHE_DIR"), 0);
-    assert_true(spmm_calibrate_path("NVIDIA H200 a/b-1.2", path, sizeof path));
+    assert_true(spmmi_calibrate_path("NVIDIA H200 a/b-1.2", path, sizeof path));
     assert_string_equal(path, "/home/x/.cache/spmm_dist/NVIDIA_H200_a_b-1.2.txt");
     assert_int_equal(setenv("XDG_CACHE_HOME", "/c d", 1), 0);
-    assert_true(spmm_calibrate_path("k", path, sizeof path));
+    assert_true(spmmi_calibrate_path("k", path, sizeof path));
     assert_string_equal(path, "/c d/spmm_dist/k.txt");
     assert_int_equal(setenv("SPMM_CACHE_DIR", "/own", 1), 0);
-    assert_true(spmm_calibrate_path("k", path, sizeof path));
+    assert_true(spmmi_calibrate_path("k", path, sizeof path));
     assert_string_equal(path, "/own/k.txt");
-    assert_false(spmm_calibrate_path("k", path, strlen("/own/k.txt")));
+    assert_false(spmmi_calibrate_path("k", path, strlen("/own/k.txt")));
 
     /* Relative folders would be others in every working directory. */
     assert_int_equal(setenv("SPMM_CACHE_DIR", "own", 1), 0);
     assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
     assert_int_equal(unsetenv("HOME"), 0);
-    assert_false(spmm_calibrate_path("k", path, sizeof path));
+    assert_false(spmmi_calibrate_path("k", path, sizeof path));
 }
 
 static void test_store_and_load(void **state)
@@ -72,20 +72,20 @@ static void test_store_and_load(void **state)
     (void)state;
     (void)snprintf(below, sizeof below, "%s/new", folder);
     (void)snprintf(path, sizeof path, "%s/new/k.txt", folder);
-    assert_false(spmm_calibrate_load(path, &read));
-    assert_true(spmm_calibrate_store(path, &device));
-    assert_true(spmm_calibrate_load(path, &read));
+    assert_false(spmmi_calibrate_load(path, &read));
+    assert_true(spmmi_calibrate_store(path, &device));
+    assert_true(spmmi_calibrate_load(path, &read));
     assert_memory_equal(&read, &device, sizeof read);
     device = rates(2e12); /* another takes its place */
-    assert_true(spmm_calibrate_store(path, &device));
-    assert_true(spmm_calibrate_load(path, &read));
+    assert_true(spmmi_calibrate_store(path, &device));
+    assert_true(spmmi_calibrate_load(path, &read));
     assert_memory_equal(&read, &device, sizeof read);
     remove_file(path);
     assert_int_equal(rmdir(below), 0); /* and nothing else is left */
     (void)snprintf(path, sizeof path, "%s/file/k.txt", folder);
     (void)snprintf(below, sizeof below, "%s/file", folder);
     assert_int_equal(fclose(fopen(below, "w")), 0);
-    assert_false(spmm_calibrate_store(path, &device));
+    assert_false(spmmi_calibrate_store(path, &device));
     remove_file(below);
 }
 
@@ -114,7 +114,7 @@ static void test_bad_files(void **state)
         assert_non_null(out);
         assert_true(fputs(texts[t], out) >= 0);
         assert_int_equal(fclose(out), 0);
-        assert_false(spmm_calibrate_load(path, &device));
+        assert_false(spmmi_calibrate_load(path, &device));
         assert_memory_equal(&device, &before, sizeof device);
     }
     remove_file(path);

@@ -20,7 +20,7 @@ static int share(int ranks, int width, int step, int rank)
             mine[c] += r == rank;
         }
     }
-    return spmm_device_share(N_CORES, mine, ranks_on);
+    return spmmi_device_share(N_CORES, mine, ranks_on);
 }
 
 static void test_share(void **state)
@@ -49,12 +49,12 @@ static void test_count(void **state)
     int               threads = 0;
 
     (void)state;
-    spmm_assert_ok(spmm_device_count_threads(&spmm_test_env, &threads));
+    spmm_assert_ok(spmmi_device_count_threads(&spmm_test_env, &threads));
     if (set != NULL) {
         assert_int_equal(threads, omp_get_max_threads());
         assert_int_equal(unsetenv("OMP_NUM_THREADS"), 0);
     }
-    spmm_assert_ok(spmm_device_count_threads(&spmm_test_env, &threads));
+    spmm_assert_ok(spmmi_device_count_threads(&spmm_test_env, &threads));
     assert_in_range(threads, 1, omp_get_num_procs());
 }
 

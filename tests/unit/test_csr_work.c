@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "engine/csr_work.h"
+#include "engine/csr_gpu/work.h"
 
 enum { MOST_ROWS = 600 };
 
@@ -26,8 +26,8 @@ static void make_rows(rows_t *r, int32_t n_rows, uint64_t seed, int64_t most, bo
     r->block      = (spmm_csr_t){.n_rows = n_rows, .n_cols = INT32_MAX, .row_ptr = r->row_ptr};
     r->row_ptr[0] = 0;
     for (int32_t i = 0; i < n_rows; i++) {
-        const uint64_t hash   = spmm_hash2(seed, i, 0);
-        int64_t        length = hash % 4 == 0 ? 0 : spmm_below(spmm_mix64(hash), most + 1);
+        const uint64_t hash   = spmmi_hash2(seed, i, 0);
+        int64_t        length = hash % 4 == 0 ? 0 : spmmi_below(spmmi_mix64(hash), most + 1);
 
         r->row_ptr[i + 1] = r->row_ptr[i] + (hash % 23 == 3 ? 40 * length : length);
         r->row_map[i]     = 3 * i + 1;
@@ -158,7 +158,7 @@ static void check(const rows_t *r, int64_t limit)
 
         longest = length > longest ? length : longest;
     }
-    spmm_assert_ok(spmm_csr_work_create(&spmm_test_env, &r->block, limit, 2, &w));
+    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, 2, &w));
     check_rows(r, &w, limit);
     for (int32_t s = 0; s < w.n_splits; s++) {
         check_split(r, &w, s, limit);
@@ -166,7 +166,7 @@ static void check(const rows_t *r, int64_t limit)
     check_cover(r, &w, limit);
     check_order(&w, limit);
     check_full(&w, limit, longest);
-    spmm_csr_work_free(&w);
+    spmmi_csr_work_free(&w);
     assert_null(w.row);
 }
 
@@ -174,7 +174,7 @@ static void test_cover(void **state)
 {
     static const int32_t n_rows[] = {0, 1, 2, 17, 600};
     static const int64_t limits[] = {1, 2, 7, 64, 1000, INT32_MAX};
-    const int64_t        live     = spmm_alloc_get_stats().live;
+    const int64_t        live     = spmmi_alloc_get_stats().live;
     rows_t               r;
 
     (void)state;
@@ -182,7 +182,7 @@ static void test_cover(void **state)
         make_rows(&r, n_rows[k % 5], (uint64_t)k, 3 * (k % 4) * (k % 4), k % 3 == 0);
         check(&r, limits[k / 5 % 6]);
     }
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 /* Lengths at, just below and just above where pieces and rows are cut. */
@@ -206,7 +206,7 @@ static void test_limits(void **state)
 
 static void test_too_many(void **state)
 {
-    const int64_t   live = spmm_alloc_get_stats().live;
+    const int64_t   live = spmmi_alloc_get_stats().live;
     rows_t          r;
     spmm_csr_work_t w;
 
@@ -214,42 +214,43 @@ static void test_too_many(void **state)
     make_rows(&r, 2, 1, 1, false);
     r.row_ptr[1] = INT32_MAX;
     r.row_ptr[2] = (int64_t)INT32_MAX + 1;
-    assert_int_equal(spmm_csr_work_create(&spmm_test_env, &r.block, 64, 1, &w), SPMM_ERR_RANGE);
+    assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 64, 1, &w), SPMM_ERR_RANGE);
     assert_null(w.row);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
-    spmm_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_memory(void **state)
 {
-    const int64_t   live = spmm_alloc_get_stats().live;
+    const int64_t   live = spmmi_alloc_get_stats().live;
     rows_t          r;
     spmm_csr_work_t w;
 
     (void)state;
     make_rows(&r, 50, 3, 20, false);
     for (int fail = 0; fail < 4; fail++) {
-        spmm_alloc_inject(fail);
-        assert_int_equal(spmm_csr_work_create(&spmm_test_env, &r.block, 4, 1, &w), SPMM_ERR_MEMORY);
+        spmmi_alloc_inject(fail);
+        assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 4, 1, &w),
+                         SPMM_ERR_MEMORY);
         assert_null(w.row);
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
-    spmm_alloc_inject(-1);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_alloc_inject(-1);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Small products in many pieces, large ones in pieces that no longer grow. */
 static void test_limit(void **state)
 {
     (void)state;
-    assert_int_equal(spmm_csr_work_limit(0, 32, SPMM_R_32F, 132), 256);
-    assert_int_equal(spmm_csr_work_limit(100000, 32, SPMM_R_32F, 132), 256);
-    assert_int_equal(spmm_csr_work_limit(100000, 128, SPMM_R_32F, 132), 128);
-    assert_int_equal(spmm_csr_work_limit(2000000, 128, SPMM_R_32F, 132), 1010);
-    assert_int_equal(spmm_csr_work_limit(100000000, 128, SPMM_R_32F, 132), 1024);
-    assert_int_equal(spmm_csr_work_limit(100000000, 32, SPMM_R_32F, 132), 4096);
-    assert_int_equal(spmm_csr_work_limit(100000000, 32, SPMM_R_64F, 132), 2048);
-    assert_int_equal(spmm_csr_work_limit(INT32_MAX, 1000000, SPMM_R_16F, 1), 1024);
+    assert_int_equal(spmmi_csr_work_limit(0, 32, SPMM_R_32F, 132), 256);
+    assert_int_equal(spmmi_csr_work_limit(100000, 32, SPMM_R_32F, 132), 256);
+    assert_int_equal(spmmi_csr_work_limit(100000, 128, SPMM_R_32F, 132), 128);
+    assert_int_equal(spmmi_csr_work_limit(2000000, 128, SPMM_R_32F, 132), 1010);
+    assert_int_equal(spmmi_csr_work_limit(100000000, 128, SPMM_R_32F, 132), 1024);
+    assert_int_equal(spmmi_csr_work_limit(100000000, 32, SPMM_R_32F, 132), 4096);
+    assert_int_equal(spmmi_csr_work_limit(100000000, 32, SPMM_R_64F, 132), 2048);
+    assert_int_equal(spmmi_csr_work_limit(INT32_MAX, 1000000, SPMM_R_16F, 1), 1024);
 }
 
 const struct CMUnitTest spmm_tests[] = {

@@ -35,10 +35,10 @@ enum { FIRST_TC = 2, N_ENGINES = sizeof engines / sizeof engines[0] };
 static void each(int first, void (*check)(const tc_case_t *t))
 {
     if (device.ops == NULL) {
-        spmm_assert_ok(spmm_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device));
+        spmm_assert_ok(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device));
     }
     for (int e = first; e < N_ENGINES; e++) {
-        const tc_case_t t = {.engine  = spmm_engine_find(engines[e].name),
+        const tc_case_t t = {.engine  = spmmi_engine_find(engines[e].name),
                              .device  = &device,
                              .compute = engines[e].compute,
                              .half    = engines[e].half,

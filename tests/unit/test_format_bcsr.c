@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
-#include "engine/format_bcsr.h"
+#include "engine/bcsr/format.h"
 
 enum { THREADS = 2, SIDE = 16, WIDTH = 32, N_KINDS = 6 };
 
@@ -21,10 +21,10 @@ static const struct {
 
 static void make(const spmm_csr_t *block, int kind, int threads, spmm_bcsr_t *f)
 {
-    spmm_assert_ok(spmm_bcsr_create(&spmm_test_env, block, NULL, kinds[kind].rows, kinds[kind].sp24,
-                                    threads, f));
+    spmm_assert_ok(spmmi_bcsr_create(&spmm_test_env, block, NULL, kinds[kind].rows,
+                                     kinds[kind].sp24, threads, f));
     assert_null(f->values);
-    spmm_assert_ok(spmm_bcsr_fill(&spmm_test_env, f, block->values, threads));
+    spmm_assert_ok(spmmi_bcsr_fill(&spmm_test_env, f, block->values, threads));
 }
 
 /* What of A a tile must hold: bits of the value and whether it is stored. */
@@ -114,14 +114,14 @@ static void check_wide(const spmm_csr_t *block, const spmm_bcsr_t *f, int32_t s,
 {
     const spmm_bcsr_step_t step  = f->step[s];
     const uint16_t        *tiles = (const uint16_t *)f->values + (int64_t)step.at * 32;
-    const int32_t   left = spmm_bcsr_tile_at(step, 0, r), right = spmm_bcsr_tile_at(step, 1, r);
+    const int32_t   left = spmmi_bcsr_tile_at(step, 0, r), right = spmmi_bcsr_tile_at(step, 1, r);
     const uint32_t *bits =
-        f->bits + ((int64_t)f->bits_ptr[s] + spmm_bcsr_rank(spmm_bcsr_any(step), r)) * SIDE;
+        f->bits + ((int64_t)f->bits_ptr[s] + spmmi_bcsr_rank(spmmi_bcsr_any(step), r)) * SIDE;
     wide_t w;
 
     take_wide(block, panel * f->rows + r, step.col, &w);
-    assert_true(has(spmm_bcsr_any(step), r) == (w.side[0] || w.side[1]));
-    if (!has(spmm_bcsr_any(step), r)) {
+    assert_true(has(spmmi_bcsr_any(step), r) == (w.side[0] || w.side[1]));
+    if (!has(spmmi_bcsr_any(step), r)) {
         return;
     }
     for (int i = 0; i < SIDE; i++) {
@@ -131,9 +131,9 @@ static void check_wide(const spmm_csr_t *block, const spmm_bcsr_t *f, int32_t s,
     }
     assert_true(has(step.sp24, r) == (sp24 && w.legal && w.side[0] && w.side[1]));
     if (has(step.sp24, r)) {
-        const int32_t   k = spmm_bcsr_rank(step.sp24, r);
+        const int32_t   k = spmmi_bcsr_rank(step.sp24, r);
         const uint32_t *meta =
-            (const uint32_t *)(const void *)(tiles + spmm_bcsr_tiles(step) * 256);
+            (const uint32_t *)(const void *)(tiles + spmmi_bcsr_tiles(step) * 256);
 
         assert_false(has(step.left, r) || has(step.right, r));
         check_sparse(&w, tiles + k * 256, meta + k * 16);
@@ -159,20 +159,20 @@ static void check_format(const spmm_csr_t *block, const spmm_bcsr_t *f, bool sp2
             assert_int_equal(f->step[s].at, units);
             assert_int_equal(f->bits_ptr[s], wide);
             assert_true(s == f->panel_ptr[p] || f->step[s].col > f->step[s - 1].col);
-            assert_true(spmm_bcsr_any(f->step[s]) != 0 && f->step[s].none == 0);
+            assert_true(spmmi_bcsr_any(f->step[s]) != 0 && f->step[s].none == 0);
             for (int32_t r = 0; r < f->rows; r++) {
                 check_wide(block, f, s, p, r, sp24);
             }
-            units += spmm_bcsr_units(f->step[s]);
-            wide += spmm_bcsr_count(spmm_bcsr_any(f->step[s]));
+            units += spmmi_bcsr_units(f->step[s]);
+            wide += spmmi_bcsr_count(spmmi_bcsr_any(f->step[s]));
         }
     }
     assert_true(units == f->n_units && wide == f->n_wide);
     assert_int_equal(f->panel_ptr[f->n_panels], f->n_steps);
     for (int64_t k = 0; k < wide * SIDE; k++) {
-        entries += spmm_bcsr_count(f->bits[k]);
+        entries += spmmi_bcsr_count(f->bits[k]);
     }
-    assert_int_equal(entries, spmm_csr_nnz(block));
+    assert_int_equal(entries, spmmi_csr_nnz(block));
     assert_int_equal(f->row_ptr[f->n_tile_rows], f->n_wide);
 }
 
@@ -180,9 +180,9 @@ static void check_back(const spmm_csr_t *block, const spmm_bcsr_t *f)
 {
     spmm_csr_t back;
 
-    spmm_assert_ok(spmm_bcsr_to_csr(&spmm_test_env, f, &back));
+    spmm_assert_ok(spmmi_bcsr_to_csr(&spmm_test_env, f, &back));
     format_case_assert_equal(&back, block);
-    spmm_csr_free(&back);
+    spmmi_csr_free(&back);
 }
 
 static void test_small(void **state)
@@ -199,8 +199,8 @@ static void test_small(void **state)
             make(&block, kind, THREADS, &f);
             check_format(&block, &f, kinds[kind].sp24);
             check_back(&block, &f);
-            spmm_bcsr_free(&f);
-            spmm_csr_free(&block);
+            spmmi_bcsr_free(&f);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -210,20 +210,20 @@ static void make_groups(int32_t n_rows, int32_t n_cols, int most, uint64_t seed,
 {
     int64_t nnz = 0;
 
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n_rows, n_cols, (int64_t)n_rows * n_cols,
-                                  SPMM_R_16BF, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, n_rows, n_cols, (int64_t)n_rows * n_cols,
+                                   SPMM_R_16BF, block));
     block->row_ptr[0] = 0;
     for (int32_t i = 0; i < n_rows; i++) {
         for (int32_t q = 0; 4 * q < n_cols; q++) {
-            const int want = (int)spmm_below(spmm_hash2(seed, i, q), most + 1);
+            const int want = (int)spmmi_below(spmmi_hash2(seed, i, q), most + 1);
             int       n    = 0;
 
             for (int32_t c = 4 * q; c < 4 * q + 4 && c < n_cols && n < want; c++) {
                 /* Take it for sure when the rest is needed. */
-                if (spmm_hash2(seed + 1, i, c) % 2 == 0 || 4 * q + 4 - c <= want - n) {
+                if (spmmi_hash2(seed + 1, i, c) % 2 == 0 || 4 * q + 4 - c <= want - n) {
                     block->col_idx[nnz] = c;
-                    spmm_value_set(SPMM_R_16BF, block->values, nnz++,
-                                   spmm_hash2(seed, i, c) % 7 == 0 ? 0.0 : (double)(1 + i + c));
+                    spmmi_value_set(SPMM_R_16BF, block->values, nnz++,
+                                    spmmi_hash2(seed, i, c) % 7 == 0 ? 0.0 : (double)(1 + i + c));
                     n++;
                 }
             }
@@ -252,8 +252,8 @@ static void test_groups(void **state)
                 assert_true(most > 2 || f.n_legal == f.n_wide);
                 assert_true(most < 4 || s == 2 || f.n_sp24 == 0);
                 assert_true(!kinds[kind].sp24 || most == 0 || most > 2 || f.n_sp24 > 0);
-                spmm_bcsr_free(&f);
-                spmm_csr_free(&block);
+                spmmi_bcsr_free(&f);
+                spmmi_csr_free(&block);
             }
         }
     }
@@ -264,10 +264,10 @@ static void test_codes(void **state)
 {
     (void)state;
     for (uint32_t bits = 0; bits < 16; bits++) {
-        const uint32_t code = spmm_bcsr_code(bits), one = code & 3, two = code >> 2;
+        const uint32_t code = spmmi_bcsr_code(bits), one = code & 3, two = code >> 2;
 
         assert_true(one < two);
-        assert_true(spmm_bcsr_count(bits) > 2 || (bits & ~(1u << one | 1u << two)) == 0);
+        assert_true(spmmi_bcsr_count(bits) > 2 || (bits & ~(1u << one | 1u << two)) == 0);
     }
 }
 
@@ -284,9 +284,9 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
         assert_memory_equal(one.step, other.step, (size_t)one.n_steps * sizeof *one.step);
         assert_memory_equal(one.bits, other.bits, (size_t)one.n_wide * SIDE * sizeof *one.bits);
         assert_memory_equal(one.tile, other.tile, (size_t)one.n_wide * sizeof *one.tile);
-        assert_memory_equal(one.values, other.values, spmm_bcsr_value_bytes(&one));
-        spmm_bcsr_free(&one);
-        spmm_bcsr_free(&other);
+        assert_memory_equal(one.values, other.values, spmmi_bcsr_value_bytes(&one));
+        spmmi_bcsr_free(&one);
+        spmmi_bcsr_free(&other);
     }
 }
 
@@ -306,14 +306,15 @@ static void test_refill(void **state)
 
         make_groups(200, 300, 2 + kind % 3, 5, &block);
         make(&block, kind, THREADS, &f);
-        for (int64_t k = 0; k < spmm_csr_nnz(&block); k++) {
-            spmm_value_set(block.type, block.values, k, k % 5 == 0 ? 0.0 : 1.0 + (double)(k % 100));
+        for (int64_t k = 0; k < spmmi_csr_nnz(&block); k++) {
+            spmmi_value_set(block.type, block.values, k,
+                            k % 5 == 0 ? 0.0 : 1.0 + (double)(k % 100));
         }
-        spmm_assert_ok(spmm_bcsr_fill(&spmm_test_env, &f, block.values, THREADS));
+        spmm_assert_ok(spmmi_bcsr_fill(&spmm_test_env, &f, block.values, THREADS));
         check_format(&block, &f, kinds[kind].sp24);
         check_back(&block, &f);
-        spmm_bcsr_free(&f);
-        spmm_csr_free(&block);
+        spmmi_bcsr_free(&f);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -325,7 +326,7 @@ static void test_range(void **state)
     spmm_bcsr_t f;
 
     (void)state;
-    assert_int_equal(spmm_bcsr_create(&spmm_test_env, &block, NULL, 16, true, 1, &f),
+    assert_int_equal(spmmi_bcsr_create(&spmm_test_env, &block, NULL, 16, true, 1, &f),
                      SPMM_ERR_RANGE);
 }
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/cusparse_bell/format.h"
 #include "engine/engine.h"
-#include "engine/format_bell.h"
 
 /* Number of block columns of the fullest row of blocks, by looking at every place. */
 static int64_t width_of(const spmm_csr_t *block, int32_t size)
@@ -63,11 +63,11 @@ static uint16_t value_at(const spmm_bell_t *bell, const uint16_t *places, int32_
 
 static void check_values(const spmm_csr_t *block, const spmm_bell_t *bell)
 {
-    const int64_t n_places = spmm_bell_places(bell);
+    const int64_t n_places = spmmi_bell_places(bell);
     uint16_t     *places   = calloc((size_t)n_places + 1, sizeof *places);
     int64_t       filled   = 0;
 
-    spmm_bell_fill(bell, block->values, 2, places);
+    spmmi_bell_fill(bell, block->values, 2, places);
     for (int32_t i = 0; i < block->n_rows; i++) {
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
             assert_int_equal(value_at(bell, places, i, block->col_idx[k]),
@@ -84,7 +84,7 @@ static void check_values(const spmm_csr_t *block, const spmm_bell_t *bell)
 
 static void check_block(const spmm_csr_t *block)
 {
-    const int64_t  nnz = spmm_csr_nnz(block);
+    const int64_t  nnz = spmmi_csr_nnz(block);
     int64_t        width[SPMM_BELL_SIZES], found[SPMM_BELL_SIZES];
     spmm_windows_t tall;
     spmm_bell_t    bell;
@@ -95,13 +95,13 @@ static void check_block(const spmm_csr_t *block)
     for (int k = 0; k < SPMM_BELL_SIZES; k++) {
         width[k] = width_of(block, 8 << k);
     }
-    spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 2, &tall));
-    spmm_bell_widths(&tall, 2, found);
+    spmm_assert_ok(spmmi_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 2, &tall));
+    spmmi_bell_widths(&tall, 2, found);
     assert_memory_equal(found, width, sizeof width);
-    size = spmm_bell_choose(block->n_rows, nnz, width, 128, &places);
+    size = spmmi_bell_choose(block->n_rows, nnz, width, 128, &places);
     for (int own = 0; own < 2; own++) {
-        spmm_error_clear(&spmm_test_env.err);
-        status = spmm_bell_create(&spmm_test_env, block, own != 0 ? NULL : &tall, 128, 2, &bell);
+        spmmi_error_clear(&spmm_test_env.err);
+        status = spmmi_bell_create(&spmm_test_env, block, own != 0 ? NULL : &tall, 128, 2, &bell);
         if (nnz > 0 && size == 0) {
             assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
             assert_non_null(strstr(spmm_test_env.err.text, "values for each entry"));
@@ -111,15 +111,15 @@ static void check_block(const spmm_csr_t *block)
         if (nnz > 0) {
             assert_int_equal(bell.size, size);
             assert_int_equal(bell.width, width[size == 8 ? 0 : size == 16 ? 1 : 2]);
-            assert_int_equal(spmm_bell_places(&bell), (int64_t)places);
+            assert_int_equal(spmmi_bell_places(&bell), (int64_t)places);
             assert_true(places <= (double)SPMM_BELL_MOST * (double)nnz);
         }
         check_columns(&bell);
         check_values(block, &bell);
-        spmm_bell_free(&bell);
+        spmmi_bell_free(&bell);
     }
-    spmm_windows_free(&tall);
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_windows_free(&tall);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_shapes(void **state)
@@ -132,7 +132,7 @@ static void test_shapes(void **state)
             format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
                                format_shapes[s].density, SPMM_R_16F, seed == 1, seed, &block);
             check_block(&block);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -145,7 +145,7 @@ static void test_matrices(void **state)
 
         format_case_matrix(format_matrices[m], SPMM_R_16BF, &block);
         check_block(&block);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -162,7 +162,7 @@ static void test_choice(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         double places = -1.0;
 
-        assert_int_equal(spmm_bell_choose(64, cases[c].nnz, cases[c].width, 128, &places),
+        assert_int_equal(spmmi_bell_choose(64, cases[c].nnz, cases[c].width, 128, &places),
                          cases[c].size);
         assert_true(places > 0.0);
     }
@@ -176,24 +176,24 @@ static void test_failures(void **state)
     (void)state;
     format_case_random(65, 50, 0.25, SPMM_R_16F, false, 5, &block);
     for (int64_t k = 0; k < 20; k++) {
-        const int64_t live = spmm_alloc_get_stats().live;
+        const int64_t live = spmmi_alloc_get_stats().live;
         spmm_bell_t   bell;
         spmm_status_t status;
 
-        spmm_error_clear(&spmm_test_env.err);
-        spmm_alloc_inject(k);
-        status = spmm_bell_create(&spmm_test_env, &block, NULL, 32, 2, &bell);
-        spmm_alloc_inject(-1);
+        spmmi_error_clear(&spmm_test_env.err);
+        spmmi_alloc_inject(k);
+        status = spmmi_bell_create(&spmm_test_env, &block, NULL, 32, 2, &bell);
+        spmmi_alloc_inject(-1);
         assert_true(status == SPMM_OK || status == SPMM_ERR_MEMORY);
         failures += status != SPMM_OK;
         if (status == SPMM_OK) {
-            spmm_bell_free(&bell);
+            spmmi_bell_free(&bell);
         }
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
     assert_in_range(failures, 4, 19);
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_csr_free(&block);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_csr_free(&block);
 }
 
 static const spmm_problem_t good = {.ab_type = SPMM_R_16F,
@@ -204,7 +204,7 @@ static const spmm_problem_t good = {.ab_type = SPMM_R_16F,
 
 static void check_refusal(spmm_problem_t problem, spmm_device_t device, const char *words)
 {
-    const spmm_engine_ops_t *engine        = spmm_engine_find("cusparse-bell");
+    const spmm_engine_ops_t *engine        = spmmi_engine_find("cusparse-bell");
     char                     why[SPMM_WHY] = "";
 
     assert_non_null(engine);
@@ -217,7 +217,7 @@ static void check_refusal(spmm_problem_t problem, spmm_device_t device, const ch
 
 static void test_supports(void **state)
 {
-    const spmm_engine_ops_t *engine = spmm_engine_find("cusparse-bell");
+    const spmm_engine_ops_t *engine = spmmi_engine_find("cusparse-bell");
     spmm_device_t            gpu = {.kind = SPMM_DEVICE_CUDA, .cc = 90}, old = gpu, cpu = gpu;
     spmm_problem_t           p             = good;
     char                     why[SPMM_WHY] = "";
@@ -252,7 +252,7 @@ static void test_cost(void **state)
 {
     static const char *const specs[] = {"xdys:size=512,dense=0.5,sp24=0", "rmat:scale=11,degree=3",
                                         "stencil5:nx=60,ny=60"};
-    const spmm_engine_ops_t *engine  = spmm_engine_find("cusparse-bell");
+    const spmm_engine_ops_t *engine  = spmmi_engine_find("cusparse-bell");
     const spmm_device_t      gpu     = {
                  .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .mem_bw = 4.8e12, .threads = 2};
 
@@ -263,13 +263,13 @@ static void test_cost(void **state)
         double         with, without;
 
         format_case_matrix(specs[s], SPMM_R_16F, &block);
-        spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
+        spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
         with = engine->cost(&pattern, &good, &gpu);
-        spmm_pattern_free(&pattern);
+        spmmi_pattern_free(&pattern);
         without = engine->cost(&pattern, &good, &gpu);
         assert_true(isinf(with) == (s == 1));
         assert_true(with > 1e-6 && without <= with);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/format_bittcf.h"
-#include "engine/format_cvse.h"
-#include "engine/format_hrpb.h"
+#include "engine/bittcf/format.h"
+#include "engine/cvse/format.h"
+#include "engine/hrpb/format.h"
 #include "spmm_dist/context.h"
 
 enum { THREADS = 2 };
@@ -46,7 +46,7 @@ static void check_bittcf(const spmm_csr_t *block, int32_t tiles)
     int32_t       active[FORMAT_CASE_COLS], b = 0;
     spmm_bittcf_t f;
 
-    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, block, NULL, tiles, THREADS, &f));
+    spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, block, NULL, tiles, THREADS, &f));
     assert_int_equal(f.tiles, tiles);
     assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
     assert_int_equal(f.window_ptr[0], 0);
@@ -63,8 +63,8 @@ static void check_bittcf(const spmm_csr_t *block, int32_t tiles)
         }
     }
     assert_int_equal(f.n_blocks, b);
-    assert_int_equal(f.value_ptr[b], spmm_csr_nnz(block));
-    spmm_bittcf_free(&f);
+    assert_int_equal(f.value_ptr[b], spmmi_csr_nnz(block));
+    spmmi_bittcf_free(&f);
 }
 
 /* Block b of a panel whose first row is given, byte by byte. */
@@ -115,7 +115,7 @@ static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
     int32_t     active[FORMAT_CASE_COLS], b = 0;
     spmm_hrpb_t f;
 
-    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, NULL, panel_rows, THREADS, &f));
+    spmm_assert_ok(spmmi_hrpb_create(&spmm_test_env, block, NULL, panel_rows, THREADS, &f));
     assert_int_equal(f.n_panels, (block->n_rows + panel_rows - 1) / panel_rows);
     assert_int_equal(f.block_ptr[0], 0);
     assert_int_equal(f.size_ptr[0], 0);
@@ -131,7 +131,7 @@ static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
         }
     }
     assert_int_equal(f.n_blocks, b);
-    spmm_hrpb_free(&f);
+    spmmi_hrpb_free(&f);
 }
 
 /* Block b of a window whose first row is given: of place p, what lane 4 (r mod 8) + p mod 4 reads. */
@@ -159,7 +159,7 @@ static void check_cvse(const spmm_csr_t *block, int32_t height)
     int32_t     active[FORMAT_CASE_COLS], b = 0;
     spmm_cvse_t f;
 
-    spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, NULL, height, THREADS, &f));
+    spmm_assert_ok(spmmi_cvse_create(&spmm_test_env, block, NULL, height, THREADS, &f));
     assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
     assert_int_equal(f.window_ptr[0], 0);
     for (int32_t w = 0; w < f.n_windows; w++) {
@@ -174,7 +174,7 @@ static void check_cvse(const spmm_csr_t *block, int32_t height)
         }
     }
     assert_int_equal(f.n_blocks, b);
-    spmm_cvse_free(&f);
+    spmmi_cvse_free(&f);
 }
 
 static void test_vectors(void **state)
@@ -188,7 +188,7 @@ static void test_vectors(void **state)
                            s % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF, s % 3 == 0, (uint64_t)s, &block);
         check_cvse(&block, 8);
         check_cvse(&block, 16);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -206,13 +206,13 @@ static void test_definition(void **state)
         }
         check_hrpb(&block, 16);
         check_hrpb(&block, 32);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
         format_case_random(shape->n_rows, shape->n_cols, shape->density, SPMM_R_64F, false,
                            (uint64_t)s, &block);
         for (int32_t tiles = 1; tiles <= 4; tiles *= 2) {
             check_bittcf(&block, tiles);
         }
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -224,7 +224,7 @@ static bool near(double a, double b)
 /* The four numbers of figure 12 by the sizes of the arrays that are there. */
 static void test_bytes(void **state)
 {
-    const spmm_cvse_bytes_t vectors = spmm_cvse_bytes(20, 100, 30, 8, 6);
+    const spmm_cvse_bytes_t vectors = spmmi_cvse_bytes(20, 100, 30, 8, 6);
     spmm_bittcf_bytes_t     bytes;
     spmm_hrpb_bytes_t       packed;
     spmm_bittcf_t           bittcf;
@@ -233,21 +233,21 @@ static void test_bytes(void **state)
 
     (void)state;
     format_case_random(20, 16, 1.0, SPMM_R_32F, false, 1, &block); /* 3 windows, 6 TC blocks */
-    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf));
-    bytes = spmm_bittcf_bytes(block.n_rows, bittcf.n_blocks, spmm_csr_nnz(&block), block.type);
+    spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf));
+    bytes = spmmi_bittcf_bytes(block.n_rows, bittcf.n_blocks, spmmi_csr_nnz(&block), block.type);
     assert_int_equal(bytes.csr, 4 * (21 + 320));
     assert_int_equal(bytes.tcf, 4 * (3 + 21 + 3 * 320));
     assert_int_equal(bytes.me_tcf, 4 * (4 + 7 + 48) + 320);
     assert_int_equal(bytes.bittcf, 4 * (4 + 7 + 48) + 6 * 8);
     assert_int_equal(bytes.values, 4 * 320);
-    spmm_bittcf_free(&bittcf);
+    spmmi_bittcf_free(&bittcf);
     spmm_assert_ok(
-        spmm_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb)); /* 2 panels, 2 blocks */
-    packed = spmm_hrpb_bytes(&hrpb);
+        spmmi_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb)); /* 2 panels, 2 blocks */
+    packed = spmmi_hrpb_bytes(&hrpb);
     assert_int_equal(packed.csr, 4 * (21 + 640));
     assert_int_equal(packed.hrpb, 4 * (3 + 3 + 32) + 2 * 48 + 4 * 320);
-    spmm_hrpb_free(&hrpb);
-    spmm_csr_free(&block);
+    spmmi_hrpb_free(&hrpb);
+    spmmi_csr_free(&block);
     assert_true(near(vectors.new_sparsity, 1 - 100.0 / 240)); /* 100 entries in 30 vectors */
     assert_int_equal(vectors.csr, 4 * 21 + 6 * 100);
     assert_int_equal(vectors.me_tcf, 4 * (3 + 2 + 9 * 6) + 100 + 200);
@@ -260,18 +260,18 @@ static void test_too_many_entries(void **state)
     int64_t          row_ptr[] = {0, (int64_t)INT32_MAX + 1};
     const spmm_csr_t block     = {
             .n_rows = 1, .n_cols = INT32_MAX, .row_ptr = row_ptr, .type = SPMM_R_32F, .c_rows = 1};
-    const int64_t live = spmm_alloc_get_stats().live;
+    const int64_t live = spmmi_alloc_get_stats().live;
     spmm_bittcf_t bittcf;
     spmm_hrpb_t   hrpb;
     spmm_cvse_t   cvse;
 
     (void)state;
-    assert_int_equal(spmm_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &cvse), SPMM_ERR_RANGE);
-    assert_int_equal(spmm_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf),
+    assert_int_equal(spmmi_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &cvse), SPMM_ERR_RANGE);
+    assert_int_equal(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf),
                      SPMM_ERR_RANGE);
-    assert_int_equal(spmm_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb), SPMM_ERR_RANGE);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
-    spmm_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb), SPMM_ERR_RANGE);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Every allocation on the way back to CSR fails once. */
@@ -283,17 +283,17 @@ static void test_memory(void **state)
 
     (void)state;
     format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
-    spmm_assert_ok(spmm_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &format));
-    live = spmm_alloc_get_stats().live;
+    spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &format));
+    live = spmmi_alloc_get_stats().live;
     for (int fail = 0; fail < 3; fail++) {
-        spmm_alloc_inject(fail);
-        assert_int_equal(spmm_bittcf_to_csr(&spmm_test_env, &format, &back), SPMM_ERR_MEMORY);
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        spmmi_alloc_inject(fail);
+        assert_int_equal(spmmi_bittcf_to_csr(&spmm_test_env, &format, &back), SPMM_ERR_MEMORY);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
-    spmm_alloc_inject(-1);
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_bittcf_free(&format);
-    spmm_csr_free(&block);
+    spmmi_alloc_inject(-1);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_bittcf_free(&format);
+    spmmi_csr_free(&block);
 }
 
 const struct CMUnitTest spmm_tests[] = {

@@ -11,12 +11,12 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/scalar.h"
-#include "engine/format_bittcf.h"
-#include "engine/format_cvse.h"
-#include "engine/format_hrpb.h"
-#include "engine/tc_format.h"
+#include "engine/bittcf/format.h"
+#include "engine/cvse/format.h"
+#include "engine/hrpb/format.h"
+#include "engine/tc/format.h"
 #include "engine_case.h"
-#include "matrix/generate.h"
+#include "matrix/generate/generate.h"
 #include "spmm_dist/context.h"
 
 enum { THREADS = 2, N_FORMATS = 7 };
@@ -48,9 +48,10 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
     }
     if (half) {
         f->vector = which == 5 ? 8 : 16;
-        spmm_assert_ok(spmm_cvse_create(&spmm_test_env, block, NULL, f->vector, threads, &f->cvse));
-        f->cvse_arrays = spmm_cvse_arrays(&f->cvse);
-        f->view        = spmm_cpu_cvse_view(&f->cvse_arrays);
+        spmm_assert_ok(
+            spmmi_cvse_create(&spmm_test_env, block, NULL, f->vector, threads, &f->cvse));
+        f->cvse_arrays = spmmi_cvse_arrays(&f->cvse);
+        f->view        = spmmi_cpu_cvse_view(&f->cvse_arrays);
         f->col         = f->cvse.col;
         f->width       = 16;
         return true;
@@ -58,9 +59,9 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
     if (which < 3) {
         f->tiles = 1 << which;
         spmm_assert_ok(
-            spmm_bittcf_create(&spmm_test_env, block, NULL, f->tiles, threads, &f->bittcf));
-        f->bittcf_arrays = spmm_bittcf_arrays(&f->bittcf);
-        f->view          = spmm_cpu_bittcf_view(&f->bittcf_arrays);
+            spmmi_bittcf_create(&spmm_test_env, block, NULL, f->tiles, threads, &f->bittcf));
+        f->bittcf_arrays = spmmi_bittcf_arrays(&f->bittcf);
+        f->view          = spmmi_cpu_bittcf_view(&f->bittcf_arrays);
         f->col           = f->bittcf.col;
         f->width         = 8;
         return true;
@@ -69,9 +70,10 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
         return false;
     }
     f->panel_rows = which == 3 ? 16 : 32;
-    spmm_assert_ok(spmm_hrpb_create(&spmm_test_env, block, NULL, f->panel_rows, threads, &f->hrpb));
-    f->hrpb_arrays = spmm_hrpb_arrays(&f->hrpb);
-    f->view        = spmm_cpu_hrpb_view(&f->hrpb_arrays);
+    spmm_assert_ok(
+        spmmi_hrpb_create(&spmm_test_env, block, NULL, f->panel_rows, threads, &f->hrpb));
+    f->hrpb_arrays = spmmi_hrpb_arrays(&f->hrpb);
+    f->view        = spmmi_cpu_hrpb_view(&f->hrpb_arrays);
     f->col         = f->hrpb.col;
     f->width       = 16;
     return true;
@@ -80,11 +82,11 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
 static void free_format(format_t *f)
 {
     if (f->vector > 0) {
-        spmm_cvse_free(&f->cvse);
+        spmmi_cvse_free(&f->cvse);
     } else if (f->tiles > 0) {
-        spmm_bittcf_free(&f->bittcf);
+        spmmi_bittcf_free(&f->bittcf);
     } else {
-        spmm_hrpb_free(&f->hrpb);
+        spmmi_hrpb_free(&f->hrpb);
     }
 }
 
@@ -92,17 +94,17 @@ static void check_back(const format_t *f, const spmm_csr_t *block)
 {
     spmm_csr_t back;
 
-    spmm_assert_ok(f->vector > 0  ? spmm_cvse_to_csr(&spmm_test_env, &f->cvse, &back)
-                   : f->tiles > 0 ? spmm_bittcf_to_csr(&spmm_test_env, &f->bittcf, &back)
-                                  : spmm_hrpb_to_csr(&spmm_test_env, &f->hrpb, &back));
+    spmm_assert_ok(f->vector > 0  ? spmmi_cvse_to_csr(&spmm_test_env, &f->cvse, &back)
+                   : f->tiles > 0 ? spmmi_bittcf_to_csr(&spmm_test_env, &f->bittcf, &back)
+                                  : spmmi_hrpb_to_csr(&spmm_test_env, &f->hrpb, &back));
     format_case_assert_equal(&back, block);
-    spmm_csr_free(&back);
+    spmmi_csr_free(&back);
 }
 
 /* Where column k of a window stands in the list of its blocks. */
 static int32_t place_of(const format_t *f, int32_t k)
 {
-    return f->vector > 0 ? k / 16 * 16 + spmm_cvse_col_at(k % 16) : k;
+    return f->vector > 0 ? k / 16 * 16 + spmmi_cvse_col_at(k % 16) : k;
 }
 
 /* Columns of each window: ascending, those with an entry and no others, in as few blocks as can
@@ -150,43 +152,44 @@ static void check_product_of(const format_t *f, const spmm_csr_t *block, spmm_ty
 
     make_product(&p, 3, 1);
     memcpy(p.got, p.C, (size_t)p.c_size * spmm_type_size(c_type));
-    spmm_cpu_tc_mm(&f->view, &(spmm_tc_mm_args_t){.row_map = block->row_map,
-                                                  .ab_type = block->type,
-                                                  .c_type  = c_type,
-                                                  .compute = compute,
-                                                  .n       = p.n,
-                                                  .alpha   = p.alpha,
-                                                  .beta    = p.beta,
-                                                  .B       = p.B,
-                                                  .ldb     = p.ldb,
-                                                  .C       = p.got,
-                                                  .ldc     = p.ldc,
-                                                  .threads = THREADS});
+    spmmi_cpu_tc_mm(&f->view, &(spmm_tc_mm_args_t){.row_map = block->row_map,
+                                                   .ab_type = block->type,
+                                                   .c_type  = c_type,
+                                                   .compute = compute,
+                                                   .n       = p.n,
+                                                   .alpha   = p.alpha,
+                                                   .beta    = p.beta,
+                                                   .B       = p.B,
+                                                   .ldb     = p.ldb,
+                                                   .C       = p.got,
+                                                   .ldc     = p.ldc,
+                                                   .threads = THREADS});
     check_product(&p);
     free_product(&p);
 }
 
 static void check_refilled(format_t *f, const spmm_csr_t *block)
 {
-    const int64_t nnz = spmm_csr_nnz(block);
+    const int64_t nnz = spmmi_csr_nnz(block);
     spmm_csr_t    other;
 
     spmm_assert_ok(
-        spmm_csr_alloc(&spmm_test_env, block->n_rows, block->n_cols, nnz, block->type, &other));
+        spmmi_csr_alloc(&spmm_test_env, block->n_rows, block->n_cols, nnz, block->type, &other));
     memcpy(other.row_ptr, block->row_ptr, ((size_t)block->n_rows + 1) * sizeof *other.row_ptr);
     memcpy(other.col_idx, block->col_idx, (size_t)nnz * sizeof *other.col_idx);
     for (int64_t k = 0; k < nnz; k++) {
-        spmm_value_set(other.type, other.values, k, k % 7 == 0 ? 0.0 : spmm_random_value(21, k, 0));
+        spmmi_value_set(other.type, other.values, k,
+                        k % 7 == 0 ? 0.0 : spmmi_random_value(21, k, 0));
     }
     if (f->vector > 0) {
-        spmm_cvse_refill(&f->cvse, other.values, THREADS);
+        spmmi_cvse_refill(&f->cvse, other.values, THREADS);
     } else if (f->tiles > 0) {
-        spmm_bittcf_refill(&f->bittcf, other.values, THREADS);
+        spmmi_bittcf_refill(&f->bittcf, other.values, THREADS);
     } else {
-        spmm_hrpb_refill(&f->hrpb, other.values, THREADS);
+        spmmi_hrpb_refill(&f->hrpb, other.values, THREADS);
     }
     check_back(f, &other);
-    spmm_csr_free(&other);
+    spmmi_csr_free(&other);
 }
 
 static void check_block(const char *spec, const spmm_csr_t *block)
@@ -211,14 +214,14 @@ static void check_block(const char *spec, const spmm_csr_t *block)
             free_format(&f);
         }
     }
-    spmm_free(last);
+    spmmi_free(last);
 }
 
 static void test_every_generator(void **state)
 {
     (void)state;
-    for (int g = 0; g < spmm_n_generator_kinds; g++) {
-        const char  *name   = spmm_generator_kinds[g]->name;
+    for (int g = 0; g < spmmi_n_generator_kinds; g++) {
+        const char  *name   = spmmi_generator_kinds[g]->name;
         const size_t length = strlen(name);
         bool         found  = false;
 
@@ -244,7 +247,7 @@ static void test_shapes(void **state)
             format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
                                format_shapes[s].density, types[v % 4], v / 4 != 0, 7, &block);
             check_block("random", &block);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -262,7 +265,7 @@ static void test_far_columns(void **state)
         assert_true(block.row_ptr[40] < block.row_ptr[41]);
         block.col_idx[block.row_ptr[41] - 1] = block.n_cols - 1;
         check_block("far", &block);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -323,7 +326,7 @@ static void facts_of(const spmm_csr_t *block, int threads, spmm_tc_facts_t *fact
 {
     memset(facts, 0, sizeof *facts);
     spmm_test_env.threads = threads;
-    spmm_assert_ok(spmm_tc_facts_scan(&spmm_test_env, block, facts, used));
+    spmm_assert_ok(spmmi_tc_facts_scan(&spmm_test_env, block, facts, used));
     spmm_test_env.threads = 0;
 }
 
@@ -343,7 +346,7 @@ static void test_thread_counts(void **state)
         assert_memory_equal(&facts, &others, sizeof facts);
         assert_int_equal(used, used_by_others);
     }
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 static void test_equal_formats(void **state)
@@ -367,7 +370,7 @@ static void test_equal_formats(void **state)
             free_format(&other);
         }
         free_format(&first);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 

@@ -38,7 +38,7 @@ static spmm_device_t device;
 static void open_device(void)
 {
     if (device.ops == NULL) {
-        spmm_assert_ok(spmm_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device));
+        spmm_assert_ok(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device));
     }
 }
 
@@ -55,14 +55,14 @@ static spmm_problem_t problem_of(int e)
 /* Engine e; its format of @p block. */
 static const spmm_engine_ops_t *build(int e, const spmm_csr_t *block, void **format)
 {
-    const spmm_engine_ops_t *engine  = spmm_engine_find(engines[e].name);
+    const spmm_engine_ops_t *engine  = spmmi_engine_find(engines[e].name);
     const spmm_problem_t     problem = problem_of(e);
     size_t                   host = 0, on_device = 1;
 
     assert_non_null(engine);
     spmm_assert_ok(engine->build(block, &problem, &device, format));
     engine->bytes(*format, &host, &on_device);
-    assert_true(host >= (size_t)spmm_csr_nnz(block) * spmm_type_size(block->type));
+    assert_true(host >= (size_t)spmmi_csr_nnz(block) * spmm_type_size(block->type));
     assert_int_equal(on_device, 0);
     return engine;
 }
@@ -108,7 +108,7 @@ static void test_products(void **state)
                 format_case_random(shape->n_rows, shape->n_cols, shape->density, problem.ab_type,
                                    mapped != 0, (uint64_t)(2 * s), &block);
                 worst = fmax(worst, worst_of_case(e, &block));
-                spmm_csr_free(&block);
+                spmmi_csr_free(&block);
             }
         }
         /* Rounding to 11 bits must show. */
@@ -133,19 +133,19 @@ static void test_not_finite(void **state)
         format_case_random(50, 40, 0.2, type, false, 9, &block);
         engine = build(c / 2, &block, &format);
         make_product(&p, 3, 0);
-        spmm_value_set(type, p.B, 13 * 3 + 1, bad[c % 2]);
+        spmmi_value_set(type, p.B, 13 * 3 + 1, bad[c % 2]);
         run_product(engine, &device, format, &p);
         for (int32_t i = 0; i < block.n_rows; i++) {
             for (int j = 0; j < 3; j++) {
                 const bool hit = j == 1 && format_case_find(&block, i, 13) >= 0;
 
-                assert_true((isfinite(spmm_value_get(p.problem.c_type, p.got, 3 * i + j)) != 0) ==
+                assert_true((isfinite(spmmi_value_get(p.problem.c_type, p.got, 3 * i + j)) != 0) ==
                             !hit);
             }
         }
         free_product(&p);
         engine->destroy(format);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -181,21 +181,21 @@ static void test_thread_counts(void **state)
         }
         device.threads = before;
         free_product(&first);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
 static void test_tf32_round(void **state)
 {
     (void)state;
-    assert_true(spmm_cpu_tf32_round(1.0f) == 1.0f);
-    assert_true(spmm_cpu_tf32_round(1.0f + 0x1p-10f) == 1.0f + 0x1p-10f);
-    assert_true(spmm_cpu_tf32_round(1.0f + 0x1p-11f) == 1.0f + 0x1p-10f); /* a tie */
-    assert_true(spmm_cpu_tf32_round(-1.0f - 0x1p-11f) == -1.0f - 0x1p-10f);
-    assert_true(spmm_cpu_tf32_round(1.0f + 0x1p-11f - 0x1p-23f) == 1.0f);
-    assert_true(spmm_cpu_tf32_round(2.0f - 0x1p-23f) == 2.0f);
-    assert_true(spmm_cpu_tf32_round(-0.0f) == 0.0f && signbit(spmm_cpu_tf32_round(-0.0f)));
-    assert_true(isinf(spmm_cpu_tf32_round(INFINITY)) && isnan(spmm_cpu_tf32_round(NAN)));
+    assert_true(spmmi_cpu_tf32_round(1.0f) == 1.0f);
+    assert_true(spmmi_cpu_tf32_round(1.0f + 0x1p-10f) == 1.0f + 0x1p-10f);
+    assert_true(spmmi_cpu_tf32_round(1.0f + 0x1p-11f) == 1.0f + 0x1p-10f); /* a tie */
+    assert_true(spmmi_cpu_tf32_round(-1.0f - 0x1p-11f) == -1.0f - 0x1p-10f);
+    assert_true(spmmi_cpu_tf32_round(1.0f + 0x1p-11f - 0x1p-23f) == 1.0f);
+    assert_true(spmmi_cpu_tf32_round(2.0f - 0x1p-23f) == 2.0f);
+    assert_true(spmmi_cpu_tf32_round(-0.0f) == 0.0f && signbit(spmmi_cpu_tf32_round(-0.0f)));
+    assert_true(isinf(spmmi_cpu_tf32_round(INFINITY)) && isnan(spmmi_cpu_tf32_round(NAN)));
 }
 
 /* What the engines refuse, and that a free choice on CPUs stays with CSR. */
@@ -207,22 +207,22 @@ static void test_choice(void **state)
 
     (void)state;
     open_device();
-    assert_true(spmm_n_engines <= 16);
+    assert_true(spmmi_n_engines <= 16);
     for (int s = 0; format_shapes[s].density >= 0.0; s++) {
         spmm_pattern_t pattern;
         spmm_csr_t     block;
 
         format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
                            format_shapes[s].density, SPMM_R_32F, false, 1, &block);
-        spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
-        spmm_engine_consider(&pattern, &problem, &device, candidates);
-        spmm_assert_ok(spmm_engine_pick("auto", &device, candidates, spmm_n_engines, &chosen));
+        spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
+        spmmi_engine_consider(&pattern, &problem, &device, candidates);
+        spmm_assert_ok(spmmi_engine_pick("auto", &device, candidates, spmmi_n_engines, &chosen));
         assert_string_equal(chosen->engine->name, "csr-cpu");
-        spmm_pattern_free(&pattern);
-        spmm_csr_free(&block);
+        spmmi_pattern_free(&pattern);
+        spmmi_csr_free(&block);
     }
     for (int e = 0; e < N_ENGINES; e++) {
-        const spmm_engine_ops_t *engine        = spmm_engine_find(engines[e].name);
+        const spmm_engine_ops_t *engine        = spmmi_engine_find(engines[e].name);
         spmm_device_t            gpu           = {.kind = SPMM_DEVICE_CUDA, .cc = 75};
         char                     why[SPMM_WHY] = "";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parsers of Matrix Market text as functions of memory. */
-#include "matrix/matrix_market.h"
+#include "matrix/read/matrix_market.h"
 
 #include <locale.h>
 #include <math.h>
@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "matrix/text_number.h"
+#include "matrix/read/text_number.h"
 #include "test_main.h"
 
 static spmm_number_t real(const char *text, double *value)
 {
     const char         *at     = text;
     const char         *end    = text + strlen(text);
-    const spmm_number_t result = spmm_parse_real(&at, end, value);
+    const spmm_number_t result = spmmi_parse_real(&at, end, value);
 
     if (result != SPMM_NUMBER_OK) {
         assert_ptr_equal(at, text);
@@ -77,13 +77,13 @@ static void test_reals_are_correctly_rounded(void **state)
         assert_real(hard[i]);
     }
     for (int64_t i = 0; i < 200000; i++) {
-        const uint64_t h        = spmm_hash2(1, i, 0);
+        const uint64_t h        = spmmi_hash2(1, i, 0);
         const int      digits   = 1 + (int)(h % 20);
-        const int      exponent = (int)(spmm_hash2(2, i, 0) % 80) - 40;
+        const int      exponent = (int)(spmmi_hash2(2, i, 0) % 80) - 40;
         double         x;
-        uint64_t       bits = spmm_hash2(3, i, 0);
+        uint64_t       bits = spmmi_hash2(3, i, 0);
 
-        (void)snprintf(text, sizeof text, "%.*e", digits, ldexp(spmm_unit(h), exponent));
+        (void)snprintf(text, sizeof text, "%.*e", digits, ldexp(spmmi_unit(h), exponent));
         assert_real(text);
         memcpy(&x, &bits, sizeof x);
         if (isfinite(x)) {
@@ -168,7 +168,7 @@ static void test_integers(void **state)
         const char *at    = cases[i].text;
         int64_t     value = 0;
 
-        assert_int_equal(spmm_parse_int(&at, at + strlen(at), &value), cases[i].result);
+        assert_int_equal(spmmi_parse_int(&at, at + strlen(at), &value), cases[i].result);
         assert_true(value == cases[i].value);
     }
 }
@@ -183,14 +183,14 @@ static spmm_status_t parse_all(const char *text, spmm_mm_header_t *header, spmm_
 
     *header = (spmm_mm_header_t){0};
     *err    = (spmm_text_error_t){0};
-    SPMM_TRY(spmm_mm_parse_header(header, &at, end, err));
+    SPMM_TRY(spmmi_mm_parse_header(header, &at, end, err));
     assert_true(header->complete);
     cursor.lines = header->lines;
     cursor.limit = header->entries;
-    SPMM_TRY(spmm_mm_parse_entries(header, &cursor, &at, end, list, err));
+    SPMM_TRY(spmmi_mm_parse_entries(header, &cursor, &at, end, list, err));
     assert_ptr_equal(at, end);
     if (header->format == SPMM_MM_ARRAY) {
-        spmm_mm_place_array(header, 0, list);
+        spmmi_mm_place_array(header, 0, list);
     }
     return SPMM_OK;
 }
@@ -278,7 +278,7 @@ static void test_stops_for_room_and_goes_on(void **state)
         spmm_entries_t list = {.entry = room, .capacity = 3};
 
         spmm_assert_ok(
-            spmm_mm_parse_entries(&header, &cursor, &at, text + strlen(text), &list, &err));
+            spmmi_mm_parse_entries(&header, &cursor, &at, text + strlen(text), &list, &err));
         for (int64_t k = 0; k < list.count; k++) {
             sum += room[k].value;
         }
@@ -309,7 +309,7 @@ static void test_array_parts(void **state)
         for (int i = 0; i + cut < ALL; i++) {
             room[list.count++] = (spmm_entry_t){.row = i, .value = cut + i};
         }
-        spmm_mm_place_array(&header, cut, &list);
+        spmmi_mm_place_array(&header, cut, &list);
         for (int j = 0; j < N; j++) {
             for (int i = j; i < N; i++, k++) {
                 if (k >= cut) {

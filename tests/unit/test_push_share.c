@@ -26,7 +26,7 @@ static side_t   out[R], in[R];
 
 static uint64_t draw(uint64_t below)
 {
-    return (spmm_mix64(++seed) >> 8) % below;
+    return (spmmi_mix64(++seed) >> 8) % below;
 }
 
 static void add_peer(side_t *side, int rank, int64_t count)
@@ -94,7 +94,7 @@ static void check_senders(int s, size_t row_bytes, const spmm_push_args_t *args)
         assert_int_equal(to->first, 100 + to->rank);
         assert_int_equal(to->first_block, block);
         assert_true(to->n_blocks >= 1);
-        assert_int_equal(to->is_quick, spmm_push_is_quick(to->count, row_bytes));
+        assert_int_equal(to->is_quick, spmmi_push_is_quick(to->count, row_bytes));
         block += to->n_blocks;
         if (to->is_quick) {
             check_units(to->count, row_bytes, to->n_blocks);
@@ -108,7 +108,7 @@ static void check_senders(int s, size_t row_bytes, const spmm_push_args_t *args)
     }
     assert_int_equal(block, args->first_unpacker);
     assert_true(word <= SPMM_PUSH_BLOCKS);
-    assert_true(word <= (spmm_push_max_blocks > 0 ? spmm_push_max_blocks : 64) + args->n_to);
+    assert_true(word <= (spmmi_push_max_blocks > 0 ? spmmi_push_max_blocks : 64) + args->n_to);
 }
 
 static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
@@ -123,7 +123,7 @@ static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
         assert_int_equal(from->count, rows[from->rank][r]);
         assert_int_equal(from->begin, in[r].ptr[p]);
         assert_int_equal(from->first_block, block);
-        assert_int_equal(from->n_blocks > 0, spmm_push_is_quick(from->count, row_bytes));
+        assert_int_equal(from->n_blocks > 0, spmmi_push_is_quick(from->count, row_bytes));
         block += from->n_blocks;
         if (from->n_blocks > 0) {
             check_units(from->count, row_bytes, from->n_blocks);
@@ -153,20 +153,20 @@ static void test_push(void **state)
         const size_t row_bytes = any_row_bytes();
 
         make_rows();
-        spmm_push_quick_bytes = quick[draw(4)];
-        spmm_push_max_blocks  = most[draw(5)];
+        spmmi_push_quick_bytes = quick[draw(4)];
+        spmmi_push_max_blocks  = most[draw(5)];
         for (int r = 0; r < n_ranks; r++) {
             const spmm_exchange_side_t source = side_of(&out[r]), target = side_of(&in[r]);
 
             memset(&args, 0, sizeof args);
-            spmm_push_share(&source, &target, first, row_bytes, &args);
+            spmmi_push_share(&source, &target, first, row_bytes, &args);
             assert_int_equal(args.row_bytes, row_bytes);
             check_owners(r, row_bytes, &args);
             check_senders(r, row_bytes, &args);
         }
     }
-    spmm_push_quick_bytes = 64 * 1024;
-    spmm_push_max_blocks  = 0;
+    spmmi_push_quick_bytes = 64 * 1024;
+    spmmi_push_max_blocks  = 0;
 }
 
 /* The room for quick rows lies behind the slots and holds two places of two words each for each rank. */
@@ -174,10 +174,10 @@ static void test_push_window(void **state)
 {
     (void)state;
     for (int n = 1; n <= R; n++) {
-        assert_true(spmm_push_slots_bytes(n) >= (size_t)n * sizeof(spmm_push_slot_t));
-        assert_int_equal(spmm_push_slots_bytes(n) % SPMM_PULL_ALIGN, 0);
-        assert_int_equal(spmm_push_head_bytes(n) % SPMM_PULL_ALIGN, 0);
-        assert_int_equal(spmm_push_head_bytes(n) - spmm_push_slots_bytes(n),
+        assert_true(spmmi_push_slots_bytes(n) >= (size_t)n * sizeof(spmm_push_slot_t));
+        assert_int_equal(spmmi_push_slots_bytes(n) % SPMM_PULL_ALIGN, 0);
+        assert_int_equal(spmmi_push_head_bytes(n) % SPMM_PULL_ALIGN, 0);
+        assert_int_equal(spmmi_push_head_bytes(n) - spmmi_push_slots_bytes(n),
                          2 * n * 2 * SPMM_PUSH_QUICK);
     }
 }
@@ -186,14 +186,14 @@ static void test_push_window(void **state)
 static void test_quick(void **state)
 {
     (void)state;
-    assert_true(spmm_push_is_quick(0, 6));
-    assert_false(spmm_push_is_quick(1, 6));
-    assert_true(spmm_push_is_quick(1, 8));
-    assert_true(spmm_push_is_quick(128, 512));
-    assert_false(spmm_push_is_quick(129, 512));
-    assert_true(spmm_push_is_quick(1, 64 * 1024));
-    assert_false(spmm_push_is_quick(1, 64 * 1024 + 8));
-    assert_false(spmm_push_is_quick(INT64_C(1) << 40, 8));
+    assert_true(spmmi_push_is_quick(0, 6));
+    assert_false(spmmi_push_is_quick(1, 6));
+    assert_true(spmmi_push_is_quick(1, 8));
+    assert_true(spmmi_push_is_quick(128, 512));
+    assert_false(spmmi_push_is_quick(129, 512));
+    assert_true(spmmi_push_is_quick(1, 64 * 1024));
+    assert_false(spmmi_push_is_quick(1, 64 * 1024 + 8));
+    assert_false(spmmi_push_is_quick(INT64_C(1) << 40, 8));
 }
 
 static void test_pull(void **state)
@@ -208,13 +208,13 @@ static void test_pull(void **state)
     }
     for (int k = 0; k < TRIALS; k++) {
         make_rows();
-        spmm_pull_max_blocks = most[draw(4)];
+        spmmi_pull_max_blocks = most[draw(4)];
         for (int r = 0; r < n_ranks; r++) {
             const spmm_exchange_side_t source = side_of(&out[r]), target = side_of(&in[r]);
             int32_t                    block = 0;
 
             memset(&args, 0, sizeof args);
-            spmm_pull_share(&source, &target, first, any_row_bytes(), &args);
+            spmmi_pull_share(&source, &target, first, any_row_bytes(), &args);
             assert_int_equal(args.n_to, out[r].n);
             assert_int_equal(args.n_from, in[r].n);
             assert_memory_equal(args.to_rank, out[r].peer, (size_t)out[r].n * sizeof(int));
@@ -228,10 +228,10 @@ static void test_pull(void **state)
                 block += args.from[p].n_blocks;
             }
             assert_int_equal(args.n_blocks, block == 0 ? 1 : block);
-            assert_true(args.n_blocks <= spmm_pull_max_blocks + R);
+            assert_true(args.n_blocks <= spmmi_pull_max_blocks + R);
         }
     }
-    spmm_pull_max_blocks = 64;
+    spmmi_pull_max_blocks = 64;
 }
 
 const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_push),

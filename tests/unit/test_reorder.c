@@ -9,15 +9,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/windows.h"
-#include "matrix/generate_shuffle.h"
-#include "partition/reorder.h"
+#include "engine/tc/windows.h"
+#include "matrix/generate/shuffle.h"
+#include "partition/reorder/reorder.h"
 
 static int32_t *order_of(const spmm_reorderer_t *method, const spmm_csr_t *block, int threads)
 {
     int32_t *order = malloc((size_t)(block->n_rows + 1) * sizeof *order);
 
-    spmm_assert_ok(spmm_reorder(&spmm_test_env, method, block, threads, order));
+    spmm_assert_ok(spmmi_reorder(&spmm_test_env, method, block, threads, order));
     return order;
 }
 
@@ -37,7 +37,7 @@ static int64_t pairs_of(const spmm_csr_t *block, int height)
     spmm_tc_facts_t facts;
     int64_t         used;
 
-    spmm_assert_ok(spmm_tc_facts_scan(&spmm_test_env, block, &facts, &used));
+    spmm_assert_ok(spmmi_tc_facts_scan(&spmm_test_env, block, &facts, &used));
     return facts.pairs[height / 16];
 }
 
@@ -47,9 +47,9 @@ static int64_t pairs_after(const spmm_reorderer_t *method, const spmm_csr_t *blo
     spmm_csr_t permuted;
     int64_t    pairs;
 
-    spmm_assert_ok(spmm_csr_permute(&spmm_test_env, block, order, &permuted, NULL));
+    spmm_assert_ok(spmmi_csr_permute(&spmm_test_env, block, order, &permuted, NULL));
     pairs = pairs_of(&permuted, height);
-    spmm_csr_free(&permuted);
+    spmmi_csr_free(&permuted);
     free(order);
     return pairs;
 }
@@ -59,18 +59,18 @@ static void test_permutations(void **state)
 {
     (void)state;
     for (const format_shape_t *s = format_shapes; s->density >= 0.0; s++) {
-        for (int m = 0; m < spmm_n_reorderers; m++) {
+        for (int m = 0; m < spmmi_n_reorderers; m++) {
             spmm_csr_t block;
             int32_t   *order;
 
-            if (!spmm_reorderers[m]->built) {
+            if (!spmmi_reorderers[m]->built) {
                 continue;
             }
             format_case_random(s->n_rows, s->n_cols, s->density, SPMM_R_32F, m % 2 == 1, 1, &block);
-            order = order_of(spmm_reorderers[m], &block, 2);
+            order = order_of(spmmi_reorderers[m], &block, 2);
             assert_permutation(&block, order);
             free(order);
-            spmm_csr_free(&block);
+            spmmi_csr_free(&block);
         }
     }
 }
@@ -82,15 +82,15 @@ static void test_matrices(void **state)
         spmm_csr_t block;
 
         format_case_matrix(format_matrices[k], SPMM_R_32F, &block);
-        for (int m = 0; m < spmm_n_reorderers; m++) {
-            if (spmm_reorderers[m]->built) {
-                int32_t *order = order_of(spmm_reorderers[m], &block, 2);
+        for (int m = 0; m < spmmi_n_reorderers; m++) {
+            if (spmmi_reorderers[m]->built) {
+                int32_t *order = order_of(spmmi_reorderers[m], &block, 2);
 
                 assert_permutation(&block, order);
                 free(order);
             }
         }
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -103,7 +103,7 @@ static void test_threads(void **state)
     (void)state;
     for (size_t k = 0; k < 2 * sizeof specs / sizeof specs[0]; k++) {
         const spmm_reorderer_t *method =
-            k % 2 == 0 ? &spmm_reorderer_affinity : &spmm_reorderer_tiles;
+            k % 2 == 0 ? &spmmi_reorderer_affinity : &spmmi_reorderer_tiles;
         spmm_csr_t block;
         int32_t   *alone;
 
@@ -116,7 +116,7 @@ static void test_threads(void **state)
             free(order);
         }
         free(alone);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -141,14 +141,14 @@ static void test_shuffled(void **state)
 
             format_case_matrix(cases[k].given, SPMM_R_32F, &given);
             format_case_matrix(cases[k].shuffled, SPMM_R_32F, &shuffled);
-            after = pairs_after(&spmm_reorderer_affinity, &shuffled, height);
+            after = pairs_after(&spmmi_reorderer_affinity, &shuffled, height);
             print_message("%s, windows of %d rows: %lld pairs, shuffled %lld, reordered %lld\n",
                           cases[k].given, height, (long long)pairs_of(&given, height),
                           (long long)pairs_of(&shuffled, height), (long long)after);
             assert_true(after <= pairs_of(&given, height));
             assert_true((double)after <= 0.7 * (double)pairs_of(&shuffled, height));
-            spmm_csr_free(&given);
-            spmm_csr_free(&shuffled);
+            spmmi_csr_free(&given);
+            spmmi_csr_free(&shuffled);
         }
     }
 }
@@ -159,8 +159,8 @@ static void make_kinds(int32_t n_kinds, int32_t rows_each, int32_t width, spmm_c
     const int32_t n      = n_kinds * rows_each * 5 / 4;
     int32_t       filled = 0;
 
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n, n_kinds * width,
-                                  (int64_t)n_kinds * rows_each * width, SPMM_R_32F, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, n, n_kinds * width,
+                                   (int64_t)n_kinds * rows_each * width, SPMM_R_32F, block));
     for (int32_t i = 0; i < n; i++) {
         block->row_ptr[i + 1] = block->row_ptr[i];
         for (int32_t k = 0; k < width && i % 5 != 4; k++) {
@@ -178,14 +178,14 @@ static void test_kinds(void **state)
 
     (void)state;
     make_kinds(10, 32, 6, &block);
-    assert_int_equal(pairs_after(&spmm_reorderer_affinity, &block, 8), 10 * 4 * 6);
-    assert_int_equal(pairs_after(&spmm_reorderer_affinity, &block, 16), 10 * 2 * 6);
-    order = order_of(&spmm_reorderer_affinity, &block, 2);
+    assert_int_equal(pairs_after(&spmmi_reorderer_affinity, &block, 8), 10 * 4 * 6);
+    assert_int_equal(pairs_after(&spmmi_reorderer_affinity, &block, 16), 10 * 2 * 6);
+    order = order_of(&spmmi_reorderer_affinity, &block, 2);
     for (int32_t k = 320; k < block.n_rows; k++) {
         assert_int_equal(order[k], 5 * (k - 320) + 4);
     }
     free(order);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 /* (tile row of 16, group of 16 columns) pairs with an entry. */
@@ -211,9 +211,9 @@ static int64_t tiles_after(const spmm_reorderer_t *method, const spmm_csr_t *blo
     spmm_csr_t permuted;
     int64_t    tiles;
 
-    spmm_assert_ok(spmm_csr_permute(&spmm_test_env, block, order, &permuted, NULL));
+    spmm_assert_ok(spmmi_csr_permute(&spmm_test_env, block, order, &permuted, NULL));
     tiles = tiles_of(&permuted);
-    spmm_csr_free(&permuted);
+    spmmi_csr_free(&permuted);
     free(order);
     return tiles;
 }
@@ -228,24 +228,24 @@ static void test_tiles(void **state)
     spmm_csr_t               block;
 
     (void)state;
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, N, 16 * KINDS, N, SPMM_R_32F, &block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, N, 16 * KINDS, N, SPMM_R_32F, &block));
     for (int32_t i = 0; i < N; i++) {
         block.row_ptr[i + 1] = i + 1;
         block.col_idx[i]     = i % KINDS * 16 + i / KINDS % 16;
     }
-    assert_int_equal(tiles_after(&spmm_reorderer_none, &block), KINDS * N / 16);
-    assert_int_equal(tiles_after(&spmm_reorderer_tiles, &block), N / 16);
-    spmm_csr_free(&block);
+    assert_int_equal(tiles_after(&spmmi_reorderer_none, &block), KINDS * N / 16);
+    assert_int_equal(tiles_after(&spmmi_reorderer_tiles, &block), N / 16);
+    spmmi_csr_free(&block);
     for (size_t k = 0; k < sizeof specs / sizeof specs[0]; k++) {
         int64_t given, after;
 
         format_case_matrix(specs[k], SPMM_R_32F, &block);
         given = tiles_of(&block);
-        after = tiles_after(&spmm_reorderer_tiles, &block);
+        after = tiles_after(&spmmi_reorderer_tiles, &block);
         print_message("%s: %lld tiles, reordered %lld\n", specs[k], (long long)given,
                       (long long)after);
         assert_true((double)after <= 0.8 * (double)given);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -258,18 +258,18 @@ static void test_rcm_path(void **state)
     int32_t       *order, label[N], place[N];
 
     (void)state;
-    spmm_shuffle_init(&shuffle, N, 1, 1);
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, N, N, N - 1, SPMM_R_32F, &block));
+    spmmi_shuffle_init(&shuffle, N, 1, 1);
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, N, N, N - 1, SPMM_R_32F, &block));
     for (int32_t v = 0; v < N; v++) {
-        label[spmm_shuffle(&shuffle, v)] = v; /* place on the path of each row */
+        label[spmmi_shuffle(&shuffle, v)] = v; /* place on the path of each row */
     }
     for (int32_t i = 0; i < N; i++) { /* half of each edge: the graph must mend it */
         block.row_ptr[i + 1] = block.row_ptr[i];
         if (label[i] + 1 < N) {
-            block.col_idx[block.row_ptr[i + 1]++] = (int32_t)spmm_shuffle(&shuffle, label[i] + 1);
+            block.col_idx[block.row_ptr[i + 1]++] = (int32_t)spmmi_shuffle(&shuffle, label[i] + 1);
         }
     }
-    order = order_of(&spmm_reorderer_rcm, &block, 1);
+    order = order_of(&spmmi_reorderer_rcm, &block, 1);
     for (int32_t k = 0; k < N; k++) {
         place[order[k]] = k;
     }
@@ -279,7 +279,7 @@ static void test_rcm_path(void **state)
         }
     }
     free(order);
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
 }
 
 /* Entries go with their rows, and the row map still leads to their rows of C. */
@@ -291,13 +291,13 @@ static void test_permute(void **state)
 
     (void)state;
     format_case_random(37, 19, 0.3, SPMM_R_32F, true, 5, &block);
-    assert_false(spmm_csr_row_map_is_identity(&block));
+    assert_false(spmmi_csr_row_map_is_identity(&block));
     for (int32_t k = 0; k < 37; k++) {
         order[k] = k * 5 % 37;
     }
-    spmm_assert_ok(spmm_csr_permute(&spmm_test_env, &block, order, &out, &entry));
+    spmm_assert_ok(spmmi_csr_permute(&spmm_test_env, &block, order, &out, &entry));
     assert_int_equal(out.c_rows, block.c_rows);
-    assert_int_equal(spmm_csr_nnz(&out), spmm_csr_nnz(&block));
+    assert_int_equal(spmmi_csr_nnz(&out), spmmi_csr_nnz(&block));
     for (int32_t i = 0; i < 37; i++) {
         assert_int_equal(out.row_map[i], block.row_map[order[i]]);
         for (int64_t k = out.row_ptr[i]; k < out.row_ptr[i + 1]; k++) {
@@ -309,9 +309,9 @@ static void test_permute(void **state)
                                 sizeof(float));
         }
     }
-    spmm_free(entry);
-    spmm_csr_free(&out);
-    spmm_csr_free(&block);
+    spmmi_free(entry);
+    spmmi_csr_free(&out);
+    spmmi_csr_free(&block);
 }
 
 static void test_names(void **state)
@@ -319,19 +319,19 @@ static void test_names(void **state)
     const spmm_reorderer_t *found = NULL;
 
     (void)state;
-    spmm_assert_ok(spmm_reorderer_find(&spmm_test_env, "rcm", &found));
-    assert_ptr_equal(found, &spmm_reorderer_rcm);
-    assert_int_equal(spmm_reorderer_find(&spmm_test_env, "amd", &found), SPMM_ERR_ARGUMENT);
+    spmm_assert_ok(spmmi_reorderer_find(&spmm_test_env, "rcm", &found));
+    assert_ptr_equal(found, &spmmi_reorderer_rcm);
+    assert_int_equal(spmmi_reorderer_find(&spmm_test_env, "amd", &found), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_test_env.err.text, "affinity"));
-    spmm_error_clear(&spmm_test_env.err);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Every allocation fails once: said, and nothing leaks. */
 static void test_memory(void **state)
 {
     (void)state;
-    for (int m = 0; m < spmm_n_reorderers; m++) {
-        const spmm_reorderer_t *method = spmm_reorderers[m];
+    for (int m = 0; m < spmmi_n_reorderers; m++) {
+        const spmm_reorderer_t *method = spmmi_reorderers[m];
         spmm_status_t           status = SPMM_ERR_MEMORY;
         spmm_csr_t              block;
         int32_t                *order;
@@ -342,18 +342,18 @@ static void test_memory(void **state)
         format_case_matrix("rmat:scale=9,degree=8", SPMM_R_32F, &block);
         order = malloc((size_t)block.n_rows * sizeof *order);
         for (int64_t k = 0; status != SPMM_OK; k++) {
-            const spmm_alloc_stats_t before = spmm_alloc_get_stats();
+            const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
 
-            spmm_alloc_inject(k);
-            status = spmm_reorder(&spmm_test_env, method, &block, 2, order);
-            spmm_alloc_inject(-1);
+            spmmi_alloc_inject(k);
+            status = spmmi_reorder(&spmm_test_env, method, &block, 2, order);
+            spmmi_alloc_inject(-1);
             assert_true(status == SPMM_OK || status == SPMM_ERR_MEMORY);
-            assert_int_equal(status == SPMM_OK, spmm_alloc_get_stats().calls - before.calls <= k);
-            assert_true(spmm_alloc_get_stats().live == before.live);
+            assert_int_equal(status == SPMM_OK, spmmi_alloc_get_stats().calls - before.calls <= k);
+            assert_true(spmmi_alloc_get_stats().live == before.live);
         }
-        spmm_error_clear(&spmm_test_env.err);
+        spmmi_error_clear(&spmm_test_env.err);
         free(order);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -372,7 +372,7 @@ static void *call(void *self)
 {
     caller_t *c = self;
 
-    c->status = spmm_reorder(&c->env, c->method, c->block, 1, c->order);
+    c->status = spmmi_reorder(&c->env, c->method, c->block, 1, c->order);
     return NULL;
 }
 
@@ -385,18 +385,18 @@ static void test_callers(void **state)
     (void)state;
     assert_int_equal(sigaction(SIGTERM, NULL, &before), 0);
     format_case_matrix("rmat:scale=11,degree=6", SPMM_R_64F, &block);
-    for (int m = 0; m < spmm_n_reorderers; m++) {
+    for (int m = 0; m < spmmi_n_reorderers; m++) {
         caller_t  caller[CALLERS];
         pthread_t thread[CALLERS];
         int32_t  *alone;
 
-        if (!spmm_reorderers[m]->built) {
+        if (!spmmi_reorderers[m]->built) {
             continue;
         }
-        alone = order_of(spmm_reorderers[m], &block, 1);
+        alone = order_of(spmmi_reorderers[m], &block, 1);
         for (int k = 0; k < CALLERS; k++) {
             caller[k] = (caller_t){.env    = spmm_test_env,
-                                   .method = spmm_reorderers[m],
+                                   .method = spmmi_reorderers[m],
                                    .block  = &block,
                                    .order  = malloc((size_t)block.n_rows * sizeof *alone)};
             assert_non_null(caller[k].order);
@@ -410,7 +410,7 @@ static void test_callers(void **state)
         }
         free(alone);
     }
-    spmm_csr_free(&block);
+    spmmi_csr_free(&block);
     assert_int_equal(sigaction(SIGTERM, NULL, &after), 0);
     assert_true(after.sa_handler == before.sa_handler);
 }

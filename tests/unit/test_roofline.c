@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/roofline.h"
+#include "engine/choose/roofline.h"
 
 static spmm_device_t gpu(void)
 {
@@ -25,7 +25,7 @@ static double gather_one(const spmm_device_t *device, double bytes)
     const spmm_pattern_t pattern = {.near_cols = bytes / 4.0};
     const spmm_problem_t problem = {.ab_type = SPMM_R_32F, .c_type = SPMM_R_32F, .n = 1};
 
-    return spmm_gpu_gather_s(&pattern, &problem, device, 0.25);
+    return spmmi_gpu_gather_s(&pattern, &problem, device, 0.25);
 }
 
 /* Linear between the working sets, constant outside; what was measured stands for what was not. */
@@ -34,19 +34,19 @@ static void test_rates(void **state)
     spmm_device_t device = gpu();
 
     (void)state;
-    check_near(spmm_gpu_copy_s(&device, 3.6e12), 1.0);
+    check_near(spmmi_gpu_copy_s(&device, 3.6e12), 1.0);
     check_near(gather_one(&device, 1.0), 1.0 / (3.6e12 * 2.05));
     check_near(gather_one(&device, 1e12), 1.0 / (3.6e12 * 1.12));
     device.copy_bw = 2e12;
-    check_near(spmm_gpu_copy_s(&device, 2e12), 1.0);
+    check_near(spmmi_gpu_copy_s(&device, 2e12), 1.0);
     check_near(gather_one(&device, 1.0), 1.0 / (2e12 * 2.05));
     for (int k = 0; k < SPMM_GATHER_SETS; k++) {
         device.gather_bw[k] = (10.0 - k) * 1e12;
     }
     for (int k = 0; k < SPMM_GATHER_SETS; k++) {
-        check_near(gather_one(&device, spmm_gather_sets[k]), 1e-12 / (10.0 - k));
+        check_near(gather_one(&device, spmmi_gather_sets[k]), 1e-12 / (10.0 - k));
         if (k > 0) {
-            const double middle = 0.5 * (spmm_gather_sets[k] + spmm_gather_sets[k - 1]);
+            const double middle = 0.5 * (spmmi_gather_sets[k] + spmmi_gather_sets[k - 1]);
 
             check_near(gather_one(&device, middle), 1e-12 / (10.5 - k));
         }
@@ -58,8 +58,8 @@ static void test_rates(void **state)
 /* A block of @p per_row entries in each row, the columns of row i from i * @p step on. */
 static void band(int32_t n_rows, int32_t n_cols, int32_t per_row, double step, spmm_csr_t *block)
 {
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n_rows, n_cols, (int64_t)n_rows * per_row,
-                                  SPMM_R_32F, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, n_rows, n_cols, (int64_t)n_rows * per_row,
+                                   SPMM_R_32F, block));
     block->row_ptr[0] = 0;
     for (int32_t i = 0; i < n_rows; i++) {
         for (int32_t k = 0; k < per_row; k++) {
@@ -76,10 +76,10 @@ static void check_near_cols(int32_t n_rows, int32_t n_cols, int32_t per_row, dou
     spmm_csr_t     block;
 
     band(n_rows, n_cols, per_row, step, &block);
-    spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
+    spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     check_near(pattern.near_cols, wanted);
-    spmm_pattern_free(&pattern);
-    spmm_csr_free(&block);
+    spmmi_pattern_free(&pattern);
+    spmmi_csr_free(&block);
 }
 
 /* Columns of a group of rows, not of all. */
@@ -108,8 +108,8 @@ static void test_models(void **state)
     (void)state;
     band(5000, 5003, 4, 1.0, &block);
     block.type = SPMM_R_16F; /* for facts that engines of 16 bits alone go by */
-    spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
-    for (int e = 0; e < spmm_n_engines; e++) {
+    spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
+    for (int e = 0; e < spmmi_n_engines; e++) {
         double before = 0.0;
 
         for (int64_t n = 1; n <= 4096; n *= 2) {
@@ -118,16 +118,16 @@ static void test_models(void **state)
                                             .compute = SPMM_COMPUTE_32F,
                                             .layout  = SPMM_LAYOUT_ROW,
                                             .n       = n};
-            const double         seconds = spmm_engines[e]->cost(&pattern, &problem, &device);
+            const double         seconds = spmmi_engines[e]->cost(&pattern, &problem, &device);
 
             assert_true(seconds >= before);
-            assert_true(seconds >= 0.5 * spmm_gpu_once_s(&pattern, &problem, &device, 0.0));
+            assert_true(seconds >= 0.5 * spmmi_gpu_once_s(&pattern, &problem, &device, 0.0));
             before = seconds;
         }
         assert_true(before < 1e-2);
     }
-    spmm_pattern_free(&pattern);
-    spmm_csr_free(&block);
+    spmmi_pattern_free(&pattern);
+    spmmi_csr_free(&block);
 }
 
 /* Of blocks without rows or entries, which a rank alone has for what others own, a model says a number,
@@ -141,24 +141,24 @@ static void test_empty(void **state)
         spmm_csr_t     block;
         spmm_pattern_t pattern;
 
-        spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, rows, rows, 0, SPMM_R_16F, &block));
-        spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
-        for (int e = 0; e < spmm_n_engines; e++) {
+        spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, rows, rows, 0, SPMM_R_16F, &block));
+        spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
+        for (int e = 0; e < spmmi_n_engines; e++) {
             const spmm_problem_t problem = {.ab_type = SPMM_R_16F,
                                             .c_type  = SPMM_R_16F,
                                             .compute = SPMM_COMPUTE_32F,
                                             .layout  = SPMM_LAYOUT_ROW,
                                             .n       = 128,
                                             .pattern = &pattern};
-            const double         seconds = spmm_engines[e]->cost(&pattern, &problem, &device);
+            const double         seconds = spmmi_engines[e]->cost(&pattern, &problem, &device);
 
             if (!(seconds >= 0.0 && seconds < 1e-3)) {
-                fail_msg("%s of %d rows without entries: %g s", spmm_engines[e]->name, (int)rows,
+                fail_msg("%s of %d rows without entries: %g s", spmmi_engines[e]->name, (int)rows,
                          seconds);
             }
         }
-        spmm_pattern_free(&pattern);
-        spmm_csr_free(&block);
+        spmmi_pattern_free(&pattern);
+        spmmi_csr_free(&block);
     }
 }
 
@@ -167,8 +167,8 @@ static void runs_of_three(int32_t n_rows, spmm_csr_t *block)
 {
     enum { RUNS = 9, APART = 1000 };
 
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, n_rows, n_rows + RUNS * APART,
-                                  (int64_t)n_rows * RUNS * 3, SPMM_R_32F, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, n_rows, n_rows + RUNS * APART,
+                                   (int64_t)n_rows * RUNS * 3, SPMM_R_32F, block));
     for (int32_t i = 0; i <= n_rows; i++) {
         block->row_ptr[i] = (int64_t)i * RUNS * 3;
     }
@@ -188,9 +188,9 @@ static double seconds_of(const char *name, const spmm_pattern_t *pattern, spmm_c
                                     .layout  = SPMM_LAYOUT_ROW,
                                     .n       = 128};
 
-    for (int e = 0; e < spmm_n_engines; e++) {
-        if (strcmp(spmm_engines[e]->name, name) == 0) {
-            return spmm_engines[e]->cost(pattern, &problem, &device);
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        if (strcmp(spmmi_engines[e]->name, name) == 0) {
+            return spmmi_engines[e]->cost(pattern, &problem, &device);
         }
     }
     fail_msg("no engine %s", name);
@@ -206,12 +206,12 @@ static void test_accuracy(void **state)
 
     (void)state;
     runs_of_three(500000, &block);
-    spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
+    spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     for (spmm_compute_t c = SPMM_COMPUTE_32F; c <= SPMM_COMPUTE_32F_FAST_TF32; c++) {
         assert_true(seconds_of("hrpb", &pattern, c) > 1.1 * seconds_of("bittcf", &pattern, c));
     }
-    spmm_pattern_free(&pattern);
-    spmm_csr_free(&block);
+    spmmi_pattern_free(&pattern);
+    spmmi_csr_free(&block);
 }
 
 const struct CMUnitTest spmm_tests[] = {

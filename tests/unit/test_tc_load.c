@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/tc_engine.h"
+#include "engine/tc/engine.h"
 
 enum { WINDOWS = 90, HEIGHT = 8, SIDE = 8, COLS = 4096 };
 
@@ -27,7 +27,7 @@ static void make_block(spmm_csr_t *block)
     for (int32_t w = 0; w < WINDOWS; w++) {
         nnz += (int64_t)SIDE * blocks_of(w);
     }
-    spmm_assert_ok(spmm_csr_alloc(&spmm_test_env, WINDOWS * HEIGHT, COLS, nnz, SPMM_R_32F, block));
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, WINDOWS * HEIGHT, COLS, nnz, SPMM_R_32F, block));
     for (int32_t i = 0; i < WINDOWS * HEIGHT; i++) {
         const int32_t n = i % HEIGHT == 0 ? SIDE * blocks_of(i / HEIGHT) : 0;
 
@@ -50,8 +50,8 @@ static void make_pieces(spmm_tc_limits_t limits, spmm_tc_pieces_t *pieces)
     }
     assert_non_null(SPMM_NEW_ZERO(start, block_ptr[WINDOWS] + 1));
     spmm_assert_ok(
-        spmm_tc_pieces_create(&spmm_test_env, WINDOWS, block_ptr, start, limits, pieces));
-    spmm_free(start);
+        spmmi_tc_pieces_create(&spmm_test_env, WINDOWS, block_ptr, start, limits, pieces));
+    spmmi_free(start);
 }
 
 static int32_t longest(const spmm_tc_pieces_t *p, int32_t from, int32_t to)
@@ -67,7 +67,7 @@ static int32_t longest(const spmm_tc_pieces_t *p, int32_t from, int32_t to)
 static void check_load(const spmm_pattern_t *pattern, int32_t team, int32_t cut)
 {
     const spmm_tc_limits_t limits = {.team = team, .cut = cut};
-    const spmm_tc_load_t   load   = spmm_tc_load(pattern, HEIGHT, SIDE, limits);
+    const spmm_tc_load_t   load   = spmmi_tc_load(pattern, HEIGHT, SIDE, limits);
     spmm_tc_pieces_t       p;
 
     make_pieces(limits, &p);
@@ -76,7 +76,7 @@ static void check_load(const spmm_pattern_t *pattern, int32_t team, int32_t cut)
     assert_int_equal((int)load.parts, p.n_partial);
     assert_true(fabs(load.longest_team - longest(&p, 0, p.n_team)) < 1.0);
     assert_true(fabs(load.longest_single - longest(&p, p.n_team, p.n_pieces)) < 1.0);
-    spmm_tc_pieces_free(&p);
+    spmmi_tc_pieces_free(&p);
 }
 
 static void test_load(void **state)
@@ -86,15 +86,15 @@ static void test_load(void **state)
 
     (void)state;
     make_block(&block);
-    spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
+    spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     assert_int_equal(pattern.tc.lengths[0].longest, 300 * SIDE);
     check_load(&pattern, 8, 64);
     check_load(&pattern, 20, 20);
     check_load(&pattern, 19, 1000);
     check_load(&pattern, 300, 300);
     check_load(&pattern, 1000, 2000);
-    spmm_pattern_free(&pattern);
-    spmm_csr_free(&block);
+    spmmi_pattern_free(&pattern);
+    spmmi_csr_free(&block);
 }
 
 /* Every window is in one bin, with its pairs. */
@@ -105,7 +105,7 @@ static void test_lengths(void **state)
 
     (void)state;
     make_block(&block);
-    spmm_assert_ok(spmm_pattern_scan(&spmm_test_env, &block, &pattern));
+    spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     for (int h = 0; h < 2; h++) {
         const spmm_tc_lengths_t *l       = &pattern.tc.lengths[h];
         int64_t                  windows = 0, pairs = 0;
@@ -119,8 +119,8 @@ static void test_lengths(void **state)
         assert_int_equal(pairs, pattern.tc.pairs[h]);
         assert_int_equal(windows, h == 0 ? WINDOWS - 9 : WINDOWS / 2);
     }
-    spmm_pattern_free(&pattern);
-    spmm_csr_free(&block);
+    spmmi_pattern_free(&pattern);
+    spmmi_csr_free(&block);
 }
 
 static const int32_t two_windows[3] = {0, 4, 40};
@@ -154,7 +154,7 @@ static void described(const spmm_tc_engine_t *f, char *text, size_t size)
     size_t               n;
 
     assert_non_null(out);
-    spmm_tc_describe(f, &pattern, out);
+    spmmi_tc_describe(f, &pattern, out);
     rewind(out);
     n       = fread(text, 1, size - 1, out);
     text[n] = '\0';

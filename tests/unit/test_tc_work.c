@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "engine/tc_work.h"
+#include "engine/tc/work.h"
 
 enum { MOST_WINDOWS = 400 };
 
@@ -28,8 +28,8 @@ static void make_windows(int32_t n_windows, uint64_t seed, int64_t most, windows
     w->n_windows    = n_windows;
     w->block_ptr[0] = 0;
     for (int32_t i = 0; i < n_windows; i++) {
-        const uint64_t hash = spmm_hash2(seed, i, 0);
-        int64_t        n    = hash % 4 == 0 ? 0 : spmm_below(spmm_mix64(hash), most);
+        const uint64_t hash = spmmi_hash2(seed, i, 0);
+        int64_t        n    = hash % 4 == 0 ? 0 : spmmi_below(spmmi_mix64(hash), most);
 
         if (hash % 29 == 3) {
             n *= 40;
@@ -39,7 +39,7 @@ static void make_windows(int32_t n_windows, uint64_t seed, int64_t most, windows
     n_blocks = w->block_ptr[n_windows];
     assert_non_null(SPMM_NEW(w->start, (int64_t)n_blocks + 1));
     for (int32_t b = 0; b <= n_blocks; b++) {
-        w->start[b] = (int32_t)(spmm_hash2(seed + 1, b, 1) >> 33);
+        w->start[b] = (int32_t)(spmmi_hash2(seed + 1, b, 1) >> 33);
     }
 }
 
@@ -85,7 +85,7 @@ static void check_teams(const windows_t *w, int32_t team, int32_t limit)
     spmm_tc_pieces_t       p;
 
     spmm_assert_ok(
-        spmm_tc_pieces_create(&spmm_test_env, w->n_windows, w->block_ptr, w->start, limits, &p));
+        spmmi_tc_pieces_create(&spmm_test_env, w->n_windows, w->block_ptr, w->start, limits, &p));
     shared = p.n_partial;
     whole  = p.n_team;
     for (int32_t i = 0; i < w->n_windows; i++) {
@@ -107,7 +107,7 @@ static void check_teams(const windows_t *w, int32_t team, int32_t limit)
     assert_int_equal(part, p.n_partial);
     assert_int_equal(shared, p.n_team);
     assert_int_equal(whole, p.n_pieces);
-    spmm_tc_pieces_free(&p);
+    spmmi_tc_pieces_free(&p);
     assert_null(p.piece);
 }
 
@@ -122,7 +122,7 @@ static void test_cover(void **state)
 {
     static const int32_t n_windows[] = {0, 1, 2, 17, 400};
     static const int32_t limits[]    = {1, 2, 3, 7, 32, 1000, INT32_MAX};
-    const int64_t        live        = spmm_alloc_get_stats().live;
+    const int64_t        live        = spmmi_alloc_get_stats().live;
 
     (void)state;
     for (int k = 0; k < 5 * 7 * 4; k++) {
@@ -130,9 +130,9 @@ static void test_cover(void **state)
 
         make_windows(n_windows[k % 5], (uint64_t)k, k % 4 == 0 ? 1 : 3 * (k % 4) * (k % 4), &w);
         check(&w, limits[k / 5 % 7]);
-        spmm_free(w.start);
+        spmmi_free(w.start);
     }
-    assert_int_equal(spmm_alloc_get_stats().live, live);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 /* Sizes at, just below and just above multiples of the limit. */
@@ -143,7 +143,7 @@ static void test_limits(void **state)
 
     (void)state;
     make_windows(14, 1, 1, &w);
-    spmm_free(w.start);
+    spmmi_free(w.start);
     assert_non_null(SPMM_NEW(w.start, 7001));
     for (int32_t i = 0; i < 14; i++) {
         w.block_ptr[i + 1] = w.block_ptr[i] + sizes[i];
@@ -156,23 +156,23 @@ static void test_limits(void **state)
     check(&w, 31);
     check(&w, 6399);
     check(&w, 6400);
-    spmm_free(w.start);
+    spmmi_free(w.start);
 }
 
 /* More pieces than 32 bits count are refused before any is made. */
 static void test_too_many(void **state)
 {
     const int32_t    block_ptr[] = {0, INT32_MAX, INT32_MAX};
-    const int64_t    live        = spmm_alloc_get_stats().live;
+    const int64_t    live        = spmmi_alloc_get_stats().live;
     spmm_tc_pieces_t p;
 
     (void)state;
     assert_int_equal(
-        spmm_tc_pieces_create(&spmm_test_env, 2, block_ptr, NULL, (spmm_tc_limits_t){1, 1}, &p),
+        spmmi_tc_pieces_create(&spmm_test_env, 2, block_ptr, NULL, (spmm_tc_limits_t){1, 1}, &p),
         SPMM_ERR_RANGE);
     assert_null(p.piece);
-    assert_int_equal(spmm_alloc_get_stats().live, live);
-    spmm_error_clear(&spmm_test_env.err);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_memory(void **state)
@@ -183,18 +183,18 @@ static void test_memory(void **state)
 
     (void)state;
     make_windows(50, 3, 20, &w);
-    live = spmm_alloc_get_stats().live;
+    live = spmmi_alloc_get_stats().live;
     for (int fail = 0; fail < 2; fail++) {
-        spmm_alloc_inject(fail);
-        assert_int_equal(spmm_tc_pieces_create(&spmm_test_env, w.n_windows, w.block_ptr, w.start,
-                                               (spmm_tc_limits_t){2, 4}, &p),
+        spmmi_alloc_inject(fail);
+        assert_int_equal(spmmi_tc_pieces_create(&spmm_test_env, w.n_windows, w.block_ptr, w.start,
+                                                (spmm_tc_limits_t){2, 4}, &p),
                          SPMM_ERR_MEMORY);
         assert_null(p.piece);
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
-    spmm_alloc_inject(-1);
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_free(w.start);
+    spmmi_alloc_inject(-1);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_free(w.start);
 }
 
 const struct CMUnitTest spmm_tests[] = {

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "engine/windows.h"
+#include "engine/tc/windows.h"
 #include "spmm_dist/context.h"
 
 enum { THREADS = 2 };
@@ -34,9 +34,9 @@ static void check_split(const spmm_csr_t *block, const spmm_windows_t *windows)
 {
     spmm_windows_t tall, cut;
 
-    spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, THREADS, &tall));
+    spmm_assert_ok(spmmi_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, THREADS, &tall));
     spmm_assert_ok(
-        spmm_windows_split(&spmm_test_env, block, &tall, windows->height, THREADS, &cut));
+        spmmi_windows_split(&spmm_test_env, block, &tall, windows->height, THREADS, &cut));
     assert_int_equal(cut.n_windows, windows->n_windows);
     for (int32_t w = 0; w < cut.n_windows; w++) {
         const size_t n = (size_t)windows->count[w];
@@ -47,8 +47,8 @@ static void check_split(const spmm_csr_t *block, const spmm_windows_t *windows)
         assert_memory_equal(cut.rows + cut.first[w], windows->rows + windows->first[w],
                             n * sizeof *cut.rows);
     }
-    spmm_windows_free(&tall);
-    spmm_windows_free(&cut);
+    spmmi_windows_free(&tall);
+    spmmi_windows_free(&cut);
 }
 
 /* The facts of @p block by counting places; the windows on the way. */
@@ -58,15 +58,15 @@ static void check_facts(const spmm_csr_t *block)
     spmm_tc_facts_t facts;
     int32_t         active[FORMAT_CASE_COLS];
     int64_t         used, tc_blocks = 0, bricks = 0;
-    double          nnz = (double)spmm_csr_nnz(block), off = 0.0;
+    double          nnz = (double)spmmi_csr_nnz(block), off = 0.0;
 
-    spmm_assert_ok(spmm_tc_facts_scan(&spmm_test_env, block, &facts, &used));
+    spmm_assert_ok(spmmi_tc_facts_scan(&spmm_test_env, block, &facts, &used));
     assert_int_equal(used, format_case_active(block, 0, block->n_rows, active));
     for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
         spmm_windows_t windows;
         int64_t        pairs = 0;
 
-        spmm_assert_ok(spmm_windows_create(&spmm_test_env, block, heights[h], THREADS, &windows));
+        spmm_assert_ok(spmmi_windows_create(&spmm_test_env, block, heights[h], THREADS, &windows));
         for (int32_t w = 0; w < windows.n_windows; w++) {
             const int32_t n = format_case_active(block, w * heights[h], heights[h], active);
 
@@ -81,7 +81,7 @@ static void check_facts(const spmm_csr_t *block)
         }
         assert_int_equal(facts.pairs[h], pairs);
         check_split(block, &windows);
-        spmm_windows_free(&windows);
+        spmmi_windows_free(&windows);
     }
     assert_int_equal(facts.tc_blocks, tc_blocks);
     assert_int_equal(facts.bricks, bricks);
@@ -110,11 +110,11 @@ static void test_windows_and_facts(void **state)
         format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
                            format_shapes[s].density, SPMM_R_32F, false, (uint64_t)s, &block);
         check_facts(&block);
-        spmm_csr_free(&block);
+        spmmi_csr_free(&block);
     }
-    assert_string_equal(spmm_tc_synergy_class(0.1249), "low");
-    assert_string_equal(spmm_tc_synergy_class(0.125), "medium");
-    assert_string_equal(spmm_tc_synergy_class(0.25), "high");
+    assert_string_equal(spmmi_tc_synergy_class(0.1249), "low");
+    assert_string_equal(spmmi_tc_synergy_class(0.125), "medium");
+    assert_string_equal(spmmi_tc_synergy_class(0.25), "high");
 }
 
 /* Every allocation on the way to the facts fails once. */
@@ -126,16 +126,16 @@ static void test_memory(void **state)
 
     (void)state;
     format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
-    live = spmm_alloc_get_stats().live;
+    live = spmmi_alloc_get_stats().live;
     for (int fail = 0; fail < 2; fail++) {
-        spmm_alloc_inject(fail);
-        assert_int_equal(spmm_tc_facts_scan(&spmm_test_env, &block, &facts, &used),
+        spmmi_alloc_inject(fail);
+        assert_int_equal(spmmi_tc_facts_scan(&spmm_test_env, &block, &facts, &used),
                          SPMM_ERR_MEMORY);
-        assert_int_equal(spmm_alloc_get_stats().live, live);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
-    spmm_alloc_inject(-1);
-    spmm_error_clear(&spmm_test_env.err);
-    spmm_csr_free(&block);
+    spmmi_alloc_inject(-1);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_csr_free(&block);
 }
 
 const struct CMUnitTest spmm_tests[] = {

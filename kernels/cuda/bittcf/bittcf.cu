@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bittcf.cu  The launcher of the BitTCF kernels, which one file for each mode holds. */
+#include "cuda/tc/tc_probe.cuh"
+
+namespace spmm
+{
+
+template <typename T, spmm_compute_t kCompute>
+cudaError_t bittcf_product(const spmm_bittcf_arrays_t &A, const spmm_tc_work_t &work,
+                           const spmm_tc_mm_args_t &args, cudaStream_t stream);
+template <typename T, spmm_compute_t kCompute> cudaError_t bittcf_preload();
+
+cudaError_t preload_bittcf(void)
+{
+    cudaError_t code = bittcf_preload<float, SPMM_COMPUTE_32F_FAST_TF32>();
+
+    if (code == cudaSuccess) {
+        code = bittcf_preload<float, SPMM_COMPUTE_32F>();
+    }
+    return code != cudaSuccess ? code : bittcf_preload<double, SPMM_COMPUTE_64F>();
+}
+
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_bittcf_mm(const spmm_bittcf_arrays_t *A,
+                                            const spmm_tc_work_t       *work,
+                                            const spmm_tc_mm_args_t *args, cudaStream_t stream)
+{
+    switch (args->compute) {
+    case SPMM_COMPUTE_32F_FAST_TF32:
+        return spmm::bittcf_product<float, SPMM_COMPUTE_32F_FAST_TF32>(*A, *work, *args, stream);
+    case SPMM_COMPUTE_32F:
+        return spmm::bittcf_product<float, SPMM_COMPUTE_32F>(*A, *work, *args, stream);
+    case SPMM_COMPUTE_64F:
+        return spmm::bittcf_product<double, SPMM_COMPUTE_64F>(*A, *work, *args, stream);
+    case SPMM_COMPUTE_AUTO:
+        break;
+    }
+    return cudaErrorInvalidValue;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file csr_gpu_pack.cuh
+ *  What the CSR kernels are made of: accesses to memory, the dense side, and what the groups of a
+ *  thread block share.
+ */
+#ifndef SPMM_CSR_GPU_PACK_CUH
+#define SPMM_CSR_GPU_PACK_CUH
+
+#include "cuda/tc/tc_common.cuh"
+
+namespace spmm
+{
+
+constexpr int      kCsrBlock = 256;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+template <typename T> struct CsrSum {
+    using type = float;
+};
+template <> struct CsrSum<double> {
+    using type = double;
+};
+
+/** The dense side and what one launch covers of it. */
+template <typename Sum> struct CsrDense {
+    const void *B; /**< row-major, as C */
+    void       *C;
+    int64_t     ldb, ldc;
+    uint32_t    stride; /**< bytes of a row of B, where accesses have 16 bytes */
+    Sum         alpha, beta;
+    bool        has_beta; /**< beta != 0: C is read */
+    int32_t     n;
+    int32_t     first; /**< column of the first slice; blockIdx.y counts from there */
+    int32_t     share; /**< rows without entries for each thread block along x */
+};
+
+/** 0, in the register that x is in: as a new value it would cost a copy where it is not cleared. */
+__device__ __forceinline__ void clear(float &x)
+{
+    asm volatile("mov.f32 %0, 0f00000000;" : "+f"(x));
+}
+__device__ __forceinline__ void clear(double &x)
+{
+    asm volatile("mov.f64 %0, 0d0000000000000000;" : "+d"(x));
+}
+
+/** Read-only data, through L1. */
+template <typename P> __device__ __forceinline__ P fetch(const void *from)
+{
+    P x;
+
+    if constexpr (sizeof(P) == 16) {
+        *(int4 *)&x = __ldg((const int4 *)from);
+    } else {
+        static_assert(sizeof x.at == sizeof x.at[0], "one element or 16 bytes");
+        x.at[0] = __ldg((decltype(&x.at[0]))from);
+    }
+    return x;
+}
+
+/* Whole packs where they are multiples of 16 bytes; the address is one of 16. */
+template <typename P> __device__ __forceinline__ P load_pack(const void *from)
+{
+    P x;
+
+    if constexpr (sizeof(P) % 16 == 0) {
+#pragma unroll
+        for (int k = 0; k < (int)(sizeof(P) / 16); k++) {
+            ((int4 *)&x)[k] = __ldcg((const int4 *)from + k);
+        }
+    } else {
+        x.at[0] = __ldcg((decltype(&x.at[0]))from);
+    }
+    return x;
+}
+
+/* Written once: should not push B out of L2. */
+template <typename P> __device__ __forceinline__ void store_pack(void *to, const P &x)
+{
+    if constexpr (sizeof(P) % 16 == 0) {
+#pragma unroll
+        for (int k = 0; k < (int)(sizeof(P) / 16); k++) {
+            __stcs((int4 *)to + k, ((const int4 *)&x)[k]);
+        }
+    } else {
+        __stcs(&((P *)to)->at[0], x.at[0]);
+    }
+}
+
+/** What a group hands to the groups before it. */
+enum : unsigned char {
+    kOwnRow,   /**< nothing: it starts with a row of its own, or has no entries */
+    kThrough,  /**< sums of a row that goes on behind it */
+    kRowEnded, /**< sums of a row that ends in it */
+};
+
+template <typename Sum, int kVector, int kLoads, int kGroups> struct CsrShared {
+    Pack<Sum, kVector> sum[kLoads][kCsrBlock]; /**< of each thread */
+    unsigned char      status[kGroups < kWarp ? kWarp : kGroups];
+    bool               last;
+};
+
+} // namespace spmm
+
+#endif /* SPMM_CSR_GPU_PACK_CUH */

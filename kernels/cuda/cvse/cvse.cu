@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cvse.cu  The launcher of the CVSE kernels, which one file for each pair of types holds. */
+#include "cuda/tc/tc_half.cuh"
+#include "cuda/tc/tc_probe.cuh"
+
+namespace spmm
+{
+
+template <typename Half, typename Out>
+cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_cvse_short_t &tasks,
+                         const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
+                         cudaStream_t stream);
+template <typename Half, typename Out> cudaError_t cvse_preload();
+
+cudaError_t preload_cvse(void)
+{
+    return for_all_half_types([](auto types) {
+        return cvse_preload<typename decltype(types)::Half, typename decltype(types)::Out>();
+    });
+}
+
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_cvse_mm(const spmm_cvse_arrays_t *A,
+                                          const spmm_cvse_short_t  *tasks,
+                                          const spmm_tc_work_t *work, const spmm_tc_mm_args_t *args,
+                                          cudaStream_t stream)
+{
+    return spmm::for_half_types(A->type, *args, [&](auto types) {
+        return spmm::cvse_product<typename decltype(types)::Half, typename decltype(types)::Out>(
+            *A, *tasks, *work, *args, stream);
+    });
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cvse_format.cuh  CVSE on the device, and what a warp holds of it at a time. */
+#ifndef SPMM_CVSE_FORMAT_CUH
+#define SPMM_CVSE_FORMAT_CUH
+
+#include "cuda/tc/tc_common.cuh"
+
+namespace spmm
+{
+
+constexpr int kCvseK    = SPMM_CVSE_BLOCK;
+constexpr int kCvseRing = 4; /* blocks whose lists and values are in shared memory */
+
+/** The format on the device; kTiles tiles of 8 rows make a window. */
+template <typename Half, typename Element, int kTiles> struct Cvse {
+    using T                      = float;
+    using In                     = Half;
+    using Out                    = Element;
+    static constexpr int kHeight = kTiles * 8;
+
+    int32_t         n_rows;
+    const int32_t  *window_ptr, *col;
+    const uint16_t *bits;
+    const Half     *values;
+
+    __device__ float exact(int32_t window, int32_t row, const Half *B, int64_t ldb, int64_t j) const
+    {
+        float sum = 0.0f;
+
+        for (int64_t block = window_ptr[window]; block < window_ptr[window + 1]; block++) {
+            for (uint32_t left = bits[block * kHeight + row]; left != 0; left &= left - 1) {
+                const int     p = __ffs((int)left) - 1;
+                const int32_t c = col[block * kCvseK + spmmi_cvse_col_at(p)];
+                const Half    a =
+                    values[block * (kCvseK * kHeight) + spmmi_cvse_value_at(kHeight, row, p)];
+
+                sum = fma(widen<float>(a), widen<float>(B[c * ldb + j]), sum);
+            }
+        }
+        return sum;
+    }
+};
+
+/** Blocks that a warp is about to multiply. */
+template <typename Half, int kTiles> struct alignas(16) CvseRing {
+    Half    values[kCvseRing][kCvseK * 8 * kTiles];
+    int32_t col[kCvseRing][kCvseK];
+};
+
+} // namespace spmm
+
+#endif /* SPMM_CVSE_FORMAT_CUH */

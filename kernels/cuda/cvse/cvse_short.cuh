@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cvse_short.cuh
+ *  CVSE where windows are short or few: the time of such a product is that of accesses which wait for
+ *  each other.  A warp has no header to read before its first block: that stands at the warp's own
+ *  number, so B is the second access and not the third; the rest of the task arrives meanwhile.
+ *  Lists and values go straight to registers, those of the next block while B is on the way.
+ *  The warps of a team each add up and store a part of the sums.
+ */
+#ifndef SPMM_CVSE_SHORT_CUH
+#define SPMM_CVSE_SHORT_CUH
+
+#include "cuda/cvse/cvse_rows.cuh"
+
+namespace spmm
+{
+
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kWarps>
+struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, true, kWarps> {
+    using Rows = CvseRows<Half, Out, kTiles, kLoads, kElems, true, kWarps>;
+    using Tile = typename Rows::Tile;
+    using Sums = Pack<float, kElems>;
+    using Rows::A, Rows::args, Rows::piece, Rows::lane, Rows::part, Rows::kHeight;
+    static constexpr int kUnits =
+        2 * kTiles * kLoads;                   /* rows and loads of a lane: what is shared */
+    static constexpr int kPlanes = kElems / 4; /* accesses of 16 bytes to each */
+    static constexpr int kRoom = kUnits * kPlanes * kWarps * kWarp; /* of them, in shared memory */
+
+    /* Of one block: the lane's four columns and its entries. */
+    struct Lists {
+        int4                col;
+        Pack<uint2, kTiles> a;
+    };
+
+    int32_t row[2 * kTiles]; /* of C */
+
+    __device__ __forceinline__ CvseShort(const typename Rows::Format &format,
+                                         const spmm_tc_mm_args_t &mm, int j)
+        : Rows(format, mm, spmm_tc_piece_t{-1, 0, 0, 0}, j)
+    {
+    }
+
+    __device__ __forceinline__ Lists read(const int32_t *col, const Half *values, int64_t k) const
+    {
+        Lists x;
+
+        x.col = __ldg((const int4 *)(col + k * kCvseK) + part);
+        if constexpr (kTiles == 2) {
+            const uint4 a = __ldg((const uint4 *)(values + k * (kCvseK * kHeight)) + lane);
+
+            x.a.at[0] = make_uint2(a.x, a.y);
+            x.a.at[1] = make_uint2(a.z, a.w);
+        } else {
+            x.a.at[0] = __ldg((const uint2 *)(values + k * (kCvseK * kHeight)) + lane);
+        }
+        return x;
+    }
+
+    __device__ __forceinline__ void load(const Lists &x, Tile &to) const
+    {
+        this->load_rows(x.col, to);
+#pragma unroll
+        for (int k = 0; k < kTiles; k++) {
+            to.a[k] = x.a.at[k];
+        }
+    }
+
+    /* The task's blocks; the first is in @p tile or on the way there. */
+    __device__ __forceinline__ void run(const int4 &task, Tile &tile)
+    {
+        int64_t block = task.y;
+        Lists   next;
+
+        piece.window = task.x;
+#pragma unroll
+        for (int k = 0; k < 2 * kTiles; k++) {
+            row[k] = this->row_of(k);
+        }
+#pragma unroll 1
+        for (int more = task.z;; more--) {
+            if (more > 0) {
+                next = read(A.col, (const Half *)A.values, block++);
+            }
+            this->multiply(tile);
+            if (more <= 0) {
+                break;
+            }
+            load(next, tile);
+        }
+    }
+
+    __device__ __forceinline__ void store_alone(int64_t j) const
+    {
+        if (!this->is_finite()) {
+            repair(j);
+            return;
+        }
+#pragma unroll
+        for (int k = 0; k < 2 * kTiles; k++) {
+#pragma unroll
+            for (int load = 0; load < kLoads; load++) {
+                this->store_row(this->result(k / 2, load, k % 2), load, row[k]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void repair(int64_t j) const
+    {
+        if (piece.window >= 0) {
+            repair_tile(A, args, piece.window, j, Rows::kWidth);
+        }
+    }
+
+    __device__ __forceinline__ float4 &place(float4 *room, int unit, int plane, int warp) const
+    {
+        return room[((unit * kPlanes + plane) * kWarps + warp) * kWarp + lane];
+    }
+
+    /* Add up the sums of a team, in the order of its warps, and store them: warp number m of it takes
+     * the units m, m + @p team, ...  What padding made of an Inf shows in the sums of one warp.  One bad
+     * team makes all of the thread block repair, so that none stores behind that.
+     * @param room  shared memory, kRoom */
+    __device__ __forceinline__ void store_team(float4 *room, int warp, int team, int64_t j) const
+    {
+        const int member = warp & (team - 1);
+        float     bad    = 0.0f;
+
+#pragma unroll
+        for (int k = 0; k < 2 * kTiles; k++) {
+#pragma unroll
+            for (int load = 0; load < kLoads; load++) {
+                const Sums x = this->result(k / 2, load, k % 2);
+
+#pragma unroll
+                for (int e = 0; e < kElems; e += 4) {
+                    place(room, k * kLoads + load, e / 4, warp) =
+                        make_float4(x.at[e], x.at[e + 1], x.at[e + 2], x.at[e + 3]);
+                    bad = taint(x.at[e] + x.at[e + 1], taint(x.at[e + 2] + x.at[e + 3], bad));
+                }
+            }
+        }
+        if (__syncthreads_or(bad != 0.0f)) {
+            if (member == 0) {
+                repair(j);
+            }
+            return;
+        }
+#pragma unroll 1
+        for (int unit = member; unit < kUnits; unit += team) {
+            store_unit(add_up(room, unit, warp - member, team), unit);
+        }
+    }
+
+    __device__ __forceinline__ Sums add_up(float4 *room, int unit, int from, int team) const
+    {
+        Sums sum = {};
+
+#pragma unroll 1
+        for (int w = from; w < from + team; w += 2) { /* two at a time under way */
+#pragma unroll
+            for (int e = 0; e < kElems; e += 4) {
+                const float4 x = place(room, unit, e / 4, w), y = place(room, unit, e / 4, w + 1);
+
+                sum.at[e] += x.x, sum.at[e + 1] += x.y, sum.at[e + 2] += x.z, sum.at[e + 3] += x.w;
+                sum.at[e] += y.x, sum.at[e + 1] += y.y, sum.at[e + 2] += y.z, sum.at[e + 3] += y.w;
+            }
+        }
+        return sum;
+    }
+
+    __device__ __forceinline__ void store_unit(const Sums &x, int unit) const
+    {
+        /* The row again: an index into row[] known only now would take it out of registers. */
+        this->store_row(x, unit % kLoads, this->row_of(unit / kLoads));
+    }
+};
+
+/** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kWarps, int kBlocks>
+__global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
+    cvse_short_mm(const __grid_constant__ Cvse<Half, Out, kTiles> A,
+                  const __grid_constant__ spmm_cvse_short_t       tasks,
+                  const __grid_constant__ spmm_tc_mm_args_t       args)
+{
+    using Warp = CvseShort<Half, Out, kTiles, kLoads, kElems, kWarps>;
+    extern __shared__ float4 room4[];
+    const int                warp = (int)threadIdx.x / kWarp;
+    const int64_t            at   = (int64_t)blockIdx.x * kWarps + warp;
+    const int                j    = (int)blockIdx.y * Warp::kWidth;
+    Warp                     w(A, args, j);
+    typename Warp::Tile      tile;
+
+    w.load(w.read(tasks.col, (const Half *)tasks.values, at), tile);
+    w.run(__ldg((const int4 *)tasks.task + at), tile);
+    if ((int)blockIdx.x >= tasks.end[SPMM_CVSE_TEAMS - 2]) {
+        w.store_alone(j);
+    } else {
+        int team = 2;
+
+#pragma unroll
+        for (int k = 0; k < SPMM_CVSE_TEAMS - 2; k++) {
+            team = (int)blockIdx.x < tasks.end[k] ? max(team, 16 >> k) : team;
+        }
+        w.store_team(room4, warp, team, j);
+    }
+}
+
+} // namespace spmm
+
+#endif /* SPMM_CVSE_SHORT_CUH */

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file peer.cuh
+ *  What kernels that talk to other GPUs share: waiting for words of peers, with a limit, and copying
+ *  rows by part.
+ */
+#ifndef SPMM_PEER_CUH
+#define SPMM_PEER_CUH
+
+#include "cuda/dense/rows.cuh"
+#include "cuda/dense/words.cuh"
+#include "cuda/exchange/pull_args.h"
+
+namespace spmm
+{
+
+constexpr int kFlight = 8;  /* loads of a thread on their way at a time */
+constexpr int kPatrol = 64; /* polls between two looks at the clock */
+
+/* The number of the exchange after @p number: odd and even ones take turns, and 0, which words that
+ * nobody has written yet carry, never comes again. */
+__device__ __forceinline__ uint32_t number_after(uint32_t number)
+{
+    return number < UINT32_MAX - 1 ? number + 1 : 1;
+}
+
+__device__ __forceinline__ bool has_failed(const spmm_peer_watch_t &watch)
+{
+    return *(volatile uint32_t *)watch.failed != 0;
+}
+
+/* The first to give up says why. */
+static __device__ void give_up(const spmm_peer_watch_t &watch, int32_t peer)
+{
+    if (atomicCAS(watch.failed, 0u, 1u) == 0u) {
+        volatile spmm_pull_report_t *report = watch.report;
+
+        report->peer = peer;
+        fence_system();
+        report->failed = 1;
+    }
+}
+
+/** Counts polls and gives up when they take too long. */
+struct Patience {
+    uint64_t start = 0;
+    int      polls = 0;
+
+    /** False: the context has failed, or fails now, for want of @p peer. */
+    __device__ __forceinline__ bool go_on(const spmm_peer_watch_t &watch, int32_t peer)
+    {
+        return ++polls % kPatrol != 0 || look(watch, peer);
+    }
+
+    __device__ __forceinline__ bool look(const spmm_peer_watch_t &watch, int32_t peer)
+    {
+        const uint64_t time = now_ns();
+
+        if (has_failed(watch)) {
+            return false;
+        }
+        start = start == 0 ? time : start;
+        if (watch.timeout_ns != 0 && time - start > watch.timeout_ns) {
+            give_up(watch, peer);
+            return false;
+        }
+        return true;
+    }
+};
+
+/* Wait until all of kWords words carry @p number.  False: the context has failed. */
+template <int kWords>
+__device__ bool await(const spmm_peer_watch_t &watch, const uint64_t *word, uint32_t number,
+                      int32_t peer, uint32_t (&value)[kWords])
+{
+    Patience patience;
+
+    do {
+        uint64_t seen[kWords];
+        bool     all = true;
+
+#pragma unroll
+        for (int w = 0; w < kWords; w++) { /* all on their way at a time */
+            seen[w] = load_word(word + w);
+        }
+#pragma unroll
+        for (int w = 0; w < kWords; w++) {
+            all      = all && uint32_t(seen[w] >> 32) == number;
+            value[w] = uint32_t(seen[w]);
+        }
+        if (all) {
+            return true;
+        }
+    } while (patience.go_on(watch, peer));
+    return false;
+}
+
+/** Where rows lie. */
+struct Source {
+    const char *base;
+    int64_t     ld; /* bytes */
+    bool        packed;
+};
+
+/* One of the blocks that share the rows of a peer. */
+struct Part {
+    int32_t index, count;
+};
+
+/* Units [begin, end) of rows to @p target, where they are packed, by n_threads threads of which this
+ * is number @p t.  row: which rows, NULL: the first ones.  Loads bypass L1, which knows nothing of
+ * writes on another GPU. */
+template <typename U>
+__device__ __forceinline__ void gather_units(const Source &source, const int32_t *row,
+                                             int32_t width, int64_t begin, int64_t end, int32_t t,
+                                             int32_t n_threads, char *target)
+{
+    const int64_t first = begin / width; /* the same in all threads; all else fits 32 bits */
+    const int32_t at    = int32_t(begin - first * width) + t;
+    const int32_t down = n_threads / width, right = n_threads % width;
+    int32_t       r = int32_t(first) + at / width, c = at % width;
+    U            *to = (U *)target;
+
+    for (int64_t u = begin + t; u < end; u += int64_t(kFlight) * n_threads) {
+        const char *from[kFlight];
+        U           unit[kFlight];
+
+#pragma unroll
+        for (int k = 0; k < kFlight; k++) {
+            const bool    live = u + int64_t(k) * n_threads < end;
+            const int32_t i    = !live ? 0 : row == nullptr ? r : __ldg(row + r);
+
+            from[k] = source.base + i * source.ld + int64_t(live ? c : 0) * int64_t(sizeof(U));
+            r += down;
+            c += right;
+            if (c >= width) {
+                c -= width;
+                r++;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < kFlight; k++) {
+            if (u + int64_t(k) * n_threads < end) {
+                unit[k] = __ldcg((const U *)from[k]);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < kFlight; k++) {
+            if (u + int64_t(k) * n_threads < end) {
+                to[u + int64_t(k) * n_threads] = unit[k];
+            }
+        }
+    }
+}
+
+/* Part @p part of n_rows rows, by a thread block. */
+template <typename U>
+__device__ void gather(const Source &source, const Part &part, const int32_t *row, int64_t n_rows,
+                       int64_t row_bytes, char *target)
+{
+    const int32_t width = int32_t(row_bytes / int64_t(sizeof(U)));
+    const int64_t units = n_rows * width;
+    /* Parts begin at whole lines of 128 bytes of the target's order. */
+    const int64_t line  = 128 / int64_t(sizeof(U));
+    const int64_t begin = units * part.index / part.count / line * line;
+    const int64_t end =
+        part.index + 1 == part.count ? units : units * (part.index + 1) / part.count / line * line;
+
+    gather_units<U>(source, row, width, begin, end, int32_t(threadIdx.x), int32_t(blockDim.x),
+                    target);
+}
+
+/* The widest unit that everything is a multiple of: 16, 8, 4 or 2 bytes. */
+__device__ __forceinline__ int unit_of(const Source &source, int64_t row_bytes, const char *target)
+{
+    const uint64_t all =
+        uint64_t(source.base) | uint64_t(source.ld) | uint64_t(row_bytes) | uint64_t(target);
+
+    return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 2;
+}
+
+static __device__ void gather_aligned(const Source &source, const Part &part, const int32_t *row,
+                                      int64_t n_rows, int64_t row_bytes, char *target)
+{
+    switch (unit_of(source, row_bytes, target)) {
+    case 16:
+        gather<uint4>(source, part, row, n_rows, row_bytes, target);
+        break;
+    case 8:
+        gather<uint2>(source, part, row, n_rows, row_bytes, target);
+        break;
+    case 4:
+        gather<unsigned>(source, part, row, n_rows, row_bytes, target);
+        break;
+    default:
+        gather<unsigned short>(source, part, row, n_rows, row_bytes, target);
+        break;
+    }
+}
+
+} // namespace spmm
+
+#endif /* SPMM_PEER_CUH */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file sddmm_panels.cu
+ *  SDDMM of unstructured masks in FP32 and FP64 on CUDA cores: 8 lanes share a batch of 8 entries of one
+ *  row.  A lane has its 16 bytes of each line of 128, all 8 rows of Y are on the way at a time, and 7
+ *  shuffles add up 8 sums over 8 lanes (as sddmm_tasks.cu).
+ *
+ *  Batches come by panels of columns whose rows of Y fit L1 (engine/sddmm_panels.c).  One thread block
+ *  fills a multiprocessor and takes a run of batches, warp by warp: all of it works on one panel at a time.
+ *  Loads come from L1 then, so that instructions count: an address is one multiplication, lines are
+ *  constant distances from it.  Rows longer than 4 lines come in slices, which keeps panels wide.
+ */
+#include "cuda/sddmm/sddmm_sums.cuh"
+#include "cuda/tc/tc_probe.cuh"
+
+namespace spmm
+{
+namespace
+{
+
+constexpr int kBatch = SPMM_SDDMM_TASK; /* entries, and lanes that share them */
+constexpr int kLine  = 128;
+constexpr int kLines = SPMM_SDDMM_SLICE / kLine;
+
+constexpr int kThreads = 512; /* as many as registers allow without spills */
+
+/* What a lane reads of a batch. */
+struct Batch {
+    int row;          /* of X */
+    int col[kBatch];  /* rows of Y; -1: no more */
+    int entry, place; /* of entry `lane` */
+};
+
+__device__ __forceinline__ Batch batch_at(const spmm_sddmm_batches_t &mask, uint32_t b, int lane)
+{
+    const int4 *const from = (const int4 *)(mask.entry + (int64_t)b * kBatch);
+    const int4        low = __ldg(from), high = __ldg(from + 1);
+
+    return {__ldg(mask.row + b),
+            {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w},
+            __ldg(mask.entry + (int64_t)b * kBatch + lane),
+            __ldg(mask.place + (int64_t)b * kBatch + lane)};
+}
+
+template <typename T, bool kWide> struct Dots {
+    static constexpr int kElems = 16 / (int)sizeof(T);
+
+    const int   lane; /* of the 8 */
+    const char *x, *y[kBatch];
+    T           sum[kBatch];
+
+    __device__ __forceinline__ void start(const spmm_sddmm_args_t &args, const Batch &batch,
+                                          int64_t at)
+    {
+        using Bytes     = std::conditional_t<kWide, uint32_t, uint64_t>; /* to the next row */
+        const Bytes ldx = (Bytes)args.ldx * (Bytes)sizeof(T);
+        const Bytes ldy = (Bytes)args.ldy * (Bytes)sizeof(T);
+
+        x = (const char *)args.X + at + (uint64_t)(uint32_t)batch.row * ldx;
+#pragma unroll
+        for (int e = 0; e < kBatch; e++) {
+            y[e] = (const char *)args.Y + at + (uint64_t)(uint32_t)batch.col[e] * ldy;
+            keep(y[e]); /* or each load would start with a multiplication */
+            sum[e] = 0;
+        }
+    }
+
+    /* Line i; what is read for an entry that is not there is what was read before, and of no use. */
+    __device__ __forceinline__ void add_line(const Batch &batch, int i,
+                                             Pack<T, kElems> (&row)[kBatch])
+    {
+#pragma unroll
+        for (int e = 0; e < kBatch; e++) {
+            if (batch.col[e] >= 0) {
+                const uint4 raw = __ldg((const uint4 *)(y[e] + i * kLine));
+
+                memcpy(&row[e], &raw, sizeof raw);
+            }
+        }
+        const uint4     raw = __ldg((const uint4 *)(x + i * kLine));
+        Pack<T, kElems> own;
+
+        memcpy(&own, &raw, sizeof raw);
+#pragma unroll
+        for (int e = 0; e < kBatch; e++) {
+#pragma unroll
+            for (int j = 0; j < kElems; j++) {
+                sum[e] = fma(own.at[j], row[e].at[j], sum[e]);
+            }
+        }
+    }
+
+    /* Element by element from byte @p from of the slice to @p to. */
+    __device__ __forceinline__ void add_rest(const Batch &batch, int from, int to)
+    {
+#pragma unroll 1
+        for (int at = from + lane * (int)sizeof(T); at < to; at += kBatch * (int)sizeof(T)) {
+            const int begin = kWide ? lane * 16 : 0; /* where x and y point to */
+            const T   own   = __ldg((const T *)(x + at - begin));
+
+#pragma unroll
+            for (int e = 0; e < kBatch; e++) {
+                if (batch.col[e] >= 0) {
+                    sum[e] = fma(own, __ldg((const T *)(y[e] + at - begin)), sum[e]);
+                }
+            }
+        }
+    }
+};
+
+/* Bytes [at, at + bytes) of the rows for batches [first, end), by all warps of the thread block; a step past
+ * the last of 2^31 batches fits an unsigned number. */
+template <typename T, bool kWide>
+__device__ __forceinline__ void run_slice(const spmm_sddmm_batches_t &mask,
+                                          const spmm_sddmm_args_t &args, int64_t at, int bytes,
+                                          uint32_t first, uint32_t end)
+{
+    constexpr int  kStep = kThreads / kBatch;
+    const T        beta  = at == 0 ? (T)args.beta : (T)1; /* a lane adds to what it left there */
+    Dots<T, kWide> dots  = {(int)(threadIdx.x % kBatch), NULL, {}, {}};
+    const int      lines = kWide ? bytes / kLine : 0;
+    Pack<T, 16 / (int)sizeof(T)> row[kBatch] = {};
+    Batch                        next        = {0, {-1, -1, -1, -1, -1, -1, -1, -1}, -1, 0};
+    uint32_t                     b           = first + threadIdx.x / kBatch;
+    uint32_t base = first + threadIdx.x / kWarp * (kWarp / kBatch); /* b of the warp's lane 0 */
+
+    if (b < end) {
+        next = batch_at(mask, b, dots.lane);
+    }
+    for (; base < end; b += kStep, base += kStep) {
+        const Batch now = next;
+
+        next.entry = -1;
+#pragma unroll
+        for (int e = 0; e < kBatch; e++) {
+            next.col[e] = -1;
+        }
+        if (b + kStep < end) {
+            next = batch_at(mask, b + kStep, dots.lane);
+        }
+        dots.start(args, now, at + (kWide ? dots.lane * 16 : 0));
+        if (now.col[0] >= 0) {
+#pragma unroll
+            for (int i = 0; i < kLines; i++) {
+                if (i < lines) {
+                    dots.add_line(now, i, row);
+                }
+            }
+            dots.add_rest(now, lines * kLine, bytes);
+        }
+
+        const T fresh = (T)args.alpha * sum_of_lane(dots.sum, dots.lane);
+
+        if (now.entry >= 0) {
+            T *const s = (T *)args.S + now.place;
+
+            *s = beta == (T)0 ? fresh : fresh + beta * *s;
+        }
+    }
+}
+
+template <typename T, bool kWide>
+__global__ void __launch_bounds__(kThreads, 1)
+    sddmm_panels(spmm_sddmm_batches_t mask, spmm_sddmm_args_t args, uint32_t chunk)
+{
+    const uint32_t first = blockIdx.x * chunk;
+    const uint32_t end   = min(first + chunk, (uint32_t)mask.n_batches);
+    const int64_t  all   = args.k * (int64_t)sizeof(T);
+
+#pragma unroll 1
+    for (int64_t at = 0; at < all; at += SPMM_SDDMM_SLICE) {
+        run_slice<T, kWide>(mask, args, at, (int)least(all - at, SPMM_SDDMM_SLICE), first, end);
+    }
+}
+
+template <typename T>
+cudaError_t run(const spmm_sddmm_batches_t &mask, const spmm_sddmm_args_t &a, cudaStream_t stream)
+{
+    const int64_t size = (int64_t)sizeof(T), most = (int64_t)UINT32_MAX / size;
+
+    if (mask.n_batches == 0) {
+        return cudaSuccess;
+    }
+    const int64_t chunk = ceil_div(mask.n_batches, a.n_sm);
+    const dim3    grid((unsigned)ceil_div(mask.n_batches, chunk));
+    const bool    wide = fits(a.X, 16) && fits(a.Y, 16) && fits(a.ldx * size, 16) &&
+                      fits(a.ldy * size, 16) && a.ldx <= most && a.ldy <= most;
+
+    return launch(wide ? sddmm_panels<T, true> : sddmm_panels<T, false>, grid, dim3(kThreads),
+                  stream, mask, a, chunk);
+}
+
+} // namespace
+
+cudaError_t preload_sddmm_panels()
+{
+    const cudaError_t code = preload_cached(sddmm_panels<float, true>, sddmm_panels<float, false>);
+
+    return code != cudaSuccess
+               ? code
+               : preload_cached(sddmm_panels<double, true>, sddmm_panels<double, false>);
+}
+
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask,
+                                               const spmm_sddmm_args_t *args, cudaStream_t stream)
+{
+    return args->s_type != args->type ? cudaErrorInvalidValue
+           : args->type == SPMM_R_64F ? spmm::run<double>(*mask, *args, stream)
+           : args->type == SPMM_R_32F ? spmm::run<float>(*mask, *args, stream)
+                                      : cudaErrorInvalidValue;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "partition/ptscotch/dist_graph.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/comm.h"
+#include "partition/weights.h"
+
+/** One entry of A on its way to the owner of its column. */
+typedef struct {
+    int32_t column; /**< counted from the first of its owner */
+    int32_t row;    /**< counted from the first of the sender */
+} entry_t;
+
+/** The entries of this rank's columns: a transposed pattern. */
+typedef struct {
+    entry_t *send, *recv;
+    int64_t *send_count, *recv_count; /**< [size] */
+    int64_t *at;                      /**< [size]: scratch, where the next entry for a rank goes */
+    int64_t  n_send, n_recv;
+    int64_t *ptr; /**< [n_cols + 1] */
+    int64_t *row; /**< [n_recv] numbers of vertices, ascending in each column */
+} columns_t;
+
+static void free_entries(columns_t *c)
+{
+    spmmi_free(c->send);
+    spmmi_free(c->recv);
+    spmmi_free(c->send_count);
+    spmmi_free(c->recv_count);
+    spmmi_free(c->at);
+    c->send = c->recv = NULL;
+    c->send_count = c->recv_count = c->at = NULL;
+}
+
+static void free_columns(columns_t *c)
+{
+    free_entries(c);
+    spmmi_free(c->ptr);
+    spmmi_free(c->row);
+}
+
+static spmm_status_t fail_memory(const spmm_matrix_t *A, int64_t count)
+{
+    return spmmi_fail_memory(&A->env->err, count, sizeof(int64_t), "the distributed graph");
+}
+
+/* Columns ascend in a row: the owner of the last one often has the next, too. */
+static int owner(const spmm_matrix_t *A, int64_t column, int last)
+{
+    return column >= A->col_offset[last] && column < A->col_offset[last + 1]
+               ? last
+               : spmmi_owner(A->col_offset, A->env->size, column);
+}
+
+/* The diagonal is no edge of a square matrix. */
+static bool is_edge(const spmm_matrix_t *A, int32_t i, int64_t column, bool square)
+{
+    return !square || A->row_offset[A->env->rank] + i != column;
+}
+
+/* Count the entries for each rank, or with @p at as the places of the first ones fill c->send. */
+static void visit(const spmm_matrix_t *A, bool square, columns_t *c, int64_t *at)
+{
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        int p = A->env->rank;
+
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            const int64_t column = A->col_idx[k];
+
+            if (!is_edge(A, i, column, square)) {
+                continue;
+            }
+            p = owner(A, column, p);
+            if (at == NULL) {
+                c->send_count[p]++;
+            } else {
+                c->send[at[p]++] =
+                    (entry_t){.column = (int32_t)(column - A->col_offset[p]), .row = i};
+            }
+        }
+    }
+}
+
+static spmm_status_t list_entries(const spmm_matrix_t *A, bool square, columns_t *c)
+{
+    const int size = A->env->size;
+
+    SPMM_NEW_ZERO(c->send_count, size);
+    SPMM_NEW(c->recv_count, size);
+    SPMM_NEW(c->at, size);
+    if (c->send_count == NULL || c->recv_count == NULL || c->at == NULL) {
+        return fail_memory(A, size);
+    }
+    visit(A, square, c, NULL);
+    for (int p = 0; p < size; p++) {
+        c->at[p] = c->n_send;
+        c->n_send += c->send_count[p];
+    }
+    if (SPMM_NEW(c->send, c->n_send) == NULL) {
+        return fail_memory(A, c->n_send);
+    }
+    visit(A, square, c, c->at);
+    return SPMM_OK;
+}
+
+static spmm_status_t exchange(const spmm_matrix_t *A, columns_t *c)
+{
+    spmm_env_t   *env    = A->env;
+    spmm_status_t status = SPMM_OK;
+
+    SPMM_TRY(
+        spmmi_agree(env, spmmi_alltoall_counts(env, c->send_count, c->recv_count, &c->n_recv)));
+    SPMM_NEW(c->recv, c->n_recv);
+    SPMM_NEW(c->row, c->n_recv);
+    SPMM_NEW_ZERO(c->ptr, (int64_t)A->n_cols + 2);
+    if (c->recv == NULL || c->row == NULL || c->ptr == NULL) {
+        status = fail_memory(A, c->n_recv);
+    }
+    SPMM_TRY(spmmi_agree(env, status));
+    return spmmi_alltoallv(env, c->send, c->send_count, c->recv, c->recv_count, sizeof *c->recv);
+}
+
+/* Entries come in order of their rows: counting keeps them so in each column. */
+static void sort_entries(const spmm_matrix_t *A, bool square, columns_t *c)
+{
+    int64_t k = 0;
+
+    for (int64_t i = 0; i < c->n_recv; i++) {
+        c->ptr[(int64_t)c->recv[i].column + 2]++;
+    }
+    for (int64_t j = 0; j < A->n_cols; j++) {
+        c->ptr[j + 2] += c->ptr[j + 1];
+    }
+    for (int p = 0; p < A->env->size; p++) {
+        const int64_t first = A->row_offset[p] + (square ? 0 : A->col_offset[p]);
+        const int64_t end   = k + c->recv_count[p];
+
+        for (; k < end; k++) { /* ptr[j + 1] runs from the start of j to its end */
+            c->row[c->ptr[(int64_t)c->recv[k].column + 1]++] = first + c->recv[k].row;
+        }
+    }
+}
+
+/* Collective, agreed. */
+static spmm_status_t transpose(const spmm_matrix_t *A, bool square, columns_t *c)
+{
+    SPMM_TRY(spmmi_agree(A->env, list_entries(A, square, c)));
+    SPMM_TRY(exchange(A, c));
+    sort_entries(A, square, c);
+    free_entries(c);
+    return SPMM_OK;
+}
+
+/* Union of local row @p i and column @p i without i itself; returns its length.  @p out NULL: only
+ * count. */
+static int64_t merge_row(const spmm_matrix_t *A, const columns_t *c, int32_t i, int64_t *out)
+{
+    const int64_t self = A->row_offset[A->env->rank] + i;
+    int64_t       k = A->row_ptr[i], l = c->ptr[i], count = 0;
+
+    while (k < A->row_ptr[i + 1] || l < c->ptr[i + 1]) {
+        const int64_t of_row = k < A->row_ptr[i + 1] ? A->col_idx[k] : INT64_MAX;
+        const int64_t of_col = l < c->ptr[i + 1] ? c->row[l] : INT64_MAX;
+        const int64_t vertex = of_row < of_col ? of_row : of_col;
+
+        k += of_row == vertex;
+        l += of_col == vertex;
+        if (vertex == self) {
+            continue;
+        }
+        if (out != NULL) {
+            out[count] = vertex;
+        }
+        count++;
+    }
+    return count;
+}
+
+static spmm_status_t alloc_edges(const spmm_matrix_t *A, spmm_dist_graph_t *graph)
+{
+    const int64_t n_edges = graph->ptr[graph->n_vertices];
+
+    return SPMM_NEW(graph->adj, n_edges) == NULL ? fail_memory(A, n_edges) : SPMM_OK;
+}
+
+static spmm_status_t symmetric_graph(const spmm_matrix_t *A, const columns_t *c,
+                                     spmm_dist_graph_t *graph)
+{
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        graph->ptr[i + 1] = graph->ptr[i] + merge_row(A, c, i, NULL);
+    }
+    SPMM_TRY(alloc_edges(A, graph));
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        (void)merge_row(A, c, i, graph->adj + graph->ptr[i]);
+    }
+    return SPMM_OK;
+}
+
+/* Column j of rank p is the vertex behind all rows of ranks up to p: row_offset[p + 1] + j. */
+static spmm_status_t bipartite_graph(const spmm_matrix_t *A, const columns_t *c,
+                                     spmm_dist_graph_t *graph)
+{
+    const int64_t nnz = spmmi_matrix_local_nnz(A);
+    int           p   = A->env->rank;
+
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        graph->ptr[i + 1] = A->row_ptr[i + 1];
+    }
+    for (int32_t j = 0; j < A->n_cols; j++) {
+        graph->ptr[(int64_t)A->n_rows + j + 1] = nnz + c->ptr[j + 1];
+    }
+    SPMM_TRY(alloc_edges(A, graph));
+    for (int64_t k = 0; k < nnz; k++) {
+        p             = owner(A, A->col_idx[k], p);
+        graph->adj[k] = A->row_offset[p + 1] + A->col_idx[k];
+    }
+    for (int64_t k = 0; k < c->n_recv; k++) {
+        graph->adj[nnz + k] = c->row[k];
+    }
+    return SPMM_OK;
+}
+
+/* A row heavier than a part is cut to its weight, see weights.h.  Collective, agreed. */
+static spmm_status_t cut_heavy(spmm_env_t *env, spmm_dist_graph_t *graph)
+{
+    for (int round = 0; round < SPMM_CUT_ROUNDS; round++) {
+        int64_t sum = 0, limit, cut = 0;
+
+        for (int64_t v = 0; v < graph->n_vertices; v++) {
+            sum += graph->weight[v];
+        }
+        SPMM_TRY(spmmi_agree(env, spmmi_mpi_check(env,
+                                                  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T,
+                                                                MPI_SUM, env->comm),
+                                                  "MPI_Allreduce")));
+        limit = spmmi_weight_limit(sum, env->size);
+        for (int64_t v = 0; v < graph->n_vertices; v++) {
+            cut += graph->weight[v] > limit;
+            graph->weight[v] = graph->weight[v] > limit ? limit : graph->weight[v];
+        }
+        SPMM_TRY(spmmi_agree(env, spmmi_mpi_check(env,
+                                                  MPI_Allreduce(MPI_IN_PLACE, &cut, 1, MPI_INT64_T,
+                                                                MPI_SUM, env->comm),
+                                                  "MPI_Allreduce")));
+        if (cut == 0) {
+            return SPMM_OK;
+        }
+    }
+    return SPMM_OK;
+}
+
+/* Collective, agreed. */
+static spmm_status_t weigh(const spmm_matrix_t *A, int64_t most, spmm_dist_graph_t *graph)
+{
+    const int64_t             n_cols = graph->all_vertices - A->rows;
+    const spmm_weight_scale_t scale = spmmi_weight_scale(A->nnz, graph->all_vertices, n_cols, most);
+
+    for (int64_t v = 0; v < graph->n_vertices; v++) {
+        graph->weight[v] =
+            spmmi_weight(&scale, v < A->n_rows ? A->row_ptr[v + 1] - A->row_ptr[v] : 0);
+    }
+    return cut_heavy(A->env, graph);
+}
+
+static spmm_status_t fail_size(spmm_env_t *env, const char *partitioner, const char *what,
+                               int64_t count, int64_t most)
+{
+    return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                      "the graph has %" PRId64 " %s, too many for this %s, which takes %" PRId64
+                      ": use partition block or file%s",
+                      count, what, partitioner, most,
+                      most <= INT32_MAX ? ", or build with one of 64-bit indices" : "");
+}
+
+static spmm_status_t alloc_vertices(const spmm_matrix_t *A, bool square, spmm_dist_graph_t *graph)
+{
+    graph->first        = A->row_offset[A->env->rank] + (square ? 0 : A->col_offset[A->env->rank]);
+    graph->n_vertices   = square ? A->n_rows : (int64_t)A->n_rows + A->n_cols;
+    graph->all_vertices = square ? A->rows : A->rows + A->cols;
+    SPMM_NEW(graph->ptr, graph->n_vertices + 1);
+    SPMM_NEW(graph->weight, graph->n_vertices);
+    if (graph->ptr == NULL || graph->weight == NULL) {
+        return fail_memory(A, graph->n_vertices);
+    }
+    graph->ptr[0] = 0;
+    return SPMM_OK;
+}
+
+/* Collective, agreed; what is allocated when it fails stays in *graph and *c. */
+static spmm_status_t build(const spmm_matrix_t *A, const char *partitioner, int64_t most,
+                           columns_t *c, spmm_dist_graph_t *graph)
+{
+    spmm_env_t *env    = A->env;
+    const bool  square = spmmi_matrix_is_square(A);
+
+    if (A->rows > most - (square ? 0 : A->cols)) {
+        return spmmi_agree(env, fail_size(env, partitioner, "vertices at least",
+                                          A->rows > A->cols ? A->rows : A->cols, most));
+    }
+    SPMM_TRY(spmmi_agree(env, alloc_vertices(A, square, graph)));
+    SPMM_TRY(transpose(A, square, c));
+    SPMM_TRY(
+        spmmi_agree(env, square ? symmetric_graph(A, c, graph) : bipartite_graph(A, c, graph)));
+    graph->all_edges = graph->ptr[graph->n_vertices];
+    SPMM_TRY(spmmi_agree(env, spmmi_mpi_check(env,
+                                              MPI_Allreduce(MPI_IN_PLACE, &graph->all_edges, 1,
+                                                            MPI_INT64_T, MPI_SUM, env->comm),
+                                              "MPI_Allreduce")));
+    if (graph->all_edges > most) {
+        return spmmi_agree(env, fail_size(env, partitioner, "edges", graph->all_edges, most));
+    }
+    return weigh(A, most, graph);
+}
+
+spmm_status_t spmmi_dist_graph_create(const spmm_matrix_t *A, const char *partitioner, int64_t most,
+                                      spmm_dist_graph_t *graph)
+{
+    columns_t     c = {0};
+    spmm_status_t status;
+
+    *graph = (spmm_dist_graph_t){0};
+    status = build(A, partitioner, most, &c, graph);
+    free_columns(&c);
+    if (status != SPMM_OK) {
+        spmmi_dist_graph_free(graph);
+    }
+    return status;
+}
+
+void spmmi_dist_graph_free(spmm_dist_graph_t *graph)
+{
+    spmmi_free(graph->ptr);
+    spmmi_free(graph->adj);
+    spmmi_free(graph->weight);
+    *graph = (spmm_dist_graph_t){0};
+}

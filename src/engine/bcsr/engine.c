@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file engine_bcsr.c  BCSR (SMaT) on tensor cores in FP16 and BF16, and with tiles in 2:4 sparsity on
+ *  sparse ones; on CPUs decoded and multiplied. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/bcsr/format.h"
+#include "engine/bcsr/variant.h"
+#include "engine/tc/engine.h"
+#ifdef SPMM_HAVE_CUDA
+#include "cuda/cuda_kernels.h"
+#include "device/device_cuda.h"
+#endif
+
+typedef struct {
+    spmm_tc_engine_t    base;
+    spmm_bcsr_t         format; /**< on GPUs without values */
+    spmm_bcsr_arrays_t  arrays;
+    spmm_bcsr_arrays_t  device_arrays; /**< the copy */
+    spmm_bcsr_variant_t variant;
+    const void         *values; /**< those of CSR, borrowed during build() */
+} bcsr_t;
+
+static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks)
+{
+    const spmm_bcsr_variant_t variant = {.kernel = SPMM_BCSR_BY_STEPS, .rows = 4, .slice = 128};
+
+    (void)n_windows;
+    return (spmm_tc_limits_t){.team = 0,
+                              .cut  = spmmi_bcsr_cut(variant, device->n_sm, problem->n, blocks)};
+}
+
+static spmm_tc_limits_t limits_made(const spmm_tc_engine_t *base, int32_t blocks)
+{
+    const bcsr_t *f = (const bcsr_t *)base;
+
+    return (spmm_tc_limits_t){
+        .team = 0, .cut = spmmi_bcsr_cut(f->variant, base->device->n_sm, base->problem.n, blocks)};
+}
+
+spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block,
+                                 const spmm_windows_t *tall, spmm_bcsr_variant_t variant)
+{
+    bcsr_t     *f   = (bcsr_t *)base;
+    spmm_env_t *env = base->device->env;
+
+    SPMM_TRY(spmmi_bcsr_create(env, block, tall, variant.rows, variant.sp24, base->device->threads,
+                               &f->format));
+    if (base->device->kind == SPMM_DEVICE_CPU) {
+        SPMM_TRY(spmmi_bcsr_fill(env, &f->format, block->values, base->device->threads));
+    }
+    f->arrays       = spmmi_bcsr_arrays(&f->format);
+    f->arrays.slice = variant.slice;
+    f->arrays.split = variant.split;
+    f->variant      = variant;
+    f->values       = block->values;
+    return SPMM_OK;
+}
+
+/* Facts of the pattern, or counted here where there are none. */
+static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *block,
+                                  const spmm_windows_t *tall, spmm_bcsr_kernel_t kernel, bool sp24)
+{
+    const spmm_pattern_t *pattern = f->problem.pattern;
+    const bool            known   = pattern != NULL && pattern->bcsr[0].steps > 0;
+    spmm_bcsr_variant_t   list[SPMM_BCSR_RANKED];
+    spmm_bcsr_facts_t     facts[3];
+    int                   n;
+
+    for (int k = 0; k < 3; k++) {
+        facts[k] = known ? pattern->bcsr[k]
+                         : spmmi_bcsr_measure(tall, block->n_rows, 4 << k, f->device->threads);
+    }
+    n = spmmi_bcsr_best(facts, block->n_rows, f->problem.n, f->device->n_sm, kernel, sp24, list);
+    return list[f->problem.variant < n ? f->problem.variant : 0];
+}
+
+static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block, spmm_bcsr_kernel_t kernel)
+{
+    const bool            sp24    = strcmp(f->kind->name, "bcsr-sp24") == 0;
+    spmm_bcsr_variant_t   variant = {.rows = 8, .slice = 64, .sp24 = sp24}; /* CPUs: by tile rows */
+    spmm_windows_t        own     = {0};
+    const spmm_windows_t *tall    = spmmi_pattern_windows(f->problem.pattern);
+    spmm_status_t         status;
+
+    if (tall == NULL) {
+        SPMM_TRY(spmmi_windows_create(f->device->env, block, SPMM_WINDOWS_TALL, f->device->threads,
+                                      &own));
+        tall = &own;
+    }
+    if (f->device->kind != SPMM_DEVICE_CPU) {
+        variant = choose(f, block, tall, kernel, sp24);
+    }
+    status = spmmi_bcsr_lay_out(f, block, tall, variant);
+    spmmi_windows_free(&own);
+    return status;
+}
+
+static spmm_status_t create_any(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    return create(f, block, SPMM_BCSR_KERNELS);
+}
+
+static spmm_status_t create_steps(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    return create(f, block, SPMM_BCSR_BY_STEPS);
+}
+
+static spmm_status_t create_lists(spmm_tc_engine_t *f, const spmm_csr_t *block)
+{
+    return create(f, block, SPMM_BCSR_BY_LISTS);
+}
+
+static void release(spmm_tc_engine_t *base)
+{
+    spmmi_bcsr_free(&((bcsr_t *)base)->format);
+}
+
+/* The values have their place. */
+static void refill(spmm_tc_engine_t *base, const void *values)
+{
+    (void)spmmi_bcsr_fill(base->device->env, &((bcsr_t *)base)->format, values,
+                          base->device->threads);
+}
+
+static size_t held(const spmm_tc_engine_t *base)
+{
+    return spmmi_bcsr_held(&((const bcsr_t *)base)->format);
+}
+
+static spmm_tc_view_t view(const spmm_tc_engine_t *base)
+{
+    return spmmi_cpu_bcsr_view(&((const bcsr_t *)base)->arrays);
+}
+
+static spmm_tc_view_t panels(const spmm_tc_engine_t *base)
+{
+    const spmm_bcsr_t *f = &((const bcsr_t *)base)->format;
+
+    return (spmm_tc_view_t){.n_rows    = f->n_rows,
+                            .n_windows = f->n_panels,
+                            .height    = f->rows * SPMM_BCSR_SIDE,
+                            .block_ptr = f->panel_ptr};
+}
+
+#ifdef SPMM_HAVE_CUDA
+static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args,
+                            spmm_stream_t stream)
+{
+    const bcsr_t *f = (const bcsr_t *)base;
+
+    SPMM_TRY(spmmi_cuda_use(base->device));
+    return spmmi_cuda_check(
+        base->device,
+        spmmi_cuda_bcsr_mm(&f->device_arrays, &base->work, args, (cudaStream_t)stream),
+        "the kernel bcsr_mm");
+}
+
+/* The values of CSR go to the device, and a kernel puts them where they belong. */
+static spmm_status_t refill_device(spmm_tc_engine_t *base, const void *values)
+{
+    bcsr_t              *f      = (bcsr_t *)base;
+    const spmm_device_t *device = base->device;
+    const size_t  bytes = (size_t)f->format.entry_ptr[f->format.n_tile_rows] * sizeof(uint16_t);
+    void         *csr   = NULL;
+    spmm_status_t status;
+
+    SPMM_TRY(spmmi_cuda_use(device));
+    SPMM_TRY(device->ops->alloc_cached(device, bytes, &csr));
+    status = device->ops->stage(device, csr, values, bytes);
+    if (status == SPMM_OK) {
+        status =
+            spmmi_cuda_check(device,
+                             spmmi_cuda_bcsr_fill(&f->device_arrays, csr,
+                                                  (void *)(uintptr_t)f->device_arrays.values, NULL),
+                             "the kernel bcsr_fill");
+    }
+    if (status == SPMM_OK) {
+        status = device->ops->stream_sync(device, NULL);
+    }
+    device->ops->release(device, csr);
+    return status;
+}
+#else
+static spmm_status_t refill_device(spmm_tc_engine_t *base, const void *values)
+{
+    (void)values;
+    return spmmi_fail(&base->device->env->err, SPMM_ERR_INTERNAL, "BCSR on a GPU without CUDA");
+}
+#endif
+
+static spmm_status_t upload_lists(spmm_tc_engine_t *base)
+{
+    bcsr_t           *f     = (bcsr_t *)base;
+    const size_t      rows  = ((size_t)f->format.n_tile_rows + 1) * sizeof(int32_t);
+    const size_t      tiles = (size_t)(f->format.n_tiles + f->format.n_sp24);
+    spmm_bcsr_lists_t lists;
+    const void       *ptr = NULL, *list = NULL;
+    spmm_status_t     status;
+
+    SPMM_TRY(spmmi_bcsr_lists_create(base->device->env, &f->format, base->device->threads, &lists));
+    status = spmmi_tc_upload(base, lists.ptr, rows, 0, &ptr);
+    if (status == SPMM_OK) {
+        status = spmmi_tc_upload(base, lists.list, tiles * sizeof *lists.list, 0, &list);
+    }
+    spmmi_bcsr_lists_free(&lists);
+    f->device_arrays.list_ptr = ptr;
+    f->device_arrays.list     = list;
+    return status;
+}
+
+static spmm_status_t upload(spmm_tc_engine_t *base)
+{
+    bcsr_t                   *f    = (bcsr_t *)base;
+    const spmm_bcsr_arrays_t *a    = &f->arrays;
+    const size_t              wide = (size_t)f->format.n_wide, steps = (size_t)f->format.n_steps;
+    const size_t              rows = ((size_t)a->n_tile_rows + 1) * sizeof(int32_t);
+    const void *panel_ptr = NULL, *step = NULL, *bits_ptr = NULL, *bits = NULL, *row_ptr = NULL;
+    const void *tile = NULL, *entry_ptr = NULL;
+    void       *values = NULL;
+
+    SPMM_TRY(spmmi_tc_upload(base, a->panel_ptr, ((size_t)a->n_panels + 1) * sizeof(int32_t), 0,
+                             &panel_ptr));
+    SPMM_TRY(spmmi_tc_upload(base, a->step, steps * sizeof *a->step, 0, &step));
+    SPMM_TRY(spmmi_tc_upload(base, a->bits_ptr, steps * sizeof *a->bits_ptr, 0, &bits_ptr));
+    SPMM_TRY(spmmi_tc_upload(base, a->bits, wide * SPMM_BCSR_SIDE * sizeof *a->bits, 0, &bits));
+    SPMM_TRY(spmmi_tc_upload(base, a->row_ptr, rows, 0, &row_ptr));
+    SPMM_TRY(spmmi_tc_upload(base, a->tile, wide * sizeof *a->tile, 0, &tile));
+    SPMM_TRY(spmmi_tc_upload(base, a->entry_ptr, rows, 0, &entry_ptr));
+    SPMM_TRY(spmmi_tc_take(base, spmmi_bcsr_value_bytes(&f->format), &values));
+    f->device_arrays           = *a;
+    f->device_arrays.panel_ptr = panel_ptr;
+    f->device_arrays.step      = step;
+    f->device_arrays.bits_ptr  = bits_ptr;
+    f->device_arrays.bits      = bits;
+    f->device_arrays.row_ptr   = row_ptr;
+    f->device_arrays.tile      = tile;
+    f->device_arrays.entry_ptr = entry_ptr;
+    f->device_arrays.values    = values;
+    SPMM_TRY(upload_lists(base));
+    return refill_device(base, f->values);
+}
+
+/* What the tiles are, then how panels are dealt out. */
+static void describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
+{
+    const bcsr_t      *f     = format;
+    const spmm_bcsr_t *b     = &f->format;
+    const int64_t      nnz   = b->entry_ptr[b->n_tile_rows];
+    const double       kept  = 256.0 * (double)(b->n_tiles + b->n_sp24);
+    const double       steps = b->n_steps > 0 ? (double)b->n_steps : 1.0;
+
+    if (nnz == 0) {
+        return;
+    }
+    (void)fprintf(out,
+                  "  tiles of %s: %" PRId64 " of 16x16 and %" PRId64
+                  " of 16x32 in 2:4 sparsity, %.1f %% of their values are entries; of %" PRId32
+                  " 16x32 tiles %.1f %% are 2:4\n",
+                  f->base.kind->name, b->n_tiles, b->n_sp24, 100.0 * (double)nnz / kept, b->n_wide,
+                  100.0 * b->n_legal / b->n_wide);
+    if (f->base.device->kind == SPMM_DEVICE_CPU) {
+        return;
+    }
+    (void)fprintf(out,
+                  "  panels of %" PRId32 " tile rows by up to %" PRId32
+                  " columns of C, by %s; %.1f tiles share the rows of B of a step of 32 columns\n",
+                  b->rows, f->arrays.slice, spmmi_bcsr_kernel_name(f->variant.kernel),
+                  (double)(b->n_tiles + b->n_sp24) / steps);
+    spmmi_tc_describe(format, pattern, out);
+}
+
+#ifdef SPMM_HAVE_CUDA
+#define LAUNCH launch
+#else
+#define LAUNCH NULL
+#endif
+
+#define KIND(kind_name, kernel)                                                                    \
+    {                                                                                              \
+        .name = (kind_name), .size = sizeof(bcsr_t), .limits = limits, .limits_made = limits_made, \
+        .create = create_##kernel, .free = release, .refill = refill, .held = held, .view = view,  \
+        .panels = panels, .upload = upload, .refill_device = refill_device, .launch = LAUNCH       \
+    }
+#define KINDS(kind_name)                                                                           \
+    {                                                                                              \
+        KIND(kind_name, steps), KIND(kind_name, lists), KIND(kind_name, any)                       \
+    }
+
+const spmm_tc_kind_t *spmmi_bcsr_kind(bool sp24, spmm_bcsr_kernel_t kernel)
+{
+    static const spmm_tc_kind_t kinds[2][SPMM_BCSR_KERNELS + 1] = {KINDS("bcsr"),
+                                                                   KINDS("bcsr-sp24")};
+
+    return &kinds[sp24][kernel];
+}
+
+static spmm_status_t build_bcsr(const spmm_csr_t *block, const spmm_problem_t *problem,
+                                const spmm_device_t *device, void **format)
+{
+    return spmmi_tc_build(spmmi_bcsr_kind(false, SPMM_BCSR_KERNELS), block, problem, device,
+                          format);
+}
+
+static spmm_status_t build_sp24(const spmm_csr_t *block, const spmm_problem_t *problem,
+                                const spmm_device_t *device, void **format)
+{
+    return spmmi_tc_build(spmmi_bcsr_kind(true, SPMM_BCSR_KERNELS), block, problem, device, format);
+}
+
+static int variants_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device, bool sp24)
+{
+    spmm_bcsr_variant_t list[SPMM_BCSR_RANKED];
+
+    return device->kind == SPMM_DEVICE_CPU
+               ? 1
+               : spmmi_bcsr_best(pattern->bcsr, pattern->n_rows, problem->n, device->n_sm,
+                                 SPMM_BCSR_KERNELS, sp24, list);
+}
+
+static int variants_bcsr(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                         const spmm_device_t *device)
+{
+    return variants_of(pattern, problem, device, false);
+}
+
+static int variants_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                         const spmm_device_t *device)
+{
+    return variants_of(pattern, problem, device, true);
+}
+
+#define ENGINE(engine_name, text, short_name, cost_of, terms_of)                                   \
+    {                                                                                              \
+        .name = (engine_name), .description = (text), .built = true,                               \
+        .supports = spmmi_tc_supports_half, .cost = (cost_of), .terms = (terms_of),                \
+        .variants = variants_##short_name, .build = build_##short_name, .refill = spmmi_tc_refill, \
+        .execute = spmmi_tc_execute, .describe = describe, .bytes = spmmi_tc_bytes,                \
+        .destroy = spmmi_tc_destroy                                                                \
+    }
+
+const spmm_engine_ops_t spmmi_engine_bcsr =
+    ENGINE("bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16",
+           bcsr, spmmi_bcsr_cost, spmmi_bcsr_terms);
+const spmm_engine_ops_t spmmi_engine_bcsr_sp24 = ENGINE(
+    "bcsr-sp24", "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16",
+    sp24, spmmi_bcsr_cost_sp24, spmmi_bcsr_terms_sp24);

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/bcsr/format.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/tc/format.h"
+#include "spmm_dist/context.h"
+
+enum {
+    SIDE    = SPMM_BCSR_SIDE,
+    WIDTH   = SPMM_BCSR_WIDTH,
+    PARTS   = SPMM_WINDOWS_TALL / SIDE,
+    WINDOWS = SPMM_BCSR_ROWS / PARTS /* of SPMM_WINDOWS_TALL rows, in a panel at most */
+};
+
+/** A panel being walked from step to step. */
+typedef struct {
+    const spmm_windows_t *tall;
+    int32_t               first, n; /**< of its windows */
+    int32_t               at[WINDOWS];
+    bool                  sp24;
+
+    /* The step: */
+    spmm_bcsr_step_t step;
+    uint32_t         bits[SPMM_BCSR_ROWS][SIDE]; /**< of the rows in any */
+    uint32_t         any;                        /**< rows with an entry */
+    uint32_t         legal; /**< of those: with at most two in any four columns */
+} walk_t;
+
+static void walk_start(walk_t *w, const spmm_windows_t *tall, int32_t panel, int32_t rows,
+                       bool sp24)
+{
+    const int32_t windows = rows / PARTS, left = tall->n_windows - panel * windows;
+
+    memset(w, 0, sizeof *w);
+    w->tall  = tall;
+    w->first = panel * windows;
+    w->n     = left < windows ? left : windows;
+    w->sp24  = sp24;
+}
+
+/* The next step's number of columns / WIDTH, -1: there is none. */
+static int32_t next_col(const walk_t *w)
+{
+    int32_t least = INT32_MAX;
+
+    for (int32_t k = 0; k < w->n; k++) {
+        const int32_t t = w->first + k;
+
+        if (w->at[k] < w->tall->count[t]) {
+            const int32_t col = w->tall->col[w->tall->first[t] + w->at[k]];
+
+            least = col < least ? col : least;
+        }
+    }
+    return least == INT32_MAX ? -1 : least / WIDTH;
+}
+
+/* Bits of window k of the panel in columns WIDTH col on. */
+static void take_window(walk_t *w, int32_t k, int32_t col)
+{
+    const int32_t  t    = w->first + k;
+    const int64_t  base = w->tall->first[t];
+    const int32_t  n    = w->tall->count[t];
+    const int32_t *cols = w->tall->col + base;
+    int32_t        at   = w->at[k];
+
+    for (; at < n && cols[at] / WIDTH == col; at++) {
+        const uint32_t bit = (uint32_t)1 << cols[at] % WIDTH;
+
+        for (uint64_t left = w->tall->rows[base + at]; left != 0; left &= left - 1) {
+            const int32_t r = spmmi_cpu_lowest_bit(left);
+
+            w->bits[k * PARTS + r / SIDE][r % SIDE] |= bit;
+            w->any |= (uint32_t)1 << (k * PARTS + r / SIDE);
+        }
+    }
+    w->at[k] = at;
+}
+
+/* No four columns 4 q to 4 q + 3 with three entries. */
+static bool is_legal(const uint32_t bits[SIDE])
+{
+    uint32_t three = 0;
+
+    for (int r = 0; r < SIDE; r++) {
+        const uint32_t x = bits[r], pairs = x & x >> 1 & 0x55555555u; /* both of two columns */
+        const uint32_t ones = (x | x >> 1) & 0x55555555u;             /* any of two columns */
+
+        three |= pairs & ones >> 2 & 0x11111111u;
+        three |= pairs >> 2 & ones & 0x11111111u;
+    }
+    return three == 0;
+}
+
+static void classify(walk_t *w, int32_t r)
+{
+    const uint32_t row = (uint32_t)1 << r;
+    uint32_t       all = 0;
+
+    for (int k = 0; k < SIDE; k++) {
+        all |= w->bits[r][k];
+    }
+    if (is_legal(w->bits[r])) {
+        w->legal |= row;
+        if (w->sp24 && (all & 0xffff) != 0 && all >> 16 != 0) {
+            w->step.sp24 = (uint16_t)(w->step.sp24 | row);
+            return;
+        }
+    }
+    w->step.left  = (uint16_t)(w->step.left | ((all & 0xffff) != 0 ? row : 0));
+    w->step.right = (uint16_t)(w->step.right | (all >> 16 != 0 ? row : 0));
+}
+
+/* The next step; false: the panel has no more. */
+static bool walk_next(walk_t *w)
+{
+    const int32_t col = next_col(w);
+
+    for (uint64_t left = w->any; left != 0; left &= left - 1) {
+        memset(w->bits[spmmi_cpu_lowest_bit(left)], 0, sizeof w->bits[0]);
+    }
+    w->any   = 0;
+    w->legal = 0;
+    w->step  = (spmm_bcsr_step_t){.col = col};
+    if (col < 0) {
+        return false;
+    }
+    for (int32_t k = 0; k < w->n; k++) {
+        take_window(w, k, col);
+    }
+    for (uint64_t left = w->any; left != 0; left &= left - 1) {
+        classify(w, spmmi_cpu_lowest_bit(left));
+    }
+    return true;
+}
+
+/** What a panel comes to, then where it begins. */
+typedef struct {
+    int64_t steps, wide, units, legal, tiles, sp24;
+} extent_t;
+
+static extent_t measure(const spmm_bcsr_t *f, const spmm_windows_t *tall, int32_t panel, bool sp24)
+{
+    extent_t e = {0};
+    walk_t   w;
+
+    walk_start(&w, tall, panel, f->rows, sp24);
+    while (walk_next(&w)) {
+        e.steps++;
+        e.wide += spmmi_bcsr_count(w.any);
+        e.legal += spmmi_bcsr_count(w.legal);
+        e.tiles += spmmi_bcsr_count(w.step.left) + spmmi_bcsr_count(w.step.right);
+        e.sp24 += spmmi_bcsr_count(w.step.sp24);
+        e.units += spmmi_bcsr_units(w.step);
+        for (uint64_t left = w.any; left != 0; left &= left - 1) {
+            f->row_ptr[panel * f->rows + spmmi_cpu_lowest_bit(left) + 1]++;
+        }
+    }
+    return e;
+}
+
+/* Sums up to each panel, and of all at the end. */
+static spmm_status_t add_up(spmm_env_t *env, extent_t *extent, spmm_bcsr_t *f)
+{
+    extent_t sum = {0};
+
+    for (int32_t p = 0; p <= f->n_panels; p++) {
+        const extent_t one = extent[p];
+
+        extent[p] = sum;
+        sum.steps += one.steps;
+        sum.wide += one.wide;
+        sum.units += one.units;
+        sum.legal += one.legal;
+        sum.tiles += one.tiles;
+        sum.sp24 += one.sp24;
+    }
+    if (sum.units > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "BCSR tiles of %" PRId64 " bytes on one rank, more than 2^37; use more "
+                          "ranks or another engine",
+                          sum.units * SPMM_BCSR_UNIT);
+    }
+    f->n_steps = (int32_t)sum.steps;
+    f->n_wide  = (int32_t)sum.wide;
+    f->n_legal = (int32_t)sum.legal;
+    f->n_tiles = sum.tiles;
+    f->n_sp24  = sum.sp24;
+    f->n_units = sum.units;
+    for (int32_t t = 0; t < f->n_tile_rows; t++) {
+        f->row_ptr[t + 1] += f->row_ptr[t];
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t alloc_steps(spmm_env_t *env, spmm_bcsr_t *f)
+{
+    SPMM_NEW(f->step, f->n_steps);
+    SPMM_NEW(f->bits_ptr, f->n_steps);
+    SPMM_NEW(f->bits, (int64_t)f->n_wide * SIDE);
+    SPMM_NEW(f->tile, f->n_wide);
+    if (f->step == NULL || f->bits_ptr == NULL || f->bits == NULL || f->tile == NULL) {
+        return spmmi_fail_memory(&env->err, f->n_wide, SIDE * sizeof *f->bits + sizeof *f->tile,
+                                 "tiles");
+    }
+    return SPMM_OK;
+}
+
+/* Steps and bits of a panel; tiles of its rows. */
+static void place_panel(spmm_bcsr_t *f, const spmm_windows_t *tall, int32_t panel, extent_t at,
+                        bool sp24)
+{
+    int32_t next[SPMM_BCSR_ROWS] = {0};
+    walk_t  w;
+
+    for (int32_t r = 0; r < f->rows && panel * f->rows + r < f->n_tile_rows; r++) {
+        next[r] = f->row_ptr[panel * f->rows + r];
+    }
+    f->panel_ptr[panel] = (int32_t)at.steps;
+    walk_start(&w, tall, panel, f->rows, sp24);
+    while (walk_next(&w)) {
+        w.step.at             = (int32_t)at.units;
+        f->step[at.steps]     = w.step;
+        f->bits_ptr[at.steps] = (int32_t)at.wide;
+        for (uint64_t left = w.any; left != 0; left &= left - 1) {
+            const int32_t r = spmmi_cpu_lowest_bit(left);
+
+            memcpy(f->bits + at.wide++ * SIDE, w.bits[r], sizeof w.bits[r]);
+            f->tile[next[r]++] = (spmm_bcsr_tile_t){.step = (int32_t)at.steps, .row = r};
+        }
+        at.steps++;
+        at.units += spmmi_bcsr_units(w.step);
+    }
+}
+
+static spmm_status_t lay_out(spmm_env_t *env, const spmm_windows_t *tall, bool sp24, int threads,
+                             spmm_bcsr_t *f)
+{
+    extent_t     *extent;
+    spmm_status_t status;
+
+    SPMM_NEW_ZERO(extent, (int64_t)f->n_panels + 1);
+    SPMM_NEW_ZERO(f->row_ptr, (int64_t)f->n_tile_rows + 1);
+    SPMM_NEW(f->panel_ptr, (int64_t)f->n_panels + 1);
+    if (extent == NULL || f->row_ptr == NULL || f->panel_ptr == NULL) {
+        spmmi_free(extent);
+        return spmmi_fail_memory(&env->err, f->n_tile_rows, sizeof *f->row_ptr, "rows of tiles");
+    }
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
+    for (int32_t p = 0; p < f->n_panels; p++) {
+        extent[p] = measure(f, tall, p, sp24);
+    }
+    status = add_up(env, extent, f);
+    if (status == SPMM_OK) {
+        status = alloc_steps(env, f);
+    }
+    if (status == SPMM_OK) {
+        f->panel_ptr[f->n_panels] = f->n_steps;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
+        for (int32_t p = 0; p < f->n_panels; p++) {
+            place_panel(f, tall, p, extent[p], sp24);
+        }
+    }
+    spmmi_free(extent);
+    return status;
+}
+
+spmm_bcsr_facts_t spmmi_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows, int32_t rows,
+                                     int threads)
+{
+    const int32_t n_panels = spmmi_windows_count(n_rows, SIDE * rows);
+    int64_t       steps = 0, longest = 0, sides = 0, tiles = 0, sp24 = 0, wide = 0, legal = 0;
+
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads)) reduction(+ : steps, sides, tiles, sp24, wide, legal) reduction(max : longest)
+    for (int32_t p = 0; p < n_panels; p++) {
+        int64_t mine = 0;
+        walk_t  w;
+
+        walk_start(&w, tall, p, rows, true);
+        while (walk_next(&w)) {
+            mine++;
+            sides += ((w.step.left | w.step.sp24) != 0) + ((w.step.right | w.step.sp24) != 0);
+            tiles += spmmi_bcsr_count(w.step.left) + spmmi_bcsr_count(w.step.right);
+            sp24 += spmmi_bcsr_count(w.step.sp24);
+            wide += spmmi_bcsr_count(w.any);
+            legal += spmmi_bcsr_count(w.legal);
+        }
+        steps += mine;
+        longest = mine > longest ? mine : longest;
+    }
+    return (spmm_bcsr_facts_t){.steps   = steps,
+                               .longest = longest,
+                               .sides   = sides,
+                               .tiles   = tiles,
+                               .sp24    = sp24,
+                               .wide    = wide,
+                               .legal   = legal};
+}
+
+spmm_status_t spmmi_bcsr_create(spmm_env_t *env, const spmm_csr_t *block,
+                                const spmm_windows_t *tall, int32_t rows, bool sp24, int threads,
+                                spmm_bcsr_t *format)
+{
+    spmm_bcsr_t    f   = {.n_rows      = block->n_rows,
+                          .n_cols      = block->n_cols,
+                          .n_tile_rows = spmmi_windows_count(block->n_rows, SIDE),
+                          .n_panels    = spmmi_windows_count(block->n_rows, SIDE * rows),
+                          .rows        = rows,
+                          .type        = block->type};
+    spmm_windows_t own = {0};
+    spmm_status_t  status;
+
+    status = spmmi_tc_entry_ptr(env, block, SIDE, &f.entry_ptr);
+    if (status == SPMM_OK && tall == NULL) {
+        status = spmmi_windows_create(env, block, SPMM_WINDOWS_TALL, threads, &own);
+    }
+    if (status == SPMM_OK) {
+        status = lay_out(env, tall == NULL ? &own : tall, sp24, threads, &f);
+    }
+    spmmi_windows_free(&own);
+    if (status != SPMM_OK) {
+        spmmi_bcsr_free(&f);
+    }
+    *format = f;
+    return status;
+}
+
+void spmmi_bcsr_free(spmm_bcsr_t *format)
+{
+    spmmi_free(format->panel_ptr);
+    spmmi_free(format->step);
+    spmmi_free(format->bits_ptr);
+    spmmi_free(format->bits);
+    spmmi_free(format->row_ptr);
+    spmmi_free(format->tile);
+    spmmi_free(format->entry_ptr);
+    spmmi_free(format->values);
+    memset(format, 0, sizeof *format);
+}
+
+spmm_bcsr_arrays_t spmmi_bcsr_arrays(const spmm_bcsr_t *format)
+{
+    return (spmm_bcsr_arrays_t){.n_rows      = format->n_rows,
+                                .n_cols      = format->n_cols,
+                                .n_tile_rows = format->n_tile_rows,
+                                .n_panels    = format->n_panels,
+                                .rows        = format->rows,
+                                .panel_ptr   = format->panel_ptr,
+                                .step        = format->step,
+                                .bits_ptr    = format->bits_ptr,
+                                .bits        = format->bits,
+                                .row_ptr     = format->row_ptr,
+                                .tile        = format->tile,
+                                .entry_ptr   = format->entry_ptr,
+                                .values      = format->values,
+                                .n_sp24      = format->n_sp24,
+                                .slice       = 64,
+                                .type        = format->type};
+}
+
+spmm_status_t spmmi_bcsr_to_csr(spmm_env_t *env, const spmm_bcsr_t *format, spmm_csr_t *csr)
+{
+    const spmm_bcsr_arrays_t arrays = spmmi_bcsr_arrays(format);
+    const spmm_tc_view_t     view   = spmmi_cpu_bcsr_view(&arrays);
+
+    return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
+}
+
+size_t spmmi_bcsr_value_bytes(const spmm_bcsr_t *format)
+{
+    return (size_t)format->n_units * SPMM_BCSR_UNIT;
+}
+
+size_t spmmi_bcsr_held(const spmm_bcsr_t *format)
+{
+    return ((size_t)format->n_panels + 1) * sizeof(int32_t) +
+           2 * ((size_t)format->n_tile_rows + 1) * sizeof(int32_t) +
+           (size_t)format->n_steps * (sizeof *format->step + sizeof *format->bits_ptr) +
+           (size_t)format->n_wide * (SIDE * sizeof *format->bits + sizeof *format->tile) +
+           (format->values == NULL ? 0 : spmmi_bcsr_value_bytes(format));
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bcsr_variant.h  Which thread blocks multiply BCSR, and how long they take: engines bcsr and
+ *  bcsr-sp24. */
+#ifndef SPMM_ENGINE_BCSR_SHAPE_H
+#define SPMM_ENGINE_BCSR_SHAPE_H
+
+#include "engine/tc/engine.h"
+
+/** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by chunks of
+ *  many steps, in which each warp has the list of tiles of its tile row (bcsr_lists.cuh); so does what
+ *  goes by steps where access to B and C is not wide. */
+typedef enum { SPMM_BCSR_BY_STEPS, SPMM_BCSR_BY_LISTS, SPMM_BCSR_KERNELS } spmm_bcsr_kernel_t;
+
+/** Of a thread block. */
+typedef struct {
+    spmm_bcsr_kernel_t kernel;
+    int32_t            rows;  /**< tile rows: 4, by lists also 8 and 16 */
+    int32_t            slice; /**< columns of C: 128; by lists 32 or 64 */
+    int32_t split; /**< by lists: warps of a tile row, 4 or 1 of 4, 2 of 8, 1 of 16; else 0 */
+    bool    sp24; /**< 2:4 tiles are stored and multiplied as such: by lists, 16 rows, 64 columns */
+} spmm_bcsr_variant_t;
+
+/** All variants that there are kernels for, by kernel; and how many of them are worth measuring. */
+enum { SPMM_BCSR_SHAPES = 10, SPMM_BCSR_RANKED = 4 };
+extern const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_SHAPES];
+
+/** What a kernel is called. */
+const char *spmmi_bcsr_kernel_name(spmm_bcsr_kernel_t kernel);
+
+/** The variants of the least predicted times, the best one first.
+ *  @param[in]  facts  [3] in panels of 4, 8 and 16 tile rows
+ *  @param[in]  kernel   SPMM_BCSR_KERNELS: any; else that kernel alone, by lists of 2:4 tiles where @p sp24
+ *  @param[in]  sp24   whether the engine may take 2:4 tiles as such
+ *  @param[out] list   [SPMM_BCSR_RANKED]
+ *  @return how many, at least one */
+int spmmi_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                    spmm_bcsr_kernel_t kernel, bool sp24,
+                    spmm_bcsr_variant_t list[SPMM_BCSR_RANKED]);
+
+/** Kinds of the two engines; of the engine itself with SPMM_BCSR_KERNELS, else for tests and benchmarks,
+ *  by one kernel alone. */
+const spmm_tc_kind_t *spmmi_bcsr_kind(bool sp24, spmm_bcsr_kernel_t kernel);
+
+/** Their create() with the variant given.
+ *  @param[in] tall  as in spmmi_bcsr_create() */
+spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *f, const spmm_csr_t *block,
+                                 const spmm_windows_t *tall, spmm_bcsr_variant_t variant);
+
+/** Steps from which on a panel is cut, of @p steps in all. */
+int32_t spmmi_bcsr_cut(spmm_bcsr_variant_t variant, int32_t n_sm, int64_t n, int64_t steps);
+
+/** cost() and terms() of bcsr and of bcsr-sp24. */
+double spmmi_bcsr_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device);
+double spmmi_bcsr_cost_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                            const spmm_device_t *device);
+int    spmmi_bcsr_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+int    spmmi_bcsr_terms_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                             const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+
+#endif /* SPMM_ENGINE_BCSR_SHAPE_H */

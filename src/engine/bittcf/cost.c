@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bittcf_cost.c  How long the BitTCF kernels take on a GPU: the engines bittcf and dmma. */
+#include <math.h>
+
+#include "base/scalar.h"
+#include "engine/choose/roofline.h"
+#include "engine/tc/engine.h"
+#include "spmm_dist/context.h"
+
+/** What the launcher (kernels/cuda/bittcf/bittcf_launch.cuh) makes of a product. */
+typedef struct {
+    double width;    /**< columns of a slice */
+    double loads;    /**< of a lane for each row of B: 1, 2 or 4 */
+    double slices;   /**< of C */
+    double team;     /**< warps of a thread block */
+    double resident; /**< warps on a multiprocessor */
+} launch_t;
+
+/* Thread blocks of 4 warps that a multiprocessor holds, with 1, 2 and 4 loads of a lane for each row
+ * of B; the registers that are left decide. */
+static double resident_warps(spmm_compute_t compute, int32_t tiles, int loads, double team)
+{
+    static const int blocks[3][3] = {{8, 7, 5}, {6, 5, 4}, {6, 5, 3}}; /* TF32, wider sums, tiles */
+    const int        row          = tiles == 2 ? 2 : compute == SPMM_COMPUTE_32F_FAST_TF32 ? 0 : 1;
+    const int        four         = blocks[row][loads / 2];
+
+    return team > 4.0 ? (double)(four / 2) * team : four * team;
+}
+
+static double warps_of(const spmm_tc_load_t *load, const launch_t *s)
+{
+    return (load->single + load->team * s->team) * s->slices;
+}
+
+/* The widest slices that compute no more columns than narrower ones and leave enough warps. */
+static launch_t launch_of(const spmm_tc_load_t *load, const spmm_problem_t *problem,
+                          const spmm_device_t *device, int32_t tiles)
+{
+    const double enough = 12.0;
+    const double n = (double)problem->n, narrow = 128.0 / (double)spmm_type_size(problem->ab_type);
+    launch_t     best = {.width = narrow, .loads = 1.0, .slices = ceil(n / narrow)};
+
+    best.team = load->single + load->team <= (double)SPMM_TC_FEW * device->n_sm ? 8.0 : 4.0;
+    for (int more = 2; more <= 4; more *= 2) {
+        launch_t wide = {.width = more * narrow, .loads = more, .team = best.team};
+
+        wide.slices = ceil(n / wide.width);
+        if (n >= wide.width && wide.slices * wide.width <= best.slices * best.width &&
+            warps_of(load, &wide) >= enough * device->n_sm) {
+            best = wide;
+        }
+    }
+    best.resident = resident_warps(problem->compute, tiles, (int)best.loads, best.team);
+    return best;
+}
+
+/* Windows that a resident warp takes one after the other.  Up to two times as many as are resident take
+ * two rounds: the second one leaves multiprocessors idle.  Of more, short ones make up for long ones. */
+static double rounds_of(const spmm_tc_load_t *load, const launch_t *s, const spmm_device_t *device)
+{
+    const double waves = warps_of(load, s) / (s->resident * device->n_sm);
+
+    return waves <= 1.0 ? 1.0 : fmax(waves, 2.0);
+}
+
+/* Blocks of one warp in that many rounds, one after the other, the longest chain last; one takes longer
+ * where slices are wider. */
+static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rounds, double blocks)
+{
+    const double wider   = 0.3; /* for twice the loads; 0.2 to 0.4 make no difference */
+    const double mean    = blocks / fmax(load->single + load->team * s->team, 1.0);
+    const double longest = fmax(load->longest_single, load->longest_team / s->team);
+
+    return (longest + (rounds - 1.0) * mean) * (1.0 + wider * log2(s->loads));
+}
+
+/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): TF32, 3xTF32 and
+ * FP64. */
+static const double constants[3][5] = {
+    {3.90, 0.418, 0.492, 1.88, 0.282},
+    {4.11, 0.369, 0.713, 1.68, 0.297},
+    {3.68, 0.508, 0.554, 1.69, 0.207},
+};
+
+/* What moves once through device memory; a row of B for every pair of a window and an active column,
+ * through L2; windows that a warp takes one after the other, each with its start, its store of C and
+ * what it waits for; and their blocks. */
+int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double  us      = 1e-6;
+    const int32_t tiles   = spmmi_bittcf_tiles(&pattern->tc);
+    const int     height  = SPMM_BITTCF_SIDE * tiles;
+    const int32_t windows = spmmi_windows_count(pattern->n_rows, height);
+    const double  pairs   = (double)pattern->tc.pairs[tiles - 1];
+    const double  blocks  = pairs / SPMM_BITTCF_SIDE + 0.5 * windows;
+    const double  a_bytes = (36.0 + 8.0 * tiles) * blocks +
+                           (double)spmm_type_size(problem->ab_type) * (double)pattern->nnz;
+    const spmm_tc_load_t load =
+        spmmi_tc_load(pattern, height, SPMM_BITTCF_SIDE,
+                      spmmi_tc_kind_bittcf.limits(device, problem, windows, (int32_t)blocks));
+    const launch_t launch = launch_of(&load, problem, device, tiles);
+    const double   rounds = rounds_of(&load, &launch, device);
+    const double  *c      = constants[problem->compute == SPMM_COMPUTE_64F   ? 2
+                                      : problem->compute == SPMM_COMPUTE_32F ? 1
+                                                                             : 0];
+
+    terms[0] = (spmm_cost_term_t){"launch", c[0], us};
+    terms[1] =
+        (spmm_cost_term_t){"once", c[1], spmmi_gpu_once_s(pattern, problem, device, a_bytes)};
+    terms[2] =
+        (spmm_cost_term_t){"gather", c[2], spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+    terms[3] = (spmm_cost_term_t){"pieces", c[3], rounds * us};
+    terms[4] = (spmm_cost_term_t){"chain", c[4], chain_of(&load, &launch, rounds, blocks) * us};
+    return 5;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file engine_bittcf.c  BitTCF (Acc-SpMM) on tensor cores; on CPUs decoded and multiplied. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "engine/bittcf/format.h"
+#include "engine/choose/roofline.h"
+#include "engine/tc/engine.h"
+#include "spmm_dist/context.h"
+#ifdef SPMM_HAVE_CUDA
+#include "cuda/cuda_kernels.h"
+#include "device/device_cuda.h"
+#endif
+
+typedef struct {
+    spmm_tc_engine_t     base;
+    spmm_bittcf_t        format;
+    spmm_bittcf_arrays_t arrays;        /**< of format */
+    spmm_bittcf_arrays_t device_arrays; /**< the copy */
+} bittcf_t;
+
+/* Windows of 8 rows as in the paper, or on a GPU of 16 where that saves nearly half of the pairs of
+ * a window and an active column, each a row of B to fetch: taller blocks keep fewer warps resident
+ * and multiply more padding.  At three quarters of the pairs 8 rows were still as fast or faster,
+ * over real matrices and stand-ins on one H200. */
+int32_t spmmi_bittcf_tiles(const spmm_tc_facts_t *facts)
+{
+    const double worth_it = 0.65;
+
+    return (double)facts->pairs[1] < worth_it * (double)facts->pairs[0] ? 2 : 1;
+}
+
+static spmm_status_t choose_tiles(const spmm_tc_engine_t *base, const spmm_csr_t *block,
+                                  int32_t *tiles)
+{
+    spmm_tc_facts_t facts;
+    int64_t         used_cols;
+
+    *tiles = 1;
+    if (base->device->kind == SPMM_DEVICE_CPU) {
+        return SPMM_OK;
+    }
+    if (base->problem.pattern != NULL) {
+        facts = base->problem.pattern->tc;
+    } else {
+        SPMM_TRY(spmmi_tc_facts_scan(base->device->env, block, &facts, &used_cols));
+    }
+    *tiles = spmmi_bittcf_tiles(&facts);
+    return SPMM_OK;
+}
+
+/* The share of one resident warp if all had the same: a window above it is for the warps of a whole
+ * thread block, and one far above that is cut, at the earliest where each warp of its thread block
+ * has 16 blocks (Acc-SpMM, section 3.5, allows 32).  Few windows take thread blocks of twice the
+ * warps, see the launcher.  Measured on one H200: without teams the small matrices with long rows
+ * took 1.2 to 2.7 times as long. */
+static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks)
+{
+    enum { WARPS = 32, LEAST = 12, CUT = 8 };
+    const int32_t n_sm      = device->n_sm;
+    const int32_t share     = blocks / (WARPS * n_sm);
+    const int32_t team      = share > LEAST ? share : LEAST;
+    const int32_t least_cut = n_windows <= SPMM_TC_FEW * n_sm ? 128 : 64;
+
+    (void)problem;
+    return (spmm_tc_limits_t){.team = team, .cut = CUT * team > least_cut ? CUT * team : least_cut};
+}
+
+spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *base, const spmm_csr_t *block, int32_t tiles)
+{
+    bittcf_t *f = (bittcf_t *)base;
+
+    SPMM_TRY(spmmi_bittcf_create(base->device->env, block,
+                                 spmmi_pattern_windows(base->problem.pattern), tiles,
+                                 base->device->threads, &f->format));
+    f->arrays = spmmi_bittcf_arrays(&f->format);
+    return SPMM_OK;
+}
+
+static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
+{
+    int32_t tiles;
+
+    SPMM_TRY(choose_tiles(base, block, &tiles));
+    return spmmi_bittcf_fill(base, block, tiles);
+}
+
+const spmm_bittcf_arrays_t *spmmi_bittcf_on_device(const spmm_tc_engine_t *base)
+{
+    return &((const bittcf_t *)base)->device_arrays;
+}
+
+static void release(spmm_tc_engine_t *base)
+{
+    spmmi_bittcf_free(&((bittcf_t *)base)->format);
+}
+
+static void refill(spmm_tc_engine_t *base, const void *values)
+{
+    spmmi_bittcf_refill(&((bittcf_t *)base)->format, values, base->device->threads);
+}
+
+static size_t held(const spmm_tc_engine_t *base)
+{
+    return spmmi_bittcf_held(&((const bittcf_t *)base)->format);
+}
+
+static spmm_tc_view_t view(const spmm_tc_engine_t *base)
+{
+    return spmmi_cpu_bittcf_view(&((const bittcf_t *)base)->arrays);
+}
+
+static const int32_t *starts(const spmm_tc_engine_t *base)
+{
+    return ((const bittcf_t *)base)->arrays.value_ptr;
+}
+
+static size_t value_bytes(const bittcf_t *f)
+{
+    return (size_t)f->arrays.value_ptr[f->format.n_blocks] * spmm_type_size(f->format.type);
+}
+
+/* Kernels load a row of B for every place of a block, so that no load depends on a comparison: a
+ * place without a column repeats the one before it, which costs a hit in L1.  Its entries of A are
+ * zero. */
+static spmm_status_t upload_columns(spmm_tc_engine_t *base, const spmm_bittcf_arrays_t *a,
+                                    int64_t n_blocks, const void **device)
+{
+    const int64_t n    = n_blocks * SPMM_BITTCF_SIDE;
+    const size_t  size = sizeof *a->col;
+    spmm_status_t status;
+    int32_t      *col;
+
+    if (SPMM_NEW(col, n) == NULL) {
+        return spmmi_fail_memory(&base->device->env->err, n, size, "columns of TC blocks");
+    }
+#pragma omp parallel for num_threads(spmmi_cpu_team(base->device->threads))
+    for (int64_t b = 0; b < n_blocks; b++) {
+        int32_t last = SPMM_TC_NO_COLUMN; /* the first column of a block is never missing */
+
+        for (int64_t k = b * SPMM_BITTCF_SIDE; k < (b + 1) * SPMM_BITTCF_SIDE; k++) {
+            last   = a->col[k] != SPMM_TC_NO_COLUMN ? a->col[k] : last;
+            col[k] = last;
+        }
+    }
+    status =
+        spmmi_tc_upload(base, col, (size_t)n * size, SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, device);
+    spmmi_free(col);
+    return status;
+}
+
+static spmm_status_t upload(spmm_tc_engine_t *base)
+{
+    bittcf_t                   *f      = (bittcf_t *)base;
+    const spmm_bittcf_arrays_t *a      = &f->arrays;
+    const size_t                blocks = (size_t)f->format.n_blocks;
+    const size_t                bits   = (size_t)a->tiles * sizeof *a->bits;
+    const void                 *col = NULL, *bit = NULL, *window_ptr = NULL, *value_ptr = NULL;
+    const void                 *values = NULL;
+
+    SPMM_TRY(upload_columns(base, a, f->format.n_blocks, &col));
+    SPMM_TRY(spmmi_tc_upload(base, a->bits, blocks * bits, SPMM_TC_PAD * bits, &bit));
+    SPMM_TRY(spmmi_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * sizeof(int32_t), 0,
+                             &window_ptr));
+    SPMM_TRY(spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * sizeof(int32_t), 0, &value_ptr));
+    SPMM_TRY(spmmi_tc_upload(base, a->values, value_bytes(f), 0, &values));
+    f->device_arrays            = *a;
+    f->device_arrays.col        = col;
+    f->device_arrays.bits       = bit;
+    f->device_arrays.window_ptr = window_ptr;
+    f->device_arrays.value_ptr  = value_ptr;
+    f->device_arrays.values     = values;
+    return SPMM_OK;
+}
+
+static spmm_status_t upload_values(spmm_tc_engine_t *base)
+{
+    const bittcf_t *f = (const bittcf_t *)base;
+
+    return spmmi_device_write(base->device, (void *)(uintptr_t)f->device_arrays.values,
+                              f->arrays.values, value_bytes(f));
+}
+
+#ifdef SPMM_HAVE_CUDA
+static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args,
+                            spmm_stream_t stream)
+{
+    const bittcf_t *f = (const bittcf_t *)base;
+
+    SPMM_TRY(spmmi_cuda_use(base->device));
+    return spmmi_cuda_check(
+        base->device,
+        spmmi_cuda_bittcf_mm(&f->device_arrays, &base->work, args, (cudaStream_t)stream),
+        "the kernel bittcf_mm");
+}
+#endif
+
+const spmm_tc_kind_t spmmi_tc_kind_bittcf = {
+    .name          = "bittcf",
+    .size          = sizeof(bittcf_t),
+    .limits        = limits,
+    .create        = create,
+    .free          = release,
+    .refill        = refill,
+    .held          = held,
+    .view          = view,
+    .starts        = starts,
+    .upload        = upload,
+    .upload_values = upload_values,
+#ifdef SPMM_HAVE_CUDA
+    .launch = launch,
+#endif
+};
+
+static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
+                           const spmm_device_t *device, void **format)
+{
+    return spmmi_tc_build(&spmmi_tc_kind_bittcf, block, problem, device, format);
+}
+
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+{
+    return spmmi_tc_supports(problem, device, SPMM_R_32F, why);
+}
+
+static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                   const spmm_device_t *device)
+{
+    spmm_cost_term_t terms[SPMM_COST_TERMS];
+
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmmi_tc_cpu_cost(pattern, problem, device);
+    }
+    if (pattern->nnz > INT32_MAX) {
+        return INFINITY; /* build() would refuse */
+    }
+    return spmmi_gpu_sum_s(terms, spmmi_bittcf_terms(pattern, problem, device, terms));
+}
+
+const spmm_engine_ops_t spmmi_engine_bittcf = {
+    .name        = "bittcf",
+    .description = "BitTCF: 8x8 blocks of condensed columns, bit patterns; FP32 and TF32",
+    .built       = true,
+    .supports    = supports,
+    .cost        = cost,
+    .terms       = spmmi_bittcf_terms,
+    .build       = build,
+    .refill      = spmmi_tc_refill,
+    .execute     = spmmi_tc_execute,
+    .describe    = spmmi_tc_describe,
+    .bytes       = spmmi_tc_bytes,
+    .destroy     = spmmi_tc_destroy,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file autotune.h
+ *  From candidates to the engine that runs a block: built, and where several promise to be fast,
+ *  measured on the plan's own device at the plan's own width.
+ */
+#ifndef SPMM_ENGINE_AUTOTUNE_H
+#define SPMM_ENGINE_AUTOTUNE_H
+
+#include "engine/engine.h"
+
+typedef struct {
+    const char *name;    /**< NULL or "auto": choose; else take that engine, or say why not */
+    bool        measure; /**< choose by time, not by prediction alone */
+    bool    compared; /**< the time of what is chosen is wanted: measure it also without rivals */
+    double  beta;     /**< of the products measured */
+    int64_t executes; /**< products to come, 0: 1000 */
+} spmm_engine_choice_t;
+
+/** The engine chosen. */
+typedef struct {
+    const spmm_engine_candidate_t *picked; /**< one of the candidates */
+    void                          *format; /**< owned by the caller */
+    double                         tune_s; /**< spent measuring, and building what was not taken */
+} spmm_engine_settled_t;
+
+/** Choose and build.  The best predicted is built; measured against it are the next two within a
+ *  factor of 1.6, and "cusparse" within 2, as long as that, with their formats, takes no more than
+ *  5 % of what the products to come will: few products get the prediction's choice.  Then the other
+ *  variants of the fastest are measured, and of those engines that a better variant could put ahead of
+ *  it, as far as that goes.  The fastest is kept.  Never more than one other format is held beside
+ *  it.  A candidate that has no room, or refuses the block when built, is passed over without an
+ *  error as long as another can be built; without room for B and C nothing is measured.  Blocks
+ *  without entries are not measured.  Where nothing is, want of room on the CPU or for a deterministic
+ *  problem is an error.  Local; waits for its work.
+ *  @param[in]     problem     its layout is replaced by that of each candidate
+ *  @param[in,out] candidates  [n] from spmmi_engine_consider(); gets the times measured
+ *  @return as spmmi_engine_pick(), or why the engine could not be built */
+spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm_csr_t *block,
+                                  const spmm_problem_t *problem, const spmm_device_t *device,
+                                  spmm_engine_candidate_t *candidates, int n,
+                                  spmm_engine_settled_t *settled);
+
+#endif /* SPMM_ENGINE_AUTOTUNE_H */

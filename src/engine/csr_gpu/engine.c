@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file engine_csr_gpu.c
+ *  CSR on the CUDA cores of a GPU, non-zeros dealt out evenly: for patterns in which rows close to
+ *  each other share almost no column.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/scalar.h"
+#include "engine/choose/roofline.h"
+#include "engine/engine.h"
+#include "spmm_dist/context.h"
+
+#ifdef SPMM_HAVE_CUDA
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/scalar.h"
+#include "cuda/cuda_kernels.h"
+#include "device/device_cuda.h"
+#include "engine/csr_gpu/work.h"
+
+enum { UPLOADS = 8 }; /* arrays on the device */
+
+typedef struct {
+    const spmm_device_t *device;
+    spmm_compute_t       compute;
+    spmm_csr_pieces_t    pieces;          /* device arrays */
+    void                *upload[UPLOADS]; /* owned device memory: they */
+    int                  n_uploads;
+    size_t               value_bytes, device_bytes;
+} csr_gpu_t;
+
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+{
+    const spmm_type_t ab = problem->ab_type, c = problem->c_type;
+    const bool        half = ab == SPMM_R_16F || ab == SPMM_R_16BF;
+
+    if (device->kind != SPMM_DEVICE_CUDA) {
+        (void)snprintf(why, SPMM_WHY, "needs a GPU");
+        return false;
+    }
+    if (c != ab && !(half && c == SPMM_R_32F)) {
+        (void)snprintf(why, SPMM_WHY, "needs C of type %s%s for A and B of that type",
+                       spmmi_type_name(ab), half ? " or 32f" : "");
+        return false;
+    }
+    if ((ab == SPMM_R_64F) != (problem->compute == SPMM_COMPUTE_64F)) {
+        (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
+        return false;
+    }
+    if (problem->layout != SPMM_LAYOUT_ROW) {
+        (void)snprintf(why, SPMM_WHY, "multiplies row-major blocks");
+        return false;
+    }
+    return true;
+}
+
+static void destroy(void *format)
+{
+    csr_gpu_t *f = format;
+
+    if (f == NULL) {
+        return;
+    }
+    for (int k = 0; k < f->n_uploads; k++) {
+        f->device->ops->release(f->device, f->upload[k]);
+    }
+    spmmi_free(f);
+}
+
+/* Device memory of @p count elements, filled from @p host unless that is NULL. */
+static spmm_status_t upload(csr_gpu_t *f, const void *host, int64_t count, size_t size,
+                            void **device)
+{
+    const size_t bytes = (size_t)count * size; /* of an array that the host holds or could */
+
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, device));
+    f->upload[f->n_uploads++] = *device;
+    f->device_bytes += bytes;
+    return host == NULL ? SPMM_OK : f->device->ops->stage(f->device, *device, host, bytes);
+}
+
+/* Sums of the parts of split rows, and zeros to count those that are done in. */
+static spmm_status_t make_room(csr_gpu_t *f, int32_t n_splits, const spmm_problem_t *problem)
+{
+    spmm_csr_pieces_t *A      = &f->pieces;
+    const size_t       sum    = spmm_type_size(spmmi_accum_type(problem->ab_type));
+    const int64_t      slices = (problem->n + SPMM_CSR_SLICE - 1) / SPMM_CSR_SLICE;
+    size_t             bytes;
+    uint32_t          *zeros;
+    void              *partial = NULL, *arrived = NULL;
+    spmm_status_t      status;
+
+    if (slices > INT32_MAX ||
+        !spmmi_size_mul((size_t)A->n_partial * sum, (size_t)problem->n, &bytes)) {
+        return spmmi_fail_memory(&f->device->env->err, A->n_partial, (size_t)problem->n * sum,
+                                 "sums of pieces");
+    }
+    SPMM_TRY(upload(f, NULL, (int64_t)bytes, 1, &partial));
+    if (SPMM_NEW_ZERO(zeros, n_splits * slices) == NULL) {
+        return spmmi_fail_memory(&f->device->env->err, n_splits * slices, sizeof *zeros,
+                                 "counts of pieces");
+    }
+    status = upload(f, zeros, n_splits * slices, sizeof *zeros, &arrived);
+    spmmi_free(zeros);
+    A->partial  = partial;
+    A->arrived  = arrived;
+    A->n_slices = (int32_t)slices;
+    return status;
+}
+
+static spmm_status_t upload_block(csr_gpu_t *f, const spmm_csr_t *block,
+                                  const spmm_csr_work_t *work)
+{
+    const int64_t nnz  = spmmi_csr_nnz(block);
+    const size_t  size = spmm_type_size(block->type);
+    void         *col = NULL, *row = NULL, *values = NULL, *empty = NULL, *piece = NULL;
+    void         *split = NULL;
+
+    SPMM_TRY(upload(f, block->col_idx, nnz, sizeof *block->col_idx, &col));
+    SPMM_TRY(upload(f, work->row, nnz, sizeof *work->row, &row));
+    SPMM_TRY(upload(f, block->values, nnz, size, &values));
+    SPMM_TRY(upload(f, work->empty, work->n_empty, sizeof *work->empty, &empty));
+    SPMM_TRY(upload(f, work->piece, work->n_pieces, sizeof *work->piece, &piece));
+    SPMM_TRY(upload(f, work->split, work->n_splits, sizeof *work->split, &split));
+    f->value_bytes      = (size_t)nnz * size;
+    f->pieces.n_entries = (int32_t)nnz;
+    f->pieces.col       = col;
+    f->pieces.row       = row;
+    f->pieces.values    = values;
+    f->pieces.n_empty   = work->n_empty;
+    f->pieces.empty     = empty;
+    f->pieces.n_pieces  = work->n_pieces;
+    f->pieces.n_partial = work->n_partial;
+    f->pieces.piece     = piece;
+    f->pieces.split     = split;
+    return SPMM_OK;
+}
+
+static spmm_status_t count_columns(spmm_env_t *env, const spmm_csr_t *block, int32_t *used)
+{
+    const int64_t nnz = spmmi_csr_nnz(block);
+    char         *seen;
+
+    *used = 0;
+    if (SPMM_NEW_ZERO(seen, block->n_cols) == NULL) {
+        return spmmi_fail_memory(&env->err, block->n_cols, 1, "columns of a block");
+    }
+    for (int64_t k = 0; k < nnz; k++) {
+        char *const one = &seen[block->col_idx[k]];
+
+        *used += *one == 0;
+        *one = 1;
+    }
+    spmmi_free(seen);
+    return SPMM_OK;
+}
+
+static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_problem_t *problem)
+{
+    spmm_env_t   *env = f->device->env;
+    const int64_t limit =
+        spmmi_csr_work_limit(spmmi_csr_nnz(block), problem->n, block->type, f->device->n_sm);
+    spmm_csr_work_t work;
+    spmm_status_t   status;
+
+    f->pieces.ab_type = block->type;
+    f->pieces.c_type  = problem->c_type;
+    if (problem->pattern != NULL) {
+        f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
+    } else {
+        SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+    }
+    SPMM_TRY(spmmi_csr_work_create(env, block, limit, f->device->threads, &work));
+    status = upload_block(f, block, &work);
+    if (status == SPMM_OK) {
+        status = make_room(f, work.n_splits, problem);
+    }
+    spmmi_log(env, "format csr-gpu: %d pieces of about %lld entries, %d rows in %d of them",
+              (int)work.n_pieces, (long long)limit, (int)work.n_splits, (int)work.n_partial);
+    spmmi_csr_work_free(&work);
+    return status == SPMM_OK ? f->device->ops->stream_sync(f->device, NULL) : status;
+}
+
+static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
+                           const spmm_device_t *device, void **format)
+{
+    csr_gpu_t    *f;
+    spmm_status_t status;
+
+    if (SPMM_NEW_ZERO(f, 1) == NULL) {
+        return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
+    }
+    f->device  = device;
+    f->compute = problem->compute;
+    status     = fill(f, block, problem);
+    if (status != SPMM_OK) {
+        destroy(f);
+        return status;
+    }
+    *format = f;
+    return SPMM_OK;
+}
+
+static spmm_status_t refill(void *format, const void *values)
+{
+    csr_gpu_t *f = format;
+
+    return spmmi_device_write(f->device, (void *)(uintptr_t)f->pieces.values, values,
+                              f->value_bytes);
+}
+
+static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
+{
+    const csr_gpu_t *f = format;
+
+    *values = (void *)(uintptr_t)f->pieces.values;
+    *count  = f->pieces.n_entries;
+    *from   = NULL;
+    return SPMM_OK;
+}
+
+static spmm_status_t execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
+                             double beta, void *C, int64_t ldc, spmm_stream_t stream)
+{
+    const csr_gpu_t        *f    = format;
+    const spmm_tc_mm_args_t args = {.compute = f->compute,
+                                    .n       = n,
+                                    .alpha   = alpha,
+                                    .beta    = beta,
+                                    .B       = B,
+                                    .ldb     = ldb,
+                                    .C       = C,
+                                    .ldc     = ldc};
+
+    SPMM_TRY(spmmi_cuda_use(f->device));
+    return spmmi_cuda_check(f->device, spmmi_cuda_csr_mm(&f->pieces, &args, (cudaStream_t)stream),
+                            "the kernel csr_mm");
+}
+
+static void bytes(const void *format, size_t *host, size_t *device)
+{
+    const csr_gpu_t *f = format;
+
+    *host   = sizeof *f;
+    *device = f->device_bytes;
+}
+#else
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+{
+    (void)problem;
+    (void)device;
+    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA");
+    return false;
+}
+#endif
+
+/* Columns of a slice, as the launcher (csr_gpu_launch.cuh) chooses them for aligned data. */
+static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    const int64_t size = (int64_t)spmm_type_size(problem->ab_type), row = pattern->used_cols * size;
+    const int64_t l2     = 48000000;
+    const int64_t widest = 512 / size, least = 128 / size;
+    int64_t       slice = 64 / size;
+
+    while (slice < widest && slice < problem->n) {
+        slice *= 2;
+    }
+    for (int64_t narrow = slice / 2; row * slice > l2 && narrow >= least; narrow /= 2) {
+        if (row * narrow <= l2) {
+            return narrow;
+        }
+    }
+    return slice;
+}
+
+/* What every product moves once; a row of B for every entry, of which neighbouring rows find a part
+ * in L1, more where they share columns: hence entries and pairs of a window of 8 rows and a column;
+ * instructions of entries, and of the ends of rows.  Constants by bench/fit.py from times on one
+ * H200 (docs/performance.md). */
+static const double constants[2][6] = {
+    {7.32, 0.706, 0.615, 0.184, 0.957,
+     0.0}, /* 16-bit types: ends of rows make no difference there */
+    {5.65, 0.593, 0.422, 0.278, 0.500, 4.71},
+};
+
+static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const int64_t  slice  = slice_of(pattern, problem);
+    const double   slices = fmax(1.0, (double)problem->n / (double)slice), us = 1e-6;
+    const double   nnz = (double)pattern->nnz;
+    const double   a   = nnz * ((double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t));
+    const double  *k   = constants[spmm_type_size(problem->ab_type) > 2];
+    const double   passes = ceil(slices) / device->n_sm * 1e-9;
+    spmm_problem_t one    = *problem;
+
+    one.n    = slice < problem->n ? slice : problem->n;
+    terms[0] = (spmm_cost_term_t){"launch", k[0], us};
+    terms[1] =
+        (spmm_cost_term_t){"once", k[1], slices * spmmi_gpu_once_s(pattern, &one, device, a)};
+    terms[2] =
+        (spmm_cost_term_t){"gather", k[2], slices * spmmi_gpu_gather_s(pattern, &one, device, nnz)};
+    terms[3] = (spmm_cost_term_t){
+        "pairs", k[3],
+        slices * spmmi_gpu_gather_s(pattern, &one, device, (double)pattern->tc.pairs[0])};
+    terms[4] = (spmm_cost_term_t){"entries", k[4], nnz * passes};
+    terms[5] = (spmm_cost_term_t){"rows", k[5], (double)pattern->n_rows * passes};
+    return 6;
+}
+
+static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                   const spmm_device_t *device)
+{
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
+
+    if (pattern->nnz > INT32_MAX) {
+        return INFINITY; /* build() would refuse */
+    }
+    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
+}
+
+const spmm_engine_ops_t spmmi_engine_csr_gpu = {
+    .name        = "csr-gpu",
+    .description = "CSR on CUDA cores, non-zeros dealt out evenly; all types",
+    .supports    = supports,
+    .cost        = cost,
+    .terms       = terms,
+#ifdef SPMM_HAVE_CUDA
+    .built   = true,
+    .build   = build,
+    .refill  = refill,
+    .places  = places,
+    .execute = execute,
+    .bytes   = bytes,
+    .destroy = destroy,
+#endif
+};

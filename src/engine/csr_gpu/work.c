@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/csr_gpu/work.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cpu/cpu_kernels.h"
+#include "spmm_dist/context.h"
+
+/* Of the kernels in csr_gpu.cuh, and how much work to give them. */
+enum {
+    BLOCK     = 256, /* threads of a thread block */
+    WARP      = 32,
+    VECTOR    = 16,  /* bytes of an access */
+    RESIDENT  = 5,   /* thread blocks on a multiprocessor */
+    WAVES     = 3,   /* of thread blocks, or more: the last one evens out what the others left */
+    FEWEST    = 8,   /* entries of a group of lanes: two batches */
+    MOST      = 128, /* the start of a piece no longer counts */
+    LEAST_CUT = 128  /* entries of a piece */
+};
+
+int64_t spmmi_csr_work_limit(int64_t nnz, int64_t n, spmm_type_t type, int n_sm)
+{
+    const int64_t vector = VECTOR / (int64_t)spmm_type_size(type);
+    int64_t       lanes  = 4, slices, groups, share, least;
+
+    while (lanes < WARP && lanes * vector < n) {
+        lanes *= 2;
+    }
+    slices = (n + lanes * vector - 1) / (lanes * vector);
+    groups = BLOCK / lanes;
+    share  = nnz * slices / ((int64_t)n_sm * RESIDENT * WAVES);
+    least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
+    share  = share > groups * MOST ? groups * MOST : share;
+    return share < least ? least : share;
+}
+
+/* How far the pieces of each kind are filled; counts them as well, with no arrays to fill. */
+typedef struct {
+    spmm_csr_work_t *work;                /* NULL: only count */
+    int64_t          part, alone, packed; /* next piece: of a split row, of a long one, of others */
+    int64_t          split, empty;
+} cursor_t;
+
+static void put(const cursor_t *c, int64_t at, int64_t entry, int64_t n, int64_t split)
+{
+    if (c->work != NULL) {
+        c->work->piece[at] = (spmm_csr_piece_t){
+            .entry = (int32_t)entry, .n_entries = (int32_t)n, .split = (int32_t)split};
+    }
+}
+
+static void put_split(cursor_t *c, int32_t row, int64_t entry, int64_t length, int64_t limit)
+{
+    const int64_t n = (length + limit - 1) / limit;
+
+    if (c->work != NULL) {
+        c->work->split[c->split] =
+            (spmm_csr_split_t){.row = row, .piece = (int32_t)c->part, .n_pieces = (int32_t)n};
+        /* The mark of its end is for rows that end within a piece. */
+        c->work->row[entry + length - 1] = row;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t from = length * k / n, to = length * (k + 1) / n;
+
+        put(c, c->part++, entry + from, to - from, c->split);
+    }
+    c->split++;
+}
+
+static int32_t row_of_c(const spmm_csr_t *block, int32_t i)
+{
+    return block->row_map == NULL ? i : block->row_map[i];
+}
+
+/* Rows up to @p limit are gathered in *open until they are enough for a piece, which ends where
+ * @p entry is. */
+static void close_piece(cursor_t *c, int64_t entry, int64_t *open)
+{
+    if (*open > 0) {
+        put(c, c->packed++, entry - *open, *open, SPMM_CSR_WHOLE);
+        *open = 0;
+    }
+}
+
+static void walk(const spmm_csr_t *block, int64_t limit, cursor_t *c)
+{
+    int64_t open = 0;
+
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        const int64_t entry = block->row_ptr[i], length = block->row_ptr[i + 1] - entry;
+
+        if (length == 0) {
+            if (c->work != NULL) {
+                c->work->empty[c->empty] = row_of_c(block, i);
+            }
+            c->empty++;
+            continue;
+        }
+        if (length > limit || (open + length > limit && 2 * open > limit)) {
+            close_piece(c, entry, &open);
+        }
+        if (length > 2 * limit) {
+            put_split(c, row_of_c(block, i), entry, length, limit);
+        } else if (length > limit) {
+            put(c, c->alone++, entry, length, SPMM_CSR_WHOLE);
+        } else {
+            open += length;
+        }
+    }
+    close_piece(c, spmmi_csr_nnz(block), &open);
+}
+
+/* The row of C of each entry, with the sign bit at the last of a row. */
+static void fill_rows(const spmm_csr_t *block, int threads, int32_t *row)
+{
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(threads))
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        const int64_t to = block->row_ptr[i + 1];
+
+        for (int64_t k = block->row_ptr[i]; k < to; k++) {
+            row[k] = k + 1 < to ? row_of_c(block, i) : row_of_c(block, i) | INT32_MIN;
+        }
+    }
+}
+
+spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, int64_t limit,
+                                    int threads, spmm_csr_work_t *work)
+{
+    const int64_t nnz   = spmmi_csr_nnz(block);
+    cursor_t      count = {0}, at;
+
+    memset(work, 0, sizeof *work);
+    if (nnz > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "%" PRId64 " entries on one rank, engine csr-gpu takes fewer than 2^31; "
+                          "use more ranks or another engine",
+                          nnz);
+    }
+    walk(block, limit, &count);
+    work->n_partial = (int32_t)count.part;
+    work->n_pieces  = (int32_t)(count.part + count.alone + count.packed);
+    work->n_splits  = (int32_t)count.split;
+    work->n_empty   = (int32_t)count.empty;
+    SPMM_NEW(work->row, nnz);
+    SPMM_NEW(work->empty, work->n_empty);
+    SPMM_NEW(work->piece, work->n_pieces);
+    SPMM_NEW_ZERO(work->split, work->n_splits);
+    if (work->row == NULL || work->empty == NULL || work->piece == NULL || work->split == NULL) {
+        spmmi_csr_work_free(work);
+        return spmmi_fail_memory(&env->err, nnz, sizeof *work->row,
+                                 "the entries of engine csr-gpu");
+    }
+    fill_rows(block, threads, work->row);
+    at = (cursor_t){
+        .work = work, .alone = work->n_partial, .packed = (int64_t)work->n_partial + count.alone};
+    walk(block, limit, &at);
+    return SPMM_OK;
+}
+
+void spmmi_csr_work_free(spmm_csr_work_t *work)
+{
+    spmmi_free(work->row);
+    spmmi_free(work->empty);
+    spmmi_free(work->piece);
+    spmmi_free(work->split);
+    memset(work, 0, sizeof *work);
+}

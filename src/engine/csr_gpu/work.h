@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file csr_work.h
+ *  A CSR block as the CUDA-core engine takes it: by entries, in pieces of about equal size.
+ */
+#ifndef SPMM_ENGINE_CSR_WORK_H
+#define SPMM_ENGINE_CSR_WORK_H
+
+#include "kernel_args.h"
+#include "matrix/csr.h"
+
+/** On the host; arrays as in spmm_csr_pieces_t, owned. */
+typedef struct {
+    int32_t           n_pieces, n_partial, n_splits, n_empty;
+    int32_t          *row;   /**< [nnz] */
+    int32_t          *empty; /**< [n_empty] */
+    spmm_csr_piece_t *piece; /**< [n_pieces] */
+    spmm_csr_split_t *split; /**< [n_splits] */
+} spmm_csr_work_t;
+
+/** Pack whole rows into pieces of about @p limit entries, one and a half times as many at most;
+ *  rows of up to 2 * limit are pieces of their own, and longer ones nearly equal pieces of at most
+ *  limit.  Longest first: parts of split rows, long rows, then the others; each kind in the order
+ *  of rows, so that neighbours stay neighbours.
+ *  @param[in] limit    at least 1
+ *  @param[in] threads  OpenMP threads, 0: as many as OpenMP likes
+ *  @return SPMM_ERR_RANGE for 2^31 entries or more */
+spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, int64_t limit,
+                                    int threads, spmm_csr_work_t *work);
+void          spmmi_csr_work_free(spmm_csr_work_t *work);
+
+/** Entries of a piece that keep @p n_sm multiprocessors busy with @p nnz entries times @p n columns
+ *  of @p type. */
+int64_t spmmi_csr_work_limit(int64_t nnz, int64_t n, spmm_type_t type, int n_sm);
+
+#endif /* SPMM_ENGINE_CSR_WORK_H */

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file engine_cusparse.c  CSR through cuSPARSE's generic API: the yardstick and the fallback. */
+#include <stdio.h>
+
+#include "engine/choose/roofline.h"
+#include "engine/engine.h"
+#include "spmm_dist/context.h"
+
+#ifdef SPMM_HAVE_CUDA
+#include "engine/cusparse/product_cuda.h"
+
+/* A grid of 65535 blocks of 16 columns (github.com/cupy/cupy issue 9850). */
+enum { MOST_COLUMNS = 65535 * 16 };
+
+/* cuSPARSE's CSR kernels compute 16- and 32-bit data in FP32.  That also serves 32F_FAST_TF32,
+ * which allows less accuracy and does not ask for it. */
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+{
+    const spmm_type_t ab = problem->ab_type, c = problem->c_type;
+    const bool        half = ab == SPMM_R_16F || ab == SPMM_R_16BF;
+
+    if (device->kind != SPMM_DEVICE_CUDA) {
+        (void)snprintf(why, SPMM_WHY, "needs a GPU");
+        return false;
+    }
+    if (c != ab && !(half && c == SPMM_R_32F)) {
+        (void)snprintf(why, SPMM_WHY,
+                       "cannot store C in a type other than that of A and B, "
+                       "FP32 for 16-bit ones aside");
+        return false;
+    }
+    if ((ab == SPMM_R_64F) != (problem->compute == SPMM_COMPUTE_64F)) {
+        (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
+        return false;
+    }
+    if (problem->n > MOST_COLUMNS) {
+        (void)snprintf(why, SPMM_WHY,
+                       "takes %d columns at most: with more cuSPARSE before CUDA 13.2 may say that "
+                       "it has multiplied and leave C as zeros",
+                       MOST_COLUMNS);
+        return false;
+    }
+    if (problem->exact) { /* seen in FP64: NaN in a row of C without entries */
+        (void)snprintf(
+            why, SPMM_WHY,
+            "multiplies padding in some of its kernels, which exact_nonfinite rules out");
+        return false;
+    }
+    return true;
+}
+#else
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+{
+    (void)problem;
+    (void)device;
+    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA");
+    return false;
+}
+#endif
+
+/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): 16-bit types, FP32, FP64. */
+static const double constants[3][5] = {
+    {7.60, 1.92, 1.64, 152.0, 1.18},
+    {6.48, 1.21, 0.826, 110.0, 0.540},
+    {8.64, 1.07, 0.828, 219.0, 0.538},
+};
+
+/* Launches; what moves once through device memory; a row of B for every entry, through L2; every row
+ * of A; and the longest one. */
+static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double  nnz = (double)pattern->nnz, rows = (double)pattern->n_rows;
+    const double  index = pattern->nnz > INT32_MAX ? 8.0 : 4.0;
+    const double *c     = constants[spmm_type_size(problem->ab_type) / 4];
+    const double  a     = nnz * ((double)spmm_type_size(problem->ab_type) + index) + rows * index;
+
+    terms[0] = (spmm_cost_term_t){"launch", c[0], 1e-6};
+    terms[1] = (spmm_cost_term_t){"once", c[1], spmmi_gpu_once_s(pattern, problem, device, a)};
+    terms[2] =
+        (spmm_cost_term_t){"gather", c[2], spmmi_gpu_gather_s(pattern, problem, device, nnz)};
+    terms[3] = (spmm_cost_term_t){"rows", c[3], rows * 1e-12};
+    terms[4] = (spmm_cost_term_t){"longest", c[4], (double)pattern->max_row * 1e-9};
+    return 5;
+}
+
+static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                   const spmm_device_t *device)
+{
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
+
+    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
+}
+
+const spmm_engine_ops_t spmmi_engine_cusparse = {
+    .name        = "cusparse",
+    .description = "CSR through cuSPARSE, fastest of its algorithms, all types",
+    .supports    = supports,
+    .cost        = cost,
+    .terms       = terms,
+#ifdef SPMM_HAVE_CUDA
+    .built   = true,
+    .build   = spmmi_cusparse_build,
+    .refill  = spmmi_cusparse_refill,
+    .places  = spmmi_cusparse_places,
+    .execute = spmmi_cusparse_execute,
+    .bytes   = spmmi_cusparse_bytes,
+    .destroy = spmmi_cusparse_destroy,
+#endif
+};

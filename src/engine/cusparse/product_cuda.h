@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cusparse_cuda.h
+ *  The format of engine cusparse.  One format serves one execute at a time, in the order of its
+ *  calls: workspace and preprocessed state are its own.
+ */
+#ifndef SPMM_ENGINE_CUSPARSE_CUDA_H
+#define SPMM_ENGINE_CUSPARSE_CUDA_H
+
+#include <cusparse.h>
+
+#include "device/device_cuda.h"
+#include "engine/engine.h"
+
+typedef struct {
+    const spmm_device_t *device; /**< borrowed */
+    spmm_problem_t       problem;
+    int32_t              n_rows, n_cols;
+    int64_t              nnz;
+    bool                 wide;    /**< int64 offsets and indices: cuSPARSE refuses mixed widths */
+    void                *row_ptr; /**< [n_rows + 1], device, owned, as all below */
+    void                *col_idx; /**< [nnz] */
+    void                *values;  /**< [nnz] */
+    void                *row_map; /**< [n_rows] int32, NULL: the identity */
+    void                *sum;     /**< [n_rows x problem.n] of the accumulator type, where the
+                                       product goes before its rows are added to C; with row_map */
+    void                *work;    /**< of cuSPARSE */
+    size_t               work_bytes, device_bytes;
+    size_t               work_need; /**< what cuSPARSE asked for at the last change of dense */
+    cusparseHandle_t     handle;
+    cusparseSpMMAlg_t    algorithm; /**< the fastest */
+    cusparseSpMMAlg_t    careful;   /**< for blocks that algorithm would read out of alignment */
+    cusparseSpMMAlg_t    bound;     /**< the one that the descriptors below are prepared for */
+    /* Descriptors, and the dense they and the preprocessed state in work are for. */
+    cusparseSpMatDescr_t A;
+    cusparseDnMatDescr_t B, C;
+    int64_t              n, ldb, ldc; /**< n == 0: none yet */
+} spmm_cusparse_t;
+
+/** Record a failed cuSPARSE call; SPMM_OK for success. */
+spmm_status_t spmmi_cusparse_check(const spmm_device_t *device, cusparseStatus_t code,
+                                   const char *what);
+
+/** Its name of a type. */
+cudaDataType spmmi_cusparse_type(spmm_type_t type);
+
+/** Workspace of @p algorithm for @p n columns at leading dimensions @p pad above the tightest. */
+cusparseStatus_t spmmi_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                                          int64_t n, int64_t pad, size_t *bytes);
+
+/** Enqueue C = alpha * A * B + beta * C for the entries, rows of C being those of A.  Preprocesses
+ *  first when n, ldb or ldc are not those of the last call, for which cuSPARSE waits for the
+ *  device.  INSUFFICIENT_RESOURCES with
+ *  f->work_need > f->work_bytes: the workspace is too small for this dense. */
+cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, int64_t n, double alpha, const void *B,
+                                         int64_t ldb, double beta, void *C, int64_t ldc,
+                                         spmm_stream_t stream);
+
+/** Forget descriptors and preprocessed state. */
+void spmmi_cusparse_unbind(spmm_cusparse_t *f);
+
+/** Choose f->algorithm by a short measurement and allocate f->work for it. */
+spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f);
+
+/* The operations of the engine. */
+spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,
+                                   const spmm_device_t *device, void **format);
+spmm_status_t spmmi_cusparse_refill(void *format, const void *values);
+spmm_status_t spmmi_cusparse_places(const void *format, void **values, int64_t *count,
+                                    int32_t **from);
+spmm_status_t spmmi_cusparse_execute(void *format, int64_t n, double alpha, const void *B,
+                                     int64_t ldb, double beta, void *C, int64_t ldc,
+                                     spmm_stream_t stream);
+void          spmmi_cusparse_bytes(const void *format, size_t *host, size_t *device);
+void          spmmi_cusparse_destroy(void *format);
+
+#endif /* SPMM_ENGINE_CUSPARSE_CUDA_H */

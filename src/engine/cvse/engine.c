@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file engine_cvse.c  CVSE (SSpMM, vectorSparse) on tensor cores in FP16 and BF16; on CPUs decoded
+ *  and multiplied. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/scalar.h"
+#include "engine/choose/roofline.h"
+#include "engine/cvse/format.h"
+#include "engine/cvse/tasks.h"
+#include "engine/cvse/variant.h"
+#include "engine/tc/engine.h"
+#ifdef SPMM_HAVE_CUDA
+#include "cuda/cuda_kernels.h"
+#include "device/device_cuda.h"
+#endif
+
+typedef struct {
+    spmm_tc_engine_t    base;
+    spmm_cvse_variant_t variant;
+    spmm_cvse_t         format;
+    spmm_cvse_tasks_t   tasks;  /**< empty without a GPU, or where pieces are the variant */
+    spmm_cvse_arrays_t  arrays; /**< of format */
+    spmm_cvse_arrays_t
+                      device_arrays; /**< the copy; first blocks of tasks stand behind the others */
+    spmm_cvse_short_t device_tasks;
+} cvse_t;
+
+/* As for BitTCF (engine_bittcf.c), whose blocks have half the columns. */
+static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks)
+{
+    const bool    few  = n_windows <= SPMM_TC_FEW * device->n_sm;
+    const int32_t team = spmmi_cvse_team_limit(n_windows, blocks, device->n_sm);
+    const int32_t cut = few ? 4 * team : 8 * team, least_cut = few ? 24 : 32;
+
+    (void)problem;
+    return (spmm_tc_limits_t){.team = team, .cut = cut > least_cut ? cut : least_cut};
+}
+
+/* Decoding on CPUs does not get faster with taller windows. */
+static spmm_status_t choose_variant(const spmm_tc_engine_t *base, const spmm_csr_t *block,
+                                    spmm_cvse_variant_t *variant)
+{
+    const spmm_problem_t *p = &base->problem;
+    spmm_cvse_variant_t   list[SPMM_CVSE_SHAPES];
+    spmm_tc_facts_t       facts;
+    int64_t               used_cols;
+    int                   n;
+
+    *variant = (spmm_cvse_variant_t){.height = 8};
+    if (base->device->kind == SPMM_DEVICE_CPU ||
+        (p->variant >= SPMM_CVSE_SHAPES &&
+         spmmi_cvse_variant_at(p->variant - SPMM_CVSE_SHAPES, variant))) {
+        return SPMM_OK;
+    }
+    if (p->pattern != NULL) {
+        facts = p->pattern->tc;
+    } else {
+        SPMM_TRY(spmmi_tc_facts_scan(base->device->env, block, &facts, &used_cols));
+    }
+    n        = spmmi_cvse_variants(&facts, block->n_rows, p->n, base->device->n_sm, list);
+    *variant = list[p->variant < n ? p->variant : 0];
+    return SPMM_OK;
+}
+
+static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
+{
+    cvse_t     *f   = (cvse_t *)base;
+    spmm_env_t *env = base->device->env;
+
+    SPMM_TRY(choose_variant(base, block, &f->variant));
+    SPMM_TRY(spmmi_cvse_create(env, block, spmmi_pattern_windows(base->problem.pattern),
+                               f->variant.height, base->device->threads, &f->format));
+    f->arrays = spmmi_cvse_arrays(&f->format);
+    return f->variant.chain == 0
+               ? SPMM_OK
+               : spmmi_cvse_tasks_create(env, f->format.n_windows, f->format.window_ptr,
+                                         f->variant.chain, f->variant.n_warps, &f->tasks);
+}
+
+static void release(spmm_tc_engine_t *base)
+{
+    spmmi_cvse_free(&((cvse_t *)base)->format);
+    spmmi_cvse_tasks_free(&((cvse_t *)base)->tasks);
+}
+
+static void refill(spmm_tc_engine_t *base, const void *values)
+{
+    spmmi_cvse_refill(&((cvse_t *)base)->format, values, base->device->threads);
+}
+
+static size_t held(const spmm_tc_engine_t *base)
+{
+    const cvse_t *f = (const cvse_t *)base;
+
+    return spmmi_cvse_held(&f->format) +
+           (size_t)f->tasks.n_tasks * (sizeof *f->tasks.task + sizeof *f->tasks.first);
+}
+
+static spmm_tc_view_t view(const spmm_tc_engine_t *base)
+{
+    return spmmi_cpu_cvse_view(&((const cvse_t *)base)->arrays);
+}
+
+/* Bytes of one block's values. */
+static size_t block_bytes(const cvse_t *f)
+{
+    return SPMM_CVSE_BLOCK * (size_t)f->format.height * sizeof(uint16_t);
+}
+
+/* Copy @p size bytes of each block to the device, and behind them those of the first blocks of tasks. */
+static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, void *to)
+{
+    const spmm_device_t *device = f->base.device;
+    const size_t         bytes  = (size_t)f->format.n_blocks * size;
+    void                *first;
+    spmm_status_t        status;
+
+    SPMM_TRY(device->ops->stage(device, to, host, bytes));
+    if (f->tasks.n_tasks == 0) {
+        return SPMM_OK;
+    }
+    first = spmmi_alloc(f->tasks.n_tasks, size);
+    if (first == NULL) {
+        return spmmi_fail_memory(&device->env->err, f->tasks.n_tasks, size,
+                                 "first blocks of tasks");
+    }
+    spmmi_cvse_tasks_gather(&f->tasks, host, size, blank, first);
+    status = device->ops->stage(device, (char *)to + bytes, first, (size_t)f->tasks.n_tasks * size);
+    spmmi_free(first);
+    return status;
+}
+
+static spmm_status_t put_new(cvse_t *f, const void *host, size_t size, int blank, const void **to)
+{
+    const size_t blocks = (size_t)f->format.n_blocks + (size_t)f->tasks.n_tasks;
+    void        *memory = NULL;
+
+    SPMM_TRY(spmmi_tc_take(&f->base, blocks * size, &memory));
+    *to = memory;
+    return put(f, host, size, blank, memory);
+}
+
+enum { NO_COLUMNS = 0xff, NO_VALUES = 0 }; /* bytes: SPMM_TC_NO_COLUMN and zeros */
+
+static spmm_status_t upload(spmm_tc_engine_t *base)
+{
+    cvse_t                   *f = (cvse_t *)base;
+    const spmm_cvse_arrays_t *a = &f->arrays;
+    const spmm_cvse_tasks_t  *t = &f->tasks;
+    const size_t blocks = (size_t)f->format.n_blocks, list = SPMM_CVSE_BLOCK * sizeof *a->col;
+    const void  *col = NULL, *bits = NULL, *window_ptr = NULL, *values = NULL, *task = NULL;
+
+    SPMM_TRY(put_new(f, a->col, list, NO_COLUMNS, &col));
+    SPMM_TRY(put_new(f, a->values, block_bytes(f), NO_VALUES, &values));
+    SPMM_TRY(
+        spmmi_tc_upload(base, a->bits, blocks * (size_t)a->height * sizeof *a->bits, 0, &bits));
+    SPMM_TRY(spmmi_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * sizeof(int32_t), 0,
+                             &window_ptr));
+    SPMM_TRY(spmmi_tc_upload(base, t->task, (size_t)t->n_tasks * sizeof *t->task, 0, &task));
+    f->device_arrays            = *a;
+    f->device_arrays.col        = col;
+    f->device_arrays.bits       = bits;
+    f->device_arrays.window_ptr = window_ptr;
+    f->device_arrays.values     = values;
+    f->device_tasks = (spmm_cvse_short_t){.slice   = t->n_tasks > 0 ? f->variant.slice : 0,
+                                          .n_warps = t->n_warps,
+                                          .task    = task,
+                                          .col    = (const int32_t *)col + blocks * SPMM_CVSE_BLOCK,
+                                          .values = (const char *)values + blocks * block_bytes(f)};
+    memcpy(f->device_tasks.end, t->end, sizeof t->end);
+    return SPMM_OK;
+}
+
+static spmm_status_t upload_values(spmm_tc_engine_t *base)
+{
+    cvse_t *f = (cvse_t *)base;
+
+    SPMM_TRY(put(f, f->arrays.values, block_bytes(f), NO_VALUES,
+                 (void *)(uintptr_t)f->device_arrays.values));
+    return base->device->ops->stream_sync(base->device, NULL);
+}
+
+#ifdef SPMM_HAVE_CUDA
+static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args,
+                            spmm_stream_t stream)
+{
+    const cvse_t *f = (const cvse_t *)base;
+
+    SPMM_TRY(spmmi_cuda_use(base->device));
+    return spmmi_cuda_check(base->device,
+                            spmmi_cuda_cvse_mm(&f->device_arrays, &f->device_tasks, &base->work,
+                                               args, (cudaStream_t)stream),
+                            "the kernel cvse_mm");
+}
+#endif
+
+static const spmm_tc_kind_t kind = {
+    .name          = "cvse",
+    .size          = sizeof(cvse_t),
+    .limits        = limits,
+    .create        = create,
+    .free          = release,
+    .refill        = refill,
+    .held          = held,
+    .view          = view,
+    .upload        = upload,
+    .upload_values = upload_values,
+#ifdef SPMM_HAVE_CUDA
+    .launch = launch,
+#endif
+};
+
+static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
+                           const spmm_device_t *device, void **format)
+{
+    return spmmi_tc_build(&kind, block, problem, device, format);
+}
+
+static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
+{
+    const cvse_t             *f      = format;
+    const spmm_device_t      *device = f->base.device;
+    const spmm_cvse_arrays_t *a = device->kind == SPMM_DEVICE_CPU ? &f->arrays : &f->device_arrays;
+
+    const size_t  block = block_bytes(f) / sizeof(uint16_t);
+    const int64_t own   = f->format.n_blocks * (int64_t)block;
+
+    *values = (void *)(uintptr_t)a->values;
+    *count  = own + f->tasks.n_tasks * (int64_t)block;
+    if (SPMM_NEW(*from, *count) == NULL) {
+        return spmmi_fail_memory(&device->env->err, *count, sizeof **from,
+                                 "the entries of vectors");
+    }
+    spmmi_cvse_entries(&f->format, device->threads, *from);
+    spmmi_cvse_tasks_gather(&f->tasks, *from, block * sizeof **from, NO_COLUMNS, *from + own);
+    return SPMM_OK;
+}
+
+/* The accounts of bittcf: a launch; what moves once; the rows of B; pieces that a warp takes one after
+ * the other, by rough numbers of resident warps and of columns in a slice; the longest chain of blocks, half
+ * as many as of BitTCF.  Constants by bench/fit.py from times on one H200 (docs/performance.md). */
+static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double         us       = 1e-6;
+    const int32_t        height   = spmmi_cvse_height(&pattern->tc, problem->n);
+    const int32_t        windows  = spmmi_windows_count(pattern->n_rows, height);
+    const double         pairs    = (double)pattern->tc.pairs[height / 16];
+    const double         blocks   = pairs / SPMM_CVSE_BLOCK + 0.5 * windows;
+    const double         a_bytes  = (4.0 + 2.0 * height) * SPMM_CVSE_BLOCK * blocks;
+    const double         resident = height == 8 ? 20.0 : 16.0;
+    const spmm_tc_load_t load     = spmmi_tc_load(pattern, height, SPMM_CVSE_BLOCK,
+                                                  limits(device, problem, windows, (int32_t)blocks));
+    const double         team     = 4.0;
+    const double warps = (load.single + team * load.team) * ceil((double)problem->n / 128.0);
+
+    terms[0] = (spmm_cost_term_t){"launch", 4.21, us};
+    terms[1] =
+        (spmm_cost_term_t){"once", 0.564, spmmi_gpu_once_s(pattern, problem, device, a_bytes)};
+    terms[2] =
+        (spmm_cost_term_t){"gather", 1.32, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+    terms[3] =
+        (spmm_cost_term_t){"pieces", 0.854, fmax(1.0, warps / (resident * device->n_sm)) * us};
+    terms[4] = (spmm_cost_term_t){"chain", 0.415,
+                                  fmax(load.longest_single, load.longest_team / team) * us};
+    return 5;
+}
+
+static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                    const spmm_device_t *device)
+{
+    spmm_cvse_variant_t list[SPMM_CVSE_SHAPES];
+
+    return device->kind == SPMM_DEVICE_CPU
+               ? 1
+               : spmmi_cvse_variants(&pattern->tc, pattern->n_rows, problem->n, device->n_sm, list);
+}
+
+static void describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
+{
+    const cvse_t            *f = format;
+    const spmm_cvse_tasks_t *t = &f->tasks;
+    const int32_t            n = f->format.n_windows, blocks = f->format.n_blocks;
+
+    if (t->n_tasks == 0 || n == 0) {
+        spmmi_tc_describe(format, pattern, out);
+        return;
+    }
+    (void)fprintf(out,
+                  "  work of cvse: %" PRId32 " windows of %" PRId32
+                  " rows, %.1f blocks in the mean; teams of 1 to %" PRId32
+                  " warps, so that a warp has up to %" PRId32 " blocks where that is enough\n"
+                  "  tasks: %" PRId64 " warps for each %" PRId32 " columns, %" PRId32
+                  " thread blocks of teams and %" PRId32 " of single warps\n",
+                  n, f->format.height, (double)blocks / n, t->n_warps, f->variant.chain, t->n_tasks,
+                  f->variant.slice, t->end[SPMM_CVSE_TEAMS - 2],
+                  t->end[SPMM_CVSE_TEAMS - 1] - t->end[SPMM_CVSE_TEAMS - 2]);
+}
+
+static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                   const spmm_device_t *device)
+{
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
+
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmmi_tc_cpu_cost(pattern, problem, device);
+    }
+    if (pattern->nnz > INT32_MAX) {
+        return INFINITY; /* build() would refuse */
+    }
+    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
+}
+
+const spmm_engine_ops_t spmmi_engine_cvse = {
+    .name        = "cvse",
+    .description = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
+    .built       = true,
+    .supports    = spmmi_tc_supports_half,
+    .cost        = cost,
+    .terms       = terms,
+    .variants    = variants,
+    .build       = build,
+    .refill      = spmmi_tc_refill,
+    .places      = places,
+    .execute     = spmmi_tc_execute,
+    .describe    = describe,
+    .bytes       = spmmi_tc_bytes,
+    .destroy     = spmmi_tc_destroy,
+};

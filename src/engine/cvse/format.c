@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/cvse/format.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/bittcf/format.h"
+#include "engine/tc/format.h"
+#include "engine/tc/windows.h"
+#include "spmm_dist/context.h"
+
+enum { WIDTH = SPMM_CVSE_BLOCK };
+
+static size_t n_values(const spmm_cvse_t *f)
+{
+    return (size_t)f->n_blocks * WIDTH * (size_t)f->height;
+}
+
+/* The rows of part @p part of tall window @p t with an entry in its column number @p k, as bits. */
+static uint32_t rows_of(const spmm_windows_t *tall, int32_t t, int32_t part, int32_t height,
+                        int32_t k)
+{
+    return tall->rows[tall->first[t] + k] >> part * height & (((uint32_t)1 << height) - 1);
+}
+
+/* Blocks of each window, then where they begin.  Vectors are no more than entries, which fit 32
+ * bits, so blocks do. */
+static spmm_status_t point_windows(spmm_env_t *env, const spmm_windows_t *tall, int threads,
+                                   spmm_cvse_t *f)
+{
+    const int32_t parts = SPMM_WINDOWS_TALL / f->height;
+
+    if (SPMM_NEW(f->window_ptr, (int64_t)f->n_windows + 1) == NULL) {
+        return spmmi_fail_memory(&env->err, (int64_t)f->n_windows + 1, sizeof *f->window_ptr,
+                                 "windows of vectors");
+    }
+    f->window_ptr[0] = 0;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(spmmi_cpu_team(threads))
+    for (int32_t w = 0; w < f->n_windows; w++) {
+        int32_t vectors = 0;
+
+        for (int32_t k = 0; k < tall->count[w / parts]; k++) {
+            vectors += rows_of(tall, w / parts, w % parts, f->height, k) != 0;
+        }
+        f->window_ptr[w + 1] = (vectors + WIDTH - 1) / WIDTH;
+    }
+    for (int32_t w = 0; w < f->n_windows; w++) {
+        f->window_ptr[w + 1] += f->window_ptr[w];
+    }
+    f->n_blocks = f->window_ptr[f->n_windows];
+    return SPMM_OK;
+}
+
+static spmm_status_t alloc_blocks(spmm_env_t *env, spmm_cvse_t *f)
+{
+    SPMM_NEW(f->col, (int64_t)f->n_blocks * WIDTH);
+    SPMM_NEW_ZERO(f->bits, (int64_t)f->n_blocks * f->height);
+    f->values = spmmi_alloc_zero((int64_t)n_values(f), sizeof(uint16_t));
+    if (f->col == NULL || f->bits == NULL || f->values == NULL) {
+        return spmmi_fail_memory(&env->err, f->n_blocks,
+                                 WIDTH * sizeof *f->col +
+                                     (size_t)f->height * (sizeof *f->bits + WIDTH * 2),
+                                 "vectors and their values");
+    }
+    return SPMM_OK;
+}
+
+/* Columns and bits of the blocks of window w. */
+static void mark_window(const spmm_windows_t *tall, int32_t w, spmm_cvse_t *f)
+{
+    const int32_t  parts = SPMM_WINDOWS_TALL / f->height, t = w / parts;
+    const int32_t *active = tall->col + tall->first[t];
+    const int64_t  first  = f->window_ptr[w];
+    const int64_t  places = (f->window_ptr[w + 1] - first) * WIDTH;
+    int64_t        v      = 0; /* vectors so far */
+
+    for (int32_t k = 0; k < tall->count[t]; k++) {
+        const uint32_t rows = rows_of(tall, t, w % parts, f->height, k);
+        const int64_t  b    = first + v / WIDTH;
+        const int32_t  p    = (int32_t)(v % WIDTH);
+
+        if (rows == 0) {
+            continue;
+        }
+        f->col[b * WIDTH + spmmi_cvse_col_at(p)] = active[k];
+        for (uint64_t left = rows; left != 0; left &= left - 1) {
+            f->bits[b * f->height + spmmi_cpu_lowest_bit(left)] |= (uint16_t)(1u << p);
+        }
+        v++;
+    }
+    for (; v < places; v++) {
+        f->col[(first + v / WIDTH) * WIDTH + spmmi_cvse_col_at((int32_t)(v % WIDTH))] =
+            SPMM_TC_NO_COLUMN;
+    }
+}
+
+static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, const spmm_windows_t *tall,
+                          int threads, spmm_cvse_t *f)
+{
+    SPMM_TRY(point_windows(env, tall, threads, f));
+    SPMM_TRY(alloc_blocks(env, f));
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
+    for (int32_t w = 0; w < f->n_windows; w++) {
+        mark_window(tall, w, f);
+    }
+    spmmi_cvse_refill(f, block->values, threads);
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_cvse_create(spmm_env_t *env, const spmm_csr_t *block,
+                                const spmm_windows_t *tall, int32_t height, int threads,
+                                spmm_cvse_t *format)
+{
+    spmm_cvse_t    f   = {.n_rows    = block->n_rows,
+                          .n_cols    = block->n_cols,
+                          .n_windows = spmmi_windows_count(block->n_rows, height),
+                          .height    = height,
+                          .type      = block->type};
+    spmm_windows_t own = {0};
+    spmm_status_t  status;
+
+    status = spmmi_tc_entry_ptr(env, block, height, &f.entry_ptr);
+    if (status == SPMM_OK && tall == NULL) {
+        status = spmmi_windows_create(env, block, SPMM_WINDOWS_TALL, threads, &own);
+    }
+    if (status == SPMM_OK) {
+        status = fill(env, block, tall == NULL ? &own : tall, threads, &f);
+    }
+    spmmi_windows_free(&own);
+    if (status != SPMM_OK) {
+        spmmi_cvse_free(&f);
+    }
+    *format = f;
+    return status;
+}
+
+void spmmi_cvse_free(spmm_cvse_t *format)
+{
+    spmmi_free(format->window_ptr);
+    spmmi_free(format->col);
+    spmmi_free(format->bits);
+    spmmi_free(format->values);
+    spmmi_free(format->entry_ptr);
+    memset(format, 0, sizeof *format);
+}
+
+spmm_cvse_arrays_t spmmi_cvse_arrays(const spmm_cvse_t *format)
+{
+    return (spmm_cvse_arrays_t){.n_rows     = format->n_rows,
+                                .n_windows  = format->n_windows,
+                                .height     = format->height,
+                                .window_ptr = format->window_ptr,
+                                .col        = format->col,
+                                .bits       = format->bits,
+                                .values     = format->values,
+                                .type       = format->type};
+}
+
+/* The values of window w: a row of it is consecutive in CSR. */
+static void refill_window(spmm_cvse_t *f, int32_t w, const uint16_t *values)
+{
+    uint16_t *to = f->values;
+    int32_t   at = f->entry_ptr[w];
+
+    for (int32_t r = 0; r < f->height; r++) {
+        for (int64_t block = f->window_ptr[w]; block < f->window_ptr[w + 1]; block++) {
+            uint16_t *value = to + block * WIDTH * f->height;
+
+            for (uint64_t left = f->bits[block * f->height + r]; left != 0; left &= left - 1) {
+                const int32_t p = spmmi_cpu_lowest_bit(left);
+
+                value[spmmi_cvse_value_at(f->height, r, p)] = values[at++];
+            }
+        }
+    }
+}
+
+void spmmi_cvse_refill(spmm_cvse_t *format, const void *values, int threads)
+{
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
+    for (int32_t w = 0; w < format->n_windows; w++) {
+        refill_window(format, w, values);
+    }
+}
+
+/* The same way as refill_window(), for entries instead of values. */
+static void list_window(const spmm_cvse_t *f, int32_t w, int32_t *from)
+{
+    int32_t at = f->entry_ptr[w];
+
+    for (int32_t r = 0; r < f->height; r++) {
+        for (int64_t block = f->window_ptr[w]; block < f->window_ptr[w + 1]; block++) {
+            int32_t *place = from + block * WIDTH * f->height;
+
+            for (uint64_t left = f->bits[block * f->height + r]; left != 0; left &= left - 1) {
+                const int32_t p = spmmi_cpu_lowest_bit(left);
+
+                place[spmmi_cvse_value_at(f->height, r, p)] = at++;
+            }
+        }
+    }
+}
+
+void spmmi_cvse_entries(const spmm_cvse_t *format, int threads, int32_t *from)
+{
+#pragma omp parallel num_threads(spmmi_cpu_team(threads))
+    {
+#pragma omp for
+        for (int64_t k = 0; k < (int64_t)n_values(format); k++) {
+            from[k] = -1;
+        }
+#pragma omp for schedule(dynamic, 16)
+        for (int32_t w = 0; w < format->n_windows; w++) {
+            list_window(format, w, from);
+        }
+    }
+}
+
+spmm_status_t spmmi_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm_csr_t *csr)
+{
+    const spmm_cvse_arrays_t arrays = spmmi_cvse_arrays(format);
+    const spmm_tc_view_t     view   = spmmi_cpu_cvse_view(&arrays);
+
+    return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
+}
+
+size_t spmmi_cvse_held(const spmm_cvse_t *format)
+{
+    return 2 * ((size_t)format->n_windows + 1) * sizeof(int32_t) +
+           (size_t)format->n_blocks *
+               (WIDTH * sizeof(int32_t) + (size_t)format->height * sizeof(uint16_t)) +
+           n_values(format) * sizeof(uint16_t);
+}
+
+spmm_cvse_bytes_t spmmi_cvse_bytes(int32_t n_rows, int64_t nnz, int64_t vectors, int32_t height,
+                                   int64_t tc_blocks)
+{
+    const spmm_bittcf_bytes_t tc     = spmmi_bittcf_bytes(n_rows, tc_blocks, nnz, SPMM_R_16F);
+    const double              places = (double)vectors * height;
+    const size_t              vector = 4 + 2 * (size_t)height;
+
+    return (spmm_cvse_bytes_t){.new_sparsity = vectors == 0 ? 0.0 : 1.0 - (double)nnz / places,
+                               .csr          = tc.csr + tc.values,
+                               .me_tcf       = tc.me_tcf + tc.values,
+                               .cvse = 4 * ((size_t)spmmi_windows_count(n_rows, height) + 1) +
+                                       vector * (size_t)vectors};
+}

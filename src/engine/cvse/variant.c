@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/cvse/variant.h"
+
+#include <math.h>
+
+#include "engine/cvse/tasks.h"
+#include "kernel_args.h"
+
+/** What a product takes with tasks of one variant. */
+typedef struct {
+    double waves;   /**< tasks of all slices, in times of what is resident at once */
+    double mean;    /**< blocks of a task */
+    double longest; /**< the same, of the longest */
+} account_t;
+
+/* Bytes that the vectors of one height take a product through: an index, their values and a row of
+ * B for each. */
+static double vector_bytes(const spmm_tc_facts_t *facts, int32_t height, int64_t n)
+{
+    return (double)facts->pairs[height / 16] * (4.0 + 2.0 * height + 2.0 * (double)n);
+}
+
+/* V = 16 where it saves a good part of the bytes: it takes twice the sums in registers, so fewer
+ * warps are resident, and multiplies more zeros. */
+int32_t spmmi_cvse_height(const spmm_tc_facts_t *facts, int64_t n)
+{
+    const double worth_it = 0.75;
+
+    return vector_bytes(facts, 16, n) < worth_it * vector_bytes(facts, 8, n) ? 16 : 8;
+}
+
+int32_t spmmi_cvse_team_limit(int32_t n_windows, int32_t blocks, int32_t n_sm)
+{
+    enum { WARPS = 32, LEAST_FEW = 4, LEAST = 6, LEAST_MANY = 12 };
+    const int32_t share = blocks / (WARPS * n_sm);
+    const int32_t least = n_windows <= SPMM_TC_FEW * n_sm ? LEAST_FEW
+                          : n_windows > WARPS * n_sm      ? LEAST_MANY
+                                                          : LEAST;
+
+    return share > least ? share : least;
+}
+
+/* Warps on a multiprocessor, by registers (cvse_short_launch.cuh). */
+static double resident(spmm_cvse_variant_t variant)
+{
+    const bool flat = variant.height == 8, small = variant.n_warps == 4;
+
+    return variant.slice == 32   ? 32.0
+           : variant.slice == 64 ? (variant.n_warps == 16 ? 16.0
+                                    : flat                ? (small ? 28.0 : 24.0)
+                                                          : (small ? 20.0 : 16.0))
+                                 : (flat && small ? 20.0 : 16.0);
+}
+
+/* Windows by powers of two of their length; one of each bin stands for all, the longest for itself. */
+static account_t account(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                         spmm_cvse_variant_t variant)
+{
+    const spmm_tc_lengths_t *lengths = &facts->lengths[variant.height / 16];
+    const double             slices  = ceil((double)n / variant.slice);
+    const double             longest = ceil((double)lengths->longest / SPMM_CVSE_BLOCK);
+    double                   tasks = 0.0, blocks = 0.0;
+    double                   empty = (double)spmmi_windows_count(n_rows, variant.height);
+    account_t                x     = {.longest = 1.0};
+
+    for (int bin = 0; bin < SPMM_TC_BINS; bin++) {
+        const double windows = (double)lengths->windows[bin];
+
+        if (windows > 0.0) {
+            const double each = ceil((double)lengths->pairs[bin] / windows / SPMM_CVSE_BLOCK);
+
+            tasks += windows * spmmi_cvse_team((int64_t)each, variant.chain, variant.n_warps);
+            blocks += windows * each;
+            empty -= windows;
+        }
+    }
+    tasks += fmax(empty, 0.0);
+    x.longest = fmax(
+        1.0, ceil(longest / spmmi_cvse_team((int64_t)longest, variant.chain, variant.n_warps)));
+    x.mean  = fmax(1.0, blocks / fmax(tasks, 1.0));
+    x.waves = tasks * slices / (resident(variant) * n_sm);
+    return x;
+}
+
+/* Every wave of warps takes its start and its blocks, and what is longer than that comes on top.  Seconds
+ * of one H200, chosen to rank the variants of 17 matrices at N = 32 and 128 as their times did. */
+double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                            spmm_cvse_variant_t variant)
+{
+    const double start_s = 1.3e-6;
+    const double step_s  = variant.slice == 32 ? 0.3e-6 : variant.slice == 64 ? 0.38e-6 : 0.48e-6;
+
+    const account_t x     = account(facts, n_rows, n, n_sm, variant);
+    const double    waves = fmax(1.0, x.waves);
+
+    return waves * (start_s + x.mean * step_s) + fmax(0.0, x.longest - waves * x.mean) * step_s;
+}
+
+bool spmmi_cvse_variant_at(int k, spmm_cvse_variant_t *variant)
+{
+    enum { CHAINS = 6, KINDS = 8 };
+    static const int32_t chains[CHAINS]  = {8, 6, 4, 3, 2, 1}; /* of equals the fewest warps */
+    static const int32_t kinds[KINDS][2] = {{32, 4}, {32, 8},  {32, 16}, {64, 4},
+                                            {64, 8}, {64, 16}, {128, 4}, {128, 8}};
+    const int            height = 8 << (k & 1), tasks = k / 2 - 1;
+
+    if (k < 2) {
+        *variant = (spmm_cvse_variant_t){.height = height};
+        return k >= 0;
+    }
+    *variant = (spmm_cvse_variant_t){.height  = height,
+                                     .chain   = chains[tasks / KINDS % CHAINS],
+                                     .slice   = kinds[tasks % KINDS][0],
+                                     .n_warps = kinds[tasks % KINDS][1]};
+    return tasks < CHAINS * KINDS;
+}
+
+/** Which variants to look among; 0: any. */
+typedef struct {
+    int32_t height, slice, not_slice, not_warps;
+} wanted_t;
+
+/* The one of the least predicted time; false: there is none. */
+static bool best_of(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                    wanted_t wanted, spmm_cvse_variant_t *best)
+{
+    double              least = INFINITY;
+    spmm_cvse_variant_t variant;
+
+    for (int k = 0; spmmi_cvse_variant_at(k, &variant); k++) {
+        if (variant.chain > 0 && variant.height == wanted.height &&
+            (variant.slice == 32 || variant.slice <= n) &&
+            (wanted.slice == 0 || variant.slice == wanted.slice) &&
+            variant.slice != wanted.not_slice && variant.n_warps != wanted.not_warps) {
+            const double seconds = spmmi_cvse_variant_s(facts, n_rows, n, n_sm, variant);
+
+            if (seconds < least) {
+                least = seconds;
+                *best = variant;
+            }
+        }
+    }
+    return least < INFINITY;
+}
+
+int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                        spmm_cvse_variant_t list[SPMM_CVSE_SHAPES])
+{
+    const int32_t             height = spmmi_cvse_height(facts, n);
+    const spmm_cvse_variant_t pieces = {.height = height};
+    const double        many = 12.0; /* waves: starts hardly count, and pieces have slices of 256 */
+    const double        far  = 20.0; /* blocks of a warp that take as long as a second kernel */
+    int                 count = 0;
+    bool                cut;
+    spmm_cvse_variant_t first;
+    account_t           x;
+
+    (void)best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height}, &first);
+    x   = account(facts, n_rows, n, n_sm, first);
+    cut = x.longest > far + x.waves * x.mean || (n > 128 && x.waves > many);
+    if (cut) {
+        list[count++] = pieces;
+    }
+    list[count++] = first;
+    count += best_of(facts, n_rows, n, n_sm, (wanted_t){.height = 24 - height}, &list[count]);
+    count += best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height, .not_slice = first.slice},
+                     &list[count]);
+    if (!cut && (x.longest > 0.5 * far || x.waves > 4.0 || n > 128)) {
+        list[count++] = pieces;
+    } else if (count < SPMM_CVSE_SHAPES) {
+        count +=
+            best_of(facts, n_rows, n, n_sm,
+                    (wanted_t){.height = height, .slice = first.slice, .not_warps = first.n_warps},
+                    &list[count]);
+    }
+    return count;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cvse_variant.h  How a GPU's warps share a product with CVSE, and which ways promise to be fast. */
+#ifndef SPMM_ENGINE_CVSE_SHAPE_H
+#define SPMM_ENGINE_CVSE_SHAPE_H
+
+#include "engine/tc/windows.h"
+
+enum { SPMM_CVSE_SHAPES = 4 }; /**< most that are worth measuring */
+
+typedef struct {
+    int32_t height;  /**< V: 8 or 16 */
+    int32_t chain;   /**< blocks of a warp that tasks are made for (cvse_tasks.h); 0: no tasks, but
+                          pieces (tc_work.h) */
+    int32_t slice;   /**< of tasks: most columns of a warp: 32, 64 or 128 */
+    int32_t n_warps; /**< of tasks: of a thread block: 4, 8 or, for slices up to 64, 16 */
+} spmm_cvse_variant_t;
+
+/** V by the bytes that its vectors take a product through. */
+int32_t spmmi_cvse_height(const spmm_tc_facts_t *facts, int64_t n);
+
+/** Variants for @p n columns that are worth measuring: the best predicted one, then the best of the other
+ *  V, of other slices, and pieces or other thread blocks.
+ *  @return how many, at least 1 */
+int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                        spmm_cvse_variant_t list[SPMM_CVSE_SHAPES]);
+
+/** Every variant there is: number @p k; false: there are fewer.  As spmm_problem_t.variant they count from
+ *  SPMM_CVSE_SHAPES on, for tests and benchmarks. */
+bool spmmi_cvse_variant_at(int k, spmm_cvse_variant_t *variant);
+
+/** Predicted seconds of a variant with tasks beyond what all of its V take, to compare variants by. */
+double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                            spmm_cvse_variant_t variant);
+
+/** Blocks from which on the pieces of the variant without tasks are shared or cut, of @p n_windows
+ *  windows with @p blocks in all. */
+int32_t spmmi_cvse_team_limit(int32_t n_windows, int32_t blocks, int32_t n_sm);
+
+#endif /* SPMM_ENGINE_CVSE_SHAPE_H */

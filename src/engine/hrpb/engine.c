@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file engine_hrpb.c  HRPB (cuTeSpMM) on tensor cores; on CPUs decoded and multiplied. */
+#include <math.h>
+
+#include "engine/choose/roofline.h"
+#include "engine/hrpb/format.h"
+#include "engine/tc/engine.h"
+#include "spmm_dist/context.h"
+#ifdef SPMM_HAVE_CUDA
+#include "cuda/cuda_kernels.h"
+#include "device/device_cuda.h"
+#endif
+
+typedef struct {
+    spmm_tc_engine_t   base;
+    spmm_hrpb_t        format;
+    spmm_hrpb_arrays_t arrays;        /**< of format */
+    spmm_hrpb_arrays_t device_arrays; /**< the copy */
+} hrpb_t;
+
+enum { COLUMNS = 32 }; /* of a warp: TN */
+
+/* Warps of the kernel that a multiprocessor holds at a time. */
+static int resident_warps(const spmm_problem_t *problem)
+{
+    int warps = 24;
+
+#ifdef SPMM_HAVE_CUDA
+    if (spmmi_cuda_hrpb_resident(SPMM_HRPB_BRICK_M, problem->compute, &warps) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+#else
+    (void)problem;
+#endif
+    return warps;
+}
+
+static double waves_of(const spmm_device_t *device, const spmm_problem_t *problem,
+                       int32_t n_windows)
+{
+    const double slices = ceil((double)problem->n / COLUMNS);
+
+    return n_windows * slices / ((double)device->n_sm * resident_warps(problem));
+}
+
+/* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks is
+ * cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so num_waves
+ * counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go through
+ * memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4).  Where panels fill
+ * less than half a wave, all longer ones are cut, also those of the mean length. */
+static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks)
+{
+    const double  least   = 16.0;
+    const double  waves   = waves_of(device, problem, n_windows);
+    const double  mean    = n_windows == 0 ? 0.0 : (double)blocks / n_windows;
+    const double  longest = waves < 0.5 ? least : fmax(least, mean * fmax(2.0, waves));
+    const int32_t cut     = (int32_t)fmin(longest, INT32_MAX);
+
+    return (spmm_tc_limits_t){.team = cut, .cut = cut};
+}
+
+static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
+{
+    hrpb_t *f = (hrpb_t *)base;
+
+    SPMM_TRY(spmmi_hrpb_create(base->device->env, block,
+                               spmmi_pattern_windows(base->problem.pattern), SPMM_HRPB_BRICK_M,
+                               base->device->threads, &f->format));
+    f->arrays = spmmi_hrpb_arrays(&f->format);
+    return SPMM_OK;
+}
+
+static void release(spmm_tc_engine_t *base)
+{
+    spmmi_hrpb_free(&((hrpb_t *)base)->format);
+}
+
+static void refill(spmm_tc_engine_t *base, const void *values)
+{
+    spmmi_hrpb_refill(&((hrpb_t *)base)->format, values, base->device->threads);
+}
+
+static size_t held(const spmm_tc_engine_t *base)
+{
+    return spmmi_hrpb_held(&((const hrpb_t *)base)->format);
+}
+
+static spmm_tc_view_t view(const spmm_tc_engine_t *base)
+{
+    return spmmi_cpu_hrpb_view(&((const hrpb_t *)base)->arrays);
+}
+
+static const int32_t *starts(const spmm_tc_engine_t *base)
+{
+    return ((const hrpb_t *)base)->arrays.size_ptr;
+}
+
+static size_t packed_bytes(const hrpb_t *f)
+{
+    return (size_t)f->arrays.size_ptr[f->format.n_blocks] * SPMM_HRPB_UNIT;
+}
+
+static spmm_status_t upload(spmm_tc_engine_t *base)
+{
+    hrpb_t                   *f      = (hrpb_t *)base;
+    const spmm_hrpb_arrays_t *a      = &f->arrays;
+    const size_t              blocks = (size_t)f->format.n_blocks;
+    const size_t              cols   = SPMM_HRPB_BLOCK * sizeof *a->col;
+    const void               *col = NULL, *block_ptr = NULL, *size_ptr = NULL, *packed = NULL;
+
+    SPMM_TRY(spmmi_tc_upload(base, a->col, blocks * cols, 0, &col));
+    SPMM_TRY(spmmi_tc_upload(base, a->block_ptr, ((size_t)a->n_panels + 1) * sizeof(int32_t), 0,
+                             &block_ptr));
+    SPMM_TRY(spmmi_tc_upload(base, a->size_ptr, (blocks + 1) * sizeof(int32_t), 0, &size_ptr));
+    SPMM_TRY(spmmi_tc_upload(base, a->packed, packed_bytes(f), 0, &packed));
+    f->device_arrays           = *a;
+    f->device_arrays.col       = col;
+    f->device_arrays.block_ptr = block_ptr;
+    f->device_arrays.size_ptr  = size_ptr;
+    f->device_arrays.packed    = packed;
+    return SPMM_OK;
+}
+
+static spmm_status_t upload_values(spmm_tc_engine_t *base)
+{
+    const hrpb_t *f = (const hrpb_t *)base;
+
+    return spmmi_device_write(base->device, (void *)(uintptr_t)f->device_arrays.packed,
+                              f->arrays.packed, packed_bytes(f));
+}
+
+#ifdef SPMM_HAVE_CUDA
+static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args,
+                            spmm_stream_t stream)
+{
+    const hrpb_t *f = (const hrpb_t *)base;
+
+    SPMM_TRY(spmmi_cuda_use(base->device));
+    return spmmi_cuda_check(
+        base->device,
+        spmmi_cuda_hrpb_mm(&f->device_arrays, &base->work, args, (cudaStream_t)stream),
+        "the kernel hrpb_mm");
+}
+#endif
+
+static const spmm_tc_kind_t kind = {
+    .name          = "hrpb",
+    .size          = sizeof(hrpb_t),
+    .limits        = limits,
+    .waves         = waves_of,
+    .create        = create,
+    .free          = release,
+    .refill        = refill,
+    .held          = held,
+    .view          = view,
+    .starts        = starts,
+    .upload        = upload,
+    .upload_values = upload_values,
+#ifdef SPMM_HAVE_CUDA
+    .launch = launch,
+#endif
+};
+
+static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
+                           const spmm_device_t *device, void **format)
+{
+    return spmmi_tc_build(&kind, block, problem, device, format);
+}
+
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+{
+    return spmmi_tc_supports(problem, device, SPMM_R_32F, why);
+}
+
+/* Rows of B that panels gather; panels that a warp takes one after the other, each with its start,
+ * its store of C and what it waits for; the longest chain of blocks; sums of cut panels, which go
+ * through memory.  Constants by bench/fit.py from times on one H200 in TF32 (docs/performance.md); 3xTF32
+ * multiplies three times what it gathers: its share by five times there. */
+static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double           split  = problem->compute == SPMM_COMPUTE_32F ? 1.53 : 1.0;
+    const double           slices = ceil((double)problem->n / COLUMNS), us = 1e-6;
+    const double           resident = (double)device->n_sm * resident_warps(problem);
+    const int32_t          panels   = spmmi_windows_count(pattern->n_rows, SPMM_HRPB_BRICK_M);
+    const double           pairs    = (double)pattern->tc.pairs[1];
+    const spmm_tc_limits_t cut =
+        limits(device, problem, panels, (int32_t)(pairs / SPMM_HRPB_BLOCK + 0.5 * panels));
+    const spmm_tc_load_t load  = spmmi_tc_load(pattern, SPMM_HRPB_BRICK_M, SPMM_HRPB_BLOCK, cut);
+    const double         warps = (load.single + load.team) * slices;
+
+    terms[0] = (spmm_cost_term_t){"launch", 1.88, us};
+    terms[1] = (spmm_cost_term_t){"gather", 1.13 * split,
+                                  spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+    terms[2] = (spmm_cost_term_t){"pieces", 2.84, fmax(1.0, warps / resident) * us};
+    terms[3] = (spmm_cost_term_t){"chain", 0.593 * split,
+                                  fmax(load.longest_single, load.longest_team) * us};
+    terms[4] = (spmm_cost_term_t){"parts", 0.767, load.parts * slices / device->n_sm * us};
+    return 5;
+}
+
+static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                   const spmm_device_t *device)
+{
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
+
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmmi_tc_cpu_cost(pattern, problem, device);
+    }
+    if (pattern->nnz > INT32_MAX) {
+        return INFINITY; /* build() would refuse */
+    }
+    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
+}
+
+const spmm_engine_ops_t spmmi_engine_hrpb = {
+    .name        = "hrpb",
+    .description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
+    .built       = true,
+    .supports    = supports,
+    .cost        = cost,
+    .terms       = terms,
+    .build       = build,
+    .refill      = spmmi_tc_refill,
+    .execute     = spmmi_tc_execute,
+    .describe    = spmmi_tc_describe,
+    .bytes       = spmmi_tc_bytes,
+    .destroy     = spmmi_tc_destroy,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file sddmm_choose.c  Which format of a mask, and how wide its panels are. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/sddmm/sddmm.h"
+#include "engine/tc/windows.h"
+#include "spmm_dist/context.h"
+
+enum {
+    L1_BYTES    = 144 << 10, /**< of rows of Y in a panel: the rest of 256 KiB is for rows of X */
+    SLICE_BYTES = 512,       /**< of longer rows at a time, where sums may stay in S meanwhile */
+    SOME_SM     = 16         /**< of a device that has no multiprocessors */
+};
+
+/** Picoseconds on an H200: of each row of Y, and of each byte of it. */
+typedef struct {
+    double row, byte;
+} cost_t;
+
+/* Fits to bench/results/sddmm.tsv: pruned masks of 8192 x 8192. */
+static const cost_t csr_wide = {1.5, 0.105}, csr_half = {10.0, 0.097};
+static const cost_t low_wide = {35.0, 0.122}, low_half = {22.0, 0.098}; /* V = 8 */
+static const cost_t tall_wide = {52.0, 0.147}, tall_half = {43.0, 0.100};
+
+/* Of panels, by counts of instructions (4 in a cycle of each of 132 multiprocessors at 1.76 GHz): of a
+ * batch, and of each line of 128 bytes of it; and bytes at three quarters of what L1 (128 bytes in a cycle)
+ * and L2 give. */
+static const double batch_wide = 44.0, line_wide = 16.0, batch_half = 118.0, line_half = 102.0;
+static const double l1_byte = 0.045, l2_byte = 0.15;
+
+static bool asks_for(const spmm_sampling_t *what, const char *kernel)
+{
+    return what->kernel != NULL && strcmp(what->kernel, kernel) == 0;
+}
+
+static bool is_half(const spmm_sampling_t *what)
+{
+    return spmm_type_size(what->type) == 2;
+}
+
+static double row_bytes(const spmm_sampling_t *what)
+{
+    return (double)what->k * (double)spmm_type_size(what->type);
+}
+
+static double time_of(const spmm_sampling_t *what, double rows, const cost_t *cost)
+{
+    return rows * (cost->row + cost->byte * row_bytes(what));
+}
+
+static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t *block,
+                                   int32_t height, double *vectors)
+{
+    spmm_windows_t windows;
+
+    SPMM_TRY(spmmi_windows_create(device->env, block, height, device->threads, &windows));
+    *vectors = 0.0;
+    for (int32_t w = 0; w < windows.n_windows; w++) {
+        *vectors += windows.count[w];
+    }
+    spmmi_windows_free(&windows);
+    return SPMM_OK;
+}
+
+/* Rows fetched are the fewest where the part of the mask that a multiprocessor has is as many rows as
+ * columns; L1 sets a limit. */
+static int32_t width_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
+                               const spmm_sampling_t *what)
+{
+    const double  n_sm  = device->n_sm > 0 ? device->n_sm : SOME_SM;
+    const double  row   = is_half(what) ? row_bytes(what) : fmin(row_bytes(what), SPMM_SDDMM_SLICE);
+    const double  even  = sqrt((double)block->n_rows * block->n_cols / n_sm);
+    const double  width = fmax(fmin(L1_BYTES / row, even), 1.0);
+    const int64_t panels = (int64_t)ceil(block->n_cols / width);
+
+    return panels == 0 ? 1 : (int32_t)((block->n_cols + panels - 1) / panels);
+}
+
+/* The longest of: instructions; every entry from L1; from L2 every row of X in a panel, and every row of Y
+ * in a panel of each multiprocessor. */
+static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
+                             const spmm_sampling_t *what, int32_t width)
+{
+    const double share = 0.8; /* of the longest, which the others disturb */
+    const double nnz = (double)spmmi_csr_nnz(block), bytes = row_bytes(what);
+    const double lines = ceil(bytes / 128.0), slices = ceil(bytes / SPMM_SDDMM_SLICE);
+    const double x     = (double)spmmi_sddmm_count_segments(block, width, device->threads);
+    const double y     = fmin(fmax(block->n_cols, (double)device->n_sm * width), nnz);
+    const double issue = is_half(what) ? fmax(nnz / SPMM_SDDMM_BATCH, x / SPMM_SDDMM_BATCH_ROWS) *
+                                             (batch_half + line_half * lines)
+                                       : (nnz / SPMM_SDDMM_TASK + 0.5 * x) *
+                                             (batch_wide * slices + line_wide * lines);
+
+    return fmax(fmax(issue, nnz * bytes * l1_byte), (x + y) * bytes * l2_byte) / share;
+}
+
+/* Windows of which height, and are they worth it: bytes are no promise.  In FP32 tiles were ahead of csr by
+ * 1.1 to 1.6 on an H200 where they move a third of the bytes, behind by 1.1 to 1.9 where they move seven
+ * tenths. */
+static spmm_status_t consider_tiles(const spmm_device_t *device, const spmm_csr_t *block,
+                                    const spmm_sampling_t *what, spmm_sampler_choice_t *choice,
+                                    double *time)
+{
+    const bool   half     = is_half(what);
+    const double worth_it = half ? 0.8 : 0.6, extra = half ? 0.0 : 0.1 * (double)what->k;
+    const double s = (double)spmm_type_size(what->s_type), row = row_bytes(what) + 4.0;
+    const double nnz = (double)spmmi_csr_nnz(block);
+    double       of8, of16, bytes;
+
+    SPMM_TRY(count_vectors(device, block, 8, &of8));
+    SPMM_TRY(count_vectors(device, block, 16, &of16));
+    choice->height = time_of(what, of16, half ? &tall_half : &tall_wide) <
+                             time_of(what, of8, half ? &low_half : &low_wide)
+                         ? 16
+                         : 8;
+    bytes =
+        choice->height == 16 ? of16 * (row + 16 * (1.0 + extra)) : of8 * (row + 8 * (1.0 + extra));
+    if (asks_for(what, "cvse") || bytes + nnz * s < worth_it * nnz * (row + s)) {
+        choice->format = SPMM_SAMPLER_CVSE;
+        *time          = choice->height == 16 ? time_of(what, of16, half ? &tall_half : &tall_wide)
+                                              : time_of(what, of8, half ? &low_half : &low_wide);
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t *block,
+                                   const spmm_sampling_t *what, spmm_sampler_choice_t *choice)
+{
+    const bool   named = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
+    const bool   gpu   = device->kind == SPMM_DEVICE_CUDA && device->cc >= 80;
+    const double ahead = 0.9;
+    double       time =
+        time_of(what, (double)spmmi_csr_nnz(block), is_half(what) ? &csr_half : &csr_wide);
+
+    *choice = (spmm_sampler_choice_t){.format = SPMM_SAMPLER_CSR};
+    if (asks_for(what, "csr") || (!named && !gpu)) {
+        return SPMM_OK;
+    }
+    choice->width = width_of_panels(device, block, what);
+    if (asks_for(what, "panels")) {
+        choice->format = SPMM_SAMPLER_PANELS;
+        return SPMM_OK;
+    }
+    if (what->type != SPMM_R_64F) {
+        SPMM_TRY(consider_tiles(device, block, what, choice, &time));
+    }
+    if (!named && block->n_cols <= INT32_MAX / SPMM_SDDMM_BATCH_ROWS &&
+        time_of_panels(device, block, what, choice->width) < ahead * time) {
+        choice->format = SPMM_SAMPLER_PANELS;
+    }
+    return SPMM_OK;
+}

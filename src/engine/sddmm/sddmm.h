@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file sddmm.h
+ *  SDDMM of one block: dot products of rows of X and Y at the entries of a mask (vectorSparse,
+ *  section 6).  Three formats of a mask:
+ *
+ *    csr     tasks of up to 8 entries of one row, for 8 lanes that share every product (section 6.1
+ *            shares rows likewise); all types
+ *    panels  by panels of columns whose rows of Y fit the L1 of a multiprocessor: in FP32 and FP64
+ *            batches like those tasks, in 16 bits of 32 entries in up to 8 rows, on tensor cores
+ *    cvse    tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are the
+ *            m16 side of the mma, V rows of X the n8 side; all types but FP64
+ *
+ *  All multiply any mask exactly: what is computed beside the entries is not stored.
+ */
+#ifndef SPMM_ENGINE_SDDMM_H
+#define SPMM_ENGINE_SDDMM_H
+
+#include <stdbool.h>
+
+#include "device/device.h"
+#include "matrix/csr.h"
+#include "sddmm_args.h"
+
+enum { SPMM_SDDMM_UPLOADS = 5 }; /**< arrays of a format on a device */
+
+typedef enum { SPMM_SAMPLER_CSR, SPMM_SAMPLER_PANELS, SPMM_SAMPLER_CVSE } spmm_sampler_format_t;
+
+/** A mask, ready to be multiplied at. */
+typedef struct {
+    const spmm_device_t  *device;
+    spmm_sampler_format_t format;
+    int32_t               height; /**< of windows of cvse, else 0 */
+    int64_t               nnz, vectors;
+    spmm_sddmm_tasks_t    tasks;                      /**< arrays on the device; of csr */
+    spmm_sddmm_batches_t  batches;                    /**< likewise; of panels */
+    spmm_sddmm_tiles_t    tiles;                      /**< likewise; of cvse */
+    void                 *upload[SPMM_SDDMM_UPLOADS]; /**< owned device memory: they */
+    int                   n_uploads;
+    size_t                device_bytes;
+} spmm_sampler_t;
+
+/** What decides on the format. */
+typedef struct {
+    spmm_type_t type, s_type;
+    int64_t     k;
+    const char
+        *kernel; /**< "csr", "panels", "cvse"; NULL or "auto": by what is said of the model in
+                             sddmm_choose.c */
+} spmm_sampling_t;
+
+/** Can it be done?  Local, no side effects. */
+spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampling_t *what);
+/** Static storage. */
+const char *spmmi_sampler_kernel(const spmm_sampler_t *sampler);
+
+/** Make the format of @p block; its values are not looked at.  Local, waits for its own work.
+ *  @param[in] place  [nnz] where in S the result of each entry goes; NULL: where it stands
+ *  @return SPMM_ERR_RANGE from 2^31 entries on */
+spmm_status_t spmmi_sampler_create(const spmm_device_t *device, const spmm_csr_t *block,
+                                   const int64_t *place, const spmm_sampling_t *what,
+                                   spmm_sampler_t *sampler);
+void          spmmi_sampler_free(spmm_sampler_t *sampler);
+
+/** Enqueue S = alpha * dots + beta * S at the places of the block; no allocation. */
+spmm_status_t spmmi_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_args_t *args,
+                                spmm_stream_t stream);
+
+/** Enqueue a softmax of rows; arrays are device memory. */
+spmm_status_t spmmi_row_softmax(const spmm_device_t *device, const spmm_softmax_args_t *args,
+                                spmm_stream_t stream);
+/** Enqueue a rearrangement of values; likewise. */
+spmm_status_t spmmi_place_values(const spmm_device_t *device, const spmm_place_args_t *args,
+                                 spmm_stream_t stream);
+
+/* sddmm_choose.c */
+
+typedef struct {
+    spmm_sampler_format_t format;
+    int32_t               height; /**< of cvse */
+    int32_t               width;  /**< of panels: columns of each */
+} spmm_sampler_choice_t;
+
+/** The format that @p what asks for, else the one with the shortest predicted time. */
+spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t *block,
+                                   const spmm_sampling_t *what, spmm_sampler_choice_t *choice);
+
+/* sddmm_panels.c and sddmm_forms.c: the formats on the host, freed with spmmi_free(). */
+
+/** (row, panel) pairs that have entries, of panels of @p width columns. */
+int64_t spmmi_sddmm_count_segments(const spmm_csr_t *block, int32_t width, int threads);
+
+/** Entries by panels of @p width columns, then rows, then columns. */
+typedef struct {
+    int64_t  count;
+    int32_t  n_panels;
+    int32_t *entry, *row; /**< [count] which entry of the block; its row of X */
+} spmm_sddmm_sequence_t;
+
+spmm_status_t spmmi_sddmm_make_sequence(spmm_env_t *env, const spmm_csr_t *block, int32_t width,
+                                        spmm_sddmm_sequence_t *sequence);
+void          spmmi_sddmm_free_sequence(spmm_sddmm_sequence_t *sequence);
+
+typedef struct {
+    int32_t  n_batches, size, rows;
+    int32_t *row, *entry, *place; /**< as in spmm_sddmm_batches_t */
+} spmm_sddmm_batch_list_t;
+
+/** Cut @p sequence into batches.
+ *  @param[in] place  as in spmmi_sampler_create() */
+spmm_status_t spmmi_sddmm_make_batches(spmm_env_t *env, const spmm_csr_t *block,
+                                       const spmm_sddmm_sequence_t *sequence, const int64_t *place,
+                                       int32_t size, int32_t rows,
+                                       spmm_sddmm_batch_list_t *batches);
+void          spmmi_sddmm_free_batches(spmm_sddmm_batch_list_t *batches);
+
+typedef struct {
+    int32_t  n_tasks;
+    int32_t *row, *first; /**< as in spmm_sddmm_tasks_t */
+} spmm_sddmm_task_list_t;
+
+typedef struct {
+    int32_t            n_tiles, height;
+    int64_t            vectors;
+    int32_t           *window, *col, *place; /**< as in spmm_sddmm_tiles_t */
+    spmm_sddmm_order_t order;
+    int64_t            n_places; /**< of place */
+} spmm_sddmm_tile_list_t;
+
+/** Cut the rows of @p block into tasks. */
+spmm_status_t spmmi_sddmm_make_tasks(spmm_env_t *env, const spmm_csr_t *block,
+                                     spmm_sddmm_task_list_t *tasks);
+void          spmmi_sddmm_free_tasks(spmm_sddmm_task_list_t *tasks);
+
+/** Condense @p block into tiles of windows of @p height rows.  Takes the shortest way to say where
+ *  results go that fits all of them.
+ *  @param[in] place  as in spmmi_sampler_create() */
+spmm_status_t spmmi_sddmm_make_tiles(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
+                                     const int64_t *place, int threads,
+                                     spmm_sddmm_tile_list_t *tiles);
+void          spmmi_sddmm_free_tiles(spmm_sddmm_tile_list_t *tiles);
+
+#endif /* SPMM_ENGINE_SDDMM_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file tc_engine.h
+ *  What the engines on tensor-core formats have in common: a format on the host, which the CPU
+ *  decodes and multiplies; on GPUs a copy of it there and the pieces of work of its kernel.
+ */
+#ifndef SPMM_ENGINE_TC_ENGINE_H
+#define SPMM_ENGINE_TC_ENGINE_H
+
+#include "engine/engine.h"
+#include "engine/tc/format.h"
+#include "engine/tc/work.h"
+
+typedef struct spmm_tc_engine spmm_tc_engine_t;
+
+/** A format as these engines see it.  Functions get the engine, whose struct it is the first
+ *  member of. */
+typedef struct {
+    const char *name;
+    size_t      size; /**< of the whole struct */
+    /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all. */
+    spmm_tc_limits_t (*limits)(const spmm_device_t *device, const spmm_problem_t *problem,
+                               int32_t n_windows, int32_t blocks);
+    /** The same where it depends on what create() made; NULL: limits(). */
+    spmm_tc_limits_t (*limits_made)(const spmm_tc_engine_t *f, int32_t blocks);
+
+    /** Waves of warps that as many windows make, where limits() goes by them; else NULL. */
+    double (*waves)(const spmm_device_t *device, const spmm_problem_t *problem, int32_t n_windows);
+
+    /** Convert the block for f->problem. */
+    spmm_status_t (*create)(spmm_tc_engine_t *f, const spmm_csr_t *block);
+    void (*free)(spmm_tc_engine_t *f);
+    void (*refill)(spmm_tc_engine_t *f, const void *values);
+    size_t (*held)(const spmm_tc_engine_t *f); /**< bytes */
+    /** As the CPU walks it; valid while the engine is. */
+    spmm_tc_view_t (*view)(const spmm_tc_engine_t *f);
+    /** Windows as the GPU kernel deals them out, of which the CPU's may be parts: n_windows, height
+     *  and block_ptr; NULL: those of view(). */
+    spmm_tc_view_t (*panels)(const spmm_tc_engine_t *f);
+    /** [blocks + 1] what spmm_tc_piece_t.start says of each block; NULL: nothing. */
+    const int32_t *(*starts)(const spmm_tc_engine_t *f);
+
+    /** Copy to the device, by spmmi_tc_upload(). */
+    spmm_status_t (*upload)(spmm_tc_engine_t *f);
+    /** Copy the values again. */
+    spmm_status_t (*upload_values)(spmm_tc_engine_t *f);
+    /** New values on the device from those of CSR; NULL: refill() and upload_values() do it. */
+    spmm_status_t (*refill_device)(spmm_tc_engine_t *f, const void *values);
+    /** Enqueue the product on the GPU; NULL without CUDA. */
+    spmm_status_t (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
+                            spmm_stream_t stream);
+} spmm_tc_kind_t;
+
+enum { SPMM_TC_UPLOADS = 14 }; /**< arrays of a format on a device, the work included */
+
+struct spmm_tc_engine {
+    const spmm_tc_kind_t *kind;
+    const spmm_device_t  *device;
+    spmm_problem_t        problem;
+    int32_t              *row_map; /**< on the host, owned; NULL: the identity */
+
+    /* On GPUs: */
+    const int32_t *device_row_map;
+    spmm_tc_work_t work;                    /**< device arrays */
+    void          *upload[SPMM_TC_UPLOADS]; /**< owned device memory */
+    int            n_uploads;
+    size_t         device_bytes;
+};
+
+/** build() of an engine of this kind. */
+spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
+                             const spmm_problem_t *problem, const spmm_device_t *device,
+                             void **format);
+/** The rest of spmm_engine_ops_t. */
+spmm_status_t spmmi_tc_refill(void *format, const void *values);
+spmm_status_t spmmi_tc_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
+                               double beta, void *C, int64_t ldc, spmm_stream_t stream);
+void          spmmi_tc_bytes(const void *format, size_t *host, size_t *device);
+void          spmmi_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *out);
+void          spmmi_tc_destroy(void *format);
+
+/** supports() of engines for A, B and C of @p type. */
+bool spmmi_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device, spmm_type_t type,
+                       char why[SPMM_WHY]);
+
+/** supports() of engines for A and B of 16F or 16BF, C of the same or 32F. */
+bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *device,
+                            char why[SPMM_WHY]);
+
+/** Device memory of @p bytes, filled from @p host, and @p pad zeros behind them, which kernels read
+ *  but make no use of; the engine owns it and counts it.  The copy is enqueued, see spmm_device_ops_t.stage. */
+spmm_status_t spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
+                              const void **device);
+
+/** Device memory that the engine owns and counts, uninitialised. */
+spmm_status_t spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, void **memory);
+
+/** Limits of its kind for @p n_windows with @p blocks. */
+spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks);
+
+/** The windows that kernels deal out: panels() of its kind or view(). */
+spmm_tc_view_t spmmi_tc_dealt(const spmm_tc_engine_t *f);
+
+/** BitTCF: that of the engines bittcf and dmma. */
+extern const spmm_tc_kind_t spmmi_tc_kind_bittcf;
+
+/** Pieces that windows come to, as far as facts tell, and how long those are, in blocks. */
+typedef struct {
+    double single, longest_single; /**< for one warp */
+    double team, longest_team;     /**< for a thread block, cut or not */
+    double parts;                  /**< of team: those of windows that are cut */
+} spmm_tc_load_t;
+
+/** @param[in] height      8 or 16
+ *  @param[in] block_cols  columns of a block */
+spmm_tc_load_t spmmi_tc_load(const spmm_pattern_t *pattern, int height, int block_cols,
+                             spmm_tc_limits_t limits);
+
+/** Its create() with the height of windows given: 1 or 2 tiles. */
+spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *f, const spmm_csr_t *block, int32_t tiles);
+/** Its arrays on the device. */
+const spmm_bittcf_arrays_t *spmmi_bittcf_on_device(const spmm_tc_engine_t *f);
+/** Tiles of 8 rows in a window of BitTCF on a GPU: 1 or 2. */
+int32_t spmmi_bittcf_tiles(const spmm_tc_facts_t *facts);
+
+/** terms() of bittcf and dmma with the constants of the latter or of the compute mode. */
+int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+
+/** Seconds on CPUs. */
+double spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                         const spmm_device_t *device);
+
+#endif /* SPMM_ENGINE_TC_ENGINE_H */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/tc/format.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/tc/windows.h"
+#include "spmm_dist/context.h"
+
+spmm_status_t spmmi_tc_entry_ptr(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
+                                 int32_t **entry_ptr)
+{
+    const int32_t n   = spmmi_windows_count(block->n_rows, height);
+    const int64_t nnz = spmmi_csr_nnz(block);
+    int32_t      *ptr;
+
+    if (nnz > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "a tensor-core format of %" PRId64 " entries on one rank: at most "
+                          "2^31 - 1 fit, use more ranks or another engine",
+                          nnz);
+    }
+    if (SPMM_NEW(ptr, (int64_t)n + 1) == NULL) {
+        return spmmi_fail_memory(&env->err, (int64_t)n + 1, sizeof *ptr, "windows of rows");
+    }
+    for (int32_t w = 0; w < n; w++) {
+        ptr[w] = (int32_t)block->row_ptr[w * height];
+    }
+    ptr[n]     = (int32_t)nnz;
+    *entry_ptr = ptr;
+    return SPMM_OK;
+}
+
+/* Place in CSR of the first entry of each row of window w; next [height]. */
+static void start_rows(const spmm_tc_view_t *A, const int32_t *entry_ptr, int32_t w, int32_t *next)
+{
+    int32_t at = entry_ptr[w];
+    uint8_t length[SPMM_TC_MAX_RUNS];
+
+    memset(next, 0, (size_t)A->height * sizeof *next);
+    for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
+        (void)A->runs(A->arrays, block, length);
+        for (int32_t k = 0; k < A->n_runs; k += A->height) {
+            for (int32_t r = 0; r < A->height; r++) {
+                next[r] += length[k + r];
+            }
+        }
+    }
+    for (int32_t r = 0; r < A->height; r++) {
+        const int32_t count = next[r];
+
+        next[r] = at;
+        at += count;
+    }
+}
+
+/* The values of window w, each of @p size bytes: inlined with a constant. */
+static inline void fill_window(const spmm_tc_view_t *A, const int32_t *entry_ptr, int32_t w,
+                               const char *values, size_t size, char *to)
+{
+    uint8_t length[SPMM_TC_MAX_RUNS];
+    int32_t next[SPMM_TC_MAX_HEIGHT];
+
+    start_rows(A, entry_ptr, w, next);
+    for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
+        char *value = to + A->runs(A->arrays, block, length);
+
+        for (int32_t k = 0; k < A->n_runs; k += A->height) {
+            for (int32_t r = 0; r < A->height; r++) {
+                const char *from = values + (size_t)next[r] * size;
+
+                for (int32_t i = 0; i < length[k + r]; i++, value += size, from += size) {
+                    memcpy(value, from, size);
+                }
+                next[r] += length[k + r];
+            }
+        }
+    }
+}
+
+void spmmi_tc_fill(const spmm_tc_view_t *A, const int32_t *entry_ptr, const void *values,
+                   size_t value_size, void *to, int threads)
+{
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
+    for (int32_t w = 0; w < A->n_windows; w++) {
+        if (value_size == sizeof(float)) {
+            fill_window(A, entry_ptr, w, values, sizeof(float), to);
+        } else {
+            fill_window(A, entry_ptr, w, values, sizeof(double), to);
+        }
+    }
+}
+
+/* The rows of window w of *csr. */
+static void restore_window(const spmm_tc_view_t *A, const int32_t *entry_ptr, int32_t w,
+                           spmm_csr_t *csr)
+{
+    const size_t    size = spmm_type_size(csr->type);
+    spmm_tc_entry_t entry[SPMM_TC_MAX_ENTRIES];
+    int32_t         next[SPMM_TC_MAX_HEIGHT];
+
+    start_rows(A, entry_ptr, w, next);
+    for (int32_t r = 0; r < A->height && r < A->n_rows - w * A->height; r++) {
+        csr->row_ptr[w * A->height + r] = next[r];
+    }
+    for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
+        size_t        offset;
+        const int32_t count = A->decode(A->arrays, block, entry, &offset);
+        const char   *value = (const char *)A->values + offset;
+
+        for (int32_t k = 0; k < count; k++) {
+            const int32_t to = next[entry[k].row]++;
+
+            csr->col_idx[to] = entry[k].col;
+            memcpy((char *)csr->values + (size_t)to * size, value + (size_t)entry[k].at * size,
+                   size);
+        }
+    }
+}
+
+spmm_status_t spmmi_tc_to_csr(spmm_env_t *env, const spmm_tc_view_t *A, const int32_t *entry_ptr,
+                              int32_t n_cols, spmm_type_t type, spmm_csr_t *csr)
+{
+    const int32_t nnz = entry_ptr[A->n_windows];
+
+    SPMM_TRY(spmmi_csr_alloc(env, A->n_rows, n_cols, nnz, type, csr));
+    csr->row_ptr[A->n_rows] = nnz;
+    for (int32_t w = 0; w < A->n_windows; w++) {
+        restore_window(A, entry_ptr, w, csr);
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_tc_copy_row_map(spmm_env_t *env, const spmm_csr_t *block, int32_t **row_map)
+{
+    *row_map = NULL;
+    if (block->row_map == NULL) {
+        return SPMM_OK;
+    }
+    if (SPMM_NEW(*row_map, block->n_rows) == NULL) {
+        return spmmi_fail_memory(&env->err, block->n_rows, sizeof **row_map, "a row map");
+    }
+    memcpy(*row_map, block->row_map, (size_t)block->n_rows * sizeof **row_map);
+    return SPMM_OK;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matrix/read/file.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/comm.h"
+
+spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, spmm_file_t *file)
+{
+    spmm_status_t status                     = SPMM_OK;
+    char          text[MPI_MAX_ERROR_STRING] = "unknown error";
+    int           length                     = 0;
+    int           code;
+
+    *file = (spmm_file_t){.env = env, .path = path, .handle = MPI_FILE_NULL, .size = size};
+    code  = MPI_File_open(env->comm, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file->handle);
+    if (code != MPI_SUCCESS) {
+        (void)MPI_Error_string(code, text, &length);
+        file->handle = MPI_FILE_NULL;
+        status       = spmmi_fail(&env->err, SPMM_ERR_IO,
+                                  SPMM_PATH_SHOWN " cannot be opened by MPI-IO: %.160s", path, text);
+    } else {
+        (void)MPI_File_set_errhandler(file->handle, MPI_ERRORS_RETURN);
+    }
+    status = spmmi_agree(env, status);
+    if (status != SPMM_OK) {
+        file->handle = MPI_FILE_NULL; /* closing is collective: not with ranks that have none */
+    }
+    return status;
+}
+
+void spmmi_file_close(spmm_file_t *file)
+{
+    if (file->handle != MPI_FILE_NULL) {
+        (void)MPI_File_close(&file->handle);
+    }
+}
+
+spmm_status_t spmmi_file_read(spmm_file_t *file, int64_t offset, void *to, int64_t bytes)
+{
+    char *at = to;
+
+    while (bytes > 0) {
+        const int part =
+            (int)(bytes < (int64_t)spmmi_message_limit ? bytes : (int64_t)spmmi_message_limit);
+        MPI_Status done;
+        int        got  = 0;
+        const int  code = MPI_File_read_at(file->handle, offset, at, part, MPI_BYTE, &done);
+
+        if (code != MPI_SUCCESS) {
+            char text[MPI_MAX_ERROR_STRING] = "unknown error";
+            int  length                     = 0;
+
+            (void)MPI_Error_string(code, text, &length);
+            return spmmi_fail(&file->env->err, SPMM_ERR_IO,
+                              SPMM_PATH_SHOWN ": reading at byte %" PRId64 " failed: %.160s",
+                              file->path, offset, text);
+        }
+        SPMM_MPI(file->env, MPI_Get_count(&done, MPI_BYTE, &got));
+        if (got <= 0) {
+            return spmmi_fail(&file->env->err, SPMM_ERR_IO,
+                              SPMM_PATH_SHOWN " ends at byte %" PRId64 " of %" PRId64
+                                              ": it was changed while being read",
+                              file->path, offset, file->size);
+        }
+        at += got;
+        offset += got;
+        bytes -= got;
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_file_agree(spmm_env_t *env, spmm_status_t local)
+{
+    int  first = local == SPMM_OK ? env->size : env->rank;
+    int  status;
+    char text[SPMM_ERROR_TEXT];
+
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, env->comm));
+    if (first == env->size) {
+        return SPMM_OK;
+    }
+    status = (int)local;
+    SPMM_MPI(env, MPI_Bcast(&status, 1, MPI_INT, first, env->comm));
+    if (status != SPMM_ERR_IO && status != SPMM_ERR_RANGE && status != SPMM_ERR_UNSUPPORTED) {
+        return spmmi_agree(env, local);
+    }
+    memcpy(text, env->err.text, sizeof text);
+    SPMM_MPI(env, MPI_Bcast(text, (int)sizeof text, MPI_CHAR, first, env->comm));
+    spmmi_error_clear(&env->err);
+    return spmmi_fail(&env->err, (spmm_status_t)status, "%s", text);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file file.h  A file that all ranks read through MPI-IO, and the formats that are not Matrix
+ *  Market. */
+#ifndef SPMM_MATRIX_FILE_H
+#define SPMM_MATRIX_FILE_H
+
+#include "base/env.h"
+#include "matrix/matrix.h"
+
+/** Longest part of a path in a sentence: with it the sentence still fits. */
+#define SPMM_PATH_SHOWN "%.256s"
+
+typedef struct {
+    spmm_env_t *env;  /**< borrowed */
+    const char *path; /**< borrowed */
+    MPI_File    handle;
+    int64_t     size; /**< bytes */
+} spmm_file_t;
+
+/** Open a file of @p size bytes for reading.  Collective, agreed. */
+spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, spmm_file_t *file);
+/** Collective. */
+void spmmi_file_close(spmm_file_t *file);
+
+/** Read exactly @p bytes.  Not collective; a file that has become shorter is an error. */
+spmm_status_t spmmi_file_read(spmm_file_t *file, int64_t offset, void *to, int64_t bytes);
+
+/** As spmmi_agree(), but without naming the rank where the content of a file is at fault: then the
+ *  sentence is the same for any number of ranks. */
+spmm_status_t spmmi_file_agree(spmm_env_t *env, spmm_status_t local);
+
+/** First of the consecutive parts of @p n elements that go to ranks p and p + 1; as
+ *  spmmi_even_offsets(). */
+static inline int64_t spmmi_file_share(int64_t n, int size, int p)
+{
+    const int64_t base = n / size, extra = n % size;
+
+    return base * p + (p < extra ? p : extra);
+}
+
+enum { SPMM_CSR_FILE_HEADER = 32 /**< bytes: magic, rows, cols, nnz */ };
+
+/** Does a file that begins with @p head hold binary CSR?  @p head is zero past the file's end. */
+bool spmmi_csr_file_matches(const unsigned char head[SPMM_CSR_FILE_HEADER]);
+
+/** Read an open binary CSR file.  Collective, agreed.
+ *  @param[in] head  the first bytes of the file, the same on every rank */
+spmm_status_t spmmi_csr_file_read(spmm_file_t *file, const unsigned char head[SPMM_CSR_FILE_HEADER],
+                                  spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
+
+/** Does a file that begins with @p head hold a matrix of the Deep Learning Matrix Collection, a number
+ *  and a comma?  @p head is zero past the file's end. */
+bool spmmi_smtx_matches(const unsigned char head[SPMM_CSR_FILE_HEADER]);
+
+/** Read an open `.smtx` file; its entries are 1.  Collective, agreed. */
+spmm_status_t spmmi_smtx_read(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A);
+
+#endif /* SPMM_MATRIX_FILE_H */

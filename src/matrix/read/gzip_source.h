@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file gzip_source.h  The text of a gzipped file, unpacked while it is read. */
+#ifndef SPMM_MATRIX_GZIP_SOURCE_H
+#define SPMM_MATRIX_GZIP_SOURCE_H
+
+#include "matrix/read/text.h"
+
+typedef struct spmm_gzip_source spmm_gzip_source_t;
+
+/** Not collective.  SPMM_ERR_UNSUPPORTED where the build has no zlib. */
+spmm_status_t spmmi_gzip_open(spmm_env_t *env, const char *path, spmm_gzip_source_t **source);
+void          spmmi_gzip_close(spmm_gzip_source_t *source);
+
+/** A spmm_text_read_t.  The end is reported only when every member of the file is whole and
+ *  nothing follows. */
+spmm_status_t spmmi_gzip_read(void *source, char *to, int64_t capacity, int64_t *got);
+
+#endif /* SPMM_MATRIX_GZIP_SOURCE_H */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "matrix/read/matrix_market.h"
+#include "matrix/read/text_number.h"
+
+/* Room that one line may need: an entry and its mirror image. */
+enum { LINE_ENTRIES = 2 };
+
+static const char *expected_tokens(const spmm_mm_header_t *header)
+{
+    if (header->format == SPMM_MM_ARRAY) {
+        return "one value";
+    }
+    return header->field == SPMM_MM_PATTERN ? "row, column" : "row, column, value";
+}
+
+static spmm_status_t fail_short(const spmm_mm_header_t *header, int found, int64_t line,
+                                spmm_text_error_t *err)
+{
+    return spmmi_text_fail(err, SPMM_ERR_IO, line, "the line ends after %d of its numbers (%s)",
+                           found, expected_tokens(header));
+}
+
+/* An index of 1 .. size, from 0 in *index. */
+static inline spmm_status_t parse_index(const char **at, const char *end, const char *what,
+                                        int64_t size, int64_t line, int64_t *index,
+                                        spmm_text_error_t *err)
+{
+    int64_t             value  = 0;
+    const spmm_number_t number = spmmi_parse_int(at, end, &value);
+
+    if (number == SPMM_NUMBER_BAD) {
+        return spmmi_text_fail(err, SPMM_ERR_IO, line, "the %s index '%s' is not a whole number",
+                               what, spmmi_text_token(*at, end).text);
+    }
+    if (number == SPMM_NUMBER_OVERFLOW) {
+        return spmmi_text_fail(err, SPMM_ERR_IO, line, "the %s index %s is outside 1 to %" PRId64,
+                               what, spmmi_text_token(*at, end).text, size);
+    }
+    if (value < 1 || value > size) {
+        return spmmi_text_fail(err, SPMM_ERR_IO, line,
+                               "the %s index %" PRId64 " is outside 1 to %" PRId64, what, value,
+                               size);
+    }
+    *index = value - 1;
+    return SPMM_OK;
+}
+
+static spmm_status_t parse_value(const spmm_mm_header_t *header, const char **at, const char *end,
+                                 int64_t line, double *value, spmm_text_error_t *err)
+{
+    const bool          real = header->field == SPMM_MM_REAL;
+    const spmm_number_t number =
+        real ? spmmi_parse_real(at, end, value) : spmmi_parse_whole(at, end, value);
+
+    if (number == SPMM_NUMBER_BAD) {
+        return spmmi_text_fail(err, SPMM_ERR_IO, line, "the value '%s' is not a %s number",
+                               spmmi_text_token(*at, end).text, real ? "finite decimal" : "whole");
+    }
+    if (number == SPMM_NUMBER_OVERFLOW) {
+        return spmmi_text_fail(err, SPMM_ERR_RANGE, line, "the value %s overflows a double",
+                               spmmi_text_token(*at, end).text);
+    }
+    return SPMM_OK;
+}
+
+static inline spmm_status_t check_line_end(const spmm_mm_header_t *header, const char *at,
+                                           const char *end, int64_t line, spmm_text_error_t *err)
+{
+    at = spmmi_skip_blanks(at, end);
+    if (at < end) {
+        return spmmi_text_fail(err, SPMM_ERR_IO, line, "the line goes on with '%s' after (%s)",
+                               spmmi_text_token(at, end).text, expected_tokens(header));
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t parse_coordinate(const spmm_mm_header_t *header, const char *at,
+                                      const char *end, int64_t line, spmm_entries_t *list,
+                                      spmm_text_error_t *err)
+{
+    spmm_entry_t entry = {.value = 1.0};
+
+    SPMM_TRY(parse_index(&at, end, "row", header->rows, line, &entry.row, err));
+    at = spmmi_skip_blanks(at, end);
+    if (at == end) {
+        return fail_short(header, 1, line, err);
+    }
+    SPMM_TRY(parse_index(&at, end, "column", header->cols, line, &entry.col, err));
+    if (header->field != SPMM_MM_PATTERN) {
+        at = spmmi_skip_blanks(at, end);
+        if (at == end) {
+            return fail_short(header, 2, line, err);
+        }
+        SPMM_TRY(parse_value(header, &at, end, line, &entry.value, err));
+    }
+    SPMM_TRY(check_line_end(header, at, end, line, err));
+    if (header->symmetry == SPMM_MM_SKEW && entry.row == entry.col) {
+        return spmmi_text_fail(err, SPMM_ERR_IO, line,
+                               "entry (%" PRId64 ", %" PRId64 ") lies on the diagonal, which a "
+                               "skew-symmetric file does not store",
+                               entry.row + 1, entry.col + 1);
+    }
+    list->entry[list->count++] = entry;
+    if (header->symmetry != SPMM_MM_GENERAL && entry.row != entry.col) {
+        list->entry[list->count++] =
+            (spmm_entry_t){.row   = entry.col,
+                           .col   = entry.row,
+                           .value = header->symmetry == SPMM_MM_SKEW ? -entry.value : entry.value};
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t parse_array(const spmm_mm_header_t *header, int64_t place, const char *at,
+                                 const char *end, int64_t line, spmm_entries_t *list,
+                                 spmm_text_error_t *err)
+{
+    double value = 0.0;
+
+    SPMM_TRY(parse_value(header, &at, end, line, &value, err));
+    SPMM_TRY(check_line_end(header, at, end, line, err));
+    if (value != 0.0) {
+        list->entry[list->count++] = (spmm_entry_t){.row = place, .col = 0, .value = value};
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_mm_parse_entries(const spmm_mm_header_t *header, spmm_mm_cursor_t *cursor,
+                                     const char **at, const char *end, spmm_entries_t *list,
+                                     spmm_text_error_t *err)
+{
+    const bool sparse = header->format == SPMM_MM_COORDINATE;
+
+    while (*at < end && list->capacity - list->count >= LINE_ENTRIES) {
+        const char   *newline  = memchr(*at, '\n', (size_t)(end - *at));
+        const char   *line_end = newline == NULL ? end : newline;
+        const char   *line     = spmmi_skip_blanks(*at, line_end);
+        const int64_t number   = ++cursor->lines;
+
+        if (line < line_end && *line != '%') {
+            if (cursor->entries == cursor->limit) {
+                return spmmi_text_fail(err, SPMM_ERR_IO, number,
+                                       "here begin more entries than the %" PRId64 " of the header",
+                                       header->entries);
+            }
+            SPMM_TRY(sparse
+                         ? parse_coordinate(header, line, line_end, number, list, err)
+                         : parse_array(header, cursor->entries, line, line_end, number, list, err));
+            cursor->entries++;
+        }
+        *at = newline == NULL ? end : newline + 1;
+    }
+    return SPMM_OK;
+}
+
+/* Stored values of a packed lower triangle of n rows before column j. */
+static int64_t triangle_before(const spmm_mm_header_t *header, int64_t j)
+{
+    const int64_t first = header->symmetry == SPMM_MM_SKEW ? header->rows - 1 : header->rows;
+
+    /* j * first - j (j - 1) / 2, whose terms cannot overflow: first and j are at most n, n * n fits */
+    return j * first - ((j & 1) == 0 ? j / 2 * (j - 1) : (j - 1) / 2 * j);
+}
+
+void spmmi_mm_place_array(const spmm_mm_header_t *header, int64_t before, spmm_entries_t *list)
+{
+    const int64_t count = list->count;
+    const bool    skew  = header->symmetry == SPMM_MM_SKEW;
+    int64_t       j     = 0;
+
+    for (int64_t k = 0; k < count; k++) {
+        spmm_entry_t *entry = &list->entry[k];
+        const int64_t place = before + entry->row;
+
+        if (header->symmetry == SPMM_MM_GENERAL) {
+            entry->row = place % header->rows;
+            entry->col = place / header->rows;
+            continue;
+        }
+        while (triangle_before(header, j + 1) <= place) {
+            j++;
+        }
+        entry->row = j + skew + place - triangle_before(header, j);
+        entry->col = j;
+        if (entry->row != entry->col) {
+            list->entry[list->count++] = (spmm_entry_t){
+                .row = j, .col = entry->row, .value = skew ? -entry->value : entry->value};
+        }
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "matrix/read/file.h"
+#include "matrix/read/matrix_market.h"
+
+/* What rank 0 finds out about a file before the others touch it. */
+typedef struct {
+    int64_t       size;
+    unsigned char head[SPMM_CSR_FILE_HEADER]; /* zero past the end */
+} probe_t;
+
+static spmm_status_t probe_file(spmm_env_t *env, const char *path, probe_t *probe)
+{
+    struct stat info;
+    FILE       *stream;
+    bool        failed;
+
+    if (stat(path, &info) != 0) {
+        return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be opened: %s", path,
+                          strerror(errno));
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " is %s, not a matrix file", path,
+                          S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
+    }
+    if (info.st_size == 0) {
+        return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " is empty", path);
+    }
+    stream = fopen(path, "rb");
+    if (stream == NULL) {
+        return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be opened: %s", path,
+                          strerror(errno));
+    }
+    probe->size = (int64_t)info.st_size;
+    failed      = fread(probe->head, 1, sizeof probe->head, stream) == 0;
+    (void)fclose(stream);
+    return failed ? spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be read", path)
+                  : SPMM_OK;
+}
+
+static bool is_gzip(const probe_t *probe)
+{
+    return probe->head[0] == 0x1f && probe->head[1] == 0x8b;
+}
+
+static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const probe_t *probe,
+                                     spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
+{
+    spmm_file_t   file;
+    spmm_status_t status;
+
+    if (is_gzip(probe)) {
+        return spmmi_mm_read_gzip(env, path, type, A);
+    }
+    SPMM_TRY(spmmi_file_open(env, path, probe->size, &file));
+    if (spmmi_csr_file_matches(probe->head)) {
+        status = spmmi_csr_file_read(&file, probe->head, type, seed, A);
+    } else if (spmmi_smtx_matches(probe->head)) {
+        status = spmmi_smtx_read(&file, type, A);
+    } else {
+        status = spmmi_mm_read_text(&file, type, A);
+    }
+    spmmi_file_close(&file);
+    return status;
+}
+
+spmm_status_t spmmi_matrix_from_file(spmm_env_t *env, const char *path, spmm_type_t type,
+                                     uint64_t seed, spmm_matrix_t **A)
+{
+    const double  start  = spmmi_now();
+    probe_t       probe  = {0};
+    spmm_status_t status = SPMM_OK;
+
+    if (env->rank == 0) {
+        status = probe_file(env, path, &probe);
+    }
+    SPMM_TRY(spmmi_file_agree(env, status));
+    SPMM_MPI(env, MPI_Bcast(&probe, (int)sizeof probe, MPI_BYTE, 0, env->comm));
+    if (env->rank == 0) {
+        spmmi_log(env, "reading " SPMM_PATH_SHOWN ", %" PRId64 " bytes", path, probe.size);
+    }
+    SPMM_TRY(
+        read_by_content(env, path, &probe, type == SPMM_TYPE_AUTO ? SPMM_R_64F : type, seed, A));
+    if (env->rank == 0) {
+        spmmi_log(env,
+                  "read " SPMM_PATH_SHOWN ": %" PRId64 " x %" PRId64 ", %" PRId64
+                  " entries, %" PRId64 " bytes in %.2f s",
+                  path, (*A)->rows, (*A)->cols, (*A)->nnz, probe.size, spmmi_now() - start);
+    }
+    return SPMM_OK;
+}
