@@ -79,7 +79,7 @@ typedef struct {
     int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_csr_mm_args_t;
 
-/* Tensor-core formats: flat arrays, offsets of 32 bits.  docs/formats.md draws them. */
+/* Tensor-core formats: flat arrays, offsets of 32 bits.  docs/reference/formats.md draws them. */
 enum {
     SPMM_TC_NO_COLUMN  = -1, /**< pads lists of columns: no row of B belongs to it */
     SPMM_TC_PAD        = 4,  /**< blocks that kernels may read behind the last one */

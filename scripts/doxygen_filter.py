@@ -13,7 +13,7 @@ MEMBERS = re.compile(r"^( {4}(?:const )?\w+ +)(\**\w+(?:, *\**\w+)+);( */\*\*<.*
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)]*)\)")
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = {ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
-PAGES |= set((ROOT / "docs").glob("*.md"))
+PAGES |= set((ROOT / "docs").rglob("*.md"))
 
 
 def split(match):

@@ -135,7 +135,7 @@ static void check_nodes(driver_checkup_t *x, const place_t *place, int ranks)
                         mine > place[p].cores
                             ? "start no more ranks on a node than it has cores"
                             : "set OMP_NUM_THREADS to cores / ranks of a node, and let the "
-                              "launcher bind each rank to so many (docs/cluster.md)",
+                              "launcher bind each rank to so many (docs/how-to/cluster.md)",
                         "node %s: %d ranks with %d threads in all on %d cores", place[p].node, mine,
                         threads, place[p].cores);
         } else if (first && place[p].threads > place[p].procs) {

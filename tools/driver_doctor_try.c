@@ -137,7 +137,7 @@ void driver_check_transports(driver_checkup_t *x, const driver_job_t *job, spmm_
             driver_find(x, DRIVER_CHECK_MISSING, "transport", "", "%s", spmm_last_error(ctx));
         } else {
             driver_find(x, DRIVER_CHECK_PROBLEM, "transport",
-                        "SPMM_DEBUG=1 and NCCL_DEBUG=INFO say more; docs/troubleshooting.md",
+                        "SPMM_DEBUG=1 and NCCL_DEBUG=INFO say more; docs/how-to/troubleshooting.md",
                         "%s: %s", info.name,
                         status == SPMM_OK ? "a product over it is wrong" : spmm_last_error(ctx));
         }

@@ -18,7 +18,7 @@ static const char help_input[] =
     ".csr,\n"
     "                             1 in .smtx\n"
     "  -g, --generate SPEC      kind:key=value,..., each kind also with shuffle=1 "
-    "(docs/generators.md):\n"
+    "(docs/reference/generators.md):\n"
     "                             rmat:scale=16,degree=16\n"
     "                             uniform:rows=100000,cols=50000,degree=8\n"
     "                             banded:rows=100000,lower=2,upper=3\n"
@@ -90,7 +90,7 @@ static const char help_plan[] =
     "  -V, --version            print the version\n"
     "\n"
     "Exit codes: 0 good, 1 verification failed, 2 wrong usage, 3 wrong input, 4 anything else.\n"
-    "Documentation: README.md, docs/guide.md, docs/troubleshooting.md.\n";
+    "Documentation: README.md, docs/reference/spmm_dist.md, docs/how-to/troubleshooting.md.\n";
 
 void driver_print_help(FILE *out)
 {

@@ -2,7 +2,8 @@
 /** @file roofline.h
  *  What the cost models of GPU engines share.  Their terms add up: the same warps wait for the rows
  *  of B, store C and start late or end last, and over real matrices and stand-ins on one H200 the
- *  sum was closer to the time than the largest term or their root mean square (docs/performance.md).
+ *  sum was closer to the time than the largest term or their root mean square
+ *  (docs/explanation/choices.md).
  */
 #ifndef SPMM_ENGINE_ROOFLINE_H
 #define SPMM_ENGINE_ROOFLINE_H
