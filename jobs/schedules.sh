@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Every schedule on 4 GPUs (or as many as are asked for), N = 32 and 128, FP32 in TF32: what docs/explanation/schedules.md and
-# bench/results/schedules.tsv show.  Builds nothing; about 5 minutes on 4 x H200.  Prints a table last.
+# Every schedule on 4 GPUs (or as many as are asked for), N = 32 and 128, FP32 in TF32: what
+# docs/explanation/schedules.md and bench/results/schedules.tsv show.  Builds nothing; about 5 minutes on 4 x H200.  Prints a table last.
 #
 #     jobs/schedules.sh [OUTPUT] [RANKS] [INPUT...]     default build/cuda/schedules.tsv, 4, three generators
 #
