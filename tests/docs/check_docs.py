@@ -31,9 +31,10 @@ class Documents(unittest.TestCase):
                     self.assertTrue((path.parent / link).exists(), f"{path}: {link}")
 
     def test_sentences(self):
-        """Every quoted line of troubleshooting.md is part of one sentence in the sources."""
+        """Every quotation of troubleshooting.md is part of one sentence in the sources."""
         text = (ROOT / "docs/how-to/troubleshooting.md").read_text(encoding="utf-8")
-        quoted = re.findall(r"^> (.*)$", text, re.M)
+        quoted = [" ".join(lines.replace("> ", "").split("\n")).strip()
+                  for lines in re.findall(r"^((?:> .*\n)+)", text, re.M)]
         self.assertGreater(len(quoted), 30)
         sentences = all_sentences()
         for line in quoted:
