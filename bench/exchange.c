@@ -178,7 +178,7 @@ static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out
 
 static void open_pool(bench_t *b)
 {
-    char why[SPMM_TRANSPORT_WHY];
+    char why[SPMM_WHY];
 
     b->pushes = b->env.size > 1 && spmmi_transport_find("nccl-push")->supports(&b->shared, why);
     if (!b->pushes && b->env.size > 1 && b->env.rank == 0) {
@@ -190,7 +190,7 @@ static void open_pool(bench_t *b)
 
 static void open_bench(bench_t *b)
 {
-    char         why[SPMM_TRANSPORT_WHY];
+    char         why[SPMM_WHY];
     ncclUniqueId id;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &b->env.comm);

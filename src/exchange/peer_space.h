@@ -20,7 +20,7 @@ typedef struct {
 } spmm_peer_space_t;
 
 /** supports() of the transport. */
-bool spmmi_peer_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
+bool spmmi_peer_space_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY]);
 /** Make shared->peer_space unless it is there; nothing on one rank.  Collective, agreed. */
 spmm_status_t spmmi_peer_space_open(spmm_transport_shared_t *shared);
 /** Free shared->peer_space.  Collective; NULL-safe. */

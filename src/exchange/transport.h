@@ -8,10 +8,9 @@
 
 #include <stdbool.h>
 
+#include "base/candidate.h"
 #include "device/device.h"
 #include "exchange/halo.h"
-
-enum { SPMM_TRANSPORT_WHY = 200 };
 
 /** How nccl-push shares out its work.  All 0 but in benchmarks and tests; the same on all ranks. */
 typedef struct {
@@ -34,7 +33,7 @@ typedef struct {
     bool                 windows;    /**< the communicator is for windows: no exchange runs on it */
     /** Why nccl-push could not be opened: plans to come need not try.  Empty: not known; set on all
      *  ranks or on none. */
-    char               no_windows[SPMM_TRANSPORT_WHY];
+    char               no_windows[SPMM_WHY];
     spmm_push_limits_t push;
 } spmm_transport_shared_t;
 
@@ -105,7 +104,7 @@ static inline spmm_exchange_side_t spmmi_exchange_target(const spmm_halo_t     *
                                         exchange->mirror, false};
 }
 
-typedef struct {
+typedef struct spmm_transport_ops {
     const char *name;        /**< "nccl", "nccl-push", "mpi-host"... */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
@@ -117,7 +116,7 @@ typedef struct {
 
     /** Can all ranks use it?  Collective; the answer and @p why (the end of a sentence that starts
      *  with the name) are the same on all ranks. */
-    bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
+    bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_WHY]);
 
     /** What create() does for the first plan of a context: finds out what supports(), which is cheap,
      *  cannot.  Collective, agreed; SPMM_ERR_UNSUPPORTED when it cannot be used.  May be NULL. */
@@ -164,13 +163,6 @@ const spmm_transport_ops_t *spmmi_transport_find(const char *name);
 /** check() of all transports; to be called when the host has waited for a stream. */
 spmm_status_t spmmi_transport_check(spmm_transport_shared_t *shared);
 
-typedef struct {
-    const spmm_transport_ops_t *transport;
-    bool                        usable;
-    char                        why[SPMM_TRANSPORT_WHY];
-    double                      predicted_s; /**< on the slowest rank, packing included */
-} spmm_transport_candidate_t;
-
 /** What a plan asks of a transport. */
 typedef struct {
     const spmm_halo_t *halo;
@@ -182,10 +174,10 @@ typedef struct {
 /** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least
  *  predicted time on its slowest rank; one that cannot be opened after all makes room for the next.
  *  Collective, agreed.
- *  @param[out] candidates  [spmmi_n_transports] */
+ *  @param[out] candidates  [spmmi_n_transports]; times of the slowest rank, with packing */
 spmm_status_t spmmi_transport_choose(spmm_transport_shared_t *shared, const char *name,
                                      const spmm_transport_need_t *need,
-                                     spmm_transport_candidate_t  *candidates,
+                                     spmm_candidate_t            *candidates,
                                      const spmm_transport_ops_t **chosen);
 
 #endif /* SPMM_EXCHANGE_TRANSPORT_H */

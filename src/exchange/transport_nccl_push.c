@@ -294,11 +294,10 @@ const spmm_transport_ops_t spmmi_transport_nccl_push = {
 
 #else
 
-static bool push_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+static bool push_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     (void)shared;
-    (void)snprintf(why, SPMM_TRANSPORT_WHY,
-                   "is not in this build: it needs CUDA and NCCL 2.28 or later");
+    (void)snprintf(why, SPMM_WHY, "is not in this build: it needs CUDA and NCCL 2.28 or later");
     return false;
 }
 
