@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
 /** @file test_base.c  Scalars, allocation, sorting, errors: what needs no second rank. */
 #include "test_main.h"
 

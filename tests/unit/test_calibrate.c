@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
 /** @file test_calibrate.c  The file that keeps a device's rates. */
 #include "test_main.h"
 

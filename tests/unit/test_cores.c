@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 */
 /** @file test_cores.c  Threads of ranks that share the cores of a node, or have some each. */
 #include "test_main.h"
 

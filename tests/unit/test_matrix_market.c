@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 NEEDS ZLIB_FOUND */
 /* The parsers of Matrix Market text as functions of memory. */
 #include "matrix/read/matrix_market.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
 /** @file test_reorder.c  Orders of rows: permutations, the same for any threads, and good ones. */
 #define _POSIX_C_SOURCE 200809L /* sigaction() */
 #include "format_case.h"
