@@ -353,16 +353,7 @@ static void test_close(void **state)
 {
     (void)state;
     transport_case_device();
-    for (int t = 0; t < spmmi_n_transports; t++) {
-        if (spmmi_transports[t]->close != NULL) {
-            spmmi_transports[t]->close(&shared);
-        }
-    }
-    assert_null(shared.nccl);
-    assert_null(shared.pull);
-    device.ops->stream_destroy(&device, stream);
-    spmmi_device_close(&device);
-    assert_int_equal(spmmi_alloc_get_stats().live, kept);
+    transport_case_finish(kept);
 }
 
 const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_both_directions),

@@ -10,25 +10,6 @@
 #include "test_main.h"
 #include "test_matrix.h"
 
-typedef void (*check_t)(const spmm_test_rule_t *rule, const spmm_matrix_t *A);
-
-static void on_all_matrices(check_t check)
-{
-    const spmm_test_split_t splits[][2] = {{SPMM_TEST_EVEN, SPMM_TEST_EVEN},
-                                           {SPMM_TEST_FIRST_EMPTY, SPMM_TEST_FIRST_EMPTY},
-                                           {SPMM_TEST_ALL_ON_LAST, SPMM_TEST_ALL_ON_LAST},
-                                           {SPMM_TEST_EVEN, SPMM_TEST_ALL_ON_LAST}};
-
-    for (const spmm_test_rule_t *rule = spmm_test_rules; rule->name != NULL; rule++) {
-        for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
-            spmm_matrix_t *A = spmm_test_matrix(rule, splits[s][0], splits[s][1]);
-
-            check(rule, A);
-            spmmi_matrix_free(A);
-        }
-    }
-}
-
 static int64_t row_vertex(const spmm_matrix_t *A, int64_t i)
 {
     const int p = spmmi_owner(A->row_offset, A->env->size, i);
@@ -107,7 +88,7 @@ static void check_edges(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 static void test_edges(void **state)
 {
     (void)state;
-    on_all_matrices(check_edges);
+    spmm_test_all_matrices(check_edges);
 }
 
 /* No vertex is heavier than a part.  Where no row is, a row of a square matrix weighs its entries; of
@@ -140,7 +121,7 @@ static void check_weights(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 static void test_weights(void **state)
 {
     (void)state;
-    on_all_matrices(check_weights);
+    spmm_test_all_matrices(check_weights);
 }
 
 /* More vertices or edges than the partitioner's integers hold. */
@@ -173,7 +154,7 @@ static void check_limit(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 static void test_limits(void **state)
 {
     (void)state;
-    on_all_matrices(check_limit);
+    spmm_test_all_matrices(check_limit);
 }
 
 /* Of each vertex a number that says who its neighbours are: the sum of their weights and degrees. */
@@ -244,7 +225,7 @@ static void test_deal(void **state)
     spmm_matrix_t *grid = NULL;
 
     (void)state;
-    on_all_matrices(check_deal);
+    spmm_test_all_matrices(check_deal);
     spmm_assert_ok(
         spmmi_matrix_from_spec(&spmm_test_env, "stencil9:nx=61,ny=53", SPMM_R_32F, 1, &grid));
     check_deal(NULL, grid);

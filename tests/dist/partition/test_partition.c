@@ -16,26 +16,6 @@ enum { MAX_RANKS = 16, MAX_COLS = 256 };
 
 static const spmm_partition_options_t defaults = {.imbalance = 1.03, .seed = 1};
 
-typedef void (*check_t)(const spmm_test_rule_t *rule, const spmm_matrix_t *A);
-
-static void on_all_matrices(check_t check)
-{
-    const spmm_test_split_t splits[][2] = {{SPMM_TEST_EVEN, SPMM_TEST_EVEN},
-                                           {SPMM_TEST_FIRST_EMPTY, SPMM_TEST_FIRST_EMPTY},
-                                           {SPMM_TEST_ALL_ON_LAST, SPMM_TEST_ALL_ON_LAST},
-                                           {SPMM_TEST_EVEN, SPMM_TEST_ALL_ON_LAST}};
-
-    assert_true(spmm_test_env.size <= MAX_RANKS);
-    for (const spmm_test_rule_t *rule = spmm_test_rules; rule->name != NULL; rule++) {
-        for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
-            spmm_matrix_t *A = spmm_test_matrix(rule, splits[s][0], splits[s][1]);
-
-            check(rule, A);
-            spmmi_matrix_free(A);
-        }
-    }
-}
-
 /** The whole partition, and what it costs by definition. */
 typedef struct {
     int32_t *row, *col;
@@ -48,7 +28,7 @@ static reference_t ref;
 static void make_reference(const spmm_test_rule_t *rule, const spmm_matrix_t *A,
                            const spmm_partition_t *partition)
 {
-    assert_true(rule->cols <= MAX_COLS);
+    assert_true(rule->cols <= MAX_COLS && spmm_test_env.size <= MAX_RANKS);
     memset(&ref, 0, sizeof ref);
     ref.row = spmm_test_gather(A->row_offset, partition->row_part);
     ref.col = spmm_test_gather(A->col_offset, partition->col_part);
@@ -163,7 +143,7 @@ static void check_all_methods(const spmm_test_rule_t *rule, const spmm_matrix_t 
 static void test_methods(void **state)
 {
     (void)state;
-    on_all_matrices(check_all_methods);
+    spmm_test_all_matrices(check_all_methods);
 }
 
 /* Parts ascend with the rows, and none is off the mean by more than a row; without entries rows
@@ -200,7 +180,7 @@ static void check_block(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 static void test_block(void **state)
 {
     (void)state;
-    on_all_matrices(check_block);
+    spmm_test_all_matrices(check_block);
 }
 
 static void test_default_is_keep(void **state)
@@ -240,7 +220,7 @@ static void check_random_parts(const spmm_test_rule_t *rule, const spmm_matrix_t
 static void test_random_parts(void **state)
 {
     (void)state;
-    on_all_matrices(check_random_parts);
+    spmm_test_all_matrices(check_random_parts);
 }
 
 static void expect_error(const spmm_matrix_t *A, const char *spec,

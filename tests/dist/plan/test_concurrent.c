@@ -6,20 +6,17 @@
  *  context for each of two threads at the same time, a plan that passes from thread to thread.  All
  *  numbers are small integers: every result is exact.  SPMM_TEST_DEVICE=cuda: on GPUs.
  */
-#include "test_main.h"
+#include "test_context.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "spmm_dist/spmm_dist.h"
 
 #ifdef SPMM_HAVE_CUDA
 #include <cuda_runtime.h>
 #endif
 
-enum { N = 5, LOCAL = 40, LAPS = 60, TWO = 2, SKIPPED = 77 };
+enum { N = 5, LOCAL = 40, LAPS = 60, TWO = 2 };
 
 int spmm_test_thread_level(void)
 {
@@ -61,22 +58,6 @@ static void drop_stream(spmm_stream_t stream)
 #else
     (void)stream;
 #endif
-}
-
-static void open_context(spmm_context_t **ctx)
-{
-    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
-    spmm_status_t          status;
-
-    o.device = on_gpu ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
-    status   = spmm_context_create(spmm_test_env.comm, &o, ctx);
-    if (on_gpu && status == SPMM_ERR_UNSUPPORTED) {
-        (void)printf("SKIP: %s\n", spmm_last_error(NULL));
-        MPI_Comm_free(&spmm_test_env.comm);
-        MPI_Finalize();
-        exit(SKIPPED);
-    }
-    spmm_assert_ok(status);
 }
 
 /* Everything but the context; runs on any thread, so it asserts nothing. */
@@ -149,8 +130,8 @@ static void test_two_streams(void **state)
     spmm_context_t *ctx;
 
     (void)state;
-    on_gpu = getenv("SPMM_TEST_DEVICE") != NULL && strcmp(getenv("SPMM_TEST_DEVICE"), "cuda") == 0;
-    open_context(&ctx);
+    on_gpu = spmm_test_on_gpu();
+    test_context_open(&ctx);
     for (int k = 0; k < TWO; k++) {
         w[k].ctx    = ctx;
         w[k].stream = new_stream();
@@ -174,7 +155,7 @@ static void test_two_contexts(void **state)
 
     (void)state;
     for (int k = 0; k < TWO; k++) {
-        open_context(&w[k].ctx);
+        test_context_open(&w[k].ctx);
         spmm_assert_ok(make(&w[k], NULL));
     }
     for (int lap = 0; lap < LAPS; lap++) {
@@ -215,7 +196,7 @@ static void test_a_context_for_each_thread(void **state)
     MPI_Query_thread(&level);
     assert_int_equal(level, MPI_THREAD_MULTIPLE);
     for (int k = 0; k < TWO; k++) {
-        open_context(&w[k].ctx);
+        test_context_open(&w[k].ctx);
         w[k].stream = new_stream();
     }
     for (int k = 0; k < TWO; k++) {
@@ -250,7 +231,7 @@ static void test_a_plan_from_thread_to_thread(void **state)
     pthread_t thread;
 
     (void)state;
-    open_context(&w.ctx);
+    test_context_open(&w.ctx);
     spmm_assert_ok(make(&w, NULL));
     for (int k = 0; k < 4; k++) {
         assert_int_equal(pthread_create(&thread, NULL, run_some, &w), 0);

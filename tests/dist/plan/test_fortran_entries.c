@@ -3,14 +3,12 @@
 /** @file test_fortran_entries.c
  *  The entries that the Fortran module calls, from C: no Fortran compiler is needed for them.
  */
-#include "test_main.h"
+#include "test_context.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "spmm_dist/spmm_dist.h"
 
 static spmm_context_t *open_by(MPI_Comm comm)
 {
@@ -69,24 +67,12 @@ static void test_no_communicator(void **state)
     assert_non_null(strstr(spmm_last_error(NULL), "ctx is NULL"));
 }
 
-static char *explained(const spmm_plan_t *plan)
-{
-    char  *text = NULL;
-    size_t length;
-    FILE  *out = open_memstream(&text, &length);
-
-    assert_non_null(out);
-    spmm_assert_ok(spmm_plan_explain(plan, out));
-    assert_int_equal(fclose(out), 0);
-    return text;
-}
-
 /* Twice to one file: what is there stays. */
 static void check_file(const spmm_plan_t *plan)
 {
     char         path[] = "/tmp/spmm_explain_XXXXXX";
     int          handle = mkstemp(path);
-    char        *text   = explained(plan);
+    char        *text   = test_context_explain(plan);
     char        *found  = calloc(2, strlen(text) + 1);
     FILE        *in     = fdopen(handle, "r");
     const size_t n      = strlen(text);

@@ -129,46 +129,35 @@ static spmm_matrix_t *make_matrix(const case_t *c)
     return A;
 }
 
-static int64_t at(const case_t *c, int64_t ld, int64_t i, int64_t j)
-{
-    return c->layout == SPMM_LAYOUT_COL ? i + j * ld : i * ld + j;
-}
-
 static void check_element(const case_t *c, int64_t i, int64_t j, double got)
 {
-    const char *device = getenv("SPMM_TEST_DEVICE");
-    double      sum = 0.0, size = 0.0, least = c->mode->least;
+    reference_t want  = {0};
+    double      least = c->mode->least;
     int64_t     terms = 2;
 
-    if (c->kind == DENORMAL && device != NULL && strcmp(device, "cuda") == 0) {
+    if (c->kind == DENORMAL && spmm_test_on_gpu()) {
         least = ldexp(least, c->mode->span); /* tensor cores may flush operands, too */
     }
-
     for (int64_t k = 0; k < ROWS && c->alpha != 0.0; k++) {
         if (c->op == SPMM_OP_N ? has_entry(i, k) : has_entry(k, i)) {
             const double a = c->op == SPMM_OP_N ? a_of(c, i, k) : a_of(c, k, i);
-            const double x = c->alpha * a * b_of(c, k, j);
 
-            sum += x;
-            size += fabs(x);
+            reference_add(&want, c->alpha * a * b_of(c, k, j));
             terms++;
         }
     }
     if (c->beta != 0.0) {
-        sum += c->beta * c_of(c, i, j);
-        size += fabs(c->beta * c_of(c, i, j));
+        reference_add(&want, c->beta * c_of(c, i, j));
     }
-    if (isnan(sum)
-            ? isnan(got)
-            : got == sum || fabs(got - sum) <= c->mode->bound * size + least * (double)terms) {
+    if (reference_near(&want, got, c->mode->bound, least * (double)terms)) {
         return;
     }
     print_error(
         "%s type %s compute %d op %d layout %d kind %d alpha %g beta %g: C(%d, %d) = %.17g, "
         "expected %.17g, magnitudes %.3g, error %.3g of them\n",
         c->engine, spmmi_type_name(c->mode->type), (int)c->mode->compute, (int)c->op,
-        (int)c->layout, (int)c->kind, c->alpha, c->beta, (int)i, (int)j, got, sum, size,
-        fabs(got - sum) / size);
+        (int)c->layout, (int)c->kind, c->alpha, c->beta, (int)i, (int)j, got, want.sum, want.size,
+        fabs(got - want.sum) / want.size);
     fail();
 }
 
@@ -208,8 +197,10 @@ static void *multiply(const case_t *c, spmm_plan_t *plan, const spmm_layout_info
     *bytes = (size_t)count * size;
     for (int64_t i = 0; i < rows->local_rows; i++) {
         for (int64_t j = 0; j < N; j++) {
-            spmmi_value_set(c->mode->type, B, at(c, ld, i, j), b_of(c, rows->global_row[i], j));
-            spmmi_value_set(c->mode->type, C, at(c, ld, i, j), c_of(c, rows->global_row[i], j));
+            spmmi_value_set(c->mode->type, B, reference_place(c->layout, ld, i, j),
+                            b_of(c, rows->global_row[i], j));
+            spmmi_value_set(c->mode->type, C, reference_place(c->layout, ld, i, j),
+                            c_of(c, rows->global_row[i], j));
         }
     }
     device_b = to_device(B, *bytes);
@@ -240,8 +231,9 @@ static bool check(const case_t *c)
         first = multiply(c, plan, &rows, ld, &bytes);
         for (int64_t i = 0; i < rows.local_rows; i++) {
             for (int64_t j = 0; j < N; j++) {
-                check_element(c, rows.global_row[i], j,
-                              spmmi_value_get(c->mode->type, first, at(c, ld, i, j)));
+                check_element(
+                    c, rows.global_row[i], j,
+                    spmmi_value_get(c->mode->type, first, reference_place(c->layout, ld, i, j)));
             }
         }
         if (c->deterministic) { /* another plan, the same bits */

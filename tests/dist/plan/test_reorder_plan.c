@@ -95,14 +95,13 @@ static void test_report(void **state)
 /* On GPUs times decide between the orders, where auto is given products enough to pay in. */
 static void test_measured(void **state)
 {
-    const char              *device = getenv("SPMM_TEST_DEVICE");
-    spmm_plan_options_t      o      = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_options_t      o = SPMM_PLAN_OPTIONS_INIT;
     const spmm_reordering_t *r;
     spmm_plan_t             *plan;
     spmm_matrix_t           *A;
 
     (void)state;
-    if (device == NULL || strcmp(device, "cuda") != 0) {
+    if (!spmm_test_on_gpu()) {
         return;
     }
     open_context();

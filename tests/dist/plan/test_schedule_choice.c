@@ -61,18 +61,6 @@ static void test_bytes(void **state)
     close_context();
 }
 
-static char *explain(const spmm_plan_t *plan)
-{
-    char  *text = NULL;
-    size_t length;
-    FILE  *out = open_memstream(&text, &length);
-
-    assert_non_null(out);
-    spmm_assert_ok(spmm_plan_explain(plan, out));
-    assert_int_equal(fclose(out), 0);
-    return text;
-}
-
 static int count_of(const char *text, const char *part)
 {
     int count = 0;
@@ -171,7 +159,7 @@ static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool me
     char             *text, line[64];
 
     spmm_assert_ok(spmm_plan_create(A, 16, o, &plan));
-    text = explain(plan);
+    text = test_context_explain(plan);
     assert_null(strstr(text, "(null)"));
     for (int s = 0; s < spmmi_n_schedules && spmm_test_env.size > 1; s++) {
         (void)snprintf(line, sizeof line, "\n  schedule %-10s ", spmmi_schedules[s]->name);

@@ -27,11 +27,6 @@ static bool is_set(const char *name)
     return getenv(name) != NULL && strcmp(getenv(name), "1") == 0;
 }
 
-static bool on_gpu(void)
-{
-    return getenv("SPMM_TEST_DEVICE") != NULL && strcmp(getenv("SPMM_TEST_DEVICE"), "cuda") == 0;
-}
-
 /** This rank's rows of a matrix whose row i has entries 1 in columns start(i) .. start(i) + length(i),
  *  and its product with B(i, j) = 1 + i % 3 + j % 2. */
 typedef struct {
@@ -91,7 +86,7 @@ static spmm_status_t make_band(const band_t *b, spmm_matrix_t **A)
 /* The sums on GPUs run over thousands of entries in FP32, at times rounded towards zero. */
 static void check_band_c(const band_t *b, const spmm_layout_info_t *rows, const float *C)
 {
-    const double bound = on_gpu() ? 1e-3 : 5e-6;
+    const double bound = spmm_test_on_gpu() ? 1e-3 : 5e-6;
     double       worst = 0.0;
 
 #pragma omp parallel for schedule(static) reduction(max : worst)
@@ -216,7 +211,7 @@ static void test_long_row(void **state)
         check_engines((band_t){3, longest_row(1), from_zero, longest_row, 1, NULL});
     } else if (!is_set("SPMM_TEST_SMALL")) {
         assert_true(check_band(&(band_t){3, longest_row(1), from_zero, longest_row, 1,
-                                         on_gpu() ? "csr-gpu" : "csr-cpu"}));
+                                         spmm_test_on_gpu() ? "csr-gpu" : "csr-cpu"}));
     }
     close_context();
 }
@@ -371,7 +366,7 @@ static void test_entries_beyond_32_bits(void **state)
     const int64_t rows = ((int64_t)INT_MAX / WIDE / spmm_test_env.size + 1000) * spmm_test_env.size;
 
     (void)state;
-    if (!is_set("SPMM_TEST_LARGE") || !on_gpu() || spmm_test_env.size < 2) {
+    if (!is_set("SPMM_TEST_LARGE") || !spmm_test_on_gpu() || spmm_test_env.size < 2) {
         return;
     }
     open_context();

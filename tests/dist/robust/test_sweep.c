@@ -232,18 +232,11 @@ static void test_matrix_market(void **state)
     spmm_temp_remove();
 }
 
-/* 2 x 2, full; see spmm_matrix_read(). */
 static void test_binary_csr(void **state)
 {
-    const int64_t head[] = {0x43535231, 2, 2, 4};
-    const int32_t body[] = {0, 2, 4, 0, 1, 0, 1};
-    char          bytes[sizeof head + sizeof body];
-    walk_t        walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
 
     (void)state;
-    memcpy(bytes, head, sizeof head);
-    memcpy(bytes + sizeof head, body, sizeof body);
-    walk.path = spmm_temp_write(bytes, sizeof bytes);
     sweep(&walk);
     spmm_temp_remove();
 }

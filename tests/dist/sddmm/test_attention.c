@@ -16,30 +16,18 @@
 
 enum { Q = 1, K, S, V = 5, P = 6 };
 
-static double bound_of(spmm_type_t type)
+/* Row r of this rank times V by the values @p of its entries; for C(r, j). */
+static reference_t product(const masked_t *m, const double *of, int64_t r, int64_t j,
+                           spmm_type_t type)
 {
-    return type == SPMM_R_64F   ? 1e-12
-           : type == SPMM_R_32F ? 5e-6
-           : type == SPMM_R_16F ? 2e-3
-                                : 1.6e-2;
-}
+    reference_t want = {0};
 
-/* Row r of this rank times V by the values @p of its entries; the sum of sizes in *size. */
-static double product(const masked_t *m, const double *of, int64_t r, int64_t j, spmm_type_t type,
-                      double *size)
-{
-    double sum = 0.0;
-
-    *size = 0.0;
     for (int64_t e = 0; e < m->nnz; e++) {
         if (m->row[e] == m->first_row + r) {
-            const double term = of[e] * operand(V, m->col[e], j, type, 0);
-
-            sum += term;
-            *size += fabs(term);
+            reference_add(&want, of[e] * operand(V, m->col[e], j, type, 0));
         }
     }
-    return sum;
+    return want;
 }
 
 /* C = A V with what the plan's values now are. */
@@ -56,13 +44,12 @@ static void check_product_of(const masked_t *m, spmm_plan_t *plan, const double 
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, bytes));
     for (int64_t i = 0; i < m->rows; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double       size;
-            const double want = product(m, of, i, j, type, &size);
-            const double got  = spmmi_value_get(type, host, i * n + j);
+            const reference_t want = product(m, of, i, j, type);
+            const double      got  = spmmi_value_get(type, host, i * n + j);
 
-            if (!(fabs(got - want) <= slack * bound_of(type) * size)) {
+            if (!reference_near(&want, got, slack * reference_bound(type), 0.0)) {
                 print_error("C(%lld, %lld) = %.9g, expected %.9g (type %d)\n", (long long)i,
-                            (long long)j, got, want, (int)type);
+                            (long long)j, got, want.sum, (int)type);
                 fail();
             }
         }
@@ -106,13 +93,6 @@ static void check_update(const mask_t *shape, spmm_type_t type, const char *engi
     free(of);
 }
 
-static bool on_gpu(void)
-{
-    const char *device = getenv("SPMM_TEST_DEVICE");
-
-    return device != NULL && strcmp(device, "cuda") == 0;
-}
-
 static void test_update(void **state)
 {
     const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}, {0, 5, 8, 500, -1, 1}};
@@ -129,9 +109,10 @@ static void test_update(void **state)
                 check_update(&shapes[s], types[t], engines[t][k], NULL);
             }
             for (int k = 0; k < 3; k++) {
-                check_update(&shapes[s], types[t], on_gpu() ? "csr-gpu" : "csr-cpu", schedules[k]);
+                check_update(&shapes[s], types[t], spmm_test_on_gpu() ? "csr-gpu" : "csr-cpu",
+                             schedules[k]);
             }
-            check_update(&shapes[s], types[t], on_gpu() ? "cusparse" : NULL, NULL);
+            check_update(&shapes[s], types[t], spmm_test_on_gpu() ? "cusparse" : NULL, NULL);
         }
     }
     close_context();
@@ -218,7 +199,7 @@ static void check_softmax(const mask_t *shape, spmm_type_t type, spmm_type_t s_t
     spmm_assert_ok(spmm_buffer_copy(ctx, host, p, (size_t)m.nnz * spmm_type_size(type)));
     for (int64_t e = 0; e < m.nnz; e++) {
         /* FP32 rounds scores of 1600 to 1e-4, which is what exp() then is off by. */
-        const double bound = type == SPMM_R_64F ? 1e-11 : fmax(4e-4, bound_of(type));
+        const double bound = type == SPMM_R_64F ? 1e-11 : fmax(4e-4, reference_bound(type));
 
         assert_true(fabs(spmmi_value_get(type, host, e) - want[e]) <= bound * want[e] + 1e-7);
     }
@@ -353,7 +334,7 @@ static void test_no_memory(void **state)
     m      = make_masked(&shape, SPMM_R_16F);
     memory = device_operand(P, 0, 40, 40, 40, SPMM_R_16F, 0);
     /* On GPUs a plan goes without the engine that there is no memory to try. */
-    for (int kernel = 0; kernel < (on_gpu() ? 0 : 2); kernel++) {
+    for (int kernel = 0; kernel < (spmm_test_on_gpu() ? 0 : 2); kernel++) {
         int reached = 1, k;
 
         for (k = 0; reached != 0; k++) {

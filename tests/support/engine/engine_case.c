@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/scalar.h"
+#include "reference.h"
 #include "spmm_dist/context.h"
 
 enum { TILE = 32 }; /* columns that a reference is summed for at a time */
@@ -94,21 +95,14 @@ void free_product(product_t *p)
 
 double product_bound(const spmm_problem_t *problem)
 {
-    switch (problem->c_type) {
-    case SPMM_R_64F:
-        return 1e-12;
-    case SPMM_R_32F:
-        return problem->compute == SPMM_COMPUTE_32F_FAST_TF32 ? 2e-3 : 5e-6;
-    case SPMM_R_16F:
-        return 2e-3;
-    default:
-        return 1.6e-2;
-    }
+    const bool tf32 = problem->compute == SPMM_COMPUTE_32F_FAST_TF32;
+
+    return problem->c_type == SPMM_R_32F && tf32 ? 2e-3 : reference_bound(problem->c_type);
 }
 
 static int64_t place(const product_t *p, int64_t ld, int64_t i, int64_t j)
 {
-    return p->problem.layout == SPMM_LAYOUT_COL ? i + j * ld : i * ld + j;
+    return reference_place(p->problem.layout, ld, i, j);
 }
 
 /* The most that results below the normal range may lose, for each product. */

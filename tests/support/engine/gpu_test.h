@@ -11,17 +11,11 @@
 
 #include "device/device_cuda.h"
 
-enum { GPU_TEST_SKIPPED = 77 };
-
 /** The device of rank's choice; where no GPU is visible the program ends as skipped. */
 static inline void gpu_test_open(spmm_device_t *device)
 {
     if (spmmi_cuda_device_count() == 0) {
-        (void)printf("SKIP: no CUDA device is visible\n");
-        (void)fflush(stdout);
-        MPI_Comm_free(&spmm_test_env.comm);
-        MPI_Finalize();
-        exit(GPU_TEST_SKIPPED);
+        spmm_test_skip("no CUDA device is visible");
     }
     memset(device, 0, sizeof *device);
     device->ops  = &spmmi_device_cuda;
