@@ -67,7 +67,6 @@ static void check(spmm_type_t type, double factor)
 
 static void test_wrong_elements_show(void **state)
 {
-    (void)state;
     check(SPMM_R_64F, 1.0);
     check(SPMM_R_32F, 1.0);
     check(SPMM_R_16F, 1.0);
@@ -77,7 +76,6 @@ static void test_wrong_elements_show(void **state)
 /* Sums of FP16 that would leave its range unless B is scaled. */
 static void test_large_values(void **state)
 {
-    (void)state;
     check(SPMM_R_16F, 0x1p14);
 }
 

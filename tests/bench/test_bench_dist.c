@@ -118,7 +118,6 @@ static void check(const char *spec, const char *partition)
 
 static void numberings_agree_with_the_matrix(void **state)
 {
-    (void)state;
     check("rmat:scale=8,degree=6", "block");
     check("stencil9:nx=17,ny=13,shuffle=1", "block");
     check("banded:rows=3,band=1", "block");
@@ -141,7 +140,6 @@ static void wrong_results_are_found(void **state)
     spmm_plan_t           *plan;
     dist_row_t             row;
 
-    (void)state;
     bench.job.rank = spmm_test_env.rank;
     bench.job.size = spmm_test_env.size;
     co.device      = SPMM_DEVICE_CPU;
@@ -188,7 +186,6 @@ static void too_few_compared_elements_fail(void **state)
     spmm_layout_info_t     rows = {.struct_size = sizeof rows};
     spmm_plan_t           *plan;
 
-    (void)state;
     bench.job.rank = spmm_test_env.rank;
     bench.job.size = spmm_test_env.size;
     co.device      = SPMM_DEVICE_CPU;

@@ -38,7 +38,6 @@ static void test_options(void **state)
 {
     static bench_options_t o;
 
-    (void)state;
     assert_int_equal(BENCH_GOOD, parse("--matrix a.mtx --generate rmat:scale=3 --columns 7,64 "
                                        "--engines auto,hrpb --also-rotate --note hello",
                                        &o));
@@ -99,7 +98,6 @@ static void test_refused_options(void **state)
     };
     static bench_options_t o;
 
-    (void)state;
     opterr = 0;
     for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
         if (parse(refused[k], &o) != BENCH_USAGE) {
@@ -145,7 +143,6 @@ static void test_matrix_list(void **state)
     const char            *path = write_file(list, sizeof list - 1);
     char                   line[256];
 
-    (void)state;
     (void)snprintf(line, sizeof line, "--matrix first.mtx --matrix-list %s", path);
     assert_int_equal(BENCH_GOOD, parse(line, &o));
     assert_int_equal(5, o.n_inputs);
@@ -168,7 +165,6 @@ static void test_lost_files(void **state)
     const char            *path = write_file(list, sizeof list - 1);
     char                   line[256];
 
-    (void)state;
     (void)snprintf(line, sizeof line, "--matrix-list %s", path);
     assert_int_equal(BENCH_USAGE, parse(line, &o));
     bench_options_free(&o);
@@ -190,7 +186,6 @@ static void test_long_matrix_list(void **state)
     char                   line[256];
     const char            *path;
 
-    (void)state;
     for (int k = 0; k < LINES; k++) {
         (void)snprintf(text + (ptrdiff_t)k * LINE, LINE + 1, "%0*d\n", LINE - 1, k);
     }
@@ -217,7 +212,6 @@ static void test_pattern(void **state)
     bench_pattern_t p;
     bool            full[ROWS][COLS] = {{false}};
 
-    (void)state;
     for (int i = 0; i < ROWS; i++) {
         row_ptr[i + 1] = row_ptr[i];
         for (int j = 0; j <= 20; j++) {
@@ -265,7 +259,6 @@ static void test_limit(void **state)
     const bench_pattern_t memory = {1000000, 3000000, 1000000, 2000000};
     bench_pattern_t       wide   = {100, 1000, 250000, 300000};
 
-    (void)state;
     /* 40000 rows of 512 bytes at 8.9 TB/s against 1.4 MB of device memory. */
     assert_near(40000.0 * 512 / 8.9e12, bench_limit_seconds(&gather, 128, 4));
     /* A of 3e6 entries of 8 bytes and 1000001 row pointers, 2e6 rows of 128 bytes. */
@@ -304,7 +297,6 @@ static void test_report(void **state)
     FILE                  *tsv     = tmpfile();
     bench_report_t         report  = {.options = &options, .tsv = tsv};
 
-    (void)state;
     assert_non_null(fixture);
     assert_non_null(tsv);
     options.type = options.yardstick = SPMM_R_32F;

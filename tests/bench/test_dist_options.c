@@ -40,7 +40,6 @@ static void test_every_option(void **state)
     };
     static dist_options_t o;
 
-    (void)state;
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
         const char *const words[] = {"bench_dist",  "--matrix",    "a.mtx",
                                      options[k][0], options[k][1], NULL};
@@ -60,7 +59,6 @@ static void test_values(void **state)
                                        "--iterations", "0",        NULL};
     static dist_options_t    o;
 
-    (void)state;
     assert_int_equal(parse(good, &o), DRIVER_GOOD);
     assert_int_equal(o.executes, 5000);
     assert_int_equal(o.nccl_ctas, 3);

@@ -96,7 +96,6 @@ static int64_t check_block(const spmm_csr_t *block, int32_t width)
 
 static void test_shapes(void **state)
 {
-    (void)state;
     for (int s = 0; format_shapes[s].density >= 0.0; s++) {
         for (int32_t width = 16; width <= 32; width += 16) {
             spmm_csr_t block;
@@ -119,7 +118,6 @@ static void test_matrices(void **state)
         {"xdys:size=128,dense=0,sp24=1,fill=0.5", 2}, {"xdys:size=96,dense=0.5,sp24=0", 1},
         {"uniform:rows=300,cols=200,degree=9", 3},    {"stencil27:nx=6,ny=6,nz=6,dof=3", 3}};
 
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         spmm_csr_t    block;
         ladder_host_t host;

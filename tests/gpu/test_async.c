@@ -78,7 +78,6 @@ static void test_execute_does_not_wait(void **state)
     spmm_context_t *ctx;
     spmm_matrix_t  *A;
 
-    (void)state;
     gpu_test_open(&device); /* skips where there is no GPU */
     spmmi_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
@@ -115,7 +114,6 @@ static void test_captures_of_the_program(void **state)
     void                        *B, *C;
     size_t                       bytes;
 
-    (void)state;
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &options, &ctx));
     A           = pair_matrix(ctx, ROWS);
     o.transport = "nccl";

@@ -12,7 +12,6 @@ static void test_facts(void **state)
     const int past = spmmi_cuda_device_count();
     const int bad  = past;
 
-    (void)state;
     gpu_test_open(&device);
     assert_true(device.cc >= 50);
     assert_true(device.n_sm > 0);
@@ -37,7 +36,6 @@ static void test_memory(void **state)
     char                     out[1000], in[1000];
     void                    *memory, *pinned, *empty;
 
-    (void)state;
     for (int k = 0; k < 1000; k++) {
         in[k] = (char)(k * 7);
     }
@@ -94,7 +92,6 @@ static void test_streams(void **state)
     char         *host    = device_test_host(BYTES);
     double        seconds = -1.0;
 
-    (void)state;
     spmm_assert_ok(device.ops->alloc(&device, BYTES, &a));
     spmm_assert_ok(device.ops->alloc(&device, BYTES, &b));
     spmm_assert_ok(device.ops->stream_create(&device, false, &first));
@@ -137,7 +134,6 @@ static void test_current_device(void **state)
     int   current = -1;
     void *memory;
 
-    (void)state;
     assert_int_equal(cudaSetDevice(spmmi_cuda_device_count() - 1), cudaSuccess);
     spmm_assert_ok(device.ops->alloc(&device, 64, &memory));
     assert_int_equal(cudaGetDevice(&current), cudaSuccess);
@@ -153,7 +149,6 @@ static void test_release_waits(void **state)
     spmm_stream_t stream;
     void         *memory;
 
-    (void)state;
     spmm_assert_ok(device.ops->stream_create(&device, false, &stream));
     spmm_assert_ok(device.ops->alloc_cached(&device, 64, &memory));
     for (int k = 0; k < 50; k++) {
@@ -174,7 +169,6 @@ static void test_staging(void **state)
     void          *memory[6];
     unsigned char *host;
 
-    (void)state;
     host = spmmi_alloc(50000003, 1);
     assert_non_null(host);
     for (int k = 0; k < 6; k++) {
@@ -207,7 +201,6 @@ static void test_delay(void **state)
     spmm_event_t *from, *to;
     double        seconds = 0.0;
 
-    (void)state;
     spmm_assert_ok(device.ops->stream_create(&device, false, &stream));
     spmm_assert_ok(device.ops->event_create(&device, true, &from));
     spmm_assert_ok(device.ops->event_create(&device, true, &to));

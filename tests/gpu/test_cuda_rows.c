@@ -15,7 +15,6 @@ static spmm_device_t device;
 
 static void test_open(void **state)
 {
-    (void)state;
     gpu_test_open(&device);
 }
 
@@ -124,7 +123,6 @@ static void test_moves(void **state)
 {
     static const int64_t rows[] = {0, 1, 5, 33, 257};
 
-    (void)state;
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         for (int w = 0; w < N_WIDTHS; w++) {
             check_moves(rows[r], widths[w]);
@@ -140,7 +138,6 @@ static void test_large_moves(void **state)
     const move_t turn = {20011, 67, 5, 8, 0, SPMM_LAYOUT_COL, true};
     const move_t wide = {1, 2200000, 0, 2, 0, SPMM_LAYOUT_COL, false}; /* beyond gridDim.y */
 
-    (void)state;
     check_move(&tall, true);
     check_move(&tall, false);
     check_move(&odd, true);
@@ -223,7 +220,6 @@ static void test_scatter_add(void **state)
 {
     static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     for (int t = 0; t < 4; t++) {
         for (int w = 0; w < N_WIDTHS; w++) {
             for (int layout = SPMM_LAYOUT_ROW; layout <= SPMM_LAYOUT_COL; layout++) {
@@ -325,7 +321,6 @@ static void test_merge(void **state)
     static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
     static const double      betas[] = {0.0, 1.0, -0.5};
 
-    (void)state;
     for (int t = 0; t < 4; t++) {
         for (int w = 0; w < N_WIDTHS; w++) {
             for (int v = 0; v < 24; v++) {

@@ -14,7 +14,6 @@ static spmm_device_t device;
 
 static void test_open(void **state)
 {
-    (void)state;
     gpu_test_open(&device);
 }
 
@@ -82,7 +81,6 @@ static void test_store(void **state)
     static const int64_t rows[]   = {0, 1, 31, 32, 33, 257, 1000};
     static const int64_t widths[] = {1, 2, 7, 8, 9, 31, 32, 33, 100, 128};
 
-    (void)state;
     for (int t = 0; t < 4; t++) {
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
             for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
@@ -98,7 +96,6 @@ static void test_store(void **state)
 /* Many tiles, and more column tiles than a grid has blocks along y. */
 static void test_large(void **state)
 {
-    (void)state;
     check_store(SPMM_R_32F, 70001, 65, 0, -0.5, 0);
     check_store(SPMM_R_64F, 70001, 8, 3, 1.0, 0);
     check_store(SPMM_R_16F, 1, 2200000, 0, 1.0, 0);

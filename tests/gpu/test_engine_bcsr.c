@@ -132,7 +132,6 @@ static void check_fill(const spmm_csr_t *block, int32_t rows, bool sp24)
 /* Values and metadata, bit by bit. */
 static void test_fill(void **state)
 {
-    (void)state;
     for (int k = 0; k < 6; k++) {
         spmm_csr_t mixed, random;
 
@@ -177,7 +176,6 @@ static void test_widths(void **state)
     } variants[]         = {{77, 99, 0.6}, {300, 200, 0.3}, {40, 3001, 0.8}, {1030, 64, 1.0}};
     const int n_variants = gpu_case_small() ? 2 : 4;
 
-    (void)state;
     for (int s = 0; s < n_variants * N_CASES; s++) {
         const tc_case_t t = gpu_engine_case(s % N_CASES);
         spmm_csr_t      block;
@@ -239,7 +237,6 @@ static void test_blocks(void **state)
     static const int64_t widths[] = {128, 72, 264, 33};
     const int            n_widths = gpu_case_small() ? 2 : 4;
 
-    (void)state;
     for (int c = 0; c < N_TYPES; c++) {
         const tc_case_t t = gpu_engine_case(c);
         spmm_csr_t      block;
@@ -275,7 +272,6 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
 
 static void test_matrices(void **state)
 {
-    (void)state;
     for (int m = 0; format_matrices[m] != NULL && !gpu_case_small(); m++) {
         if (strchr(format_matrices[m], ':') != NULL) {
             spmm_csr_t block;
@@ -291,7 +287,6 @@ static void test_matrices(void **state)
  * are not finite. */
 static void test_padding(void **state)
 {
-    (void)state;
     for (int c = 0; c < N_CASES; c++) {
         const tc_case_t t = gpu_engine_case(c);
         spmm_csr_t      block;

@@ -36,7 +36,6 @@ static spmm_problem_t problem_of(int t, int64_t n)
 
 static void test_open(void **state)
 {
-    (void)state;
     gpu_test_open(&device);
 }
 
@@ -86,7 +85,6 @@ static void test_shapes(void **state)
                           {257, 40, 0.9}, {64, 64, 0.1},   {512, 256, 0.4}, {9, 1000, 0.6}};
     const int n_shapes = gpu_case_small() ? 4 : 8;
 
-    (void)state;
     for (int s = 0; s < n_shapes; s++) {
         for (int t = 0; t < N_TYPES; t++) {
             spmm_csr_t block;
@@ -101,7 +99,6 @@ static void test_shapes(void **state)
 
 static void test_empty(void **state)
 {
-    (void)state;
     for (int t = 0; t < N_TYPES; t++) {
         for (int mapped = 0; mapped < 2; mapped++) {
             spmm_csr_t block;
@@ -122,7 +119,6 @@ static void test_matrices(void **state)
 {
     int taken = 0;
 
-    (void)state;
     for (int m = 0; format_matrices[m] != NULL && !gpu_case_small(); m++) {
         for (int t = 0; t < N_TYPES; t += 2) {
             const spmm_problem_t problem = problem_of(t, 64);
@@ -161,7 +157,6 @@ static void test_refill(void **state)
     product_t            p = {.block = &other, .problem = problem, .alpha = -1.0};
     void                *format;
 
-    (void)state;
     format_case_random(90, 70, 0.4, SPMM_R_16F, true, 3, &block);
     format_case_random(90, 70, 0.4, SPMM_R_16F, true, 3, &other);
     for (int64_t k = 0; k < spmmi_csr_nnz(&other); k++) {
@@ -184,7 +179,6 @@ static void test_same_bits(void **state)
     spmm_csr_t block;
     product_t  p = {.block = &block, .problem = problem_of(1, 64), .alpha = 1.0};
 
-    (void)state;
     format_case_random(300, 500, 0.5, SPMM_R_16F, false, 9, &block);
     make_product(&p, 64, 0);
     check_same_bits(ENGINE, &device, &p, 20);
@@ -198,7 +192,6 @@ static void test_refusal(void **state)
     spmm_csr_t           block;
     void                *format = NULL;
 
-    (void)state;
     format_case_random(900, 900, 0.002, SPMM_R_16F, false, 2, &block);
     assert_int_equal(ENGINE->build(&block, &problem, &device, &format), SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_test_env.err.text, "values for each entry"));

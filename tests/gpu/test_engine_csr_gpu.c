@@ -23,7 +23,6 @@ static void test_half(void **state)
     static const int64_t     widths[]   = {1, 7, 8, 32, 33, 64, 128, 264, 512};
     const int                n_widths   = gpu_case_small() ? 5 : 9;
 
-    (void)state;
     for (int k = 0; k < 4 * 2 * n_widths; k++) {
         const spmm_type_t *type = types[k % 4];
         spmm_csr_t         block;

@@ -34,7 +34,6 @@ static void check_shape(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, int
 
 static void test_open(void **state)
 {
-    (void)state;
     gpu_test_open(&device);
 }
 
@@ -42,7 +41,6 @@ static void test_mixed(void **state)
 {
     static const int64_t widths[] = {1, 2, 7, 32, 33, 128};
 
-    (void)state;
     for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
         check_shape(203, 150, MIXED, widths[w]);
     }
@@ -51,14 +49,12 @@ static void test_mixed(void **state)
 
 static void test_dense_row(void **state)
 {
-    (void)state;
     check_shape(40, 6000, DENSE_ROW, 16);
     check_shape(40, 6000, DENSE_ROW, 128);
 }
 
 static void test_empty(void **state)
 {
-    (void)state;
     check_shape(50, 40, NO_ENTRIES, 32);
     check_shape(50, 0, NO_ENTRIES, 3);
     check_shape(0, 40, MIXED, 8);
@@ -71,7 +67,6 @@ static void test_refill(void **state)
     const spmm_problem_t problem = {
         SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 16, false, NULL, false, 0};
 
-    (void)state;
     check_refill(&spmmi_engine_cusparse, &device, &problem);
 }
 
@@ -83,7 +78,6 @@ static void test_deterministic(void **state)
     spmm_csr_t block;
     product_t  p = {.block = &block, .problem = problem, .alpha = 1.0, .beta = 0.0};
 
-    (void)state;
     make_block(3000, 9000, DENSE_ROW, SPMM_R_32F, false, &block);
     make_product(&p, 64, 0);
     check_same_bits(&spmmi_engine_cusparse, &device, &p, 5);
@@ -97,7 +91,6 @@ static void test_asynchronous(void **state)
     const spmm_problem_t problem = {
         SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 32, false, NULL, false, 0};
 
-    (void)state;
     check_asynchronous(&spmmi_engine_cusparse, &device, &problem, false, true);
     check_asynchronous(&spmmi_engine_cusparse, &device, &problem, true, true);
 }
@@ -107,7 +100,6 @@ static void test_allocation_failures(void **state)
     const spmm_problem_t problem = {
         SPMM_R_16F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, 0};
 
-    (void)state;
     check_build_failures(&spmmi_engine_cusparse, &device, &problem, 5);
 }
 
@@ -123,7 +115,6 @@ static void test_refusals(void **state)
     spmm_problem_t wide          = tf32;
     char           why[SPMM_WHY] = "";
 
-    (void)state;
     assert_false(spmmi_engine_cusparse.supports(&types, &device, why));
     assert_true(strlen(why) > 10);
     assert_false(spmmi_engine_cusparse.supports(&compute, &device, why));

@@ -52,7 +52,6 @@ static void test_widths(void **state)
         {203, 150, 0.05}, {75, 90, 0.9}, {40, 3000, 0.8}, {30, 3000, 0.1}, {6000, 40, 0.6}};
     const int n_variants = gpu_case_small() ? 2 : 5;
 
-    (void)state;
     for (int s = 0; s < n_variants * N_CASES; s++) {
         const tc_case_t t = gpu_engine_case(s % N_CASES);
         spmm_csr_t      block;
@@ -88,7 +87,6 @@ static void test_every_variant(void **state)
     } blocks[]         = {{203, 150, 0.05}, {75, 900, 0.4}, {30, 3000, 0.3}};
     const int n_blocks = gpu_case_small() ? 1 : 3;
 
-    (void)state;
     for (int s = 0; s < n_blocks * N_CASES; s++) {
         const tc_case_t     t = gpu_engine_case(s % N_CASES);
         spmm_cvse_variant_t variant;
@@ -122,7 +120,6 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
 
 static void test_matrices(void **state)
 {
-    (void)state;
     if (gpu_case_small()) {
         return;
     }

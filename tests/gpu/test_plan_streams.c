@@ -82,7 +82,6 @@ static void test_streams_in_turn(void **state)
     spmm_context_t *ctx;
     spmm_matrix_t  *A;
 
-    (void)state;
     gpu_test_open(&device); /* skips where there is no GPU */
     spmmi_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));

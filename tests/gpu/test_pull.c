@@ -110,7 +110,6 @@ static void run(int64_t products, int64_t n, bool shared, const char *schedule)
 
 static void test_in_place(void **state)
 {
-    (void)state;
     run(BATCH, N, true, NULL);
     run(BATCH, 7, true, NULL);
     run(BATCH, N, true, "chunks2"); /* slices of B from other than its first column on */
@@ -118,7 +117,6 @@ static void test_in_place(void **state)
 
 static void test_packed(void **state)
 {
-    (void)state;
     run(BATCH, N, false, NULL);
     run(BATCH, 5, false, NULL);
     run(BATCH, N, false, "chunks2");
@@ -126,7 +124,6 @@ static void test_packed(void **state)
 
 static void test_mixed(void **state)
 {
-    (void)state;
     run(BATCH, N, spmm_test_env.rank % 2 == 0, NULL);
     run(BATCH, N, spmm_test_env.rank % 2 == 1, NULL);
 }
@@ -135,7 +132,6 @@ static void test_pushed(void **state)
 {
     static const char *const schedule[] = {"overlap", "chunks2", "merged", "merged2", "halo-first"};
 
-    (void)state;
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
         run_over("nccl-push", BATCH, N, s % 2 == 0, schedule[s]);
         run_over("nccl-push", BATCH, 7, false, schedule[s]);
@@ -151,7 +147,6 @@ static void test_stress(void **state)
 {
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
-    (void)state;
     run(full, N, true, NULL);
     run(full, N, spmm_test_env.rank % 2 == 0, NULL);
     run_over("nccl-push", full, N, false, NULL);
@@ -221,7 +216,6 @@ static void run_uneven(const char *transport)
 
 static void test_uneven_transpose(void **state)
 {
-    (void)state;
     run_uneven("nccl-pull");
     run_uneven("nccl-push");
 }
@@ -279,7 +273,6 @@ static void test_together(void **state)
 {
     spmm_context_t *first = ctx;
 
-    (void)state;
     run_together();
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
     run_together();
@@ -295,7 +288,6 @@ static void test_gathered(void **state)
     spmm_matrix_t      *A = pair_matrix(ctx, ROWS);
     spmm_plan_t        *plan;
 
-    (void)state;
     o.schedule = "allgather";
     o.layout   = SPMM_LAYOUT_ROW;
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
@@ -308,7 +300,6 @@ static void test_open(void **state)
 {
     spmm_device_t device;
 
-    (void)state;
     gpu_test_open(&device); /* skips where there is no GPU */
     spmmi_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
@@ -317,7 +308,6 @@ static void test_open(void **state)
 
 static void test_close(void **state)
 {
-    (void)state;
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }

@@ -193,46 +193,39 @@ static void run_wide(bool pulls)
 
 static void test_open(void **state)
 {
-    (void)state;
     ranks_machines_open(&device, &scale);
 }
 
 static void test_push(void **state)
 {
-    (void)state;
     run_graphs(false);
 }
 
 static void test_pull(void **state)
 {
-    (void)state;
     run_graphs(true);
 }
 
 static void test_long(void **state)
 {
-    (void)state;
     run_long(false);
     run_long(true);
 }
 
 static void test_ahead(void **state)
 {
-    (void)state;
     run_ahead(false);
     run_ahead(true);
 }
 
 static void test_wide(void **state)
 {
-    (void)state;
     run_wide(false);
     run_wide(true);
 }
 
 static void test_close(void **state)
 {
-    (void)state;
     ranks_machines_close(&device);
 }
 

@@ -26,7 +26,6 @@ static int share(int ranks, int width, int step, int rank)
 
 static void test_share(void **state)
 {
-    (void)state;
     for (int rank = 0; rank < 4; rank++) {
         assert_int_equal(share(4, 16, 0, rank), 4); /* not bound */
         assert_int_equal(share(4, 4, 4, rank), 4);  /* bound, each to its own */
@@ -49,7 +48,6 @@ static void test_count(void **state)
     const char *const set     = getenv("OMP_NUM_THREADS");
     int               threads = 0;
 
-    (void)state;
     spmm_assert_ok(spmmi_device_count_threads(&spmm_test_env, &threads));
     if (set != NULL) {
         assert_int_equal(threads, omp_get_max_threads());

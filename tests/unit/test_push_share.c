@@ -146,7 +146,6 @@ static void test_push(void **state)
     static spmm_push_args_t args;
     int64_t                 first[R];
 
-    (void)state;
     for (int r = 0; r < R; r++) {
         first[r] = 100 + r;
     }
@@ -173,7 +172,6 @@ static void test_push(void **state)
 /* The room for quick rows lies behind the slots and holds two places of two words each for each rank. */
 static void test_push_window(void **state)
 {
-    (void)state;
     for (int n = 1; n <= R; n++) {
         assert_true(spmmi_push_slots_bytes(n) >= (size_t)n * sizeof(spmm_push_slot_t));
         assert_int_equal(spmmi_push_slots_bytes(n) % SPMM_PULL_ALIGN, 0);
@@ -186,7 +184,6 @@ static void test_push_window(void **state)
 /* Quick or not, no rows are nobody's to wait for. */
 static void test_quick(void **state)
 {
-    (void)state;
     assert_true(spmmi_push_is_quick(0, 6));
     assert_false(spmmi_push_is_quick(1, 6));
     assert_true(spmmi_push_is_quick(1, 8));
@@ -203,7 +200,6 @@ static void test_pull(void **state)
     static spmm_pull_args_t args;
     int64_t                 first[R];
 
-    (void)state;
     for (int r = 0; r < R; r++) {
         first[r] = 100 + r;
     }

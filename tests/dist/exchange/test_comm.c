@@ -29,7 +29,6 @@ static void test_alltoallv(void **state)
     int64_t     n_send = 0, n_recv, at = 0;
     uint64_t   *out, *in;
 
-    (void)state;
     for (int q = 0; q < env->size; q++) {
         send[q] = count_of(env->rank, q);
         n_send += send[q];
@@ -67,7 +66,6 @@ static void test_alltoallv_fails_together(void **state)
     const int64_t out[2] = {1, 2};
     int64_t       in[2];
 
-    (void)state;
     if (env->size > 1) {
         send[last] = env->rank == 0 ? 2 : 0;
         recv[0]    = env->rank == last ? 1 : 0; /* one less than rank 0 sends */
@@ -83,7 +81,6 @@ static void test_agree(void **state)
     spmm_env_t *env = &spmm_test_env;
     char        text[64];
 
-    (void)state;
     assert_int_equal(spmmi_agree(env, SPMM_OK), SPMM_OK);
     for (int bad = 0; bad < env->size; bad++) {
         spmm_status_t mine = SPMM_OK;
@@ -109,7 +106,6 @@ static void test_offsets(void **state)
     spmm_env_t *env    = &spmm_test_env;
     int64_t    *offset = calloc((size_t)env->size + 1, sizeof *offset);
 
-    (void)state;
     spmm_assert_ok(spmmi_allgather_offsets(env, env->rank * ((int64_t)1 << 40), offset));
     for (int p = 0; p <= env->size; p++) {
         assert_true(offset[p] == (int64_t)p * (p - 1) / 2 * ((int64_t)1 << 40));

@@ -59,7 +59,6 @@ static void check_case(int64_t n, double density, uint64_t seed)
 
 static void test_random_needs(void **state)
 {
-    (void)state;
     check_case(1000, 0.3, 1);
     check_case(997, 0.01, 2);
     check_case(50, 1.0, 3);
@@ -67,7 +66,6 @@ static void test_random_needs(void **state)
 
 static void test_few_indices(void **state)
 {
-    (void)state;
     check_case(0, 1.0, 4);
     check_case(1, 1.0, 5);
     check_case(2, 1.0, 6);
@@ -98,7 +96,6 @@ static void test_wrong_needs(void **state)
     const int64_t twice[] = {0, 0};
     halo_case_t   c       = halo_case_make(100, 0.5, 8);
 
-    (void)state;
     check_refused(&c, faulty ? &own : c.need, faulty ? 1 : c.n_need, "of this rank itself");
     check_refused(&c, faulty ? &past : c.need, faulty ? 1 : c.n_need, "out of range");
     if (last > 0) {
@@ -113,7 +110,6 @@ static void test_unequal_distributions(void **state)
     halo_case_t c    = halo_case_make(100, 1.0, 9);
     const int   last = spmm_test_env.size - 1;
 
-    (void)state;
     if (last > 0) {
         if (spmm_test_env.rank == 0) {
             c.need[c.n_need++] = c.offset[last + 1]++;
@@ -131,7 +127,6 @@ static void test_memory(void **state)
     spmm_status_t status;
     spmm_halo_t   halo;
 
-    (void)state;
     do {
         const int64_t before = spmmi_alloc_get_stats().live;
 

@@ -31,7 +31,6 @@ static void test_all_visible(void **state)
     const uint64_t ids[6][4] = {{9, 8, 7, 6}, {9, 8, 7, 6}, {9, 8, 7, 6},
                                 {9, 8, 7, 6}, {9, 8, 7, 6}, {9, 8, 7, 6}};
 
-    (void)state;
     check(6, ids, (const uint64_t[]){9, 8, 7, 6, 9, 8}, (const int[]){0, 0, 0, 0, 1, 1});
 }
 
@@ -39,7 +38,6 @@ static void test_one_visible(void **state)
 {
     const uint64_t ids[4][4] = {{9}, {8}, {7}, {8}};
 
-    (void)state;
     check(4, ids, (const uint64_t[]){9, 8, 7, 8}, (const int[]){0, 0, 0, 1});
 }
 
@@ -48,7 +46,6 @@ static void test_near_visible(void **state)
 {
     const uint64_t ids[4][4] = {{9, 8}, {7, 6}, {9, 8}, {7, 6}};
 
-    (void)state;
     check(4, ids, (const uint64_t[]){9, 7, 8, 6}, (const int[]){0, 0, 0, 0});
 }
 
@@ -57,7 +54,6 @@ static void test_turned(void **state)
 {
     const uint64_t ids[3][4] = {{9, 8, 7}, {8, 7, 9}, {7, 9, 8}};
 
-    (void)state;
     check(3, ids, (const uint64_t[]){9, 8, 7}, (const int[]){0, 0, 0});
 }
 
@@ -65,7 +61,6 @@ static void test_none_visible(void **state)
 {
     const uint64_t ids[2][4] = {{0}, {9}};
 
-    (void)state;
     check(2, ids, (const uint64_t[]){0, 9}, (const int[]){0, 0});
 }
 
@@ -76,7 +71,6 @@ static void test_collective(void **state)
     uint64_t   mine[MOST] = {5, 4, 3};
     int        index = -1, n_before = -1;
 
-    (void)state;
     assert_int_equal(MPI_Comm_rank(env.comm, &env.rank), MPI_SUCCESS);
     assert_int_equal(MPI_Comm_size(env.comm, &env.size), MPI_SUCCESS);
     assert_int_equal(spmmi_place_device(&env, mine, &index, &n_before), SPMM_OK);

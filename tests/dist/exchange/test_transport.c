@@ -26,7 +26,6 @@ static void both_directions(const spmm_transport_ops_t *transport)
 
 static void test_both_directions(void **state)
 {
-    (void)state;
     transport_case_each(both_directions);
 }
 
@@ -45,7 +44,6 @@ static void no_peers(const spmm_transport_ops_t *transport)
 
 static void test_no_peers(void **state)
 {
-    (void)state;
     transport_case_each(no_peers);
 }
 
@@ -114,7 +112,6 @@ static void in_place(const spmm_transport_ops_t *transport)
 
 static void test_in_place(void **state)
 {
-    (void)state;
     transport_case_each(in_place);
 }
 
@@ -139,7 +136,6 @@ static void sizes(const spmm_transport_ops_t *transport)
 
 static void test_sizes(void **state)
 {
-    (void)state;
     transport_case_each(sizes);
 }
 
@@ -169,7 +165,6 @@ static void back_to_back(const spmm_transport_ops_t *transport)
 
 static void test_back_to_back(void **state)
 {
-    (void)state;
     transport_case_each(back_to_back);
 }
 
@@ -207,7 +202,6 @@ static void split_messages(const spmm_transport_ops_t *transport)
 
 static void test_split_messages(void **state)
 {
-    (void)state;
     transport_case_each(split_messages);
 }
 
@@ -241,7 +235,6 @@ static void plans_do_not_mix(const spmm_transport_ops_t *transport)
 
 static void test_plans_do_not_mix(void **state)
 {
-    (void)state;
     transport_case_each(plans_do_not_mix);
 }
 
@@ -277,7 +270,6 @@ static void memory(const spmm_transport_ops_t *transport)
 
 static void test_memory(void **state)
 {
-    (void)state;
     transport_case_each(memory);
 }
 
@@ -345,13 +337,11 @@ static void late_rank(const spmm_transport_ops_t *transport)
 
 static void test_late_rank(void **state)
 {
-    (void)state;
     transport_case_each(late_rank);
 }
 
 static void test_close(void **state)
 {
-    (void)state;
     transport_case_device();
     transport_case_finish(kept);
 }

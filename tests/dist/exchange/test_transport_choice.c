@@ -83,7 +83,6 @@ static void test_candidates(void **state)
 {
     choice_t c;
 
-    (void)state;
     open_choice(&c);
     spmm_assert_ok(choose(&c, NULL));
     for (int t = 0; t < spmmi_n_transports; t++) {
@@ -118,7 +117,6 @@ static void test_least(void **state)
 {
     choice_t c;
 
-    (void)state;
     open_choice(&c);
     for (int k = 0; k < 8; k++) {
         c.need.picks     = (k & 1) != 0;
@@ -136,7 +134,6 @@ static void test_packing(void **state)
     double   packed[MOST_TRANSPORTS];
     choice_t c;
 
-    (void)state;
     open_choice(&c);
     spmm_assert_ok(choose(&c, NULL));
     for (int t = 0; t < spmmi_n_transports; t++) {
@@ -160,7 +157,6 @@ static void test_without_windows(void **state)
     spmm_transport_shared_t  before;
     choice_t                 c;
 
-    (void)state;
     open_choice(&c);
     before = shared;
     (void)snprintf(shared.no_windows, sizeof shared.no_windows, "%s", "found no window in a test");
@@ -184,7 +180,6 @@ static void test_without_windows(void **state)
 /* Transports that were opened by choosing them alone. */
 static void test_close(void **state)
 {
-    (void)state;
     transport_case_finish(0);
 }
 

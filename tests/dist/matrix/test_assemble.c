@@ -130,7 +130,6 @@ static void test_against_dense(void **state)
         {60, 60, 2000, 1}, {50, 7, 900, 2},  {3, 40, 500, 3},    {1, 1, 9, 4},
         {2, 2, 0, 5},      {1, 900, 700, 6}, {400, 30, 5000, 7}, {300, 250, 90000, 8},
     };
-    (void)state;
 
     for (size_t s = 0; s < sizeof streams / sizeof *streams; s++) {
         for (int type = SPMM_R_64F; type <= SPMM_R_16BF; type++) {
@@ -143,7 +142,6 @@ static void test_against_dense(void **state)
 static void test_empty_shapes(void **state)
 {
     static const int64_t shape[][2] = {{0, 0}, {0, 5}, {5, 0}, {1, 3}, {200000, 200000}};
-    (void)state;
 
     for (size_t s = 0; s < sizeof shape / sizeof *shape; s++) {
         spmm_entries_t list = {0};
@@ -164,7 +162,6 @@ static void test_balance(void **state)
     const int      size = spmm_test_env.size;
     spmm_entries_t list = {0};
     spmm_matrix_t *A    = NULL;
-    (void)state;
 
     if (spmm_test_env.rank == size - 1) {
         for (int64_t i = rows - 1; i >= 0; i--) {
@@ -193,7 +190,6 @@ static void test_sum_order(void **state)
     spmm_entries_t list = {0};
     spmm_matrix_t *A    = NULL;
     double         sum  = 0.0;
-    (void)state;
 
     for (int p = 0; p < spmm_test_env.size; p++) {
         sum += p == 0 ? 0x1p60 : 1.0;
@@ -236,7 +232,6 @@ static void check_range(double value, int copies, spmm_type_t type, const char *
 
 static void test_values_out_of_range(void **state)
 {
-    (void)state;
     check_range(
         1e300, 1, SPMM_R_16F,
         "value 1e+300 at row 3, column 7 is out of the range of type 16f; use a wider type");
@@ -252,7 +247,6 @@ static void test_values_out_of_range(void **state)
 static void test_bad_entry_on_one_rank(void **state)
 {
     static const int64_t bad[][2] = {{5, 0}, {0, 4}, {-1, 0}, {0, -1}};
-    (void)state;
 
     for (size_t s = 0; s < 4; s++) {
         spmm_entries_t list = {0};
@@ -274,7 +268,6 @@ static void test_too_many_rows(void **state)
 {
     spmm_entries_t list = {0};
     spmm_matrix_t *A    = NULL;
-    (void)state;
 
     assert_int_equal(
         spmmi_assemble(&spmm_test_env, INT64_MAX, 1, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
@@ -297,7 +290,6 @@ static void test_failing_allocations(void **state)
     spmm_status_t  status = SPMM_ERR_MEMORY;
     spmm_matrix_t *A      = NULL;
     int            tried  = 0;
-    (void)state;
 
     for (; tried < last && status != SPMM_OK; tried++) {
         spmm_entries_t list = {0};

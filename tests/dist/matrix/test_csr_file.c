@@ -115,7 +115,6 @@ static void test_shapes_and_types(void **state)
 {
     static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         check_image(make_image(1000, 1000, 7, -1), types[t]);
     }
@@ -175,7 +174,6 @@ static void test_malformed(void **state)
         {8 + 21 + 11, 0, ": column 0 in row 7 (counted from 0) is not above the one before it"}};
     image_t image = make_image(20, 20, 2, -1);
 
-    (void)state;
     assert_int_equal(image.nnz, 32);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int32_t kept = image.word[cases[i].word];
@@ -201,7 +199,6 @@ static void test_memory_failures(void **state)
     image_t       image  = make_image(20, 20, 2, -1);
     spmm_status_t status = SPMM_OK;
 
-    (void)state;
     for (int failing = 0; failing < spmm_test_env.size; failing++) {
         for (int at = 0; at == 0 || (status != SPMM_OK && at < 60); at++) {
             spmm_matrix_t *A = NULL;

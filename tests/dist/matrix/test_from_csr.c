@@ -90,7 +90,6 @@ static void test_sorted_rows(void **state)
 {
     const arrays_t a = make_arrays(false);
     spmm_matrix_t *A = NULL;
-    (void)state;
 
     spmm_assert_ok(make(&a, &A));
     assert_null(A->value_order);
@@ -103,7 +102,6 @@ static void test_scattered_rows(void **state)
     const arrays_t a      = make_arrays(true);
     spmm_matrix_t *A      = NULL;
     bool           sorted = true;
-    (void)state;
 
     for (int64_t r = 0; r < a.n_rows; r++) {
         for (int64_t k = a.row_ptr[r] + 1; k < a.row_ptr[r + 1]; k++) {
@@ -123,7 +121,6 @@ static void test_long_row_of_each_type(void **state)
     static int64_t col_idx[N];
     static double  values[N];
     const int64_t  row_ptr[] = {0, N};
-    (void)state;
 
     for (int type = SPMM_R_64F; type <= SPMM_R_16BF; type++) {
         spmm_matrix_t *A = NULL;
@@ -149,7 +146,6 @@ static void test_empty(void **state)
 {
     static const int64_t zeros[4];
     spmm_matrix_t       *A = NULL;
-    (void)state;
 
     spmm_assert_ok(spmmi_matrix_from_csr(&spmm_test_env, 0, 0, NULL, NULL, NULL, SPMM_R_32F, &A));
     assert_int_equal(A->rows + A->cols + A->nnz + A->row_ptr[0], 0);
@@ -187,7 +183,6 @@ static void test_broken_rules(void **state)
     const int64_t last = spmm_test_env.size - 1;
     int64_t       row  = 0;
     char          words[128];
-    (void)state;
 
     for (int p = 0; p < last; p++) {
         row += rank_rows(p);
@@ -239,7 +234,6 @@ static void test_null_arrays_and_types(void **state)
 {
     static const int64_t row_ptr[] = {0, 1}, col_idx[] = {0};
     static const double  values[] = {1.0};
-    (void)state;
 
     check_null(NULL, col_idx, values, SPMM_R_64F, "row_ptr is NULL");
     check_null(row_ptr, NULL, values, SPMM_R_64F, "col_idx is NULL");
@@ -259,7 +253,6 @@ static void test_failing_allocations(void **state)
     spmm_matrix_t *A      = NULL;
     spmm_status_t  status = SPMM_ERR_MEMORY;
     int            tried  = 0;
-    (void)state;
 
     for (; tried < 100 && status != SPMM_OK; tried++) {
         if (spmm_test_env.rank == spmm_test_env.size - 1) {

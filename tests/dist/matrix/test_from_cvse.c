@@ -100,7 +100,6 @@ static spmm_matrix_t *create(const blocks_t *b)
 
 static void test_entries(void **state)
 {
-    (void)state;
     for (int64_t vector = 2; vector <= 16; vector *= 2) {
         for (int64_t width = 1; width <= 3; width++) {
             for (int scattered = 0; scattered < 2; scattered++) {
@@ -151,7 +150,6 @@ static void check_product(const blocks_t *b, spmm_matrix_t *A, const char *engin
 
 static void test_products(void **state)
 {
-    (void)state;
     for (int64_t vector = 2; vector <= 16; vector *= 2) {
         const blocks_t b = make_blocks(vector, vector / 2, vector == 4);
         spmm_matrix_t *A;
@@ -182,7 +180,6 @@ static void test_refused(void **state)
     uint16_t       values[64] = {0};
     spmm_matrix_t *A          = NULL;
 
-    (void)state;
     open_context();
     expect(spmm_matrix_create_cvse(ctx, 6, 9, 3, 1, zeros, NULL, NULL, SPMM_R_16F, &A), "3 x 1");
     expect(spmm_matrix_create_cvse(ctx, 4, 9, 2, 0, zeros, NULL, NULL, SPMM_R_16F, &A), "2 x 0");

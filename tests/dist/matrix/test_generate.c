@@ -72,7 +72,6 @@ static void test_same_for_any_rank_count(void **state)
         "xdys:size=1,dense=1,sp24=0",
     };
     spmm_env_t alone = self_env();
-    (void)state;
 
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
         spmm_matrix_t *A = make(&spmm_test_env, specs[s], SEED), *B = make(&alone, specs[s], SEED);
@@ -108,7 +107,6 @@ static void test_seed_changes_pattern(void **state)
         "molecules:count=9,atoms=20",      "xdys:size=128,dense=0.2,sp24=0.2",
         "xdys:size=64,dense=0,sp24=1"};
     spmm_env_t alone = self_env();
-    (void)state;
 
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
         spmm_matrix_t *A = make(&alone, specs[s], 1), *B = make(&alone, specs[s], 2);
@@ -163,7 +161,6 @@ static void check_stencil(int points, int64_t nx, int64_t ny, int64_t nz, int64_
 static void test_stencil_patterns(void **state)
 {
     static const int points[] = {5, 9, 7, 27};
-    (void)state;
 
     for (int s = 0; s < 4; s++) {
         const int64_t nz = s < 2 ? 1 : 5;
@@ -200,7 +197,6 @@ static void check_band(const char *spec, int64_t rows, int64_t lower, int64_t up
 static void test_banded_patterns(void **state)
 {
     spmm_matrix_t *A;
-    (void)state;
 
     check_band("banded:rows=50,lower=3,upper=7", 50, 3, 7);
     check_band("banded:rows=50,lower=0,upper=0", 50, 0, 0);
@@ -231,7 +227,6 @@ static void test_rmat_quadrants(void **state)
     int64_t             count[2][4] = {{0}}, total[2] = {0};
     spmm_env_t          alone = self_env();
     spmm_matrix_t      *A     = make(&alone, "rmat:scale=17,degree=1", SEED);
-    (void)state;
 
     assert_int_equal(A->rows, 1 << 17);
     assert_int_equal(A->cols, 1 << 17);
@@ -276,7 +271,6 @@ static void test_uniform_rows(void **state)
     int64_t        column[COLS] = {0};
     spmm_env_t     alone        = self_env();
     spmm_matrix_t *A            = make(&alone, "uniform:rows=3000,cols=500,degree=6", SEED);
-    (void)state;
 
     assert_int_equal(A->rows, ROWS);
     assert_int_equal(A->cols, COLS);
@@ -348,7 +342,6 @@ static void check_molecules(const char *spec, int64_t count, int64_t atoms)
 
 static void test_molecules_are_molecules(void **state)
 {
-    (void)state;
     check_molecules("molecules:count=200,atoms=26", 200, 26);
     check_molecules("molecules:count=201,atoms=26,shuffle=1", 201, 26);
     check_molecules("molecules:count=77,atoms=5", 77, 5);

@@ -76,7 +76,6 @@ static void check_shuffle(const char *plain_spec, const char *shuffled_spec, boo
 
 static void test_shuffled_matrices(void **state)
 {
-    (void)state;
     check_shuffle("stencil9:nx=20,ny=30", "stencil9:nx=20,ny=30,shuffle=1", true);
     check_shuffle("rmat:scale=10,degree=4", "rmat:shuffle=1,scale=10,degree=4", true);
     check_shuffle("uniform:rows=300,cols=700,degree=5,shuffle=0",
@@ -88,7 +87,6 @@ static void test_shuffled_matrices(void **state)
 static void test_shuffle_is_a_bijection(void **state)
 {
     static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 1000, 1024, 1025, 70000};
-    (void)state;
 
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const int64_t n     = sizes[s];

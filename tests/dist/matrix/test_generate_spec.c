@@ -96,8 +96,6 @@ static const char *const bad[][2] = {
 
 static void test_malformed_specs(void **state)
 {
-    (void)state;
-
     for (size_t s = 0; s < sizeof bad / sizeof *bad; s++) {
         check_bad(bad[s][0], SPMM_ERR_ARGUMENT, bad[s][1]);
     }
@@ -109,7 +107,6 @@ static void test_ranks_that_disagree(void **state)
 {
     spmm_matrix_t *A    = NULL;
     const int      rank = spmm_test_env.rank, last = spmm_test_env.size - 1;
-    (void)state;
 
     if (last == 0) {
         skip();
@@ -139,7 +136,6 @@ static void test_failing_allocations(void **state)
     spmm_status_t  status = SPMM_ERR_MEMORY;
     spmm_matrix_t *A      = NULL;
     int            tried  = 0;
-    (void)state;
 
     for (; tried < 100 && status != SPMM_OK; tried++) {
         spmmi_error_clear(&alone.err);

@@ -33,7 +33,6 @@ static void test_pruned_vectors(void **state)
 {
     spmm_matrix_t *A = make("pruned:rows=403,cols=200,sparsity=0.9,vector=4");
 
-    (void)state;
     assert_int_equal(A->rows, 403);
     assert_int_equal(A->cols, 200);
     for (int32_t r = 1; r < A->n_rows; r++) {
@@ -78,7 +77,6 @@ static void test_xdys_tiles(void **state)
     spmm_matrix_t *A     = make("xdys:size=1024,dense=0.2,sp24=0.3");
     int64_t        dense = 0, sp24 = 0, pair[16] = {0};
 
-    (void)state;
     for (int64_t row = 0; row < SIZE; row += 16) {
         for (int64_t col = 0; col < SIZE; col += 32) {
             bool          is_sp24;

@@ -183,7 +183,6 @@ static void test_real_matrices(void **state)
 {
     static const char *const name[] = {"bips98_606", "delaunay_n16", "sat14_6s9"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         char   path[512];
         size_t size;
@@ -206,7 +205,6 @@ static void test_more_matrices(void **state)
     struct dirent *file;
     int            checked = 0;
 
-    (void)state;
     if (dir == NULL || dir[0] == '\0') {
         skip();
     }
@@ -241,7 +239,6 @@ static const char *const text[] = {
 /* A comment that grows by one byte at a time moves the ranges of the ranks over every byte. */
 static void test_every_cut(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         for (int length = 0; length < 12; length++) {
             char        padded[600];
@@ -269,7 +266,6 @@ static void test_symmetric_array(void **state)
     spmm_matrix_t *A = NULL;
     const char    *path;
 
-    (void)state;
     used = snprintf(buffer, sizeof buffer, "%%%%MatrixMarket matrix array real symmetric\n9 9\n");
     for (int j = 0; j < N; j++) {
         for (int i = j; i < N; i++) {
@@ -304,7 +300,6 @@ static void test_concatenated_gzip(void **state)
     size_t            size = 0;
     spmm_matrix_t    *A    = NULL;
 
-    (void)state;
     for (int part = 0; part < 2; part++) {
         const char *path = part == 0 ? spmm_temp_write_gzip(banner, strlen(banner), 0, 0)
                                      : spmm_temp_write_gzip(rest, strlen(rest), 0, 0);

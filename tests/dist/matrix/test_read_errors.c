@@ -130,7 +130,6 @@ static const struct {
 
 static void test_bad_headers(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad_header / sizeof *bad_header; i++) {
         expect_text(bad_header[i].text, SPMM_ERR_IO, bad_header[i].sentence);
     }
@@ -138,7 +137,6 @@ static void test_bad_headers(void **state)
 
 static void test_bad_bodies(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad_body / sizeof *bad_body; i++) {
         expect_text(bad_body[i].text, SPMM_ERR_IO, bad_body[i].sentence);
     }
@@ -152,7 +150,6 @@ static void test_lines_of_a_long_file(void **state)
     enum { LINES = 30000, ROOM = 16 * LINES };
     char *text = malloc(ROOM);
 
-    (void)state;
     assert_non_null(text);
     for (int bad = 0; bad < 4; bad++) {
         int  used = snprintf(text, ROOM, "%s%% a comment\n9 9 %d\n", BANNER,
@@ -182,7 +179,6 @@ static void test_endless_line(void **state)
     enum { SIZE = 9 << 20 };
     char *text = malloc(SIZE);
 
-    (void)state;
     assert_non_null(text);
     memset(text, ' ', SIZE);
     memcpy(text, BANNER "3 3 1\n", strlen(BANNER "3 3 1\n"));
@@ -202,7 +198,6 @@ static void test_bad_gzip(void **state)
     static char text[SIZE];
     int         used = snprintf(text, SIZE, "%s9 9 5000\n", BANNER);
 
-    (void)state;
     for (int k = 0; k < 5000; k++) {
         used += snprintf(text + used, SIZE - (size_t)used, "%d %d %d\n", 1 + k % 9, 1 + k % 7, k);
     }
@@ -231,7 +226,6 @@ static void test_no_file(void **state)
 {
     const char *path;
 
-    (void)state;
     expect("/nowhere/at/all.mtx", SPMM_ERR_IO, " cannot be opened: No such file or directory");
     expect("", SPMM_ERR_IO, " cannot be opened: No such file or directory");
     expect("/tmp", SPMM_ERR_IO, " is a directory, not a matrix file");
@@ -278,7 +272,6 @@ static void test_memory_failures(void **state)
     const size_t        size  = strlen(text) - (alone ? 0 : 2);
     const spmm_status_t last  = alone ? SPMM_OK : SPMM_ERR_IO;
 
-    (void)state;
     for (int failing = 0; failing < spmm_test_env.size; failing++) {
         sweep_allocations(spmm_temp_write(text, size), failing, last);
         spmm_temp_remove();

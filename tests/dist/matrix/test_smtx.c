@@ -52,7 +52,6 @@ static void test_small(void **state)
         "4, 6, 6\n0 2 2 5 6\n4 1 5 2 0 3\n",
     };
 
-    (void)state;
     for (int k = 0; k < 4; k++) {
         spmm_matrix_t *A = NULL;
 
@@ -66,7 +65,6 @@ static void test_no_entries(void **state)
 {
     spmm_matrix_t *A = NULL;
 
-    (void)state;
     spmm_assert_ok(read_text("3, 5, 0\n0 0 0 0\n\n", SPMM_R_32F, &A));
     assert_int_equal(A->rows, 3);
     assert_int_equal(A->cols, 5);
@@ -82,7 +80,6 @@ static void test_long_lines(void **state)
     char          *at   = text;
     spmm_matrix_t *A    = NULL;
 
-    (void)state;
     assert_non_null(text);
     at += sprintf(at, "%d, %d, %d\n", ROWS, COLS, ROWS * COLS);
     for (int i = 0; i <= ROWS; i++) {
@@ -118,7 +115,6 @@ static void test_malformed(void **state)
         {"4000000, 6, 6\n", "is above what the sizes"},
     };
 
-    (void)state;
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         const int64_t  live = spmmi_alloc_get_stats().live;
         spmm_matrix_t *A    = NULL;

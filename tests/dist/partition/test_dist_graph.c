@@ -87,7 +87,6 @@ static void check_edges(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 
 static void test_edges(void **state)
 {
-    (void)state;
     spmm_test_all_matrices(check_edges);
 }
 
@@ -120,7 +119,6 @@ static void check_weights(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 
 static void test_weights(void **state)
 {
-    (void)state;
     spmm_test_all_matrices(check_weights);
 }
 
@@ -153,7 +151,6 @@ static void check_limit(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 
 static void test_limits(void **state)
 {
-    (void)state;
     spmm_test_all_matrices(check_limit);
 }
 
@@ -224,7 +221,6 @@ static void test_deal(void **state)
 {
     spmm_matrix_t *grid = NULL;
 
-    (void)state;
     spmm_test_all_matrices(check_deal);
     spmm_assert_ok(
         spmmi_matrix_from_spec(&spmm_test_env, "stencil9:nx=61,ny=53", SPMM_R_32F, 1, &grid));

@@ -171,7 +171,6 @@ static void test_layouts(void **state)
 {
     const int64_t sizes[] = {0, 1, 3, 100, 1000};
 
-    (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         for (split_t split = EVEN; split < N_SPLITS; split++) {
             for (rule_t rule = RANDOM; rule < N_RULES; rule++) {
@@ -189,7 +188,6 @@ static void test_bad_index(void **state)
     int32_t          *part;
     spmm_layout_map_t map;
 
-    (void)state;
     offsets_of(50, EVEN, orig_offset);
     part = local_parts(RANDOM, orig_offset);
     spmm_assert_ok(spmmi_layout_map_create(&spmm_test_env, orig_offset, part, false, &map));
@@ -210,7 +208,6 @@ static void test_allocation_failures(void **state)
     int32_t      *part;
     spmm_status_t status;
 
-    (void)state;
     offsets_of(100, EVEN, orig_offset);
     part = local_parts(RANDOM, orig_offset);
     do {
@@ -241,7 +238,6 @@ static void test_sort_with(void **state)
     static uint64_t key[N];
     static int64_t  from[N];
 
-    (void)state;
     for (int wide = 0; wide < 2; wide++) {
         for (int64_t i = 0; i < N; i++) {
             key[i]  = wide ? spmmi_hash2(1, i % 900, 0) : spmmi_hash2(1, i, 0) % 300;

@@ -33,7 +33,6 @@ static void test_partition(void **state)
     spmm_matrix_t                 *A       = generate();
     spmm_partition_t               partition;
 
-    (void)state;
     assert_int_equal(spmmi_partition_create(A, "metis", &options, &partition),
                      SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_test_env.err.text, "the libmetis found at run time has"));

@@ -142,7 +142,6 @@ static void check_all_methods(const spmm_test_rule_t *rule, const spmm_matrix_t 
 
 static void test_methods(void **state)
 {
-    (void)state;
     spmm_test_all_matrices(check_all_methods);
 }
 
@@ -179,7 +178,6 @@ static void check_block(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 
 static void test_block(void **state)
 {
-    (void)state;
     spmm_test_all_matrices(check_block);
 }
 
@@ -188,7 +186,6 @@ static void test_default_is_keep(void **state)
     spmm_matrix_t   *A = spmm_test_matrix(&spmm_test_rules[7], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     spmm_partition_t partition;
 
-    (void)state;
     spmm_assert_ok(spmmi_partition_create(A, NULL, NULL, &partition));
     assert_string_equal(partition.method, "keep");
     assert_true(partition.keep);
@@ -219,7 +216,6 @@ static void check_random_parts(const spmm_test_rule_t *rule, const spmm_matrix_t
 
 static void test_random_parts(void **state)
 {
-    (void)state;
     spmm_test_all_matrices(check_random_parts);
 }
 
@@ -241,7 +237,6 @@ static void test_bad_arguments(void **state)
     const spmm_partition_options_t objective = {.objective = "volume"};
     const spmm_partition_options_t small     = {.imbalance = 0.5};
 
-    (void)state;
     expect_error(A, "blocks", NULL, "unknown partition 'blocks': known are keep, block, metis");
     expect_error(A, "", NULL, "unknown partition ''");
     expect_error(A, "file", NULL, "file:PATH");
@@ -282,7 +277,6 @@ static void test_allocation_failures(void **state)
 {
     const int rules[] = {7, 14}; /* "scattered", "tall" */
 
-    (void)state;
     for (size_t r = 0; r < 2; r++) {
         spmm_matrix_t *A =
             spmm_test_matrix(&spmm_test_rules[rules[r]], SPMM_TEST_EVEN, SPMM_TEST_EVEN);

@@ -80,7 +80,6 @@ static void test_round_trip(void **state)
 {
     const char *path = in_folder("round.part");
 
-    (void)state;
     for (const spmm_test_rule_t *rule = spmm_test_rules; rule->name != NULL; rule++) {
         spmm_matrix_t   *A = spmm_test_matrix(rule, SPMM_TEST_FIRST_EMPTY, SPMM_TEST_EVEN);
         spmm_partition_t back;
@@ -112,7 +111,6 @@ static void test_written_text(void **state)
     size_t         length;
     FILE          *file;
 
-    (void)state;
     assert_non_null(SPMM_NEW(part, A->n_rows));
     for (int32_t i = 0; i < A->n_rows; i++) {
         part[i] = 10 * (int32_t)(A->row_offset[spmm_test_env.rank] + i);
@@ -137,7 +135,6 @@ static void test_lenient(void **state)
     spmm_matrix_t   *A  = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     spmm_partition_t partition;
 
-    (void)state;
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         write_text(path, texts[t], strlen(texts[t]));
         spmm_assert_ok(read_parts(A, path, &partition));
@@ -195,7 +192,6 @@ static void test_malformed(void **state)
     const char    *path = in_folder("malformed.part");
     spmm_matrix_t *A    = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
 
-    (void)state;
     for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
         write_text(path, bad[b].text, bad[b].length);
         expect_sentence(A, path, bad[b].sentence);
@@ -217,7 +213,6 @@ static void test_gzipped(void **state)
     const int              size = spmm_test_env.size;
     spmm_partition_t       partition;
 
-    (void)state;
     assert_non_null(text);
     for (int64_t i = 0; i < LINES; i++) {
         text[2 * i]     = (char)('0' + spmmi_below(spmmi_hash2(9, i, 0), size));
@@ -251,7 +246,6 @@ static void test_slow_reader(void **state)
     char                  *text = malloc(2 * (size_t)LINES);
     spmm_partition_t       partition;
 
-    (void)state;
     assert_non_null(text);
     for (int64_t i = 0; i < LINES; i++) {
         memcpy(text + 2 * i, "0\n", 2);
@@ -281,7 +275,6 @@ static void test_unwritable(void **state)
     const spmm_test_rule_t  long_rule = {"long", 20000, 1, full};
     const spmm_test_rule_t *rules[]   = {&five, &long_rule};
 
-    (void)state;
     for (size_t r = 0; r < 2; r++) {
         spmm_matrix_t   *A = spmm_test_matrix(rules[r], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
         struct stat      facts;
@@ -300,7 +293,6 @@ static void test_unwritable(void **state)
 /* Nothing is left of temporary files: the folder can be removed. */
 static void test_nothing_left(void **state)
 {
-    (void)state;
     MPI_Barrier(spmm_test_env.comm);
     if (spmm_test_env.rank == 0) {
         assert_int_equal(rmdir(folder), 0);

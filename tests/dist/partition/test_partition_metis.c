@@ -44,7 +44,6 @@ static void test_shuffled_grid(void **state)
     spmm_matrix_t         *A;
     spmm_partition_score_t block, vol, cut;
 
-    (void)state;
     if (spmm_test_env.size != 4) {
         skip();
     }
@@ -78,7 +77,6 @@ static void test_rectangular(void **state)
     spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     spmm_partition_score_t block, metis;
 
-    (void)state;
     block = score_of(A, "block", "vol", "block");
     metis = score_of(A, "metis", "vol", "metis");
     assert_true(spmm_test_env.size == 1 || metis.halo_total < block.halo_total / 2);
@@ -99,7 +97,6 @@ static void test_heavy_row(void **state)
     spmm_matrix_t *A    = spmm_test_matrix(&spmm_test_rules[9], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     bool           seen = false;
 
-    (void)state;
     assert_string_equal(spmm_test_rules[9].name, "arrow");
     spmm_test_env.log      = note_heavy;
     spmm_test_env.log_user = &seen;
@@ -122,7 +119,6 @@ static void test_same_seed_same_parts(void **state)
     spmm_partition_t a, b, c;
     int              differs;
 
-    (void)state;
     make_parts(A, 5, &a);
     make_parts(A, 5, &b);
     make_parts(A, UINT64_MAX, &c);
@@ -143,7 +139,6 @@ static void test_too_large(void **state)
     const int64_t    nnz = A->nnz;
     spmm_partition_t partition;
 
-    (void)state;
     if (spmm_test_env.size == 1) {
         spmmi_matrix_free(A);
         skip();
@@ -166,7 +161,6 @@ static void test_auto_beyond_metis(void **state)
     spmm_matrix_t *A      = generate("stencil5:nx=40,ny=40,shuffle=1");
     const char    *winner = "block";
 
-    (void)state;
 #ifdef SPMM_HAVE_PTSCOTCH
     winner = spmm_test_env.size == 1 ? "block" : "ptscotch";
 #endif
@@ -188,7 +182,6 @@ static void test_missing(void **state)
     spmm_matrix_t   *A = generate("stencil5:nx=20,ny=20");
     spmm_partition_t partition;
 
-    (void)state;
     assert_int_equal(spmmi_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_test_env.err.text, "METIS"));
     spmmi_error_clear(&spmm_test_env.err);
@@ -201,7 +194,6 @@ static void test_auto_takes_block(void **state)
 {
     spmm_matrix_t *A = spmm_test_matrix(&spmm_test_rules[5], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
 
-    (void)state;
     assert_string_equal(spmm_test_rules[5].name, "diagonal");
     assert_int_equal(score_of(A, "auto", "vol", "block").halo_total, 0);
     spmmi_matrix_free(A);
@@ -217,7 +209,6 @@ static void test_auto_says_why(void **state)
     spmm_matrix_t *A                     = generate("stencil5:nx=40,ny=40,shuffle=1");
     char           line[SPMM_ERROR_TEXT] = "";
 
-    (void)state;
     spmm_test_env.log      = remember;
     spmm_test_env.log_user = line;
 #ifdef SPMM_HAVE_METIS

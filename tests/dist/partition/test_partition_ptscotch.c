@@ -81,13 +81,11 @@ static void check_quality(const char *spec, int64_t most)
 
 static void test_shuffled_grid(void **state)
 {
-    (void)state;
     check_quality("stencil9:nx=200,ny=200,shuffle=1", 1300);
 }
 
 static void test_finite_elements(void **state)
 {
-    (void)state;
     check_quality("stencil27:nx=24,ny=24,nz=24,shuffle=1", 5200);
 }
 
@@ -103,7 +101,6 @@ static void test_rectangular(void **state)
     spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     spmm_partition_score_t block, score;
 
-    (void)state;
     block = score_of(A, "block", 0.0);
     score = score_of(A, "ptscotch", 0.0);
     assert_true(spmm_test_env.size == 1 || score.halo_total < block.halo_total / 2);
@@ -123,7 +120,6 @@ static void test_isolated_vertices(void **state)
     const spmm_test_split_t splits[] = {SPMM_TEST_EVEN, SPMM_TEST_FIRST_EMPTY,
                                         SPMM_TEST_ALL_ON_LAST};
 
-    (void)state;
     for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
         spmm_matrix_t *A = spmm_test_matrix(&rule, splits[s], splits[s]);
 
@@ -154,7 +150,6 @@ static void test_same_seed_same_parts(void **state)
                            "uniform:rows=900,cols=500,degree=5"};
     bool        another = false;
 
-    (void)state;
     for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++) {
         spmm_matrix_t   *A = generate(specs[s]);
         spmm_partition_t first, other;
@@ -210,7 +205,6 @@ static void test_threads(void **state)
     pthread_t   thread[2];
     int         level;
 
-    (void)state;
     MPI_Query_thread(&level);
     if (level < MPI_THREAD_MULTIPLE) {
         skip();
@@ -246,7 +240,6 @@ static void test_leaves_the_process_alone(void **state)
     spmm_matrix_t   *A = generate("stencil5:nx=50,ny=50,shuffle=1");
     spmm_partition_t partition;
 
-    (void)state;
     for (int s = 0; s < 4; s++) {
         (void)sigaction(signals[s], NULL, &before[s]);
     }
@@ -273,7 +266,6 @@ static void test_blocks_instead(void **state)
     spmm_matrix_t *A                     = generate("stencil5:nx=3,ny=2");
     char           line[SPMM_ERROR_TEXT] = "";
 
-    (void)state;
     spmm_test_env.log      = note;
     spmm_test_env.log_user = line;
     assert_int_equal(score_of(A, "ptscotch", 0.0).halo_total, score_of(A, "block", 0.0).halo_total);
@@ -289,7 +281,6 @@ static void test_objective(void **state)
     spmm_matrix_t                 *A = generate("stencil5:nx=20,ny=20");
     spmm_partition_t               partition;
 
-    (void)state;
     expect_refusal(A, &vol, SPMM_ERR_ARGUMENT, "partition ptscotch has no objective vol");
     spmm_assert_ok(spmmi_partition_create(A, "ptscotch", &cut, &partition));
     spmmi_partition_free(&partition);
@@ -304,7 +295,6 @@ static void test_missing(void **state)
 {
     spmm_matrix_t *A = generate("stencil5:nx=20,ny=20");
 
-    (void)state;
     expect_refusal(A, NULL, SPMM_ERR_UNSUPPORTED, "without PT-Scotch");
     spmmi_matrix_free(A);
 }

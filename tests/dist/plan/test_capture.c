@@ -54,7 +54,6 @@ static void expect_refusal(const char *transport, const char *sentence)
 
 static void cpus_are_refused(void **state)
 {
-    (void)state;
     spmm_assert_ok(open_all(SPMM_DEVICE_CPU, 0.0));
     expect_refusal(NULL, "option graph needs GPUs");
     close_all();
@@ -80,7 +79,6 @@ static bool open_gpus(double timeout_s)
 
 static void host_transports_and_timeouts_are_refused(void **state)
 {
-    (void)state;
     if (spmm_test_env.size == 1 || !open_gpus(0.0)) {
         skip();
     }
@@ -99,7 +97,6 @@ static void profiling_says_why_not(void **state)
     FILE               *file;
     size_t              length;
 
-    (void)state;
     if (!open_gpus(0.0)) {
         skip();
     }
@@ -200,7 +197,6 @@ static void results_are_those_without(void **state)
 {
     pair_t p;
 
-    (void)state;
     if (!open_gpus(0.0)) {
         skip();
     }
@@ -232,7 +228,6 @@ static void new_values_are_seen(void **state)
     double            *values;
     pair_t             p;
 
-    (void)state;
     if (!open_gpus(0.0)) {
         skip();
     }

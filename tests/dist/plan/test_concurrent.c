@@ -129,7 +129,6 @@ static void test_two_streams(void **state)
     work_t          w[TWO] = {{.diagonal = 2, .next = 3}, {.diagonal = -1, .next = 5}};
     spmm_context_t *ctx;
 
-    (void)state;
     on_gpu = spmm_test_on_gpu();
     test_context_open(&ctx);
     for (int k = 0; k < TWO; k++) {
@@ -153,7 +152,6 @@ static void test_two_contexts(void **state)
 {
     work_t w[TWO] = {{.diagonal = 2, .next = 3}, {.diagonal = -1, .next = 5}};
 
-    (void)state;
     for (int k = 0; k < TWO; k++) {
         test_context_open(&w[k].ctx);
         spmm_assert_ok(make(&w[k], NULL));
@@ -192,7 +190,6 @@ static void test_a_context_for_each_thread(void **state)
     pthread_t thread[TWO];
     int       level;
 
-    (void)state;
     MPI_Query_thread(&level);
     assert_int_equal(level, MPI_THREAD_MULTIPLE);
     for (int k = 0; k < TWO; k++) {
@@ -230,7 +227,6 @@ static void test_a_plan_from_thread_to_thread(void **state)
     work_t    w = {.diagonal = 4, .next = -3};
     pthread_t thread;
 
-    (void)state;
     test_context_open(&w.ctx);
     spmm_assert_ok(make(&w, NULL));
     for (int k = 0; k < 4; k++) {

@@ -20,7 +20,6 @@ static void test_products(void **state)
                                   {12, 0, 0, -1},  {0, 12, 0, -1}, {30, 30, 0, -1}};
     const spmm_type_t types[]  = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int t = 0; t < 4; t++) {
@@ -120,7 +119,6 @@ static void test_same_bits(void **state)
     double        *C[2];
     spmm_matrix_t *A[2];
 
-    (void)state;
     open_context();
     for (int narrow = 0; narrow < 2; narrow++) {
         A[narrow] = create(&r, narrow == 1);
@@ -149,7 +147,6 @@ static void test_many_columns(void **state)
     spmm_matrix_info_t info = {.struct_size = sizeof info};
     spmm_matrix_t     *A    = NULL;
 
-    (void)state;
     open_context();
     spmm_assert_ok(
         spmm_matrix_create_csr32(ctx, 1, INT32_MAX, row_ptr, col, values, SPMM_R_64F, &A));
@@ -208,7 +205,6 @@ static void test_refused(void **state)
     spmm_matrix_t     *A    = NULL;
     spmm_alloc_stats_t before;
 
-    (void)state;
     open_context();
     before = spmmi_alloc_get_stats();
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {

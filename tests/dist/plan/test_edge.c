@@ -43,7 +43,6 @@ static void test_products(void **state)
 {
     const shape_t shape = {61, 61, 5, 17};
 
-    (void)state;
     open_context();
     for (int e = 0; e < N_ENGINES; e++) {
         for (int v = 0; v < 6; v++) {
@@ -62,7 +61,6 @@ static void test_shapes(void **state)
                               {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1}, {0, 12, 0, -1},
                               {12, 0, 0, -1},  {64, 64, 40, 0}};
 
-    (void)state;
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int e = 0; e < N_ENGINES; e++) {
@@ -81,7 +79,6 @@ static void test_wide(void **state)
 {
     const shape_t shape = {101, 75, 6, 3};
 
-    (void)state;
     open_context();
     for (int e = 0; e < N_ENGINES; e++) {
         for (int v = 2; v < 6; v++) {
@@ -100,7 +97,6 @@ static void test_auto(void **state)
     const shape_t     shape   = {61, 61, 5, 17};
     const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     open_context();
     for (int t = 0; t < 4; t++) {
         for (int v = 0; v < 6; v++) {
@@ -135,7 +131,6 @@ static void test_explain(void **state)
     spmm_matrix_t *A;
     size_t         bytes[2];
 
-    (void)state;
     open_context();
     for (int col = 0; col < 2; col++) {
         const spmm_layout_t layout = col == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
@@ -163,7 +158,6 @@ static void test_direct(void **state)
     spmm_matrix_t *A;
     spmm_plan_t   *plan;
 
-    (void)state;
     open_context();
     plan = diagonal_plan(getenv("SPMM_TEST_DEVICE") == NULL ? "csr-cpu" : "cusparse",
                          SPMM_LAYOUT_COL, &A);
@@ -249,7 +243,6 @@ static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *n
 
 static void test_choice(void **state)
 {
-    (void)state;
     check_choice(8000000, 64000000, 1000000, NULL); /* dense windows: worth the copies */
     check_choice(1000, 1000, 1000000, NULL);        /* next to nothing to multiply */
     check_choice(0, 0, 0, NULL);
@@ -293,7 +286,6 @@ static void test_store(void **state)
     const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
     const int64_t     rows[]  = {0, 1, 31, 32, 33, 100};
 
-    (void)state;
     for (int t = 0; t < 4; t++) {
         for (int r = 0; r < 6; r++) {
             for (int b = 0; b < 3; b++) {

@@ -34,7 +34,6 @@ static void test_communicators(void **state)
     MPI_Comm        back;
     spmm_context_t *ctx;
 
-    (void)state;
     MPI_Comm_split(spmm_test_env.comm, 0, -spmm_test_env.rank, &back);
     ctx = open_by(back);
     assert_int_equal(info_of(ctx).rank, spmm_test_env.size - 1 - spmm_test_env.rank);
@@ -51,7 +50,6 @@ static void test_no_communicator(void **state)
     const int       none[] = {(int)MPI_Comm_c2f(MPI_COMM_NULL), 100000, -7};
     spmm_context_t *ctx    = NULL;
 
-    (void)state;
 #ifdef OPEN_MPI /* which knows the numbers of its communicators */
     const int count = 3;
 #else
@@ -97,7 +95,6 @@ static void test_explain(void **state)
     spmm_matrix_t  *A    = NULL;
     spmm_plan_t    *plan = NULL;
 
-    (void)state;
     spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, &col, &one, SPMM_R_64F, &A));
     spmm_assert_ok(spmm_plan_create(A, 3, NULL, &plan));
     check_file(plan);

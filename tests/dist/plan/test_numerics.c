@@ -269,7 +269,6 @@ static void for_all(case_t c, int least_found)
 
 static void test_range(void **state)
 {
-    (void)state;
     for_all((case_t){.alpha = 1.0}, N_MODES);
     for_all((case_t){.alpha = -0.75, .beta = 2.0, .layout = SPMM_LAYOUT_COL}, N_MODES);
     for_all((case_t){.alpha = 1.0, .beta = -1.0, .op = SPMM_OP_T}, N_MODES);
@@ -277,41 +276,35 @@ static void test_range(void **state)
 
 static void test_not_finite(void **state)
 {
-    (void)state;
     for_all((case_t){.alpha = 1.0, .kind = SPOILED_B}, N_MODES);
     for_all((case_t){.alpha = 1.0, .beta = 1.0, .kind = SPOILED_B, .op = SPMM_OP_T}, N_MODES);
 }
 
 static void test_denormal(void **state)
 {
-    (void)state;
     for_all((case_t){.alpha = 1.0, .kind = DENORMAL}, N_MODES);
 }
 
 /* C = beta C, whatever A and B are, with 0 for C full of NaN. */
 static void test_alpha_zero(void **state)
 {
-    (void)state;
     for_all((case_t){.alpha = 0.0, .beta = 0.0}, N_MODES);
     for_all((case_t){.alpha = 0.0, .beta = -2.0}, N_MODES);
 }
 
 static void test_deterministic(void **state)
 {
-    (void)state;
     for_all((case_t){.alpha = 1.0, .deterministic = 1}, N_MODES);
     for_all((case_t){.alpha = 1.0, .beta = 1.0, .op = SPMM_OP_T, .deterministic = 1}, N_MODES);
 }
 
 static void test_open(void **state)
 {
-    (void)state;
     open_context();
 }
 
 static void test_close(void **state)
 {
-    (void)state;
     close_context();
 }
 

@@ -17,7 +17,6 @@ static void test_types_ops_layouts(void **state)
     const shape_t     shape   = {61, 61, 5, 17};
     const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     open_context();
     for (int t = 0; t < 4; t++) {
         for (int k = 0; k < 4; k++) {
@@ -41,7 +40,6 @@ static void test_mixed_c(void **state)
 {
     const shape_t shape = {40, 40, 4, -1};
 
-    (void)state;
     open_context();
     for (int k = 0; k < 4; k++) {
         check_plan(&shape, &(product_t){.type      = k % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
@@ -63,7 +61,6 @@ static void test_shapes(void **state)
                               {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1},  {0, 12, 0, -1},
                               {12, 0, 0, -1},  {64, 64, 40, 0}, {33, 33, 1, -1}};
 
-    (void)state;
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int k = 0; k < 6; k++) {
@@ -92,7 +89,6 @@ static void test_agreement(void **state)
     spmm_matrix_t      *A    = NULL;
     spmm_plan_t        *plan = NULL;
 
-    (void)state;
     open_context();
     assert_int_equal(
         spmm_matrix_create_csr(ctx, 1, 1, row_ptr, last ? &bad : &good, &one, SPMM_R_64F, &A),
@@ -128,7 +124,6 @@ static void test_execute_arguments(void **state)
     spmm_matrix_t *A;
     spmm_plan_t   *plan;
 
-    (void)state;
     open_context();
     spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, &col, &one, SPMM_R_64F, &A));
     spmm_assert_ok(spmm_plan_create(A, 4, NULL, &plan));
@@ -158,7 +153,6 @@ static void test_tiny_beta(void **state)
     const float              one     = 1.0f;
     const float              host[4] = {1, 2, 3, 4};
 
-    (void)state;
     open_context();
     for (int e = 0; e < 3; e++) {
         float               got[4]  = {NAN, NAN, NAN, NAN};
@@ -192,7 +186,6 @@ static void test_no_leak(void **state)
     const shape_t            shape  = {61, 61, 5, 17};
     const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
 
-    (void)state;
     open_context();
     check_plan(&shape, &(product_t){.type      = SPMM_R_32F,
                                     .c_type    = SPMM_R_32F,

@@ -102,7 +102,6 @@ static void check(const char *partition, spmm_op_t op)
 
 static void test_thread_counts(void **state)
 {
-    (void)state;
     /* Set: the library takes the number from OpenMP even where there are fewer cores. */
     assert_non_null(getenv("OMP_NUM_THREADS"));
     check("keep", SPMM_OP_N);

@@ -23,7 +23,6 @@ static void test_products(void **state)
     static const char *const partitions[] = {NULL, "auto"};
     const shape_t            shapes[]     = {{130, 130, 7, 17}, {70, 41, 6, -1}, {3, 3, 2, -1}};
 
-    (void)state;
     open_context();
     for (int m = 0; m < N_METHODS; m++) {
         for (int v = 0; v < 12; v++) {
@@ -64,7 +63,6 @@ static void test_report(void **state)
     char                text[4096] = "";
     FILE               *out        = tmpfile();
 
-    (void)state;
     open_context();
     A         = shuffled_grid();
     o.reorder = "affinity";
@@ -100,7 +98,6 @@ static void test_measured(void **state)
     spmm_plan_t             *plan;
     spmm_matrix_t           *A;
 
-    (void)state;
     if (!spmm_test_on_gpu()) {
         return;
     }
@@ -132,7 +129,6 @@ static void test_misuse(void **state)
     spmm_plan_t        *plan = NULL;
     spmm_matrix_t      *A;
 
-    (void)state;
     open_context();
     A         = shuffled_grid();
     o.reorder = "amd";
@@ -170,7 +166,6 @@ static void test_gains(void **state)
                                     .used_cols = 1000000};
     spmm_pattern_t       after;
 
-    (void)state;
     before.tc = (spmm_tc_facts_t){
         .pairs = {40000000, 30000000, 20000000}, .tc_blocks = 5100000, .bricks = 7600000};
     after = spmmi_reordering_bound(&before);

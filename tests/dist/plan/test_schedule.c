@@ -46,7 +46,6 @@ static void test_products(void **state)
         double  beta;
     } widths[] = {{1, 1, 0, 0.0}, {33, 40, 0, -0.5}, {128, 128, 5, 0.0}, {64, 128, 0, 1.0}};
 
-    (void)state;
     open_context();
     for (int v = 0; v < 16; v++) {
         const product_t p = {.type      = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
@@ -71,7 +70,6 @@ static void test_shapes(void **state)
     const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5}, {2, 2, 1, -1}, {30, 30, 0, -1},
                               {0, 12, 0, -1},  {12, 0, 0, -1}, {1, 40, 2, -1}};
 
-    (void)state;
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         check_all(&shapes[s], &(product_t){.type      = SPMM_R_64F,
@@ -103,7 +101,6 @@ static void test_engines(void **state)
                              .reorder   = "rcm"};
     product_t       half  = p;
 
-    (void)state;
     half.engine  = NULL;
     half.reorder = NULL;
     half.type    = SPMM_R_16F;
@@ -205,7 +202,6 @@ static void test_timeline_transposed(void **state)
     spmm_plan_stats_t   stats;
     void               *b, *c;
 
-    (void)state;
     open_context();
     b         = to_device(ones, sizeof ones);
     c         = to_device(zeros, sizeof zeros);
@@ -237,7 +233,6 @@ static void test_rank_alone(void **state)
 {
     spmm_matrix_t *A;
 
-    (void)state;
     open_context();
     spmm_assert_ok(create_ring(&A));
     for (int s = 0; s < spmmi_n_schedules; s++) {
@@ -273,7 +268,6 @@ static void test_cut(void **state)
     static spmm_plan_t plan;
     spmm_slice_t       s[SPMM_MOST_CHUNKS];
 
-    (void)state;
     for (int64_t n = 1; n <= 300; n++) {
         for (int chunks = 1; chunks <= SPMM_MOST_CHUNKS; chunks++) {
             const int count = spmmi_plan_cut(&plan, n, chunks, s);

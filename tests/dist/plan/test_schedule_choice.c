@@ -31,7 +31,6 @@ static void test_bytes(void **state)
     spmm_matrix_t *A;
     size_t         rows[2];
 
-    (void)state;
     open_context();
     spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=20,ny=20", SPMM_R_64F, 1, &A));
     for (int joined = 0; joined < 2; joined++) {
@@ -145,7 +144,6 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
  * without a local block. */
 static void test_predictions(void **state)
 {
-    (void)state;
     assert_string_equal(best_on_gpu(5000, 20000, 6000000, 5000, 60000), "overlap");
     assert_string_equal(best_on_gpu(600000, 200000, 1000000, 240000, 3000000), "chunks4");
     assert_string_equal(best_on_gpu(740000, 200000, 100, 240000, 3000000), "chunks4");
@@ -193,7 +191,6 @@ static void test_choice(void **state)
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT, fixed = o, model = o, back = o;
     spmm_matrix_t      *A;
 
-    (void)state;
     fixed.deterministic = 1;
     model.no_autotune   = spmm_test_env.rank == spmm_test_env.size - 1; /* one rank is enough */
     back.op             = SPMM_OP_T;
@@ -283,7 +280,6 @@ static void test_short_of_memory(void **state)
 {
     spmm_matrix_t *A;
 
-    (void)state;
     if (getenv("SPMM_TEST_DEVICE") != NULL) { /* a sweep of measured plans takes minutes there */
         skip();
     }
@@ -306,7 +302,6 @@ static void test_refusals(void **state)
     spmm_matrix_t      *A;
     spmm_plan_t        *plan = NULL;
 
-    (void)state;
     open_context();
     spmm_assert_ok(spmm_matrix_generate(ctx, "stencil5:nx=6,ny=5", SPMM_R_64F, 1, &A));
     o.schedule = "overlapped";

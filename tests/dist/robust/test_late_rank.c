@@ -105,13 +105,11 @@ static void late_rank(spmm_op_t op)
 
 static void test_op_n(void **state)
 {
-    (void)state;
     late_rank(SPMM_OP_N);
 }
 
 static void test_op_t(void **state)
 {
-    (void)state;
     late_rank(SPMM_OP_T);
 }
 
@@ -178,13 +176,11 @@ static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char 
 
 static void test_all_to_all(void **state)
 {
-    (void)state;
     late_sender(TAG_ALLTOALL, receive_all_to_all, true);
 }
 
 static void test_piece(void **state)
 {
-    (void)state;
     late_sender(TAG_PIECE, receive_piece, false);
 }
 

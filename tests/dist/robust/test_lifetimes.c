@@ -77,7 +77,6 @@ static void test_parts_of_the_ranks(void **state)
     spmm_matrix_t  *A, *H;
     spmm_plan_t    *of_all, *of_half;
 
-    (void)state;
     MPI_Comm_split(spmm_test_env.comm, upper, -spmm_test_env.rank, &comm);
     all  = open_on(spmm_test_env.comm);
     half = open_on(comm);
@@ -108,7 +107,6 @@ static void test_ranks_without_anything(void **state)
     spmm_matrix_t      *A    = create_full(ctx, last, 2.0);
     spmm_plan_t        *plan;
 
-    (void)state;
     for (int op = SPMM_OP_N; op <= SPMM_OP_T; op++) {
         o.op = (spmm_op_t)op;
         spmm_assert_ok(spmm_plan_create(A, 3, &o, &plan));
@@ -130,7 +128,6 @@ static void test_plans_in_any_order(void **state)
     spmm_context_t  *ctx             = open_on(spmm_test_env.comm);
     spmm_context_t  *kept            = ctx;
 
-    (void)state;
     for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++) {
         const int64_t       before  = spmmi_alloc_get_stats().live;
         spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;

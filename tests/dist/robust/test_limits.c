@@ -204,7 +204,6 @@ static int64_t six(int64_t i)
 
 static void test_long_row(void **state)
 {
-    (void)state;
     open_context();
     check_engines((band_t){3, long_row(1), from_zero, long_row, 1, NULL});
     if (is_set("SPMM_TEST_LARGE")) {
@@ -218,7 +217,6 @@ static void test_long_row(void **state)
 
 static void test_empty_rows(void **state)
 {
-    (void)state;
     open_context();
     check_engines((band_t){100008, 40, from_zero, few_rows, 3, NULL});
     close_context();
@@ -226,7 +224,6 @@ static void test_empty_rows(void **state)
 
 static void test_many_columns(void **state)
 {
-    (void)state;
     open_context();
     check_engines((band_t){50, 40, near, six, 4096, NULL});
     check_engines((band_t){50, 40, near, six, 4095, NULL});
@@ -239,7 +236,6 @@ static void test_nothing(void **state)
     const shape_t shapes[] = {
         {0, 0, 0, -1}, {0, 9, 0, -1}, {9, 0, 0, -1}, {1, 1, 1, -1}, {2, 3, 1, -1}};
 
-    (void)state;
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int op = 0; op < 2; op++) {
@@ -267,7 +263,6 @@ static void test_index_range(void **state)
     const void        *values;
     spmm_matrix_info_t info = {.struct_size = sizeof info};
 
-    (void)state;
     open_context();
     assert_int_equal(spmm_matrix_create_csr(ctx, 1, most + 1, row_ptr, &last, &one, SPMM_R_64F, &A),
                      SPMM_ERR_ARGUMENT);
@@ -303,7 +298,6 @@ static void test_counts_beyond_32_bits(void **state)
     int32_t       part[R];
     spmm_matrix_t A = {.env = &spmm_test_env, .rows = (int64_t)R * size, .cols = 1, .n_rows = R};
 
-    (void)state;
     for (int i = 0; i < R; i++) {
         row_ptr[i + 1] = row_ptr[i] + each;
     }
@@ -328,7 +322,6 @@ static void test_long_message(void **state)
     int64_t       send[2] = {0}, recv[2] = {0};
     uint64_t     *out, *in;
 
-    (void)state;
     if (!is_set("SPMM_TEST_LARGE") || spmm_test_env.size != 2) {
         return;
     }
@@ -365,7 +358,6 @@ static void test_entries_beyond_32_bits(void **state)
 {
     const int64_t rows = ((int64_t)INT_MAX / WIDE / spmm_test_env.size + 1000) * spmm_test_env.size;
 
-    (void)state;
     if (!is_set("SPMM_TEST_LARGE") || !spmm_test_on_gpu() || spmm_test_env.size < 2) {
         return;
     }

@@ -48,7 +48,6 @@ static void test_no_place_for_the_result(void **state)
 {
     spmm_plan_t *plan = NULL;
 
-    (void)state;
     open_context();
     assert_int_equal(create_star(1, is_last() ? NULL : &A), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "A is NULL"));
@@ -68,7 +67,6 @@ static void test_options_that_differ_a_little(void **state)
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
     spmm_plan_t        *plan = NULL;
 
-    (void)state;
     open_context();
     spmm_assert_ok(create_star(1, &A));
     if (spmm_test_env.size > 1) {
@@ -89,7 +87,6 @@ static void test_sentence_is_of_the_last_failure(void **state)
     const int64_t     *row_ptr;
     spmm_plan_t       *plan;
 
-    (void)state;
     open_context();
     spmm_assert_ok(create_star(1, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
@@ -131,7 +128,6 @@ static void test_endless_blocks(void **state)
     spmm_plan_t        *plan;
     spmm_sddmm_plan_t  *sampler;
 
-    (void)state;
     open_context();
     spmm_assert_ok(spmm_matrix_create_csr(ctx, 2, 2, row_ptr, NULL, NULL, SPMM_R_64F, &A));
     for (int columns = 0; columns < 2; columns++) {
@@ -168,7 +164,6 @@ static void test_volumes_of_a_star(void **state)
     spmm_plan_stats_t   stats;
     spmm_plan_t        *plan;
 
-    (void)state;
     open_context();
     spmm_assert_ok(create_star(3, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
@@ -214,7 +209,6 @@ static void test_times_of_failed_execute(void **state)
     const spmm_engine_ops_t *engine;
     spmm_plan_t             *plan;
 
-    (void)state;
     o.profile = 1;
     open_context();
     spmm_assert_ok(create_star(3, &A));
@@ -253,7 +247,6 @@ static void test_contexts_that_cannot_be(void **state)
     spmm_context_options_t o      = SPMM_CONTEXT_OPTIONS_INIT;
     MPI_Comm               half, inter;
 
-    (void)state;
     expect_no_context(MPI_COMM_NULL, NULL, "pass a communicator");
     if (spmm_test_env.size == 1) {
         return;
@@ -284,7 +277,6 @@ int MPI_Finalized(int *flag)
 /* Programs that tidy up by atexit() or in destructors do it too late, and must not be ended by it. */
 static void test_destroy_after_finalize(void **state)
 {
-    (void)state;
     open_context();
     mpi_is_over = true;
     assert_int_equal(spmm_context_destroy(&ctx), SPMM_ERR_ARGUMENT);

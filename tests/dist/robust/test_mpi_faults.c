@@ -117,7 +117,6 @@ static void test_arrays(void **state)
 {
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     fail_each(&walk);
 }
 
@@ -127,7 +126,6 @@ static void test_file_and_partition(void **state)
                           "1 1 2.0\n2 1 -1.0\n3 2 -1.0\n4 3 -1.0\n5 4 -1.0\n5 5 2.0\n";
     walk_t     walk     = {.options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.options.partition = "block";
     walk.options.op        = SPMM_OP_T;
     walk.path              = spmm_temp_write(market, sizeof market - 1);
@@ -139,7 +137,6 @@ static void test_binary_csr(void **state)
 {
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
 
-    (void)state;
     fail_each(&walk);
     spmm_temp_remove();
 }
@@ -148,7 +145,6 @@ static void test_auto(void **state)
 {
     walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.options.partition = "auto";
     fail_each(&walk);
 }
@@ -159,7 +155,6 @@ static void test_ptscotch(void **state)
 {
     walk_t walk = {.spec = "stencil9:nx=9,ny=8,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.options.partition = "ptscotch";
     fail_each(&walk);
 }

@@ -110,7 +110,6 @@ static void test_several_plans(void **state)
     spmm_plan_t                 *plan[N_PLANS];
     spmm_matrix_t               *A;
 
-    (void)state;
     spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &ctx));
     create(ctx, &A);
     for (int p = 0; p < N_PLANS; p++) {

@@ -322,13 +322,11 @@ static void stress(spmm_op_t op)
 
 static void products(void **state)
 {
-    (void)state;
     stress(SPMM_OP_N);
 }
 
 static void transposed_products(void **state)
 {
-    (void)state;
     stress(SPMM_OP_T);
 }
 

@@ -98,7 +98,6 @@ static void test_device(void **state)
     held_t        h    = {0};
     spmm_status_t status;
 
-    (void)state;
     status = walk_open(&walk, &h);
     if (walk_device() == SPMM_DEVICE_CUDA && status == SPMM_ERR_UNSUPPORTED) {
         (void)printf("SKIP: %s\n", spmm_last_error(NULL));
@@ -116,7 +115,6 @@ static void test_context(void **state)
     const walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
     int          more = 1;
 
-    (void)state;
     for (int64_t k = 0; more; k++) {
         const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
         const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
@@ -139,7 +137,6 @@ static void test_blocks(void **state)
 {
     walk_t walk = {.blocks = true, .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     sweep(&walk);
 }
 
@@ -147,7 +144,6 @@ static void test_keep_from_arrays(void **state)
 {
     const walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     sweep(&walk);
 }
 
@@ -155,7 +151,6 @@ static void test_keep_from_narrow_arrays(void **state)
 {
     const walk_t walk = {.narrow = true, .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     sweep(&walk);
 }
 
@@ -163,7 +158,6 @@ static void test_auto_transposed_columns(void **state)
 {
     walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.options.partition = "auto";
     walk.options.op        = SPMM_OP_T;
     walk.options.layout    = SPMM_LAYOUT_COL;
@@ -175,7 +169,6 @@ static void test_edge(void **state)
 {
     walk_t walk = {.spec = "stencil9:nx=6,ny=5", .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.options.layout = SPMM_LAYOUT_COL;
     walk.options.engine = "dmma";
     sweep(&walk);
@@ -185,7 +178,6 @@ static void test_reorder(void **state)
 {
     walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.options.reorder = "affinity";
     walk.options.engine  = "dmma";
     sweep(&walk);
@@ -198,7 +190,6 @@ static void test_schedules(void **state)
 {
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.options.schedule = "merged2";
     sweep(&walk);
     walk.options.schedule = "allgather";
@@ -209,7 +200,6 @@ static void test_block_rectangular(void **state)
 {
     walk_t walk = {.spec = "uniform:rows=20,cols=9,degree=3", .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.options.partition = "block";
     sweep(&walk);
 }
@@ -223,7 +213,6 @@ static void test_matrix_market(void **state)
 {
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.path = spmm_temp_write(market, sizeof market - 1);
     sweep(&walk);
     spmm_temp_remove();
@@ -236,7 +225,6 @@ static void test_binary_csr(void **state)
 {
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
 
-    (void)state;
     sweep(&walk);
     spmm_temp_remove();
 }
@@ -246,7 +234,6 @@ static void test_smtx(void **state)
     const char text[] = "3, 3, 4\n0 2 3 4\n0 2 1 2\n";
     walk_t     walk   = {.options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     walk.path = spmm_temp_write(text, sizeof text - 1);
     sweep(&walk);
     spmm_temp_remove();
@@ -258,7 +245,6 @@ static void test_partition_file(void **state)
     char       option[4096];
     walk_t     walk = {.spec = "banded:rows=5,band=1", .options = SPMM_PLAN_OPTIONS_INIT};
 
-    (void)state;
     (void)snprintf(option, sizeof option, "file:%s", spmm_temp_write(part, sizeof part - 1));
     walk.options.partition = option;
     sweep(&walk);
@@ -281,7 +267,6 @@ static void sweep_graphs(const char *partition)
 #ifdef SPMM_HAVE_METIS
 static void test_metis(void **state)
 {
-    (void)state;
     sweep_graphs("metis");
 }
 #endif
@@ -289,7 +274,6 @@ static void test_metis(void **state)
 #ifdef SPMM_HAVE_PTSCOTCH
 static void test_ptscotch(void **state)
 {
-    (void)state;
     sweep_graphs("ptscotch");
 }
 #endif

@@ -101,7 +101,6 @@ static void test_update(void **state)
         {"dmma", NULL}, {"bittcf", "hrpb", NULL}, {"cvse", NULL}, {"cvse", NULL}};
     const char *const schedules[] = {"overlap", "merged", "allgather"};
 
-    (void)state;
     open_context();
     for (int s = 0; s < 3; s++) {
         for (int t = 0; t < 4; t++) {
@@ -126,7 +125,6 @@ static void test_update_mistakes(void **state)
     spmm_plan_t        *plan;
     void               *values;
 
-    (void)state;
     open_context();
     m      = make_masked(&shape, SPMM_R_32F);
     values = device_operand(P, 0, 40, 40, 40, SPMM_R_32F, 0);
@@ -228,7 +226,6 @@ static void test_softmax(void **state)
                              {7, 20, 2, 0, -1, 1},    {5, 400, 16, 600, 0, 1},
                              {6, 90, 4, 300, -1, 1},  {9, 60, 2, 300, 2, 2}};
 
-    (void)state;
     open_context();
     for (int s = 0; s < 6; s++) {
         for (int k = 0; k < PAIRS; k++) {
@@ -287,7 +284,6 @@ static void test_attention(void **state)
 {
     const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}};
 
-    (void)state;
     open_context();
     for (int s = 0; s < 2; s++) {
         for (int k = 0; k < PAIRS; k++) {
@@ -329,7 +325,6 @@ static void test_no_memory(void **state)
     masked_t     m;
     void        *memory;
 
-    (void)state;
     open_context();
     m      = make_masked(&shape, SPMM_R_16F);
     memory = device_operand(P, 0, 40, 40, 40, SPMM_R_16F, 0);

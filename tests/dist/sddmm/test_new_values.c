@@ -88,7 +88,6 @@ static void test_host_waits_for_values(void **state)
 
     void *device;
 
-    (void)state;
     open_star();
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
     device                  = to_device(values, sizeof values);
@@ -126,7 +125,6 @@ static void test_later_values_win(void **state)
     void                *values, *B, *C;
     double               got = 0.0;
 
-    (void)state;
     open_star();
     on       = &ctx->device;
     o.engine = on->kind == SPMM_DEVICE_CPU ? "csr-cpu" : "csr-gpu";

@@ -52,7 +52,6 @@ static void test_csr(void **state)
 {
     const mask_t shape = {61, 70, 1, 200, 17, 0};
 
-    (void)state;
     open_context();
     for (int t = 0; t < TYPES; t++) {
         check_widths(&shape, t, "csr");
@@ -67,7 +66,6 @@ static void test_panels(void **state)
     const mask_t shapes[] = {
         {61, 70, 1, 200, 17, 0}, {150, 300, 1, 60, 3, 0}, {9, 90, 8, 500, 3, 1}};
 
-    (void)state;
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < TYPES; t++) {
@@ -84,7 +82,6 @@ static void test_cvse(void **state)
                              {13, 60, 4, 300, 2, 1}, {21, 60, 2, 300, -1, 2},
                              {9, 90, 8, 400, -1, 0}, {61, 70, 1, 200, 17, 0}};
 
-    (void)state;
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 1; t < TYPES; t++) {
@@ -101,7 +98,6 @@ static void test_shapes(void **state)
         {1, 90, 1, 500, 0, 0},  {90, 1, 1, 500, -1, 0}, {3, 400, 8, 0, 1, 1},
         {64, 7, 2, 900, -1, 1}, {2, 2, 1, 1000, -1, 0}, {1, 100, 16, 700, -1, 1}};
 
-    (void)state;
     open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < TYPES; t++) {
@@ -133,7 +129,6 @@ static void test_special(void **state)
 {
     const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}};
 
-    (void)state;
     open_context();
     for (int s = 0; s < 2; s++) {
         for (int t = 0; t < TYPES; t++) {
@@ -159,7 +154,6 @@ static void test_large(void **state)
 {
     const mask_t shape = {512, 1536, 8, 800, -1, 1};
 
-    (void)state;
     open_context();
     if (getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL) {
         masked_t m = make_masked(&shape, SPMM_R_16F);
@@ -182,7 +176,6 @@ static void test_many_batches(void **state)
 {
     const mask_t shape = {1024, 1024, 1, 170, 5, 0};
 
-    (void)state;
     open_context();
     for (int half = 0;
          half < 2 && getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL;
@@ -209,7 +202,6 @@ static void test_info(void **state)
     spmm_sddmm_plan_t   *plan;
     masked_t             m;
 
-    (void)state;
     open_context();
     m        = make_masked(&shape, SPMM_R_16BF);
     o.kernel = "cvse";
@@ -234,7 +226,6 @@ static void test_orders(void **state)
     spmm_csr_t             block = {.n_rows = 16, .n_cols = 9, .row_ptr = row_ptr, .col_idx = col};
     spmm_sddmm_tile_list_t tiles;
 
-    (void)state;
     for (int i = 0; i <= 16; i++) {
         row_ptr[i] = 3 * i;
     }
@@ -302,7 +293,6 @@ static void test_batches(void **state)
     spmm_csr_t block = {.n_rows = N, .n_cols = 2 * N, .row_ptr = row_ptr, .col_idx = col};
     spmm_sddmm_sequence_t sequence;
 
-    (void)state;
     for (int i = 0; i <= N; i++) {
         row_ptr[i] = (int64_t)i * DEGREE;
     }
@@ -333,7 +323,6 @@ static void test_mistakes(void **state)
     masked_t             m;
     void                *X;
 
-    (void)state;
     open_context();
     m = make_masked(&shape, SPMM_R_64F);
     X = device_operand(1, 0, 20, 8, 8, SPMM_R_64F, 0);

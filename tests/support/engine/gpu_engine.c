@@ -63,20 +63,17 @@ void gpu_engine_each_long(void (*check)(const tc_case_t *t))
 
 void test_engine_open(void **state)
 {
-    (void)state;
     gpu_test_open(&gpu_device);
     gpu_engine_each(tc_case_supports);
 }
 
 void test_engine_shapes(void **state)
 {
-    (void)state;
     gpu_engine_each_long(tc_case_shapes);
 }
 
 void test_engine_accuracy(void **state)
 {
-    (void)state;
     gpu_engine_each(tc_case_positive);
     gpu_engine_each(tc_case_magnitudes);
 }
@@ -91,19 +88,16 @@ static void check_special_values(const tc_case_t *t)
 
 void test_engine_special_values(void **state)
 {
-    (void)state;
     gpu_engine_each_long(check_special_values);
 }
 
 void test_engine_same_bits(void **state)
 {
-    (void)state;
     gpu_engine_each_long(tc_case_same_bits);
 }
 
 void test_engine_life(void **state)
 {
-    (void)state;
     gpu_engine_each_long(tc_case_life);
 }
 
@@ -119,7 +113,6 @@ static void check_not_waiting(const tc_case_t *t)
 
 void test_engine_asynchronous(void **state)
 {
-    (void)state;
     gpu_engine_each(check_not_waiting);
 }
 
@@ -134,6 +127,5 @@ static void check_far_rows(const tc_case_t *t)
 
 void test_engine_far(void **state)
 {
-    (void)state;
     gpu_engine_each_long(check_far_rows);
 }

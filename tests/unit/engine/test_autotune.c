@@ -20,7 +20,6 @@ static void test_limits(void **state)
     const double apart[] = {1.7, 0.0, 1.0, 0.0, 1.9};
     const double alone[] = {1.7, 0.0, 1.0, 0.0, 2.1};
 
-    (void)state;
     fake_prepare(four);
     fakes[2].seconds = 20 * us;
     spmm_assert_ok(fake_settle(NULL, true));
@@ -55,7 +54,6 @@ static void test_budget(void **state)
     const double predicted[] = {1.0, 1.1, 0.0, 0.0, 1.2};
     const double slow[]      = {1e6, 1.1e6, 0.0, 0.0, 1.2e6};
 
-    (void)state;
     fake_prepare(predicted);
     fake_executes    = 1;
     fakes[1].seconds = 20 * us;
@@ -88,7 +86,6 @@ static void test_winner(void **state)
 {
     const double predicted[] = {1.0, 1.2, 1.5, 0.0, 1.9};
 
-    (void)state;
     for (int winner = 0; winner < N_FAKES; winner++) {
         if (winner == 3) {
             continue;
@@ -105,7 +102,6 @@ static void test_operands(void **state)
 {
     const double predicted[] = {1.0, 1.5, 0.0, 0.0, 1.9};
 
-    (void)state;
     fake_prepare(predicted);
     fake_candidates[1].layout = SPMM_LAYOUT_COL;
     spmm_assert_ok(fake_settle(NULL, true));
@@ -126,7 +122,6 @@ static void test_copies(void **state)
 {
     const double predicted[] = {1.0, 1.5, 0.0, 0.0, 1.9};
 
-    (void)state;
     fake_prepare(predicted);
     fakes[0].seconds            = 50 * us;
     fake_candidates[0].copies_s = 800 * us;
@@ -140,7 +135,6 @@ static void test_slow(void **state)
 {
     const double predicted[] = {1.0, 1.5, 0.0, 0.0, 1.9};
 
-    (void)state;
     fake_prepare(predicted);
     fakes[1].seconds = 5e-3;
     spmm_assert_ok(fake_settle(NULL, true));
@@ -156,7 +150,6 @@ static void test_passed_over(void **state)
     const double        predicted[] = {1.0, 1.2, 1.5, 4.0, 1.9};
     const spmm_status_t statuses[]  = {SPMM_ERR_MEMORY, SPMM_ERR_RANGE, SPMM_ERR_UNSUPPORTED};
 
-    (void)state;
     for (int s = 0; s < 3; s++) {
         fake_prepare(predicted);
         fakes[0].build_status   = statuses[s];
@@ -182,7 +175,6 @@ static void test_passed_over_unmeasured(void **state)
     const double        predicted[] = {1.0, 1.2, 1.5, 0.0, 1.9};
     const spmm_status_t statuses[]  = {SPMM_ERR_RANGE, SPMM_ERR_UNSUPPORTED, SPMM_ERR_MEMORY};
 
-    (void)state;
     for (int s = 0; s < 3; s++) {
         const bool room = statuses[s] == SPMM_ERR_MEMORY;
 
@@ -224,7 +216,6 @@ static void test_crowded(void **state)
 {
     const double predicted[] = {1.2, 1.0, 1.1, 0.0, 1.9};
 
-    (void)state;
     fake_prepare(predicted);
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].no_room = k == 1 ? 0 : 1;
@@ -249,7 +240,6 @@ static void test_all_fail(void **state)
 {
     const double predicted[] = {1.2, 1.0, 0.0, 0.0, 1.9};
 
-    (void)state;
     fake_prepare(predicted);
     fakes[0].build_status = fakes[YARDSTICK].build_status = SPMM_ERR_MEMORY;
     fakes[1].build_status                                 = SPMM_ERR_RANGE;
@@ -272,7 +262,6 @@ static void test_unmeasured(void **state)
 {
     const double predicted[] = {2.0, 1.0, 1.5, 0.0, 9.0};
 
-    (void)state;
     for (int way = 0; way < 3; way++) {
         fake_prepare(predicted);
         fakes[1].seconds = 5e-3;
@@ -301,7 +290,6 @@ static void test_no_memory(void **state)
     const spmm_alloc_stats_t before      = spmmi_alloc_get_stats();
     int64_t                  calls       = 1;
 
-    (void)state;
     for (int64_t fail = -1; fail < calls; fail++) { /* the first time none fails */
         fake_prepare(predicted);
         spmmi_alloc_inject(fail);

@@ -152,7 +152,6 @@ static void check_measured(int engine, double microseconds)
 /* The fastest is kept, and its time. */
 static void test_fastest(void **state)
 {
-    (void)state;
     for (int fastest = 0; fastest < N_SHAPES; fastest++) {
         for (int rival = 0; rival < 2; rival++) {
             prepare(rival == 0 ? 0.0 : 1.5);
@@ -167,7 +166,6 @@ static void test_fastest(void **state)
 /* Variants of an engine that is far behind are not tried. */
 static void test_far(void **state)
 {
-    (void)state;
     prepare(1.5);
     seconds[0][0] = 131 * us;
     seconds[0][1] = us;
@@ -179,7 +177,6 @@ static void test_far(void **state)
  * ahead; else the engine that was ahead stays, in its fastest variant. */
 static void test_near(void **state)
 {
-    (void)state;
     for (int first = 0; first < N_ENGINES; first++) {
         const int behind = 1 - first;
 
@@ -203,7 +200,6 @@ static void test_near(void **state)
 /* The best of the fastest engine decides who is near it. */
 static void test_left_behind(void **state)
 {
-    (void)state;
     prepare(1.5);
     n_variants[1] = N_SHAPES;
     seconds[0][1] = 40 * us;
@@ -216,7 +212,6 @@ static void test_left_behind(void **state)
 /* A variant without room is passed over, whosever it is. */
 static void test_passed_over(void **state)
 {
-    (void)state;
     prepare(0.0);
     built[0][1]   = SPMM_ERR_MEMORY;
     seconds[0][2] = 40 * us;
@@ -234,7 +229,6 @@ static void test_passed_over(void **state)
 /* Few products, or an engine by name: the best predicted. */
 static void test_predicted(void **state)
 {
-    (void)state;
     prepare(0.0);
     seconds[0][1] = us;
     check_settle(NULL, 1, 0, 0);
@@ -248,7 +242,6 @@ static void test_predicted(void **state)
  * are enough for all variants, of 80 for none. */
 static void test_budget(void **state)
 {
-    (void)state;
     for (int few = 0; few < 2; few++) {
         prepare(1.0);
         n_variants[1] = N_SHAPES;

@@ -151,7 +151,6 @@ static void test_lists(void **state)
     static const double density[] = {0.01, 0.06, 0.2, 0.7};
     int64_t             kinds[2]  = {0, 0}; /* tiles, and 2:4 ones */
 
-    (void)state;
     for (int k = 0; k < 24; k++) {
         spmm_csr_t  block;
         spmm_bcsr_t f;
@@ -173,7 +172,6 @@ static void test_lists(void **state)
 /* No rows, no entries. */
 static void test_empty(void **state)
 {
-    (void)state;
     for (int32_t n_rows = 0; n_rows < 70; n_rows += 23) {
         spmm_csr_t        block;
         spmm_bcsr_t       f;

@@ -36,7 +36,6 @@ static void make_tiles(int32_t n, double density, bool full, spmm_csr_t *block)
 
 static void test_facts(void **state)
 {
-    (void)state;
     for (int full = 0; full < 2; full++) {
         spmm_pattern_t pattern;
         spmm_csr_t     block;
@@ -137,7 +136,6 @@ static void test_variants(void **state)
 {
     static const int64_t columns[] = {1, 8, 32, 33, 64, 65, 128, 512};
 
-    (void)state;
     for (int full = 0; full < 2; full++) {
         spmm_pattern_t pattern;
         spmm_csr_t     block;
@@ -192,7 +190,6 @@ static void test_measured(void **state)
         {128, {SPMM_BCSR_BY_LISTS, 8, 64, 2, false}, {SPMM_BCSR_BY_LISTS, 8, 64, 2, false}},
         {512, {SPMM_BCSR_BY_STEPS, 4, 128, 0, false}, {SPMM_BCSR_BY_LISTS, 16, 64, 1, true}}};
 
-    (void)state;
     for (int k = 0; k < 4; k++) {
         for (int sp24 = 0; sp24 < 2; sp24++) {
             const spmm_bcsr_variant_t one  = best_of_8192(fastest[k].n, sp24 != 0, 25968);
@@ -217,7 +214,6 @@ static void test_cut(void **state)
     const spmm_bcsr_variant_t lists = {
         .kernel = SPMM_BCSR_BY_LISTS, .rows = 16, .slice = 32, .split = 1};
 
-    (void)state;
     assert_int_equal(spmmi_bcsr_cut(steps, N_SM, 128, 100), 8);
     assert_int_equal(spmmi_bcsr_cut(steps, N_SM, 128, 264 * 1000), 2000);
     assert_int_equal(spmmi_bcsr_cut(steps, 1, 1 << 30, INT64_MAX / 4), INT32_MAX);

@@ -70,7 +70,6 @@ static void check(double is, double expected)
 /* One round while all warps are resident, two up to twice as many, then as many as it takes. */
 static void test_rounds(void **state)
 {
-    (void)state;
     check(count_of(RESIDENT / 2, 32, "pieces"), 1.0);
     check(count_of(RESIDENT, 32, "pieces"), 1.0);
     check(count_of(RESIDENT + SM, 32, "pieces"), 2.0);
@@ -85,7 +84,6 @@ static void test_chain(void **state)
 {
     const double mean = BLOCKS + 0.5;
 
-    (void)state;
     check(count_of(RESIDENT, 32, "chain"), BLOCKS);
     check(count_of(RESIDENT + SM, 32, "chain"), BLOCKS + mean);
     check(count_of(5 * RESIDENT / 2, 32, "chain"), BLOCKS + 1.5 * mean);

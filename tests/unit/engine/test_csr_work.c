@@ -178,7 +178,6 @@ static void test_cover(void **state)
     const int64_t        live     = spmmi_alloc_get_stats().live;
     rows_t               r;
 
-    (void)state;
     for (int k = 0; k < 5 * 6 * 4; k++) {
         make_rows(&r, n_rows[k % 5], (uint64_t)k, 3 * (k % 4) * (k % 4), k % 3 == 0);
         check(&r, limits[k / 5 % 6]);
@@ -194,7 +193,6 @@ static void test_limits(void **state)
     const int32_t        n         = sizeof lengths / sizeof lengths[0];
     rows_t               r;
 
-    (void)state;
     make_rows(&r, n, 1, 1, true);
     for (int32_t i = 0; i < n; i++) {
         r.row_ptr[i + 1] = r.row_ptr[i] + lengths[i];
@@ -211,7 +209,6 @@ static void test_too_many(void **state)
     rows_t          r;
     spmm_csr_work_t w;
 
-    (void)state;
     make_rows(&r, 2, 1, 1, false);
     r.row_ptr[1] = INT32_MAX;
     r.row_ptr[2] = (int64_t)INT32_MAX + 1;
@@ -227,7 +224,6 @@ static void test_memory(void **state)
     rows_t          r;
     spmm_csr_work_t w;
 
-    (void)state;
     make_rows(&r, 50, 3, 20, false);
     for (int fail = 0; fail < 4; fail++) {
         spmmi_alloc_inject(fail);
@@ -243,7 +239,6 @@ static void test_memory(void **state)
 /* Small products in many pieces, large ones in pieces that no longer grow. */
 static void test_limit(void **state)
 {
-    (void)state;
     assert_int_equal(spmmi_csr_work_limit(0, 32, SPMM_R_32F, 132), 256);
     assert_int_equal(spmmi_csr_work_limit(100000, 32, SPMM_R_32F, 132), 256);
     assert_int_equal(spmmi_csr_work_limit(100000, 128, SPMM_R_32F, 132), 128);

@@ -103,7 +103,6 @@ static void test_tasks(void **state)
     static const int32_t sizes[] = {0, 1, 3, 4, 5, 90, MOST_WINDOWS};
     int32_t              block_ptr[MOST_WINDOWS + 1];
 
-    (void)state;
     for (int s = 0; s < 7; s++) {
         for (int32_t chain = 1; chain <= 8; chain++) {
             for (int32_t n_warps = 4; n_warps <= 16; n_warps *= 2) {
@@ -121,7 +120,6 @@ static void test_gather(void **state)
     int16_t              to[16]; /* two for each task */
     spmm_cvse_tasks_t    t;
 
-    (void)state;
     spmm_assert_ok(spmmi_cvse_tasks_create(&spmm_test_env, 3, block_ptr, 8, 4, &t));
     assert_int_equal(t.n_tasks, 4);
     spmmi_cvse_tasks_gather(&t, from, 2 * sizeof *from, 0xff, to);
@@ -185,7 +183,6 @@ static void test_variants(void **state)
 {
     spmm_cvse_variant_t variant;
 
-    (void)state;
     /* lp_maros_r7: 392 windows of 8 blocks, shared by as many warps as are idle. */
     variant = first_variant(facts_of(392, 120, 0), 392, 32);
     assert_int_equal(variant.height, 8);
@@ -223,7 +220,6 @@ static void test_variant_at(void **state)
     spmm_cvse_variant_t a, b;
     int                 n = 0;
 
-    (void)state;
     for (; spmmi_cvse_variant_at(n, &a); n++) {
         for (int k = 0; k < n; k++) {
             assert_true(spmmi_cvse_variant_at(k, &b));

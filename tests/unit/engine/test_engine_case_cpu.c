@@ -53,33 +53,28 @@ static void each(int first, void (*check)(const tc_case_t *t))
 
 static void test_shapes(void **state)
 {
-    (void)state;
     each(0, tc_case_shapes);
 }
 
 static void test_accuracy(void **state)
 {
-    (void)state;
     each(0, tc_case_positive);
     each(0, tc_case_magnitudes);
 }
 
 static void test_special_values(void **state)
 {
-    (void)state;
     each(0, tc_case_huge);
     each(0, tc_case_not_finite);
 }
 
 static void test_same_bits(void **state)
 {
-    (void)state;
     each(0, tc_case_same_bits);
 }
 
 static void test_life(void **state)
 {
-    (void)state;
     each(FIRST_TC, tc_case_life);
     each(FIRST_TC, tc_case_supports);
 }
@@ -121,7 +116,6 @@ static void test_comparison(void **state)
 {
     const double inf = (double)INFINITY, nan = (double)NAN, top = (double)FLT_MAX;
 
-    (void)state;
     assert_true(error_of(6.0, 2.0, 3.0) == 0.0);
     assert_true(fabs(error_of(6.06, 2.0, 3.0) - 0.01) < 1e-6);
     assert_true(isinf(error_of(nan, 2.0, 3.0)) && isinf(error_of(inf, 2.0, 3.0)));

@@ -188,7 +188,6 @@ static void check_back(const spmm_csr_t *block, const spmm_bcsr_t *f)
 
 static void test_small(void **state)
 {
-    (void)state;
     for (int s = 0; format_shapes[s].density >= 0.0; s++) {
         for (int kind = 0; kind < N_KINDS; kind++) {
             spmm_csr_t  block;
@@ -239,7 +238,6 @@ static void test_groups(void **state)
 {
     static const int32_t shapes[][2] = {{16, 32}, {100, 200}, {31, 17}, {300, 97}};
 
-    (void)state;
     for (int most = 0; most <= 4; most++) {
         for (int s = 0; s < 4; s++) {
             for (int kind = 0; kind < N_KINDS; kind++) {
@@ -263,7 +261,6 @@ static void test_groups(void **state)
 /* All sixteen ways to fill four columns: those of two entries at most are told apart, ascending. */
 static void test_codes(void **state)
 {
-    (void)state;
     for (uint32_t bits = 0; bits < 16; bits++) {
         const uint32_t code = spmmi_bcsr_code(bits), one = code & 3, two = code >> 2;
 
@@ -293,14 +290,12 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
 
 static void test_matrices(void **state)
 {
-    (void)state;
     format_case_each(SPMM_R_16BF, check_matrix);
 }
 
 /* New values leave the pattern: what is 2:4 stays so. */
 static void test_refill(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < N_KINDS; kind++) {
         spmm_csr_t  block;
         spmm_bcsr_t f;
@@ -326,7 +321,6 @@ static void test_range(void **state)
             .n_rows = 1, .n_cols = 1, .row_ptr = row_ptr, .type = SPMM_R_16F, .c_rows = 1};
     spmm_bcsr_t f;
 
-    (void)state;
     assert_int_equal(spmmi_bcsr_create(&spmm_test_env, &block, NULL, 16, true, 1, &f),
                      SPMM_ERR_RANGE);
 }

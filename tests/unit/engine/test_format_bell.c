@@ -125,7 +125,6 @@ static void check_block(const spmm_csr_t *block)
 
 static void test_shapes(void **state)
 {
-    (void)state;
     for (int s = 0; format_shapes[s].density >= 0.0; s++) {
         for (uint64_t seed = 0; seed < 3; seed++) {
             spmm_csr_t block;
@@ -140,7 +139,6 @@ static void test_shapes(void **state)
 
 static void test_matrices(void **state)
 {
-    (void)state;
     for (int m = 0; format_matrices[m] != NULL; m++) {
         spmm_csr_t block;
 
@@ -159,7 +157,6 @@ static void test_choice(void **state)
     } cases[] = {{{8, 4, 2}, 64 * 64, 32}, {{1, 1, 1}, 512, 8},  {{1, 1, 1}, 32, 8},
                  {{1, 1, 1}, 31, 0},       {{8, 8, 8}, 4096, 8}, {{1000, 500, 250}, 3000, 0}};
 
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         double places = -1.0;
 
@@ -174,7 +171,6 @@ static void test_failures(void **state)
     spmm_csr_t block;
     int        failures = 0;
 
-    (void)state;
     format_case_random(65, 50, 0.25, SPMM_R_16F, false, 5, &block);
     for (int64_t k = 0; k < 20; k++) {
         const int64_t live = spmmi_alloc_get_stats().live;
@@ -223,7 +219,6 @@ static void test_supports(void **state)
     spmm_problem_t           p             = good;
     char                     why[SPMM_WHY] = "";
 
-    (void)state;
     old.cc   = 75;
     cpu.kind = SPMM_DEVICE_CPU;
     check_refusal(p, cpu, "needs a GPU");
@@ -257,7 +252,6 @@ static void test_cost(void **state)
     const spmm_device_t      gpu     = {
                  .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .mem_bw = 4.8e12, .threads = 2};
 
-    (void)state;
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
         spmm_pattern_t pattern;
         spmm_csr_t     block;

@@ -180,7 +180,6 @@ static void check_cvse(const spmm_csr_t *block, int32_t height)
 
 static void test_vectors(void **state)
 {
-    (void)state;
     for (int s = 0; format_shapes[s].density >= 0.0; s++) {
         const format_shape_t *shape = &format_shapes[s];
         spmm_csr_t            block;
@@ -195,7 +194,6 @@ static void test_vectors(void **state)
 
 static void test_definition(void **state)
 {
-    (void)state;
     for (int s = 0; format_shapes[s].density >= 0.0; s++) {
         const format_shape_t *shape = &format_shapes[s];
         spmm_csr_t            block;
@@ -232,7 +230,6 @@ static void test_bytes(void **state)
     spmm_hrpb_t             hrpb;
     spmm_csr_t              block;
 
-    (void)state;
     format_case_random(20, 16, 1.0, SPMM_R_32F, false, 1, &block); /* 3 windows, 6 TC blocks */
     spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf));
     bytes = spmmi_bittcf_bytes(block.n_rows, bittcf.n_blocks, spmmi_csr_nnz(&block), block.type);
@@ -266,7 +263,6 @@ static void test_too_many_entries(void **state)
     spmm_hrpb_t   hrpb;
     spmm_cvse_t   cvse;
 
-    (void)state;
     assert_int_equal(spmmi_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &cvse), SPMM_ERR_RANGE);
     assert_int_equal(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf),
                      SPMM_ERR_RANGE);
@@ -282,7 +278,6 @@ static void test_memory(void **state)
     spmm_csr_t    block, back;
     int64_t       live;
 
-    (void)state;
     format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
     spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &format));
     live = spmmi_alloc_get_stats().live;

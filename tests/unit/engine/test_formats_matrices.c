@@ -220,7 +220,6 @@ static void check_block(const char *spec, const spmm_csr_t *block)
 
 static void test_every_generator(void **state)
 {
-    (void)state;
     for (int g = 0; g < spmmi_n_generator_kinds; g++) {
         const char  *name   = spmmi_generator_kinds[g]->name;
         const size_t length = strlen(name);
@@ -240,7 +239,6 @@ static void test_shapes(void **state)
 {
     static const spmm_type_t types[] = {SPMM_R_32F, SPMM_R_64F, SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     for (int v = 0; v < 8; v++) {
         for (int s = 0; format_shapes[s].density >= 0.0; s++) {
             spmm_csr_t block;
@@ -257,7 +255,6 @@ static void test_shapes(void **state)
  * column. */
 static void test_far_columns(void **state)
 {
-    (void)state;
     for (int half = 0; half < 2; half++) {
         spmm_csr_t block;
 
@@ -272,20 +269,17 @@ static void test_far_columns(void **state)
 
 static void test_matrices_32f(void **state)
 {
-    (void)state;
     format_case_each(SPMM_R_32F, check_block);
 }
 
 static void test_matrices_64f(void **state)
 {
-    (void)state;
     format_case_each(SPMM_R_64F, check_block);
 }
 
 /* Values of files fit BF16, whose range is that of FP32. */
 static void test_matrices_16bf(void **state)
 {
-    (void)state;
     format_case_each(SPMM_R_16BF, check_block);
 }
 
@@ -339,7 +333,6 @@ static void test_thread_counts(void **state)
     spmm_tc_facts_t facts, others;
     int64_t         used, used_by_others;
 
-    (void)state;
     format_case_matrix("rmat:scale=12,degree=9", SPMM_R_32F, &block);
     facts_of(&block, 1, &facts, &used);
     for (int t = 0; t < 3; t++) {
@@ -352,7 +345,6 @@ static void test_thread_counts(void **state)
 
 static void test_equal_formats(void **state)
 {
-    (void)state;
     for (int which = 0; which < N_FORMATS; which++) {
         format_t   first, other;
         spmm_csr_t block;

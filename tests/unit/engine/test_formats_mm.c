@@ -95,7 +95,6 @@ static double worst_of_case(int e, const spmm_csr_t *block)
 
 static void test_products(void **state)
 {
-    (void)state;
     open_device();
     for (int e = 0; e < N_ENGINES; e++) {
         const spmm_problem_t problem = problem_of(e);
@@ -122,7 +121,6 @@ static void test_not_finite(void **state)
 {
     const double bad[] = {(double)NAN, (double)INFINITY};
 
-    (void)state;
     open_device();
     for (int c = 0; c < 2 * N_ENGINES; c++) {
         spmm_csr_t               block;
@@ -152,7 +150,6 @@ static void test_not_finite(void **state)
 
 static void test_thread_counts(void **state)
 {
-    (void)state;
     open_device();
     for (int e = 0; e < N_ENGINES; e++) {
         const spmm_problem_t problem = problem_of(e);
@@ -188,7 +185,6 @@ static void test_thread_counts(void **state)
 
 static void test_tf32_round(void **state)
 {
-    (void)state;
     assert_true(spmmi_cpu_tf32_round(1.0f) == 1.0f);
     assert_true(spmmi_cpu_tf32_round(1.0f + 0x1p-10f) == 1.0f + 0x1p-10f);
     assert_true(spmmi_cpu_tf32_round(1.0f + 0x1p-11f) == 1.0f + 0x1p-10f); /* a tie */
@@ -206,7 +202,6 @@ static void test_choice(void **state)
     spmm_engine_candidate_t        candidates[16];
     const spmm_engine_candidate_t *chosen;
 
-    (void)state;
     open_device();
     assert_true(spmmi_n_engines <= 16);
     for (int s = 0; format_shapes[s].density >= 0.0; s++) {

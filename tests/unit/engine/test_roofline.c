@@ -34,7 +34,6 @@ static void test_rates(void **state)
 {
     spmm_device_t device = gpu();
 
-    (void)state;
     check_near(spmmi_gpu_copy_s(&device, 3.6e12), 1.0);
     check_near(gather_one(&device, 1.0), 1.0 / (3.6e12 * 2.05));
     check_near(gather_one(&device, 1e12), 1.0 / (3.6e12 * 1.12));
@@ -88,7 +87,6 @@ static void test_near_columns(void **state)
 {
     enum { GROUP = SPMM_NEAR_ROWS };
 
-    (void)state;
     check_near_cols(0, 5, 0, 0.0, 0.0);
     check_near_cols(7, 5, 0, 0.0, 0.0);
     check_near_cols(1, 70, 65, 0.0, 65.0);
@@ -106,7 +104,6 @@ static void test_models(void **state)
     spmm_pattern_t      pattern;
     spmm_csr_t          block;
 
-    (void)state;
     band(5000, 5003, 4, 1.0, &block);
     block.type = SPMM_R_16F; /* for facts that engines of 16 bits alone go by */
     spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
@@ -137,7 +134,6 @@ static void test_empty(void **state)
 {
     const spmm_device_t device = gpu();
 
-    (void)state;
     for (int32_t rows = 0; rows <= 40; rows += 20) {
         spmm_csr_t     block;
         spmm_pattern_t pattern;
@@ -205,7 +201,6 @@ static void test_accuracy(void **state)
     spmm_pattern_t pattern;
     spmm_csr_t     block;
 
-    (void)state;
     runs_of_three(500000, &block);
     spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     for (spmm_compute_t c = SPMM_COMPUTE_32F; c <= SPMM_COMPUTE_32F_FAST_TF32; c++) {

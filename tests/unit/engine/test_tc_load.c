@@ -85,7 +85,6 @@ static void test_load(void **state)
     spmm_pattern_t pattern;
     spmm_csr_t     block;
 
-    (void)state;
     make_block(&block);
     spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     assert_int_equal(pattern.tc.lengths[0].longest, 300 * SIDE);
@@ -104,7 +103,6 @@ static void test_lengths(void **state)
     spmm_pattern_t pattern;
     spmm_csr_t     block;
 
-    (void)state;
     make_block(&block);
     spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     for (int h = 0; h < 2; h++) {
@@ -172,7 +170,6 @@ static void test_describe(void **state)
                 .kind = &kind, .device = &gpu, .problem = {.n = 64}, .work = {.n_pieces = 2}};
     char text[1024];
 
-    (void)state;
     described(&f, text, sizeof text);
     assert_non_null(strstr(text, "2 windows of 8 rows, 20.0 blocks in the mean, 36 in the longest, "
                                  "IBD 16.00\n"));

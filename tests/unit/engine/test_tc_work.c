@@ -125,7 +125,6 @@ static void test_cover(void **state)
     static const int32_t limits[]    = {1, 2, 3, 7, 32, 1000, INT32_MAX};
     const int64_t        live        = spmmi_alloc_get_stats().live;
 
-    (void)state;
     for (int k = 0; k < 5 * 7 * 4; k++) {
         windows_t w;
 
@@ -142,7 +141,6 @@ static void test_limits(void **state)
     const int32_t sizes[] = {0, 31, 32, 33, 63, 64, 65, 0, 0, 96, 97, 6400, 1, 0};
     windows_t     w;
 
-    (void)state;
     make_windows(14, 1, 1, &w);
     spmmi_free(w.start);
     assert_non_null(SPMM_NEW(w.start, 7001));
@@ -167,7 +165,6 @@ static void test_too_many(void **state)
     const int64_t    live        = spmmi_alloc_get_stats().live;
     spmm_tc_pieces_t p;
 
-    (void)state;
     assert_int_equal(
         spmmi_tc_pieces_create(&spmm_test_env, 2, block_ptr, NULL, (spmm_tc_limits_t){1, 1}, &p),
         SPMM_ERR_RANGE);
@@ -182,7 +179,6 @@ static void test_memory(void **state)
     windows_t        w;
     int64_t          live;
 
-    (void)state;
     make_windows(50, 3, 20, &w);
     live = spmmi_alloc_get_stats().live;
     for (int fail = 0; fail < 2; fail++) {

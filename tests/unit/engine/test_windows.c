@@ -104,7 +104,6 @@ static void check_facts(const spmm_csr_t *block)
 
 static void test_windows_and_facts(void **state)
 {
-    (void)state;
     for (int s = 0; format_shapes[s].density >= 0.0; s++) {
         spmm_csr_t block;
 
@@ -125,7 +124,6 @@ static void test_memory(void **state)
     spmm_tc_facts_t facts;
     int64_t         used, live;
 
-    (void)state;
     format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
     live = spmmi_alloc_get_stats().live;
     for (int fail = 0; fail < 2; fail++) {
