@@ -230,7 +230,7 @@ static void test_rmat_quadrants(void **state)
 
     assert_int_equal(A->rows, 1 << 17);
     assert_int_equal(A->cols, 1 << 17);
-    assert_true(A->nnz <= 1 << 17 && A->nnz > (1 << 17) * 0.95);
+    assert_true(A->nnz <= 1 << 17 && (double)A->nnz > (1 << 17) * 0.95);
     for (int32_t r = 0; r < A->n_rows; r++) {
         for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
             const int64_t bits = (int64_t)r | A->col_idx[k];

@@ -147,7 +147,12 @@ static void check_product_of(const format_t *f, const spmm_csr_t *block, spmm_ty
                              spmm_compute_t compute)
 {
     product_t p = {.block   = block,
-                   .problem = {block->type, c_type, compute, SPMM_LAYOUT_ROW, 3, true},
+                   .problem = {.ab_type       = block->type,
+                               .c_type        = c_type,
+                               .compute       = compute,
+                               .layout        = SPMM_LAYOUT_ROW,
+                               .n             = 3,
+                               .deterministic = true},
                    .alpha   = -1.5,
                    .beta    = 0.5};
 
