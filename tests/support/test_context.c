@@ -16,6 +16,14 @@ void test_context_open(spmm_context_t **ctx)
     spmm_assert_ok(status);
 }
 
+spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col, spmm_matrix_t **A)
+{
+    const int64_t row_ptr[] = {0, 1};
+    const double  one       = 1.0;
+
+    return spmm_matrix_create_csr(ctx, 1, cols, row_ptr, &col, &one, SPMM_R_64F, A);
+}
+
 char *test_context_explain(const spmm_plan_t *plan)
 {
     char  *text = NULL;

@@ -11,6 +11,10 @@
  *  is asked for the program ends as skipped (77). */
 void test_context_open(spmm_context_t **ctx);
 
+/** A matrix of one row and @p cols columns on each rank; the row's entry is 1 in column @p col. */
+spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col,
+                                  spmm_matrix_t **A);
+
 /** What spmm_plan_explain() prints; to be freed. */
 char *test_context_explain(const spmm_plan_t *plan);
 

@@ -113,14 +113,12 @@ static void test_auto(void **state)
 /* The plan of @p engine for a diagonal matrix, one row per rank. */
 static spmm_plan_t *diagonal_plan(const char *engine, spmm_layout_t layout, spmm_matrix_t **A)
 {
-    const int64_t       row_ptr[] = {0, 1}, col = spmm_test_env.rank;
-    const double        one  = 1.0;
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
     spmm_plan_t        *plan = NULL;
 
     o.engine = engine;
     o.layout = layout;
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, &col, &one, SPMM_R_64F, A));
+    spmm_assert_ok(test_context_matrix(ctx, 1, spmm_test_env.rank, A));
     spmm_assert_ok(spmm_plan_create(*A, 5, &o, &plan));
     return plan;
 }

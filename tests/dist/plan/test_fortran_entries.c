@@ -89,13 +89,11 @@ static void check_file(const spmm_plan_t *plan)
 
 static void test_explain(void **state)
 {
-    const int64_t   row_ptr[] = {0, 1}, col = 0;
-    const double    one  = 1.0;
     spmm_context_t *ctx  = open_by(spmm_test_env.comm);
     spmm_matrix_t  *A    = NULL;
     spmm_plan_t    *plan = NULL;
 
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, &col, &one, SPMM_R_64F, &A));
+    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 3, NULL, &plan));
     check_file(plan);
     assert_int_equal(spmm_plan_explain_f(plan, "/nonexistent/x"), SPMM_ERR_IO);

@@ -82,20 +82,16 @@ static void test_shapes(void **state)
 /* Every rank must hear of one rank's mistake, with the same status. */
 static void test_agreement(void **state)
 {
-    const int64_t       row_ptr[] = {0, 1}, good = 0, bad = 99;
-    const double        one  = 1.0;
     const bool          last = spmm_test_env.rank == spmm_test_env.size - 1;
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A    = NULL;
     spmm_plan_t        *plan = NULL;
 
     open_context();
-    assert_int_equal(
-        spmm_matrix_create_csr(ctx, 1, 1, row_ptr, last ? &bad : &good, &one, SPMM_R_64F, &A),
-        SPMM_ERR_ARGUMENT);
+    assert_int_equal(test_context_matrix(ctx, 1, last ? 99 : 0, &A), SPMM_ERR_ARGUMENT);
     assert_null(A);
     assert_non_null(strstr(spmm_last_error(ctx), "99"));
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, &good, &one, SPMM_R_64F, &A));
+    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     o.engine = "no-such-engine";
     assert_int_equal(spmm_plan_create(A, 4, &o, &plan), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "no-such-engine"));
@@ -117,15 +113,13 @@ static void test_agreement(void **state)
 
 static void test_execute_arguments(void **state)
 {
-    const int64_t  row_ptr[] = {0, 1}, col = 0;
-    const double   one     = 1.0;
     const double   host[4] = {1, 2, 3, 4};
     void          *B, *C;
     spmm_matrix_t *A;
     spmm_plan_t   *plan;
 
     open_context();
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, &col, &one, SPMM_R_64F, &A));
+    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 4, NULL, &plan));
     B = to_device(host, sizeof host);
     C = to_device(host, sizeof host);

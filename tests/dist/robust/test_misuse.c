@@ -4,13 +4,12 @@
  *  Mistakes of one rank or of one call: all ranks hear of them, the sentence is that of the last
  *  failure, and what a plan says of itself stays true.
  */
-#include "test_main.h"
+#include "test_context.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "plan/plan.h"
-#include "spmm_dist/spmm_dist.h"
 
 static spmm_context_t *ctx;
 static spmm_matrix_t  *A;
@@ -28,15 +27,6 @@ static void open_context(void)
     spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &ctx));
 }
 
-/* One row a rank with one entry, in column 0; @p n_cols columns a rank. */
-static spmm_status_t create_star(int64_t n_cols, spmm_matrix_t **to)
-{
-    const int64_t row_ptr[] = {0, 1}, col = 0;
-    const double  one = 1.0;
-
-    return spmm_matrix_create_csr(ctx, 1, n_cols, row_ptr, &col, &one, SPMM_R_64F, to);
-}
-
 static void close_all(void)
 {
     spmm_assert_ok(spmm_matrix_destroy(&A));
@@ -49,9 +39,9 @@ static void test_no_place_for_the_result(void **state)
     spmm_plan_t *plan = NULL;
 
     open_context();
-    assert_int_equal(create_star(1, is_last() ? NULL : &A), SPMM_ERR_ARGUMENT);
+    assert_int_equal(test_context_matrix(ctx, 1, 0, is_last() ? NULL : &A), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "A is NULL"));
-    spmm_assert_ok(create_star(1, &A));
+    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     assert_int_equal(spmm_plan_create(A, 1, NULL, is_last() ? NULL : &plan), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "plan is NULL"));
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
@@ -68,7 +58,7 @@ static void test_options_that_differ_a_little(void **state)
     spmm_plan_t        *plan = NULL;
 
     open_context();
-    spmm_assert_ok(create_star(1, &A));
+    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     if (spmm_test_env.size > 1) {
         o.imbalance = is_last() ? 1.05 : nextafter(1.05, 2.0);
         assert_int_equal(spmm_plan_create(A, 1, &o, &plan), SPMM_ERR_ARGUMENT);
@@ -88,7 +78,7 @@ static void test_sentence_is_of_the_last_failure(void **state)
     spmm_plan_t       *plan;
 
     open_context();
-    spmm_assert_ok(create_star(1, &A));
+    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
     assert_int_equal(spmm_execute(plan, 7, 1.0, NULL, 1, 0.0, NULL, 1, NULL), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "n is 7"));
@@ -165,7 +155,7 @@ static void test_volumes_of_a_star(void **state)
     spmm_plan_t        *plan;
 
     open_context();
-    spmm_assert_ok(create_star(3, &A));
+    spmm_assert_ok(test_context_matrix(ctx, 3, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     stats = stats_of(plan);
     assert_int_equal(stats.halo_rows, spmm_test_env.rank == 0 ? 0 : 1);
@@ -211,7 +201,7 @@ static void test_times_of_failed_execute(void **state)
 
     o.profile = 1;
     open_context();
-    spmm_assert_ok(create_star(3, &A));
+    spmm_assert_ok(test_context_matrix(ctx, 3, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     assert_true(isnan(stats_of(plan).total_s));
     spmm_assert_ok(spmm_execute(plan, 1, 1.0, B, 1, 0.0, &C, 1, NULL));

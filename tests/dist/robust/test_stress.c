@@ -22,16 +22,15 @@
 #include "plan/plan.h"
 
 enum {
-    ROWS    = 3000,
-    DEGREE  = 9, /* entries of a row: most near the diagonal, some anywhere */
-    NEAR    = 40,
-    BLOCKS  = 4,  /* different B */
-    WIDE    = 24, /* planned columns */
-    WIDTHS  = 3,
-    ALPHAS  = 3,
-    SAME    = 20, /* executes of one width in a row */
-    BATCH   = 25, /* executes between two host waits */
-    SKIPPED = 77
+    ROWS   = 3000,
+    DEGREE = 9, /* entries of a row: most near the diagonal, some anywhere */
+    NEAR   = 40,
+    BLOCKS = 4,  /* different B */
+    WIDE   = 24, /* planned columns */
+    WIDTHS = 3,
+    ALPHAS = 3,
+    SAME   = 20, /* executes of one width in a row */
+    BATCH  = 25  /* executes between two host waits */
 };
 
 static const int64_t width[WIDTHS] = {WIDE, 1, 7};
@@ -194,10 +193,7 @@ static bool open_stress(spmm_matrix_t *A, spmm_op_t op, stress_t *s)
         return false;
     }
     if (status == SPMM_ERR_UNSUPPORTED) {
-        (void)printf("SKIP: %s\n", spmm_last_error(ctx));
-        (void)fflush(stdout);
-        MPI_Finalize();
-        exit(SKIPPED);
+        spmm_test_skip(spmm_last_error(ctx));
     }
     spmm_assert_ok(status);
     spmm_assert_ok(spmm_plan_get_layout(s->plan, SPMM_OPERAND_B, &s->b));

@@ -100,10 +100,7 @@ static void test_device(void **state)
 
     status = walk_open(&walk, &h);
     if (walk_device() == SPMM_DEVICE_CUDA && status == SPMM_ERR_UNSUPPORTED) {
-        (void)printf("SKIP: %s\n", spmm_last_error(NULL));
-        MPI_Comm_free(&spmm_test_env.comm);
-        MPI_Finalize();
-        exit(77);
+        spmm_test_skip(spmm_last_error(NULL));
     }
     spmm_assert_ok(status);
     walk_close(&h);
