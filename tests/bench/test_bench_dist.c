@@ -3,8 +3,8 @@
  *      LINK CUDA::cudart NCCL::NCCL
  *      SOURCES bench/dist_blocks.c bench/dist_check.c bench/dist_time.c tools/driver_dense.c
  *          tools/driver_job.c tools/driver_verify.c tools/tool_common.c */
-/* Parts of bench_dist: the blocks of the baselines, whose two numberings of columns give the same product
- * as the original matrix, and the check of results.  Needs CUDA to build, not to run. */
+/* Parts of bench_dist: the blocks of the baselines, whose two numberings of columns give the same
+ * product as the original matrix, and the check of results.  Needs CUDA to build, not to run. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -175,8 +175,8 @@ static void wrong_results_are_found(void **state)
     spmm_assert_ok(spmm_context_destroy(&bench.ctx));
 }
 
-/* Long rows leave the range of FP16 and are not compared: a right product does not pass by the short
- * ones alone. */
+/* Long rows leave the range of FP16 and are not compared: a right product does not pass by the
+ * short ones alone. */
 static void too_few_compared_elements_fail(void **state)
 {
     static dist_bench_t    bench = {.job = {.comm = MPI_COMM_WORLD}};

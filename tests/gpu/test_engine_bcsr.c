@@ -2,8 +2,8 @@
 /* test: RANKS 1 ALL_CORES TIMEOUT 300 */
 /** @file test_engine_bcsr.c
  *  Engines bcsr and bcsr-sp24 on a GPU, by steps and by lists, against FP64 sums over the stored
- *  entries, A and B in FP16 and BF16, C in that type and in FP32, and the values that the GPU makes of
- *  CSR against those of the CPU.  With SPMM_TEST_SMALL in the environment only small cases, for
+ *  entries, A and B in FP16 and BF16, C in that type and in FP32, and the values that the GPU makes
+ *  of CSR against those of the CPU.  With SPMM_TEST_SMALL in the environment only small cases, for
  *  compute-sanitizer.
  */
 #include "format_case.h"
@@ -29,8 +29,8 @@ BUILD(dense_steps, false, SPMM_BCSR_BY_STEPS)
 BUILD(dense_lists, false, SPMM_BCSR_BY_LISTS)
 BUILD(sp24_lists, true, SPMM_BCSR_BY_LISTS)
 
-/* By steps, by lists without and with 2:4 tiles; both types of A and B, both of C; half of the cases are
- * brief. */
+/* By steps, by lists without and with 2:4 tiles; both types of A and B, both of C; half of the
+ * cases are brief. */
 #define WAYS(name, build, even)                                                                    \
     {name, SPMM_COMPUTE_32F, SPMM_R_16F, false, !(even), build},                                   \
         {name, SPMM_COMPUTE_32F, SPMM_R_16F, true, even, build},                                   \
@@ -44,8 +44,8 @@ const gpu_engine_t gpu_engines[] = {WAYS("bcsr", dense_steps, true),
                                     {0}};
 enum { N_CASES = 12, N_TYPES = 4 };
 
-/* Of 16x32 tiles, each there with @p density, a part has all entries, a part two at most of any four
- * columns, and a part those on one side alone. */
+/* Of 16x32 tiles, each there with @p density, a part has all entries, a part two at most of any
+ * four columns, and a part those on one side alone. */
 static void make_mixed(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
                        bool mapped, spmm_csr_t *block)
 {
@@ -144,8 +144,8 @@ static void test_fill(void **state)
     }
 }
 
-/* Every width of slices, with leading dimensions for accesses of 16, 4 and 2 bytes; half of them, the
- * other half with the next case. */
+/* Every width of slices, with leading dimensions for accesses of 16, 4 and 2 bytes; half of them,
+ * the other half with the next case. */
 static void check_widths(const tc_case_t *t, int c, const spmm_csr_t *block)
 {
     static const int64_t widths[] = {1, 8, 32, 64, 100, 128, 7, 40, 72, 256, 300, 512};
@@ -187,7 +187,8 @@ static void test_widths(void **state)
     }
 }
 
-/* Every variant of thread block, with panels whole and cut; what a plan takes is the model's choice. */
+/* Every variant of thread block, with panels whole and cut; what a plan takes is the model's
+ * choice. */
 static spmm_bcsr_variant_t wanted;
 static int32_t             wanted_cut;
 
@@ -283,8 +284,8 @@ static void test_matrices(void **state)
     }
 }
 
-/* The zeros of 2:4 tiles, and the columns that their metadata names without need, meet rows of B that
- * are not finite. */
+/* The zeros of 2:4 tiles, and the columns that their metadata names without need, meet rows of B
+ * that are not finite. */
 static void test_padding(void **state)
 {
     for (int c = 0; c < N_CASES; c++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 ALL_CORES TIMEOUT 300 */
 /** @file test_engine_bell.c
- *  Engine cusparse-bell on a GPU against FP64 sums over the stored entries, A and B in FP16 and BF16, C
- *  in that type and in FP32: blocks that divide the matrix and that do not, operands that cuSPARSE
- *  gets as they lie and that are copied.
+ *  Engine cusparse-bell on a GPU against FP64 sums over the stored entries, A and B in FP16 and
+ *  BF16, C in that type and in FP32: blocks that divide the matrix and that do not, operands that
+ *  cuSPARSE gets as they lie and that are copied.
  */
 #include "format_case.h"
 #include "gpu_case.h"
@@ -39,8 +39,8 @@ static void test_open(void **state)
     gpu_test_open(&device);
 }
 
-/* One format and every kind of operand: whole and odd widths, leading dimensions of 16 bytes and not,
- * shifted addresses, all scalars. */
+/* One format and every kind of operand: whole and odd widths, leading dimensions of 16 bytes and
+ * not, shifted addresses, all scalars. */
 static void check_format(const spmm_csr_t *block, int t, int64_t planned)
 {
     static const double  alphas[] = {1.5, -1.0, 1.0, 0.0, 0.25}, betas[] = {0.0, 1.0, -0.5};
@@ -113,8 +113,8 @@ static void test_empty(void **state)
     }
 }
 
-/* Tiles of xdys, also few in a row of blocks, which -1 fills up; and the matrices that do not pad too
- * much. */
+/* Tiles of xdys, also few in a row of blocks, which -1 fills up; and the matrices that do not pad
+ * too much. */
 static void test_matrices(void **state)
 {
     int taken = 0;

@@ -20,8 +20,8 @@ const gpu_engine_t gpu_engines[] = {
 };
 enum { N_CASES = 4 };
 
-/* Every width at which another kernel is chosen, with leading dimensions for accesses of 16, 8 and 2
- * bytes. */
+/* Every width at which another kernel is chosen, with leading dimensions for accesses of 16, 8 and
+ * 2 bytes. */
 static void check_widths(const tc_case_t *t, const spmm_csr_t *block)
 {
     static const int64_t widths[] = {1,  4,  8,  12,  31,  32,  36,  40,  64,
@@ -41,8 +41,8 @@ static void check_widths(const tc_case_t *t, const spmm_csr_t *block)
     }
 }
 
-/* Windows of 8 rows where rows share few columns, of 16 where they share most; few windows and many;
- * windows cut into pieces. */
+/* Windows of 8 rows where rows share few columns, of 16 where they share most; few windows and
+ * many; windows cut into pieces. */
 static void test_widths(void **state)
 {
     static const struct {

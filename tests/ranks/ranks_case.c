@@ -115,8 +115,8 @@ static int32_t *upload_halo_rows(const ranks_case_t *c, int r)
     return device;
 }
 
-/* A window as exchange @p number left it, all earlier ones having been in vain but for the last that had the
- * numbers which begin anew after it: their words are still there. */
+/* A window as exchange @p number left it, all earlier ones having been in vain but for the last
+ * that had the numbers which begin anew after it: their words are still there. */
 static char *make_window(const ranks_case_t *c, uint32_t number)
 {
     char *host = zeros(c->head, 1);
@@ -243,8 +243,8 @@ void ranks_case_close(ranks_case_t *c)
     c->device->ops->release(c->device, c->table);
 }
 
-/* Some rounds are like those before: ranks that only send or only receive may then run far ahead, or
- * fall behind. */
+/* Some rounds are like those before: ranks that only send or only receive may then run far ahead,
+ * or fall behind. */
 ranks_round_t ranks_round(const ranks_case_t *c, uint64_t number)
 {
     const uint64_t like = ranks_draw(c, number / 8, 0, 1) % 2 == 0 ? number : number / 8;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ranks_cuda.c
- *  Ranks of one GPU: the kernels of the library, one for each rank on a stream of its own, which the
- *  GPU runs side by side; and all ranks' blocks in one cooperative grid, which tools that run one
- *  kernel at a time bear, too.
+ *  Ranks of one GPU: the kernels of the library, one for each rank on a stream of its own, which
+ *  the GPU runs side by side; and all ranks' blocks in one cooperative grid, which tools that run
+ *  one kernel at a time bear, too.
  */
 #include <cuda_runtime_api.h>
 
@@ -140,7 +140,7 @@ void ranks_machines_open(spmm_device_t *opened, ranks_scale_t *scale)
                              .bytes       = 256 * 1024,
                              .wide_bytes  = 2 * 1024 * 1024,
                              .wide_rounds = 12};
-    if (small) { /* for compute-sanitizer, under which kernels may run one at a time, and fewer blocks fit */
+    if (small) { /* compute-sanitizer: kernels may run one at a time, and fewer blocks fit */
         ranks_machines[1] = NULL;
         grid.blocks       = blocks < 100 ? blocks : 100;
         scale->n_sizes = 3, scale->rounds = 3, scale->long_rounds = 8;

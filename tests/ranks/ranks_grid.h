@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file ranks_grid.h  All ranks' part of an exchange in one grid, whose blocks are at work together. */
+/** @file ranks_grid.h  All ranks' part of an exchange in one grid, whose blocks are at work
+ *  together. */
 #ifndef SPMM_RANKS_GRID_H
 #define SPMM_RANKS_GRID_H
 
@@ -12,8 +13,8 @@
 extern "C" {
 #endif
 
-/** @p args: [n] on the host; @p copy: room for them on the device.  cudaErrorCooperativeLaunchTooLarge
- *  where the blocks are too many. */
+/** @p args: [n] on the host; @p copy: room for them on the device.
+ *  cudaErrorCooperativeLaunchTooLarge where the blocks are too many. */
 cudaError_t ranks_grid_push(const spmm_push_args_t *args, int n, spmm_push_args_t *copy,
                             cudaStream_t stream);
 cudaError_t ranks_grid_pull(const spmm_pull_args_t *args, int n, spmm_pull_args_t *copy,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ranks_machine.h
- *  Many ranks in one process, each with memory and an order of work of its own, for the kernels that
- *  write to and read from the memory of peers: all that these take is addresses.
+ *  Many ranks in one process, each with memory and an order of work of its own, for the kernels
+ *  that write to and read from the memory of peers: all that these take is addresses.
  */
 #ifndef SPMM_RANKS_MACHINE_H
 #define SPMM_RANKS_MACHINE_H
@@ -47,7 +47,8 @@ typedef struct {
 #ifdef __cplusplus
 }
 #else
-/** Make them ready, and say on which device their memory is; ends the program where they cannot run. */
+/** Make them ready, and say on which device their memory is; ends the program where they cannot
+ *  run. */
 void ranks_machines_open(spmm_device_t *device, ranks_scale_t *scale);
 void ranks_machines_close(spmm_device_t *device);
 #endif

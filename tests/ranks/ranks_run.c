@@ -120,8 +120,8 @@ static int make_arguments(const ranks_case_t *c, const ranks_round_t *round, arg
     return most;
 }
 
-/* All blocks of all ranks must be at work at a time, also of ranks that are some rounds apart: no rank
- * takes more than its part of them. */
+/* All blocks of all ranks must be at work at a time, also of ranks that are some rounds apart: no
+ * rank takes more than its part of them. */
 static void plan(const ranks_case_t *c, const ranks_round_t *round, arguments_t *args)
 {
     static const int quick[] = {64 * 1024, 64 * 1024, 4096, 0}, most[] = {32, 3, 1, 112};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_ranks.c
- *  The kernels of nccl-push and nccl-pull between 2 to 16 ranks of one process: what only many readers
- *  and owners bring about needs no machine with as many GPUs.
+ *  The kernels of nccl-push and nccl-pull between 2 to 16 ranks of one process: what only many
+ *  readers and owners bring about needs no machine with as many GPUs.
  */
 #include <string.h>
 
@@ -68,7 +68,8 @@ static int64_t star(int n, int s, int r)
     return s == 1 ? any_rows(s, r, 5) : RANKS_NONE;
 }
 
-/* Of few rows, so that they are quick and their owner is never held up but by those who fall behind. */
+/* Of few rows, so that they are quick and their owner is never held up but by those who fall
+ * behind. */
 static int64_t fountain(int n, int s, int r)
 {
     (void)n, (void)r;
@@ -90,8 +91,8 @@ static int64_t (*const makers[])(int n, int s, int r) = {
     even, mixed, skewed, heavy_pair, sparse, downhill, star, ring, gaps};
 enum { N_MAKERS = sizeof makers / sizeof makers[0] };
 
-/* Blocks that rank @p a takes at least to send to peers of which it gets rows, or the reverse: one of
- * its own, one for each peer to send to, and one for each that has no rows for it. */
+/* Blocks that rank @p a takes at least to send to peers of which it gets rows, or the reverse: one
+ * of its own, one for each peer to send to, and one for each that has no rows for it. */
 static int blocks_to_send(const ranks_graph_t *halo, int a, bool forward)
 {
     int blocks = 1;

@@ -60,7 +60,8 @@ static void free_caller(caller_t *c)
     free(c->values);
 }
 
-/* A block of @p rows x n in the plan's layout, filled from (global row, column); NaN in the gaps. */
+/* A block of @p rows x n in the plan's layout, filled from (global row, column); NaN in the
+ * gaps. */
 static void *make_dense(const product_t *p, int64_t rows, const int64_t *global_row, uint64_t seed,
                         spmm_type_t type, int64_t *ld, size_t *bytes)
 {

@@ -32,7 +32,8 @@ static inline void reference_add(reference_t *r, double term)
     r->size += fabs(term);
 }
 
-/** NaN where the sum is NaN, the same infinity, else within @p bound of the magnitudes and @p slack. */
+/** NaN where the sum is NaN, the same infinity, else within @p bound of the magnitudes and @p
+ *  slack. */
 bool reference_near(const reference_t *r, double got, double bound, double slack);
 
 /** The @p bound of results of @p type. */

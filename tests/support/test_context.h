@@ -7,8 +7,8 @@
 
 #include "spmm_dist/spmm_dist.h"
 
-/** A context on all ranks: on the CPU, or with SPMM_TEST_DEVICE=cuda on GPUs; without a GPU where one
- *  is asked for the program ends as skipped (77). */
+/** A context on all ranks: on the CPU, or with SPMM_TEST_DEVICE=cuda on GPUs; without a GPU where
+ *  one is asked for the program ends as skipped (77). */
 void test_context_open(spmm_context_t **ctx);
 
 /** A matrix of one row and @p cols columns on each rank; the row's entry is 1 in column @p col. */

@@ -10,7 +10,8 @@
 
 enum { N_CORES = 16 };
 
-/* Ranks are bound to @p width cores each, one behind the other, or all to the same when @p step is 0. */
+/* Ranks are bound to @p width cores each, one behind the other, or all to the same when @p step is
+ * 0. */
 static int share(int ranks, int width, int step, int rank)
 {
     int mine[N_CORES] = {0}, ranks_on[N_CORES] = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_push_share.c
- *  What the thread blocks of nccl-push and nccl-pull are told, for any rows between up to 16 ranks: each
- *  block one part, each part one block, and both ranks of a pair the same.
+ *  What the thread blocks of nccl-push and nccl-pull are told, for any rows between up to 16 ranks:
+ *  each block one part, each part one block, and both ranks of a pair the same.
  */
 #include <string.h>
 
@@ -169,7 +169,8 @@ static void test_push(void **state)
     spmmi_push_max_blocks  = 0;
 }
 
-/* The room for quick rows lies behind the slots and holds two places of two words each for each rank. */
+/* The room for quick rows lies behind the slots and holds two places of two words each for each
+ * rank. */
 static void test_push_window(void **state)
 {
     for (int n = 1; n <= R; n++) {

@@ -150,7 +150,8 @@ static void test_shuffled(void **state)
     }
 }
 
-/* @p n_kinds sorts of rows in turn, each with its own @p width columns; every fifth row is empty. */
+/* @p n_kinds sorts of rows in turn, each with its own @p width columns; every fifth row is
+ * empty. */
 static void make_kinds(int32_t n_kinds, int32_t rows_each, int32_t width, spmm_csr_t *block)
 {
     const int32_t n      = n_kinds * rows_each * 5 / 4;
@@ -214,8 +215,8 @@ static int64_t tiles_after(const spmm_reorderer_t *method, const spmm_csr_t *blo
     return tiles;
 }
 
-/* Rows of ten kinds in turn, all with one entry in the same group of columns and no column in common:
- * "tiles" makes the least possible tiles of them. */
+/* Rows of ten kinds in turn, all with one entry in the same group of columns and no column in
+ * common: "tiles" makes the least possible tiles of them. */
 static void test_tiles(void **state)
 {
     enum { KINDS = 10, EACH = 48, N = KINDS * EACH };

@@ -53,8 +53,8 @@ static void copy_in(void *to, const void *from, size_t bytes)
     spmm_assert_ok(device.ops->stream_sync(&device, stream));
 }
 
-/* Rows read where they lie, apart and out of order, on even ranks, at @p shift bytes into them; other
- * ranks pack.  Then the other way round, with the next content. */
+/* Rows read where they lie, apart and out of order, on even ranks, at @p shift bytes into them;
+ * other ranks pack.  Then the other way round, with the next content. */
 static void in_place(const spmm_transport_ops_t *transport)
 {
     enum { ROW = 48, LD = 80, ROOM = 1 << 20 };
@@ -115,8 +115,8 @@ static void test_in_place(void **state)
     transport_case_each(in_place);
 }
 
-/* From few to many bytes and back, in units of 16, 8, 4 and 2, over thresholds of transports, and with
- * fewer thread blocks than make one tile of nccl-push for each warp. */
+/* From few to many bytes and back, in units of 16, 8, 4 and 2, over thresholds of transports, and
+ * with fewer thread blocks than make one tile of nccl-push for each warp. */
 static void sizes(const spmm_transport_ops_t *transport)
 {
     static const size_t bytes[] = {512, 8, 40, 504, 16, 6, 512, 132, 24, 256};

@@ -14,8 +14,8 @@
 
 enum { MOST_BLOCKS = 64, MOST_VALUES = 4096, COLS = 40 /* of each rank */ };
 
-/* Blocks of V x W: rank p owns p + 2 rows of blocks, rank 0 none where there are more ranks; block k
- * of row i of blocks at column W (3 k + i) or, scattered, from right to left. */
+/* Blocks of V x W: rank p owns p + 2 rows of blocks, rank 0 none where there are more ranks; block
+ * k of row i of blocks at column W (3 k + i) or, scattered, from right to left. */
 typedef struct {
     int64_t  vector, width, n_rows;
     int64_t  block_ptr[8], col_idx[MOST_BLOCKS];

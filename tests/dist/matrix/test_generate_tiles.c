@@ -50,7 +50,8 @@ static void test_pruned_vectors(void **state)
     spmmi_matrix_free(A);
 }
 
-/* Of a tile of 16 x 32: its entries, and whether no group of four columns of a row has more than two. */
+/* Of a tile of 16 x 32: its entries, and whether no group of four columns of a row has more than
+ * two. */
 static int64_t tile_entries(const spmm_matrix_t *A, int64_t row, int64_t col, bool *is_sp24)
 {
     int64_t entries = 0;

@@ -90,8 +90,8 @@ static void test_edges(void **state)
     spmm_test_all_matrices(check_edges);
 }
 
-/* No vertex is heavier than a part.  Where no row is, a row of a square matrix weighs its entries; of
- * others all columns together weigh a 64th of the rows at most. */
+/* No vertex is heavier than a part.  Where no row is, a row of a square matrix weighs its entries;
+ * of others all columns together weigh a 64th of the rows at most. */
 static void check_weights(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
 {
     const bool        square = spmmi_matrix_is_square(A);
@@ -154,7 +154,8 @@ static void test_limits(void **state)
     spmm_test_all_matrices(check_limit);
 }
 
-/* Of each vertex a number that says who its neighbours are: the sum of their weights and degrees. */
+/* Of each vertex a number that says who its neighbours are: the sum of their weights and
+ * degrees. */
 static int32_t *fingerprints(const spmm_dist_graph_t *graph)
 {
     const int size = spmm_test_env.size, mine = (int)graph->n_vertices;

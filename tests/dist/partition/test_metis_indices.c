@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 2 NEEDS METIS_SHARED */
-/* Another library of the program has loaded a METIS with indices of the other length: the sentence says so, and
- * auto does without.  The function by which METIS tells is the test's own here. */
+/* Another library of the program has loaded a METIS with indices of the other length: the sentence
+ * says so, and auto does without.  The function by which METIS tells is the test's own here. */
 #include <metis.h>
 #include <stdlib.h>
 #include <string.h>

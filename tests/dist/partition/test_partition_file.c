@@ -236,7 +236,8 @@ static void test_gzipped(void **state)
 }
 #endif
 
-/* Ranks wait for rank 0 to read the parts of those before them, which is no exchange that is late. */
+/* Ranks wait for rank 0 to read the parts of those before them, which is no exchange that is
+ * late. */
 static void test_slow_reader(void **state)
 {
     enum { LINES = 3000000 };

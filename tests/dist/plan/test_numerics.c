@@ -2,10 +2,10 @@
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 DEVICE cuda */
 /** @file test_numerics.c
- *  Whole plans of every engine in every mode against the FP64 product, on matrices whose values span
- *  the range of their type: |C - ref| <= bound * (|alpha| |A||B| + |beta||C0|) element by element.
- *  The bound is relative to the sum of magnitudes, not to C: no order of summation could keep the
- *  latter.  The same matrix on every number of ranks.  SPMM_TEST_DEVICE=cuda: on GPUs.
+ *  Whole plans of every engine in every mode against the FP64 product, on matrices whose values
+ *  span the range of their type: |C - ref| <= bound * (|alpha| |A||B| + |beta||C0|) element by
+ *  element. The bound is relative to the sum of magnitudes, not to C: no order of summation could
+ *  keep the latter.  The same matrix on every number of ranks.  SPMM_TEST_DEVICE=cuda: on GPUs.
  */
 #include "plan_case.h"
 

@@ -140,8 +140,8 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
     return spmmi_schedules[best]->name;
 }
 
-/* A stencil, whose rows need neighbours; a power law, whose exchange is longer than the local block; one
- * without a local block. */
+/* A stencil, whose rows need neighbours; a power law, whose exchange is longer than the local
+ * block; one without a local block. */
 static void test_predictions(void **state)
 {
     assert_string_equal(best_on_gpu(5000, 20000, 6000000, 5000, 60000), "overlap");
@@ -250,7 +250,8 @@ static void sweep(spmm_matrix_t *A, int rank)
     spmmi_schedule_measure_cpu = false;
 }
 
-/* Rows of two entries, one in a column of the next rank, but for the last rank, which has no peers. */
+/* Rows of two entries, one in a column of the next rank, but for the last rank, which has no
+ * peers. */
 static spmm_matrix_t *with_a_hermit(void)
 {
     enum { ROWS = 512, COLS = 8 };

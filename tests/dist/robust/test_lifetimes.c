@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 4 */
 /** @file test_lifetimes.c
- *  What programs do around products: contexts on parts of their ranks, several at a time, ranks that own
- *  nothing, several plans of one matrix, and all of it destroyed in any order that is allowed.
+ *  What programs do around products: contexts on parts of their ranks, several at a time, ranks
+ *  that own nothing, several plans of one matrix, and all of it destroyed in any order that is
+ *  allowed.
  */
 #include "test_main.h"
 
@@ -119,8 +120,8 @@ static void test_ranks_without_anything(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-/* Plans of one matrix, the oldest, the youngest and one between destroyed first; those that are left
- * follow new values. */
+/* Plans of one matrix, the oldest, the youngest and one between destroyed first; those that are
+ * left follow new values. */
 static void test_plans_in_any_order(void **state)
 {
     enum { PLANS = 4 };

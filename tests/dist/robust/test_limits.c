@@ -2,13 +2,13 @@
 /* test: RANKS 1 2 3 SANITIZED SPMM_TEST_SMALL=1 LINK OpenMP::OpenMP_C */
 /* test: RANKS 1 DEVICE cuda */
 /** @file test_limits.c
- *  Sizes at the ends of what the library takes: rows of 10^7 entries, 10^5 empty rows, 4096 columns,
- *  no rows, no columns, more ranks than rows, indices and counts beyond 32 bits.
+ *  Sizes at the ends of what the library takes: rows of 10^7 entries, 10^5 empty rows, 4096
+ *  columns, no rows, no columns, more ranks than rows, indices and counts beyond 32 bits.
  *
  *      SPMM_TEST_DEVICE=cuda  on GPUs
- *      SPMM_TEST_LARGE=1      also rows of 10^7 entries by all engines, a message of more than INT_MAX
- *                             bytes (9 GiB for two ranks) and on GPUs more than 2^31 entries in all
- *                             (45 GiB of host memory a rank)
+ *      SPMM_TEST_LARGE=1      also rows of 10^7 entries by all engines, a message of more than
+ *                             INT_MAX bytes (9 GiB for two ranks) and on GPUs more than 2^31
+ *                             entries in all (45 GiB of host memory a rank)
  *      SPMM_TEST_SMALL=1      rows of 10^5 entries
  */
 #include "plan_case.h"
@@ -27,8 +27,8 @@ static bool is_set(const char *name)
     return getenv(name) != NULL && strcmp(getenv(name), "1") == 0;
 }
 
-/** This rank's rows of a matrix whose row i has entries 1 in columns start(i) .. start(i) + length(i),
- *  and its product with B(i, j) = 1 + i % 3 + j % 2. */
+/** This rank's rows of a matrix whose row i has entries 1 in columns start(i) .. start(i) +
+ *  length(i), and its product with B(i, j) = 1 + i % 3 + j % 2. */
 typedef struct {
     int64_t rows, cols; /* of the whole */
     int64_t (*start)(int64_t i);
@@ -287,8 +287,8 @@ static void test_index_range(void **state)
     close_context();
 }
 
-/* Offsets and balanced blocks with more than 2^31 entries on one rank and 2^40 in all: of the entries
- * themselves nothing is looked at. */
+/* Offsets and balanced blocks with more than 2^31 entries on one rank and 2^40 in all: of the
+ * entries themselves nothing is looked at. */
 static void test_counts_beyond_32_bits(void **state)
 {
     enum { R = 6 };

@@ -108,7 +108,8 @@ static void test_sentence_is_of_the_last_failure(void **state)
     close_all();
 }
 
-/* Leading dimensions that would overflow where rows are found, as of a variable that was never set. */
+/* Leading dimensions that would overflow where rows are found, as of a variable that was never
+ * set. */
 static void test_endless_blocks(void **state)
 {
     const int64_t       row_ptr[] = {0, 0, 0}, huge = INT64_MAX / 2 + 1;
@@ -264,7 +265,8 @@ int MPI_Finalized(int *flag)
     return code;
 }
 
-/* Programs that tidy up by atexit() or in destructors do it too late, and must not be ended by it. */
+/* Programs that tidy up by atexit() or in destructors do it too late, and must not be ended by
+ * it. */
 static void test_destroy_after_finalize(void **state)
 {
     open_context();

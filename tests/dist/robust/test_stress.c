@@ -2,9 +2,9 @@
 /* test: RANKS 1 2 3 4 8 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /* test: RANKS 1 DEVICE cuda AS graph ENV SPMM_TEST_GRAPH=1 */
-/* Many executes in a row with a B that changes every time, without a host wait in between: the sum of
- * every result is compared.  All numbers are small integers, so that any order of summation and TF32
- * give the same bits.
+/* Many executes in a row with a B that changes every time, without a host wait in between: the sum
+ * of every result is compared.  All numbers are small integers, so that any order of summation and
+ * TF32 give the same bits.
  *
  *   SPMM_TEST_DEVICE=cuda      on GPUs
  *   SPMM_TEST_TRANSPORT=NAME   default: what the plan chooses
@@ -36,7 +36,8 @@ enum {
 static const int64_t width[WIDTHS] = {WIDE, 1, 7};
 static const double  alpha[ALPHAS] = {1.0, -2.0, 0.5}; /* all of B is even */
 
-/* Entry k of row i: its column; two entries of one row may name one column, which then counts once. */
+/* Entry k of row i: its column; two entries of one row may name one column, which then counts
+ * once. */
 static int64_t column_of(int64_t i, int k)
 {
     const uint64_t h = spmmi_hash2(17, i, k);

@@ -28,8 +28,8 @@ static void assert_same_status(spmm_status_t status, int64_t k)
     assert_int_equal(range[0], -range[1]);
 }
 
-/* Allocation @p k of the last rank fails on the way through @p walk, in a context that stands already
- * (@p h->ctx) or is made anew.  False: the walk does not have so many. */
+/* Allocation @p k of the last rank fails on the way through @p walk, in a context that stands
+ * already (@p h->ctx) or is made anew.  False: the walk does not have so many. */
 static bool fail_one(const walk_t *walk, held_t *h, int64_t k)
 {
     const spmm_alloc_stats_t before = spmmi_alloc_get_stats();

@@ -2,8 +2,8 @@
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_attention.c
- *  New values of a plan on the device, softmax over rows of a mask, and both behind an SDDMM: sparse
- *  attention against FP64.
+ *  New values of a plan on the device, softmax over rows of a mask, and both behind an SDDMM:
+ *  sparse attention against FP64.
  */
 #include "sddmm_case.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_sddmm.c  Dot products at masks of all kinds, in all types and formats, and mistakes. */
+/** @file test_sddmm.c  Dot products at masks of all kinds, in all types and formats, and
+ *  mistakes. */
 #include "sddmm_case.h"
 
 #include <math.h>

@@ -169,7 +169,8 @@ static void test_passed_over(void **state)
     }
 }
 
-/* The same where the prediction alone decides, but that equal bits must not depend on free memory. */
+/* The same where the prediction alone decides, but that equal bits must not depend on free
+ * memory. */
 static void test_passed_over_unmeasured(void **state)
 {
     const double        predicted[] = {1.0, 1.2, 1.5, 0.0, 1.9};

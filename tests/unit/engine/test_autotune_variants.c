@@ -173,8 +173,8 @@ static void test_far(void **state)
     assert_int_equal(builds[0], 1);
 }
 
-/* An engine behind by no more than variants bring may win with another of them, whichever was predicted
- * ahead; else the engine that was ahead stays, in its fastest variant. */
+/* An engine behind by no more than variants bring may win with another of them, whichever was
+ * predicted ahead; else the engine that was ahead stays, in its fastest variant. */
 static void test_near(void **state)
 {
     for (int first = 0; first < N_ENGINES; first++) {
@@ -238,8 +238,8 @@ static void test_predicted(void **state)
     assert_int_equal(builds[0], 1);
 }
 
-/* Products of a second, so that what the host's clock says does not count: a trial takes five, 5 % of 1000
- * are enough for all variants, of 80 for none. */
+/* Products of a second, so that what the host's clock says does not count: a trial takes five, 5 %
+ * of 1000 are enough for all variants, of 80 for none. */
 static void test_budget(void **state)
 {
     for (int few = 0; few < 2; few++) {

@@ -41,8 +41,8 @@ static void lay_rows(int32_t col, int32_t width, rows_t *rows)
     }
 }
 
-/* What register m of a lane gets: rows 2 t and 2 t + 1, column g of matrix m.  The eight rows that are
- * read at a time must be in different banks. */
+/* What register m of a lane gets: rows 2 t and 2 t + 1, column g of matrix m.  The eight rows that
+ * are read at a time must be in different banks. */
 static void load_matrices(const rows_t *rows, const uint32_t address[LANES], int lane,
                           int got[4][2])
 {
@@ -59,7 +59,8 @@ static void load_matrices(const rows_t *rows, const uint32_t address[LANES], int
     }
 }
 
-/* Add element (r, c) of A times the row of B that lane fragments of 8 columns from @p first on hold. */
+/* Add element (r, c) of A times the row of B that lane fragments of 8 columns from @p first on
+ * hold. */
 static void add_tile(const spmm_bcsr_t *f, spmm_bcsr_listed_t tile, const rows_t *rows,
                      double sum[SIDE][MOST_WIDTH])
 {

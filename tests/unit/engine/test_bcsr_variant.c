@@ -131,7 +131,8 @@ static void check_choice(const spmm_pattern_t *pattern, int64_t n)
     }
 }
 
-/* Predictions grow with C; of 2:4 tiles bcsr-sp24 never is behind bcsr, of others it is its equal. */
+/* Predictions grow with C; of 2:4 tiles bcsr-sp24 never is behind bcsr, of others it is its
+ * equal. */
 static void test_variants(void **state)
 {
     static const int64_t columns[] = {1, 8, 32, 33, 64, 65, 128, 512};

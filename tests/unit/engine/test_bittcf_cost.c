@@ -78,8 +78,8 @@ static void test_rounds(void **state)
     check(count_of(5 * RESIDENT / 2, 64, "pieces"), 5.0 * 32.0 / 28.0 / 2.0);
 }
 
-/* The blocks of a warp in all of its rounds: half a block more for each window, on average, of which the
- * last round counts the longest alone; wider slices take longer for each. */
+/* The blocks of a warp in all of its rounds: half a block more for each window, on average, of
+ * which the last round counts the longest alone; wider slices take longer for each. */
 static void test_chain(void **state)
 {
     const double mean = BLOCKS + 0.5;

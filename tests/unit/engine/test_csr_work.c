@@ -141,7 +141,8 @@ static void check_order(const spmm_csr_work_t *w, int64_t limit)
     }
 }
 
-/* Packing leaves few small pieces: where no row is long, all but the last are more than half full. */
+/* Packing leaves few small pieces: where no row is long, all but the last are more than half
+ * full. */
 static void check_full(const spmm_csr_work_t *w, int64_t limit, int64_t longest)
 {
     for (int32_t p = 0; longest <= limit && p + 1 < w->n_pieces; p++) {

@@ -80,9 +80,10 @@ static void check_dense(const wide_t *w, int half, const uint16_t *tile)
     }
 }
 
-/* What mma.sp::ordered_metadata.m16n8k32 makes of values and metadata: of lane 4 g + t, element pair p
- * is row g + 8 (p % 2), the two kept in columns 4 t + 16 (p / 2) on; lane 4 g + h (selector 0) says
- * which, four bits for each four columns from 16 h on, row g in the lower half of the word. */
+/* What mma.sp::ordered_metadata.m16n8k32 makes of values and metadata: of lane 4 g + t, element
+ * pair p is row g + 8 (p % 2), the two kept in columns 4 t + 16 (p / 2) on; lane 4 g + h (selector
+ * 0) says which, four bits for each four columns from 16 h on, row g in the lower half of the
+ * word. */
 static void check_sparse(const wide_t *w, const uint16_t *tile, const uint32_t *meta)
 {
     uint16_t got[SIDE][WIDTH] = {{0}};

@@ -135,7 +135,8 @@ static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
     spmmi_hrpb_free(&f);
 }
 
-/* Block b of a window whose first row is given: of place p, what lane 4 (r mod 8) + p mod 4 reads. */
+/* Block b of a window whose first row is given: of place p, what lane 4 (r mod 8) + p mod 4
+ * reads. */
 static void check_vectors(const spmm_csr_t *block, const spmm_cvse_t *f, int32_t first, int32_t b)
 {
     const int32_t   tiles = f->height / 8;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_formats_matrices.c
- *  BitTCF of 1, 2 and 4 tiles, HRPB of 16 and 32 rows and CVSE of 8 and 16 rows over every generator and every matrix of
- *  the folder SPMM_MATRIX_DIR: the way back to CSR, columns, products, refill, threads.
+ *  BitTCF of 1, 2 and 4 tiles, HRPB of 16 and 32 rows and CVSE of 8 and 16 rows over every
+ *  generator and every matrix of the folder SPMM_MATRIX_DIR: the way back to CSR, columns,
+ *  products, refill, threads.
  */
 #include "format_case.h"
 
