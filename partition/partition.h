@@ -10,8 +10,8 @@
 
 typedef struct {
     const char *argument;  /**< what follows the colon of the name: the path of "file:PATH" */
-    const char *objective; /**< "vol", "cut" or NULL: what the partitioner is best at */
-    double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1 */
+    const char *objective; /**< "vol", "cut"; NULL: what the partitioner is best at */
+    double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1; 0: 1.03 */
     uint64_t    seed;
 } spmm_partition_options_t;
 

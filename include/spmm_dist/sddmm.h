@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 typedef struct spmm_sddmm_plan
-    spmm_sddmm_plan_t; /**< a mask, k, options -> its form, the exchange */
+    spmm_sddmm_plan_t; /**< a mask, k, options -> its format, the exchange */
 
 /** Zero in any field means "choose for me"; the struct grows only at its end. */
 typedef struct {
@@ -87,7 +87,7 @@ typedef struct {
                                                the entries */
     const char *transport;              /**< static storage */
     int64_t     halo_rows, mirror_rows; /**< rows of Y received, sent */
-    size_t      device_bytes;           /**< held by the form of the mask and rows in exchange */
+    size_t      device_bytes;           /**< held by the format of the mask and rows in exchange */
 } spmm_sddmm_info_t;
 
 /** Not collective. */

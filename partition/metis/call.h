@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file metis_call.h  METIS, one call of the process at a time. */
+/** @file call.h  METIS, one call of the process at a time. */
 #ifndef SPMM_PARTITION_METIS_CALL_H
 #define SPMM_PARTITION_METIS_CALL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file metis_graph.h  The pattern of A as the graph METIS partitions. */
+/** @file graph.h  The pattern of A as the graph METIS partitions. */
 #ifndef SPMM_PARTITION_METIS_GRAPH_H
 #define SPMM_PARTITION_METIS_GRAPH_H
 

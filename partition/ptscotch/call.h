@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file ptscotch_call.h  PT-Scotch, one call of the process at a time. */
+/** @file call.h  PT-Scotch, one call of the process at a time. */
 #ifndef SPMM_PARTITION_PTSCOTCH_CALL_H
 #define SPMM_PARTITION_PTSCOTCH_CALL_H
 

@@ -149,7 +149,7 @@ typedef struct {
     spmm_status_t (*alloc_home)(spmm_transport_shared_t *shared, size_t bytes, void **buffer);
     /** Free it; false: it is not such memory.  Local. */
     bool (*free_home)(spmm_transport_shared_t *shared, void *buffer);
-    bool sends_same; /**< serves graphs that are send_same */
+    bool sends_same; /**< serves halo plans that are send_same */
     bool packs;      /**< reads_in_place() takes any rows: it packs them on the way */
     bool captures;   /**< begin() and end() may be captured in a CUDA graph and replayed */
 } spmm_transport_ops_t;
@@ -182,7 +182,7 @@ typedef struct {
     const spmm_halo_t *halo;
     size_t             row_bytes; /**< largest */
     bool               picks; /**< rows lie scattered: they are packed first, or by the transport */
-    bool               same;  /**< graphs that are send_same are to be served, too */
+    bool               same;  /**< halo plans that are send_same are to be served, too */
 } spmm_transport_need_t;
 
 /** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least
