@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every source, script and build file names its licence; source files keep one reader's length, leave
-# nothing open and start no more threads than fall to the rank.
+# nothing open and start no more threads than fall to the rank; a folder keeps what one look takes in.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 bad=0
@@ -18,6 +18,11 @@ while read -r file; do
         echo "$file: $lines lines; split it (about 400 is the most)"
         bad=1
     fi
+    named=$(sed -nE 's/.*@file +([^ ]+).*/\1/p' "$file" | head -n 1)
+    if [ -n "$named" ] && [ "$named" != "${file##*/}" ]; then
+        echo "$file: calls itself $named"
+        bad=1
+    fi
     if grep -nE '\<(TODO|FIXME|XXX)\>' "$file" | sed "s|^|$file:|" | grep .; then
         bad=1
     fi
@@ -29,4 +34,10 @@ while read -r file; do
         bad=1
     fi
 done < <(files '^(src|partition|kernels/cpu)/.*\.[ch]$')
+while read -r count folder; do
+    if [ "$count" -gt 25 ]; then
+        echo "$folder: $count files; divide it (25 are the most)"
+        bad=1
+    fi
+done < <(files '^(src|kernels|partition|tools|bench|tests)/' | sed 's|/[^/]*$||' | sort | uniq -c)
 exit $bad

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Lints answer 77 where their tool is missing: reported as skipped, never as passed.
 set(lint ${PROJECT_SOURCE_DIR}/tests/lint)
-foreach(check layers headers format files scripts)
+foreach(check layers headers format files scripts words columns engine_names)
   add_test(NAME lint.${check} COMMAND ${lint}/check_${check}.sh ${PROJECT_SOURCE_DIR})
   list(APPEND lint_tests lint.${check})
 endforeach()
@@ -9,8 +9,10 @@ add_test(NAME lint.cppcheck COMMAND ${lint}/check_cppcheck.sh ${PROJECT_SOURCE_D
   ${PROJECT_BINARY_DIR}/cppcheck)
 add_test(NAME lint.symbols COMMAND ${lint}/check_symbols.sh ${PROJECT_SOURCE_DIR}
   $<TARGET_FILE:spmm_dist>)
+add_test(NAME lint.symbols.static COMMAND ${lint}/check_symbols.sh ${PROJECT_SOURCE_DIR}
+  $<TARGET_FILE:spmm_internal>)
 add_test(NAME lint.selftest COMMAND ${lint}/selftest.sh)
-set_tests_properties(${lint_tests} lint.cppcheck lint.symbols lint.selftest PROPERTIES
+set_tests_properties(${lint_tests} lint.cppcheck lint.symbols lint.symbols.static lint.selftest PROPERTIES
   LABELS lint SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 # The tarball of `dist`: what git tracks, and it configures.
