@@ -8,7 +8,8 @@
 #ifdef SPMM_HAVE_METIS
 #include <metis.h>
 
-/** The largest number that METIS can hold: IDX_MAX but for tests, which lower it to see METIS refuse. */
+/** The largest number that METIS can hold: IDX_MAX but for tests, which lower it to
+ *  see METIS refuse. */
 extern idx_t spmmi_metis_most;
 
 /** Square A: the vertices are the rows, the edges the pattern of A + A^T without diagonal.  Other

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every source, script and build file names its licence; source files keep one reader's length, leave
-# nothing open and start no more threads than fall to the rank; a folder keeps what one look takes in.
+# Every source, script and build file names its licence; source files keep one reader's length, call
+# themselves by their name, leave nothing open and start no more threads than fall to the rank;
+# folders hold what one look takes in.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 bad=0
@@ -10,7 +11,8 @@ while read -r file; do
         echo "$file: no SPDX line at the top"
         bad=1
     fi
-done < <(files '\.(c|h|cu|cuh|cpp|f90|sh|sbatch|cmake|in|supp|py)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
+done < <(files \
+    '\.(c|h|cu|cuh|cpp|f90|sh|sbatch|cmake|in|supp|py)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
 sources='^(include|src|partition|kernels|tools|examples|bench|tests)/.*\.(c|h|cu|cuh|cpp)$'
 while read -r file; do
     lines=$(wc -l <"$file")

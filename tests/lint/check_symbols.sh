@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # check_symbols.sh ROOT LIBRARY: the shared library exports what the public headers declare with
-# SPMM_API, all of it and nothing else.  A static library, which can hide nothing, defines these names
-# and others that begin with spmmi_, or with the C++ namespace spmmi, alone.
+# SPMM_API, all of it and nothing else.  A static library, which can hide nothing, defines these
+# names and others that begin with spmmi_, or with the C++ namespace spmmi, alone.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 skip_without nm
@@ -13,10 +13,10 @@ declared=$(cat include/spmm_dist/*.h | tr '\n' ' ' |
 case "$library" in
     *.a)
         # nvcc and the C++ library add names of their own.
-        internal='^(spmmi_.*|_Z.*5spmmi.*|_ZN?K?S.*|_ZN3std.*|_ZN8cudart.*'
+        internal='^(spmmi_.*|_Z.*5spmmi.*|_ZN?K?S.*|_ZN3std.*|_Z.*_GLOBAL__N_.*|DW\.ref\..*'
         internal+='|__(cuda|nv|fatbin).*|_?_?[0-9]*fatbin.*)$'
-        defined=$(nm --defined-only --extern-only "$library" 2>/dev/null | awk 'NF == 3 {print $3}' |
-            grep -vE "$internal" | sort -u) ;;
+        defined=$(nm --defined-only --extern-only "$library" 2>/dev/null |
+            awk 'NF == 3 {print $3}' | grep -vE "$internal" | sort -u) ;;
     *.so*)
         # The linker's own _init and _fini are no interface.
         # Versions that names carry are absolute symbols.

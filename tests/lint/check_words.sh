@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# One word for each thing, and the state of things, not their history: words that are retired stand in no
-# code and no document.  The changelog tells history, and results are kept as they were printed.
+# One word for each thing, and the state of things, not their history: words that are retired stand
+# in no code and no document.  The changelog tells history, and results are kept as they were
+# printed.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 bad=0
@@ -40,5 +41,6 @@ retired '\.(c|h|cu|cuh|f90|sh|sbatch|cmake|md)$' \
     "\<([Tt]oday|[Yy]esterday|[Ff]ormerly|[Pp]reviously)\>|\<used to be\>" 'what is, or nothing'
 retired . '\<as it was\>|\<not any ?more\>|\<[Uu]ntil now\>|\<[Ff]or now\>' 'what is'
 retired "$documents" '\<[Nn]o longer\>( [^t]|$)|\<no longer t[^h]|\<(have|has) gone since\>' 'what is'
-retired "$documents" '(^|[.:;] )(Now|Before), |\<[Aa]n? earlier (version|order|kernel)' 'what is'
+retired "$documents" '(^|[.:;] )(Now|Before), |\<[Aa]n? earlier (version|order|kernel)' \
+    'what is'
 exit $bad

@@ -12,16 +12,16 @@ add_test(NAME lint.symbols COMMAND ${lint}/check_symbols.sh ${PROJECT_SOURCE_DIR
 add_test(NAME lint.symbols.static COMMAND ${lint}/check_symbols.sh ${PROJECT_SOURCE_DIR}
   $<TARGET_FILE:spmm_internal>)
 add_test(NAME lint.selftest COMMAND ${lint}/selftest.sh)
-set_tests_properties(${lint_tests} lint.cppcheck lint.symbols lint.symbols.static lint.selftest PROPERTIES
-  LABELS lint SKIP_RETURN_CODE 77 TIMEOUT 300)
+set_tests_properties(${lint_tests} lint.cppcheck lint.symbols lint.symbols.static lint.selftest
+  PROPERTIES LABELS lint SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 # The tarball of `dist`: what git tracks, and it configures.
 add_test(NAME package.dist COMMAND ${PROJECT_SOURCE_DIR}/scripts/dist.sh configure
   ${PROJECT_BINARY_DIR})
 set_tests_properties(package.dist PROPERTIES LABELS package SKIP_RETURN_CODE 77 TIMEOUT 120)
 
-# Installed, then used by programs outside this tree.  The static library is a build of its own, kept
-# in the build tree so that later runs compile only what changed.
+# Installed, then used by programs outside this tree.  The static library is a build of its own,
+# kept in the build tree so that later runs compile only what changed.
 set(consumer ${PROJECT_SOURCE_DIR}/tests/consumer)
 foreach(kind shared static)
   add_test(NAME consumer.${kind} COMMAND ${consumer}/consume.sh ${kind} ${PROJECT_SOURCE_DIR}
