@@ -40,7 +40,8 @@ documents='\.md$'
 retired '\.(c|h|cu|cuh|f90|sh|sbatch|cmake|md)$' \
     "\<([Tt]oday|[Yy]esterday|[Ff]ormerly|[Pp]reviously)\>|\<used to be\>" 'what is, or nothing'
 retired . '\<as it was\>|\<not any ?more\>|\<[Uu]ntil now\>|\<[Ff]or now\>' 'what is'
-retired "$documents" '\<[Nn]o longer\>( [^t]|$)|\<no longer t[^h]|\<(have|has) gone since\>' 'what is'
+retired "$documents" '\<[Nn]o longer\>( [^t]|$)|\<no longer t[^h]|\<(have|has) gone since\>' \
+    'what is'
 retired "$documents" '(^|[.:;] )(Now|Before), |\<[Aa]n? earlier (version|order|kernel)' \
     'what is'
 exit $bad
