@@ -5,17 +5,14 @@
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 export LC_ALL=C.UTF-8 # columns are characters
-bad=0
-# over FILE PROGRAM: awk's lines, named.
-over() {
-    awk "$2" "$1" | sed "s|^|$1:|" | grep . && bad=1
-}
-while read -r file; do
-    over "$file" 'length > 100 && !/^[ #*\/]*https?:[^ ]*$/ {print FNR ": " length " columns"}'
-done < <(files '\.(c|h|cu|cuh|cpp|f90|py|sh|sbatch|cmake|in)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
-while read -r file; do
-    over "$file" '/^ *```/ {code = !code}
+found=$(
+    files '\.(c|h|cu|cuh|cpp|f90|py|sh|sbatch|cmake|in)$|(^|/)CMakeLists\.txt$|^\.ci/run$' |
+        xargs -r -d '\n' awk 'length > 100 && !/^[ #*\/]*https?:[^ ]*$/ {
+            print FILENAME ":" FNR ": " length " columns"}'
+    files '\.md$' | grep -v '^bench/results/' | xargs -r -d '\n' awk '
+        FNR == 1 {code = 0}
+        /^ *```/ {code = !code}
         length > 100 && !code && !/^ *\|/ && !/^    / && !/^#/ && !/\]\(|https?:|^\[[^]]*\]:/ {
-            print FNR ": " length " columns"}'
-done < <(files '\.md$' | grep -v '^bench/results/')
-exit $bad
+            print FILENAME ":" FNR ": " length " columns"}'
+)
+[ -z "$found" ] || { echo "$found"; exit 1; }

@@ -20,11 +20,6 @@ while read -r file; do
         echo "$file: $lines lines; split it (about 400 is the most)"
         bad=1
     fi
-    named=$(sed -nE 's/.*@file +([^ ]+).*/\1/p' "$file" | head -n 1)
-    if [ -n "$named" ] && [ "$named" != "${file##*/}" ]; then
-        echo "$file: calls itself $named"
-        bad=1
-    fi
     if grep -nE '\<(TODO|FIXME|XXX)\>' "$file" | sed "s|^|$file:|" | grep .; then
         bad=1
     fi
@@ -36,6 +31,13 @@ while read -r file; do
         bad=1
     fi
 done < <(files '^(src|partition|kernels/cpu)/.*\.[ch]$')
+while IFS=: read -r file named; do
+    named=${named##* }
+    if [ "$named" != "${file##*/}" ]; then
+        echo "$file: calls itself $named"
+        bad=1
+    fi
+done < <(files "$sources" | xargs -r -d '\n' grep -m 1 -HoE '@file +[^ ]+')
 while read -r count folder; do
     if [ "$count" -gt 25 ]; then
         echo "$folder: $count files; divide it (25 are the most)"
