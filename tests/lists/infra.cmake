@@ -9,9 +9,11 @@ add_test(NAME lint.cppcheck COMMAND ${lint}/check_cppcheck.sh ${PROJECT_SOURCE_D
   ${PROJECT_BINARY_DIR}/cppcheck)
 add_test(NAME lint.symbols COMMAND ${lint}/check_symbols.sh ${PROJECT_SOURCE_DIR}
   $<TARGET_FILE:spmm_dist>)
+add_test(NAME lint.circles COMMAND ${lint}/check_circles.sh ${PROJECT_SOURCE_DIR}
+  ${PROJECT_BINARY_DIR}/CMakeFiles/spmm_objects.dir)
 add_test(NAME lint.selftest COMMAND ${lint}/selftest.sh)
-set_tests_properties(${lint_tests} lint.cppcheck lint.symbols lint.selftest PROPERTIES
-  LABELS lint SKIP_RETURN_CODE 77 TIMEOUT 300)
+set_tests_properties(${lint_tests} lint.cppcheck lint.symbols lint.circles lint.selftest
+  PROPERTIES LABELS lint SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 # The tarball of `dist`: what git tracks, and it configures.
 add_test(NAME package.dist COMMAND ${PROJECT_SOURCE_DIR}/scripts/dist.sh configure
