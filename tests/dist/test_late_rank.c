@@ -50,7 +50,7 @@ static void run_late(spmm_plan_t *plan, double *B, double *C)
 {
     const spmm_operands_t x = {
         .n = COLUMNS, .alpha = 1.0, .B = B, .C = C, .ldb = COLUMNS, .ldc = COLUMNS};
-    const spmm_slice_t all = {.n = COLUMNS, .halo = plan->halo_rows};
+    const spmm_slice_t all = {.n = COLUMNS, .halo = plan->exchange.halo_rows};
 
     spmm_assert_ok(spmmi_plan_begin_rows(plan, &x, &all, NULL));
     (void)usleep(1500000);
