@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file device_check_cuda.c  What every file that calls CUDA needs: the current device, failures. */
+/** @file device_check_cuda.c  The current device, and failed calls of CUDA. */
 #include "device/device_cuda.h"
 
 spmm_status_t spmmi_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what)

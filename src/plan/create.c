@@ -56,7 +56,7 @@ static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t 
 }
 
 /* All that moves rows of B to those who need them. */
-static spmm_status_t make_exchange_plan(spmm_plan_t *plan, const spmm_plan_options_t *o)
+static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(spmmi_plan_take_options(plan, o));
     SPMM_TRY(make_partition(plan, o));
@@ -68,7 +68,7 @@ static spmm_status_t make_exchange_plan(spmm_plan_t *plan, const spmm_plan_optio
 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    SPMM_TRY(make_exchange_plan(plan, o));
+    SPMM_TRY(make_distribution(plan, o));
     SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
     SPMM_TRY(spmmi_agree(plan->env, spmmi_plan_make_captures(plan, o)));
     return spmmi_agree(plan->env, spmmi_plan_count(plan));
@@ -139,7 +139,7 @@ spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_ma
                                         int64_t n, const spmm_plan_options_t *options,
                                         spmm_plan_t **plan)
 {
-    return build(shared, A, n, options, make_exchange_plan, keep_pattern, plan);
+    return build(shared, A, n, options, make_distribution, keep_pattern, plan);
 }
 
 void spmmi_plan_free(spmm_plan_t *plan)

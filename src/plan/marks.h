@@ -25,7 +25,8 @@ typedef enum {
     SPMM_MARKS
 } spmm_mark_t;
 
-/** The events of one slice.  Those that streams wait for take no times: that costs the stream less. */
+/** The events of one slice.  Those that streams wait for take no times: that costs the stream
+ *  less. */
 typedef struct {
     spmm_event_t *tie[SPMM_MARKS];  /**< START, EXCHANGED, HALO_TO, DONE */
     spmm_event_t *time[SPMM_MARKS]; /**< NULL unless the plan profiles */

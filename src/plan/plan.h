@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file plan.h  The plan, as its own layer sees it: what was asked for, and one part for each task. */
+/** @file plan.h
+ *  The plan, as its own layer sees it: what was asked for, and one part for each task.
+ *
+ *      create.c, options.c   the steps of making a plan
+ *      execute.c             the way of one product; capture.c, marks.c
+ *      block/                entries of this rank: dealt to blocks, ordered, made into formats
+ *      product/              what schedules are made of: passes over C, exchanges, their buffers
+ *      schedule/             the schedules
+ *      choose/               which of them runs
+ *      values/               new values of A
+ *      report/               statistics, timeline, explanation
+ *      sddmm/                a plan of its own, on blocks and exchange of this one
+ */
 #ifndef SPMM_PLAN_PLAN_H
 #define SPMM_PLAN_PLAN_H
 

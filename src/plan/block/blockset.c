@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file blockset.c  Formats, built by the engines chosen for them, and the buffers that go with them. */
+/** @file blockset.c  Formats, built by the engines chosen for them, and their buffers. */
 #include "plan/block/blockset.h"
 
-#include "base/alloc.h"
 #include "plan/block/format.h"
 #include "plan/block/join.h"
 #include "plan/block/order.h"

@@ -5,8 +5,8 @@
 
 #include "plan/block/block.h"
 
-/** Make formats and buffers unless they are there.  Collective, agreed; when it fails the caller drops what there
- *  is. */
+/** Make formats and buffers unless they are there.  Collective, agreed; when it fails the caller
+ *  drops what there is. */
 spmm_status_t spmmi_plan_make_blockset(spmm_plan_t *plan, spmm_blockset_t blockset,
                                        const spmm_plan_options_t *o);
 /** Free all formats and buffers but those that schedules with @p keep need.  Collective. */

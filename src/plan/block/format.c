@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/scalar.h"
 #include "plan/options.h"
 #include "plan/plan.h"
-#include "spmm_dist/context.h"
 
 /* Of the time on rows in their own order: less is within what measuring scatters by. */
 static const double order_gain = 0.98;

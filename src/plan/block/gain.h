@@ -14,7 +14,8 @@ bool spmmi_reordering_gains(const char *engine, const spmm_pattern_t *before,
 bool spmmi_has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *after, double share);
 /** The facts that no order of rows can better. */
 spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern);
-/** Least predicted time on a pattern, of the engines that @p engine admits; INFINITY where none runs. */
+/** Least predicted time on a pattern, of the engines that @p engine admits; INFINITY where none
+ *  runs. */
 double spmmi_best_time(const char *engine, const spmm_pattern_t *pattern,
                        const spmm_problem_t *problem, const spmm_device_t *device);
 /** May what affinity takes come back in @p executes products (0: 1000), if its order is the best

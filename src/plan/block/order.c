@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file order.c
- *  Rows of a block may be multiplied in any order: engines write through a row map anyway.  An order
- *  that puts rows with the same columns into one window saves a tensor-core engine loads of B; to
- *  the others it is worth nothing here, and to cusparse it costs a pass over C.
+ *  Rows of a block may be multiplied in any order: engines write through a row map anyway.  An
+ *  order that puts rows with the same columns into one window saves a tensor-core engine loads of
+ *  B; to the others it is worth nothing here, and to cusparse it costs a pass over C.
  */
 #include "plan/block/order.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/scalar.h"
 #include "plan/block/gain.h"
 #include "plan/options.h"
 #include "plan/plan.h"
@@ -107,7 +105,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     r->why    = "affinity makes no engine much faster";
     if (spmmi_plan_uses_trials(plan, o) && !named &&
         spmmi_has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
-        spmmi_permuted_free(&block->rival); /* of a form that there was no memory for */
+        spmmi_permuted_free(&block->rival); /* of a blockset that there was no memory for */
         block->rival = p;
     } else if (spmmi_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);

@@ -9,7 +9,6 @@
 #include "plan/block/split.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

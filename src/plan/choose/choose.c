@@ -161,7 +161,7 @@ static spmm_status_t list_candidates(walk_t *w)
     return SPMM_OK;
 }
 
-static spmm_blockset_t forms_of(const walk_t *w, int k)
+static spmm_blockset_t blockset_of(const walk_t *w, int k)
 {
     return w->plan->choice.schedules[w->list.index[k]].schedule->blockset;
 }
@@ -170,7 +170,7 @@ static spmm_blockset_t forms_of(const walk_t *w, int k)
 static bool has_other(const walk_t *w, int k)
 {
     for (int later = k + 1; later < w->list.count; later++) {
-        if (forms_of(w, later) != forms_of(w, k) && !w->refused[forms_of(w, later)]) {
+        if (blockset_of(w, later) != blockset_of(w, k) && !w->refused[blockset_of(w, later)]) {
             return true;
         }
     }
@@ -231,7 +231,7 @@ static void drop(walk_t *w, int k)
         keep[w->best->schedule->blockset] = true;
     }
     for (int later = k + 1; later < w->list.count; later++) {
-        keep[forms_of(w, later)] |= w->list.measure && !w->refused[forms_of(w, later)];
+        keep[blockset_of(w, later)] |= w->list.measure && !w->refused[blockset_of(w, later)];
     }
     spmmi_plan_drop_blocksets(w->plan, keep);
 }

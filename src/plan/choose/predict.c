@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-#include "engine/choose/roofline.h"
 #include "plan/block/gain.h"
 #include "plan/plan.h"
 
@@ -99,8 +98,9 @@ static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_ty
     return spmmi_best_time(f->engine, pattern, &problem, plan->device);
 }
 
-/* The joined block gathers what the two blocks gather, each from its own working set, and reads and
- * writes once less the rows of C with halo entries; the model of one block knows one working set. */
+/* The joined block gathers what the two blocks gather, each from its own working set, and reads
+ * and writes once less the rows of C with halo entries; the model of one block knows one working
+ * set. */
 static double joined_s(const facts_t *f, int64_t n, double halo_s)
 {
     const spmm_plan_t *plan  = f->plan;

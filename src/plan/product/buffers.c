@@ -2,7 +2,6 @@
 #include "plan/product/buffers.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "plan/move.h"

@@ -22,8 +22,8 @@ typedef struct {
     int32_t *row, *ptr, *pos;
 } spmm_reduce_list_t;
 
-/** The part of a plan that moves rows.  Owned by the plan; halo is made with the blocks, transport to
- *  peer_rows before any format, mirror_rows and halo_rows with the formats that need them. */
+/** The part of a plan that moves rows.  Owned by the plan; halo is made with the blocks, the
+ *  transport before any format, rows with the formats that need them. */
 typedef struct {
     spmm_halo_t                 halo;  /**< the halo plan: which rows travel, from and to whom */
     bool                        alone; /**< no row travels from or to this rank, and no halo
@@ -53,7 +53,8 @@ int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
  *  slice, must be there.  Nothing is under way when it fails. */
 spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
                                     const spmm_slice_t *slice, spmm_stream_t stream);
-/** Finish it, before the next one begins: what follows mark EXCHANGED of the slice sees the rows. */
+/** Finish it, before the next one begins: what follows mark EXCHANGED of the slice sees the
+ *  rows. */
 spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice, spmm_stream_t stream);
 /** The same for all rows of all other ranks, from @p own [own rows x n], packed. */

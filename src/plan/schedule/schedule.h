@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file schedule.h
- *  A schedule is one order of the parts of a product: packing, exchange, and passes over C.  Add one
- *  by writing its spmm_schedule_t in a file of its own and one line in schedule_list.h.
+ *  A schedule is one order of the parts of a product: packing, exchange, and passes over C.  Add
+ *  one by writing its spmm_schedule_t in a file of its own and one line in schedule_list.h.
  */
 #ifndef SPMM_PLAN_SCHEDULE_H
 #define SPMM_PLAN_SCHEDULE_H

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm.c
- *  SDDMM as a plan runs a product (schedule/overlap.c): rows of Y travel on the comm stream while the
- *  user stream computes the entries whose row of Y is this rank's own; then the others.  Every entry
- *  is in one of the two blocks, so neither waits for results of the other.
+ *  SDDMM as a plan runs a product (schedule/overlap.c): rows of Y travel on the comm stream while
+ *  the user stream computes the entries whose row of Y is this rank's own; then the others.  Every
+ *  entry is in one of the two blocks, so neither waits for results of the other.
  */
 #include "plan/sddmm/sddmm.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "plan/create.h"
@@ -158,7 +157,7 @@ spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *
     spmm_plan_t  *base = plan->base;
     spmm_status_t status, ended;
 
-    /* One kernel and nothing else: there are no buffers, and memory is not released while it is used. */
+    /* One kernel and nothing else: there are no buffers, and memory in use is not released. */
     if (base->exchange.alone) {
         return spmmi_sampler_run(&plan->local, args, stream);
     }

@@ -15,8 +15,8 @@ typedef struct {
                           same */
 } spmm_value_list_t;
 
-/** The part of a plan that new values on the device need.  Owned by the plan; made by the first call
- *  of spmmi_plan_take_values(). */
+/** The part of a plan that new values on the device need.  Owned by the plan; made by the first
+ *  call of spmmi_plan_take_values(). */
 typedef struct {
     bool              listed; /**< list is made */
     spmm_value_list_t list[SPMM_PLAN_BLOCKS];
