@@ -124,26 +124,26 @@ spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale, const vo
 
 spmm_status_t spmm_sddmm_plan_get_info(const spmm_sddmm_plan_t *plan, spmm_sddmm_info_t *info)
 {
-    const spmm_sampler_t *local, *remote;
+    const spmm_sampler_t *local, *halo;
     spmm_sddmm_info_t     mine;
 
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm_plan_get_info: plan is NULL");
     }
     spmmi_error_clear(&plan->base->env->err);
-    local  = &plan->local;
-    remote = &plan->remote;
-    mine   = (spmm_sddmm_info_t){.kernel       = spmmi_sampler_kernel(local),
-                                 .halo_kernel  = spmmi_sampler_kernel(remote),
-                                 .vector       = local->height > 0 ? local->height : 1,
-                                 .halo_vector  = remote->height > 0 ? remote->height : 1,
-                                 .vectors      = local->height > 0 ? local->vectors : local->nnz,
-                                 .halo_vectors = remote->height > 0 ? remote->vectors : remote->nnz,
-                                 .transport    = plan->base->exchange.transport->name,
-                                 .halo_rows    = spmmi_halo_recv_rows(&plan->base->exchange.halo),
-                                 .mirror_rows  = spmmi_halo_send_rows(&plan->base->exchange.halo),
-                                 .device_bytes = local->device_bytes + remote->device_bytes +
-                                                 spmmi_plan_buffer_bytes(plan->base)};
+    local = &plan->local;
+    halo  = &plan->halo;
+    mine  = (spmm_sddmm_info_t){.kernel       = spmmi_sampler_kernel(local),
+                                .halo_kernel  = spmmi_sampler_kernel(halo),
+                                .vector       = local->height > 0 ? local->height : 1,
+                                .halo_vector  = halo->height > 0 ? halo->height : 1,
+                                .vectors      = local->height > 0 ? local->vectors : local->nnz,
+                                .halo_vectors = halo->height > 0 ? halo->vectors : halo->nnz,
+                                .transport    = plan->base->exchange.transport->name,
+                                .halo_rows    = spmmi_halo_recv_rows(&plan->base->exchange.halo),
+                                .mirror_rows  = spmmi_halo_send_rows(&plan->base->exchange.halo),
+                                .device_bytes = local->device_bytes + halo->device_bytes +
+                                                spmmi_plan_buffer_bytes(plan->base)};
     return spmmi_give_info(&plan->base->env->err, &mine, sizeof mine, info, "SDDMM info");
 }
 

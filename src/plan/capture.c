@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "plan/plan.h"
 
-enum { MOST_GRAPHS = 8, ALIGNMENT = 16 };
+enum { MOST_CAPTURES = 8, ALIGNMENT = 16 };
 
 /** Calls with one list of arguments. */
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
 
 struct spmm_captures {
     spmm_stream_t stream; /**< owned: captures, since the caller's may be the default one */
-    entry_t       entry[MOST_GRAPHS];
+    entry_t       entry[MOST_CAPTURES];
     int           count;
     uint64_t      calls;
     int64_t       captured, launched;
@@ -119,11 +119,11 @@ static bool is_same(const spmm_operands_t *a, const spmm_operands_t *b)
 }
 
 /* The entry of these arguments, NULL when there is none. */
-static entry_t *find(spmm_captures_t *graphs, const spmm_operands_t *x)
+static entry_t *find(spmm_captures_t *captures, const spmm_operands_t *x)
 {
-    for (int g = 0; g < graphs->count; g++) {
-        if (is_same(&graphs->entry[g].x, x)) {
-            return &graphs->entry[g];
+    for (int g = 0; g < captures->count; g++) {
+        if (is_same(&captures->entry[g].x, x)) {
+            return &captures->entry[g];
         }
     }
     return NULL;
@@ -132,22 +132,22 @@ static entry_t *find(spmm_captures_t *graphs, const spmm_operands_t *x)
 /* Room for one more: that of the entry that was called least recently when all is taken. */
 static spmm_status_t add(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_captures_t *graphs = plan->captures;
-    entry_t         *entry  = &graphs->entry[graphs->count];
+    spmm_captures_t *captures = plan->captures;
+    entry_t         *entry    = &captures->entry[captures->count];
 
-    if (graphs->count == MOST_GRAPHS) {
-        entry = &graphs->entry[0];
-        for (int g = 1; g < MOST_GRAPHS; g++) {
-            entry = graphs->entry[g].used < entry->used ? &graphs->entry[g] : entry;
+    if (captures->count == MOST_CAPTURES) {
+        entry = &captures->entry[0];
+        for (int g = 1; g < MOST_CAPTURES; g++) {
+            entry = captures->entry[g].used < entry->used ? &captures->entry[g] : entry;
         }
         if (entry->graph != NULL) {
             SPMM_TRY(wait_until_idle(plan));
             plan->device->ops->graph_destroy(plan->device, entry->graph);
         }
     } else {
-        graphs->count++;
+        captures->count++;
     }
-    *entry = (entry_t){.x = *x, .used = graphs->calls};
+    *entry = (entry_t){.x = *x, .used = captures->calls};
     return SPMM_OK;
 }
 
@@ -174,21 +174,21 @@ static spmm_status_t capture(spmm_plan_t *plan, const spmm_operands_t *x, spmm_e
 spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *x,
                                       spmm_enqueue_t enqueue)
 {
-    spmm_captures_t *graphs = plan->captures;
+    spmm_captures_t *captures = plan->captures;
     entry_t         *entry;
     spmm_status_t    status;
 
-    graphs->calls++;
-    if (graphs->count > 0 && !is_like(&graphs->entry[0].x, x)) {
+    captures->calls++;
+    if (captures->count > 0 && !is_like(&captures->entry[0].x, x)) {
         SPMM_TRY(wait_until_idle(plan));
         drop_all(plan);
     }
-    entry = find(graphs, x);
+    entry = find(captures, x);
     if (entry == NULL) {
         SPMM_TRY(enqueue(plan, x)); /* what failed is not prepared for a capture */
         return add(plan, x);
     }
-    entry->used = graphs->calls;
+    entry->used = captures->calls;
     if (entry->graph == NULL) {
         status = capture(plan, x, enqueue, &entry->graph);
         if (status != SPMM_OK) { /* peers exchange rows with this rank all the same */
@@ -196,7 +196,7 @@ spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *
             return status;
         }
     }
-    graphs->launched++;
+    captures->launched++;
     status = plan->device->ops->graph_launch(plan->device, entry->graph, x->stream);
     if (status != SPMM_OK) { /* the same: nothing of the graph runs */
         (void)enqueue(plan, x);

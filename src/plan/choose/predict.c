@@ -168,11 +168,12 @@ static double finite_or_last(double seconds)
 
 spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
 {
-    facts_t      f = {.plan   = plan,
-                      .engine = engine,
-                      .joined = joined_pattern(&plan->blocks.local.pattern, &plan->blocks.halo.pattern)};
-    spmm_terms_t t;
-    double       slowest[SPMM_MOST_SCHEDULES];
+    const spmm_plan_blocks_t *blocks = &plan->blocks;
+    const facts_t             f      = {.plan   = plan,
+                                        .engine = engine,
+                                        .joined = joined_pattern(&blocks->local.pattern, &blocks->halo.pattern)};
+    spmm_terms_t              t;
+    double                    slowest[SPMM_MOST_SCHEDULES];
 
     fill_terms(&f, &t);
     SPMM_TRY(share_exchanges(plan, &t));

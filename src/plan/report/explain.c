@@ -188,7 +188,7 @@ static void print_host(const spmm_plan_t *plan, FILE *out)
     }
 }
 
-static void print_graphs(const spmm_plan_t *plan, FILE *out)
+static void print_captures(const spmm_plan_t *plan, FILE *out)
 {
     int64_t captured, launched;
 
@@ -245,7 +245,7 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
     }
     print_schedules(plan, out);
     print_host(plan, out);
-    print_graphs(plan, out);
+    print_captures(plan, out);
     (void)fprintf(out, "memory: %zu bytes on the host, %zu on the device\n", s->host_bytes,
                   s->device_bytes);
     if (ferror(out)) {

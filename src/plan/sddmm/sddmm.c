@@ -62,7 +62,7 @@ static spmm_status_t make_local(spmm_sddmm_plan_t *plan, const spmm_sampling_t *
                           spmmi_matrix_local_nnz(base->A), base->env->rank);
     }
     SPMM_TRY(make_block(base, &base->blocks.local, what, &plan->local));
-    SPMM_TRY(make_block(base, &base->blocks.halo, what, &plan->remote));
+    SPMM_TRY(make_block(base, &base->blocks.halo, what, &plan->halo));
     return spmmi_plan_make_rows(base, SPMM_BLOCKSET_SPLIT);
 }
 
@@ -115,20 +115,20 @@ void spmmi_sddmm_free(spmm_sddmm_plan_t *plan)
         device->ops->release(device, plan->place);
     }
     spmmi_sampler_free(&plan->local);
-    spmmi_sampler_free(&plan->remote);
+    spmmi_sampler_free(&plan->halo);
     spmmi_plan_free(plan->base);
     spmmi_free(plan);
 }
 
 /* The entries of other ranks' rows of Y, packed where the exchange left them. */
-static spmm_status_t run_remote(const spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
-                                const void *rows, spmm_stream_t stream)
+static spmm_status_t run_halo(const spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
+                              const void *rows, spmm_stream_t stream)
 {
     spmm_sddmm_args_t mine = *args;
 
     mine.Y   = rows;
     mine.ldy = args->k;
-    return spmmi_sampler_run(&plan->remote, &mine, stream);
+    return spmmi_sampler_run(&plan->halo, &mine, stream);
 }
 
 /* What failed here does not keep this rank from the exchange, which peers wait for. */
@@ -148,7 +148,7 @@ static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_ar
     /* Also where the local block failed: Y is the caller's again behind this. */
     work = spmmi_first_failure(work, spmmi_plan_wait(base, 0, SPMM_MARK_EXCHANGED, stream));
     SPMM_TRY(work);
-    return run_remote(plan, args, base->exchange.halo_rows, stream);
+    return run_halo(plan, args, base->exchange.halo_rows, stream);
 }
 
 spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,

@@ -12,9 +12,9 @@
 struct spmm_sddmm_plan {
     spmm_plan_t   *base; /**< owned: blocks and exchange; its B is Y */
     spmm_type_t    s_type;
-    spmm_sampler_t local, remote; /**< entries whose column this rank owns / does not */
-    int32_t        vector;        /**< of spmm_softmax_args_t; 0: its lists are not made yet */
-    void          *group_ptr;     /**< its lists, device, owned */
+    spmm_sampler_t local, halo; /**< entries whose column this rank owns / does not */
+    int32_t        vector;      /**< of spmm_softmax_args_t; 0: its lists are not made yet */
+    void          *group_ptr;   /**< its lists, device, owned */
     void          *place;
 };
 
