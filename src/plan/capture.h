@@ -3,7 +3,8 @@
 #ifndef SPMM_PLAN_CAPTURE_H
 #define SPMM_PLAN_CAPTURE_H
 
-#include "plan/operands.h"
+#include "operands.h"
+#include "spmm_dist/plan.h"
 
 typedef struct spmm_captures spmm_captures_t;
 

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-#include "plan/operands.h"
+#include "operands.h"
+#include "spmm_dist/plan.h"
 
 /** Enqueue one product by the plan's schedule, captured where the plan captures.
  *  @param[in] x  checked */

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-#include "plan/operands.h"
+#include "operands.h"
+#include "spmm_dist/plan.h"
 
 /** The part of a plan that copies between row-major and column-major.  Owned by the plan, made with
  *  the formats. */

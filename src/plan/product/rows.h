@@ -5,7 +5,8 @@
 
 #include "exchange/halo.h"
 #include "exchange/transport.h"
-#include "plan/operands.h"
+#include "operands.h"
+#include "spmm_dist/plan.h"
 
 enum { SPMM_MOST_CHUNKS = 4 };
 

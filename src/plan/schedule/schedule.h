@@ -6,8 +6,8 @@
 #ifndef SPMM_PLAN_SCHEDULE_H
 #define SPMM_PLAN_SCHEDULE_H
 
+#include "operands.h"
 #include "plan/block/block.h"
-#include "plan/operands.h"
 #include "plan/schedule/terms.h"
 
 enum { SPMM_MOST_SCHEDULES = 16 };
