@@ -12,16 +12,16 @@
 static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     /* What peers add up for op T stays in the accumulator's type until the last sum. */
-    const spmm_type_t remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
+    const spmm_type_t halo_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
 
     SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.local, plan->c_type, o));
-    SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.halo, remote_c, o));
+    SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.halo, halo_c, o));
     SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.local, plan->c_type, o));
     plan->edge.used = plan->blocks.local.problem.layout != plan->layout;
     if (!plan->blocks.keep_input) {
         spmmi_csr_free(&plan->blocks.local.csr);
     }
-    SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.halo, remote_c, o));
+    SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.halo, halo_c, o));
     if (!plan->blocks.keep_input) {
         spmmi_csr_free(&plan->blocks.halo.csr);
     }

@@ -64,20 +64,20 @@ static int64_t copy_row(const part_t *part, int32_t i, const int32_t *col, int32
     return to + n;
 }
 
-static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *remote,
+static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *halo,
                  const int32_t *col, spmm_block_t *joined)
 {
     int64_t *ptr = joined->csr.row_ptr;
 
     ptr[0] = 0;
     for (int32_t i = 0; i < joined->csr.n_rows; i++) {
-        ptr[i + 1] = ptr[i] + row_length(local, i) + row_length(remote, i);
+        ptr[i + 1] = ptr[i] + row_length(local, i) + row_length(halo, i);
     }
 #pragma omp parallel for schedule(dynamic, 256) num_threads(plan->device->threads)
     for (int32_t i = 0; i < joined->csr.n_rows; i++) {
         const int64_t behind = copy_row(local, i, NULL, 0, ptr[i], joined);
 
-        (void)copy_row(remote, i, col, plan->cols.n_local, behind, joined);
+        (void)copy_row(halo, i, col, plan->cols.n_local, behind, joined);
     }
 }
 
@@ -127,7 +127,7 @@ static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_blockset_t block
 spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
                               spmm_block_t *block)
 {
-    part_t        local = {.at = NULL}, remote = {.at = NULL};
+    part_t        local = {.at = NULL}, halo = {.at = NULL};
     int32_t      *col    = NULL;
     spmm_status_t status = alloc_joined(plan, blockset, block);
 
@@ -135,16 +135,16 @@ spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
         status = open_part(plan->env, &plan->blocks.local, plan->rows.n_local, &local);
     }
     if (status == SPMM_OK) {
-        status = open_part(plan->env, &plan->blocks.halo, plan->rows.n_local, &remote);
+        status = open_part(plan->env, &plan->blocks.halo, plan->rows.n_local, &halo);
     }
     if (status == SPMM_OK) {
         status = place_halo(plan, blockset, &col);
     }
     if (status == SPMM_OK) {
-        fill(plan, &local, &remote, col, block);
+        fill(plan, &local, &halo, col, block);
     }
     spmmi_free(col);
     spmmi_free(local.at);
-    spmmi_free(remote.at);
+    spmmi_free(halo.at);
     return status; /* the block's owner frees it */
 }

@@ -140,7 +140,7 @@ static void finish_row(const spmm_arrival_t *in, int64_t start, int64_t from, in
     }
 }
 
-static void deal_row(const split_t *split, int32_t i, spmm_block_t *local, spmm_block_t *remote)
+static void deal_row(const split_t *split, int32_t i, spmm_block_t *local, spmm_block_t *halo)
 {
     const spmm_arrival_t *in    = &split->in;
     const int64_t         start = in->row_ptr[i], end = in->row_ptr[i + 1];
@@ -153,14 +153,14 @@ static void deal_row(const split_t *split, int32_t i, spmm_block_t *local, spmm_
         if (is_own(split, col)) {
             local->source[own_at++] = pack(col - split->first, k - start);
         } else {
-            remote->source[other_at++] =
+            halo->source[other_at++] =
                 pack(find(split->need, split->n_need, (uint64_t)col), k - start);
         }
     }
     finish_row(in, start, own, own_at, local);
-    finish_row(in, start, other, other_at, remote);
-    local->csr.row_ptr[i + 1]  = own_at;
-    remote->csr.row_ptr[i + 1] = other_at;
+    finish_row(in, start, other, other_at, halo);
+    local->csr.row_ptr[i + 1] = own_at;
+    halo->csr.row_ptr[i + 1]  = other_at;
 }
 
 static spmm_status_t alloc_block(const spmm_plan_t *plan, int64_t n_cols, int64_t nnz,

@@ -168,10 +168,10 @@ static double finite_or_last(double seconds)
 
 spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
 {
-    const spmm_plan_blocks_t *blocks = &plan->blocks;
-    const facts_t             f      = {.plan   = plan,
-                                        .engine = engine,
-                                        .joined = joined_pattern(&blocks->local.pattern, &blocks->halo.pattern)};
+    const spmm_plan_blocks_t *b = &plan->blocks;
+    const facts_t             f = {.plan   = plan,
+                                   .engine = engine,
+                                   .joined = joined_pattern(&b->local.pattern, &b->halo.pattern)};
     spmm_terms_t              t;
     double                    slowest[SPMM_MOST_SCHEDULES];
 
