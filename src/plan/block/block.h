@@ -46,9 +46,8 @@ typedef struct {
     spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
     bool                     scanned;
     spmm_problem_t           problem;
-    spmm_engine_candidate_t
-          *candidates;              /**< [spmmi_n_engines], owned: for explain; NULL: not yet */
-    double predicted_s, measured_s; /**< of the engine; as of a candidate */
+    spmm_candidate_t *candidates; /**< [spmmi_n_engines], owned: for explain; NULL: not yet */
+    double            predicted_s, measured_s; /**< of the engine; as of a candidate */
 } spmm_block_t;
 
 /** All entries of this rank in one block, and the rows of B that it multiplies. */

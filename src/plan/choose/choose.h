@@ -6,22 +6,13 @@
 #include "exchange/transport.h"
 #include "plan/schedule/schedule.h"
 
-/** One line of the comparison that spmm_plan_explain() prints. */
-typedef struct {
-    const spmm_schedule_t *schedule;
-    bool                   usable;
-    char                   why[SPMM_WHY];
-    double                 predicted_s; /**< the slowest rank's; NaN: not usable */
-    double                 measured_s;  /**< likewise; NaN: not measured */
-} spmm_schedule_candidate_t;
-
 /** The part of a plan that says what was compared, and which schedule runs.  Owned by the plan; the
  *  candidates stay for explain. */
 typedef struct {
-    bool                        travels;    /**< some rank has a peer: the schedule matters */
-    const spmm_schedule_t      *schedule;   /**< while schedules are tried: the one on trial */
-    spmm_schedule_candidate_t  *schedules;  /**< [spmmi_n_schedules], owned */
-    spmm_transport_candidate_t *transports; /**< [spmmi_n_transports], owned */
+    bool                   travels;    /**< some rank has a peer: the schedule matters */
+    const spmm_schedule_t *schedule;   /**< while schedules are tried: the one on trial */
+    spmm_candidate_t      *schedules;  /**< [spmmi_n_schedules], owned */
+    spmm_candidate_t      *transports; /**< [spmmi_n_transports], owned */
 } spmm_plan_choice_t;
 
 /** Choose the schedule of a plan and make its formats and buffers.  Collective, agreed. */

@@ -188,7 +188,7 @@ spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
                                       plan->env->comm));
     for (int s = 0; s < spmmi_n_schedules; s++) {
         plan->choice.schedules[s].predicted_s =
-            plan->choice.schedules[s].usable ? slowest[s] : (double)NAN;
+            plan->choice.schedules[s].usable ? slowest[s] : (double)INFINITY;
     }
     return SPMM_OK;
 }
