@@ -5,13 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "temp_file.h"
+
 enum { N = 3, LOCAL = 6, ENTRIES = 2 * LOCAL }; /* columns of B; rows and entries of a rank */
 
 spmm_device_kind_t walk_device(void)
 {
-    const char *device = getenv("SPMM_TEST_DEVICE");
+    return spmm_test_on_gpu() ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
+}
 
-    return device != NULL && strcmp(device, "cuda") == 0 ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
+const char *walk_binary_csr(void)
+{
+    const int64_t head[] = {0x43535231, 2, 2, 4};
+    const int32_t body[] = {0, 2, 4, 0, 1, 0, 1};
+    char          bytes[sizeof head + sizeof body];
+
+    memcpy(bytes, head, sizeof head);
+    memcpy(bytes + sizeof head, body, sizeof body);
+    return spmm_temp_write(bytes, sizeof bytes);
 }
 
 static bool is_ring(const walk_t *walk)
@@ -112,21 +123,6 @@ static spmm_status_t take(const held_t *h, int64_t rows, void **buffer)
     return status;
 }
 
-static spmm_status_t take_shared(const held_t *h, int64_t rows, void **buffer)
-{
-    const size_t  bytes = (size_t)rows * N * sizeof(double);
-    void         *zero  = calloc(bytes + 1, 1);
-    spmm_status_t status;
-
-    assert_non_null(zero);
-    status = spmm_buffer_alloc_shared(h->ctx, bytes, buffer);
-    if (status == SPMM_OK) {
-        status = spmm_buffer_copy(h->ctx, *buffer, zero, bytes);
-    }
-    free(zero);
-    return status;
-}
-
 static spmm_status_t take_buffers(held_t *h, const spmm_layout_info_t *B,
                                   const spmm_layout_info_t *C)
 {
@@ -135,8 +131,10 @@ static spmm_status_t take_buffers(held_t *h, const spmm_layout_info_t *B,
     if (status == SPMM_OK) {
         status = take(h, C->local_rows, &h->C);
     }
-    SPMM_TRY(agreed(status));
-    return agreed(take_shared(h, B->local_rows, &h->B));
+    if (status == SPMM_OK) {
+        status = take(h, B->local_rows, &h->B);
+    }
+    return agreed(status);
 }
 
 /* The least leading dimension of an operand. */
