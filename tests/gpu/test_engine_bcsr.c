@@ -244,12 +244,13 @@ static void test_blocks(void **state)
 
         make_mixed(gpu_case_small() ? 90 : 150, gpu_case_small() ? 250 : 2300, 0.3, t.half,
                    c % 3 == 0, &block);
-        for (int k = 0; k < 2 * SPMM_BCSR_SHAPES * n_widths; k++) {
-            const int cut = k / SPMM_BCSR_SHAPES % 2, w = k / SPMM_BCSR_SHAPES / 2;
+        for (int k = 0; k < 2 * SPMM_BCSR_VARIANTS * n_widths; k++) {
+            const int cut = k / SPMM_BCSR_VARIANTS % 2, w = k / SPMM_BCSR_VARIANTS / 2;
 
-            wanted     = spmmi_bcsr_variants[k % SPMM_BCSR_SHAPES];
+            wanted     = spmmi_bcsr_variants[k % SPMM_BCSR_VARIANTS];
             wanted_cut = cut != 0 ? 3 : INT32_MAX;
-            if ((k % SPMM_BCSR_SHAPES + cut + w + c) % 2 == 0) { /* the others with the next case */
+            if ((k % SPMM_BCSR_VARIANTS + cut + w + c) % 2 ==
+                0) { /* the others with the next case */
                 check_variant(&t, &block, widths[w]);
             }
         }

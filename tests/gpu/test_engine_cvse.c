@@ -73,7 +73,7 @@ static void check_variant(const tc_case_t *t, const spmm_csr_t *block, int varia
                                      .alpha   = k % 2 == 0 ? 1.0 : -1.5,
                                      .beta    = k % 4 == 1 ? 0.5 : 0.0};
 
-    p.problem.variant = SPMM_CVSE_SHAPES + variant;
+    p.problem.variant = SPMM_CVSE_VARIANTS + variant;
     make_product(&p, n, k % 3 == 0 ? 8 : 0);
     tc_case_check(t, &p);
     free_product(&p);

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/choose/autotune.h"
+
 /* Pairs do not show what an order does to hits in L1 and L2, which has been seen to cost some per
  * cent (Acc-SpMM, section 4.4: protein, FY-RSR), so a smaller gain than these is none. */
 static const double pairs_gain = 0.9, time_gain = 0.95;
@@ -99,5 +101,5 @@ bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
     const double         saved   = spmmi_best_time(engine, before, problem, device) -
                          spmmi_best_time(engine, &bound, problem, device);
 
-    return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
+    return saved * (double)spmmi_executes_to_come(executes) > entry_s * (double)before->nnz;
 }

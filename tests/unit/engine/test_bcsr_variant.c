@@ -92,7 +92,7 @@ static bool is_variant(spmm_bcsr_variant_t s)
 {
     bool is = false;
 
-    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+    for (int k = 0; k < SPMM_BCSR_VARIANTS; k++) {
         const spmm_bcsr_variant_t one = spmmi_bcsr_variants[k];
 
         is = is || (one.kernel == s.kernel && one.rows == s.rows && one.slice == s.slice &&

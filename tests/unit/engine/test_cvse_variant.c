@@ -165,10 +165,10 @@ static bool is_same(spmm_cvse_variant_t a, spmm_cvse_variant_t b)
 
 static spmm_cvse_variant_t first_variant(spmm_tc_facts_t facts, int64_t windows, int64_t n)
 {
-    spmm_cvse_variant_t list[SPMM_CVSE_SHAPES];
+    spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
     const int           count = spmmi_cvse_variants(&facts, (int32_t)(8 * windows), n, N_SM, list);
 
-    assert_in_range(count, 2, SPMM_CVSE_SHAPES);
+    assert_in_range(count, 2, SPMM_CVSE_VARIANTS);
     for (int k = 0; k < count; k++) {
         assert_true(list[k].height == 8 || list[k].height == 16);
         assert_true(list[k].chain == 0 || list[k].slice == 32 || list[k].slice <= n);
