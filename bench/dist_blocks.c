@@ -100,7 +100,7 @@ static void merge(const spmm_csr_t *own, const spmm_csr_t *halo, const numbering
 static void number(const dist_case_t *c, dist_blocks_t *blocks, numbering_t *in)
 {
     const spmm_plan_t *parts = &blocks->parts;
-    const spmm_halo_t *halo  = &parts->halo;
+    const spmm_halo_t *halo  = &parts->exchange.halo;
     const int          rank  = parts->env->rank;
 
     in->column = ask_owners(c, halo);
@@ -140,8 +140,8 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
                                         .rows      = plan->rows,
                                         .cols      = plan->cols}};
     dist_must(b, spmmi_plan_make_blocks(parts), "the blocks of the baselines");
-    nnz    = spmmi_csr_nnz(&parts->local.csr) + spmmi_csr_nnz(&parts->remote.csr);
-    n_halo = spmmi_halo_recv_rows(&parts->halo);
+    nnz    = spmmi_csr_nnz(&parts->blocks.local.csr) + spmmi_csr_nnz(&parts->blocks.halo.csr);
+    n_halo = spmmi_halo_recv_rows(&parts->exchange.halo);
     for (int p = 0; p < env->size; p++) {
         const int64_t rows = plan->cols.offset[p + 1] - plan->cols.offset[p];
 
@@ -154,18 +154,18 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
               spmmi_csr_alloc(env, plan->rows.n_local, (int32_t)(n_own + n_halo), nnz,
                               plan->ab_type, &blocks->needed),
               "a baseline");
-    merge(&parts->local.csr, &parts->remote.csr, &in, &blocks->needed);
+    merge(&parts->blocks.local.csr, &parts->blocks.halo.csr, &in, &blocks->needed);
     if (env->size > 1) {
         number(c, blocks, &in);
         dist_must(b,
                   spmmi_csr_alloc(env, plan->rows.n_local, (int32_t)(blocks->stride * env->size),
                                   nnz, plan->ab_type, &blocks->all),
                   "a baseline");
-        merge(&parts->local.csr, &parts->remote.csr, &in, &blocks->all);
+        merge(&parts->blocks.local.csr, &parts->blocks.halo.csr, &in, &blocks->all);
         spmmi_free(in.column);
     }
-    spmmi_csr_free(&parts->local.csr);
-    spmmi_csr_free(&parts->remote.csr);
+    spmmi_csr_free(&parts->blocks.local.csr);
+    spmmi_csr_free(&parts->blocks.halo.csr);
     spmmi_free(parts->need);
     parts->need = NULL;
 }

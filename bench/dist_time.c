@@ -205,19 +205,20 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
                                       .C       = c->C,
                                       .ldc     = c->n,
                                       .stream  = b->stream},
-                             .all  = {.n = c->n, .halo = plan->halo_rows}};
+                             .all  = {.n = c->n, .halo = plan->exchange.halo_rows}};
     double              comm, local, halo, shorter;
 
     own->overlap = NAN;
-    if (!plan->travels || plan->schedule->blockset != SPMM_BLOCKSET_SPLIT ||
+    if (!plan->choice.travels || plan->choice.schedule->blockset != SPMM_BLOCKSET_SPLIT ||
         plan->stats.chunks != 1) {
         return;
     }
-    comm         = dist_time_own(b, run_exchange, &p);
-    local        = dist_time_own(b, run_local, &p);
-    halo         = dist_time_own(b, run_halo, &p);
-    shorter      = comm < local ? comm : local;
-    own->overlap = plan->alone ? NAN : (comm + local + halo - own->total_ms) / shorter;
+    comm    = dist_time_own(b, run_exchange, &p);
+    local   = dist_time_own(b, run_local, &p);
+    halo    = dist_time_own(b, run_halo, &p);
+    shorter = comm < local ? comm : local;
+    own->overlap =
+        plan->exchange.state.alone ? NAN : (comm + local + halo - own->total_ms) / shorter;
 }
 
 void dist_gather_times(const dist_bench_t *b, const dist_times_t *own, dist_times_t *times)

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "block.h"
 #include "partition/reorder/reorder.h"
+#include "plan/block/gain.h"
 #include "plan/plan.h"
 
 enum { MOST_WIDTHS = 16, MOST_ENGINES = 32 };

@@ -16,6 +16,8 @@
 #include "api/context.h"
 #include "base/hash.h"
 #include "base/scalar.h"
+#include "plan/choose/trial.h"
+#include "plan/move.h"
 #include "plan/plan.h"
 
 enum { MOST_WIDTHS = 8, N_PHASES = 4, PROFILED = 5 };

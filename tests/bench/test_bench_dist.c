@@ -28,7 +28,8 @@ static void check_block(const spmm_csr_t *block, const double *B, const spmm_pla
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
             assert_in_range(block->col_idx[k], 0, block->n_cols - 1);
             assert_true(k == block->row_ptr[i] || block->col_idx[k] > block->col_idx[k - 1] ||
-                        block->n_cols == plan->cols.n_local + spmmi_halo_recv_rows(&plan->halo));
+                        block->n_cols ==
+                            plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo));
             sum += ((const double *)block->values)[k] * B[block->col_idx[k]];
         }
         assert_true(fabs(sum - wanted[plan->rows.orig[i]]) < 1e-12);
