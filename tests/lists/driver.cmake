@@ -6,13 +6,10 @@ if(NOT SPMM_BUILD_TOOLS)
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-set(tools ${PROJECT_SOURCE_DIR}/tools)
-add_executable(test_driver_verify driver/test_driver_verify.c ${tools}/driver_verify.c
-  ${tools}/driver_dense.c ${tools}/driver_rows.c ${tools}/driver_job.c
-  ${tools}/tool_common.c)
+set(tools ${PROJECT_SOURCE_DIR}/tools/driver)
+add_executable(test_driver_verify driver/test_driver_verify.c)
 set_target_properties(test_driver_verify PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
-target_include_directories(test_driver_verify PRIVATE ${tools})
-target_link_libraries(test_driver_verify PRIVATE spmm_test_main)
+target_link_libraries(test_driver_verify PRIVATE spmm_tools spmm_test_main)
 foreach(ranks 1 2 4)
   spmm_add_mpi_test(test_driver_verify.n${ranks} ${ranks} driver
     $<TARGET_FILE:test_driver_verify>)
@@ -21,7 +18,7 @@ endforeach()
 add_executable(test_driver_find driver/test_driver_find.c ${tools}/driver_find.c)
 set_target_properties(test_driver_find PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
 target_include_directories(test_driver_find PRIVATE ${tools})
-target_link_libraries(test_driver_find PRIVATE spmm_test_main)
+target_link_libraries(test_driver_find PRIVATE spmm_tools spmm_test_main)
 spmm_add_mpi_test(test_driver_find.n1 1 driver $<TARGET_FILE:test_driver_find>)
 
 add_library(fake_nvml SHARED driver/fake_nvml.c)

@@ -46,10 +46,10 @@ static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
 
 static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only)
 {
-    spmm_csr_t      block = {0};
-    spmm_tc_facts_t first = {0}, facts;
-    double          seconds;
-    spmm_status_t   status = bench_block_read(env, path, SPMM_R_32F, &block);
+    spmm_csr_t      block   = {0};
+    spmm_tc_facts_t first   = {0}, facts;
+    double          seconds = 0.0;
+    spmm_status_t   status  = bench_block_read(env, path, SPMM_R_32F, &block);
 
     for (int k = 0; k < spmmi_n_reorderers && status == SPMM_OK; k++) {
         const spmm_reorderer_t *method = spmmi_reorderers[k];

@@ -82,7 +82,7 @@ section() {
                 "$SPMM_MATRIX_DIR"/{bcsstk29,bundle1,dlmc_tr_ffn1_mp80,lp_fit2d}.mtx.gz)
             thesis=(cant pdb1HYS rma10)
             standins
-            run cusparse,cusparse-bell,cusparse-bsr-16f,cusparse-bsr-32f,bcsr,bcsr-sp24 32,128,512 "${files[@]}" ;;
+            run cusparse,cusparse-bell,cusparse-bsr-16f,bcsr,bcsr-sp24 32,128,512 "${files[@]}" ;;
         pruned) # weights of 2048 x 2048
             for size in 1 2 4 8; do
                 for shares in 0.5 0.6 0.7 0.8 0.9 0.95 0.98; do

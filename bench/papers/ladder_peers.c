@@ -4,14 +4,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/scalar.h"
 #include "engine/cusparse/product_cuda.h"
 #include "engine/tc/windows.h"
 #include "ladder_case.h"
 #include "spmm_dist/context.h"
 
 enum { SIDE = 16 };
-enum { BSR_16F, BSR_32F };
 
 static const int64_t most_dense = (int64_t)1 << 30; /* values of A, for cuBLAS */
 
@@ -19,7 +17,7 @@ typedef struct {
     cusparseHandle_t     handle;
     cusparseSpMatDescr_t A;
     cusparseDnMatDescr_t B, C;
-    void                *ptr, *col, *values, *work, *wide_B; /* device memory */
+    void                *ptr, *col, *values, *work; /* device memory */
     int64_t              blocks;
 } bsr_t;
 
@@ -43,11 +41,10 @@ static void close_bsr(const ladder_contender_t *who, const ladder_case_t *c, voi
     if (f->handle != NULL) {
         (void)cusparseDestroy(f->handle);
     }
-    c->device->ops->release(c->device, f->ptr);
-    c->device->ops->release(c->device, f->col);
-    c->device->ops->release(c->device, f->values);
-    c->device->ops->release(c->device, f->work);
-    c->device->ops->release(c->device, f->wide_B);
+    c->o.device->ops->release(c->o.device, f->ptr);
+    c->o.device->ops->release(c->o.device, f->col);
+    c->o.device->ops->release(c->o.device, f->values);
+    c->o.device->ops->release(c->o.device, f->work);
     spmmi_free(f);
 }
 
@@ -71,7 +68,7 @@ static void list_blocks(const spmm_windows_t *windows, int32_t *ptr, int32_t *co
 
 /* Row-major blocks, the only order that CUSPARSE_SPMM_BSR_ALG1 takes. */
 static void fill_blocks(const spmm_csr_t *block, const int32_t *ptr, const int32_t *col,
-                        spmm_type_t type, void *values)
+                        uint16_t *values)
 {
     for (int32_t i = 0; i < block->n_rows; i++) {
         int32_t at = ptr[i / SIDE];
@@ -82,19 +79,18 @@ static void fill_blocks(const spmm_csr_t *block, const int32_t *ptr, const int32
             while (col[at] != j / SIDE) {
                 at++;
             }
-            spmmi_value_set(type, values, ((int64_t)at * SIDE + i % SIDE) * SIDE + j % SIDE,
-                            spmmi_value_get(block->type, block->values, k));
+            values[((int64_t)at * SIDE + i % SIDE) * SIDE + j % SIDE] =
+                ((const uint16_t *)block->values)[k];
         }
     }
 }
 
-static spmm_status_t upload_bsr(const ladder_case_t *c, const spmm_windows_t *windows,
-                                spmm_type_t type, bsr_t *f)
+static spmm_status_t upload_bsr(const ladder_case_t *c, const spmm_windows_t *windows, bsr_t *f)
 {
-    const spmm_csr_t *block = c->block;
-    const size_t      elem  = spmm_type_size(type);
+    const spmm_csr_t *block = c->o.block;
+    const size_t      elem  = sizeof(uint16_t);
     int32_t          *ptr, *col;
-    void             *values = NULL;
+    uint16_t         *values = NULL;
     spmm_status_t     status = SPMM_OK;
 
     SPMM_NEW(ptr, (int64_t)windows->n_windows + 1);
@@ -105,17 +101,17 @@ static spmm_status_t upload_bsr(const ladder_case_t *c, const spmm_windows_t *wi
         values    = spmmi_alloc_zero(f->blocks * SIDE * SIDE, elem);
     }
     if (values == NULL) {
-        status = spmmi_fail_memory(&c->device->env->err, f->blocks * SIDE * SIDE, elem, "BSR");
+        status = spmmi_fail_memory(&c->o.device->env->err, f->blocks * SIDE * SIDE, elem, "BSR");
     } else {
-        fill_blocks(block, ptr, col, type, values);
-        status = spmmi_device_upload(c->device, ptr, ((size_t)windows->n_windows + 1) * sizeof *ptr,
-                                     &f->ptr);
+        fill_blocks(block, ptr, col, values);
+        status = spmmi_device_upload(c->o.device, ptr,
+                                     ((size_t)windows->n_windows + 1) * sizeof *ptr, &f->ptr);
     }
     if (status == SPMM_OK) {
-        status = spmmi_device_upload(c->device, col, (size_t)f->blocks * sizeof *col, &f->col);
+        status = spmmi_device_upload(c->o.device, col, (size_t)f->blocks * sizeof *col, &f->col);
     }
     if (status == SPMM_OK) {
-        status = spmmi_device_upload(c->device, values, (size_t)f->blocks * SIDE * SIDE * elem,
+        status = spmmi_device_upload(c->o.device, values, (size_t)f->blocks * SIDE * SIDE * elem,
                                      &f->values);
     }
     spmmi_free(ptr);
@@ -124,33 +120,32 @@ static spmm_status_t upload_bsr(const ladder_case_t *c, const spmm_windows_t *wi
     return status;
 }
 
-static spmm_status_t describe_bsr(const ladder_case_t *c, spmm_type_t type, bsr_t *f)
+static spmm_status_t describe_bsr(const ladder_case_t *c, bsr_t *f)
 {
-    const spmm_device_t *device = c->device;
-    const cudaDataType   cuda   = spmmi_cusparse_type(type);
+    const spmm_device_t *device = c->o.device;
+    const cudaDataType   cuda   = CUDA_R_16F;
     const float          one = 1.0f, zero = 0.0f;
     size_t               bytes = 0;
 
     SPMM_TRY(spmmi_cusparse_check(device, cusparseCreate(&f->handle), "cusparseCreate"));
-    SPMM_TRY(
-        spmmi_cusparse_check(device, cusparseSetStream(f->handle, c->stream), "cusparseSetStream"));
+    SPMM_TRY(spmmi_cusparse_check(device, cusparseSetStream(f->handle, (cudaStream_t)c->o.stream),
+                                  "cusparseSetStream"));
     SPMM_TRY(spmmi_cusparse_check(
         device,
-        cusparseCreateBsr(&f->A, spmmi_windows_count(c->block->n_rows, SIDE),
-                          spmmi_windows_count(c->block->n_cols, SIDE), f->blocks, SIDE, SIDE,
+        cusparseCreateBsr(&f->A, spmmi_windows_count(c->o.block->n_rows, SIDE),
+                          spmmi_windows_count(c->o.block->n_cols, SIDE), f->blocks, SIDE, SIDE,
                           f->ptr, f->col, f->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
                           CUSPARSE_INDEX_BASE_ZERO, cuda, CUSPARSE_ORDER_ROW),
         "cusparseCreateBsr"));
     SPMM_TRY(spmmi_cusparse_check(
         device,
-        cusparseCreateDnMat(&f->B, (int64_t)spmmi_windows_count(c->block->n_cols, SIDE) * SIDE,
-                            c->n, c->n, f->wide_B != NULL ? f->wide_B : c->B, cuda,
-                            CUSPARSE_ORDER_ROW),
+        cusparseCreateDnMat(&f->B, (int64_t)spmmi_windows_count(c->o.block->n_cols, SIDE) * SIDE,
+                            c->o.n, c->o.n, c->o.B, cuda, CUSPARSE_ORDER_ROW),
         "cusparseCreateDnMat"));
     SPMM_TRY(spmmi_cusparse_check(
         device,
-        cusparseCreateDnMat(&f->C, (int64_t)spmmi_windows_count(c->block->n_rows, SIDE) * SIDE,
-                            c->n, c->n, c->C, cuda, CUSPARSE_ORDER_ROW),
+        cusparseCreateDnMat(&f->C, (int64_t)spmmi_windows_count(c->o.block->n_rows, SIDE) * SIDE,
+                            c->o.n, c->o.n, c->o.C, cuda, CUSPARSE_ORDER_ROW),
         "cusparseCreateDnMat"));
     SPMM_TRY(spmmi_cusparse_check(
         device,
@@ -163,24 +158,20 @@ static spmm_status_t describe_bsr(const ladder_case_t *c, spmm_type_t type, bsr_
 
 static spmm_status_t open_bsr(const ladder_contender_t *who, const ladder_case_t *c, void **state)
 {
-    const spmm_type_t type = who->kind == BSR_32F ? SPMM_R_32F : SPMM_R_16F;
-    spmm_windows_t    windows;
-    spmm_status_t     status;
-    bsr_t            *f;
+    spmm_windows_t windows;
+    spmm_status_t  status;
+    bsr_t         *f;
 
+    (void)who;
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
-        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *f, "BSR");
+        return spmmi_fail_memory(&c->o.device->env->err, 1, sizeof *f, "BSR");
     }
     *state = f;
-    SPMM_TRY(spmmi_windows_create(c->device->env, c->block, SIDE, 0, &windows));
-    status = upload_bsr(c, &windows, type, f);
+    SPMM_TRY(spmmi_windows_create(c->o.device->env, c->o.block, SIDE, 0, &windows));
+    status = upload_bsr(c, &windows, f);
     spmmi_windows_free(&windows);
     SPMM_TRY(status);
-    if (type == SPMM_R_32F) {
-        SPMM_TRY(spmmi_device_upload(c->device, c->host_B,
-                                     (size_t)(c->b_rows * c->n) * sizeof(float), &f->wide_B));
-    }
-    return describe_bsr(c, type, f);
+    return describe_bsr(c, f);
 }
 
 static spmm_status_t run_bsr(const ladder_contender_t *who, const ladder_case_t *c, void *state)
@@ -190,7 +181,7 @@ static spmm_status_t run_bsr(const ladder_contender_t *who, const ladder_case_t 
 
     (void)who;
     return spmmi_cusparse_check(
-        c->device,
+        c->o.device,
         cusparseSpMM(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE,
                      &one, f->A, f->B, &zero, f->C, CUDA_R_32F, CUSPARSE_SPMM_BSR_ALG1, f->work),
         "cusparseSpMM");
@@ -205,7 +196,7 @@ static spmm_status_t check_blas(const ladder_case_t *c, cublasStatus_t code, con
 {
     return code == CUBLAS_STATUS_SUCCESS
                ? SPMM_OK
-               : spmmi_fail(&c->device->env->err, SPMM_ERR_DEVICE, "%s failed: %s", what,
+               : spmmi_fail(&c->o.device->env->err, SPMM_ERR_DEVICE, "%s failed: %s", what,
                             cublasGetStatusString(code));
 }
 
@@ -220,13 +211,13 @@ static void close_dense(const ladder_contender_t *who, const ladder_case_t *c, v
     if (f->handle != NULL) {
         (void)cublasDestroy(f->handle);
     }
-    c->device->ops->release(c->device, f->A);
+    c->o.device->ops->release(c->o.device, f->A);
     spmmi_free(f);
 }
 
 static spmm_status_t open_dense(const ladder_contender_t *who, const ladder_case_t *c, void **state)
 {
-    const spmm_csr_t *block = c->block;
+    const spmm_csr_t *block = c->o.block;
     const int64_t     size  = (int64_t)block->n_rows * block->n_cols;
     uint16_t         *A;
     dense_t          *f;
@@ -234,16 +225,16 @@ static spmm_status_t open_dense(const ladder_contender_t *who, const ladder_case
 
     (void)who;
     if (size > most_dense) {
-        return spmmi_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED,
+        return spmmi_fail(&c->o.device->env->err, SPMM_ERR_UNSUPPORTED,
                           "cublas: a dense A of %lld values is more than %lld", (long long)size,
                           (long long)most_dense);
     }
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
-        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *f, "cuBLAS");
+        return spmmi_fail_memory(&c->o.device->env->err, 1, sizeof *f, "cuBLAS");
     }
     *state = f;
     if (SPMM_NEW_ZERO(A, size) == NULL) {
-        return spmmi_fail_memory(&c->device->env->err, size, sizeof *A, "a dense A");
+        return spmmi_fail_memory(&c->o.device->env->err, size, sizeof *A, "a dense A");
     }
     for (int32_t i = 0; i < block->n_rows; i++) {
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
@@ -251,11 +242,11 @@ static spmm_status_t open_dense(const ladder_contender_t *who, const ladder_case
                 ((const uint16_t *)block->values)[k];
         }
     }
-    status = spmmi_device_upload(c->device, A, (size_t)size * sizeof *A, &f->A);
+    status = spmmi_device_upload(c->o.device, A, (size_t)size * sizeof *A, &f->A);
     spmmi_free(A);
     SPMM_TRY(status);
     SPMM_TRY(check_blas(c, cublasCreate(&f->handle), "cublasCreate"));
-    return check_blas(c, cublasSetStream(f->handle, c->stream), "cublasSetStream");
+    return check_blas(c, cublasSetStream(f->handle, (cudaStream_t)c->o.stream), "cublasSetStream");
 }
 
 /* Row-major C = A B is column-major C^T = B^T A^T. */
@@ -263,19 +254,18 @@ static spmm_status_t run_dense(const ladder_contender_t *who, const ladder_case_
 {
     const dense_t *f   = state;
     const float    one = 1.0f, zero = 0.0f;
-    const int      n = (int)c->n, rows = c->block->n_rows, cols = c->block->n_cols;
+    const int      n = (int)c->o.n, rows = c->o.block->n_rows, cols = c->o.block->n_cols;
 
     (void)who;
     return check_blas(c,
-                      cublasGemmEx(f->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, rows, cols, &one, c->B,
-                                   CUDA_R_16F, n, f->A, CUDA_R_16F, cols, &zero, c->C, CUDA_R_16F,
+                      cublasGemmEx(f->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, rows, cols, &one, c->o.B,
+                                   CUDA_R_16F, n, f->A, CUDA_R_16F, cols, &zero, c->o.C, CUDA_R_16F,
                                    n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
                       "cublasGemmEx");
 }
 
 const ladder_contender_t ladder_peers[] = {
-    {"cusparse-bsr-16f", BSR_16F, SPMM_R_16F, open_bsr, run_bsr, close_bsr},
-    {"cusparse-bsr-32f", BSR_32F, SPMM_R_32F, open_bsr, run_bsr, close_bsr},
-    {"cublas-dense", 0, SPMM_R_16F, open_dense, run_dense, close_dense},
+    {"cusparse-bsr-16f", 0, open_bsr, run_bsr, close_bsr},
+    {"cublas-dense", 0, open_dense, run_dense, close_dense},
 };
 const int ladder_n_peers = (int)(sizeof ladder_peers / sizeof ladder_peers[0]);
