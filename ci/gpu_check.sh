@@ -4,7 +4,7 @@
 # also with 4 ranks that share them; print a table last.  About 15 minutes on 2 x H200, 21 on 4.  Needs no
 # network and no root.
 #
-#     jobs/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.tsv, default bench/results
+#     ci/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.tsv, default bench/results
 #
 #   SPMM_PREFIX      a prefix of scripts/gpu_prefix.sh with METIS, zlib, cJSON and cmocka, where the
 #                    machine has none
@@ -383,7 +383,7 @@ products_step() {
     local cover=(--driver "$driver" --output "$output/gpu_check.tsv")
     [ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
     [ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
-    python3 scripts/gpu_cover.py "${cover[@]}" || fail ": products"
+    python3 ci/gpu_cover.py "${cover[@]}" || fail ": products"
 }
 step products "$gpus" "products" products_step
 if [ -e "$work/failed" ]; then

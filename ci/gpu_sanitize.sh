@@ -6,7 +6,7 @@
 # of cuSPARSE reads what it has not written).  A build with CUDA must exist.  One summary line for each
 # run; non-zero when one found something.
 #
-#     jobs/gpu_sanitize.sh [LOG]      default bench/results/gpu_sanitize.log
+#     ci/gpu_sanitize.sh [LOG]      default bench/results/gpu_sanitize.log
 #
 #   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
 #   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to 4
@@ -84,7 +84,7 @@ while [ -n "$(jobs -p)" ]; do
     wait -n || failed=1
 done
 {
-    echo "# jobs/gpu_sanitize.sh on $(date -u +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader |
+    echo "# ci/gpu_sanitize.sh on $(date -u +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader |
         head -n 1), ${#gpus[@]} visible, $(compute-sanitizer --version | tail -n 1)"
     for run in "${runs[@]}"; do
         cat "$parts/${run// /.}.log"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # How much of the exchange hides behind the local block where both are short: stencils whose halo is 8 to
 # 64 KiB from rank to rank, on all GPUs of one node (2 or 4), by transports nccl-push and nccl.  About
-# half a minute; the build must exist.  bench/overlap.py says what the columns are.
+# half a minute; the build must exist.  bench/dist/overlap.py says what the columns are.
 #
-#     jobs/overlap.sh [OUTPUT.tsv]     default bench/results/overlap.tsv; rows of bench_dist beside it
+#     ci/overlap.sh [OUTPUT.tsv]     default bench/results/overlap.tsv; rows of bench_dist beside it
 #
 #   SPMM_BUILD_DIR  default build/cuda
 #   SPMM_MAX_RANKS  use fewer GPUs than are visible
@@ -37,4 +37,4 @@ for transport in nccl-push nccl; do
 done
 timeout --kill-after=10 100 mpirun --bind-to none -n "$ranks" "$bench" --set overlap --iterations 50 \
     "${inputs[@]}" "${variants[@]}" --variant auto --out "$rows" || exit 1
-python3 bench/overlap.py "$output" "$rows"
+python3 bench/dist/overlap.py "$output" "$rows"

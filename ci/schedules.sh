@@ -3,7 +3,7 @@
 # Every schedule on 4 GPUs (or as many as are asked for), N = 32 and 128, FP32 in TF32: what docs/schedules.md and
 # bench/results/schedules.tsv show.  Builds nothing; about 5 minutes on 4 x H200.  Prints a table last.
 #
-#     jobs/schedules.sh [OUTPUT] [RANKS] [INPUT...]     default build/cuda/schedules.tsv, 4, three generators
+#     ci/schedules.sh [OUTPUT] [RANKS] [INPUT...]     default build/cuda/schedules.tsv, 4, three generators
 #
 #   SPMM_BUILD_DIR   default build/cuda
 set -uo pipefail

@@ -16,7 +16,7 @@
 #   VARIANTS            plans to time, with blanks between them, default "auto"; as --variant of
 #                       bench_dist takes them
 #   EXECUTES            products in which plan time is to pay, default 1000
-#   SPMM_STANDIN_DIR    folder that bench/standins.sh made; without it only generated matrices
+#   SPMM_STANDIN_DIR    folder that bench/engine/standins.sh made; without it only generated matrices
 #   SPMM_PARTITION_DIR  folder of part files, made by jobs/partition.sh; partition block without
 #   SPMM_BUILD_DIR      default build/cuda
 #   SPMM_MPI_CUDA       prefix of a CUDA-aware Open MPI: adds mpi-device to section transports
@@ -139,6 +139,6 @@ between=()
 ! wants strong || run_strong "${between[@]}"
 ! wants weak || run_weak "${between[@]}"
 ! wants transports || run_transports
-python3 bench/scaling.py --figure "$output/scaling_$mode.svg" "$output/scaling_$mode.tsv" "$rows" ||
+python3 bench/dist/scaling.py --figure "$output/scaling_$mode.svg" "$output/scaling_$mode.tsv" "$rows" ||
     status=4
 exit $status

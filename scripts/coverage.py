@@ -54,7 +54,7 @@ def main():
         folder_ran = folder_all = 0
         low = []
         for path, counts in sorted(lines.items()):
-            if str(pathlib.PurePath(path).parent) != folder:
+            if not path.startswith(folder + "/"):
                 continue
             met = sum(1 for times in counts.values() if times > 0)
             folder_ran, folder_all = folder_ran + met, folder_all + len(counts)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by the scripts of this folder.
-folder=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+# Sourced by the scripts of the folders beside this one.
+root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 
 die() { # MESSAGE
     echo "$0: $1" >&2
@@ -32,12 +32,37 @@ need() { # VARIABLE...: of the environment
     done
 }
 
-# Names in the folder's INDEX.tsv of matrices with at least 80,000 entries: those of the tables.
-table_matrices() { # DIR
-    [ -f "$1/INDEX.tsv" ] || die "no file $1/INDEX.tsv"
-    awk -F '\t' 'NR > 1 && $4 >= 80000 { print $1 }' "$1/INDEX.tsv"
+# program NAME: its path in the build folder, which may not be there.
+program() {
+    (cd "$root" && realpath -m "${SPMM_BUILD_DIR:-build/cuda}/$1")
+}
+
+# The matrices of the tables whose name (without the ending of the file) matches REGEX, into `files`:
+# those with at least 80,000 entries of SPMM_MATRIX_DIR, by its INDEX.tsv, and the stand-ins of
+# SPMM_STANDIN_DIR; of a folder that is not set none.
+collect() { # REGEX
+    local all=() file name missing=0
+    files=()
+    if [ -n "${SPMM_MATRIX_DIR:-}" ]; then
+        [ -f "$SPMM_MATRIX_DIR/INDEX.tsv" ] || die "no file $SPMM_MATRIX_DIR/INDEX.tsv"
+        mapfile -t all < <(awk -F '\t' -v folder="$(realpath "$SPMM_MATRIX_DIR")" \
+            'NR > 1 && $4 >= 80000 { print folder "/" $1 ".mtx.gz" }' "$SPMM_MATRIX_DIR/INDEX.tsv")
+    fi
+    if [ -n "${SPMM_STANDIN_DIR:-}" ]; then
+        while read -r name; do
+            all+=("$(realpath "$SPMM_STANDIN_DIR")/$name.csr")
+        done < <("$root/bench/engine/standins.sh" --list)
+    fi
+    for file in "${all[@]}"; do
+        name=${file##*/}
+        name=${name%.mtx.gz}
+        [[ ${name%.csr} =~ $1 ]] || continue
+        files+=("$file")
+        [ -f "$file" ] || { echo "$0: no file $file" >&2 && missing=1; }
+    done
+    [ $missing -eq 0 ] || exit 2
 }
 
 commit() {
-    git -C "$folder" describe --always --dirty 2>/dev/null || echo 'no git'
+    git -C "$root" describe --always --dirty 2>/dev/null || echo 'no git'
 }

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of spmm_bench and bench_dist: reading them, and what they come to.  `-` is read as None.
 
-    bench/table.py OUT.tsv RESULT.tsv...
+    bench/common/table.py OUT.tsv RESULT.tsv...
 
 joins the tables of runs over parts of the matrices into one, with their headers and a summary over
 all rows; of a matrix, engine, width and mode measured more than once the last row counts."""
 import math
+import pathlib
 import sys
 
-LIMIT_LEAST_MS = 0.02  # BENCH_LIMIT_LEAST of tools/bench_report.h
+LIMIT_LEAST_MS = 0.02  # BENCH_LIMIT_LEAST of tools/bench/bench_report.h
 NUMBERS = ("median_ms", "ratio_to_cusparse", "gflops", "max_error", "build_ms", "limit_ms",
            "gather_ms", "rotated_ms", "rotated_ratio", "predicted_ms", "cusparse_ms",
            "reorder_ms", "format_ms", "tune_ms", "break_even", "break_even_net",
@@ -53,6 +54,21 @@ def read(path, needed=("matrix", "N")):
     return comments, titles, rows
 
 
+def read_rows(paths, needed):
+    """The rows of all tables, one after the other."""
+    return [row for path in paths for row in read(path, needed)[2]]
+
+
+def run(main):
+    """End the program with what main() returns, or with 3 after a sentence on a table and 4 after one
+    on a file that cannot be written."""
+    try:
+        sys.exit(main())
+    except (TableError, OSError) as error:
+        print(f"{pathlib.Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+        sys.exit(3 if isinstance(error, TableError) else 4)
+
+
 def convert(name, text):
     if text == "-":
         return None
@@ -94,13 +110,13 @@ def compute(row):
 
 
 def mode(row):
-    """As bench_predict and bench/single_gpu.sh name it: 16-bit types by themselves."""
+    """As bench_predict and bench/engine/single_gpu.sh name it: 16-bit types by themselves."""
     kind = row.get("type") or ""
     return kind if kind.startswith("16") else compute(row)
 
 
 def summary(rows):
-    """The `summary` lines that tools/bench_report.c writes, of any number of runs."""
+    """The `summary` lines that tools/bench/bench_report.c writes, of any number of runs."""
     groups = {}
     for row in rows:
         groups.setdefault((row["engine"], row["N"], compute(row)), []).append(row)
@@ -150,17 +166,13 @@ def join(paths, out):
             file.write(f"# {line}\n")
 
 
-def main(arguments):
-    if len(arguments) < 2 or arguments[0].startswith("-"):
+def main():
+    if len(sys.argv) < 3 or sys.argv[1].startswith("-"):
         print(f"usage: {sys.argv[0]} OUT.tsv RESULT.tsv...", file=sys.stderr)
         return 2
-    try:
-        join(arguments[1:], arguments[0])
-    except TableError as error:
-        print(f"{sys.argv[0]}: {error}", file=sys.stderr)
-        return 3
+    join(sys.argv[2:], sys.argv[1])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(main)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What overlap saves, from the rows of bench_dist with schedules halo-first and overlap.
 
-    bench/overlap.py OUT.tsv RESULT.tsv...
+    bench/dist/overlap.py OUT.tsv RESULT.tsv...
 
 One row for each matrix and transport: comm_us, local_us and halo_us are phases by halo-first, with
 marks around them that take some us; halo_first_us and overlap_us the whole product without marks,
@@ -10,9 +10,11 @@ saved_us their difference; overlap is the hidden share of the shorter of exchang
 timed on its own without marks.  loop_us is wall time with the host in the loop, graph_us and
 graph_loop_us the same of overlap in a CUDA graph."""
 import argparse
+import pathlib
 import sys
 
-import table
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+import table  # noqa: E402
 
 TITLES = ("matrix", "ranks", "transport", "comm_us", "local_us", "halo_us", "halo_first_us",
           "overlap_us", "saved_us", "overlap", "loop_us", "graph_us", "graph_loop_us", "to_needed")
@@ -26,14 +28,13 @@ def variant_of(row):
 def collect(paths):
     """Rows by matrix, ranks and transport, then by way."""
     found = {}
-    for path in paths:
-        for row in table.read(path, ("matrix", "ranks", "variant", "total_ms", "passed"))[2]:
-            how = variant_of(row)
-            if row["passed"] != "yes" or "schedule" not in how:
-                continue
-            way = "graph" if how.get("graph") == "1" else how["schedule"]
-            key = (row["matrix"], row["ranks"], how.get("transport", row["transport"]))
-            found.setdefault(key, {})[way] = row
+    for row in table.read_rows(paths, ("matrix", "ranks", "variant", "total_ms", "passed")):
+        how = variant_of(row)
+        if row["passed"] != "yes" or "schedule" not in how:
+            continue
+        way = "graph" if how.get("graph") == "1" else how["schedule"]
+        key = (row["matrix"], row["ranks"], how.get("transport", row["transport"]))
+        found.setdefault(key, {})[way] = row
     return found
 
 
@@ -72,4 +73,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    table.run(main)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scaling and speed-ups from the rows of bench_dist.
 
-    bench/scaling.py [--figure OUT.svg] OUT.tsv RESULT.tsv...
+    bench/dist/scaling.py [--figure OUT.svg] OUT.tsv RESULT.tsv...
 
 Writes one row for each set, matrix, width, mode and number of ranks, and prints it with geomeans and
 minima over the matrices.  Set `strong` divides T1 by ranks times TP, sets `weak:...` T1 by TP; T1 is
@@ -12,8 +12,10 @@ import argparse
 import pathlib
 import sys
 
-import table
-from plot import scaling as figure
+BENCH = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(BENCH / "common"), str(BENCH)]
+import table  # noqa: E402
+from plot import scaling as figure  # noqa: E402
 
 BASELINES = ("allgather", "needed", "needed-in-place")
 TITLES = ("set", "matrix", "columns", "compute", "ranks", "variant", "engine", "transport",
@@ -92,21 +94,14 @@ def main():
     parser.add_argument("out")
     parser.add_argument("result", nargs="+", help="tables of bench_dist")
     options = parser.parse_args()
-    try:
-        rows, bad = load(options.result)
-        scaled = scale(rows)
-        lines = ["\t".join(TITLES)]
-        lines += ["\t".join(shown(row[name]) for name in TITLES) for row in scaled]
-        lines += summary(scaled)
-        pathlib.Path(options.out).write_text("\n".join(lines) + "\n", encoding="utf-8")
-        if options.figure and any(row["ranks"] > 1 and row["efficiency"] for row in scaled):
-            pathlib.Path(options.figure).write_text(figure.draw(scaled), encoding="utf-8")
-    except table.TableError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 3
-    except OSError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 4
+    rows, bad = load(options.result)
+    scaled = scale(rows)
+    lines = ["\t".join(TITLES)]
+    lines += ["\t".join(shown(row[name]) for name in TITLES) for row in scaled]
+    lines += summary(scaled)
+    pathlib.Path(options.out).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if options.figure and any(row["ranks"] > 1 and row["efficiency"] for row in scaled):
+        pathlib.Path(options.figure).write_text(figure.draw(scaled), encoding="utf-8")
     widths = [max(len(line.split("\t")[k]) for line in lines if line[0] != "#")
               for k in range(len(TITLES))]
     for line in lines:
@@ -119,4 +114,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    table.run(main)

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of spmm_bench in 16 bits beside cuSPARSE in FP32 and in 16 bits.
 
-    bench/half.py [--engine auto] RESULT.tsv...
+    bench/engine/half.py [--engine auto] RESULT.tsv...
 
 RESULT is of --type 16f or 16bf, --yardstick 32f, with engine cusparse among its engines: the fastest of
 cuSPARSE's CSR algorithms (ALG2 and ALG3 among them) in 16 bits, and cusparse-bell, Blocked-ELL.  One line
 for each matrix and N, tab-separated, then per type and N the geometric means and least ratios."""
 import argparse
+import pathlib
 import sys
 
-import table
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+import table  # noqa: E402
 
 TITLES = ("matrix", "N", "type", "fp32_ms", "half_ms", "bell_ms", "engine_ms", "chosen", "to_fp32",
           "to_half", "to_bell")
@@ -71,18 +73,11 @@ def main():
     parser.add_argument("--engine", default="auto", help="whose rows are compared [auto]")
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()
-    rows = []
-    try:
-        for path in options.result:
-            rows += table.read(path, ("matrix", "N", "type", "engine", "median_ms"))[2]
-    except table.TableError as error:
-        print(f"half.py: {error}", file=sys.stderr)
-        return 3
+    rows = table.read_rows(options.result, ("matrix", "N", "type", "engine", "median_ms"))
     lines = [line_of(key, engines, options.engine) for key, engines in collect(rows).items()]
     lines = [line for line in lines if line]
     if not lines:
-        print(f"half.py: no right result of engine {options.engine}", file=sys.stderr)
-        return 3
+        raise table.TableError(f"no right result of engine {options.engine}")
     print("\t".join(TITLES))
     for line in lines:
         print("\t".join(text(value) for value in line))
@@ -92,4 +87,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    table.run(main)

@@ -4,7 +4,7 @@
 # the stand-ins and masks of pruned vectors, and geometric means of the ratios: of all masks; of
 # pruned ones without vectors ("unstructured"); of those with vectors; of matrices.
 #
-#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/sddmm.sh [OPTION...] [OUTPUT.tsv]
+#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/engine/sddmm.sh [OPTION...] [OUTPUT.tsv]
 #
 #   --types T,T       of X, Y and S [32f,16f]
 #   --columns K,K     [64,128,256]
@@ -13,56 +13,35 @@
 #   --iterations K    [20]
 #   OUTPUT.tsv        [bench/results/sddmm.tsv]
 #
-#   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/single_gpu.sh; of the first two one
+#   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/engine/single_gpu.sh; of the first two one
 #   may be unset: its matrices are left out.
 set -euo pipefail
-# shellcheck source=bench/common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=bench/common/common.sh
+. "$(dirname "$0")/../common/common.sh"
 types=32f,16f columns=64,128,256 iterations=20
 names='^(syn-([^rpE]|rmat|roadNet)|[^s]|s[^y])'
-made_by="bench/sddmm.sh ${*@Q}"
+made_by="bench/engine/sddmm.sh ${*@Q}"
 options 'types columns names iterations' 1 "$@"
-output=$(realpath -m "${operands[0]:-$(dirname "$0")/results/sddmm.tsv}")
-matrix_dir=${SPMM_MATRIX_DIR:+$(realpath "$SPMM_MATRIX_DIR")}
-standin_dir=${SPMM_STANDIN_DIR:+$(realpath "$SPMM_STANDIN_DIR")}
-cd "$(dirname "$0")/.."
-bench=$(realpath -m "${SPMM_BUILD_DIR:-build/cuda}")/bench/bench_sddmm
-
-what=()
-add() { # NAME FILE-OR-SPEC
-    if [[ $1 =~ $names ]]; then
-        what+=("$2")
-    fi
-}
-if [ -n "$matrix_dir" ]; then
-    table=$(table_matrices "$matrix_dir")
-    for name in $table; do
-        add "$name" "$matrix_dir/$name.mtx.gz"
-    done
-fi
-if [ -n "$standin_dir" ]; then
-    while read -r name; do
-        [ ! -f "$standin_dir/$name.csr" ] || add "$name" "$standin_dir/$name.csr"
-    done < <(bench/standins.sh --list)
-fi
+output=$(realpath -m "${operands[0]:-$root/bench/results/sddmm.tsv}")
+bench=$(program bench/bench_sddmm)
+collect "$names"
 for rows in 4096 8192; do
     for vector in 1 8 16; do
         for sparsity in 0.9 0.98; do
             spec=pruned:rows=$rows,cols=$rows,sparsity=$sparsity,vector=$vector
-            add "$spec" "$spec"
+            [[ ! $spec =~ $names ]] || files+=("$spec")
         done
     done
 done
-if [ ! -x "$bench" ] || [ ${#what[@]} -eq 0 ]; then
-    die "no program $bench, or no matrix has a name that matches $names"
-fi
+[ -x "$bench" ] || die "no program $bench"
+[ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
 
 part=$output.part
 mkdir -p "$(dirname "$output")"
 status=0
 {
     echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(commit)"
-    "$bench" --iterations "$iterations" "$types" "$columns" "${what[@]}"
+    "$bench" --iterations "$iterations" "$types" "$columns" "${files[@]}"
 } >"$part" || status=$? # 1: an error above its bound
 mv "$part" "$output"
 # Column 11: to cuSPARSE in the same type, to its FP32 where it refuses that; 12: to its FP32; `-` without

@@ -3,7 +3,7 @@
 # The table of one GPU: the engines against cuSPARSE on the real matrices with at least 80,000
 # entries and on the twenty stand-ins.
 #
-#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/single_gpu.sh [OPTION...] [OUTPUT_DIR]
+#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/engine/single_gpu.sh [OPTION...] [OUTPUT_DIR]
 #
 #   --modes M,M       of 32f-fast-tf32, 32f, 64f, 16f and 16bf [the first three]
 #   --columns N,N     widths; 64f leaves out those above 128 [32,128,512]
@@ -16,22 +16,22 @@
 #   --tag TAG         part of the names of the results, for runs over a part of the table
 #   OUTPUT_DIR        [bench/results]; gets single_gpu_MODE[.TAG].tsv
 #
-# Ratios of 16f and 16bf are to cuSPARSE in FP32; bench/half.py sets them against cuSPARSE in their own
+# Ratios of 16f and 16bf are to cuSPARSE in FP32; bench/engine/half.py sets them against cuSPARSE in their own
 # type.
 #
 #   SPMM_MATRIX_DIR   folder of Matrix Market files with its INDEX.tsv
-#   SPMM_STANDIN_DIR  folder that bench/standins.sh made
+#   SPMM_STANDIN_DIR  folder that bench/engine/standins.sh made
 #   SPMM_BUILD_DIR    default build/cuda
 #
-# Parts are put together by bench/table.py OUT.tsv PART.tsv...  Exit code: the largest of
+# Parts are put together by bench/common/table.py OUT.tsv PART.tsv...  Exit code: the largest of
 # spmm_bench's.
 set -euo pipefail
-# shellcheck source=bench/common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=bench/common/common.sh
+. "$(dirname "$0")/../common/common.sh"
 modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu
 engines16=auto,cvse,csr-gpu,bcsr,bcsr-sp24,cusparse-bell
 reorder=auto iterations=20 executes=1000 tag=
-made_by="bench/single_gpu.sh ${*@Q}"
+made_by="bench/engine/single_gpu.sh ${*@Q}"
 options 'modes columns names engines engines16 reorder iterations executes tag' 1 "$@"
 for mode in ${modes//,/ }; do
     case $mode in
@@ -40,42 +40,14 @@ for mode in ${modes//,/ }; do
     esac
 done
 need SPMM_MATRIX_DIR SPMM_STANDIN_DIR
-matrix_dir=$(realpath "$SPMM_MATRIX_DIR")
-standin_dir=$(realpath "$SPMM_STANDIN_DIR")
-output=$(realpath -m "${operands[0]:-$(dirname "$0")/results}")
-cd "$(dirname "$0")/.."
-bench=$(realpath -m "${SPMM_BUILD_DIR:-build/cuda}")/tools/spmm_bench
+output=$(realpath -m "${operands[0]:-$root/bench/results}")
+bench=$(program tools/spmm_bench)
+collect "$names"
+[ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
+[ -x "$bench" ] || die "no program $bench (cmake --build --preset cuda)"
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
-
-# Every matrix of the table that --names lets through, or the run ends before anything is measured.
-missing=0
-add() { # FILE
-    local name
-    name=$(basename "$1" | sed 's/\(\.mtx\)\?\.gz$//; s/\.mtx$//; s/\.csr$//')
-    [[ $name =~ $names ]] || return 0
-    if [ ! -f "$1" ]; then
-        echo "$0: no file $1" >&2
-        missing=1
-    fi
-    printf '%s\n' "$1" >>"$list"
-}
-table=$(table_matrices "$matrix_dir")
-for name in $table; do
-    add "$matrix_dir/$name.mtx.gz"
-done
-while read -r name; do
-    add "$standin_dir/$name.csr"
-done < <(bench/standins.sh --list)
-if [ ! -s "$list" ]; then
-    echo "$0: no matrix has a name that matches $names" >&2
-    missing=1
-fi
-if [ ! -x "$bench" ]; then
-    echo "$0: no program $bench (cmake --build --preset cuda)" >&2
-    missing=1
-fi
-[ $missing -eq 0 ] || exit 2
+printf '%s\n' "${files[@]}" >"$list"
 
 mkdir -p "$output"
 note="made by $made_by; $(commit)"

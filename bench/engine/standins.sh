@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Generate the stand-ins for the large matrices of the benchmark tables, as binary CSR.
 #
-#     bench/standins.sh OUT_DIR [NAME...]      default: the twenty of the tables, about 1.5 GB
-#     bench/standins.sh --list                 their names
+#     bench/engine/standins.sh OUT_DIR [NAME...]      default: the twenty of the tables, about 1.5 GB
+#     bench/engine/standins.sh --list                 their names
 #
 #   SPMM_STANDINS_SOURCE  the generator, default ../shared/tools/gen_standins.c beside the repository;
 #                         where a synth.md5 lies beside it, new files are checked against that
@@ -30,7 +30,7 @@ esac
 out=$1
 shift
 [ $# -eq 0 ] || names=("$@")
-source=${SPMM_STANDINS_SOURCE:-$(dirname "$0")/../../shared/tools/gen_standins.c}
+source=${SPMM_STANDINS_SOURCE:-$(dirname "$0")/../../../shared/tools/gen_standins.c}
 if [ ! -f "$source" ]; then
     echo "$0: no generator $source; give it as SPMM_STANDINS_SOURCE" >&2
     exit 2

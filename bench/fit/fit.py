@@ -3,7 +3,7 @@
 """The constants of the cost models that fit times of spmm_bench best.
 
     bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv   (and of other modes, behind it)
-    bench/fit.py --terms TERMS.tsv RESULT.tsv...
+    bench/fit/fit.py --terms TERMS.tsv RESULT.tsv...
 
 A model is a sum of terms, each seconds times a constant of at least 0.  Minimised is the mean of
 d^2 (sqrt(1 + (e / d)^2) - 1), e = log(predicted / measured), d = 0.1: squares of small errors, sizes of
@@ -15,10 +15,8 @@ and of the real matrices predicted from a fit to the stand-ins (names with `syn-
 a choice by prediction loses against the fastest engine measured, again for all three."""
 import argparse
 import math
-import sys
 
-import table
-from predict import at
+from predict import at, table
 
 SPREAD = 0.1   # d above
 LEAST = 1e-9   # of a term: log(0) has no gradient
@@ -195,14 +193,9 @@ def main():
     parser.add_argument("--terms", metavar="TERMS.tsv", required=True)
     parser.add_argument("results", nargs="+", metavar="RESULT.tsv")
     arguments = parser.parse_args()
-    try:
-        groups = join(arguments.terms, arguments.results)
-    except table.TableError as error:
-        print(f"{sys.argv[0]}: {error}", file=sys.stderr)
-        return 3
+    groups = join(arguments.terms, arguments.results)
     if not groups:
-        print(f"{sys.argv[0]}: no row has both a time and terms", file=sys.stderr)
-        return 3
+        raise table.TableError("no row has both a time and terms")
     every = {}
     lines = []
     for (engine, constants), (names, points) in groups.items():
@@ -227,4 +220,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    table.run(main)

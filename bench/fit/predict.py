@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well the cost models do against times of spmm_bench.
 
-    bench/predict.py [--predictions FILE] RESULT.tsv...
+    bench/fit/predict.py [--predictions FILE] RESULT.tsv...
 
 prints, per engine and width, the error |predicted / measured - 1| (median, 90th percentile, largest)
 and the bias (median of measured / predicted: what the prediction would have to be multiplied by);
@@ -10,9 +10,11 @@ then, per width, what a choice by prediction alone loses against the fastest eng
 Predictions are the column predicted_ms of the results, or come from FILE, the output of
 bench_predict, for the models as they are now (of all engines where it was built with CUDA)."""
 import argparse
+import pathlib
 import sys
 
-import table
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+import table  # noqa: E402
 
 
 def join(paths, predictions):
@@ -23,15 +25,15 @@ def join(paths, predictions):
         given = {(r["matrix"], r["engine"], r["N"], table.mode(r)): r["predicted_ms"]
                  for r in rows}
     out = {}
-    for path in paths:
-        _, _, rows = table.read(path, ("matrix", "engine", "N", "median_ms"))
-        for row in rows:
-            key = (row["matrix"], row["engine"], row["N"], table.mode(row))
-            predicted = given.get(key) if predictions else row.get("predicted_ms")
-            good = row["engine"] != "auto" and row.get("passed", "yes") == "yes"
-            if good and predicted and row["median_ms"]:
-                group = out.setdefault((table.mode(row), row["N"]), {})
-                group.setdefault(row["matrix"], {})[row["engine"]] = (predicted, row["median_ms"])
+    for row in table.read_rows(paths, ("matrix", "engine", "N", "median_ms")):
+        key = (row["matrix"], row["engine"], row["N"], table.mode(row))
+        predicted = given.get(key) if predictions else row.get("predicted_ms")
+        good = row["engine"] != "auto" and row.get("passed", "yes") == "yes"
+        if good and predicted and row["median_ms"]:
+            group = out.setdefault((table.mode(row), row["N"]), {})
+            group.setdefault(row["matrix"], {})[row["engine"]] = (predicted, row["median_ms"])
+    if not out:
+        raise table.TableError("no row has both a time and a prediction")
     return out
 
 
@@ -94,14 +96,7 @@ def main():
     parser.add_argument("--predictions", metavar="FILE")
     parser.add_argument("results", nargs="+", metavar="RESULT.tsv")
     arguments = parser.parse_args()
-    try:
-        groups = join(arguments.results, arguments.predictions)
-    except table.TableError as error:
-        print(f"{sys.argv[0]}: {error}", file=sys.stderr)
-        return 3
-    if not groups:
-        print(f"{sys.argv[0]}: no row has both a time and a prediction", file=sys.stderr)
-        return 3
+    groups = join(arguments.results, arguments.predictions)
     for compute in dict.fromkeys(compute for compute, _ in groups):
         widths = [(n, groups[c, n]) for c, n in sorted(groups) if c == compute]
         print_errors(compute, widths)
@@ -110,4 +105,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    table.run(main)

@@ -3,7 +3,7 @@
 # What each measure of engine bittcf is worth on one GPU: bench_ablation over the matrices of the
 # table of one GPU, and geometric means.
 #
-#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/ablation.sh [OPTION...] [OUTPUT.tsv]
+#     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/papers/ablation.sh [OPTION...] [OUTPUT.tsv]
 #
 #   --columns N,N     multiples of 32 [32,128]
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all but the three
@@ -11,38 +11,19 @@
 #   --iterations K    [20]
 #   OUTPUT.tsv        [bench/results/ablation.tsv]
 #
-#   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/single_gpu.sh
+#   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/engine/single_gpu.sh
 set -euo pipefail
-# shellcheck source=bench/common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=bench/common/common.sh
+. "$(dirname "$0")/../common/common.sh"
 columns=32,128 iterations=20
 names='^(syn-([^rpE]|rmat|roadNet)|[^s]|s[^y])'
-made_by="bench/ablation.sh ${*@Q}"
+made_by="bench/papers/ablation.sh ${*@Q}"
 options 'columns names iterations' 1 "$@"
 need SPMM_MATRIX_DIR SPMM_STANDIN_DIR
-matrix_dir=$(realpath "$SPMM_MATRIX_DIR")
-standin_dir=$(realpath "$SPMM_STANDIN_DIR")
-output=$(realpath -m "${operands[0]:-$(dirname "$0")/results/ablation.tsv}")
-cd "$(dirname "$0")/.."
-bench=$(realpath -m "${SPMM_BUILD_DIR:-build/cuda}")/bench/bench_ablation
-
-files=()
-add() { # NAME FILE
-    if [[ $1 =~ $names ]]; then
-        files+=("$2")
-    fi
-}
-table=$(table_matrices "$matrix_dir")
-for name in $table; do
-    add "$name" "$matrix_dir/$name.mtx.gz"
-done
-while read -r name; do
-    add "$name" "$standin_dir/$name.csr"
-done < <(bench/standins.sh --list)
+output=$(realpath -m "${operands[0]:-$root/bench/results/ablation.tsv}")
+bench=$(program bench/bench_ablation)
+collect "$names"
 [ -x "$bench" ] || die "no program $bench"
-for file in "${files[@]}"; do
-    [ -f "$file" ] || die "no file $file"
-done
 [ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
 
 part=$output.part

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of spmm_bench beside those of the published systems, matrix by matrix.
 
-    bench/peers.py [--engine auto] [--bits 32|16] [--peers bench/peers.tsv] RESULT.tsv...
+    bench/papers/peers.py [--engine auto] [--bits 32|16] [--peers PEERS.tsv] RESULT.tsv...
 
 Per N: the geometric means of our ratio to cuSPARSE and of the fastest peer's on the same matrices,
 the share of matrices where ours is at least the peer's, and the matrices where it is not.  Each
@@ -11,7 +11,8 @@ import argparse
 import pathlib
 import sys
 
-import table
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+import table  # noqa: E402
 
 
 def compare(rows, peers, best):
@@ -55,25 +56,17 @@ def main():
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()
     best = f"best{options.bits}"
-    try:
-        peers = table.read(options.peers, ("matrix", "N", "cusparse_ms", best))[2]
-        rows = []
-        for path in options.result:
-            rows += table.read(path, ("matrix", "N", "engine", "median_ms",
-                                      "ratio_to_cusparse"))[2]
-    except table.TableError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 3
-    rows = [row for row in rows if row["engine"] == options.engine]
+    peers = table.read(options.peers, ("matrix", "N", "cusparse_ms", best))[2]
+    needed = ("matrix", "N", "engine", "median_ms", "ratio_to_cusparse")
+    rows = [row for row in table.read_rows(options.result, needed)
+            if row["engine"] == options.engine]
     found = compare(rows, peers, best)
     if not found:
-        print(f"{parser.prog}: no row of engine {options.engine} is in {options.peers}",
-              file=sys.stderr)
-        return 3
+        raise table.TableError(f"no row of engine {options.engine} is in {options.peers}")
     for key in sorted(found):
         report(key, found[key], sum(peer["N"] == key[0] for peer in peers), sys.stdout)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    table.run(main)

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of bench_ladder in short.
 
-    bench/tiles.py RESULT.tsv
+    bench/papers/tiles.py RESULT.tsv
 
 Prints, as Markdown: times of all contenders side by side, one line for each matrix and N; where matrices
 are `xdys` with the same share of tiles, the gain of bcsr-sp24 over bcsr against Amdahl's bound, from its
 gain where all tiles are 2:4; where they are `pruned`, the sparsity from which the fastest engine passes
 cublas-dense; and the geometric mean of each contender's ratio to cusparse, with the least."""
+import pathlib
 import re
 import sys
 
-import table
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+import table  # noqa: E402
 
 ENGINES = ("cvse", "bcsr", "bcsr-sp24", "csr-gpu")
 FLOATS = ("median_ms", "sp24_percent", "gflops", "tile_tflops", "to_OBT", "to_cusparse", "max_error")
@@ -121,16 +123,11 @@ def means(found):
                        f"{least[0]:.3f} | {table.stem(least[1])} |")
 
 
-def main(arguments):
-    if len(arguments) != 1 or arguments[0].startswith("-"):
+def main():
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print(f"usage: {sys.argv[0]} RESULT.tsv", file=sys.stderr)
         return 2
-    try:
-        rows = table.read(arguments[0], ("matrix", "N", "variant", "passed"))[2]
-    except table.TableError as error:
-        print(f"tiles.py: {error}", file=sys.stderr)
-        return 3
-    found, wrong = cases(rows)
+    found, wrong = cases(table.read(sys.argv[1], ("matrix", "N", "variant", "passed"))[2])
     for part in (side_by_side, amdahl, crossing, means):
         lines = list(part(found))
         if lines:
@@ -142,4 +139,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    table.run(main)

@@ -4,26 +4,25 @@
 # blocks against cuSPARSE's Blocked-ELL and BSR, and pruned weights against cuBLAS.  Each section takes
 # less than 150 s on a node with an H200 and 16 cores.
 #
-#     SPMM_STANDIN_DIR=DIR SPMM_MATRIX_DIR=DIR bench/tiles.sh [--iterations K] [SECTION...]
+#     SPMM_STANDIN_DIR=DIR SPMM_MATRIX_DIR=DIR bench/papers/tiles.sh [--iterations K] [SECTION...]
 #
 #   SECTION           ladder, real, amdahl, blocks, pruned [all]; each writes OUTPUT/tiles_SECTION.tsv and
-#                     prints what bench/tiles.py makes of it
+#                     prints what bench/papers/tiles.py makes of it
 #   --iterations K    [20]
-#   SPMM_STANDIN_DIR  stand-ins (bench/standins.sh), for real and blocks; where the five of the thesis
+#   SPMM_STANDIN_DIR  stand-ins (bench/engine/standins.sh), for real and blocks; where the five of the thesis
 #                     that are not among the twenty are missing they are generated there if possible
 #   SPMM_MATRIX_DIR   folder of Matrix Market files, for blocks
 #   SPMM_BUILD_DIR    default build/cuda: its bench/bench_ladder
 #   SPMM_OUTPUT_DIR   default bench/results
 set -euo pipefail
-# shellcheck source=bench/common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=bench/common/common.sh
+. "$(dirname "$0")/../common/common.sh"
 iterations=20
 options iterations 5 "$@"
 sections=("${operands[@]}")
 [ ${#sections[@]} -gt 0 ] || sections=(ladder real amdahl blocks pruned)
-here=$(dirname "$0")
-bench=$(realpath -m "${SPMM_BUILD_DIR:-$here/../build/cuda}")/bench/bench_ladder
-output=$(realpath -m "${SPMM_OUTPUT_DIR:-$here/results}")
+bench=$(program bench/bench_ladder)
+output=$(realpath -m "${SPMM_OUTPUT_DIR:-$root/bench/results}")
 thesis=(mip1 conf5_4-8x8 cant pdb1HYS rma10 cop20k_A consph shipsec1 dc2)
 steps=T,BT,CBT,OBT,ST_large,OBTS_large,OBTS_large_separate
 [ -x "$bench" ] || die "no program $bench (cmake --build build/cuda --target bench_ladder)"
@@ -35,7 +34,7 @@ standins() {
     for name in "${thesis[@]}"; do
         [ -f "$SPMM_STANDIN_DIR/syn-$name.csr" ] || missing+=("syn-$name")
     done
-    [ ${#missing[@]} -eq 0 ] || "$here/standins.sh" "$SPMM_STANDIN_DIR" "${missing[@]}" >&2
+    [ ${#missing[@]} -eq 0 ] || "$root/bench/engine/standins.sh" "$SPMM_STANDIN_DIR" "${missing[@]}" >&2
     for name in "${thesis[@]}"; do
         files+=("$SPMM_STANDIN_DIR/syn-$name.csr")
     done
@@ -103,13 +102,13 @@ for name in "${sections[@]}"; do
     file=$output/tiles_$name.tsv
     started=$SECONDS code=0
     {
-        echo "# made by bench/tiles.sh --iterations $iterations $name, $(date -u '+%F %H:%M') UTC;" \
+        echo "# made by bench/papers/tiles.sh --iterations $iterations $name, $(date -u '+%F %H:%M') UTC;" \
             "$(commit)"
         section "$name" | rows
     } >"$file.part" || code=$?
     mv "$file.part" "$file"
     echo "$file: exit code $code, $((SECONDS - started)) s"
-    "$here/tiles.py" "$file" || true
+    "$root/bench/papers/tiles.py" "$file" || true
     [ $code -le $status ] || status=$code
 done
 exit $status

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A figure of the ratio to cuSPARSE, for each matrix and width, of the engines in result files.
 
-    bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers bench/peers.tsv] \\
+    bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers PEERS.tsv] \\
         OUT.svg RESULT.tsv...
 
 Of tables of bench_ablation the ratio is time with all measures over that of each variant.
@@ -16,7 +16,7 @@ import pathlib
 import sys
 from xml.sax.saxutils import escape
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
 STEP, LEFT, RIGHT, PANEL, GAP, TOP, BOTTOM = 17, 62, 20, 210, 46, 40, 130
@@ -156,35 +156,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--engines", help="names with commas between them [all but cusparse]")
     parser.add_argument("--columns", help="widths with commas between them [all]")
-    parser.add_argument("--peers", help="table of published systems, bench/peers.tsv")
+    parser.add_argument("--peers", help="table of published systems, bench/papers/peers.tsv")
     parser.add_argument("out")
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()
-    try:
-        series, entries = load(options.result,
-                               options.engines.split(",") if options.engines else None)
-        if options.peers:
-            rows = table.read(options.peers, ("matrix", "N", "best32"))[2]
-            series[PEERS] = {(row["matrix"], row["N"]): row["best32"] for row in rows
-                             if row["matrix"] in entries}
-        measured = {n for label in series if label != PEERS for _, n in series[label]}
-        columns = sorted(measured)
-        if options.columns:
-            columns = [n for n in columns if str(n) in options.columns.split(",")]
-        if not columns:
-            raise table.TableError("no row to draw in the results")
-        what = "all measures" if of_variants(options.result[0]) else "cuSPARSE"
-        figure = "\n".join(draw(series, entries, columns, what)) + "\n"
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(figure)
-    except table.TableError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 3
-    except OSError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 4
-    return 0
+    series, entries = load(options.result,
+                           options.engines.split(",") if options.engines else None)
+    if options.peers:
+        rows = table.read(options.peers, ("matrix", "N", "best32"))[2]
+        series[PEERS] = {(row["matrix"], row["N"]): row["best32"] for row in rows
+                         if row["matrix"] in entries}
+    measured = {n for label in series if label != PEERS for _, n in series[label]}
+    columns = sorted(measured)
+    if options.columns:
+        columns = [n for n in columns if str(n) in options.columns.split(",")]
+    if not columns:
+        raise table.TableError("no row to draw in the results")
+    what = "all measures" if of_variants(options.result[0]) else "cuSPARSE"
+    figure = "\n".join(draw(series, entries, columns, what)) + "\n"
+    pathlib.Path(options.out).write_text(figure, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    table.run(main)

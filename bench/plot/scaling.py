@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of bench/scaling.py: efficiency over ranks, one line for each matrix."""
+"""The figure of bench/dist/scaling.py: efficiency over ranks, one line for each matrix."""
 from plot.plot import COLOURS, shape, text
 
 WIDTH, HEIGHT, LEFT, TOP, LEGEND = 360, 240, 62, 40, 260

@@ -4,7 +4,7 @@
 
 Writes one row for each run to a TSV file, prints the same as a table, then what failed.  Runs that
 need fewer GPUs than there are go side by side, so times are not for publication.  Python 3 standard
-library only; jobs/gpu_check.sh is the way to call it."""
+library only; ci/gpu_check.sh is the way to call it."""
 import argparse
 import concurrent.futures
 import datetime
@@ -19,7 +19,8 @@ import tempfile
 import threading
 import time
 
-from pairwise import pairwise
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from pairwise import pairwise  # noqa: E402
 
 GENERATED = ["rmat:scale=20,degree=16", "stencil27:nx=100,ny=100,nz=100"]
 COLUMNS = ["matrix", "P", "N", "type", "layout", "op", "transport", "partition", "total_ms",
@@ -163,7 +164,7 @@ def device_name(args):
 def write(args, rows, n_gpus):
     today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
     with open(args.output, "w", encoding="utf-8") as file:
-        print(f"# jobs/gpu_check.sh on {today}, {platform.node()}, {n_gpus} x {device_name(args)}; "
+        print(f"# ci/gpu_check.sh on {today}, {platform.node()}, {n_gpus} x {device_name(args)}; "
               f"runs share the machine: times are indicative", file=file)
         for row in [COLUMNS] + rows:
             print("\t".join(row), file=file)
