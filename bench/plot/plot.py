@@ -26,18 +26,18 @@ PEERS = "best 32-bit peer"
 REFERENCE = "cusparse"
 
 
-def shape(kind, x, y, colour):
-    if kind == 0:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{colour}"/>'
-    if kind == 1:
-        return (f'<rect x="{x - 3.2:.1f}" y="{y - 3.2:.1f}" width="6.4" height="6.4" '
-                f'fill="{colour}"/>')
-    corners = (((0, -4.4), (4.2, 3.2), (-4.2, 3.2)), ((0, -4.8), (4.2, 0), (0, 4.8), (-4.2, 0)))
-    if kind in (2, 3):
-        points = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in corners[kind - 2])
-        return f'<polygon points="{points}" fill="{colour}"/>'
-    return (f'<path d="M{x - 3.4:.1f} {y - 3.4:.1f}l6.8 6.8m0 -6.8l-6.8 6.8" stroke="{colour}" '
-            f'stroke-width="1.6" fill="none"/>')
+# Marks around (0, 0): circle, square, triangle, diamond, cross.
+SHAPES = ("m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z", "m-3.2 -3.2h6.4v6.4h-6.4z",
+          "m0 -4.4l4.2 7.6h-8.4z", "m0 -4.8l4.2 4.8l-4.2 4.8l-4.2 -4.8z",
+          "m-3.4 -3.4l6.8 6.8m0 -6.8l-6.8 6.8")
+
+
+def marks(kind, points, colour):
+    """All of a series as one path, so that a figure has few elements."""
+    paint = (f'stroke="{colour}" stroke-width="1.6" fill="none"' if kind % 5 == 4
+             else f'fill="{colour}"')
+    path = "".join(f"M{x:.1f} {y:.1f}{SHAPES[kind % 5]}" for x, y in points)
+    return f'<path d="{path}" {paint}/>'
 
 
 def text(x, y, words, anchor="middle", extra=""):
@@ -99,14 +99,12 @@ class Panel:
     def axes(self, n, count, what):
         lines = [text(LEFT - 46, self.top + PANEL / 2, f"ratio to {what}, N = {n}", extra=(
             f' transform="rotate(-90 {LEFT - 46} {self.top + PANEL / 2:.1f})"'))]
-        for k in range(count):
-            x = LEFT + (k + 0.5) * STEP
-            lines.append(f'<path d="M{x:.1f} {self.top}v{PANEL}" stroke="#f0f0f0"/>')
-        for tick in ticks(self.low, self.high):
-            y, strong = self.y(tick), tick == 1
-            lines.append(f'<path d="M{LEFT} {y:.1f}h{self.width}" '
-                         f'stroke="{"#444444" if strong else "#d8d8d8"}"/>')
-            lines.append(text(LEFT - 6, y + 4, f"{tick:g}", "end"))
+        columns = "".join(f"M{LEFT + (k + 0.5) * STEP:.1f} {self.top}v{PANEL}" for k in range(count))
+        at = {tick: self.y(tick) for tick in ticks(self.low, self.high)}
+        rows = "".join(f"M{LEFT} {y:.1f}h{self.width}" for y in at.values())
+        lines.append(f'<path d="{columns}{rows}" stroke="#e4e4e4"/>')
+        lines.append(f'<path d="M{LEFT} {self.y(1):.1f}h{self.width}" stroke="#444444"/>')
+        lines += [text(LEFT - 6, y + 4, f"{tick:g}", "end") for tick, y in at.items()]
         lines.append(f'<rect x="{LEFT}" y="{self.top}" width="{self.width}" height="{PANEL}" '
                      'fill="none" stroke="#444444"/>')
         return lines
@@ -131,11 +129,9 @@ def draw(series, entries, columns, what):
         panel = Panel(TOP + p * (PANEL + GAP), width, low, high)
         lines += panel.axes(n, len(matrices), what)
         for s, label in enumerate(labels):
-            for k, matrix in enumerate(matrices):
-                if (matrix, n) in series[label]:
-                    lines.append(shape(s % 5, LEFT + (k + 0.5) * STEP,
-                                       panel.y(series[label][matrix, n]),
-                                       COLOURS[s % len(COLOURS)]))
+            points = [(LEFT + (k + 0.5) * STEP, panel.y(series[label][matrix, n]))
+                      for k, matrix in enumerate(matrices) if (matrix, n) in series[label]]
+            lines.append(marks(s, points, COLOURS[s % len(COLOURS)]))
     below = TOP + len(columns) * (PANEL + GAP) - GAP
     for k, matrix in enumerate(matrices):
         x, y = LEFT + (k + 0.5) * STEP + 4, below + 10
@@ -146,7 +142,7 @@ def draw(series, entries, columns, what):
         for n in columns:
             mean = table.geomean(r for (m, here), r in series[label].items() if here == n)
             means.append(table.shown(mean, 2))
-        lines.append(shape(s % 5, LEFT + 6, y - 4, COLOURS[s % len(COLOURS)]))
+        lines.append(marks(s, [(LEFT + 6, y - 4)], COLOURS[s % len(COLOURS)]))
         lines.append(text(LEFT + 18, y, f"{label}: geomean {' / '.join(means)} at N = "
                           f"{' / '.join(map(str, columns))}", "start"))
     return lines + ["</svg>"]
