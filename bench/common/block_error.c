@@ -9,11 +9,9 @@
 
 static const double most_checked = 5e7; /* products of the reference, about */
 
-/* As spmm_dist scales B: the largest |A B| row sum stays below 3e4; not below 2^-12, where B itself
- * would lose bits. */
 static double scale_of_b(const spmm_csr_t *A)
 {
-    double most = 0.0, scale = 1.0;
+    double most = 0.0;
 
     for (int32_t i = 0; i < A->n_rows && A->type == SPMM_R_16F; i++) {
         double sum = 0.0;
@@ -23,10 +21,7 @@ static double scale_of_b(const spmm_csr_t *A)
         }
         most = fmax(most, sum);
     }
-    while (most * scale > 3e4 && scale > 0x1p-12) {
-        scale /= 2.0;
-    }
-    return scale;
+    return tool_scale_of_b(most);
 }
 
 void bench_block_random(const spmm_csr_t *A, int64_t n, void *B)
@@ -45,19 +40,16 @@ static double element_error(const spmm_csr_t *A, int64_t i, int64_t j, int64_t n
                             double got)
 {
     const int64_t terms = A->row_ptr[i + 1] - A->row_ptr[i];
-    double        sum = 0.0, size = 0.0;
+    tool_sum_t    want  = {0.0, 0.0};
 
     for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++) {
-        const double term = spmmi_value_get(A->type, A->values, e) *
-                            spmmi_value_get(A->type, B, (int64_t)A->col_idx[e] * n + j);
-
-        sum += term;
-        size += fabs(term);
+        tool_sum_add(&want, spmmi_value_get(A->type, A->values, e) *
+                                spmmi_value_get(A->type, B, (int64_t)A->col_idx[e] * n + j));
     }
-    if (!isfinite(size)) {
+    if (!isfinite(want.size)) {
         return (double)INFINITY;
     }
-    return tool_relative_error(got, sum, size, tool_range(A->type, terms).eta);
+    return tool_relative_error(got, want.sum, want.size, tool_range(A->type, terms).eta);
 }
 
 double bench_block_error(const spmm_csr_t *A, int64_t n, const void *B, const void *C)

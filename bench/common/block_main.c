@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "block.h"
@@ -12,20 +11,6 @@
 #include "tool_common.h"
 
 static const double lead_seconds = 1e-3;
-
-int bench_block_widths(char *text, int64_t step, int64_t widths[BENCH_WIDTHS])
-{
-    int n = 0;
-
-    for (char *at = text; *at != '\0' && n < BENCH_WIDTHS; at += *at == ',') {
-        widths[n] = strtoll(at, &at, 10);
-        if (widths[n] < step || widths[n] % step != 0 || (*at != ',' && *at != '\0')) {
-            return 0;
-        }
-        n++;
-    }
-    return n;
-}
 
 int bench_block_failed(const char *program, const char *path, const spmm_device_t *device,
                        spmm_status_t status)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file block_main.h  Benchmarks of one block on one GPU: widths, matrices one after the other, and
- *  the time of a product. */
+/** @file block_main.h  Benchmarks of one block on one GPU: matrices one after the other, and the time
+ *  of a product. */
 #ifndef BENCH_BLOCK_MAIN_H
 #define BENCH_BLOCK_MAIN_H
 
 #include "block_operands.h"
 
 enum { BENCH_WIDTHS = 16, BENCH_WARMUP = 3 };
-
-/** Numbers of columns with commas between them, each a multiple of @p step.
- *  @return how many, 0 where @p text is none */
-int bench_block_widths(char *text, int64_t step, int64_t widths[BENCH_WIDTHS]);
 
 /** What a benchmark does with a matrix.  @return an exit code: 0, 1 wrong product, 3 matrix, 4 other */
 typedef int (*bench_block_run_t)(const spmm_device_t *device, const char *path, void *self);

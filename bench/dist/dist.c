@@ -224,23 +224,18 @@ static int bench_width(dist_case_t *c, const dist_input_t *input)
     return code;
 }
 
-/* As spmm_dist has it: the largest |A B| row sum of a product in 16f stays below 3e4, so that sums are
- * in range and can be compared; not below 2^-12, where B itself would lose bits.  Collective. */
+/* As spmm_dist has it, so that sums in 16f are in range and can be compared.  Collective. */
 static void scale_b(dist_case_t *c)
 {
     driver_job_t  job  = c->bench->job;
     driver_rows_t rows = {.n_rows = c->info.local_rows, .type = c->info.type};
-    double        sum;
 
     if (c->info.type != SPMM_R_16F) {
         return;
     }
     dist_must(c->bench, spmm_matrix_get_csr(c->A, &rows.row_ptr, &rows.col, &rows.values),
               "the matrix");
-    sum = driver_rows_max_sum(&job, &rows);
-    while (sum * c->dense.scale > 3e4 && c->dense.scale > 0x1p-12) {
-        c->dense.scale /= 2.0;
-    }
+    c->dense.scale = tool_scale_of_b(driver_rows_max_sum(&job, &rows));
 }
 
 static int bench_input(dist_bench_t *b, const dist_input_t *input)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dist_options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,35 +74,13 @@ static int refuse(driver_job_t *job, const char *option, const char *text)
 static int parse_int(driver_job_t *job, const char *option, const char *text, int64_t least,
                      int64_t *value)
 {
-    char     *end;
-    long long x;
-
-    errno = 0;
-    x     = strtoll(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || x < least) {
-        return refuse(job, option, text);
-    }
-    *value = x;
-    return DRIVER_GOOD;
+    return tool_read_int(text, least, value) ? DRIVER_GOOD : refuse(job, option, text);
 }
 
 static int parse_widths(driver_job_t *job, const char *text, dist_options_t *o)
 {
-    const char *at = text;
-    char       *end;
-
-    for (o->n_widths = 0; o->n_widths < DIST_MANY; at = end + 1) {
-        errno                   = 0;
-        o->width[o->n_widths++] = strtoll(at, &end, 10);
-        if (errno != 0 || end == at || o->width[o->n_widths - 1] < 1 ||
-            (*end != ',' && *end != '\0')) {
-            break;
-        }
-        if (*end == '\0') {
-            return DRIVER_GOOD;
-        }
-    }
-    return refuse(job, "columns", text);
+    o->n_widths = tool_read_widths(text, 1, o->width, DIST_MANY);
+    return o->n_widths > 0 ? DRIVER_GOOD : refuse(job, "columns", text);
 }
 
 static int set_key(driver_job_t *job, dist_variant_t *v, const char *key, const char *value)

@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     int       code;
 
     if (argc > 2) {
-        request.n_widths = bench_block_widths(argv[1], 1, request.width);
+        request.n_widths = tool_read_widths(argv[1], 1, request.width, BENCH_WIDTHS);
     }
     if (request.n_widths == 0) {
         (void)fprintf(stderr, "usage: bench_bcsr N,N,... MATRIX...\n");

@@ -153,7 +153,7 @@ int main(int argc, char **argv)
     int       code;
 
     if (argc > first + 1) {
-        request.n_widths = bench_block_widths(argv[first], 1, request.width);
+        request.n_widths = tool_read_widths(argv[first], 1, request.width, BENCH_WIDTHS);
     }
     if (request.n_widths == 0) {
         (void)fprintf(stderr, "usage: bench_cvse [--all] N,N,... FILE...\n");

@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "sddmm.h"
+#include "tool_common.h"
 
 enum { MOST = 8, WARMUP = 3, SAMPLES = 4096, LEAD_BYTES = 128000000, LEAD_COPIES = 4 };
 
@@ -77,18 +78,11 @@ static const char *run(const product_t *p)
     return NULL;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Median of device milliseconds; NAN: refused. */
 static double measure(const product_t *p, int iterations)
 {
     cudaEvent_t *event = host_memory(2 * (int64_t)iterations, sizeof *event);
-    float       *ms    = host_memory(iterations, sizeof *ms);
+    double      *ms    = host_memory(iterations, sizeof *ms);
     const char  *why   = NULL;
     double       median;
 
@@ -109,10 +103,12 @@ static double measure(const product_t *p, int iterations)
     }
     must_cuda(cudaDeviceSynchronize());
     for (int k = 0; k < iterations && why == NULL; k++) {
-        must_cuda(cudaEventElapsedTime(&ms[k], event[2 * k], event[2 * k + 1]));
+        float took;
+
+        must_cuda(cudaEventElapsedTime(&took, event[2 * k], event[2 * k + 1]));
+        ms[k] = (double)took;
     }
-    qsort(ms, (size_t)iterations, sizeof *ms, compare);
-    median = why == NULL ? (double)ms[iterations / 2] : (double)NAN;
+    median = why == NULL ? tool_median(ms, iterations) : (double)NAN;
     for (int k = 0; k < 2 * iterations; k++) {
         must_cuda(cudaEventDestroy(event[k]));
     }
@@ -170,32 +166,27 @@ static double error_of(const bench_sddmm_t *x, const int64_t *row_ptr, const int
 
     must(spmm_buffer_copy(ctx, S, x->S, (size_t)x->nnz * spmm_type_size(x->type)));
     for (int64_t e = 0; e < x->nnz; e += step) {
-        double sum = 0.0, size = 0.0;
+        tool_sum_t want = {0.0, 0.0};
+        double     error;
 
         while (row_ptr[row + 1] <= e) {
             row++;
         }
         for (int64_t j = 0; j < x->k; j++) {
-            const double term = element(1, row, j, x->type) * element(2, col[e], j, x->type);
-
-            sum += term;
-            size += fabs(term);
+            tool_sum_add(&want, element(1, row, j, x->type) * element(2, col[e], j, x->type));
         }
-        sum   = fabs(spmmi_value_get(x->type, S, e) - sum) / size;
-        worst = isnan(sum) ? (double)INFINITY : fmax(worst, sum);
+        error = fabs(spmmi_value_get(x->type, S, e) - want.sum) / want.size;
+        worst = isnan(error) ? (double)INFINITY : fmax(worst, error);
     }
     free(S);
     return worst;
 }
 
-/* The bounds of test_sddmm.  @return whether @p error is within; else it is said and kept for the exit
+/* @return whether @p error is within; else it is said and kept for the exit
  * code */
 static int is_right(const bench_sddmm_t *x, const char *name, const char *who, double error)
 {
-    const double bound = x->type == SPMM_R_64F   ? 1e-12
-                         : x->type == SPMM_R_32F ? 5e-6
-                         : x->type == SPMM_R_16F ? 2e-3
-                                                 : 1.6e-2;
+    const double bound = tool_tolerance(x->type, SPMM_COMPUTE_AUTO);
 
     if (error <= bound) { /* not a NaN */
         return 1;
@@ -324,7 +315,7 @@ static void run_matrix(const request_t *r, const char *what)
     }
 }
 
-static int parse_lists(const char *types, char *widths, request_t *r)
+static int parse_lists(const char *types, const char *widths, request_t *r)
 {
     for (int t = SPMM_R_64F; t <= SPMM_R_16BF; t++) { /* FP32 before 16-bit ones, its time counts */
         const char  *name = spmmi_type_name((spmm_type_t)t);
@@ -336,14 +327,7 @@ static int parse_lists(const char *types, char *widths, request_t *r)
             }
         }
     }
-    for (char *at = widths; *at != '\0' && r->n_widths < MOST; at += *at == ',') {
-        const int64_t k = strtoll(at, &at, 10);
-
-        if (k < 1 || (*at != ',' && *at != '\0')) {
-            return 0;
-        }
-        r->width[r->n_widths++] = k;
-    }
+    r->n_widths = tool_read_widths(widths, 1, r->width, MOST);
     return r->n_types > 0 && r->n_widths > 0;
 }
 

@@ -18,6 +18,7 @@
 #include "block.h"
 #include "partition/reorder/reorder.h"
 #include "plan/plan.h"
+#include "tool_common.h"
 
 enum { MOST_WIDTHS = 16, MOST_ENGINES = 32 };
 
@@ -55,13 +56,8 @@ static int parse(int argc, char **argv, request_t *r)
     if (r->compute_name == NULL) {
         return 2;
     }
-    for (char *at = argv[2]; *at != '\0' && r->n_widths < MOST_WIDTHS; at += *at == ',') {
-        r->width[r->n_widths] = strtoll(at, &at, 10);
-        if (r->width[r->n_widths++] < 1 || (*at != ',' && *at != '\0')) {
-            return 2;
-        }
-    }
-    return 0;
+    r->n_widths = tool_read_widths(argv[2], 1, r->width, MOST_WIDTHS);
+    return r->n_widths > 0 ? 0 : 2;
 }
 
 static void print_engine(const request_t *r, const char *name, const spmm_engine_ops_t *engine,

@@ -247,7 +247,7 @@ int main(int argc, char **argv)
         first              = 3;
     }
     if (argc > first + 1) { /* multiples of 32, for which the kernels access 16 bytes at a time */
-        request.n_widths = bench_block_widths(argv[first], 32, request.width);
+        request.n_widths = tool_read_widths(argv[first], 32, request.width, BENCH_WIDTHS);
     }
     if (request.iterations < 1 || request.n_widths == 0) {
         (void)fprintf(stderr, "usage: bench_ablation [--iterations K] N,N,... FILE...\n");

@@ -313,7 +313,8 @@ int main(int argc, char **argv)
     const int first   = parse_options(argc, argv, &request);
 
     if (argc > first + 1) {
-        request.n_widths = bench_block_widths(argv[first], LADDER_COLUMNS, request.width);
+        request.n_widths =
+            tool_read_widths(argv[first], LADDER_COLUMNS, request.width, BENCH_WIDTHS);
     }
     if (request.iterations < 1 || request.n_widths == 0) {
         (void)fprintf(stderr, "usage: bench_ladder [--iterations K] [--only NAME,...] N,N,... "

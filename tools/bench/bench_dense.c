@@ -122,24 +122,23 @@ static double row_error(const bench_dense_t *dense, const int64_t *row_ptr, cons
     double             worst     = 0.0;
 
     for (int64_t j = 0; j < dense->n; j++) {
-        const int64_t at  = by_column ? i + j * dense->ldc : i * dense->ldc + j;
-        double        sum = 0.0, magnitude = 0.0, error;
+        const int64_t at   = by_column ? i + j * dense->ldc : i * dense->ldc + j;
+        tool_sum_t    want = {0.0, 0.0};
+        double        error;
 
         for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
             const int64_t from =
                 by_column ? col_idx[k] + j * dense->ldb : col_idx[k] * dense->ldb + j;
-            const double product = spmmi_value_get(dense->type, values, k) *
-                                   spmmi_value_get(dense->type, dense->host_b, from);
 
-            sum += product;
-            magnitude += fabs(product);
+            tool_sum_add(&want, spmmi_value_get(dense->type, values, k) *
+                                    spmmi_value_get(dense->type, dense->host_b, from));
         }
-        if (!(magnitude <= range.largest)) { /* NaN and infinity in A included */
+        if (!(want.size <= range.largest)) { /* NaN and infinity in A included */
             (*out_of_range)++;
             continue;
         }
-        error = tool_relative_error(spmmi_value_get(dense->type, dense->host_c, at), sum, magnitude,
-                                    range.eta);
+        error = tool_relative_error(spmmi_value_get(dense->type, dense->host_c, at), want.sum,
+                                    want.size, range.eta);
         worst = error > worst ? error : worst;
     }
     return worst;

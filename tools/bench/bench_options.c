@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,46 +39,15 @@ static int parse_word(const char *option, const char *text, const tool_word_t *w
     return BENCH_GOOD;
 }
 
-/* A whole number of at least @p least; *end is left behind it. */
-static bool read_int(const char *text, int64_t least, char **end, int64_t *value)
-{
-    long long x;
-
-    errno = 0;
-    x     = strtoll(text, end, 10);
-    if (errno != 0 || *end == text || x < least) {
-        return false;
-    }
-    *value = x;
-    return true;
-}
-
 static int parse_int(const char *option, const char *text, int64_t least, int64_t *value)
 {
-    char *end = NULL;
-
-    return read_int(text, least, &end, value) && *end == '\0' ? BENCH_GOOD : usage(option, text);
+    return tool_read_int(text, least, value) ? BENCH_GOOD : usage(option, text);
 }
 
 static int parse_widths(const char *text, bench_options_t *options)
 {
-    const char *at = text;
-
-    options->n_widths = 0;
-    for (;;) {
-        char *end = NULL;
-
-        if (options->n_widths == BENCH_MANY ||
-            !read_int(at, 1, &end, &options->width[options->n_widths]) ||
-            (*end != ',' && *end != '\0')) {
-            return usage("columns", text);
-        }
-        options->n_widths++;
-        if (*end == '\0') {
-            return BENCH_GOOD;
-        }
-        at = end + 1;
-    }
+    options->n_widths = tool_read_widths(text, 1, options->width, BENCH_MANY);
+    return options->n_widths > 0 ? BENCH_GOOD : usage("columns", text);
 }
 
 static int parse_engines(const char *text, bench_options_t *options)

@@ -8,36 +8,28 @@
 
 enum { STRIP = 128 }; /* columns whose reference is held at a time */
 
-/** ref = (alpha * op(A) * B + beta * C0)(row, first .. first + width - 1), bound = its terms'
- *  magnitudes. */
+/** want = (alpha * op(A) * B + beta * C0)(row, first .. first + width - 1). */
 static void reference_strip(const driver_product_t *p, int64_t row, int64_t first, int width,
-                            double *restrict ref, double *restrict bound)
+                            tool_sum_t *restrict want)
 {
     const driver_rows_t *rows = p->rows;
 
     for (int j = 0; j < width; j++) {
-        ref[j]   = 0.0;
-        bound[j] = 0.0;
+        want[j] = (tool_sum_t){0.0, 0.0};
     }
     for (int64_t e = rows->row_ptr[row]; e < rows->row_ptr[row + 1]; e++) {
         const double   a   = p->alpha * spmmi_value_get(rows->type, rows->values, e);
         const uint64_t key = driver_dense_row(&p->B, rows->col[e]);
 
         for (int j = 0; j < width; j++) {
-            const double term = a * driver_dense_value(&p->B, key, first + j);
-
-            ref[j] += term;
-            bound[j] += fabs(term);
+            tool_sum_add(&want[j], a * driver_dense_value(&p->B, key, first + j));
         }
     }
     if (p->beta != 0.0) { /* BLAS: beta == 0 overwrites C, NaN included */
         const uint64_t key = driver_dense_row(&p->C0, rows->first + row);
 
         for (int j = 0; j < width; j++) {
-            const double term = p->beta * driver_dense_value(&p->C0, key, first + j);
-
-            ref[j] += term;
-            bound[j] += fabs(term);
+            tool_sum_add(&want[j], p->beta * driver_dense_value(&p->C0, key, first + j));
         }
     }
 }
@@ -46,30 +38,30 @@ static void compare_row(const driver_product_t *p, int64_t row, driver_verdict_t
 {
     const int64_t      terms = p->rows->row_ptr[row + 1] - p->rows->row_ptr[row] + 1;
     const tool_range_t range = tool_range(p->block->type, terms);
-    double             ref[STRIP], bound[STRIP];
+    tool_sum_t         want[STRIP];
 
     for (int64_t first = 0; first < p->block->columns; first += STRIP) {
         const int64_t left  = p->block->columns - first;
         const int     width = left < STRIP ? (int)left : STRIP;
 
-        reference_strip(p, row, first, width, ref, bound);
+        reference_strip(p, row, first, width, want);
         for (int j = 0; j < width; j++) {
             const int64_t at  = driver_block_index(p->block, row, first + j);
             const double  got = spmmi_value_get(p->block->type, p->C, at);
             double        error;
 
-            if (!(bound[j] <= range.largest)) { /* NaN and infinity in A included */
+            if (!(want[j].size <= range.largest)) { /* NaN and infinity in A included */
                 verdict->out_of_range++;
                 continue;
             }
             verdict->compared++;
-            error = tool_relative_error(got, ref[j], bound[j], range.eta);
+            error = tool_relative_error(got, want[j].sum, want[j].size, range.eta);
             if (verdict->row < 0 || error > verdict->max_error) {
                 verdict->max_error = error;
                 verdict->row       = p->rows->first + row;
                 verdict->col       = first + j;
                 verdict->got       = got;
-                verdict->want      = ref[j];
+                verdict->want      = want[j].sum;
             }
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool_common.h"
 
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,6 +37,42 @@ const char *tool_word_name(const tool_word_t *words, int value)
         }
     }
     return "auto";
+}
+
+/** As strtoll(), which knows no least number. */
+static bool read_part(const char *text, int64_t least, char **end, int64_t *value)
+{
+    errno  = 0;
+    *value = strtoll(text, end, 10);
+    return errno == 0 && *end != text && *value >= least;
+}
+
+bool tool_read_int(const char *text, int64_t least, int64_t *value)
+{
+    char   *end;
+    int64_t read;
+
+    if (!read_part(text, least, &end, &read) || *end != '\0') {
+        return false;
+    }
+    *value = read;
+    return true;
+}
+
+int tool_read_widths(const char *text, int64_t step, int64_t *width, int most)
+{
+    for (int n = 0; n < most; n++) {
+        char *end;
+
+        if (!read_part(text, step, &end, &width[n]) || width[n] % step != 0) {
+            return 0;
+        }
+        if (*end != ',') {
+            return *end == '\0' ? n + 1 : 0;
+        }
+        text = end + 1;
+    }
+    return 0;
 }
 
 static int by_value(const void *a, const void *b)
@@ -90,6 +127,16 @@ tool_range_t tool_range(spmm_type_t type, int64_t terms)
         break;
     }
     return (tool_range_t){0.0, 0.0};
+}
+
+double tool_scale_of_b(double most)
+{
+    double scale = 1.0;
+
+    while (most * scale > 3e4 && scale > 0x1p-12) {
+        scale /= 2.0;
+    }
+    return scale;
 }
 
 double tool_relative_error(double got, double want, double bound, double eta)

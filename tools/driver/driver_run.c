@@ -18,20 +18,6 @@ typedef struct {
     driver_rows_t      rows; /**< of op(A), where the reference or the scale of B needs them */
 } operands_t;
 
-/* Sums of 16f products soon pass 65504, the largest number of the type, although A and B fit.  A
- * power of two in B changes no rounding, so B is scaled down until the largest |alpha op(A) B| row
- * sum stays below 3e4; not below 2^-12, where B itself would lose bits. */
-static double scale_of_b(const driver_run_t *run, const driver_rows_t *rows)
-{
-    const double sum   = fabs(run->options->alpha) * driver_rows_max_sum(run->job, rows);
-    double       scale = 1.0;
-
-    while (sum * scale > 3e4 && scale > 0x1p-12) {
-        scale /= 2.0;
-    }
-    return scale;
-}
-
 /** C as it stands before a product: random where beta reads it, else NaN that must not survive. */
 static int reset_c(const driver_run_t *run, operands_t *x)
 {
@@ -71,7 +57,8 @@ static int operands_create(const driver_run_t *run, operands_t *x)
         }
     }
     if (o->type == SPMM_R_16F) {
-        x->product.B.scale = scale_of_b(run, &x->rows);
+        x->product.B.scale =
+            tool_scale_of_b(fabs(run->options->alpha) * driver_rows_max_sum(run->job, &x->rows));
     }
     code = driver_check(
         job, run->ctx, spmm_plan_get_layout(run->plan, SPMM_OPERAND_B, &x->b_layout), DRIVER_OTHER);
