@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Build with CUDA and run every GPU test on 1, 2, 4 and 8 GPUs, as many as are visible, and on fewer than 4
-# also with 4 ranks that share them; print a table last.  About 15 minutes on 2 x H200, 21 on 4.  Needs no
-# network and no root.
+# also with 4 ranks that share them.  Each check says what came of it when it ends; gpu_check.log gets a
+# line for each step of a number of ranks, and what failed at once.  Several checks share a GPU where
+# there are cores for them.  Needs no network and no root.
 #
-#     ci/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.tsv, default bench/results
+#     ci/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.log and .tsv, default bench/results
 #
 #   SPMM_PREFIX      a prefix of scripts/gpu_prefix.sh with METIS, zlib, cJSON and cmocka, where the
 #                    machine has none
@@ -16,6 +17,7 @@
 #                    products", default all but limits (200 GiB of host memory, 5 minutes), and crowded
 #                    only on fewer than 4 GPUs; the build always runs
 #   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
+#   SPMM_CHECKS_PER_GPU  most checks on a GPU at a time, default 4
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 2
@@ -60,32 +62,53 @@ if ! { cmake "${configure[@]}" && cmake --build "$build" -j "$(nproc)"; } \
 fi
 grep 'spmm_dist:' "$build/gpu_check_build.log"
 
-work=$(mktemp -d) # the logs of checks, and a file `failed` where one did
+work=$(mktemp -d) # the logs of checks, times of each step, and a file `failed` where one did
 trap 'rm -rf "$work"' EXIT
+log=$output/gpu_check.log
+note() { # SENTENCE...
+    echo "$*" | tee -a "$log"
+}
 fail() { # SENTENCE...
-    echo "FAILED$*"
+    note "FAILED$*"
     touch "$work/failed"
 }
+echo "# ci/gpu_check.sh at $(git describe --always --dirty 2>/dev/null || echo 'no git'), $(date -u +%F)," \
+    "$gpus x $(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)" >"$log"
+note "build: $SECONDS s"
 
-# Checks run side by side, each on GPUs of its own, or some at a time on the same: a line of this pipe for
-# each that may begin.
-at_a_time=1
+# Checks run side by side, each on GPUs of its own or some at a time on the same: a line of this pipe for
+# each that may begin.  Steps of as many ranks that want as many at a time flow into each other.
+most_beside=${SPMM_CHECKS_PER_GPU:-4}
+pool=''   # RANKS AT_A_TIME of the lines in the pipe
+titles=() # of the steps since it was filled
 mkfifo "$work/sets"
 exec {sets}<>"$work/sets"
-fill_sets() { # RANKS
-    local size=$(($1 < gpus ? $1 : gpus)) set number
-    number=$((gpus / size))
-    number=$((number * at_a_time))
+open_pool() { # RANKS MOST: so many checks on the same GPUs, if they leave each rank four cores
+    local size=$(($1 < gpus ? $1 : gpus)) set number at_a_time
+    at_a_time=$(($(nproc) * size / (4 * gpus * $1)))
+    at_a_time=$((at_a_time < $2 ? at_a_time : $2))
+    at_a_time=$((at_a_time < most_beside ? at_a_time : most_beside))
+    at_a_time=$((at_a_time > 0 ? at_a_time : 1))
+    [ "$pool" != "$1 $at_a_time" ] || return 0
+    drain
+    pool="$1 $at_a_time"
+    number=$((at_a_time * (gpus / size)))
     threads=$(($(nproc) / (number * $1)))
     for ((set = 0; set < number; set++)); do
         (IFS=, && echo "${ids[*]:set / at_a_time * size:size}") >&"$sets"
     done
 }
-empty_sets() {
+drain() { # wait for all checks, and note what came of the steps
+    local title
     wait
     while read -r -t 0 -u "$sets"; do
         read -r -u "$sets"
     done
+    for title in "${titles[@]}"; do
+        [ ! -f "$work/$title" ] || note "$title: $(awk '
+            { n++; s += $1 } END { print n " passed, " s + 0 " s of checks" }' "$work/$title")"
+    done
+    titles=() pool=''
 }
 beside() { # COMMAND...: as soon as GPUs are free
     local set
@@ -101,12 +124,19 @@ beside() { # COMMAND...: as soon as GPUs are free
 steps="ctest ranks visible engines widths stress faults trust nodes products"
 [ "$gpus" -ge 4 ] || steps+=" crowded"
 steps=" ${SPMM_STEPS:-$steps} "
-step() { # NAME RANKS TITLE COMMAND...
-    [[ $steps == *" $1 "* ]] || return 0
-    echo "== $3"
-    fill_sets "$2"
-    "${@:4}"
-    empty_sets
+wants() { [[ $steps == *" $1 "* ]]; } # STEP
+step() { # NAME RANKS MOST_AT_A_TIME TITLE COMMAND...
+    wants "$1" || return 0
+    open_pool "$2" "$3"
+    title=$4
+    titles+=("$title")
+    echo "== $title"
+    "${@:5}"
+}
+# passed START WHAT...: a check of the step
+passed() {
+    echo "$((SECONDS - $1))" >>"$work/$title"
+    echo "passed in $((SECONDS - $1)) s: ${*:2}"
 }
 
 limit=120   # seconds for one check
@@ -115,21 +145,27 @@ check() {
     beside run_check "$@"
 }
 run_check() {
-    local start=$SECONDS code=0 log
-    log=$(mktemp -p "$work")
-    timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null || code=$?
-    [ -z "$unwanted" ] || ! grep -q "$unwanted" "$log" || code=$unwanted
+    local start=$SECONDS code=0 out
+    out=$(mktemp -p "$work")
+    timeout --kill-after=10 "$limit" "$@" >"$out" 2>&1 </dev/null || code=$?
+    [ -z "$unwanted" ] || ! grep -q "$unwanted" "$out" || code=$unwanted
     if [ "$code" = 0 ]; then
-        echo "passed in $((SECONDS - start)) s: $*"
+        passed "$start" "$@"
     else
-        fail " ($code): $*"$'\n'"$(tail -n 30 "$log")"
+        fail " ($code): $*"$'\n'"$(tail -n 30 "$out")"
     fi
+}
+
+# Names of tests, those of half a minute before the others, so that none of them ends alone.
+long_first() {
+    awk '/engine_(bcsr|cvse|tc|csr_gpu)|test_ranks|sddmm|transport\.|sweep/ { print; next }
+         { rest = rest $0 "\n" } END { printf "%s", rest }'
 }
 
 ctest_step() { # RANKS
     local limit=330 unwanted=Skipped tests test # none may be, since a GPU is visible
     mapfile -t tests < <(ctest --test-dir "$build" -N -L gpu |
-        sed -n "s/^ *Test *#[0-9]*: \(.*\.n$1\)\$/\1/p")
+        sed -n "s/^ *Test *#[0-9]*: \(.*\.n$1\)\$/\1/p" | long_first)
     [ ${#tests[@]} -gt 0 ] || fail ": no test with label gpu on $1 ranks"
     for test in "${tests[@]}"; do
         check ctest --test-dir "$build" -L gpu -R "^$test\$" --no-tests=error --output-on-failure
@@ -137,7 +173,7 @@ ctest_step() { # RANKS
 }
 
 # Tests that step ctest has run on as many ranks, with a GPU for each.
-fresh() { [[ $steps != *" ctest "* || $ranks -gt $1 ]]; } # LARGEST NUMBER OF RANKS THERE
+fresh() { ! wants ctest || [ "$ranks" -gt "$1" ]; } # LARGEST NUMBER OF RANKS THERE
 
 # Tests of whole plans with one GPU for each rank, and transports under the CUDA-aware MPI.
 ranks_step() {
@@ -192,32 +228,34 @@ engines_step() {
 # Engines of 16-bit values at many widths of B, on every file and generators; a table for each type.  A file
 # with values that FP16 has no numbers for is refused with a sentence, and nothing else may fail.
 widths_step() {
-    local list=$build/gpu_check_matrices.txt type
+    local type
+    list=$work/matrices.txt
     {
         printf '%s\n' "pruned:rows=2048,cols=1024,sparsity=0.9,vector=2" "rmat:scale=14,degree=16" \
             "stencil27:nx=20,ny=20,nz=20,dof=3"
         [ -z "${SPMM_MATRIX_DIR:-}" ] || printf '%s\n' "$SPMM_MATRIX_DIR"/*.mtx.gz
     } >"$list"
     for type in 16f 16bf; do
-        beside widths_of "$type"
+        OMP_NUM_THREADS=$((3 * threads + 1)) beside widths_of "$type" # the reference takes long
     done
 }
 widths_of() { # TYPE
-    local start=$SECONDS code=0 log=$work/widths.$1 table=$output/gpu_check_$1.tsv engines=4 widths=8
+    local start=$SECONDS code=0 out=$work/widths.$1 table=$work/gpu_check_$1.tsv engines=4 widths=8
     local refused rows bad
     timeout --kill-after=10 300 "$build/tools/spmm_bench" --matrix-list "$list" --type "$1" --compute 32f \
         --engines cvse,csr-gpu,bcsr,bcsr-sp24 --reorder none --warmup 0 --iterations 1 \
-        --columns 1,8,32,64,100,128,256,512 --out "$table" >"$log" 2>&1 || code=$?
-    refused=$(grep -c "^spmm_bench: .*out of the range of type $1" "$log")
+        --columns 1,8,32,64,100,128,256,512 --out "$table" >"$out" 2>&1 || code=$?
+    refused=$(grep -c "^spmm_bench: .*out of the range of type $1" "$out")
     rows=$(grep -v '^#' "$table" | tail -n +2 | wc -l)
     bad=$(grep -v '^#' "$table" | awk -F'\t' 'NR > 1 && $20 != "yes"' | wc -l)
-    grep "out of the range of type $1" "$log"
+    grep "out of the range of type $1" "$out"
     if { [ "$code" -eq 0 ] || { [ "$code" -eq 3 ] && [ "$refused" -gt 0 ]; }; } && [ "$bad" -eq 0 ] &&
         [ "$rows" -eq $((($(wc -l <"$list") - refused) * engines * widths)) ]; then
-        echo "passed in $((SECONDS - start)) s: $rows products of type $1, $refused files refused"
+        passed "$start" "$rows products of type $1, $refused files refused"
+        note "  $rows products of type $1, $refused files refused"
     else
         fail " ($code): $rows products of type $1, $bad above their bound, $refused files refused"$'\n'"$(
-            tail -n 30 "$log")"
+            tail -n 30 "$out")"
     fi
 }
 
@@ -263,9 +301,11 @@ trust_step() {
 
 # A call of CUDA, NCCL or MPI fails on one rank: each line says what that led to.
 calls_step() {
-    env SPMM_FAULT_LIST=1 SPMM_FAULT_JOBS=4 SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
+    local start=$SECONDS
+    env SPMM_FAULT_LIST=1 SPMM_FAULT_JOBS=6 SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
         "SPMM_FAULTS=$build/tests/libspmm_faults.so" timeout 400 \
-        python3 tests/driver/test_fault_calls.py || fail ": calls that fail on one rank"
+        python3 tests/driver/test_fault_calls.py || { fail ": calls that fail on one rank" && return; }
+    passed "$start" "calls that fail on one rank"
 }
 
 # More than 2^31 entries in all, from arrays and by a generator.
@@ -325,7 +365,7 @@ nodes_step() {
 # another one and the ranks of a GPU are of different NCCL nodes.
 crowded_step() {
     local crowd=(mpirun --bind-to none -n "$ranks") on_gpu=(env SPMM_TEST_DEVICE=cuda)
-    if [[ $steps != *" ctest "* ]]; then # which has run these
+    if ! wants ctest; then # which has run these
         for test in test_plan test_transport test_sddmm test_attention; do
             check "${on_gpu[@]}" "${crowd[@]}" "$build/tests/$test"
         done
@@ -353,41 +393,46 @@ crowded_step() {
 }
 listed=$("$driver" --list-transports)
 
-for ranks in 1 2 4; do # on fewer GPUs tests share them
-    step ctest "$ranks" "ctest -L gpu, $ranks ranks" ctest_step "$ranks"
-done
 for ranks in 1 2 4 8; do
+    on="$ranks ranks on $gpus GPUs"
+    [ "$ranks" -gt 1 ] || step widths 1 4 "16-bit engines at many widths" widths_step
+    [ "$ranks" -gt 4 ] || step ctest "$ranks" 4 "ctest -L gpu, $on" ctest_step "$ranks" # they may share GPUs
     [ "$ranks" -le "$gpus" ] || continue
-    step ranks "$ranks" "tests of plans and transports on $ranks GPUs" ranks_step
+    step engines "$ranks" 4 "engines, $on" engines_step
+    step ranks "$ranks" 4 "tests of plans and transports, $on" ranks_step
+    limit=240 step trust "$ranks" 4 "numerics, threads and failures, $on" trust_step
     if [ "$ranks" -gt 1 ]; then
         transport=nccl
         grep '^nccl ' <<<"$listed" | grep -q 'not in this build' && transport=mpi-host
-        step visible "$ranks" "which GPUs $ranks ranks see" visible_step
+        step visible "$ranks" 4 "which GPUs $on see" visible_step
     fi
-    at_a_time=2 step engines "$ranks" "engines on $ranks GPUs" engines_step
-    [ "$ranks" -gt 1 ] || step widths 1 "16-bit engines at many widths" widths_step
-    step stress "$ranks" "stress on $ranks GPUs" stress_step
-    limit=240 at_a_time=2 step trust "$ranks" "numerics, threads and failures on $ranks GPUs" trust_step
-    [ "$ranks" -ne 2 ] || step trust 2 "calls that fail on one rank of 2" calls_step
+    # Kernels that wait for those of other ranks share a GPU with one more run at most.
+    step stress "$ranks" $((ranks > 1 ? 2 : 4)) "stress, $on" stress_step
     if [ "$ranks" -gt 1 ] && [ $((2 * ranks)) -gt "$gpus" ]; then # the most ranks there are
-        step limits "$ranks" "more than 2^31 entries on $ranks GPUs" limits_step
-        at_a_time=4 step faults "$ranks" "a lost rank of $ranks" faults_step
-        step nodes "$ranks" "two nodes by name" nodes_step 2 500
+        step faults "$ranks" 4 "a lost rank, $on" faults_step
+        step nodes "$ranks" 2 "two NCCL nodes, $on" nodes_step 2 500
+        drain
+        step limits "$ranks" 1 "more than 2^31 entries, $on" limits_step
     fi
+    drain
+    [ "$ranks" -ne 2 ] || step trust 2 1 "calls that fail on one rank of 2" calls_step
 done
 ranks=4
-limit=60
-[ "$gpus" -ge "$ranks" ] || step crowded "$ranks" "$ranks ranks on $gpus GPUs" crowded_step
+[ "$gpus" -ge "$ranks" ] || limit=60 step crowded "$ranks" 2 "$ranks ranks crowded on $gpus GPUs" crowded_step
+drain
 
 products_step() {
-    local cover=(--driver "$driver" --output "$output/gpu_check.tsv")
+    local cover=(--driver "$driver" --output "$output/gpu_check.tsv" --beside "$((most_beside < 3 ? most_beside : 3))")
     [ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
     [ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
-    python3 ci/gpu_cover.py "${cover[@]}" || fail ": products"
+    python3 ci/gpu_cover.py "${cover[@]}" >"$work/cover" || fail ": products"
+    cat "$work/cover"
+    note "products: $(tail -n 1 "$work/cover" | sed 's/; [^;]*$//')"
 }
-step products "$gpus" "products" products_step
+step products "$gpus" 1 "products" products_step
+drain
 if [ -e "$work/failed" ]; then
-    echo "gpu_check: FAILED"
+    note "gpu_check: FAILED"
     exit 1
 fi
-echo "gpu_check: all passed in $((SECONDS / 60)) min $((SECONDS % 60)) s"
+note "gpu_check: all passed in $((SECONDS / 60)) min $((SECONDS % 60)) s"

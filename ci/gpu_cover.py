@@ -2,8 +2,8 @@
 """Verified products of spmm_dist on GPUs: every pair of levels of any two factors occurs in some run
 (ranks, columns, type, layout, op, transport, partition, timeout, matrix).
 
-Writes one row for each run to a TSV file, prints the same as a table, then what failed.  Runs that
-need fewer GPUs than there are go side by side, so times are not for publication.  Python 3 standard
+Writes one row for each run to a TSV file, prints the same as a table; what failed is said at once on
+the standard error stream.  Runs go side by side, so times are not for publication.  Python 3 standard
 library only; ci/gpu_check.sh is the way to call it."""
 import argparse
 import concurrent.futures
@@ -28,21 +28,24 @@ COLUMNS = ["matrix", "P", "N", "type", "layout", "op", "transport", "partition",
 
 
 class Gpus:
-    """The free GPUs; a run takes as many as it has ranks."""
+    """Places on the GPUs, `beside` on each; a run takes one on as many as it has ranks."""
 
-    def __init__(self, ids):
-        self.free = list(ids)
+    def __init__(self, ids, beside):
+        self.free = {gpu: beside for gpu in ids}
         self.changed = threading.Condition()
 
     def take(self, count):
         with self.changed:
-            self.changed.wait_for(lambda: len(self.free) >= count)
-            taken, self.free = self.free[:count], self.free[count:]
+            self.changed.wait_for(lambda: sum(n > 0 for n in self.free.values()) >= count)
+            taken = sorted(sorted(self.free, key=lambda gpu: -self.free[gpu])[:count])
+            for gpu in taken:
+                self.free[gpu] -= 1
             return taken
 
     def give_back(self, ids):
         with self.changed:
-            self.free = sorted(self.free + ids)
+            for gpu in ids:
+                self.free[gpu] += 1
             self.changed.notify_all()
 
 
@@ -87,11 +90,11 @@ def factors(args, n_gpus):
 
 def command_and_environment(args, case, gpus, report):
     """Open MPI 4 and 5: root, more ranks than cores, no binding since several jobs run at once."""
-    cores = len(os.sched_getaffinity(0))
+    threads = len(os.sched_getaffinity(0)) // args.places
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        OMPI_MCA_rmaps_base_oversubscribe="1",
                        PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",
-                       OMP_NUM_THREADS=str(max(1, cores // max(4, case["P"]))),
+                       OMP_NUM_THREADS=str(max(1, threads)),
                        OMP_WAIT_POLICY="passive")
     if args.device == "cuda":
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
@@ -123,7 +126,7 @@ def judge(code, errors, report, case):
 
 
 def run(args, case, gpus):
-    """One row of the table, and what the run wrote when it failed."""
+    """One row of the table; what a run wrote that failed is printed."""
     taken = gpus.take(case["P"])
     start = time.monotonic()
     try:
@@ -146,11 +149,11 @@ def run(args, case, gpus):
         error = report["verify"]["max_error"] if report["verify"] else None
         row.update(total_ms=f"{report['time']['total_ms']:.4g}", gflops=f"{report['gflops']:.4g}",
                    max_error="nan" if error is None else f"{error:.2e}", engine=report["engine"])
-    log = ""
     if passed == "no":
         why = {124: "timed out", 137: "killed"}.get(done.returncode, f"exit {done.returncode}")
         log = f"{' '.join(command)}\n{why} after {wall:.1f} s\n{done.stdout}{done.stderr}"
-    return [str(row.get(c, "-")) for c in COLUMNS], log
+        print(f"FAILED: {log}", file=sys.stderr, flush=True)
+    return [str(row.get(c, "-")) for c in COLUMNS]
 
 
 def device_name(args):
@@ -170,10 +173,8 @@ def write(args, rows, n_gpus):
             print("\t".join(row), file=file)
 
 
-def show(rows, logs):
+def show(rows):
     width = [max(len(r[c]) for r in [COLUMNS] + rows) for c in range(len(COLUMNS))]
-    for log in filter(None, logs):
-        print(f"FAILED: {log}")
     for row in [COLUMNS] + rows:
         print("  ".join(cell.ljust(w) for cell, w in zip(row, width)).rstrip())
 
@@ -186,6 +187,7 @@ def main():
     parser.add_argument("--matrices", help="folder of .mtx, .mtx.gz and .csr files")
     parser.add_argument("--generate", action="append", help="instead of the two of the check")
     parser.add_argument("--mpi-cuda", help="prefix of a CUDA-aware Open MPI: adds mpi-device")
+    parser.add_argument("--beside", type=int, default=1, help="runs at a time on the same GPU")
     parser.add_argument("--limit", type=int, default=120, help="seconds of one run")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
                         help="cpu: to try this script, two runs of one rank at a time")
@@ -198,12 +200,12 @@ def main():
     cases = [dict(zip(levels, row)) for row in pairwise(list(levels.values()))]
     # Runs of all GPUs first: the small ones then fill the gaps.
     cases.sort(key=lambda case: -case["P"])
-    gpus, start = Gpus(ids), time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(max_workers=len(ids)) as pool:
-        done = list(pool.map(lambda case: run(args, case, gpus), cases))
-    rows, logs = [r for r, _ in done], [log for _, log in done]
+    args.places = len(ids) * args.beside
+    gpus, start = Gpus(ids, args.beside), time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=args.places) as pool:
+        rows = list(pool.map(lambda case: run(args, case, gpus), cases))
     write(args, rows, len(ids))
-    show(rows, logs)
+    show(rows)
     verdict = [row[COLUMNS.index("passed")] for row in rows]
     print(f"{len(rows)} runs on {len(ids)} {args.device} in {time.monotonic() - start:.0f} s: "
           f"{verdict.count('yes')} passed, {verdict.count('range')} refused values out of the "

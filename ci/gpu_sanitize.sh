@@ -3,25 +3,29 @@
 # compute-sanitizer over the GPU tests: memcheck, racecheck, initcheck and synccheck.  Racecheck leaves
 # out the kernels of cuSPARSE (its csrmv_v3_kernel writes one shared word from several threads);
 # initcheck has to see what they write, but only reads by our kernels (namespace spmm) count (Blocked-ELL
-# of cuSPARSE reads what it has not written).  A build with CUDA must exist.  One summary line for each
-# run; non-zero when one found something.
+# of cuSPARSE reads what it has not written).  A build with CUDA must exist.  LOG gets a line for each run
+# when it ends and, last, one for each tool, with `#`, which bench/results keeps; exit code 1: a run found
+# something.
 #
-#     ci/gpu_sanitize.sh [LOG]      default bench/results/gpu_sanitize.log
+#     ci/gpu_sanitize.sh [LOG]      default build/cuda/gpu_sanitize.log
 #
 #   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
 #   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to 4
 #                    ranks share one grid; under two ranks also test_plan, test_pull and test_transport
 #                    where two GPUs are visible
 #   SPMM_BUILD_DIR   default build/cuda
-#   JOBS             runs at a time, default 5 for each visible GPU; SECONDS_EACH  limit of a run, default 400
+#   JOBS             runs at a time, default one for every two cores, 10 at most for each visible GPU
+#   SECONDS_EACH     limit of a run, default 400
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
-log=${1:-bench/results/gpu_sanitize.log}
-tests=${SPMM_BUILD_DIR:-build/cuda}/tests
+build=${SPMM_BUILD_DIR:-build/cuda}
+log=${1:-$build/gpu_sanitize.log}
+tests=$build/tests
 read -r -a tools <<<"${SPMM_TOOLS:-memcheck racecheck initcheck synccheck}"
-read -r -a names <<<"${SPMM_TESTS:-test_cuda_device test_cuda_rows test_cuda_transpose \
-    test_engine_cusparse test_engine_csr_gpu test_engine_tc test_engine_cvse test_engine_bcsr \
-    test_engine_bell test_plan test_async test_sddmm test_attention test_ranks}"
+# The longest first, so that none of them ends alone.
+read -r -a names <<<"${SPMM_TESTS:-test_engine_bcsr test_engine_cvse test_ranks test_engine_tc \
+    test_engine_csr_gpu test_sddmm test_cuda_rows test_plan test_engine_cusparse test_engine_bell \
+    test_async test_attention test_cuda_transpose test_cuda_device}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
 export SPMM_TEST_SMALL=1   # the tools slow kernels down manyfold
 export NCCL_NVLS_ENABLE=0  # or nccl-pull is refused
@@ -31,7 +35,9 @@ if [ ${#gpus[@]} -eq 0 ] || ! command -v compute-sanitizer >/dev/null; then
     echo "$0: needs a GPU and compute-sanitizer" >&2 # before the old log is overwritten
     exit 2
 fi
-JOBS=${JOBS:-$((5 * ${#gpus[@]}))}
+most=$((10 * ${#gpus[@]}))
+JOBS=${JOBS:-$(($(nproc) / 2 < most ? $(nproc) / 2 : most))}
+JOBS=$((JOBS > 0 ? JOBS : 1))
 threads=$(($(nproc) / JOBS))
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 1 ? threads : 1))}
 parts=$(mktemp -d)
@@ -39,7 +45,7 @@ trap 'rm -rf "$parts"' EXIT
 
 # Errors that an API call returns are looked at by the library, and by tests on purpose.
 check() { # TOOL RANKS TEST; one line, and what was found
-    local out=$parts/$1.$2.$3.out code=0 found options=(--error-exitcode 9)
+    local out=$parts/$1.$2.$3.out code=0 start=$SECONDS found options=(--error-exitcode 9)
     case $1 in
         racecheck) options+=(--kernel-name-exclude kernel_substring=cusparse) ;;
         initcheck) options=(--print-limit 100000 --show-backtrace device) ;;
@@ -49,29 +55,34 @@ check() { # TOOL RANKS TEST; one line, and what was found
     found=$(grep -A 1 'Uninitialized' "$out" | grep -E ' at .*spmm::' | sed 's/+0x.* in / in /' | sort | uniq -c)
     [ -z "$found" ] || code=9
     {
-        echo "$1, $2 rank(s), $3: exit $code, $(grep -E 'SUMMARY' "$out" | sort | uniq -c |
-            tr -s ' ' | tr '\n' ';')"
+        echo "$1, $2 rank(s), $3: exit $code in $((SECONDS - start)) s, $(grep -E 'SUMMARY' "$out" |
+            sort | uniq -c | tr -s ' ' | tr '\n' ';')"
         [ -z "$found" ] || echo "$found"
         [ "$code" -eq 0 ] || tail -n 40 "$out"
     } >"$parts/$1.$2.$3.log"
-    [ "$code" -eq 0 ]
+    tee -a "$log" <"$parts/$1.$2.$3.log"
+    echo "$code $3" >>"$parts/$1.$2"
 }
 
 runs=()
-for tool in "${tools[@]}"; do
-    for test in "${names[@]}"; do
+if [ ${#gpus[@]} -ge 2 ] && [ -z "${SPMM_TESTS:-}" ]; then
+    for tool in "${tools[@]}"; do
+        runs+=("$tool 2 test_plan" "$tool 2 test_pull" "$tool 2 test_transport")
+    done
+fi
+for test in "${names[@]}"; do
+    for tool in "${tools[@]}"; do
         runs+=("$tool 1 $test")
     done
-    if [ ${#gpus[@]} -ge 2 ] && [ -z "${SPMM_TESTS:-}" ]; then
-        for test in test_plan test_pull test_transport; do
-            runs+=("$tool 2 $test")
-        done
-    fi
 done
-failed=0 turn=0
+mkdir -p "$(dirname "$log")"
+echo "# ci/gpu_sanitize.sh at $(git describe --always --dirty 2>/dev/null || echo 'no git'), $(date -u +%F)," \
+    "${#gpus[@]} x $(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)," \
+    "$(compute-sanitizer --version | tail -n 1)" | tee "$log"
+turn=0
 for run in "${runs[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
-        wait -n || failed=1
+        wait -n
     done
     next=$(((turn + 1) % ${#gpus[@]}))
     seen=${gpus[turn]}
@@ -80,14 +91,12 @@ for run in "${runs[@]}"; do
     CUDA_VISIBLE_DEVICES=$seen check $run &
     turn=$next
 done
-while [ -n "$(jobs -p)" ]; do
-    wait -n || failed=1
-done
-{
-    echo "# ci/gpu_sanitize.sh on $(date -u +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader |
-        head -n 1), ${#gpus[@]} visible, $(compute-sanitizer --version | tail -n 1)"
-    for run in "${runs[@]}"; do
-        cat "$parts/${run// /.}.log"
+wait
+for tool in "${tools[@]}"; do
+    for ranks in 1 2; do
+        [ ! -f "$parts/$tool.$ranks" ] || sort -k 2 "$parts/$tool.$ranks" | awk -v what="$tool, $ranks rank(s)" '
+            { n++; bad += $1 != 0; names = names " " $2 }
+            END { print "# " what ": " n " tests, " bad + 0 " failed:" names }' | tee -a "$log"
     done
-} | tee "$log"
-exit "$failed"
+done
+[ "$(cat "$parts"/*.[12] | grep -vc '^0 ')" -eq 0 ]

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file ladder_peers.c  What other libraries make of the same product. */
-#include <cublas_v2.h>
+/** @file ladder_peers.c  cuSPARSE on the same product in BSR. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,8 +9,6 @@
 #include "spmm_dist/context.h"
 
 enum { SIDE = 16 };
-
-static const int64_t most_dense = (int64_t)1 << 30; /* values of A, for cuBLAS */
 
 typedef struct {
     cusparseHandle_t     handle;
@@ -187,85 +184,4 @@ static spmm_status_t run_bsr(const ladder_contender_t *who, const ladder_case_t 
         "cusparseSpMM");
 }
 
-typedef struct {
-    cublasHandle_t handle;
-    void          *A; /* [n_rows x n_cols] FP16, row-major, device memory */
-} dense_t;
-
-static spmm_status_t check_blas(const ladder_case_t *c, cublasStatus_t code, const char *what)
-{
-    return code == CUBLAS_STATUS_SUCCESS
-               ? SPMM_OK
-               : spmmi_fail(&c->o.device->env->err, SPMM_ERR_DEVICE, "%s failed: %s", what,
-                            cublasGetStatusString(code));
-}
-
-static void close_dense(const ladder_contender_t *who, const ladder_case_t *c, void *state)
-{
-    dense_t *f = state;
-
-    (void)who;
-    if (f == NULL) {
-        return;
-    }
-    if (f->handle != NULL) {
-        (void)cublasDestroy(f->handle);
-    }
-    c->o.device->ops->release(c->o.device, f->A);
-    spmmi_free(f);
-}
-
-static spmm_status_t open_dense(const ladder_contender_t *who, const ladder_case_t *c, void **state)
-{
-    const spmm_csr_t *block = c->o.block;
-    const int64_t     size  = (int64_t)block->n_rows * block->n_cols;
-    uint16_t         *A;
-    dense_t          *f;
-    spmm_status_t     status;
-
-    (void)who;
-    if (size > most_dense) {
-        return spmmi_fail(&c->o.device->env->err, SPMM_ERR_UNSUPPORTED,
-                          "cublas: a dense A of %lld values is more than %lld", (long long)size,
-                          (long long)most_dense);
-    }
-    if (SPMM_NEW_ZERO(f, 1) == NULL) {
-        return spmmi_fail_memory(&c->o.device->env->err, 1, sizeof *f, "cuBLAS");
-    }
-    *state = f;
-    if (SPMM_NEW_ZERO(A, size) == NULL) {
-        return spmmi_fail_memory(&c->o.device->env->err, size, sizeof *A, "a dense A");
-    }
-    for (int32_t i = 0; i < block->n_rows; i++) {
-        for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
-            A[(int64_t)i * block->n_cols + block->col_idx[k]] =
-                ((const uint16_t *)block->values)[k];
-        }
-    }
-    status = spmmi_device_upload(c->o.device, A, (size_t)size * sizeof *A, &f->A);
-    spmmi_free(A);
-    SPMM_TRY(status);
-    SPMM_TRY(check_blas(c, cublasCreate(&f->handle), "cublasCreate"));
-    return check_blas(c, cublasSetStream(f->handle, (cudaStream_t)c->o.stream), "cublasSetStream");
-}
-
-/* Row-major C = A B is column-major C^T = B^T A^T. */
-static spmm_status_t run_dense(const ladder_contender_t *who, const ladder_case_t *c, void *state)
-{
-    const dense_t *f   = state;
-    const float    one = 1.0f, zero = 0.0f;
-    const int      n = (int)c->o.n, rows = c->o.block->n_rows, cols = c->o.block->n_cols;
-
-    (void)who;
-    return check_blas(c,
-                      cublasGemmEx(f->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, rows, cols, &one, c->o.B,
-                                   CUDA_R_16F, n, f->A, CUDA_R_16F, cols, &zero, c->o.C, CUDA_R_16F,
-                                   n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-                      "cublasGemmEx");
-}
-
-const ladder_contender_t ladder_peers[] = {
-    {"cusparse-bsr-16f", 0, open_bsr, run_bsr, close_bsr},
-    {"cublas-dense", 0, open_dense, run_dense, close_dense},
-};
-const int ladder_n_peers = (int)(sizeof ladder_peers / sizeof ladder_peers[0]);
+const ladder_contender_t ladder_bsr = {"cusparse-bsr-16f", 0, open_bsr, run_bsr, close_bsr};

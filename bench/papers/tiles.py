@@ -6,8 +6,8 @@
 
 Prints, as Markdown: times of all contenders side by side, one line for each matrix and N; where matrices
 are `xdys` with the same share of tiles, the gain of bcsr-sp24 over bcsr against Amdahl's bound, from its
-gain where all tiles are 2:4; where they are `pruned`, the sparsity from which the fastest engine passes
-cublas-dense; and the geometric mean of each contender's ratio to cusparse, with the least."""
+gain where all tiles are 2:4; and the geometric mean of each contender's ratio to cusparse, with the
+least."""
 import pathlib
 import re
 import sys
@@ -15,7 +15,6 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
-ENGINES = ("cvse", "bcsr", "bcsr-sp24", "csr-gpu")
 FLOATS = ("median_ms", "sp24_percent", "gflops", "tile_tflops", "to_OBT", "to_cusparse", "max_error")
 
 
@@ -79,35 +78,6 @@ def amdahl(found):
         yield from lines
 
 
-def crossing(found):
-    """The sparsity from which the fastest engine passes cuBLAS, linear between two of them in the
-    logarithm of the ratio."""
-    groups = {}
-    for (matrix, n), case in found.items():
-        kind, keys = spec(matrix)
-        engines = [name for name in ENGINES if name in case]
-        if kind == "pruned" and engines and "cublas-dense" in case:
-            best = min(engines, key=lambda name, case=case: case[name]["median_ms"])
-            ratio = case["cublas-dense"]["median_ms"] / case[best]["median_ms"]
-            sparse = case["cusparse"]["median_ms"] / case[best]["median_ms"] if "cusparse" in case else None
-            groups.setdefault((int(keys.get("vector", 1)), n), []).append(
-                (keys["sparsity"], ratio, best, sparse))
-    if groups:
-        yield "| V | N | dense passed from | fastest engine and its ratio to dense, by sparsity | least to cuSPARSE |"
-        yield "|---:|---:|---:|---|---:|"
-    for (vector, n), group in groups.items():
-        group.sort()
-        at = "never" if group[-1][1] < 1 else None
-        for (low, before, *_), (high, after, *_) in zip(group, group[1:]):
-            if before < 1 <= after:
-                t = table.math.log(1 / before) / table.math.log(after / before)
-                at = f"{100 * (low + t * (high - low)):.1f} %"
-        at = at or f"below {100 * group[0][0]:.0f} %"
-        said = ", ".join(f"{100 * s:.0f} %: {best} {ratio:.2f}" for s, ratio, best, _ in group)
-        least = min((sparse for *_, sparse in group if sparse), default=None)
-        yield f"| {vector} | {n} | {at} | {said} | {table.shown(least, 2)} |"
-
-
 def means(found):
     names = list(dict.fromkeys(name for case in found.values() for name in case))
     widths = list(dict.fromkeys(n for _, n in found))
@@ -128,7 +98,7 @@ def main():
         print(f"usage: {sys.argv[0]} RESULT.tsv", file=sys.stderr)
         return 2
     found, wrong = cases(table.read(sys.argv[1], ("matrix", "N", "variant", "passed"))[2])
-    for part in (side_by_side, amdahl, crossing, means):
+    for part in (side_by_side, amdahl, means):
         lines = list(part(found))
         if lines:
             print("\n".join(lines) + "\n")

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# BCSR and 2:4 tensor cores on one GPU: the ladder of the thesis, the gain over the share of 2:4 tiles, dense
-# blocks against cuSPARSE's Blocked-ELL and BSR, and pruned weights against cuBLAS.  Each section takes
-# less than 150 s on a node with an H200 and 16 cores.
+# BCSR and 2:4 tensor cores on one GPU: the ladder of the thesis, the gain over the share of 2:4 tiles, and
+# dense blocks against cuSPARSE's Blocked-ELL and BSR.  Each section takes less than 150 s on a node with
+# an H200 and 16 cores.
 #
 #     SPMM_STANDIN_DIR=DIR SPMM_MATRIX_DIR=DIR bench/papers/tiles.sh [--iterations K] [SECTION...]
 #
-#   SECTION           ladder, real, amdahl, blocks, pruned [all]; each writes OUTPUT/tiles_SECTION.tsv and
+#   SECTION           ladder, real, amdahl, blocks [all]; each writes OUTPUT/tiles_SECTION.tsv and
 #                     prints what bench/papers/tiles.py makes of it
 #   --iterations K    [20]
 #   SPMM_STANDIN_DIR  stand-ins (bench/engine/standins.sh), for real and blocks; where the five of the thesis
@@ -18,9 +18,9 @@ set -euo pipefail
 # shellcheck source=bench/common/common.sh
 . "$(dirname "$0")/../common/common.sh"
 iterations=20
-options iterations 5 "$@"
+options iterations 4 "$@"
 sections=("${operands[@]}")
-[ ${#sections[@]} -gt 0 ] || sections=(ladder real amdahl blocks pruned)
+[ ${#sections[@]} -gt 0 ] || sections=(ladder real amdahl blocks)
 bench=$(program bench/bench_ladder)
 output=$(realpath -m "${SPMM_OUTPUT_DIR:-$root/bench/results}")
 thesis=(mip1 conf5_4-8x8 cant pdb1HYS rma10 cop20k_A consph shipsec1 dc2)
@@ -82,13 +82,6 @@ section() {
             thesis=(cant pdb1HYS rma10)
             standins
             run cusparse,cusparse-bell,cusparse-bsr-16f,bcsr,bcsr-sp24 32,128,512 "${files[@]}" ;;
-        pruned) # weights of 2048 x 2048
-            for size in 1 2 4 8; do
-                for shares in 0.5 0.6 0.7 0.8 0.9 0.95 0.98; do
-                    files+=("pruned:rows=2048,cols=2048,sparsity=$shares,vector=$size")
-                done
-            done
-            run cusparse,csr-gpu,cvse,bcsr,bcsr-sp24,cublas-dense 256 "${files[@]}" ;;
         *)
             echo "$0: no section $1" >&2
             return 2 ;;

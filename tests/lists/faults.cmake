@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A rank that is stopped or killed.  jobs/gpu_check.sh runs the same script on GPUs.
+# A rank that is stopped or killed.  ci/gpu_check.sh runs the same script on GPUs.
 if(NOT SPMM_BUILD_TOOLS)
   return()
 endif()

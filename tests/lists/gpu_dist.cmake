@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Whole plans on GPUs; more ranks than GPUs share them.  jobs/gpu_check.sh runs test_async,
+# Whole plans on GPUs; more ranks than GPUs share them.  ci/gpu_check.sh runs test_async,
 # test_plan_streams and test_pull on 1, 2 and 4 GPUs.
 if(SPMM_ENABLE_CUDA)
   foreach(ranks 1 2 4)

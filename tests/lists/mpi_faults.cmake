@@ -11,7 +11,7 @@ if(ZLIB_FOUND) # temp_file.c packs .gz files
 endif()
 
 # Around the driver, on one rank alone.  In CUDA builds calls of CUDA and NCCL, too:
-# jobs/gpu_check.sh runs the script there.
+# ci/gpu_check.sh runs the script there.
 if(SPMM_BUILD_TOOLS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   add_library(spmm_faults SHARED faults/faults.c faults/faults_mpi.c)
@@ -39,7 +39,7 @@ if(SPMM_BUILD_TOOLS)
   endif()
 endif()
 
-# For jobs/gpu_check.sh: ranks that share a GPU say that it is another one.
+# For ci/gpu_check.sh: ranks that share a GPU say that it is another one.
 if(SPMM_ENABLE_CUDA)
   add_library(spmm_gpu_names SHARED faults/gpu_names.c)
   set_target_properties(spmm_gpu_names PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A few executes here; SPMM_TEST_EXECUTES=5000 and the transports of GPUs in jobs/gpu_check.sh.
+# A few executes here; SPMM_TEST_EXECUTES=5000 and the transports of GPUs in ci/gpu_check.sh.
 spmm_add_test(test_stress 1 2 3 4 8)
 target_compile_options(test_stress PRIVATE ${SPMM_C_WARNINGS})
 if(SPMM_ENABLE_CUDA)
