@@ -5,7 +5,8 @@
 # line for each step of a number of ranks, and what failed at once.  Several checks share a GPU where
 # there are cores for them.  Needs no network and no root.
 #
-#     ci/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.log and .tsv, default bench/results
+#     ci/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.log and .tsv, default
+#                                  build/cuda/gpu_check; bench/results keeps the log
 #
 #   SPMM_PREFIX      a prefix of scripts/gpu_prefix.sh with METIS, zlib, cJSON and cmocka, where the
 #                    machine has none
@@ -21,8 +22,8 @@
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 2
-output=${1:-bench/results}
 build=${SPMM_BUILD_DIR:-build/cuda}
+output=${1:-$build/gpu_check}
 prefix=${SPMM_PREFIX:-}
 mpi_cuda=${SPMM_MPI_CUDA:-}
 if [ -z "$mpi_cuda" ] && [ -n "$prefix" ] && [ -x "$prefix/openmpi-cuda/bin/mpirun" ]; then

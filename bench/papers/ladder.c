@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ladder.c
- *  The ladder of the thesis on sparse tensor cores (paper 003) on one GPU, beside the library's engines and
- *  other libraries; FP16, sums in FP32.
+ *  The ladder of the thesis on sparse tensor cores (paper 003) on one GPU, beside the library's engines;
+ *  FP16, sums in FP32.
  *
  *      bench_ladder [--iterations K] [--only NAME,NAME,...] N,N,... MATRIX...
  *
  *  MATRIX is a file or a generator's spec; N multiples of 8.  Device time, median of K (20) products after
  *  3, fewer where they take long, the same B and C again.  --only: steps (T, BT, CBT, OBT, ST_large,
- *  OBTS_large, OBTS_large_separate), engines of the library and
- *  cusparse-bsr-16f; without it all that there are.  A line for each matrix, N and contender: time; GFLOP/s of the entries; TFLOP/s as the thesis counts them, of all places of the
- *  16 x 32 tiles; ratios to OBT and to engine cusparse in FP16; error against FP64 sums on the host.
+ *  OBTS_large, OBTS_large_separate) and engines of the library; without it all that there are.  A line
+ *  for each matrix, N and contender: time; GFLOP/s of the entries; TFLOP/s as the thesis counts them, of
+ *  all places of the 16 x 32 tiles; ratios to OBT and to engine cusparse in FP16; error against FP64 sums
+ *  on the host.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -112,13 +113,12 @@ static int list_contenders(ladder_contender_t list[MOST])
 {
     int n = 0;
 
-    for (int e = 0; e < spmmi_n_engines && n < MOST - 1; e++) {
+    for (int e = 0; e < spmmi_n_engines && n < MOST; e++) {
         if (spmmi_engines[e]->built) {
             list[n++] = (ladder_contender_t){spmmi_engines[e]->name, e, open_engine, run_engine,
                                              close_engine};
         }
     }
-    list[n++] = ladder_bsr;
     for (size_t k = 0; k < sizeof steps / sizeof steps[0] && n < MOST; k++) {
         list[n++] = steps[k];
     }

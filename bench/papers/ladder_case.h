@@ -52,7 +52,4 @@ spmm_status_t ladder_upload(const spmm_device_t *device, const ladder_host_t *h,
 spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t *c,
                              int64_t iterations, ladder_result_t *result);
 
-/** cuSPARSE in BSR of 16 x 16. */
-extern const ladder_contender_t ladder_bsr;
-
 #endif /* LADDER_CASE_H */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # BCSR and 2:4 tensor cores on one GPU: the ladder of the thesis, the gain over the share of 2:4 tiles, and
-# dense blocks against cuSPARSE's Blocked-ELL and BSR.  Each section takes less than 150 s on a node with
+# dense blocks against cuSPARSE's Blocked-ELL.  Each section takes less than 150 s on a node with
 # an H200 and 16 cores.
 #
 #     SPMM_STANDIN_DIR=DIR SPMM_MATRIX_DIR=DIR bench/papers/tiles.sh [--iterations K] [SECTION...]
@@ -81,7 +81,7 @@ section() {
                 "$SPMM_MATRIX_DIR"/{bcsstk29,bundle1,dlmc_tr_ffn1_mp80,lp_fit2d}.mtx.gz)
             thesis=(cant pdb1HYS rma10)
             standins
-            run cusparse,cusparse-bell,cusparse-bsr-16f,bcsr,bcsr-sp24 32,128,512 "${files[@]}" ;;
+            run cusparse,cusparse-bell,bcsr,bcsr-sp24 32,128,512 "${files[@]}" ;;
         *)
             echo "$0: no section $1" >&2
             return 2 ;;

@@ -5,8 +5,6 @@
     bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers PEERS.tsv] \\
         OUT.svg RESULT.tsv...
 
-Of tables of bench_ablation the ratio is time with all measures over that of each variant.
-
 One panel for each N, matrices by their entries, one mark for each engine, mode and, where those
 are not enough to tell them apart, file.  --peers adds the fastest published 32-bit system.  The
 same files give the same bytes."""
@@ -44,23 +42,11 @@ def text(x, y, words, anchor="middle", extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(words)}</text>'
 
 
-def of_variants(path):
-    """The rows of bench_ablation as if each variant were an engine; None for other tables."""
-    _, titles, rows = table.read(path, ("matrix", "nnz", "N"))
-    if "variant" not in titles:
-        return None
-    return [{**row, "engine": row["variant"], "compute": "bittcf", "ratio_to_cusparse":
-             1 / float(row["ratio"])} for row in rows if row["variant"] != "all" and
-            row.get("passed", "yes") == "yes" and row["ratio"] is not None and
-            not (row["variant"] == "no reordering" and row["order"] == "none")]
-
-
 def load(paths, engines):
     """label -> {(matrix, N): ratio}, and matrix -> entries."""
     parts = []
     for path in paths:
-        rows = of_variants(path) or table.read(
-            path, ("matrix", "nnz", "engine", "N", "ratio_to_cusparse"))[2]
+        rows = table.read(path, ("matrix", "nnz", "engine", "N", "ratio_to_cusparse"))[2]
         for row in rows:
             if table.counts(row) and (row["engine"] in engines if engines
                                       else row["engine"] != REFERENCE):
@@ -96,8 +82,8 @@ class Panel:
         part = math.log(ratio / self.low) / math.log(self.high / self.low)
         return self.top + PANEL * (1 - part)
 
-    def axes(self, n, count, what):
-        lines = [text(LEFT - 46, self.top + PANEL / 2, f"ratio to {what}, N = {n}", extra=(
+    def axes(self, n, count):
+        lines = [text(LEFT - 46, self.top + PANEL / 2, f"ratio to cuSPARSE, N = {n}", extra=(
             f' transform="rotate(-90 {LEFT - 46} {self.top + PANEL / 2:.1f})"'))]
         columns = "".join(f"M{LEFT + (k + 0.5) * STEP:.1f} {self.top}v{PANEL}" for k in range(count))
         at = {tick: self.y(tick) for tick in ticks(self.low, self.high)}
@@ -110,7 +96,7 @@ class Panel:
         return lines
 
 
-def draw(series, entries, columns, what):
+def draw(series, entries, columns):
     """The lines of the figure."""
     matrices = sorted(entries, key=lambda name: (entries[name], name))
     ratios = [r for s in series.values() for (m, n), r in s.items() if n in columns]
@@ -122,12 +108,12 @@ def draw(series, entries, columns, what):
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{height}" '
              f'viewBox="0 0 {total} {height}" font-family="sans-serif" font-size="11">',
              f'<rect width="{total}" height="{height}" fill="#ffffff"/>',
-             text(LEFT, 22, f"Speed-up over {what}; matrices by their number of entries",
+             text(LEFT, 22, "Speed-up over cuSPARSE; matrices by their number of entries",
                   "start", ' font-size="13"')]
     labels = list(series)
     for p, n in enumerate(columns):
         panel = Panel(TOP + p * (PANEL + GAP), width, low, high)
-        lines += panel.axes(n, len(matrices), what)
+        lines += panel.axes(n, len(matrices))
         for s, label in enumerate(labels):
             points = [(LEFT + (k + 0.5) * STEP, panel.y(series[label][matrix, n]))
                       for k, matrix in enumerate(matrices) if (matrix, n) in series[label]]
@@ -168,8 +154,7 @@ def main():
         columns = [n for n in columns if str(n) in options.columns.split(",")]
     if not columns:
         raise table.TableError("no row to draw in the results")
-    what = "all measures" if of_variants(options.result[0]) else "cuSPARSE"
-    figure = "\n".join(draw(series, entries, columns, what)) + "\n"
+    figure = "\n".join(draw(series, entries, columns)) + "\n"
     pathlib.Path(options.out).write_text(figure, encoding="utf-8")
 
 

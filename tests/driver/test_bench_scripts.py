@@ -219,18 +219,6 @@ class Plot(Scripts):
         # Four right results of auto and its line in the legend.
         self.assertEqual(text.count("m-3.6 0a3.6 3.6 0 1 0 7.2 0"), 5)
 
-    def test_variants(self):
-        table = self.path("v.tsv", "matrix\tnnz\tN\torder\tvariant\tmedian_ms\tratio\tdifference\n"
-                          "a.csr\t9\t32\tnone\tall\t1.0\t1.0000\t0\n"
-                          "a.csr\t9\t32\tnone\tno reordering\t1.0\t1.0000\t0\n"
-                          "a.csr\t9\t32\tnone\tno balancing\t4.0\t4.0000\t0\n")
-        out = self.path("v.svg")
-        self.run_script("plot/plot.py", out, table)
-        text = pathlib.Path(out).read_text(encoding="utf-8")
-        self.assertIn("no balancing, bittcf: geomean 0.25 at N = 32", text)
-        self.assertIn("ratio to all measures", text)
-        self.assertNotIn("no reordering", text)
-
     def test_files_are_told_apart(self):
         copy, out = self.path("x<&.tsv"), self.path("a.svg")
         shutil.copy(ROWS, copy)
@@ -428,8 +416,6 @@ class Runs(Scripts):
             '# summary variant="all" N=32 matrices=1 geomean=1.0000 worst=1.00',
             '# summary variant="no balancing" N=32 matrices=1 geomean=2.0000 worst=2.00',
             "# failed: 3 rows, left out of the summary"])
-        self.run_script("plot/plot.py", self.path("out.svg"), out)
-        self.assertNotIn("no prefetch", pathlib.Path(self.path("out.svg")).read_text(encoding="utf-8"))
 
     def test_wrong_products_are_left_out(self):
         titles = "matrix rows cols nnz K type kernel V ms cusparse_ms ratio ratio_to_32f error passed"
