@@ -1,37 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dist_options.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tool_common.h"
-
-static const struct option long_options[] = {{"matrix", required_argument, NULL, 'm'},
-                                             {"generate", required_argument, NULL, 'g'},
-                                             {"columns", required_argument, NULL, 'n'},
-                                             {"type", required_argument, NULL, 't'},
-                                             {"compute", required_argument, NULL, 'c'},
-                                             {"partition", required_argument, NULL, 'p'},
-                                             {"partition-dir", required_argument, NULL, 'd'},
-                                             {"variant", required_argument, NULL, 'v'},
-                                             {"engine", required_argument, NULL, 'e'},
-                                             {"transport", required_argument, NULL, 'x'},
-                                             {"schedule", required_argument, NULL, 'S'},
-                                             {"reorder", required_argument, NULL, 'R'},
-                                             {"graph", no_argument, NULL, 'G'},
-                                             {"no-baselines", no_argument, NULL, 'b'},
-                                             {"warmup", required_argument, NULL, 'w'},
-                                             {"iterations", required_argument, NULL, 'i'},
-                                             {"seed", required_argument, NULL, 's'},
-                                             {"nccl-ctas", required_argument, NULL, 'C'},
-                                             {"executes", required_argument, NULL, 'E'},
-                                             {"set", required_argument, NULL, 'k'},
-                                             {"out", required_argument, NULL, 'o'},
-                                             {"append", no_argument, NULL, 'a'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
+#include "driver_parse.h"
 
 void dist_print_help(FILE *out)
 {
@@ -71,14 +45,10 @@ static int refuse(driver_job_t *job, const char *option, const char *text)
                        option, text);
 }
 
-static int parse_int(driver_job_t *job, const char *option, const char *text, int64_t least,
-                     int64_t *value)
+static int parse_widths(driver_job_t *job, const char *text, void *to)
 {
-    return tool_read_int(text, least, value) ? DRIVER_GOOD : refuse(job, option, text);
-}
+    dist_options_t *o = to;
 
-static int parse_widths(driver_job_t *job, const char *text, dist_options_t *o)
-{
     o->n_widths = tool_read_widths(text, 1, o->width, DIST_MANY);
     return o->n_widths > 0 ? DRIVER_GOOD : refuse(job, "columns", text);
 }
@@ -101,8 +71,9 @@ static int set_key(driver_job_t *job, dist_variant_t *v, const char *key, const 
     return DRIVER_GOOD;
 }
 
-static int add_variant(driver_job_t *job, const char *text, dist_options_t *o)
+static int add_variant(driver_job_t *job, const char *text, void *to)
 {
+    dist_options_t *o = to;
     dist_variant_t *v;
     char           *rest;
 
@@ -141,109 +112,19 @@ static int add_input(driver_job_t *job, const char *name, bool generated, dist_o
     return DRIVER_GOOD;
 }
 
-/** What the options that every variant takes say; `name` is unused. */
-static int parse_common(driver_job_t *job, int key, dist_variant_t *common)
+static int add_file(driver_job_t *job, const char *text, void *to)
 {
-    switch (key) {
-    case 'e':
-        return set_key(job, common, "engine", optarg);
-    case 'x':
-        return set_key(job, common, "transport", optarg);
-    case 'S':
-        return set_key(job, common, "schedule", optarg);
-    case 'R':
-        return set_key(job, common, "reorder", optarg);
-    case 'G':
-        return set_key(job, common, "graph", "1");
-    default:
-        return driver_fail(job, DRIVER_USAGE, "wrong usage; see bench_dist --help");
-    }
+    return add_input(job, text, false, to);
 }
 
-static int parse_word(driver_job_t *job, const char *option, const tool_word_t *words, int *value)
+static int add_spec(driver_job_t *job, const char *text, void *to)
 {
-    const tool_word_t *found = tool_word_find(words, optarg);
-
-    if (found == NULL) {
-        return refuse(job, option, optarg);
-    }
-    *value = found->value;
-    return DRIVER_GOOD;
+    return add_input(job, text, true, to);
 }
 
-static int parse_number(driver_job_t *job, int key, dist_options_t *o)
+/* What only all options together say; @p common: of every variant that does not say. */
+static int settle(driver_job_t *job, dist_options_t *o, const dist_variant_t *common)
 {
-    int64_t seed = 0;
-    int     word = 0, code;
-
-    switch (key) {
-    case 'n':
-        return parse_widths(job, optarg, o);
-    case 't':
-        code    = parse_word(job, "type", tool_types, &word);
-        o->type = (spmm_type_t)word;
-        return code;
-    case 'c':
-        code       = parse_word(job, "compute", tool_computes, &word);
-        o->compute = (spmm_compute_t)word;
-        return code;
-    case 'w':
-        return parse_int(job, "warmup", optarg, 0, &o->warmup);
-    case 'C':
-        return parse_int(job, "nccl-ctas", optarg, 0, &o->nccl_ctas);
-    case 'E':
-        return parse_int(job, "executes", optarg, 0, &o->executes);
-    case 'i':
-        return parse_int(job, "iterations", optarg, 1, &o->iterations);
-    default:
-        code    = parse_int(job, "seed", optarg, 0, &seed);
-        o->seed = (uint64_t)seed;
-        return code;
-    }
-}
-
-static int parse_one(driver_job_t *job, int key, dist_options_t *o, dist_variant_t *common)
-{
-    switch (key) {
-    case 'm':
-    case 'g':
-        return add_input(job, optarg, key == 'g', o);
-    case 'v':
-        return add_variant(job, optarg, o);
-    case 'p':
-        o->partition = optarg;
-        return DRIVER_GOOD;
-    case 'd':
-        o->partition_dir = optarg;
-        return DRIVER_GOOD;
-    case 'k':
-        o->set = optarg;
-        return DRIVER_GOOD;
-    case 'o':
-        o->out = optarg;
-        return DRIVER_GOOD;
-    case 'a':
-        o->append = true;
-        return DRIVER_GOOD;
-    case 'b':
-        o->baselines = false;
-        return DRIVER_GOOD;
-    case 'h':
-        o->help = true;
-        return DRIVER_GOOD;
-    default:
-        return strchr("ntcwisCE", key) != NULL ? parse_number(job, key, o)
-                                               : parse_common(job, key, common);
-    }
-}
-
-static int settle(driver_job_t *job, int argc, char **argv, dist_options_t *o,
-                  const dist_variant_t *common)
-{
-    if (optind < argc) {
-        return driver_fail(job, DRIVER_USAGE, "\"%.100s\" is no option; see bench_dist --help",
-                           argv[optind]);
-    }
     if (o->n_inputs == 0) {
         return driver_fail(job, DRIVER_USAGE, "no matrix: give --matrix FILE or --generate SPEC");
     }
@@ -264,26 +145,46 @@ static int settle(driver_job_t *job, int argc, char **argv, dist_options_t *o,
 
 int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t *o)
 {
-    dist_variant_t common = {.name = NULL};
-    int            key;
+    dist_variant_t        common    = {.name = NULL};
+    bool                  alone     = false;
+    const driver_option_t options[] = {
+        {"matrix", 0, DRIVER_CALL, .to = o, .call = add_file},
+        {"generate", 0, DRIVER_CALL, .to = o, .call = add_spec},
+        {"columns", 0, DRIVER_CALL, .to = o, .call = parse_widths},
+        {"type", 0, DRIVER_WORD, .to = &o->type, .words = tool_types},
+        {"compute", 0, DRIVER_WORD, .to = &o->compute, .words = tool_computes},
+        {"partition", 0, DRIVER_NAME, .to = &o->partition},
+        {"partition-dir", 0, DRIVER_NAME, .to = &o->partition_dir},
+        {"variant", 0, DRIVER_CALL, .to = o, .call = add_variant},
+        {"engine", 0, DRIVER_NAME, .to = &common.engine},
+        {"transport", 0, DRIVER_NAME, .to = &common.transport},
+        {"schedule", 0, DRIVER_NAME, .to = &common.schedule},
+        {"reorder", 0, DRIVER_NAME, .to = &common.reorder},
+        {"graph", 0, DRIVER_FLAG, .to = &common.graph},
+        {"no-baselines", 0, DRIVER_FLAG, .to = &alone},
+        {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
+        {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
+        {"seed", 0, DRIVER_SEED, .to = &o->seed},
+        {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = INT64_MAX},
+        {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
+        {"set", 0, DRIVER_NAME, .to = &o->set},
+        {"out", 0, DRIVER_NAME, .to = &o->out},
+        {"append", 0, DRIVER_FLAG, .to = &o->append},
+        {"help", 'h', DRIVER_FLAG, .to = &o->help},
+        {.name = NULL},
+    };
+    int code;
 
-    *o     = (dist_options_t){.n_widths   = 1,
-                              .width      = {128},
-                              .type       = SPMM_R_32F,
-                              .partition  = "block",
-                              .set        = "-",
-                              .warmup     = 5,
-                              .iterations = 20,
-                              .baselines  = true};
-    opterr = job->rank == 0;
-    while ((key = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-        const int code = parse_one(job, key, o, &common);
-
-        if (code != DRIVER_GOOD) {
-            return code;
-        }
-    }
-    return o->help ? DRIVER_GOOD : settle(job, argc, argv, o, &common);
+    *o           = (dist_options_t){.n_widths   = 1,
+                                    .width      = {128},
+                                    .type       = SPMM_R_32F,
+                                    .partition  = "block",
+                                    .set        = "-",
+                                    .warmup     = 5,
+                                    .iterations = 20};
+    code         = driver_parse_options(job, options, argc, argv);
+    o->baselines = !alone;
+    return code == DRIVER_GOOD && !o->help ? settle(job, o, &common) : code;
 }
 
 void dist_partition_of(const dist_options_t *o, const dist_input_t *input, int ranks, char *text)

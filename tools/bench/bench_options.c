@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_options.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tool_common.h"
+#include "driver_parse.h"
 
 const char *bench_cache_text(bench_cache_t cache)
 {
@@ -21,177 +20,59 @@ const char *bench_cache_text(bench_cache_t cache)
     return "";
 }
 
-static int usage(const char *option, const char *text)
+static int usage(driver_job_t *job, const char *option, const char *text)
 {
-    (void)fprintf(stderr, "spmm_bench: --%s does not take \"%s\"; see spmm_bench --help\n", option,
-                  text);
-    return BENCH_USAGE;
+    return driver_fail(job, DRIVER_USAGE, "--%s does not take \"%s\"; see --help", option, text);
 }
 
-static int parse_word(const char *option, const char *text, const tool_word_t *words, int *value)
+/* What reads matrices has printed its own sentence. */
+static int add_file(driver_job_t *job, const char *text, void *to)
 {
-    const tool_word_t *found = tool_word_find(words, text);
-
-    if (found == NULL) {
-        return usage(option, text);
-    }
-    *value = found->value;
-    return BENCH_GOOD;
+    (void)job;
+    return bench_options_add(text, false, to);
 }
 
-static int parse_int(const char *option, const char *text, int64_t least, int64_t *value)
+static int add_spec(driver_job_t *job, const char *text, void *to)
 {
-    return tool_read_int(text, least, value) ? BENCH_GOOD : usage(option, text);
+    (void)job;
+    return bench_options_add(text, true, to);
 }
 
-static int parse_widths(const char *text, bench_options_t *options)
+static int add_list(driver_job_t *job, const char *text, void *to)
 {
-    options->n_widths = tool_read_widths(text, 1, options->width, BENCH_MANY);
-    return options->n_widths > 0 ? BENCH_GOOD : usage("columns", text);
+    (void)job;
+    return bench_options_read_list(text, to);
 }
 
-static int parse_engines(const char *text, bench_options_t *options)
+static int parse_widths(driver_job_t *job, const char *text, void *to)
 {
-    const size_t bytes = strlen(text) + 1;
-    char        *rest;
+    bench_options_t *o = to;
+
+    o->n_widths = tool_read_widths(text, 1, o->width, BENCH_MANY);
+    return o->n_widths > 0 ? BENCH_GOOD : usage(job, "columns", text);
+}
+
+static int parse_engines(driver_job_t *job, const char *text, void *to)
+{
+    bench_options_t *options = to;
+    const size_t     bytes   = strlen(text) + 1;
+    char            *rest;
 
     free(options->engine_text);
     options->n_engines   = 0;
     options->engine_text = malloc(bytes);
     if (options->engine_text == NULL) {
-        (void)fprintf(stderr, "spmm_bench: out of memory\n");
-        return BENCH_OTHER;
+        return driver_fail(job, DRIVER_OTHER, "out of memory");
     }
     memcpy(options->engine_text, text, bytes);
     for (char *name = strtok_r(options->engine_text, ",", &rest); name != NULL;
          name       = strtok_r(NULL, ",", &rest)) {
         if (options->n_engines == BENCH_MANY) {
-            return usage("engines", text);
+            return usage(job, "engines", text);
         }
         options->engine[options->n_engines++] = name;
     }
-    return options->n_engines > 0 ? BENCH_GOOD : usage("engines", text);
-}
-
-static const struct option long_options[] = {{"matrix", required_argument, NULL, 'm'},
-                                             {"generate", required_argument, NULL, 'g'},
-                                             {"matrix-list", required_argument, NULL, 'L'},
-                                             {"columns", required_argument, NULL, 'n'},
-                                             {"type", required_argument, NULL, 't'},
-                                             {"compute", required_argument, NULL, 'c'},
-                                             {"yardstick", required_argument, NULL, 'y'},
-                                             {"layout", required_argument, NULL, 'l'},
-                                             {"engines", required_argument, NULL, 'e'},
-                                             {"iterations", required_argument, NULL, 'i'},
-                                             {"warmup", required_argument, NULL, 'w'},
-                                             {"seed", required_argument, NULL, 's'},
-                                             {"reorder", required_argument, NULL, 'R'},
-                                             {"executes", required_argument, NULL, 'x'},
-                                             {"out", required_argument, NULL, 'o'},
-                                             {"note", required_argument, NULL, 'N'},
-                                             {"rotate", no_argument, NULL, 'r'},
-                                             {"flush", no_argument, NULL, 'f'},
-                                             {"also-rotate", no_argument, NULL, 'a'},
-                                             {"deterministic", no_argument, NULL, 'd'},
-                                             {"no-autotune", no_argument, NULL, 'p'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
-
-/* The words of types, computes and layouts. */
-static int parse_kind(int key, bench_options_t *options)
-{
-    int word = 0, code;
-
-    switch (key) {
-    case 't':
-        code          = parse_word("type", optarg, tool_types, &word);
-        options->type = (spmm_type_t)word;
-        return code;
-    case 'y':
-        code               = parse_word("yardstick", optarg, tool_types, &word);
-        options->yardstick = (spmm_type_t)word;
-        return code;
-    case 'c':
-        code             = parse_word("compute", optarg, tool_computes, &word);
-        options->compute = (spmm_compute_t)word;
-        return code;
-    default:
-        code            = parse_word("layout", optarg, tool_layouts, &word);
-        options->layout = (spmm_layout_t)word;
-        return code;
-    }
-}
-
-static int parse_flag(int key, bench_options_t *options)
-{
-    switch (key) {
-    case 'r':
-    case 'f':
-        if (options->cache != BENCH_WARM) {
-            (void)fprintf(stderr, "spmm_bench: give --rotate or --flush, once\n");
-            return BENCH_USAGE;
-        }
-        options->cache = key == 'r' ? BENCH_ROTATE : BENCH_FLUSH;
-        return BENCH_GOOD;
-    case 'a':
-        options->also_rotate = true;
-        return BENCH_GOOD;
-    case 'd':
-        options->deterministic = true;
-        return BENCH_GOOD;
-    case 'p':
-        options->no_autotune = true;
-        return BENCH_GOOD;
-    case 'h':
-        options->help = true;
-        return BENCH_GOOD;
-    default:
-        return BENCH_USAGE; /* getopt_long has said what */
-    }
-}
-
-static int parse_one(int key, bench_options_t *options)
-{
-    int     code   = BENCH_GOOD;
-    int64_t number = 0;
-
-    switch (key) {
-    case 'm':
-    case 'g':
-        return bench_options_add(optarg, key == 'g', options);
-    case 'L':
-        return bench_options_read_list(optarg, options);
-    case 'n':
-        return parse_widths(optarg, options);
-    case 'e':
-        return parse_engines(optarg, options);
-    case 't':
-    case 'y':
-    case 'c':
-    case 'l':
-        return parse_kind(key, options);
-    case 'i':
-        return parse_int("iterations", optarg, 1, &options->iterations);
-    case 'w':
-        return parse_int("warmup", optarg, 0, &options->warmup);
-    case 's':
-        code          = parse_int("seed", optarg, 0, &number);
-        options->seed = (uint64_t)number;
-        return code;
-    case 'R':
-        options->reorder = optarg;
-        return BENCH_GOOD;
-    case 'x':
-        return parse_int("executes", optarg, 0, &options->executes);
-    case 'o':
-        options->out = optarg;
-        return BENCH_GOOD;
-    case 'N':
-        options->note = optarg;
-        return BENCH_GOOD;
-    default:
-        return parse_flag(key, options);
-    }
+    return options->n_engines > 0 ? BENCH_GOOD : usage(job, "engines", text);
 }
 
 /* Would the table overwrite a matrix? */
@@ -212,61 +93,82 @@ static bool is_input(const bench_options_t *options, const char *path)
 }
 
 /* What only all options together say. */
-static int settle(int argc, char **argv, bench_options_t *options)
+static int settle(driver_job_t *job, bool rotate, bool flush, bench_options_t *o)
 {
-    if (optind < argc) {
-        (void)fprintf(stderr, "spmm_bench: \"%s\" is no option\n", argv[optind]);
-        return BENCH_USAGE;
+    if (o->n_inputs == 0) {
+        return driver_fail(job, DRIVER_USAGE,
+                           "no matrix: give --matrix FILE, --generate SPEC or --matrix-list FILE");
     }
-    if (options->n_inputs == 0) {
-        (void)fprintf(stderr, "spmm_bench: no matrix: give --matrix FILE, --generate SPEC or "
-                              "--matrix-list FILE\n");
-        return BENCH_USAGE;
+    if (o->out != NULL && is_input(o, o->out)) {
+        return driver_fail(job, DRIVER_USAGE, "--out would overwrite the matrix %s", o->out);
     }
-    if (options->out != NULL && is_input(options, options->out)) {
-        (void)fprintf(stderr, "spmm_bench: --out would overwrite the matrix %s\n", options->out);
-        return BENCH_USAGE;
+    if (o->note != NULL && !bench_is_printable(o->note)) {
+        return driver_fail(job, DRIVER_USAGE, "--note is one line");
     }
-    if (options->note != NULL && !bench_is_printable(options->note)) {
-        (void)fprintf(stderr, "spmm_bench: --note is one line\n");
-        return BENCH_USAGE;
+    if (rotate && flush) {
+        return driver_fail(job, DRIVER_USAGE, "give --rotate or --flush");
     }
-    if (options->also_rotate && options->cache != BENCH_WARM) {
-        (void)fprintf(stderr, "spmm_bench: --also-rotate stands beside warm caches: leave out "
-                              "--rotate and --flush\n");
-        return BENCH_USAGE;
+    if (o->also_rotate && (rotate || flush)) {
+        return driver_fail(job, DRIVER_USAGE,
+                           "--also-rotate stands beside warm caches: leave out "
+                           "--rotate and --flush");
     }
-    if (options->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
-        options->compute = options->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    o->cache = rotate ? BENCH_ROTATE : flush ? BENCH_FLUSH : BENCH_WARM;
+    if (o->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
+        o->compute = o->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
-    if (options->yardstick == SPMM_TYPE_AUTO) {
-        options->yardstick = options->type;
+    if (o->yardstick == SPMM_TYPE_AUTO) {
+        o->yardstick = o->type;
     }
     return BENCH_GOOD;
 }
 
-int bench_options_parse(int argc, char **argv, bench_options_t *options)
+int bench_options_parse(int argc, char **argv, bench_options_t *o)
 {
-    int key;
+    bool                  rotate = false, flush = false;
+    driver_job_t          job       = {.text = ""};
+    const driver_option_t options[] = {
+        {"matrix", 0, DRIVER_CALL, .to = o, .call = add_file},
+        {"generate", 0, DRIVER_CALL, .to = o, .call = add_spec},
+        {"matrix-list", 0, DRIVER_CALL, .to = o, .call = add_list},
+        {"columns", 0, DRIVER_CALL, .to = o, .call = parse_widths},
+        {"engines", 0, DRIVER_CALL, .to = o, .call = parse_engines},
+        {"type", 0, DRIVER_WORD, .to = &o->type, .words = tool_types},
+        {"compute", 0, DRIVER_WORD, .to = &o->compute, .words = tool_computes},
+        {"yardstick", 0, DRIVER_WORD, .to = &o->yardstick, .words = tool_types},
+        {"layout", 0, DRIVER_WORD, .to = &o->layout, .words = tool_layouts},
+        {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
+        {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
+        {"seed", 0, DRIVER_SEED, .to = &o->seed},
+        {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
+        {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
+        {"out", 0, DRIVER_NAME, .to = &o->out},
+        {"note", 0, DRIVER_NAME, .to = &o->note},
+        {"rotate", 0, DRIVER_FLAG, .to = &rotate},
+        {"flush", 0, DRIVER_FLAG, .to = &flush},
+        {"also-rotate", 0, DRIVER_FLAG, .to = &o->also_rotate},
+        {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
+        {"no-autotune", 0, DRIVER_FLAG, .to = &o->no_autotune},
+        {"help", 'h', DRIVER_FLAG, .to = &o->help},
+        {.name = NULL},
+    };
+    int code;
 
-    memset(options, 0, sizeof *options);
-    options->type       = SPMM_R_32F;
-    options->layout     = SPMM_LAYOUT_ROW;
-    options->iterations = 20;
-    options->warmup     = 3;
-    options->seed       = 1;
-    options->n_widths   = 3;
-    options->width[0]   = 32;
-    options->width[1]   = 128;
-    options->width[2]   = 512;
-    while ((key = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-        const int code = parse_one(key, options);
-
-        if (code != BENCH_GOOD) {
-            return code;
-        }
+    *o   = (bench_options_t){.type       = SPMM_R_32F,
+                             .layout     = SPMM_LAYOUT_ROW,
+                             .iterations = 20,
+                             .warmup     = 3,
+                             .seed       = 1,
+                             .n_widths   = 3,
+                             .width      = {32, 128, 512}};
+    code = driver_parse_options(&job, options, argc, argv);
+    if (code == BENCH_GOOD && !o->help) {
+        code = settle(&job, rotate, flush, o);
     }
-    return options->help ? BENCH_GOOD : settle(argc, argv, options);
+    if (job.text[0] != '\0') {
+        (void)fprintf(stderr, "spmm_bench: %s\n", job.text);
+    }
+    return code;
 }
 
 void bench_options_free(bench_options_t *options)

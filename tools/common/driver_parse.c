@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -82,4 +83,83 @@ int driver_parse_real(driver_job_t *job, const char *option, const char *text, d
                            option, least, text);
     }
     return DRIVER_GOOD;
+}
+
+/* Codes of getopt_long(): an option's place in its table, behind all letters. */
+enum { FIRST_CODE = 256 };
+
+/** The tables of getopt_long(). */
+static void spell(const driver_option_t *options, struct option named[DRIVER_OPTIONS + 1],
+                  char letters[2 * DRIVER_OPTIONS + 2])
+{
+    *letters++ = ':'; /* a missing value is told from an unknown option */
+    for (; options->name != NULL; options++, named++) {
+        const bool bare = options->kind == DRIVER_FLAG || options->kind == DRIVER_SET;
+
+        *named = (struct option){options->name, bare ? no_argument : required_argument, NULL, 0};
+        if (options->letter != 0) {
+            *letters++ = (char)options->letter;
+            if (!bare) {
+                *letters++ = ':';
+            }
+        }
+    }
+    *letters = '\0';
+    *named   = (struct option){NULL, 0, NULL, 0};
+}
+
+static int take(driver_job_t *job, const driver_option_t *o)
+{
+    switch (o->kind) {
+    case DRIVER_FLAG:
+        *(bool *)o->to = true;
+        break;
+    case DRIVER_SET:
+        *(int *)o->to = (int)o->least;
+        break;
+    case DRIVER_NAME:
+        *(const char **)o->to = optarg;
+        break;
+    case DRIVER_WORD:
+        return driver_parse_word(job, o->name, optarg, o->words, o->to);
+    case DRIVER_INT:
+        return driver_parse_int(job, o->name, optarg, o->least, o->most, o->to);
+    case DRIVER_SEED:
+        return driver_parse_seed(job, o->name, optarg, o->to);
+    case DRIVER_REAL:
+        return driver_parse_real(job, o->name, optarg, o->from, o->to);
+    case DRIVER_CALL:
+        return o->call(job, optarg, o->to);
+    }
+    return DRIVER_GOOD;
+}
+
+int driver_parse_options(driver_job_t *job, const driver_option_t *options, int argc, char **argv)
+{
+    struct option named[DRIVER_OPTIONS + 1];
+    char          letters[2 * DRIVER_OPTIONS + 2];
+    int           code = DRIVER_GOOD, key, place = 0;
+
+    spell(options, named, letters);
+    opterr = 0; /* one sentence of our own, on one rank */
+    while (code == DRIVER_GOOD && (key = getopt_long(argc, argv, letters, named, &place)) != -1) {
+        if (key == ':') {
+            code = driver_fail(job, DRIVER_USAGE, "%s needs a value; see --help", argv[optind - 1]);
+        } else if (key == '?' && optopt > 0 && strchr(letters, optopt) == NULL) {
+            code = driver_fail(job, DRIVER_USAGE, "unknown option '-%c'; see --help", optopt);
+        } else if (key == '?') { /* a known long option: it was given a value it does not take */
+            code = driver_fail(job, DRIVER_USAGE,
+                               "unknown, ambiguous or misused option '%s'; see --help",
+                               argv[optind - 1]);
+        } else {
+            while (key != 0 && options[place].letter != key) {
+                place = options[place + 1].name == NULL ? 0 : place + 1;
+            }
+            code = take(job, &options[place]);
+        }
+    }
+    if (code == DRIVER_GOOD && optind < argc) {
+        code = driver_fail(job, DRIVER_USAGE, "unexpected argument '%s'; see --help", argv[optind]);
+    }
+    return code;
 }
