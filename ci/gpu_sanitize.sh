@@ -11,7 +11,7 @@
 #
 #   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
 #   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to 4
-#                    ranks share one grid; under two ranks also test_plan, test_pull and test_transport
+#                    ranks share one grid; under two ranks also test_plan, test_push and test_transport
 #                    where two GPUs are visible
 #   SPMM_BUILD_DIR   default build/cuda
 #   JOBS             runs at a time, default one for every two cores, 10 at most for each visible GPU
@@ -28,7 +28,7 @@ read -r -a names <<<"${SPMM_TESTS:-test_engine_bcsr test_engine_cvse test_ranks 
     test_async test_attention test_cuda_transpose test_cuda_device}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
 export SPMM_TEST_SMALL=1   # the tools slow kernels down manyfold
-export NCCL_NVLS_ENABLE=0  # or nccl-pull is refused
+export NCCL_NVLS_ENABLE=0  # or nccl-push is refused
 mapfile -t gpus < <(nvidia-smi -L 2>/dev/null | sed -n 's/^GPU \([0-9]*\):.*/\1/p')
 [ -z "${CUDA_VISIBLE_DEVICES+set}" ] || IFS=, read -r -a gpus <<<"$CUDA_VISIBLE_DEVICES"
 if [ ${#gpus[@]} -eq 0 ] || ! command -v compute-sanitizer >/dev/null; then
@@ -67,7 +67,7 @@ check() { # TOOL RANKS TEST; one line, and what was found
 runs=()
 if [ ${#gpus[@]} -ge 2 ] && [ -z "${SPMM_TESTS:-}" ]; then
     for tool in "${tools[@]}"; do
-        runs+=("$tool 2 test_plan" "$tool 2 test_pull" "$tool 2 test_transport")
+        runs+=("$tool 2 test_plan" "$tool 2 test_push" "$tool 2 test_transport")
     done
 fi
 for test in "${names[@]}"; do

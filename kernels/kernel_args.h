@@ -7,6 +7,7 @@
 #ifndef SPMM_KERNEL_ARGS_H
 #define SPMM_KERNEL_ARGS_H
 
+#include "operands.h"
 #include "spmm_dist/types.h"
 
 /** dst[i, j] = src[row[i], j], i < n_rows, j < n: pack rows for peers. */
@@ -63,20 +64,13 @@ typedef struct {
 
 /** C = alpha * A * B + beta * C, A in CSR. */
 typedef struct {
-    int64_t        n_rows;
-    const int64_t *row_ptr; /**< [n_rows + 1] */
-    const int32_t *col_idx;
-    const void    *values;  /**< of ab_type */
-    const int32_t *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
-    spmm_type_t    ab_type, c_type;
-    spmm_layout_t  layout; /**< of B and C */
-    int64_t        n;
-    double         alpha, beta;
-    const void    *B;
-    int64_t        ldb;
-    void          *C;
-    int64_t        ldc;
-    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+    int64_t         n_rows;
+    const int64_t  *row_ptr; /**< [n_rows + 1] */
+    const int32_t  *col_idx;
+    const void     *values;  /**< of x.ab_type */
+    const int32_t  *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
+    spmm_operands_t x;
+    int             threads; /**< OpenMP threads, 0: as many as OpenMP likes */
 } spmm_csr_mm_args_t;
 
 /* Tensor-core formats: flat arrays, offsets of 32 bits.  docs/formats.md draws them. */
@@ -334,16 +328,10 @@ typedef struct {
 
 /** The dense side of a product with a tensor-core format. */
 typedef struct {
-    const int32_t *row_map;         /**< [n_rows] row of C of each row of A, NULL: the identity */
-    spmm_type_t    ab_type, c_type; /**< AUTO: FP64 for compute 64F, else FP32 */
-    spmm_compute_t compute;         /**< 64F, 32F or 32F_FAST_TF32 */
-    int64_t        n;
-    double         alpha, beta;
-    const void    *B; /**< row-major, as C */
-    int64_t        ldb;
-    void          *C;
-    int64_t        ldc;
-    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+    spmm_operands_t x;       /**< row-major */
+    const int32_t  *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
+    spmm_compute_t  compute; /**< 64F, 32F or 32F_FAST_TF32 */
+    int             threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_tc_mm_args_t;
 
 /* CSR on CUDA cores.  The non-zeros are dealt out evenly, wherever rows begin and end. */
@@ -373,8 +361,8 @@ typedef struct {
     const int32_t *col; /**< [n_entries] row of B */
     const int32_t *row; /**< [n_entries] row of C; negative, by its sign bit, at the last entry of a
                              row that is not split */
-    const void    *values; /**< [n_entries] of ab_type */
-    spmm_type_t    ab_type, c_type;
+    const void    *values;    /**< [n_entries] */
+    spmm_type_t    type;      /**< of values */
     int32_t        used_cols; /**< rows of B that entries name */
 
     int32_t        n_empty;

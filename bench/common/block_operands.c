@@ -52,7 +52,16 @@ spmm_status_t bench_operands_poison(const bench_operands_t *o)
 spmm_status_t bench_operands_multiply(const bench_operands_t *o, const spmm_engine_ops_t *engine,
                                       void *format)
 {
-    return engine->execute(format, o->n, 1.0, o->B, o->n, 0.0, o->C, o->n, o->stream);
+    return engine->execute(format, &(spmm_operands_t){.ab_type = o->block->type,
+                                                      .c_type  = o->block->type,
+                                                      .layout  = SPMM_LAYOUT_ROW,
+                                                      .n       = o->n,
+                                                      .alpha   = {.re = 1.0},
+                                                      .B       = o->B,
+                                                      .ldb     = o->n,
+                                                      .C       = o->C,
+                                                      .ldc     = o->n,
+                                                      .stream  = o->stream});
 }
 
 /** What bench_block_median() repeats. */

@@ -8,7 +8,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuda/exchange/pull_args.h"
 #include "cuda/exchange/push_args.h"
 #include "sddmm_args.h"
 
@@ -59,7 +58,7 @@ cudaError_t spmmi_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute,
 cudaError_t spmmi_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
                                const spmm_tc_mm_args_t *args, cudaStream_t stream);
 
-/** A of FP16 or BF16, as args->ab_type says of B; C of that type or FP32.
+/** A of FP16 or BF16, as args->x.ab_type says of B; C of that type or FP32.
  *  @param[in] tasks  taken where there are any and B, C and n suit them; else @p work is */
 cudaError_t spmmi_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm_cvse_short_t *tasks,
                                const spmm_tc_work_t *work, const spmm_tc_mm_args_t *args,
@@ -77,7 +76,7 @@ cudaError_t spmmi_cuda_bcsr_fill(const spmm_bcsr_arrays_t *A, const void *values
 /** A product on CUDA cores, of CSR in pieces: FP64 computes in FP64, all other types in FP32, 32F and
  *  32F_FAST_TF32 alike; C in the type of A and B or, for 16-bit ones, FP32.  Products of one A must
  *  not run at the same time. */
-cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_tc_mm_args_t *args,
+cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_operands_t *x,
                               cudaStream_t stream);
 
 /** Dot products of rows of X and Y at the entries of a mask, device memory; all of its places are
@@ -96,8 +95,6 @@ cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm
 cudaError_t spmmi_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_place_values(const spmm_place_args_t *args, cudaStream_t stream);
 
-/** Fetch the rows of peers.  Waits on the device, for them and for the readers of this rank's. */
-cudaError_t spmmi_cuda_pull(const spmm_pull_args_t *args, cudaStream_t stream);
 /** Write rows to peers and wait for theirs, on the device. */
 cudaError_t spmmi_cuda_push(const spmm_push_args_t *args, cudaStream_t stream);
 

@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/candidate.h"
 #include "device/device.h"
 #include "engine/bcsr/format.h"
 #include "engine/tc/windows.h"
 #include "matrix/csr.h"
+#include "operands.h"
 
 /** Pattern facts every cost model reads; filled once per block, O(nnz). */
 typedef struct {
@@ -55,9 +57,8 @@ typedef struct {
 } spmm_cost_term_t;
 
 enum { SPMM_MOST_ENGINES = 16 };
-enum { SPMM_WHY = 160 }; /**< bytes of a reason */
 
-typedef struct {
+typedef struct spmm_engine_ops {
     const char *name;        /**< stable, user-visible: "csr-cpu" */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
@@ -95,11 +96,10 @@ typedef struct {
      *                      none; the caller frees it with spmmi_free(); NULL: place k holds entry k */
     spmm_status_t (*places)(const void *format, void **values, int64_t *count, int32_t **from);
 
-    /** Enqueue the product for n <= planned columns; no allocation, no synchronisation.  Must
-     *  apply beta also where the block has no entries.  Rows of C that a row_map leaves out are
-     *  not touched. */
-    spmm_status_t (*execute)(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                             double beta, void *C, int64_t ldc, spmm_stream_t stream);
+    /** Enqueue the product on x->stream, x->n <= planned columns; no allocation, no
+     *  synchronisation.  Must apply beta also where the block has no entries.  Rows of C that a
+     *  row_map leaves out are not touched. */
+    spmm_status_t (*execute)(void *format, const spmm_operands_t *x);
 
     /** A line or two on how the work is dealt out and why, for spmm_plan_explain(); NULL: there is
      *  nothing to say. */
@@ -124,28 +124,17 @@ void spmmi_pattern_free(spmm_pattern_t *pattern);
 /** Its windows, NULL where there are none or no pattern. */
 const spmm_windows_t *spmmi_pattern_windows(const spmm_pattern_t *pattern);
 
-/** One line of the comparison that spmm_plan_explain() prints. */
-typedef struct {
-    const spmm_engine_ops_t *engine;
-    spmm_layout_t            layout; /**< of B and C as the engine would get them */
-    bool                     usable;
-    char                     why[SPMM_WHY];
-    double                   predicted_s; /**< INFINITY: cannot run */
-    double                   measured_s;  /**< NaN: not measured */
-    double copies_s; /**< of either: predicted time of the copies that this layout takes */
-} spmm_engine_candidate_t;
-
 /** Ask all engines about a problem.
  *  @param[out] candidates  [spmmi_n_engines] */
 void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                           const spmm_device_t *device, spmm_engine_candidate_t *candidates);
+                           const spmm_device_t *device, spmm_candidate_t *candidates);
 
 /** The candidate to take by prediction.  @p name: NULL or "auto" for the least predicted time, else
  *  that engine or an error that says why it cannot.
  *  @param[in] candidates  [n]
  *  @return SPMM_ERR_ARGUMENT for an unknown name, SPMM_ERR_UNSUPPORTED when it cannot run */
 spmm_status_t spmmi_engine_pick(const char *name, const spmm_device_t *device,
-                                const spmm_engine_candidate_t *candidates, int n,
-                                const spmm_engine_candidate_t **picked);
+                                const spmm_candidate_t *candidates, int n,
+                                const spmm_candidate_t **picked);
 
 #endif /* SPMM_ENGINE_ENGINE_H */

@@ -21,8 +21,7 @@ static double predict(const spmm_plan_t *plan)
 }
 
 /* Keep the better of the two ways for each engine; the direct one where it is no slower. */
-static void merge(const spmm_engine_candidate_t *turned, double edge_s,
-                  spmm_engine_candidate_t *direct)
+static void merge(const spmm_candidate_t *turned, double edge_s, spmm_candidate_t *direct)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
         const double turned_s = turned[e].predicted_s + edge_s;
@@ -37,9 +36,9 @@ static void merge(const spmm_engine_candidate_t *turned, double edge_s,
 
 spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan)
 {
-    spmm_block_t            *block  = &plan->local;
-    spmm_problem_t           turned = block->problem;
-    spmm_engine_candidate_t *candidates;
+    spmm_block_t     *block  = &plan->local;
+    spmm_problem_t    turned = block->problem;
+    spmm_candidate_t *candidates;
 
     if (SPMM_NEW_ZERO(candidates, spmmi_n_engines) == NULL) {
         return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *candidates,
@@ -59,11 +58,12 @@ spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t 
     spmm_operands_t y = *x;
 
     if (plan->edge) {
-        y.beta = 0.0;
-        y.B    = plan->edge_b;
-        y.C    = plan->edge_c;
-        y.ldb  = x->n;
-        y.ldc  = x->n;
+        y.layout = SPMM_LAYOUT_ROW;
+        y.beta   = (spmm_scalar_t){0};
+        y.B      = plan->edge_b;
+        y.ldb    = x->n;
+        y.C      = plan->edge_c;
+        y.ldc    = x->n;
     }
     return y;
 }
@@ -86,7 +86,7 @@ spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t 
     const spmm_store_args_t args = {.src    = plan->edge_c,
                                     .n_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
                                     .n      = x->n,
-                                    .beta   = x->beta,
+                                    .beta   = x->beta.re,
                                     .dst    = x->C,
                                     .ld_dst = x->ldc,
                                     .type   = plan->c_type};

@@ -3,7 +3,6 @@
  *  The format of one block: its engine and, where another order of its rows was made (reorder.c) and
  *  times decide, the order too.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -49,13 +48,12 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 }
 
 /* The yardstick runs on rows as they are: in another order it needs a pass over C. */
-static void leave_out_cusparse(spmm_engine_candidate_t *candidates)
+static void leave_out_cusparse(spmm_candidate_t *candidates)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
-        if (strcmp(candidates[e].engine->name, "cusparse") == 0 && candidates[e].usable) {
-            candidates[e].usable = false;
-            (void)snprintf(candidates[e].why, sizeof candidates[e].why,
-                           "is measured on rows in their own order only");
+        if (strcmp(candidates[e].name, "cusparse") == 0 && candidates[e].usable) {
+            spmmi_candidate_leave_out(&candidates[e],
+                                      "is measured on rows in their own order only");
         }
     }
 }

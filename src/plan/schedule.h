@@ -13,16 +13,6 @@
 
 enum { SPMM_MOST_CHUNKS = 4, SPMM_MOST_SCHEDULES = 16 };
 
-/** Arguments of one execute, already checked. */
-typedef struct {
-    int64_t       n;
-    double        alpha, beta;
-    const void   *B;
-    void         *C;
-    int64_t       ldb, ldc;
-    spmm_stream_t stream;
-} spmm_operands_t;
-
 /** Columns [first, first + n) of B and C, which travel together. */
 typedef struct {
     int     index; /**< counted from 0: which marks are theirs */
@@ -78,15 +68,6 @@ struct spmm_schedule {
 /** All schedules; the first is the one that others must beat. */
 extern const spmm_schedule_t *const spmmi_schedules[];
 extern const int                    spmmi_n_schedules;
-
-/** One line of the comparison that spmm_plan_explain() prints. */
-typedef struct {
-    const spmm_schedule_t *schedule;
-    bool                   usable;
-    char                   why[SPMM_WHY];
-    double                 predicted_s; /**< the slowest rank's; NaN: not usable */
-    double                 measured_s;  /**< likewise; NaN: not measured */
-} spmm_schedule_candidate_t;
 
 /* schedule.c */
 

@@ -15,7 +15,7 @@ enum { MOST_TRANSPORTS = 8 };
 typedef struct {
     transport_case_t            f;
     spmm_transport_need_t       need;
-    spmm_transport_candidate_t  candidates[MOST_TRANSPORTS];
+    spmm_candidate_t            candidates[MOST_TRANSPORTS];
     const spmm_transport_ops_t *chosen;
 } choice_t;
 
@@ -42,7 +42,7 @@ static spmm_status_t choose(choice_t *c, const char *name)
 
 static void check_refused(choice_t *c, const char *name, spmm_status_t status, const char *sentence)
 {
-    char kept[SPMM_TRANSPORT_WHY];
+    char kept[SPMM_WHY];
 
     (void)snprintf(kept, sizeof kept, "%s", sentence); /* of a candidate, which is written anew */
     assert_int_equal(choose(c, name), status);
@@ -62,7 +62,7 @@ static void check_least(const choice_t *c)
     double least = INFINITY;
 
     for (int t = 0; t < spmmi_n_transports; t++) {
-        const spmm_transport_candidate_t *k = &c->candidates[t];
+        const spmm_candidate_t *k = &c->candidates[t];
 
         if (k->usable && !k->transport->by_name && (k->transport->sends_same || !c->need.same)) {
             least = fmin(least, k->predicted_s);
@@ -85,7 +85,7 @@ static void test_candidates(void **state)
     open_choice(&c);
     spmm_assert_ok(choose(&c, NULL));
     for (int t = 0; t < spmmi_n_transports; t++) {
-        const spmm_transport_candidate_t k = c.candidates[t];
+        const spmm_candidate_t k = c.candidates[t];
 
         assert_ptr_equal(k.transport, spmmi_transports[t]);
         assert_ptr_equal(spmmi_transport_find(k.transport->name), k.transport);
@@ -106,7 +106,7 @@ static void test_candidates(void **state)
         }
     }
     check_refused(&c, "pigeon", SPMM_ERR_ARGUMENT,
-                  "nccl, nccl-push, nccl-pull, mpi-device, mpi-host, and auto");
+                  "nccl, nccl-push, mpi-device, mpi-host, and auto");
     assert_null(spmmi_transport_find("pigeon"));
     close_choice(&c);
 }
@@ -154,9 +154,9 @@ static void test_packing(void **state)
 /* Where windows could not be had, auto takes another transport and says why. */
 static void test_without_windows(void **state)
 {
-    static const char *const name[] = {"nccl-push", "nccl-pull"};
-    spmm_transport_shared_t  before;
-    choice_t                 c;
+    const spmm_transport_ops_t *push = spmmi_transport_find("nccl-push");
+    spmm_transport_shared_t     before;
+    choice_t                    c;
 
     (void)state;
     open_choice(&c);
@@ -164,16 +164,12 @@ static void test_without_windows(void **state)
     (void)snprintf(shared.no_windows, sizeof shared.no_windows, "%s", "found no window in a test");
     spmm_assert_ok(choose(&c, NULL));
     check_least(&c);
-    for (size_t k = 0; k < 2; k++) {
-        const spmm_transport_ops_t *transport = spmmi_transport_find(name[k]);
-
-        if (transport->built && device.kind == SPMM_DEVICE_CUDA && spmm_test_env.size > 1) {
-            assert_ptr_not_equal(c.chosen, transport);
-            assert_true(choose(&c, name[k]) == SPMM_ERR_UNSUPPORTED);
-            assert_true(strstr(spmm_test_env.err.text, "found no window in a test") != NULL ||
-                        strstr(spmm_test_env.err.text, " share GPU ") != NULL);
-            spmmi_error_clear(&spmm_test_env.err);
-        }
+    if (push->built && device.kind == SPMM_DEVICE_CUDA && spmm_test_env.size > 1) {
+        assert_ptr_not_equal(c.chosen, push);
+        assert_true(choose(&c, push->name) == SPMM_ERR_UNSUPPORTED);
+        assert_true(strstr(spmm_test_env.err.text, "found no window in a test") != NULL ||
+                    strstr(spmm_test_env.err.text, " share GPU ") != NULL);
+        spmmi_error_clear(&spmm_test_env.err);
     }
     shared = before;
     close_choice(&c);
@@ -189,7 +185,7 @@ static void test_close(void **state)
         }
     }
     assert_null(shared.nccl);
-    assert_null(shared.pull);
+    assert_null(shared.peer_space);
     device.ops->stream_destroy(&device, stream);
     spmmi_device_close(&device);
     assert_int_equal(spmmi_alloc_get_stats().live, 0);

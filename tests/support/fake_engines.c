@@ -9,12 +9,12 @@
 
 static const double us = 1e-6;
 
-fake_engine_t           fakes[N_FAKES];
-spmm_engine_candidate_t fake_candidates[N_FAKES];
-spmm_csr_t              fake_block;
-int                     fake_held;
-int64_t                 fake_executes;
-spmm_engine_settled_t   fake_settled;
+fake_engine_t         fakes[N_FAKES];
+spmm_candidate_t      fake_candidates[N_FAKES];
+spmm_csr_t            fake_block;
+int                   fake_held;
+int64_t               fake_executes;
+spmm_engine_settled_t fake_settled;
 
 static int           most_held;
 static spmm_device_t device; /* the CPU, with a clock of its own */
@@ -41,23 +41,20 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
     return SPMM_OK;
 }
 
-static spmm_status_t fake_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                                  double beta, void *C, int64_t ldc, spmm_stream_t stream)
+static spmm_status_t fake_execute(void *format, const spmm_operands_t *x)
 {
     const int k = *(const int *)format;
 
-    (void)alpha;
-    (void)stream;
     fakes[k].executes++;
-    fakes[k].beta = beta;
-    fakes[k].n    = n;
-    fakes[k].ldb  = ldb;
-    fakes[k].ldc  = ldc;
-    for (int64_t i = 0; i < fake_block.n_cols * n; i++) {
-        assert_true(((const float *)B)[i] != 0.0f);
+    fakes[k].beta = x->beta.re;
+    fakes[k].n    = x->n;
+    fakes[k].ldb  = x->ldb;
+    fakes[k].ldc  = x->ldc;
+    for (int64_t i = 0; i < fake_block.n_cols * x->n; i++) {
+        assert_true(((const float *)x->B)[i] != 0.0f);
     }
-    for (int64_t i = 0; i < fake_block.c_rows * n; i++) {
-        assert_true(isfinite(((const float *)C)[i]));
+    for (int64_t i = 0; i < fake_block.c_rows * x->n; i++) {
+        assert_true(isfinite(((const float *)x->C)[i]));
     }
     if (fakes[k].execute_status != SPMM_OK) {
         return spmmi_fail(&spmm_test_env.err, fakes[k].execute_status, "fake %d does not run", k);
@@ -119,12 +116,13 @@ void fake_prepare(const double predicted[N_FAKES])
     fake_executes         = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].seconds   = k == YARDSTICK ? 150 * us : 100 * us;
-        fake_candidates[k] = (spmm_engine_candidate_t){.engine      = &engines[k],
-                                                       .layout      = SPMM_LAYOUT_ROW,
-                                                       .usable      = predicted[k] > 0.0,
-                                                       .why         = "is not asked",
-                                                       .predicted_s = predicted[k] * us,
-                                                       .measured_s  = NAN};
+        fake_candidates[k] = (spmm_candidate_t){.name        = engines[k].name,
+                                                .engine      = &engines[k],
+                                                .layout      = SPMM_LAYOUT_ROW,
+                                                .usable      = predicted[k] > 0.0,
+                                                .why         = "is not asked",
+                                                .predicted_s = predicted[k] * us,
+                                                .measured_s  = NAN};
         if (!fake_candidates[k].usable) {
             fake_candidates[k].predicted_s = INFINITY;
         }

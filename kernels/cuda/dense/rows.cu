@@ -227,9 +227,6 @@ extern "C" cudaError_t spmmi_cuda_probe(void)
         code = spmm::preload_store();
     }
     if (code == cudaSuccess) {
-        code = spmm::preload_pull();
-    }
-    if (code == cudaSuccess) {
         code = spmm::preload_push();
     }
     if (code == cudaSuccess) {

@@ -155,8 +155,6 @@ template <typename... Kernels> cudaError_t preload_cached(Kernels *...kernels)
 cudaError_t preload_add();
 /** Those of transpose.cu. */
 cudaError_t preload_store();
-/** That of pull.cu. */
-cudaError_t preload_pull();
 /** That of push.cu. */
 cudaError_t preload_push();
 
