@@ -196,6 +196,21 @@ ranks_step() {
     fi
 }
 
+# Whole products by nccl-push; where NCCL gives no windows, automatic choice goes on and says why.
+push_step() {
+    local push=(mpirun --bind-to none -n "$ranks" "$build/tools/spmm_dist" --device cuda
+        --type 32f --verify --generate "rmat:scale=16,degree=16") options
+    ! grep '^nccl-push ' <<<"$listed" | grep -q 'not in this build' || return 0
+    for options in "--op n" "--op t" "--layout col" "--pad 3 --columns 33" "--timeout 30"; do
+        # shellcheck disable=SC2086 # several words
+        check "${push[@]}" --transport nccl-push $options
+    done
+    # shellcheck disable=SC2016
+    check bash -c 'set -o pipefail
+        NCCL_WIN_ENABLE=0 "$@" --explain | tee /dev/stderr |
+            grep "nccl-push *could not be opened" >/dev/null' - "${push[@]}"
+}
+
 # The engines by name, in each of their compute modes: op T and column-major blocks too.
 driver=$build/tools/spmm_dist
 verify() {
@@ -303,7 +318,8 @@ trust_step() {
 # A call of CUDA, NCCL or MPI fails on one rank: each line says what that led to.
 calls_step() {
     local start=$SECONDS
-    env SPMM_FAULT_LIST=1 SPMM_FAULT_JOBS=6 SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
+    env SPMM_FAULT_LIST=1 SPMM_FAULT_JOBS=6 SPMM_FAULT_DEVICE=cuda \
+        "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
         "SPMM_FAULTS=$build/tests/libspmm_faults.so" timeout 400 \
         python3 tests/driver/test_fault_calls.py || { fail ": calls that fail on one rank" && return; }
     passed "$start" "calls that fail on one rank"
@@ -404,6 +420,7 @@ for ranks in 1 2 4 8; do
     if [ "$ranks" -gt 1 ]; then
         transport=nccl
         grep '^nccl ' <<<"$listed" | grep -q 'not in this build' && transport=mpi-host
+        step ranks "$ranks" 4 "products by nccl-push, $on" push_step
         step visible "$ranks" 4 "which GPUs $on see" visible_step
     fi
     # Kernels that wait for those of other ranks share a GPU with one more run at most.
@@ -422,7 +439,8 @@ ranks=4
 drain
 
 products_step() {
-    local cover=(--driver "$driver" --output "$output/gpu_check.tsv" --beside "$((most_beside < 3 ? most_beside : 3))")
+    local cover=(--driver "$driver" --output "$output/gpu_check.tsv"
+        --beside "$((most_beside < 3 ? most_beside : 3))")
     [ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
     [ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
     python3 ci/gpu_cover.py "${cover[@]}" >"$work/cover" || fail ": products"
