@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Includes point one way.  A layer sees itself, the layers before it in the list, the public headers
-# and, from device on, the kernels' headers.  Kernels see types.h, kernel_args.h and each other, those
-# for CPUs also base/scalar.h (16-bit numbers), which itself sees types.h alone.
+# and, from device on, the kernels' headers.  Kernels see types.h, kernel_args.h and each other,
+# those for CPUs also base/scalar.h (16-bit numbers), which itself sees types.h alone.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 layers="base device matrix partition engine exchange plan api"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bcsr_variant.h  Which thread blocks multiply BCSR, and how long they take: engines bcsr and
+/** @file variant.h  Which thread blocks multiply BCSR, and how long they take: engines bcsr and
  *  bcsr-sp24. */
 #ifndef SPMM_ENGINE_BCSR_SHAPE_H
 #define SPMM_ENGINE_BCSR_SHAPE_H
@@ -21,8 +21,8 @@ typedef struct {
 } spmm_bcsr_variant_t;
 
 /** All variants that there are kernels for, by kernel; and how many of them are worth measuring. */
-enum { SPMM_BCSR_SHAPES = 10, SPMM_BCSR_RANKED = 4 };
-extern const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_SHAPES];
+enum { SPMM_BCSR_VARIANTS = 10, SPMM_BCSR_RANKED = 4 };
+extern const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_VARIANTS];
 
 /** What a kernel is called. */
 const char *spmmi_bcsr_kernel_name(spmm_bcsr_kernel_t kernel);

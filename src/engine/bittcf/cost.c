@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bittcf_cost.c  How long the BitTCF kernels take on a GPU: the engines bittcf and dmma. */
+/** @file cost.c  How long the BitTCF kernels take on a GPU: the engines bittcf and dmma. */
 #include <math.h>
 
 #include "base/scalar.h"

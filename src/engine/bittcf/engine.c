@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_bittcf.c  BitTCF (Acc-SpMM) on tensor cores; on CPUs decoded and multiplied. */
+/** @file engine.c  BitTCF (Acc-SpMM) on tensor cores; on CPUs decoded and multiplied. */
 #include <math.h>
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_dmma.c
+/** @file engine.c
  *  FP64 on tensor cores, over BitTCF: no published SpMM does it, but with 512 bytes of B for every
  *  8 x 8 x 8 products the memory system, not the FP64 unit, sets the pace, and condensed columns
  *  fetch a row of B once for 8 rows of A.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tc_engine.h
+/** @file engine.h
  *  What the engines on tensor-core formats have in common: a format on the host, which the CPU
  *  decodes and multiplies; on GPUs a copy of it there and the pieces of work of its kernel.
  */
