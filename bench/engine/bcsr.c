@@ -78,7 +78,7 @@ static spmm_status_t run_variants(void *self, const bench_operands_t *o,
     (void)printf("%-34.34s %5d %9.2f %9.2f", name, (int)o->n,
                  1e6 * spmmi_bcsr_cost(p, problem, o->device),
                  1e6 * spmmi_bcsr_cost_sp24(p, problem, o->device));
-    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+    for (int k = 0; k < SPMM_BCSR_VARIANTS; k++) {
         double seconds = 0.0;
         bool   right   = false;
 
@@ -112,7 +112,7 @@ static void print_head(const spmm_device_t *device, void *self)
         "(L), "
         "tile rows x columns, of lists / warps of a tile row, + with 2:4 tiles\n%-34s %5s %9s %9s",
         device->description, "matrix", "N", "bcsr", "bcsr-sp24");
-    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+    for (int k = 0; k < SPMM_BCSR_VARIANTS; k++) {
         const spmm_bcsr_variant_t s        = spmmi_bcsr_variants[k];
         char                      name[32] = "";
 

@@ -92,7 +92,7 @@ static spmm_status_t run_all(request_t *r, const bench_operands_t *o, const spmm
     for (int k = 0; n < MOST_VARIANTS && spmmi_cvse_variant_at(k, &result[n].variant); k++) {
         if (result[n].variant.chain == 0 || result[n].variant.slice == 32 ||
             result[n].variant.slice <= o->n) {
-            SPMM_TRY(run_variant(r, o, problem, SPMM_CVSE_SHAPES + k, &result[n]));
+            SPMM_TRY(run_variant(r, o, problem, SPMM_CVSE_VARIANTS + k, &result[n]));
             n++;
         }
     }
@@ -108,7 +108,7 @@ static spmm_status_t run_width(void *self, const bench_operands_t *o, const spmm
                                const char *name)
 {
     request_t          *r = self;
-    spmm_cvse_variant_t list[SPMM_CVSE_SHAPES];
+    spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
     const int           n =
         spmmi_cvse_variants(&problem->pattern->tc, o->block->n_rows, o->n, o->device->n_sm, list);
     double        least  = (double)NAN; /* of right products */
