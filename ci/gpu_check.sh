@@ -1,22 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Build with CUDA and run every GPU test on 1, 2, 4 and 8 GPUs, as many as are visible, and on fewer than 4
-# also with 4 ranks that share them.  Each check says what came of it when it ends; gpu_check.log gets a
-# line for each step of a number of ranks, and what failed at once.  Several checks share a GPU where
-# there are cores for them.  Needs no network and no root.
+# Build with CUDA and run every GPU test on 1, 2, 4 and 8 GPUs, as many as are visible, and on fewer
+# than 4 also with 4 ranks that share them.  Each check says what came of it when it ends;
+# gpu_check.log gets a line for each step of a number of ranks, and what failed at once.  Several
+# checks share a GPU where there are cores for them.  Needs no network and no root.
 #
 #     ci/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.log and .tsv, default
 #                                  build/cuda/gpu_check; bench/results keeps the log
 #
 #   SPMM_PREFIX      a prefix of scripts/gpu_prefix.sh with METIS, zlib, cJSON and cmocka, where the
 #                    machine has none
-#   SPMM_MPI_CUDA    prefix of a CUDA-aware Open MPI, default SPMM_PREFIX/openmpi-cuda: adds transport
+#   SPMM_MPI_CUDA    prefix of a CUDA-aware Open MPI, default SPMM_PREFIX/openmpi-cuda: adds
+#   transport
 #                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
-#   SPMM_STEPS       some of "ctest ranks visible engines widths stress faults trust limits nodes crowded
-#                    products", default all but limits (200 GiB of host memory, 5 minutes), and crowded
-#                    only on fewer than 4 GPUs; the build always runs
+#   SPMM_STEPS       some of "ctest ranks visible engines widths stress faults trust limits nodes
+#   crowded
+#                    products", default all but limits (200 GiB of host memory, 5 minutes), and
+#                    crowded only on fewer than 4 GPUs; the build always runs
 #   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
 #   SPMM_CHECKS_PER_GPU  most checks on a GPU at a time, default 4
 set -uo pipefail
@@ -45,8 +47,8 @@ if [ "$gpus" -eq 0 ]; then
     exit 2
 fi
 
-# Transport nccl-push uses no multicast, which registering its memory would set up all the same where
-# NCCL started with it.
+# Transport nccl-push uses no multicast, which registering its memory would set up all the same
+# where NCCL started with it.
 export NCCL_NVLS_ENABLE=0
 # Open MPI 4 and 5 as root; more ranks than cores on small machines.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -77,8 +79,9 @@ echo "# ci/gpu_check.sh at $(git describe --always --dirty 2>/dev/null || echo '
     "$gpus x $(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)" >"$log"
 note "build: $SECONDS s"
 
-# Checks run side by side, each on GPUs of its own or some at a time on the same: a line of this pipe for
-# each that may begin.  Steps of as many ranks that want as many at a time flow into each other.
+# Checks run side by side, each on GPUs of its own or some at a time on the same: a line of this
+# pipe for each that may begin.  Steps of as many ranks that want as many at a time flow into each
+# other.
 most_beside=${SPMM_CHECKS_PER_GPU:-4}
 pool=''   # RANKS AT_A_TIME of the lines in the pipe
 titles=() # of the steps since it was filled
@@ -241,8 +244,9 @@ engines_step() {
     done
 }
 
-# Engines of 16-bit values at many widths of B, on every file and generators; a table for each type.  A file
-# with values that FP16 has no numbers for is refused with a sentence, and nothing else may fail.
+# Engines of 16-bit values at many widths of B, on every file and generators; a table for each type.
+#  A file with values that FP16 has no numbers for is refused with a sentence, and nothing else may
+#  fail.
 widths_step() {
     local type
     list=$work/matrices.txt
@@ -360,8 +364,8 @@ refused() {
     fi
 }
 
-# nodes_step NODES EXECUTES [NAME=VALUE...]: NCCL takes equal parts of the ranks for nodes of their own,
-# so that sockets join them.
+# nodes_step NODES EXECUTES [NAME=VALUE...]: NCCL takes equal parts of the ranks for nodes of their
+# own, so that sockets join them.
 nodes_step() {
     # shellcheck disable=SC2016
     local nodes=(mpirun --bind-to none -n "$ranks" -x NCCL_IB_DISABLE=1 -x NCCL_SOCKET_IFNAME=lo
@@ -377,8 +381,8 @@ nodes_step() {
     fi
 }
 
-# 4 ranks on fewer GPUs, which take turns: over MPI, and over NCCL where each rank says that its GPU is
-# another one and the ranks of a GPU are of different NCCL nodes.
+# 4 ranks on fewer GPUs, which take turns: over MPI, and over NCCL where each rank says that its GPU
+# is another one and the ranks of a GPU are of different NCCL nodes.
 crowded_step() {
     local crowd=(mpirun --bind-to none -n "$ranks") on_gpu=(env SPMM_TEST_DEVICE=cuda)
     if ! wants ctest; then # which has run these

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verified products of spmm_dist on GPUs: every pair of levels of any two factors occurs in some run
-(ranks, columns, type, layout, op, transport, partition, timeout, matrix).
+"""Verified products of spmm_dist on GPUs: every pair of levels of any two factors occurs in some
+run (ranks, columns, type, layout, op, transport, partition, timeout, matrix).
 
-Writes one row for each run to a TSV file, prints the same as a table; what failed is said at once on
-the standard error stream.  Runs go side by side, so times are not for publication.  Python 3 standard
-library only; ci/gpu_check.sh is the way to call it."""
+Writes one row for each run to a TSV file, prints the same as a table; what failed is said at once
+on the standard error stream.  Runs go side by side, so times are not for publication.  Python 3
+standard library only; ci/gpu_check.sh is the way to call it."""
 import argparse
 import concurrent.futures
 import datetime

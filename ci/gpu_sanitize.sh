@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# compute-sanitizer over the GPU tests: memcheck, racecheck, initcheck and synccheck.  Racecheck leaves
-# out the kernels of cuSPARSE (its csrmv_v3_kernel writes one shared word from several threads);
-# initcheck has to see what they write, but only reads by our kernels (namespace spmm) count (Blocked-ELL
-# of cuSPARSE reads what it has not written).  A build with CUDA must exist.  LOG gets a line for each run
-# when it ends and, last, one for each tool, with `#`, which bench/results keeps; exit code 1: a run found
-# something.
+# compute-sanitizer over the GPU tests: memcheck, racecheck, initcheck and synccheck.  Racecheck
+# leaves out the kernels of cuSPARSE (its csrmv_v3_kernel writes one shared word from several
+# threads); initcheck has to see what they write, but only reads by our kernels (namespace spmm)
+# count (Blocked-ELL of cuSPARSE reads what it has not written).  A build with CUDA must exist.  LOG
+# gets a line for each run when it ends and, last, one for each tool, with `#`, which bench/results
+# keeps; exit code 1: a run found something.
 #
 #     ci/gpu_sanitize.sh [LOG]      default build/cuda/gpu_sanitize.log
 #
 #   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
-#   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to 4
-#                    ranks share one grid; under two ranks also test_plan, test_push and test_transport
-#                    where two GPUs are visible
+#   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to
+#   4
+#                    ranks share one grid; under two ranks also test_plan, test_push and
+#                    test_transport where two GPUs are visible
 #   SPMM_BUILD_DIR   default build/cuda
-#   JOBS             runs at a time, default one for every two cores, 10 at most for each visible GPU
-#   SECONDS_EACH     limit of a run, default 400
+#   JOBS             runs at a time, default one for every two cores, 10 at most for each visible
+#   GPU SECONDS_EACH     limit of a run, default 400
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 build=${SPMM_BUILD_DIR:-build/cuda}

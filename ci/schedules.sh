@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Every schedule on 4 GPUs (or as many as are asked for), N = 32 and 128, FP32 in TF32: what docs/schedules.md and
-# bench/results/schedules.tsv show.  Builds nothing; about 5 minutes on 4 x H200.  Prints a table last.
+# Every schedule on 4 GPUs (or as many as are asked for), N = 32 and 128, FP32 in TF32: what
+# docs/schedules.md and bench/results/schedules.tsv show.  Builds nothing; about 5 minutes on 4 x
+# H200.  Prints a table last.
 #
-#     ci/schedules.sh [OUTPUT] [RANKS] [INPUT...]     default build/cuda/schedules.tsv, 4, three generators
+#     ci/schedules.sh [OUTPUT] [RANKS] [INPUT...]     default build/cuda/schedules.tsv, 4, three
+#     generators
 #
 #   SPMM_BUILD_DIR   default build/cuda
 set -uo pipefail

@@ -5,8 +5,8 @@
     cmake --preset coverage && cmake --build --preset coverage && ctest --preset coverage
     scripts/coverage.py [BUILD] [--least PERCENT] [--lines]
 
-Prints a row for each folder and each file below 90 %, and the total of src, partition, kernels/cpu and
-tools last; --lines names the lines that were not run.  Exit status 1: below PERCENT."""
+Prints a row for each folder and each file below 90 %, and the total of src, partition, kernels/cpu
+and tools last; --lines names the lines that were not run.  Exit status 1: below PERCENT."""
 import argparse
 import collections
 import gzip

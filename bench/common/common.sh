@@ -37,9 +37,9 @@ program() {
     (cd "$root" && realpath -m "${SPMM_BUILD_DIR:-build/cuda}/$1")
 }
 
-# The matrices of the tables whose name (without the ending of the file) matches REGEX, into `files`:
-# those with at least 80,000 entries of SPMM_MATRIX_DIR, by its INDEX.tsv, and the stand-ins of
-# SPMM_STANDIN_DIR; of a folder that is not set none.
+# The matrices of the tables whose name (without the ending of the file) matches REGEX, into
+# `files`: those with at least 80,000 entries of SPMM_MATRIX_DIR, by its INDEX.tsv, and the
+# stand-ins of SPMM_STANDIN_DIR; of a folder that is not set none.
 collect() { # REGEX
     local all=() file name missing=0
     files=()

@@ -60,7 +60,8 @@ def read_rows(paths, needed):
 
 
 def run(main):
-    """End the program with what main() returns, or with 3 after a sentence on a table and 4 after one
+    """End the program with what main() returns, or with 3 after a sentence on a table and 4 after
+    one
     on a file that cannot be written."""
     try:
         sys.exit(main())

@@ -72,13 +72,13 @@ double dist_time_own(const dist_bench_t *b, dist_run_t run, void *self);
 double dist_time(const dist_bench_t *b, dist_run_t run, void *self);
 /** Wall time of a loop of iterations over their number, largest over ranks, in ms.  Collective. */
 double dist_time_loop(const dist_bench_t *b, dist_run_t run, void *self);
-/** The phases of @p plan, which profiles, on this rank into @p own: those of the last of some products
- *  in a row, with the host ahead.  Collective. */
+/** The phases of @p plan, which profiles, on this rank into @p own: those of the last of some
+ *  products in a row, with the host ahead.  Collective. */
 void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, void *self,
                       dist_times_t *own);
-/** own->overlap: the hidden share of the shorter of exchange and local block, each timed on its own, on
- *  this rank; NaN where the columns of B travel in chunks, or both blocks are one.  After own->total_ms.
- *  Collective. */
+/** own->overlap: the hidden share of the shorter of exchange and local block, each timed on its
+ *  own, on this rank; NaN where the columns of B travel in chunks, or both blocks are one.  After
+ *  own->total_ms. Collective. */
 void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *own);
 /** From the times of each rank to those of all.  Collective. */
 void dist_gather_times(const dist_bench_t *b, const dist_times_t *own, dist_times_t *times);

@@ -2,13 +2,16 @@
 /** @file dist_base.c
  *  What a careful user writes without this library, each in stream order without a host wait:
  *
- *  allgather       ncclAllGather of all rows of B (padded to the largest rank) or, where it is faster, a
+ *  allgather       ncclAllGather of all rows of B (padded to the largest rank) or, where it is
+ *  faster, a
  *                  group of ncclBroadcast of as many rows as each rank has; one cusparseSpMM
- *  needed          pack, one group of ncclSend and ncclRecv of the rows that are needed, own rows of B
+ *  needed          pack, one group of ncclSend and ncclRecv of the rows that are needed, own rows
+ *  of B
  *                  copied before the received ones, one cusparseSpMM
  *  needed-in-place the same without the copy: for a program that keeps B with room for halo rows
  *
- *  cuSPARSE runs as engine cusparse does: the fastest of its CSR algorithms, measured, preprocessed.
+ *  cuSPARSE runs as engine cusparse does: the fastest of its CSR algorithms, measured,
+ *  preprocessed.
  */
 #include <stdlib.h>
 

@@ -72,8 +72,8 @@ static void lead(const dist_bench_t *b, int copies)
     }
 }
 
-/* Products follow each other without a gap, as in a solver; the mark between two ends one and starts
- * the next. */
+/* Products follow each other without a gap, as in a solver; the mark between two ends one and
+ * starts the next. */
 double dist_time_own(const dist_bench_t *b, dist_run_t run, void *self)
 {
     const int64_t n  = b->options.iterations;

@@ -6,8 +6,8 @@
 
 One row for each matrix and transport: comm_us, local_us and halo_us are phases by halo-first, with
 marks around them that take some us; halo_first_us and overlap_us the whole product without marks,
-saved_us their difference; overlap is the hidden share of the shorter of exchange and local block, each
-timed on its own without marks.  loop_us is wall time with the host in the loop, graph_us and
+saved_us their difference; overlap is the hidden share of the shorter of exchange and local block,
+each timed on its own without marks.  loop_us is wall time with the host in the loop, graph_us and
 graph_loop_us the same of overlap in a CUDA graph."""
 import argparse
 import pathlib

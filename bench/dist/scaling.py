@@ -4,10 +4,10 @@
 
     bench/dist/scaling.py [--figure OUT.svg] OUT.tsv RESULT.tsv...
 
-Writes one row for each set, matrix, width, mode and number of ranks, and prints it with geomeans and
-minima over the matrices.  Set `strong` divides T1 by ranks times TP, sets `weak:...` T1 by TP; T1 is
-the least time of any row on one rank, TP the least of the plans.  Rows that failed their check are
-left out and reported."""
+Writes one row for each set, matrix, width, mode and number of ranks, and prints it with geomeans
+and minima over the matrices.  Set `strong` divides T1 by ranks times TP, sets `weak:...` T1 by TP;
+T1 is the least time of any row on one rank, TP the least of the plans.  Rows that failed their
+check are left out and reported."""
 import argparse
 import pathlib
 import sys

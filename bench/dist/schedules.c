@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_schedules: every schedule on the same matrices, predicted and measured.
  *
- *     mpirun -n RANKS bench_schedules [-n N,N...] [-t 64f|32f] [-c 32f|32f-fast-tf32] [-p PARTITION]
+ *     mpirun -n RANKS bench_schedules [-n N,N...] [-t 64f|32f] [-c 32f|32f-fast-tf32] [-p
+ *     PARTITION]
  *                                     [-x TRANSPORT] [-k CTAS] [-s NAME,...] FILE|SPEC...
  *
  * One line of tab-separated values for each input, N and schedule, and one for what "auto" makes of

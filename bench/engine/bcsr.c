@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr.c
- *  Engines `bcsr` and `bcsr-sp24` on one GPU with every variant of thread block, beside the one that
- *  the model takes (src/engine/bcsr/variant.c).
+ *  Engines `bcsr` and `bcsr-sp24` on one GPU with every variant of thread block, beside the one
+ *  that the model takes (src/engine/bcsr/variant.c).
  *
  *      bench_bcsr N,N,... MATRIX...
  *
  *  MATRIX: a file, or a generator's spec.  FP16 in and out, device time, median of 20 products
- *  after 3, the same B and C again.  `*` marks the variant of bcsr, `+` that of bcsr-sp24 where it is another
- *  one.  `!`: C of the variant is wrong, compared once with the FP64 product; exit code 1.
+ *  after 3, the same B and C again.  `*` marks the variant of bcsr, `+` that of bcsr-sp24 where it
+ *  is another one.  `!`: C of the variant is wrong, compared once with the FP64 product; exit code
+ *  1.
  */
 #include <stdio.h>
 

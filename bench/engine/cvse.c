@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file cvse.c
- *  Engine `cvse` on one GPU in the variants that plans measure (src/engine/cvse/variant.c), or in all.
+ *  Engine `cvse` on one GPU in the variants that plans measure (src/engine/cvse/variant.c), or in
+ *  all.
  *
  *      bench_cvse [--all] N,N,... FILE...
  *
  *  FP16 in and out, device time, median of 20 products after 3, the same B and C again.  A line for
  *  each matrix and N: microseconds of each candidate, the model's first, and with --all the fastest
- *  five of all variants.  A variant reads V/blocks of a warp/columns of a warp/warps of a thread block;
- *  V/pieces: that without tasks.  `!` after a time: C is wrong, compared once with the FP64 product; exit
- *  code 1.
+ *  five of all variants.  A variant reads V/blocks of a warp/columns of a warp/warps of a thread
+ *  block; V/pieces: that without tasks.  `!` after a time: C is wrong, compared once with the FP64
+ *  product; exit code 1.
  */
 #include <math.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  *      bench_reorder [--only METHOD] FILE... > TABLE.tsv
  *
  *  One line per matrix and method, tab-separated: MeanNNZTC (entries per 8x8 TC block), (window,
- *  active column) pairs at heights 8 and 16, their ratio to those of the file's order, CPU seconds of all
- *  threads.
+ *  active column) pairs at heights 8 and 16, their ratio to those of the file's order, CPU seconds
+ *  of all threads.
  */
 #include <inttypes.h>
 #include <stdio.h>

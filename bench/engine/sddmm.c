@@ -5,11 +5,11 @@
  *      bench_sddmm [--iterations K] [--kernel NAME] TYPE,TYPE,... K,K,... WHAT...
  *
  *  TYPE: 32f, 64f, 16f or 16bf, of X, Y and S.  WHAT: a matrix file or a generator's spec (it has a
- *  colon); the pattern is the mask.  Device time, median of K (20) products after 3, the same operands
- *  again.  cuSPARSE gets Y both ways, as the transpose of a row-major and as a column-major matrix, and
- *  the faster one counts; `-`: it refuses the type or its S is wrong, then ratio is to its FP32.  `error`
- *  is the largest |S - FP64| / (|X||Y|) over some entries, `passed` whether that is in the bound of the
- *  type.  Exit code 1: an S is wrong, of either.
+ *  colon); the pattern is the mask.  Device time, median of K (20) products after 3, the same
+ *  operands again.  cuSPARSE gets Y both ways, as the transpose of a row-major and as a
+ *  column-major matrix, and the faster one counts; `-`: it refuses the type or its S is wrong, then
+ *  ratio is to its FP32.  `error` is the largest |S - FP64| / (|X||Y|) over some entries, `passed`
+ *  whether that is in the bound of the type.  Exit code 1: an S is wrong, of either.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# SDDMM against cuSPARSE on one GPU: bench_sddmm over the real matrices with at least 80,000 entries,
-# the stand-ins and masks of pruned vectors, and geometric means of the ratios: of all masks; of
-# pruned ones without vectors ("unstructured"); of those with vectors; of matrices.
+# SDDMM against cuSPARSE on one GPU: bench_sddmm over the real matrices with at least 80,000
+# entries, the stand-ins and masks of pruned vectors, and geometric means of the ratios: of all
+# masks; of pruned ones without vectors ("unstructured"); of those with vectors; of matrices.
 #
 #     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/engine/sddmm.sh [OPTION...] [OUTPUT.tsv]
 #
@@ -13,8 +13,8 @@
 #   --iterations K    [20]
 #   OUTPUT.tsv        [bench/results/sddmm.tsv]
 #
-#   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/engine/single_gpu.sh; of the first two one
-#   may be unset: its matrices are left out.
+#   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/engine/single_gpu.sh; of the
+#   first two one may be unset: its matrices are left out.
 set -euo pipefail
 # shellcheck source=bench/common/common.sh
 . "$(dirname "$0")/../common/common.sh"
@@ -44,8 +44,8 @@ status=0
     "$bench" --iterations "$iterations" "$types" "$columns" "${files[@]}"
 } >"$part" || status=$? # 1: an error above its bound
 mv "$part" "$output"
-# Column 11: to cuSPARSE in the same type, to its FP32 where it refuses that; 12: to its FP32; `-` without
-# a time of it.  Rows that did not pass (column 14) count for nothing but the exit code.
+# Column 11: to cuSPARSE in the same type, to its FP32 where it refuses that; 12: to its FP32; `-`
+# without a time of it.  Rows that did not pass (column 14) count for nothing but the exit code.
 awk -F '\t' '
     function add(set,   key) {
         key = $6 "\t" $5 "\t" set

@@ -8,16 +8,16 @@
 #   --modes M,M       of 32f-fast-tf32, 32f, 64f, 16f and 16bf [the first three]
 #   --columns N,N     widths; 64f leaves out those above 128 [32,128,512]
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all]
-#   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb,csr-gpu]; 64f always takes auto,dmma
-#   --engines16 E,E   of 16f and 16bf [auto,cvse,csr-gpu,bcsr,bcsr-sp24,cusparse-bell]
+#   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb,csr-gpu]; 64f always takes
+#   auto,dmma --engines16 E,E   of 16f and 16bf [auto,cvse,csr-gpu,bcsr,bcsr-sp24,cusparse-bell]
 #   --reorder METHOD  order of rows, as the option of spmm_bench [auto]
 #   --iterations K    [20]
 #   --executes K      products that what auto orders is to pay in [1000]
 #   --tag TAG         part of the names of the results, for runs over a part of the table
 #   OUTPUT_DIR        [bench/results]; gets single_gpu_MODE[.TAG].tsv
 #
-# Ratios of 16f and 16bf are to cuSPARSE in FP32; bench/engine/half.py sets them against cuSPARSE in their own
-# type.
+# Ratios of 16f and 16bf are to cuSPARSE in FP32; bench/engine/half.py sets them against cuSPARSE in
+# their own type.
 #
 #   SPMM_MATRIX_DIR   folder of Matrix Market files with its INDEX.tsv
 #   SPMM_STANDIN_DIR  folder that bench/engine/standins.sh made

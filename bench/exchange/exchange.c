@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file exchange.c
  *  How much of NCCL's own rate is left of the library's exchange, and what do stores over NVLink
- *  gain?  Every rank sends the same number of 512-byte rows to every other rank: by bare ncclSend and
- *  ncclRecv of ready buffers, by transport nccl, with the packing of scattered rows before it, and by
- *  nccl-push, which packs on the way.  One table, rank 0:
+ *  gain?  Every rank sends the same number of 512-byte rows to every other rank: by bare ncclSend
+ *  and ncclRecv of ready buffers, by transport nccl, with the packing of scattered rows before it,
+ *  and by nccl-push, which packs on the way.  One table, rank 0:
  *
  *      mpirun -n 4 bench_exchange [FILE.tsv [BLOCKS[,BLOCKS...] [QUICK]]]
  *          BLOCKS: most that send in the kernel of nccl-push; several numbers: another table, with
  *          each of them beside packing and nccl
  *          QUICK: bytes from rank to rank up to which nccl-push sends them word by word
  *
- *  Device time, median of RUNS after warm-up, maximum over ranks.  After it the rows that arrive are
- *  compared with those that were sent, of every way and size; exit code 1: some differ.
+ *  Device time, median of RUNS after warm-up, maximum over ranks.  After it the rows that arrive
+ *  are compared with those that were sent, of every way and size; exit code 1: some differ.
  */
 #include "exchange.h"
 

@@ -50,8 +50,8 @@ double bench_time(bench_t *b, void (*run)(bench_t *), int chain);
 
 /** What every rank can tell of each row, into the pool. */
 void bench_fill_pool(bench_t *b);
-/** One more exchange, over a @p target overwritten before, compared with what was sent: rows that differ
- *  are said by rank 0 and leave is_wrong set on all.  Collective. */
+/** One more exchange, over a @p target overwritten before, compared with what was sent: rows that
+ *  differ are said by rank 0 and leave is_wrong set on all.  Collective. */
 void bench_compare(bench_t *b, void (*run)(bench_t *), void *target, const char *what);
 
 #endif /* SPMM_BENCH_EXCHANGE_H */

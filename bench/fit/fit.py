@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constants of the cost models that fit times of spmm_bench best.
 
-    bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv   (and of other modes, behind it)
+    bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv   (and of other modes, behind
+    it)
     bench/fit/fit.py --terms TERMS.tsv RESULT.tsv...
 
 A model is a sum of terms, each seconds times a constant of at least 0.  Minimised is the mean of
-d^2 (sqrt(1 + (e / d)^2) - 1), e = log(predicted / measured), d = 0.1: squares of small errors, sizes of
-large ones, so that one matrix that a model does not understand does not bend it for all others.
+d^2 (sqrt(1 + (e / d)^2) - 1), e = log(predicted / measured), d = 0.1: squares of small errors,
+sizes of large ones, so that one matrix that a model does not understand does not bend it for all
+others.
 
 Printed are, for each engine and set of constants, these in the order of the terms, and the errors
-|predicted / measured - 1|: of the fit; cross-validated, each matrix predicted from a fit to all others;
-and of the real matrices predicted from a fit to the stand-ins (names with `syn-`) alone.  Then what
-a choice by prediction loses against the fastest engine measured, again for all three."""
+|predicted / measured - 1|: of the fit; cross-validated, each matrix predicted from a fit to all
+others; and of the real matrices predicted from a fit to the stand-ins (names with `syn-`) alone. 
+Then what a choice by prediction loses against the fastest engine measured, again for all three."""
 import argparse
 import math
 

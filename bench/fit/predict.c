@@ -4,11 +4,11 @@
  *
  *      bench_predict [--terms | --orders] COMPUTE N,N,... FILE...
  *
- *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf.  A line for each matrix, engine and width, to be compared with
- *  times by bench/fit/predict.py; with --terms one for each term of the model, for bench/fit/fit.py; with
- *  --orders one for each matrix and width that says what reordering `auto` makes of it and why, the
- *  row order `affinity` being found in any case.  That needs a build with CUDA for all engines to
- *  take part.
+ *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf.  A line for each matrix, engine and width, to be
+ *  compared with times by bench/fit/predict.py; with --terms one for each term of the model, for
+ *  bench/fit/fit.py; with --orders one for each matrix and width that says what reordering `auto`
+ *  makes of it and why, the row order `affinity` being found in any case.  That needs a build with
+ *  CUDA for all engines to take part.
  */
 #include <mpi.h>
 #include <stdlib.h>

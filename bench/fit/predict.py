@@ -4,10 +4,10 @@
 
     bench/fit/predict.py [--predictions FILE] RESULT.tsv...
 
-prints, per engine and width, the error |predicted / measured - 1| (median, 90th percentile, largest)
-and the bias (median of measured / predicted: what the prediction would have to be multiplied by);
-then, per width, what a choice by prediction alone loses against the fastest engine measured.
-Predictions are the column predicted_ms of the results, or come from FILE, the output of
+prints, per engine and width, the error |predicted / measured - 1| (median, 90th percentile,
+largest) and the bias (median of measured / predicted: what the prediction would have to be
+multiplied by); then, per width, what a choice by prediction alone loses against the fastest engine
+measured. Predictions are the column predicted_ms of the results, or come from FILE, the output of
 bench_predict, for the models as they are now (of all engines where it was built with CUDA)."""
 import argparse
 import pathlib

@@ -6,10 +6,11 @@
  *      bench_ablation [--iterations K] N,N,... FILE...
  *
  *  TF32, device time, median of K (20) products after 3, the same B and C again.  A line for each
- *  matrix, N and variant: time, its ratio to that of `all`, the largest difference of C from that of
- *  `all` over the largest |C|, the largest |C - FP64 product| / (|A||B|) over some rows, and whether that
- *  is in its bound and all of C finite.  Exit code 1: a C is wrong.  `all` has the order of rows
- *  `affinity` where that saves a tenth of the pairs of a window of 8 rows and a column.
+ *  matrix, N and variant: time, its ratio to that of `all`, the largest difference of C from that
+ *  of `all` over the largest |C|, the largest |C - FP64 product| / (|A||B|) over some rows, and
+ *  whether that is in its bound and all of C finite.  Exit code 1: a C is wrong.  `all` has the
+ *  order of rows `affinity` where that saves a tenth of the pairs of a window of 8 rows and a
+ *  column.
  */
 #include <limits.h>
 #include <math.h>
@@ -84,7 +85,8 @@ static const variant_t variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
-/* Largest difference of C from @p first, over its largest entry; infinity where one is not finite. */
+/* Largest difference of C from @p first, over its largest entry; infinity where one is not finite.
+ * */
 static double difference_of(const bench_operands_t *o, const float *first)
 {
     const int64_t size  = (int64_t)o->block->c_rows * o->n;
@@ -101,7 +103,8 @@ static double difference_of(const bench_operands_t *o, const float *first)
     return most > 0.0 ? worst / most : worst;
 }
 
-/* Time of the variant, C in o->host_C and its error; rows of C are those of o->block in their order. */
+/* Time of the variant, C in o->host_C and its error; rows of C are those of o->block in their
+ * order. */
 static spmm_status_t run_variant(const variant_t *v, const spmm_csr_t *block,
                                  const bench_operands_t *o, int64_t iterations, double *seconds,
                                  double *error)

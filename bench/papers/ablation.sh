@@ -6,7 +6,8 @@
 #     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/papers/ablation.sh [OPTION...] [OUTPUT.tsv]
 #
 #   --columns N,N     multiples of 32 [32,128]
-#   --names REGEX     matrices whose name (without the ending of the file) matches [all but the three
+#   --names REGEX     matrices whose name (without the ending of the file) matches [all but the
+#   three
 #                     largest, whose formats take the host minutes]
 #   --iterations K    [20]
 #   OUTPUT.tsv        [bench/results/ablation.tsv]

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ladder.c
- *  The ladder of the thesis on sparse tensor cores (paper 003) on one GPU, beside the library's engines;
- *  FP16, sums in FP32.
+ *  The ladder of the thesis on sparse tensor cores (paper 003) on one GPU, beside the library's
+ *  engines; FP16, sums in FP32.
  *
  *      bench_ladder [--iterations K] [--only NAME,NAME,...] N,N,... MATRIX...
  *
- *  MATRIX is a file or a generator's spec; N multiples of 8.  Device time, median of K (20) products after
- *  3, fewer where they take long, the same B and C again.  --only: steps (T, BT, CBT, OBT, ST_large,
- *  OBTS_large, OBTS_large_separate) and engines of the library; without it all that there are.  A line
- *  for each matrix, N and contender: time; GFLOP/s of the entries; TFLOP/s as the thesis counts them, of
- *  all places of the 16 x 32 tiles; ratios to OBT and to engine cusparse in FP16; error against FP64 sums
- *  on the host.
+ *  MATRIX is a file or a generator's spec; N multiples of 8.  Device time, median of K (20)
+ *  products after 3, fewer where they take long, the same B and C again.  --only: steps (T, BT,
+ *  CBT, OBT, ST_large, OBTS_large, OBTS_large_separate) and engines of the library; without it all
+ *  that there are.  A line for each matrix, N and contender: time; GFLOP/s of the entries; TFLOP/s
+ *  as the thesis counts them, of all places of the 16 x 32 tiles; ratios to OBT and to engine
+ *  cusparse in FP16; error against FP64 sums on the host.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file ladder.cu  The steps of the ladder.  Fragments are read by ldmatrix, which SMaT does by 32-bit
- *  loads; C goes to memory from registers, in all steps alike. */
+/** @file ladder.cu  The steps of the ladder.  Fragments are read by ldmatrix, which SMaT does by
+ *  32-bit loads; C goes to memory from registers, in all steps alike. */
 #include "ladder_mm.h"
 
 #include <cuda_fp16.h>
@@ -151,7 +151,8 @@ __device__ void step(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, Til
     __syncwarp(kAll);
 }
 
-/** All tiles from @p first on, the next one on its way while one is multiplied.  @p tile_of: of a number. */
+/** All tiles from @p first on, the next one on its way while one is multiplied.  @p tile_of: of a
+ *  number. */
 template <int kWidth, class TileOf>
 __device__ void pipeline(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, int first,
                          int last, Stage<kWidth> stage[2], float c[4], TileOf tile_of)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ladder.h
- *  The kernels of the thesis on sparse tensor cores (paper 003) as steps of a ladder, from SMaT's first one
- *  on, for the benchmark alone: one warp computes a tile of 16 x 8 of C.
+ *  The kernels of the thesis on sparse tensor cores (paper 003) as steps of a ladder, from SMaT's
+ *  first one on, for the benchmark alone: one warp computes a tile of 16 x 8 of C.
  */
 #ifndef LADDER_H
 #define LADDER_H
@@ -11,8 +11,8 @@
 enum { LADDER_ROWS = 16, LADDER_WIDE = 32, LADDER_COLUMNS = 8 };
 enum { LADDER_PACKED = 256, LADDER_META = 16 }; /* values and words of a 2:4 tile */
 
-/** BCSR with tiles of 16 x width, FP16.  Tiles stand by tile row, then column; those that are 2:4 and the
- *  others in a list of each kind too, in the same order. */
+/** BCSR with tiles of 16 x width, FP16.  Tiles stand by tile row, then column; those that are 2:4
+ *  and the others in a list of each kind too, in the same order. */
 typedef struct {
     int32_t         n_tile_rows, n_tile_cols;
     int32_t         width;   /**< 16 or 32; 2:4 tiles with 32 only */

@@ -10,8 +10,8 @@
 
 enum { GROUP = 4, GROUPS = LADDER_WIDE / GROUP };
 
-/* Is there no row with more than two of its four columns, in any group of a tile?  The columns of the
- * tile are those from @p k on; *next is left behind them. */
+/* Is there no row with more than two of its four columns, in any group of a tile?  The columns of
+ * the tile are those from @p k on; *next is left behind them. */
 static bool is_sp24(const spmm_windows_t *windows, int32_t w, int32_t k, int32_t *next)
 {
     const int32_t  *col  = windows->col + windows->first[w];

@@ -4,10 +4,10 @@
 
     bench/papers/tiles.py RESULT.tsv
 
-Prints, as Markdown: times of all contenders side by side, one line for each matrix and N; where matrices
-are `xdys` with the same share of tiles, the gain of bcsr-sp24 over bcsr against Amdahl's bound, from its
-gain where all tiles are 2:4; and the geometric mean of each contender's ratio to cusparse, with the
-least."""
+Prints, as Markdown: times of all contenders side by side, one line for each matrix and N; where
+matrices are `xdys` with the same share of tiles, the gain of bcsr-sp24 over bcsr against Amdahl's
+bound, from its gain where all tiles are 2:4; and the geometric mean of each contender's ratio to
+cusparse, with the least."""
 import pathlib
 import re
 import sys

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# BCSR and 2:4 tensor cores on one GPU: the ladder of the thesis, the gain over the share of 2:4 tiles, and
-# dense blocks against cuSPARSE's Blocked-ELL.  Each section takes less than 150 s on a node with
-# an H200 and 16 cores.
+# BCSR and 2:4 tensor cores on one GPU: the ladder of the thesis, the gain over the share of 2:4
+# tiles, and dense blocks against cuSPARSE's Blocked-ELL.  Each section takes less than 150 s on a
+# node with an H200 and 16 cores.
 #
 #     SPMM_STANDIN_DIR=DIR SPMM_MATRIX_DIR=DIR bench/papers/tiles.sh [--iterations K] [SECTION...]
 #
 #   SECTION           ladder, real, amdahl, blocks [all]; each writes OUTPUT/tiles_SECTION.tsv and
 #                     prints what bench/papers/tiles.py makes of it
 #   --iterations K    [20]
-#   SPMM_STANDIN_DIR  stand-ins (bench/engine/standins.sh), for real and blocks; where the five of the thesis
+#   SPMM_STANDIN_DIR  stand-ins (bench/engine/standins.sh), for real and blocks; where the five of
+#   the thesis
 #                     that are not among the twenty are missing they are generated there if possible
 #   SPMM_MATRIX_DIR   folder of Matrix Market files, for blocks
 #   SPMM_BUILD_DIR    default build/cuda: its bench/bench_ladder

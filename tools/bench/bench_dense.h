@@ -29,7 +29,8 @@ int bench_dense_poison(bench_dense_t *dense);
 
 /** max |C - ref| / (|A||B|) of C of set 0 over sampled rows; NaN in C gives infinity.
  *  @param[out] checked       rows compared
- *  @param[out] out_of_range  their elements that were not: the terms may leave the range of the type */
+ *  @param[out] out_of_range  their elements that were not: the terms may leave the range of the
+ *  type */
 int bench_dense_error(bench_dense_t *dense, const spmm_matrix_t *A, double *error, int64_t *checked,
                       int64_t *out_of_range);
 

@@ -71,8 +71,8 @@ static const char *engine_at(const bench_options_t *options, int k, bool *skip)
     return name;
 }
 
-/* All engines at one width; the seconds of @p row are those of a yardstick of another type, else NaN
- * and cusparse is the yardstick; it is measured also where only others are asked for.
+/* All engines at one width; the seconds of @p row are those of a yardstick of another type, else
+ * NaN and cusparse is the yardstick; it is measured also where only others are asked for.
  * @return false when the run must end */
 static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t row)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tool_common.h  What the programs of tools/ and bench/ share: the words and numbers of options,
- *  the median, the FP64 reference of an element, its error and bound. */
+/** @file tool_common.h  What the programs of tools/ and bench/ share: the words and numbers of
+ *  options, the median, the FP64 reference of an element, its error and bound. */
 #ifndef TOOL_COMMON_H
 #define TOOL_COMMON_H
 
@@ -43,13 +43,14 @@ typedef struct {
     double eta;     /**< what underflow may cost in all */
 } tool_range_t;
 
-/** Of an element of @p type that is the sum of @p terms products.  One rounding may lose eta where the
- *  result is subnormal (or flushed to zero, as GPUs do): Higham, Accuracy and Stability, section 2.2. */
+/** Of an element of @p type that is the sum of @p terms products.  One rounding may lose eta where
+ *  the result is subnormal (or flushed to zero, as GPUs do): Higham, Accuracy and Stability,
+ *  section 2.2. */
 tool_range_t tool_range(spmm_type_t type, int64_t terms);
 
-/** Power of two by which B is scaled for products in 16f: sums soon pass 65504, the largest number of
- *  the type, although A and B fit, so row sums of |A B| stay below 3e4; not below 2^-12, where B itself
- *  would lose bits.  @p most: largest sum of magnitudes of a row of A */
+/** Power of two by which B is scaled for products in 16f: sums soon pass 65504, the largest number
+ *  of the type, although A and B fit, so row sums of |A B| stay below 3e4; not below 2^-12, where B
+ *  itself would lose bits.  @p most: largest sum of magnitudes of a row of A */
 double tool_scale_of_b(double most);
 
 /** An element of the reference: its terms in FP64, and their magnitudes. */
@@ -63,8 +64,8 @@ static inline void tool_sum_add(tool_sum_t *to, double term)
     to->size += fabs(term);
 }
 
-/** |got - want| / bound after what underflow may cost; infinity where @p got is not finite, or a sum of
- *  nothing not exactly 0. */
+/** |got - want| / bound after what underflow may cost; infinity where @p got is not finite, or a
+ *  sum of nothing not exactly 0. */
 double tool_relative_error(double got, double want, double bound, double eta);
 
 #endif /* TOOL_COMMON_H */

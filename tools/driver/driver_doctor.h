@@ -28,7 +28,8 @@ typedef struct {
     driver_finding_t finding[DRIVER_CHECKS];
 } driver_checkup_t;
 
-/** Add a finding; beyond DRIVER_CHECKS it is dropped, but for a problem, of which there is room for one.
+/** Add a finding; beyond DRIVER_CHECKS it is dropped, but for a problem, of which there is room for
+ *  one.
  *  @param[in] advice  how to get what is missing; "": nothing to do */
 void driver_find(driver_checkup_t *checkup, driver_state_t state, const char *topic,
                  const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));

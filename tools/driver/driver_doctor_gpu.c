@@ -10,8 +10,8 @@
 #include <nccl.h>
 #endif
 
-/* NVML comes with the driver, not with a toolkit: what is needed of it is declared here and found at
- * run time.  All return 0 for success. */
+/* NVML comes with the driver, not with a toolkit: what is needed of it is declared here and found
+ * at run time.  All return 0 for success. */
 typedef struct {
     int (*init)(void);
     int (*shutdown)(void);

@@ -5,8 +5,8 @@
 
 #include "driver_doctor.h"
 
-/* Narrow blocks travel with other messages and kernels than wide ones: of the grid below 256 bytes and 128 KiB
- * from rank to rank. */
+/* Narrow blocks travel with other messages and kernels than wide ones: of the grid below 256 bytes
+ * and 128 KiB from rank to rank. */
 enum { NARROW = 1, WIDE = 512 };
 
 /** One product. */

@@ -45,8 +45,8 @@ typedef struct {
  *  @return DRIVER_USAGE, or DRIVER_OTHER for an option this build lacks the library for */
 int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_options_t *options);
 
-/** Can the files of --json, --plot and --write-partition be written?  Asked before the work, not after
- *  it.  Collective, agreed. */
+/** Can the files of --json, --plot and --write-partition be written?  Asked before the work, not
+ *  after it.  Collective, agreed. */
 int driver_check_outputs(driver_job_t *job, const driver_options_t *options);
 
 void driver_print_help(FILE *out);

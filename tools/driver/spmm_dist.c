@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spmm_dist: read or generate a sparse matrix, plan its distributed product with a dense block, time
- * it, check it.  A client of the public API alone. */
+/* spmm_dist: read or generate a sparse matrix, plan its distributed product with a dense block,
+ * time it, check it.  A client of the public API alone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
