@@ -57,7 +57,7 @@ class Documents(unittest.TestCase):
 
     def test_options(self):
         """Options of spmm_dist in its guides are in its --help."""
-        help_text = (ROOT / "tools" / "driver_help.c").read_text(encoding="utf-8")
+        help_text = (ROOT / "tools" / "driver" / "driver_help.c").read_text(encoding="utf-8")
         for name in ("tutorial/first_product.md", "how-to/read_a_report.md", "how-to/tune.md",
                      "how-to/column_major.md", "how-to/partition.md", "reference/spmm_dist.md",
                      "reference/files.md", "reference/library.md", "reference/schedules.md",
