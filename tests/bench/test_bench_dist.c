@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 2 3 4 LABEL dist NEEDS SPMM_ENABLE_CUDA NCCL_FOUND INCLUDE bench tools
- *      LINK CUDA::cudart NCCL::NCCL
- *      SOURCES bench/dist_blocks.c bench/dist_check.c bench/dist_time.c tools/driver_dense.c
- *          tools/driver_job.c tools/driver_verify.c tools/tool_common.c */
+/* test: RANKS 1 2 3 4 LABEL dist NEEDS SPMM_BUILD_TOOLS SPMM_ENABLE_CUDA NCCL_FOUND
+ *      INCLUDE bench/dist LINK spmm_tools spmm_internal CUDA::cudart NCCL::NCCL
+ *      SOURCES bench/dist/dist_blocks.c bench/dist/dist_check.c bench/dist/dist_time.c */
 /* Parts of bench_dist: the blocks of the baselines, whose two numberings of columns give the same
  * product as the original matrix, and the check of results.  Needs CUDA to build, not to run. */
 #include <math.h>
