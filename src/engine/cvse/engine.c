@@ -241,7 +241,7 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
 
 /* The accounts of bittcf: a launch; what moves once; the rows of B; pieces that a warp takes one after
  * the other, by rough numbers of resident warps and of columns in a slice; the longest chain of blocks, half
- * as many as of BitTCF.  Constants by bench/fit.py from times on one H200
+ * as many as of BitTCF.  Constants by bench/fit/fit.py from times on one H200
  * (docs/explanation/choices.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
