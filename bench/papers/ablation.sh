@@ -7,8 +7,7 @@
 #
 #   --columns N,N     multiples of 32 [32,128]
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all but the
-#   three
-#                     largest, whose formats take the host minutes]
+#                     three largest, whose formats take the host minutes]
 #   --iterations K    [20]
 #   OUTPUT.tsv        [bench/results/ablation.tsv]
 #
