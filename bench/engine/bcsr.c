@@ -38,21 +38,15 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 static spmm_status_t run_variant(const bench_operands_t *o, const spmm_problem_t *problem,
                                  double *seconds, bool *right)
 {
-    const spmm_engine_ops_t *engine = spmmi_engine_find("bcsr");
-    spmm_tc_kind_t           kind   = *spmmi_bcsr_kind(wanted.sp24, SPMM_BCSR_KERNELS);
-    void                    *format = NULL;
-    double                   error  = 0.0;
-    spmm_status_t            status;
+    spmm_tc_kind_t kind   = *spmmi_bcsr_kind(wanted.sp24, SPMM_BCSR_KERNELS);
+    void          *format = NULL;
+    double         error  = 0.0;
+    spmm_status_t  status;
 
     kind.create = create_wanted;
     SPMM_TRY(spmmi_tc_build(&kind, o->block, problem, o->device, &format));
-    status = bench_operands_poison(o);
-    if (status == SPMM_OK) {
-        status = bench_operands_time(o, engine, format, PRODUCTS, seconds);
-    }
-    if (status == SPMM_OK) {
-        status = bench_operands_error(o, &error);
-    }
+    status =
+        bench_operands_measure(o, spmmi_engine_find("bcsr"), format, PRODUCTS, seconds, &error);
     *right = error <= tool_tolerance(problem->c_type, problem->compute);
     spmmi_tc_destroy(format);
     return status;

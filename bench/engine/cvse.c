@@ -57,13 +57,7 @@ static spmm_status_t run_variant(request_t *r, const bench_operands_t *o,
 
     one.variant = variant;
     SPMM_TRY(engine->build(o->block, &one, o->device, &format));
-    status = bench_operands_poison(o);
-    if (status == SPMM_OK) {
-        status = bench_operands_time(o, engine, format, PRODUCTS, &x->seconds);
-    }
-    if (status == SPMM_OK) {
-        status = bench_operands_error(o, &error);
-    }
+    status      = bench_operands_measure(o, engine, format, PRODUCTS, &x->seconds, &error);
     x->right    = error <= tool_tolerance(one.c_type, one.compute);
     r->is_wrong = r->is_wrong || !x->right;
     engine->destroy(format);

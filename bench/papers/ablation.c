@@ -85,8 +85,7 @@ static const variant_t variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
-/* Largest difference of C from @p first, over its largest entry; infinity where one is not finite.
- * */
+/* Largest difference of C from @p first, over its largest entry; infinity where one is not finite. */
 static double difference_of(const bench_operands_t *o, const float *first)
 {
     const int64_t size  = (int64_t)o->block->c_rows * o->n;
@@ -121,13 +120,8 @@ static spmm_status_t run_variant(const variant_t *v, const spmm_csr_t *block,
     kind.limits = v->limits != NULL ? v->limits : kind.limits;
     kind.create = v->create != NULL ? v->create : kind.create;
     SPMM_TRY(spmmi_tc_build(&kind, block, &problem, o->device, &format));
-    status = bench_operands_poison(o);
-    if (status == SPMM_OK) {
-        status = bench_operands_time(o, spmmi_engine_find("bittcf"), format, iterations, seconds);
-    }
-    if (status == SPMM_OK) {
-        status = bench_operands_error(o, error);
-    }
+    status =
+        bench_operands_measure(o, spmmi_engine_find("bittcf"), format, iterations, seconds, error);
     spmmi_tc_destroy(format);
     return status;
 }
