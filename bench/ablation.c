@@ -25,7 +25,7 @@
 #include "block_error.h"
 #include "cuda/cuda_kernels.h"
 #include "device/device_cuda.h"
-#include "engine/tc/engine.h"
+#include "engine/bittcf/engine.h"
 #include "partition/reorder/reorder.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"
@@ -398,7 +398,8 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     env.comm = MPI_COMM_SELF;
-    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK ||
+        spmmi_engines_preload(&device) != SPMM_OK) {
         (void)fprintf(stderr, "bench_ablation: %s\n", env.err.text);
         MPI_Finalize();
         return 4;

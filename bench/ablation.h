@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernel_args.h"
+#include "engine/bittcf/args.h"
 
 #ifdef __cplusplus
 extern "C" {

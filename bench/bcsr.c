@@ -116,8 +116,8 @@ static spmm_status_t run_variants(const spmm_device_t *device, const spmm_csr_t 
     spmm_bcsr_variant_t   model[2][SPMM_BCSR_RANKED];
 
     for (int sp24 = 0; sp24 < 2; sp24++) {
-        (void)spmmi_bcsr_best(p->bcsr, block->n_rows, o->problem.n, device->n_sm, SPMM_BCSR_KERNELS,
-                              sp24 != 0, model[sp24]);
+        (void)spmmi_bcsr_best(spmmi_bcsr_facts(p), block->n_rows, o->problem.n, device->n_sm,
+                              SPMM_BCSR_KERNELS, sp24 != 0, model[sp24]);
     }
     (void)printf("%-34.34s %5d %9.2f %9.2f", name, (int)o->problem.n,
                  1e6 * spmmi_bcsr_cost(p, &o->problem, device),
@@ -222,7 +222,8 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     env.comm = MPI_COMM_SELF;
-    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK ||
+        spmmi_engines_preload(&device) != SPMM_OK) {
         (void)fprintf(stderr, "bench_bcsr: %s\n", env.err.text);
         MPI_Finalize();
         return 4;

@@ -261,7 +261,8 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     env.comm = MPI_COMM_SELF;
-    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK ||
+        spmmi_engines_preload(&device) != SPMM_OK) {
         (void)fprintf(stderr, "bench_cvse: %s\n", env.err.text);
         MPI_Finalize();
         return 4;

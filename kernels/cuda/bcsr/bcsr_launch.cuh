@@ -247,4 +247,11 @@ template <typename Half, typename Out> cudaError_t bcsr_preload()
 
 } // namespace spmm
 
+/** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by side. */
+#define SPMM_INSTANCE(Half, Out)                                                                   \
+    template cudaError_t spmm::bcsr_product<Half, Out>(const spmm_bcsr_arrays_t &,                 \
+                                                       const spmm_tc_work_t &,                     \
+                                                       const spmm_tc_mm_args_t &, cudaStream_t);   \
+    template cudaError_t spmm::bcsr_preload<Half, Out>();
+
 #endif /* SPMM_BCSR_LAUNCH_CUH */

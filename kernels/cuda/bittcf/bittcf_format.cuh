@@ -4,6 +4,7 @@
 #define SPMM_BITTCF_FORMAT_CUH
 
 #include "cuda/tc/tc_common.cuh"
+#include "engine/bittcf/args.h"
 
 namespace spmm
 {

@@ -11,7 +11,6 @@
  */
 #include "cuda/sddmm/sddmm_mma.cuh"
 #include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -195,16 +194,17 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-cudaError_t preload_sddmm_batches()
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_batches_preload(void)
 {
+    using namespace spmm;
     return for_all_half_types([](auto types) {
         using Types = decltype(types);
 
         return load<typename Types::Half, typename Types::Out>();
     });
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
                                                 const spmm_sddmm_args_t *args, cudaStream_t stream)

@@ -21,6 +21,7 @@
 #ifndef SPMM_SDDMM_MMA_CUH
 #define SPMM_SDDMM_MMA_CUH
 
+#include "cuda/sddmm/sddmm.h"
 #include "cuda/tc/tc_common.cuh"
 
 namespace spmm

@@ -10,7 +10,6 @@
  *  constant distances from it.  Rows longer than 4 lines come in slices, which keeps panels wide.
  */
 #include "cuda/sddmm/sddmm_sums.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -191,16 +190,17 @@ cudaError_t run(const spmm_sddmm_batches_t &mask, const spmm_sddmm_args_t &a, cu
 
 } // namespace
 
-cudaError_t preload_sddmm_panels()
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_panels_preload(void)
 {
+    using namespace spmm;
     const cudaError_t code = preload_cached(sddmm_panels<float, true>, sddmm_panels<float, false>);
 
     return code != cudaSuccess
                ? code
                : preload_cached(sddmm_panels<double, true>, sddmm_panels<double, false>);
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask,
                                                const spmm_sddmm_args_t *args, cudaStream_t stream)

@@ -3,6 +3,7 @@
 #ifndef SPMM_SDDMM_SUMS_CUH
 #define SPMM_SDDMM_SUMS_CUH
 
+#include "cuda/sddmm/sddmm.h"
 #include "cuda/tc/tc_common.cuh"
 
 namespace spmm

@@ -8,7 +8,6 @@
  */
 #include "cuda/sddmm/sddmm_sums.cuh"
 #include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -206,8 +205,11 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-cudaError_t preload_sddmm_tasks()
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_tasks_preload(void)
 {
+    using namespace spmm;
     cudaError_t code = load<double, double>();
 
     code = code == cudaSuccess ? load<float, float>() : code;
@@ -217,8 +219,6 @@ cudaError_t preload_sddmm_tasks()
         return load<typename Types::Half, typename Types::Out>();
     });
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask,
                                               const spmm_sddmm_args_t *args, cudaStream_t stream)

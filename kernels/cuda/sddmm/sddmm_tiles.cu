@@ -6,7 +6,6 @@
  */
 #include "cuda/sddmm/sddmm_mma.cuh"
 #include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -216,8 +215,11 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-cudaError_t preload_sddmm_tiles()
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_tiles_preload(void)
 {
+    using namespace spmm;
     const cudaError_t code = load<float, float>();
 
     return code != cudaSuccess ? code : for_all_half_types([](auto types) {
@@ -226,8 +228,6 @@ cudaError_t preload_sddmm_tiles()
         return load<typename Types::Half, typename Types::Out>();
     });
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask,
                                               const spmm_sddmm_args_t *args, cudaStream_t stream)

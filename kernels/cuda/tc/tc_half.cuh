@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file tc_half.cuh
  *  What the launchers of 16-bit kernels share: a choice by the types of a product, and the loading of
- *  kernels.  One .cu file for each pair of types instantiates the kernels, so that they compile side
- *  by side.
+ *  kernels.  instances.cmake beside the kernels lists the pairs of types.
  */
 #ifndef SPMM_TC_HALF_CUH
 #define SPMM_TC_HALF_CUH

@@ -22,8 +22,9 @@
 #ifndef SPMM_ENGINE_FORMAT_BCSR_H
 #define SPMM_ENGINE_FORMAT_BCSR_H
 
+#include "cpu/tc/tc_mm.h"
+#include "engine/bcsr/args.h"
 #include "engine/tc/windows.h"
-#include "kernel_args.h"
 
 typedef struct {
     int32_t           n_rows, n_cols, n_tile_rows, n_panels, n_steps;
@@ -94,6 +95,9 @@ spmm_status_t spmmi_bcsr_to_csr(spmm_env_t *env, const spmm_bcsr_t *format, spmm
 
 /** The arrays as kernels take them; borrowed. */
 spmm_bcsr_arrays_t spmmi_bcsr_arrays(const spmm_bcsr_t *format);
+/** @p arrays as CPU code walks them, which must outlive the view: windows are tile rows, blocks
+ *  16x32 tiles.  Of runs() only the lengths say something. */
+spmm_tc_view_t spmmi_bcsr_view(const spmm_bcsr_arrays_t *arrays);
 /** Bytes held. */
 size_t spmmi_bcsr_held(const spmm_bcsr_t *format);
 /** Bytes of values. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file format_bcsr_fill.c  Values of BCSR on the CPU: the reference of bcsr_fill.cu. */
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
 #include "engine/bcsr/format.h"
 #include "spmm_dist/context.h"
 

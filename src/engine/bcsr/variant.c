@@ -235,13 +235,13 @@ int32_t spmmi_bcsr_cut(spmm_bcsr_variant_t variant, int32_t n_sm, int64_t n, int
 static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                     const spmm_device_t *device, bool sp24, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    spmm_bcsr_variant_t list[SPMM_BCSR_RANKED];
-    account_t           x;
+    const spmm_bcsr_facts_t *facts = spmmi_bcsr_facts(pattern);
+    spmm_bcsr_variant_t      list[SPMM_BCSR_RANKED];
+    account_t                x;
 
-    (void)spmmi_bcsr_best(pattern->bcsr, pattern->n_rows, problem->n, device->n_sm,
-                          SPMM_BCSR_KERNELS, sp24, list);
-    x = account(&pattern->bcsr[list[0].rows / 8], pattern->n_rows, list[0], problem->n,
-                device->n_sm);
+    (void)spmmi_bcsr_best(facts, pattern->n_rows, problem->n, device->n_sm, SPMM_BCSR_KERNELS, sp24,
+                          list);
+    x = account(&facts[list[0].rows / 8], pattern->n_rows, list[0], problem->n, device->n_sm);
     return terms_by(&x, rates_of(list[0]), terms);
 }
 

@@ -4,6 +4,7 @@
 #ifndef SPMM_ENGINE_BCSR_SHAPE_H
 #define SPMM_ENGINE_BCSR_SHAPE_H
 
+#include "engine/bcsr/facts.h"
 #include "engine/tc/engine.h"
 
 /** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by chunks of

@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bittcf_cost.c  How long the BitTCF kernels take on a GPU: the engines bittcf and dmma. */
+/** @file cost.c  How long the BitTCF kernels take on a GPU: the engines bittcf and dmma. */
+#include "engine/bittcf/cost.h"
+
 #include <math.h>
 
 #include "base/scalar.h"
+#include "engine/bittcf/args.h"
 #include "engine/choose/roofline.h"
-#include "engine/tc/engine.h"
 #include "spmm_dist/context.h"
+
+/* Windows of 8 rows as in the paper, or on a GPU of 16 where that saves nearly half of the pairs of
+ * a window and an active column, each a row of B to fetch: taller blocks keep fewer warps resident
+ * and multiply more padding.  At three quarters of the pairs 8 rows were still as fast or faster,
+ * over real matrices and stand-ins on one H200. */
+int32_t spmmi_bittcf_tiles(const spmm_tc_facts_t *facts)
+{
+    const double worth_it = 0.65;
+
+    return (double)facts->pairs[1] < worth_it * (double)facts->pairs[0] ? 2 : 1;
+}
+
+/* The share of one resident warp if all had the same: a window above it is for the warps of a whole
+ * thread block, and one far above that is cut, at the earliest where each warp of its thread block
+ * has 16 blocks (Acc-SpMM, section 3.5, allows 32).  Few windows take thread blocks of twice the
+ * warps, see the launcher.  Measured on one H200: without teams the small matrices with long rows
+ * took 1.2 to 2.7 times as long. */
+spmm_tc_limits_t spmmi_bittcf_limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                                     int32_t n_windows, int32_t blocks)
+{
+    enum { WARPS = 32, LEAST = 12, CUT = 8 };
+    const int32_t n_sm      = device->n_sm;
+    const int32_t share     = blocks / (WARPS * n_sm);
+    const int32_t team      = share > LEAST ? share : LEAST;
+    const int32_t least_cut = n_windows <= SPMM_TC_FEW * n_sm ? 128 : 64;
+
+    (void)problem;
+    return (spmm_tc_limits_t){.team = team, .cut = CUT * team > least_cut ? CUT * team : least_cut};
+}
 
 /** What the launcher (kernels/cuda/bittcf/bittcf_launch.cuh) makes of a product. */
 typedef struct {
@@ -98,7 +129,7 @@ int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
                            (double)spmm_type_size(problem->ab_type) * (double)pattern->nnz;
     const spmm_tc_load_t load =
         spmmi_tc_load(pattern, height, SPMM_BITTCF_SIDE,
-                      spmmi_tc_kind_bittcf.limits(device, problem, windows, (int32_t)blocks));
+                      spmmi_bittcf_limits(device, problem, windows, (int32_t)blocks));
     const launch_t launch = launch_of(&load, problem, device, tiles);
     const double   rounds = rounds_of(&load, &launch, device);
     const double  *c      = constants[problem->compute == SPMM_COMPUTE_64F   ? 2

@@ -228,7 +228,7 @@ spmm_bittcf_arrays_t spmmi_bittcf_arrays(const spmm_bittcf_t *format)
 void spmmi_bittcf_refill(spmm_bittcf_t *format, const void *values, int threads)
 {
     const spmm_bittcf_arrays_t arrays = spmmi_bittcf_arrays(format);
-    const spmm_tc_view_t       view   = spmmi_cpu_bittcf_view(&arrays);
+    const spmm_tc_view_t       view   = spmmi_bittcf_view(&arrays);
 
     spmmi_tc_fill(&view, format->entry_ptr, values, spmm_type_size(format->type), format->values,
                   threads);
@@ -237,7 +237,7 @@ void spmmi_bittcf_refill(spmm_bittcf_t *format, const void *values, int threads)
 spmm_status_t spmmi_bittcf_to_csr(spmm_env_t *env, const spmm_bittcf_t *format, spmm_csr_t *csr)
 {
     const spmm_bittcf_arrays_t arrays = spmmi_bittcf_arrays(format);
-    const spmm_tc_view_t       view   = spmmi_cpu_bittcf_view(&arrays);
+    const spmm_tc_view_t       view   = spmmi_bittcf_view(&arrays);
 
     return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
 }

@@ -46,11 +46,6 @@ typedef struct {
     spmm_status_t failed;
 } tuning_t;
 
-static bool is_yardstick(const spmm_engine_candidate_t *c)
-{
-    return strcmp(c->engine->name, "cusparse") == 0;
-}
-
 static void sort_usable(spmm_engine_candidate_t *candidates, int n, tuning_t *t)
 {
     for (int e = 0; e < n && t->n < SPMM_MOST_ENGINES; e++) {
@@ -128,8 +123,8 @@ static double build_seconds(const tuning_t *t, const spmm_engine_candidate_t *c)
                              (double)(sizeof(int32_t) + spmm_type_size(t->problem.ab_type)) +
                          (double)t->block->n_rows * (double)sizeof(int32_t);
 
-    return is_yardstick(c) ? fmin(t->best_build_s, upload_s + bytes / upload_rate)
-                           : t->best_build_s;
+    return c->engine->yardstick ? fmin(t->best_build_s, upload_s + bytes / upload_rate)
+                                : t->best_build_s;
 }
 
 /* Would trying @p c, and before it the best where that is still to be measured, stay within the
@@ -142,8 +137,9 @@ static bool is_affordable(const tuning_t *t, const spmm_engine_candidate_t *c)
                              : 0.0;
 
     const double product_s = isnan(c->measured_s) ? c->predicted_s : c->measured_s;
-    const double trials    = is_yardstick(c) ? 3.0 : 1.0;
-    const double budget    = is_yardstick(c) ? yardstick_share / share * t->budget_s : t->budget_s;
+    const double trials    = c->engine->yardstick ? 3.0 : 1.0;
+    const double budget =
+        c->engine->yardstick ? yardstick_share / share * t->budget_s : t->budget_s;
 
     return spent + best + build_seconds(t, c) + trials * spmmi_trial_seconds(product_s) <= budget;
 }
@@ -152,8 +148,8 @@ static bool is_rival(const tuning_t *t, const spmm_engine_candidate_t *c, int me
 {
     const double least_s = t->order[0]->predicted_s;
 
-    return is_yardstick(c) ? c->predicted_s <= yardstick_worth * least_s
-                           : measured < MOST_MEASURED && c->predicted_s <= worth * least_s;
+    return c->engine->yardstick ? c->predicted_s <= yardstick_worth * least_s
+                                : measured < MOST_MEASURED && c->predicted_s <= worth * least_s;
 }
 
 /* Room for B and C, and the time of the best.  *goes_on: measured, there may be rivals. */
@@ -235,7 +231,7 @@ static spmm_status_t try_rivals(tuning_t *t)
         }
         if (goes_on) {
             SPMM_TRY(try_one(t, c, 0));
-            measured += !is_yardstick(c);
+            measured += !c->engine->yardstick;
         }
     }
     return SPMM_OK;

@@ -24,7 +24,7 @@ typedef struct {
 } spmm_engine_settled_t;
 
 /** Choose and build.  The best predicted is built; measured against it are the next two within a
- *  factor of 1.6, and "cusparse" within 2, as long as that, with their formats, takes no more than
+ *  factor of 1.6, and the yardstick within 2, as long as that, with their formats, takes no more than
  *  5 % of what the products to come will: few products get the prediction's choice.  Then the other
  *  variants of the fastest are measured, and of those engines that a better variant could put ahead of
  *  it, as far as that goes.  The fastest is kept.  Never more than one other format is held beside

@@ -95,6 +95,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 const spmm_engine_ops_t spmmi_engine_cusparse = {
     .name        = "cusparse",
     .description = "CSR through cuSPARSE, fastest of its algorithms, all types",
+    .yardstick   = true,
     .supports    = supports,
     .cost        = cost,
     .terms       = terms,

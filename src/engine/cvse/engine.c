@@ -12,8 +12,9 @@
 #include "engine/cvse/tasks.h"
 #include "engine/cvse/variant.h"
 #include "engine/tc/engine.h"
+#include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
-#include "cuda/cuda_kernels.h"
+#include "cuda/cvse/cvse.h"
 #include "device/device_cuda.h"
 #endif
 
@@ -102,7 +103,7 @@ static size_t held(const spmm_tc_engine_t *base)
 
 static spmm_tc_view_t view(const spmm_tc_engine_t *base)
 {
-    return spmmi_cpu_cvse_view(&((const cvse_t *)base)->arrays);
+    return spmmi_cvse_view(&((const cvse_t *)base)->arrays);
 }
 
 /* Bytes of one block's values. */
@@ -195,6 +196,11 @@ static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_
                             spmmi_cuda_cvse_mm(&f->device_arrays, &f->device_tasks, &base->work,
                                                args, (cudaStream_t)stream),
                             "the kernel cvse_mm");
+}
+
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_cvse_preload(), "loading the kernels of CVSE");
 }
 #endif
 
@@ -301,6 +307,22 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
                   t->end[SPMM_CVSE_TEAMS - 1] - t->end[SPMM_CVSE_TEAMS - 2]);
 }
 
+/* Figures 12 and 13 of SSpMM. */
+static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
+{
+    for (int32_t height = 8; height <= 16 && spmm_type_size(type) == 2; height += 8) {
+        const int64_t           vectors = p->tc.pairs[height / 16];
+        const spmm_cvse_bytes_t b =
+            spmmi_cvse_bytes(p->n_rows, p->nnz, vectors, height, p->tc.tc_blocks);
+
+        (void)fprintf(out,
+                      "  CVSE with V = %" PRId32 ": %" PRId64
+                      " vectors, new sparsity %.1f %%, %zu bytes: %.2f of CSR, %.2f of ME-TCF\n",
+                      height, vectors, 100.0 * b.new_sparsity, b.cvse,
+                      (double)b.cvse / (double)b.csr, (double)b.cvse / (double)b.me_tcf);
+    }
+}
+
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
@@ -319,15 +341,19 @@ const spmm_engine_ops_t spmmi_engine_cvse = {
     .name        = "cvse",
     .description = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
     .built       = true,
-    .supports    = spmmi_tc_supports_half,
-    .cost        = cost,
-    .terms       = terms,
-    .variants    = variants,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .places      = places,
-    .execute     = spmmi_tc_execute,
-    .describe    = describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
+#ifdef SPMM_HAVE_CUDA
+    .preload = preload,
+#endif
+    .describe_pattern = describe_pattern,
+    .supports         = spmmi_tc_supports_half,
+    .cost             = cost,
+    .terms            = terms,
+    .variants         = variants,
+    .build            = build,
+    .refill           = spmmi_tc_refill,
+    .places           = places,
+    .execute          = spmmi_tc_execute,
+    .describe         = describe,
+    .bytes            = spmmi_tc_bytes,
+    .destroy          = spmmi_tc_destroy,
 };

@@ -19,8 +19,9 @@
 #ifndef SPMM_ENGINE_FORMAT_CVSE_H
 #define SPMM_ENGINE_FORMAT_CVSE_H
 
+#include "cpu/tc/tc_mm.h"
+#include "engine/cvse/args.h"
 #include "engine/tc/windows.h"
-#include "kernel_args.h"
 
 typedef struct {
     int32_t     n_rows, n_cols, n_windows, n_blocks;
@@ -54,6 +55,9 @@ spmm_status_t spmmi_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm
 
 /** The arrays as kernels take them; borrowed. */
 spmm_cvse_arrays_t spmmi_cvse_arrays(const spmm_cvse_t *format);
+/** @p arrays as CPU code walks them, which must outlive the view; its values do not follow each
+ *  other: of runs() only the lengths say something. */
+spmm_tc_view_t spmmi_cvse_view(const spmm_cvse_arrays_t *arrays);
 /** Bytes held. */
 size_t spmmi_cvse_held(const spmm_cvse_t *format);
 

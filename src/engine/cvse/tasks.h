@@ -6,7 +6,7 @@
 #define SPMM_ENGINE_CVSE_TASKS_H
 
 #include "base/env.h"
-#include "kernel_args.h"
+#include "engine/cvse/args.h"
 
 /** On the host; arrays owned. */
 typedef struct {

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "engine/cvse/args.h"
 #include "engine/cvse/tasks.h"
-#include "kernel_args.h"
 
 /** What a product takes with tasks of one variant. */
 typedef struct {

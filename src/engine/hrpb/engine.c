@@ -7,7 +7,7 @@
 #include "engine/tc/engine.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
-#include "cuda/cuda_kernels.h"
+#include "cuda/hrpb/hrpb.h"
 #include "device/device_cuda.h"
 #endif
 
@@ -88,7 +88,7 @@ static size_t held(const spmm_tc_engine_t *base)
 
 static spmm_tc_view_t view(const spmm_tc_engine_t *base)
 {
-    return spmmi_cpu_hrpb_view(&((const hrpb_t *)base)->arrays);
+    return spmmi_hrpb_view(&((const hrpb_t *)base)->arrays);
 }
 
 static const int32_t *starts(const spmm_tc_engine_t *base)
@@ -141,6 +141,11 @@ static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_
         base->device,
         spmmi_cuda_hrpb_mm(&f->device_arrays, &base->work, args, (cudaStream_t)stream),
         "the kernel hrpb_mm");
+}
+
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_hrpb_preload(), "loading the kernels of HRPB");
 }
 #endif
 
@@ -218,13 +223,16 @@ const spmm_engine_ops_t spmmi_engine_hrpb = {
     .name        = "hrpb",
     .description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
     .built       = true,
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = terms,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .execute     = spmmi_tc_execute,
-    .describe    = spmmi_tc_describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
+#ifdef SPMM_HAVE_CUDA
+    .preload = preload,
+#endif
+    .supports = supports,
+    .cost     = cost,
+    .terms    = terms,
+    .build    = build,
+    .refill   = spmmi_tc_refill,
+    .execute  = spmmi_tc_execute,
+    .describe = spmmi_tc_describe,
+    .bytes    = spmmi_tc_bytes,
+    .destroy  = spmmi_tc_destroy,
 };

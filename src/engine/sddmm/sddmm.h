@@ -18,8 +18,8 @@
 #include <stdbool.h>
 
 #include "device/device.h"
+#include "engine/sddmm/args.h"
 #include "matrix/csr.h"
-#include "sddmm_args.h"
 
 enum { SPMM_SDDMM_UPLOADS = 5 }; /**< arrays of a format on a device */
 

@@ -7,7 +7,7 @@
 #ifndef SPMM_ENGINE_TC_FORMAT_H
 #define SPMM_ENGINE_TC_FORMAT_H
 
-#include "cpu/cpu_kernels.h"
+#include "cpu/tc/tc_mm.h"
 #include "engine/engine.h"
 
 /** Entries of the rows before each window: row_ptr of @p block at every @p height-th row.

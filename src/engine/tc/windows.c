@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
+#include "cpu/tc/tc_mm.h"
 
 enum {
     WORD_BITS   = 6,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file sddmm_args.h
+/** @file args.h
  *  What the kernels of SDDMM and of the softmax of its rows take, on CPUs and GPUs.
  */
-#ifndef SPMM_SDDMM_ARGS_H
-#define SPMM_SDDMM_ARGS_H
+#ifndef SPMM_ENGINE_SDDMM_ARGS_H
+#define SPMM_ENGINE_SDDMM_ARGS_H
 
 #include "kernel_args.h"
 
@@ -84,4 +84,4 @@ typedef struct {
     int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_softmax_args_t;
 
-#endif /* SPMM_SDDMM_ARGS_H */
+#endif /* SPMM_ENGINE_SDDMM_ARGS_H */

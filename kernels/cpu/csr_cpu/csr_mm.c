@@ -5,6 +5,7 @@
 
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
+#include "cpu/csr_cpu/csr_mm.h"
 
 enum { SUM_RUN = 64 };     /* entries of a row summed up in the accumulation type */
 enum { COLUMN_TILE = 32 }; /* FP64 sums of a tile: 16 SSE or 4 AVX-512 registers */
@@ -21,7 +22,7 @@ enum { COLUMN_STREAMS = 4 };
 #define C_LOAD     SAME
 #define C_STORE    SAME
 #define ACC_T      double
-#include "cpu/csr_mm.inc.h"
+#include "cpu/csr_cpu/csr_mm.inc.h"
 
 #define MM_NAME    mm_32f
 #define MM_ROW     mm_32f_row
@@ -32,7 +33,7 @@ enum { COLUMN_STREAMS = 4 };
 #define C_LOAD     SAME
 #define C_STORE    SAME
 #define ACC_T      float
-#include "cpu/csr_mm.inc.h"
+#include "cpu/csr_cpu/csr_mm.inc.h"
 
 #define MM_NAME    mm_16f
 #define MM_ROW     mm_16f_row
@@ -43,7 +44,7 @@ enum { COLUMN_STREAMS = 4 };
 #define C_LOAD     spmmi_half_to_float
 #define C_STORE    spmmi_half_from_float
 #define ACC_T      float
-#include "cpu/csr_mm.inc.h"
+#include "cpu/csr_cpu/csr_mm.inc.h"
 
 #define MM_NAME    mm_16f_32f
 #define MM_ROW     mm_16f_32f_row
@@ -54,7 +55,7 @@ enum { COLUMN_STREAMS = 4 };
 #define C_LOAD     SAME
 #define C_STORE    SAME
 #define ACC_T      float
-#include "cpu/csr_mm.inc.h"
+#include "cpu/csr_cpu/csr_mm.inc.h"
 
 #define MM_NAME    mm_16bf
 #define MM_ROW     mm_16bf_row
@@ -65,7 +66,7 @@ enum { COLUMN_STREAMS = 4 };
 #define C_LOAD     spmmi_bf16_to_float
 #define C_STORE    spmmi_bf16_from_float
 #define ACC_T      float
-#include "cpu/csr_mm.inc.h"
+#include "cpu/csr_cpu/csr_mm.inc.h"
 
 #define MM_NAME    mm_16bf_32f
 #define MM_ROW     mm_16bf_32f_row
@@ -76,7 +77,7 @@ enum { COLUMN_STREAMS = 4 };
 #define C_LOAD     SAME
 #define C_STORE    SAME
 #define ACC_T      float
-#include "cpu/csr_mm.inc.h"
+#include "cpu/csr_cpu/csr_mm.inc.h"
 
 typedef void mm_fn_t(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row);
 

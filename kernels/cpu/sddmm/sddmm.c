@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm.c  Dot products at the entries of a mask, on the CPU: the reference of the CUDA kernels. */
+#include "cpu/sddmm/sddmm.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 
@@ -14,7 +15,7 @@ enum { PARTS = 8 }; /* sums side by side: vector registers */
 #define S_LOAD   SAME
 #define S_STORE  SAME
 #define ACC_T    double
-#include "cpu/sddmm.inc.h"
+#include "cpu/sddmm/sddmm.inc.h"
 
 #define DOT_NAME dot_32f
 #define XY_T     float
@@ -23,7 +24,7 @@ enum { PARTS = 8 }; /* sums side by side: vector registers */
 #define S_LOAD   SAME
 #define S_STORE  SAME
 #define ACC_T    float
-#include "cpu/sddmm.inc.h"
+#include "cpu/sddmm/sddmm.inc.h"
 
 #define DOT_NAME dot_16f
 #define XY_T     uint16_t
@@ -32,7 +33,7 @@ enum { PARTS = 8 }; /* sums side by side: vector registers */
 #define S_LOAD   spmmi_half_to_float
 #define S_STORE  spmmi_half_from_float
 #define ACC_T    float
-#include "cpu/sddmm.inc.h"
+#include "cpu/sddmm/sddmm.inc.h"
 
 #define DOT_NAME dot_16f_32f
 #define XY_T     uint16_t
@@ -41,7 +42,7 @@ enum { PARTS = 8 }; /* sums side by side: vector registers */
 #define S_LOAD   SAME
 #define S_STORE  SAME
 #define ACC_T    float
-#include "cpu/sddmm.inc.h"
+#include "cpu/sddmm/sddmm.inc.h"
 
 #define DOT_NAME dot_16bf
 #define XY_T     uint16_t
@@ -50,7 +51,7 @@ enum { PARTS = 8 }; /* sums side by side: vector registers */
 #define S_LOAD   spmmi_bf16_to_float
 #define S_STORE  spmmi_bf16_from_float
 #define ACC_T    float
-#include "cpu/sddmm.inc.h"
+#include "cpu/sddmm/sddmm.inc.h"
 
 #define DOT_NAME dot_16bf_32f
 #define XY_T     uint16_t
@@ -59,7 +60,7 @@ enum { PARTS = 8 }; /* sums side by side: vector registers */
 #define S_LOAD   SAME
 #define S_STORE  SAME
 #define ACC_T    float
-#include "cpu/sddmm.inc.h"
+#include "cpu/sddmm/sddmm.inc.h"
 
 /* S[place] = alpha * <row i of X, row j of Y> + beta * S[place]. */
 typedef void dot_fn_t(const spmm_sddmm_args_t *args, int64_t i, int64_t j, int64_t place);
