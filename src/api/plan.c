@@ -170,7 +170,7 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
                           spmm_stream_t stream)
 {
     if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmmi_plan_%s: plan is NULL",
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_%s: plan is NULL",
                           to_plan ? "scatter" : "gather");
     }
     spmmi_error_clear(&plan->env->err);
