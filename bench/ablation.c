@@ -84,27 +84,24 @@ static spmm_status_t create_16(spmm_tc_engine_t *f, const spmm_csr_t *block)
 
 /* Kernels. */
 static spmm_status_t launch(ablation_kernel_t kernel, const spmm_tc_engine_t *f,
-                            const spmm_tc_mm_args_t *args, spmm_stream_t stream)
+                            const spmm_tc_mm_args_t *args)
 {
-    return spmmi_cuda_check(
-        f->device,
-        ablation_mm(kernel, spmmi_bittcf_on_device(f), &f->work, args, (cudaStream_t)stream),
-        "a kernel of the ablation");
+    return spmmi_cuda_check(f->device,
+                            ablation_mm(kernel, spmmi_bittcf_on_device(f), &f->work, args,
+                                        (cudaStream_t)args->x.stream),
+                            "a kernel of the ablation");
 }
-static spmm_status_t not_ahead(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
-                               spmm_stream_t stream)
+static spmm_status_t not_ahead(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args)
 {
-    return launch(ABLATION_NOT_AHEAD, f, args, stream);
+    return launch(ABLATION_NOT_AHEAD, f, args);
 }
-static spmm_status_t not_permuted(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
-                                  spmm_stream_t stream)
+static spmm_status_t not_permuted(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args)
 {
-    return launch(ABLATION_NOT_PERMUTED, f, args, stream);
+    return launch(ABLATION_NOT_PERMUTED, f, args);
 }
-static spmm_status_t narrow(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
-                            spmm_stream_t stream)
+static spmm_status_t narrow(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args)
 {
-    return launch(ABLATION_NARROW, f, args, stream);
+    return launch(ABLATION_NARROW, f, args);
 }
 
 /** One measure left out, or another choice in its place; NULL: as the library has it. */
@@ -114,8 +111,7 @@ typedef struct {
     spmm_tc_limits_t (*limits)(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks);
     spmm_status_t (*create)(spmm_tc_engine_t *f, const spmm_csr_t *block);
-    spmm_status_t (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
-                            spmm_stream_t stream);
+    spmm_status_t (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args);
 } variant_t;
 
 static const variant_t variants[] = {
@@ -140,7 +136,16 @@ static int compare(const void *a, const void *b)
 
 static spmm_status_t multiply(spmm_tc_engine_t *f, const operands_t *o)
 {
-    return spmmi_tc_execute(f, o->n, 1.0, o->B, o->n, 0.0, o->C, o->n, (spmm_stream_t)o->stream);
+    return spmmi_tc_execute(f, &(spmm_operands_t){.ab_type = f->problem.ab_type,
+                                                  .c_type  = f->problem.c_type,
+                                                  .layout  = SPMM_LAYOUT_ROW,
+                                                  .n       = o->n,
+                                                  .alpha   = {.re = 1.0},
+                                                  .B       = o->B,
+                                                  .ldb     = o->n,
+                                                  .C       = o->C,
+                                                  .ldc     = o->n,
+                                                  .stream  = (spmm_stream_t)o->stream});
 }
 
 /* Events around each product; copies ahead let the host be ahead. */

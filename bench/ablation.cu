@@ -50,11 +50,11 @@ template <int kTiles, int kMost, bool kPermute, bool kAhead> struct Variant {
         for (int k = 1; k < 3 && (1 << k) <= kMost; k++) {
             const Choice &one   = from[k];
             const int64_t warps = (work.n_pieces + (int64_t)(one.warps - 1) * work.n_team) *
-                                  ceil_div(args.n, one.width);
+                                  ceil_div(args.x.n, one.width);
 
-            if (args.n >= one.width &&
-                ceil_div(args.n, one.width) * one.width <=
-                    ceil_div(args.n, take->width) * take->width &&
+            if (args.x.n >= one.width &&
+                ceil_div(args.x.n, one.width) * one.width <=
+                    ceil_div(args.x.n, take->width) * take->width &&
                 warps >= (int64_t)kEnough * work.n_sm) {
                 take = &one;
             }
@@ -71,7 +71,7 @@ template <int kTiles, int kMost, bool kPermute, bool kAhead> struct Variant {
         const Choice               &choice = best(work, args);
         const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
         const dim3    grid((unsigned)blocks,
-                           (unsigned)least(ceil_div(args.n, choice.width), kMaxGridYZ));
+                           (unsigned)least(ceil_div(args.x.n, choice.width), kMaxGridYZ));
         const size_t  room = work.n_team == 0 ? 0 : (size_t)choice.room;
         cudaError_t   code = cudaFuncSetAttribute(
               choice.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, choice.room);

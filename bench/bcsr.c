@@ -42,10 +42,20 @@ typedef struct {
 
 static spmm_status_t multiply(void *format, const operands_t *o, int times)
 {
-    const int64_t n = o->problem.n;
+    const int64_t         n = o->problem.n;
+    const spmm_operands_t x = {.ab_type = o->problem.ab_type,
+                               .c_type  = o->problem.c_type,
+                               .layout  = SPMM_LAYOUT_ROW,
+                               .n       = n,
+                               .alpha   = {.re = 1.0},
+                               .B       = o->on.B,
+                               .ldb     = n,
+                               .C       = o->on.C,
+                               .ldc     = n,
+                               .stream  = o->on.stream};
 
     for (int k = 0; k < times; k++) {
-        SPMM_TRY(spmmi_tc_execute(format, n, 1.0, o->on.B, n, 0.0, o->on.C, n, o->on.stream));
+        SPMM_TRY(spmmi_tc_execute(format, &x));
     }
     return SPMM_OK;
 }

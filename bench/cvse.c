@@ -57,9 +57,16 @@ static int compare_results(const void *a, const void *b)
 
 static spmm_status_t multiply(const spmm_engine_ops_t *engine, void *format, const operands_t *o)
 {
-    const int64_t n = o->problem.n;
-
-    return engine->execute(format, n, 1.0, o->on.B, n, 0.0, o->on.C, n, o->on.stream);
+    return engine->execute(format, &(spmm_operands_t){.ab_type = o->problem.ab_type,
+                                                      .c_type  = o->problem.c_type,
+                                                      .layout  = SPMM_LAYOUT_ROW,
+                                                      .n       = o->problem.n,
+                                                      .alpha   = {.re = 1.0},
+                                                      .B       = o->on.B,
+                                                      .ldb     = o->problem.n,
+                                                      .C       = o->on.C,
+                                                      .ldc     = o->problem.n,
+                                                      .stream  = o->on.stream});
 }
 
 static spmm_status_t measure(const spmm_device_t *device, const spmm_engine_ops_t *engine,

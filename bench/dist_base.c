@@ -196,15 +196,21 @@ static void exchange(void *self)
 
 static void multiply(void *self)
 {
-    const dist_base_t  *base = self;
-    const dist_bench_t *b    = base->c->bench;
-    const bool          all  = base->now == ALLGATHER && b->job.size > 1;
+    const dist_base_t    *base = self;
+    const dist_bench_t   *b    = base->c->bench;
+    const bool            all  = base->now == ALLGATHER && b->job.size > 1;
+    const spmm_operands_t x    = {.ab_type = base->c->info.type,
+                                  .c_type  = base->c->info.type,
+                                  .layout  = SPMM_LAYOUT_ROW,
+                                  .n       = base->c->n,
+                                  .alpha   = {.re = 1.0},
+                                  .B       = all ? base->B_all : base->B_needed,
+                                  .ldb     = base->c->n,
+                                  .C       = base->c->C,
+                                  .ldc     = base->c->n,
+                                  .stream  = b->stream};
 
-    dist_must(b,
-              base->cusparse->execute(all ? base->all : base->needed, base->c->n, 1.0,
-                                      all ? base->B_all : base->B_needed, base->c->n, 0.0,
-                                      base->c->C, base->c->n, b->stream),
-              "cusparseSpMM");
+    dist_must(b, base->cusparse->execute(all ? base->all : base->needed, &x), "cusparseSpMM");
 }
 
 static void product(void *self)

@@ -195,13 +195,16 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
     const dist_bench_t *b = c->bench;
     parts_t             p = {.b    = b,
                              .plan = plan,
-                             .x    = {.n      = c->n,
-                                      .alpha  = 1.0,
-                                      .B      = c->B,
-                                      .C      = c->C,
-                                      .ldb    = c->n,
-                                      .ldc    = c->n,
-                                      .stream = b->stream},
+                             .x    = {.ab_type = plan->ab_type,
+                                      .c_type  = plan->c_type,
+                                      .layout  = SPMM_LAYOUT_ROW,
+                                      .n       = c->n,
+                                      .alpha   = {.re = 1.0},
+                                      .B       = c->B,
+                                      .ldb     = c->n,
+                                      .C       = c->C,
+                                      .ldc     = c->n,
+                                      .stream  = b->stream},
                              .all  = {.n = c->n, .halo = plan->halo_rows}};
     double              comm, local, halo, shorter;
 

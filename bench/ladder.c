@@ -108,8 +108,17 @@ static spmm_status_t open_engine(const ladder_contender_t *who, const ladder_cas
 
 static spmm_status_t run_engine(const ladder_contender_t *who, const ladder_case_t *c, void *state)
 {
-    return spmmi_engines[who->kind]->execute(state, c->n, 1.0, c->B, c->n, 0.0, c->C, c->n,
-                                             (spmm_stream_t)c->stream);
+    return spmmi_engines[who->kind]->execute(
+        state, &(spmm_operands_t){.ab_type = SPMM_R_16F,
+                                  .c_type  = SPMM_R_16F,
+                                  .layout  = SPMM_LAYOUT_ROW,
+                                  .n       = c->n,
+                                  .alpha   = {.re = 1.0},
+                                  .B       = c->B,
+                                  .ldb     = c->n,
+                                  .C       = c->C,
+                                  .ldc     = c->n,
+                                  .stream  = (spmm_stream_t)c->stream});
 }
 
 static void close_engine(const ladder_contender_t *who, const ladder_case_t *c, void *state)

@@ -7,6 +7,7 @@
 #ifndef SPMM_KERNEL_ARGS_H
 #define SPMM_KERNEL_ARGS_H
 
+#include "operands.h"
 #include "spmm_dist/types.h"
 
 #ifdef __CUDACC__
@@ -69,20 +70,13 @@ typedef struct {
 
 /** C = alpha * A * B + beta * C, A in CSR. */
 typedef struct {
-    int64_t        n_rows;
-    const int64_t *row_ptr; /**< [n_rows + 1] */
-    const int32_t *col_idx;
-    const void    *values;  /**< of ab_type */
-    const int32_t *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
-    spmm_type_t    ab_type, c_type;
-    spmm_layout_t  layout; /**< of B and C */
-    int64_t        n;
-    double         alpha, beta;
-    const void    *B;
-    int64_t        ldb;
-    void          *C;
-    int64_t        ldc;
-    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+    int64_t         n_rows;
+    const int64_t  *row_ptr; /**< [n_rows + 1] */
+    const int32_t  *col_idx;
+    const void     *values;  /**< of x.ab_type */
+    const int32_t  *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
+    spmm_operands_t x;
+    int             threads; /**< OpenMP threads, 0: as many as OpenMP likes */
 } spmm_csr_mm_args_t;
 
 /* Tensor-core formats: flat arrays, offsets of 32 bits.  docs/formats.md draws them. */
@@ -122,16 +116,10 @@ typedef struct {
 
 /** The dense side of a product with a tensor-core format. */
 typedef struct {
-    const int32_t *row_map;         /**< [n_rows] row of C of each row of A, NULL: the identity */
-    spmm_type_t    ab_type, c_type; /**< AUTO: FP64 for compute 64F, else FP32 */
-    spmm_compute_t compute;         /**< 64F, 32F or 32F_FAST_TF32 */
-    int64_t        n;
-    double         alpha, beta;
-    const void    *B; /**< row-major, as C */
-    int64_t        ldb;
-    void          *C;
-    int64_t        ldc;
-    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+    spmm_operands_t x;       /**< row-major */
+    const int32_t  *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity */
+    spmm_compute_t  compute; /**< 64F, 32F or 32F_FAST_TF32 */
+    int             threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_tc_mm_args_t;
 
 /** to[i] = from[source[i]]: new values to where a format keeps them. */

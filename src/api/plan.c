@@ -71,11 +71,11 @@ static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
 
 /* Rounded once, so that all engines agree on whether beta is 0.  Volatile, since GCC 12.2 at -O3
  * joins the roundings of alpha and beta into one of vectors and then drops it (test_plan). */
-static double in_compute_type(const spmm_plan_t *plan, double x)
+static spmm_scalar_t in_compute_type(const spmm_plan_t *plan, double x)
 {
     const volatile float rounded = (float)x;
 
-    return plan->compute == SPMM_COMPUTE_64F ? x : (double)rounded;
+    return (spmm_scalar_t){.re = plan->compute == SPMM_COMPUTE_64F ? x : (double)rounded};
 }
 
 spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,
@@ -97,14 +97,17 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
             &plan->env->err, SPMM_ERR_ARGUMENT,
             "C is B: the product cannot overwrite its operand, give C memory of its own");
     }
-    return spmmi_plan_run(plan, &(spmm_operands_t){.n      = n,
-                                                   .alpha  = in_compute_type(plan, alpha),
-                                                   .beta   = in_compute_type(plan, beta),
-                                                   .B      = B,
-                                                   .C      = C,
-                                                   .ldb    = ldb,
-                                                   .ldc    = ldc,
-                                                   .stream = stream});
+    return spmmi_plan_run(plan, &(spmm_operands_t){.ab_type = plan->ab_type,
+                                                   .c_type  = plan->c_type,
+                                                   .layout  = plan->layout,
+                                                   .n       = n,
+                                                   .alpha   = in_compute_type(plan, alpha),
+                                                   .beta    = in_compute_type(plan, beta),
+                                                   .B       = B,
+                                                   .ldb     = ldb,
+                                                   .C       = C,
+                                                   .ldc     = ldc,
+                                                   .stream  = stream});
 }
 
 spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "engine/pattern.h"
 #include "matrix/csr.h"
+#include "operands.h"
 
 /** The product asked for; op T has become a transposed block before it gets here. */
 typedef struct {
@@ -90,11 +91,10 @@ typedef struct {
      *                      none; the caller frees it with spmmi_free(); NULL: place k holds entry k */
     spmm_status_t (*places)(const void *format, void **values, int64_t *count, int32_t **from);
 
-    /** Enqueue the product for n <= planned columns; no allocation, no synchronisation.  Must
-     *  apply beta also where the block has no entries.  Rows of C that a row_map leaves out are
-     *  not touched. */
-    spmm_status_t (*execute)(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                             double beta, void *C, int64_t ldc, spmm_stream_t stream);
+    /** Enqueue the product on x->stream, x->n <= planned columns; no allocation, no
+     *  synchronisation.  Must apply beta also where the block has no entries.  Rows of C that a
+     *  row_map leaves out are not touched. */
+    spmm_status_t (*execute)(void *format, const spmm_operands_t *x);
 
     /** A line or two on how the work is dealt out and why, for spmm_plan_explain(); NULL: there is
      *  nothing to say. */

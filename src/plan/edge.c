@@ -59,11 +59,12 @@ spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t 
     spmm_operands_t y = *x;
 
     if (plan->edge) {
-        y.beta = 0.0;
-        y.B    = plan->edge_b;
-        y.C    = plan->edge_c;
-        y.ldb  = x->n;
-        y.ldc  = x->n;
+        y.layout = SPMM_LAYOUT_ROW;
+        y.beta   = (spmm_scalar_t){0};
+        y.B      = plan->edge_b;
+        y.ldb    = x->n;
+        y.C      = plan->edge_c;
+        y.ldc    = x->n;
     }
     return y;
 }
@@ -86,7 +87,7 @@ spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t 
     const spmm_store_args_t args = {.src    = plan->edge_c,
                                     .n_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
                                     .n      = x->n,
-                                    .beta   = x->beta,
+                                    .beta   = x->beta.re,
                                     .dst    = x->C,
                                     .ld_dst = x->ldc,
                                     .type   = plan->c_type};

@@ -7,17 +7,16 @@ spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
     const spmm_operands_t y = spmmi_plan_inner(plan, x);
 
     SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
-    SPMM_TRY(plan->local.engine->execute(plan->local.format, y.n, y.alpha, y.B, y.ldb, y.beta, y.C,
-                                         y.ldc, y.stream));
+    SPMM_TRY(plan->local.engine->execute(plan->local.format, &y));
     return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
 /* The columns of a slice of what the blocks multiply and write. */
-static spmm_operands_t columns_of(const spmm_plan_t *plan, spmm_layout_t layout,
-                                  const spmm_operands_t *x, const spmm_slice_t *slice)
+static spmm_operands_t columns_of(const spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice)
 {
     spmm_operands_t y      = spmmi_plan_inner(plan, x);
-    const bool      is_row = layout == SPMM_LAYOUT_ROW;
+    const bool      is_row = y.layout == SPMM_LAYOUT_ROW;
     const int64_t   b_at   = is_row ? slice->first : slice->first * y.ldb;
     const int64_t   c_at   = is_row ? slice->first : slice->first * y.ldc;
 
@@ -39,12 +38,13 @@ static void *edge_of(const spmm_plan_t *plan, const spmm_slice_t *slice)
 static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
                                    const spmm_slice_t *slice)
 {
-    const spmm_operands_t y      = columns_of(plan, plan->remote.problem.layout, x, slice);
-    const int64_t         n_halo = spmmi_halo_recv_rows(&plan->halo);
-    const void           *rows   = slice->halo;
-    int64_t               ld     = slice->n;
+    spmm_operands_t y      = columns_of(plan, x, slice);
+    const int64_t   n_halo = spmmi_halo_recv_rows(&plan->halo);
 
-    if (plan->remote.problem.layout == SPMM_LAYOUT_COL) {
+    y.beta = (spmm_scalar_t){.re = 1.0};
+    y.B    = slice->halo;
+    y.ldb  = slice->n;
+    if (y.layout == SPMM_LAYOUT_COL) {
         SPMM_TRY(plan->device->ops->scatter_rows(
             plan->device,
             &(spmm_scatter_args_t){.src        = slice->halo,
@@ -55,11 +55,10 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
                                    .ld_dst     = n_halo,
                                    .dst_layout = SPMM_LAYOUT_COL},
             x->stream));
-        rows = edge_of(plan, slice);
-        ld   = n_halo;
+        y.B   = edge_of(plan, slice);
+        y.ldb = n_halo;
     }
-    return plan->remote.engine->execute(plan->remote.format, y.n, y.alpha, rows, ld, 1.0, y.C,
-                                        y.ldc, y.stream);
+    return plan->remote.engine->execute(plan->remote.format, &y);
 }
 
 spmm_status_t spmmi_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
@@ -75,13 +74,15 @@ spmm_status_t spmmi_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
 static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
                                          const spmm_slice_t *slice)
 {
-    const spmm_operands_t y       = columns_of(plan, plan->remote.problem.layout, x, slice);
-    const int64_t         n_halo  = spmmi_halo_recv_rows(&plan->halo);
-    const bool            columns = plan->remote.problem.layout == SPMM_LAYOUT_COL;
+    spmm_operands_t y       = columns_of(plan, x, slice);
+    const int64_t   n_halo  = spmmi_halo_recv_rows(&plan->halo);
+    const bool      columns = y.layout == SPMM_LAYOUT_COL;
 
-    SPMM_TRY(plan->remote.engine->execute(plan->remote.format, y.n, y.alpha, y.B, y.ldb, 0.0,
-                                          columns ? edge_of(plan, slice) : slice->halo,
-                                          columns ? n_halo : y.n, y.stream));
+    y.c_type = plan->halo_type;
+    y.beta   = (spmm_scalar_t){0};
+    y.C      = columns ? edge_of(plan, slice) : slice->halo;
+    y.ldc    = columns ? n_halo : y.n;
+    SPMM_TRY(plan->remote.engine->execute(plan->remote.format, &y));
     if (!columns) {
         return SPMM_OK;
     }
@@ -110,7 +111,7 @@ spmm_status_t spmmi_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_opera
 spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
                                       const spmm_slice_t *slice)
 {
-    const spmm_operands_t y = columns_of(plan, plan->local.problem.layout, x, slice);
+    const spmm_operands_t y = columns_of(plan, x, slice);
     const size_t before     = (size_t)spmmi_halo_send_rows(&plan->halo) * (size_t)slice->first *
                           spmm_type_size(plan->halo_type);
 
@@ -126,9 +127,9 @@ spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *
                                        .n_rows     = plan->reduce.n_rows,
                                        .n          = y.n,
                                        .dst        = y.C,
-                                       .dst_type   = plan->c_type,
+                                       .dst_type   = y.c_type,
                                        .ld_dst     = y.ldc,
-                                       .dst_layout = plan->local.problem.layout},
+                                       .dst_layout = y.layout},
             y.stream));
     }
     return spmmi_plan_note(plan, slice->index, SPMM_MARK_UNPACK_TO, x->stream);
@@ -160,11 +161,12 @@ spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
                                     const spmm_operands_t *x, const spmm_slice_t *slice,
                                     const void *rows)
 {
-    const spmm_block_t   *block = &plan->joined[blockset].block;
-    const spmm_operands_t y     = columns_of(plan, SPMM_LAYOUT_ROW, x, slice);
+    const spmm_block_t *block = &plan->joined[blockset].block;
+    spmm_operands_t     y     = columns_of(plan, x, slice);
 
+    y.B   = rows;
+    y.ldb = slice->n;
     SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
-    SPMM_TRY(block->engine->execute(block->format, y.n, y.alpha, rows, slice->n, y.beta, y.C, y.ldc,
-                                    y.stream));
+    SPMM_TRY(block->engine->execute(block->format, &y));
     return spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
 }

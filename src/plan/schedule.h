@@ -13,16 +13,6 @@
 
 enum { SPMM_MOST_CHUNKS = 4, SPMM_MOST_SCHEDULES = 16 };
 
-/** Arguments of one execute, already checked. */
-typedef struct {
-    int64_t       n;
-    double        alpha, beta;
-    const void   *B;
-    void         *C;
-    int64_t       ldb, ldc;
-    spmm_stream_t stream;
-} spmm_operands_t;
-
 /** Columns [first, first + n) of B and C, which travel together. */
 typedef struct {
     int     index; /**< counted from 0: which marks are theirs */

@@ -25,26 +25,13 @@ struct spmm_schedule_trial {
 };
 
 /* Ranks with little memory left may have room for fewer columns. */
-static spmm_status_t share_columns(spmm_plan_t *plan, int64_t *n)
+static spmm_status_t share_columns(spmm_schedule_trial_t *t)
 {
-    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, n, 1, MPI_INT64_T, MPI_MIN, plan->env->comm));
+    spmm_env_t *env = t->plan->env;
+
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &t->operands.n, 1, MPI_INT64_T, MPI_MIN, env->comm));
+    t->x = spmmi_trial_operands(&t->operands, t->plan->layout);
     return SPMM_OK;
-}
-
-static void set_operands(spmm_schedule_trial_t *t, int64_t n)
-{
-    const bool columns = t->plan->layout == SPMM_LAYOUT_COL;
-
-    t->x = (spmm_operands_t){.n      = n,
-                             .alpha  = 1.0,
-                             .beta   = 0.0,
-                             .B      = t->operands.B,
-                             .C      = t->operands.C,
-                             .ldb    = columns ? t->operands.b_rows : n,
-                             .ldc    = columns ? t->operands.c_rows : n,
-                             .stream = t->operands.stream};
-    t->x.ldb += t->x.ldb == 0; /* a rank without rows */
-    t->x.ldc += t->x.ldc == 0;
 }
 
 static spmm_status_t open_here(spmm_plan_t *plan, spmm_schedule_trial_t *t)
@@ -64,19 +51,16 @@ spmm_status_t spmmi_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t
 {
     spmm_schedule_trial_t *t;
     spmm_status_t          status;
-    int64_t                n;
 
     (void)SPMM_NEW_ZERO(t, 1);
     status = spmmi_agree(plan->env, open_here(plan, t));
     if (status == SPMM_OK) {
-        n      = t->operands.n;
-        status = share_columns(plan, &n);
+        status = share_columns(t);
     }
     if (status != SPMM_OK) {
         spmmi_schedule_trial_close(t);
         return status;
     }
-    set_operands(t, n);
     *trial = t;
     return SPMM_OK;
 }

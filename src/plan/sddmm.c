@@ -136,10 +136,14 @@ static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_ar
                                     spmm_stream_t stream)
 {
     spmm_plan_t          *exchange = plan->exchange;
-    const spmm_operands_t y        = {
-               .n = args->k, .alpha = 1.0, .B = args->Y, .ldb = args->ldy, .stream = stream};
-    const spmm_slice_t all = {.n = args->k, .halo = exchange->halo_rows};
-    spmm_status_t      work;
+    const spmm_operands_t y        = {.ab_type = args->type,
+                                      .layout  = SPMM_LAYOUT_ROW,
+                                      .n       = args->k,
+                                      .B       = args->Y,
+                                      .ldb     = args->ldy,
+                                      .stream  = stream};
+    const spmm_slice_t    all      = {.n = args->k, .halo = exchange->halo_rows};
+    spmm_status_t         work;
 
     SPMM_TRY(spmmi_plan_wait(exchange, 0, SPMM_MARK_START, exchange->comm_stream));
     SPMM_TRY(spmmi_plan_begin_rows(exchange, &y, &all, exchange->comm_stream));

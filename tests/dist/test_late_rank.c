@@ -48,9 +48,16 @@ static spmm_matrix_t *create_full(void)
 /* Starts the exchange in time and makes no call of MPI for longer than the timeout. */
 static void run_late(spmm_plan_t *plan, double *B, double *C)
 {
-    const spmm_operands_t x = {
-        .n = COLUMNS, .alpha = 1.0, .B = B, .C = C, .ldb = COLUMNS, .ldc = COLUMNS};
-    const spmm_slice_t all = {.n = COLUMNS, .halo = plan->halo_rows};
+    const spmm_operands_t x   = {.ab_type = SPMM_R_64F,
+                                 .c_type  = SPMM_R_64F,
+                                 .layout  = SPMM_LAYOUT_ROW,
+                                 .n       = COLUMNS,
+                                 .alpha   = {.re = 1.0},
+                                 .B       = B,
+                                 .ldb     = COLUMNS,
+                                 .C       = C,
+                                 .ldc     = COLUMNS};
+    const spmm_slice_t    all = {.n = COLUMNS, .halo = plan->halo_rows};
 
     spmm_assert_ok(spmmi_plan_begin_rows(plan, &x, &all, NULL));
     (void)usleep(1500000);

@@ -188,18 +188,10 @@ static void test_volumes_of_a_star(void **state)
     close_all();
 }
 
-static spmm_status_t refuse(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                            double beta, void *C, int64_t ldc, spmm_stream_t stream)
+static spmm_status_t refuse(void *format, const spmm_operands_t *x)
 {
     (void)format;
-    (void)n;
-    (void)alpha;
-    (void)B;
-    (void)ldb;
-    (void)beta;
-    (void)C;
-    (void)ldc;
-    (void)stream;
+    (void)x;
     return spmmi_fail(&spmm_test_env.err, SPMM_ERR_DEVICE, "broken by the test");
 }
 

@@ -10,12 +10,11 @@
 #include "engine/engine.h"
 
 typedef struct {
-    int32_t       n_rows, width; /* width: entries of the longest row */
-    int32_t      *col;           /* [width][n_rows]; behind the end of a row: -1 */
-    double       *value;         /* [width][n_rows] */
-    int64_t      *row_ptr;       /* [n_rows + 1] where refill() finds the entries of a row */
-    int32_t      *row_map;       /* [n_rows] row of C of each row; NULL: the same */
-    spmm_layout_t layout;
+    int32_t  n_rows, width; /* width: entries of the longest row */
+    int32_t *col;           /* [width][n_rows]; behind the end of a row: -1 */
+    double  *value;         /* [width][n_rows] */
+    int64_t *row_ptr;       /* [n_rows + 1] where refill() finds the entries of a row */
+    int32_t *row_map;       /* [n_rows] row of C of each row; NULL: the same */
 } ell_t;
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
@@ -90,12 +89,12 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
         width = length > width ? length : width;
     }
     places = width * block->n_rows;
+    (void)problem; /* operands have types and layout */
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "an ELLPACK engine");
     }
     f->n_rows = block->n_rows;
     f->width  = (int32_t)width;
-    f->layout = problem->layout;
     if (SPMM_NEW(f->col, places) == NULL || SPMM_NEW_ZERO(f->value, places) == NULL ||
         SPMM_NEW(f->row_ptr, (int64_t)block->n_rows + 1) == NULL ||
         (block->row_map != NULL && SPMM_NEW(f->row_map, block->n_rows) == NULL)) {
@@ -114,24 +113,23 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
 
 /* beta counts also in rows without entries, beta == 0 does not read C, and places that only pad are
  * never multiplied: 0 * Inf would be NaN. */
-static spmm_status_t execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                             double beta, void *C, int64_t ldc, spmm_stream_t stream)
+static spmm_status_t execute(void *format, const spmm_operands_t *x)
 {
     const ell_t  *f     = format;
-    const bool    rows  = f->layout == SPMM_LAYOUT_ROW;
-    const int64_t b_row = rows ? ldb : 1, b_col = rows ? 1 : ldb;
-    const int64_t c_row = rows ? ldc : 1, c_col = rows ? 1 : ldc;
+    const bool    rows  = x->layout == SPMM_LAYOUT_ROW;
+    const int64_t b_row = rows ? x->ldb : 1, b_col = rows ? 1 : x->ldb;
+    const int64_t c_row = rows ? x->ldc : 1, c_col = rows ? 1 : x->ldc;
+    const double  alpha = x->alpha.re, beta = x->beta.re;
 
-    (void)stream;
     for (int32_t i = 0; i < f->n_rows; i++) {
-        double *c = (double *)C + (f->row_map == NULL ? i : f->row_map[i]) * c_row;
+        double *c = (double *)x->C + (f->row_map == NULL ? i : f->row_map[i]) * c_row;
 
-        for (int64_t j = 0; j < n; j++) {
+        for (int64_t j = 0; j < x->n; j++) {
             double sum = 0.0;
 
             for (int64_t k = i; k < (int64_t)f->width * f->n_rows && f->col[k] >= 0;
                  k += f->n_rows) {
-                sum += f->value[k] * ((const double *)B)[f->col[k] * b_row + j * b_col];
+                sum += f->value[k] * ((const double *)x->B)[f->col[k] * b_row + j * b_col];
             }
             c[j * c_col] = alpha * sum + (beta == 0.0 ? 0.0 : beta * c[j * c_col]);
         }

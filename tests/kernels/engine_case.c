@@ -245,21 +245,38 @@ void check_product(const product_t *p)
     check_rest(p);
 }
 
+spmm_operands_t operands_of(const product_t *p, const void *B, void *C, spmm_stream_t stream)
+{
+    return (spmm_operands_t){.ab_type = p->problem.ab_type,
+                             .c_type  = p->problem.c_type,
+                             .layout  = p->problem.layout,
+                             .n       = p->n,
+                             .alpha   = {.re = p->alpha},
+                             .beta    = {.re = p->beta},
+                             .B       = B,
+                             .ldb     = p->ldb,
+                             .C       = C,
+                             .ldc     = p->ldc,
+                             .stream  = stream};
+}
+
 void run_product(const spmm_engine_ops_t *engine, const spmm_device_t *device, void *format,
                  product_t *p)
 {
-    const size_t  b_elem = spmm_type_size(p->problem.ab_type);
-    const size_t  c_elem = spmm_type_size(p->problem.c_type);
-    const size_t  shift  = (size_t)p->shift;
-    spmm_stream_t stream;
-    void         *B, *C, *b_base, *c_base;
-    int64_t       calls;
+    const size_t    b_elem = spmm_type_size(p->problem.ab_type);
+    const size_t    c_elem = spmm_type_size(p->problem.c_type);
+    const size_t    shift  = (size_t)p->shift;
+    spmm_operands_t x;
+    spmm_stream_t   stream;
+    void           *B, *C, *b_base, *c_base;
+    int64_t         calls;
 
     spmm_assert_ok(device->ops->stream_create(device, false, &stream));
     B     = device_test_put(device, p->B, (size_t)p->b_size * b_elem, shift * b_elem, &b_base);
     C     = device_test_put(device, p->C, (size_t)p->c_size * c_elem, shift * c_elem, &c_base);
+    x     = operands_of(p, B, C, stream);
     calls = spmmi_alloc_get_stats().calls;
-    spmm_assert_ok(engine->execute(format, p->n, p->alpha, B, p->ldb, p->beta, C, p->ldc, stream));
+    spmm_assert_ok(engine->execute(format, &x));
     assert_int_equal(spmmi_alloc_get_stats().calls, calls);
     spmm_assert_ok(device->ops->stream_sync(device, stream));
     spmm_assert_ok(device->ops->fetch(device, p->got, C, (size_t)p->c_size * c_elem));

@@ -41,6 +41,9 @@ typedef struct {
 void make_product(product_t *p, int64_t n, int64_t extra);
 void free_product(product_t *p);
 
+/** As an engine gets them, with @p B and @p C on the device. */
+spmm_operands_t operands_of(const product_t *p, const void *B, void *C, spmm_stream_t stream);
+
 /** Execute on a stream of its own and fetch C into p->got; asserts that nothing is allocated. */
 void run_product(const spmm_engine_ops_t *engine, const spmm_device_t *device, void *format,
                  product_t *p);

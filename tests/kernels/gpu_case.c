@@ -30,23 +30,27 @@ static void CUDART_CB hold(void *unused)
     }
 }
 
-/* Another shape than that of p, then that of p. */
+/* Fewer columns than x has, then x. */
 static void prepare(const spmm_engine_ops_t *engine, const spmm_device_t *device, void *format,
-                    const product_t *p, const void *B, void *C, spmm_stream_t stream)
+                    const spmm_operands_t *x)
 {
-    spmm_assert_ok(engine->execute(format, p->n / 4, 1.0, B, p->ldb, 0.0, C, p->ldc, stream));
-    spmm_assert_ok(engine->execute(format, p->n, 1.0, B, p->ldb, 0.0, C, p->ldc, stream));
-    spmm_assert_ok(device->ops->stream_sync(device, stream));
+    spmm_operands_t less = *x;
+
+    less.n = x->n / 4;
+    spmm_assert_ok(engine->execute(format, &less));
+    spmm_assert_ok(engine->execute(format, x));
+    spmm_assert_ok(device->ops->stream_sync(device, x->stream));
 }
 
 void check_asynchronous(const spmm_engine_ops_t *engine, const spmm_device_t *device,
                         const spmm_problem_t *problem, bool mapped, bool prepared)
 {
-    const size_t  elem = spmm_type_size(problem->ab_type);
-    spmm_csr_t    block;
-    product_t     p = {.block = &block, .problem = *problem, .alpha = 1.0, .beta = 0.0};
-    spmm_stream_t stream;
-    void         *format, *B, *C;
+    const size_t    elem = spmm_type_size(problem->ab_type);
+    spmm_csr_t      block;
+    product_t       p = {.block = &block, .problem = *problem, .alpha = 1.0, .beta = 0.0};
+    spmm_operands_t x;
+    spmm_stream_t   stream;
+    void           *format, *B, *C;
 
     make_block(500, 9000, DENSE_ROW, problem->ab_type, mapped, &block);
     make_product(&p, problem->n, 0);
@@ -54,13 +58,14 @@ void check_asynchronous(const spmm_engine_ops_t *engine, const spmm_device_t *de
     (void)device_test_put(device, p.C, (size_t)p.c_size * elem, 0, &C);
     spmm_assert_ok(device->ops->stream_create(device, false, &stream));
     spmm_assert_ok(engine->build(&block, problem, device, &format));
+    x = operands_of(&p, B, C, stream);
     if (prepared) {
-        prepare(engine, device, format, &p, B, C, stream);
+        prepare(engine, device, format, &x);
     }
     atomic_store(&gate, 0);
     assert_int_equal(cudaLaunchHostFunc((cudaStream_t)stream, hold, NULL), cudaSuccess);
-    spmm_assert_ok(engine->execute(format, p.n, 1.0, B, p.ldb, 0.0, C, p.ldc, stream));
-    spmm_assert_ok(engine->execute(format, p.n, 1.0, B, p.ldb, 0.0, C, p.ldc, stream));
+    spmm_assert_ok(engine->execute(format, &x));
+    spmm_assert_ok(engine->execute(format, &x));
     assert_int_equal(atomic_load(&gate), 0);
     atomic_store(&gate, 1);
     spmm_assert_ok(device->ops->stream_sync(device, stream));
@@ -103,9 +108,10 @@ static void move_rows(const spmm_device_t *device, const far_t *far, const produ
 static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device, product_t *p,
                     far_t b, far_t c)
 {
-    const size_t elem  = spmm_type_size(p->problem.c_type);
-    spmm_csr_t   block = *p->block;
-    void        *format;
+    const size_t    elem  = spmm_type_size(p->problem.c_type);
+    spmm_csr_t      block = *p->block;
+    spmm_operands_t x;
+    void           *format;
 
     if (device->ops->alloc(device, (size_t)(block.n_cols * b.step * b.ld) * elem, &b.large) !=
             SPMM_OK ||
@@ -129,8 +135,10 @@ static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device
     move_rows(device, &b, p, p->B, p->ldb, p->block->n_cols, false);
     move_rows(device, &c, p, p->C, p->ldc, p->block->n_rows, false);
     spmm_assert_ok(engine->build(&block, &p->problem, device, &format));
-    spmm_assert_ok(
-        engine->execute(format, p->n, p->alpha, b.large, b.ld, p->beta, c.large, c.ld, NULL));
+    x     = operands_of(p, b.large, c.large, NULL);
+    x.ldb = b.ld;
+    x.ldc = c.ld;
+    spmm_assert_ok(engine->execute(format, &x));
     spmm_assert_ok(device->ops->stream_sync(device, NULL));
     move_rows(device, &c, p, p->got, p->ldc, p->block->n_rows, true);
     check_product(p);

@@ -41,23 +41,20 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
     return SPMM_OK;
 }
 
-static spmm_status_t fake_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                                  double beta, void *C, int64_t ldc, spmm_stream_t stream)
+static spmm_status_t fake_execute(void *format, const spmm_operands_t *x)
 {
     const int k = *(const int *)format;
 
-    (void)alpha;
-    (void)stream;
     fakes[k].executes++;
-    fakes[k].beta = beta;
-    fakes[k].n    = n;
-    fakes[k].ldb  = ldb;
-    fakes[k].ldc  = ldc;
-    for (int64_t i = 0; i < fake_block.n_cols * n; i++) {
-        assert_true(((const float *)B)[i] != 0.0f);
+    fakes[k].beta = x->beta.re;
+    fakes[k].n    = x->n;
+    fakes[k].ldb  = x->ldb;
+    fakes[k].ldc  = x->ldc;
+    for (int64_t i = 0; i < fake_block.n_cols * x->n; i++) {
+        assert_true(((const float *)x->B)[i] != 0.0f);
     }
-    for (int64_t i = 0; i < fake_block.c_rows * n; i++) {
-        assert_true(isfinite(((const float *)C)[i]));
+    for (int64_t i = 0; i < fake_block.c_rows * x->n; i++) {
+        assert_true(isfinite(((const float *)x->C)[i]));
     }
     if (fakes[k].execute_status != SPMM_OK) {
         return spmmi_fail(&spmm_test_env.err, fakes[k].execute_status, "fake %d does not run", k);

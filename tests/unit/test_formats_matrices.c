@@ -152,17 +152,9 @@ static void check_product_of(const format_t *f, const spmm_csr_t *block, spmm_ty
 
     make_product(&p, 3, 1);
     memcpy(p.got, p.C, (size_t)p.c_size * spmm_type_size(c_type));
-    spmmi_cpu_tc_mm(&f->view, &(spmm_tc_mm_args_t){.row_map = block->row_map,
-                                                   .ab_type = block->type,
-                                                   .c_type  = c_type,
+    spmmi_cpu_tc_mm(&f->view, &(spmm_tc_mm_args_t){.x       = operands_of(&p, p.B, p.got, NULL),
+                                                   .row_map = block->row_map,
                                                    .compute = compute,
-                                                   .n       = p.n,
-                                                   .alpha   = p.alpha,
-                                                   .beta    = p.beta,
-                                                   .B       = p.B,
-                                                   .ldb     = p.ldb,
-                                                   .C       = p.got,
-                                                   .ldc     = p.ldc,
                                                    .threads = THREADS});
     check_product(&p);
     free_product(&p);

@@ -125,7 +125,7 @@ bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type)
 
 void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args)
 {
-    mm_fn_t *const mm = pick(args->ab_type, args->c_type);
+    mm_fn_t *const mm = pick(args->x.ab_type, args->x.c_type);
 
     if (args->n_rows == 0) {
         return;

@@ -20,12 +20,12 @@ static inline __attribute__((always_inline)) void MM_ROW(const spmm_csr_mm_args_
 {
     const AB_T    *value = args->values;
     const int32_t *col   = args->col_idx;
-    const AB_T    *B0    = (const AB_T *)args->B + j0 * b_col;
-    const ACC_T    alpha = (ACC_T)args->alpha, beta = (ACC_T)args->beta;
-    const bool     adds = args->beta != 0.0;
-    C_T   *C = (C_T *)args->C + (args->row_map == NULL ? i : args->row_map[i]) * c_row + j0 * c_col;
-    ACC_T  sum[COLUMN_TILE];
-    double total[COLUMN_TILE]; /* of the runs before */
+    const AB_T    *B0    = (const AB_T *)args->x.B + j0 * b_col;
+    const ACC_T    alpha = (ACC_T)args->x.alpha.re, beta = (ACC_T)args->x.beta.re;
+    const bool     adds = args->x.beta.re != 0.0;
+    C_T *C = (C_T *)args->x.C + (args->row_map == NULL ? i : args->row_map[i]) * c_row + j0 * c_col;
+    ACC_T         sum[COLUMN_TILE];
+    double        total[COLUMN_TILE]; /* of the runs before */
     int64_t       k    = args->row_ptr[i];
     const int64_t last = args->row_ptr[i + 1];
     const bool    runs = last - k > SUM_RUN;
@@ -66,32 +66,32 @@ static void MM_COLUMNS(const spmm_csr_mm_args_t *args, int64_t first_row, int64_
 {
     int64_t j0 = 0;
 
-    for (; j0 + COLUMN_STREAMS <= args->n; j0 += COLUMN_STREAMS) {
+    for (; j0 + COLUMN_STREAMS <= args->x.n; j0 += COLUMN_STREAMS) {
         for (int64_t i = first_row; i < last_row; i++) {
-            MM_ROW(args, i, j0, COLUMN_STREAMS, 1, args->ldb, 1, args->ldc);
+            MM_ROW(args, i, j0, COLUMN_STREAMS, 1, args->x.ldb, 1, args->x.ldc);
         }
     }
-    for (; j0 < args->n; j0++) {
+    for (; j0 < args->x.n; j0++) {
         for (int64_t i = first_row; i < last_row; i++) {
-            MM_ROW(args, i, j0, 1, 1, args->ldb, 1, args->ldc);
+            MM_ROW(args, i, j0, 1, 1, args->x.ldb, 1, args->x.ldc);
         }
     }
 }
 
 static void MM_NAME(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row)
 {
-    if (args->layout == SPMM_LAYOUT_COL) {
+    if (args->x.layout == SPMM_LAYOUT_COL) {
         MM_COLUMNS(args, first_row, last_row);
         return;
     }
     for (int64_t i = first_row; i < last_row; i++) {
-        for (int64_t j0 = 0; j0 < args->n; j0 += COLUMN_TILE) {
-            const int64_t left = args->n - j0;
+        for (int64_t j0 = 0; j0 < args->x.n; j0 += COLUMN_TILE) {
+            const int64_t left = args->x.n - j0;
 
             if (left >= COLUMN_TILE) {
-                MM_ROW(args, i, j0, COLUMN_TILE, args->ldb, 1, args->ldc, 1);
+                MM_ROW(args, i, j0, COLUMN_TILE, args->x.ldb, 1, args->x.ldc, 1);
             } else {
-                MM_ROW(args, i, j0, left, args->ldb, 1, args->ldc, 1);
+                MM_ROW(args, i, j0, left, args->x.ldb, 1, args->x.ldc, 1);
             }
         }
     }

@@ -104,9 +104,9 @@ typedef void (*mm_t)(const spmm_tc_view_t *, const spmm_tc_mm_args_t *, int32_t)
 
 static mm_t choose(const spmm_tc_mm_args_t *args)
 {
-    const bool same = args->c_type == args->ab_type;
+    const bool same = args->x.c_type == args->x.ab_type;
 
-    switch (args->ab_type) {
+    switch (args->x.ab_type) {
     case SPMM_R_16F:
         return same ? mm_16f : mm_16f_32f;
     case SPMM_R_16BF:

@@ -16,7 +16,7 @@ static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *arg
 {
     const int32_t first = w * A->height;
     const int32_t rows  = A->n_rows - first < A->height ? A->n_rows - first : A->height;
-    const TC_T    alpha = (TC_T)args->alpha, beta = (TC_T)args->beta;
+    const TC_T    alpha = (TC_T)args->x.alpha.re, beta = (TC_T)args->x.beta.re;
     TC_T          sum[SPMM_TC_MAX_HEIGHT][COLUMN_TILE] = {{0}};
     double total[SPMM_TC_MAX_HEIGHT][COLUMN_TILE]; /* of the blocks before, in long windows */
     spmm_tc_entry_t entry[SPMM_TC_MAX_ENTRIES];
@@ -33,7 +33,7 @@ static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *arg
 
         for (int32_t k = 0; k < count; k++) {
             const TC_T  a  = TC_LOAD(value[entry[k].at]);
-            const AB_T *B  = (const AB_T *)args->B + entry[k].col * args->ldb + j0;
+            const AB_T *B  = (const AB_T *)args->x.B + entry[k].col * args->x.ldb + j0;
             TC_T       *to = sum[entry[k].row];
 
             for (int64_t j = 0; j < width; j++) {
@@ -56,20 +56,20 @@ static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *arg
     }
     for (int32_t r = 0; r < rows; r++) {
         const int64_t i = args->row_map == NULL ? first + r : args->row_map[first + r];
-        C_T          *C = (C_T *)args->C + i * args->ldc + j0;
+        C_T          *C = (C_T *)args->x.C + i * args->x.ldc + j0;
 
         for (int64_t j = 0; j < width; j++) {
             const TC_T product = alpha * sum[r][j];
 
-            C[j] = C_STORE(args->beta == 0.0 ? product : product + beta * C_LOAD(C[j]));
+            C[j] = C_STORE(args->x.beta.re == 0.0 ? product : product + beta * C_LOAD(C[j]));
         }
     }
 }
 
 static void TC_NAME(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args, int32_t w)
 {
-    for (int64_t j0 = 0; j0 < args->n; j0 += COLUMN_TILE) {
-        const int64_t left = args->n - j0;
+    for (int64_t j0 = 0; j0 < args->x.n; j0 += COLUMN_TILE) {
+        const int64_t left = args->x.n - j0;
 
         if (left >= COLUMN_TILE) {
             TC_TILE(A, args, w, j0, COLUMN_TILE);

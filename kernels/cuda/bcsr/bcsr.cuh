@@ -70,11 +70,11 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
                                              const spmm_tc_piece_t &work, int64_t j,
                                              bool /* pairs */, void              *shared)
         : Sums(format, mm, work, j), row((int)threadIdx.x / kChunks),
-          inside(mm.n - j > 8 * ((int)threadIdx.x % kChunks)),
-          stride((uint32_t)mm.ldb * (SPMM_BCSR_WIDTH * (uint32_t)sizeof(Half))),
+          inside(mm.x.n - j > 8 * ((int)threadIdx.x % kChunks)),
+          stride((uint32_t)mm.x.ldb * (SPMM_BCSR_WIDTH * (uint32_t)sizeof(Half))),
           room(shared_address(shared)),
           masks((uint32_t *)((char *)shared + kBcsrStages * S::kStage)),
-          b_from((const char *)((const Half *)mm.B + row * mm.ldb + j +
+          b_from((const char *)((const Half *)mm.x.B + row * mm.x.ldb + j +
                                 8 * ((int)threadIdx.x % kChunks))),
           b_to(place_of_b(row, (int)threadIdx.x % kChunks)),
           ahead((const int4 *)format.step + work.block)

@@ -37,7 +37,8 @@ __global__ void __launch_bounds__(Block::Shape::kThreads, kBlocks)
             continue;
         }
         if (part) {
-            block.store_partial((float *)work.partial + p * (S::kPanel * SPMM_BCSR_SIDE) * args.n);
+            block.store_partial((float *)work.partial +
+                                p * (S::kPanel * SPMM_BCSR_SIDE) * args.x.n);
         } else if (block.is_finite()) {
             block.store();
         } else {
@@ -61,32 +62,32 @@ __global__ void __launch_bounds__(kBlock)
     const int             row    = (int)(blockIdx.y * kWarps + threadIdx.x / kWarp);
     const int             lane = (int)threadIdx.x % kWarp, height = (int)gridDim.y * kWarps;
     const int64_t         i    = (int64_t)split.window * height + row;
-    const int64_t         step = height * args.n;
+    const int64_t         step = height * args.x.n;
 
     if (i >= format.n_rows) {
         return;
     }
     auto *const        c    = row_of_c<typename F::Out>(args, i);
-    const float *const part = (const float *)work.partial + split.piece * step + row * args.n;
+    const float *const part = (const float *)work.partial + split.piece * step + row * args.x.n;
 
-    for (int64_t j = lane; j < args.n; j += kBcsrFinish * kWarp) {
+    for (int64_t j = lane; j < args.x.n; j += kBcsrFinish * kWarp) {
         float sum[kBcsrFinish] = {};
 
 #pragma unroll 2
         for (int p = 0; p < split.n_pieces; p++) {
 #pragma unroll
             for (int e = 0; e < kBcsrFinish; e++) {
-                if (j + e * kWarp < args.n) {
+                if (j + e * kWarp < args.x.n) {
                     sum[e] += part[p * step + j + e * kWarp];
                 }
             }
         }
 #pragma unroll
         for (int e = 0; e < kBcsrFinish; e++) {
-            if (j + e * kWarp < args.n) {
+            if (j + e * kWarp < args.x.n) {
                 if (taint(sum[e], 0.0f) != 0.0f) {
                     sum[e] = format.exact((int32_t)(i / F::kHeight), (int32_t)(i % F::kHeight),
-                                          (const In *)args.B, args.ldb, j + e * kWarp);
+                                          (const In *)args.x.B, args.x.ldb, j + e * kWarp);
                 }
                 store_c(args, c + j + e * kWarp, sum[e]);
             }
@@ -165,10 +166,10 @@ template <typename Half, typename Out> struct BcsrKernels {
     {
         const int64_t in = 16, out = 4 * (int64_t)sizeof(Out);
 
-        return args.n % 8 == 0 && fits(args.B, in) && fits(args.C, out) &&
-               fits(args.ldb * (int64_t)sizeof(Half), in) &&
-               fits(args.ldc * (int64_t)sizeof(Out), out) &&
-               (uint64_t)args.ldb * (SPMM_BCSR_WIDTH * sizeof(Half)) <= UINT32_MAX;
+        return args.x.n % 8 == 0 && fits(args.x.B, in) && fits(args.x.C, out) &&
+               fits(args.x.ldb * (int64_t)sizeof(Half), in) &&
+               fits(args.x.ldc * (int64_t)sizeof(Out), out) &&
+               (uint64_t)args.x.ldb * (SPMM_BCSR_WIDTH * sizeof(Half)) <= UINT32_MAX;
     }
 
     /* No wider than need be: as many columns as the format was made for, at most.  What goes by steps goes
@@ -178,7 +179,7 @@ template <typename Half, typename Out> struct BcsrKernels {
     {
         const bool    wide = is_wide(args), sparse = A.n_sp24 > 0;
         const int     split = A.split == 0 && !wide ? 1 : A.split;
-        const int64_t n     = least(args.n, A.slice);
+        const int64_t n     = least(args.x.n, A.slice);
         const Choice *take  = NULL;
 
         for (int k = 0; k < kNumber; k++) {
@@ -211,8 +212,8 @@ template <typename Half, typename Out> struct BcsrKernels {
         const BcsrLists     lists  = {A.list_ptr, (const int4 *)A.list};
         const Format        format = {A.n_rows,  A.n_cols, A.step, A.bits_ptr,
                                       A.row_ptr, A.bits,   A.tile, (const char *)A.values};
-        const int64_t       slices = one == NULL ? 0 : ceil_div(args.n, one->width);
-        const bool          pairs  = args.n % 2 == 0 && args.ldb % 2 == 0 && fits(args.B, 4);
+        const int64_t       slices = one == NULL ? 0 : ceil_div(args.x.n, one->width);
+        const bool          pairs  = args.x.n % 2 == 0 && args.x.ldb % 2 == 0 && fits(args.x.B, 4);
         cudaError_t         code;
 
         if (slices == 0 || slices > INT32_MAX) {
@@ -231,7 +232,7 @@ template <typename Half, typename Out>
 cudaError_t bcsr_product(const spmm_bcsr_arrays_t &A, const spmm_tc_work_t &work,
                          const spmm_tc_mm_args_t &args, cudaStream_t stream)
 {
-    return work.n_pieces == 0 || args.n == 0
+    return work.n_pieces == 0 || args.x.n == 0
                ? cudaSuccess
                : BcsrKernels<Half, Out>::launch(A, work, args, stream);
 }

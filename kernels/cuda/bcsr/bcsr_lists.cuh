@@ -86,9 +86,9 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
                                              const spmm_tc_piece_t &work, int64_t j, bool in_pairs,
                                              void *shared)
         : Sums(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
-          columns((int)least(8, mm.n - j - 8 * ((int)threadIdx.x % kChunks))),
-          stride((Stride)mm.ldb * (SPMM_BCSR_WIDTH * (Stride)sizeof(Half))),
-          b_from((const char *)((const Half *)mm.B + row % SPMM_BCSR_WIDTH * mm.ldb + j +
+          columns((int)least(8, mm.x.n - j - 8 * ((int)threadIdx.x % kChunks))),
+          stride((Stride)mm.x.ldb * (SPMM_BCSR_WIDTH * (Stride)sizeof(Half))),
+          b_from((const char *)((const Half *)mm.x.B + row % SPMM_BCSR_WIDTH * mm.x.ldb + j +
                                 8 * ((int)threadIdx.x % kChunks))),
           room(shared_address(shared)),
           b_to(spmmi_bcsr_b_at(S::kWidth, row, (int)threadIdx.x % kChunks)),

@@ -112,18 +112,19 @@ template <class S> struct BcsrSums {
 
     __device__ __forceinline__ void store_line(Out *c, const float4 &v) const
     {
-        const float x[4] = {v.x, v.y, v.z, v.w}, alpha = (float)args.alpha, beta = (float)args.beta;
-        Line        y = {};
+        const float x[4] = {v.x, v.y, v.z, v.w}, alpha = (float)args.x.alpha.re,
+                    beta = (float)args.x.beta.re;
+        Line y           = {};
 
-        if (args.beta != 0.0) {
+        if (args.x.beta.re != 0.0) {
             y = *(const Line *)c;
         }
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             const float product = alpha * x[e];
 
-            y.at[e] = Narrow<Out>::from(args.beta == 0.0 ? product
-                                                         : product + beta * widen<float>(y.at[e]));
+            y.at[e] = Narrow<Out>::from(
+                args.x.beta.re == 0.0 ? product : product + beta * widen<float>(y.at[e]));
         }
         if constexpr (sizeof y == 8) {
             __stcs((int2 *)c, *(const int2 *)&y);
@@ -155,13 +156,13 @@ template <class S> struct BcsrSums {
                     const float4  v = line(k / 2, j, k % 2); /* all lanes take part */
                     const int64_t c = first + 8 * (j + t % 2) + 4 * (t / 2);
 
-                    if (c < args.n) {
+                    if (c < args.x.n) {
                         put_line(row, c, v);
                     }
                 } else {
 #pragma unroll
                     for (int e = 0; e < 2; e++) {
-                        if (first + 8 * j + 2 * t + e < args.n) {
+                        if (first + 8 * j + 2 * t + e < args.x.n) {
                             put(row, first + 8 * j + 2 * t + e, sum[k / 2][j][2 * (k % 2) + e]);
                         }
                     }
@@ -200,8 +201,8 @@ template <class S> struct BcsrSums {
     /* Sums of a piece: [rows of the panel, n] at @p to. */
     __device__ __forceinline__ void store_partial(float *to) const
     {
-        each([&](int row, int64_t c, const float4 &v) { *(float4 *)(to + row * args.n + c) = v; },
-             [&](int row, int64_t c, float v) { to[row * args.n + c] = v; });
+        each([&](int row, int64_t c, const float4 &v) { *(float4 *)(to + row * args.x.n + c) = v; },
+             [&](int row, int64_t c, float v) { to[row * args.x.n + c] = v; });
     }
 };
 

@@ -65,8 +65,8 @@ struct BittcfWarp {
         : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
           g(lane / 4), t(lane % 4), slice(first), chunk(kPermute ? lane % 8 : g),
           part(kPermute ? lane / 8 : t),
-          j0(kWide ? min(first, (int)mm.n - kWidth) + kElems * chunk : first + g),
-          B((const T *)mm.B + j0), col_at(shared_address(&shared.col[0][kWide ? part : t])),
+          j0(kWide ? min(first, (int)mm.x.n - kWidth) + kElems * chunk : first + g),
+          B((const T *)mm.x.B + j0), col_at(shared_address(&shared.col[0][kWide ? part : t])),
           bits_at(shared_address(&shared.bits[0][0])), value((uint32_t)work.start)
     {
         keep(B);
@@ -104,7 +104,7 @@ struct BittcfWarp {
     __device__ __forceinline__ void load_row(int32_t col, Pack<T, kElems> (&to)[kLoads]) const
     {
         if constexpr (kWide) {
-            const uint32_t    stride = (uint32_t)args.ldb * (uint32_t)sizeof(T);
+            const uint32_t    stride = (uint32_t)args.x.ldb * (uint32_t)sizeof(T);
             const char *const row    = (const char *)B + (uint64_t)(uint32_t)col * stride;
 
 #pragma unroll
@@ -112,13 +112,13 @@ struct BittcfWarp {
                 load_16(to[load], row + load * 128);
             }
         } else {
-            const T *const row = (const T *)args.B + col * args.ldb;
+            const T *const row = (const T *)args.x.B + col * args.x.ldb;
 
 #pragma unroll
             for (int k = 0; k < kLoads * kElems; k++) {
                 const int j = column(k / kElems, k % kElems);
 
-                to[k / kElems].at[k % kElems] = j < args.n ? __ldg(row + j) : (T)0;
+                to[k / kElems].at[k % kElems] = j < args.x.n ? __ldg(row + j) : (T)0;
             }
         }
     }
@@ -317,7 +317,7 @@ struct BittcfWarp {
 
     __device__ __forceinline__ void store_load(T *c, int load, const Wide &x) const
     {
-        const T alpha = (T)args.alpha, beta = (T)args.beta;
+        const T alpha = (T)args.x.alpha.re, beta = (T)args.x.beta.re;
 
         if constexpr (kWide) {
             Wide to = {};
@@ -325,20 +325,20 @@ struct BittcfWarp {
             if (column(load, 0) < slice) {
                 return;
             }
-            if (args.beta != 0.0) {
+            if (args.x.beta.re != 0.0) {
                 to = *(const Wide *)(c + column(load, 0));
             }
 #pragma unroll
             for (int e = 0; e < kElems; e++) {
                 const T product = alpha * x.at[e];
 
-                to.at[e] = args.beta == 0.0 ? product : product + beta * to.at[e];
+                to.at[e] = args.x.beta.re == 0.0 ? product : product + beta * to.at[e];
             }
             __stcs((int4 *)(c + column(load, 0)), *(const int4 *)&to);
         } else {
 #pragma unroll
             for (int e = 0; e < kElems; e++) {
-                if (column(load, e) < args.n) {
+                if (column(load, e) < args.x.n) {
                     store_c(args, c + column(load, e), x.at[e]);
                 }
             }
@@ -370,7 +370,7 @@ struct BittcfWarp {
     {
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
-            T *const row = to + (k / 2 * kSide + 2 * row_pair() + k % 2) * args.n;
+            T *const row = to + (k / 2 * kSide + 2 * row_pair() + k % 2) * args.x.n;
 
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
@@ -383,7 +383,7 @@ struct BittcfWarp {
                 } else {
 #pragma unroll
                     for (int e = 0; e < kElems; e++) {
-                        if (column(load, e) < args.n) {
+                        if (column(load, e) < args.x.n) {
                             row[column(load, e)] = x.at[e];
                         }
                     }

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
         piece.start = __ldg(A.value_ptr + piece.block);
     }
 
-    for (int64_t j = (int64_t)blockIdx.y * Warp::kWidth; j < args.n;
+    for (int64_t j = (int64_t)blockIdx.y * Warp::kWidth; j < args.x.n;
          j += (int64_t)gridDim.y * Warp::kWidth) {
         Warp w(A, args, lists[warp], piece, (int)j);
 
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
             continue;
         }
         if (p < work.n_partial) {
-            w.store_partial((T *)work.partial + p * Bittcf<T, kTiles>::kHeight * args.n);
+            w.store_partial((T *)work.partial + p * Bittcf<T, kTiles>::kHeight * args.x.n);
         } else if (w.is_finite()) {
             w.store();
         } else {
@@ -111,7 +111,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     static int64_t all_warps(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args, int width)
     {
         return (work.n_pieces + (int64_t)(warps_of_block(work) - 1) * work.n_team) *
-               ceil_div(args.n, width);
+               ceil_div(args.x.n, width);
     }
 
     /* The widest slices that compute no more columns than narrower ones and leave enough warps for
@@ -119,18 +119,19 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     static const Choice &best(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args)
     {
         constexpr int   kEnough = 12; /* warps of a multiprocessor */
-        const uintptr_t mix     = (uintptr_t)args.B | (uintptr_t)args.C |
-                              (uintptr_t)((args.n | args.ldb | args.ldc) * (int64_t)sizeof(T));
-        const bool    wide = mix % 16 == 0 && (uint64_t)args.ldb * sizeof(T) <= UINT32_MAX;
+        const uintptr_t mix =
+            (uintptr_t)args.x.B | (uintptr_t)args.x.C |
+            (uintptr_t)((args.x.n | args.x.ldb | args.x.ldc) * (int64_t)sizeof(T));
+        const bool    wide = mix % 16 == 0 && (uint64_t)args.x.ldb * sizeof(T) <= UINT32_MAX;
         const Choice *list = all();
         const Choice *take = &list[kNarrow];
 
         for (int k = kNarrow - 1; k >= 0; k--) {
             const Choice &one = list[k];
 
-            if (one.warps == warps_of_block(work) && wide && args.n >= one.width &&
-                (!take->wide || (ceil_div(args.n, one.width) * one.width <=
-                                     ceil_div(args.n, take->width) * take->width &&
+            if (one.warps == warps_of_block(work) && wide && args.x.n >= one.width &&
+                (!take->wide || (ceil_div(args.x.n, one.width) * one.width <=
+                                     ceil_div(args.x.n, take->width) * take->width &&
                                  all_warps(work, args, one.width) >= kEnough * work.n_sm))) {
                 take = &one;
             }
@@ -146,7 +147,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         const Choice           &choice = best(work, args);
         const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
         const dim3    grid((unsigned)blocks,
-                           (unsigned)least(ceil_div(args.n, choice.width), kMaxGridYZ));
+                           (unsigned)least(ceil_div(args.x.n, choice.width), kMaxGridYZ));
         const size_t  room = work.n_team == 0 ? 0 : (size_t)choice.room;
 
         const cudaError_t code = launch_with(room, choice.kernel, grid, dim3(choice.warps * kWarp),
@@ -178,7 +179,7 @@ template <typename T, spmm_compute_t kCompute>
 cudaError_t bittcf_product(const spmm_bittcf_arrays_t &A, const spmm_tc_work_t &work,
                            const spmm_tc_mm_args_t &args, cudaStream_t stream)
 {
-    if (work.n_pieces == 0 || args.n == 0) {
+    if (work.n_pieces == 0 || args.x.n == 0) {
         return cudaSuccess;
     }
     switch (A.tiles) {

@@ -7,8 +7,7 @@ namespace spmm
 {
 
 template <typename T, typename C>
-cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_tc_mm_args_t &args,
-                        cudaStream_t stream);
+cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_operands_t &x, cudaStream_t stream);
 template <typename T, typename C> cudaError_t csr_preload();
 
 } // namespace spmm
@@ -24,26 +23,25 @@ extern "C" cudaError_t spmmi_cuda_csr_preload(void)
     });
 }
 
-extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_tc_mm_args_t *args,
+extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_operands_t *x,
                                          cudaStream_t stream)
 {
-    const bool wide_c = A->c_type == SPMM_R_32F;
+    const bool wide_c = x->c_type == SPMM_R_32F;
 
-    if (A->c_type != A->ab_type && !wide_c) {
+    if (x->c_type != A->type && !wide_c) {
         return cudaErrorInvalidValue;
     }
-    switch (A->ab_type) {
+    switch (A->type) {
     case SPMM_R_64F:
-        return wide_c ? cudaErrorInvalidValue
-                      : spmm::csr_product<double, double>(*A, *args, stream);
+        return wide_c ? cudaErrorInvalidValue : spmm::csr_product<double, double>(*A, *x, stream);
     case SPMM_R_32F:
-        return spmm::csr_product<float, float>(*A, *args, stream);
+        return spmm::csr_product<float, float>(*A, *x, stream);
     case SPMM_R_16F:
-        return wide_c ? spmm::csr_product<__half, float>(*A, *args, stream)
-                      : spmm::csr_product<__half, __half>(*A, *args, stream);
+        return wide_c ? spmm::csr_product<__half, float>(*A, *x, stream)
+                      : spmm::csr_product<__half, __half>(*A, *x, stream);
     case SPMM_R_16BF:
-        return wide_c ? spmm::csr_product<__nv_bfloat16, float>(*A, *args, stream)
-                      : spmm::csr_product<__nv_bfloat16, __nv_bfloat16>(*A, *args, stream);
+        return wide_c ? spmm::csr_product<__nv_bfloat16, float>(*A, *x, stream)
+                      : spmm::csr_product<__nv_bfloat16, __nv_bfloat16>(*A, *x, stream);
     case SPMM_TYPE_AUTO:
         break;
     }

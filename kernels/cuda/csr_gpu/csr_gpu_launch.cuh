@@ -79,24 +79,24 @@ template <typename T, typename C> struct CsrKernels {
         return choices;
     }
 
-    static bool is_aligned(const spmm_tc_mm_args_t &args)
+    static bool is_aligned(const spmm_operands_t &x)
     {
-        return fits(args.B, 16) && fits(args.C, 16) && fits(args.n, kVector) &&
-               fits(args.ldb * (int64_t)sizeof(T), 16) && fits(args.ldc * (int64_t)sizeof(C), 16) &&
-               (uint64_t)args.ldb * sizeof(T) <= UINT32_MAX;
+        return fits(x.B, 16) && fits(x.C, 16) && fits(x.n, kVector) &&
+               fits(x.ldb * (int64_t)sizeof(T), 16) && fits(x.ldc * (int64_t)sizeof(C), 16) &&
+               (uint64_t)x.ldb * sizeof(T) <= UINT32_MAX;
     }
 
     /* The narrowest that takes all columns at once, or the widest.  Where the rows of B in use do
      * not fit into L2 but slices of them do, slices: each reads A again, which is little beside B.
      * Their rows have 128 bytes at least. */
-    static const Choice &best(const spmm_csr_pieces_t &A, const spmm_tc_mm_args_t &args)
+    static const Choice &best(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
     {
-        const bool    aligned = is_aligned(args);
+        const bool    aligned = is_aligned(x);
         const Choice *list    = aligned ? wide() : narrow();
         const int64_t row     = A.used_cols * (int64_t)sizeof(T);
         int           take    = kNumber - 1;
 
-        while (take > 0 && list[take - 1].width >= args.n) {
+        while (take > 0 && list[take - 1].width >= x.n) {
             take--;
         }
         for (int k = take - 1; aligned && k > 0 && row * list[take].width > kSliceBytes; k--) {
@@ -107,27 +107,27 @@ template <typename T, typename C> struct CsrKernels {
         return list[take];
     }
 
-    static cudaError_t launch(const spmm_csr_pieces_t &A, const spmm_tc_mm_args_t &args,
+    static cudaError_t launch(const spmm_csr_pieces_t &A, const spmm_operands_t &x,
                               cudaStream_t stream)
     {
-        const Choice &choice = best(A, args);
+        const Choice &choice = best(A, x);
         const int64_t blocks = std::max<int64_t>(A.n_pieces, ceil_div(A.n_empty, kEmptyShare));
         const int64_t step   = choice.width * kMaxGridYZ;
-        CsrDense<Sum> dense  = {args.B,
-                                args.C,
-                                args.ldb,
-                                args.ldc,
-                                (uint32_t)(args.ldb * (int64_t)sizeof(T)),
-                                (Sum)args.alpha,
-                                (Sum)args.beta,
-                                args.beta != 0.0,
-                                (int32_t)args.n,
+        CsrDense<Sum> dense  = {x.B,
+                                x.C,
+                                x.ldb,
+                                x.ldc,
+                                (uint32_t)(x.ldb * (int64_t)sizeof(T)),
+                                (Sum)x.alpha.re,
+                                (Sum)x.beta.re,
+                                x.beta.re != 0.0,
+                                (int32_t)x.n,
                                 0,
                                 0};
-        cudaError_t   code   = args.n > INT32_MAX ? cudaErrorInvalidValue : cudaSuccess;
+        cudaError_t   code   = x.n > INT32_MAX ? cudaErrorInvalidValue : cudaSuccess;
 
-        for (int64_t j = 0; j < args.n && blocks > 0 && code == cudaSuccess; j += step) {
-            const int64_t slices = std::min(ceil_div(args.n - j, choice.width), kMaxGridYZ);
+        for (int64_t j = 0; j < x.n && blocks > 0 && code == cudaSuccess; j += step) {
+            const int64_t slices = std::min(ceil_div(x.n - j, choice.width), kMaxGridYZ);
 
             dense.first = (int32_t)j;
             dense.share = (int32_t)ceil_div(A.n_empty, blocks);
@@ -150,10 +150,9 @@ template <typename T, typename C> struct CsrKernels {
 
 /** The product. */
 template <typename T, typename C>
-cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_tc_mm_args_t &args,
-                        cudaStream_t stream)
+cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_operands_t &x, cudaStream_t stream)
 {
-    return CsrKernels<T, C>::launch(A, args, stream);
+    return CsrKernels<T, C>::launch(A, x, stream);
 }
 
 /** Load the kernels of one pair of types. */
@@ -167,7 +166,7 @@ template <typename T, typename C> cudaError_t csr_preload()
 /** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by side. */
 #define SPMM_INSTANCE(T, C)                                                                        \
     template cudaError_t spmm::csr_product<T, C>(const spmm_csr_pieces_t &,                        \
-                                                 const spmm_tc_mm_args_t &, cudaStream_t);         \
+                                                 const spmm_operands_t &, cudaStream_t);           \
     template cudaError_t spmm::csr_preload<T, C>();
 
 #endif /* SPMM_CSR_GPU_LAUNCH_CUH */

@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
         piece.block += from;
     }
 
-    for (int64_t j = (int64_t)blockIdx.y * Warp::kWidth; j < args.n;
+    for (int64_t j = (int64_t)blockIdx.y * Warp::kWidth; j < args.x.n;
          j += (int64_t)gridDim.y * Warp::kWidth) {
         Warp w(A, args, ring[warp], piece, (int)j);
 
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
             continue;
         }
         if (p < work.n_partial) {
-            w.store_partial((float *)work.partial + p * Warp::kHeight * args.n);
+            w.store_partial((float *)work.partial + p * Warp::kHeight * args.x.n);
         } else if (w.is_finite()) {
             w.store();
         } else {
@@ -119,7 +119,7 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
     static int64_t all_warps(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args, int width)
     {
         return (work.n_pieces + (int64_t)(warps_of_block(work) - 1) * work.n_team) *
-               ceil_div(args.n, width);
+               ceil_div(args.x.n, width);
     }
 
     /* The widest slices that compute no more columns than narrower ones and leave enough warps for
@@ -134,9 +134,9 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
             const Choice &one = list[k];
 
             if (one.warps == warps_of_block(work) && Short::is_aligned(args, one.elems) &&
-                args.n >= one.width &&
-                (take->elems == 1 || (ceil_div(args.n, one.width) * one.width <=
-                                          ceil_div(args.n, take->width) * take->width &&
+                args.x.n >= one.width &&
+                (take->elems == 1 || (ceil_div(args.x.n, one.width) * one.width <=
+                                          ceil_div(args.x.n, take->width) * take->width &&
                                       all_warps(work, args, one.width) >= kEnough * work.n_sm))) {
                 take = &one;
             }
@@ -162,7 +162,7 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
         const Choice &choice = best(work, args);
         const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
         const dim3    grid((unsigned)blocks,
-                           (unsigned)least(ceil_div(args.n, choice.width), kMaxGridYZ));
+                           (unsigned)least(ceil_div(args.x.n, choice.width), kMaxGridYZ));
         const size_t  room = work.n_team == 0 ? 0 : (size_t)choice.room;
 
         const cudaError_t code = launch_with(room, choice.kernel, grid, dim3(choice.warps * kWarp),
@@ -186,7 +186,7 @@ cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_cvse_short_t &t
                          const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
                          cudaStream_t stream)
 {
-    if (work.n_pieces == 0 || args.n == 0) {
+    if (work.n_pieces == 0 || args.x.n == 0) {
         return cudaSuccess;
     }
     switch (A.height) {

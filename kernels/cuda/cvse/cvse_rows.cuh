@@ -58,7 +58,7 @@ struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
                                         const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
                                         int j)
         : Sums(format, mm, work, j), chunk(kShuffle ? lane % 8 : g), part(kShuffle ? lane / 8 : t),
-          B((const Half *)mm.B + first + (kWide ? kElems * chunk : chunk))
+          B((const Half *)mm.x.B + first + (kWide ? kElems * chunk : chunk))
     {
         keep(B);
     }
@@ -66,7 +66,7 @@ struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
     /* The lane's columns of row @p col of B; zeros where there is none. */
     __device__ __forceinline__ void load_row(int32_t col, Words (&to)[kLoads]) const
     {
-        const uint32_t    stride = (uint32_t)args.ldb * (uint32_t)sizeof(Half);
+        const uint32_t    stride = (uint32_t)args.x.ldb * (uint32_t)sizeof(Half);
         const char *const row    = (const char *)B + (uint64_t)(uint32_t)col * stride;
 
 #pragma unroll
@@ -93,12 +93,12 @@ struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
 
     __device__ __forceinline__ Words load_elements(int32_t col, int load) const
     {
-        const uint16_t *const from = (const uint16_t *)B + (int64_t)max(col, 0) * args.ldb;
+        const uint16_t *const from = (const uint16_t *)B + (int64_t)max(col, 0) * args.x.ldb;
         Words                 x    = {};
 
 #pragma unroll
         for (int e = 0; e < kElems; e++) {
-            if (col >= 0 && column(load, e) < args.n) {
+            if (col >= 0 && column(load, e) < args.x.n) {
                 x.at[e / 2] |= (uint32_t)__ldg(from + load * 8 * kElems + 8 * e) << 16 * (e % 2);
             }
         }

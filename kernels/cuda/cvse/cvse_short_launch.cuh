@@ -52,10 +52,10 @@ template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
         const int64_t in  = elems * (int64_t)sizeof(Half);
         const int64_t out = least(16, elems * (int64_t)sizeof(Out));
 
-        return fits(args.B, in) && fits(args.C, out) && args.n % elems == 0 &&
-               fits(args.ldb * (int64_t)sizeof(Half), in) &&
-               fits(args.ldc * (int64_t)sizeof(Out), out) &&
-               (uint64_t)args.ldb * sizeof(Half) <= UINT32_MAX;
+        return fits(args.x.B, in) && fits(args.x.C, out) && args.x.n % elems == 0 &&
+               fits(args.x.ldb * (int64_t)sizeof(Half), in) &&
+               fits(args.x.ldc * (int64_t)sizeof(Out), out) &&
+               (uint64_t)args.x.ldb * sizeof(Half) <= UINT32_MAX;
     }
 
     /* The widest that the tasks are made for; NULL: these kernels cannot do it. */
@@ -64,8 +64,8 @@ template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
         for (int k = 0; k < kNumber && tasks.slice > 0; k++) {
             const Choice &one = all()[k];
 
-            if (one.warps == tasks.n_warps && one.width <= tasks.slice && one.width <= args.n &&
-                is_aligned(args, one.elems) && ceil_div(args.n, one.width) <= kMaxGridYZ) {
+            if (one.warps == tasks.n_warps && one.width <= tasks.slice && one.width <= args.x.n &&
+                is_aligned(args, one.elems) && ceil_div(args.x.n, one.width) <= kMaxGridYZ) {
                 return &one;
             }
         }
@@ -76,7 +76,7 @@ template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
         const dim3 grid((unsigned)tasks.end[SPMM_CVSE_TEAMS - 1],
-                        (unsigned)ceil_div(args.n, choice.width));
+                        (unsigned)ceil_div(args.x.n, choice.width));
         const bool teams = tasks.end[SPMM_CVSE_TEAMS - 2] > 0;
 
         return launch_with(teams ? (size_t)choice.room : 0, choice.kernel, grid,

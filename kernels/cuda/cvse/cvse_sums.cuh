@@ -34,7 +34,7 @@ struct CvseSums {
     __device__ __forceinline__ CvseSums(const Format &format, const spmm_tc_mm_args_t &mm,
                                         const spmm_tc_piece_t &work, int j)
         : A(format), args(mm), piece(work), lane((int)threadIdx.x % kWarp), g(lane / 4),
-          t(lane % 4), slice(j), first(kWide ? min(j, (int)mm.n - kWidth) : j)
+          t(lane % 4), slice(j), first(kWide ? min(j, (int)mm.x.n - kWidth) : j)
     {
     }
 
@@ -127,18 +127,18 @@ struct CvseSums {
 
     __device__ __forceinline__ void store_line(Out *c, const float *x) const
     {
-        const float alpha = (float)args.alpha, beta = (float)args.beta;
+        const float alpha = (float)args.x.alpha.re, beta = (float)args.x.beta.re;
         Line        y = {};
 
-        if (args.beta != 0.0) {
+        if (args.x.beta.re != 0.0) {
             y = *(const Line *)c;
         }
 #pragma unroll
         for (int e = 0; e < kLine; e++) {
             const float product = alpha * x[e];
 
-            y.at[e] = Narrow<Out>::from(args.beta == 0.0 ? product
-                                                         : product + beta * widen<float>(y.at[e]));
+            y.at[e] = Narrow<Out>::from(
+                args.x.beta.re == 0.0 ? product : product + beta * widen<float>(y.at[e]));
         }
         if constexpr (sizeof y == 8) {
             __stcs((int2 *)c, *(const int2 *)&y);
@@ -161,7 +161,7 @@ struct CvseSums {
         } else {
 #pragma unroll
             for (int e = 0; e < kElems; e++) {
-                if (column(load, e) < args.n) {
+                if (column(load, e) < args.x.n) {
                     store_c(args, c + column(load, e), x.at[e]);
                 }
             }
@@ -185,7 +185,7 @@ struct CvseSums {
     {
         swap_halves(x); /* all lanes take part */
         if (row >= 0) {
-            store_load((Out *)args.C + row * args.ldc, load, x);
+            store_load((Out *)args.x.C + row * args.x.ldc, load, x);
         }
     }
 
@@ -207,7 +207,7 @@ struct CvseSums {
     {
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
-            float *const row = to + (k / 2 * 8 + 2 * t + k % 2) * args.n;
+            float *const row = to + (k / 2 * 8 + 2 * t + k % 2) * args.x.n;
 
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
@@ -220,7 +220,7 @@ struct CvseSums {
                             *(float4 *)(row + column(load, e)) =
                                 make_float4(x.at[e], x.at[e + 1], x.at[e + 2], x.at[e + 3]);
                         }
-                    } else if (column(load, e) < args.n) {
+                    } else if (column(load, e) < args.x.n) {
                         row[column(load, e)] = x.at[e];
                     }
                 }

@@ -167,13 +167,13 @@ __global__ void __launch_bounds__(kWarps *kWarp, kResident<F, kSplit>)
     const int64_t p  = (int64_t)blockIdx.x * kWarps + warp;
     const int64_t j0 = ((int64_t)blockIdx.z * gridDim.y + blockIdx.y) * kHrpbTn;
 
-    if (p >= work.n_pieces || j0 >= args.n) {
+    if (p >= work.n_pieces || j0 >= args.x.n) {
         return;
     }
     const int4            raw   = __ldg((const int4 *)work.piece + p);
     const spmm_tc_piece_t piece = {raw.x, raw.y, raw.z, raw.w};
-    const int             width = args.n - j0 < kHrpbTn ? (int)(args.n - j0) : kHrpbTn;
-    const Tile            tile  = {(const float *)args.B + j0, args.ldb, width};
+    const int             width = args.x.n - j0 < kHrpbTn ? (int)(args.x.n - j0) : kHrpbTn;
+    const Tile            tile  = {(const float *)args.x.B + j0, args.x.ldb, width};
     float                 sum[kHrpbFragments][F::kStack][4] = {};
 
     uint32_t stages = shared_address(shared) + warp * kStages<F> * Stage::kBytes;
@@ -191,13 +191,13 @@ __global__ void __launch_bounds__(kWarps *kWarp, kResident<F, kSplit>)
         repair_tile(format, args, piece.window, j0, width);
         return;
     }
-    HrpbTarget to = {args.row_map,      (float *)args.C + j0, args.ldc,
-                     (float)args.alpha, (float)args.beta,     width};
+    HrpbTarget to = {args.row_map,           (float *)args.x.C + j0, args.x.ldc,
+                     (float)args.x.alpha.re, (float)args.x.beta.re,  width};
 
     if (partial) {
-        to = {NULL,   (float *)work.partial + (p * F::kHeight - first) * args.n + j0,
-              args.n, 1.0f,
-              0.0f,   width};
+        to = {NULL,     (float *)work.partial + (p * F::kHeight - first) * args.x.n + j0,
+              args.x.n, 1.0f,
+              0.0f,     width};
     }
 #pragma unroll
     for (int r = 0; r < F::kStack; r++) {
@@ -214,11 +214,12 @@ cudaError_t launch_mm(const F &format, const spmm_tc_work_t &work, const spmm_tc
                       cudaStream_t stream)
 {
     const int64_t size = (int64_t)sizeof(float);
-    const bool    quad = args.n % 4 == 0;
-    const bool    b    = quad && fits(args.B, 16) && fits(args.ldb * size, 16) &&
-                   args.ldb * size <= (int64_t)UINT32_MAX;
-    const bool c = quad && fits(args.C, 16) && fits(args.ldc * size, 16) && fits(work.partial, 16);
-    const int64_t     tiles = ceil_div(args.n, kHrpbTn), y = least(tiles, kMaxGridYZ);
+    const bool    quad = args.x.n % 4 == 0;
+    const bool    b    = quad && fits(args.x.B, 16) && fits(args.x.ldb * size, 16) &&
+                   args.x.ldb * size <= (int64_t)UINT32_MAX;
+    const bool c =
+        quad && fits(args.x.C, 16) && fits(args.x.ldc * size, 16) && fits(work.partial, 16);
+    const int64_t     tiles = ceil_div(args.x.n, kHrpbTn), y = least(tiles, kMaxGridYZ);
     const dim3        grid((unsigned)ceil_div(work.n_pieces, kWarps), (unsigned)y,
                            (unsigned)ceil_div(tiles, y));
     const cudaError_t code = launch(b ? hrpb_mm<F, kSplit, true> : hrpb_mm<F, kSplit, false>, grid,
@@ -299,7 +300,7 @@ extern "C" cudaError_t spmmi_cuda_hrpb_resident(int32_t panel_rows, spmm_compute
 extern "C" cudaError_t spmmi_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
                                           const spmm_tc_mm_args_t *args, cudaStream_t stream)
 {
-    if (A->n_rows <= 0 || args->n <= 0) {
+    if (A->n_rows <= 0 || args->x.n <= 0) {
         return cudaSuccess;
     }
     switch (A->panel_rows) {

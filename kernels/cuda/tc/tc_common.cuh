@@ -222,15 +222,17 @@ template <int kPending> __device__ __forceinline__ void cp_async_wait()
 template <typename T>
 __device__ __forceinline__ T *row_of_c(const spmm_tc_mm_args_t &args, int64_t i)
 {
-    return (T *)args.C + (args.row_map == NULL ? i : (int64_t)__ldg(args.row_map + i)) * args.ldc;
+    return (T *)args.x.C +
+           (args.row_map == NULL ? i : (int64_t)__ldg(args.row_map + i)) * args.x.ldc;
 }
 
 template <typename Out, typename T>
 __device__ __forceinline__ void store_c(const spmm_tc_mm_args_t &args, Out *c, T sum)
 {
-    const T product = (T)args.alpha * sum;
+    const T product = (T)args.x.alpha.re * sum;
 
-    *c = Narrow<Out>::from(args.beta == 0.0 ? product : product + (T)args.beta * widen<T>(*c));
+    *c = Narrow<Out>::from(args.x.beta.re == 0.0 ? product
+                                                 : product + (T)args.x.beta.re * widen<T>(*c));
 }
 
 /** 0 when all is finite, else NaN: adding it up over sums costs one instruction each. */
@@ -253,8 +255,8 @@ __device__ __forceinline__ void repair_tile(const F &format, const spmm_tc_mm_ar
     for (int row = 0; row < F::kHeight && first + row < format.n_rows; row++) {
         auto *const c = row_of_c<typename F::Out>(args, first + row);
 
-        for (int64_t j = j0 + lane; j < j0 + width && j < args.n; j += kWarp) {
-            store_c(args, c + j, format.exact(window, row, (const In *)args.B, args.ldb, j));
+        for (int64_t j = j0 + lane; j < j0 + width && j < args.x.n; j += kWarp) {
+            store_c(args, c + j, format.exact(window, row, (const In *)args.x.B, args.x.ldb, j));
         }
     }
 }
@@ -282,14 +284,15 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp)
     if (i >= format.n_rows) {
         return;
     }
-    for (int64_t j0 = (int64_t)blockIdx.y * kWarp; j0 < args.n; j0 += (int64_t)gridDim.y * kWarp) {
+    for (int64_t j0 = (int64_t)blockIdx.y * kWarp; j0 < args.x.n;
+         j0 += (int64_t)gridDim.y * kWarp) {
         const int64_t  j    = j0 + lane;
-        const int64_t  step = (int64_t)F::kHeight * args.n;
+        const int64_t  step = (int64_t)F::kHeight * args.x.n;
         const T *const part =
-            (const T *)work.partial + ((int64_t)split.piece * F::kHeight + row) * args.n + j;
+            (const T *)work.partial + ((int64_t)split.piece * F::kHeight + row) * args.x.n + j;
         T sum = 0;
 
-        if (j < args.n) {
+        if (j < args.x.n) {
 #pragma unroll 8
             for (int p = from; p < to; p++) {
                 sum += part[p * step];
@@ -298,13 +301,13 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp)
         __syncthreads(); /* run may still be read for the last columns */
         run[warp][lane] = sum;
         __syncthreads();
-        if (warp == 0 && j < args.n) {
+        if (warp == 0 && j < args.x.n) {
 #pragma unroll
             for (int k = 1; k < kFinishWarps; k++) {
                 sum += run[k][lane];
             }
             if (taint(sum, (T)0) != (T)0) {
-                sum = format.exact(split.window, row, (const In *)args.B, args.ldb, j);
+                sum = format.exact(split.window, row, (const In *)args.x.B, args.x.ldb, j);
             }
             store_c(args, row_of_c<typename F::Out>(args, i) + j, sum);
         }
@@ -320,7 +323,7 @@ cudaError_t launch_finish(const F &format, const spmm_tc_work_t &work,
     }
     /* Splits are fewer than pieces / 2 and long: the product stays far below the limit of x. */
     const dim3 grid((unsigned)(work.n_splits * F::kHeight),
-                    (unsigned)least(ceil_div(args.n, kWarp), kMaxGridYZ));
+                    (unsigned)least(ceil_div(args.x.n, kWarp), kMaxGridYZ));
 
     return launch(finish_splits<F>, grid, dim3(kFinishWarps * kWarp), stream, format, work, args);
 }

@@ -42,8 +42,8 @@ cudaError_t for_half_types(spmm_type_t in, spmm_type_t out, Product product)
 template <class Product>
 cudaError_t for_half_types(spmm_type_t a_type, const spmm_tc_mm_args_t &args, Product product)
 {
-    return a_type == args.ab_type ? for_half_types(a_type, args.c_type, product)
-                                  : cudaErrorInvalidValue;
+    return a_type == args.x.ab_type ? for_half_types(a_type, args.x.c_type, product)
+                                    : cudaErrorInvalidValue;
 }
 
 /** load(HalfTypes<...>) for all types, up to the first failure. */

@@ -137,15 +137,14 @@ static spmm_tc_view_t panels(const spmm_tc_engine_t *base)
 }
 
 #ifdef SPMM_HAVE_CUDA
-static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args,
-                            spmm_stream_t stream)
+static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
 {
     const bcsr_t *f = (const bcsr_t *)base;
 
     SPMM_TRY(spmmi_cuda_use(base->device));
     return spmmi_cuda_check(
         base->device,
-        spmmi_cuda_bcsr_mm(&f->device_arrays, &base->work, args, (cudaStream_t)stream),
+        spmmi_cuda_bcsr_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream),
         "the kernel bcsr_mm");
 }
 

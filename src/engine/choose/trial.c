@@ -48,11 +48,11 @@ static spmm_status_t fill(const spmm_trial_t *trial, void *to, size_t bytes, con
     return device->ops->stream_sync(device, trial->stream); /* the chunk will be overwritten */
 }
 
-static spmm_status_t fill_operands(const spmm_trial_t *trial, const spmm_problem_t *problem)
+static spmm_status_t fill_operands(const spmm_trial_t *trial)
 {
     const size_t      row[]  = {(size_t)trial->b_rows * (size_t)trial->n,
                                 (size_t)trial->c_rows * (size_t)trial->n};
-    const spmm_type_t type[] = {problem->ab_type, problem->c_type};
+    const spmm_type_t type[] = {trial->ab_type, trial->c_type};
     void *const       to[]   = {trial->B, trial->C};
     char             *chunk  = spmmi_alloc(CHUNK, sizeof(double));
     spmm_status_t     status = SPMM_OK;
@@ -73,11 +73,11 @@ static spmm_status_t fill_operands(const spmm_trial_t *trial, const spmm_problem
     return status;
 }
 
-static spmm_status_t alloc_at(spmm_trial_t *trial, const spmm_problem_t *problem, int64_t n)
+static spmm_status_t alloc_at(spmm_trial_t *trial, int64_t n)
 {
     const spmm_device_t *device = trial->device;
-    const size_t         b_row  = (size_t)trial->b_rows * spmm_type_size(problem->ab_type);
-    const size_t         c_row  = (size_t)trial->c_rows * spmm_type_size(problem->c_type);
+    const size_t         b_row  = (size_t)trial->b_rows * spmm_type_size(trial->ab_type);
+    const size_t         c_row  = (size_t)trial->c_rows * spmm_type_size(trial->c_type);
     spmm_status_t        status = SPMM_OK;
     size_t               b, c;
 
@@ -98,29 +98,29 @@ static spmm_status_t alloc_at(spmm_trial_t *trial, const spmm_problem_t *problem
 }
 
 /* Both operands with the planned columns, or with half or a quarter of them. */
-static spmm_status_t alloc_both(spmm_trial_t *trial, const spmm_problem_t *problem)
+static spmm_status_t alloc_both(spmm_trial_t *trial)
 {
     const spmm_error_t before = trial->device->env->err;
-    int64_t            n      = problem->n;
-    spmm_status_t      status = alloc_at(trial, problem, n);
+    int64_t            n      = trial->planned;
+    spmm_status_t      status = alloc_at(trial, n);
 
     for (int k = 0; k < SHRINKS && status == SPMM_ERR_MEMORY && n > 1; k++) {
         n /= 2;
         trial->device->env->err = before;
-        status                  = alloc_at(trial, problem, n);
+        status                  = alloc_at(trial, n);
     }
     return status;
 }
 
-static spmm_status_t open_all(spmm_trial_t *trial, const spmm_problem_t *problem)
+static spmm_status_t open_all(spmm_trial_t *trial)
 {
     const spmm_device_t *device = trial->device;
 
     SPMM_TRY(device->ops->stream_create(device, false, &trial->stream));
     SPMM_TRY(device->ops->event_create(device, true, &trial->from));
     SPMM_TRY(device->ops->event_create(device, true, &trial->to));
-    SPMM_TRY(alloc_both(trial, problem));
-    return fill_operands(trial, problem);
+    SPMM_TRY(alloc_both(trial));
+    return fill_operands(trial);
 }
 
 spmm_status_t spmmi_trial_open(const spmm_device_t *device, const spmm_csr_t *block,
@@ -130,12 +130,14 @@ spmm_status_t spmmi_trial_open(const spmm_device_t *device, const spmm_csr_t *bl
     spmm_status_t status;
 
     *trial = (spmm_trial_t){.device  = device,
+                            .ab_type = problem->ab_type,
+                            .c_type  = problem->c_type,
                             .planned = problem->n,
                             .b_rows  = block->n_cols,
                             .c_rows  = block->c_rows,
                             .beta    = beta,
                             .travels = travels};
-    status = open_all(trial, problem);
+    status = open_all(trial);
     if (status != SPMM_OK) {
         spmmi_trial_close(trial);
     }
@@ -162,21 +164,33 @@ void spmmi_trial_close(spmm_trial_t *trial)
     memset(trial, 0, sizeof *trial);
 }
 
+spmm_operands_t spmmi_trial_operands(const spmm_trial_t *trial, spmm_layout_t layout)
+{
+    const bool      cols = layout == SPMM_LAYOUT_COL;
+    spmm_operands_t x    = {.ab_type = trial->ab_type,
+                            .c_type  = trial->c_type,
+                            .layout  = layout,
+                            .n       = trial->n,
+                            .alpha   = {.re = 1.0},
+                            .beta    = {.re = trial->beta},
+                            .B       = trial->B,
+                            .ldb     = cols ? trial->b_rows : trial->n,
+                            .C       = trial->C,
+                            .ldc     = cols ? trial->c_rows : trial->n,
+                            .stream  = trial->stream};
+
+    x.ldb += x.ldb == 0; /* a rank without rows */
+    x.ldc += x.ldc == 0;
+    return x;
+}
+
 /* What is measured, as the functions below pass it on. */
 typedef struct {
     const spmm_trial_t      *trial;
     const spmm_engine_ops_t *engine;
     void                    *format;
-    int64_t                  ldb, ldc;
+    spmm_operands_t          x;
 } product_t;
-
-static spmm_status_t run(const product_t *p)
-{
-    const spmm_trial_t *trial = p->trial;
-
-    return p->engine->execute(p->format, trial->n, 1.0, trial->B, p->ldb, trial->beta, trial->C,
-                              p->ldc, trial->stream);
-}
 
 /* Seconds of one of @p runs products in a row, launched while the device waits for @p lead_s.
  * *launch_s: what launching one took the host. */
@@ -191,7 +205,7 @@ static spmm_status_t time_runs(const product_t *p, int runs, double lead_s, doub
     SPMM_TRY(device->ops->event_record(device, trial->from, trial->stream));
     start = spmmi_now();
     for (int k = 0; k < runs; k++) {
-        SPMM_TRY(run(p));
+        SPMM_TRY(p->engine->execute(p->format, &p->x));
     }
     *launch_s = (spmmi_now() - start) / runs;
     SPMM_TRY(device->ops->event_record(device, trial->to, trial->stream));
@@ -229,13 +243,11 @@ static spmm_status_t time_product(const product_t *p, double best, double *secon
 spmm_status_t spmmi_trial_measure(const spmm_trial_t *trial, const spmm_engine_ops_t *engine,
                                   void *format, spmm_layout_t layout, double best, double *seconds)
 {
-    const bool      cols  = layout == SPMM_LAYOUT_COL;
     const double    scale = (double)trial->planned / (double)trial->n;
     const product_t p     = {.trial  = trial,
                              .engine = engine,
                              .format = format,
-                             .ldb    = cols ? trial->b_rows : trial->n,
-                             .ldc    = cols ? trial->c_rows : trial->n};
+                             .x      = spmmi_trial_operands(trial, layout)};
     spmm_status_t   status;
 
     status = time_product(&p, best / scale, seconds);

@@ -7,6 +7,7 @@
 
 typedef struct {
     const spmm_device_t *device;
+    spmm_type_t          ab_type, c_type;
     int64_t              n;       /**< columns: the planned ones, or as many as fit */
     int64_t              planned; /**< columns */
     int64_t              b_rows, c_rows;
@@ -24,6 +25,9 @@ spmm_status_t spmmi_trial_open(const spmm_device_t *device, const spmm_csr_t *bl
                                const spmm_problem_t *problem, double beta, bool travels,
                                spmm_trial_t *trial);
 void          spmmi_trial_close(spmm_trial_t *trial);
+
+/** B and C packed in @p layout, with alpha 1. */
+spmm_operands_t spmmi_trial_operands(const spmm_trial_t *trial, spmm_layout_t layout);
 
 /** About what spmmi_trial_measure() takes for a product of @p product_s, and spmmi_trial_open(). */
 double spmmi_trial_seconds(double product_s);

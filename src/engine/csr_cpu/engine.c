@@ -9,10 +9,8 @@
 #include "spmm_dist/context.h"
 
 typedef struct {
-    spmm_csr_t    block; /**< a copy of what build() was given */
-    spmm_type_t   c_type;
-    spmm_layout_t layout;
-    int           threads;
+    spmm_csr_t block; /**< a copy of what build() was given */
+    int        threads;
 } csr_cpu_t;
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
@@ -62,8 +60,7 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
     }
-    f->c_type  = problem->c_type;
-    f->layout  = problem->layout;
+    (void)problem;
     f->threads = device->n_sm;
     status =
         spmmi_csr_alloc(device->env, block->n_rows, block->n_cols, nnz, block->type, &f->block);
@@ -105,27 +102,16 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return SPMM_OK;
 }
 
-static spmm_status_t execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                             double beta, void *C, int64_t ldc, spmm_stream_t stream)
+static spmm_status_t execute(void *format, const spmm_operands_t *x)
 {
     const csr_cpu_t *f = format;
 
-    (void)stream;
     spmmi_cpu_csr_mm(&(spmm_csr_mm_args_t){.n_rows  = f->block.n_rows,
                                            .row_ptr = f->block.row_ptr,
                                            .col_idx = f->block.col_idx,
                                            .values  = f->block.values,
                                            .row_map = f->block.row_map,
-                                           .ab_type = f->block.type,
-                                           .c_type  = f->c_type,
-                                           .layout  = f->layout,
-                                           .n       = n,
-                                           .alpha   = alpha,
-                                           .beta    = beta,
-                                           .B       = B,
-                                           .ldb     = ldb,
-                                           .C       = C,
-                                           .ldc     = ldc,
+                                           .x       = *x,
                                            .threads = f->threads});
     return SPMM_OK;
 }

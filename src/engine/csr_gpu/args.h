@@ -32,8 +32,8 @@ typedef struct {
     const int32_t *col; /**< [n_entries] row of B */
     const int32_t *row; /**< [n_entries] row of C; negative, by its sign bit, at the last entry of a
                              row that is not split */
-    const void    *values; /**< [n_entries] of ab_type */
-    spmm_type_t    ab_type, c_type;
+    const void    *values;    /**< [n_entries] */
+    spmm_type_t    type;      /**< of values */
     int32_t        used_cols; /**< rows of B that entries name */
 
     int32_t        n_empty;

@@ -24,7 +24,6 @@ enum { UPLOADS = 8 }; /* arrays on the device */
 
 typedef struct {
     const spmm_device_t *device;
-    spmm_compute_t       compute;
     spmm_csr_pieces_t    pieces;          /* device arrays */
     void                *upload[UPLOADS]; /* owned device memory: they */
     int                  n_uploads;
@@ -165,8 +164,7 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     spmm_csr_work_t work;
     spmm_status_t   status;
 
-    f->pieces.ab_type = block->type;
-    f->pieces.c_type  = problem->c_type;
+    f->pieces.type = block->type;
     if (problem->pattern != NULL) {
         f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
     } else {
@@ -192,9 +190,8 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
     }
-    f->device  = device;
-    f->compute = problem->compute;
-    status     = fill(f, block, problem);
+    f->device = device;
+    status    = fill(f, block, problem);
     if (status != SPMM_OK) {
         destroy(f);
         return status;
@@ -226,21 +223,12 @@ static spmm_status_t preload(const spmm_device_t *device)
     return spmmi_cuda_check(device, spmmi_cuda_csr_preload(), "loading the kernels of CSR");
 }
 
-static spmm_status_t execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                             double beta, void *C, int64_t ldc, spmm_stream_t stream)
+static spmm_status_t execute(void *format, const spmm_operands_t *x)
 {
-    const csr_gpu_t        *f    = format;
-    const spmm_tc_mm_args_t args = {.compute = f->compute,
-                                    .n       = n,
-                                    .alpha   = alpha,
-                                    .beta    = beta,
-                                    .B       = B,
-                                    .ldb     = ldb,
-                                    .C       = C,
-                                    .ldc     = ldc};
+    const csr_gpu_t *f = format;
 
     SPMM_TRY(spmmi_cuda_use(f->device));
-    return spmmi_cuda_check(f->device, spmmi_cuda_csr_mm(&f->pieces, &args, (cudaStream_t)stream),
+    return spmmi_cuda_check(f->device, spmmi_cuda_csr_mm(&f->pieces, x, (cudaStream_t)x->stream),
                             "the kernel csr_mm");
 }
 

@@ -69,25 +69,24 @@ void spmmi_cusparse_unbind(spmm_cusparse_t *f)
 }
 
 /* Fresh descriptors.  That of A is fresh too: it remembers which workspace holds state. */
-static cusparseStatus_t bind(spmm_cusparse_t *f, int64_t n, const void *B, int64_t ldb, void *C,
-                             int64_t ldc)
+static cusparseStatus_t bind(spmm_cusparse_t *f, const spmm_operands_t *x)
 {
     const cusparseIndexType_t index = f->wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
     const cudaDataType        ab    = spmmi_cusparse_type(f->problem.ab_type);
     const cusparseOrder_t     order =
         f->problem.layout == SPMM_LAYOUT_COL ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
     /* B is only read, but one kind of descriptor serves both. */
-    void            *b = (void *)(uintptr_t)B;
+    void            *b = (void *)(uintptr_t)x->B;
     cusparseStatus_t code;
 
     spmmi_cusparse_unbind(f);
     code = cusparseCreateCsr(&f->A, f->n_rows, f->n_cols, f->nnz, f->row_ptr, f->col_idx, f->values,
                              index, index, CUSPARSE_INDEX_BASE_ZERO, ab);
     if (code == CUSPARSE_STATUS_SUCCESS) {
-        code = cusparseCreateDnMat(&f->B, f->n_cols, n, ldb, b, ab, order);
+        code = cusparseCreateDnMat(&f->B, f->n_cols, x->n, x->ldb, b, ab, order);
     }
     if (code == CUSPARSE_STATUS_SUCCESS) {
-        code = cusparseCreateDnMat(&f->C, f->n_rows, n, ldc, C,
+        code = cusparseCreateDnMat(&f->C, f->n_rows, x->n, x->ldc, x->C,
                                    spmmi_cusparse_type(product_type(f)), order);
     }
     if (code != CUSPARSE_STATUS_SUCCESS) {
@@ -104,14 +103,14 @@ typedef struct {
     cudaDataType type;
 } scalars_t;
 
-static void set_scalars(const spmm_cusparse_t *f, double alpha, double beta, scalars_t *to)
+static void set_scalars(const spmm_cusparse_t *f, const spmm_operands_t *x, scalars_t *to)
 {
     const bool fp64 = f->problem.ab_type == SPMM_R_64F;
 
-    to->d[0]  = alpha;
-    to->d[1]  = beta;
-    to->s[0]  = (float)alpha;
-    to->s[1]  = (float)beta;
+    to->d[0]  = x->alpha.re;
+    to->d[1]  = x->beta.re;
+    to->s[0]  = (float)x->alpha.re;
+    to->s[1]  = (float)x->beta.re;
     to->alpha = fp64 ? (const void *)&to->d[0] : (const void *)&to->s[0];
     to->beta  = fp64 ? (const void *)&to->d[1] : (const void *)&to->s[1];
     to->type  = fp64 ? CUDA_R_64F : CUDA_R_32F;
@@ -128,13 +127,18 @@ static cusparseStatus_t query(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
 cusparseStatus_t spmmi_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
                                           int64_t n, int64_t pad, size_t *bytes)
 {
-    scalars_t        scalars;
-    cusparseStatus_t code;
-
-    set_scalars(f, 1.0, 0.0, &scalars);
     /* The size needs dense sizes, not data: any device address does. */
-    code = bind(f, n, f->values, tight_ld(f, f->n_cols, n) + pad, f->values,
-                tight_ld(f, f->n_rows, n) + pad);
+    const spmm_operands_t x = {.n     = n,
+                               .alpha = {.re = 1.0},
+                               .B     = f->values,
+                               .ldb   = tight_ld(f, f->n_cols, n) + pad,
+                               .C     = f->values,
+                               .ldc   = tight_ld(f, f->n_rows, n) + pad};
+    scalars_t             scalars;
+    cusparseStatus_t      code;
+
+    set_scalars(f, &x, &scalars);
+    code = bind(f, &x);
     if (code == CUSPARSE_STATUS_SUCCESS) {
         code = query(f, algorithm, &scalars, bytes);
     }
@@ -145,24 +149,23 @@ cusparseStatus_t spmmi_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t 
 /* ALG3 of cuSPARSE 12.6 (CUDA 13.0) loads and stores row-major blocks by the widest access, up to 16
  * bytes, that divides n elements, whatever the leading dimension: a stride that this access does
  * not divide ends in "misaligned address". */
-static bool misaligns(const spmm_cusparse_t *f, int64_t n, const void *B, int64_t ldb,
-                      const void *C, int64_t ldc)
+static bool misaligns(const spmm_cusparse_t *f, const spmm_operands_t *x)
 {
     const size_t b    = spmm_type_size(f->problem.ab_type);
     const size_t c    = spmm_type_size(product_type(f));
-    const size_t wide = (size_t)n * (b < c ? b : c) | 16;
+    const size_t wide = (size_t)x->n * (b < c ? b : c) | 16;
     const size_t step = wide & (~wide + 1); /* the lowest bit: a power of two, 16 at most */
 
     return f->problem.layout == SPMM_LAYOUT_ROW &&
-           (((uintptr_t)B | (uintptr_t)C | (size_t)ldb * b | (size_t)ldc * c) & (step - 1)) != 0;
+           (((uintptr_t)x->B | (uintptr_t)x->C | (size_t)x->ldb * b | (size_t)x->ldc * c) &
+            (step - 1)) != 0;
 }
 
 /* New dense: descriptors, workspace check, preprocessed state. */
-static cusparseStatus_t redescribe(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, int64_t n,
-                                   const void *B, int64_t ldb, void *C, int64_t ldc,
-                                   const scalars_t *scalars)
+static cusparseStatus_t redescribe(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                                   const spmm_operands_t *x, const scalars_t *scalars)
 {
-    cusparseStatus_t code = bind(f, n, B, ldb, C, ldc);
+    cusparseStatus_t code = bind(f, x);
 
     if (code == CUSPARSE_STATUS_SUCCESS) {
         code = query(f, algorithm, scalars, &f->work_need);
@@ -182,102 +185,107 @@ static cusparseStatus_t redescribe(spmm_cusparse_t *f, cusparseSpMMAlg_t algorit
         return code;
     }
     f->bound = algorithm;
-    f->n     = n;
-    f->ldb   = ldb;
-    f->ldc   = ldc;
+    f->n     = x->n;
+    f->ldb   = x->ldb;
+    f->ldc   = x->ldc;
     return code;
 }
 
-static cusparseStatus_t multiply_by(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, int64_t n,
-                                    const scalars_t *scalars, const void *B, int64_t ldb, void *C,
-                                    int64_t ldc)
+static cusparseStatus_t multiply_by(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                                    const spmm_operands_t *x)
 {
-    const bool       bound = f->bound == algorithm && f->n == n && f->ldb == ldb && f->ldc == ldc;
+    const bool bound =
+        f->bound == algorithm && f->n == x->n && f->ldb == x->ldb && f->ldc == x->ldc;
+    scalars_t        scalars;
     cusparseStatus_t code;
 
+    set_scalars(f, x, &scalars);
     if (!bound) {
-        code = redescribe(f, algorithm, n, B, ldb, C, ldc, scalars);
+        code = redescribe(f, algorithm, x, &scalars);
     } else {
-        code = cusparseDnMatSetValues(f->B, (void *)(uintptr_t)B);
+        code = cusparseDnMatSetValues(f->B, (void *)(uintptr_t)x->B);
         if (code == CUSPARSE_STATUS_SUCCESS) {
-            code = cusparseDnMatSetValues(f->C, C);
+            code = cusparseDnMatSetValues(f->C, x->C);
         }
     }
     if (code != CUSPARSE_STATUS_SUCCESS) {
         return code;
     }
     return cusparseSpMM(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                        CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha, f->A, f->B, scalars->beta,
-                        f->C, scalars->type, algorithm, f->work);
+                        CUSPARSE_OPERATION_NON_TRANSPOSE, scalars.alpha, f->A, f->B, scalars.beta,
+                        f->C, scalars.type, algorithm, f->work);
 }
 
-cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, int64_t n, double alpha, const void *B,
-                                         int64_t ldb, double beta, void *C, int64_t ldc,
-                                         spmm_stream_t stream)
+cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, const spmm_operands_t *x)
 {
-    const size_t      last_b    = (size_t)(n - 1) * spmm_type_size(f->problem.ab_type);
-    const size_t      last_c    = (size_t)(n - 1) * spmm_type_size(product_type(f));
+    const size_t      last_b    = (size_t)(x->n - 1) * spmm_type_size(f->problem.ab_type);
+    const size_t      last_c    = (size_t)(x->n - 1) * spmm_type_size(product_type(f));
     cusparseSpMMAlg_t algorithm = f->algorithm;
-    scalars_t         scalars;
-    cusparseStatus_t  code = cusparseSetStream(f->handle, (cudaStream_t)stream);
+    spmm_operands_t   part;
+    cusparseStatus_t  code = cusparseSetStream(f->handle, (cudaStream_t)x->stream);
 
     if (code != CUSPARSE_STATUS_SUCCESS) {
         return code;
     }
-    set_scalars(f, alpha, beta, &scalars);
-    if (algorithm == CUSPARSE_SPMM_CSR_ALG3 && misaligns(f, n, B, ldb, C, ldc)) {
+    if (algorithm == CUSPARSE_SPMM_CSR_ALG3 && misaligns(f, x)) {
         algorithm = f->careful;
     }
-    if (algorithm != CUSPARSE_SPMM_CSR_ALG3 || !misaligns(f, n, B, ldb, C, ldc)) {
-        return multiply_by(f, algorithm, n, &scalars, B, ldb, C, ldc);
+    if (algorithm != CUSPARSE_SPMM_CSR_ALG3 || !misaligns(f, x)) {
+        return multiply_by(f, algorithm, x);
     }
     /* No other algorithm will do: an odd number of columns is read element by element. */
-    code = multiply_by(f, algorithm, n - 1, &scalars, B, ldb, C, ldc);
+    part   = *x;
+    part.n = x->n - 1;
+    code   = multiply_by(f, algorithm, &part);
     if (code != CUSPARSE_STATUS_SUCCESS) {
         return code;
     }
-    return multiply_by(f, algorithm, 1, &scalars, (const char *)B + last_b, ldb, (char *)C + last_c,
-                       ldc);
+    part.n = 1;
+    part.B = (const char *)x->B + last_b;
+    part.C = (char *)x->C + last_c;
+    return multiply_by(f, algorithm, &part);
 }
 
-spmm_status_t spmmi_cusparse_execute(void *format, int64_t n, double alpha, const void *B,
-                                     int64_t ldb, double beta, void *C, int64_t ldc,
-                                     spmm_stream_t stream)
+spmm_status_t spmmi_cusparse_execute(void *format, const spmm_operands_t *x)
 {
     spmm_cusparse_t  *f       = format;
     const bool        product = f->nnz > 0;
     const bool        merge   = f->row_map != NULL || !product;
     spmm_merge_args_t rest    = {.sum      = product ? f->sum : NULL,
                                  .sum_type = spmmi_accum_type(f->problem.ab_type),
-                                 .ld_sum   = tight_ld(f, f->n_rows, n),
+                                 .ld_sum   = tight_ld(f, f->n_rows, x->n),
                                  .row_map  = f->row_map,
                                  .n_rows   = f->n_rows,
-                                 .n        = n,
-                                 .beta     = beta,
-                                 .C        = C,
-                                 .c_type   = f->problem.c_type,
-                                 .ldc      = ldc,
-                                 .layout   = f->problem.layout};
+                                 .n        = x->n,
+                                 .beta     = x->beta.re,
+                                 .C        = x->C,
+                                 .c_type   = x->c_type,
+                                 .ldc      = x->ldc,
+                                 .layout   = x->layout};
+    spmm_operands_t   y       = *x;
 
-    if (f->n_rows == 0 || n == 0) {
+    if (merge) {
+        y.beta = (spmm_scalar_t){0};
+        y.C    = f->sum;
+        y.ldc  = rest.ld_sum;
+    }
+    if (f->n_rows == 0 || x->n == 0) {
         return SPMM_OK;
     }
     SPMM_TRY(spmmi_cuda_use(f->device));
     if (product) {
-        const cusparseStatus_t code =
-            merge ? spmmi_cusparse_multiply(f, n, alpha, B, ldb, 0.0, f->sum, rest.ld_sum, stream)
-                  : spmmi_cusparse_multiply(f, n, alpha, B, ldb, beta, C, ldc, stream);
+        const cusparseStatus_t code = spmmi_cusparse_multiply(f, &y);
 
         if (code == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES && f->work_need > f->work_bytes) {
             return spmmi_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
                               "cuSPARSE asks for %zu bytes of workspace at n = %lld and the plan "
                               "holds %zu: plan for this n",
-                              f->work_need, (long long)n, f->work_bytes);
+                              f->work_need, (long long)x->n, f->work_bytes);
         }
         SPMM_TRY(spmmi_cusparse_check(f->device, code, "cusparseSpMM"));
     }
     if (merge) {
-        SPMM_CUDA(f->device, spmmi_cuda_merge_rows(&rest, (cudaStream_t)stream));
+        SPMM_CUDA(f->device, spmmi_cuda_merge_rows(&rest, (cudaStream_t)x->stream));
     }
     return SPMM_OK;
 }

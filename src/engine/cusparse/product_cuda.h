@@ -51,9 +51,7 @@ cusparseStatus_t spmmi_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t 
  *  first when n, ldb or ldc are not those of the last call, for which cuSPARSE waits for the
  *  device.  INSUFFICIENT_RESOURCES with
  *  f->work_need > f->work_bytes: the workspace is too small for this dense. */
-cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, int64_t n, double alpha, const void *B,
-                                         int64_t ldb, double beta, void *C, int64_t ldc,
-                                         spmm_stream_t stream);
+cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, const spmm_operands_t *x);
 
 /** Forget descriptors and preprocessed state. */
 void spmmi_cusparse_unbind(spmm_cusparse_t *f);
@@ -67,9 +65,7 @@ spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t
 spmm_status_t spmmi_cusparse_refill(void *format, const void *values);
 spmm_status_t spmmi_cusparse_places(const void *format, void **values, int64_t *count,
                                     int32_t **from);
-spmm_status_t spmmi_cusparse_execute(void *format, int64_t n, double alpha, const void *B,
-                                     int64_t ldb, double beta, void *C, int64_t ldc,
-                                     spmm_stream_t stream);
+spmm_status_t spmmi_cusparse_execute(void *format, const spmm_operands_t *x);
 void          spmmi_cusparse_bytes(const void *format, size_t *host, size_t *device);
 void          spmmi_cusparse_destroy(void *format);
 

@@ -129,16 +129,20 @@ static spmm_status_t trial_open(const spmm_cusparse_t *f, trial_t *trial)
 static spmm_status_t time_runs(spmm_cusparse_t *f, const trial_t *trial, int runs, double *seconds,
                                cusparseStatus_t *code)
 {
-    const spmm_device_t *device = f->device;
-    const bool           cols   = f->problem.layout == SPMM_LAYOUT_COL;
-    const int64_t        ldb    = cols ? f->n_cols : trial->n;
-    const int64_t        ldc    = cols ? f->n_rows : trial->n;
+    const spmm_device_t  *device = f->device;
+    const bool            cols   = f->problem.layout == SPMM_LAYOUT_COL;
+    const spmm_operands_t x      = {.n      = trial->n,
+                                    .alpha  = {.re = 1.0},
+                                    .B      = trial->B,
+                                    .ldb    = cols ? f->n_cols : trial->n,
+                                    .C      = trial->C,
+                                    .ldc    = cols ? f->n_rows : trial->n,
+                                    .stream = trial->stream};
 
     SPMM_TRY(device->ops->delay(device, lead_seconds * (runs + 1), trial->stream));
     SPMM_TRY(device->ops->event_record(device, trial->from, trial->stream));
     for (int k = 0; k < runs; k++) {
-        *code = spmmi_cusparse_multiply(f, trial->n, 1.0, trial->B, ldb, 0.0, trial->C, ldc,
-                                        trial->stream);
+        *code = spmmi_cusparse_multiply(f, &x);
         if (*code != CUSPARSE_STATUS_SUCCESS) {
             (void)cudaGetLastError();
             return device->ops->stream_sync(device, trial->stream);

@@ -99,38 +99,37 @@ static bool is_aligned(const void *ptr, int64_t ld, spmm_type_t type)
     return (((uintptr_t)ptr | (size_t)ld * spmm_type_size(type)) & 15) == 0;
 }
 
-static dense_t width_of(const bell_t *f, int64_t n, const void *B, int64_t ldb, const void *C,
-                        int64_t ldc)
+static dense_t width_of(const bell_t *f, const spmm_operands_t *x)
 {
-    const bool    whole   = n % STEP == 0;
-    const int64_t columns = up_to(n, STEP);
-    dense_t       dense   = {.n = columns, .ldb = ldb, .ldc = ldc};
+    const bool    whole   = x->n % STEP == 0;
+    const int64_t columns = up_to(x->n, STEP);
+    dense_t       dense   = {.n = columns};
 
-    dense.copies_b =
-        !whole || f->b_rows != f->bell.n_cols || !is_aligned(B, ldb, f->problem.ab_type);
+    dense.copies_b = !whole || f->b_rows != f->bell.n_cols || !is_aligned(x->B, x->ldb, x->ab_type);
     dense.copies_c = !whole || f->c_rows != f->bell.n_rows || f->row_map != NULL ||
-                     !is_aligned(C, ldc, f->problem.c_type);
-    dense.ldb = dense.copies_b ? columns : ldb;
-    dense.ldc = dense.copies_c ? columns : ldc;
+                     !is_aligned(x->C, x->ldc, x->c_type);
+    dense.ldb = dense.copies_b ? columns : x->ldb;
+    dense.ldc = dense.copies_c ? columns : x->ldc;
     return dense;
 }
 
 /* Rows of the copy that B does not have are multiplied by zeros: they must be finite. */
-static spmm_status_t copy_b(const bell_t *f, const dense_t *dense, int64_t n, const void *B,
-                            int64_t ldb, cudaStream_t stream)
+static spmm_status_t copy_b(const bell_t *f, const dense_t *dense, const spmm_operands_t *x)
 {
-    const size_t  elem = spmm_type_size(f->problem.ab_type), row = (size_t)dense->n * elem;
-    const int64_t more = f->b_rows - f->bell.n_cols;
+    const cudaStream_t stream = (cudaStream_t)x->stream;
+    const size_t       elem = spmm_type_size(x->ab_type), row = (size_t)dense->n * elem;
+    const size_t       ldb  = (size_t)x->ldb * elem;
+    const int64_t      more = f->b_rows - f->bell.n_cols;
 
-    if ((size_t)ldb * elem > INT32_MAX) {
+    if (ldb > INT32_MAX) {
         return spmmi_fail(
             &f->device->env->err, SPMM_ERR_UNSUPPORTED,
             "engine cusparse-bell copies B here and takes no ldb above %d: it is %lld",
-            INT32_MAX / (int)elem, (long long)ldb);
+            INT32_MAX / (int)elem, (long long)x->ldb);
     }
     SPMM_CUDA(f->device,
-              cudaMemcpy2DAsync(f->B, row, B, (size_t)ldb * elem, (size_t)n * elem,
-                                (size_t)f->bell.n_cols, cudaMemcpyDeviceToDevice, stream));
+              cudaMemcpy2DAsync(f->B, row, x->B, ldb, (size_t)x->n * elem, (size_t)f->bell.n_cols,
+                                cudaMemcpyDeviceToDevice, stream));
     SPMM_CUDA(f->device, cudaMemsetAsync((char *)f->B + (size_t)f->bell.n_cols * row, 0,
                                          (size_t)more * row, stream));
     return SPMM_OK;
@@ -164,14 +163,13 @@ static spmm_status_t prepare(bell_t *f, const dense_t *dense, const void *B, voi
 }
 
 /* alpha * A * B + beta * C into C or, with beta 0, into its copy. */
-static spmm_status_t multiply(bell_t *f, const dense_t *dense, double alpha, const void *B,
-                              double beta, void *C, cudaStream_t stream)
+static spmm_status_t multiply(bell_t *f, const dense_t *dense, const spmm_operands_t *x)
 {
-    const float a = (float)alpha, b = dense->copies_c ? 0.0f : (float)beta;
+    const float a = (float)x->alpha.re, b = dense->copies_c ? 0.0f : (float)x->beta.re;
 
-    SPMM_TRY(prepare(f, dense, dense->copies_b ? f->B : B, dense->copies_c ? f->C : C));
-    SPMM_TRY(
-        spmmi_cusparse_check(f->device, cusparseSetStream(f->handle, stream), "cusparseSetStream"));
+    SPMM_TRY(prepare(f, dense, dense->copies_b ? f->B : x->B, dense->copies_c ? f->C : x->C));
+    SPMM_TRY(spmmi_cusparse_check(f->device, cusparseSetStream(f->handle, (cudaStream_t)x->stream),
+                                  "cusparseSetStream"));
     return spmmi_cusparse_check(
         f->device,
         cusparseSpMM(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE,
@@ -179,37 +177,35 @@ static spmm_status_t multiply(bell_t *f, const dense_t *dense, double alpha, con
         "cusparseSpMM");
 }
 
-spmm_status_t spmmi_cusparse_bell_execute(void *format, int64_t n, double alpha, const void *B,
-                                          int64_t ldb, double beta, void *C, int64_t ldc,
-                                          spmm_stream_t stream)
+spmm_status_t spmmi_cusparse_bell_execute(void *format, const spmm_operands_t *x)
 {
     bell_t           *f       = format;
     const bool        product = f->bell.nnz > 0;
-    const dense_t     dense   = width_of(f, n, B, ldb, C, ldc);
+    const dense_t     dense   = width_of(f, x);
     spmm_merge_args_t rest    = {.sum      = product ? f->C : NULL,
                                  .sum_type = SPMM_R_32F,
                                  .ld_sum   = dense.ldc,
                                  .row_map  = f->row_map,
                                  .n_rows   = f->bell.n_rows,
-                                 .n        = n,
-                                 .beta     = beta,
-                                 .C        = C,
-                                 .c_type   = f->problem.c_type,
-                                 .ldc      = ldc,
-                                 .layout   = SPMM_LAYOUT_ROW};
+                                 .n        = x->n,
+                                 .beta     = x->beta.re,
+                                 .C        = x->C,
+                                 .c_type   = x->c_type,
+                                 .ldc      = x->ldc,
+                                 .layout   = x->layout};
 
-    if (f->bell.n_rows == 0 || n == 0) {
+    if (f->bell.n_rows == 0 || x->n == 0) {
         return SPMM_OK;
     }
     SPMM_TRY(spmmi_cuda_use(f->device));
     if (product && dense.copies_b) {
-        SPMM_TRY(copy_b(f, &dense, n, B, ldb, (cudaStream_t)stream));
+        SPMM_TRY(copy_b(f, &dense, x));
     }
     if (product) {
-        SPMM_TRY(multiply(f, &dense, alpha, B, beta, C, (cudaStream_t)stream));
+        SPMM_TRY(multiply(f, &dense, x));
     }
     if (!product || dense.copies_c) {
-        SPMM_CUDA(f->device, spmmi_cuda_merge_rows(&rest, (cudaStream_t)stream));
+        SPMM_CUDA(f->device, spmmi_cuda_merge_rows(&rest, (cudaStream_t)x->stream));
     }
     return SPMM_OK;
 }

@@ -12,9 +12,7 @@
 spmm_status_t spmmi_cusparse_bell_build(const spmm_csr_t *block, const spmm_problem_t *problem,
                                         const spmm_device_t *device, void **format);
 spmm_status_t spmmi_cusparse_bell_refill(void *format, const void *values);
-spmm_status_t spmmi_cusparse_bell_execute(void *format, int64_t n, double alpha, const void *B,
-                                          int64_t ldb, double beta, void *C, int64_t ldc,
-                                          spmm_stream_t stream);
+spmm_status_t spmmi_cusparse_bell_execute(void *format, const spmm_operands_t *x);
 void spmmi_cusparse_bell_describe(const void *format, const spmm_pattern_t *pattern, FILE *out);
 void spmmi_cusparse_bell_bytes(const void *format, size_t *host, size_t *device);
 void spmmi_cusparse_bell_destroy(void *format);

@@ -186,15 +186,14 @@ static spmm_status_t upload_values(spmm_tc_engine_t *base)
 }
 
 #ifdef SPMM_HAVE_CUDA
-static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args,
-                            spmm_stream_t stream)
+static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
 {
     const cvse_t *f = (const cvse_t *)base;
 
     SPMM_TRY(spmmi_cuda_use(base->device));
     return spmmi_cuda_check(base->device,
                             spmmi_cuda_cvse_mm(&f->device_arrays, &f->device_tasks, &base->work,
-                                               args, (cudaStream_t)stream),
+                                               args, (cudaStream_t)args->x.stream),
                             "the kernel cvse_mm");
 }
 

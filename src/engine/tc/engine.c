@@ -143,22 +143,13 @@ spmm_status_t spmmi_tc_refill(void *format, const void *values)
     return f->device->kind == SPMM_DEVICE_CPU ? SPMM_OK : f->kind->upload_values(f);
 }
 
-spmm_status_t spmmi_tc_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                               double beta, void *C, int64_t ldc, spmm_stream_t stream)
+spmm_status_t spmmi_tc_execute(void *format, const spmm_operands_t *x)
 {
     const spmm_tc_engine_t *f    = format;
     const bool              cpu  = f->device->kind == SPMM_DEVICE_CPU;
-    const spmm_tc_mm_args_t args = {.row_map = cpu ? f->row_map : f->device_row_map,
-                                    .ab_type = f->problem.ab_type,
-                                    .c_type  = f->problem.c_type,
+    const spmm_tc_mm_args_t args = {.x       = *x,
+                                    .row_map = cpu ? f->row_map : f->device_row_map,
                                     .compute = f->problem.compute,
-                                    .n       = n,
-                                    .alpha   = alpha,
-                                    .beta    = beta,
-                                    .B       = B,
-                                    .ldb     = ldb,
-                                    .C       = C,
-                                    .ldc     = ldc,
                                     .threads = f->device->threads};
 
     if (cpu) {
@@ -167,7 +158,7 @@ spmm_status_t spmmi_tc_execute(void *format, int64_t n, double alpha, const void
         spmmi_cpu_tc_mm(&view, &args);
         return SPMM_OK;
     }
-    return f->kind->launch(f, &args, stream);
+    return f->kind->launch(f, &args);
 }
 
 void spmmi_tc_bytes(const void *format, size_t *host, size_t *device)

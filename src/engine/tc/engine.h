@@ -46,8 +46,7 @@ typedef struct {
     /** New values on the device from those of CSR; NULL: refill() and upload_values() do it. */
     spmm_status_t (*refill_device)(spmm_tc_engine_t *f, const void *values);
     /** Enqueue the product on the GPU; NULL without CUDA. */
-    spmm_status_t (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args,
-                            spmm_stream_t stream);
+    spmm_status_t (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args);
 } spmm_tc_kind_t;
 
 enum { SPMM_TC_UPLOADS = 14 }; /**< arrays of a format on a device, the work included */
@@ -72,8 +71,7 @@ spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block
                              void **format);
 /** The rest of spmm_engine_ops_t. */
 spmm_status_t spmmi_tc_refill(void *format, const void *values);
-spmm_status_t spmmi_tc_execute(void *format, int64_t n, double alpha, const void *B, int64_t ldb,
-                               double beta, void *C, int64_t ldc, spmm_stream_t stream);
+spmm_status_t spmmi_tc_execute(void *format, const spmm_operands_t *x);
 void          spmmi_tc_bytes(const void *format, size_t *host, size_t *device);
 void          spmmi_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *out);
 void          spmmi_tc_destroy(void *format);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file operands.h
+ *  The dense side of one product: what spmm_execute() is called with, checked once, and passed on by
+ *  address from the API through plan and engine to the kernels.  Who multiplies another part of it
+ *  (a slice, a copy of B) copies the struct and changes what differs.
+ */
+#ifndef SPMM_OPERANDS_H
+#define SPMM_OPERANDS_H
+
+#include "spmm_dist/types.h"
+
+/** A factor.  Real products read re; im is 0. */
+typedef struct {
+    double re, im;
+} spmm_scalar_t;
+
+/** C = alpha * A * B + beta * C; beta 0: C is not read.  Types and layout are those that the
+ *  format of A was built for. */
+typedef struct {
+    spmm_type_t   ab_type, c_type; /**< of B, which is that of A, and of C */
+    spmm_layout_t layout;          /**< ROW or COL, of B and C */
+    int64_t       n;               /**< columns of B and C */
+    spmm_scalar_t alpha, beta;
+    const void   *B;
+    int64_t       ldb; /**< elements, as all leading dimensions */
+    void         *C;
+    int64_t       ldc;
+    spmm_stream_t stream;
+} spmm_operands_t;
+
+#endif /* SPMM_OPERANDS_H */
