@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Kernels that are templates: one .cu for each instance, made here, so that they compile side by side.
-# Adds them to spmm_cuda_sources.
+# Kernels that are templates: one .cu for each instance, made here, so that they compile side by
+# side.  Adds them to spmm_cuda_sources.
 #
 # kernels/cuda/NAME/instances.cmake says spmm_kernel_instances(NAME INSTANCE "ARGUMENTS" ...), and
 # kernels/cuda/NAME/NAME_launch.cuh defines SPMM_INSTANCE(arguments).

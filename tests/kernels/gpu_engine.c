@@ -65,6 +65,7 @@ void test_engine_open(void **state)
 {
     (void)state;
     gpu_test_open(&gpu_device);
+    spmm_assert_ok(spmmi_engines_preload(&gpu_device));
     gpu_engine_each(tc_case_supports);
 }
 

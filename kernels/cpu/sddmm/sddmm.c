@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file sddmm.c  Dot products at the entries of a mask, on the CPU: the reference of the CUDA kernels. */
+/** @file sddmm.c  Dot products at the entries of a mask, on the CPU: the reference of the CUDA
+ *  kernels. */
 #include "cpu/sddmm/sddmm.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"

@@ -5,8 +5,8 @@
 
 #include "cpu/cpu_kernels.h"
 
-/** An entry of a tensor-core format: its row in the window, its row of B, and where its value stands
- *  among those of the block. */
+/** An entry of a tensor-core format: its row in the window, its row of B, and where its value
+ *  stands among those of the block. */
 typedef struct {
     int32_t row, col, at;
 } spmm_tc_entry_t;
@@ -31,8 +31,8 @@ typedef struct {
     int32_t (*decode)(const void *arrays, int64_t block, spmm_tc_entry_t *entry, size_t *offset);
     int32_t n_runs; /**< of a block: a multiple of height */
     /** The same without columns, of formats whose values follow each other: in storage order,
-     *  entries next to each other in their row of CSR are a run.  Run k is of row k % height and may
-     *  be empty.
+     *  entries next to each other in their row of CSR are a run.  Run k is of row k % height and
+     *  may be empty.
      *  @param[out] length  [n_runs]
      *  @return bytes from the base to the first value */
     size_t (*runs)(const void *arrays, int64_t block, uint8_t *length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_bcsr.c  BCSR (SMaT) on tensor cores in FP16 and BF16, and with tiles in 2:4 sparsity on
+/** @file engine.c  BCSR (SMaT) on tensor cores in FP16 and BF16, and with tiles in 2:4 sparsity on
  *  sparse ones; on CPUs decoded and multiplied. */
 #include <inttypes.h>
 #include <stdio.h>

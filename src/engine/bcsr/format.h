@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file format_bcsr.h
+/** @file format.h
  *  BCSR of 16x16 tiles, with or without 16x32 tiles in 2:4 sparsity (SMaT; "Sparse tensor cores",
  *  the thesis on it, sections 1.4.6 and 2).
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file format_bcsr_fill.c  Values of BCSR on the CPU: the reference of bcsr_fill.cu. */
+/** @file format_fill.c  Values of BCSR on the CPU: the reference of bcsr_fill.cu. */
 #include "base/alloc.h"
 #include "engine/bcsr/format.h"
 #include "spmm_dist/context.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file format_bcsr_lists.c  The tiles of each tile row in a list, for kernels that go by them. */
+/** @file format_lists.c  The tiles of each tile row in a list, for kernels that go by them. */
 #include "base/alloc.h"
 #include "engine/bcsr/format.h"
 #include "spmm_dist/context.h"

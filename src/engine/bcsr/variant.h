@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bcsr_variant.h  Which thread blocks multiply BCSR, and how long they take: engines bcsr and
+/** @file variant.h  Which thread blocks multiply BCSR, and how long they take: engines bcsr and
  *  bcsr-sp24. */
 #ifndef SPMM_ENGINE_BCSR_SHAPE_H
 #define SPMM_ENGINE_BCSR_SHAPE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file format_bittcf.h
+/** @file format.h
  *  BitTCF (Acc-SpMM, section 3.3): the active columns of every 8 rows in TC blocks of 8, the
  *  places of a block's entries in one 64-bit word.  Windows of 16 and 32 rows are a choice of this
  *  library: their blocks stack 2 or 4 such tiles over one list of columns, so that a row of B is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_csr_cpu.c  CSR with OpenMP: the reference every other engine is checked against. */
+/** @file engine.c  CSR with OpenMP: the reference every other engine is checked against. */
 #include <stdio.h>
 #include <string.h>
 

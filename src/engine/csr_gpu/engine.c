@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_csr_gpu.c
+/** @file engine.c
  *  CSR on the CUDA cores of a GPU, non-zeros dealt out evenly: for patterns in which rows close to
  *  each other share almost no column.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file csr_work.h
+/** @file work.h
  *  A CSR block as the CUDA-core engine takes it: by entries, in pieces of about equal size.
  */
 #ifndef SPMM_ENGINE_CSR_WORK_H

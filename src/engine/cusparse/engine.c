@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_cusparse.c  CSR through cuSPARSE's generic API: the yardstick and the fallback. */
+/** @file engine.c  CSR through cuSPARSE's generic API: the yardstick and the fallback. */
 #include <stdio.h>
 
 #include "engine/choose/roofline.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file cusparse_format_cuda.c  The format of engine cusparse: built, refilled, destroyed. */
+/** @file format_cuda.c  The format of engine cusparse: built, refilled, destroyed. */
 #include "engine/cusparse/product_cuda.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file cusparse_cuda.h
+/** @file product_cuda.h
  *  The format of engine cusparse.  One format serves one execute at a time, in the order of its
  *  calls: workspace and preprocessed state are its own.
  */

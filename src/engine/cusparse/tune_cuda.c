@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file cusparse_tune_cuda.c
+/** @file tune_cuda.c
  *  Which of cuSPARSE's CSR algorithms?  Its documentation recommends ALG1 for column-major and
  *  ALG2 for row-major blocks and promises bitwise equal results from run to run for ALG3 alone;
  *  which is fastest depends on the matrix, so the format measures them.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_cusparse_bell.c
+/** @file engine.c
  *  Blocked-ELL through cuSPARSE, FP16 and BF16 on tensor cores: for matrices of dense blocks, about
  *  as many in every row of blocks.  The zeros of a block are multiplied too, so Inf and NaN of B reach
  *  rows of C whose entries do not use them.

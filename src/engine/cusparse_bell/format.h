@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file format_bell.h
+/** @file format.h
  *  Blocked-ELL as cuSPARSE takes it: square blocks, equally many in every row of blocks.  Places of a
  *  block without an entry, and blocks that only fill up a row, are stored as zeros and multiplied.
  */

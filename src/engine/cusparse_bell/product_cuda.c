@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file cusparse_bell_cuda.c
+/** @file product_cuda.c
  *  cuSPARSE wants whole blocks: B with as many rows as A has columns of blocks times their size, C
  *  likewise.  Where the operands of a product are not so, or lie or step where tensor-core kernels
  *  do not load 16 bytes, copies that are take their place.

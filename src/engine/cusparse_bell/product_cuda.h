@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file cusparse_bell_cuda.h
+/** @file product_cuda.h
  *  The format of engine cusparse-bell.  One format serves one execute at a time, in the order of its
  *  calls: copies of B and C are its own.
  */

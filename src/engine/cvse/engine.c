@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_cvse.c  CVSE (SSpMM, vectorSparse) on tensor cores in FP16 and BF16; on CPUs decoded
+/** @file engine.c  CVSE (SSpMM, vectorSparse) on tensor cores in FP16 and BF16; on CPUs decoded
  *  and multiplied. */
 #include <inttypes.h>
 #include <math.h>

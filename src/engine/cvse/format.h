@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file format_cvse.h
+/** @file format.h
  *  Column-vector-sparse encoding of any CSR: Sparse Vector Compression (SSpMM, section V;
  *  vectorSparse, section 4).  The rows in windows of V = 8 or 16; of every column with an entry in a
  *  window one vector of V values, zeros where it has none; all-zero vectors are dropped.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file cvse_tasks.h
+/** @file tasks.h
  *  The windows of CVSE as tasks of warps, where they are short or few (cvse_short.cuh).
  */
 #ifndef SPMM_ENGINE_CVSE_TASKS_H

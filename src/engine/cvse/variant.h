@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file cvse_variant.h  How a GPU's warps share a product with CVSE, and which ways promise to be fast. */
+/** @file variant.h  How a GPU's warps share a product with CVSE, and which ways promise to be fast. */
 #ifndef SPMM_ENGINE_CVSE_SHAPE_H
 #define SPMM_ENGINE_CVSE_SHAPE_H
 

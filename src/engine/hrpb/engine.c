@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine_hrpb.c  HRPB (cuTeSpMM) on tensor cores; on CPUs decoded and multiplied. */
+/** @file engine.c  HRPB (cuTeSpMM) on tensor cores; on CPUs decoded and multiplied. */
 #include <math.h>
 
 #include "engine/choose/roofline.h"

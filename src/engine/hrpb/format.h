@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file format_hrpb.h
+/** @file format.h
  *  Hierarchical row-panel blocking (cuTeSpMM, section 3.2): the active columns of a panel of TM
  *  rows in blocks of TK = 16, a block in bricks of 16x4, a brick's places in one 64-bit word.
  *

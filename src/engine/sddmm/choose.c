@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file sddmm_choose.c  Which format of a mask, and how wide its panels are. */
+/** @file choose.c  Which format of a mask, and how wide its panels are. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file sddmm_forms.c  Masks as the SDDMM kernels take them. */
+/** @file formats.c  Masks as the SDDMM kernels take them. */
 #include <inttypes.h>
 #include <string.h>
 

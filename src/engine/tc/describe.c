@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tc_describe.c  Why the windows of a format were balanced over warps, or not. */
+/** @file describe.c  Why the windows of a format were balanced over warps, or not. */
 #include <inttypes.h>
 
 #include "engine/tc/engine.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tc_engine.h
+/** @file engine.h
  *  What the engines on tensor-core formats have in common: a format on the host, which the CPU
  *  decodes and multiplies; on GPUs a copy of it there and the pieces of work of its kernel.
  */
@@ -17,7 +17,8 @@ typedef struct spmm_tc_engine spmm_tc_engine_t;
 typedef struct {
     const char *name;
     size_t      size; /**< of the whole struct */
-    /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all. */
+    /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all; NULL:
+     *  none. */
     spmm_tc_limits_t (*limits)(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks);
     /** The same where it depends on what create() made; NULL: limits(). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tc_facts.c  What tensor-core formats make of a pattern, from its windows of 32 rows: those
+/** @file facts.c  What tensor-core formats make of a pattern, from its windows of 32 rows: those
  *  of 8 and 16 rows are parts of them. */
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tc_format.h
+/** @file format.h
  *  What tensor-core formats share on the host.  A window holds the entries of its rows and no
  *  others, and a block's entries are ascending in column for each row; so the format itself tells
  *  where each of its values stands in CSR, and none of them keeps a list of places.

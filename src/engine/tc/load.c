@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tc_load.c  What spmmi_tc_pieces_create() will make of a pattern, from its facts. */
+/** @file load.c  What spmmi_tc_pieces_create() will make of a pattern, from its facts. */
 #include <math.h>
 
 #include "engine/tc/engine.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tc_work.h
+/** @file work.h
  *  The blocks of a tensor-core format as pieces of work for a GPU: what one warp takes at a time.
  */
 #ifndef SPMM_ENGINE_TC_WORK_H
