@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "kernel_args.h"
+#include "engine/csr_cpu/args.h"
 
 /** Is there a kernel for A and B of @p ab_type and C of @p c_type? */
 bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);

@@ -4,6 +4,7 @@
 #define SPMM_CPU_TC_MM_H
 
 #include "cpu/cpu_kernels.h"
+#include "engine/tc/args.h"
 
 /** An entry of a tensor-core format: its row in the window, its row of B, and where its value
  *  stands among those of the block. */

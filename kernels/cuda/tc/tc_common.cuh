@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "cuda/dense/rows.cuh"
+#include "engine/tc/args.h"
 
 namespace spmm
 {

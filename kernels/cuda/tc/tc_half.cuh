@@ -7,6 +7,7 @@
 #define SPMM_TC_HALF_CUH
 
 #include "cuda/dense/rows.cuh"
+#include "engine/tc/args.h"
 
 namespace spmm
 {

@@ -3,7 +3,7 @@
 #ifndef SPMM_ENGINE_BCSR_ARGS_H
 #define SPMM_ENGINE_BCSR_ARGS_H
 
-#include "kernel_args.h"
+#include "engine/tc/args.h"
 
 /* BCSR: tiles of 16x16, and of 16x32 in 2:4 sparsity (SMaT; the thesis on sparse tensor cores). */
 enum {
@@ -14,8 +14,8 @@ enum {
     SPMM_BCSR_TILE  = 8   /**< units of a tile's 256 values of 16 bits, zeros among them or not */
 };
 
-/** What a panel of tile rows has in columns 32 col to 32 col + 31.  Bit r of each mask: tile row r of
- *  the panel has such a tile. */
+/** What a panel of tile rows has in columns 32 col to 32 col + 31.  Bit r of each mask: tile row
+ *  r of the panel has such a tile. */
 typedef struct {
     int32_t  col;
     int32_t  at;   /**< where its values start, in units: 2:4 tiles, left, right tiles, each kind in
@@ -107,8 +107,8 @@ SPMM_BOTH static inline int32_t spmmi_bcsr_tile_at(spmm_bcsr_step_t s, int32_t h
                       : spmmi_bcsr_count(s.left) + spmmi_bcsr_rank(s.right, r));
 }
 /** Where (@p r, @p c) of 16x16 values stands in a tile: lane 4 g + t of a warp reads what it
- *  multiplies, 16 bytes, at 8 (4 g + t).  Column c of a 2:4 tile's values is c % 2 of the two kept in
- *  columns 4 (c / 2) to 4 (c / 2) + 3. */
+ *  multiplies, 16 bytes, at 8 (4 g + t).  Column c of a 2:4 tile's values is c % 2 of the two
+ *  kept in columns 4 (c / 2) to 4 (c / 2) + 3. */
 SPMM_BOTH static inline int32_t spmmi_bcsr_value_at(int32_t r, int32_t c)
 {
     return ((r % 8 * 4 + c % 8 / 2) * 4 + c / 8 * 2 + r / 8) * 2 + c % 2;

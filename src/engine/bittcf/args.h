@@ -3,14 +3,15 @@
 #ifndef SPMM_ENGINE_BITTCF_ARGS_H
 #define SPMM_ENGINE_BITTCF_ARGS_H
 
-#include "kernel_args.h"
+#include "engine/tc/args.h"
 
 enum {
     SPMM_BITTCF_SIDE = 8 /**< rows and columns of a TC block */
 };
 
 /** BitTCF: TC blocks of 8 condensed columns (Acc-SpMM, section 3.3).  The paper's windows have 8
- *  rows; here a window may have 1, 2 or 4 tiles of 8 rows, which share the columns of its blocks. */
+ *  rows; here a window may have 1, 2 or 4 tiles of 8 rows, which share the columns of its
+ *  blocks. */
 typedef struct {
     int32_t         n_rows, n_windows;
     int32_t         tiles;      /**< of 8 rows in a window: 1, 2 or 4 */

@@ -3,7 +3,7 @@
 #ifndef SPMM_ENGINE_CSR_GPU_ARGS_H
 #define SPMM_ENGINE_CSR_GPU_ARGS_H
 
-#include "kernel_args.h"
+#include "operands.h"
 
 /* CSR on CUDA cores.  The non-zeros are dealt out evenly, wherever rows begin and end. */
 enum {

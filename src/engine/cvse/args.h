@@ -3,7 +3,7 @@
 #ifndef SPMM_ENGINE_CVSE_ARGS_H
 #define SPMM_ENGINE_CVSE_ARGS_H
 
-#include "kernel_args.h"
+#include "engine/tc/args.h"
 
 enum {
     SPMM_CVSE_BLOCK = 16 /**< vectors of a block: the k of m16n8k16 */
@@ -47,8 +47,8 @@ SPMM_BOTH static inline int32_t spmmi_cvse_col_at(int32_t p)
 {
     return p % 4 * 4 + p / 4;
 }
-/** Where row @p r of the vector at place @p p stands among the values of a block: lane 4 g + t reads
- *  what it multiplies, rows g (and g + 8) of those four places, as one word. */
+/** Where row @p r of the vector at place @p p stands among the values of a block: lane 4 g + t
+ *  reads what it multiplies, rows g (and g + 8) of those four places, as one word. */
 SPMM_BOTH static inline int32_t spmmi_cvse_value_at(int32_t height, int32_t r, int32_t p)
 {
     return ((r % 8 * 4 + p % 4) * (height / 8) + r / 8) * 4 + p / 4;

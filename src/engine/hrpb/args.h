@@ -3,7 +3,7 @@
 #ifndef SPMM_ENGINE_HRPB_ARGS_H
 #define SPMM_ENGINE_HRPB_ARGS_H
 
-#include "kernel_args.h"
+#include "engine/tc/args.h"
 
 enum {
     SPMM_HRPB_BLOCK    = 16, /**< TK: columns of a block */

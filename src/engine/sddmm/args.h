@@ -5,7 +5,7 @@
 #ifndef SPMM_ENGINE_SDDMM_ARGS_H
 #define SPMM_ENGINE_SDDMM_ARGS_H
 
-#include "kernel_args.h"
+#include "engine/tc/args.h"
 
 /* SDDMM: S = alpha * (X Y^T at the entries of a mask) + beta * S. */
 enum {
@@ -25,8 +25,8 @@ typedef struct {
     const int32_t *place; /**< [entries] where in S; NULL: entry e at place e */
 } spmm_sddmm_tasks_t;
 
-/** Entries of a mask by panels of columns, in batches of up to `size` that are in up to `rows` rows: 8
- *  in 1, for CUDA cores, or 32 in 8, for tensor cores. */
+/** Entries of a mask by panels of columns, in batches of up to `size` that are in up to `rows`
+ *  rows: 8 in 1, for CUDA cores, or 32 in 8, for tensor cores. */
 typedef struct {
     int32_t        n_batches, size, rows;
     const int32_t *row;   /**< [n_batches * rows] rows of X; past the last one the first again */
@@ -69,8 +69,9 @@ typedef struct {
     int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_sddmm_args_t;
 
-/** P = softmax of scale * S over the entries of each row: exp(x - max) / sum.  Rows come in groups of
- *  `vector` with entries in the same columns, whose values follow each other; 1: rows of their own. */
+/** P = softmax of scale * S over the entries of each row: exp(x - max) / sum.  Rows come in
+ *  groups of `vector` with entries in the same columns, whose values follow each other; 1: rows
+ *  of their own. */
 typedef struct {
     int32_t        n_groups;
     int32_t        vector;    /**< 1, 2, 4, 8 or 16 */
