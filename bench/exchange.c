@@ -197,7 +197,7 @@ static void open_pool(bench_t *b)
 {
     const spmm_transport_ops_t *pull  = spmmi_transport_find("nccl-pull");
     const size_t                bytes = (size_t)POOL * ROW_BYTES;
-    char                        why[SPMM_TRANSPORT_WHY];
+    char                        why[SPMM_WHY];
 
     if (pull->supports(&b->shared, why) && b->env.size > 1) {
         bench_must(b, pull->alloc_home(&b->shared, bytes, &b->pool), "nccl-pull");
@@ -213,7 +213,7 @@ static void open_pool(bench_t *b)
 
 static void open_bench(bench_t *b)
 {
-    char         why[SPMM_TRANSPORT_WHY];
+    char         why[SPMM_WHY];
     ncclUniqueId id;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &b->env.comm);

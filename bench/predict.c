@@ -94,7 +94,7 @@ static spmm_problem_t problem_of(const request_t *r, int w)
 
 static void print(const request_t *r, const char *name, const spmm_pattern_t *pattern)
 {
-    spmm_engine_candidate_t candidates[MOST_ENGINES];
+    spmm_candidate_t candidates[MOST_ENGINES];
 
     for (int w = 0; w < r->n_widths; w++) {
         const spmm_problem_t problem = problem_of(r, w);

@@ -56,63 +56,41 @@ spmm_status_t spmmi_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_
 }
 
 void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                           const spmm_device_t *device, spmm_engine_candidate_t *candidates)
+                           const spmm_device_t *device, spmm_candidate_t *candidates)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
         const spmm_engine_ops_t *engine = spmmi_engines[e];
-        spmm_engine_candidate_t *c      = &candidates[e];
+        spmm_candidate_t        *c      = &candidates[e];
 
+        *c             = spmmi_candidate_new(engine->name);
         c->engine      = engine;
         c->layout      = problem->layout;
-        c->why[0]      = '\0';
-        c->predicted_s = INFINITY;
-        c->measured_s  = NAN;
-        c->copies_s    = 0.0;
         c->usable      = engine->supports(problem, device, c->why);
-        if (c->usable) {
-            c->predicted_s = engine->cost(pattern, problem, device);
-        }
+        c->predicted_s = c->usable ? engine->cost(pattern, problem, device) : (double)INFINITY;
     }
-}
-
-static spmm_status_t pick_fastest(const spmm_device_t           *device,
-                                  const spmm_engine_candidate_t *candidates, int n,
-                                  const spmm_engine_candidate_t **picked)
-{
-    const spmm_engine_candidate_t *best = NULL;
-
-    for (int e = 0; e < n; e++) {
-        const spmm_engine_candidate_t *c = &candidates[e];
-
-        if (c->usable && (best == NULL || c->predicted_s < best->predicted_s)) {
-            best = c;
-        }
-    }
-    *picked = best;
-    return best != NULL ? SPMM_OK
-                        : spmmi_fail(&device->env->err, SPMM_ERR_UNSUPPORTED,
-                                     "no engine can run this problem on %s; --explain or "
-                                     "spmm_plan_explain() of a smaller problem says why",
-                                     device->description);
 }
 
 spmm_status_t spmmi_engine_pick(const char *name, const spmm_device_t *device,
-                                const spmm_engine_candidate_t *candidates, int n,
-                                const spmm_engine_candidate_t **picked)
+                                const spmm_candidate_t *candidates, int n,
+                                const spmm_candidate_t **picked)
 {
-    if (name == NULL || strcmp(name, "auto") == 0) {
-        return pick_fastest(device, candidates, n, picked);
+    spmm_error_t *err  = &device->env->err;
+    const bool    free = spmmi_candidate_is_auto(name);
+    const int     choice =
+        free ? spmmi_candidate_least(candidates, n, -1) : spmmi_candidate_find(candidates, n, name);
+
+    if (choice < 0 && free) {
+        return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
+                          "no engine can run this problem on %s; --explain or "
+                          "spmm_plan_explain() of a smaller problem says why",
+                          device->description);
     }
-    for (int e = 0; e < n; e++) {
-        if (strcmp(candidates[e].engine->name, name) == 0) {
-            if (!candidates[e].usable) {
-                return spmmi_fail(&device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", name,
-                                  candidates[e].why);
-            }
-            *picked = &candidates[e];
-            return SPMM_OK;
-        }
+    if (choice < 0) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "there is no engine \"%.60s\"; spmm_dist --list-engines prints all",
+                          name);
     }
-    return spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT,
-                      "there is no engine \"%.60s\"; spmm_dist --list-engines prints all", name);
+    SPMM_TRY(spmmi_candidate_check(err, "engine", &candidates[choice]));
+    *picked = &candidates[choice];
+    return SPMM_OK;
 }

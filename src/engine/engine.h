@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/candidate.h"
 #include "device/device.h"
 #include "engine/pattern.h"
 #include "matrix/csr.h"
@@ -38,9 +39,8 @@ typedef struct {
 } spmm_cost_term_t;
 
 enum { SPMM_MOST_ENGINES = 16 };
-enum { SPMM_WHY = 160 }; /**< bytes of a reason */
 
-typedef struct {
+typedef struct spmm_engine_ops {
     const char *name;        /**< stable, user-visible: "csr-cpu" */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
@@ -118,28 +118,17 @@ spmm_status_t spmmi_engines_preload(const spmm_device_t *device);
 /** Facts of a block, those that engines register among them. */
 spmm_status_t spmmi_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern);
 
-/** One line of the comparison that spmm_plan_explain() prints. */
-typedef struct {
-    const spmm_engine_ops_t *engine;
-    spmm_layout_t            layout; /**< of B and C as the engine would get them */
-    bool                     usable;
-    char                     why[SPMM_WHY];
-    double                   predicted_s; /**< INFINITY: cannot run */
-    double                   measured_s;  /**< NaN: not measured */
-    double copies_s; /**< of either: predicted time of the copies that this layout takes */
-} spmm_engine_candidate_t;
-
 /** Ask all engines about a problem.
  *  @param[out] candidates  [spmmi_n_engines] */
 void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                           const spmm_device_t *device, spmm_engine_candidate_t *candidates);
+                           const spmm_device_t *device, spmm_candidate_t *candidates);
 
 /** The candidate to take by prediction.  @p name: NULL or "auto" for the least predicted time, else
  *  that engine or an error that says why it cannot.
  *  @param[in] candidates  [n]
  *  @return SPMM_ERR_ARGUMENT for an unknown name, SPMM_ERR_UNSUPPORTED when it cannot run */
 spmm_status_t spmmi_engine_pick(const char *name, const spmm_device_t *device,
-                                const spmm_engine_candidate_t *candidates, int n,
-                                const spmm_engine_candidate_t **picked);
+                                const spmm_candidate_t *candidates, int n,
+                                const spmm_candidate_t **picked);
 
 #endif /* SPMM_ENGINE_ENGINE_H */

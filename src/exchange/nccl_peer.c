@@ -3,11 +3,10 @@
 
 #include <stdio.h>
 
-bool spmmi_nccl_peer_unbuilt(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+bool spmmi_nccl_peer_unbuilt(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     (void)shared;
-    (void)snprintf(why, SPMM_TRANSPORT_WHY,
-                   "is not in this build: it needs CUDA and NCCL 2.28 or later");
+    (void)snprintf(why, SPMM_WHY, "is not in this build: it needs CUDA and NCCL 2.28 or later");
     return false;
 }
 

@@ -9,7 +9,7 @@
 #include "exchange/pull_space.h"
 
 /** Why neither is in a build without windows: their supports() then. */
-bool spmmi_nccl_peer_unbuilt(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
+bool spmmi_nccl_peer_unbuilt(spmm_transport_shared_t *shared, char why[SPMM_WHY]);
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
 

@@ -19,7 +19,7 @@ static bool is_zero(const char *name)
 
 const char *spmmi_nccl_window_refusal(void)
 {
-    static _Thread_local char why[SPMM_TRANSPORT_WHY];
+    static _Thread_local char why[SPMM_WHY];
     int                       version = 0;
 
     if (!spmmi_nccl_may_be_without_nvls()) {

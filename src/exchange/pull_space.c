@@ -38,7 +38,7 @@ static bool on_one_node(spmm_env_t *env)
            range[0] == ~range[1];
 }
 
-bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     spmm_env_t *env = shared->env;
     const char *refusal;
@@ -47,24 +47,24 @@ bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TR
         return why[0] == '\0';
     }
     if (env->size > SPMM_PULL_PEERS) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "is for %d ranks of one node at most; use nccl",
+        (void)snprintf(why, SPMM_WHY, "is for %d ranks of one node at most; use nccl",
                        SPMM_PULL_PEERS);
         return false;
     }
     if (shared->no_windows[0] != '\0') {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "%s", shared->no_windows);
+        (void)snprintf(why, SPMM_WHY, "%s", shared->no_windows);
         return false;
     }
     refusal = spmmi_nccl_window_refusal();
     if (!everywhere(env, refusal == NULL)) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "%.190s",
+        (void)snprintf(why, SPMM_WHY, "%.190s",
                        refusal != NULL ? refusal
                                        : "is refused by another rank, for its version of NCCL or "
                                          "its NCCL_NVLS_ENABLE");
         return false;
     }
     if (!on_one_node(env)) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY,
+        (void)snprintf(why, SPMM_WHY,
                        "needs all ranks on one node, and they are on several (by NCCL_HOSTID where "
                        "it is set); use nccl");
         return false;

@@ -19,7 +19,7 @@ typedef struct {
 } spmm_pull_space_t;
 
 /** supports() of the transport. */
-bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
+bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY]);
 /** Make shared->pull unless it is there.  Collective, agreed. */
 spmm_status_t spmmi_pull_space_open(spmm_transport_shared_t *shared);
 /** Free shared->pull.  Collective; NULL-safe. */

@@ -38,8 +38,8 @@ spmm_status_t spmmi_transport_check(spmm_transport_shared_t *shared)
 
 static spmm_status_t fail_unknown(spmm_env_t *env, const char *name)
 {
-    char   known[SPMM_TRANSPORT_WHY] = "";
-    size_t used                      = 0;
+    char   known[SPMM_WHY] = "";
+    size_t used            = 0;
 
     for (int t = 0; t < spmmi_n_transports && used < sizeof known; t++) {
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", t == 0 ? "" : ", ",
@@ -74,70 +74,49 @@ static double predict(const spmm_transport_ops_t *ops, const spmm_transport_need
 }
 
 /* Without the consent of all ranks auto leaves the candidate alone.  Collective. */
-static spmm_status_t ask_first(spmm_env_t *env, spmm_transport_candidate_t *c)
+static spmm_status_t ask_first(spmm_env_t *env, spmm_candidate_t *c)
 {
     const char *refusal = c->transport->asks_first();
     int         asks    = refusal != NULL;
 
     SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &asks, 1, MPI_INT, MPI_MAX, env->comm));
     if (asks != 0 && c->usable) {
-        c->usable = false;
-        (void)snprintf(c->why, sizeof c->why, "%s",
-                       refusal != NULL ? refusal : "was not consented to by another rank");
+        spmmi_candidate_leave_out(
+            c, "%s", refusal != NULL ? refusal : "was not consented to by another rank");
     }
     return SPMM_OK;
 }
 
 /* Ask all transports.  The predictions of the slowest rank count, so that all ranks agree. */
 static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_transport_need_t *need,
-                         bool automatic, spmm_transport_candidate_t *candidates)
+                         bool automatic, spmm_candidate_t *candidates)
 {
     for (int t = 0; t < spmmi_n_transports; t++) {
-        spmm_transport_candidate_t *c = &candidates[t];
+        const spmm_transport_ops_t *transport = spmmi_transports[t];
+        spmm_candidate_t           *c         = &candidates[t];
 
-        c->transport = spmmi_transports[t];
-        c->why[0]    = '\0';
-        c->usable    = c->transport->supports(shared, c->why);
-        if (automatic && c->transport->asks_first != NULL) {
+        *c           = spmmi_candidate_new(transport->name);
+        c->transport = transport;
+        c->by_name   = transport->by_name || (need->same && !transport->sends_same);
+        c->usable    = transport->supports(shared, c->why);
+        if (automatic && transport->asks_first != NULL) {
             SPMM_TRY(ask_first(shared->env, c));
         }
-        c->predicted_s = c->usable ? predict(c->transport, need, shared->device) : INFINITY;
+        c->predicted_s = c->usable ? predict(transport, need, shared->device) : (double)INFINITY;
         SPMM_MPI(shared->env, MPI_Allreduce(MPI_IN_PLACE, &c->predicted_s, 1, MPI_DOUBLE, MPI_MAX,
                                             shared->env->comm));
     }
     return SPMM_OK;
 }
 
-/* The candidate named or, for NULL, the best for auto; -1: none. */
-static int pick(const spmm_transport_candidate_t *candidates, const char *name, bool same)
-{
-    int best = -1;
-
-    for (int t = 0; t < spmmi_n_transports; t++) {
-        const spmm_transport_candidate_t *c = &candidates[t];
-
-        if (name != NULL && strcmp(c->transport->name, name) == 0) {
-            return t;
-        }
-        if (name == NULL && c->usable && !c->transport->by_name &&
-            (c->transport->sends_same || !same) &&
-            (best < 0 || c->predicted_s < candidates[best].predicted_s)) {
-            best = t;
-        }
-    }
-    return best;
-}
-
 /* Open the candidate; one that cannot be used after all becomes unusable, with the reason. */
-static spmm_status_t try_open(spmm_transport_shared_t *shared, spmm_transport_candidate_t *c)
+static spmm_status_t try_open(spmm_transport_shared_t *shared, spmm_candidate_t *c)
 {
     spmm_error_t *err    = &shared->env->err;
     spmm_status_t status = c->transport->open == NULL ? SPMM_OK : c->transport->open(shared);
 
     if (status == SPMM_ERR_UNSUPPORTED) {
-        c->usable      = false;
-        c->predicted_s = INFINITY;
-        (void)snprintf(c->why, sizeof c->why, "could not be opened: %.170s", err->text);
+        spmmi_candidate_leave_out(c, "could not be opened: %.170s", err->text);
         spmmi_error_clear(err);
         return SPMM_OK;
     }
@@ -146,33 +125,29 @@ static spmm_status_t try_open(spmm_transport_shared_t *shared, spmm_transport_ca
 
 spmm_status_t spmmi_transport_choose(spmm_transport_shared_t *shared, const char *name,
                                      const spmm_transport_need_t *need,
-                                     spmm_transport_candidate_t  *candidates,
+                                     spmm_candidate_t            *candidates,
                                      const spmm_transport_ops_t **chosen)
 {
-    spmm_env_t *env = shared->env;
+    spmm_env_t *env       = shared->env;
+    const bool  automatic = spmmi_candidate_is_auto(name);
     int         choice;
 
-    if (name != NULL && strcmp(name, "auto") == 0) {
-        name = NULL;
-    }
-    SPMM_TRY(spmmi_agree(env, ask(shared, need, name == NULL, candidates)));
+    SPMM_TRY(spmmi_agree(env, ask(shared, need, automatic, candidates)));
     do { /* the same on all ranks, as all that it depends on is */
-        choice = pick(candidates, name, need->same);
+        choice = automatic ? spmmi_candidate_least(candidates, spmmi_n_transports, -1)
+                           : spmmi_candidate_find(candidates, spmmi_n_transports, name);
         if (choice >= 0 && candidates[choice].usable) {
             SPMM_TRY(try_open(shared, &candidates[choice]));
         }
-    } while (choice >= 0 && !candidates[choice].usable && name == NULL);
-    if (choice < 0 && name != NULL) {
+    } while (choice >= 0 && !candidates[choice].usable && automatic);
+    if (choice < 0 && !automatic) {
         return fail_unknown(env, name);
     }
     if (choice < 0) {
         return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED, "no transport works on %s",
                           shared->device->description);
     }
-    if (!candidates[choice].usable) {
-        return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED, "transport %s %s", name,
-                          candidates[choice].why);
-    }
+    SPMM_TRY(spmmi_candidate_check(&env->err, "transport", &candidates[choice]));
     *chosen = spmmi_transports[choice];
     return SPMM_OK;
 }

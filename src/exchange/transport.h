@@ -8,10 +8,9 @@
 
 #include <stdbool.h>
 
+#include "base/candidate.h"
 #include "device/device.h"
 #include "exchange/halo.h"
-
-enum { SPMM_TRANSPORT_WHY = 200 };
 
 /** What a transport shares over all plans of a context, e.g. one NCCL communicator. */
 typedef struct {
@@ -24,7 +23,7 @@ typedef struct {
     bool                 windows;   /**< the communicator is for windows: no exchange runs on it */
     /** Why nccl-push and nccl-pull could not be opened: plans to come need not try.  Empty: not known;
      *  set on all ranks or on none. */
-    char no_windows[SPMM_TRANSPORT_WHY];
+    char no_windows[SPMM_WHY];
 } spmm_transport_shared_t;
 
 /** Direction of one exchange. */
@@ -94,7 +93,7 @@ static inline spmm_exchange_side_t spmmi_exchange_target(const spmm_halo_t     *
                                         exchange->mirror, false};
 }
 
-typedef struct {
+typedef struct spmm_transport_ops {
     const char *name;        /**< "nccl", "nccl-push", "mpi-host"... */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
@@ -106,7 +105,7 @@ typedef struct {
 
     /** Can all ranks use it?  Collective; the answer and @p why (the end of a sentence that starts
      *  with the name) are the same on all ranks. */
-    bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY]);
+    bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_WHY]);
 
     /** What create() does for the first plan of a context: finds out what supports(), which is cheap,
      *  cannot.  Collective, agreed; SPMM_ERR_UNSUPPORTED when it cannot be used.  May be NULL. */
@@ -170,13 +169,6 @@ spmm_status_t spmmi_transport_alloc_home(spmm_transport_shared_t *shared, size_t
 /** free_home() of the transport it is from; false: of none. */
 bool spmmi_transport_free_home(spmm_transport_shared_t *shared, void *buffer);
 
-typedef struct {
-    const spmm_transport_ops_t *transport;
-    bool                        usable;
-    char                        why[SPMM_TRANSPORT_WHY];
-    double                      predicted_s; /**< on the slowest rank, packing included */
-} spmm_transport_candidate_t;
-
 /** What a plan asks of a transport. */
 typedef struct {
     const spmm_halo_t *halo;
@@ -188,10 +180,10 @@ typedef struct {
 /** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least
  *  predicted time on its slowest rank; one that cannot be opened after all makes room for the next.
  *  Collective, agreed.
- *  @param[out] candidates  [spmmi_n_transports] */
+ *  @param[out] candidates  [spmmi_n_transports]; times of the slowest rank, with packing */
 spmm_status_t spmmi_transport_choose(spmm_transport_shared_t *shared, const char *name,
                                      const spmm_transport_need_t *need,
-                                     spmm_transport_candidate_t  *candidates,
+                                     spmm_candidate_t            *candidates,
                                      const spmm_transport_ops_t **chosen);
 
 #endif /* SPMM_EXCHANGE_TRANSPORT_H */

@@ -31,29 +31,29 @@ typedef struct {
     spmm_mpi_messages_t  messages;
 } mpi_device_t;
 
-static bool mpi_device_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+static bool mpi_device_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     spmm_env_t *env   = shared->env;
     int         aware = is_cuda_aware(); /* on all ranks at last */
 
     why[0] = '\0';
     if (shared->device->kind != SPMM_DEVICE_CUDA) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "needs a GPU; on the CPU use mpi-host");
+        (void)snprintf(why, SPMM_WHY, "needs a GPU; on the CPU use mpi-host");
         return false;
     }
     if (!IS_BUILT) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY,
+        (void)snprintf(why, SPMM_WHY,
                        "is not in this build: the MPI it was compiled with has no "
                        "MPIX_Query_cuda_support");
         return false;
     }
     if (spmmi_mpi_check(env, MPI_Allreduce(MPI_IN_PLACE, &aware, 1, MPI_INT, MPI_MIN, env->comm),
                         "MPI_Allreduce") != SPMM_OK) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "could not be agreed on: MPI failed");
+        (void)snprintf(why, SPMM_WHY, "could not be agreed on: MPI failed");
         return false;
     }
     if (!aware) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY,
+        (void)snprintf(why, SPMM_WHY,
                        "needs a CUDA-aware MPI, and MPIX_Query_cuda_support() of this one says no "
                        "(scripts/build_openmpi_cuda.sh builds one)");
         return false;

@@ -16,7 +16,7 @@ typedef struct {
     spmm_event_t        *delivered; /**< the last copy out of pinned memory; NULL unless staged */
 } mpi_host_t;
 
-static bool mpi_host_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+static bool mpi_host_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     (void)shared;
     why[0] = '\0';

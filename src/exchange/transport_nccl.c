@@ -72,7 +72,7 @@ static spmm_status_t compare_gpus(spmm_transport_shared_t *shared, gpu_t *gpu, i
     return spmmi_agree(env, find_shared(env, gpu, pair));
 }
 
-static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     spmm_env_t *env  = shared->env;
     int64_t     pair = -1;
@@ -80,7 +80,7 @@ static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
 
     why[0] = '\0';
     if (shared->device->kind != SPMM_DEVICE_CUDA) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "needs a GPU; on the CPU use mpi-host");
+        (void)snprintf(why, SPMM_WHY, "needs a GPU; on the CPU use mpi-host");
         return false;
     }
     if (env->size == 1) {
@@ -88,7 +88,7 @@ static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
     }
     (void)SPMM_NEW(gpu, env->size);
     if (compare_gpus(shared, gpu, &pair) != SPMM_OK) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY, "could not be tried: %.150s", env->err.text);
+        (void)snprintf(why, SPMM_WHY, "could not be tried: %.150s", env->err.text);
         spmmi_error_clear(&env->err);
         spmmi_free(gpu);
         return false;
@@ -96,7 +96,7 @@ static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPO
     if (pair >= 0) {
         const int first = (int)(pair / env->size), second = (int)(pair % env->size);
 
-        (void)snprintf(why, SPMM_TRANSPORT_WHY,
+        (void)snprintf(why, SPMM_WHY,
                        "needs one GPU per rank, and ranks %d and %d share GPU %s on %.60s; use "
                        "mpi-host",
                        first, second, gpu[first].bus_id, gpu[first].host);
@@ -242,10 +242,10 @@ const spmm_transport_ops_t spmmi_transport_nccl = {
 
 #else
 
-static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     (void)shared;
-    (void)snprintf(why, SPMM_TRANSPORT_WHY, "is not in this build: it needs CUDA and NCCL");
+    (void)snprintf(why, SPMM_WHY, "is not in this build: it needs CUDA and NCCL");
     return false;
 }
 

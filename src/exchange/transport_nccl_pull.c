@@ -171,7 +171,7 @@ static spmm_status_t pull_end(void *state, const spmm_exchange_t *exchange, spmm
 
 static spmm_status_t pull_alloc_home(spmm_transport_shared_t *shared, size_t bytes, void **buffer)
 {
-    char          why[SPMM_TRANSPORT_WHY];
+    char          why[SPMM_WHY];
     spmm_status_t status;
 
     *buffer = NULL;

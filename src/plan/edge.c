@@ -21,8 +21,7 @@ static double predict(const spmm_plan_t *plan)
 }
 
 /* Keep the better of the two ways for each engine; the direct one where it is no slower. */
-static void merge(const spmm_engine_candidate_t *turned, double edge_s,
-                  spmm_engine_candidate_t *direct)
+static void merge(const spmm_candidate_t *turned, double edge_s, spmm_candidate_t *direct)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
         const double turned_s = turned[e].predicted_s + edge_s;
@@ -37,9 +36,9 @@ static void merge(const spmm_engine_candidate_t *turned, double edge_s,
 
 spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan)
 {
-    spmm_block_t            *block  = &plan->local;
-    spmm_problem_t           turned = block->problem;
-    spmm_engine_candidate_t *candidates;
+    spmm_block_t     *block  = &plan->local;
+    spmm_problem_t    turned = block->problem;
+    spmm_candidate_t *candidates;
 
     if (SPMM_NEW_ZERO(candidates, spmmi_n_engines) == NULL) {
         return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *candidates,

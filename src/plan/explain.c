@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/scalar.h"
 #include "plan/plan.h"
@@ -48,22 +47,13 @@ static void print_reordering(const spmm_reordering_t *r, FILE *out)
 }
 
 static void print_engine(const spmm_plan_t *plan, const spmm_block_t *block,
-                         const spmm_engine_candidate_t *c, FILE *out)
+                         const spmm_candidate_t *c, FILE *out)
 {
-    (void)fprintf(out, "  engine %-12s ", c->engine->name);
-    if (!c->usable) {
-        (void)fprintf(out, "%s\n", c->why);
-        return;
-    }
-    (void)fprintf(out, "predicted %.3f us", c->predicted_s * 1e6);
-    if (!isnan(c->measured_s)) {
-        (void)fprintf(out, ", measured %.3f us", c->measured_s * 1e6);
-    }
     /* The halo block of an edge works on the copies that the local block pays for. */
-    (void)fprintf(out, "%s%s\n",
-                  block == &plan->local && c->layout != plan->layout ? " with row-major copies"
-                                                                     : "",
-                  c->engine == block->engine ? "  <- chosen" : "");
+    const bool copies = block == &plan->local && c->layout != plan->layout;
+
+    spmmi_candidate_print(c, "engine", copies ? " with row-major copies" : "",
+                          c->engine == block->engine, out);
 }
 
 /* What the chosen format holds, values included, beside CSR with indices of 32 bits. */
@@ -120,18 +110,8 @@ static void print_schedules(const spmm_plan_t *plan, FILE *out)
     }
     (void)fprintf(out, "schedule: times of the slowest rank\n");
     for (int s = 0; s < spmmi_n_schedules; s++) {
-        const spmm_schedule_candidate_t *c = &plan->schedules[s];
-
-        (void)fprintf(out, "  schedule %-10s ", c->schedule->name);
-        if (!c->usable) {
-            (void)fprintf(out, "%s\n", c->why);
-            continue;
-        }
-        (void)fprintf(out, "predicted %.3f us", c->predicted_s * 1e6);
-        if (!isnan(c->measured_s)) {
-            (void)fprintf(out, ", measured %.3f us", c->measured_s * 1e6);
-        }
-        (void)fprintf(out, "%s\n", c->schedule == plan->schedule ? "  <- chosen" : "");
+        spmmi_candidate_print(&plan->schedules[s], "schedule", "",
+                              plan->schedules[s].schedule == plan->schedule, out);
     }
 }
 
@@ -196,15 +176,8 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
     (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",
                   s->halo_rows, s->mirror_rows, s->recv_bytes, s->send_bytes);
     for (int t = 0; t < spmmi_n_transports; t++) {
-        const spmm_transport_candidate_t *c = &plan->transports[t];
-
-        if (c->usable) {
-            (void)fprintf(out, "  transport %-10s %9.3f us predicted%s\n", c->transport->name,
-                          c->predicted_s * 1e6,
-                          c->transport == plan->transport ? "  <- chosen" : "");
-        } else {
-            (void)fprintf(out, "  transport %-10s %s\n", c->transport->name, c->why);
-        }
+        spmmi_candidate_print(&plan->transports[t], "transport", "",
+                              plan->transports[t].transport == plan->transport, out);
     }
     print_schedules(plan, out);
     print_host(plan, out);

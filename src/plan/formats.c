@@ -3,8 +3,6 @@
  *  The format of one block: its engine and, where another order of its rows was made (reorder.c) and
  *  times decide, the order too.
  */
-#include <stdio.h>
-
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "plan/plan.h"
@@ -48,13 +46,12 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 }
 
 /* The yardstick runs on rows as they are: in another order it needs a pass over C. */
-static void leave_out_yardstick(spmm_engine_candidate_t *candidates)
+static void leave_out_yardstick(spmm_candidate_t *candidates)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
         if (candidates[e].engine->yardstick && candidates[e].usable) {
-            candidates[e].usable = false;
-            (void)snprintf(candidates[e].why, sizeof candidates[e].why,
-                           "is measured on rows in their own order only");
+            spmmi_candidate_leave_out(&candidates[e],
+                                      "is measured on rows in their own order only");
         }
     }
 }

@@ -45,9 +45,8 @@ typedef struct {
     spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
     bool                     scanned;
     spmm_problem_t           problem;
-    spmm_engine_candidate_t
-          *candidates;              /**< [spmmi_n_engines], owned: for explain; NULL: not yet */
-    double predicted_s, measured_s; /**< of the engine; as of a candidate */
+    spmm_candidate_t *candidates; /**< [spmmi_n_engines], owned: for explain; NULL: not yet */
+    double            predicted_s, measured_s; /**< of the engine; as of a candidate */
 } spmm_block_t;
 
 /** All entries of this rank in one block, and the rows of B that it multiplies. */
@@ -127,13 +126,13 @@ struct spmm_plan {
 
     const spmm_transport_ops_t *transport;
     void                       *exchange;   /**< state of the transport, owned */
-    spmm_transport_candidate_t *transports; /**< [spmmi_n_transports], owned: for explain */
+    spmm_candidate_t           *transports; /**< [spmmi_n_transports], owned: for explain */
     spmm_halo_t                 full;       /**< the halo plan of schedule allgather */
     void                       *gather;     /**< state of the transport on it; NULL: not needed */
 
-    const spmm_schedule_t     *schedule;
-    spmm_schedule_candidate_t *schedules; /**< [spmmi_n_schedules], owned: for explain */
-    bool                       travels;   /**< some rank has a peer: the schedule matters */
+    const spmm_schedule_t *schedule;
+    spmm_candidate_t      *schedules; /**< [spmmi_n_schedules], owned: for explain */
+    bool                   travels;   /**< some rank has a peer: the schedule matters */
 
     void              *mirror_rows; /**< device [send rows x n], packed; NULL for allgather */
     void              *halo_rows;   /**< device [recv rows x n], packed; NULL unless SPLIT */

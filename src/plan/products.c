@@ -4,10 +4,14 @@
 
 spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const spmm_operands_t y = spmmi_plan_inner(plan, x);
+    spmm_operands_t y;
 
+    if (plan->edge) {
+        y = spmmi_plan_inner(plan, x);
+        x = &y;
+    }
     SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
-    SPMM_TRY(plan->local.engine->execute(plan->local.format, &y));
+    SPMM_TRY(plan->local.engine->execute(plan->local.format, x));
     return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 

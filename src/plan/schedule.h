@@ -69,15 +69,6 @@ struct spmm_schedule {
 extern const spmm_schedule_t *const spmmi_schedules[];
 extern const int                    spmmi_n_schedules;
 
-/** One line of the comparison that spmm_plan_explain() prints. */
-typedef struct {
-    const spmm_schedule_t *schedule;
-    bool                   usable;
-    char                   why[SPMM_WHY];
-    double                 predicted_s; /**< the slowest rank's; NaN: not usable */
-    double                 measured_s;  /**< likewise; NaN: not measured */
-} spmm_schedule_candidate_t;
-
 /* schedule.c */
 
 /** NULL when there is none of that name. */

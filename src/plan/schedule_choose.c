@@ -3,9 +3,6 @@
  *  From predictions to the schedule of a plan.  All ranks walk through the same candidates, since
  *  every number and every status that they go by is agreed.
  */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "plan/plan.h"
@@ -36,14 +33,9 @@ typedef struct {
     bool                       may_measure;
     list_t                     list;
     spmm_schedule_trial_t     *trial;
-    spmm_schedule_candidate_t *best;                    /**< NULL: none made yet */
+    spmm_candidate_t          *best;                    /**< NULL: none made yet */
     bool                       refused[SPMM_BLOCKSETS]; /**< formats that could not be made */
 } walk_t;
-
-static bool is_auto(const spmm_plan_options_t *o)
-{
-    return o->schedule == NULL || strcmp(o->schedule, "auto") == 0;
-}
 
 static spmm_status_t set_up(spmm_plan_t *plan)
 {
@@ -52,11 +44,11 @@ static spmm_status_t set_up(spmm_plan_t *plan)
                                  "schedule candidates");
     }
     for (int s = 0; s < spmmi_n_schedules; s++) {
-        spmm_schedule_candidate_t *c = &plan->schedules[s];
+        spmm_candidate_t *c = &plan->schedules[s];
 
-        c->schedule    = spmmi_schedules[s];
-        c->usable      = c->schedule->applies(plan, c->why);
-        c->predicted_s = c->measured_s = NAN;
+        *c          = spmmi_candidate_new(spmmi_schedules[s]->name);
+        c->schedule = spmmi_schedules[s];
+        c->usable   = c->schedule->applies(plan, c->why);
     }
     SPMM_TRY(spmmi_plan_scan(plan, &plan->local));
     SPMM_TRY(spmmi_plan_scan(plan, &plan->remote));
@@ -78,15 +70,7 @@ static spmm_status_t find_travel(walk_t *w)
 /* The least predicted candidate that is not @p but; -1: none. */
 static int least_predicted(const spmm_plan_t *plan, int but)
 {
-    int least = -1;
-
-    for (int s = 0; s < spmmi_n_schedules; s++) {
-        if (plan->schedules[s].usable && s != but &&
-            (least < 0 || plan->schedules[s].predicted_s < plan->schedules[least].predicted_s)) {
-            least = s;
-        }
-    }
-    return least;
+    return spmmi_candidate_least(plan->schedules, spmmi_n_schedules, but);
 }
 
 static void add(list_t *list, int index)
@@ -126,17 +110,11 @@ static spmm_status_t list_candidates(walk_t *w)
     const bool is_cpu = plan->device->kind == SPMM_DEVICE_CPU && !spmmi_schedule_measure_cpu;
 
     *list = (list_t){.count = 0};
-    if (!is_auto(o)) {
-        for (int s = 0; s < spmmi_n_schedules; s++) {
-            if (strcmp(plan->schedules[s].schedule->name, o->schedule) == 0) {
-                add(list, s);
-            }
-        }
-        if (!plan->schedules[list->index[0]].usable) {
-            return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "schedule %s %s", o->schedule,
-                              plan->schedules[list->index[0]].why);
-        }
-        list->index[0] = plan->travels ? list->index[0] : yardstick();
+    if (!spmmi_candidate_is_auto(o->schedule)) {
+        const int s = spmmi_candidate_find(plan->schedules, spmmi_n_schedules, o->schedule);
+
+        SPMM_TRY(spmmi_candidate_check(&plan->env->err, "schedule", &plan->schedules[s]));
+        add(list, plan->travels ? s : yardstick());
         return SPMM_OK;
     }
     /* Without streams nothing overlaps, and the schedules differ by a pass over C at most. */
@@ -198,7 +176,7 @@ static spmm_status_t open_trial(walk_t *w)
     return status;
 }
 
-static spmm_status_t try_candidate(walk_t *w, spmm_schedule_candidate_t *c)
+static spmm_status_t try_candidate(walk_t *w, spmm_candidate_t *c)
 {
     SPMM_TRY(make(w, c->schedule));
     SPMM_TRY(open_trial(w));
@@ -237,8 +215,8 @@ static spmm_status_t walk(walk_t *w)
     spmm_plan_t *plan = w->plan;
 
     for (int k = 0; k < w->list.count && (w->best == NULL || w->list.measure); k++) {
-        spmm_schedule_candidate_t *c = &plan->schedules[w->list.index[k]];
-        spmm_status_t              status;
+        spmm_candidate_t *c = &plan->schedules[w->list.index[k]];
+        spmm_status_t     status;
 
         if (w->refused[c->schedule->blockset]) {
             continue;
@@ -251,8 +229,7 @@ static spmm_status_t walk(walk_t *w)
         if (status != SPMM_OK) {
             spmmi_log(plan->env, "schedule %s is passed over: %s", c->schedule->name,
                       plan->env->err.text);
-            (void)snprintf(c->why, sizeof c->why, "was passed over: %.120s", plan->env->err.text);
-            c->usable                         = false;
+            spmmi_candidate_leave_out(c, "was passed over: %.120s", plan->env->err.text);
             w->refused[c->schedule->blockset] = true;
             spmmi_error_clear(&plan->env->err);
         }

@@ -186,7 +186,7 @@ spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
     SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, slowest, spmmi_n_schedules, MPI_DOUBLE, MPI_MAX,
                                       plan->env->comm));
     for (int s = 0; s < spmmi_n_schedules; s++) {
-        plan->schedules[s].predicted_s = plan->schedules[s].usable ? slowest[s] : (double)NAN;
+        plan->schedules[s].predicted_s = plan->schedules[s].usable ? slowest[s] : (double)INFINITY;
     }
     return SPMM_OK;
 }

@@ -211,23 +211,23 @@ static double least_time(const spmm_plan_t *plan, const char *name, double copie
 /* The choice on a GPU that need not be there, for a block of @p rows x @p rows. */
 static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *name)
 {
-    spmm_device_t                  device = {.kind    = SPMM_DEVICE_CUDA,
-                                             .env     = &spmm_test_env,
-                                             .cc      = 90,
-                                             .n_sm    = 132,
-                                             .threads = 1,
-                                             .mem_bw  = 4e12};
-    spmm_engine_candidate_t        candidates[16];
-    spmm_plan_t                    plan   = {.env     = &spmm_test_env,
-                                             .device  = &device,
-                                             .n       = 128,
-                                             .layout  = SPMM_LAYOUT_COL,
-                                             .ab_type = SPMM_R_32F,
-                                             .c_type  = SPMM_R_32F};
-    const double                   copies = 6e-6 + 128.0 * rows * 4.0 * 5.0 / 4e12;
-    spmm_layout_t                  layout = SPMM_LAYOUT_AUTO;
-    double                         least;
-    const spmm_engine_candidate_t *picked;
+    spmm_device_t           device = {.kind    = SPMM_DEVICE_CUDA,
+                                      .env     = &spmm_test_env,
+                                      .cc      = 90,
+                                      .n_sm    = 132,
+                                      .threads = 1,
+                                      .mem_bw  = 4e12};
+    spmm_candidate_t        candidates[16];
+    spmm_plan_t             plan   = {.env     = &spmm_test_env,
+                                      .device  = &device,
+                                      .n       = 128,
+                                      .layout  = SPMM_LAYOUT_COL,
+                                      .ab_type = SPMM_R_32F,
+                                      .c_type  = SPMM_R_32F};
+    const double            copies = 6e-6 + 128.0 * rows * 4.0 * 5.0 / 4e12;
+    spmm_layout_t           layout = SPMM_LAYOUT_AUTO;
+    double                  least;
+    const spmm_candidate_t *picked;
 
     assert_true(spmmi_n_engines <= 16);
     plan.rows.n_local = plan.cols.n_local = rows;

@@ -114,7 +114,7 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
                                             .threads = 1,
                                             .mem_bw  = 4e12};
     int64_t                    ptr[] = {0, n_halo}, all[] = {0, 3 * ROWS};
-    spmm_schedule_candidate_t  candidates[SPMM_MOST_SCHEDULES];
+    spmm_candidate_t           candidates[SPMM_MOST_SCHEDULES];
     spmm_plan_t                plan = {
                        .env       = &spmm_test_env,
                        .device    = &gpu,
@@ -137,7 +137,8 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
     plan.local.nnz                        = nnz_local;
     plan.remote.nnz                       = nnz_halo;
     for (int s = 0; s < spmmi_n_schedules; s++) {
-        candidates[s] = (spmm_schedule_candidate_t){.schedule = spmmi_schedules[s], .usable = true};
+        candidates[s] = (spmm_candidate_t){
+            .name = spmmi_schedules[s]->name, .schedule = spmmi_schedules[s], .usable = true};
     }
     spmm_assert_ok(spmmi_plan_predict(&plan, "csr-cpu"));
     for (int s = 0; s < spmmi_n_schedules; s++) { /* an engine that does not run there */
@@ -177,8 +178,8 @@ static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool me
     }
     stats = stats_of(plan);
     if (spmm_test_env.size > 1) {
-        const spmm_schedule_candidate_t *c        = plan->schedules;
-        int                              measured = 0;
+        const spmm_candidate_t *c        = plan->schedules;
+        int                     measured = 0;
 
         for (int s = 0; s < spmmi_n_schedules; s++) {
             measured += !isnan(c[s].measured_s);

@@ -15,7 +15,7 @@ enum { MOST_TRANSPORTS = 8 };
 typedef struct {
     transport_case_t            f;
     spmm_transport_need_t       need;
-    spmm_transport_candidate_t  candidates[MOST_TRANSPORTS];
+    spmm_candidate_t            candidates[MOST_TRANSPORTS];
     const spmm_transport_ops_t *chosen;
 } choice_t;
 
@@ -42,7 +42,7 @@ static spmm_status_t choose(choice_t *c, const char *name)
 
 static void check_refused(choice_t *c, const char *name, spmm_status_t status, const char *sentence)
 {
-    char kept[SPMM_TRANSPORT_WHY];
+    char kept[SPMM_WHY];
 
     (void)snprintf(kept, sizeof kept, "%s", sentence); /* of a candidate, which is written anew */
     assert_int_equal(choose(c, name), status);
@@ -62,7 +62,7 @@ static void check_least(const choice_t *c)
     double least = INFINITY;
 
     for (int t = 0; t < spmmi_n_transports; t++) {
-        const spmm_transport_candidate_t *k = &c->candidates[t];
+        const spmm_candidate_t *k = &c->candidates[t];
 
         if (k->usable && !k->transport->by_name && (k->transport->sends_same || !c->need.same)) {
             least = fmin(least, k->predicted_s);
@@ -85,7 +85,7 @@ static void test_candidates(void **state)
     open_choice(&c);
     spmm_assert_ok(choose(&c, NULL));
     for (int t = 0; t < spmmi_n_transports; t++) {
-        const spmm_transport_candidate_t k = c.candidates[t];
+        const spmm_candidate_t k = c.candidates[t];
 
         assert_ptr_equal(k.transport, spmmi_transports[t]);
         assert_ptr_equal(spmmi_transport_find(k.transport->name), k.transport);

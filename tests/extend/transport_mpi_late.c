@@ -9,11 +9,10 @@
 #include "exchange/mpi_messages.h"
 
 /* All ranks ask, and all must get the same answer: the kind of device is equal on all. */
-static bool supports(spmm_transport_shared_t *shared, char why[SPMM_TRANSPORT_WHY])
+static bool supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     if (shared->device->kind != SPMM_DEVICE_CPU) {
-        (void)snprintf(why, SPMM_TRANSPORT_WHY,
-                       "sends from host memory, and the rows are on a GPU");
+        (void)snprintf(why, SPMM_WHY, "sends from host memory, and the rows are on a GPU");
         return false;
     }
     return true;

@@ -9,12 +9,12 @@
 
 static const double us = 1e-6;
 
-fake_engine_t           fakes[N_FAKES];
-spmm_engine_candidate_t fake_candidates[N_FAKES];
-spmm_csr_t              fake_block;
-int                     fake_held;
-int64_t                 fake_executes;
-spmm_engine_settled_t   fake_settled;
+fake_engine_t         fakes[N_FAKES];
+spmm_candidate_t      fake_candidates[N_FAKES];
+spmm_csr_t            fake_block;
+int                   fake_held;
+int64_t               fake_executes;
+spmm_engine_settled_t fake_settled;
 
 static int           most_held;
 static spmm_device_t device; /* the CPU, with a clock of its own */
@@ -116,12 +116,13 @@ void fake_prepare(const double predicted[N_FAKES])
     fake_executes         = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].seconds   = k == YARDSTICK ? 150 * us : 100 * us;
-        fake_candidates[k] = (spmm_engine_candidate_t){.engine      = &engines[k],
-                                                       .layout      = SPMM_LAYOUT_ROW,
-                                                       .usable      = predicted[k] > 0.0,
-                                                       .why         = "is not asked",
-                                                       .predicted_s = predicted[k] * us,
-                                                       .measured_s  = NAN};
+        fake_candidates[k] = (spmm_candidate_t){.name        = engines[k].name,
+                                                .engine      = &engines[k],
+                                                .layout      = SPMM_LAYOUT_ROW,
+                                                .usable      = predicted[k] > 0.0,
+                                                .why         = "is not asked",
+                                                .predicted_s = predicted[k] * us,
+                                                .measured_s  = NAN};
         if (!fake_candidates[k].usable) {
             fake_candidates[k].predicted_s = INFINITY;
         }

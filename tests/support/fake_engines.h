@@ -24,12 +24,12 @@ typedef struct {
     int64_t       n, ldb, ldc;
 } fake_engine_t;
 
-extern fake_engine_t           fakes[N_FAKES];
-extern spmm_engine_candidate_t fake_candidates[N_FAKES];
-extern spmm_csr_t              fake_block;
-extern int                     fake_held;     /**< formats there are */
-extern int64_t                 fake_executes; /**< products to come */
-extern spmm_engine_settled_t   fake_settled;
+extern fake_engine_t         fakes[N_FAKES];
+extern spmm_candidate_t      fake_candidates[N_FAKES];
+extern spmm_csr_t            fake_block;
+extern int                   fake_held;     /**< formats there are */
+extern int64_t               fake_executes; /**< products to come */
+extern spmm_engine_settled_t fake_settled;
 
 /** Start anew.  All take 0.1 ms but the yardstick, which takes 0.15.
  *  @param[in] predicted  microseconds, 0: not usable */

@@ -73,7 +73,7 @@ void transport_case_close(transport_case_t *f)
 
 void transport_case_each(void (*test)(const spmm_transport_ops_t *transport))
 {
-    char why[SPMM_TRANSPORT_WHY];
+    char why[SPMM_WHY];
 
     transport_case_device();
     for (int t = 0; t < spmmi_n_transports; t++) {

@@ -19,9 +19,9 @@ static spmm_status_t built[N_ENGINES][N_SHAPES];
 static int           n_variants[N_ENGINES];
 static int           builds[N_ENGINES], held, most_held;
 
-static spmm_device_t           device; /* the CPU, with a clock of its own */
-static spmm_engine_candidate_t candidates[N_ENGINES];
-static spmm_engine_settled_t   settled;
+static spmm_device_t         device; /* the CPU, with a clock of its own */
+static spmm_candidate_t      candidates[N_ENGINES];
+static spmm_engine_settled_t settled;
 
 static spmm_status_t build(int engine, const spmm_problem_t *problem, void **format)
 {
@@ -99,11 +99,12 @@ static void prepare(double other)
             seconds[k][variant] = (k == 0 ? 50 : 100) * us;
             built[k][variant]   = SPMM_OK;
         }
-        candidates[k] = (spmm_engine_candidate_t){.engine      = &engines[k],
-                                                  .layout      = SPMM_LAYOUT_ROW,
-                                                  .usable      = isfinite(predicted[k]),
-                                                  .predicted_s = predicted[k],
-                                                  .measured_s  = NAN};
+        candidates[k] = (spmm_candidate_t){.name        = engines[k].name,
+                                           .engine      = &engines[k],
+                                           .layout      = SPMM_LAYOUT_ROW,
+                                           .usable      = isfinite(predicted[k]),
+                                           .predicted_s = predicted[k],
+                                           .measured_s  = NAN};
     }
     spmmi_error_clear(&spmm_test_env.err);
 }

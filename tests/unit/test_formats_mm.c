@@ -201,9 +201,9 @@ static void test_tf32_round(void **state)
 /* What the engines refuse, and that a free choice on CPUs stays with CSR. */
 static void test_choice(void **state)
 {
-    spmm_problem_t                 problem = problem_of(0);
-    spmm_engine_candidate_t        candidates[16];
-    const spmm_engine_candidate_t *chosen;
+    spmm_problem_t          problem = problem_of(0);
+    spmm_candidate_t        candidates[16];
+    const spmm_candidate_t *chosen;
 
     (void)state;
     open_device();

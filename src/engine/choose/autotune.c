@@ -28,25 +28,25 @@ enum {
 
 /* What stands while candidates are tried. */
 typedef struct {
-    const spmm_csr_t        *block;
-    const spmm_device_t     *device;
-    spmm_problem_t           problem;
-    double                   beta;
-    spmm_trial_t             trial;
-    bool                     measuring;                /* trial is open */
-    spmm_engine_candidate_t *order[SPMM_MOST_ENGINES]; /* usable ones by predicted time */
-    int                      n, at;                    /* at: rank of best */
-    spmm_engine_candidate_t *best;                     /* NULL: none built yet */
-    void                    *format;                   /* of best */
-    double                   best_build_s;
-    double                   budget_s, start; /* for measuring; start: of that */
+    const spmm_csr_t    *block;
+    const spmm_device_t *device;
+    spmm_problem_t       problem;
+    double               beta;
+    spmm_trial_t         trial;
+    bool                 measuring;                /* trial is open */
+    spmm_candidate_t    *order[SPMM_MOST_ENGINES]; /* usable ones by predicted time */
+    int                  n, at;                    /* at: rank of best */
+    spmm_candidate_t    *best;                     /* NULL: none built yet */
+    void                *format;                   /* of best */
+    double               best_build_s;
+    double               budget_s, start; /* for measuring; start: of that */
     bool needs_room; /* want of memory is an error: how much is free must not decide on bits, and a
                         CPU has as much for one format as for another */
     spmm_error_t  first; /* failure of a candidate */
     spmm_status_t failed;
 } tuning_t;
 
-static void sort_usable(spmm_engine_candidate_t *candidates, int n, tuning_t *t)
+static void sort_usable(spmm_candidate_t *candidates, int n, tuning_t *t)
 {
     for (int e = 0; e < n && t->n < SPMM_MOST_ENGINES; e++) {
         int at = t->n;
@@ -63,7 +63,7 @@ static void sort_usable(spmm_engine_candidate_t *candidates, int n, tuning_t *t)
 }
 
 /* A candidate failed: remember the first reason, and go on where that may be. */
-static spmm_status_t pass_over(tuning_t *t, const spmm_engine_candidate_t *c, spmm_status_t status)
+static spmm_status_t pass_over(tuning_t *t, const spmm_candidate_t *c, spmm_status_t status)
 {
     spmm_error_t *err = &t->device->env->err;
 
@@ -79,8 +79,7 @@ static spmm_status_t pass_over(tuning_t *t, const spmm_engine_candidate_t *c, sp
     return SPMM_OK;
 }
 
-static spmm_status_t build(tuning_t *t, const spmm_engine_candidate_t *c, void **format,
-                           double *seconds)
+static spmm_status_t build(tuning_t *t, const spmm_candidate_t *c, void **format, double *seconds)
 {
     const double start = spmmi_now();
 
@@ -95,8 +94,8 @@ static spmm_status_t build(tuning_t *t, const spmm_engine_candidate_t *c, void *
 static spmm_status_t build_first(tuning_t *t, int from)
 {
     for (t->at = from; t->at < t->n && t->best == NULL; t->at++) {
-        spmm_engine_candidate_t *c      = t->order[t->at];
-        const spmm_status_t      status = build(t, c, &t->format, &t->best_build_s);
+        spmm_candidate_t   *c      = t->order[t->at];
+        const spmm_status_t status = build(t, c, &t->format, &t->best_build_s);
 
         if (status == SPMM_OK) {
             t->best = c;
@@ -117,7 +116,7 @@ static void drop_best(tuning_t *t)
 
 /* Seconds that the format of @p c takes to build: the yardstick's, which measures three algorithms,
  * without these; another takes about as long as the one that is there. */
-static double build_seconds(const tuning_t *t, const spmm_engine_candidate_t *c)
+static double build_seconds(const tuning_t *t, const spmm_candidate_t *c)
 {
     const double bytes = (double)spmmi_csr_nnz(t->block) *
                              (double)(sizeof(int32_t) + spmm_type_size(t->problem.ab_type)) +
@@ -129,7 +128,7 @@ static double build_seconds(const tuning_t *t, const spmm_engine_candidate_t *c)
 
 /* Would trying @p c, and before it the best where that is still to be measured, stay within the
  * budget? */
-static bool is_affordable(const tuning_t *t, const spmm_engine_candidate_t *c)
+static bool is_affordable(const tuning_t *t, const spmm_candidate_t *c)
 {
     const double spent = spmmi_now() - t->start;
     const double best  = isnan(t->best->measured_s)
@@ -144,7 +143,7 @@ static bool is_affordable(const tuning_t *t, const spmm_engine_candidate_t *c)
     return spent + best + build_seconds(t, c) + trials * spmmi_trial_seconds(product_s) <= budget;
 }
 
-static bool is_rival(const tuning_t *t, const spmm_engine_candidate_t *c, int measured)
+static bool is_rival(const tuning_t *t, const spmm_candidate_t *c, int measured)
 {
     const double least_s = t->order[0]->predicted_s;
 
@@ -182,7 +181,7 @@ static spmm_status_t measure_best(tuning_t *t, bool *goes_on)
 }
 
 /* Build a candidate in one of its variants and measure it; keep it where it is the best so far. */
-static spmm_status_t try_one(tuning_t *t, spmm_engine_candidate_t *c, int variant)
+static spmm_status_t try_one(tuning_t *t, spmm_candidate_t *c, int variant)
 {
     double        build_s, seconds;
     void         *format;
@@ -221,7 +220,7 @@ static spmm_status_t try_rivals(tuning_t *t)
     int  measured = 1;
 
     for (int rank = t->at + 1; rank < t->n && goes_on; rank++) {
-        spmm_engine_candidate_t *c = t->order[rank];
+        spmm_candidate_t *c = t->order[rank];
 
         if (!is_rival(t, c, measured) || !is_affordable(t, c)) {
             continue;
@@ -238,7 +237,7 @@ static spmm_status_t try_rivals(tuning_t *t)
 }
 
 /* The other variants of @p c, as far as the budget goes. */
-static spmm_status_t try_variants_of(tuning_t *t, spmm_engine_candidate_t *c)
+static spmm_status_t try_variants_of(tuning_t *t, spmm_candidate_t *c)
 {
     bool goes_on = true;
     int  n       = 1;
@@ -263,8 +262,8 @@ static int next_to_variant(const tuning_t *t, const bool *done)
     int next = -1;
 
     for (int rank = 0; rank < t->n && t->best != NULL; rank++) {
-        const spmm_engine_candidate_t *c = t->order[rank];
-        const bool may = c == t->best || c->measured_s <= may_gain * t->best->measured_s;
+        const spmm_candidate_t *c = t->order[rank];
+        const bool may            = c == t->best || c->measured_s <= may_gain * t->best->measured_s;
 
         if (may && !done[rank] && (next < 0 || c->measured_s < t->order[next]->measured_s)) {
             next = rank;
@@ -329,15 +328,15 @@ static spmm_status_t time_only(tuning_t *t)
 
 spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm_csr_t *block,
                                   const spmm_problem_t *problem, const spmm_device_t *device,
-                                  spmm_engine_candidate_t *candidates, int n,
+                                  spmm_candidate_t *candidates, int n,
                                   spmm_engine_settled_t *settled)
 {
     const double  start       = spmmi_now();
-    const bool    free_choice = choice->name == NULL || strcmp(choice->name, "auto") == 0;
+    const bool    free_choice = spmmi_candidate_is_auto(choice->name);
     const int64_t executes    = choice->executes == 0 ? DEFAULT_EXECUTES : choice->executes;
     tuning_t      t = {.block = block, .device = device, .problem = *problem, .beta = choice->beta};
     spmm_status_t status;
-    const spmm_engine_candidate_t *picked;
+    const spmm_candidate_t *picked;
 
     memset(settled, 0, sizeof *settled);
     SPMM_TRY(spmmi_engine_pick(choice->name, device, candidates, n, &picked));

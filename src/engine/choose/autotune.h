@@ -18,9 +18,9 @@ typedef struct {
 
 /** The engine chosen. */
 typedef struct {
-    const spmm_engine_candidate_t *picked; /**< one of the candidates */
-    void                          *format; /**< owned by the caller */
-    double                         tune_s; /**< spent measuring, and building what was not taken */
+    const spmm_candidate_t *picked; /**< one of the candidates */
+    void                   *format; /**< owned by the caller */
+    double                  tune_s; /**< spent measuring, and building what was not taken */
 } spmm_engine_settled_t;
 
 /** Choose and build.  The best predicted is built; measured against it are the next two within a
@@ -37,7 +37,7 @@ typedef struct {
  *  @return as spmmi_engine_pick(), or why the engine could not be built */
 spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm_csr_t *block,
                                   const spmm_problem_t *problem, const spmm_device_t *device,
-                                  spmm_engine_candidate_t *candidates, int n,
+                                  spmm_candidate_t *candidates, int n,
                                   spmm_engine_settled_t *settled);
 
 #endif /* SPMM_ENGINE_AUTOTUNE_H */
