@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tensor-core engines: the cases of tests/kernels on CPUs, and on a GPU where there is one.
+spmm_add_test(test_pattern 1)
 spmm_add_test(test_tc_work 1)
 spmm_add_test(test_tc_load 1)
 spmm_add_test(test_bittcf_cost 1)
