@@ -89,10 +89,9 @@ static void make_operands(dist_case_t *c, const spmm_plan_t *plan)
         return;
     }
     memcpy(c->row, rows.global_row, (size_t)c->b_rows * sizeof *c->row);
-    dist_must(b,
-              spmm_buffer_alloc_shared(b->ctx, (size_t)(most * c->n) * spmm_type_size(c->info.type),
-                                       &c->B),
-              "B");
+    dist_must(
+        b, spmm_buffer_alloc(b->ctx, (size_t)(most * c->n) * spmm_type_size(c->info.type), &c->B),
+        "B");
     dist_must(
         b,
         spmm_buffer_alloc(b->ctx, (size_t)(c->c_rows * c->n) * spmm_type_size(c->info.type), &c->C),

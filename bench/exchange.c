@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file exchange.c
- *  How much of NCCL's own rate is left of the library's exchange, and what do loads and stores over
- *  NVLink gain?  Every rank sends the same number of 512-byte rows to every other rank: by bare
- *  ncclSend and ncclRecv of ready buffers, by transport nccl, with the packing of scattered rows
- *  before it, by nccl-pull, packed likewise or with the scattered rows read where they lie, and by
+ *  How much of NCCL's own rate is left of the library's exchange, and what do stores over NVLink
+ *  gain?  Every rank sends the same number of 512-byte rows to every other rank: by bare ncclSend and
+ *  ncclRecv of ready buffers, by transport nccl, with the packing of scattered rows before it, and by
  *  nccl-push, which packs on the way.  One table, rank 0:
  *
  *      mpirun -n 4 bench_exchange [FILE.tsv [BLOCKS[,BLOCKS...] [QUICK]]]
- *          BLOCKS: most that move rows in the kernels of nccl-pull and nccl-push; several numbers:
- *          another table, of nccl-push with each of them beside packing and nccl
+ *          BLOCKS: most that send in the kernel of nccl-push; several numbers: another table, with
+ *          each of them beside packing and nccl
  *          QUICK: bytes from rank to rank up to which nccl-push sends them word by word
  *
  *  Device time, median of RUNS after warm-up, maximum over ranks.  After it the rows that arrive are
@@ -20,8 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "exchange/transport_nccl_pull.h"
-#include "exchange/transport_nccl_push.h"
+#include "cuda/exchange/push_args.h"
 
 enum { CHAIN = 16, MOST_SWEPT = 8 };
 
@@ -38,10 +36,6 @@ static void check_ways(bench_t *b)
     bench_compare(b, bench_run_packed, halo, "nccl with packing");
     bench_compare(b, bench_run_bare, halo, "bare NCCL");
     bench_compare(b, bench_run_transport, halo, "nccl");
-    if (b->pull_state != NULL) {
-        bench_compare(b, bench_run_pull, halo, "nccl-pull");
-        bench_compare(b, bench_run_packed_pull, halo, "nccl-pull with packing");
-    }
 }
 
 static void check_push(bench_t *b)
@@ -64,9 +58,9 @@ static void bench_sweep(bench_t *b, const sweep_t *sweep, size_t all, FILE *out)
     for (int k = 0; k < sweep->count; k++) {
         double push, many_push;
 
-        spmmi_push_max_blocks = sweep->blocks[k];
-        push                  = bench_time(b, bench_run_push, 1);
-        many_push             = bench_time(b, bench_run_push, CHAIN);
+        b->shared.push.max_blocks = sweep->blocks[k];
+        push                      = bench_time(b, bench_run_push, 1);
+        many_push                 = bench_time(b, bench_run_push, CHAIN);
         check_push(b);
         if (b->env.rank == 0) {
             (void)fprintf(out, "\t%.2f\t%.3f\t%.2f\t%.3f\t%.1f", push * 1e6, packed / push,
@@ -91,7 +85,7 @@ static void bench_sweep_titles(const sweep_t *sweep, FILE *out)
     (void)fputc('\n', out);
 }
 
-static void parse_blocks(const char *text, sweep_t *sweep)
+static void parse_blocks(bench_t *b, const char *text, sweep_t *sweep)
 {
     char *rest;
 
@@ -100,35 +94,29 @@ static void parse_blocks(const char *text, sweep_t *sweep)
         sweep->blocks[sweep->count++] = (int)n;
     }
     if (sweep->count == 1) {
-        spmmi_pull_max_blocks = spmmi_push_max_blocks = sweep->blocks[0];
-        sweep->count                                  = 0;
+        b->shared.push.max_blocks = sweep->blocks[0];
+        sweep->count              = 0;
     }
 }
 
-/* Times of nccl-pull and nccl-push, or nothing where they do not work. */
-static void bench_pull(bench_t *b, double packed, size_t all, FILE *out)
+/* Times of nccl-push, or nothing where it does not work. */
+static void bench_push(bench_t *b, double packed, size_t all, FILE *out)
 {
-    double pull, packed_pull, many, many_pull, push, many_push;
+    double many, push, many_push;
 
-    if (b->pull_state == NULL) {
+    if (!b->pushes) {
         if (b->env.rank == 0) {
-            (void)fprintf(out, "\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\n");
+            (void)fprintf(out, "\t-\t-\t-\t-\t-\t-\n");
         }
         return;
     }
-    pull        = bench_time(b, bench_run_pull, 1);
-    packed_pull = bench_time(b, bench_run_packed_pull, 1);
-    many        = bench_time(b, bench_run_packed, CHAIN);
-    many_pull   = bench_time(b, bench_run_pull, CHAIN);
-    push        = bench_time(b, bench_run_push, 1);
-    many_push   = bench_time(b, bench_run_push, CHAIN);
-    bench_must(b, spmmi_transport_check(&b->shared), "nccl-pull");
+    many      = bench_time(b, bench_run_packed, CHAIN);
+    push      = bench_time(b, bench_run_push, 1);
+    many_push = bench_time(b, bench_run_push, CHAIN);
+    bench_must(b, spmmi_transport_check(&b->shared), "nccl-push");
     if (b->env.rank == 0) {
-        (void)fprintf(out, "\t%.2f\t%.2f\t%.3f\t%.3f\t%.1f\t%.2f\t%.2f\t%.3f", pull * 1e6,
-                      packed_pull * 1e6, packed / pull, packed / packed_pull,
-                      (double)all / pull * 1e-9, many * 1e6, many_pull * 1e6, many / many_pull);
-        (void)fprintf(out, "\t%.2f\t%.3f\t%.1f\t%.2f\t%.3f\n", push * 1e6, packed / push,
-                      (double)all / push * 1e-9, many_push * 1e6, many / many_push);
+        (void)fprintf(out, "\t%.2f\t%.2f\t%.3f\t%.1f\t%.2f\t%.3f\n", many * 1e6, push * 1e6,
+                      packed / push, (double)all / push * 1e-9, many_push * 1e6, many / many_push);
     }
 }
 
@@ -144,8 +132,8 @@ static void bench_ways(bench_t *b, int64_t rows, size_t all, FILE *out)
                       bare / transport, bare / packed, (double)all / bare * 1e-9,
                       (double)all / transport * 1e-9);
     }
-    bench_pull(b, packed, all, out);
-    if (b->pull_state != NULL) {
+    bench_push(b, packed, all, out);
+    if (b->pushes) {
         check_push(b);
     }
 }
@@ -154,7 +142,6 @@ static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out
 {
     const spmm_device_ops_t    *ops  = b->device.ops;
     const spmm_transport_ops_t *nccl = spmmi_transport_find("nccl");
-    const spmm_transport_ops_t *pull = spmmi_transport_find("nccl-pull");
     const spmm_transport_ops_t *push = spmmi_transport_find("nccl-push");
     const size_t                all  = (size_t)(rows * (b->env.size - 1)) * ROW_BYTES;
     void                       *list = NULL;
@@ -169,9 +156,7 @@ static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out
     bench_must(b, ops->alloc(&b->device, all, &b->exchange.mirror), "alloc");
     bench_must(b, ops->alloc(&b->device, all, &b->exchange.halo), "alloc");
     bench_must(b, nccl->create(&b->shared, &b->halo, ROW_BYTES, &b->state), "create");
-    b->pull_state = NULL;
-    if (b->pulls) {
-        bench_must(b, pull->create(&b->shared, &b->halo, ROW_BYTES, &b->pull_state), "create");
+    if (b->pushes) {
         bench_must(b, push->create(&b->shared, &b->halo, ROW_BYTES, &b->push_state), "create");
     }
     if (sweep->count > 0) {
@@ -182,8 +167,7 @@ static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out
     (void)fflush(out);
     check_ways(b);
     nccl->destroy(b->state);
-    if (b->pulls) {
-        pull->destroy(b->pull_state);
+    if (b->pushes) {
         push->destroy(b->push_state);
     }
     ops->release(&b->device, b->exchange.mirror);
@@ -192,22 +176,15 @@ static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out
     bench_free_graph(b);
 }
 
-/* The pool where peers can read it, if they can at all. */
 static void open_pool(bench_t *b)
 {
-    const spmm_transport_ops_t *pull  = spmmi_transport_find("nccl-pull");
-    const size_t                bytes = (size_t)POOL * ROW_BYTES;
-    char                        why[SPMM_WHY];
+    char why[SPMM_WHY];
 
-    if (pull->supports(&b->shared, why) && b->env.size > 1) {
-        bench_must(b, pull->alloc_home(&b->shared, bytes, &b->pool), "nccl-pull");
-    } else if (b->env.rank == 0) {
-        (void)fprintf(stderr, "bench_exchange: transport nccl-pull %s\n", why);
+    b->pushes = b->env.size > 1 && spmmi_transport_find("nccl-push")->supports(&b->shared, why);
+    if (!b->pushes && b->env.size > 1 && b->env.rank == 0) {
+        (void)fprintf(stderr, "bench_exchange: transport nccl-push %s\n", why);
     }
-    b->pulls = b->pool != NULL;
-    if (!b->pulls) {
-        bench_must(b, b->device.ops->alloc(&b->device, bytes, &b->pool), "pool");
-    }
+    bench_must(b, b->device.ops->alloc(&b->device, (size_t)POOL * ROW_BYTES, &b->pool), "pool");
     bench_fill_pool(b);
 }
 
@@ -220,7 +197,8 @@ static void open_bench(bench_t *b)
     MPI_Comm_rank(b->env.comm, &b->env.rank);
     MPI_Comm_size(b->env.comm, &b->env.size);
     bench_must(b, spmmi_device_open(&b->env, SPMM_DEVICE_CUDA, NULL, &b->device), "device");
-    b->shared = (spmm_transport_shared_t){.env = &b->env, .device = &b->device};
+    b->shared.env    = &b->env;
+    b->shared.device = &b->device;
     if (!spmmi_transport_find("nccl")->supports(&b->shared, why)) {
         (void)fprintf(stderr, "bench_exchange: transport nccl %s\n", why);
         MPI_Abort(MPI_COMM_WORLD, 4);
@@ -239,9 +217,7 @@ static void open_bench(bench_t *b)
 
 static void close_bench(bench_t *b)
 {
-    if (!spmmi_transport_free_home(&b->shared, b->pool)) {
-        b->device.ops->release(&b->device, b->pool);
-    }
+    b->device.ops->release(&b->device, b->pool);
     b->device.ops->event_destroy(&b->device, b->from);
     b->device.ops->event_destroy(&b->device, b->to);
     b->device.ops->stream_destroy(&b->device, b->stream);
@@ -263,11 +239,8 @@ static void print_titles(const sweep_t *sweep, FILE *out)
     }
     (void)fprintf(out, "gpus\tbytes_per_peer\tbare_us\ttransport_us\tpack_transport_us\t"
                        "bare/transport\tbare/pack_transport\tbare_GBps\ttransport_GBps\t"
-                       "pull_us\tpack_pull_us\tpack_transport/pull\t"
-                       "pack_transport/pack_pull\tpull_GBps\t"
-                       "chained_pack_transport_us\tchained_pull_us\tchained_ratio\t"
-                       "push_us\tpack_transport/push\tpush_GBps\tchained_push_us\t"
-                       "chained_push_ratio\n");
+                       "chained_pack_transport_us\tpush_us\tpack_transport/push\tpush_GBps\t"
+                       "chained_push_us\tchained_push_ratio\n");
 }
 
 int main(int argc, char **argv)
@@ -283,13 +256,13 @@ int main(int argc, char **argv)
 
     MPI_Init(&argc, &argv);
     if (argc > 2) {
-        parse_blocks(argv[2], &sweep);
+        parse_blocks(&b, argv[2], &sweep);
     }
     if (argc > 3) {
-        spmmi_push_quick_bytes = atoi(argv[3]);
+        b.shared.push.quick_bytes = atoi(argv[3]) > 0 ? atoi(argv[3]) : -1;
     }
     open_bench(&b);
-    sweep.count = b.pulls ? sweep.count : 0;
+    sweep.count = b.pushes ? sweep.count : 0;
     if (b.env.rank == 0) {
         out = argc > 1 ? fopen(argv[1], "w") : stdout;
         if (out == NULL) {
@@ -299,10 +272,11 @@ int main(int argc, char **argv)
         (void)strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
         (void)fprintf(
             out,
-            "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d; pull in %d blocks at most, "
-            "push in %d (0: by its readers), word by word up to %d bytes\n",
+            "# %s, %d x %s, NCCL %d, rows of %d bytes, median of %d; push in %d blocks at most "
+            "(0: by its readers), word by word up to %d bytes\n",
             date, b.env.size, b.device.description, NCCL_VERSION_CODE, ROW_BYTES, RUNS,
-            spmmi_pull_max_blocks, spmmi_push_max_blocks, spmmi_push_quick_bytes);
+            b.shared.push.max_blocks,
+            b.shared.push.quick_bytes == 0 ? SPMM_PUSH_QUICK : b.shared.push.quick_bytes);
         print_titles(&sweep, out);
     }
     for (size_t k = 0; k < sizeof size / sizeof size[0]; k++) {

@@ -17,15 +17,14 @@ typedef struct {
     spmm_halo_t             halo;
     spmm_exchange_t         exchange;
     void                   *state;
-    void                   *pull_state; /**< NULL where nccl-pull does not work */
-    void                   *push_state; /**< likewise */
-    void         *pool; /**< POOL rows that packing picks from; peers can read them then */
-    bool          pulls;
-    int32_t      *send_row; /**< device */
-    ncclComm_t    bare;
-    spmm_stream_t stream;
-    spmm_event_t *from, *to;
-    bool          is_wrong; /**< rows arrived that were not those sent */
+    void                   *push_state; /**< NULL where nccl-push does not work */
+    bool                    pushes;
+    void                   *pool;     /**< POOL rows that packing picks from */
+    int32_t                *send_row; /**< device */
+    ncclComm_t              bare;
+    spmm_stream_t           stream;
+    spmm_event_t           *from, *to;
+    bool                    is_wrong; /**< rows arrived that were not those sent */
 } bench_t;
 
 /** End the program, with all ranks, when @p status is not SPMM_OK. */
@@ -42,8 +41,6 @@ int32_t bench_sent_row(int rank, int64_t i);
 void bench_run_bare(bench_t *b); /**< of the mirror as it is; likewise bench_run_transport() */
 void bench_run_transport(bench_t *b);
 void bench_run_packed(bench_t *b);
-void bench_run_pull(bench_t *b);
-void bench_run_packed_pull(bench_t *b);
 void bench_run_push(bench_t *b);
 
 /** Median seconds of one of @p chain exchanges in a row, maximum over ranks. */

@@ -97,17 +97,6 @@ void bench_run_transport(bench_t *b)
     bench_must(b, nccl->end(b->state, &b->exchange, b->stream), "end");
 }
 
-void bench_run_pull(bench_t *b)
-{
-    const spmm_transport_ops_t *pull = spmmi_transport_find("nccl-pull");
-    spmm_exchange_t             x    = b->exchange;
-
-    x.in_place = b->pool;
-    x.ld_bytes = ROW_BYTES;
-    bench_must(b, pull->begin(b->pull_state, &x, b->stream), "begin");
-    bench_must(b, pull->end(b->pull_state, &x, b->stream), "end");
-}
-
 void bench_run_push(bench_t *b)
 {
     const spmm_transport_ops_t *push = spmmi_transport_find("nccl-push");
@@ -138,17 +127,6 @@ void bench_run_packed(bench_t *b)
 {
     pack(b, b->exchange.mirror);
     bench_run_transport(b);
-}
-
-void bench_run_packed_pull(bench_t *b)
-{
-    const spmm_transport_ops_t *pull = spmmi_transport_find("nccl-pull");
-    spmm_exchange_t             x    = b->exchange;
-
-    x.mirror = pull->rows(b->pull_state);
-    pack(b, x.mirror);
-    bench_must(b, pull->begin(b->pull_state, &x, b->stream), "begin");
-    bench_must(b, pull->end(b->pull_state, &x, b->stream), "end");
 }
 
 static int by_value(const void *a, const void *b)

@@ -42,7 +42,7 @@ if [ "$gpus" -eq 0 ]; then
     exit 2
 fi
 
-# Transport nccl-pull uses no multicast, which registering its memory would set up all the same where
+# Transport nccl-push uses no multicast, which registering its memory would set up all the same where
 # NCCL started with it.
 export NCCL_NVLS_ENABLE=0
 # Open MPI 4 and 5 as root; more ranks than cores on small machines.
@@ -143,7 +143,7 @@ fresh() { [[ $steps != *" ctest "* || $ranks -gt $1 ]]; } # LARGEST NUMBER OF RA
 ranks_step() {
     local test
     if fresh 1; then
-        for test in test_async test_plan_streams test_pull; do
+        for test in test_async test_plan_streams test_push; do
             check mpirun --bind-to none -n "$ranks" "$build/tests/$test"
         done
     fi
@@ -228,7 +228,7 @@ cuda_launch=(env "OPAL_PREFIX=$mpi_cuda"
 # Thousands of executes in a row with a changing B.
 stress_step() {
     local stress=(env SPMM_TEST_DEVICE=cuda "SPMM_TEST_EXECUTES=${SPMM_TEST_EXECUTES:-5000}")
-    for transport in nccl nccl-push nccl-pull mpi-host; do
+    for transport in nccl nccl-push mpi-host; do
         [[ $listed == *"$transport "* ]] || continue
         check "${stress[@]}" "SPMM_TEST_TRANSPORT=$transport" mpirun --bind-to none -n "$ranks" \
             "$build/tests/test_stress"
@@ -244,7 +244,7 @@ stress_step() {
 
 # One rank is stopped, or killed without the end of the job: the others get an error in time.
 faults_step() {
-    for transport in nccl nccl-push nccl-pull mpi-host; do
+    for transport in nccl nccl-push mpi-host; do
         [[ $listed == *"$transport "* ]] || continue
         check env SPMM_FAULT_DEVICE=cuda "SPMM_FAULT_TRANSPORTS=$transport" \
             "SPMM_FAULT_RANKS=$ranks" "SPMM_FAULT_WORKER=$build/tests/fault_worker" \
@@ -315,10 +315,9 @@ nodes_step() {
     check "${nodes[@]}" "${product[@]}" --transport nccl
     check "${nodes[@]}" SPMM_TEST_DEVICE=cuda SPMM_TEST_TRANSPORT=nccl "SPMM_TEST_EXECUTES=$2" \
         "$build/tests/test_stress"
-    for transport in nccl-push nccl-pull; do
-        [[ $listed == *"$transport "* ]] || continue
-        refused "$transport" "on one node" "${nodes[@]}" "${product[@]}"
-    done
+    if [[ $listed == *"nccl-push "* ]]; then
+        refused nccl-push "on one node" "${nodes[@]}" "${product[@]}"
+    fi
 }
 
 # 4 ranks on fewer GPUs, which take turns: over MPI, and over NCCL where each rank says that its GPU is

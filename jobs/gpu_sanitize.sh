@@ -10,7 +10,7 @@
 #
 #   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
 #   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to 4
-#                    ranks share one grid; under two ranks also test_plan, test_pull and test_transport
+#                    ranks share one grid; under two ranks also test_plan, test_push and test_transport
 #                    where two GPUs are visible
 #   SPMM_BUILD_DIR   default build/cuda
 #   JOBS             runs at a time, default 5 for each visible GPU; SECONDS_EACH  limit of a run, default 400
@@ -24,7 +24,7 @@ read -r -a names <<<"${SPMM_TESTS:-test_cuda_device test_cuda_rows test_cuda_tra
     test_engine_bell test_plan test_async test_sddmm test_attention test_ranks}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
 export SPMM_TEST_SMALL=1   # the tools slow kernels down manyfold
-export NCCL_NVLS_ENABLE=0  # or nccl-pull is refused
+export NCCL_NVLS_ENABLE=0  # or nccl-push is refused
 mapfile -t gpus < <(nvidia-smi -L 2>/dev/null | sed -n 's/^GPU \([0-9]*\):.*/\1/p')
 [ -z "${CUDA_VISIBLE_DEVICES+set}" ] || IFS=, read -r -a gpus <<<"$CUDA_VISIBLE_DEVICES"
 if [ ${#gpus[@]} -eq 0 ] || ! command -v compute-sanitizer >/dev/null; then
@@ -63,7 +63,7 @@ for tool in "${tools[@]}"; do
         runs+=("$tool 1 $test")
     done
     if [ ${#gpus[@]} -ge 2 ] && [ -z "${SPMM_TESTS:-}" ]; then
-        for test in test_plan test_pull test_transport; do
+        for test in test_plan test_push test_transport; do
             runs+=("$tool 2 $test")
         done
     fi

@@ -113,7 +113,7 @@ run_transports() {
     local input=rmat:scale=20,degree=16 listed transport
     listed=$("$build/tools/spmm_dist" --list-transports)
     variants=
-    for transport in nccl nccl-push nccl-pull mpi-host; do
+    for transport in nccl nccl-push mpi-host; do
         [[ $listed != *"$transport "* ]] || variants+=" transport=$transport"
     done
     add transports "$most" "$input"

@@ -19,10 +19,11 @@ static spmm_status_t finish(spmm_env_t *env, const void *at, size_t bytes, int n
 
 spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, int peer)
 {
-    const char *at = data;
+    const size_t limit = spmmi_message_limit(env);
+    const char  *at    = data;
 
     while (bytes > 0) {
-        const size_t part = bytes < spmmi_message_limit ? bytes : spmmi_message_limit;
+        const size_t part = bytes < limit ? bytes : limit;
         MPI_Request  request;
         int          n_requests = 0;
 
@@ -36,10 +37,11 @@ spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, 
 
 spmm_status_t spmmi_recv_bytes(spmm_env_t *env, void *data, size_t bytes, int peer)
 {
-    char *at = data;
+    const size_t limit = spmmi_message_limit(env);
+    char        *at    = data;
 
     while (bytes > 0) {
-        const size_t part = bytes < spmmi_message_limit ? bytes : spmmi_message_limit;
+        const size_t part = bytes < limit ? bytes : limit;
         MPI_Request  request;
         int          n_requests = 0;
 

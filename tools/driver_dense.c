@@ -60,21 +60,6 @@ int driver_block_alloc(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int
                               DRIVER_OTHER);
 }
 
-int driver_block_alloc_shared(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int64_t columns,
-                              int64_t pad, spmm_layout_t layout, spmm_type_t type,
-                              driver_block_t *block)
-{
-    const int code = driver_agree(job, shape_block(job, rows, columns, pad, layout, type, block));
-
-    return code != DRIVER_GOOD
-               ? code
-               : driver_check(
-                     job, ctx,
-                     spmm_buffer_alloc_shared(ctx, (size_t)block->elements * spmm_type_size(type),
-                                              &block->data),
-                     DRIVER_OTHER);
-}
-
 void driver_block_free(spmm_context_t *ctx, driver_block_t *block)
 {
     (void)spmm_buffer_free(ctx, &block->data);

@@ -59,12 +59,8 @@ static inline int64_t driver_block_index(const driver_block_t *block, int64_t i,
 #define DRIVER_PADDING (-1536.0)
 
 /** Allocate; the leading dimension is the least one plus @p pad.  Local. */
-int driver_block_alloc(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int64_t columns,
-                       int64_t pad, spmm_layout_t layout, spmm_type_t type, driver_block_t *block);
-/** The same in memory that peers can read, where there is such.  Collective, agreed. */
-int driver_block_alloc_shared(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int64_t columns,
-                              int64_t pad, spmm_layout_t layout, spmm_type_t type,
-                              driver_block_t *block);
+int  driver_block_alloc(driver_job_t *job, spmm_context_t *ctx, int64_t rows, int64_t columns,
+                        int64_t pad, spmm_layout_t layout, spmm_type_t type, driver_block_t *block);
 void driver_block_free(spmm_context_t *ctx, driver_block_t *block);
 
 /** Fill the elements from @p dense (NULL: NaN) and the padding with @p padding.  Local.

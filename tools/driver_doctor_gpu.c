@@ -188,7 +188,7 @@ void driver_check_nccl(driver_checkup_t *checkup, int gpus_of_node)
                     "in this build, but it does not tell its version");
     } else if (version != NCCL_VERSION_CODE) {
         driver_find(checkup, DRIVER_CHECK_MISSING, "NCCL",
-                    "build against the NCCL that programs run with: nccl-pull needs the same "
+                    "build against the NCCL that programs run with: nccl-push needs the same "
                     "version; LD_LIBRARY_PATH may lead to another one",
                     "%d.%d.%d at run time, %d.%d.%d when built", version / 10000,
                     version / 100 % 100, version % 100, NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
@@ -206,7 +206,7 @@ void driver_check_nccl(driver_checkup_t *checkup, int gpus_of_node)
                 gpus_of_node > 0 ? "install libnccl-dev, or give its prefix in CMAKE_PREFIX_PATH, "
                                    "and configure again"
                                  : "only needed for several GPUs",
-                "not in this build: no transports nccl, nccl-push and nccl-pull");
+                "not in this build: no transports nccl and nccl-push");
 }
 
 #endif

@@ -40,16 +40,6 @@ static int reset_c(const driver_run_t *run, operands_t *x)
                              x->c_layout.global_row, DRIVER_PADDING);
 }
 
-/* Does the plan gain from a B in memory that peers can read?  The same on all ranks. */
-static bool is_read_by_peers(const driver_run_t *run)
-{
-    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
-
-    return run->options->op == SPMM_OP_N && run->options->layout != SPMM_LAYOUT_COL &&
-           spmm_plan_get_stats(run->plan, &stats) == SPMM_OK && stats.transport != NULL &&
-           strcmp(stats.transport, "nccl-pull") == 0;
-}
-
 /** Collective, agreed. */
 static int operands_create(const driver_run_t *run, operands_t *x)
 {
@@ -82,8 +72,8 @@ static int operands_create(const driver_run_t *run, operands_t *x)
     }
     code = driver_agree(job, code);
     if (code == DRIVER_GOOD) {
-        code = (is_read_by_peers(run) ? driver_block_alloc_shared : driver_block_alloc)(
-            job, run->ctx, x->b_layout.local_rows, o->columns, o->pad, o->layout, o->type, &x->B);
+        code = driver_block_alloc(job, run->ctx, x->b_layout.local_rows, o->columns, o->pad,
+                                  o->layout, o->type, &x->B);
     }
     if (code == DRIVER_GOOD) {
         code = driver_block_alloc(job, run->ctx, x->c_layout.local_rows, o->columns, o->pad,

@@ -51,8 +51,8 @@ typedef struct {
     void              *log_user;    /**< handed to @p log */
     double timeout_s; /**< > 0: an exchange of an execute that takes longer, since a rank is late or
                            gone, is SPMM_ERR_COMM on every rank that waits for it: from
-                           spmm_execute() or, with transports nccl, nccl-push and nccl-pull, the
-                           next call on the context */
+                           spmm_execute() or, with transports nccl and nccl-push, the next
+                           call on the context */
     int    nccl_ctas; /**< most thread blocks, each on a multiprocessor of its own, that
                                        one exchange of transport nccl may take from the products
                                        that run meanwhile; 0: NCCL's choice (at most 32 as of 2.28).
@@ -110,16 +110,8 @@ SPMM_API size_t spmm_type_size(spmm_type_t type);
 /** Memory that execute can use: device memory on CUDA contexts, host memory on CPU ones.  Not
  *  collective.  @p bytes == 0 gives a pointer that may only be freed. */
 SPMM_API spmm_status_t spmm_buffer_alloc(spmm_context_t *ctx, size_t bytes, void **buffer);
-/** The same, registered for transport nccl-pull: where the GPUs of all ranks can load from each
- *  other's memory (one node, NCCL 2.28 or later), it reads the rows of a B that lies in such a buffer,
- *  or in any part of one, without packing them.  nccl-push, which auto may take there, needs none: it
- *  picks rows out of any memory.  Where nccl-pull cannot be used this is spmm_buffer_alloc().
- *  Collective; @p bytes is local, but every rank gives as much memory as the one that asks for most.
- *  The first such buffer of a context may open an NCCL communicator.  The memory is free again when all
- *  ranks have freed it. */
-SPMM_API spmm_status_t spmm_buffer_alloc_shared(spmm_context_t *ctx, size_t bytes, void **buffer);
-/** Frees *buffer, of either kind, and sets it to NULL; NULL in is success.  Not collective; work on
- *  it must be done. */
+/** Frees *buffer and sets it to NULL; NULL in is success.  Not collective; work on it must be
+ *  done. */
 SPMM_API spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer);
 /** Copy between host memory and buffers, either way; done when it returns.  In the order of the
  *  default stream: synchronise with the streams that write @p src or read @p dst before. */

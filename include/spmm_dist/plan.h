@@ -53,8 +53,8 @@ typedef struct {
                                        plan measures; on CPUs "overlap" */
     int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
                                        that launching their parts takes longer than the work; see
-                                       spmm_execute().  Needs GPUs, on several ranks transport nccl,
-                                       nccl-push or nccl-pull, and a context without timeout_s.
+                                       spmm_execute().  Needs GPUs, on several ranks transport nccl or
+                                       nccl-push, and a context without timeout_s.
                                        Plans that profile capture nothing: spmm_plan_explain() says
                                        so */
     int exact_nonfinite;  /**< nonzero: where B holds Inf or NaN, C has what the entries of A

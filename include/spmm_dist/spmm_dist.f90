@@ -235,14 +235,6 @@ module spmm_dist
       integer(c_int) :: status
     end function
 
-    function spmm_buffer_alloc_shared(ctx, bytes, buffer) result(status) bind(c)
-      import
-      type(c_ptr), value :: ctx
-      integer(c_size_t), value :: bytes
-      type(c_ptr), intent(inout) :: buffer
-      integer(c_int) :: status
-    end function
-
     function spmm_buffer_free(ctx, buffer) result(status) bind(c)
       import
       type(c_ptr), value :: ctx

@@ -8,7 +8,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuda/exchange/pull_args.h"
 #include "cuda/exchange/push_args.h"
 #include "kernel_args.h"
 
@@ -51,8 +50,6 @@ cudaError_t spmmi_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t st
 
 cudaError_t spmmi_cuda_place_values(const spmm_place_args_t *args, cudaStream_t stream);
 
-/** Fetch the rows of peers.  Waits on the device, for them and for the readers of this rank's. */
-cudaError_t spmmi_cuda_pull(const spmm_pull_args_t *args, cudaStream_t stream);
 /** Write rows to peers and wait for theirs, on the device. */
 cudaError_t spmmi_cuda_push(const spmm_push_args_t *args, cudaStream_t stream);
 

@@ -9,7 +9,6 @@ extern "C" cudaError_t spmmi_cuda_probe(void)
                                     spmm::preload_add,
                                     spmm::preload_store,
                                     spmm::preload_values,
-                                    spmm::preload_pull,
                                     spmm::preload_push,
                                     spmmi_cuda_sddmm_tasks_preload,
                                     spmmi_cuda_sddmm_tiles_preload,

@@ -13,32 +13,6 @@ spmm_status_t spmm_buffer_alloc(spmm_context_t *ctx, size_t bytes, void **buffer
     return ctx->device.ops->alloc(&ctx->device, bytes, buffer);
 }
 
-spmm_status_t spmm_buffer_alloc_shared(spmm_context_t *ctx, size_t bytes, void **buffer)
-{
-    spmm_status_t status = SPMM_OK;
-    void         *home   = NULL;
-
-    if (ctx == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_buffer_alloc_shared: ctx is NULL");
-    }
-    spmmi_error_clear(&ctx->env.err);
-    if (buffer == NULL) {
-        status = spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
-                            "spmm_buffer_alloc_shared: buffer is NULL");
-    }
-    SPMM_TRY(spmmi_agree(&ctx->env, status));
-    SPMM_TRY(spmmi_transport_alloc_home(&ctx->shared, bytes, &home));
-    if (home == NULL) {
-        status = spmmi_agree(&ctx->env, ctx->device.ops->alloc(&ctx->device, bytes, &home));
-    }
-    if (status != SPMM_OK) {
-        ctx->device.ops->release(&ctx->device, home);
-        return status;
-    }
-    *buffer = home;
-    return SPMM_OK;
-}
-
 spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer)
 {
     if (ctx == NULL) {
@@ -46,9 +20,7 @@ spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer)
     }
     spmmi_error_clear(&ctx->env.err);
     if (buffer != NULL) {
-        if (*buffer != NULL && !spmmi_transport_free_home(&ctx->shared, *buffer)) {
-            ctx->device.ops->release(&ctx->device, *buffer);
-        }
+        ctx->device.ops->release(&ctx->device, *buffer);
         *buffer = NULL;
     }
     return SPMM_OK;

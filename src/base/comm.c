@@ -6,26 +6,27 @@
 
 #include "base/alloc.h"
 
-size_t spmmi_message_limit = (size_t)1 << 30;
-
 enum { TAG_ALLTOALL = 11 };
 
 /* Bytes per second that every network moves: what an exchange at setup may take beyond the timeout,
  * which is meant for those of executes. */
 static const double slow = 1e8;
 
-int64_t spmmi_message_count(size_t bytes)
+int64_t spmmi_message_count(const spmm_env_t *env, size_t bytes)
 {
-    return (int64_t)((bytes + spmmi_message_limit - 1) / spmmi_message_limit);
+    const size_t limit = spmmi_message_limit(env);
+
+    return (int64_t)((bytes + limit - 1) / limit);
 }
 
 spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
                           MPI_Request *requests, int *n_requests)
 {
-    const char *at = data;
+    const size_t limit = spmmi_message_limit(env);
+    const char  *at    = data;
 
     while (bytes > 0) {
-        const size_t part = bytes < spmmi_message_limit ? bytes : spmmi_message_limit;
+        const size_t part = bytes < limit ? bytes : limit;
 
         SPMM_MPI(env,
                  MPI_Isend(at, (int)part, MPI_BYTE, peer, tag, env->comm, &requests[*n_requests]));
@@ -39,10 +40,11 @@ spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int p
 spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
                           MPI_Request *requests, int *n_requests)
 {
-    char *at = data;
+    const size_t limit = spmmi_message_limit(env);
+    char        *at    = data;
 
     while (bytes > 0) {
-        const size_t part = bytes < spmmi_message_limit ? bytes : spmmi_message_limit;
+        const size_t part = bytes < limit ? bytes : limit;
 
         SPMM_MPI(env,
                  MPI_Irecv(at, (int)part, MPI_BYTE, peer, tag, env->comm, &requests[*n_requests]));
@@ -149,8 +151,8 @@ spmm_status_t spmmi_alltoallv(spmm_env_t *env, const void *send, const int64_t *
     spmm_status_t status = SPMM_OK;
 
     for (int p = 0; p < env->size; p++) {
-        most += spmmi_message_count((size_t)send_count[p] * elem_size);
-        most += spmmi_message_count((size_t)recv_count[p] * elem_size);
+        most += spmmi_message_count(env, (size_t)send_count[p] * elem_size);
+        most += spmmi_message_count(env, (size_t)recv_count[p] * elem_size);
         sent += send_count[p];
         received += recv_count[p];
         before_send += p < env->rank ? send_count[p] : 0;

@@ -5,15 +5,17 @@
 
 #include "base/env.h"
 
-/** Largest single message, bytes; longer ones travel in parts of this size.  Equal on all ranks and
- *  constant but for tests, which lower it to see messages split. */
-extern size_t spmmi_message_limit;
+/** Largest single message, bytes; longer ones travel in parts of this size. */
+static inline size_t spmmi_message_limit(const spmm_env_t *env)
+{
+    return env->message_limit > 0 ? env->message_limit : (size_t)1 << 30;
+}
 
 /** Number of messages that @p bytes travel in; 0 for 0. */
-int64_t spmmi_message_count(size_t bytes);
+int64_t spmmi_message_count(const spmm_env_t *env, size_t bytes);
 
-/** Post the sends or receives of one buffer, split by spmmi_message_limit.
- *  @param[in,out] n_requests  grows by spmmi_message_count(bytes) */
+/** Post the sends or receives of one buffer, split by spmmi_message_limit().
+ *  @param[in,out] n_requests  grows by spmmi_message_count() */
 spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
                           MPI_Request *requests, int *n_requests);
 spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,

@@ -13,10 +13,12 @@ typedef struct {
     int          rank, size;
     int          threads; /**< OpenMP threads of this rank, of its device; 0: not yet known */
     spmm_error_t err;
-    double       timeout_s;                    /**< 0: none */
-    bool         lost;                         /**< ranks did not come: comm is never freed, since
+    double       timeout_s;     /**< 0: none */
+    size_t       message_limit; /**< 0: that of comm.h; tests lower it to see messages
+                                                    split; the same on all ranks */
+    bool         lost;          /**< ranks did not come: comm is never freed, since
                                                     MPI still works on what they left open */
-    bool         unfinished;                   /**< MPI also works on memory of messages that were
+    bool         unfinished;    /**< MPI also works on memory of messages that were
                                                     given up: rows of plans are never freed */
     void (*log)(void *user, const char *line); /**< may be NULL */
     void *log_user;

@@ -11,12 +11,13 @@
  * equal tag between two ranks arrive in the order of posting. */
 enum { TAG_FIRST = 1024, TAG_COUNT = 30000 };
 
-static int64_t count_messages(const int64_t *ptr, int n_peers, size_t row_bytes)
+static int64_t count_messages(const spmm_env_t *env, const int64_t *ptr, int n_peers,
+                              size_t row_bytes)
 {
     int64_t count = 0;
 
     for (int p = 0; p < n_peers; p++) {
-        count += spmmi_message_count((size_t)(ptr[p + 1] - ptr[p]) * row_bytes);
+        count += spmmi_message_count(env, (size_t)(ptr[p + 1] - ptr[p]) * row_bytes);
     }
     return count;
 }
@@ -33,8 +34,8 @@ spmm_status_t spmmi_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t 
                                       const spmm_halo_t *halo, size_t max_row_bytes, int tag)
 {
     *messages          = (spmm_mpi_messages_t){.env = env, .halo = halo, .tag = tag};
-    messages->capacity = count_messages(halo->send_ptr, halo->n_send_peers, max_row_bytes) +
-                         count_messages(halo->recv_ptr, halo->n_recv_peers, max_row_bytes);
+    messages->capacity = count_messages(env, halo->send_ptr, halo->n_send_peers, max_row_bytes) +
+                         count_messages(env, halo->recv_ptr, halo->n_recv_peers, max_row_bytes);
     if (messages->capacity > INT_MAX || SPMM_NEW(messages->requests, messages->capacity) == NULL) {
         return spmmi_fail_memory(&env->err, messages->capacity, sizeof *messages->requests,
                                  "the requests of an exchange");

@@ -15,14 +15,14 @@
 #endif
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
-#include "cuda/exchange/pull_args.h"
+#include "cuda/exchange/peer_args.h"
 
 typedef struct {
     char        *memory; /**< of this rank, owned */
     size_t       bytes;  /**< of every rank */
     ncclWindow_t handle;
     bool         pending;               /**< NCCL may still be at work on all this: never freed */
-    char        *peer[SPMM_PULL_PEERS]; /**< the memory of each rank, as this one sees it */
+    char        *peer[SPMM_PEER_RANKS]; /**< the memory of each rank, as this one sees it */
 } spmm_nccl_window_t;
 
 /** The sentence that says why the NCCL in use cannot do it; NULL: it can, as far as is known without

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exchange/push_share.h"
 
-#include "exchange/transport_nccl_push.h"
-
-int spmmi_push_max_blocks  = 0;
-int spmmi_push_quick_bytes = 64 * 1024;
-
 size_t spmmi_push_slots_bytes(int n_ranks)
 {
     const size_t bytes = (size_t)n_ranks * sizeof(spmm_push_slot_t);
 
-    return (bytes + SPMM_PULL_ALIGN - 1) / SPMM_PULL_ALIGN * SPMM_PULL_ALIGN;
+    return (bytes + SPMM_PEER_ALIGN - 1) / SPMM_PEER_ALIGN * SPMM_PEER_ALIGN;
 }
 
 size_t spmmi_push_head_bytes(int n_ranks)
@@ -18,11 +13,17 @@ size_t spmmi_push_head_bytes(int n_ranks)
     return spmmi_push_slots_bytes(n_ranks) + 2 * (size_t)n_ranks * 2 * SPMM_PUSH_QUICK;
 }
 
-/* No rows are quick: nobody waits for them. */
-bool spmmi_push_is_quick(int64_t count, size_t row_bytes)
+static int most_quick_bytes(const spmm_push_limits_t *limits)
 {
-    const int most =
-        spmmi_push_quick_bytes < SPMM_PUSH_QUICK ? spmmi_push_quick_bytes : SPMM_PUSH_QUICK;
+    const int most = limits->quick_bytes;
+
+    return most < 0 ? 0 : most == 0 || most > SPMM_PUSH_QUICK ? SPMM_PUSH_QUICK : most;
+}
+
+/* No rows are quick: nobody waits for them. */
+bool spmmi_push_is_quick(const spmm_push_limits_t *limits, int64_t count, size_t row_bytes)
+{
+    const int most = most_quick_bytes(limits);
 
     return count == 0 || (row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
                           count <= most / (int64_t)row_bytes);
@@ -40,14 +41,14 @@ static int32_t quick_blocks(int64_t count, size_t row_bytes)
     return 1 + (int32_t)(count * (int64_t)row_bytes / (BLOCK_BYTES + 1));
 }
 
-static void name_owners(const spmm_exchange_side_t *target, size_t row_bytes,
-                        spmm_push_args_t *args)
+static void name_owners(const spmm_push_limits_t *limits, const spmm_exchange_side_t *target,
+                        size_t row_bytes, spmm_push_args_t *args)
 {
     args->n_from         = target->n_peers;
     args->first_unpacker = args->n_blocks;
     for (int p = 0; p < target->n_peers; p++) {
         const int64_t count = count_of(target, p);
-        const bool    quick = spmmi_push_is_quick(count, row_bytes);
+        const bool    quick = spmmi_push_is_quick(limits, count, row_bytes);
 
         args->from[p] = (spmm_push_owner_t){.begin       = target->ptr[p],
                                             .count       = count,
@@ -60,11 +61,11 @@ static void name_owners(const spmm_exchange_side_t *target, size_t row_bytes,
 
 /* Blocks for large readers, all in all.  To one of two H200 32 are as fast as 112; four GPUs take from each
  * other's memory at the same time, loads take longer, and more have to be on their way. */
-static int64_t most_blocks(int readers)
+static int64_t most_blocks(const spmm_push_limits_t *limits, int readers)
 {
     /* Each share is rounded up by less than 1: all fit their words. */
-    enum { FEW = 32, MANY = 64, MOST = SPMM_PUSH_BLOCKS - SPMM_PULL_PEERS };
-    const int most = spmmi_push_max_blocks > 0 ? spmmi_push_max_blocks : readers == 1 ? FEW : MANY;
+    enum { FEW = 32, MANY = 64, MOST = SPMM_PUSH_BLOCKS - SPMM_PEER_RANKS };
+    const int most = limits->max_blocks > 0 ? limits->max_blocks : readers == 1 ? FEW : MANY;
 
     return most < MOST ? most : MOST;
 }
@@ -83,8 +84,8 @@ static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes, int64_
     return (int32_t)(share < 1 ? 1 : share < tiled ? share : tiled);
 }
 
-static void name_readers(const spmm_exchange_side_t *source, const int64_t *first, size_t row_bytes,
-                         spmm_push_args_t *args)
+static void name_readers(const spmm_push_limits_t *limits, const spmm_exchange_side_t *source,
+                         const int64_t *first, size_t row_bytes, spmm_push_args_t *args)
 {
     int64_t large = 0, most;
     int32_t words = 0, readers = 0;
@@ -93,14 +94,14 @@ static void name_readers(const spmm_exchange_side_t *source, const int64_t *firs
     for (int p = 0; p < source->n_peers; p++) {
         const int64_t count = count_of(source, p);
 
-        large += spmmi_push_is_quick(count, row_bytes) ? 0 : count;
-        readers += !spmmi_push_is_quick(count, row_bytes);
+        large += spmmi_push_is_quick(limits, count, row_bytes) ? 0 : count;
+        readers += !spmmi_push_is_quick(limits, count, row_bytes);
     }
-    most = most_blocks(readers);
+    most = most_blocks(limits, readers);
     for (int p = 0; p < source->n_peers; p++) {
         const int64_t count = count_of(source, p);
         const int     rank  = source->peer[p];
-        const bool    quick = spmmi_push_is_quick(count, row_bytes);
+        const bool    quick = spmmi_push_is_quick(limits, count, row_bytes);
 
         args->to[p] =
             (spmm_push_reader_t){.begin       = source->ptr[p],
@@ -117,11 +118,12 @@ static void name_readers(const spmm_exchange_side_t *source, const int64_t *firs
     }
 }
 
-void spmmi_push_share(const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
-                      const int64_t *first, size_t row_bytes, spmm_push_args_t *args)
+void spmmi_push_share(const spmm_push_limits_t *limits, const spmm_exchange_side_t *source,
+                      const spmm_exchange_side_t *target, const int64_t *first, size_t row_bytes,
+                      spmm_push_args_t *args)
 {
     args->row_bytes = (int64_t)row_bytes;
     args->n_blocks  = 1; /* tells the others and waits */
-    name_readers(source, first, row_bytes, args);
-    name_owners(target, row_bytes, args);
+    name_readers(limits, source, first, row_bytes, args);
+    name_owners(limits, target, row_bytes, args);
 }

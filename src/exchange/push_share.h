@@ -15,12 +15,13 @@ size_t spmmi_push_slots_bytes(int n_ranks);
 size_t spmmi_push_head_bytes(int n_ranks);
 
 /** Do @p count rows from rank to rank travel word by word?  The same on both ranks. */
-bool spmmi_push_is_quick(int64_t count, size_t row_bytes);
+bool spmmi_push_is_quick(const spmm_push_limits_t *limits, int64_t count, size_t row_bytes);
 
 /** Fill in to, from, how many they are, their blocks and words, and row_bytes.
  *  @param[in]     first  [rank] row of the target of that rank that is the first of this one's
  *  @param[in,out] args   zeroed */
-void spmmi_push_share(const spmm_exchange_side_t *source, const spmm_exchange_side_t *target,
-                      const int64_t *first, size_t row_bytes, spmm_push_args_t *args);
+void spmmi_push_share(const spmm_push_limits_t *limits, const spmm_exchange_side_t *source,
+                      const spmm_exchange_side_t *target, const int64_t *first, size_t row_bytes,
+                      spmm_push_args_t *args);
 
 #endif /* SPMM_EXCHANGE_PUSH_SHARE_H */

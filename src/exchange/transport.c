@@ -151,26 +151,3 @@ spmm_status_t spmmi_transport_choose(spmm_transport_shared_t *shared, const char
     *chosen = spmmi_transports[choice];
     return SPMM_OK;
 }
-
-spmm_status_t spmmi_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
-                                         void **buffer)
-{
-    *buffer = NULL;
-    for (int t = 0; t < spmmi_n_transports && *buffer == NULL; t++) {
-        if (spmmi_transports[t]->alloc_home != NULL) {
-            SPMM_TRY(spmmi_transports[t]->alloc_home(shared, bytes, buffer));
-        }
-    }
-    return SPMM_OK;
-}
-
-bool spmmi_transport_free_home(spmm_transport_shared_t *shared, void *buffer)
-{
-    for (int t = 0; t < spmmi_n_transports; t++) {
-        if (spmmi_transports[t]->free_home != NULL &&
-            spmmi_transports[t]->free_home(shared, buffer)) {
-            return true;
-        }
-    }
-    return false;
-}

@@ -12,18 +12,29 @@
 #include "device/device.h"
 #include "exchange/halo.h"
 
+/** How nccl-push shares out its work.  All 0 but in benchmarks and tests; the same on all ranks. */
+typedef struct {
+    /** Most thread blocks that send in one exchange, a bound on the multiprocessors that it takes from
+     *  the local product; 112 at most count.  0: as many as the number of readers asks for. */
+    int max_blocks;
+    /** Most bytes from rank to rank that travel word by word.  0: SPMM_PUSH_QUICK, which is also the
+     *  most that counts; less than 0: none. */
+    int quick_bytes;
+} spmm_push_limits_t;
+
 /** What a transport shares over all plans of a context, e.g. one NCCL communicator. */
 typedef struct {
     spmm_env_t          *env;
     const spmm_device_t *device;
-    void                *nccl;      /**< of transport_nccl.c, made by its first user */
-    void                *pull;      /**< of transport_nccl_pull.c and _push.c, likewise */
-    int                  next_tag;  /**< plans are made collectively: equal on all ranks */
-    int                  nccl_ctas; /**< most thread blocks of an NCCL kernel; 0: NCCL's choice */
-    bool                 windows;   /**< the communicator is for windows: no exchange runs on it */
-    /** Why nccl-push and nccl-pull could not be opened: plans to come need not try.  Empty: not known;
-     *  set on all ranks or on none. */
-    char no_windows[SPMM_WHY];
+    void                *nccl;       /**< of transport_nccl.c, made by its first user */
+    void                *peer_space; /**< of transport_nccl_push.c, likewise */
+    int                  next_tag;   /**< plans are made collectively: equal on all ranks */
+    int                  nccl_ctas;  /**< most thread blocks of an NCCL kernel; 0: NCCL's choice */
+    bool                 windows;    /**< the communicator is for windows: no exchange runs on it */
+    /** Why nccl-push could not be opened: plans to come need not try.  Empty: not known; set on all
+     *  ranks or on none. */
+    char               no_windows[SPMM_WHY];
+    spmm_push_limits_t push;
 } spmm_transport_shared_t;
 
 /** Direction of one exchange. */
@@ -38,7 +49,7 @@ typedef struct {
     void            *mirror;    /**< [mirror rows]: source of FORWARD, target of REVERSE */
     void            *halo;      /**< [recv rows]: target of FORWARD, source of REVERSE */
     size_t           row_bytes;
-    /** FORWARD, where reads_in_place() says so: nothing is packed in mirror, the rows of send_row lie
+    /** FORWARD, for a transport that packs: nothing is packed in mirror, the rows of send_row lie
      *  here, ld_bytes apart.  NULL: packed.  Ranks may differ. */
     const void *in_place;
     size_t      ld_bytes;
@@ -125,14 +136,9 @@ typedef struct spmm_transport_ops {
     /** Finish it: work enqueued on @p stream from here on sees the rows. */
     spmm_status_t (*end)(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream);
 
-    /** Memory for the packed source of an exchange, send or recv rows of max_row_bytes: packed
-     *  elsewhere they are copied.  May be NULL, also the answer. */
-    void *(*rows)(const void *state);
-    /** The same for the target, recv or send rows: elsewhere it gets a copy.  May be NULL, also the
-     *  answer. */
+    /** Memory for the target of an exchange, recv or send rows of max_row_bytes: elsewhere it gets a
+     *  copy.  May be NULL, also the answer. */
     void *(*target_rows)(const void *state);
-    /** May in_place lie here?  @p bytes hold all rows.  Local; NULL: nowhere. */
-    bool (*reads_in_place)(const void *state, const void *rows, size_t ld_bytes, size_t bytes);
 
     void (*bytes)(const void *state, size_t *host, size_t *device);
     /** NULL-safe, collective; before the rows of its exchanges are freed. */
@@ -143,13 +149,8 @@ typedef struct spmm_transport_ops {
      *  all later ones are void.  Local, does not wait; may be NULL. */
     spmm_status_t (*check)(spmm_transport_shared_t *shared);
 
-    /** Memory that reads_in_place() takes, in all plans of the context; *@p buffer NULL: there is
-     *  none.  Collective, agreed; @p bytes is local.  May be NULL, then free_home() is too. */
-    spmm_status_t (*alloc_home)(spmm_transport_shared_t *shared, size_t bytes, void **buffer);
-    /** Free it; false: it is not such memory.  Local. */
-    bool (*free_home)(spmm_transport_shared_t *shared, void *buffer);
     bool sends_same; /**< serves graphs that are send_same */
-    bool packs;      /**< reads_in_place() takes any rows: it packs them on the way */
+    bool packs;      /**< takes rows in_place: it packs them on the way */
     bool captures;   /**< begin() and end() may be captured in a CUDA graph and replayed */
 } spmm_transport_ops_t;
 
@@ -161,13 +162,6 @@ const spmm_transport_ops_t *spmmi_transport_find(const char *name);
 
 /** check() of all transports; to be called when the host has waited for a stream. */
 spmm_status_t spmmi_transport_check(spmm_transport_shared_t *shared);
-
-/** alloc_home() of the first transport that has some; *@p buffer NULL: none has.  Collective,
- *  agreed. */
-spmm_status_t spmmi_transport_alloc_home(spmm_transport_shared_t *shared, size_t bytes,
-                                         void **buffer);
-/** free_home() of the transport it is from; false: of none. */
-bool spmmi_transport_free_home(spmm_transport_shared_t *shared, void *buffer);
 
 /** What a plan asks of a transport. */
 typedef struct {

@@ -3,6 +3,5 @@
  * spmmi_transport_x`.  Included by transport.c alone. */
 SPMM_TRANSPORT(nccl)
 SPMM_TRANSPORT(nccl_push)
-SPMM_TRANSPORT(nccl_pull)
 SPMM_TRANSPORT(mpi_device)
 SPMM_TRANSPORT(mpi_host)

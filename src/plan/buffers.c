@@ -108,16 +108,14 @@ static int64_t joined_rows(const spmm_plan_t *plan, spmm_blockset_t blockset)
                : plan->cols.n_local + spmmi_halo_recv_rows(&plan->halo);
 }
 
-/* Rows to send, or those that come, lie where the transport wants them, if it cares. */
+/* Rows that come lie where the transport wants them, if it cares. */
 static void use_peer_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
     const spmm_transport_ops_t *transport = plan->transport;
-    const bool                  comes     = transport->target_rows != NULL;
-    const bool                  is_halo   = (plan->op == SPMM_OP_N) == comes;
+    const bool                  is_halo   = plan->op == SPMM_OP_N;
 
-    plan->peer_rows = comes                     ? transport->target_rows(plan->exchange)
-                      : transport->rows != NULL ? transport->rows(plan->exchange)
-                                                : NULL;
+    plan->peer_rows =
+        transport->target_rows != NULL ? transport->target_rows(plan->exchange) : NULL;
     if (plan->peer_rows != NULL && blockset != SPMM_BLOCKSET_GATHERED &&
         !(is_halo && blockset == SPMM_BLOCKSET_MERGED)) {
         *(is_halo ? &plan->halo_rows : &plan->mirror_rows) = plan->peer_rows;

@@ -38,8 +38,8 @@ static const char *refuse(const spmm_plan_t *plan)
         return "needs GPUs";
     }
     if (plan->env->size > 1 && !plan->transport->captures) {
-        return "needs a transport whose exchanges can be captured, nccl, nccl-push or nccl-pull, "
-               "on more than one rank";
+        return "needs a transport whose exchanges can be captured, nccl or nccl-push, on "
+               "more than one rank";
     }
     if (plan->env->size > 1 && plan->env->timeout_s > 0.0) {
         return "needs a context without timeout_s: exchanges in a graph cannot be watched one by "

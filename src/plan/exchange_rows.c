@@ -34,20 +34,13 @@ int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
     return count;
 }
 
-/* The columns of a slice of row-major B, where peers may read them as they lie; else NULL. */
+/* The columns of a slice of row-major B, where the transport packs rows itself; else NULL. */
 static const void *find_in_place(const spmm_plan_t *plan, const spmm_operands_t *x,
                                  const spmm_slice_t *slice)
 {
-    const spmm_transport_ops_t *transport = plan->transport;
-    const size_t                elem = spmm_type_size(plan->halo_type), ld = (size_t)x->ldb * elem;
-    const size_t                rows  = (size_t)plan->cols.n_local;
-    const char                 *first = (const char *)x->B + (size_t)slice->first * elem;
-
-    return transport->reads_in_place != NULL && plan->op == SPMM_OP_N &&
-                   plan->layout == SPMM_LAYOUT_ROW && rows > 0 &&
-                   transport->reads_in_place(plan->exchange, first, ld,
-                                             (rows - 1) * ld + (size_t)slice->n * elem)
-               ? first
+    return plan->transport->packs && plan->op == SPMM_OP_N && plan->layout == SPMM_LAYOUT_ROW &&
+                   plan->cols.n_local > 0
+               ? (const char *)x->B + (size_t)slice->first * spmm_type_size(plan->halo_type)
                : NULL;
 }
 

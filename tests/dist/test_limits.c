@@ -319,8 +319,8 @@ static void test_counts_beyond_32_bits(void **state)
     for (int i = 0; i < R; i++) {
         assert_int_equal(part[i], rank); /* equal rows: every rank keeps its own */
     }
-    assert_int_equal(spmmi_message_count((size_t)1 << 40),
-                     ((int64_t)1 << 40) / (int64_t)spmmi_message_limit);
+    assert_int_equal(spmmi_message_count(&spmm_test_env, (size_t)1 << 40),
+                     ((int64_t)1 << 40) / (int64_t)spmmi_message_limit(&spmm_test_env));
     free(offset);
 }
 
@@ -342,7 +342,7 @@ static void test_long_message(void **state)
     for (int64_t k = 0; k < count; k++) {
         out[k] = (uint64_t)k * 3 + (uint64_t)spmm_test_env.rank;
     }
-    assert_true(spmmi_message_count((size_t)count * sizeof *out) > 1);
+    assert_true(spmmi_message_count(&spmm_test_env, (size_t)count * sizeof *out) > 1);
     spmm_assert_ok(spmmi_alltoallv(&spmm_test_env, out, send, in, recv, sizeof *in));
     for (int64_t k = 0; k < count; k++) {
         assert_true(in[k] == (uint64_t)k * 3 + (uint64_t)peer);

@@ -108,10 +108,8 @@ static void test_sentence_is_of_the_last_failure(void **state)
     assert_non_null(strstr(spmm_last_error(ctx), "dst is NULL"));
     assert_int_equal(spmm_buffer_alloc(ctx, 1, NULL), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "buffer is NULL"));
-    assert_int_equal(spmm_buffer_alloc_shared(ctx, 1, NULL), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "spmm_buffer_alloc_shared: buffer is NULL"));
-    assert_int_equal(spmm_buffer_alloc_shared(NULL, 1, &buffer), SPMM_ERR_ARGUMENT);
-    spmm_assert_ok(spmm_buffer_alloc_shared(ctx, 8 * (size_t)spmm_test_env.rank, &buffer));
+    assert_int_equal(spmm_buffer_alloc(NULL, 1, &buffer), SPMM_ERR_ARGUMENT);
+    spmm_assert_ok(spmm_buffer_alloc(ctx, 8 * (size_t)spmm_test_env.rank, &buffer));
     assert_non_null(buffer);
     spmm_assert_ok(spmm_buffer_free(ctx, &buffer));
     assert_null(buffer);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/comm.h"
-#include "exchange/transport_nccl_push.h"
 
 static void both_directions(const spmm_transport_ops_t *transport)
 {
@@ -62,25 +61,12 @@ static void in_place(const spmm_transport_ops_t *transport)
     void            *home = NULL;
     unsigned char   *spread;
 
-    if (transport->reads_in_place == NULL) {
+    if (!transport->packs) {
         return;
     }
-    if (transport->packs) {
-        spmm_assert_ok(device.ops->alloc(&device, ROOM, &home));
-    } else {
-        spmm_assert_ok(transport->alloc_home(&shared, ROOM - (size_t)spmm_test_env.rank, &home));
-    }
-    if (home == NULL) {
-        assert_int_equal(spmm_test_env.size, 1);
-        return;
-    }
+    spmm_assert_ok(device.ops->alloc(&device, ROOM, &home));
     transport_case_open(&f, transport, 300, 0.4, 11, ROW);
     assert_non_null(SPMM_NEW_ZERO(spread, ROOM));
-    assert_true(transport->reads_in_place(f.state, home, LD, ROOM) || spmm_test_env.size == 1);
-    if (!transport->packs) {
-        assert_false(transport->reads_in_place(f.state, f.device_mirror, LD, 1));
-        assert_false(transport->reads_in_place(f.state, (char *)home + 1, LD, (size_t)1 << 40));
-    }
     for (uint64_t round = 0; round < 24; round++) {
         const size_t    shift = round % 4 == 0 ? 0 : round % 4 == 1 ? 2 : round % 4 == 2 ? 16 : 8;
         const size_t    bytes = ROW - 2 * (round / 4);
@@ -102,12 +88,7 @@ static void in_place(const spmm_transport_ops_t *transport)
     }
     spmmi_free(spread);
     transport_case_close(&f);
-    if (transport->packs) {
-        device.ops->release(&device, home);
-        return;
-    }
-    assert_true(transport->free_home(&shared, home));
-    assert_false(transport->free_home(&shared, home));
+    device.ops->release(&device, home);
 }
 
 static void test_in_place(void **state)
@@ -125,13 +106,12 @@ static void sizes(const spmm_transport_ops_t *transport)
 
     transport_case_open(&f, transport, 1200, 0.5, 12, 512);
     for (uint64_t round = 0; round < 20; round++) {
-        spmmi_push_quick_bytes = round % 4 == 3 ? 0 : 64 * 1024;
-        spmmi_push_max_blocks  = round % 3 == 0 ? 1 : 0;
+        shared.push = (spmm_push_limits_t){.max_blocks  = round % 3 == 0 ? 1 : 0,
+                                           .quick_bytes = round % 4 == 3 ? -1 : 0};
         transport_case_run(&f, round % 3 == 2 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD, round,
                            bytes[round % (sizeof bytes / sizeof bytes[0])]);
     }
-    spmmi_push_quick_bytes = 64 * 1024;
-    spmmi_push_max_blocks  = 0;
+    shared.push = (spmm_push_limits_t){0};
     transport_case_close(&f);
 }
 
@@ -178,7 +158,6 @@ static bool is_mpi(const spmm_transport_ops_t *transport)
 
 static void split_messages(const spmm_transport_ops_t *transport)
 {
-    const size_t     limit = spmmi_message_limit;
     size_t           host = 0, split_host = 0, device_bytes = 1;
     transport_case_t f;
 
@@ -188,10 +167,10 @@ static void split_messages(const spmm_transport_ops_t *transport)
     transport_case_open(&f, transport, 60, 0.7, 4, 40);
     transport->bytes(f.state, &host, &device_bytes);
     transport_case_close(&f);
-    spmmi_message_limit = 64;
-    assert_int_equal(spmmi_message_count(0), 0);
-    assert_int_equal(spmmi_message_count(64), 1);
-    assert_int_equal(spmmi_message_count(65), 2);
+    spmm_test_env.message_limit = 64;
+    assert_int_equal(spmmi_message_count(&spmm_test_env, 0), 0);
+    assert_int_equal(spmmi_message_count(&spmm_test_env, 64), 1);
+    assert_int_equal(spmmi_message_count(&spmm_test_env, 65), 2);
     transport_case_open(&f, transport, 60, 0.7, 4, 40);
     transport->bytes(f.state, &split_host, &device_bytes);
     assert_true(split_host > host || spmm_test_env.size == 1);
@@ -200,7 +179,7 @@ static void split_messages(const spmm_transport_ops_t *transport)
     transport_case_run(&f, SPMM_HALO_REVERSE, 1, 24);
     transport_case_run(&f, SPMM_HALO_FORWARD, 2, 8);
     transport_case_close(&f);
-    spmmi_message_limit = limit;
+    spmm_test_env.message_limit = 0;
 }
 
 static void test_split_messages(void **state)
@@ -357,7 +336,7 @@ static void test_close(void **state)
         }
     }
     assert_null(shared.nccl);
-    assert_null(shared.pull);
+    assert_null(shared.peer_space);
     device.ops->stream_destroy(&device, stream);
     spmmi_device_close(&device);
     assert_int_equal(spmmi_alloc_get_stats().live, kept);

@@ -4,12 +4,10 @@
 #include "emulated/gpu.h"
 #include "ranks_machine.h"
 
-/* Of push_emulated.cpp and pull_emulated.cpp. */
+/* Of push_emulated.cpp. */
 void emulated_push(const void *args, int b);
-void emulated_pull(const void *args, int b);
 
 _Static_assert((int)SPMM_PUSH_THREADS == (int)GPU_THREADS, "blocks of the emulated GPU");
-_Static_assert((int)SPMM_PULL_THREADS == (int)GPU_THREADS, "blocks of the emulated GPU");
 
 static void delay(int rank, double seconds)
 {
@@ -23,20 +21,12 @@ static void push(const spmm_push_args_t *args, int n)
     }
 }
 
-static void pull(const spmm_pull_args_t *args, int n)
-{
-    for (int k = 0; k < n; k++) {
-        gpu_launch(args[k].rank, emulated_pull, &args[k], sizeof args[k], args[k].n_blocks);
-    }
-}
-
 static const ranks_machine_t emulated = {.name      = "emulated",
                                          .blocks    = GPU_BLOCKS,
                                          .copy      = gpu_copy,
                                          .fill      = gpu_fill,
                                          .delay     = delay,
                                          .push      = push,
-                                         .pull      = pull,
                                          .wait      = gpu_wait,
                                          .timeout_s = 0.06,
                                          .one_of    = 1};

@@ -48,7 +48,7 @@ static void make_halo(const ranks_graph_t *g, int r, ranks_case_t *c)
     }
 }
 
-/* What spmmi_pull_space_firsts() finds out: where the rows for, and from, each rank begin. */
+/* What find_firsts() of transport_nccl_push.c finds out: where the rows for, and from, each rank begin. */
 static void find_firsts(ranks_case_t *c)
 {
     for (int r = 0; r < c->n_ranks; r++) {
@@ -96,25 +96,6 @@ static int32_t *upload_rows(const ranks_case_t *c, const int32_t *row, int64_t n
     return list;
 }
 
-/* The list that a reader goes by: halo rows as their owners number them. */
-static int32_t *upload_halo_rows(const ranks_case_t *c, int r)
-{
-    const spmm_halo_t *h    = &c->rank[r].halo;
-    int32_t           *list = zeros((size_t)spmmi_halo_recv_rows(h), sizeof *list), *device;
-
-    for (int p = 0; p < h->n_recv_peers; p++) {
-        const int owner = h->recv_peer[p];
-
-        for (int64_t j = h->recv_ptr[p]; j < h->recv_ptr[p + 1]; j++) {
-            list[j] =
-                c->rank[owner].halo.send_row[c->rank[r].first_mirror[owner] + j - h->recv_ptr[p]];
-        }
-    }
-    device = upload_rows(c, list, spmmi_halo_recv_rows(h));
-    free(list);
-    return device;
-}
-
 /* A window as exchange @p number left it, all earlier ones having been in vain but for the last that had the
  * numbers which begin anew after it: their words are still there. */
 static char *make_window(const ranks_case_t *c, uint32_t number)
@@ -122,7 +103,7 @@ static char *make_window(const ranks_case_t *c, uint32_t number)
     char *host = zeros(c->head, 1);
     char *window;
 
-    for (int r = 0; r < c->n_ranks && !c->pulls; r++) {
+    for (int r = 0; r < c->n_ranks; r++) {
         spmm_push_slot_t *slot = (spmm_push_slot_t *)(void *)host + r;
 
         slot->ready[0] = slot->ready[1] = (uint64_t)number << 32;
@@ -140,7 +121,6 @@ static void fill_rank(ranks_case_t *c, int r, uint32_t number)
 {
     ranks_rank_t           *rank  = &c->rank[r];
     const spmm_push_state_t push  = {.number = number};
-    const spmm_pull_state_t pull  = {.number = number};
     void                   *state = NULL, *report = NULL;
 
     rank->window   = make_window(c, number);
@@ -149,30 +129,12 @@ static void fill_rank(ranks_case_t *c, int r, uint32_t number)
     rank->versions = device_room(c, (size_t)c->batch * c->source_bytes);
     rank->results  = device_room(c, (size_t)c->batch * c->target_bytes);
     rank->send_row = upload_rows(c, rank->halo.send_row, spmmi_halo_send_rows(&rank->halo));
-    rank->halo_row = upload_halo_rows(c, r);
     rank->failed   = device_room(c, sizeof *rank->failed);
-    if (c->pulls) {
-        spmm_assert_ok(spmmi_device_upload(c->device, &pull, sizeof pull, &state));
-    } else {
-        spmm_assert_ok(spmmi_device_upload(c->device, &push, sizeof push, &state));
-    }
+    spmm_assert_ok(spmmi_device_upload(c->device, &push, sizeof push, &state));
     rank->state = state;
     spmm_assert_ok(c->device->ops->alloc_pinned(c->device, sizeof *rank->report, &report));
     rank->report  = report;
-    *rank->report = (spmm_pull_report_t){0};
-}
-
-/* Homes of B: the source of each rank is its part of home 3. */
-static void fill_table(ranks_case_t *c)
-{
-    char *table[SPMM_PULL_SHARED * SPMM_PULL_PEERS] = {NULL};
-    void *device;
-
-    for (int r = 0; r < c->n_ranks; r++) {
-        table[3 * SPMM_PULL_PEERS + r] = c->rank[r].source;
-    }
-    spmm_assert_ok(spmmi_device_upload(c->device, table, sizeof table, &device));
-    c->table = device;
+    *rank->report = (spmm_peer_report_t){0};
 }
 
 static void find_sizes(ranks_case_t *c)
@@ -195,17 +157,15 @@ static void find_sizes(ranks_case_t *c)
     }
     c->target_bytes = (size_t)c->most_rows * c->max_row_bytes + SPARE;
     c->source_bytes = (size_t)own * (c->max_row_bytes + SPARE) + c->target_bytes;
-    c->head         = c->pulls ? SPMM_PULL_ALIGN : spmmi_push_head_bytes(c->n_ranks);
+    c->head         = spmmi_push_head_bytes(c->n_ranks);
 }
 
 void ranks_case_open(ranks_case_t *c, const ranks_machine_t *machine, const spmm_device_t *device,
-                     const ranks_graph_t *halo, bool pulls, int64_t most_bytes, uint32_t number,
-                     int batch)
+                     const ranks_graph_t *halo, int64_t most_bytes, uint32_t number, int batch)
 {
     memset(c, 0, sizeof *c);
     c->machine    = machine;
     c->device     = device;
-    c->pulls      = pulls;
     c->seed       = 77 + (uint64_t)halo->n_ranks;
     c->n_ranks    = halo->n_ranks;
     c->most_bytes = most_bytes;
@@ -219,16 +179,14 @@ void ranks_case_open(ranks_case_t *c, const ranks_machine_t *machine, const spmm
     for (int r = 0; r < c->n_ranks; r++) {
         fill_rank(c, r, number);
     }
-    fill_table(c);
 }
 
 void ranks_case_close(ranks_case_t *c)
 {
     for (int r = 0; r < c->n_ranks; r++) {
         ranks_rank_t *rank     = &c->rank[r];
-        void *const   device[] = {rank->window,   rank->source,   rank->target,
-                                  rank->versions, rank->results,  rank->state,
-                                  rank->failed,   rank->send_row, rank->halo_row};
+        void *const   device[] = {rank->window,  rank->source, rank->target, rank->versions,
+                                  rank->results, rank->state,  rank->failed, rank->send_row};
 
         for (size_t k = 0; k < sizeof device / sizeof device[0]; k++) {
             c->device->ops->release(c->device, device[k]);
@@ -240,7 +198,6 @@ void ranks_case_close(ranks_case_t *c)
         free(rank->halo.recv_ptr);
         free(rank->halo.send_row);
     }
-    c->device->ops->release(c->device, c->table);
 }
 
 /* Some rounds are like those before: ranks that only send or only receive may then run far ahead, or
@@ -268,7 +225,7 @@ ranks_place_t ranks_place(const ranks_case_t *c, const ranks_round_t *round, int
     const uint64_t      a = ranks_draw(c, round->number, rank, 7), b = a / 6, d = b / 6, e = d / 6;
 
     return (ranks_place_t){.listed       = round->direction == SPMM_HALO_FORWARD && e % 3 != 0,
-                           .elsewhere    = c->pulls || e % 5 == 1,
+                           .elsewhere    = e % 5 == 1,
                            .ld           = round->row_bytes + apart[a % 6],
                            .source_shift = shift[b % 6],
                            .target_shift = shift[d % 6]};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ranks_case.h
- *  Exchanges of nccl-push and nccl-pull between many ranks of one process: the halo plans and the
+ *  Exchanges of nccl-push between many ranks of one process: the halo plans and the
  *  arguments of the kernels are those of the library, NCCL's windows are plain memory.
  */
 #ifndef SPMM_RANKS_CASE_H
@@ -10,7 +10,7 @@
 #include "exchange/transport.h"
 #include "ranks_machine.h"
 
-enum { RANKS_MOST = SPMM_PULL_PEERS, RANKS_NONE = -1 };
+enum { RANKS_MOST = SPMM_PEER_RANKS, RANKS_NONE = -1 };
 
 /** Who sends how many rows to whom in direction FORWARD; RANKS_NONE: they are no peers. */
 typedef struct {
@@ -20,32 +20,31 @@ typedef struct {
 
 typedef struct {
     spmm_halo_t halo;
-    int64_t     first_mirror[RANKS_MOST], first_halo[RANKS_MOST]; /**< as of spmm_nccl_peer_t */
-    int64_t     n_own;                                            /**< rows of B */
-    char       *window, *source, *target;                         /**< device, as is all below */
-    char       *versions, *results;                               /**< [batch] of them */
-    int32_t    *send_row, *halo_row; /**< of each mirror row; of each halo row, at its owner */
-    void       *state;
-    uint32_t   *failed;
-    spmm_pull_report_t *report; /**< pinned */
+    int64_t   first_mirror[RANKS_MOST], first_halo[RANKS_MOST]; /**< as in transport_nccl_push.c */
+    int64_t   n_own;                                            /**< rows of B */
+    char     *window, *source, *target;                         /**< device, as is all below */
+    char     *versions, *results;                               /**< [batch] of them */
+    int32_t  *send_row;                                         /**< of each mirror row */
+    void     *state;
+    uint32_t *failed;
+    spmm_peer_report_t *report; /**< pinned */
 } ranks_rank_t;
 
 typedef struct {
     const ranks_machine_t *machine;
     const spmm_device_t   *device;
-    bool                   pulls; /**< nccl-pull, else nccl-push */
     bool ahead; /**< all rounds go forward, in units of 8 bytes, quick where they can be */
     bool
         shared; /**< few blocks, and no rows quick, in most rounds: blocks send tiles of many readers */
-    uint64_t     seed;
-    int          n_ranks, batch;
-    int64_t      most_bytes; /**< of the rows of a rank in a round */
-    int64_t      most_rows;  /**< that a rank sends or receives */
-    size_t       max_row_bytes;
-    size_t       source_bytes, target_bytes; /**< of one round, on any rank */
-    size_t       head;                       /**< bytes of a window before its rows */
-    char       **table;                      /**< device: spmm_pull_args_t.shared */
-    ranks_rank_t rank[RANKS_MOST];
+    uint64_t           seed;
+    int                n_ranks, batch;
+    int64_t            most_bytes; /**< of the rows of a rank in a round */
+    int64_t            most_rows;  /**< that a rank sends or receives */
+    size_t             max_row_bytes;
+    size_t             source_bytes, target_bytes; /**< of one round, on any rank */
+    size_t             head;                       /**< bytes of a window before its rows */
+    spmm_push_limits_t limits;                     /**< of one round */
+    ranks_rank_t       rank[RANKS_MOST];
 } ranks_case_t;
 
 /** One exchange. */
@@ -66,8 +65,7 @@ typedef struct {
  *  @param[in] number  of the exchange before the first one
  *  @param[in] batch   rounds that run before any is looked at */
 void ranks_case_open(ranks_case_t *c, const ranks_machine_t *machine, const spmm_device_t *device,
-                     const ranks_graph_t *halo, bool pulls, int64_t most_bytes, uint32_t number,
-                     int batch);
+                     const ranks_graph_t *halo, int64_t most_bytes, uint32_t number, int batch);
 void ranks_case_close(ranks_case_t *c);
 
 ranks_round_t ranks_round(const ranks_case_t *c, uint64_t number);
@@ -78,12 +76,6 @@ uint64_t ranks_draw(const ranks_case_t *c, uint64_t round, int rank, int what);
 
 /** Where the target of a rank lies. */
 char *ranks_target(const ranks_case_t *c, const ranks_place_t *place, int rank);
-
-/** Arguments of the kernels, by the library's own arithmetic; the blocks that they ask for. */
-int ranks_push_args(const ranks_case_t *c, const ranks_round_t *round, int rank,
-                    spmm_push_args_t *args);
-int ranks_pull_args(const ranks_case_t *c, const ranks_round_t *round, int rank,
-                    spmm_pull_args_t *args);
 
 /** Run @p n_rounds rounds and compare all rows of each. */
 void ranks_case_run(ranks_case_t *c, int n_rounds);

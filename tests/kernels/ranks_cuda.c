@@ -12,9 +12,8 @@
 #include "ranks_machine.h"
 
 static spmm_device_t    *device;
-static cudaStream_t      stream[SPMM_PULL_PEERS];
-static spmm_push_args_t *push_copy; /* device, [SPMM_PULL_PEERS] */
-static spmm_pull_args_t *pull_copy;
+static cudaStream_t      stream[SPMM_PEER_RANKS];
+static spmm_push_args_t *push_copy; /* device, [SPMM_PEER_RANKS] */
 
 static void check(cudaError_t code)
 {
@@ -54,13 +53,6 @@ static void push(const spmm_push_args_t *args, int n)
     }
 }
 
-static void pull(const spmm_pull_args_t *args, int n)
-{
-    for (int k = 0; k < n; k++) {
-        check(spmmi_cuda_pull(&args[k], stream[args[k].rank]));
-    }
-}
-
 static void wait(void)
 {
     check(cudaDeviceSynchronize());
@@ -89,24 +81,17 @@ static void push_in_grid(const spmm_push_args_t *args, int n)
     check(ranks_grid_push(args, n, push_copy, stream[0]));
 }
 
-static void pull_in_grid(const spmm_pull_args_t *args, int n)
-{
-    check(ranks_grid_pull(args, n, pull_copy, stream[0]));
-}
-
 static ranks_machine_t streams = {.name  = "a stream for each rank",
                                   .copy  = copy,
                                   .fill  = fill,
                                   .delay = delay,
                                   .push  = push,
-                                  .pull  = pull,
                                   .wait  = wait};
 static ranks_machine_t grid    = {.name  = "a grid of all ranks",
                                   .copy  = copy_in_grid,
                                   .fill  = fill_in_grid,
                                   .delay = no_delay,
                                   .push  = push_in_grid,
-                                  .pull  = pull_in_grid,
                                   .wait  = wait};
 
 const ranks_machine_t *ranks_machines[] = {&grid, &streams, NULL};
@@ -119,15 +104,14 @@ void ranks_machines_open(spmm_device_t *opened, ranks_scale_t *scale)
     (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); /* no two streams in one queue */
     gpu_test_open(opened);
     device = opened;
-    for (int r = 0; r < SPMM_PULL_PEERS; r++) {
+    for (int r = 0; r < SPMM_PEER_RANKS; r++) {
         check(cudaStreamCreateWithFlags(&stream[r], cudaStreamNonBlocking));
     }
-    check(cudaMalloc((void **)&push_copy, SPMM_PULL_PEERS * sizeof *push_copy));
-    check(cudaMalloc((void **)&pull_copy, SPMM_PULL_PEERS * sizeof *pull_copy));
+    check(cudaMalloc((void **)&push_copy, SPMM_PEER_RANKS * sizeof *push_copy));
     check(ranks_grid_blocks(&blocks));
     /* A first use may wait for all work of the device: now, before kernels wait for each other. */
     check(spmmi_cuda_delay(1e-6, stream[0]));
-    fill(0, push_copy, 0, SPMM_PULL_PEERS * sizeof *push_copy);
+    fill(0, push_copy, 0, SPMM_PEER_RANKS * sizeof *push_copy);
     copy(0, push_copy, push_copy + 1, sizeof *push_copy);
     wait();
     streams.blocks = grid.blocks = blocks;
@@ -150,10 +134,9 @@ void ranks_machines_open(spmm_device_t *opened, ranks_scale_t *scale)
 
 void ranks_machines_close(spmm_device_t *opened)
 {
-    for (int r = 0; r < SPMM_PULL_PEERS; r++) {
+    for (int r = 0; r < SPMM_PEER_RANKS; r++) {
         check(cudaStreamDestroy(stream[r]));
     }
     check(cudaFree(push_copy));
-    check(cudaFree(pull_copy));
     spmmi_device_close(opened);
 }

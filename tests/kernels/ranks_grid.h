@@ -5,7 +5,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuda/exchange/pull_args.h"
 #include "cuda/exchange/push_args.h"
 
 #ifdef __cplusplus
@@ -16,10 +15,8 @@ extern "C" {
  *  where the blocks are too many. */
 cudaError_t ranks_grid_push(const spmm_push_args_t *args, int n, spmm_push_args_t *copy,
                             cudaStream_t stream);
-cudaError_t ranks_grid_pull(const spmm_pull_args_t *args, int n, spmm_pull_args_t *copy,
-                            cudaStream_t stream);
 
-/** Blocks of the least occupied of these kernels and those of the library that the device holds. */
+/** Blocks of it that the device holds. */
 cudaError_t ranks_grid_blocks(int *blocks);
 
 #ifdef __cplusplus

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ranks_machine.h
  *  Many ranks in one process, each with memory and an order of work of its own, for the kernels that
- *  write to and read from the memory of peers: all that these take is addresses.
+ *  write to the memory of peers: all that these take is addresses.
  */
 #ifndef SPMM_RANKS_MACHINE_H
 #define SPMM_RANKS_MACHINE_H
 
-#include "cuda/exchange/pull_args.h"
 #include "cuda/exchange/push_args.h"
 
 #ifdef __cplusplus
@@ -24,7 +23,6 @@ typedef struct {
     void (*delay)(int rank, double seconds); /**< come late; may do nothing */
     /** One exchange, on the @p n ranks that args->rank names. */
     void (*push)(const spmm_push_args_t *args, int n);
-    void (*pull)(const spmm_pull_args_t *args, int n);
     void (*wait)(void); /**< until all ranks have done all */
     double timeout_s;   /**< of a rank that waits for another */
     int    one_of;      /**< so many rounds are run */

@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-#include "exchange/pull_share.h"
 #include "exchange/push_share.h"
-#include "exchange/transport_nccl_pull.h"
-#include "exchange/transport_nccl_push.h"
-
-enum { HOME = 3 }; /* of the sources, for nccl-pull */
 
 static bool is_alone(const ranks_case_t *c, int r)
 {
@@ -27,9 +22,9 @@ static spmm_exchange_t exchange_of(const ranks_round_t *round)
     return (spmm_exchange_t){.direction = round->direction, .row_bytes = round->row_bytes};
 }
 
-/* As push_begin() of transport_nccl_push.c. */
-int ranks_push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
-                    spmm_push_args_t *args)
+/* By the library's own arithmetic, as push_begin() of transport_nccl_push.c; the blocks that it asks for. */
+static int push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
+                     spmm_push_args_t *args)
 {
     const ranks_rank_t        *rank     = &c->rank[r];
     const ranks_place_t        place    = ranks_place(c, round, r);
@@ -39,7 +34,7 @@ int ranks_push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
     const bool                 forward  = round->direction == SPMM_HALO_FORWARD;
 
     memset(args, 0, sizeof *args);
-    spmmi_push_share(&source, &target, forward ? rank->first_halo : rank->first_mirror,
+    spmmi_push_share(&c->limits, &source, &target, forward ? rank->first_halo : rank->first_mirror,
                      round->row_bytes, args);
     for (int p = 0; p < source.n_peers; p++) {
         args->window[source.peer[p]] = c->rank[source.peer[p]].window;
@@ -61,45 +56,9 @@ int ranks_push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
     return args->n_blocks;
 }
 
-/* As pull_begin() of transport_nccl_pull.c. */
-int ranks_pull_args(const ranks_case_t *c, const ranks_round_t *round, int r,
-                    spmm_pull_args_t *args)
-{
-    const ranks_rank_t        *rank     = &c->rank[r];
-    const ranks_place_t        place    = ranks_place(c, round, r);
-    const spmm_exchange_t      exchange = exchange_of(round);
-    const spmm_exchange_side_t source   = spmmi_exchange_source(&rank->halo, &exchange);
-    const spmm_exchange_side_t target   = spmmi_exchange_target(&rank->halo, &exchange);
-    const bool                 forward  = round->direction == SPMM_HALO_FORWARD;
-
-    memset(args, 0, sizeof *args);
-    spmmi_pull_share(&source, &target, forward ? rank->first_mirror : rank->first_halo,
-                     round->row_bytes, args);
-    for (int p = 0; p < args->n_from; p++) {
-        args->from[p].window = c->rank[args->from[p].rank].window;
-    }
-    for (int p = 0; p < args->n_to; p++) {
-        args->to[p] = c->rank[args->to_rank[p]].window;
-    }
-    args->rank   = r;
-    args->window = place.listed ? HOME : SPMM_PULL_OWN;
-    args->offset = (place.listed ? 0 : c->head) + place.source_shift;
-    args->ld     = place.listed ? (uint32_t)place.ld : 0;
-    args->own    = rank->window;
-    args->shared = c->table;
-    args->row    = forward ? rank->halo_row : NULL;
-    args->target = ranks_target(c, &place, r);
-    args->state  = rank->state;
-    args->watch  = watch_of(c, r);
-    return args->n_blocks;
-}
-
 typedef struct {
-    int n;
-    union {
-        spmm_push_args_t push[RANKS_MOST];
-        spmm_pull_args_t pull[RANKS_MOST];
-    } of;
+    int              n;
+    spmm_push_args_t push[RANKS_MOST];
 } arguments_t;
 
 /* The most blocks that a rank asks for. */
@@ -110,8 +69,7 @@ static int make_arguments(const ranks_case_t *c, const ranks_round_t *round, arg
     args->n = 0;
     for (int r = 0; r < c->n_ranks; r++) {
         if (!is_alone(c, r)) {
-            const int blocks = c->pulls ? ranks_pull_args(c, round, r, &args->of.pull[args->n])
-                                        : ranks_push_args(c, round, r, &args->of.push[args->n]);
+            const int blocks = push_args(c, round, r, &args->push[args->n]);
 
             most = blocks > most ? blocks : most;
             args->n++;
@@ -122,21 +80,23 @@ static int make_arguments(const ranks_case_t *c, const ranks_round_t *round, arg
 
 /* All blocks of all ranks must be at work at a time, also of ranks that are some rounds apart: no rank
  * takes more than its part of them. */
-static void plan(const ranks_case_t *c, const ranks_round_t *round, arguments_t *args)
+static void plan(ranks_case_t *c, const ranks_round_t *round, arguments_t *args)
 {
-    static const int quick[] = {64 * 1024, 64 * 1024, 4096, 0}, most[] = {32, 3, 1, 112};
-    const uint64_t   a = ranks_draw(c, round->number, 0, 4);
+    enum { NONE = -1 };
+    static const int    quick[] = {SPMM_PUSH_QUICK, SPMM_PUSH_QUICK, 4096, NONE};
+    static const int    most[]  = {32, 3, 1, 112};
+    const uint64_t      a       = ranks_draw(c, round->number, 0, 4);
+    spmm_push_limits_t *limits  = &c->limits;
 
-    spmmi_push_quick_bytes = quick[c->ahead ? 0 : a % 4];
-    spmmi_push_max_blocks = spmmi_pull_max_blocks = most[a / 4 % 4];
+    limits->quick_bytes = quick[c->ahead ? 0 : a % 4];
+    limits->max_blocks  = most[a / 4 % 4];
     if (c->shared && a / 16 % 4 != 0) {
-        spmmi_push_quick_bytes = 0;
-        spmmi_push_max_blocks = spmmi_pull_max_blocks = 1;
+        *limits = (spmm_push_limits_t){.max_blocks = 1, .quick_bytes = NONE};
     }
     while (make_arguments(c, round, args) > c->machine->blocks / c->n_ranks) {
-        assert_true(spmmi_push_quick_bytes > 0 || spmmi_push_max_blocks > 1);
-        spmmi_push_quick_bytes /= 2;
-        spmmi_push_max_blocks = spmmi_pull_max_blocks = (spmmi_push_max_blocks + 1) / 2;
+        assert_true(limits->quick_bytes > 0 || limits->max_blocks > 1);
+        limits->quick_bytes = limits->quick_bytes > 1 ? limits->quick_bytes / 2 : NONE;
+        limits->max_blocks  = (limits->max_blocks + 1) / 2;
     }
 }
 
@@ -199,13 +159,6 @@ static void upload_batch(const ranks_case_t *c, uint64_t first, int n)
     free(host);
 }
 
-/* Where a rank's rows go before the exchange: peers read packed ones out of the window. */
-static char *source_of(const ranks_case_t *c, const ranks_place_t *place, int r)
-{
-    return (c->pulls && !place->listed ? c->rank[r].window + c->head : c->rank[r].source) +
-           place->source_shift;
-}
-
 static void before(const ranks_case_t *c, const ranks_round_t *round, int r, int k)
 {
     const ranks_machine_t *m     = c->machine;
@@ -216,11 +169,9 @@ static void before(const ranks_case_t *c, const ranks_round_t *round, int r, int
     if (ranks_draw(c, round->number, r, 5) % 8 == 0) {
         m->delay(r, ranks_draw(c, round->number, r, 6) % 4 == 0 ? 300e-6 : 30e-6);
     }
-    if (!c->pulls) {
-        m->fill(r, rank->window + c->head, 0xee, c->target_bytes);
-    }
+    m->fill(r, rank->window + c->head, 0xee, c->target_bytes);
     m->fill(r, rank->target, 0xee, c->target_bytes);
-    m->copy(r, source_of(c, &place, r), rank->versions + (size_t)k * c->source_bytes,
+    m->copy(r, rank->source + place.source_shift, rank->versions + (size_t)k * c->source_bytes,
             (size_t)source_rows(c, round, r) * ld);
 }
 
@@ -236,16 +187,16 @@ static void after(const ranks_case_t *c, const ranks_round_t *round, int r, int 
     char                      *rows     = ranks_target(c, &place, r);
     const size_t               b        = round->row_bytes;
 
-    for (int p = 0; p < target.n_peers && !c->pulls && place.elsewhere; p++) {
+    for (int p = 0; p < target.n_peers && place.elsewhere; p++) {
         const size_t at = (size_t)target.ptr[p] * b;
 
-        if (!spmmi_push_is_quick(target.ptr[p + 1] - target.ptr[p], b)) {
+        if (!spmmi_push_is_quick(&c->limits, target.ptr[p + 1] - target.ptr[p], b)) {
             m->copy(r, rows + at, rank->window + c->head + at, spmmi_side_bytes(&target, p, b));
         }
     }
     m->copy(r, rank->results + (size_t)k * c->target_bytes, rows,
             (size_t)target_rows(c, round, r) * b);
-    m->fill(r, source_of(c, &place, r), 0x11,
+    m->fill(r, rank->source + place.source_shift, 0x11,
             (size_t)source_rows(c, round, r) * (place.listed ? place.ld : b));
 }
 
@@ -266,13 +217,13 @@ static void check_peer(const ranks_case_t *c, const ranks_round_t *round, int r,
 
         for (int64_t e = 0; e < columns; e++) {
             if (row[e] != value_of(round, from, i, e)) {
-                fail_msg(
-                    "%s, %s: round %llu of %d ranks, %s, rows of %zu bytes: rank %d, row %lld "
-                    "of %lld from rank %d, byte %lld is of another row or round",
-                    c->machine->name, c->pulls ? "nccl-pull" : "nccl-push",
-                    (unsigned long long)round->number, c->n_ranks, forward ? "forward" : "reverse",
-                    round->row_bytes, r, (long long)(j - target->ptr[p]),
-                    (long long)(target->ptr[p + 1] - target->ptr[p]), from, (long long)(2 * e));
+                fail_msg("%s: round %llu of %d ranks, %s, rows of %zu bytes: rank %d, row %lld "
+                         "of %lld from rank %d, byte %lld is of another row or round",
+                         c->machine->name, (unsigned long long)round->number, c->n_ranks,
+                         forward ? "forward" : "reverse", round->row_bytes, r,
+                         (long long)(j - target->ptr[p]),
+                         (long long)(target->ptr[p + 1] - target->ptr[p]), from,
+                         (long long)(2 * e));
             }
         }
     }
@@ -280,12 +231,11 @@ static void check_peer(const ranks_case_t *c, const ranks_round_t *round, int r,
 
 static void check_rank(const ranks_case_t *c, uint64_t first, int n, int r, char *host)
 {
-    const spmm_pull_report_t *report = c->rank[r].report;
+    const spmm_peer_report_t *report = c->rank[r].report;
 
     if (report->failed != 0) {
-        fail_msg("%s, %s: rank %d of %d gave up waiting for rank %d in rounds %llu to %llu",
-                 c->machine->name, c->pulls ? "nccl-pull" : "nccl-push", r, c->n_ranks,
-                 report->peer, (unsigned long long)first,
+        fail_msg("%s: rank %d of %d gave up waiting for rank %d in rounds %llu to %llu",
+                 c->machine->name, r, c->n_ranks, report->peer, (unsigned long long)first,
                  (unsigned long long)(first + (uint64_t)n - 1));
     }
     spmm_assert_ok(
@@ -301,7 +251,7 @@ static void check_rank(const ranks_case_t *c, uint64_t first, int n, int r, char
     }
 }
 
-static void run_batch(const ranks_case_t *c, uint64_t first, int n)
+static void run_batch(ranks_case_t *c, uint64_t first, int n)
 {
     char              *host = device_test_host((size_t)n * c->target_bytes);
     static arguments_t args;
@@ -314,11 +264,7 @@ static void run_batch(const ranks_case_t *c, uint64_t first, int n)
         for (int r = 0; r < c->n_ranks; r++) {
             before(c, &round, r, k);
         }
-        if (c->pulls) {
-            c->machine->pull(args.of.pull, args.n);
-        } else {
-            c->machine->push(args.of.push, args.n);
-        }
+        c->machine->push(args.push, args.n);
         for (int r = 0; r < c->n_ranks; r++) {
             after(c, &round, r, k);
         }

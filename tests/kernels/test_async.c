@@ -26,7 +26,7 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
     o.transport = transport;
     o.partition = "block";
     status      = spmm_plan_create(A, N, &o, &plan);
-    if (status == SPMM_ERR_UNSUPPORTED && strcmp(transport, "nccl-pull") == 0) {
+    if (status == SPMM_ERR_UNSUPPORTED && strcmp(transport, "nccl-push") == 0) {
         print_message("%s\n", spmm_last_error(ctx));
         return;
     }
@@ -39,7 +39,7 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
     for (int64_t i = 0; i < b.local_rows * N; i++) {
         host[i] = 1.0f;
     }
-    spmm_assert_ok(spmm_buffer_alloc_shared(ctx, bytes, &B));
+    spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &B));
     spmm_assert_ok(spmm_buffer_alloc(ctx, (size_t)c.local_rows * N * sizeof *host, &C));
     spmm_assert_ok(spmm_buffer_copy(ctx, B, host, bytes));
     /* Connections are made by the first exchange, which may wait for them. */
@@ -83,7 +83,7 @@ static void test_execute_does_not_wait(void **state)
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
     A = pair_matrix(ctx, ROWS);
     check(ctx, A, "nccl");
-    check(ctx, A, "nccl-pull");
+    check(ctx, A, "nccl-push");
     spmm_assert_ok(spmm_matrix_destroy(&A));
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_ranks.c
- *  The kernels of nccl-push and nccl-pull between 2 to 16 ranks of one process: what only many readers
+ *  The kernel of nccl-push between 2 to 16 ranks of one process: what only many readers
  *  and owners bring about needs no machine with as many GPUs.
  */
 #include <string.h>
@@ -116,9 +116,8 @@ static bool fits(const ranks_graph_t *halo, const ranks_machine_t *machine)
     return true;
 }
 
-static void run(const ranks_machine_t *machine, bool pulls, int n,
-                int64_t (*rows)(int n, int s, int r), int64_t bytes, uint32_t number, int rounds,
-                int batch)
+static void run(const ranks_machine_t *machine, int n, int64_t (*rows)(int n, int s, int r),
+                int64_t bytes, uint32_t number, int rounds, int batch)
 {
     ranks_graph_t halo = {.n_ranks = n};
     ranks_case_t *c    = device_test_host(sizeof *c);
@@ -134,7 +133,7 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
         free(c);
         return;
     }
-    ranks_case_open(c, machine, &device, &halo, pulls, bytes, number, batch);
+    ranks_case_open(c, machine, &device, &halo, bytes, number, batch);
     c->ahead  = rows == fountain;
     c->shared = bytes == scale.wide_bytes;
     ranks_case_run(c, (rounds + machine->one_of - 1) / machine->one_of);
@@ -143,50 +142,52 @@ static void run(const ranks_machine_t *machine, bool pulls, int n,
 }
 
 /* Every halo on all numbers of ranks. */
-static void run_graphs(bool pulls)
+static void test_push(void **state)
 {
+    (void)state;
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
             for (int g = 0; g < N_MAKERS; g++) {
-                run(ranks_machines[m], pulls, scale.size[n], makers[g], scale.bytes, 0,
-                    scale.rounds, 16);
+                run(ranks_machines[m], scale.size[n], makers[g], scale.bytes, 0, scale.rounds, 16);
             }
         }
     }
 }
 
 /* Many exchanges in a row, whose numbers begin anew on the way. */
-static void run_long(bool pulls)
+static void test_long(void **state)
 {
+    (void)state;
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
-            run(ranks_machines[m], pulls, scale.size[n], n % 2 == 0 ? mixed : sparse, scale.bytes,
+            run(ranks_machines[m], scale.size[n], n % 2 == 0 ? mixed : sparse, scale.bytes,
                 0u - (uint32_t)scale.long_rounds / 2, scale.long_rounds, 16);
         }
     }
 }
 
-static void run_ahead(bool pulls)
+static void test_ahead(void **state)
 {
+    (void)state;
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
-            run(ranks_machines[m], pulls, scale.size[n], fountain, 64 * 1024, 0,
-                2 * scale.long_rounds, 16);
+            run(ranks_machines[m], scale.size[n], fountain, 64 * 1024, 0, 2 * scale.long_rounds,
+                16);
         }
     }
 }
 
 /* Exchanges of many more tiles than warps begin with. */
-static void run_wide(bool pulls)
+static void test_wide(void **state)
 {
+    (void)state;
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
-            run(ranks_machines[m], pulls, scale.size[n], skewed, scale.wide_bytes, 5,
+            run(ranks_machines[m], scale.size[n], skewed, scale.wide_bytes, 5, scale.wide_rounds,
+                4);
+            run(ranks_machines[m], scale.size[n], heavy_pair, scale.wide_bytes, 6,
                 scale.wide_rounds, 4);
-            run(ranks_machines[m], pulls, scale.size[n], heavy_pair, scale.wide_bytes, 6,
-                scale.wide_rounds, 4);
-            run(ranks_machines[m], pulls, scale.size[n], mixed, scale.wide_bytes, 7,
-                scale.wide_rounds, 4);
+            run(ranks_machines[m], scale.size[n], mixed, scale.wide_bytes, 7, scale.wide_rounds, 4);
         }
     }
 }
@@ -197,46 +198,16 @@ static void test_open(void **state)
     ranks_machines_open(&device, &scale);
 }
 
-static void test_push(void **state)
-{
-    (void)state;
-    run_graphs(false);
-}
-
-static void test_pull(void **state)
-{
-    (void)state;
-    run_graphs(true);
-}
-
-static void test_long(void **state)
-{
-    (void)state;
-    run_long(false);
-    run_long(true);
-}
-
-static void test_ahead(void **state)
-{
-    (void)state;
-    run_ahead(false);
-    run_ahead(true);
-}
-
-static void test_wide(void **state)
-{
-    (void)state;
-    run_wide(false);
-    run_wide(true);
-}
-
 static void test_close(void **state)
 {
     (void)state;
     ranks_machines_close(&device);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),  cmocka_unit_test(test_push),
-                                        cmocka_unit_test(test_pull),  cmocka_unit_test(test_long),
-                                        cmocka_unit_test(test_ahead), cmocka_unit_test(test_wide),
-                                        cmocka_unit_test(test_close), {0}};
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
+                                        cmocka_unit_test(test_push),
+                                        cmocka_unit_test(test_long),
+                                        cmocka_unit_test(test_ahead),
+                                        cmocka_unit_test(test_wide),
+                                        cmocka_unit_test(test_close),
+                                        {0}};

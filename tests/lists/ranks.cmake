@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# nccl-push and nccl-pull between many ranks of one process: what their kernels are told, by arithmetic;
-# the kernels on an emulated GPU, where there is a C++ compiler; the kernels on a GPU.
+# nccl-push between many ranks of one process: what its kernel is told, by arithmetic; the kernel on an
+# emulated GPU, where there is a C++ compiler; the kernel on a GPU.
 spmm_add_test(test_push_share 1)
 target_compile_options(test_push_share PRIVATE ${SPMM_C_WARNINGS})
 
@@ -14,7 +14,7 @@ if(CMAKE_CXX_COMPILER)
   set(emulated ${PROJECT_SOURCE_DIR}/tests/emulated)
   # Without exceptions and the C++ library: C links it, with whatever sanitizer there is.  Kernels run
   # on stacks of their own, which sanitizers do not know.
-  add_library(spmm_emulated OBJECT ${emulated}/push_emulated.cpp ${emulated}/pull_emulated.cpp)
+  add_library(spmm_emulated OBJECT ${emulated}/push_emulated.cpp)
   set_target_properties(spmm_emulated PROPERTIES CXX_STANDARD 17)
   target_compile_options(spmm_emulated PRIVATE -O2 -Wall -Wextra -Wno-unknown-pragmas
     -Wno-unused-function -fno-exceptions -fno-rtti)
@@ -34,8 +34,7 @@ endif()
 
 if(SPMM_ENABLE_CUDA)
   add_executable(test_ranks ${ranks_sources} ${PROJECT_SOURCE_DIR}/tests/kernels/ranks_cuda.c
-    ${PROJECT_SOURCE_DIR}/tests/kernels/ranks_grid_push.cu
-    ${PROJECT_SOURCE_DIR}/tests/kernels/ranks_grid_pull.cu)
+    ${PROJECT_SOURCE_DIR}/tests/kernels/ranks_grid.cu)
   set_target_properties(test_ranks PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF CUDA_STANDARD 17)
   target_compile_options(test_ranks PRIVATE $<$<COMPILE_LANGUAGE:C>:${SPMM_C_WARNINGS}>
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr>)

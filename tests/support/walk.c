@@ -112,21 +112,6 @@ static spmm_status_t take(const held_t *h, int64_t rows, void **buffer)
     return status;
 }
 
-static spmm_status_t take_shared(const held_t *h, int64_t rows, void **buffer)
-{
-    const size_t  bytes = (size_t)rows * N * sizeof(double);
-    void         *zero  = calloc(bytes + 1, 1);
-    spmm_status_t status;
-
-    assert_non_null(zero);
-    status = spmm_buffer_alloc_shared(h->ctx, bytes, buffer);
-    if (status == SPMM_OK) {
-        status = spmm_buffer_copy(h->ctx, *buffer, zero, bytes);
-    }
-    free(zero);
-    return status;
-}
-
 static spmm_status_t take_buffers(held_t *h, const spmm_layout_info_t *B,
                                   const spmm_layout_info_t *C)
 {
@@ -135,8 +120,10 @@ static spmm_status_t take_buffers(held_t *h, const spmm_layout_info_t *B,
     if (status == SPMM_OK) {
         status = take(h, C->local_rows, &h->C);
     }
-    SPMM_TRY(agreed(status));
-    return agreed(take_shared(h, B->local_rows, &h->B));
+    if (status == SPMM_OK) {
+        status = take(h, B->local_rows, &h->B);
+    }
+    return agreed(status);
 }
 
 /* The least leading dimension of an operand. */

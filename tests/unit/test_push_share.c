@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_push_share.c
- *  What the thread blocks of nccl-push and nccl-pull are told, for any rows between up to 16 ranks: each
- *  block one part, each part one block, and both ranks of a pair the same.
+ *  What the thread blocks of nccl-push are told, for any rows between up to 16 ranks: each block one
+ *  part, each part one block, and both ranks of a pair the same.
  */
 #include <string.h>
 
 #include "base/hash.h"
-#include "exchange/pull_share.h"
 #include "exchange/push_share.h"
-#include "exchange/transport_nccl_pull.h"
-#include "exchange/transport_nccl_push.h"
 #include "test_main.h"
 
-enum { R = SPMM_PULL_PEERS, TRIALS = 400, WARPS = SPMM_PUSH_THREADS / 32 };
+enum { R = SPMM_PEER_RANKS, TRIALS = 400, WARPS = SPMM_PUSH_THREADS / 32 };
 
 typedef struct {
     int     n, peer[R];
     int64_t ptr[R + 1];
 } side_t;
 
-static uint64_t seed;
-static int      n_ranks;
-static int64_t  rows[R][R]; /* from, to; -1: no peers */
-static side_t   out[R], in[R];
+static uint64_t           seed;
+static int                n_ranks;
+static spmm_push_limits_t limits;
+static int64_t            rows[R][R]; /* from, to; -1: no peers */
+static side_t             out[R], in[R];
 
 static uint64_t draw(uint64_t below)
 {
@@ -94,7 +92,7 @@ static void check_senders(int s, size_t row_bytes, const spmm_push_args_t *args)
         assert_int_equal(to->first, 100 + to->rank);
         assert_int_equal(to->first_block, block);
         assert_true(to->n_blocks >= 1);
-        assert_int_equal(to->is_quick, spmmi_push_is_quick(to->count, row_bytes));
+        assert_int_equal(to->is_quick, spmmi_push_is_quick(&limits, to->count, row_bytes));
         block += to->n_blocks;
         if (to->is_quick) {
             check_units(to->count, row_bytes, to->n_blocks);
@@ -108,7 +106,7 @@ static void check_senders(int s, size_t row_bytes, const spmm_push_args_t *args)
     }
     assert_int_equal(block, args->first_unpacker);
     assert_true(word <= SPMM_PUSH_BLOCKS);
-    assert_true(word <= (spmmi_push_max_blocks > 0 ? spmmi_push_max_blocks : 64) + args->n_to);
+    assert_true(word <= (limits.max_blocks > 0 ? limits.max_blocks : 64) + args->n_to);
 }
 
 static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
@@ -123,7 +121,7 @@ static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
         assert_int_equal(from->count, rows[from->rank][r]);
         assert_int_equal(from->begin, in[r].ptr[p]);
         assert_int_equal(from->first_block, block);
-        assert_int_equal(from->n_blocks > 0, spmmi_push_is_quick(from->count, row_bytes));
+        assert_int_equal(from->n_blocks > 0, spmmi_push_is_quick(&limits, from->count, row_bytes));
         block += from->n_blocks;
         if (from->n_blocks > 0) {
             check_units(from->count, row_bytes, from->n_blocks);
@@ -141,7 +139,7 @@ static size_t any_row_bytes(void)
 
 static void test_push(void **state)
 {
-    static const int        quick[] = {0, 1000, 64 * 1024, 1 << 20}, most[] = {0, 1, 7, 112, 1000};
+    static const int        quick[] = {-1, 1000, 0, 1 << 20}, most[] = {0, 1, 7, 112, 1000};
     static spmm_push_args_t args;
     int64_t                 first[R];
 
@@ -153,20 +151,18 @@ static void test_push(void **state)
         const size_t row_bytes = any_row_bytes();
 
         make_rows();
-        spmmi_push_quick_bytes = quick[draw(4)];
-        spmmi_push_max_blocks  = most[draw(5)];
+        limits = (spmm_push_limits_t){.max_blocks = most[draw(5)], .quick_bytes = quick[draw(4)]};
         for (int r = 0; r < n_ranks; r++) {
             const spmm_exchange_side_t source = side_of(&out[r]), target = side_of(&in[r]);
 
             memset(&args, 0, sizeof args);
-            spmmi_push_share(&source, &target, first, row_bytes, &args);
+            spmmi_push_share(&limits, &source, &target, first, row_bytes, &args);
             assert_int_equal(args.row_bytes, row_bytes);
             check_owners(r, row_bytes, &args);
             check_senders(r, row_bytes, &args);
         }
     }
-    spmmi_push_quick_bytes = 64 * 1024;
-    spmmi_push_max_blocks  = 0;
+    limits = (spmm_push_limits_t){0};
 }
 
 /* The room for quick rows lies behind the slots and holds two places of two words each for each rank. */
@@ -175,8 +171,8 @@ static void test_push_window(void **state)
     (void)state;
     for (int n = 1; n <= R; n++) {
         assert_true(spmmi_push_slots_bytes(n) >= (size_t)n * sizeof(spmm_push_slot_t));
-        assert_int_equal(spmmi_push_slots_bytes(n) % SPMM_PULL_ALIGN, 0);
-        assert_int_equal(spmmi_push_head_bytes(n) % SPMM_PULL_ALIGN, 0);
+        assert_int_equal(spmmi_push_slots_bytes(n) % SPMM_PEER_ALIGN, 0);
+        assert_int_equal(spmmi_push_head_bytes(n) % SPMM_PEER_ALIGN, 0);
         assert_int_equal(spmmi_push_head_bytes(n) - spmmi_push_slots_bytes(n),
                          2 * n * 2 * SPMM_PUSH_QUICK);
     }
@@ -186,56 +182,17 @@ static void test_push_window(void **state)
 static void test_quick(void **state)
 {
     (void)state;
-    assert_true(spmmi_push_is_quick(0, 6));
-    assert_false(spmmi_push_is_quick(1, 6));
-    assert_true(spmmi_push_is_quick(1, 8));
-    assert_true(spmmi_push_is_quick(128, 512));
-    assert_false(spmmi_push_is_quick(129, 512));
-    assert_true(spmmi_push_is_quick(1, 64 * 1024));
-    assert_false(spmmi_push_is_quick(1, 64 * 1024 + 8));
-    assert_false(spmmi_push_is_quick(INT64_C(1) << 40, 8));
-}
-
-static void test_pull(void **state)
-{
-    static const int        most[] = {1, 7, 64, 1000};
-    static spmm_pull_args_t args;
-    int64_t                 first[R];
-
-    (void)state;
-    for (int r = 0; r < R; r++) {
-        first[r] = 100 + r;
-    }
-    for (int k = 0; k < TRIALS; k++) {
-        make_rows();
-        spmmi_pull_max_blocks = most[draw(4)];
-        for (int r = 0; r < n_ranks; r++) {
-            const spmm_exchange_side_t source = side_of(&out[r]), target = side_of(&in[r]);
-            int32_t                    block = 0;
-
-            memset(&args, 0, sizeof args);
-            spmmi_pull_share(&source, &target, first, any_row_bytes(), &args);
-            assert_int_equal(args.n_to, out[r].n);
-            assert_int_equal(args.n_from, in[r].n);
-            assert_memory_equal(args.to_rank, out[r].peer, (size_t)out[r].n * sizeof(int));
-            for (int p = 0; p < args.n_from; p++) {
-                assert_int_equal(args.from[p].rank, in[r].peer[p]);
-                assert_int_equal(args.from[p].count, rows[args.from[p].rank][r]);
-                assert_int_equal(args.from[p].begin, in[r].ptr[p]);
-                assert_int_equal(args.from[p].first, 100 + args.from[p].rank);
-                assert_int_equal(args.from[p].first_block, block);
-                assert_true(args.from[p].n_blocks >= 1);
-                block += args.from[p].n_blocks;
-            }
-            assert_int_equal(args.n_blocks, block == 0 ? 1 : block);
-            assert_true(args.n_blocks <= spmmi_pull_max_blocks + R);
-        }
-    }
-    spmmi_pull_max_blocks = 64;
+    assert_true(spmmi_push_is_quick(&limits, 0, 6));
+    assert_false(spmmi_push_is_quick(&limits, 1, 6));
+    assert_true(spmmi_push_is_quick(&limits, 1, 8));
+    assert_true(spmmi_push_is_quick(&limits, 128, 512));
+    assert_false(spmmi_push_is_quick(&limits, 129, 512));
+    assert_true(spmmi_push_is_quick(&limits, 1, 64 * 1024));
+    assert_false(spmmi_push_is_quick(&limits, 1, 64 * 1024 + 8));
+    assert_false(spmmi_push_is_quick(&limits, INT64_C(1) << 40, 8));
 }
 
 const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_push),
                                         cmocka_unit_test(test_push_window),
                                         cmocka_unit_test(test_quick),
-                                        cmocka_unit_test(test_pull),
                                         {0}};

@@ -159,8 +159,6 @@ cudaError_t preload_add();
 cudaError_t preload_store();
 /** Those of values.cu. */
 cudaError_t preload_values();
-/** That of pull.cu. */
-cudaError_t preload_pull();
 /** That of push.cu. */
 cudaError_t preload_push();
 

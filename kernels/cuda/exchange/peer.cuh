@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file peer.cuh
- *  What kernels that talk to other GPUs share: waiting for words of peers, with a limit, and copying
- *  rows by part.
+ *  What kernels that talk to other GPUs share: waiting for words of peers, with a limit, and picking
+ *  rows.
  */
 #ifndef SPMM_PEER_CUH
 #define SPMM_PEER_CUH
 
 #include "cuda/dense/rows.cuh"
 #include "cuda/dense/words.cuh"
-#include "cuda/exchange/pull_args.h"
+#include "cuda/exchange/peer_args.h"
 
 namespace spmm
 {
@@ -32,7 +32,7 @@ __device__ __forceinline__ bool has_failed(const spmm_peer_watch_t &watch)
 static __device__ void give_up(const spmm_peer_watch_t &watch, int32_t peer)
 {
     if (atomicCAS(watch.failed, 0u, 1u) == 0u) {
-        volatile spmm_pull_report_t *report = watch.report;
+        volatile spmm_peer_report_t *report = watch.report;
 
         report->peer = peer;
         fence_system();
@@ -98,7 +98,6 @@ __device__ bool await(const spmm_peer_watch_t &watch, const uint64_t *word, uint
 struct Source {
     const char *base;
     int64_t     ld; /* bytes */
-    bool        packed;
 };
 
 /* One of the blocks that share the rows of a peer. */
@@ -152,23 +151,6 @@ __device__ __forceinline__ void gather_units(const Source &source, const int32_t
     }
 }
 
-/* Part @p part of n_rows rows, by a thread block. */
-template <typename U>
-__device__ void gather(const Source &source, const Part &part, const int32_t *row, int64_t n_rows,
-                       int64_t row_bytes, char *target)
-{
-    const int32_t width = int32_t(row_bytes / int64_t(sizeof(U)));
-    const int64_t units = n_rows * width;
-    /* Parts begin at whole lines of 128 bytes of the target's order. */
-    const int64_t line  = 128 / int64_t(sizeof(U));
-    const int64_t begin = units * part.index / part.count / line * line;
-    const int64_t end =
-        part.index + 1 == part.count ? units : units * (part.index + 1) / part.count / line * line;
-
-    gather_units<U>(source, row, width, begin, end, int32_t(threadIdx.x), int32_t(blockDim.x),
-                    target);
-}
-
 /* The widest unit that everything is a multiple of: 16, 8, 4 or 2 bytes. */
 __device__ __forceinline__ int unit_of(const Source &source, int64_t row_bytes, const char *target)
 {
@@ -176,25 +158,6 @@ __device__ __forceinline__ int unit_of(const Source &source, int64_t row_bytes, 
         uint64_t(source.base) | uint64_t(source.ld) | uint64_t(row_bytes) | uint64_t(target);
 
     return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 2;
-}
-
-static __device__ void gather_aligned(const Source &source, const Part &part, const int32_t *row,
-                                      int64_t n_rows, int64_t row_bytes, char *target)
-{
-    switch (unit_of(source, row_bytes, target)) {
-    case 16:
-        gather<uint4>(source, part, row, n_rows, row_bytes, target);
-        break;
-    case 8:
-        gather<uint2>(source, part, row, n_rows, row_bytes, target);
-        break;
-    case 4:
-        gather<unsigned>(source, part, row, n_rows, row_bytes, target);
-        break;
-    default:
-        gather<unsigned short>(source, part, row, n_rows, row_bytes, target);
-        break;
-    }
 }
 
 } // namespace spmm

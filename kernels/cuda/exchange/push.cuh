@@ -72,10 +72,10 @@ __device__ void direct(const spmm_push_args_t &a, uint32_t number)
 {
     const int t = int(threadIdx.x);
 
-    if (t < SPMM_PULL_PEERS) { /* nobody counts there before the next exchange */
+    if (t < SPMM_PEER_RANKS) { /* nobody counts there before the next exchange */
         a.state->taken[(number + 1) % 2][t] = 0;
     }
-    if (t < SPMM_PULL_PEERS && a.window[t] != nullptr) {
+    if (t < SPMM_PEER_RANKS && a.window[t] != nullptr) {
         fence_system(); /* what earlier kernels did with the rows, before the word about it */
         store_words(slot_of(a.window[t], a.rank)->ready, word_of(number, uint32_t(a.offset)),
                     word_of(number, uint32_t(a.offset >> 32)));

@@ -8,7 +8,7 @@
 #ifndef SPMM_CUDA_PUSH_ARGS_H
 #define SPMM_CUDA_PUSH_ARGS_H
 
-#include "cuda/exchange/pull_args.h"
+#include "cuda/exchange/peer_args.h"
 
 enum {
     SPMM_PUSH_QUICK   = 64 * 1024, /**< most bytes from rank to rank that travel with their words */
@@ -35,7 +35,7 @@ typedef struct {
     uint32_t started; /**< blocks of the one that begins */
     /** Tiles for each reader that warps have asked for after their first ones, by the parity of the
      *  exchange.  Zeroed by the exchange before. */
-    uint32_t taken[2][SPMM_PULL_PEERS];
+    uint32_t taken[2][SPMM_PEER_RANKS];
 } spmm_push_state_t;
 
 /** A rank that takes rows of this one. */
@@ -61,9 +61,9 @@ typedef struct {
 /** Block 0 tells the others and waits, the next ones send, those from first_unpacker on unpack.  Whoever sends
  *  waits for blocks 0 alone, so that exchanges which share the GPU with others all come to an end. */
 typedef struct {
-    spmm_push_reader_t to[SPMM_PULL_PEERS];
-    spmm_push_owner_t  from[SPMM_PULL_PEERS];
-    char              *window[SPMM_PULL_PEERS]; /**< of each rank that shares rows with this one, in
+    spmm_push_reader_t to[SPMM_PEER_RANKS];
+    spmm_push_owner_t  from[SPMM_PEER_RANKS];
+    char              *window[SPMM_PEER_RANKS]; /**< of each rank that shares rows with this one, in
                                                      either direction, as this one sees it; else NULL */
     int32_t            n_to, n_from;
     int32_t            rank;

@@ -20,7 +20,7 @@ namespace
 
 /* The thread that waits for the reader, and the one that counts blocks: of different warps. */
 constexpr int kLearner = 32, kCounter = 64;
-static_assert(SPMM_PULL_PEERS <= 32 && SPMM_PUSH_THREADS > kCounter, "a warp tells all ranks");
+static_assert(SPMM_PEER_RANKS <= 32 && SPMM_PUSH_THREADS > kCounter, "a warp tells all ranks");
 constexpr int kWarps = SPMM_PUSH_THREADS / kWarp;
 
 __device__ __forceinline__ spmm_push_slot_t *slot_of(char *window, int rank)
@@ -68,8 +68,7 @@ __device__ void send_units(const spmm_push_args_t &a, const spmm_push_reader_t &
 __device__ void send_tile(const spmm_push_args_t &a, const spmm_push_reader_t &to, uint32_t tile,
                           char *target)
 {
-    const bool   packed = a.row == nullptr;
-    const Source source = {a.source + (packed ? to.begin * a.ld : 0), a.ld, packed};
+    const Source source = {a.source + (a.row == nullptr ? to.begin * a.ld : 0), a.ld};
 
     switch (unit_of(source, a.row_bytes, target)) {
     case 16:
@@ -142,13 +141,13 @@ __device__ int find_work(const spmm_push_args_t &a, int home, uint32_t number, c
 __device__ void send(const spmm_push_args_t &a, int home, int b, uint32_t number)
 {
     __shared__ char          *s_target;
-    __shared__ uint32_t       s_sent[SPMM_PULL_PEERS];
+    __shared__ uint32_t       s_sent[SPMM_PEER_RANKS];
     const spmm_push_reader_t &to    = a.to[home];
     const int                 t     = int(threadIdx.x);
     const uint32_t            first = uint32_t(b) * kWarps + uint32_t(t) / kWarp;
     bool                      ok    = true;
 
-    if (t < SPMM_PULL_PEERS) {
+    if (t < SPMM_PEER_RANKS) {
         s_sent[t] = 0;
     }
     if (t == kLearner) {

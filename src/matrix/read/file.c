@@ -39,11 +39,11 @@ void spmmi_file_close(spmm_file_t *file)
 
 spmm_status_t spmmi_file_read(spmm_file_t *file, int64_t offset, void *to, int64_t bytes)
 {
-    char *at = to;
+    const int64_t limit = (int64_t)spmmi_message_limit(file->env);
+    char         *at    = to;
 
     while (bytes > 0) {
-        const int part =
-            (int)(bytes < (int64_t)spmmi_message_limit ? bytes : (int64_t)spmmi_message_limit);
+        const int  part = (int)(bytes < limit ? bytes : limit);
         MPI_Status done;
         int        got  = 0;
         const int  code = MPI_File_read_at(file->handle, offset, at, part, MPI_BYTE, &done);

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Transports nccl-push and nccl-pull on one node, built already: their tests, their refusal across two
-# NCCL "nodes" and where NCCL gives no windows, the exchange beside bare NCCL and nccl, and whole products.  About 3 minutes on 4 GPUs; the tables come
-# last.
+# Transport nccl-push on one node, built already: its tests, its refusal across two NCCL "nodes" and
+# where NCCL gives no windows, the exchange beside bare NCCL and nccl, and whole products.  About 2
+# minutes on 4 GPUs; the tables come last.
 #
-#     jobs/nccl_pull.sh [OUTPUT]      OUTPUT: folder for the tables, default bench/results
+#     jobs/nccl_push.sh [OUTPUT]      OUTPUT: folder for the tables, default bench/results
 #
 #   SPMM_BUILD_DIR  default build/cuda
 #   SPMM_MAX_RANKS  use fewer GPUs than are visible
@@ -44,16 +44,13 @@ for ranks in 2 4; do
     launch=(mpirun --bind-to none -n "$ranks")
     check 180 env SPMM_TEST_DEVICE=cuda "${launch[@]}" "$build/tests/test_transport"
     check 60 env SPMM_TEST_DEVICE=cuda "${launch[@]}" "$build/tests/test_transport_choice"
-    check 120 "${launch[@]}" "$build/tests/test_pull"
+    check 120 "${launch[@]}" "$build/tests/test_push"
     check 60 "${launch[@]}" "$build/tests/test_async"
-    for transport in nccl-push nccl-pull; do
-        for shape in "--op n" "--op t" "--op n --layout col" "--op n --pad 3 --columns 33" \
-            "--op n --timeout 30"; do
-            # shellcheck disable=SC2086 # the shape is several words
-            check 60 "${launch[@]}" "$build/tools/spmm_dist" --device cuda \
-                --transport "$transport" --generate rmat:scale=16,degree=16 --columns 128 \
-                --type 32f --verify $shape
-        done
+    for options in "--op n" "--op t" "--op n --layout col" "--op n --pad 3 --columns 33" \
+        "--op n --timeout 30"; do
+        # shellcheck disable=SC2086 # several words
+        check 60 "${launch[@]}" "$build/tools/spmm_dist" --device cuda --transport nccl-push \
+            --generate rmat:scale=16,degree=16 --columns 128 --type 32f --verify $options
     done
     # Without windows automatic choice goes on, and says why.
     check 60 env NCCL_WIN_ENABLE=0 "${launch[@]}" "$build/tools/spmm_dist" --device cuda \
@@ -68,15 +65,13 @@ if [ "$gpus" -ge 4 ]; then # two NCCL nodes of two ranks: refused, while nccl wo
             "$build/tools/spmm_dist" --device cuda --generate rmat:scale=16,degree=16 \
             --columns 128 --type 32f --verify --transport "$1" >"$log" 2>&1
     }
-    for transport in nccl-push nccl-pull; do
-        if ! two_nodes "$transport" && grep "needs all ranks on one node" "$log"; then
-            echo "passed: $transport is refused across two NCCL nodes"
-        else
-            echo "FAILED: $transport across two NCCL nodes"
-            tail -n 20 "$log"
-            failed=1
-        fi
-    done
+    if ! two_nodes nccl-push && grep "needs all ranks on one node" "$log"; then
+        echo "passed: nccl-push is refused across two NCCL nodes"
+    else
+        echo "FAILED: nccl-push across two NCCL nodes"
+        tail -n 20 "$log"
+        failed=1
+    fi
     if two_nodes nccl; then
         echo "passed: nccl over two NCCL nodes"
     else
@@ -92,9 +87,9 @@ for ranks in 4 2; do
         timeout --kill-after=10 120 mpirun --bind-to none -n "$ranks" \
             "$build/bench/bench_exchange" "$output/exchange_n${ranks}_b${blocks}.tsv" "$blocks" ||
             failed=1
-        # Sizes, pack + nccl, pull and packed pull in us, the two ratios, GB/s.
+        # Sizes, pack + nccl, single and in a row, push in us, the ratio, GB/s.
         cut -f 1,2,5,10- "$output/exchange_n${ranks}_b${blocks}.tsv" 2>/dev/null
     done
 done
-[ "$failed" -eq 0 ] || echo "nccl_pull: FAILED"
+[ "$failed" -eq 0 ] || echo "nccl_push: FAILED"
 exit "$failed"

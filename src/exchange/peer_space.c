@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exchange/pull_space.h"
+#include "exchange/peer_space.h"
 
 #ifdef SPMM_HAVE_NCCL_WINDOW
 #include <stdio.h>
@@ -38,7 +38,7 @@ static bool on_one_node(spmm_env_t *env)
            range[0] == ~range[1];
 }
 
-bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
+bool spmmi_peer_space_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 {
     spmm_env_t *env = shared->env;
     const char *refusal;
@@ -46,9 +46,9 @@ bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_WH
     if (!spmmi_transport_nccl.supports(shared, why) || env->size == 1) {
         return why[0] == '\0';
     }
-    if (env->size > SPMM_PULL_PEERS) {
+    if (env->size > SPMM_PEER_RANKS) {
         (void)snprintf(why, SPMM_WHY, "is for %d ranks of one node at most; use nccl",
-                       SPMM_PULL_PEERS);
+                       SPMM_PEER_RANKS);
         return false;
     }
     if (shared->no_windows[0] != '\0') {
@@ -72,37 +72,32 @@ bool spmmi_pull_space_supports(spmm_transport_shared_t *shared, char why[SPMM_WH
     return true;
 }
 
-static spmm_status_t make_words(spmm_pull_space_t *space)
+static spmm_status_t make_words(spmm_peer_space_t *space)
 {
     const spmm_device_t *device = space->own.device;
     const uint32_t       zero   = 0;
-    void                *failed = NULL, *table = NULL, *report = NULL;
+    void                *failed = NULL, *report = NULL;
     spmm_status_t        status = spmmi_device_upload(device, &zero, sizeof zero, &failed);
 
     space->failed = failed;
-    if (status == SPMM_OK) {
-        status = device->ops->alloc(
-            device, (size_t)SPMM_PULL_SHARED * SPMM_PULL_PEERS * sizeof *space->table, &table);
-        space->table = table;
-    }
     if (status == SPMM_OK) {
         status        = device->ops->alloc_pinned(device, sizeof *space->report, &report);
         space->report = report;
     }
     if (status == SPMM_OK) {
-        *space->report = (spmm_pull_report_t){0};
+        *space->report = (spmm_peer_report_t){0};
     }
     return status;
 }
 
-static bool has_lost_peer(const spmm_pull_space_t *space)
+static bool has_lost_peer(const spmm_peer_space_t *space)
 {
-    const volatile spmm_pull_report_t *report = space->report;
+    const volatile spmm_peer_report_t *report = space->report;
 
     return report != NULL && report->failed != 0;
 }
 
-void spmmi_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *window)
+void spmmi_peer_space_free_window(spmm_peer_space_t *space, spmm_nccl_window_t *window)
 {
     if (has_lost_peer(space)) {
         spmmi_nccl_window_leave(window);
@@ -111,26 +106,22 @@ void spmmi_pull_space_free_window(spmm_pull_space_t *space, spmm_nccl_window_t *
     }
 }
 
-static void free_space(spmm_pull_space_t *space)
+static void free_space(spmm_peer_space_t *space)
 {
     const spmm_device_t *device = space->own.device;
 
-    for (int h = 0; h < SPMM_PULL_SHARED; h++) {
-        spmmi_pull_space_free_window(space, space->home[h]);
-    }
     if (has_lost_peer(space)) {
         spmmi_nccl_abandon(&space->own);
     }
     spmmi_nccl_close(&space->own);
     device->ops->release(device, space->failed);
-    device->ops->release(device, space->table);
     device->ops->release_pinned(device, space->report);
     spmmi_free(space);
 }
 
 /* Does NCCL give a window that all ranks reach?  Else the reason is for all plans to come: where the
  * registration fails, too, since NCCL says so in many ways.  Collective, agreed. */
-static spmm_status_t try_window(spmm_transport_shared_t *shared, spmm_pull_space_t *space)
+static spmm_status_t try_window(spmm_transport_shared_t *shared, spmm_peer_space_t *space)
 {
     spmm_error_t       *err    = &shared->env->err;
     spmm_nccl_window_t *window = NULL;
@@ -151,13 +142,13 @@ static spmm_status_t try_window(spmm_transport_shared_t *shared, spmm_pull_space
     return status;
 }
 
-spmm_status_t spmmi_pull_space_open(spmm_transport_shared_t *shared)
+spmm_status_t spmmi_peer_space_open(spmm_transport_shared_t *shared)
 {
     spmm_env_t        *env    = shared->env;
     spmm_status_t      status = SPMM_OK;
-    spmm_pull_space_t *space;
+    spmm_peer_space_t *space;
 
-    if (shared->pull != NULL) {
+    if (env->size == 1 || shared->peer_space != NULL) {
         return SPMM_OK;
     }
     if (SPMM_NEW_ZERO(space, 1) == NULL) {
@@ -180,22 +171,22 @@ spmm_status_t spmmi_pull_space_open(spmm_transport_shared_t *shared)
         free_space(space);
         return status;
     }
-    shared->pull = space;
+    shared->peer_space = space;
     return SPMM_OK;
 }
 
-void spmmi_pull_space_close(spmm_transport_shared_t *shared)
+void spmmi_peer_space_close(spmm_transport_shared_t *shared)
 {
-    if (shared->pull != NULL) {
-        free_space(shared->pull);
-        shared->pull = NULL;
+    if (shared->peer_space != NULL) {
+        free_space(shared->peer_space);
+        shared->peer_space = NULL;
     }
 }
 
-spmm_status_t spmmi_pull_space_check(spmm_transport_shared_t *shared)
+spmm_status_t spmmi_peer_space_check(spmm_transport_shared_t *shared)
 {
-    const spmm_pull_space_t           *space = shared->pull;
-    const volatile spmm_pull_report_t *report;
+    const spmm_peer_space_t           *space = shared->peer_space;
+    const volatile spmm_peer_report_t *report;
 
     if (space == NULL) {
         return SPMM_OK;
@@ -210,102 +201,8 @@ spmm_status_t spmmi_pull_space_check(spmm_transport_shared_t *shared)
                       shared->env->timeout_s, (int)report->peer);
 }
 
-/* The first number that no rank uses: a buffer is free when all ranks have freed it. */
-static spmm_status_t find_free(spmm_pull_space_t *space, int *number)
-{
-    spmm_env_t *env  = space->own.env;
-    uint64_t    free = 0;
-
-    for (int h = 0; h < SPMM_PULL_SHARED; h++) {
-        free |= (uint64_t)(space->home[h] == NULL) << h;
-    }
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &free, 1, MPI_UINT64_T, MPI_BAND, env->comm));
-    for (*number = 0; *number < SPMM_PULL_SHARED; ++*number) {
-        if ((free >> *number & 1) != 0) {
-            return SPMM_OK;
-        }
-    }
-    return SPMM_OK;
-}
-
-spmm_status_t spmmi_pull_space_alloc(spmm_pull_space_t *space, size_t bytes, void **buffer)
-{
-    spmm_env_t         *env    = space->own.env;
-    spmm_nccl_window_t *window = NULL;
-    int                 number = 0;
-    spmm_status_t       status;
-
-    *buffer = NULL;
-    SPMM_TRY(spmmi_agree(env, find_free(space, &number)));
-    if (number == SPMM_PULL_SHARED) {
-        return SPMM_OK;
-    }
-    SPMM_TRY(spmmi_nccl_window_create(&space->own, bytes, &window));
-    status = spmmi_agree(env, spmmi_device_write(space->own.device,
-                                                 space->table + (size_t)number * SPMM_PULL_PEERS,
-                                                 window->peer, sizeof window->peer));
-    if (status != SPMM_OK) {
-        spmmi_nccl_window_free(&space->own, window);
-        return status;
-    }
-    space->home[number] = window;
-    *buffer             = window->memory;
-    return SPMM_OK;
-}
-
-bool spmmi_pull_space_release(spmm_pull_space_t *space, const void *buffer)
-{
-    for (int h = 0; h < SPMM_PULL_SHARED; h++) {
-        if (space->home[h] != NULL && space->home[h]->memory == buffer) {
-            spmmi_pull_space_free_window(space, space->home[h]);
-            space->home[h] = NULL;
-            return true;
-        }
-    }
-    return false;
-}
-
-int spmmi_pull_space_find(const spmm_pull_space_t *space, const void *at, size_t bytes,
-                          size_t *offset)
-{
-    for (int h = 0; h < SPMM_PULL_SHARED; h++) {
-        const spmm_nccl_window_t *w = space->home[h];
-
-        if (w != NULL && (uintptr_t)at >= (uintptr_t)w->memory &&
-            (uintptr_t)at - (uintptr_t)w->memory <= w->bytes &&
-            bytes <= w->bytes - ((uintptr_t)at - (uintptr_t)w->memory)) {
-            *offset = (uintptr_t)at - (uintptr_t)w->memory;
-            return h;
-        }
-    }
-    return -1;
-}
-
-static spmm_status_t exchange_firsts(spmm_env_t *env, int n_peers, const int *peer,
-                                     const int64_t *ptr, int64_t *first)
-{
-    int64_t mine[SPMM_PULL_PEERS] = {0};
-
-    for (int p = 0; p < n_peers; p++) {
-        mine[peer[p]] = ptr[p];
-    }
-    return spmmi_mpi_check(
-        env, MPI_Alltoall(mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, env->comm), "MPI_Alltoall");
-}
-
-spmm_status_t spmmi_pull_space_firsts(spmm_env_t *env, const spmm_halo_t *peers, int64_t *mirror,
-                                      int64_t *halo)
-{
-    const spmm_status_t status =
-        exchange_firsts(env, peers->n_send_peers, peers->send_peer, peers->send_ptr, mirror);
-    const spmm_status_t second =
-        exchange_firsts(env, peers->n_recv_peers, peers->recv_peer, peers->recv_ptr, halo);
-
-    return status != SPMM_OK ? status : second;
-}
-
 /* A timeout of more than 30 years is none. */
-spmm_peer_watch_t spmmi_pull_space_watch(const spmm_pull_space_t *space)
+spmm_peer_watch_t spmmi_peer_space_watch(const spmm_peer_space_t *space)
 {
     const double seconds = space->own.env->timeout_s;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file test_pull.c
- *  Whole plans whose peers read B where it lies, or get its rows pushed.  B changes in stream order
+/** @file test_push.c
+ *  Whole plans whose ranks push rows of B to their peers.  B changes in stream order
  *  between executes that nobody waits for: rows read too early or too late give sums of another round.
  */
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange/transport_nccl_push.h"
+#include "api/context.h"
 #include "gpu_test.h"
 #include "pair_matrix.h"
 
@@ -65,25 +65,21 @@ static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, float *
     }
 }
 
-/* @p shared: ranks on which B is a shared buffer; others pack.  @p schedule may be NULL. */
-static void run_over(const char *transport, int64_t products, int64_t n, bool shared,
-                     const char *schedule)
+/* @p schedule may be NULL. */
+static void run(int64_t products, int64_t n, const char *schedule)
 {
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A    = pair_matrix(ctx, ROWS);
-    float              *host = device_test_host(BATCH * one), *B;
-    void               *home, *plain = room(one), *versions = room(BATCH * one);
-    void               *results = room(BATCH * one);
+    float              *host = device_test_host(BATCH * one);
+    void               *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
     spmm_plan_t        *plan;
     spmm_status_t       status;
 
-    o.transport = transport;
+    o.transport = "nccl-push";
     o.engine    = "cusparse";
     o.schedule  = schedule;
     status      = spmm_plan_create(A, N, &o, &plan);
-    spmm_assert_ok(spmm_buffer_alloc_shared(ctx, one + 4096 * (size_t)spmm_test_env.rank, &home));
-    B = shared ? home : plain;
     if (status == SPMM_OK) {
         for (int64_t round = 0; round < products; round += BATCH) {
             run_batch(plan, round, n, B, host, versions, results);
@@ -91,59 +87,30 @@ static void run_over(const char *transport, int64_t products, int64_t n, bool sh
         spmm_assert_ok(spmm_plan_destroy(&plan));
     } else { /* GPUs that ranks share, or that are out of reach */
         assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
-        assert_non_null(strstr(spmm_last_error(ctx), "transport nccl-pu"));
+        assert_non_null(strstr(spmm_last_error(ctx), "transport nccl-push"));
         print_message("%s\n", spmm_last_error(ctx));
     }
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &home));
-    spmm_assert_ok(spmm_buffer_free(ctx, &plain));
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
     spmm_assert_ok(spmm_buffer_free(ctx, &versions));
     spmm_assert_ok(spmm_buffer_free(ctx, &results));
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
-static void run(int64_t products, int64_t n, bool shared, const char *schedule)
-{
-    run_over("nccl-pull", products, n, shared, schedule);
-}
-
-static void test_in_place(void **state)
-{
-    (void)state;
-    run(BATCH, N, true, NULL);
-    run(BATCH, 7, true, NULL);
-    run(BATCH, N, true, "chunks2"); /* slices of B from other than its first column on */
-}
-
-static void test_packed(void **state)
-{
-    (void)state;
-    run(BATCH, N, false, NULL);
-    run(BATCH, 5, false, NULL);
-    run(BATCH, N, false, "chunks2");
-}
-
-static void test_mixed(void **state)
-{
-    (void)state;
-    run(BATCH, N, spmm_test_env.rank % 2 == 0, NULL);
-    run(BATCH, N, spmm_test_env.rank % 2 == 1, NULL);
-}
-
-static void test_pushed(void **state)
+static void test_schedules(void **state)
 {
     static const char *const schedule[] = {"overlap", "chunks2", "merged", "merged2", "halo-first"};
 
     (void)state;
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
-        run_over("nccl-push", BATCH, N, s % 2 == 0, schedule[s]);
-        run_over("nccl-push", BATCH, 7, false, schedule[s]);
+        run(BATCH, N, schedule[s]);
+        run(BATCH, 7, schedule[s]);
     }
-    spmmi_push_quick_bytes = 0;
+    ctx->shared.push.quick_bytes = -1;
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
-        run_over("nccl-push", BATCH, N, false, schedule[s]);
+        run(BATCH, N, schedule[s]);
     }
-    spmmi_push_quick_bytes = 64 * 1024;
+    ctx->shared.push.quick_bytes = 0;
 }
 
 static void test_stress(void **state)
@@ -151,12 +118,10 @@ static void test_stress(void **state)
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
     (void)state;
-    run(full, N, true, NULL);
-    run(full, N, spmm_test_env.rank % 2 == 0, NULL);
-    run_over("nccl-push", full, N, false, NULL);
-    spmmi_push_quick_bytes = 0;
-    run_over("nccl-push", full, N, false, NULL);
-    spmmi_push_quick_bytes = 64 * 1024;
+    run(full, N, NULL);
+    ctx->shared.push.quick_bytes = -1;
+    run(full, N, NULL);
+    ctx->shared.push.quick_bytes = 0;
 }
 
 /* Row i of rank 0 is row i of every rank, those of the others are themselves: for op T rank 0 has
@@ -182,7 +147,7 @@ static spmm_matrix_t *make_uneven(void)
     return A;
 }
 
-static void run_uneven(const char *transport)
+static void test_uneven_transpose(void **state)
 {
     const size_t        one   = (size_t)ROWS * N * sizeof(float);
     const int64_t       first = ROWS * (int64_t)spmm_test_env.rank;
@@ -193,8 +158,9 @@ static void run_uneven(const char *transport)
     spmm_plan_t        *plan;
     spmm_status_t       status;
 
+    (void)state;
     o.op        = SPMM_OP_T;
-    o.transport = transport;
+    o.transport = "nccl-push";
     status      = spmm_plan_create(A, N, &o, &plan);
     for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
         host[e] = b_at(first + e / N, e % N, 0);
@@ -218,13 +184,6 @@ static void run_uneven(const char *transport)
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
-static void test_uneven_transpose(void **state)
-{
-    (void)state;
-    run_uneven("nccl-pull");
-    run_uneven("nccl-push");
-}
-
 static const char *transport_of(const spmm_plan_t *plan)
 {
     spmm_plan_stats_t stats = {.struct_size = sizeof stats};
@@ -236,16 +195,15 @@ static const char *transport_of(const spmm_plan_t *plan)
 /* What the context's plans over these transports give in turn, some in CUDA graphs. */
 static void run_together(void)
 {
-    static const char *const name[] = {"nccl-push", "nccl", "nccl-pull", NULL, "nccl-push"};
+    static const char *const name[] = {"nccl-push", "nccl", "nccl-push", NULL, "nccl-push"};
     enum { PLANS = sizeof name / sizeof name[0] };
     const size_t   one  = (size_t)ROWS * LD * sizeof(float);
     float         *host = device_test_host(BATCH * one);
-    void          *B, *versions = room(BATCH * one), *results = room(BATCH * one);
+    void          *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
     spmm_matrix_t *A           = pair_matrix(ctx, ROWS);
     spmm_plan_t   *plan[PLANS] = {NULL};
     spmm_status_t  status      = SPMM_OK;
 
-    spmm_assert_ok(spmm_buffer_alloc_shared(ctx, one, &B));
     for (int p = 0; p < PLANS && status == SPMM_OK; p++) {
         spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
@@ -321,14 +279,8 @@ static void test_close(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
-                                        cmocka_unit_test(test_in_place),
-                                        cmocka_unit_test(test_packed),
-                                        cmocka_unit_test(test_mixed),
-                                        cmocka_unit_test(test_pushed),
-                                        cmocka_unit_test(test_stress),
-                                        cmocka_unit_test(test_uneven_transpose),
-                                        cmocka_unit_test(test_together),
-                                        cmocka_unit_test(test_gathered),
-                                        cmocka_unit_test(test_close),
-                                        {0}};
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_open),     cmocka_unit_test(test_schedules),
+    cmocka_unit_test(test_stress),   cmocka_unit_test(test_uneven_transpose),
+    cmocka_unit_test(test_together), cmocka_unit_test(test_gathered),
+    cmocka_unit_test(test_close),    {0}};
