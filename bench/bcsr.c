@@ -132,7 +132,7 @@ static spmm_status_t run_variants(const spmm_device_t *device, const spmm_csr_t 
     (void)printf("%-34.34s %5d %9.2f %9.2f", name, (int)o->problem.n,
                  1e6 * spmmi_bcsr_cost(p, &o->problem, device),
                  1e6 * spmmi_bcsr_cost_sp24(p, &o->problem, device));
-    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+    for (int k = 0; k < SPMM_BCSR_VARIANTS; k++) {
         double seconds = 0.0;
         bool   right   = false;
 
@@ -200,7 +200,7 @@ static void print_head(const spmm_device_t *device)
         "(L), "
         "tile rows x columns, of lists / warps of a tile row, + with 2:4 tiles\n%-34s %5s %9s %9s",
         device->description, "matrix", "N", "bcsr", "bcsr-sp24");
-    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+    for (int k = 0; k < SPMM_BCSR_VARIANTS; k++) {
         const spmm_bcsr_variant_t s        = spmmi_bcsr_variants[k];
         char                      name[32] = "";
 

@@ -26,7 +26,7 @@
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
-enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20, MOST_SHAPES = 128, SHOWN = 5 };
+enum { MOST_WIDTHS = 8, WARMUP = 3, PRODUCTS = 20, MOST_VARIANTS = 128, SHOWN = 5 };
 
 static bool is_wrong; /* a C was */
 
@@ -153,13 +153,13 @@ static void print(result_t x)
 static spmm_status_t run_all(const spmm_device_t *device, const spmm_csr_t *block,
                              const operands_t *o)
 {
-    result_t result[MOST_SHAPES];
+    result_t result[MOST_VARIANTS];
     int      n = 0;
 
-    for (int k = 0; n < MOST_SHAPES && spmmi_cvse_variant_at(k, &result[n].variant); k++) {
+    for (int k = 0; n < MOST_VARIANTS && spmmi_cvse_variant_at(k, &result[n].variant); k++) {
         if (result[n].variant.chain == 0 || result[n].variant.slice == 32 ||
             result[n].variant.slice <= o->problem.n) {
-            SPMM_TRY(run_variant(device, block, o, SPMM_CVSE_SHAPES + k, &result[n]));
+            SPMM_TRY(run_variant(device, block, o, SPMM_CVSE_VARIANTS + k, &result[n]));
             n++;
         }
     }
@@ -174,7 +174,7 @@ static spmm_status_t run_all(const spmm_device_t *device, const spmm_csr_t *bloc
 static spmm_status_t run_width(const spmm_device_t *device, const spmm_csr_t *block,
                                const char *name, const operands_t *o, bool all)
 {
-    spmm_cvse_variant_t list[SPMM_CVSE_SHAPES];
+    spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
     const int     n      = spmmi_cvse_variants(&o->problem.pattern->tc, block->n_rows, o->problem.n,
                                                device->n_sm, list);
     double        least  = (double)NAN; /* of right products */

@@ -146,7 +146,7 @@ static void bench_size(bench_t *b, int64_t rows, const sweep_t *sweep, FILE *out
     const size_t                all  = (size_t)(rows * (b->env.size - 1)) * ROW_BYTES;
     void                       *list = NULL;
 
-    bench_make_graph(b, rows);
+    bench_make_halo(b, rows);
     bench_must(b,
                spmmi_device_upload(&b->device, b->halo.send_row,
                                    (size_t)spmmi_halo_send_rows(&b->halo) * sizeof(int32_t), &list),

@@ -32,7 +32,7 @@ void bench_must(const bench_t *b, spmm_status_t status, const char *what);
 void bench_must_nccl(const bench_t *b, ncclResult_t code, const char *what);
 
 /** All to all, @p rows to and from each peer, random rows of the pool. */
-void bench_make_graph(bench_t *b, int64_t rows);
+void bench_make_halo(bench_t *b, int64_t rows);
 void bench_free_graph(bench_t *b);
 /** The row of its pool that @p rank sends as its @p i-th. */
 int32_t bench_sent_row(int rank, int64_t i);

@@ -29,7 +29,7 @@ void bench_must_nccl(const bench_t *b, ncclResult_t code, const char *what)
     }
 }
 
-void bench_make_graph(bench_t *b, int64_t rows)
+void bench_make_halo(bench_t *b, int64_t rows)
 {
     const int peers = b->env.size - 1;
     int       k     = 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# NCCL ships no CMake package.  Gives NCCL_FOUND and NCCL::NCCL; looks beside the CUDA toolkit and in
-# CMAKE_PREFIX_PATH.
+# NCCL ships no CMake package.  Gives NCCL_FOUND and NCCL::NCCL; looks beside the CUDA toolkit and
+# in CMAKE_PREFIX_PATH.
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
 if(NCCL_INCLUDE_DIR)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# PT-Scotch 7 or later.  Gives PTSCOTCH_FOUND and PTSCOTCH::PTSCOTCH; looks in CMAKE_PREFIX_PATH.  Where a
-# distribution has several builds side by side (Debian: scotch, -int32, -int64) it takes the one that
-# others link, since all have one SONAME and a process loads one: PETSc crashed with another.
-# Call after find_package(MPI): the two must be of one MPI.
+# PT-Scotch 7 or later.  Gives PTSCOTCH_FOUND and PTSCOTCH::PTSCOTCH; looks in CMAKE_PREFIX_PATH.
+# Where a distribution has several builds side by side (Debian: scotch, -int32, -int64) it takes the
+# one that others link, since all have one SONAME and a process loads one: PETSc crashed with
+# another.  Call after find_package(MPI): the two must be of one MPI.
 find_path(PTSCOTCH_INCLUDE_DIR ptscotch.h PATH_SUFFIXES scotch scotch-int64)
 set(PTSCOTCH_problem "")
 if(PTSCOTCH_INCLUDE_DIR)

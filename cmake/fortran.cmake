@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# spmm_dist::fortran, the module spmm_dist compiled by the Fortran compiler of this project, since .mod
-# files differ between compilers.  spmm_dist_FORTRAN_MODULE is its source.  Installed with the package.
+# spmm_dist::fortran, the module spmm_dist compiled by the Fortran compiler of this project, since
+# .mod files differ between compilers.  spmm_dist_FORTRAN_MODULE is its source.
+# Installed with the package.
 get_property(spmm_dist_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
 if("Fortran" IN_LIST spmm_dist_languages AND NOT TARGET spmm_dist::fortran)
   set(spmm_dist_mod_dir ${CMAKE_CURRENT_BINARY_DIR}/spmm_dist_fortran)

@@ -26,13 +26,15 @@ if(SPMM_ENABLE_CUDA)
   endif()
 endif()
 if(NOT BUILD_SHARED_LIBS)
-  install(FILES cmake/FindMETIS.cmake cmake/FindNCCL.cmake cmake/FindPTSCOTCH.cmake DESTINATION ${spmm_cmake_dir})
+  install(FILES cmake/FindMETIS.cmake cmake/FindNCCL.cmake cmake/FindPTSCOTCH.cmake
+    DESTINATION ${spmm_cmake_dir})
 endif()
 configure_package_config_file(cmake/spmm_distConfig.cmake.in spmm_distConfig.cmake
   INSTALL_DESTINATION ${spmm_cmake_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(spmm_distConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/spmm_distConfig.cmake
-  ${PROJECT_BINARY_DIR}/spmm_distConfigVersion.cmake cmake/fortran.cmake DESTINATION ${spmm_cmake_dir})
+  ${PROJECT_BINARY_DIR}/spmm_distConfigVersion.cmake cmake/fortran.cmake
+  DESTINATION ${spmm_cmake_dir})
 
 # pkg-config: names MPI by the paths found here, since its own .pc file differs by vendor and is
 # often missing.
@@ -51,7 +53,8 @@ if(METIS_FOUND)
 endif()
 if(PTSCOTCH_FOUND)
   list(APPEND spmm_pc_private ${PTSCOTCH_LIBRARIES})
-  # A build in a folder of its own has the name of the default build: the program must not take that.
+  # A build in a folder of its own has the name of the default build: the program
+  # must not take that.
   get_filename_component(spmm_ptscotch_dir ${PTSCOTCH_PTSCOTCH_LIBRARY} DIRECTORY)
   if(NOT spmm_ptscotch_dir IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
     list(APPEND spmm_pc_private -Wl,-rpath,${spmm_ptscotch_dir})

@@ -4,7 +4,8 @@
 # which exports what SPMM_API marks, and into the static spmm_internal, which lets unit tests call
 # every function and pulls only the objects a test needs.
 file(GLOB_RECURSE spmm_sources CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/src/*.c ${PROJECT_SOURCE_DIR}/partition/*.c ${PROJECT_SOURCE_DIR}/kernels/cpu/*.c)
+  ${PROJECT_SOURCE_DIR}/src/*.c ${PROJECT_SOURCE_DIR}/partition/*.c
+  ${PROJECT_SOURCE_DIR}/kernels/cpu/*.c)
 file(GLOB_RECURSE spmm_cuda_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/*_cuda.c ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
 list(FILTER spmm_sources EXCLUDE REGEX "_cuda\\.c$")

@@ -41,7 +41,8 @@ static void *allocate(size_t count, size_t size)
     return memory;
 }
 
-/* Rows [first, first + n_rows) of the Laplacian with `rows` rows; returns their number of entries. */
+/* Rows [first, first + n_rows) of the Laplacian with `rows` rows; returns their
+ * number of entries. */
 static int64_t fill_rows(int64_t first, int64_t n_rows, int64_t rows, int64_t *row_ptr,
                          int64_t *col_idx, double *values)
 {

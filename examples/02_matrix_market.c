@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file 02_matrix_market.c
  *  A from a Matrix Market file (plain or gzipped), its rows given to the ranks by the partitioner
- *  that promises least communication.  The plan then has its own distribution of B and C: blocks are
- *  made in the order of the file, scattered to the plan's, multiplied there as often as one likes,
- *  and gathered again.  Every row of C is compared with a plain loop over A.
+ *  that promises least communication.  The plan then has its own distribution of B and C: blocks
+ *  are made in the order of the file, scattered to the plan's, multiplied there as often as one
+ *  likes, and gathered again.  Every row of C is compared with a plain loop over A.
  *
  *      mpirun -n 4 02_matrix_market web.mtx.gz
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file 03_device_pointers.c
  *  B and C in the program's own GPU memory and the product in the program's own stream: copy in,
- *  multiply twice and copy out are enqueued one after the other, and the host waits once, at the end.
- *  Nothing has to come from spmm_buffer_alloc().  On CPU contexts the same program uses plain memory.
- *  The check is the one of 01: columns of B are eigenvectors of the 1D Laplacian, C = A A B is l^2 B.
+ *  multiply twice and copy out are enqueued one after the other, and the host waits once, at the
+ *  end.  Nothing has to come from spmm_buffer_alloc().  On CPU contexts the same program uses plain
+ *  memory.  The check is the one of 01: columns of B are eigenvectors of the 1D Laplacian,
+ *  C = A A B is l^2 B.
  *
  *      mpirun -n 4 03_device_pointers
  */
@@ -41,7 +42,8 @@ static void open_device(const spmm_context_info_t *info)
 #endif
 }
 
-/* GPU memory for B and C, or pinned memory of the host, without which copies are not asynchronous. */
+/* GPU memory for B and C, or pinned memory of the host, without which copies are
+ * not asynchronous. */
 static void *own_malloc(size_t bytes, int of_host)
 {
 #ifdef EXAMPLES_WITH_CUDA

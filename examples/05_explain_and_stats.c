@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file 05_explain_and_stats.c
- *  What a plan chose, why, and where its time goes.  spmm_plan_explain() prints every candidate with
- *  its predicted and measured time; spmm_plan_get_stats() gives a program the same facts, and with
- *  option `profile` the times of the phases of the last product.  The facts are checked against each
- *  other: entries are all there, and every row sent is a row received.
+ *  What a plan chose, why, and where its time goes.  spmm_plan_explain() prints every candidate
+ *  with its predicted and measured time; spmm_plan_get_stats() gives a program the same facts, and
+ *  with option `profile` the times of the phases of the last product.  The facts are checked
+ *  against each other: entries are all there, and every row sent is a row received.
  *
  *      mpirun -n 4 05_explain_and_stats rmat:scale=16,degree=16
  */

@@ -1,8 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0
 !> @file 06_fortran.f90
-!> The library from Fortran: every rank makes its rows of the 1D Laplacian (-1, 2, -1) and multiplies
-!> B(rows, columns), a column-major array as Fortran has them.  Column j of B is eigenvector j with
-!> eigenvalue l = 2 - 2 cos(j pi / (rows + 1)), so C = A * B must be l * B.
+!> The library from Fortran: every rank makes its rows of the 1D Laplacian (-1, 2, -1) and
+!> multiplies B(rows, columns), a column-major array as Fortran has them.  Column j of B is
+!> eigenvector j with eigenvalue l = 2 - 2 cos(j pi / (rows + 1)), so C = A * B must be l * B.
 !>
 !>     mpirun -n 4 06_fortran
 program fortran_example
@@ -68,7 +68,8 @@ program fortran_example
   end do
   error = maxval(abs(C))
   call MPI_Allreduce(MPI_IN_PLACE, error, 1, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD, ierror)
-  if (rank == 0) print '(i0, a, i0, a, es7.1)', rows, ' rows on ', ranks, ' ranks: |A B - l B| = ', error
+  if (rank == 0) print '(i0, a, i0, a, es7.1)', rows, ' rows on ', ranks, &
+    ' ranks: |A B - l B| = ', error
 
   call check(spmm_buffer_free(ctx, device_B))
   call check(spmm_buffer_free(ctx, device_C))

@@ -44,8 +44,9 @@ static inline double attention_element(int which, int64_t row, int64_t col)
         attention_half(2.0 * random_element(row, 1000 * (which + (int64_t)1) + col)));
 }
 
-/* Row i of attention, dense and in FP64: softmax of q K^T / sqrt(head) where is_kept(), times V; and
- * the same of |V|, to which errors relate.  k and v [length x head], weight [length] for itself. */
+/* Row i of attention, dense and in FP64: softmax of q K^T / sqrt(head) where is_kept(), times V;
+ * and the same of |V|, to which errors relate.  k and v [length x head], weight
+ * [length] for itself. */
 static inline void attention_row(int64_t i, int64_t length, int head, const double *q,
                                  const double *k, const double                    *v,
                                  int (*is_kept)(int64_t row, int64_t col), double *weight,
@@ -77,7 +78,8 @@ static inline void attention_row(int64_t i, int64_t length, int head, const doub
     }
 }
 
-/* The largest |O - reference| / (P |V|) over some rows of this rank; O [rows x head] on the device. */
+/* The largest |O - reference| / (P |V|) over some rows of this rank; O [rows x
+ * head] on the device. */
 static inline double attention_error(int64_t first, int64_t rows, int64_t length, int head,
                                      int (*is_kept)(int64_t row, int64_t col), const void *device)
 {
@@ -112,8 +114,8 @@ static inline double attention_error(int64_t first, int64_t rows, int64_t length
     return worst;
 }
 
-/* Seconds of Q K^T and of its product with V by cuBLAS, FP16 with sums in FP32: @p rows rows by all of
- * K and V, without a softmax between them; 0: no GPU. */
+/* Seconds of Q K^T and of its product with V by cuBLAS, FP16 with sums in FP32: @p rows rows by all
+ * of K and V, without a softmax between them; 0: no GPU. */
 static inline void attention_dense(int64_t rows, int64_t length, int head, int repeats,
                                    double seconds[2])
 {

@@ -6,10 +6,10 @@
  *
  *      Y_1 = 1/e (A - c I) Y_0,    Y_k+1 = 2/e (A - c I) Y_k - Y_k-1:
  *
- *  one spmm_execute() each, with alpha = 2/e and beta = -1 into the block that held Y_k-1.  The shift
- *  is in the diagonal of the matrix, no other operation is needed, nothing leaves the device.
- *  Checked on a plane grid, whose eigenvectors are known: every coefficient of the filtered block is
- *  T_d((l - c) / e) times that of the random block, and almost all energy lies below CUT.
+ *  one spmm_execute() each, with alpha = 2/e and beta = -1 into the block that held Y_k-1.  The
+ *  shift is in the diagonal of the matrix, no other operation is needed, nothing leaves the device.
+ *  Checked on a plane grid, whose eigenvectors are known: every coefficient of the filtered block
+ *  is T_d((l - c) / e) times that of the random block, and almost all energy lies below CUT.
  *
  *      mpirun -n 4 chebyshev [engine]
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file lobpcg.c
- *  The smallest eigenvalues of a grid's Laplacian by LOBPCG (Knyazev 2001) without a preconditioner:
- *  Rayleigh-Ritz in the span of the iterates X, their residuals W and the last directions P.  One
- *  row-major block S = [X W P] holds all three side by side, and AS = A S likewise: each step the plan
- *  multiplies A by the columns of W where they lie, into those of A W.  Blocks stay where the context
- *  computes (block_dense.h: cuBLAS on GPUs); Gram matrices and small eigenproblems are the host's.
- *  The eigenvalues found are compared with their formulas in laplacian.h.
+ *  The smallest eigenvalues of a grid's Laplacian by LOBPCG (Knyazev 2001) without a
+ *  preconditioner: Rayleigh-Ritz in the span of the iterates X, their residuals W and the last
+ *  directions P.  One row-major block S = [X W P] holds all three side by side, and AS = A S
+ *  likewise: each step the plan multiplies A by the columns of W where they lie, into those of A W.
+ *  Blocks stay where the context computes (block_dense.h: cuBLAS on GPUs); Gram matrices and small
+ *  eigenproblems are the host's.  The eigenvalues found are compared with their
+ *  formulas in laplacian.h.
  *
  *      mpirun -n 4 lobpcg 7 40 36 32 [engine]        (stencil and grid)
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file small_dense.h
- *  The generalised symmetric eigenproblem H y = theta G y of a Rayleigh-Ritz step, a few dozen rows,
- *  row-major: Cholesky factorisation of G and cyclic Jacobi rotations (Golub and Van Loan, section
- *  8.5).  A program in production calls LAPACK's dsygv here.
+ *  The generalised symmetric eigenproblem H y = theta G y of a Rayleigh-Ritz step, a few dozen
+ *  rows, row-major: Cholesky factorisation of G and cyclic Jacobi rotations (Golub and Van Loan,
+ *  section 8.5).  A program in production calls LAPACK's dsygv here.
  */
 #ifndef SMALL_DENSE_H
 #define SMALL_DENSE_H

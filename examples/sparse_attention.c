@@ -5,10 +5,10 @@
  *
  *      S = Q K^T at the mask,    P = softmax(S / sqrt(HEAD)),    O = P V
  *
- *  Everything is FP16 but S, which is FP32, and stays on the device; rows of Q and O live where the rows
- *  of the mask live, rows of K and V where its columns do, and those that others need travel in the
- *  two products.  Some rows are checked against dense FP64; on GPUs the two dense products by
- *  cuBLAS are timed too, every rank its rows against all of K and V.
+ *  Everything is FP16 but S, which is FP32, and stays on the device; rows of Q and O live where the
+ *  rows of the mask live, rows of K and V where its columns do, and those that others need travel
+ *  in the two products.  Some rows are checked against dense FP64; on GPUs the two dense products
+ *  by cuBLAS are timed too, every rank its rows against all of K and V.
  *
  *      mpirun -n 4 sparse_attention [LENGTH [SPARSITY [VECTOR]]]     512 0.9 8
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file auto.c
- *  The better of block and a partition of the graph: by metis, or by ptscotch where metis is not in the
- *  build or cannot take the matrix.  The time of an exchange grows with what the network carries
- *  (halo_total) and with what the busiest rank waits for (halo_max): the partition with the lower
- *  halo_total + size * halo_max wins, both terms being equal when all parts receive the same.
+ *  The better of block and a partition of the graph: by metis, or by ptscotch where metis is not in
+ *  the build or cannot take the matrix.  The time of an exchange grows with what the network
+ *  carries (halo_total) and with what the busiest rank waits for (halo_max): the partition with the
+ *  lower halo_total + size * halo_max wins, both terms being equal when all parts receive the same.
  *  Block wins ties: it needs no other library and keeps neighbouring rows together.
  */
 #include <inttypes.h>

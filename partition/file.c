@@ -156,8 +156,8 @@ static spmm_status_t read_part(reader_t *in, int32_t count, int32_t *part)
     return SPMM_OK;
 }
 
-/* Rank 0 reads for all, part by part; what goes wrong with one all learn before the next.  @p piece is
- * scratch of rank 0 [SPMM_PIECE].  Agreed but for the last transfer and the end of the file. */
+/* Rank 0 reads for all, part by part; what goes wrong with one all learn before the next.  @p piece
+ * is scratch of rank 0 [SPMM_PIECE].  Agreed but for the last transfer and the end of the file. */
 static spmm_status_t distribute(const spmm_matrix_t *A, reader_t *in, int32_t *row_part,
                                 int32_t *piece)
 {

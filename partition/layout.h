@@ -25,7 +25,8 @@ typedef struct {
     int64_t *recv_count;  /**< [size]; rows arrive in the new local order */
 } spmm_layout_map_t;
 
-/** Collective, agreed.  @p part [orig_offset[rank + 1] - orig_offset[rank]]; the map owns copies. */
+/** Collective, agreed.  @p part [orig_offset[rank + 1] - orig_offset[rank]]; the
+ *  map owns copies. */
 spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offset,
                                       const int32_t *part, bool keep, spmm_layout_map_t *map);
 void          spmmi_layout_map_free(spmm_layout_map_t *map);

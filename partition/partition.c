@@ -16,6 +16,7 @@ const spmm_partitioner_t *const spmmi_partitioners[] = {
 #undef SPMM_PARTITIONER
 const int spmmi_n_partitioners = (int)(sizeof spmmi_partitioners / sizeof spmmi_partitioners[0]);
 
+/* METIS's own for k-way partitions (METIS_OPTION_UFACTOR 30). */
 static const double default_imbalance = 1.03;
 
 static spmm_status_t fail_unknown(spmm_env_t *env, const char *spec)

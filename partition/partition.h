@@ -10,8 +10,8 @@
 
 typedef struct {
     const char *argument;  /**< what follows the colon of the name: the path of "file:PATH" */
-    const char *objective; /**< "vol", "cut" or NULL: what the partitioner is best at */
-    double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1 */
+    const char *objective; /**< "vol", "cut"; NULL: what the partitioner is best at */
+    double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1; 0: 1.03 */
     uint64_t    seed;
 } spmm_partition_options_t;
 
@@ -45,8 +45,8 @@ typedef struct {
 extern const spmm_partitioner_t *const spmmi_partitioners[];
 extern const int                       spmmi_n_partitioners;
 
-/** Run the partitioner that @p spec ("keep", "block", "metis", "ptscotch", "auto", "file:PATH"; NULL: keep)
- *  names.  Collective, agreed; its result is checked: every part lies in [0, size).
+/** Run the partitioner that @p spec ("keep", "block", "metis", "ptscotch", "auto", "file:PATH";
+ *  NULL: keep) names.  Collective, agreed; its result is checked: every part lies in [0, size).
  *  @return SPMM_ERR_ARGUMENT for an unknown name, with the list of known ones */
 spmm_status_t spmmi_partition_create(const spmm_matrix_t *A, const char *spec,
                                      const spmm_partition_options_t *options,
@@ -58,8 +58,8 @@ spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition
                                     spmm_partition_score_t *score);
 
 /** Give every column to the part whose entries use it most (the lowest of equals; unused columns
- *  stay with their owner), by row_part, which is set.  For partitioners of rows alone; where columns go
- *  with the rows there is nothing to do.  Collective, agreed. */
+ *  stay with their owner), by row_part, which is set.  For partitioners of rows alone; where
+ *  columns go with the rows there is nothing to do.  Collective, agreed. */
 spmm_status_t spmmi_partition_columns(const spmm_matrix_t *A, spmm_partition_t *partition);
 
 /** Write row_part in row order, one number a line.  Collective, agreed. */

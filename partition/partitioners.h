@@ -26,8 +26,8 @@ spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int32_t *row_part);
 /** Below this many vertices a part METIS makes empty parts and prints; blocks serve as well. */
 enum { SPMM_MIN_VERTICES_PER_PART = 16 };
 
-/** Has the graph of A (rows, and columns unless A is square) enough vertices, and A an entry?  The same
- *  on all ranks. */
+/** Has the graph of A (rows, and columns unless A is square) enough vertices, and A an entry?  The
+ *  same on all ranks. */
 bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A);
 
 /** Blocks of rows where it is not, with a line in the log.  Collective, agreed.
@@ -53,8 +53,9 @@ void          spmmi_consumers_free(spmm_consumers_t *consumers);
 /** Elements of the longest message between rank 0 and another rank: bounds its buffers. */
 enum { SPMM_PIECE = 1 << 20 };
 
-/** One blocking transfer, of any length; not collective.  It has the timeout of exchanges, which says
- *  nothing about a peer that reads a file or serves others first: all ranks agree before it. */
+/** One blocking transfer, of any length; not collective.  It has the timeout of exchanges, which
+ *  says nothing about a peer that reads a file or serves others first: all ranks
+ *  agree before it. */
 spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, int peer);
 spmm_status_t spmmi_recv_bytes(spmm_env_t *env, void *data, size_t bytes, int peer);
 

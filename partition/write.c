@@ -67,8 +67,8 @@ static spmm_status_t write_piece(const writer_t *out, int32_t count, const int32
     return SPMM_OK;
 }
 
-/* Rank 0 takes and writes the parts of all, piece by piece; what goes wrong with one all learn before the
- * next.  @p piece is scratch of rank 0 [SPMM_PIECE].  Agreed but for the last piece. */
+/* Rank 0 takes and writes the parts of all, piece by piece; what goes wrong with one all learn
+ * before the next.  @p piece is scratch of rank 0 [SPMM_PIECE].  Agreed but for the last piece. */
 static spmm_status_t collect(const spmm_matrix_t *A, const writer_t *out, const int32_t *row_part,
                              int32_t *piece)
 {

@@ -14,7 +14,8 @@ export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$threads}
 
 quietly cmake --preset "$preset" "${configure[@]}"
 quietly cmake --build --preset "$preset" --target tools/all
-command=(mpirun -n "$ranks" "build/$preset/tools/spmm_dist" --matrix "$matrix" --columns 64 --verify)
+command=(mpirun -n "$ranks" "build/$preset/tools/spmm_dist" --matrix "$matrix" --columns 64
+    --verify)
 echo "\$ ${command[*]}"
 "${command[@]}" </dev/null
 

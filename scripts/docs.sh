@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# docs.sh [FOLDER]: makes the reference of the public headers and the guides as HTML in FOLDER (default
-# build/docs), by Doxygen; a warning is an error.  77: there is no Doxygen.
+# docs.sh [FOLDER]: makes the reference of the public headers and the guides as HTML in FOLDER
+# (default build/docs), by Doxygen; a warning is an error.  77: there is no Doxygen.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build/docs}

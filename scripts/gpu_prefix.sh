@@ -6,11 +6,11 @@
 #     scripts/gpu_prefix.sh PREFIX [OPENMPI]
 #     there:  cmake --preset cuda -DCMAKE_PREFIX_PATH=PREFIX
 #
-# METIS, PT-Scotch, zlib, cJSON and cmocka come from the installed Debian or Ubuntu packages, which apt
-# installs first where they are missing.  OPENMPI, the prefix of scripts/build_openmpi_cuda.sh (built
-# there first where it is missing), goes to PREFIX/openmpi-cuda, off the search paths: a second MPI is
-# used only by those who name it.  The target needs the same architecture, a C library as new as here
-# and, for PT-Scotch, an MPI of the same libmpi.so.N.
+# METIS, PT-Scotch, zlib, cJSON and cmocka come from the installed Debian or Ubuntu packages, which
+# apt installs first where they are missing.  OPENMPI, the prefix of scripts/build_openmpi_cuda.sh
+# (built there first where it is missing), goes to PREFIX/openmpi-cuda, off the search paths: a
+# second MPI is used only by those who name it.  The target needs the same architecture, a C library
+# as new as here and, for PT-Scotch, an MPI of the same libmpi.so.N.
 set -euo pipefail
 
 prefix=${1:?usage: $0 PREFIX [OPENMPI]}

@@ -5,13 +5,13 @@
 #   clang      everything by clang with warnings as errors; unit and dist tests
 #   coverage   lines of the host sources that tests run: at least SPMM_COVERAGE_LEAST (90) percent
 #   tsan       threads under ThreadSanitizer
-#   asan       unit and dist tests on all numbers of ranks (CI: 1 and 3, without the slowest), and the sweeps of failing allocations
-#              and calls, all of them, under AddressSanitizer
+#   asan       unit and dist tests on all numbers of ranks (CI: 1 and 3, without the slowest), and
+#              the sweeps of failing allocations and calls, all of them, under AddressSanitizer
 #   faults     calls of MPI that fail on one rank alone: all of the list
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB)
-#   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000 runs, which
-#              take 34 minutes of CPU time, and 1,000 more for each matrix in SPMM_MATRIX_DIR;
-#              SPMM_PRODUCT_SHARE=K/N makes share K of N of them
+#   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
+#              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
+#              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
 #
 #     scripts/nightly.sh [STEP...]
@@ -121,6 +121,7 @@ for step in "${steps[@]}"; do
     echo "nightly: ${rows[-1]}"
 done
 echo
-printf '%s\n' "nightly of $(date -u +%F) at $(git rev-parse --short HEAD 2>/dev/null || echo '?'):" \
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo '?')
+printf '%s\n' "nightly of $(date -u +%F) at $commit:" \
     "${rows[@]}"
 exit "$failed"

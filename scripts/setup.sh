@@ -7,16 +7,16 @@
 #   gpus        number of GPUs seen
 #   jobs        number of cores, or CMAKE_BUILD_PARALLEL_LEVEL
 # With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
-# packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer, with
-# SPMM_SETUP_PETSC=1 (CI) PETSc for examples/petsc_shell.c, 55 MB and about 20 s, with
-# SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh, and with SPMM_SETUP_FORTRAN=1 (CI) gfortran for
-# the tests of the Fortran module.
+# packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer,
+# with SPMM_SETUP_PETSC=1 (CI) PETSc for examples/petsc_shell.c, 55 MB and about 20 s, with
+# SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh, and with SPMM_SETUP_FORTRAN=1 (CI) gfortran
+# for the tests of the Fortran module.
 # shellcheck disable=SC2034
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# What a feature or a test needs, what is built with the distribution's Open MPI and left out without it,
-# and what only the lint tests need.
+# What a feature or a test needs, what is built with the distribution's Open MPI and left out
+# without it, and what only the lint tests need.
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libmetis-dev
     zlib1g-dev libcmocka-dev libcjson-dev python3)
 optional_packages=(libptscotch-dev)

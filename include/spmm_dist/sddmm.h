@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm.h
- *  SDDMM, the sampled dense-dense product: S = alpha * (X Y^T at the entries of a matrix) + beta * S,
- *  as cusparseSDDMM computes it: the values of the matrix take no part.  Rows of X live where the
- *  rows of the matrix live, rows of Y where its columns live, and S are new values for its entries:
+ *  SDDMM, the sampled dense-dense product: S = alpha * (X Y^T at the entries of a matrix) +
+ *  beta * S, as cusparseSDDMM computes it: the values of the matrix take no part.  Rows of X live
+ *  where the rows of the matrix live, rows of Y where its columns live, and S are new values for
+ *  its entries:
  *
- *      spmm_sddmm(scores, k, 1.0, Q, k, K, k, 0.0, S, stream)          S = Q K^T at the mask
- *      spmm_sddmm_softmax(scores, 1.0 / sqrt(k), S, P, stream)          rows of S, in place if you like
- *      spmm_plan_update_values(product, P, stream)                      A = P
- *      spmm_execute(product, k, 1.0, V, k, 0.0, O, k, stream)           O = A V
+ *      spmm_sddmm(scores, k, 1.0, Q, k, K, k, 0.0, S, stream)    S = Q K^T at the mask
+ *      spmm_sddmm_softmax(scores, 1.0 / sqrt(k), S, P, stream)   rows of S, in place if you like
+ *      spmm_plan_update_values(product, P, stream)               A = P
+ *      spmm_execute(product, k, 1.0, V, k, 0.0, O, k, stream)    O = A V
  *
  *  is sparse attention, in which nothing leaves the device or waits for it.
  */
@@ -21,7 +22,7 @@ extern "C" {
 #endif
 
 typedef struct spmm_sddmm_plan
-    spmm_sddmm_plan_t; /**< a mask, k, options -> its form, the exchange */
+    spmm_sddmm_plan_t; /**< a mask, k, options -> its format, the exchange */
 
 /** Zero in any field means "choose for me"; the struct grows only at its end. */
 typedef struct {
@@ -30,10 +31,10 @@ typedef struct {
                                   16-bit ones.  Sums are in FP32, for FP64 in FP64 */
     const char *kernel; /**< "csr": CUDA cores (on CPUs plain loops), all types; "panels": by panels
                                   of columns that stay in L1, all types, in 16 bits on tensor cores,
-                                  for masks without structure; "cvse": tensor cores, all but FP64, for
-                                  masks in which neighbouring rows share columns, best
-                                  column-vector-sparse ones; NULL or "auto": on GPUs the one with the
-                                  shortest predicted time, on CPUs csr */
+                                  for masks without structure; "cvse": tensor cores, all but FP64,
+                                  for masks in which neighbouring rows share columns, best
+                                  column-vector-sparse ones; NULL or "auto": on GPUs the one with
+                                  the shortest predicted time, on CPUs csr */
     const char *transport; /**< as in spmm_plan_options_t */
 } spmm_sddmm_options_t;
 
@@ -54,13 +55,13 @@ SPMM_API spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
                                               const spmm_sddmm_options_t *options,
                                               spmm_sddmm_plan_t         **plan);
 
-/** Enqueue S_e = alpha * <X_i, Y_j> + beta * S_e for every entry e = (i, j) of the mask; what is not
- *  an entry is neither read nor multiplied into one, so Inf and NaN stay where they belong.
+/** Enqueue S_e = alpha * <X_i, Y_j> + beta * S_e for every entry e = (i, j) of the mask; what is
+ *  not an entry is neither read nor multiplied into one, so Inf and NaN stay where they belong.
  *  Collective, but it spends no reduction, allocates nothing and returns like spmm_execute().
  *  @param[in]     k           columns, 1 .. k of the plan; equal on all ranks
  *  @param[in]     alpha,beta  converted to the type of the sums; beta == 0 never reads S
- *  @param[in]     X           [local_rows x k] row-major, of the mask's type (spmm_matrix_get_info()),
- *                             memory of the context's device, as Y and S
+ *  @param[in]     X           [local_rows x k] row-major, of the mask's type
+ *                             (spmm_matrix_get_info()), memory of the context's device, as Y and S
  *  @param[in]     Y           [local_cols x k] likewise
  *  @param[in]     ldx,ldy     >= k; multiples of 16 bytes, as X and Y themselves, are fastest
  *  @param[in,out] S           [local_nnz] of s_type, in the order of spmm_matrix_update_values();
@@ -69,8 +70,8 @@ SPMM_API spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alp
                                   int64_t ldx, const void *Y, int64_t ldy, double beta, void *S,
                                   spmm_stream_t stream);
 
-/** Enqueue P = softmax(scale * S) over the entries of each row: exp(x - max) / sum of these.  Rows are
- *  whole on one rank: not collective.  The first call on a plan allocates.
+/** Enqueue P = softmax(scale * S) over the entries of each row: exp(x - max) / sum of these.  Rows
+ *  are whole on one rank: not collective.  The first call on a plan allocates.
  *  @param[in]  S  [local_nnz] of s_type, as spmm_sddmm() leaves it
  *  @param[out] P  [local_nnz] of the mask's type, for spmm_plan_update_values(); may be S where the
  *                 types are equal, else must not overlap it */
@@ -87,7 +88,7 @@ typedef struct {
                                                the entries */
     const char *transport;              /**< static storage */
     int64_t     halo_rows, mirror_rows; /**< rows of Y received, sent */
-    size_t      device_bytes;           /**< held by the form of the mask and rows in exchange */
+    size_t      device_bytes;           /**< held by the format of the mask and rows in exchange */
 } spmm_sddmm_info_t;
 
 /** Not collective. */

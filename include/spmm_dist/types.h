@@ -10,8 +10,8 @@
 
 /** Status of a call.  Zero is success; the values are ABI and never renumbered.  After a
  *  collective setup call every rank holds the same status and the same spmm_last_error(); but where
- *  communication itself failed, SPMM_ERR_COMM, and on some ranks alone, the others may wait in MPI: a
- *  program ends them by MPI_Abort(), as spmm_dist does. */
+ *  communication itself failed, SPMM_ERR_COMM, and on some ranks alone, the others may wait in MPI:
+ *  a program ends them by MPI_Abort(), as spmm_dist does. */
 typedef enum {
     SPMM_OK              = 0,
     SPMM_ERR_ARGUMENT    = -1, /**< an argument is outside its documented range */
@@ -58,8 +58,8 @@ typedef enum {
     SPMM_DEVICE_CUDA
 } spmm_device_kind_t;
 
-/** A cudaStream_t passed through C; NULL is the legacy default stream, also in programs compiled with
- *  --default-stream per-thread, which pass cudaStreamPerThread; ignored on the CPU. */
+/** A cudaStream_t passed through C; NULL is the legacy default stream, also in programs compiled
+ *  with --default-stream per-thread, which pass cudaStreamPerThread; ignored on the CPU. */
 typedef void *spmm_stream_t;
 
 #endif /* SPMM_DIST_TYPES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file calibrate.cu
- *  To time with: a wait, and random rows of 512 bytes, one a warp and 16 bytes a lane: what tensor-core and CSR kernels do to
- *  B, without what they do with it.
+ *  To time with: a wait, and random rows of 512 bytes, one a warp and 16 bytes a lane: what
+ *  tensor-core and CSR kernels do to B, without what they do with it.
  */
 #include "cuda/cuda_kernels.h"
 #include "cuda/dense/rows.cuh"

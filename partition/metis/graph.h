@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file metis_graph.h  The pattern of A as the graph METIS partitions. */
+/** @file graph.h  The pattern of A as the graph METIS partitions. */
 #ifndef SPMM_PARTITION_METIS_GRAPH_H
 #define SPMM_PARTITION_METIS_GRAPH_H
 
@@ -8,7 +8,8 @@
 #ifdef SPMM_HAVE_METIS
 #include <metis.h>
 
-/** The largest number that METIS can hold: IDX_MAX but for tests, which lower it to see METIS refuse. */
+/** The largest number that METIS can hold: IDX_MAX but for tests, which lower it to
+ *  see METIS refuse. */
 extern idx_t spmmi_metis_most;
 
 /** Square A: the vertices are the rows, the edges the pattern of A + A^T without diagonal.  Other

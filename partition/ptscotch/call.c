@@ -23,8 +23,8 @@ static void wait_a_little(const spmm_env_t *env, int attempt)
     (void)nanosleep(&t, NULL);
 }
 
-/* All ranks hold the lock, or none: two contexts that met in another order on another rank would wait
- * for each other for ever.  Collective, agreed. */
+/* All ranks hold the lock, or none: two contexts that met in another order on another rank would
+ * wait for each other for ever.  Collective, agreed. */
 static spmm_status_t lock(spmm_env_t *env)
 {
     for (int attempt = 0;; attempt++) {

@@ -6,9 +6,9 @@
 #include "matrix/matrix.h"
 
 /** Square A: the vertices are the rows, the edges the pattern of A + A^T without diagonal.  Other
- *  A: the edges are the non-zeros, both ways, between rows and columns; the vertices of a rank are its
- *  rows, then its columns.  Numbers of vertices ascend with the ranks that own them.  Memory and time
- *  of a rank are linear in the entries of its rows and of its columns. */
+ *  A: the edges are the non-zeros, both ways, between rows and columns; the vertices of a rank are
+ *  its rows, then its columns.  Numbers of vertices ascend with the ranks that own them.  Memory
+ *  and time of a rank are linear in the entries of its rows and of its columns. */
 typedef struct {
     int64_t  first;      /**< number of the first vertex of this rank */
     int64_t  n_vertices; /**< of this rank */
@@ -33,8 +33,9 @@ typedef struct {
         *recv_count; /**< [size], owned: vertices that went to and came from a rank */
 } spmm_deal_t;
 
-/** Deal the vertices of @p graph out to all ranks under new numbers: equally many to each, and to each
- *  its share of any region of the graph.  Collective, agreed; what is allocated when it fails stays in both. */
+/** Deal the vertices of @p graph out to all ranks under new numbers: equally many to each, and to
+ *  each its share of any region of the graph.  Collective, agreed; what is allocated when it
+ *  fails stays in both. */
 spmm_status_t spmmi_dist_graph_deal(spmm_env_t *env, spmm_dist_graph_t *graph, spmm_deal_t *deal);
 
 /** Back to where the vertices were before.  Collective, agreed.

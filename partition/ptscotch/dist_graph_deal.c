@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file dist_graph_deal.c
  *  Like cards, a stack of neighbouring vertices at a time: in each round one stack to each rank,
- *  beginning with another rank each time, so that no pattern of the matrix repeats with the ranks; what
- *  is left one by one.  Many stacks give each rank its share of any half of the graph, and in a stack
- *  neighbours stay together.  All can tell where a vertex is, and each rank gets its vertices in order.
+ *  beginning with another rank each time, so that no pattern of the matrix repeats with the ranks;
+ *  what is left one by one.  Many stacks give each rank its share of any half of the graph, and in
+ *  a stack neighbours stay together.  All can tell where a vertex is, and each rank gets
+ *  its vertices in order.
  */
 #include "base/alloc.h"
 #include "base/comm.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ptscotch.c
- *  k-way partition by PT-Scotch (Chevalier, Pellegrini 2008) of a graph that stays distributed: no rank
- *  holds the whole.  It minimises the entries of A that need rows of B from elsewhere.
+ *  k-way partition by PT-Scotch (Chevalier, Pellegrini 2008) of a graph that stays distributed: no
+ *  rank holds the whole.  It minimises the entries of A that need rows of B from elsewhere.
  */
 #include "partition/partitioners.h"
 
@@ -101,9 +101,10 @@ static spmm_status_t call_ptscotch(spmm_env_t *env, const spmm_partition_options
     return status;
 }
 
-/* PT-Scotch 7.0 crashes where a rank has far more vertices of a half of the graph than the others, as it
- * has of rows in a good order, or of none on some ranks: its fold of one half onto half of the ranks
- * reads what it did not set.  Dealt out to all ranks no half is anywhere more than elsewhere. */
+/* PT-Scotch 7.0 crashes where a rank has far more vertices of a half of the graph than the others,
+ * as it has of rows in a good order, or of none on some ranks: its fold of one half onto half of
+ * the ranks reads what it did not set.  Dealt out to all ranks no half is anywhere
+ * more than elsewhere. */
 static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_options_t *options,
                                spmm_dist_graph_t *graph, int32_t *row_part)
 {

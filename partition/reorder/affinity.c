@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file reorder_affinity.c
+/** @file affinity.c
  *  Data-affinity-based reordering (Acc-SpMM, section 3.2): communities of the row graph first, then
  *  windows of rows that share columns.
  */

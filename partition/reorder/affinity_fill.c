@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file affinity_fill.c
- *  Acc-SpMM, algorithm 1, step II, with windows in mind: the paper follows a row by the one that has
- *  most neighbours in common with it; here it is the one that has most columns in common with all
- *  rows of its window so far, relative to the new columns it brings.  Stretches of the base order
- *  are independent of each other, so threads share them and the result does not depend on how.
+ *  Acc-SpMM, algorithm 1, step II, with windows in mind: the paper follows a row by the one that
+ *  has most neighbours in common with it; here it is the one that has most columns in common with
+ *  all rows of its window so far, relative to the new columns it brings.  Stretches of the base
+ *  order are independent of each other, so threads share them and the result
+ *  does not depend on how.
  */
 #include "partition/reorder/affinity_fill.h"
 
@@ -219,12 +220,12 @@ static void free_scratch(scratch_t *scratch, int team)
 spmm_status_t spmmi_affinity_fill(spmm_env_t *env, const spmm_csr_t *block, const int32_t *base,
                                   int32_t n, int threads, int32_t *order)
 {
-    const int team = spmmi_cpu_team(threads);
-    fill_t    f    = {
-              .block = block, .base = base, .order = order, .n = n, .stretch = SPMM_AFFINITY_STRETCH};
+    const int     team = spmmi_cpu_team(threads);
+    fill_t        f    = {.block = block, .base = base, .order = order, .n = n};
     scratch_t    *scratch;
     spmm_status_t status;
 
+    f.stretch = SPMM_AFFINITY_STRETCH;
     SPMM_TRY(spmmi_columns_create(env, block, base, n, &f.columns));
     while (f.stretch > SHORT && work_per_row(block, &f.columns, n, f.stretch) > WORK) {
         f.stretch /= 2;

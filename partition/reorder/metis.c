@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file reorder_metis.c  Rows by the parts of METIS: a part is the size of a few windows. */
+/** @file metis.c  Rows by the parts of METIS: a part is the size of a few windows. */
 #include "partition/reorder/reorder.h"
 
 #ifdef SPMM_HAVE_METIS

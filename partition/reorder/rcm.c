@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file reorder_rcm.c
+/** @file rcm.c
  *  Reverse Cuthill-McKee: breadth-first levels of the row graph, neighbours by ascending degree,
  *  from a vertex at the rim of each component (George, Liu 1979).
  */

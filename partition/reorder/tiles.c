@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file reorder_tiles.c
- *  For formats of whole tiles, such as BCSR: rows that have entries in the same groups of 16 columns
- *  become neighbours, so that tiles of 16 x 16 are fewer and denser.  It is the order affinity of the
- *  matrix whose columns are those groups; SMaT clusters rows to the same end, by their Jaccard
- *  distance.
+/** @file tiles.c
+ *  For formats of whole tiles, such as BCSR: rows that have entries in the same groups of 16
+ *  columns become neighbours, so that tiles of 16 x 16 are fewer and denser.  It is the order
+ *  affinity of the matrix whose columns are those groups; SMaT clusters rows to the same end, by
+ *  their Jaccard distance.
  */
 #include "base/alloc.h"
 #include "partition/reorder/reorder.h"

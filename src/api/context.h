@@ -14,8 +14,8 @@ struct spmm_context {
     int                     live; /**< matrices and plans not yet destroyed */
 };
 
-/** Does a block of @p count rows or columns, @p ld elements apart, fit the address space?  Kernels count
- *  its bytes in 64 bits. */
+/** Does a block of @p count rows or columns, @p ld elements apart, fit the address space?  Kernels
+ *  count its bytes in 64 bits. */
 static inline bool spmmi_ld_fits(int64_t count, int64_t ld)
 {
     enum { MOST_BYTES = 8 }; /* of an element */

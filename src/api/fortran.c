@@ -13,8 +13,8 @@ spmm_status_t spmm_context_create_f(int comm, const spmm_context_options_t *opti
 {
     MPI_Comm mine = spmmi_mpi_runs() ? MPI_Comm_f2c((MPI_Fint)comm) : MPI_COMM_NULL;
 
-    /* Open MPI answers NULL, which no call takes, to what is no communicator; in MPICH, where they are
-     * integers, 0 is none. */
+    /* Open MPI answers NULL, which no call takes, to what is no communicator; in MPICH, where they
+     * are integers, 0 is none. */
     if (mine == (MPI_Comm)0) {
         mine = MPI_COMM_NULL;
     }

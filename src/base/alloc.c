@@ -41,8 +41,8 @@ void spmmi_alloc_note_free(void)
     atomic_fetch_sub(&live, 1);
 }
 
-/* Ask for huge pages where a block is large: first touch of 4 KiB pages cost more than what plans do
- * with their arrays.  Only a hint. */
+/* Ask for huge pages where a block is large: first touch of 4 KiB pages cost more than what plans
+ * do with their arrays.  Only a hint. */
 static void advise(void *ptr, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
@@ -101,7 +101,8 @@ void *spmmi_realloc(void *ptr, int64_t count, size_t size)
     return grown;
 }
 
-/* Their blocks are never freed, so that addresses do not come again.  n_kept > MOST_KEPT: all memory. */
+/* Their blocks are never freed, so that addresses do not come again.  n_kept >
+ * MOST_KEPT: all memory. */
 static struct {
     uintptr_t from, end;
 } kept[MOST_KEPT];

@@ -19,8 +19,8 @@ void *spmmi_alloc_zero(int64_t count, size_t size);
 void *spmmi_realloc(void *ptr, int64_t count, size_t size);
 /** NULL-safe. */
 void spmmi_free(void *ptr);
-/** Somebody else may still come back to @p bytes at @p at, or to all memory if the process has kept many
- *  ranges: spmmi_free() of a block with some of them leaves it, for good. */
+/** Somebody else may still come back to @p bytes at @p at, or to all memory if the process has kept
+ *  many ranges: spmmi_free() of a block with some of them leaves it, for good. */
 void spmmi_alloc_keep(const void *at, size_t bytes);
 
 /** Typed allocation: `if (SPMM_NEW(p, n) == NULL) ...`. */

@@ -18,8 +18,8 @@ spmm_status_t spmmi_mpi_check(spmm_env_t *env, int code, const char *what)
     return spmmi_fail(&env->err, SPMM_ERR_COMM, "%.80s failed: %.300s", what, text);
 }
 
-/* Until all ranks have come to agree.  One whose own communication failed does not wait for ever: the
- * others may hang in what it left.  A barrier has no memory that MPI could write later. */
+/* Until all ranks have come to agree.  One whose own communication failed does not wait for ever:
+ * the others may hang in what it left.  A barrier has no memory that MPI could write later. */
 static spmm_status_t meet(spmm_env_t *env, spmm_status_t local)
 {
     enum { LOST_AFTER = 10 /* s */ };

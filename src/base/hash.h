@@ -23,6 +23,15 @@ static inline uint64_t spmmi_hash2(uint64_t seed, int64_t i, int64_t j)
     return spmmi_mix64(spmmi_mix64(seed ^ spmmi_mix64((uint64_t)i)) ^ (uint64_t)j);
 }
 
+/** Key of a text after the key @p h. */
+static inline uint64_t spmmi_hash_text(uint64_t h, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        h = spmmi_mix64(h ^ (unsigned char)*text);
+    }
+    return spmmi_mix64(h);
+}
+
 /** Uniform in [0, 1) from 53 bits of @p h. */
 static inline double spmmi_unit(uint64_t h)
 {

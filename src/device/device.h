@@ -33,7 +33,8 @@ struct spmm_device {
     double                   mem_bw;    /**< bytes/s of main or device memory */
     double                   fp32_peak; /**< flop/s */
     double                   copy_bw;   /**< bytes/s moved by a copy; 0: not measured */
-    /** bytes/s of random rows of 512 bytes, out of working sets of spmmi_gather_sets; 0: likewise */
+    /** bytes/s of random rows of 512 bytes, out of working sets of
+     *  spmmi_gather_sets; 0: likewise */
     double gather_bw[SPMM_GATHER_SETS];
     char   description[96]; /**< "NVIDIA H200", "CPU, 2 threads" */
     char   bus_id[32];      /**< "0000:1b:00.0"; "" on the CPU */
@@ -75,8 +76,8 @@ struct spmm_device_ops {
                                    spmm_stream_t *stream);
     void (*stream_destroy)(const spmm_device_t *device, spmm_stream_t stream);
     spmm_status_t (*stream_sync)(const spmm_device_t *device, spmm_stream_t stream);
-    /** A number that no other stream of the process has or will have, handles being used again; false:
-     *  not known. */
+    /** A number that no other stream of the process has or will have, handles being used again;
+     *  false: not known. */
     bool (*stream_id)(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id);
 
     spmm_status_t (*event_create)(const spmm_device_t *device, bool timed, spmm_event_t **event);
@@ -94,8 +95,8 @@ struct spmm_device_ops {
 
     /* Work recorded once and launched many times; all NULL where the device cannot. */
 
-    /** What this thread enqueues from now on, on @p stream and on streams that wait for its events, is
-     *  recorded instead of run.  Not the default stream. */
+    /** What this thread enqueues from now on, on @p stream and on streams that wait for its events,
+     *  is recorded instead of run.  Not the default stream. */
     spmm_status_t (*graph_begin)(const spmm_device_t *device, spmm_stream_t stream);
     /** Stop recording, also after a failure; *graph is NULL when it failed. */
     spmm_status_t (*graph_end)(const spmm_device_t *device, spmm_stream_t stream,
@@ -128,8 +129,9 @@ void          spmmi_device_close(spmm_device_t *device);
 
 enum { SPMM_DEVICE_CORES = 1024 }; /**< of a node, that are told apart */
 
-/** Threads of a rank that may run on the cores c with @p mine[c] != 0, where @p ranks_on[c] ranks of
- *  its node may: ranks share cores evenly, and those bound to cores of their own have them all. */
+/** Threads of a rank that may run on the cores c with @p mine[c] != 0, where @p ranks_on[c] ranks
+ *  of its node may: ranks share cores evenly, and those bound to cores of their
+ *  own have them all. */
 int spmmi_device_share(int n_cores, const int *mine, const int *ranks_on);
 /** Ranks of one node share its cores: as many threads as fall to this one, unless the user has set
  *  a number, which OpenMP then reports.  Collective. */

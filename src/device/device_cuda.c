@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "cuda/cuda_kernels.h"
 #include "device/calibrate.h"
 #include "device/place.h"
@@ -53,17 +54,6 @@ void spmmi_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *
     }
 }
 
-/* FNV-1a; never 0. */
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    }
-    return hash != 0 ? hash : 1;
-}
-
 /* The GPUs that this rank may take: the one asked for, or what it sees.  One that does not tell its
  * bus counts as like all such. */
 static void list_devices(const int *ordinal, int count, uint64_t *ids)
@@ -82,7 +72,7 @@ static void list_devices(const int *ordinal, int count, uint64_t *ids)
             (void)cudaGetLastError();
             bus[0] = '\0';
         }
-        ids[d] = hash_text(bus);
+        ids[d] = spmmi_hash_text(0, bus) | 1; /* 0: no device */
     }
 }
 

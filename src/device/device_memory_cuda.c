@@ -149,8 +149,8 @@ spmm_status_t spmmi_cuda_alloc_cached(const spmm_device_t *device, size_t bytes,
     return take(device, bytes, true, ptr);
 }
 
-/* cudaFree() takes memory of pools as well, but does not wait for its users there; what waits for them
- * waits for the current device, which may be another one of the program. */
+/* cudaFree() takes memory of pools as well, but does not wait for its users there; what waits for
+ * them waits for the current device, which may be another one of the program. */
 void spmmi_cuda_release(const spmm_device_t *device, void *ptr)
 {
     const memory_t *m = device->state;

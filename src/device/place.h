@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file place.h
- *  Which of the GPUs that a rank sees it takes.  Ranks of a node may all see all its GPUs, one each,
- *  or those near to them (srun --gpu-bind=closest), in any order.
+ *  Which of the GPUs that a rank sees it takes.  Ranks of a node may all see all its GPUs, one
+ *  each, or those near to them (srun --gpu-bind=closest), in any order.
  */
 #ifndef SPMM_DEVICE_PLACE_H
 #define SPMM_DEVICE_PLACE_H
@@ -13,9 +13,10 @@
 /** GPUs of a rank that count; it never takes a later one. */
 enum { SPMM_PLACE_DEVICES = 32 };
 
-/** One rank after the other takes, of those it sees, a GPU that the fewest before it took, the first
- *  of these: place modulo GPUs where all ranks see the same ones.
- *  @param seen  what the ranks of a node see, by place: SPMM_PLACE_DEVICES ids each, 0 after the last
+/** One rank after the other takes, of those it sees, a GPU that the fewest before it took, the
+ *  first of these: place modulo GPUs where all ranks see the same ones.
+ *  @param seen  what the ranks of a node see, by place: SPMM_PLACE_DEVICES ids
+ *               each, 0 after the last
  *  @param taken  room for place + 1 ids
  *  @param place  whose choice is asked for
  *  @param n_before  out: ranks that took the same GPU before

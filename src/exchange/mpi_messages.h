@@ -22,8 +22,8 @@ int spmmi_mpi_take_tag(spmm_transport_shared_t *shared);
 /** On failure nothing is owned, and spmmi_mpi_messages_free() is harmless. */
 spmm_status_t spmmi_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *env,
                                       const spmm_halo_t *halo, size_t max_row_bytes, int tag);
-/** Abandons messages in flight, which only a failure leaves: see spmmi_abandon().  Before their rows are
- *  freed. */
+/** Abandons messages in flight, which only a failure leaves: see spmmi_abandon().  Before their
+ *  rows are freed. */
 void spmmi_mpi_messages_free(spmm_mpi_messages_t *messages);
 
 /** Post all receives, then all sends, of an exchange whose pointers MPI can read and write.

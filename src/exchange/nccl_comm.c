@@ -31,9 +31,9 @@ static spmm_status_t check(const nccl_t *nccl, ncclResult_t code, const char *wh
 /* Seconds that ranks in time may take to find each other and register memory. */
 static const double setup_s = 30.0;
 
-/* With a timeout the communicator is a non-blocking one: NCCL then returns ncclInProgress and can be
- * aborted at any time.  Wait until the host's part of @p code, as returned by @p what, is done, for the
- * timeout or @p least seconds. */
+/* With a timeout the communicator is a non-blocking one: NCCL then returns ncclInProgress and can
+ * be aborted at any time.  Wait until the host's part of @p code, as returned by @p what, is done,
+ * for the timeout or @p least seconds. */
 static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, double least, const char *what)
 {
     spmm_env_t  *env   = nccl->device->env;
@@ -58,8 +58,8 @@ static spmm_status_t settle(const nccl_t *nccl, ncclResult_t code, double least,
     return check(nccl, code, what);
 }
 
-/* Some communicator of this process was made with NVLS left to NCCL.  Contexts of other threads set and
- * read it as well. */
+/* Some communicator of this process was made with NVLS left to NCCL.  Contexts of other threads set
+ * and read it as well. */
 static atomic_bool with_nvls;
 
 bool spmmi_nccl_is_without_nvls(void)
@@ -94,7 +94,8 @@ static spmm_status_t init_comm(const spmm_transport_shared_t *shared, nccl_t *nc
     const spmm_env_t *env    = nccl->device->env;
     ncclConfig_t      config = NCCL_CONFIG_INITIALIZER;
 
-    /* A communicator of NCCL 2.28.3 that does not block reports success before windows are there. */
+    /* A communicator of NCCL 2.28.3 that does not block reports success before
+     * windows are there. */
     config.blocking = env->timeout_s > 0.0 && !shared->windows ? 0 : 1;
     if (shared->nccl_ctas > 0) {
         config.maxCTAs = shared->nccl_ctas;

@@ -149,7 +149,7 @@ typedef struct spmm_transport_ops {
      *  all later ones are void.  Local, does not wait; may be NULL. */
     spmm_status_t (*check)(spmm_transport_shared_t *shared);
 
-    bool sends_same; /**< serves graphs that are send_same */
+    bool sends_same; /**< serves halo plans that are send_same */
     bool packs;      /**< takes rows in_place: it packs them on the way */
     bool captures;   /**< begin() and end() may be captured in a CUDA graph and replayed */
 } spmm_transport_ops_t;
@@ -168,7 +168,7 @@ typedef struct {
     const spmm_halo_t *halo;
     size_t             row_bytes; /**< largest */
     bool               picks; /**< rows lie scattered: they are packed first, or by the transport */
-    bool               same;  /**< graphs that are send_same are to be served, too */
+    bool               same;  /**< halo plans that are send_same are to be served, too */
 } spmm_transport_need_t;
 
 /** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least

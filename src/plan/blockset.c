@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file blockset.c  Formats, built by the engines chosen for them, and the buffers that go with them. */
+/** @file blockset.c  Formats, built by the engines chosen for them, and the buffers
+ *  that go with them. */
 #include "base/alloc.h"
 #include "plan/plan.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file graph.c
+/** @file capture.c
  *  A first call with new arguments runs as without graphs: what is set up lazily (kernels being
  *  loaded, the preprocessing of cuSPARSE) is no part of a product and may not be captured.  The second
  *  call captures, and launches like all later ones.
  *
- *  Engines may keep state for one shape (cuSPARSE: n, leading dimensions, alignment of B and C) that
- *  captured kernels read: a call of another shape voids all graphs.
+ *  Engines may keep state for one kind of operands (cuSPARSE: n, leading dimensions, alignment of B and C) that
+ *  captured kernels read: a call with others voids all graphs.
  */
 #include "plan/capture.h"
 
@@ -104,7 +104,7 @@ static bool is_aligned_alike(const void *a, const void *b)
     return (uintptr_t)a % ALIGNMENT == (uintptr_t)b % ALIGNMENT;
 }
 
-static bool has_shape(const spmm_operands_t *a, const spmm_operands_t *b)
+static bool is_like(const spmm_operands_t *a, const spmm_operands_t *b)
 {
     return a->n == b->n && a->ldb == b->ldb && a->ldc == b->ldc && is_aligned_alike(a->B, b->B) &&
            is_aligned_alike(a->C, b->C);
@@ -113,7 +113,7 @@ static bool has_shape(const spmm_operands_t *a, const spmm_operands_t *b)
 /* Bits of alpha and beta: 0 and -0 are two, and a NaN equals itself. */
 static bool is_same(const spmm_operands_t *a, const spmm_operands_t *b)
 {
-    return has_shape(a, b) && a->B == b->B && a->C == b->C &&
+    return is_like(a, b) && a->B == b->B && a->C == b->C &&
            memcmp(&a->alpha, &b->alpha, sizeof a->alpha) == 0 &&
            memcmp(&a->beta, &b->beta, sizeof a->beta) == 0;
 }
@@ -179,7 +179,7 @@ spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *
     spmm_status_t    status;
 
     graphs->calls++;
-    if (graphs->count > 0 && !has_shape(&graphs->entry[0].x, x)) {
+    if (graphs->count > 0 && !is_like(&graphs->entry[0].x, x)) {
         SPMM_TRY(wait_until_idle(plan));
         drop_all(plan);
     }

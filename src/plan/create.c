@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file create.c  The steps of making a plan; each ends with the agreement of all ranks. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -69,18 +68,9 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "C must have the type of A, or 32f where A is 16f or 16bf");
     }
-    if (!(o->imbalance == 0.0 || (o->imbalance >= 1.0 && o->imbalance < INFINITY))) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "imbalance %g: must be 0 (choose) or >= 1",
-                          o->imbalance);
-    }
-    if (o->objective != NULL && strcmp(o->objective, "vol") != 0 &&
-        strcmp(o->objective, "cut") != 0) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "objective \"%.40s\": must be vol or cut",
-                          o->objective);
-    }
     if (o->executes < 0) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "executes %" PRId64 ": must be 0 (1000) or more",
-                          o->executes);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "executes %" PRId64 ": must be 0 (choose) or more", o->executes);
     }
     return check_compute(plan);
 }
@@ -93,14 +83,6 @@ static spmm_status_t check_schedule(const spmm_plan_t *plan, const char *name)
     return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                       "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all",
                       name);
-}
-
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-    for (; text != NULL && *text != '\0'; text++) {
-        h = spmmi_mix64(h ^ (unsigned char)*text);
-    }
-    return spmmi_mix64(h);
 }
 
 /* Ranks that plan different products would wait for each other for ever: find out now. */
@@ -127,7 +109,7 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
         h = spmmi_mix64(h ^ (uint64_t)numbers[i]);
     }
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        h = hash_text(h, texts[i]);
+        h = spmmi_hash_text(h, texts[i] != NULL ? texts[i] : "");
     }
     range[0] = h;
     range[1] = ~h;
@@ -143,12 +125,10 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
 
 static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const spmm_partition_options_t options = {.objective = o->objective,
-                                              .imbalance =
-                                                  o->imbalance == 0.0 ? 1.03 : o->imbalance,
-                                              .seed = o->seed};
-    const double                   start   = spmmi_now();
-    spmm_matrix_t                 *A       = plan->A;
+    const spmm_partition_options_t options = {
+        .objective = o->objective, .imbalance = o->imbalance, .seed = o->seed};
+    const double   start = spmmi_now();
+    spmm_matrix_t *A     = plan->A;
 
     SPMM_TRY(spmmi_partition_create(A, o->partition, &options, &plan->partition));
     SPMM_TRY(spmmi_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,
@@ -185,7 +165,7 @@ static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t 
 }
 
 /* All that moves rows of B to those who need them. */
-static spmm_status_t make_graph(spmm_plan_t *plan, const spmm_plan_options_t *o)
+static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(spmmi_agree(plan->env, check_options(plan, o)));
     SPMM_TRY(spmmi_agree(plan->env, check_schedule(plan, o->schedule)));
@@ -199,7 +179,7 @@ static spmm_status_t make_graph(spmm_plan_t *plan, const spmm_plan_options_t *o)
 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    SPMM_TRY(make_graph(plan, o));
+    SPMM_TRY(make_distribution(plan, o));
     SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
     SPMM_TRY(spmmi_agree(plan->env, spmmi_plan_make_captures(plan, o)));
     return spmmi_agree(plan->env, spmmi_plan_count(plan));
@@ -270,7 +250,7 @@ spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_ma
                                         int64_t n, const spmm_plan_options_t *options,
                                         spmm_plan_t **plan)
 {
-    return build(shared, A, n, options, make_graph, keep_pattern, plan);
+    return build(shared, A, n, options, make_distribution, keep_pattern, plan);
 }
 
 void spmmi_plan_free(spmm_plan_t *plan)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file new_values.c
  *  New values of A that lie on the device go straight to where the formats keep them: one list for
- *  each format says which of the caller's values belongs to each of its places.  Formats that have no
- *  list are refilled from the host.
+ *  each format says which of the caller's values belongs to each of its places.  Formats that have
+ *  no list are refilled from the host.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -186,8 +186,8 @@ static spmm_status_t enqueue(spmm_plan_t *plan, const void *values, spmm_stream_
     return refill_rest(plan, values, stream);
 }
 
-/* What uses the formats next, on another stream or from the host, comes after these values.  Times are
- * those of executes: only the mark that streams wait for. */
+/* What uses the formats next, on another stream or from the host, comes after these values.  Times
+ * are those of executes: only the mark that streams wait for. */
 static spmm_status_t mark_end(spmm_plan_t *plan, spmm_stream_t stream)
 {
     const spmm_device_ops_t *ops = plan->device->ops;

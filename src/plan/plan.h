@@ -245,7 +245,7 @@ spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern);
 double spmmi_plan_best_time(const char *engine, const spmm_pattern_t *pattern,
                             const spmm_problem_t *problem, const spmm_device_t *device);
 
-/** May what affinity takes come back in @p executes products (0: 1000), if its order is the best
+/** May what affinity takes come back in @p executes products (as the option), if its order is the best
  *  thinkable? */
 bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
                            const spmm_problem_t *problem, const spmm_device_t *device,

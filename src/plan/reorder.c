@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
+#include "engine/choose/autotune.h"
 #include "plan/plan.h"
 
 /* Pairs do not show what an order does to hits in L1 and L2, which has been seen to cost some per
@@ -167,7 +168,7 @@ bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
     const double         saved   = spmmi_plan_best_time(engine, before, problem, device) -
                          spmmi_plan_best_time(engine, &bound, problem, device);
 
-    return saved * (double)(executes == 0 ? 1000 : executes) > entry_s * (double)before->nnz;
+    return saved * (double)spmmi_executes_to_come(executes) > entry_s * (double)before->nnz;
 }
 
 /* Affinity, if it gains, or to be measured.  A block that it cannot take, for its size or for want
@@ -205,7 +206,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     r->why    = "affinity makes no engine much faster";
     if (spmmi_plan_uses_trials(plan, o) && !named &&
         has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
-        spmmi_permuted_free(&block->rival); /* of a form that there was no memory for */
+        spmmi_permuted_free(&block->rival); /* of a blockset that there was no memory for */
         block->rival = p;
     } else if (spmmi_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);

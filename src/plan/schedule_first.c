@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file schedule_first.c
- *  The exchange ahead of the blocks, all on the user stream: nothing overlaps, and nothing waits for
- *  another stream or shares the device.  For exchanges that take hardly longer than the two joins of
- *  streams, and for local blocks whose kernels leave the exchange no multiprocessor.
+ *  The exchange ahead of the blocks, all on the user stream: nothing overlaps, and nothing waits
+ *  for another stream or shares the device.  For exchanges that take hardly longer than the two
+ *  joins of streams, and for local blocks whose kernels leave the exchange no multiprocessor.
  */
 #include "plan/plan.h"
 

@@ -13,8 +13,8 @@
  *  two.  hypre and PETSc order their products the same way (hypre_ParCSRMatrixMatvec,
  *  MatMult_MPIAIJ).
  *
- *  The exchange is enqueued first: behind a local block that fills the device its kernel would get no
- *  multiprocessor before that has ended (1.14 ms and an exchange of 0.07 ms took 1.22 ms so).
+ *  The exchange is enqueued first: behind a local block that fills the device its kernel would get
+ *  no multiprocessor before that has ended (1.14 ms and an exchange of 0.07 ms took 1.22 ms so).
  *
  *  chunks2 and chunks4 cut the columns of B: each chunk travels on its own, one behind the other,
  *  and the halo block multiplies a chunk (op T: makes the rows of one) while the next one travels.

@@ -36,7 +36,7 @@ static spmm_status_t share_columns(spmm_schedule_trial_t *t)
 
 static spmm_status_t open_here(spmm_plan_t *plan, spmm_schedule_trial_t *t)
 {
-    const spmm_csr_t     shape   = {.n_cols = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local,
+    const spmm_csr_t     sizes   = {.n_cols = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local,
                                     .c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local};
     const spmm_problem_t problem = {.ab_type = plan->ab_type, .c_type = plan->c_type, .n = plan->n};
 
@@ -44,7 +44,7 @@ static spmm_status_t open_here(spmm_plan_t *plan, spmm_schedule_trial_t *t)
         return spmmi_fail_memory(&plan->env->err, 1, sizeof *t, "a trial of schedules");
     }
     t->plan = plan;
-    return spmmi_trial_open(plan->device, &shape, &problem, 0.0, true, &t->operands);
+    return spmmi_trial_open(plan->device, &sizes, &problem, 0.0, true, &t->operands);
 }
 
 spmm_status_t spmmi_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t **trial)

@@ -52,12 +52,12 @@ static void count_block(spmm_plan_t *plan, const spmm_block_t *block)
     plan->stats.device_bytes += device;
 }
 
-static void count_exchange(spmm_plan_t *plan, const void *state, const spmm_halo_t *graph)
+static void count_exchange(spmm_plan_t *plan, const void *state, const spmm_halo_t *moved)
 {
     size_t host, device;
 
     plan->transport->bytes(state, &host, &device);
-    plan->stats.host_bytes += host + halo_bytes(graph);
+    plan->stats.host_bytes += host + halo_bytes(moved);
     plan->stats.device_bytes += device;
 }
 
@@ -107,10 +107,10 @@ static void name_choices(spmm_plan_t *plan)
 /* What an execute moves: allgather moves more than is needed. */
 static void count_traffic(spmm_plan_t *plan)
 {
-    const spmm_halo_t *graph     = plan->gather != NULL ? &plan->full : &plan->halo;
+    const spmm_halo_t *moved     = plan->gather != NULL ? &plan->full : &plan->halo;
     const size_t       row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-    const size_t       in        = (size_t)spmmi_halo_recv_rows(graph) * row_bytes;
-    const size_t       out       = (size_t)spmmi_halo_send_rows(graph) * row_bytes;
+    const size_t       in        = (size_t)spmmi_halo_recv_rows(moved) * row_bytes;
+    const size_t       out       = (size_t)spmmi_halo_send_rows(moved) * row_bytes;
 
     plan->stats.recv_bytes = plan->op == SPMM_OP_N ? in : out;
     plan->stats.send_bytes = plan->op == SPMM_OP_N ? out : in;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # consume.sh shared|static SOURCE BUILD: installs the library into a fresh prefix and builds the
-# first example (by find_package and by pkg-config), the examples and a C++ program against it, and where
-# BUILD has the example in Fortran, that one by pkg-config, too; all of them run, the parallel ones on 2
-# ranks.
+# first example (by find_package and by pkg-config), the examples and a C++ program against it, and
+# where BUILD has the example in Fortran, that one by pkg-config, too; all of them run, the parallel
+# ones on 2 ranks.
 set -eu -o pipefail
 kind=$1 source=$2 build=$3
 work=$build/consumer/$kind

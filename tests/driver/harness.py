@@ -17,8 +17,8 @@ MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
 NUMPROC_FLAG = os.environ.get("MPIEXEC_NUMPROC_FLAG", "-n")
 RULE = re.compile(r"^-{60,}$")
 LIBEVENT = re.compile(r"^\[warn\] Epoll ")  # of mpirun, when a rank leaves early
-# Open MPI 4 waits for a second or two before it kills what a failed job has left; here nothing is lost,
-# since the driver prints what it has to say before it calls MPI_Finalize or MPI_Abort.
+# Open MPI 4 waits for a second or two before it kills what a failed job has left; here nothing is
+# lost, since the driver prints what it has to say before it calls MPI_Finalize or MPI_Abort.
 QUICK_END = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 # Runs at a time: starting and ending leave cores idle.
 JOBS = max(2, (os.cpu_count() or 1) // 4)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 NEEDS SPMM_BUILD_TOOLS INCLUDE tools SOURCES tools/driver_find.c */
 /* What --doctor found on many nodes must not hide a problem: the exit code follows from it. */
 #include <string.h>
 
@@ -19,7 +20,6 @@ static void find_many(driver_state_t state)
 
 static void test_problem_behind_many(void **state)
 {
-    (void)state;
     find_many(DRIVER_CHECK_MISSING);
     driver_find(&x, DRIVER_CHECK_PROBLEM, "transport", "", "wrong");
     assert_int_equal(x.count, DRIVER_CHECKS);
@@ -31,7 +31,6 @@ static void test_problem_behind_many(void **state)
 
 static void test_first_problems_stand(void **state)
 {
-    (void)state;
     find_many(DRIVER_CHECK_PROBLEM);
     assert_string_equal(x.finding[DRIVER_CHECKS - 1].text, "node 63");
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 4 NEEDS SPMM_BUILD_TOOLS INCLUDE tools
+ *      SOURCES tools/driver_verify.c tools/driver_dense.c tools/driver_rows.c tools/driver_job.c
+ *          tools/tool_common.c */
 /* A program that only ever sees right results must still fail on wrong ones. */
 #include <math.h>
 #include <stdlib.h>
@@ -72,7 +75,6 @@ static void right_results_pass(void **state)
 {
     static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     for (int t = 0; t < 4; t++) {
         for (int k = 0; k < 4; k++) {
             case_t           c;
@@ -93,7 +95,6 @@ static void one_wrong_element_is_found(void **state)
 {
     static const int64_t places[][2] = {{0, 0}, {3, N - 1}, {3, 127}, {0, 128}};
 
-    (void)state;
     for (int k = 0; k < 4; k++) {
         const int64_t    i = places[k][0], j = places[k][1];
         case_t           c;
@@ -118,7 +119,6 @@ static void poison_and_nonzero_empty_rows_are_found(void **state)
 {
     static const double bad[] = {NAN, INFINITY, 1e-30};
 
-    (void)state;
     for (int k = 0; k < 3; k++) {
         for (int64_t i = 1; i < 3; i++) { /* the empty row and the row of a zero */
             case_t           c;
@@ -140,7 +140,6 @@ static void a_neighbouring_row_of_b_is_found(void **state)
     case_t           c;
     driver_verdict_t verdict;
 
-    (void)state;
     set_up(&c, SPMM_R_16BF, SPMM_LAYOUT_ROW, 1.0, 0.0);
     c.product.B = driver_dense(5, SPMM_R_16BF); /* another B than C was made from */
     verdict     = driver_compare(&c.product);
@@ -153,7 +152,6 @@ static void what_may_overflow_is_not_compared(void **state)
     case_t           c;
     driver_verdict_t verdict;
 
-    (void)state;
     set_up(&c, SPMM_R_16F, SPMM_LAYOUT_ROW, 1.0, 0.0);
     c.product.alpha = 1e6; /* rows 0 and 3 leave the range, the others are 0 */
     verdict         = driver_compare(&c.product);
@@ -167,7 +165,6 @@ static void random_values_are_exact_in_their_type(void **state)
 {
     static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     for (int t = 0; t < 4; t++) {
         driver_dense_t dense    = driver_dense(11, types[t]);
         int            negative = 0, small = 0;
@@ -200,7 +197,6 @@ static void the_worst_rank_is_reported(void **state)
                              .col          = 7};
     driver_verdict_t all;
 
-    (void)state;
     all = driver_verdict_reduce(&job, &mine);
     assert_true(all.max_error == 0.5);
     assert_int_equal(all.row, 100 + size - 1);
@@ -234,7 +230,6 @@ static void the_transpose_has_every_entry_once(void **state)
     spmm_matrix_t  *A   = NULL;
     driver_rows_t   rows;
 
-    (void)state;
     for (int64_t i = from; i < to; i++) {
         ptr[i - from + 1] = ptr[i - from];
         for (int64_t j = 0; j < K; j++) {
@@ -276,7 +271,6 @@ static void tiny_results_may_be_a_step_off(void **state)
 {
     const tool_range_t half = tool_range(SPMM_R_16F, 3), single = tool_range(SPMM_R_32F, 3);
 
-    (void)state;
     assert_true(tool_relative_error(0x1p-24, 0x1.8p-25, 0x1p-24, half.eta) == 0.0);
     assert_true(tool_relative_error(0x1p-23, 0x1p-25, 0x1p-24, half.eta) > 0.9);
     assert_true(tool_relative_error(0.0, 0x1p-127, 0x1p-127, single.eta) == 0.0);

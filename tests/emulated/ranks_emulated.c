@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file ranks_emulated.c  Ranks on the emulated GPU: the very code of the kernels, without a GPU. */
+/** @file ranks_emulated.c  Ranks on the emulated GPU: the very code of the kernels, without a
+ *  GPU. */
 #include "device_test.h"
 #include "emulated/gpu.h"
 #include "ranks_machine.h"

@@ -39,7 +39,6 @@ static void check_all(const char *engine, const char *partition)
 
 static void test_engine(void **state)
 {
-    (void)state;
     assert_non_null(spmmi_engine_find("octet"));
     open_context();
     check_all("octet", NULL);
@@ -48,7 +47,6 @@ static void test_engine(void **state)
 
 static void test_partitioner(void **state)
 {
-    (void)state;
     open_context();
     check_all(NULL, "stripes");
     check_all("octet", "stripes");
@@ -70,7 +68,6 @@ static void test_transport(void **state)
 {
     const spmm_transport_ops_t *late = spmmi_transport_find("mpi-late");
 
-    (void)state;
     assert_non_null(late);
     transport_case_device();
     exchange(late);
@@ -86,7 +83,6 @@ static void test_names(void **state)
     spmm_plan_t          *plan;
     bool                  found = false;
 
-    (void)state;
     for (int k = 0; spmm_transport_info(k, &info) == SPMM_OK; k++) {
         found = found || strcmp(info.name, "mpi-late") == 0;
     }

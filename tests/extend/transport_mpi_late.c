@@ -49,7 +49,6 @@ static spmm_status_t create(spmm_transport_shared_t *shared, const spmm_halo_t *
 
 static spmm_status_t begin(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
-    (void)state;
     (void)exchange;
     (void)stream;
     return SPMM_OK;

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,10 +19,7 @@ static atomic_llong met;
 
 void faults_arm(const char *call, int64_t k)
 {
-    armed[0] = '\0';
-    if (call != NULL) {
-        (void)strncpy(armed, call, NAME - 1);
-    }
+    (void)snprintf(armed, sizeof armed, "%s", call == NULL ? "" : call);
     target = k;
     atomic_store(&met, 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI by its profiling interface.  A collective that fails does so after the ranks have met, as one that
- * loses a peer; a message or a read fails before anything is moved. */
+/* MPI by its profiling interface.  A collective that fails does so after the ranks have met, as one
+ * that loses a peer; a message or a read fails before anything is moved. */
 #define _POSIX_C_SOURCE 200809L /* SIGSTOP */
 #include <mpi.h>
 #include <signal.h>
@@ -55,8 +55,8 @@ TRANSFER(MPI_Comm_rank, c, (MPI_Comm c, int *rank), (c, rank))
 TRANSFER(MPI_Comm_size, c, (MPI_Comm c, int *size), (c, size))
 TRANSFER(MPI_Comm_set_errhandler, c, (MPI_Comm c, MPI_Errhandler h), (c, h))
 TRANSFER(MPI_Get_processor_name, MPI_COMM_NULL, (char *name, int *length), (name, length))
-/* A copy of @p bytes at @p a with one bit of an exponent turned, never freed; @p a itself where there
- * is no memory. */
+/* A copy of @p bytes at @p a with one bit of an exponent turned, never freed; @p a itself where
+ * there is no memory. */
 static const void *other_row(const void *a, int bytes)
 {
     char *copy = malloc((size_t)bytes);
@@ -69,8 +69,8 @@ static const void *other_row(const void *a, int bytes)
     return copy;
 }
 
-/* Or the rank stops here, as a machine that is lost without a word; or sends other rows of B from here on,
- * and says nothing. */
+/* Or the rank stops here, as a machine that is lost without a word; or sends other rows of B from
+ * here on, and says nothing. */
 int MPI_Isend(const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r)
 {
     static bool lies;

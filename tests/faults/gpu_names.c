@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded, it makes each rank of a job see GPUs by other names than all others: transport nccl then
- * does not refuse ranks that share one.  NCCL itself goes by host and bus. */
+/* Preloaded, it makes each rank of a job see GPUs by other names than all others: transport nccl
+ * then does not refuse ranks that share one.  NCCL itself goes by host and bus. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file fuzz.h
  *  What the fuzz targets share.  A target is one file with spmm_fuzz_one(); fuzz.c gives it an
- *  environment of one rank, files that live in memory, and the check that nothing leaks.  Built with
- *  libFuzzer (preset fuzz) it runs for as long as it is asked to; built without (fuzz_replay.c) it
- *  runs the inputs named on its command line.
+ *  environment of one rank, files that live in memory, and the check that nothing leaks.  Built
+ *  with libFuzzer (preset fuzz) it runs for as long as it is asked to; built without
+ *  (fuzz_replay.c) it runs the inputs named on its command line.
  */
 #ifndef SPMM_FUZZ_H
 #define SPMM_FUZZ_H
@@ -30,7 +30,8 @@ const char *spmm_fuzz_file(const void *bytes, size_t size);
 /** A call that failed says so in one sentence; one that did not has status SPMM_OK. */
 void spmm_fuzz_status(spmm_status_t status, const char *sentence);
 
-/** What a matrix must be, whoever made it: sizes that add up, ascending columns within the shape. */
+/** What a matrix must be, whoever made it: sizes that add up, ascending columns within the
+ *  shape. */
 void spmm_fuzz_matrix(const spmm_matrix_t *A);
 
 /** Numbers from an input, zero past its end. */

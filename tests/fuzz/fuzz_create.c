@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of a caller through the public API: CSR with indices of either width and blocks of vectors,
- * sound or not, then a plan by one of the engines and a product that is compared with the entries one
- * by one. */
+/* Arrays of a caller through the public API: CSR with indices of either width and blocks of
+ * vectors, sound or not, then a plan by one of the engines and a product that is compared with the
+ * entries one by one. */
 #include "fuzz.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fuzz target without a fuzzer: each input named on the command line, or all of a folder, once. */
+/* A fuzz target without a fuzzer: each input named on the command line, or all of a folder,
+ * once. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh TARGET SECONDS [OPTION...]: fuzz from the committed corpus of the target; what libFuzzer
-# finds new goes to SPMM_FUZZ_CORPUS (default: thrown away), what fails to SPMM_FUZZ_FINDINGS (default
-# beside the target).  Prints the number of executions last.
+# finds new goes to SPMM_FUZZ_CORPUS (default: thrown away), what fails to SPMM_FUZZ_FINDINGS
+# (default beside the target).  Prints the number of executions last.
 set -eu -o pipefail
 target=$1 seconds=$2
 shift 2

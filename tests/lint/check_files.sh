@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every source, script and build file names its licence; source files keep one reader's length, leave
-# nothing open and start no more threads than fall to the rank.
+# Every source, script and build file names its licence; source files keep one reader's length, call
+# themselves by their name, leave nothing open and start no more threads than fall to the rank;
+# folders hold what one look takes in.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 bad=0
@@ -10,7 +11,8 @@ while read -r file; do
         echo "$file: no SPDX line at the top"
         bad=1
     fi
-done < <(files '\.(c|h|cu|cuh|cpp|f90|sh|sbatch|cmake|in|supp|py)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
+done < <(files \
+    '\.(c|h|cu|cuh|cpp|f90|sh|sbatch|cmake|in|supp|py)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
 sources='^(include|src|partition|kernels|tools|examples|bench|tests)/.*\.(c|h|cu|cuh|cpp)$'
 while read -r file; do
     lines=$(wc -l <"$file")
@@ -29,4 +31,17 @@ while read -r file; do
         bad=1
     fi
 done < <(files '^(src|partition|kernels/cpu)/.*\.[ch]$')
+while IFS=: read -r file named; do
+    named=${named##* }
+    if [ "$named" != "${file##*/}" ]; then
+        echo "$file: calls itself $named"
+        bad=1
+    fi
+done < <(files "$sources" | xargs -r -d '\n' grep -m 1 -HoE '@file +[^ ]+')
+while read -r count folder; do
+    if [ "$count" -gt 25 ]; then
+        echo "$folder: $count files; divide it (25 are the most)"
+        bad=1
+    fi
+done < <(files '^(src|kernels|partition|tools|bench|tests)/' | sed 's|/[^/]*$||' | sort | uniq -c)
 exit $bad

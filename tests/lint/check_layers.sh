@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Includes point one way.  A layer sees itself, the layers before it in the list, the public headers
 # and, from device on, the kernels' headers.  Kernels see types.h, kernel_args.h, each other and the
-# arguments of engines, engine/*/args.h, those for CPUs also base/scalar.h (16-bit numbers).  Arguments
-# and base/scalar.h see what kernels see.
+# arguments of engines, engine/*/args.h, those for CPUs also base/scalar.h (16-bit numbers).
+# Arguments and base/scalar.h see what kernels see.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 layers="base device matrix partition engine exchange plan api"

@@ -47,9 +47,11 @@ printf '%s\n' "$licence" '#include "kernel_args.h"' '' '#include "engine/name/ar
 printf '%s\n' "$licence" '#include "matrix/matrix.h"' >"$tree/partition/block.c"
 printf '%s\n' "$licence" '#include <mpi.h>' '' '#include "kernel_args.h"' \
     '#include "partition/partition.h"' >"$tree/src/plan/plan.c"
-mkdir "$tree/scripts"
+mkdir -p "$tree"/{scripts,src/engine/ell}
+printf '%s\n' "$licence" 'SPMM_ENGINE(ell)' 'SPMM_ENGINE(ell_gpu)' >"$tree/src/engine/engine_list.h"
+printf '%s\n' "$licence" 'int spmmi_ell(void); /* ell-gpu */' >"$tree/src/engine/ell/ell.h"
 printf '%s\n' '#!/bin/sh' '# SPDX-License-Identifier: Apache-2.0' 'echo' >"$tree/scripts/clean.sh"
-for lint in layers headers format cppcheck files scripts; do
+for lint in layers headers format cppcheck files scripts words columns engine_names; do
     expect 0 $lint
 done
 
@@ -90,9 +92,43 @@ rejects files include/spmm_dist/a.f90 'module a'
 rejects files tools/CMakeLists.txt 'project(a)'
 rejects files kernels/cuda/b.cu "$licence" "// $(printf 'TO%s' DO): finish"
 rejects files src/base/a.c "$licence" "$(yes 'int a;' | head -n 450)"
-rejects files src/base/a.c "$licence" "#pragma omp parallel for schedule(static) \\" '    if (n > 1)'
+rejects files src/base/a.c "$licence" "#pragma omp parallel for schedule(static) \\" \
+    '    if (n > 1)'
 rejects scripts scripts/a.sh '#!/bin/bash' 'if true; then'
 rejects scripts jobs/a.sbatch '#!/bin/bash' "rm \$1"
+
+rejects words src/base/a.c '/* Rows of the halo graph. */'
+rejects words src/base/a.h 'spmm_forms_t forms;'
+rejects words src/engine/a.h 'typedef int spmm_ell_shape_t;'
+rejects words tools/a.c 'if (strcmp(transport, "nccl-pull") == 0)'
+rejects words docs/a.md 'Use spmm_buffer_alloc_shared.'
+rejects words docs/a.md 'It is the fastest today.'
+rejects words docs/a.md 'The kernel no longer waits.'
+rejects words src/base/a.c '/* Order as it was. */'
+rejects columns src/base/a.c "/* $(printf '%98s' x) */"
+rejects columns scripts/a.sh "# $(printf '%99s' x)"
+rejects columns docs/a.md "$(printf '%101s' x | tr ' ' y)"
+rejects engine_names src/plan/a.c 'if (strcmp(name, "ell-gpu") == 0) {'
+rejects engine_names src/engine/a.c '#include "engine/ell/ell.h"'
+rejects engine_names src/plan/a.h 'double ell[3];'
+rejects engine_names partition/a.c '/* As ell has it. */'
+rejects files src/base/a.h "$licence" '/** @file b.h */'
+for n in {1..26}; do printf '%s\n' "$licence" >"$tree/src/base/many$n.h"; done
+last="a folder of 26 files"
+expect 1 files
+rm -f "$tree"/src/base/many*.h
+
+# What stays allowed: a table, a link and code of a document; a comparison of lengths.
+mkdir -p "$tree/docs"
+{
+    printf '| %s |\n' "$(printf '%101s' x)"
+    printf '[%s](a.md)\n' "$(printf '%101s' x)"
+    printf '%s\n' '```' "$(printf '%101s' x)" '```' 'It takes no longer than that.'
+} >"$tree/docs/a.md"
+last="a document with long tables, links and code"
+expect 0 columns
+expect 0 words
+rm -f "$tree/docs/a.md"
 
 # The exported symbols against the declared ones, with a library made for it.
 if command -v nm >/dev/null; then
@@ -109,5 +145,19 @@ if command -v nm >/dev/null; then
     echo 'SPMM_API int spmm_c(void);' >"$tree/symbols/include/spmm_dist/a.h"
     "$here/check_symbols.sh" "$tree/symbols" "$tree/symbols/lib.so" >/dev/null &&
         { echo "check_symbols.sh passed a library that exports what is not declared"; bad=1; }
+
+    echo 'SPMM_API int spmm_a(void);' >"$tree/symbols/include/spmm_dist/a.h"
+    for name in spmmi_b spmm_b b; do
+        echo "int spmm_a(void); int $name(void); int spmm_a(void) { return 0; }
+              int $name(void) { return 1; }" | cc -c -x c - -o "$tree/symbols/a.o"
+        rm -f "$tree/symbols/lib.a"
+        ar rc "$tree/symbols/lib.a" "$tree/symbols/a.o"
+        status=0
+        "$here/check_symbols.sh" "$tree/symbols" "$tree/symbols/lib.a" >/dev/null || status=$?
+        if [ "$status" != "$([ $name = spmmi_b ]; echo $?)" ]; then
+            echo "check_symbols.sh answered $status for a static library that defines $name"
+            bad=1
+        fi
+    done
 fi
 exit $bad

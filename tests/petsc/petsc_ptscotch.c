@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PETSc partitions a graph by its PT-Scotch, then a plan one by the library's, in one process: builds of
- * PT-Scotch with indices of different lengths have one name, and only one of them is loaded.
+/* PETSc partitions a graph by its PT-Scotch, then a plan one by the library's, in one process:
+ * builds of PT-Scotch with indices of different lengths have one name, and only one of them is
+ * loaded.
  *
  *     mpirun -n 2 petsc_ptscotch; 77: PETSc has no PT-Scotch
  */

@@ -6,9 +6,8 @@
 #ifndef SPMM_PLAN_CASE_H
 #define SPMM_PLAN_CASE_H
 
-#include "test_main.h"
-
-#include "spmm_dist/spmm_dist.h"
+#include "reference.h"
+#include "test_context.h"
 
 /** A test matrix: shape, and how its entries are drawn. */
 typedef struct {
@@ -31,10 +30,10 @@ typedef struct {
     bool          narrow;   /**< A from 32-bit indices, its arrays on the device */
 } product_t;
 
-/** The context of the cases: on the CPU, or with SPMM_TEST_DEVICE=cuda on GPUs. */
+/** The context of the cases. */
 extern spmm_context_t *ctx;
 
-/** Make ctx; without a GPU where one is asked for the program ends as skipped (77). */
+/** Make ctx: test_context_open(). */
 void open_context(void);
 void close_context(void);
 

@@ -10,20 +10,6 @@
 
 enum { OPERAND_X = 1, OPERAND_Y, OPERAND_S };
 
-/* Uneven blocks: rank 1 owns nothing when there are three ranks or more. */
-static void my_block(int64_t n, int64_t *first, int64_t *count)
-{
-    const int size = spmm_test_env.size, rank = spmm_test_env.rank;
-    const int takers = size > 2 ? size - 1 : size, place = rank > 1 ? rank - 1 : rank;
-
-    *first = n * place / takers;
-    *count = n * (place + 1) / takers - *first;
-    if (size > 2 && rank == 1) {
-        *first = n / takers;
-        *count = 0;
-    }
-}
-
 static bool has(const mask_t *m, int64_t i, int64_t j)
 {
     const int64_t v = i / m->vector, b = m->blocks == 0 ? j : j / m->blocks;
@@ -77,8 +63,8 @@ masked_t make_masked(const mask_t *shape, spmm_type_t type)
     int64_t *ptr, *blocks;
     void    *values;
 
-    my_block(shape->vectors, &first, &vectors);
-    my_block(shape->cols, &m.first_col, &m.cols);
+    reference_part(shape->vectors, &first, &vectors);
+    reference_part(shape->cols, &m.first_col, &m.cols);
     m.first_row = first * shape->vector;
     m.rows      = vectors * shape->vector;
     ptr         = calloc((size_t)m.rows + 1, sizeof *ptr);
@@ -108,13 +94,10 @@ void free_masked(masked_t *m)
 
 double operand(int which, int64_t i, int64_t j, spmm_type_t type, int special)
 {
-    double rounded = 0.0;
-
     if (special != 0 && which != OPERAND_S && (i + which) % 11 == 3 && j % 5 == 0) {
         return i % 2 == 0 ? (double)INFINITY : (double)NAN;
     }
-    spmmi_value_set(type, &rounded, 0, spmmi_random_value((uint64_t)which, i, j));
-    return spmmi_value_get(type, &rounded, 0);
+    return reference_value((uint64_t)which, i, j, type);
 }
 
 void *device_operand(int which, int64_t first, int64_t rows, int64_t k, int64_t ld,
@@ -136,16 +119,8 @@ void *device_operand(int which, int64_t first, int64_t rows, int64_t k, int64_t 
 
 double sampled_bound(spmm_type_t type, spmm_type_t s_type)
 {
-    switch (s_type) {
-    case SPMM_R_64F:
-        return 1e-12;
-    case SPMM_R_16F:
-        return 2e-3;
-    case SPMM_R_16BF:
-        return 1.6e-2;
-    default:
-        return type == SPMM_R_32F ? 5e-6 : 2e-5; /* tensor cores cut off what they add up */
-    }
+    /* Tensor cores cut off what they add up. */
+    return s_type == SPMM_R_32F && type != SPMM_R_32F ? 2e-5 : reference_bound(s_type);
 }
 
 /* Rows [first, first + rows) of k elements each, for the reference: a row serves many entries. */
@@ -166,23 +141,18 @@ static double *reference_rows(int which, int64_t first, int64_t rows, const samp
 static void check_value(const masked_t *m, const sampled_t *s, int64_t e, const double *x,
                         const double *y, double before, double got)
 {
-    double sum = 0.0, size = 0.0;
+    reference_t want = {0};
 
     for (int64_t j = 0; j < s->k; j++) {
-        const double product = x[j] * y[j];
-
-        sum += product;
-        size += fabs(product);
+        reference_add(&want, s->alpha * x[j] * y[j]);
     }
-    sum  = s->alpha * sum + (s->beta == 0.0 ? 0.0 : s->beta * before);
-    size = fabs(s->alpha) * size + (s->beta == 0.0 ? 0.0 : fabs(s->beta * before));
-    if (isnan(sum)
-            ? !isnan(got)
-            : (isinf(sum) ? got != sum
-                          : !(fabs(got - sum) <= sampled_bound(s->type, s->s_type) * size))) {
+    if (s->beta != 0.0) {
+        reference_add(&want, s->beta * before);
+    }
+    if (!reference_near(&want, got, sampled_bound(s->type, s->s_type), 0.0)) {
         print_error("S(%lld, %lld) = %.9g, expected %.9g (k %lld type %d to %d kernel %s V %lld "
                     "blocks %d)\n",
-                    (long long)m->row[e], (long long)m->col[e], got, sum, (long long)s->k,
+                    (long long)m->row[e], (long long)m->col[e], got, want.sum, (long long)s->k,
                     (int)s->type, (int)s->s_type, s->kernel, (long long)m->shape.vector,
                     m->shape.blocks);
         fail();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_case.h
- *  Masks whose entries are functions of (i, j), and dot products at them through a whole plan checked
- *  against FP64.
+ *  Masks whose entries are functions of (i, j), and dot products at them through a whole plan
+ *  checked against FP64.
  */
 #ifndef SPMM_SDDMM_CASE_H
 #define SPMM_SDDMM_CASE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file temp_file.h  Files that rank 0 writes and every rank of the test reads.  All collective. */
+/** @file temp_file.h  Files that rank 0 writes and every rank of the test reads.  All
+ *  collective. */
 #ifndef SPMM_TEMP_FILE_H
 #define SPMM_TEMP_FILE_H
 

@@ -3,12 +3,31 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { SKIPPED = 77 };
 
 spmm_env_t spmm_test_env;
 
 __attribute__((weak)) int spmm_test_thread_level(void)
 {
     return MPI_THREAD_SINGLE;
+}
+
+bool spmm_test_on_gpu(void)
+{
+    const char *device = getenv("SPMM_TEST_DEVICE");
+
+    return device != NULL && strcmp(device, "cuda") == 0;
+}
+
+void spmm_test_skip(const char *why)
+{
+    (void)printf("SKIP: %s\n", why);
+    (void)fflush(stdout);
+    MPI_Comm_free(&spmm_test_env.comm);
+    MPI_Finalize();
+    exit(SKIPPED);
 }
 
 void spmm_assert_ok(spmm_status_t status)
@@ -28,7 +47,7 @@ int main(int argc, char **argv)
     if (provided < spmm_test_thread_level()) {
         (void)printf("SKIP: this MPI has no such threads\n");
         MPI_Finalize();
-        return 77;
+        return SKIPPED;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &spmm_test_env.comm);
     MPI_Comm_set_errhandler(spmm_test_env.comm, MPI_ERRORS_RETURN);

@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,12 @@ extern spmm_env_t spmm_test_env;
 
 /** What main() asks MPI for; a program that needs more defines it. */
 int spmm_test_thread_level(void);
+
+/** SPMM_TEST_DEVICE=cuda: the test is to run on GPUs. */
+bool spmm_test_on_gpu(void);
+
+/** End the program as skipped (77). */
+_Noreturn void spmm_test_skip(const char *why);
 
 /** Assert SPMM_OK and print the sentence otherwise. */
 void spmm_assert_ok(spmm_status_t status);

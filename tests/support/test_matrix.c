@@ -118,6 +118,23 @@ spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t 
     return A;
 }
 
+void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A))
+{
+    const spmm_test_split_t splits[][2] = {{SPMM_TEST_EVEN, SPMM_TEST_EVEN},
+                                           {SPMM_TEST_FIRST_EMPTY, SPMM_TEST_FIRST_EMPTY},
+                                           {SPMM_TEST_ALL_ON_LAST, SPMM_TEST_ALL_ON_LAST},
+                                           {SPMM_TEST_EVEN, SPMM_TEST_ALL_ON_LAST}};
+
+    for (const spmm_test_rule_t *rule = spmm_test_rules; rule->name != NULL; rule++) {
+        for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
+            spmm_matrix_t *A = spmm_test_matrix(rule, splits[s][0], splits[s][1]);
+
+            check(rule, A);
+            spmmi_matrix_free(A);
+        }
+    }
+}
+
 int32_t *spmm_test_gather(const int64_t *offset, const int32_t *part)
 {
     const spmm_env_t *env = &spmm_test_env;

@@ -25,6 +25,9 @@ typedef struct {
 spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t row_split,
                                 spmm_test_split_t col_split);
 
+/** Call @p check with the matrix of every rule in every split. */
+void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A));
+
 /** Parts of this rank's indices to parts of all, [offset[size]], freed with spmmi_free(). */
 int32_t *spmm_test_gather(const int64_t *offset, const int32_t *part);
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport_case.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/comm.h"
-
-enum { SKIPPED = 77 };
 
 spmm_device_t           device;
 spmm_stream_t           stream;
@@ -15,8 +12,7 @@ spmm_transport_shared_t shared = {.env = &spmm_test_env, .device = &device};
 
 void transport_case_device(void)
 {
-    const char   *kind    = getenv("SPMM_TEST_DEVICE");
-    const bool    on_cuda = kind != NULL && strcmp(kind, "cuda") == 0;
+    const bool    on_cuda = spmm_test_on_gpu();
     spmm_status_t status;
 
     if (device.ops != NULL) {
@@ -25,14 +21,24 @@ void transport_case_device(void)
     status = spmmi_device_open(&spmm_test_env, on_cuda ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU, NULL,
                                &device);
     if (on_cuda && status == SPMM_ERR_UNSUPPORTED) {
-        (void)printf("SKIP: %s\n", spmm_test_env.err.text);
-        (void)fflush(stdout);
-        MPI_Comm_free(&spmm_test_env.comm);
-        MPI_Finalize();
-        exit(SKIPPED);
+        spmm_test_skip(spmm_test_env.err.text);
     }
     spmm_assert_ok(status);
     spmm_assert_ok(device.ops->stream_create(&device, true, &stream));
+}
+
+void transport_case_finish(int64_t kept)
+{
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        if (spmmi_transports[t]->close != NULL) {
+            spmmi_transports[t]->close(&shared);
+        }
+    }
+    assert_null(shared.nccl);
+    assert_null(shared.peer_space);
+    device.ops->stream_destroy(&device, stream);
+    spmmi_device_close(&device);
+    assert_int_equal(spmmi_alloc_get_stats().live, kept);
 }
 
 void transport_case_prepare(transport_case_t *f, const spmm_transport_ops_t *transport, int64_t n,

@@ -27,6 +27,8 @@ extern spmm_transport_shared_t shared;
 
 /** Open the device unless it is open; ends the program with 77 (skipped) where it is missing. */
 void transport_case_device(void);
+/** Close transports and device; @p kept allocations must be left. */
+void transport_case_finish(int64_t kept);
 
 /** A halo of @p n indices with everything but the state of the transport. */
 void transport_case_prepare(transport_case_t *f, const spmm_transport_ops_t *transport, int64_t n,

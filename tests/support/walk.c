@@ -5,13 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "temp_file.h"
+
 enum { N = 3, LOCAL = 6, ENTRIES = 2 * LOCAL }; /* columns of B; rows and entries of a rank */
 
 spmm_device_kind_t walk_device(void)
 {
-    const char *device = getenv("SPMM_TEST_DEVICE");
+    return spmm_test_on_gpu() ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
+}
 
-    return device != NULL && strcmp(device, "cuda") == 0 ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
+const char *walk_binary_csr(void)
+{
+    const int64_t head[] = {0x43535231, 2, 2, 4};
+    const int32_t body[] = {0, 2, 4, 0, 1, 0, 1};
+    char          bytes[sizeof head + sizeof body];
+
+    memcpy(bytes, head, sizeof head);
+    memcpy(bytes + sizeof head, body, sizeof body);
+    return spmm_temp_write(bytes, sizeof bytes);
 }
 
 static bool is_ring(const walk_t *walk)

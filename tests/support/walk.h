@@ -9,6 +9,9 @@
 
 #include "spmm_dist/spmm_dist.h"
 
+/** Write a 2 x 2 full matrix in binary CSR; spmm_temp_remove() removes it.  Collective. */
+const char *walk_binary_csr(void);
+
 /** What A is made of, and the plan. */
 typedef struct {
     const char         *path;   /**< from this file */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
 /** @file test_base.c  Scalars, allocation, sorting, errors: what needs no second rank. */
 #include "test_main.h"
 
@@ -42,7 +43,6 @@ static void check_nearest(spmm_type_t type, double x, uint16_t got)
 
 static void test_half_round_trip(void **state)
 {
-    (void)state;
     for (unsigned h = 0; h < 65536; h++) {
         const uint16_t bits = (uint16_t)h;
         uint16_t       back;
@@ -64,7 +64,6 @@ static void test_sixteen_bit_rounding(void **state)
 {
     const spmm_type_t types[] = {SPMM_R_16F, SPMM_R_16BF};
 
-    (void)state;
     for (int t = 0; t < 2; t++) {
         for (int64_t k = 0; k < 200000; k++) {
             const uint64_t h = spmmi_hash2(1, t, k);
@@ -82,7 +81,6 @@ static void test_no_double_rounding(void **state)
 {
     uint16_t h;
 
-    (void)state;
     spmmi_value_set(SPMM_R_16F, &h, 0, 1.0 + 0x1p-11 + 0x1p-40);
     assert_true(spmmi_half_to_float(h) == 1.0f + 0x1p-10f);
     spmmi_value_set(SPMM_R_16F, &h, 0, 1.0 + 0x1p-11);
@@ -91,7 +89,6 @@ static void test_no_double_rounding(void **state)
 
 static void test_range(void **state)
 {
-    (void)state;
     assert_true(spmmi_value_fits(SPMM_R_16F, 65519.9));
     assert_false(spmmi_value_fits(SPMM_R_16F, 65520.0));
     assert_true(spmmi_value_fits(SPMM_R_32F, FLT_MAX));
@@ -107,7 +104,6 @@ static void test_alloc(void **state)
     const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
     double                  *x, *y;
 
-    (void)state;
     assert_null(spmmi_alloc(INT64_MAX, 16));
     assert_null(spmmi_alloc(-1, 1));
     assert_non_null(SPMM_NEW(x, 0));
@@ -131,7 +127,6 @@ static void test_sort(void **state)
     static uint64_t key[N], copy[N];
     uint64_t        sum = 0, sorted_sum = 0;
 
-    (void)state;
     for (int bits = 1; bits <= 64; bits += 9) {
         sum = sorted_sum = 0;
         for (int i = 0; i < N; i++) {
@@ -153,7 +148,6 @@ static void test_first_error_stands(void **state)
 {
     spmm_error_t err = {0};
 
-    (void)state;
     assert_int_equal(spmmi_fail(&err, SPMM_ERR_IO, "line %d", 7), SPMM_ERR_IO);
     assert_int_equal(spmmi_fail(&err, SPMM_ERR_MEMORY, "later"), SPMM_ERR_MEMORY);
     assert_string_equal(err.text, "line 7");
@@ -166,7 +160,6 @@ static void test_owner(void **state)
 {
     const int64_t offset[] = {0, 0, 4, 4, 9, 9};
 
-    (void)state;
     assert_int_equal(spmmi_owner(offset, 5, 0), 1);
     assert_int_equal(spmmi_owner(offset, 5, 3), 1);
     assert_int_equal(spmmi_owner(offset, 5, 4), 3);
@@ -175,7 +168,6 @@ static void test_owner(void **state)
 
 static void test_status_strings(void **state)
 {
-    (void)state;
     for (int s = SPMM_ERR_INTERNAL; s <= SPMM_OK; s++) {
         assert_string_not_equal(spmm_status_string((spmm_status_t)s), "unknown status");
     }

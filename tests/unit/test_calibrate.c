@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
 /** @file test_calibrate.c  The file that keeps a device's rates. */
 #include "test_main.h"
 
@@ -30,7 +31,6 @@ static void remove_file(const char *path)
 
 static void test_wanted(void **state)
 {
-    (void)state;
     assert_int_equal(unsetenv("SPMM_CALIBRATE"), 0);
     assert_true(spmmi_calibrate_wanted());
     assert_int_equal(setenv("SPMM_CALIBRATE", "1", 1), 0);
@@ -43,7 +43,6 @@ static void test_path(void **state)
 {
     char path[PATH_BYTES];
 
-    (void)state;
     assert_int_equal(setenv("HOME", "/home/x", 1), 0);
     assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
     assert_int_equal(unsetenv("SPMM_CACHE_DIR"), 0);
@@ -69,7 +68,6 @@ static void test_store_and_load(void **state)
     spmm_device_t device = rates(4321098765432.0), read = {.n_sm = 7};
     char          path[PATH_BYTES], below[PATH_BYTES];
 
-    (void)state;
     (void)snprintf(below, sizeof below, "%s/new", folder);
     (void)snprintf(path, sizeof path, "%s/new/k.txt", folder);
     assert_false(spmmi_calibrate_load(path, &read));
@@ -104,7 +102,6 @@ static void test_bad_files(void **state)
     };
     char path[PATH_BYTES];
 
-    (void)state;
     (void)snprintf(path, sizeof path, "%s/bad.txt", folder);
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         const spmm_device_t before = rates(1.0);
@@ -122,13 +119,11 @@ static void test_bad_files(void **state)
 
 static void test_open_folder(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
 }
 
 static void test_close_folder(void **state)
 {
-    (void)state;
     assert_int_equal(rmdir(folder), 0);
 }
 

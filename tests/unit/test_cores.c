@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 */
 /** @file test_cores.c  Threads of ranks that share the cores of a node, or have some each. */
 #include "test_main.h"
 
@@ -9,7 +10,8 @@
 
 enum { N_CORES = 16 };
 
-/* Ranks are bound to @p width cores each, one behind the other, or all to the same when @p step is 0. */
+/* Ranks are bound to @p width cores each, one behind the other, or all to the same when @p step is
+ * 0. */
 static int share(int ranks, int width, int step, int rank)
 {
     int mine[N_CORES] = {0}, ranks_on[N_CORES] = {0};
@@ -25,7 +27,6 @@ static int share(int ranks, int width, int step, int rank)
 
 static void test_share(void **state)
 {
-    (void)state;
     for (int rank = 0; rank < 4; rank++) {
         assert_int_equal(share(4, 16, 0, rank), 4); /* not bound */
         assert_int_equal(share(4, 4, 4, rank), 4);  /* bound, each to its own */
@@ -48,7 +49,6 @@ static void test_count(void **state)
     const char *const set     = getenv("OMP_NUM_THREADS");
     int               threads = 0;
 
-    (void)state;
     spmm_assert_ok(spmmi_device_count_threads(&spmm_test_env, &threads));
     if (set != NULL) {
         assert_int_equal(threads, omp_get_max_threads());

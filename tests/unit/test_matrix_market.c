@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 NEEDS ZLIB_FOUND */
 /* The parsers of Matrix Market text as functions of memory. */
 #include "matrix/read/matrix_market.h"
 
@@ -72,7 +73,6 @@ static void test_reals_are_correctly_rounded(void **state)
         "129"};
     char text[1400];
 
-    (void)state;
     for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
         assert_real(hard[i]);
     }
@@ -103,7 +103,6 @@ static void test_fortran_exponents(void **state)
 {
     double value;
 
-    (void)state;
     assert_int_equal(real("1.5D+2", &value), SPMM_NUMBER_OK);
     assert_true(value == 150.0);
     assert_int_equal(real("1.5d-1", &value), SPMM_NUMBER_OK);
@@ -117,7 +116,6 @@ static void test_what_is_no_real(void **state)
                                       "1-2", "--1", "+",   "abc", "1e5x", "1 e"};
     double                   value = 7.0;
 
-    (void)state;
     for (size_t i = 0; i + 1 < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(real(bad[i], &value), SPMM_NUMBER_BAD);
     }
@@ -132,7 +130,6 @@ static void test_locale_does_not_matter(void **state)
     double                   value;
     bool                     set = false;
 
-    (void)state;
     for (size_t i = 0; i < sizeof comma / sizeof *comma && !set; i++) {
         set = setlocale(LC_NUMERIC, comma[i]) != NULL;
     }
@@ -163,7 +160,6 @@ static void test_integers(void **state)
                  {"", SPMM_NUMBER_BAD, 0},
                  {"+", SPMM_NUMBER_BAD, 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *at    = cases[i].text;
         int64_t     value = 0;
@@ -241,7 +237,6 @@ static const good_t good[] = {
 
 static void test_good_texts(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         spmm_entry_t      room[16];
         spmm_entries_t    list = {.entry = room, .capacity = 16};
@@ -273,7 +268,6 @@ static void test_stops_for_room_and_goes_on(void **state)
     int               rounds = 0;
     double            sum    = 0.0;
 
-    (void)state;
     while (*at != '\0') {
         spmm_entries_t list = {.entry = room, .capacity = 3};
 
@@ -300,7 +294,6 @@ static void test_array_parts(void **state)
                                      .cols     = N,
                                      .entries  = ALL};
 
-    (void)state;
     for (int cut = 0; cut < ALL; cut++) {
         spmm_entry_t   room[2 * ALL];
         spmm_entries_t list = {.entry = room, .capacity = 2 * ALL};

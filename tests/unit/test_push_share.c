@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
 /** @file test_push_share.c
  *  What the thread blocks of nccl-push are told, for any rows between up to 16 ranks: each block one
  *  part, each part one block, and both ranks of a pair the same.
@@ -143,7 +144,6 @@ static void test_push(void **state)
     static spmm_push_args_t args;
     int64_t                 first[R];
 
-    (void)state;
     for (int r = 0; r < R; r++) {
         first[r] = 100 + r;
     }
@@ -165,10 +165,10 @@ static void test_push(void **state)
     limits = (spmm_push_limits_t){0};
 }
 
-/* The room for quick rows lies behind the slots and holds two places of two words each for each rank. */
+/* The room for quick rows lies behind the slots and holds two places of two words each for each
+ * rank. */
 static void test_push_window(void **state)
 {
-    (void)state;
     for (int n = 1; n <= R; n++) {
         assert_true(spmmi_push_slots_bytes(n) >= (size_t)n * sizeof(spmm_push_slot_t));
         assert_int_equal(spmmi_push_slots_bytes(n) % SPMM_PEER_ALIGN, 0);
@@ -181,7 +181,6 @@ static void test_push_window(void **state)
 /* Quick or not, no rows are nobody's to wait for. */
 static void test_quick(void **state)
 {
-    (void)state;
     assert_true(spmmi_push_is_quick(&limits, 0, 6));
     assert_false(spmmi_push_is_quick(&limits, 1, 6));
     assert_true(spmmi_push_is_quick(&limits, 1, 8));

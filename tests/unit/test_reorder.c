@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
 /** @file test_reorder.c  Orders of rows: permutations, the same for any threads, and good ones. */
 #define _POSIX_C_SOURCE 200809L /* sigaction() */
 #include "format_case.h"
@@ -57,7 +58,6 @@ static int64_t pairs_after(const spmm_reorderer_t *method, const spmm_csr_t *blo
 /* Rectangular, square, unsymmetric, disconnected, with empty rows, without entries or rows. */
 static void test_permutations(void **state)
 {
-    (void)state;
     for (const format_shape_t *s = format_shapes; s->density >= 0.0; s++) {
         for (int m = 0; m < spmmi_n_reorderers; m++) {
             spmm_csr_t block;
@@ -77,7 +77,6 @@ static void test_permutations(void **state)
 
 static void test_matrices(void **state)
 {
-    (void)state;
     for (int k = 0; format_matrices[k] != NULL; k++) {
         spmm_csr_t block;
 
@@ -100,7 +99,6 @@ static void test_threads(void **state)
     const char *const specs[] = {"rmat:scale=15,degree=8", "stencil5:nx=210,ny=190,shuffle=1",
                                  "uniform:rows=40000,cols=3000,degree=5"};
 
-    (void)state;
     for (size_t k = 0; k < 2 * sizeof specs / sizeof specs[0]; k++) {
         const spmm_reorderer_t *method =
             k % 2 == 0 ? &spmmi_reorderer_affinity : &spmmi_reorderer_tiles;
@@ -133,7 +131,6 @@ static void test_shuffled(void **state)
         {"stencil9:nx=260,ny=260", "stencil9:nx=260,ny=260,shuffle=1"},
     };
 
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         for (int height = 8; height <= 16; height += 8) {
             spmm_csr_t given, shuffled;
@@ -153,7 +150,8 @@ static void test_shuffled(void **state)
     }
 }
 
-/* @p n_kinds sorts of rows in turn, each with its own @p width columns; every fifth row is empty. */
+/* @p n_kinds sorts of rows in turn, each with its own @p width columns; every fifth row is
+ * empty. */
 static void make_kinds(int32_t n_kinds, int32_t rows_each, int32_t width, spmm_csr_t *block)
 {
     const int32_t n      = n_kinds * rows_each * 5 / 4;
@@ -176,7 +174,6 @@ static void test_kinds(void **state)
     spmm_csr_t block;
     int32_t   *order;
 
-    (void)state;
     make_kinds(10, 32, 6, &block);
     assert_int_equal(pairs_after(&spmmi_reorderer_affinity, &block, 8), 10 * 4 * 6);
     assert_int_equal(pairs_after(&spmmi_reorderer_affinity, &block, 16), 10 * 2 * 6);
@@ -218,8 +215,8 @@ static int64_t tiles_after(const spmm_reorderer_t *method, const spmm_csr_t *blo
     return tiles;
 }
 
-/* Rows of ten kinds in turn, all with one entry in the same group of columns and no column in common:
- * "tiles" makes the least possible tiles of them. */
+/* Rows of ten kinds in turn, all with one entry in the same group of columns and no column in
+ * common: "tiles" makes the least possible tiles of them. */
 static void test_tiles(void **state)
 {
     enum { KINDS = 10, EACH = 48, N = KINDS * EACH };
@@ -227,7 +224,6 @@ static void test_tiles(void **state)
                                         "banded:rows=4000,band=30,fill=0.2,shuffle=1"};
     spmm_csr_t               block;
 
-    (void)state;
     spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, N, 16 * KINDS, N, SPMM_R_32F, &block));
     for (int32_t i = 0; i < N; i++) {
         block.row_ptr[i + 1] = i + 1;
@@ -257,7 +253,6 @@ static void test_rcm_path(void **state)
     spmm_csr_t     block;
     int32_t       *order, label[N], place[N];
 
-    (void)state;
     spmmi_shuffle_init(&shuffle, N, 1, 1);
     spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, N, N, N - 1, SPMM_R_32F, &block));
     for (int32_t v = 0; v < N; v++) {
@@ -289,7 +284,6 @@ static void test_permute(void **state)
     int64_t   *entry;
     int32_t    order[37];
 
-    (void)state;
     format_case_random(37, 19, 0.3, SPMM_R_32F, true, 5, &block);
     assert_false(spmmi_csr_row_map_is_identity(&block));
     for (int32_t k = 0; k < 37; k++) {
@@ -318,7 +312,6 @@ static void test_names(void **state)
 {
     const spmm_reorderer_t *found = NULL;
 
-    (void)state;
     spmm_assert_ok(spmmi_reorderer_find(&spmm_test_env, "rcm", &found));
     assert_ptr_equal(found, &spmmi_reorderer_rcm);
     assert_int_equal(spmmi_reorderer_find(&spmm_test_env, "amd", &found), SPMM_ERR_ARGUMENT);
@@ -329,7 +322,6 @@ static void test_names(void **state)
 /* Every allocation fails once: said, and nothing leaks. */
 static void test_memory(void **state)
 {
-    (void)state;
     for (int m = 0; m < spmmi_n_reorderers; m++) {
         const spmm_reorderer_t *method = spmmi_reorderers[m];
         spmm_status_t           status = SPMM_ERR_MEMORY;
@@ -382,7 +374,6 @@ static void test_callers(void **state)
     struct sigaction before, after;
     spmm_csr_t       block;
 
-    (void)state;
     assert_int_equal(sigaction(SIGTERM, NULL, &before), 0);
     format_case_matrix("rmat:scale=11,degree=6", SPMM_R_64F, &block);
     for (int m = 0; m < spmmi_n_reorderers; m++) {

@@ -48,7 +48,7 @@ struct BcsrRow {
     }
 
     /* The lane's 16 bytes of a tile: rows g and g + 8 by turns, two neighbouring columns each.
-     * @p side  0, 1: that of the 16x32 tile; -1: its 2:4 form */
+     * @p side  0, 1: that of the 16x32 tile; -1: that of 2:4 */
     __device__ void store_tile(uint4 *tile, int side, const uint32_t (&bits)[2],
                                const uint16_t *const (&from)[2]) const
     {

@@ -48,7 +48,8 @@ struct CsrGroup {
     bool                     head        = false; /**< in a row that began in a group before */
     Sums                     sum[kLoads] = {};
 
-    /* Lanes behind the last column read it again and store nothing: the address is in use anyway. */
+    /* Lanes behind the last column read it again and store nothing: the address
+     * is in use anyway. */
     __device__ __forceinline__ CsrGroup(const spmm_csr_pieces_t &format, const CsrDense<Sum> &other,
                                         Shared &mine, int slice)
         : A(format), dense(other), shared(mine), lane((int)(threadIdx.x % kLanes)),

@@ -58,8 +58,8 @@ struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
         cp_async_commit();
     }
 
-    /* Block k into registers: blocks are loaded in order.  The one barrier shows block k to all lanes,
-     * and that they have read block k - 1, whose place the next copy takes. */
+    /* Block k into registers: blocks are loaded in order.  The one barrier shows block k to all
+     * lanes, and that they have read block k - 1, whose place the next copy takes. */
     __device__ __forceinline__ void load(int k, Tile &to)
     {
         const uint32_t at = (uint32_t)k % kCvseRing;

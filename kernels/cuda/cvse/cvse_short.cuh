@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file cvse_short.cuh
- *  CVSE where windows are short or few: the time of such a product is that of accesses which wait for
- *  each other.  A warp has no header to read before its first block: that stands at the warp's own
- *  number, so B is the second access and not the third; the rest of the task arrives meanwhile.
+ *  CVSE where windows are short or few: the time of such a product is that of accesses which wait
+ *  for each other.  A warp has no header to read before its first block: that stands at the warp's
+ *  own number, so B is the second access and not the third; the rest of the task arrives meanwhile.
  *  Lists and values go straight to registers, those of the next block while B is on the way.
  *  The warps of a team each add up and store a part of the sums.
  */
@@ -115,9 +115,9 @@ struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, true, kWarps> {
         return room[((unit * kPlanes + plane) * kWarps + warp) * kWarp + lane];
     }
 
-    /* Add up the sums of a team, in the order of its warps, and store them: warp number m of it takes
-     * the units m, m + @p team, ...  What padding made of an Inf shows in the sums of one warp.  One bad
-     * team makes all of the thread block repair, so that none stores behind that.
+    /* Add up the sums of a team, in the order of its warps, and store them: warp number m of it
+     * takes the units m, m + @p team, ...  What padding made of an Inf shows in the sums of one
+     * warp.  One bad team makes all of the thread block repair, so that none stores behind that.
      * @param room  shared memory, kRoom */
     __device__ __forceinline__ void store_team(float4 *room, int warp, int team, int64_t j) const
     {

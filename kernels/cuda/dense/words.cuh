@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file words.cuh
- *  Words of 64 bits in each other's memory, written and read whole, half number and half value (as in
- *  NCCL's LL protocol), so that no store has to wait for another and none is ever reset.  All that
- *  kernels which talk to other GPUs need of PTX is here.
+ *  Words of 64 bits in each other's memory, written and read whole, half number and half value (as
+ *  in NCCL's LL protocol), so that no store has to wait for another and none is ever reset.  All
+ *  that kernels which talk to other GPUs need of PTX is here.
  */
 #ifndef SPMM_WORDS_CUH
 #define SPMM_WORDS_CUH
@@ -38,8 +38,8 @@ __device__ __forceinline__ uint64_t load_word(const uint64_t *from)
     return word;
 }
 
-/* What is loaded or stored from here on comes after what the writer of the word did before it.  Unlike a
- * fence this does not wait for stores of this thread that are on their way. */
+/* What is loaded or stored from here on comes after what the writer of the word did before it.
+ * Unlike a fence this does not wait for stores of this thread that are on their way. */
 __device__ __forceinline__ uint64_t acquire_word(const uint64_t *from)
 {
     uint64_t word;
@@ -56,8 +56,9 @@ __device__ __forceinline__ void load_words(const uint64_t *from, uint64_t &first
                  : "memory");
 }
 
-/* All that this thread has seen or done so far comes before all that it does from here on, for every
- * GPU.  __threadfence_system() is sequentially consistent, which costs more and is not needed. */
+/* All that this thread has seen or done so far comes before all that it does from here on, for
+ * every GPU.  __threadfence_system() is sequentially consistent, which costs more
+ * and is not needed. */
 __device__ __forceinline__ void fence_system()
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");

@@ -18,7 +18,7 @@
 
 /* Taller panels and narrower slices by steps, and 2:4 tiles as such elsewhere, were behind others for every
  * matrix and width measured. */
-const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_SHAPES] = {
+const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_VARIANTS] = {
     STEPS(4, 128),          LISTS(4, 1, 32, false),  LISTS(4, 1, 64, false),
     LISTS(4, 4, 32, false), LISTS(4, 4, 64, false),  LISTS(8, 2, 32, false),
     LISTS(8, 2, 64, false), LISTS(16, 1, 32, false), LISTS(16, 1, 64, false),
@@ -194,7 +194,7 @@ static int rank(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, int32
 {
     int count = 0;
 
-    for (int k = 0; k < SPMM_BCSR_SHAPES; k++) {
+    for (int k = 0; k < SPMM_BCSR_VARIANTS; k++) {
         ranked_t one = {.variant = spmmi_bcsr_variants[k]};
 
         if (is_asked(facts, one.variant, n, kernel, sp24)) {

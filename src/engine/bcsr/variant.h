@@ -22,8 +22,8 @@ typedef struct {
 } spmm_bcsr_variant_t;
 
 /** All variants that there are kernels for, by kernel; and how many of them are worth measuring. */
-enum { SPMM_BCSR_SHAPES = 10, SPMM_BCSR_RANKED = 4 };
-extern const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_SHAPES];
+enum { SPMM_BCSR_VARIANTS = 10, SPMM_BCSR_RANKED = 4 };
+extern const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_VARIANTS];
 
 /** What a kernel is called. */
 const char *spmmi_bcsr_kernel_name(spmm_bcsr_kernel_t kernel);

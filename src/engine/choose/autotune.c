@@ -22,8 +22,7 @@ static const double worth = 1.6, yardstick_worth = 2.0;
 static const double may_gain = 1.3;
 
 enum {
-    MOST_MEASURED    = 3, /* beside the yardstick */
-    DEFAULT_EXECUTES = 1000
+    MOST_MEASURED = 3 /* beside the yardstick */
 };
 
 /* What stands while candidates are tried. */
@@ -333,7 +332,6 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
 {
     const double  start       = spmmi_now();
     const bool    free_choice = spmmi_candidate_is_auto(choice->name);
-    const int64_t executes    = choice->executes == 0 ? DEFAULT_EXECUTES : choice->executes;
     tuning_t      t = {.block = block, .device = device, .problem = *problem, .beta = choice->beta};
     spmm_status_t status;
     const spmm_candidate_t *picked;
@@ -353,7 +351,7 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
         settled->format = t.format;
         return SPMM_OK;
     }
-    t.budget_s = share * (double)executes * picked->predicted_s;
+    t.budget_s = share * (double)spmmi_executes_to_come(choice->executes) * picked->predicted_s;
     status     = tune(&t);
     if (status == SPMM_OK && choice->compared && isnan(t.best->measured_s)) {
         status = time_only(&t);

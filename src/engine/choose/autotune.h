@@ -8,12 +8,19 @@
 
 #include "engine/engine.h"
 
+/** Products to come, by option executes of plans: where the caller does not say (0), as many as
+ *  an iterative solver may make. */
+static inline int64_t spmmi_executes_to_come(int64_t executes)
+{
+    return executes == 0 ? 1000 : executes;
+}
+
 typedef struct {
     const char *name;    /**< NULL or "auto": choose; else take that engine, or say why not */
     bool        measure; /**< choose by time, not by prediction alone */
     bool    compared; /**< the time of what is chosen is wanted: measure it also without rivals */
     double  beta;     /**< of the products measured */
-    int64_t executes; /**< products to come, 0: 1000 */
+    int64_t executes; /**< as the plan option */
 } spmm_engine_choice_t;
 
 /** The engine chosen. */

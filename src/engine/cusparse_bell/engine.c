@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine.c
  *  Blocked-ELL through cuSPARSE, FP16 and BF16 on tensor cores: for matrices of dense blocks, about
- *  as many in every row of blocks.  The zeros of a block are multiplied too, so Inf and NaN of B reach
- *  rows of C whose entries do not use them.
+ *  as many in every row of blocks.  The zeros of a block are multiplied too, so Inf and NaN of B
+ *  reach rows of C whose entries do not use them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,8 +42,8 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 
 /* Values that Blocked-ELL would store and the side of its blocks; 0 for the side where that is too
- * many.  The longest window bounds the width from below, which settles it for skewed rows and stands
- * for the width where windows are gone. */
+ * many.  The longest window bounds the width from below, which settles it for skewed rows and
+ * stands for the width where windows are gone. */
 static int32_t width_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                         const spmm_device_t *device, double *places)
 {
@@ -62,8 +62,9 @@ static int32_t width_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 }
 
 /* Launches; what moves once: A with its zeros, B, C; a row of B for every column of a block; and
- * the blocks of a row, one after the other.  Constants by bench/fit.py from times on one H200 of the eight
- * matrices of the table that it takes: half of them are off by more than 15 %, lp_maros_r7 by a factor of 2. */
+ * the blocks of a row, one after the other.  Constants by bench/fit.py from times on one H200 of
+ * the eight matrices of the table that it takes: half of them are off by more than 15 %,
+ * lp_maros_r7 by a factor of 2. */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {

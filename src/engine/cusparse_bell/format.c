@@ -104,7 +104,8 @@ static void list_columns(const spmm_windows_t *tall, int threads, spmm_bell_t *b
         int32_t *to = bell->col + (int64_t)w * parts * bell->width;
         int32_t  count[MOST_PARTS];
 
-        /* The last window may have more parts than there are rows of blocks: those have no entry. */
+        /* The last window may have more parts than there are rows of blocks:
+         * those have no entry. */
         list_blocks(tall, w, bell->size, bell->width, to, count);
         for (int32_t p = 0; p < parts && w * parts + p < bell->n_block_rows; p++) {
             for (int32_t k = count[p]; k < bell->width; k++) {

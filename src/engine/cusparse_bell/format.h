@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file format.h
- *  Blocked-ELL as cuSPARSE takes it: square blocks, equally many in every row of blocks.  Places of a
- *  block without an entry, and blocks that only fill up a row, are stored as zeros and multiplied.
+ *  Blocked-ELL as cuSPARSE takes it: square blocks, equally many in every row of blocks.  Places of
+ *  a block without an entry, and blocks that only fill up a row, are stored as
+ *  zeros and multiplied.
  */
 #ifndef SPMM_ENGINE_FORMAT_BELL_H
 #define SPMM_ENGINE_FORMAT_BELL_H
@@ -12,8 +13,8 @@ enum { SPMM_BELL_SIZES = 3 }; /**< 8, 16 and 32: size k is 8 << k */
 
 /** Places for each entry at most: beyond that the zeros take longer than any other format. */
 enum { SPMM_BELL_MOST = 16 };
-/** Values stored at most: cuSPARSE 13.0 returned success without a product at 5e8 of them, on an H200, and was
- *  right at 1.25e8. */
+/** Values stored at most: cuSPARSE 13.0 returned success without a product at 5e8 of them, on an
+ *  H200, and was right at 1.25e8. */
 enum { SPMM_BELL_LARGEST = 1 << 27 };
 
 /** Arrays are owned. */

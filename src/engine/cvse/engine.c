@@ -46,15 +46,15 @@ static spmm_status_t choose_variant(const spmm_tc_engine_t *base, const spmm_csr
                                     spmm_cvse_variant_t *variant)
 {
     const spmm_problem_t *p = &base->problem;
-    spmm_cvse_variant_t   list[SPMM_CVSE_SHAPES];
+    spmm_cvse_variant_t   list[SPMM_CVSE_VARIANTS];
     spmm_tc_facts_t       facts;
     int64_t               used_cols;
     int                   n;
 
     *variant = (spmm_cvse_variant_t){.height = 8};
     if (base->device->kind == SPMM_DEVICE_CPU ||
-        (p->variant >= SPMM_CVSE_SHAPES &&
-         spmmi_cvse_variant_at(p->variant - SPMM_CVSE_SHAPES, variant))) {
+        (p->variant >= SPMM_CVSE_VARIANTS &&
+         spmmi_cvse_variant_at(p->variant - SPMM_CVSE_VARIANTS, variant))) {
         return SPMM_OK;
     }
     if (p->pattern != NULL) {
@@ -278,7 +278,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                     const spmm_device_t *device)
 {
-    spmm_cvse_variant_t list[SPMM_CVSE_SHAPES];
+    spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
 
     return device->kind == SPMM_DEVICE_CPU
                ? 1

@@ -144,7 +144,7 @@ static bool best_of(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int
 }
 
 int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
-                        spmm_cvse_variant_t list[SPMM_CVSE_SHAPES])
+                        spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS])
 {
     const int32_t             height = spmmi_cvse_height(facts, n);
     const spmm_cvse_variant_t pieces = {.height = height};
@@ -167,7 +167,7 @@ int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n,
                      &list[count]);
     if (!cut && (x.longest > 0.5 * far || x.waves > 4.0 || n > 128)) {
         list[count++] = pieces;
-    } else if (count < SPMM_CVSE_SHAPES) {
+    } else if (count < SPMM_CVSE_VARIANTS) {
         count +=
             best_of(facts, n_rows, n, n_sm,
                     (wanted_t){.height = height, .slice = first.slice, .not_warps = first.n_warps},

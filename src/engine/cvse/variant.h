@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file variant.h  How a GPU's warps share a product with CVSE, and which ways promise to be fast. */
+/** @file variant.h  How a GPU's warps share a product with CVSE, and which ways
+ *  promise to be fast. */
 #ifndef SPMM_ENGINE_CVSE_SHAPE_H
 #define SPMM_ENGINE_CVSE_SHAPE_H
 
 #include "engine/tc/windows.h"
 
-enum { SPMM_CVSE_SHAPES = 4 }; /**< most that are worth measuring */
+enum { SPMM_CVSE_VARIANTS = 4 }; /**< most that are worth measuring */
 
 typedef struct {
     int32_t height;  /**< V: 8 or 16 */
@@ -18,17 +19,18 @@ typedef struct {
 /** V by the bytes that its vectors take a product through. */
 int32_t spmmi_cvse_height(const spmm_tc_facts_t *facts, int64_t n);
 
-/** Variants for @p n columns that are worth measuring: the best predicted one, then the best of the other
- *  V, of other slices, and pieces or other thread blocks.
+/** Variants for @p n columns that are worth measuring: the best predicted one, then the best of the
+ *  other V, of other slices, and pieces or other thread blocks.
  *  @return how many, at least 1 */
 int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
-                        spmm_cvse_variant_t list[SPMM_CVSE_SHAPES]);
+                        spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS]);
 
-/** Every variant there is: number @p k; false: there are fewer.  As spmm_problem_t.variant they count from
- *  SPMM_CVSE_SHAPES on, for tests and benchmarks. */
+/** Every variant there is: number @p k; false: there are fewer.  As spmm_problem_t.variant they
+ *  count from SPMM_CVSE_VARIANTS on, for tests and benchmarks. */
 bool spmmi_cvse_variant_at(int k, spmm_cvse_variant_t *variant);
 
-/** Predicted seconds of a variant with tasks beyond what all of its V take, to compare variants by. */
+/** Predicted seconds of a variant with tasks beyond what all of its V take, to
+ *  compare variants by. */
 double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
                             spmm_cvse_variant_t variant);
 

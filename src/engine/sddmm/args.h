@@ -36,9 +36,9 @@ typedef struct {
 
 /** What says where the results of a tile go. */
 typedef enum {
-    SPMM_SDDMM_ROWS, /**< [tiles * height * 2] for each row the place of its first entry in the tile,
-                             which the others follow, and a word whose bit p is set where vector p
-                             has one */
+    SPMM_SDDMM_ROWS,    /**< [tiles * height * 2] for each row the place of its first entry in the
+                             tile, which the others follow, and a word whose bit p is set where
+                             vector p has one */
     SPMM_SDDMM_VECTORS, /**< [tiles * 32] place of row 0 of each vector, an even number; the others
                              follow */
     SPMM_SDDMM_EACH     /**< [tiles * 32 * height] place of row r of vector p at p * height + r; -1:

@@ -23,9 +23,9 @@ static const cost_t csr_wide = {1.5, 0.105}, csr_half = {10.0, 0.097};
 static const cost_t low_wide = {35.0, 0.122}, low_half = {22.0, 0.098}; /* V = 8 */
 static const cost_t tall_wide = {52.0, 0.147}, tall_half = {43.0, 0.100};
 
-/* Of panels, by counts of instructions (4 in a cycle of each of 132 multiprocessors at 1.76 GHz): of a
- * batch, and of each line of 128 bytes of it; and bytes at three quarters of what L1 (128 bytes in a cycle)
- * and L2 give. */
+/* Of panels, by counts of instructions (4 in a cycle of each of 132 multiprocessors at 1.76 GHz):
+ * of a batch, and of each line of 128 bytes of it; and bytes at three quarters of what L1 (128
+ * bytes in a cycle) and L2 give. */
 static const double batch_wide = 44.0, line_wide = 16.0, batch_half = 118.0, line_half = 102.0;
 static const double l1_byte = 0.045, l2_byte = 0.15;
 
@@ -63,8 +63,8 @@ static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t
     return SPMM_OK;
 }
 
-/* Rows fetched are the fewest where the part of the mask that a multiprocessor has is as many rows as
- * columns; L1 sets a limit. */
+/* Rows fetched are the fewest where the part of the mask that a multiprocessor has is as many rows
+ * as columns; L1 sets a limit. */
 static int32_t width_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
                                const spmm_sampling_t *what)
 {
@@ -77,8 +77,8 @@ static int32_t width_of_panels(const spmm_device_t *device, const spmm_csr_t *bl
     return panels == 0 ? 1 : (int32_t)((block->n_cols + panels - 1) / panels);
 }
 
-/* The longest of: instructions; every entry from L1; from L2 every row of X in a panel, and every row of Y
- * in a panel of each multiprocessor. */
+/* The longest of: instructions; every entry from L1; from L2 every row of X in a panel, and every
+ * row of Y in a panel of each multiprocessor. */
 static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
                              const spmm_sampling_t *what, int32_t width)
 {
@@ -95,9 +95,9 @@ static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *bloc
     return fmax(fmax(issue, nnz * bytes * l1_byte), (x + y) * bytes * l2_byte) / share;
 }
 
-/* Windows of which height, and are they worth it: bytes are no promise.  In FP32 tiles were ahead of csr by
- * 1.1 to 1.6 on an H200 where they move a third of the bytes, behind by 1.1 to 1.9 where they move seven
- * tenths. */
+/* Windows of which height, and are they worth it: bytes are no promise.  In FP32 tiles were ahead
+ * of csr by 1.1 to 1.6 on an H200 where they move a third of the bytes, behind by 1.1 to 1.9 where
+ * they move seven tenths. */
 static spmm_status_t consider_tiles(const spmm_device_t *device, const spmm_csr_t *block,
                                     const spmm_sampling_t *what, spmm_sampler_choice_t *choice,
                                     double *time)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file panels.c
- *  Masks by panels of columns.  In the order of rows an unstructured mask fetches a row of Y from L2 for
- *  every entry.  By panels, whose rows of Y stay in L1, it fetches a row of X for every row of a panel
- *  instead, and the entries find theirs in L1.
+ *  Masks by panels of columns.  In the order of rows an unstructured mask fetches a row of Y from
+ *  L2 for every entry.  By panels, whose rows of Y stay in L1, it fetches a row of X for every row
+ *  of a panel instead, and the entries find theirs in L1.
  */
 #include <string.h>
 

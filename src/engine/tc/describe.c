@@ -16,8 +16,9 @@ static int32_t longest_of(const spmm_tc_view_t *view)
     return longest;
 }
 
-/* Acc-SpMM balances where IBD is above 8, cuTeSpMM by waves; here the longest window decides, after a
- * model of the kernel's time: IBD, a mean, does not show one long window among many short ones. */
+/* Acc-SpMM balances where IBD is above 8, cuTeSpMM by waves; here the longest window decides, after
+ * a model of the kernel's time: IBD, a mean, does not show one long window among
+ * many short ones. */
 void spmmi_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
 {
     const spmm_tc_engine_t *f    = format;

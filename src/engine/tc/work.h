@@ -24,7 +24,8 @@ typedef struct {
 /** Make the pieces of all windows.  Within each of the three classes windows keep their order, so
  *  that neighbours stay neighbours; the longest work stands first, since it should not start last.
  *  @param[in] block_ptr  [n_windows + 1] first block of each window
- *  @param[in] start      [blocks + 1] what spmm_tc_piece_t.start says of each block; NULL: nothing */
+ *  @param[in] start      [blocks + 1] what spmm_tc_piece_t.start says of each
+ *                        block; NULL: nothing */
 spmm_status_t spmmi_tc_pieces_create(spmm_env_t *env, int32_t n_windows, const int32_t *block_ptr,
                                      const int32_t *start, spmm_tc_limits_t limits,
                                      spmm_tc_pieces_t *pieces);

@@ -112,11 +112,9 @@ static spmm_status_t check_size(spmm_env_t *env, const spmm_generator_t *g)
 /* Ranks with different arguments would meet in different collectives.  Collective. */
 static spmm_status_t check_same(spmm_env_t *env, const char *spec, spmm_type_t type, uint64_t seed)
 {
-    uint64_t h = spmmi_hash2(seed, (int64_t)type, 0), least, most;
+    const uint64_t h = spmmi_hash_text(spmmi_hash2(seed, (int64_t)type, 0), spec);
+    uint64_t       least, most;
 
-    for (const char *c = spec; *c != '\0'; c++) {
-        h = spmmi_mix64(h ^ (unsigned char)*c);
-    }
     SPMM_MPI(env, MPI_Allreduce(&h, &least, 1, MPI_UINT64_T, MPI_MIN, env->comm));
     SPMM_MPI(env, MPI_Allreduce(&h, &most, 1, MPI_UINT64_T, MPI_MAX, env->comm));
     if (least != most) {

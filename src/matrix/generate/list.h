@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file generate_list.h  The kinds, one line each. */
+/** @file list.h  The kinds, one line each. */
 #ifndef SPMM_MATRIX_GENERATE_LIST_H
 #define SPMM_MATRIX_GENERATE_LIST_H
 

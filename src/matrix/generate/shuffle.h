@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file generate_shuffle.h
+/** @file shuffle.h
  *  A random permutation of 0 .. n - 1 that is computed, not stored: a Feistel network on the
  *  smallest power of two >= n, applied again while it leads out of the range (cycle walking,
  *  Black and Rogaway 2002).  Less than two walks on average; a bijection for any key.

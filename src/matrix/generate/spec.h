@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file generate_spec.h  The text form of a generator, `kind:key=value,key=value`. */
+/** @file spec.h  The text form of a generator, `kind:key=value,key=value`. */
 #ifndef SPMM_MATRIX_GENERATE_SPEC_H
 #define SPMM_MATRIX_GENERATE_SPEC_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The synthetic matrices XdYs of the thesis on sparse tensor cores (paper 003, section 3.1.2): tiles
- * of 16 x 32, X percent of them dense, Y percent 2:4 sparse, the others empty.  Each tile is drawn on
- * its own, so shares are met on average, and exactly where they are 0 or add up to 1.
+/* The synthetic matrices XdYs of the thesis on sparse tensor cores (paper 003, section 3.1.2):
+ * tiles of 16 x 32, X percent of them dense, Y percent 2:4 sparse, the others empty.  Each tile is
+ * drawn on its own, so shares are met on average, and exactly where they are 0 or add up to 1.
  * A unit is a row of tiles; the last row and column of tiles are cut where they do not divide. */
 #include "base/hash.h"
 #include "matrix/generate/list.h"

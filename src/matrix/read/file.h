@@ -48,8 +48,8 @@ bool spmmi_csr_file_matches(const unsigned char head[SPMM_CSR_FILE_HEADER]);
 spmm_status_t spmmi_csr_file_read(spmm_file_t *file, const unsigned char head[SPMM_CSR_FILE_HEADER],
                                   spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
 
-/** Does a file that begins with @p head hold a matrix of the Deep Learning Matrix Collection, a number
- *  and a comma?  @p head is zero past the file's end. */
+/** Does a file that begins with @p head hold a matrix of the Deep Learning Matrix Collection, a
+ *  number and a comma?  @p head is zero past the file's end. */
 bool spmmi_smtx_matches(const unsigned char head[SPMM_CSR_FILE_HEADER]);
 
 /** Read an open `.smtx` file; its entries are 1.  Collective, agreed. */

@@ -160,7 +160,8 @@ static int64_t triangle_before(const spmm_mm_header_t *header, int64_t j)
 {
     const int64_t first = header->symmetry == SPMM_MM_SKEW ? header->rows - 1 : header->rows;
 
-    /* j * first - j (j - 1) / 2, whose terms cannot overflow: first and j are at most n, n * n fits */
+    /* j * first - j (j - 1) / 2, whose terms cannot overflow: first and j are at
+     * most n, n * n fits */
     return j * first - ((j & 1) == 0 ? j / 2 * (j - 1) : (j - 1) / 2 * j);
 }
 

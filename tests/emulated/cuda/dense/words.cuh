@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file words.cuh
- *  In place of kernels/cuda/dense/words.cuh.  Who loads a word gives way, since others are to write it; two
- *  words come one after the other, in either order.
+ *  In place of kernels/cuda/dense/words.cuh.  Who loads a word gives way, since others are to write
+ *  it; two words come one after the other, in either order.
  */
 #ifndef SPMM_WORDS_CUH
 #define SPMM_WORDS_CUH

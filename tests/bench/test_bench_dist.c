@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 LABEL dist NEEDS SPMM_ENABLE_CUDA NCCL_FOUND INCLUDE bench tools
+ *      LINK CUDA::cudart NCCL::NCCL
+ *      SOURCES bench/dist_blocks.c bench/dist_check.c bench/dist_time.c tools/driver_dense.c
+ *          tools/driver_job.c tools/driver_verify.c tools/tool_common.c */
+/* Parts of bench_dist: the blocks of the baselines, whose two numberings of columns give the same
+ * product as the original matrix, and the check of results.  Needs CUDA to build, not to run. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "test_main.h"
+
+#include "base/hash.h"
+#include "dist.h"
+
+/* B has one column: its entry is a function of the original row. */
+static double b_of(int64_t row)
+{
+    return spmmi_random_value(5, row, 0);
+}
+
+static void check_block(const spmm_csr_t *block, const double *B, const spmm_plan_t *plan,
+                        const double *wanted)
+{
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        double sum = 0.0;
+
+        for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
+            assert_in_range(block->col_idx[k], 0, block->n_cols - 1);
+            assert_true(k == block->row_ptr[i] || block->col_idx[k] > block->col_idx[k - 1] ||
+                        block->n_cols == plan->cols.n_local + spmmi_halo_recv_rows(&plan->halo));
+            sum += ((const double *)block->values)[k] * B[block->col_idx[k]];
+        }
+        assert_true(fabs(sum - wanted[plan->rows.orig[i]]) < 1e-12);
+    }
+}
+
+/* All of A B, by original row, on every rank. */
+static double *reference(const spmm_matrix_t *A, int64_t rows)
+{
+    double *sum = calloc((size_t)rows, sizeof *sum);
+
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            sum[A->row_offset[A->env->rank] + i] +=
+                ((const double *)A->values)[k] * b_of(A->col_idx[k]);
+        }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, sum, (int)rows, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return sum;
+}
+
+static void check(const char *spec, const char *partition)
+{
+    static dist_bench_t    bench = {.job = {.comm = MPI_COMM_WORLD}};
+    dist_case_t            c     = {.bench = &bench};
+    spmm_context_options_t co    = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_plan_options_t    po    = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t           *plan;
+    dist_blocks_t          blocks;
+    double                *wanted, *B;
+    int64_t                at = 0;
+
+    co.device    = SPMM_DEVICE_CPU;
+    po.partition = partition;
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &co, &bench.ctx));
+    spmm_assert_ok(spmm_matrix_generate(bench.ctx, spec, SPMM_R_64F, 3, &c.A));
+    spmm_assert_ok(spmm_plan_create(c.A, 1, &po, &plan));
+    dist_blocks_create(&c, plan, &blocks);
+    wanted = reference(c.A, c.A->rows);
+    /* Own rows, then halo rows in the order of the graph: an exchange of original indices. */
+    B = calloc((size_t)blocks.needed.n_cols + 1, sizeof *B);
+    for (; at < plan->cols.n_local; at++) {
+        B[at] = b_of(plan->cols.orig[at]);
+    }
+    {
+        const int      size = spmm_test_env.size;
+        const int64_t  wide = blocks.stride * size;
+        double        *all  = calloc((size_t)wide + 1, sizeof *all);
+        double        *mine = calloc((size_t)blocks.stride + 1, sizeof *mine);
+        const int64_t *off  = plan->cols.offset;
+
+        for (int64_t k = 0; k < plan->cols.n_local; k++) {
+            mine[k] = B[k];
+        }
+        MPI_Allgather(mine, (int)blocks.stride, MPI_DOUBLE, all, (int)blocks.stride, MPI_DOUBLE,
+                      MPI_COMM_WORLD);
+        if (size > 1) {
+            assert_int_equal(blocks.all.n_cols, wide);
+            check_block(&blocks.all, all, plan, wanted);
+        }
+        /* The halo columns ascend in the plan's order: look them up through `all`. */
+        for (int32_t i = 0; size > 1 && i < blocks.all.n_rows; i++) {
+            int64_t own = 0, other = 0;
+
+            for (int64_t k = blocks.all.row_ptr[i]; k < blocks.all.row_ptr[i + 1]; k++) {
+                own += blocks.all.col_idx[k] / blocks.stride == spmm_test_env.rank;
+            }
+            for (int64_t k = blocks.all.row_ptr[i]; k < blocks.all.row_ptr[i + 1]; k++) {
+                if (blocks.all.col_idx[k] / blocks.stride != spmm_test_env.rank) {
+                    B[blocks.needed.col_idx[blocks.needed.row_ptr[i] + own + other++]] =
+                        all[blocks.all.col_idx[k]];
+                }
+            }
+        }
+        assert_true(off[size] == c.A->cols);
+        free(all);
+        free(mine);
+    }
+    check_block(&blocks.needed, B, plan, wanted);
+    free(B);
+    free(wanted);
+    dist_blocks_free(&blocks);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&c.A));
+    spmm_assert_ok(spmm_context_destroy(&bench.ctx));
+}
+
+static void numberings_agree_with_the_matrix(void **state)
+{
+    check("rmat:scale=8,degree=6", "block");
+    check("stencil9:nx=17,ny=13,shuffle=1", "block");
+    check("banded:rows=3,band=1", "block");
+    check("molecules:count=20,atoms=9", "block");
+#ifdef SPMM_HAVE_METIS
+    check("rmat:scale=8,degree=6", "metis");
+    check("stencil9:nx=17,ny=13,shuffle=1", "metis");
+#endif
+}
+
+/* A right product passes; one wrong element of a row that every sample holds does not. */
+static void wrong_results_are_found(void **state)
+{
+    static dist_bench_t    bench = {.job = {.comm = MPI_COMM_WORLD}};
+    spmm_context_options_t co    = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_plan_options_t    po    = SPMM_PLAN_OPTIONS_INIT;
+    dist_case_t            c    = {.bench = &bench, .n = 5, .info = {.struct_size = sizeof c.info}};
+    driver_block_t         B    = {0};
+    spmm_layout_info_t     rows = {.struct_size = sizeof rows};
+    spmm_plan_t           *plan;
+    dist_row_t             row;
+
+    bench.job.rank = spmm_test_env.rank;
+    bench.job.size = spmm_test_env.size;
+    co.device      = SPMM_DEVICE_CPU;
+    po.partition   = "block";
+    c.dense        = driver_dense(3, SPMM_R_64F);
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &co, &bench.ctx));
+    spmm_assert_ok(spmm_matrix_generate(bench.ctx, "rmat:scale=8,degree=6", SPMM_R_64F, 3, &c.A));
+    spmm_assert_ok(spmm_matrix_get_info(c.A, &c.info));
+    spmm_assert_ok(spmm_plan_create(c.A, c.n, &po, &plan));
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &rows));
+    c.b_rows = c.c_rows = rows.local_rows;
+    assert_int_equal(driver_block_alloc(&bench.job, bench.ctx, rows.local_rows, c.n, 0,
+                                        SPMM_LAYOUT_ROW, SPMM_R_64F, &B),
+                     DRIVER_GOOD);
+    assert_int_equal(driver_block_fill(&bench.job, bench.ctx, &B, &c.dense, rows.global_row, 0.0),
+                     DRIVER_GOOD);
+    spmm_assert_ok(
+        spmm_buffer_alloc(bench.ctx, (size_t)(rows.local_rows * c.n) * sizeof(double), &c.C));
+    spmm_assert_ok(spmm_execute(plan, c.n, 1.0, B.data, c.n, 0.0, c.C, c.n, NULL));
+    dist_check(&c, plan, &row);
+    assert_true(row.passed && row.max_error < 1e-12);
+    for (int64_t i = 0; i < rows.local_rows; i++) {
+        if (rows.global_row[i] == 0) {
+            ((double *)c.C)[i * c.n + 3] += 1e-3;
+        }
+    }
+    dist_check(&c, plan, &row);
+    assert_false(row.passed);
+    driver_block_free(bench.ctx, &B);
+    spmm_assert_ok(spmm_buffer_free(bench.ctx, &c.C));
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&c.A));
+    spmm_assert_ok(spmm_context_destroy(&bench.ctx));
+}
+
+/* Long rows leave the range of FP16 and are not compared: a right product does not pass by the
+ * short ones alone. */
+static void too_few_compared_elements_fail(void **state)
+{
+    static dist_bench_t    bench = {.job = {.comm = MPI_COMM_WORLD}};
+    spmm_context_options_t co    = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_plan_options_t    po    = SPMM_PLAN_OPTIONS_INIT;
+    dist_case_t            c    = {.bench = &bench, .n = 5, .info = {.struct_size = sizeof c.info}};
+    spmm_layout_info_t     rows = {.struct_size = sizeof rows};
+    spmm_plan_t           *plan;
+
+    bench.job.rank = spmm_test_env.rank;
+    bench.job.size = spmm_test_env.size;
+    co.device      = SPMM_DEVICE_CPU;
+    po.partition   = "block";
+    c.name         = "rmat";
+    c.dense        = driver_dense(3, SPMM_R_16F);
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &co, &bench.ctx));
+    spmm_assert_ok(spmm_matrix_generate(bench.ctx, "rmat:scale=8,degree=6", SPMM_R_16F, 3, &c.A));
+    spmm_assert_ok(spmm_matrix_get_info(c.A, &c.info));
+    spmm_assert_ok(spmm_plan_create(c.A, c.n, &po, &plan));
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &rows));
+    c.c_rows = rows.local_rows;
+    c.C      = calloc((size_t)(c.c_rows * c.n) + 1, sizeof(uint16_t));
+    for (int large = 0; large < 2; large++) {
+        driver_job_t   job = bench.job;
+        driver_block_t B   = {0};
+        dist_row_t     row = {.variant = "auto"};
+
+        c.dense.scale = large != 0 ? 0x1p13 : 1.0;
+        spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &rows));
+        assert_int_equal(DRIVER_GOOD, driver_block_alloc(&job, bench.ctx, rows.local_rows, c.n, 0,
+                                                         SPMM_LAYOUT_ROW, SPMM_R_16F, &B));
+        assert_int_equal(DRIVER_GOOD,
+                         driver_block_fill(&job, bench.ctx, &B, &c.dense, rows.global_row, 0.0));
+        spmm_assert_ok(spmm_execute(plan, c.n, 1.0, B.data, c.n, 0.0, c.C, c.n, NULL));
+        dist_check(&c, plan, &row);
+        assert_true(row.max_error < 2e-3);
+        assert_int_equal(row.passed, !large);
+        driver_block_free(bench.ctx, &B);
+    }
+    free(c.C);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&c.A));
+    spmm_assert_ok(spmm_context_destroy(&bench.ctx));
+}
+
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(numberings_agree_with_the_matrix),
+                                        cmocka_unit_test(wrong_results_are_found),
+                                        cmocka_unit_test(too_few_compared_elements_fail),
+                                        {0}};

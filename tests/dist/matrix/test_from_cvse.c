@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* Column-vector-sparse and block-sparse input: the entries it stands for, new values, products by
+ * several engines, and what is refused. */
+#include "test_main.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "spmm_dist/spmm_dist.h"
+
+enum { MOST_BLOCKS = 64, MOST_VALUES = 4096, COLS = 40 /* of each rank */ };
+
+/* Blocks of V x W: rank p owns p + 2 rows of blocks, rank 0 none where there are more ranks; block
+ * k of row i of blocks at column W (3 k + i) or, scattered, from right to left. */
+typedef struct {
+    int64_t  vector, width, n_rows;
+    int64_t  block_ptr[8], col_idx[MOST_BLOCKS];
+    uint16_t values[MOST_VALUES];
+} blocks_t;
+
+static spmm_context_t *ctx;
+
+static void open_context(void)
+{
+    spmm_context_options_t options = {.struct_size = sizeof options, .device = SPMM_DEVICE_CPU};
+
+    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &ctx));
+}
+
+static blocks_t make_blocks(int64_t vector, int64_t width, bool scattered)
+{
+    const int rank = spmm_test_env.rank, size = spmm_test_env.size;
+    const int n = rank == 0 && size > 1 ? 0 : rank + 2;
+    blocks_t  b = {.vector = vector, .width = width, .n_rows = n * vector};
+
+    for (int i = 0; i < n; i++) {
+        const int64_t count = (i + rank) % 4;
+
+        b.block_ptr[i + 1] = b.block_ptr[i] + count;
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t col = width * (3 * (scattered ? count - 1 - k : k) + i);
+
+            assert_true(col + width <= COLS * size);
+            b.col_idx[b.block_ptr[i] + k] = col;
+        }
+    }
+    assert_true(b.block_ptr[n] * vector * width <= MOST_VALUES);
+    for (int64_t k = 0; k < b.block_ptr[n] * vector * width; k++) {
+        spmmi_value_set(SPMM_R_16F, b.values, k, k % 5 == 0 ? 0.0 : spmmi_random_value(3, rank, k));
+    }
+    return b;
+}
+
+/* Value of (row, col), local row; -1: no block has it. */
+static int64_t find(const blocks_t *b, int64_t row, int64_t col)
+{
+    const int64_t i = row / b->vector, r = row % b->vector;
+
+    for (int64_t k = b->block_ptr[i]; k < b->block_ptr[i + 1]; k++) {
+        const int64_t c = col - b->col_idx[k];
+
+        if (c >= 0 && c < b->width) {
+            return (k * b->width + c) * b->vector + r;
+        }
+    }
+    return -1;
+}
+
+static void check_entries(const blocks_t *b, const spmm_matrix_t *A)
+{
+    const int64_t *row_ptr, *col_idx;
+    const void    *values;
+    int64_t        found = 0;
+
+    spmm_assert_ok(spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values));
+    for (int64_t i = 0; i < b->n_rows; i++) {
+        for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
+            const int64_t at = find(b, i, col_idx[k]);
+
+            assert_true(at >= 0 && (k == row_ptr[i] || col_idx[k - 1] < col_idx[k]));
+            assert_int_equal(((const uint16_t *)values)[k], b->values[at]);
+            found++;
+        }
+    }
+    assert_int_equal(found, b->block_ptr[b->n_rows / b->vector] * b->vector * b->width);
+}
+
+static spmm_matrix_t *create(const blocks_t *b)
+{
+    spmm_matrix_t *A = NULL;
+
+    spmm_assert_ok(spmm_matrix_create_cvse(ctx, b->n_rows, COLS, b->vector, b->width, b->block_ptr,
+                                           b->col_idx, b->values, SPMM_R_16F, &A));
+    return A;
+}
+
+static void test_entries(void **state)
+{
+    for (int64_t vector = 2; vector <= 16; vector *= 2) {
+        for (int64_t width = 1; width <= 3; width++) {
+            for (int scattered = 0; scattered < 2; scattered++) {
+                blocks_t       b = make_blocks(vector, width, scattered != 0);
+                spmm_matrix_t *A;
+
+                open_context();
+                A = create(&b);
+                check_entries(&b, A);
+                for (int64_t k = 0; k < MOST_VALUES; k++) {
+                    spmmi_value_set(SPMM_R_16F, b.values, k, spmmi_random_value(4, k, vector));
+                }
+                spmm_assert_ok(spmm_matrix_update_values(A, b.values));
+                check_entries(&b, A);
+                spmm_assert_ok(spmm_matrix_destroy(&A));
+                spmm_assert_ok(spmm_context_destroy(&ctx));
+            }
+        }
+    }
+}
+
+/* Column j of B is 1 in row j, so C holds columns of A as the blocks say. */
+static void check_product(const blocks_t *b, spmm_matrix_t *A, const char *engine)
+{
+    enum { N = 5 };
+    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t        *plan    = NULL;
+    uint16_t            B[COLS * N], C[16 * 8 * N];
+
+    options.engine    = engine;
+    options.partition = "keep";
+    for (int k = 0; k < COLS * N; k++) {
+        spmmi_value_set(SPMM_R_16F, B, k,
+                        spmm_test_env.rank == 0 && k / N == 3 * (k % N) ? 1.0 : 0.0);
+    }
+    spmm_assert_ok(spmm_plan_create(A, N, &options, &plan));
+    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
+    for (int64_t i = 0; i < b->n_rows; i++) {
+        for (int64_t j = 0; j < N; j++) {
+            const int64_t at = find(b, i, 3 * j);
+
+            assert_true(spmmi_value_get(SPMM_R_16F, C, i * N + j) ==
+                        (at < 0 ? 0.0 : spmmi_value_get(SPMM_R_16F, b->values, at)));
+        }
+    }
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+}
+
+static void test_products(void **state)
+{
+    for (int64_t vector = 2; vector <= 16; vector *= 2) {
+        const blocks_t b = make_blocks(vector, vector / 2, vector == 4);
+        spmm_matrix_t *A;
+
+        open_context();
+        A = create(&b);
+        check_product(&b, A, "cvse");
+        check_product(&b, A, "csr-cpu");
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+        spmm_assert_ok(spmm_context_destroy(&ctx));
+    }
+}
+
+static void expect(spmm_status_t status, const char *words)
+{
+    assert_int_equal(status, SPMM_ERR_ARGUMENT);
+    if (strstr(spmm_last_error(ctx), words) == NULL) {
+        print_error("%s\n", spmm_last_error(ctx));
+    }
+    assert_non_null(strstr(spmm_last_error(ctx), words));
+}
+
+static void test_refused(void **state)
+{
+    const int64_t zeros[4] = {0, 0, 0, 0}, falls[3] = {0, 2, 1};
+    const int64_t twice[2] = {0, 2}, same[2] = {3, 4},
+                  outside[2] = {0, 40 * spmm_test_env.size - 1}, far[2] = {0, INT64_MAX};
+    uint16_t       values[64] = {0};
+    spmm_matrix_t *A          = NULL;
+
+    open_context();
+    expect(spmm_matrix_create_cvse(ctx, 6, 9, 3, 1, zeros, NULL, NULL, SPMM_R_16F, &A), "3 x 1");
+    expect(spmm_matrix_create_cvse(ctx, 4, 9, 2, 0, zeros, NULL, NULL, SPMM_R_16F, &A), "2 x 0");
+    expect(spmm_matrix_create_cvse(ctx, 12, 9, 8, 1, zeros, NULL, NULL, SPMM_R_16F, &A),
+           "a multiple of the 8 rows");
+    expect(spmm_matrix_create_cvse(ctx, 4, 9, 2, 1, falls, same, values, SPMM_R_16F, &A),
+           "block_ptr[1] = 2 is above block_ptr[2] = 1");
+    expect(spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, same, values, SPMM_R_16F, &A),
+           "column 4 stands in this row already");
+    expect(spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, outside, values, SPMM_R_16F, &A),
+           "is outside a matrix of");
+    expect(spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, far, values, SPMM_R_16F, &A),
+           "col_idx[1] = 9223372036854775807 is outside any matrix");
+    expect(spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, NULL, outside, values, SPMM_R_16F, &A),
+           "row_ptr NULL");
+    assert_null(A);
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_entries),
+    cmocka_unit_test(test_products),
+    cmocka_unit_test(test_refused),
+    {0},
+};

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 NEEDS ZLIB_FOUND */
+/* Well-formed files against a serial reader that shares no code with the library. */
+#include "test_main.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "matrix/matrix.h"
+#include "temp_file.h"
+
+typedef struct {
+    long   row, col, order;
+    double value;
+} entry_t;
+
+typedef struct {
+    long     rows, cols, count;
+    entry_t *entry; /* sorted, duplicates summed in the order of the file */
+} reference_t;
+
+static int by_position(const void *a, const void *b)
+{
+    const entry_t *x = a, *y = b;
+
+    if (x->row != y->row) {
+        return x->row < y->row ? -1 : 1;
+    }
+    if (x->col != y->col) {
+        return x->col < y->col ? -1 : 1;
+    }
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void sort_and_sum(reference_t *ref)
+{
+    long kept = 0;
+
+    qsort(ref->entry, (size_t)ref->count, sizeof *ref->entry, by_position);
+    for (long k = 0; k < ref->count; k++) {
+        const entry_t e = ref->entry[k];
+
+        if (kept > 0 && ref->entry[kept - 1].row == e.row && ref->entry[kept - 1].col == e.col) {
+            ref->entry[kept - 1].value += e.value;
+        } else {
+            ref->entry[kept++] = e;
+        }
+    }
+    ref->count = kept;
+}
+
+/* The next line that is neither a comment nor blank; gzgets() reads plain files as well. */
+static bool next_line(gzFile file, char *line, int size)
+{
+    while (gzgets(file, line, size) != NULL) {
+        if (line[0] != '%' && strspn(line, " \t\r\n") != strlen(line)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add(reference_t *ref, long row, long col, double value)
+{
+    ref->entry[ref->count] = (entry_t){row - 1, col - 1, ref->count, value};
+    ref->count++;
+}
+
+static reference_t read_reference(const char *path)
+{
+    gzFile      file = gzopen(path, "rb");
+    char        line[1024], format[32], field[32], symmetry[32];
+    reference_t ref = {0};
+    long        stored;
+    double      sign;
+
+    assert_non_null(file);
+    assert_non_null(gzgets(file, line, sizeof line));
+    assert_int_equal(sscanf(line, "%*s %*s %31s %31s %31s", format, field, symmetry), 3);
+    assert_true(next_line(file, line, sizeof line));
+    if (strcmp(format, "array") == 0) {
+        assert_int_equal(sscanf(line, "%ld %ld", &ref.rows, &ref.cols), 2);
+        stored = ref.rows * ref.cols;
+    } else {
+        assert_int_equal(sscanf(line, "%ld %ld %ld", &ref.rows, &ref.cols, &stored), 3);
+    }
+    ref.entry = malloc(((size_t)stored * 2 + 1) * sizeof *ref.entry);
+    assert_non_null(ref.entry);
+    sign = strcmp(symmetry, "skew-symmetric") == 0 ? -1.0 : 1.0;
+    for (long i = 1, j = 1; next_line(file, line, sizeof line);) {
+        double value = 1.0;
+
+        if (strcmp(format, "array") == 0) { /* general ones only */
+            assert_int_equal(sscanf(line, "%lf", &value), 1);
+        } else {
+            assert_true(sscanf(line, "%ld %ld %lf", &i, &j, &value) >= 2);
+        }
+        if (value != 0.0 || strcmp(format, "array") != 0) {
+            add(&ref, i, j, value);
+        }
+        if (strcmp(symmetry, "general") != 0 && i != j) {
+            add(&ref, j, i, sign * value);
+        }
+        if (strcmp(format, "array") == 0 && ++i > ref.rows) {
+            i = 1;
+            j++;
+        }
+    }
+    (void)gzclose(file);
+    sort_and_sum(&ref);
+    return ref;
+}
+
+/* Every rank compares its own rows. */
+static void compare(const spmm_matrix_t *A, const reference_t *ref)
+{
+    const int64_t first = A->row_offset[spmm_test_env.rank];
+    long          k     = 0;
+
+    assert_int_equal(A->rows, ref->rows);
+    assert_int_equal(A->cols, ref->cols);
+    assert_int_equal(A->nnz, ref->count);
+    assert_int_equal(A->row_offset[spmm_test_env.size], ref->rows);
+    assert_int_equal(A->row_offset[spmm_test_env.rank + 1] - first, A->n_rows);
+    while (k < ref->count && ref->entry[k].row < first) {
+        k++;
+    }
+    for (int64_t i = 0; i < A->n_rows; i++) {
+        for (int64_t at = A->row_ptr[i]; at < A->row_ptr[i + 1]; at++, k++) {
+            assert_true(k < ref->count);
+            assert_int_equal(ref->entry[k].row, first + i);
+            assert_int_equal(ref->entry[k].col, A->col_idx[at]);
+            assert_true(ref->entry[k].value == ((const double *)A->values)[at]);
+        }
+    }
+    assert_true(k == ref->count || ref->entry[k].row >= first + A->n_rows);
+}
+
+static void check_file(const char *path)
+{
+    const int64_t  live = spmmi_alloc_get_stats().live;
+    spmm_matrix_t *A    = NULL;
+    reference_t    ref  = read_reference(path);
+
+    spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_TYPE_AUTO, 1, &A));
+    assert_int_equal(A->type, SPMM_R_64F);
+    compare(A, &ref);
+    spmmi_matrix_free(A);
+    free(ref.entry);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+}
+
+static char *unpack(const char *path, size_t *size)
+{
+    gzFile file = gzopen(path, "rb");
+    size_t room = 1 << 20;
+    char  *text = malloc(room);
+    int    got;
+
+    assert_non_null(file);
+    assert_non_null(text);
+    for (*size = 0; (got = gzread(file, text + *size, (unsigned)(room - *size))) > 0;) {
+        *size += (size_t)got;
+        if (*size == room) {
+            room *= 2;
+            text = realloc(text, room);
+            assert_non_null(text);
+        }
+    }
+    assert_int_equal(got, 0);
+    (void)gzclose(file);
+    return text;
+}
+
+/* The matrices of the repository, packed and plain. */
+static void test_real_matrices(void **state)
+{
+    static const char *const name[] = {"bips98_606", "delaunay_n16", "sat14_6s9"};
+
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        char   path[512];
+        size_t size;
+        char  *text;
+
+        (void)snprintf(path, sizeof path, "%s/%s.mtx.gz", SPMM_TEST_DATA_DIR, name[i]);
+        check_file(path);
+        text = unpack(path, &size);
+        check_file(spmm_temp_write(text, size));
+        spmm_temp_remove();
+        free(text);
+    }
+}
+
+/* All matrices of a folder given by the environment. */
+static void test_more_matrices(void **state)
+{
+    const char    *dir = getenv("SPMM_MATRIX_DIR");
+    DIR           *folder;
+    struct dirent *file;
+    int            checked = 0;
+
+    if (dir == NULL || dir[0] == '\0') {
+        skip();
+    }
+    folder = opendir(dir);
+    assert_non_null(folder);
+    while ((file = readdir(folder)) != NULL) {
+        const char *dot = strchr(file->d_name, '.');
+        char        path[1024];
+
+        if (dot != NULL && strcmp(dot, ".mtx.gz") == 0) {
+            (void)snprintf(path, sizeof path, "%s/%s", dir, file->d_name);
+            check_file(path);
+            checked++;
+        }
+    }
+    (void)closedir(folder);
+    assert_true(checked > 0);
+}
+
+static const char *const text[] = {
+    "%%MatrixMarket matrix coordinate real general\n3 4 7\n1 1 0.1\n3 4 2\n1 1 0.2\n2 2 -1e-3\n"
+    "1 1 0.3\n3 1 5\n2 4 7.25\n",
+    "%%MatrixMarket matrix coordinate pattern symmetric\r\n% c\r\n\r\n5 5 4\r\n1 1\r\n 5 1 \r\n"
+    "\r\n3 2\r\n4\t4\r\n\r\n",
+    "%%MatrixMarket matrix coordinate integer skew-symmetric\n3 3 3\n2 1 4\n3 1 -5\n3 2 6",
+    "%%MatrixMarket matrix array real general\n3 2\n1\n0\n% c\n3\n\n-4\n5.5\n0\n",
+    "%%MatrixMarket matrix coordinate real general\n0 0 0\n",
+    "%%MatrixMarket matrix coordinate real general\n4 0 0",
+    "%%MatrixMarket matrix coordinate real general\n4 5 0\n\n\n",
+    "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1e-320\n"};
+
+/* A comment that grows by one byte at a time moves the ranges of the ranks over every byte. */
+static void test_every_cut(void **state)
+{
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        for (int length = 0; length < 12; length++) {
+            char        padded[600];
+            const char *path;
+
+            (void)snprintf(padded, sizeof padded, "%s\n%%%.*s\n", text[i], length, "............");
+            path = length % 2 == 0 ? spmm_temp_write(padded, strlen(padded))
+                                   : spmm_temp_write(padded, strlen(padded) - 1);
+            check_file(path);
+            spmm_temp_remove();
+        }
+        check_file(spmm_temp_write(text[i], strlen(text[i])));
+        spmm_temp_remove();
+        check_file(spmm_temp_write_gzip(text[i], strlen(text[i]), 0, 0));
+        spmm_temp_remove();
+    }
+}
+
+/* A symmetric array cut by the ranks. */
+static void test_symmetric_array(void **state)
+{
+    enum { N = 9 };
+    char           buffer[2000];
+    int            used;
+    spmm_matrix_t *A = NULL;
+    const char    *path;
+
+    used = snprintf(buffer, sizeof buffer, "%%%%MatrixMarket matrix array real symmetric\n9 9\n");
+    for (int j = 0; j < N; j++) {
+        for (int i = j; i < N; i++) {
+            used += snprintf(buffer + used, sizeof buffer - (size_t)used, "%d\n", 1 + 10 * i + j);
+        }
+    }
+    path = spmm_temp_write(buffer, (size_t)used);
+    spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_32F, 1, &A));
+    spmm_temp_remove();
+    assert_int_equal(A->nnz, N * N);
+    for (int64_t i = 0; i < A->n_rows; i++) {
+        const int64_t row = A->row_offset[spmm_test_env.rank] + i;
+
+        assert_int_equal(A->row_ptr[i + 1] - A->row_ptr[i], N);
+        for (int64_t j = 0; j < N; j++) {
+            const int64_t low = row > j ? row : j, high = row > j ? j : row;
+
+            assert_int_equal(A->col_idx[A->row_ptr[i] + j], j);
+            assert_true(((const float *)A->values)[A->row_ptr[i] + j] ==
+                        (float)(1 + 10 * low + high));
+        }
+    }
+    spmmi_matrix_free(A);
+}
+
+/* Two gzip members one after the other are one text. */
+static void test_concatenated_gzip(void **state)
+{
+    static const char banner[] = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 4";
+    static const char rest[]   = "2\n2 2 5\n";
+    char              whole[4096];
+    size_t            size = 0;
+    spmm_matrix_t    *A    = NULL;
+
+    for (int part = 0; part < 2; part++) {
+        const char *path = part == 0 ? spmm_temp_write_gzip(banner, strlen(banner), 0, 0)
+                                     : spmm_temp_write_gzip(rest, strlen(rest), 0, 0);
+        FILE       *file = fopen(path, "rb");
+
+        assert_non_null(file);
+        size += fread(whole + size, 1, sizeof whole - size, file);
+        (void)fclose(file);
+        spmm_temp_remove();
+    }
+    spmm_assert_ok(
+        spmmi_matrix_from_file(&spmm_test_env, spmm_temp_write(whole, size), SPMM_R_64F, 1, &A));
+    spmm_temp_remove();
+    assert_int_equal(A->nnz, 2);
+    if (A->row_offset[spmm_test_env.rank] == 0 && A->n_rows > 0) {
+        assert_true(((const double *)A->values)[0] == 42.0);
+    }
+    spmmi_matrix_free(A);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_real_matrices),     cmocka_unit_test(test_more_matrices),
+    cmocka_unit_test(test_every_cut),         cmocka_unit_test(test_symmetric_array),
+    cmocka_unit_test(test_concatenated_gzip), {0}};

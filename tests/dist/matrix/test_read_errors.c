@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 NEEDS ZLIB_FOUND */
+/* Malformed files: the same status and the same whole sentence on every rank and for any number of
+ * ranks, soon, and with nothing left allocated. */
+#include "test_main.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "matrix/matrix.h"
+#include "temp_file.h"
+
+#define BANNER            "%%MatrixMarket matrix coordinate real general\n"
+#define BAD_NUMBER(token) ", line 3: the value '" token "' is not a finite decimal number"
+
+static void expect(const char *path, spmm_status_t status, const char *sentence)
+{
+    const int64_t  live  = spmmi_alloc_get_stats().live;
+    const double   start = spmmi_now();
+    spmm_matrix_t *A     = NULL;
+    char           all[600];
+    spmm_status_t  found;
+
+    (void)snprintf(all, sizeof all, "%s%s", path, sentence);
+    spmmi_error_clear(&spmm_test_env.err);
+    found = spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_64F, 1, &A);
+    assert_string_equal(spmm_test_env.err.text, all);
+    assert_int_equal(found, status);
+    assert_null(A);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    assert_true(spmmi_now() - start < 20.0); /* also on a machine that is busy */
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
+static void expect_text(const char *text, spmm_status_t status, const char *sentence)
+{
+    expect(spmm_temp_write(text, strlen(text)), status, sentence);
+    spmm_temp_remove();
+    if (text[0] != '\0') {
+        expect(spmm_temp_write_gzip(text, strlen(text), 0, 0), status, sentence);
+        spmm_temp_remove();
+    }
+}
+
+#define NO_BANNER                                                                                  \
+    " where a Matrix Market file begins with %%MatrixMarket; it is no binary CSR or .smtx file "   \
+    "either"
+
+static const struct {
+    const char *text, *sentence;
+} bad_header[] = {
+    {"hello\n", ", line 1: found 'hello'" NO_BANNER},
+    {"\n" BANNER, ", line 1: found ''" NO_BANNER},
+    {"\x7f"
+     "ELF\x02",
+     ", line 1: found '?ELF?'" NO_BANNER},
+    {"%%MatrixMarket vector coordinate real general\n",
+     ", line 1: the object 'vector' is not supported: only matrix"},
+    {"%%MatrixMarket matrix\n",
+     ", line 1: the banner does not name the format (coordinate and array)"},
+    {"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
+     ", line 1: the field 'complex' is not supported: only real, double, integer and pattern"},
+    {"%%MatrixMarket matrix coordinate real hermitian\n1 1 1\n1 1 1\n",
+     ", line 1: the symmetry 'hermitian' is not supported: only general, symmetric and "
+     "skew-symmetric"},
+    {"%%MatrixMarket matrix array pattern general\n1 1\n",
+     ", line 1: a pattern cannot be an array: it has no values"},
+    {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n",
+     ", line 1: a pattern cannot be skew-symmetric: it has no values"},
+    {"%%MatrixMarket matrix coordinate real general extra\n",
+     ", line 1: the banner goes on with 'extra' after its end"},
+    {BANNER "% only\n% comments\n", ", line 3: the file ends before its line of sizes"},
+    {BANNER "3 3\n", ", line 2: the line ends after 2 of three sizes (rows, columns, entries)"},
+    {BANNER "3 3 1 9\n",
+     ", line 2: the line goes on with '9' after its three sizes (rows, columns, entries)"},
+    {BANNER "-3 3 1\n", ", line 2: a size is negative"},
+    {BANNER "3 x 1\n", ", line 2: the size 'x' is not a whole number"},
+    {BANNER "3 3.5 1\n", ", line 2: the size '3.5' is not a whole number"},
+    {BANNER "99999999999999999999 3 1\n",
+     ", line 2: the size '99999999999999999999' does not fit 64 bits"},
+    {BANNER "0 3 1\n1 1 1\n", ", line 2: 1 entries are declared for a matrix without rows"},
+    {"%%MatrixMarket matrix coordinate real symmetric\n\n% c\n3 4 1\n",
+     ", line 4: a symmetric matrix is square, this one has 3 rows and 4 columns"},
+    {"%%MatrixMarket matrix array real general\n9000000000000000000 9000000000000000000\n",
+     ", line 2: 9000000000000000000 x 9000000000000000000 values are more than 64 bits count"},
+    {BANNER "3 3 4611686018427387904\n1 1 1\n2 2 2\n",
+     ", line 4: the file ends after 2 of the 4611686018427387904 entries of its header"}};
+
+static const struct {
+    const char *text, *sentence;
+} bad_body[] = {
+    {BANNER "3 3 3\n1 1 1\n2 2 2\n",
+     ", line 4: the file ends after 2 of the 3 entries of its header"},
+    {BANNER "3 3 1\n1 1 1\n\n% c\n2 2 2\n3 3 3\n",
+     ", line 6: here begin more entries than the 1 of the header"},
+    {BANNER "3 3 2\n1 1 1\n4 1 1\n", ", line 4: the row index 4 is outside 1 to 3"},
+    {BANNER "3 3 2\n1 0 1\n3 1 1\n", ", line 3: the column index 0 is outside 1 to 3"},
+    {BANNER "3 3 1\n-1 1 1\n", ", line 3: the row index -1 is outside 1 to 3"},
+    {BANNER "3 3 1\n1 99999999999999999999 1\n",
+     ", line 3: the column index 99999999999999999999 is outside 1 to 3"},
+    {BANNER "3 3 1\n1.5 1 1\n", ", line 3: the row index '1.5' is not a whole number"},
+    {BANNER "3 3 1\nrow 1 1\n", ", line 3: the row index 'row' is not a whole number"},
+    {BANNER "3 3 1\n1\n", ", line 3: the line ends after 1 of its numbers (row, column, value)"},
+    {BANNER "3 3 2\n1 1 1\n2 2",
+     ", line 4: the line ends after 2 of its numbers (row, column, value)"},
+    {BANNER "3 3 1\n1 1 1 1\n", ", line 3: the line goes on with '1' after (row, column, value)"},
+    {BANNER "3 3 1\n1 1 1 % c\n", ", line 3: the line goes on with '%' after (row, column, value)"},
+    {BANNER "3 3 1\n1 1 NaN\n", BAD_NUMBER("NaN")},
+    {BANNER "3 3 1\n1 1 -inf\n", BAD_NUMBER("-inf")},
+    {BANNER "3 3 1\n1 1 1,5\n", BAD_NUMBER("1,5")},
+    {BANNER "3 3 1\n1 1 0x1p3\n", BAD_NUMBER("0x1p3")},
+    {BANNER "3 3 1\n1 1 \x01\x02\xff\n", BAD_NUMBER("???")},
+    {BANNER "3 3 1\n1 1 abcdefghijklmnopqrstuvwxyz\n", BAD_NUMBER("abcdefghijklmnopqrstuvwx...")},
+    {"%%MatrixMarket matrix coordinate integer general\n3 3 1\n1 1 2.5\n",
+     ", line 3: the value '2.5' is not a whole number"},
+    {"%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 1 1\n",
+     ", line 3: the line goes on with '1' after (row, column)"},
+    {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n2 2 1\n",
+     ", line 3: entry (2, 2) lies on the diagonal, which a skew-symmetric file does not store"},
+    {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n",
+     ", line 5: the file ends after 3 of the 4 entries of its header"},
+    {"%%MatrixMarket matrix array real general\n2 2\n1 2\n3 4\n",
+     ", line 3: the line goes on with '2' after (one value)"},
+    {"%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n4\n",
+     ", line 6: here begin more entries than the 3 of the header"}};
+
+static void test_bad_headers(void **state)
+{
+    for (size_t i = 0; i < sizeof bad_header / sizeof *bad_header; i++) {
+        expect_text(bad_header[i].text, SPMM_ERR_IO, bad_header[i].sentence);
+    }
+}
+
+static void test_bad_bodies(void **state)
+{
+    for (size_t i = 0; i < sizeof bad_body / sizeof *bad_body; i++) {
+        expect_text(bad_body[i].text, SPMM_ERR_IO, bad_body[i].sentence);
+    }
+    expect_text(BANNER "3 3 1\n1 1 1e999\n", SPMM_ERR_RANGE,
+                ", line 3: the value 1e999 overflows a double");
+}
+
+/* Errors far into a file that all ranks share: the true line, and of several the first. */
+static void test_lines_of_a_long_file(void **state)
+{
+    enum { LINES = 30000, ROOM = 16 * LINES };
+    char *text = malloc(ROOM);
+
+    assert_non_null(text);
+    for (int bad = 0; bad < 4; bad++) {
+        int  used = snprintf(text, ROOM, "%s%% a comment\n9 9 %d\n", BANNER,
+                            bad == 3 ? 22222 : LINES + (bad == 2));
+        char expected[100];
+
+        for (int k = 1; k <= LINES; k++) {
+            const bool wrong = (bad == 0 && k == 27777) || (bad == 1 && k >= 12345 && k % 3 == 0);
+
+            used += snprintf(text + used, ROOM - (size_t)used, "%d %d %d\n", wrong ? 0 : 1 + k % 9,
+                             1 + k % 7, k);
+        }
+        (void)snprintf(expected, sizeof expected, ", line %d: %s",
+                       (const int[]){27780, 12348, 30003, 22226}[bad],
+                       (const char *[]){
+                           "the row index 0 is outside 1 to 9", "the row index 0 is outside 1 to 9",
+                           "the file ends after 30000 of the 30001 entries of its "
+                           "header",
+                           "here begin more entries than the 22222 of the header"}[bad]);
+        expect_text(text, SPMM_ERR_IO, expected);
+    }
+    free(text);
+}
+
+static void test_endless_line(void **state)
+{
+    enum { SIZE = 9 << 20 };
+    char *text = malloc(SIZE);
+
+    assert_non_null(text);
+    memset(text, ' ', SIZE);
+    memcpy(text, BANNER "3 3 1\n", strlen(BANNER "3 3 1\n"));
+    expect(spmm_temp_write(text, SIZE), SPMM_ERR_IO,
+           ", line 3: the line is longer than 4194304 bytes, which no Matrix Market line is");
+    spmm_temp_remove();
+    memset(text, 0, SIZE);
+    expect(spmm_temp_write(text, SIZE), SPMM_ERR_IO,
+           ", line 1: the line is longer than 4194304 bytes, which no Matrix Market line is");
+    spmm_temp_remove();
+    free(text);
+}
+
+static void test_bad_gzip(void **state)
+{
+    enum { SIZE = 60000 };
+    static char text[SIZE];
+    int         used = snprintf(text, SIZE, "%s9 9 5000\n", BANNER);
+
+    for (int k = 0; k < 5000; k++) {
+        used += snprintf(text + used, SIZE - (size_t)used, "%d %d %d\n", 1 + k % 9, 1 + k % 7, k);
+    }
+    for (size_t cut = 1; cut < 5000; cut *= 4) {
+        expect(spmm_temp_write_gzip(text, (size_t)used, cut, 0), SPMM_ERR_IO,
+               ": the gzip data ends too early: the file has been cut");
+        spmm_temp_remove();
+    }
+    expect(spmm_temp_write_gzip(text, (size_t)used, 0, 5), SPMM_ERR_IO,
+           ": other data follows the end of the gzip data");
+    spmm_temp_remove();
+    expect(spmm_temp_write_gzip(text, (size_t)used, 8, 8), SPMM_ERR_IO,
+           ": the gzip data is damaged (incorrect data check)");
+    spmm_temp_remove();
+    expect(spmm_temp_write("\x1f\x8bnot gzip after all", 20), SPMM_ERR_IO,
+           ": the gzip data is damaged (unknown compression method)");
+    spmm_temp_remove();
+    expect(spmm_temp_write("\x1f\x8b", 2), SPMM_ERR_IO,
+           ": the gzip data ends too early: the file has been cut");
+    spmm_temp_remove();
+    expect(spmm_temp_write_gzip("", 0, 0, 0), SPMM_ERR_IO, ", line 1: the file is empty");
+    spmm_temp_remove();
+}
+
+static void test_no_file(void **state)
+{
+    const char *path;
+
+    expect("/nowhere/at/all.mtx", SPMM_ERR_IO, " cannot be opened: No such file or directory");
+    expect("", SPMM_ERR_IO, " cannot be opened: No such file or directory");
+    expect("/tmp", SPMM_ERR_IO, " is a directory, not a matrix file");
+    expect("/dev/null", SPMM_ERR_IO, " is a device, pipe or socket, not a matrix file");
+    expect_text("", SPMM_ERR_IO, " is empty");
+    if (geteuid() != 0) { /* root may read everything */
+        path = spmm_temp_write("x", 1);
+        assert_true(spmm_test_env.rank != 0 || chmod(path, 0) == 0);
+        MPI_Barrier(spmm_test_env.comm);
+        expect(path, SPMM_ERR_IO, " cannot be opened: Permission denied");
+        spmm_temp_remove();
+    }
+}
+
+/* Read a file that ends with status @p last, while each allocation of rank @p failing fails in turn
+ * until there are no more of them. */
+static void sweep_allocations(const char *path, int failing, spmm_status_t last)
+{
+    const int64_t live   = spmmi_alloc_get_stats().live;
+    spmm_status_t status = SPMM_ERR_MEMORY;
+
+    for (int at = 0; status == SPMM_ERR_MEMORY; at++) {
+        spmm_matrix_t *A = NULL;
+
+        spmmi_error_clear(&spmm_test_env.err);
+        spmmi_alloc_inject(spmm_test_env.rank == failing ? at : -1);
+        status = spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_64F, 1, &A);
+        spmmi_alloc_inject(-1);
+        assert_true(status == last || status == SPMM_ERR_MEMORY);
+        assert_true(status == SPMM_ERR_MEMORY || at > 0 || failing > 0);
+        spmmi_matrix_free(A);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
+    }
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
+/* All ranks return and nothing is left.  Several ranks read a file that is cut, so that the sweep
+ * covers the reading and not the assembly after it, which has its own test. */
+static void test_memory_failures(void **state)
+{
+    static const char text[] =
+        "%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n";
+    const bool          alone = spmm_test_env.size == 1;
+    const size_t        size  = strlen(text) - (alone ? 0 : 2);
+    const spmm_status_t last  = alone ? SPMM_OK : SPMM_ERR_IO;
+
+    for (int failing = 0; failing < spmm_test_env.size; failing++) {
+        sweep_allocations(spmm_temp_write(text, size), failing, last);
+        spmm_temp_remove();
+        sweep_allocations(spmm_temp_write_gzip(text, size, 0, 0), failing, last);
+        spmm_temp_remove();
+    }
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_bad_headers),
+    cmocka_unit_test(test_bad_bodies),
+    cmocka_unit_test(test_lines_of_a_long_file),
+    cmocka_unit_test(test_endless_line),
+    cmocka_unit_test(test_bad_gzip),
+    cmocka_unit_test(test_no_file),
+    cmocka_unit_test(test_memory_failures),
+    {0},
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 2 NEEDS METIS_SHARED */
+/* Another library of the program has loaded a METIS with indices of the other length: the sentence
+ * says so, and auto does without.  The function by which METIS tells is the test's own here. */
+#include <metis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "partition/partition.h"
+#include "test_main.h"
+#include "test_matrix.h"
+
+enum { OTHER_BYTES = IDXTYPEWIDTH == 32 ? 8 : 4 };
+
+int METIS_SetDefaultOptions(idx_t *options)
+{
+    memset(options, 0xff, (size_t)METIS_NOPTIONS * OTHER_BYTES);
+    return METIS_OK;
+}
+
+static spmm_matrix_t *generate(void)
+{
+    spmm_matrix_t *A = NULL;
+
+    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, "stencil9:nx=60,ny=60,shuffle=1",
+                                          SPMM_R_32F, 1, &A));
+    return A;
+}
+
+static void test_partition(void **state)
+{
+    const spmm_partition_options_t options = {.seed = 1};
+    spmm_matrix_t                 *A       = generate();
+    spmm_partition_t               partition;
+
+    assert_int_equal(spmmi_partition_create(A, "metis", &options, &partition),
+                     SPMM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(spmm_test_env.err.text, "the libmetis found at run time has"));
+    spmmi_error_clear(&spmm_test_env.err);
+    spmm_assert_ok(spmmi_partition_create(A, "auto", &options, &partition));
+    assert_string_not_equal(partition.method, "metis");
+    spmmi_partition_free(&partition);
+    spmmi_matrix_free(A);
+}
+
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_partition), {0}};

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* Part files: written, read back, and malformed in every way. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "partition/partition.h"
+#include "test_main.h"
+#include "test_matrix.h"
+#ifdef SPMM_HAVE_ZLIB
+#include "temp_file.h"
+#endif
+
+enum { PATH_TEXT = 512, ROWS = 5 };
+
+static char folder[PATH_TEXT];
+
+/* A path in a folder of this run; the folder is made once, by rank 0. */
+static const char *in_folder(const char *name)
+{
+    static char path[PATH_TEXT + 64];
+
+    if (folder[0] == '\0') {
+        const char *base = getenv("TMPDIR");
+
+        (void)snprintf(folder, sizeof folder, "%s/spmm_part_XXXXXX", base == NULL ? "/tmp" : base);
+        if (spmm_test_env.rank == 0) {
+            assert_non_null(mkdtemp(folder));
+        }
+        MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, spmm_test_env.comm);
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void write_text(const char *path, const char *text, size_t length)
+{
+    if (spmm_test_env.rank == 0) {
+        FILE *file = fopen(path, "w");
+
+        assert_non_null(file);
+        assert_int_equal(fwrite(text, 1, length, file), length);
+        assert_int_equal(fclose(file), 0);
+    }
+    MPI_Barrier(spmm_test_env.comm);
+}
+
+static void remove_file(const char *path)
+{
+    MPI_Barrier(spmm_test_env.comm);
+    if (spmm_test_env.rank == 0) {
+        (void)unlink(path);
+    }
+}
+
+static spmm_status_t read_parts(const spmm_matrix_t *A, const char *path,
+                                spmm_partition_t *partition)
+{
+    char spec[PATH_TEXT + 80];
+
+    (void)snprintf(spec, sizeof spec, "file:%s", path);
+    return spmmi_partition_create(A, spec, NULL, partition);
+}
+
+static bool full(int64_t i, int64_t j)
+{
+    (void)i;
+    (void)j;
+    return true;
+}
+
+static const spmm_test_rule_t five = {"five rows", ROWS, ROWS, full};
+
+static void test_round_trip(void **state)
+{
+    const char *path = in_folder("round.part");
+
+    for (const spmm_test_rule_t *rule = spmm_test_rules; rule->name != NULL; rule++) {
+        spmm_matrix_t   *A = spmm_test_matrix(rule, SPMM_TEST_FIRST_EMPTY, SPMM_TEST_EVEN);
+        spmm_partition_t back;
+        int32_t         *part;
+
+        assert_non_null(SPMM_NEW(part, A->n_rows));
+        for (int32_t i = 0; i < A->n_rows; i++) {
+            part[i] = (int32_t)spmmi_below(spmmi_hash2(5, A->row_offset[spmm_test_env.rank] + i, 0),
+                                           spmm_test_env.size);
+        }
+        spmm_assert_ok(spmmi_partition_write(A, part, path));
+        spmm_assert_ok(read_parts(A, path, &back));
+        assert_string_equal(back.method, "file");
+        assert_memory_equal(back.row_part, part, (size_t)A->n_rows * sizeof *part);
+        spmmi_partition_free(&back);
+        spmmi_free(part);
+        spmmi_matrix_free(A);
+    }
+    remove_file(path);
+}
+
+/* The format itself: one number a line, in row order. */
+static void test_written_text(void **state)
+{
+    const char    *path = in_folder("text.part");
+    spmm_matrix_t *A    = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    int32_t       *part;
+    char           text[64];
+    size_t         length;
+    FILE          *file;
+
+    assert_non_null(SPMM_NEW(part, A->n_rows));
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        part[i] = 10 * (int32_t)(A->row_offset[spmm_test_env.rank] + i);
+    }
+    spmm_assert_ok(spmmi_partition_write(A, part, path));
+    file = fopen(path, "r");
+    assert_non_null(file);
+    length       = fread(text, 1, sizeof text - 1, file);
+    text[length] = '\0';
+    (void)fclose(file);
+    assert_string_equal(text, "0\n10\n20\n30\n40\n");
+    remove_file(path);
+    spmmi_free(part);
+    spmmi_matrix_free(A);
+}
+
+static void test_lenient(void **state)
+{
+    const char *texts[] = {"0\n0\n0\n0\n0", "0\r\n0\r\n0\r\n0\r\n0\r\n", " 0\n0 \n\t0\n0\n0\n\n \n",
+                           "0                                 \n0\n0\n0\n0\n"};
+    const char *path    = in_folder("lenient.part");
+    spmm_matrix_t   *A  = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    spmm_partition_t partition;
+
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        write_text(path, texts[t], strlen(texts[t]));
+        spmm_assert_ok(read_parts(A, path, &partition));
+        for (int32_t i = 0; i < A->n_rows; i++) {
+            assert_int_equal(partition.row_part[i], 0);
+        }
+        if (spmm_test_env.rank == 0) { /* one part: what it is for more ranks is said */
+            assert_int_equal(partition.note != NULL, spmm_test_env.size > 1);
+        }
+        spmmi_partition_free(&partition);
+    }
+    remove_file(path);
+    spmmi_matrix_free(A);
+}
+
+static void expect_sentence(const spmm_matrix_t *A, const char *path, const char *sentence)
+{
+    spmm_partition_t partition;
+
+    assert_int_equal(read_parts(A, path, &partition), SPMM_ERR_IO);
+    if (strstr(spmm_test_env.err.text, sentence) == NULL) {
+        print_error("'%s' does not say '%s'\n", spmm_test_env.err.text, sentence);
+        fail();
+    }
+    assert_null(partition.row_part);
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
+#define TEXT(text) text, sizeof(text) - 1
+
+static void test_malformed(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t      length;
+        const char *sentence;
+    } bad[] = {
+        {TEXT(""), "ends after line 0, but the matrix has 5 rows"},
+        {TEXT("0\n0\n0\n"), "ends after line 3, but the matrix has 5 rows"},
+        {TEXT("0\n0\n0\n0\n0\n0\n"), "line 6: the matrix has only 5 rows"},
+        {TEXT("0\n0\n0\n0\n0\n\nx\n"), "line 7: the matrix has only 5 rows"},
+        {TEXT("0\nzero\n0\n0\n0\n"), "line 2: 'zero' is not a part number"},
+        {TEXT("0\n0 0\n0\n0\n0\n"), "line 2: '0 0' is not a part number"},
+        {TEXT("0\n0.5\n0\n0\n0\n"), "line 2: '0.5' is not a part number"},
+        {TEXT("0\n\n0\n0\n0\n0\n"), "line 2: '' is not a part number"},
+        {TEXT("0\n0\n0\n-1\n0\n"), "line 4: part -1 is negative"},
+        {TEXT("0\n99999999999999999999\n0\n0\n0\n"), "line 2: '99999999999999999999' is not"},
+        {TEXT("0\n0\0x\n0\n0\n0\n"), "line 2: '0?x' is not a part number"},
+        {TEXT("\x7f\x45LF\x02\n"), "line 1: '?ELF?' is not a part number"},
+        {TEXT("0\n0                               1\n0\n0\n0\n"), "line 2: '0' is not a part"},
+        {TEXT("0\n00000000000000000000000000000001\n0\n0\n0\n"), "line 2: '0000"},
+        {TEXT("0\n0\n70\n99\n0\n"), "was written for 100 parts (line 3 names one too high)"},
+        {TEXT("0\n0\n70\n"), "ends after line 3"},
+    };
+    const char    *path = in_folder("malformed.part");
+    spmm_matrix_t *A    = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+
+    for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
+        write_text(path, bad[b].text, bad[b].length);
+        expect_sentence(A, path, bad[b].sentence);
+    }
+    remove_file(path);
+    expect_sentence(A, in_folder("missing.part"), "No such file");
+    expect_sentence(A, folder, "is a directory");
+    spmmi_matrix_free(A);
+}
+
+#ifdef SPMM_HAVE_ZLIB
+/* More text than one buffer holds; cut and followed by other data. */
+static void test_gzipped(void **state)
+{
+    enum { LINES = 80000 };
+    const spmm_test_rule_t rule = {"long", LINES, 1, full};
+    spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    char                  *text = malloc(2 * (size_t)LINES);
+    const int              size = spmm_test_env.size;
+    spmm_partition_t       partition;
+
+    assert_non_null(text);
+    for (int64_t i = 0; i < LINES; i++) {
+        text[2 * i]     = (char)('0' + spmmi_below(spmmi_hash2(9, i, 0), size));
+        text[2 * i + 1] = '\n';
+    }
+    spmm_assert_ok(read_parts(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 0, 0), &partition));
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        assert_int_equal(partition.row_part[i],
+                         text[2 * (A->row_offset[spmm_test_env.rank] + i)] - '0');
+    }
+    spmmi_partition_free(&partition);
+    spmm_temp_remove();
+    expect_sentence(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 20, 0), "has been cut");
+    spmm_temp_remove();
+    expect_sentence(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 0, 5), "other data follows");
+    spmm_temp_remove();
+    expect_sentence(A, spmm_temp_write_gzip(text, (size_t)LINES, 0, 0), "ends after line 40000");
+    spmm_temp_remove();
+    free(text);
+    spmmi_matrix_free(A);
+}
+#endif
+
+/* Ranks wait for rank 0 to read the parts of those before them, which is no exchange that is
+ * late. */
+static void test_slow_reader(void **state)
+{
+    enum { LINES = 3000000 };
+    const spmm_test_rule_t rule = {"long", LINES, 1, full};
+    const char            *path = in_folder("slow.part");
+    spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    char                  *text = malloc(2 * (size_t)LINES);
+    spmm_partition_t       partition;
+
+    assert_non_null(text);
+    for (int64_t i = 0; i < LINES; i++) {
+        memcpy(text + 2 * i, "0\n", 2);
+    }
+    write_text(path, text, 2 * (size_t)LINES);
+    spmm_test_env.timeout_s = 0.1;
+    spmm_assert_ok(read_parts(A, path, &partition));
+    spmm_test_env.timeout_s = 0.0;
+    spmmi_partition_free(&partition);
+    remove_file(path);
+    free(text);
+    spmmi_matrix_free(A);
+}
+
+static void expect_unwritable(const spmm_matrix_t *A, const int32_t *part, const char *path,
+                              const char *sentence)
+{
+    assert_int_equal(spmmi_partition_write(A, part, path), SPMM_ERR_IO);
+    assert_non_null(strstr(spmm_test_env.err.text, path));
+    assert_non_null(strstr(spmm_test_env.err.text, sentence));
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
+/* A failed write is told on all ranks, even where it shows only at the end. */
+static void test_unwritable(void **state)
+{
+    const spmm_test_rule_t  long_rule = {"long", 20000, 1, full};
+    const spmm_test_rule_t *rules[]   = {&five, &long_rule};
+
+    for (size_t r = 0; r < 2; r++) {
+        spmm_matrix_t   *A = spmm_test_matrix(rules[r], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+        struct stat      facts;
+        spmm_partition_t keep;
+
+        spmm_assert_ok(spmmi_partition_create(A, "keep", NULL, &keep));
+        expect_unwritable(A, keep.row_part, "/dev/full", "No space left");
+        assert_true(stat("/dev/full", &facts) == 0 && S_ISCHR(facts.st_mode));
+        expect_unwritable(A, keep.row_part, in_folder("missing/x.part"), "No such file");
+        expect_unwritable(A, keep.row_part, folder, "Is a directory");
+        spmmi_partition_free(&keep);
+        spmmi_matrix_free(A);
+    }
+}
+
+/* Nothing is left of temporary files: the folder can be removed. */
+static void test_nothing_left(void **state)
+{
+    MPI_Barrier(spmm_test_env.comm);
+    if (spmm_test_env.rank == 0) {
+        assert_int_equal(rmdir(folder), 0);
+    }
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_written_text),
+    cmocka_unit_test(test_lenient),      cmocka_unit_test(test_malformed),
+#ifdef SPMM_HAVE_ZLIB
+    cmocka_unit_test(test_gzipped),
+#endif
+    cmocka_unit_test(test_slow_reader),  cmocka_unit_test(test_unwritable),
+    cmocka_unit_test(test_nothing_left), {0},
+};

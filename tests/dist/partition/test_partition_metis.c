@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* What METIS is for, its limits, and the choice of auto. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "partition/metis/graph.h"
+#include "partition/partition.h"
+#include "test_main.h"
+#include "test_matrix.h"
+
+static spmm_matrix_t *generate(const char *spec)
+{
+    spmm_matrix_t *A = NULL;
+
+    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, spec, SPMM_R_32F, 1, &A));
+    return A;
+}
+
+static spmm_partition_score_t score_of(const spmm_matrix_t *A, const char *spec,
+                                       const char *objective, const char *winner)
+{
+    const spmm_partition_options_t options = {.objective = objective, .seed = 1};
+    spmm_partition_t               partition;
+    spmm_partition_score_t         score;
+
+    spmm_assert_ok(spmmi_partition_create(A, spec, &options, &partition));
+    assert_string_equal(partition.method, winner);
+    spmm_assert_ok(spmmi_partition_score(A, &partition, &score));
+    assert_int_equal(partition.note != NULL && strstr(partition.note, "taken by auto") != NULL,
+                     strcmp(spec, "auto") == 0 && spmm_test_env.size > 1);
+    if (strcmp(spec, "auto") == 0 && strcmp(winner, "ptscotch") == 0) {
+        assert_non_null(strstr(partition.note, "; METIS "));
+    }
+    spmmi_partition_free(&partition);
+    return score;
+}
+
+#ifdef SPMM_HAVE_METIS
+/* Measured with 4 parts: block 431,332 rows to receive, metis 1,794. */
+static void test_shuffled_grid(void **state)
+{
+    spmm_matrix_t         *A;
+    spmm_partition_score_t block, vol, cut;
+
+    if (spmm_test_env.size != 4) {
+        skip();
+    }
+    A     = generate("stencil9:nx=400,ny=400,shuffle=1");
+    block = score_of(A, "block", "vol", "block");
+    vol   = score_of(A, "metis", "vol", "metis");
+    cut   = score_of(A, "metis", "cut", "metis");
+    assert_true(block.halo_total > 400000);
+    assert_true(vol.halo_total <= 2000);
+    assert_true(cut.halo_total <= 2400);
+    assert_true(vol.imbalance <= 1.04);
+    assert_true(vol.halo_max <= vol.halo_total / 2);
+    assert_int_equal(score_of(A, "auto", "vol", "metis").halo_total, vol.halo_total);
+    if (spmm_test_env.rank == 0) {
+        print_message("shuffled 400x400 grid: block %lld, vol %lld, cut %lld\n",
+                      (long long)block.halo_total, (long long)vol.halo_total,
+                      (long long)cut.halo_total);
+    }
+    spmmi_matrix_free(A);
+}
+
+/* A bipartite graph: rows with equal columns lie far apart, METIS finds them. */
+static bool hidden_blocks(int64_t i, int64_t j)
+{
+    return i % 4 == (j * 7 + 3) % 4;
+}
+
+static void test_rectangular(void **state)
+{
+    const spmm_test_rule_t rule = {"hidden blocks", 160, 240, hidden_blocks};
+    spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    spmm_partition_score_t block, metis;
+
+    block = score_of(A, "block", "vol", "block");
+    metis = score_of(A, "metis", "vol", "metis");
+    assert_true(spmm_test_env.size == 1 || metis.halo_total < block.halo_total / 2);
+    assert_true(metis.imbalance < 1.5);
+    spmmi_matrix_free(A);
+}
+
+static void note_heavy(void *user, const char *line)
+{
+    bool *seen = user;
+
+    *seen = *seen || strstr(line, "the heaviest row holds 1.340 of a part") != NULL;
+}
+
+/* A row of 140 of 418 entries is 1.34 of 4 parts: METIS cannot balance that, the log says so. */
+static void test_heavy_row(void **state)
+{
+    spmm_matrix_t *A    = spmm_test_matrix(&spmm_test_rules[9], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    bool           seen = false;
+
+    assert_string_equal(spmm_test_rules[9].name, "arrow");
+    spmm_test_env.log      = note_heavy;
+    spmm_test_env.log_user = &seen;
+    (void)score_of(A, "metis", "vol", "metis");
+    spmm_test_env.log = NULL;
+    assert_int_equal(seen, spmm_test_env.size == 4 && spmm_test_env.rank == 0);
+    spmmi_matrix_free(A);
+}
+
+static void make_parts(const spmm_matrix_t *A, uint64_t seed, spmm_partition_t *partition)
+{
+    const spmm_partition_options_t options = {.seed = seed};
+
+    spmm_assert_ok(spmmi_partition_create(A, "metis", &options, partition));
+}
+
+static void test_same_seed_same_parts(void **state)
+{
+    spmm_matrix_t   *A = generate("stencil5:nx=50,ny=50,shuffle=1");
+    spmm_partition_t a, b, c;
+    int              differs;
+
+    make_parts(A, 5, &a);
+    make_parts(A, 5, &b);
+    make_parts(A, UINT64_MAX, &c);
+    assert_memory_equal(a.row_part, b.row_part, (size_t)A->n_rows * sizeof *a.row_part);
+    differs = memcmp(a.row_part, c.row_part, (size_t)A->n_rows * sizeof *a.row_part) != 0;
+    MPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+    assert_int_equal(differs, spmm_test_env.size > 1);
+    spmmi_partition_free(&a);
+    spmmi_partition_free(&b);
+    spmmi_partition_free(&c);
+    spmmi_matrix_free(A);
+}
+
+/* A matrix that only claims to be too large: metis must refuse before it gathers anything. */
+static void test_too_large(void **state)
+{
+    spmm_matrix_t   *A   = spmm_test_matrix(&spmm_test_rules[7], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    const int64_t    nnz = A->nnz;
+    spmm_partition_t partition;
+
+    if (spmm_test_env.size == 1) {
+        spmmi_matrix_free(A);
+        skip();
+    }
+    A->nnz = INT64_MAX / 2;
+    assert_int_equal(spmmi_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(spmm_test_env.err.text, "use partition ptscotch, block or file"));
+    spmmi_error_clear(&spmm_test_env.err);
+    spmm_assert_ok(spmmi_partition_create(A, "auto", NULL, &partition));
+    assert_string_equal(partition.method, "block");
+    assert_int_equal(spmm_test_env.err.status, SPMM_OK);
+    A->nnz = nnz;
+    spmmi_partition_free(&partition);
+    spmmi_matrix_free(A);
+}
+
+/* Where METIS refuses, auto takes ptscotch, whatever the objective; without it block. */
+static void test_auto_beyond_metis(void **state)
+{
+    spmm_matrix_t *A      = generate("stencil5:nx=40,ny=40,shuffle=1");
+    const char    *winner = "block";
+
+#ifdef SPMM_HAVE_PTSCOTCH
+    winner = spmm_test_env.size == 1 ? "block" : "ptscotch";
+#endif
+    spmmi_metis_most = 9000; /* 6,240 edges, three times for vol */
+    (void)score_of(A, "auto", "vol", winner);
+    (void)score_of(A, "auto", NULL, winner);
+    (void)score_of(A, "auto", "cut", spmm_test_env.size == 1 ? "block" : "metis");
+    spmmi_metis_most = 6000;
+    (void)score_of(A, "auto", "cut", winner);
+    spmmi_metis_most = IDX_MAX;
+    assert_int_equal(spmm_test_env.err.status, SPMM_OK);
+    spmmi_matrix_free(A);
+}
+
+#else
+
+static void test_missing(void **state)
+{
+    spmm_matrix_t   *A = generate("stencil5:nx=20,ny=20");
+    spmm_partition_t partition;
+
+    assert_int_equal(spmmi_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(spmm_test_env.err.text, "METIS"));
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_matrix_free(A);
+}
+#endif
+
+/* Nothing beats consecutive rows of a matrix without neighbours. */
+static void test_auto_takes_block(void **state)
+{
+    spmm_matrix_t *A = spmm_test_matrix(&spmm_test_rules[5], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+
+    assert_string_equal(spmm_test_rules[5].name, "diagonal");
+    assert_int_equal(score_of(A, "auto", "vol", "block").halo_total, 0);
+    spmmi_matrix_free(A);
+}
+
+static void remember(void *user, const char *line)
+{
+    (void)snprintf(user, SPMM_ERROR_TEXT, "%s", line);
+}
+
+static void test_auto_says_why(void **state)
+{
+    spmm_matrix_t *A                     = generate("stencil5:nx=40,ny=40,shuffle=1");
+    char           line[SPMM_ERROR_TEXT] = "";
+
+    spmm_test_env.log      = remember;
+    spmm_test_env.log_user = line;
+#ifdef SPMM_HAVE_METIS
+    (void)score_of(A, "auto", "vol", spmm_test_env.size == 1 ? "block" : "metis");
+#elif defined(SPMM_HAVE_PTSCOTCH)
+    (void)score_of(A, "auto", "vol", spmm_test_env.size == 1 ? "block" : "ptscotch");
+#else
+    (void)score_of(A, "auto", "vol", "block");
+#endif
+    spmm_test_env.log = NULL;
+    if (spmm_test_env.rank == 0 && spmm_test_env.size > 1) {
+        assert_non_null(strstr(line, "partition auto: "));
+        assert_non_null(strstr(line, "block"));
+    }
+    spmmi_matrix_free(A);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+#ifdef SPMM_HAVE_METIS
+    cmocka_unit_test(test_shuffled_grid),
+    cmocka_unit_test(test_rectangular),
+    cmocka_unit_test(test_heavy_row),
+    cmocka_unit_test(test_same_seed_same_parts),
+    cmocka_unit_test(test_too_large),
+    cmocka_unit_test(test_auto_beyond_metis),
+#else
+    cmocka_unit_test(test_missing),
+#endif
+    cmocka_unit_test(test_auto_takes_block),
+    cmocka_unit_test(test_auto_says_why),
+    {0},
+};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* test: RANKS 1 2 4 DEVICE cuda */
+/** @file test_edge.c  Column-major B and C with engines that multiply row-major blocks. */
+#include "plan_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "cpu/cpu_kernels.h"
+#include "plan/plan.h"
+
+static const struct {
+    const char *name;
+    spmm_type_t type;
+} engines[] = {{"bittcf", SPMM_R_32F}, {"hrpb", SPMM_R_32F}, {"dmma", SPMM_R_64F}};
+enum { N_ENGINES = sizeof engines / sizeof engines[0] };
+
+static const double      betas[]      = {0.0, 1.0, -0.5};
+static const char *const partitions[] = {NULL, "block", "auto"};
+
+static product_t product(int engine, int variant)
+{
+    return (product_t){.type      = engines[engine].type,
+                       .c_type    = engines[engine].type,
+                       .op        = variant % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
+                       .layout    = SPMM_LAYOUT_COL,
+                       .partition = partitions[variant / 2 % 3],
+                       .n         = 6,
+                       .planned_n = 9,
+                       .pad       = variant % 4,
+                       .alpha     = 1.5,
+                       .beta      = betas[variant / 2 % 3],
+                       .engine    = engines[engine].name};
+}
+
+/* check_plan() also runs fewer columns than planned, and 1, and poisons C where beta is 0. */
+static void test_products(void **state)
+{
+    const shape_t shape = {61, 61, 5, 17};
+
+    open_context();
+    for (int e = 0; e < N_ENGINES; e++) {
+        for (int v = 0; v < 6; v++) {
+            const product_t p = product(e, v);
+
+            check_plan(&shape, &p);
+        }
+    }
+    close_context();
+}
+
+/* Ranks without rows, blocks without entries, blocks without rows of B or C. */
+static void test_shapes(void **state)
+{
+    const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5},  {2, 2, 1, -1}, {1, 90, 2, -1},
+                              {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1}, {0, 12, 0, -1},
+                              {12, 0, 0, -1},  {64, 64, 40, 0}};
+
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int e = 0; e < N_ENGINES; e++) {
+            for (int v = 0; v < 6; v++) {
+                const product_t p = product(e, v);
+
+                check_plan(&shapes[s], &p);
+            }
+        }
+    }
+    close_context();
+}
+
+/* More than one tile of columns. */
+static void test_wide(void **state)
+{
+    const shape_t shape = {101, 75, 6, 3};
+
+    open_context();
+    for (int e = 0; e < N_ENGINES; e++) {
+        for (int v = 2; v < 6; v++) {
+            product_t p = product(e, v);
+
+            p.n         = 67;
+            p.planned_n = 70;
+            check_plan(&shape, &p);
+        }
+    }
+    close_context();
+}
+
+static void test_auto(void **state)
+{
+    const shape_t     shape   = {61, 61, 5, 17};
+    const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+
+    open_context();
+    for (int t = 0; t < 4; t++) {
+        for (int v = 0; v < 6; v++) {
+            product_t p = product(0, v);
+
+            p.type = p.c_type = types[t];
+            p.engine          = NULL;
+            check_plan(&shape, &p);
+        }
+    }
+    close_context();
+}
+
+/* The plan of @p engine for a diagonal matrix, one row per rank. */
+static spmm_plan_t *diagonal_plan(const char *engine, spmm_layout_t layout, spmm_matrix_t **A)
+{
+    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t        *plan = NULL;
+
+    o.engine = engine;
+    o.layout = layout;
+    spmm_assert_ok(test_context_matrix(ctx, 1, spmm_test_env.rank, A));
+    spmm_assert_ok(spmm_plan_create(*A, 5, &o, &plan));
+    return plan;
+}
+
+/* What a plan with and without the edge holds, and says. */
+static void test_explain(void **state)
+{
+    spmm_matrix_t *A;
+    size_t         bytes[2];
+
+    open_context();
+    for (int col = 0; col < 2; col++) {
+        const spmm_layout_t layout = col == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
+        spmm_plan_t        *plan   = diagonal_plan("dmma", layout, &A);
+        char               *text   = test_context_explain(plan);
+
+        assert_int_equal(plan->edge, col == 1);
+        assert_int_equal(plan->local.problem.layout, SPMM_LAYOUT_ROW);
+        assert_int_equal(plan->remote.problem.layout, SPMM_LAYOUT_ROW);
+        assert_null(plan->halo_edge);
+        assert_int_equal(strstr(text, "\nedge: ") != NULL, col == 1);
+        assert_int_equal(strstr(text, "with row-major copies  <- chosen") != NULL, col == 1);
+        bytes[col] = plan->stats.device_bytes;
+        free(text);
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+    }
+    assert_int_equal(bytes[1] - bytes[0], 2 * 5 * sizeof(double)); /* a row of B and one of C */
+    close_context();
+}
+
+/* An engine that takes column-major blocks gets them. */
+static void test_direct(void **state)
+{
+    spmm_matrix_t *A;
+    spmm_plan_t   *plan;
+
+    open_context();
+    plan = diagonal_plan(getenv("SPMM_TEST_DEVICE") == NULL ? "csr-cpu" : "cusparse",
+                         SPMM_LAYOUT_COL, &A);
+    assert_false(plan->edge);
+    assert_int_equal(plan->local.problem.layout, SPMM_LAYOUT_COL);
+    assert_int_equal(plan->remote.problem.layout, SPMM_LAYOUT_COL);
+    assert_null(plan->edge_b);
+    assert_null(plan->edge_c);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+/* The least predicted time of one engine, or of all, over both layouts, copies counted. */
+static double least_time(const spmm_plan_t *plan, const char *name, double copies_s,
+                         spmm_layout_t *layout)
+{
+    double least = INFINITY;
+
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        for (int row = 0; row < 2; row++) {
+            spmm_problem_t problem = plan->local.problem;
+            char           why[SPMM_WHY];
+            double         seconds;
+
+            problem.layout = row == 1 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
+            if ((name != NULL && strcmp(name, spmmi_engines[e]->name) != 0) ||
+                !spmmi_engines[e]->supports(&problem, plan->device, why)) {
+                continue;
+            }
+            seconds = spmmi_engines[e]->cost(&plan->local.pattern, &problem, plan->device) +
+                      (row == 1 ? copies_s : 0.0);
+            if (seconds < least) {
+                least   = seconds;
+                *layout = problem.layout;
+            }
+        }
+    }
+    return least;
+}
+
+/* The choice on a GPU that need not be there, for a block of @p rows x @p rows. */
+static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *name)
+{
+    spmm_device_t           device = {.kind    = SPMM_DEVICE_CUDA,
+                                      .env     = &spmm_test_env,
+                                      .cc      = 90,
+                                      .n_sm    = 132,
+                                      .threads = 1,
+                                      .mem_bw  = 4e12};
+    spmm_candidate_t        candidates[16];
+    spmm_plan_t             plan   = {.env     = &spmm_test_env,
+                                      .device  = &device,
+                                      .n       = 128,
+                                      .layout  = SPMM_LAYOUT_COL,
+                                      .ab_type = SPMM_R_32F,
+                                      .c_type  = SPMM_R_32F};
+    const double            copies = 6e-6 + 128.0 * rows * 4.0 * 5.0 / 4e12;
+    spmm_layout_t           layout = SPMM_LAYOUT_AUTO;
+    double                  least;
+    const spmm_candidate_t *picked;
+
+    assert_true(spmmi_n_engines <= 16);
+    plan.rows.n_local = plan.cols.n_local = rows;
+    plan.local.candidates                 = candidates;
+    plan.local.problem                    = (spmm_problem_t){.ab_type = SPMM_R_32F,
+                                                             .c_type  = SPMM_R_32F,
+                                                             .compute = SPMM_COMPUTE_32F,
+                                                             .layout  = SPMM_LAYOUT_COL,
+                                                             .n       = 128};
+    plan.local.pattern                    = (spmm_pattern_t){
+                           .n_rows = rows, .n_cols = rows, .c_rows = rows, .nnz = nnz, .used_cols = rows};
+    for (int h = 0; h < 3; h++) {
+        plan.local.pattern.tc.pairs[h] = pairs >> h;
+    }
+    least = least_time(&plan, name, copies, &layout);
+    spmm_assert_ok(spmmi_plan_consider_edge(&plan));
+    spmm_assert_ok(spmmi_engine_pick(name, &device, candidates, spmmi_n_engines, &picked));
+    assert_true(fabs(picked->predicted_s - least) <= 1e-9 * least);
+    assert_int_equal(picked->layout, layout);
+    assert_true(picked->copies_s == (layout == SPMM_LAYOUT_ROW ? plan.edge_s : 0.0));
+}
+
+static void test_choice(void **state)
+{
+    check_choice(8000000, 64000000, 1000000, NULL); /* dense windows: worth the copies */
+    check_choice(1000, 1000, 1000000, NULL);        /* next to nothing to multiply */
+    check_choice(0, 0, 0, NULL);
+    check_choice(1000, 1000, 1000000, "bittcf");
+}
+
+static void check_store(spmm_type_t type, int64_t rows, int64_t n, double beta)
+{
+    const int64_t     ld = rows + 3, size = ld * n;
+    void             *src  = calloc((size_t)(rows * n) + 1, sizeof(double));
+    void             *dst  = calloc((size_t)size + 1, sizeof(double));
+    void             *want = calloc((size_t)size + 1, sizeof(double));
+    spmm_store_args_t args = {src, rows, n, beta, dst, ld, type, 0};
+
+    for (int64_t k = 0; k < rows * n; k++) {
+        spmmi_value_set(type, src, k, spmmi_random_value(5, k, 0));
+    }
+    for (int64_t k = 0; k < size; k++) {
+        spmmi_value_set(type, dst, k, beta == 0.0 ? NAN : spmmi_random_value(6, k, 0));
+    }
+    memcpy(want, dst, (size_t)size * spmm_type_size(type));
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            double x = spmmi_value_get(type, src, i * n + j);
+
+            if (beta != 0.0) { /* a power of two: exact, so there is one rounding */
+                x += beta * spmmi_value_get(type, dst, i + j * ld);
+            }
+            spmmi_value_set(type, want, i + j * ld, type == SPMM_R_64F ? x : (double)(float)x);
+        }
+    }
+    spmmi_cpu_store_columns(&args);
+    assert_memory_equal(dst, want, (size_t)size * spmm_type_size(type)); /* gaps untouched */
+    free(src);
+    free(dst);
+    free(want);
+}
+
+static void test_store(void **state)
+{
+    const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+    const int64_t     rows[]  = {0, 1, 31, 32, 33, 100};
+
+    for (int t = 0; t < 4; t++) {
+        for (int r = 0; r < 6; r++) {
+            for (int b = 0; b < 3; b++) {
+                check_store(types[t], rows[r], 1, betas[b]);
+                check_store(types[t], rows[r], 37, betas[b]);
+            }
+        }
+    }
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_products), cmocka_unit_test(test_shapes),  cmocka_unit_test(test_wide),
+    cmocka_unit_test(test_auto),     cmocka_unit_test(test_explain), cmocka_unit_test(test_direct),
+    cmocka_unit_test(test_choice),   cmocka_unit_test(test_store),   {0},
+};

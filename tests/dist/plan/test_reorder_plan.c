@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* test: RANKS 1 2 DEVICE cuda */
+/** @file test_reorder_plan.c  Plans whose blocks are multiplied in another order of rows. */
+#include "plan_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan.h"
+
+static const char *const methods[] = {"none", "affinity", "rcm", "auto", "tiles",
+#ifdef SPMM_HAVE_METIS
+                                      "metis"
+#endif
+};
+enum { N_METHODS = sizeof methods / sizeof methods[0] };
+
+/* check_plan() runs with new values, too. */
+static void test_products(void **state)
+{
+    static const char *const engines[]    = {NULL, "bittcf", "hrpb"};
+    static const char *const partitions[] = {NULL, "auto"};
+    const shape_t            shapes[]     = {{130, 130, 7, 17}, {70, 41, 6, -1}, {3, 3, 2, -1}};
+
+    open_context();
+    for (int m = 0; m < N_METHODS; m++) {
+        for (int v = 0; v < 12; v++) {
+            const product_t p = {.type      = SPMM_R_32F,
+                                 .c_type    = SPMM_R_32F,
+                                 .op        = v % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
+                                 .layout    = v % 5 == 4 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW,
+                                 .partition = partitions[v / 2 % 2],
+                                 .n         = 5,
+                                 .planned_n = 6,
+                                 .pad       = v % 3,
+                                 .alpha     = 1.5,
+                                 .beta      = v % 4 == 1 ? 0.0 : -0.5,
+                                 .engine    = engines[v / 4],
+                                 .reorder   = methods[m]};
+
+            check_plan(&shapes[v % 3], &p);
+        }
+    }
+    close_context();
+}
+
+static spmm_matrix_t *shuffled_grid(void)
+{
+    spmm_matrix_t *A;
+
+    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=60,ny=50,shuffle=1", SPMM_R_32F, 1, &A));
+    return A;
+}
+
+/* What stats and the explanation say of it. */
+static void test_report(void **state)
+{
+    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_stats_t   stats = {.struct_size = sizeof stats};
+    spmm_plan_t        *plan;
+    spmm_matrix_t      *A;
+    char                text[4096] = "";
+    FILE               *out        = tmpfile();
+
+    open_context();
+    A         = shuffled_grid();
+    o.reorder = "affinity";
+    spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
+    assert_true(plan->local.reordering.after.pairs[0] == plan->local.pattern.tc.pairs[0]);
+    assert_true((double)plan->local.reordering.after.pairs[0] <
+                0.8 * (double)plan->local.reordering.before.pairs[0]);
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    assert_string_equal(stats.reordering, "affinity");
+    assert_true(stats.reorder_s > 0.0);
+    assert_non_null(out);
+    spmm_assert_ok(spmm_plan_explain(plan, out));
+    rewind(out);
+    assert_true(fread(text, 1, sizeof text - 1, out) > 0);
+    assert_non_null(strstr(text, "reordering affinity: MeanNNZTC"));
+    (void)fclose(out);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    o.reorder = NULL; /* CPUs do not gain */
+    spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    assert_string_equal(stats.reordering, "none");
+    assert_null(plan->local.reordering.method);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+/* On GPUs times decide between the orders, where auto is given products enough to pay in. */
+static void test_measured(void **state)
+{
+    spmm_plan_options_t      o = SPMM_PLAN_OPTIONS_INIT;
+    const spmm_reordering_t *r;
+    spmm_plan_t             *plan;
+    spmm_matrix_t           *A;
+
+    if (!spmm_test_on_gpu()) {
+        return;
+    }
+    open_context();
+    spmm_assert_ok(
+        spmm_matrix_generate(ctx, "stencil9:nx=400,ny=400,shuffle=1", SPMM_R_32F, 1, &A));
+    o.executes = INT64_MAX / 2;
+    spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
+    r = &plan->local.reordering;
+    assert_non_null(r->method);
+    assert_true(r->own_s > 0.0 && r->other_s > 0.0);
+    assert_int_equal(r->applied, r->other_s < r->own_s);
+    assert_true(r->applied); /* windows of shuffled rows share no columns */
+    assert_true(plan->local.pattern.tc.pairs[0] == r->after.pairs[0]);
+    assert_null(plan->local.rival.csr.row_ptr);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    o.no_autotune = 1;
+    spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
+    assert_true(plan->local.reordering.other_s == 0.0);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+/* Names are checked, and ranks that differ are found out. */
+static void test_misuse(void **state)
+{
+    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t        *plan = NULL;
+    spmm_matrix_t      *A;
+
+    open_context();
+    A         = shuffled_grid();
+    o.reorder = "amd";
+    assert_int_equal(spmm_plan_create(A, 16, &o, &plan), SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), "affinity"));
+    if (spmm_test_env.size > 1) {
+        o.reorder = spmm_test_env.rank == 0 ? "rcm" : "none";
+        assert_int_equal(spmm_plan_create(A, 16, &o, &plan), SPMM_ERR_ARGUMENT);
+    }
+    assert_null(plan);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+/* The decision of "auto", on a model of a GPU. */
+static void test_gains(void **state)
+{
+    const spmm_device_t  gpu     = {.kind      = SPMM_DEVICE_CUDA,
+                                    .env       = &spmm_test_env,
+                                    .cc        = 90,
+                                    .n_sm      = 132,
+                                    .threads   = 1,
+                                    .mem_bw    = 4.3e12,
+                                    .fp32_peak = 6e13};
+    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
+                                    .c_type  = SPMM_R_32F,
+                                    .compute = SPMM_COMPUTE_32F_FAST_TF32,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = 128};
+    spmm_pattern_t       before  = {.n_rows    = 1000000,
+                                    .n_cols    = 1000000,
+                                    .c_rows    = 1000000,
+                                    .nnz       = 60000000,
+                                    .max_row   = 70,
+                                    .used_cols = 1000000};
+    spmm_pattern_t       after;
+
+    before.tc = (spmm_tc_facts_t){
+        .pairs = {40000000, 30000000, 20000000}, .tc_blocks = 5100000, .bricks = 7600000};
+    after = spmmi_reordering_bound(&before);
+    assert_int_equal(after.tc.pairs[0], 7500000);
+    assert_int_equal(after.tc.pairs[1], 3750000);
+    assert_int_equal(after.tc.pairs[2], 1875000);
+    assert_true(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
+    assert_true(spmmi_reordering_gains("hrpb", &before, &after, &problem, &gpu));
+    assert_false(spmmi_reordering_gains("cusparse", &before, &after, &problem, &gpu));
+    after             = before; /* too little */
+    after.tc.pairs[0] = 38000000;
+    after.tc.pairs[1] = 28000000;
+    assert_false(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
+    after             = spmmi_reordering_bound(&before); /* pairs at the price of locality */
+    before.near_cols  = 10000.0;
+    after.near_cols   = 1e6;
+    after.tc.pairs[0] = 34000000;
+    after.tc.pairs[1] = 26000000;
+    assert_false(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
+    before.near_cols = after.near_cols = 0.0;
+    after         = before; /* few entries, many rows of C: device memory is the limit */
+    before.n_rows = before.c_rows = 20000000;
+    before.nnz                    = 2000000;
+    before.tc.tc_blocks           = 250000;
+    before.tc.bricks              = 500000;
+    before.tc.pairs[0] = before.tc.pairs[1] = 2000000;
+    after                                   = spmmi_reordering_bound(&before);
+    assert_int_equal(after.tc.pairs[1], 1000000);
+    assert_false(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_products), cmocka_unit_test(test_report), cmocka_unit_test(test_measured),
+    cmocka_unit_test(test_misuse),   cmocka_unit_test(test_gains),  {0},
+};

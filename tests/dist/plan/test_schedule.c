@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* test: RANKS 1 2 4 DEVICE cuda */
+/** @file test_schedule.c  Every schedule against the dense product. */
+#include "plan_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/plan.h"
+
+static bool is_joined(const spmm_schedule_t *schedule)
+{
+    return schedule->blockset != SPMM_BLOCKSET_SPLIT;
+}
+
+/* Those of one format are for op N and row-major blocks alone. */
+static bool is_for(const spmm_schedule_t *schedule, const product_t *p)
+{
+    return !is_joined(schedule) || (p->op == SPMM_OP_N && p->layout == SPMM_LAYOUT_ROW);
+}
+
+static void check_all(const shape_t *shape, const product_t *p)
+{
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        product_t one = *p;
+
+        one.schedule = spmmi_schedules[s]->name;
+        if (is_for(spmmi_schedules[s], p)) {
+            check_plan(shape, &one);
+        }
+    }
+}
+
+/* check_plan() also runs 1 column, with new values, and poisons C where beta is 0. */
+static void test_products(void **state)
+{
+    const shape_t       shape  = {61, 61, 5, 17};
+    const spmm_op_t     ops[]  = {SPMM_OP_N, SPMM_OP_T};
+    const spmm_layout_t rows[] = {SPMM_LAYOUT_ROW, SPMM_LAYOUT_COL};
+    static const struct {
+        int64_t n, planned_n, pad;
+        double  beta;
+    } widths[] = {{1, 1, 0, 0.0}, {33, 40, 0, -0.5}, {128, 128, 5, 0.0}, {64, 128, 0, 1.0}};
+
+    open_context();
+    for (int v = 0; v < 16; v++) {
+        const product_t p = {.type      = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
+                             .c_type    = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
+                             .op        = ops[v % 2],
+                             .layout    = rows[v / 2 % 2],
+                             .partition = v % 5 == 4 ? "block" : NULL,
+                             .n         = widths[v / 4].n,
+                             .planned_n = widths[v / 4].planned_n,
+                             .pad       = widths[v / 4].pad,
+                             .alpha     = 1.5,
+                             .beta      = widths[v / 4].beta};
+
+        check_all(&shape, &p);
+    }
+    close_context();
+}
+
+/* Ranks without rows, blocks without entries, more rows than columns and the other way. */
+static void test_shapes(void **state)
+{
+    const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5}, {2, 2, 1, -1}, {30, 30, 0, -1},
+                              {0, 12, 0, -1},  {12, 0, 0, -1}, {1, 40, 2, -1}};
+
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        check_all(&shapes[s], &(product_t){.type      = SPMM_R_64F,
+                                           .c_type    = SPMM_R_64F,
+                                           .op        = SPMM_OP_N,
+                                           .layout    = SPMM_LAYOUT_ROW,
+                                           .n         = 6,
+                                           .planned_n = 9,
+                                           .alpha     = 1.0,
+                                           .beta      = 2.0});
+    }
+    close_context();
+}
+
+/* Formats of tensor-core engines, 16-bit data, rows in another order. */
+static void test_engines(void **state)
+{
+    const shape_t   shape = {61, 61, 5, 17};
+    const product_t p     = {.type      = SPMM_R_32F,
+                             .c_type    = SPMM_R_32F,
+                             .op        = SPMM_OP_N,
+                             .layout    = SPMM_LAYOUT_ROW,
+                             .n         = 40,
+                             .planned_n = 64,
+                             .pad       = 8,
+                             .alpha     = 1.0,
+                             .beta      = 1.0,
+                             .engine    = "bittcf",
+                             .reorder   = "rcm"};
+    product_t       half  = p;
+
+    half.engine  = NULL;
+    half.reorder = NULL;
+    half.type    = SPMM_R_16F;
+    open_context();
+    check_all(&shape, &p);
+    check_all(&shape, &half);
+    close_context();
+}
+
+/* Rank 0 has a block of its own; the others form a ring.  2 rows a rank. */
+static int next_of(int rank)
+{
+    return rank == 0 ? 0 : rank % (spmm_test_env.size - 1) + 1;
+}
+
+static spmm_status_t create_ring(spmm_matrix_t **A)
+{
+    const int64_t me        = spmm_test_env.rank;
+    const int64_t next      = next_of(spmm_test_env.rank);
+    const int64_t row_ptr[] = {0, 2, 3};
+    const int64_t col[]     = {2 * me, 2 * next + (next == me), 2 * next};
+    const double  values[]  = {2.0, 3.0, 5.0};
+
+    return spmm_matrix_create_csr(ctx, 2, 2, row_ptr, col, values, SPMM_R_64F, A);
+}
+
+static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    return stats;
+}
+
+static void product_of_ring(spmm_plan_t *plan)
+{
+    const int    me = spmm_test_env.rank, next = next_of(me);
+    const double own = (double)(1 + 2 * me), other = (double)(1 + 2 * next);
+    double       B[2] = {own, own + 1.0}, C[2] = {NAN, NAN};
+    void        *b = to_device(B, sizeof B), *c = to_device(C, sizeof C);
+
+    spmm_assert_ok(spmm_execute(plan, 1, 1.0, b, 1, 0.0, c, 1, NULL));
+    spmm_assert_ok(spmm_buffer_copy(ctx, C, c, sizeof C));
+    assert_true(C[0] == 2.0 * own + 3.0 * (next == me ? other + 1.0 : other));
+    assert_true(C[1] == 5.0 * other);
+    spmm_assert_ok(spmm_buffer_free(ctx, &b));
+    spmm_assert_ok(spmm_buffer_free(ctx, &c));
+}
+
+/* Spans lie within the execute and add up to what the stats say. */
+static void check_timeline(const spmm_plan_t *plan, const spmm_plan_stats_t *stats)
+{
+    spmm_span_t spans[SPMM_MOST_SPANS];
+    double      pack = 0.0, exchange = 0.0, halo = 0.0, local = 0.0;
+    int         count;
+
+    spmm_assert_ok(spmm_plan_get_timeline(plan, SPMM_MOST_SPANS, spans, &count));
+    assert_true(count >= 1 && count <= SPMM_MOST_SPANS);
+    for (int k = 0; k < count; k++) {
+        const double took = spans[k].to_s - spans[k].from_s;
+
+        assert_true(spans[k].from_s >= -1e-6 && took >= 0.0);
+        assert_true(spans[k].to_s <= stats->total_s * (1.0 + 1e-6) + 1e-6);
+        assert_true(spans[k].chunk >= 0 && spans[k].chunk < stats->chunks);
+        *(spans[k].phase[0] == 'p'   ? &pack
+          : spans[k].phase[0] == 'e' ? &exchange
+          : spans[k].phase[0] == 'h' ? &halo
+                                     : &local) += took;
+    }
+    assert_true(fabs(pack - stats->pack_s) < 1e-5 && fabs(exchange - stats->exchange_s) < 1e-5);
+    assert_true(fabs(halo - stats->halo_s) < 1e-5 && fabs(local - stats->local_s) < 1e-5);
+}
+
+/* Op N brings rows from the next in the ring, op T sums from the one before. */
+static void check_traffic(const spmm_plan_t *plan, spmm_op_t op)
+{
+    const int me = spmm_test_env.rank;
+    int64_t   rows[8];
+
+    assert_true(spmm_test_env.size <= 8);
+    spmm_assert_ok(spmm_plan_get_traffic(plan, rows));
+    for (int p = 0; p < spmm_test_env.size; p++) {
+        const bool linked = op == SPMM_OP_N ? next_of(me) == p : next_of(p) == me;
+
+        assert_int_equal(rows[p], linked && p != me ? 1 : 0);
+    }
+    assert_int_equal(spmm_plan_get_traffic(plan, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_get_traffic(NULL, rows), SPMM_ERR_ARGUMENT);
+}
+
+static void test_timeline_transposed(void **state)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_span_t         spans[SPMM_MOST_SPANS];
+    const double        ones[2] = {1.0, 1.0}, zeros[2] = {0};
+    int                 count;
+    spmm_matrix_t      *A;
+    spmm_plan_t        *plan;
+    spmm_plan_stats_t   stats;
+    void               *b, *c;
+
+    open_context();
+    b         = to_device(ones, sizeof ones);
+    c         = to_device(zeros, sizeof zeros);
+    o.op      = SPMM_OP_T;
+    o.profile = 1;
+    spmm_assert_ok(create_ring(&A));
+    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    check_traffic(plan, SPMM_OP_T);
+    spmm_assert_ok(spmm_plan_get_timeline(plan, SPMM_MOST_SPANS, spans, &count));
+    assert_int_equal(count, 0);
+    assert_int_equal(spmm_plan_get_timeline(plan, 1, NULL, &count), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_get_timeline(plan, 1, spans, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_get_timeline(plan, -1, spans, &count), SPMM_ERR_ARGUMENT);
+    spmm_assert_ok(spmm_execute(plan, 1, 1.0, b, 1, 0.0, c, 1, NULL));
+    stats = stats_of(plan);
+    check_timeline(plan, &stats);
+    spans[1].chunk = -7; /* a caller with little room keeps what lies behind it */
+    spmm_assert_ok(spmm_plan_get_timeline(plan, 1, spans, &count));
+    assert_true(count == 1 && spans[0].chunk == 0 && spans[1].chunk == -7);
+    spmm_assert_ok(spmm_buffer_free(ctx, &b));
+    spmm_assert_ok(spmm_buffer_free(ctx, &c));
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+/* A rank without peers takes its short cut beside ranks that exchange, or is sent all of B. */
+static void test_rank_alone(void **state)
+{
+    spmm_matrix_t *A;
+
+    open_context();
+    spmm_assert_ok(create_ring(&A));
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        const bool          travels = spmm_test_env.size > 2;
+        spmm_plan_options_t o       = SPMM_PLAN_OPTIONS_INIT;
+        spmm_plan_t        *plan;
+        spmm_plan_stats_t   stats;
+
+        o.schedule = spmmi_schedules[s]->name;
+        o.profile  = 1;
+        spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+        product_of_ring(plan);
+        stats = stats_of(plan);
+        assert_string_equal(stats.schedule, travels ? o.schedule : "none");
+        assert_int_equal(stats.chunks, travels ? spmmi_schedules[s]->chunks : 1);
+        assert_true(stats.total_s > 0.0 && stats.exchange_s >= 0.0 && stats.local_s >= 0.0 &&
+                    stats.halo_s >= 0.0 && stats.pack_s >= 0.0);
+        check_timeline(plan, &stats);
+        check_traffic(plan, SPMM_OP_N);
+        if (travels && strcmp(o.schedule, "allgather") == 0) {
+            assert_int_equal(stats.recv_bytes, 2 * (spmm_test_env.size - 1) * (int)sizeof(double));
+        } else if (spmm_test_env.rank == 0) {
+            assert_int_equal(stats.recv_bytes, 0);
+        }
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    }
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+static void test_cut(void **state)
+{
+    static spmm_plan_t plan;
+    spmm_slice_t       s[SPMM_MOST_CHUNKS];
+
+    for (int64_t n = 1; n <= 300; n++) {
+        for (int chunks = 1; chunks <= SPMM_MOST_CHUNKS; chunks++) {
+            const int count = spmmi_plan_cut(&plan, n, chunks, s);
+            int64_t   at    = 0;
+
+            assert_true(count >= 1 && count <= chunks && (count == chunks || n < chunks));
+            for (int c = 0; c < count; c++) {
+                assert_true(s[c].index == c && s[c].first == at && s[c].n > 0);
+                assert_true(n % chunks != 0 || s[c].n == n / chunks);
+                assert_true(n % (32 * chunks) != 0 || s[c].first % 32 == 0);
+                assert_true(n < 8 * chunks || n % chunks == 0 || s[c].first % 8 == 0);
+                at += s[c].n;
+            }
+            assert_true(at == n);
+        }
+    }
+    plan.graphs = (spmm_captures_t *)&plan; /* only whether there are any counts */
+    assert_int_equal(spmmi_plan_cut(&plan, 33, 2, s), 1);
+    assert_true(s[0].n == 33);
+    assert_int_equal(spmmi_plan_cut(&plan, 34, 2, s), 2);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_products),
+    cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_engines),
+    cmocka_unit_test(test_rank_alone),
+    cmocka_unit_test(test_timeline_transposed),
+    cmocka_unit_test(test_cut),
+    {0},
+};

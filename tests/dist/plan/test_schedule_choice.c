@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* test: RANKS 1 2 4 DEVICE cuda */
+/** @file test_schedule_choice.c  The choice of a schedule, and what a plan then holds. */
+#include "plan_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/plan.h"
+
+static bool is_joined(const spmm_schedule_t *schedule)
+{
+    return schedule->blockset != SPMM_BLOCKSET_SPLIT;
+}
+
+static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    return stats;
+}
+
+/* One format is held, not three. */
+static void test_bytes(void **state)
+{
+    spmm_matrix_t *A;
+    size_t         rows[2];
+
+    open_context();
+    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=20,ny=20", SPMM_R_64F, 1, &A));
+    for (int joined = 0; joined < 2; joined++) {
+        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+        spmm_plan_t        *plan;
+
+        o.schedule = joined == 0 ? "overlap" : "merged";
+        spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
+        assert_null(plan->local.csr.values);
+        assert_null(plan->remote.csr.values);
+        assert_null(plan->joined[SPMM_BLOCKSET_MERGED].block.csr.values);
+        assert_null(plan->need);
+        rows[joined] = spmmi_plan_buffer_bytes(plan);
+        if (spmm_test_env.size > 1) {
+            assert_int_equal(plan->local.engine == NULL, joined == 1);
+            assert_int_equal(plan->joined[SPMM_BLOCKSET_MERGED].block.engine == NULL, joined == 0);
+        }
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    }
+    if (spmm_test_env.size > 1) { /* own rows of B beside the halo rows */
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+        assert_true(rows[1] > rows[0]);
+    } else {
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+        assert_true(rows[1] == rows[0]);
+    }
+    close_context();
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int count = 0;
+
+    while ((text = strstr(text, part)) != NULL) {
+        count++;
+        text += strlen(part);
+    }
+    return count;
+}
+
+static double cost_of(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *gpu)
+{
+    (void)gpu;
+    return 14e-6 + (double)spmmi_halo_recv_rows(graph) * (double)row_bytes / 340e9;
+}
+
+static spmm_pattern_t pattern_of(int32_t rows, int32_t cols, int32_t near, int64_t nnz)
+{
+    return (spmm_pattern_t){
+        .n_rows    = rows,
+        .n_cols    = cols,
+        .c_rows    = rows,
+        .nnz       = nnz,
+        .max_row   = nnz / rows,
+        .used_cols = cols,
+        .near_cols = near < cols ? near : cols,
+        .tc        = {.pairs = {nnz, nnz, nnz}, .tc_blocks = nnz / 4, .bricks = nnz / 2}};
+}
+
+/* Predictions on a GPU that need not be there: the name of the least. */
+static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, int32_t halo_rows,
+                               int64_t nnz_halo)
+{
+    enum { ROWS = 250000 };
+    const spmm_transport_ops_t transport = {.cost = cost_of};
+    spmm_device_t              gpu       = {.kind    = SPMM_DEVICE_CUDA,
+                                            .env     = &spmm_test_env,
+                                            .cc      = 90,
+                                            .n_sm    = 132,
+                                            .threads = 1,
+                                            .mem_bw  = 4e12};
+    int64_t                    ptr[] = {0, n_halo}, all[] = {0, 3 * ROWS};
+    spmm_candidate_t           candidates[SPMM_MOST_SCHEDULES];
+    spmm_plan_t                plan = {
+                       .env       = &spmm_test_env,
+                       .device    = &gpu,
+                       .n         = 128,
+                       .op        = SPMM_OP_N,
+                       .layout    = SPMM_LAYOUT_ROW,
+                       .ab_type   = SPMM_R_32F,
+                       .c_type    = SPMM_R_32F,
+                       .halo_type = SPMM_R_32F,
+                       .compute   = SPMM_COMPUTE_32F,
+                       .transport = &transport,
+                       .schedules = candidates,
+                       .halo = {.n_send_peers = 1, .n_recv_peers = 1, .send_ptr = ptr, .recv_ptr = ptr},
+                       .full = {.n_send_peers = 1, .n_recv_peers = 1, .send_ptr = all, .recv_ptr = all}};
+    int best = 0;
+
+    plan.rows.n_local = plan.cols.n_local = ROWS;
+    plan.local.pattern                    = pattern_of(ROWS, ROWS, near, nnz_local);
+    plan.remote.pattern                   = pattern_of(halo_rows, (int32_t)n_halo, near, nnz_halo);
+    plan.local.nnz                        = nnz_local;
+    plan.remote.nnz                       = nnz_halo;
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        candidates[s] = (spmm_candidate_t){
+            .name = spmmi_schedules[s]->name, .schedule = spmmi_schedules[s], .usable = true};
+    }
+    spmm_assert_ok(spmmi_plan_predict(&plan, "csr-cpu"));
+    for (int s = 0; s < spmmi_n_schedules; s++) { /* an engine that does not run there */
+        assert_true(isinf(candidates[s].predicted_s));
+    }
+    spmm_assert_ok(spmmi_plan_predict(&plan, NULL));
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        best = candidates[s].predicted_s < candidates[best].predicted_s ? s : best;
+    }
+    assert_true(candidates[best].predicted_s > 0.0 && candidates[best].predicted_s < 0.1);
+    return spmmi_schedules[best]->name;
+}
+
+/* A stencil, whose rows need neighbours; a power law, whose exchange is longer than the local
+ * block; one without a local block. */
+static void test_predictions(void **state)
+{
+    assert_string_equal(best_on_gpu(5000, 20000, 6000000, 5000, 60000), "overlap");
+    assert_string_equal(best_on_gpu(600000, 200000, 1000000, 240000, 3000000), "chunks4");
+    assert_string_equal(best_on_gpu(740000, 200000, 100, 240000, 3000000), "chunks4");
+}
+
+/* Two or three schedules are measured where the plan measures, and none else. */
+static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool measures)
+{
+    spmm_plan_t      *plan;
+    spmm_plan_stats_t stats;
+    char             *text, line[64];
+
+    spmm_assert_ok(spmm_plan_create(A, 16, o, &plan));
+    text = test_context_explain(plan);
+    assert_null(strstr(text, "(null)"));
+    for (int s = 0; s < spmmi_n_schedules && spmm_test_env.size > 1; s++) {
+        (void)snprintf(line, sizeof line, "\n  schedule %-10s ", spmmi_schedules[s]->name);
+        assert_int_equal(count_of(text, line), 1);
+    }
+    stats = stats_of(plan);
+    if (spmm_test_env.size > 1) {
+        const spmm_candidate_t *c        = plan->schedules;
+        int                     measured = 0;
+
+        for (int s = 0; s < spmmi_n_schedules; s++) {
+            measured += !isnan(c[s].measured_s);
+            assert_true(!c[s].usable || c[s].predicted_s > 0.0);
+            assert_true(!(c[s].measured_s < stats.schedule_measured_s));
+        }
+        assert_true(measures ? measured >= 2 && measured <= 3 : measured == 0);
+        assert_int_equal(isnan(stats.schedule_measured_s), !measures);
+        assert_string_equal(stats.schedule, plan->schedule->name);
+    } else {
+        assert_non_null(strstr(text, "\nschedule: no row travels"));
+        assert_string_equal(stats.schedule, "none");
+    }
+    assert_true(isnan(stats.total_s));
+    free(text);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+}
+
+static void test_choice(void **state)
+{
+    const bool          is_cpu = getenv("SPMM_TEST_DEVICE") == NULL;
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT, fixed = o, model = o, back = o;
+    spmm_matrix_t      *A;
+
+    fixed.deterministic = 1;
+    model.no_autotune   = spmm_test_env.rank == spmm_test_env.size - 1; /* one rank is enough */
+    back.op             = SPMM_OP_T;
+    back.layout         = SPMM_LAYOUT_COL;
+    open_context();
+    spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=8", SPMM_R_32F, 1, &A));
+    check_choice(A, &o, !is_cpu);
+    spmmi_schedule_measure_cpu = true;
+    check_choice(A, &o, true);
+    check_choice(A, &back, true);
+    check_choice(A, &fixed, false);
+    check_choice(A, &model, false);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    /* A plan that has measured multiplies as another. */
+    check_plan(&(shape_t){61, 61, 5, 17}, &(product_t){.type      = SPMM_R_64F,
+                                                       .c_type    = SPMM_R_64F,
+                                                       .op        = SPMM_OP_N,
+                                                       .layout    = SPMM_LAYOUT_ROW,
+                                                       .n         = 6,
+                                                       .planned_n = 8,
+                                                       .alpha     = 1.0});
+    spmmi_schedule_measure_cpu = false;
+    close_context();
+}
+
+/* Whatever cannot be had while candidates are tried: the plan takes another, or says that memory is
+ * short, on all ranks alike, and nothing leaks. */
+static void sweep(spmm_matrix_t *A, int rank)
+{
+    const bool victim = spmm_test_env.rank == rank;
+    bool       over   = false;
+    int        made   = 0;
+
+    spmmi_schedule_measure_cpu = true;
+    for (int64_t k = 0; !over; k += 3) {
+        const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
+        spmm_plan_t             *plan   = NULL;
+        spmm_status_t            status;
+        int                      reached, range[2];
+
+        spmmi_alloc_inject(victim ? k : -1);
+        status  = spmm_plan_create(A, 2, NULL, &plan);
+        reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
+        spmmi_alloc_inject(-1);
+        range[0] = (int)status;
+        range[1] = -range[0];
+        MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, spmm_test_env.comm);
+        MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+        over = reached == 0;
+        assert_int_equal(range[0], -range[1]);
+        assert_true(status == SPMM_OK || (!over && status == SPMM_ERR_MEMORY));
+        made += status == SPMM_OK && !over;
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+        assert_true(spmmi_alloc_get_stats().live == before.live);
+    }
+    assert_true(made > 0 || spmm_test_env.size == 1);
+    spmmi_schedule_measure_cpu = false;
+}
+
+/* Rows of two entries, one in a column of the next rank, but for the last rank, which has no
+ * peers. */
+static spmm_matrix_t *with_a_hermit(void)
+{
+    enum { ROWS = 512, COLS = 8 };
+    const int      rank = spmm_test_env.rank, others = spmm_test_env.size - 1;
+    int64_t        row_ptr[ROWS + 1] = {0}, col[2 * ROWS];
+    double         values[2 * ROWS];
+    int64_t        nnz = 0;
+    spmm_matrix_t *A;
+
+    for (int i = 0; i < ROWS; i++) {
+        const int64_t own  = rank * COLS + i % COLS;
+        const int64_t next = rank < others ? (rank + 1) % others * COLS + i % COLS : own;
+
+        col[nnz]      = own < next ? own : next;
+        values[nnz++] = 1.0;
+        if (next != own) {
+            col[nnz]      = own < next ? next : own;
+            values[nnz++] = 1.0;
+        }
+        row_ptr[i + 1] = nnz;
+    }
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, COLS, row_ptr, col, values, SPMM_R_64F, &A));
+    return A;
+}
+
+static void test_short_of_memory(void **state)
+{
+    spmm_matrix_t *A;
+
+    if (getenv("SPMM_TEST_DEVICE") != NULL) { /* a sweep of measured plans takes minutes there */
+        skip();
+    }
+    open_context();
+    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil5:nx=6,ny=5", SPMM_R_64F, 1, &A));
+    sweep(A, spmm_test_env.size - 1);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    if (spmm_test_env.size > 2) {
+        A = with_a_hermit();
+        sweep(A, 0);
+        sweep(A, spmm_test_env.size - 1);
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+    }
+    close_context();
+}
+
+static void test_refusals(void **state)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A;
+    spmm_plan_t        *plan = NULL;
+
+    open_context();
+    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil5:nx=6,ny=5", SPMM_R_64F, 1, &A));
+    o.schedule = "overlapped";
+    assert_int_equal(spmm_plan_create(A, 2, &o, &plan), SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), "no schedule \"overlapped\""));
+    o.op = SPMM_OP_T;
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        o.schedule = spmmi_schedules[s]->name;
+        if (is_joined(spmmi_schedules[s])) {
+            assert_int_equal(spmm_plan_create(A, 2, &o, &plan), SPMM_ERR_UNSUPPORTED);
+            assert_non_null(strstr(spmm_last_error(ctx), "is for op N"));
+        }
+    }
+    o.op     = SPMM_OP_N;
+    o.layout = SPMM_LAYOUT_COL;
+    assert_int_equal(spmm_plan_create(A, 2, &o, &plan), SPMM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(spmm_last_error(ctx), "is for row-major"));
+    assert_null(plan);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_bytes),    cmocka_unit_test(test_predictions),
+    cmocka_unit_test(test_choice),   cmocka_unit_test(test_short_of_memory),
+    cmocka_unit_test(test_refusals), {0},
+};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 2 3 */
+/** @file test_late_rank.c
+ *  A rank is late for an exchange, and the others destroy their plans meanwhile, or give up their
+ *  setup: messages that MPI cannot take back any more find their memory.
+ */
+#define _DEFAULT_SOURCE /* usleep() */
+#include "test_main.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/comm.h"
+#include "partition/partitioners.h"
+#include "plan/plan.h"
+#include "spmm_dist/spmm_dist.h"
+
+enum { ROWS = 4, COLUMNS = 32768, BLOCKS = 4 }; /* messages of 1 MiB, which travel in pieces */
+
+static spmm_context_t *ctx;
+
+/* Every rank needs all rows of all others. */
+static spmm_matrix_t *create_full(void)
+{
+    const int      cols    = ROWS * spmm_test_env.size;
+    int64_t       *row_ptr = malloc((ROWS + 1) * sizeof *row_ptr);
+    int64_t       *col     = malloc((size_t)(ROWS * cols) * sizeof *col);
+    double        *values  = malloc((size_t)(ROWS * cols) * sizeof *values);
+    spmm_matrix_t *A       = NULL;
+
+    assert_true(row_ptr != NULL && col != NULL && values != NULL);
+    row_ptr[0] = 0;
+    for (int i = 0; i < ROWS; i++) {
+        row_ptr[i + 1] = row_ptr[i] + cols;
+        for (int j = 0; j < cols; j++) {
+            col[i * cols + j]    = j;
+            values[i * cols + j] = 1.0;
+        }
+    }
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
+    free(row_ptr);
+    free(col);
+    free(values);
+    return A;
+}
+
+/* Starts the exchange in time and makes no call of MPI for longer than the timeout. */
+static void run_late(spmm_plan_t *plan, double *B, double *C)
+{
+    const spmm_operands_t x   = {.ab_type = SPMM_R_64F,
+                                 .c_type  = SPMM_R_64F,
+                                 .layout  = SPMM_LAYOUT_ROW,
+                                 .n       = COLUMNS,
+                                 .alpha   = {.re = 1.0},
+                                 .B       = B,
+                                 .ldb     = COLUMNS,
+                                 .C       = C,
+                                 .ldc     = COLUMNS};
+    const spmm_slice_t    all = {.n = COLUMNS, .halo = plan->halo_rows};
+
+    spmm_assert_ok(spmmi_plan_begin_rows(plan, &x, &all, NULL));
+    (void)usleep(1500000);
+    (void)spmmi_plan_end_rows(plan, &x, &all, NULL); /* others may have come to it or not */
+}
+
+static void late_rank(spmm_op_t op)
+{
+    const spmm_context_options_t options = {
+        .struct_size = sizeof options, .device = SPMM_DEVICE_CPU, .timeout_s = 0.4};
+    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
+    const size_t        bytes = (size_t)ROWS * COLUMNS * sizeof(double);
+    const bool          late  = spmm_test_env.rank == spmm_test_env.size - 1;
+    const size_t        halo  = bytes * (size_t)(spmm_test_env.size - 1);
+    double             *B = calloc(1, bytes), *C = calloc(1, bytes);
+    unsigned char      *block[BLOCKS];
+    spmm_matrix_t      *A;
+    spmm_plan_t        *plan;
+
+    assert_true(B != NULL && C != NULL);
+    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &ctx));
+    A    = create_full();
+    o.op = op;
+    spmm_assert_ok(spmm_plan_create(A, COLUMNS, &o, &plan));
+    MPI_Barrier(spmm_test_env.comm);
+    if (late) {
+        run_late(plan, B, C);
+    } else {
+        assert_int_equal(spmm_execute(plan, COLUMNS, 1.0, B, COLUMNS, 0.0, C, COLUMNS, NULL),
+                         SPMM_ERR_COMM);
+    }
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    for (int k = 0; k < BLOCKS; k++) { /* where the rows of the plan may have been */
+        block[k] = malloc(halo);
+        assert_non_null(block[k]);
+        memset(block[k], 0x5a, halo);
+    }
+    MPI_Barrier(spmm_test_env.comm); /* the late rank's messages go on */
+    for (int k = 0; k < BLOCKS; k++) {
+        for (size_t i = 0; i < halo; i++) {
+            assert_int_equal(block[k][i], 0x5a);
+        }
+        free(block[k]);
+    }
+    MPI_Barrier(spmm_test_env.comm);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+    free(B);
+    free(C);
+}
+
+static void test_op_n(void **state)
+{
+    late_rank(SPMM_OP_N);
+}
+
+static void test_op_t(void **state)
+{
+    late_rank(SPMM_OP_T);
+}
+
+enum { MESSAGE = 1 << 20, TAG_ALLTOALL = 11, TAG_PIECE = 21 }; /* tags of comm.c and pieces.c */
+
+/* Rank 1: a message that has begun when its sender goes away for longer than rank 0 waits. */
+static void send_late(spmm_env_t *env, int tag)
+{
+    char       *data = calloc(1, MESSAGE);
+    MPI_Request request;
+
+    assert_non_null(data);
+    MPI_Isend(data, MESSAGE, MPI_BYTE, 0, tag, env->comm, &request);
+    (void)usleep(1000000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    free(data);
+}
+
+static spmm_status_t receive_all_to_all(spmm_env_t *env, char *data)
+{
+    const int64_t none[2] = {0, 0}, from[2] = {0, MESSAGE};
+
+    return spmmi_alltoallv(env, NULL, none, data, from, 1);
+}
+
+static spmm_status_t receive_piece(spmm_env_t *env, char *data)
+{
+    return spmmi_recv_bytes(env, data, MESSAGE, 1);
+}
+
+/* Rank 0 receives into memory that it frees and that the program gets next. */
+static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char *data), bool agrees)
+{
+    spmm_env_t     env = {.rank = spmm_test_env.rank, .size = 2, .timeout_s = 0.2};
+    unsigned char *block[BLOCKS];
+    char          *data;
+
+    if (spmm_test_env.size != 2) {
+        skip();
+    }
+    MPI_Comm_dup(spmm_test_env.comm, &env.comm);
+    MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
+    if (env.rank == 1) {
+        spmm_assert_ok(agrees ? spmmi_agree(&env, SPMM_OK) : SPMM_OK);
+        send_late(&env, tag);
+    } else {
+        assert_non_null(SPMM_NEW(data, MESSAGE));
+        assert_int_equal(receive(&env, data), SPMM_ERR_COMM);
+        spmmi_free(data);
+        for (int k = 0; k < BLOCKS; k++) {
+            block[k] = malloc(MESSAGE);
+            assert_non_null(block[k]);
+            memset(block[k], 0x5a, MESSAGE);
+        }
+    }
+    MPI_Barrier(spmm_test_env.comm); /* the message goes on */
+    for (int k = 0; k < BLOCKS && env.rank == 0; k++) {
+        for (size_t i = 0; i < MESSAGE; i++) {
+            assert_int_equal(block[k][i], 0x5a);
+        }
+        free(block[k]);
+    }
+}
+
+static void test_all_to_all(void **state)
+{
+    late_sender(TAG_ALLTOALL, receive_all_to_all, true);
+}
+
+static void test_piece(void **state)
+{
+    late_sender(TAG_PIECE, receive_piece, false);
+}
+
+const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_op_n),
+                                        cmocka_unit_test(test_op_t),
+                                        cmocka_unit_test(test_all_to_all),
+                                        cmocka_unit_test(test_piece),
+                                        {0}};

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 8 */
+/* test: RANKS 1 2 4 DEVICE cuda */
+/* test: RANKS 1 DEVICE cuda AS graph ENV SPMM_TEST_GRAPH=1 */
+/* Many executes in a row with a B that changes every time, without a host wait in between: the sum
+ * of every result is compared.  All numbers are small integers, so that any order of summation and
+ * TF32 give the same bits.
+ *
+ *   SPMM_TEST_DEVICE=cuda      on GPUs
+ *   SPMM_TEST_TRANSPORT=NAME   default: what the plan chooses
+ *   SPMM_TEST_SCHEDULE=NAME    likewise
+ *   SPMM_TEST_GRAPH=1          with option graph: nearly all executes are launches of a graph
+ *   SPMM_TEST_EXECUTES=K       of each op, default 50 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan_case.h"
+
+#include "api/context.h"
+#include "base/hash.h"
+#include "plan/plan.h"
+
+enum {
+    ROWS   = 3000,
+    DEGREE = 9, /* entries of a row: most near the diagonal, some anywhere */
+    NEAR   = 40,
+    BLOCKS = 4,  /* different B */
+    WIDE   = 24, /* planned columns */
+    WIDTHS = 3,
+    ALPHAS = 3,
+    SAME   = 20, /* executes of one width in a row */
+    BATCH  = 25  /* executes between two host waits */
+};
+
+static const int64_t width[WIDTHS] = {WIDE, 1, 7};
+static const double  alpha[ALPHAS] = {1.0, -2.0, 0.5}; /* all of B is even */
+
+/* Entry k of row i: its column; two entries of one row may name one column, which then counts
+ * once. */
+static int64_t column_of(int64_t i, int k)
+{
+    const uint64_t h = spmmi_hash2(17, i, k);
+
+    return k < DEGREE - 2 ? (i + (int64_t)(h % NEAR) + ROWS - NEAR / 2) % ROWS
+                          : (int64_t)(h % ROWS);
+}
+
+static int64_t value_of(int64_t i, int64_t col)
+{
+    const int64_t x = (int64_t)(spmmi_hash2(19, i, col) % 3) + 1;
+
+    return spmmi_hash2(23, i, col) % 2 == 0 ? x : -x;
+}
+
+static int64_t b_of(int block, int64_t row, int64_t j)
+{
+    return 2 * ((int64_t)(spmmi_hash2((uint64_t)(31 + block), row, j) % 7) - 3);
+}
+
+/* Different columns of row i, ascending; returns how many. */
+static int row_of(int64_t i, int64_t *col)
+{
+    int count = 0;
+
+    for (int k = 0; k < DEGREE; k++) {
+        const int64_t c  = column_of(i, k);
+        int           at = count;
+
+        while (at > 0 && col[at - 1] > c) {
+            at--;
+        }
+        if (at > 0 && col[at - 1] == c) {
+            continue;
+        }
+        memmove(col + at + 1, col + at, (size_t)(count - at) * sizeof *col);
+        col[at] = c;
+        count++;
+    }
+    return count;
+}
+
+/** A product of the test: which B, alpha and width. */
+typedef struct {
+    int block, alpha, width;
+} pick_t;
+
+static pick_t pick(int k)
+{
+    const uint64_t h = spmmi_hash2(41, k, 0);
+
+    /* B is another one than before, every time. */
+    return (pick_t){k % BLOCKS, (int)(h % ALPHAS), k / SAME % WIDTHS};
+}
+
+/** A plan with its operands on this rank. */
+typedef struct {
+    spmm_op_t          op;
+    spmm_plan_t       *plan;
+    spmm_layout_info_t b, c;
+    void    *source[BLOCKS]; /**< device [b rows x WIDE] for each width: n columns tight */
+    void    *B, *C;
+    void    *result; /**< device [BATCH][c rows x WIDE] */
+    size_t   b_bytes, c_bytes;
+    float   *host;
+    int64_t *expected; /**< [BLOCKS * ALPHAS * WIDTHS] */
+} stress_t;
+
+static int64_t weight(int64_t row, int64_t j)
+{
+    return (int64_t)(spmmi_hash2(43, row, j) & 0xffff) + 1;
+}
+
+/* Sum over the rows of C of this rank, by an exact product; *rows_of op(A) is found by scanning. */
+static void expect(stress_t *s)
+{
+    double *sum = calloc((size_t)ROWS * BLOCKS * WIDE, sizeof *sum);
+
+    assert_non_null(sum);
+    for (int64_t i = 0; i < ROWS; i++) {
+        int64_t   col[DEGREE + 1];
+        const int count = row_of(i, col);
+
+        for (int k = 0; k < count; k++) {
+            const int64_t a  = value_of(i, col[k]);
+            const int64_t to = s->op == SPMM_OP_N ? i : col[k];
+            const int64_t of = s->op == SPMM_OP_N ? col[k] : i;
+
+            for (int b = 0; b < BLOCKS; b++) {
+                for (int64_t j = 0; j < WIDE; j++) {
+                    sum[(to * BLOCKS + b) * WIDE + j] += (double)(a * b_of(b, of, j));
+                }
+            }
+        }
+    }
+    for (int k = 0; k < BLOCKS * ALPHAS * WIDTHS; k++) {
+        const int64_t n = width[k % WIDTHS];
+
+        for (int64_t r = 0; r < s->c.local_rows; r++) {
+            const int64_t row = s->c.global_row[r];
+
+            for (int64_t j = 0; j < n; j++) {
+                const double x = alpha[k / WIDTHS % ALPHAS] *
+                                 sum[(row * BLOCKS + k / WIDTHS / ALPHAS) * WIDE + j];
+
+                s->expected[k] += weight(row, j) * (int64_t)x;
+            }
+        }
+    }
+    free(sum);
+}
+
+static spmm_matrix_t *make_matrix(void)
+{
+    const int      size = spmm_test_env.size, rank = spmm_test_env.rank;
+    const int64_t  first = (int64_t)ROWS * rank / size, last = (int64_t)ROWS * (rank + 1) / size;
+    int64_t       *ptr = calloc((size_t)(last - first) + 1, sizeof *ptr);
+    int64_t       *col = calloc((size_t)(last - first) * DEGREE + DEGREE, sizeof *col);
+    float         *val = calloc((size_t)(last - first) * DEGREE + 1, sizeof *val);
+    spmm_matrix_t *A;
+
+    assert_true(ptr != NULL && col != NULL && val != NULL);
+    for (int64_t i = first; i < last; i++) {
+        const int64_t at = ptr[i - first];
+
+        ptr[i - first + 1] = at + row_of(i, col + at);
+        for (int64_t k = at; k < ptr[i - first + 1]; k++) {
+            val[k] = (float)value_of(i, col[k]);
+        }
+    }
+    spmm_assert_ok(
+        spmm_matrix_create_csr(ctx, last - first, last - first, ptr, col, val, SPMM_R_32F, &A));
+    free(ptr);
+    free(col);
+    free(val);
+    return A;
+}
+
+/* False: the schedule asked for is for op N alone. */
+static bool open_stress(spmm_matrix_t *A, spmm_op_t op, stress_t *s)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_status_t       status;
+
+    *s = (stress_t){.op = op, .b = {.struct_size = sizeof s->b}, .c = {.struct_size = sizeof s->c}};
+    o.op        = op;
+    o.transport = getenv("SPMM_TEST_TRANSPORT");
+    o.schedule  = getenv("SPMM_TEST_SCHEDULE");
+    o.graph     = getenv("SPMM_TEST_GRAPH") != NULL;
+    o.partition = "block";
+    status      = spmm_plan_create(A, WIDE, &o, &s->plan);
+    if (status == SPMM_ERR_UNSUPPORTED && op == SPMM_OP_T && o.schedule != NULL) {
+        (void)printf("op T: %s\n", spmm_last_error(ctx));
+        return false;
+    }
+    if (status == SPMM_ERR_UNSUPPORTED) {
+        spmm_test_skip(spmm_last_error(ctx));
+    }
+    spmm_assert_ok(status);
+    spmm_assert_ok(spmm_plan_get_layout(s->plan, SPMM_OPERAND_B, &s->b));
+    spmm_assert_ok(spmm_plan_get_layout(s->plan, SPMM_OPERAND_C, &s->c));
+    s->b_bytes  = (size_t)s->b.local_rows * WIDE * sizeof(float);
+    s->c_bytes  = (size_t)s->c.local_rows * WIDE * sizeof(float);
+    s->host     = malloc(BATCH * s->c_bytes + s->b_bytes + 1);
+    s->expected = calloc(BLOCKS * ALPHAS * WIDTHS, sizeof *s->expected);
+    assert_true(s->host != NULL && s->expected != NULL);
+    for (int b = 0; b < BLOCKS; b++) {
+        for (int64_t r = 0; r < s->b.local_rows; r++) {
+            for (int64_t j = 0; j < WIDE; j++) {
+                s->host[r * WIDE + j] = (float)b_of(b, s->b.global_row[r], j);
+            }
+        }
+        s->source[b] = to_device(s->host, s->b_bytes);
+    }
+    spmm_assert_ok(spmm_buffer_alloc(ctx, s->b_bytes, &s->B));
+    spmm_assert_ok(spmm_buffer_alloc(ctx, s->c_bytes, &s->C));
+    spmm_assert_ok(spmm_buffer_alloc(ctx, BATCH * s->c_bytes, &s->result));
+    expect(s);
+    return true;
+}
+
+static void close_stress(stress_t *s)
+{
+    spmm_assert_ok(spmm_plan_destroy(&s->plan));
+    for (int b = 0; b < BLOCKS; b++) {
+        spmm_assert_ok(spmm_buffer_free(ctx, &s->source[b]));
+    }
+    spmm_assert_ok(spmm_buffer_free(ctx, &s->B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &s->C));
+    spmm_assert_ok(spmm_buffer_free(ctx, &s->result));
+    free(s->host);
+    free(s->expected);
+}
+
+/* B is overwritten in stream order right before the product, and C taken away right after it. */
+static void enqueue(const stress_t *s, int k, spmm_stream_t stream)
+{
+    const spmm_device_t *device = &ctx->device;
+    const pick_t         p      = pick(k);
+
+    spmm_assert_ok(device->ops->copy(device, s->B, s->source[p.block], s->b_bytes, stream));
+    spmm_assert_ok(
+        spmm_execute(s->plan, width[p.width], alpha[p.alpha], s->B, WIDE, 0.0, s->C, WIDE, stream));
+    spmm_assert_ok(device->ops->copy(device, (char *)s->result + (size_t)(k % BATCH) * s->c_bytes,
+                                     s->C, s->c_bytes, stream));
+}
+
+static void check(const stress_t *s, int k)
+{
+    const pick_t  p    = pick(k);
+    const float  *C    = s->host + (size_t)(k % BATCH) * (s->c_bytes / sizeof(float));
+    const int64_t want = s->expected[(p.block * ALPHAS + p.alpha) * WIDTHS + p.width];
+    int64_t       sum  = 0;
+
+    for (int64_t r = 0; r < s->c.local_rows; r++) {
+        for (int64_t j = 0; j < width[p.width]; j++) {
+            const float x = C[r * WIDE + j];
+
+            assert_true(fabsf(x) < 1e6f);
+            sum += weight(s->c.global_row[r], j) * (int64_t)x;
+        }
+    }
+    if (sum != want) {
+        print_error("execute %d, op %d, B %d, alpha %g, n %lld: sum %lld, expected %lld\n", k,
+                    (int)s->op, p.block, alpha[p.alpha], (long long)width[p.width], (long long)sum,
+                    (long long)want);
+        fail();
+    }
+}
+
+/* Of SAME calls of one width, the first with each alpha is none. */
+static void check_graphs(const spmm_plan_t *plan, int count)
+{
+    int64_t captured, launched;
+
+    spmmi_plan_count_captures(plan, &captured, &launched);
+    if (getenv("SPMM_TEST_GRAPH") == NULL) {
+        assert_int_equal(launched, 0);
+    } else {
+        assert_true(captured > 0 || count < SAME);
+        assert_true(launched >= (int64_t)(count / SAME) * (SAME - ALPHAS));
+    }
+}
+
+static void stress(spmm_op_t op)
+{
+    const char    *text  = getenv("SPMM_TEST_EXECUTES");
+    const int      count = text != NULL ? atoi(text) : 50;
+    spmm_stream_t  stream;
+    spmm_matrix_t *A;
+    stress_t       s;
+
+    open_context();
+    A = make_matrix();
+    if (!open_stress(A, op, &s)) {
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+        close_context();
+        return;
+    }
+    spmm_assert_ok(ctx->device.ops->stream_create(&ctx->device, false, &stream));
+    for (int first = 0; first < count; first += BATCH) {
+        const int last = first + BATCH < count ? first + BATCH : count;
+
+        for (int k = first; k < last; k++) {
+            enqueue(&s, k, stream);
+        }
+        spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
+        spmm_assert_ok(spmm_buffer_copy(ctx, s.host, s.result, BATCH * s.c_bytes));
+        for (int k = first; k < last; k++) {
+            check(&s, k);
+        }
+    }
+    ctx->device.ops->stream_destroy(&ctx->device, stream);
+    check_graphs(s.plan, count);
+    close_stress(&s);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+static void products(void **state)
+{
+    stress(SPMM_OP_N);
+}
+
+static void transposed_products(void **state)
+{
+    stress(SPMM_OP_T);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(products), cmocka_unit_test(transposed_products), {0}};

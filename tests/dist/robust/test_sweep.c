@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 3 NEEDS ZLIB_FOUND SANITIZED SPMM_TEST_STRIDE=5 */
+/* test: RANKS 1 2 DEVICE cuda NEEDS ZLIB_FOUND ENV SPMM_TEST_STRIDE=7 */
+/** @file test_sweep.c
+ *  Every allocation of the public API fails once, on the last rank alone: all ranks must hear of it
+ *  with the same status, none may be left in a collective, and nothing may leak.  With
+ *  SPMM_TEST_DEVICE=cuda those of device memory count, too.
+ */
+#include "walk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "temp_file.h"
+
+/* All ranks must hold what rank 0 holds, failed or not. */
+static void assert_same_status(spmm_status_t status, int64_t k)
+{
+    int range[2] = {(int)status, -(int)status};
+
+    MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, spmm_test_env.comm);
+    if (range[0] != -range[1]) {
+        print_error("allocation %lld: this rank has status %d: %s\n", (long long)k, (int)status,
+                    spmmi_error_thread_text());
+    }
+    assert_int_equal(range[0], -range[1]);
+}
+
+/* Allocation @p k of the last rank fails on the way through @p walk, in a context that stands
+ * already (@p h->ctx) or is made anew.  False: the walk does not have so many. */
+static bool fail_one(const walk_t *walk, held_t *h, int64_t k)
+{
+    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
+    const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
+    const bool               opened = h->ctx != NULL;
+    spmm_status_t            status = SPMM_OK;
+    int                      reached;
+
+    spmmi_alloc_inject(victim ? k : -1);
+    if (!opened) {
+        status = walk_open(walk, h);
+    }
+    if (status == SPMM_OK) {
+        status = walk_go(walk, h);
+    }
+    reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
+    spmmi_alloc_inject(-1);
+    MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+    assert_same_status(status, k);
+    if (reached == 0 || walk_device() == SPMM_DEVICE_CPU || status != SPMM_OK) {
+        assert_int_equal(status, reached ? SPMM_ERR_MEMORY : SPMM_OK);
+    } /* on GPUs a plan goes on without what it only wanted to measure */
+    walk_drop(h);
+    if (!opened) {
+        walk_close(h);
+    }
+    if (spmmi_alloc_get_stats().live != before.live) {
+        print_error("allocation %lld: %lld blocks leaked after status %d: %s\n", (long long)k,
+                    (long long)(spmmi_alloc_get_stats().live - before.live), (int)status,
+                    spmmi_error_thread_text());
+    }
+    assert_true(spmmi_alloc_get_stats().live == before.live);
+    return reached != 0;
+}
+
+/* On GPUs contexts take long to make: one serves a whole sweep, after a walk in which it takes what
+ * it keeps.  SPMM_TEST_STRIDE lets only every so many-th allocation fail. */
+static void sweep(const walk_t *walk)
+{
+    const char   *text   = getenv("SPMM_TEST_STRIDE");
+    const int64_t stride = text == NULL ? 1 : strtol(text, NULL, 10);
+    held_t        h      = {0};
+    int64_t       k      = 0;
+
+    if (walk_device() == SPMM_DEVICE_CUDA) {
+        spmm_assert_ok(walk_open(walk, &h));
+        spmm_assert_ok(walk_go(walk, &h));
+        walk_drop(&h);
+    }
+    while (fail_one(walk, &h, k)) {
+        k += stride;
+    }
+    if (spmm_test_env.rank == 0) {
+        print_message("%lld allocations\n", (long long)(k / stride));
+    }
+    assert_true(k > 50); /* a walk that was really walked */
+    if (h.ctx != NULL) {
+        walk_close(&h);
+    }
+}
+
+/* Is there such a device?  A program without one ends as skipped. */
+static void test_device(void **state)
+{
+    const walk_t  walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+    held_t        h    = {0};
+    spmm_status_t status;
+
+    status = walk_open(&walk, &h);
+    if (walk_device() == SPMM_DEVICE_CUDA && status == SPMM_ERR_UNSUPPORTED) {
+        spmm_test_skip(spmm_last_error(NULL));
+    }
+    spmm_assert_ok(status);
+    walk_close(&h);
+}
+
+/* Contexts themselves. */
+static void test_context(void **state)
+{
+    const walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+    int          more = 1;
+
+    for (int64_t k = 0; more; k++) {
+        const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
+        const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
+        held_t                   h      = {0};
+        spmm_status_t            status;
+
+        spmmi_alloc_inject(victim ? k : -1);
+        status = walk_open(&walk, &h);
+        more   = victim && spmmi_alloc_get_stats().calls - before.calls > k;
+        spmmi_alloc_inject(-1);
+        MPI_Allreduce(MPI_IN_PLACE, &more, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+        assert_same_status(status, k);
+        assert_int_equal(status, more ? SPMM_ERR_MEMORY : SPMM_OK);
+        walk_close(&h);
+        assert_true(spmmi_alloc_get_stats().live == before.live);
+    }
+}
+
+static void test_blocks(void **state)
+{
+    walk_t walk = {.blocks = true, .options = SPMM_PLAN_OPTIONS_INIT};
+
+    sweep(&walk);
+}
+
+static void test_keep_from_arrays(void **state)
+{
+    const walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+
+    sweep(&walk);
+}
+
+static void test_keep_from_narrow_arrays(void **state)
+{
+    const walk_t walk = {.narrow = true, .options = SPMM_PLAN_OPTIONS_INIT};
+
+    sweep(&walk);
+}
+
+static void test_auto_transposed_columns(void **state)
+{
+    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.options.partition = "auto";
+    walk.options.op        = SPMM_OP_T;
+    walk.options.layout    = SPMM_LAYOUT_COL;
+    sweep(&walk);
+}
+
+/* Row-major copies of column-major blocks. */
+static void test_edge(void **state)
+{
+    walk_t walk = {.spec = "stencil9:nx=6,ny=5", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.options.layout = SPMM_LAYOUT_COL;
+    walk.options.engine = "dmma";
+    sweep(&walk);
+}
+
+static void test_reorder(void **state)
+{
+    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.options.reorder = "affinity";
+    walk.options.engine  = "dmma";
+    sweep(&walk);
+    walk.options.reorder = "rcm";
+    walk.options.op      = SPMM_OP_T;
+    sweep(&walk);
+}
+
+static void test_schedules(void **state)
+{
+    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.options.schedule = "merged2";
+    sweep(&walk);
+    walk.options.schedule = "allgather";
+    sweep(&walk);
+}
+
+static void test_block_rectangular(void **state)
+{
+    walk_t walk = {.spec = "uniform:rows=20,cols=9,degree=3", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.options.partition = "block";
+    sweep(&walk);
+}
+
+static const char market[] = "%%MatrixMarket matrix coordinate real symmetric\n"
+                             "% a path of 5\n"
+                             "5 5 6\n"
+                             "1 1 2.0\n2 1 -1.0\n3 2 -1.0\n4 3 -1.0\n5 4 -1.0\n5 5 2.0\n";
+
+static void test_matrix_market(void **state)
+{
+    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.path = spmm_temp_write(market, sizeof market - 1);
+    sweep(&walk);
+    spmm_temp_remove();
+    walk.path = spmm_temp_write_gzip(market, sizeof market - 1, 0, 0);
+    sweep(&walk);
+    spmm_temp_remove();
+}
+
+static void test_binary_csr(void **state)
+{
+    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
+
+    sweep(&walk);
+    spmm_temp_remove();
+}
+
+static void test_smtx(void **state)
+{
+    const char text[] = "3, 3, 4\n0 2 3 4\n0 2 1 2\n";
+    walk_t     walk   = {.options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.path = spmm_temp_write(text, sizeof text - 1);
+    sweep(&walk);
+    spmm_temp_remove();
+}
+
+static void test_partition_file(void **state)
+{
+    const char part[] = "0\n0\n0\n0\n0\n";
+    char       option[4096];
+    walk_t     walk = {.spec = "banded:rows=5,band=1", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    (void)snprintf(option, sizeof option, "file:%s", spmm_temp_write(part, sizeof part - 1));
+    walk.options.partition = option;
+    sweep(&walk);
+    spmm_temp_remove();
+}
+
+#if defined(SPMM_HAVE_METIS) || defined(SPMM_HAVE_PTSCOTCH)
+/* Enough vertices that they are not cut into blocks instead. */
+static void sweep_graphs(const char *partition)
+{
+    walk_t walk = {.spec = "stencil9:nx=9,ny=8,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.options.partition = partition;
+    sweep(&walk);
+    walk.spec = "uniform:rows=50,cols=20,degree=3";
+    sweep(&walk);
+}
+#endif
+
+#ifdef SPMM_HAVE_METIS
+static void test_metis(void **state)
+{
+    sweep_graphs("metis");
+}
+#endif
+
+#ifdef SPMM_HAVE_PTSCOTCH
+static void test_ptscotch(void **state)
+{
+    sweep_graphs("ptscotch");
+}
+#endif
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_device),
+    cmocka_unit_test(test_context),
+    cmocka_unit_test(test_keep_from_arrays),
+    cmocka_unit_test(test_keep_from_narrow_arrays),
+    cmocka_unit_test(test_blocks),
+    cmocka_unit_test(test_auto_transposed_columns),
+    cmocka_unit_test(test_edge),
+    cmocka_unit_test(test_reorder),
+    cmocka_unit_test(test_schedules),
+    cmocka_unit_test(test_block_rectangular),
+    cmocka_unit_test(test_matrix_market),
+    cmocka_unit_test(test_binary_csr),
+    cmocka_unit_test(test_smtx),
+    cmocka_unit_test(test_partition_file),
+#ifdef SPMM_HAVE_METIS
+    cmocka_unit_test(test_metis),
+#endif
+#ifdef SPMM_HAVE_PTSCOTCH
+    cmocka_unit_test(test_ptscotch),
+#endif
+    {0},
+};

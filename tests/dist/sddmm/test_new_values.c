@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* test: RANKS 1 2 4 DEVICE cuda */
+/** @file test_new_values.c
+ *  New values that are on their way when something else uses the formats: other streams, and new
+ *  values of the matrix, which the host writes.  The later ones win.
+ */
+#include "plan_case.h"
+
+#include <string.h>
+
+#include "api/context.h"
+#include "plan/plan.h"
+
+enum { MOST_CALLS = 64 };
+
+static spmm_matrix_t *A;
+static spmm_plan_t   *plan;
+
+/* Row r: an entry in column r and, but on rank 0, one in column 0.  All values are 1. */
+static void open_star(void)
+{
+    const int64_t n = spmm_test_env.rank == 0 ? 1 : 2, row_ptr[] = {0, n};
+    const int64_t col[]   = {0, spmm_test_env.rank};
+    const double  value[] = {1.0, 1.0};
+
+    open_context();
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, col, value, SPMM_R_64F, &A));
+}
+
+static void close_star(void)
+{
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    close_context();
+}
+
+/* The calls of the device layer, a letter each: DONE recorded, waited for; a stream synchronised; a
+ * format refilled by the host. */
+static char                     calls[MOST_CALLS];
+static spmm_device_ops_t        device_ops;
+static const spmm_device_ops_t *real_device;
+static spmm_engine_ops_t        engine_ops;
+static const spmm_engine_ops_t *real_engine;
+
+static void note(char what)
+{
+    const size_t n = strlen(calls);
+
+    assert_true(n + 1 < sizeof calls);
+    calls[n] = what;
+}
+
+static spmm_status_t noted_record(const spmm_device_t *device, spmm_event_t *event,
+                                  spmm_stream_t stream)
+{
+    if (event == plan->marks[0].tie[SPMM_MARK_DONE]) {
+        note('d');
+    }
+    return real_device->event_record(device, event, stream);
+}
+
+static spmm_status_t noted_wait(const spmm_device_t *device, spmm_stream_t stream,
+                                const spmm_event_t *event)
+{
+    if (event == plan->marks[0].tie[SPMM_MARK_DONE]) {
+        note('w');
+    }
+    return real_device->stream_wait(device, stream, event);
+}
+
+static spmm_status_t noted_sync(const spmm_device_t *device, spmm_stream_t stream)
+{
+    note('s');
+    return real_device->stream_sync(device, stream);
+}
+
+static spmm_status_t noted_refill(void *format, const void *values)
+{
+    note('f');
+    return real_engine->refill(format, values);
+}
+
+/* On the CPU nothing is ever on its way, so what is asked of the device is looked at. */
+static void test_host_waits_for_values(void **state)
+{
+    const double values[] = {2.0, 3.0};
+
+    void *device;
+
+    open_star();
+    spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
+    device                  = to_device(values, sizeof values);
+    real_device             = ctx->device.ops;
+    real_engine             = plan->local.engine;
+    device_ops              = *real_device;
+    engine_ops              = *real_engine;
+    device_ops.event_record = noted_record;
+    device_ops.stream_wait  = noted_wait;
+    device_ops.stream_sync  = noted_sync;
+    engine_ops.refill       = noted_refill;
+    ctx->device.ops         = &device_ops;
+    plan->local.engine      = &engine_ops;
+    memset(calls, 0, sizeof calls);
+    spmm_assert_ok(spmm_plan_update_values(plan, device, NULL));
+    assert_int_equal(calls[strlen(calls) - 1], 'd');
+    spmm_assert_ok(spmm_matrix_update_values(A, values));
+    ctx->device.ops    = real_device;
+    plan->local.engine = real_engine;
+    if (strstr(calls, "dwsf") == NULL) {
+        print_error("calls: %s\n", calls);
+        fail();
+    }
+    spmm_assert_ok(spmm_buffer_free(ctx, &device));
+    close_star();
+}
+
+/* On GPUs values wait behind some milliseconds of work while the host gives the matrix others. */
+static void test_later_values_win(void **state)
+{
+    const double         first[] = {2.0, 2.0}, later[] = {5.0, 5.0}, one = 1.0;
+    spmm_plan_options_t  o = SPMM_PLAN_OPTIONS_INIT;
+    const spmm_device_t *on;
+    spmm_stream_t        stream, other;
+    void                *values, *B, *C;
+    double               got = 0.0;
+
+    open_star();
+    on       = &ctx->device;
+    o.engine = on->kind == SPMM_DEVICE_CPU ? "csr-cpu" : "csr-gpu";
+    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    values = to_device(first, sizeof first);
+    B      = to_device(&one, sizeof one);
+    C      = to_device(&one, sizeof one);
+    spmm_assert_ok(on->ops->stream_create(on, false, &stream));
+    spmm_assert_ok(on->ops->stream_create(on, false, &other));
+    spmm_assert_ok(spmm_plan_update_values(plan, values, stream)); /* makes its lists */
+    for (int round = 0; round < 2; round++) {
+        const double want = (spmm_test_env.rank == 0 ? 1.0 : 2.0) * (round == 0 ? 5.0 : 2.0);
+
+        for (int k = 0; k < 20; k++) {
+            spmm_assert_ok(on->ops->delay(on, 1e-3, stream));
+        }
+        spmm_assert_ok(spmm_plan_update_values(plan, values, stream));
+        if (round == 0) {
+            spmm_assert_ok(spmm_matrix_update_values(A, later));
+        }
+        spmm_assert_ok(spmm_execute(plan, 1, 1.0, B, 1, 0.0, C, 1, other));
+        spmm_assert_ok(spmm_stream_synchronize(ctx, other));
+        spmm_assert_ok(spmm_buffer_copy(ctx, &got, C, sizeof got));
+        assert_true(got == want);
+    }
+    on->ops->stream_destroy(on, stream);
+    on->ops->stream_destroy(on, other);
+    spmm_assert_ok(spmm_buffer_free(ctx, &values));
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    close_star();
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_host_waits_for_values),
+    cmocka_unit_test(test_later_values_win),
+    {0},
+};

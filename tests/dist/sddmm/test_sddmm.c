@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* test: RANKS 1 2 4 DEVICE cuda */
+/** @file test_sddmm.c  Dot products at masks of all kinds, in all types and formats, and
+ *  mistakes. */
+#include "sddmm_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/sddmm/sddmm.h"
+
+static const spmm_type_t types[][2] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, SPMM_R_32F},
+                                       {SPMM_R_16F, SPMM_R_16F},   {SPMM_R_16F, SPMM_R_32F},
+                                       {SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F}};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+static const char *const kernels[] = {"csr", "panels", "cvse"};
+static const int64_t     widths[]  = {64, 1, 100, 8, 32, 128, 256};
+
+static int n_widths(void)
+{
+    return getenv("SPMM_TEST_SMALL") != NULL ? 3 : (int)(sizeof widths / sizeof widths[0]);
+}
+
+static bool has_tiles(spmm_type_t type)
+{
+    return type != SPMM_R_64F;
+}
+
+/* All widths, with and without a gap between rows. */
+static void check_widths(const mask_t *shape, int t, const char *kernel)
+{
+    masked_t m = make_masked(shape, types[t][0]);
+
+    for (int w = 0; w < n_widths(); w++) {
+        for (int64_t pad = 0; pad < 16; pad += 8 + w % 2 * 8) {
+            check_sampled(&m, &(sampled_t){.type      = types[t][0],
+                                           .s_type    = types[t][1],
+                                           .k         = widths[w],
+                                           .planned_k = widths[w] + pad,
+                                           .pad       = pad == 0 ? 0 : pad - w % 3,
+                                           .alpha     = 1.5,
+                                           .beta      = w % 2 == 0 ? 0.0 : -0.5,
+                                           .kernel    = kernel});
+        }
+    }
+    free_masked(&m);
+}
+
+static void test_csr(void **state)
+{
+    const mask_t shape = {61, 70, 1, 200, 17, 0};
+
+    open_context();
+    for (int t = 0; t < TYPES; t++) {
+        check_widths(&shape, t, "csr");
+    }
+    close_context();
+}
+
+/* By panels of columns; more entries of a row than a task or a batch takes, more rows than a batch
+ * takes, and rows in slices. */
+static void test_panels(void **state)
+{
+    const mask_t shapes[] = {
+        {61, 70, 1, 200, 17, 0}, {150, 300, 1, 60, 3, 0}, {9, 90, 8, 500, 3, 1}};
+
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 0; t < TYPES; t++) {
+            check_widths(&shapes[s], t, "panels");
+        }
+    }
+    close_context();
+}
+
+/* On tensor cores: vectors of all heights, by rows and as blocks, and no vectors at all. */
+static void test_cvse(void **state)
+{
+    const mask_t shapes[] = {{9, 90, 8, 500, 3, 1},  {5, 90, 16, 500, -1, 1},
+                             {13, 60, 4, 300, 2, 1}, {21, 60, 2, 300, -1, 2},
+                             {9, 90, 8, 400, -1, 0}, {61, 70, 1, 200, 17, 0}};
+
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 1; t < TYPES; t++) {
+            check_widths(&shapes[s], t, "cvse");
+        }
+    }
+    close_context();
+}
+
+static void test_shapes(void **state)
+{
+    const mask_t shapes[] = {
+        {0, 12, 1, 500, -1, 0}, {12, 0, 1, 500, -1, 0}, {40, 40, 1, 0, -1, 0},
+        {1, 90, 1, 500, 0, 0},  {90, 1, 1, 500, -1, 0}, {3, 400, 8, 0, 1, 1},
+        {64, 7, 2, 900, -1, 1}, {2, 2, 1, 1000, -1, 0}, {1, 100, 16, 700, -1, 1}};
+
+    open_context();
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 0; t < TYPES; t++) {
+            masked_t m = make_masked(&shapes[s], types[t][0]);
+
+            check_sampled(&m, &(sampled_t){.type      = types[t][0],
+                                           .s_type    = types[t][1],
+                                           .k         = 40,
+                                           .planned_k = 48,
+                                           .alpha     = -1.0,
+                                           .beta      = 1.0,
+                                           .kernel    = s % 2 == 0 ? "auto" : NULL});
+            for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 2 : 1); kernel++) {
+                check_sampled(&m, &(sampled_t){.type      = types[t][0],
+                                               .s_type    = types[t][1],
+                                               .k         = 40,
+                                               .planned_k = 48,
+                                               .alpha     = -1.0,
+                                               .kernel    = kernel == 0 ? "panels" : "cvse"});
+            }
+            free_masked(&m);
+        }
+    }
+    close_context();
+}
+
+/* Inf and NaN of a row of X or Y are seen in the entries that it is in and nowhere else. */
+static void test_special(void **state)
+{
+    const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}};
+
+    open_context();
+    for (int s = 0; s < 2; s++) {
+        for (int t = 0; t < TYPES; t++) {
+            masked_t m = make_masked(&shapes[s], types[t][0]);
+
+            for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 3 : 2); kernel++) {
+                check_sampled(&m, &(sampled_t){.type      = types[t][0],
+                                               .s_type    = types[t][1],
+                                               .k         = 70,
+                                               .planned_k = 70,
+                                               .alpha     = 2.0,
+                                               .kernel    = kernels[kernel],
+                                               .special   = 1});
+            }
+            free_masked(&m);
+        }
+    }
+    close_context();
+}
+
+/* More work than the threads of a GPU take at once. */
+static void test_large(void **state)
+{
+    const mask_t shape = {512, 1536, 8, 800, -1, 1};
+
+    open_context();
+    if (getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL) {
+        masked_t m = make_masked(&shape, SPMM_R_16F);
+
+        for (int kernel = 0; kernel < 3; kernel++) {
+            check_sampled(&m, &(sampled_t){.type      = SPMM_R_16F,
+                                           .s_type    = SPMM_R_32F,
+                                           .k         = 8,
+                                           .planned_k = 8,
+                                           .alpha     = 1.0,
+                                           .kernel    = kernels[kernel]});
+        }
+        free_masked(&m);
+    }
+    close_context();
+}
+
+/* Several batches for each warp of a GPU, in whole lines and in slices. */
+static void test_many_batches(void **state)
+{
+    const mask_t shape = {1024, 1024, 1, 170, 5, 0};
+
+    open_context();
+    for (int half = 0;
+         half < 2 && getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL;
+         half++) {
+        masked_t m = make_masked(&shape, half == 0 ? SPMM_R_32F : SPMM_R_16F);
+
+        check_sampled(&m, &(sampled_t){.type      = half == 0 ? SPMM_R_32F : SPMM_R_16F,
+                                       .s_type    = SPMM_R_32F,
+                                       .k         = half == 0 ? 160 : 64,
+                                       .planned_k = half == 0 ? 160 : 64,
+                                       .alpha     = 1.5,
+                                       .beta      = half == 0 ? -0.5 : 0.0,
+                                       .kernel    = "panels"});
+        free_masked(&m);
+    }
+    close_context();
+}
+
+static void test_info(void **state)
+{
+    const mask_t         shape = {16, 64, 8, 500, -1, 1};
+    spmm_sddmm_options_t o     = SPMM_SDDMM_OPTIONS_INIT;
+    spmm_sddmm_info_t    info  = {.struct_size = sizeof info};
+    spmm_sddmm_plan_t   *plan;
+    masked_t             m;
+
+    open_context();
+    m        = make_masked(&shape, SPMM_R_16BF);
+    o.kernel = "cvse";
+    spmm_assert_ok(spmm_sddmm_plan_create(m.A, 64, &o, &plan));
+    spmm_assert_ok(spmm_sddmm_plan_get_info(plan, &info));
+    assert_string_equal(info.kernel, "cvse");
+    assert_true(info.vector == 8 || info.vector == 16); /* by the bytes of this rank's part */
+    assert_true(info.vector * info.vectors + info.halo_vector * info.halo_vectors >= m.nnz);
+    assert_true(info.vectors + info.halo_vectors <= m.nnz / 8);
+    assert_true(m.nnz == 0 || info.device_bytes > 0);
+    assert_true(spmm_test_env.size > 1 || info.halo_rows == 0);
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
+    free_masked(&m);
+    close_context();
+}
+
+/* Where results go is said in the shortest way that fits. */
+static void test_orders(void **state)
+{
+    int64_t                row_ptr[17], place[48];
+    int32_t                col[48];
+    spmm_csr_t             block = {.n_rows = 16, .n_cols = 9, .row_ptr = row_ptr, .col_idx = col};
+    spmm_sddmm_tile_list_t tiles;
+
+    for (int i = 0; i <= 16; i++) {
+        row_ptr[i] = 3 * i;
+    }
+    for (int e = 0; e < 48; e++) { /* vectors of 8 in columns 0, 4, 8 and 1, 2, 3 */
+        col[e]   = e < 24 ? e % 3 * 4 : e % 3 + 1;
+        place[e] = e / 24 * 24 + e % 3 * 8 + e / 3 % 8;
+    }
+    spmm_assert_ok(spmmi_sddmm_make_tiles(&spmm_test_env, &block, 8, NULL, 1, &tiles));
+    assert_int_equal(tiles.order, SPMM_SDDMM_ROWS);
+    assert_int_equal(tiles.n_tiles, 2);
+    assert_int_equal(tiles.vectors, 6);
+    assert_int_equal(tiles.place[2 * (8 + 2)], 30);
+    assert_int_equal(tiles.place[2 * (8 + 2) + 1], 7);
+    spmmi_sddmm_free_tiles(&tiles);
+    spmm_assert_ok(spmmi_sddmm_make_tiles(&spmm_test_env, &block, 8, place, 1, &tiles));
+    assert_int_equal(tiles.order, SPMM_SDDMM_VECTORS);
+    assert_int_equal(tiles.place[32 + 1], 32);
+    spmmi_sddmm_free_tiles(&tiles);
+    spmm_assert_ok(spmmi_sddmm_make_tiles(&spmm_test_env, &block, 16, place, 1, &tiles));
+    assert_int_equal(tiles.order, SPMM_SDDMM_EACH);
+    assert_int_equal(tiles.place[0], 0);
+    assert_int_equal(tiles.place[8], -1);
+    spmmi_sddmm_free_tiles(&tiles);
+}
+
+/* Every entry is in one batch, in the row and place that are its own. */
+static void check_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *sequence,
+                          const int64_t *place, int32_t size, int32_t rows)
+{
+    const int32_t           nnz = (int32_t)sequence->count, degree = nnz / block->n_rows;
+    int32_t                *seen = calloc((size_t)nnz, sizeof *seen);
+    spmm_sddmm_batch_list_t batches;
+
+    spmm_assert_ok(
+        spmmi_sddmm_make_batches(&spmm_test_env, block, sequence, place, size, rows, &batches));
+    assert_true(batches.n_batches >= nnz / size && batches.n_batches < nnz);
+    for (int64_t at = 0; at < (int64_t)batches.n_batches * size; at++) {
+        const int32_t entry = batches.entry[at];
+
+        if (entry >= 0) {
+            const int32_t e = nnz - 1 - batches.place[at];
+
+            assert_int_equal(batches.row[at / size * rows + entry % rows], e / degree);
+            assert_int_equal(entry / rows, block->col_idx[e]);
+            assert_int_equal(seen[e]++, 0);
+        } else {
+            assert_true(at % size > 0); /* none is empty */
+        }
+    }
+    for (int32_t e = 0; e < nnz; e++) {
+        assert_int_equal(seen[e], 1);
+    }
+    for (int64_t at = 0; at < (int64_t)batches.n_batches * rows; at++) {
+        assert_in_range(batches.row[at], 0, block->n_rows - 1); /* also past the last one */
+    }
+    spmmi_sddmm_free_batches(&batches);
+    free(seen);
+}
+
+static void test_batches(void **state)
+{
+    enum { N = 40, DEGREE = 13, NNZ = N * DEGREE };
+    int64_t    row_ptr[N + 1], place[NNZ];
+    int32_t    col[NNZ];
+    spmm_csr_t block = {.n_rows = N, .n_cols = 2 * N, .row_ptr = row_ptr, .col_idx = col};
+    spmm_sddmm_sequence_t sequence;
+
+    for (int i = 0; i <= N; i++) {
+        row_ptr[i] = (int64_t)i * DEGREE;
+    }
+    for (int e = 0; e < NNZ; e++) {
+        col[e]   = e / DEGREE % 5 + e % DEGREE * 6;
+        place[e] = NNZ - 1 - e;
+    }
+    spmm_assert_ok(spmmi_sddmm_make_sequence(&spmm_test_env, &block, 25, &sequence));
+    assert_int_equal(sequence.n_panels, 4);
+    assert_int_equal(sequence.count, NNZ);
+    for (int s = 1; s < NNZ; s++) { /* panels, rows and columns ascend */
+        const int32_t a = sequence.entry[s - 1], b = sequence.entry[s];
+
+        assert_int_equal(sequence.row[s], b / DEGREE);
+        assert_true(col[a] / 25 < col[b] / 25 || (col[a] / 25 == col[b] / 25 && a < b));
+    }
+    check_batches(&block, &sequence, place, SPMM_SDDMM_BATCH, SPMM_SDDMM_BATCH_ROWS);
+    check_batches(&block, &sequence, place, SPMM_SDDMM_TASK, 1);
+    assert_int_equal(spmmi_sddmm_count_segments(&block, 25, 1), 3 * N + N * 2 / 5);
+    spmmi_sddmm_free_sequence(&sequence);
+}
+
+static void test_mistakes(void **state)
+{
+    const mask_t         shape = {20, 20, 1, 500, -1, 0};
+    spmm_sddmm_options_t o     = SPMM_SDDMM_OPTIONS_INIT;
+    spmm_sddmm_plan_t   *plan  = NULL;
+    masked_t             m;
+    void                *X;
+
+    open_context();
+    m = make_masked(&shape, SPMM_R_64F);
+    X = device_operand(1, 0, 20, 8, 8, SPMM_R_64F, 0);
+    assert_int_equal(spmm_sddmm_plan_create(NULL, 8, NULL, &plan), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 8, NULL, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 0, NULL, &plan), SPMM_ERR_ARGUMENT);
+    o.kernel = "cvse";
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 8, &o, &plan), SPMM_ERR_UNSUPPORTED);
+    o.kernel = "fast";
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 8, &o, &plan), SPMM_ERR_ARGUMENT);
+    o.kernel = NULL;
+    o.s_type = SPMM_R_16F;
+    assert_int_equal(spmm_sddmm_plan_create(m.A, 8, &o, &plan), SPMM_ERR_ARGUMENT);
+    assert_null(plan);
+    if (spmm_test_env.size > 1) {
+        o.s_type = SPMM_TYPE_AUTO;
+        o.kernel = spmm_test_env.rank == 0 ? "csr" : NULL;
+        assert_int_equal(spmm_sddmm_plan_create(m.A, 8, &o, &plan), SPMM_ERR_ARGUMENT);
+    }
+    spmm_assert_ok(spmm_sddmm_plan_create(m.A, 8, NULL, &plan));
+    assert_int_equal(spmm_sddmm(NULL, 8, 1.0, X, 8, X, 8, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm(plan, 9, 1.0, X, 9, X, 9, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm(plan, 8, 1.0, X, 7, X, 8, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_sddmm(plan, 8, 1.0, X, 8, X, 7, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+    if (m.nnz > 0) {
+        assert_int_equal(spmm_sddmm(plan, 8, 1.0, NULL, 8, X, 8, 0.0, X, NULL), SPMM_ERR_ARGUMENT);
+        assert_int_equal(spmm_sddmm(plan, 8, 1.0, X, 8, X, 8, 0.0, NULL, NULL), SPMM_ERR_ARGUMENT);
+        assert_int_equal(spmm_sddmm_softmax(plan, 1.0, NULL, X, NULL), SPMM_ERR_ARGUMENT);
+    }
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_sddmm_plan_destroy(NULL));
+    spmm_assert_ok(spmm_buffer_free(ctx, &X));
+    free_masked(&m);
+    close_context();
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_csr),      cmocka_unit_test(test_cvse),
+    cmocka_unit_test(test_shapes),   cmocka_unit_test(test_special),
+    cmocka_unit_test(test_large),    cmocka_unit_test(test_many_batches),
+    cmocka_unit_test(test_info),     cmocka_unit_test(test_orders),
+    cmocka_unit_test(test_mistakes), cmocka_unit_test(test_panels),
+    cmocka_unit_test(test_batches),  {0},
+};

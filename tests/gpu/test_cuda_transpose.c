@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 ALL_CORES TIMEOUT 300 */
+/* The CUDA kernel that stores a row-major product into column-major C, against the CPU one. */
+#include "gpu_test.h"
+
+#include <math.h>
+
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "cpu/cpu_kernels.h"
+#include "spmm_dist/context.h"
+
+static spmm_device_t device;
+
+static void test_open(void **state)
+{
+    gpu_test_open(&device);
+}
+
+/* Differences of at most one rounding: the GPU may fuse the multiplication and the sum. */
+static void compare(const spmm_store_args_t *args, const void *got, const void *want, int64_t size)
+{
+    const double unit = args->type == SPMM_R_64F   ? 2e-16
+                        : args->type == SPMM_R_32F ? 2e-7
+                        : args->type == SPMM_R_16F ? 1e-3
+                                                   : 8e-3;
+
+    for (int64_t k = 0; k < size; k++) {
+        const double a = spmmi_value_get(args->type, got, k);
+        const double b = spmmi_value_get(args->type, want, k);
+
+        if (!(fabs(a - b) <= 2.0 * unit || (isnan(a) && isnan(b)))) {
+            fail_msg("%s, %lld x %lld, ld %lld, beta %g: %g at %lld, not %g",
+                     spmmi_type_name(args->type), (long long)args->n_rows, (long long)args->n,
+                     (long long)args->ld_dst, args->beta, a, (long long)k, b);
+        }
+    }
+}
+
+/* @p shift: elements by which both sides miss the alignment of an allocation. */
+static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_extra, double beta,
+                        size_t shift)
+{
+    const int64_t     ld = n_rows + ld_extra, size = ld * n;
+    const size_t      elem      = spmm_type_size(type);
+    const size_t      src_bytes = (size_t)(n_rows * n) * elem, bytes = (size_t)size * elem;
+    void             *src = device_test_host(src_bytes), *want = device_test_host(bytes);
+    void             *got  = device_test_host(bytes), *base[2];
+    spmm_store_args_t args = {
+        .n_rows = n_rows, .n = n, .beta = beta, .ld_dst = ld, .type = type, .threads = 0};
+
+    for (int64_t k = 0; k < n_rows * n; k++) {
+        spmmi_value_set(type, src, k, spmmi_random_value(5, k, 0));
+    }
+    for (int64_t k = 0; k < size; k++) { /* beta == 0 must not read C; gaps stay as they are */
+        const bool gap = k % ld >= n_rows;
+
+        spmmi_value_set(type, want, k, beta == 0.0 || gap ? NAN : spmmi_random_value(6, k, 0));
+    }
+    args.src = device_test_put(&device, src, src_bytes, shift * elem, &base[0]);
+    args.dst = device_test_put(&device, want, bytes, shift * elem, &base[1]);
+    spmm_assert_ok(device.ops->store_columns(&device, &args, NULL));
+    spmm_assert_ok(device.ops->stream_sync(&device, NULL));
+    spmm_assert_ok(device.ops->fetch(&device, got, args.dst, bytes));
+    args.src = src;
+    args.dst = want;
+    spmmi_cpu_store_columns(&args);
+    compare(&args, got, want, size);
+    device.ops->release(&device, base[0]);
+    device.ops->release(&device, base[1]);
+    free(src);
+    free(want);
+    free(got);
+}
+
+static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+static const double      betas[] = {0.0, 1.0, -0.5, 0.3};
+
+static void test_store(void **state)
+{
+    static const int64_t rows[]   = {0, 1, 31, 32, 33, 257, 1000};
+    static const int64_t widths[] = {1, 2, 7, 8, 9, 31, 32, 33, 100, 128};
+
+    for (int t = 0; t < 4; t++) {
+        for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+            for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
+                for (int b = 0; b < 4; b++) {
+                    check_store(types[t], rows[r], widths[w], b % 2 == 0 ? 1 : 5, betas[b],
+                                (size_t)b % 2);
+                }
+            }
+        }
+    }
+}
+
+/* Many tiles, and more column tiles than a grid has blocks along y. */
+static void test_large(void **state)
+{
+    check_store(SPMM_R_32F, 70001, 65, 0, -0.5, 0);
+    check_store(SPMM_R_64F, 70001, 8, 3, 1.0, 0);
+    check_store(SPMM_R_16F, 1, 2200000, 0, 1.0, 0);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_open),
+    cmocka_unit_test(test_store),
+    cmocka_unit_test(test_large),
+    {0},
+};

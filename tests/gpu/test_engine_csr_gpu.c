@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 ALL_CORES TIMEOUT 300 */
+/** @file test_engine_csr_gpu.c
+ *  Engine csr-gpu on a GPU against FP64 sums over the stored entries.  With SPMM_TEST_SMALL in the
+ *  environment only small cases, for compute-sanitizer.
+ */
+#include "gpu_engine.h"
+
+const gpu_engine_t gpu_engines[] = {
+    {.engine = "csr-gpu", .compute = SPMM_COMPUTE_32F},
+    {.engine = "csr-gpu", .compute = SPMM_COMPUTE_32F_FAST_TF32},
+    {.engine = "csr-gpu", .compute = SPMM_COMPUTE_64F},
+    {0},
+};
+
+/* 16-bit A and B, C of their type and of FP32. */
+static void test_half(void **state)
+{
+    static const spmm_type_t types[][2] = {{SPMM_R_16F, SPMM_R_16F},
+                                           {SPMM_R_16F, SPMM_R_32F},
+                                           {SPMM_R_16BF, SPMM_R_16BF},
+                                           {SPMM_R_16BF, SPMM_R_32F}};
+    static const int64_t     widths[]   = {1, 7, 8, 32, 33, 64, 128, 264, 512};
+    const int                n_widths   = gpu_case_small() ? 5 : 9;
+
+    for (int k = 0; k < 4 * 2 * n_widths; k++) {
+        const spmm_type_t *type = types[k % 4];
+        spmm_csr_t         block;
+
+        make_block(k % 8 < 4 ? 203 : 45, k % 8 < 4 ? 150 : 5000, k % 8 < 4 ? MIXED : DENSE_ROWS,
+                   type[0], k % 3 == 0, &block);
+        check_engine_block(spmmi_engine_find("csr-gpu"), &gpu_device, &block, type[1],
+                           SPMM_LAYOUT_ROW, widths[k / 8], k % 2 != 0);
+        spmmi_csr_free(&block);
+    }
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_engine_open),      cmocka_unit_test(test_engine_asynchronous),
+    cmocka_unit_test(test_engine_shapes),    cmocka_unit_test(test_half),
+    cmocka_unit_test(test_engine_accuracy),  cmocka_unit_test(test_engine_special_values),
+    cmocka_unit_test(test_engine_same_bits), cmocka_unit_test(test_engine_life),
+    cmocka_unit_test(test_engine_far),       {0},
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 ALL_CORES TIMEOUT 300 */
+/* Engine cusparse against an FP64 product of the same stored values. */
+#include "gpu_case.h"
+#include "gpu_test.h"
+
+extern const spmm_engine_ops_t spmmi_engine_cusparse;
+
+static spmm_device_t device;
+
+typedef struct {
+    spmm_type_t ab, c;
+} types_t;
+
+static const types_t type_pairs[] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, SPMM_R_32F},
+                                     {SPMM_R_16F, SPMM_R_16F},   {SPMM_R_16F, SPMM_R_32F},
+                                     {SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F}};
+enum { N_PAIRS = sizeof type_pairs / sizeof type_pairs[0] };
+
+static void check_shape(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, int64_t planned)
+{
+    for (int t = 0; t < N_PAIRS; t++) {
+        for (int v = 0; v < 8; v++) {
+            spmm_csr_t block;
+
+            make_block(n_rows, n_cols, kind, type_pairs[t].ab, v % 2 != 0, &block);
+            check_engine_block(&spmmi_engine_cusparse, &device, &block, type_pairs[t].c,
+                               v / 2 % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL, planned,
+                               v / 4 != 0);
+            spmmi_csr_free(&block);
+        }
+    }
+}
+
+static void test_open(void **state)
+{
+    gpu_test_open(&device);
+}
+
+static void test_mixed(void **state)
+{
+    static const int64_t widths[] = {1, 2, 7, 32, 33, 128};
+
+    for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
+        check_shape(203, 150, MIXED, widths[w]);
+    }
+    check_shape(61, 999, MIXED, 512);
+}
+
+static void test_dense_row(void **state)
+{
+    check_shape(40, 6000, DENSE_ROW, 16);
+    check_shape(40, 6000, DENSE_ROW, 128);
+}
+
+static void test_empty(void **state)
+{
+    check_shape(50, 40, NO_ENTRIES, 32);
+    check_shape(50, 0, NO_ENTRIES, 3);
+    check_shape(0, 40, MIXED, 8);
+    check_shape(0, 0, MIXED, 1);
+    check_shape(1, 1, MIXED, 5);
+}
+
+static void test_refill(void **state)
+{
+    const spmm_problem_t problem = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 16, false, NULL, false, 0};
+
+    check_refill(&spmmi_engine_cusparse, &device, &problem);
+}
+
+/* deterministic: equal bits from run to run and from build to build. */
+static void test_deterministic(void **state)
+{
+    const spmm_problem_t problem = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 64, true, NULL, false, 0};
+    spmm_csr_t block;
+    product_t  p = {.block = &block, .problem = problem, .alpha = 1.0, .beta = 0.0};
+
+    make_block(3000, 9000, DENSE_ROW, SPMM_R_32F, false, &block);
+    make_product(&p, 64, 0);
+    check_same_bits(&spmmi_engine_cusparse, &device, &p, 5);
+    free_product(&p);
+    spmmi_csr_free(&block);
+}
+
+/* A shape other than the last one's is preprocessed first, for which cuSPARSE does wait. */
+static void test_asynchronous(void **state)
+{
+    const spmm_problem_t problem = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 32, false, NULL, false, 0};
+
+    check_asynchronous(&spmmi_engine_cusparse, &device, &problem, false, true);
+    check_asynchronous(&spmmi_engine_cusparse, &device, &problem, true, true);
+}
+
+static void test_allocation_failures(void **state)
+{
+    const spmm_problem_t problem = {
+        SPMM_R_16F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, 0};
+
+    check_build_failures(&spmmi_engine_cusparse, &device, &problem, 5);
+}
+
+static void test_refusals(void **state)
+{
+    const spmm_problem_t types = {
+        SPMM_R_32F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, 0};
+    const spmm_problem_t compute = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_64F, SPMM_LAYOUT_ROW, 8, false, NULL, false, 0};
+    const spmm_problem_t tf32 = {
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32, SPMM_LAYOUT_ROW, 8, false, NULL,
+        false,      0};
+    spmm_problem_t wide          = tf32;
+    char           why[SPMM_WHY] = "";
+
+    assert_false(spmmi_engine_cusparse.supports(&types, &device, why));
+    assert_true(strlen(why) > 10);
+    assert_false(spmmi_engine_cusparse.supports(&compute, &device, why));
+    assert_true(spmmi_engine_cusparse.supports(&tf32, &device, why));
+    wide.n = 65535 * 16; /* what a grid of cuSPARSE holds */
+    assert_true(spmmi_engine_cusparse.supports(&wide, &device, why));
+    wide.n++;
+    assert_false(spmmi_engine_cusparse.supports(&wide, &device, why));
+    assert_non_null(strstr(why, "columns at most"));
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_open),         cmocka_unit_test(test_mixed),
+    cmocka_unit_test(test_dense_row),    cmocka_unit_test(test_empty),
+    cmocka_unit_test(test_refill),       cmocka_unit_test(test_deterministic),
+    cmocka_unit_test(test_asynchronous), cmocka_unit_test(test_allocation_failures),
+    cmocka_unit_test(test_refusals),     {0},
+};

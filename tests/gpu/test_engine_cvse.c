@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 ALL_CORES TIMEOUT 300 */
+/** @file test_engine_cvse.c
+ *  Engine cvse on a GPU against FP64 sums over the stored entries, A and B in FP16 and BF16, C in
+ *  that type and in FP32.  With SPMM_TEST_SMALL in the environment only small cases, for
+ *  compute-sanitizer.
+ */
+#include "engine/cvse/variant.h"
+#include "format_case.h"
+#include "gpu_engine.h"
+
+#include <string.h>
+
+const gpu_engine_t gpu_engines[] = {
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false, NULL},
+    {0},
+};
+enum { N_CASES = 4 };
+
+/* Every width at which another kernel is chosen, with leading dimensions for accesses of 16, 8 and
+ * 2 bytes. */
+static void check_widths(const tc_case_t *t, const spmm_csr_t *block)
+{
+    static const int64_t widths[] = {1,  4,  8,  12,  31,  32,  36,  40,  64,
+                                     72, 96, 99, 100, 128, 136, 256, 300, 512};
+    const int            n_widths = t->small ? 9 : 18;
+
+    for (int w = 0; w < 3 * n_widths; w++) {
+        const int64_t extra[] = {0, 4, 8};
+        product_t     p       = {.block   = block,
+                                 .problem = tc_case_problem(t, widths[w / 3]),
+                                 .alpha   = w % 2 == 0 ? 1.0 : -1.5,
+                                 .beta    = w % 4 == 1 ? 0.5 : 0.0};
+
+        make_product(&p, widths[w / 3], extra[w % 3]);
+        tc_case_check(t, &p);
+        free_product(&p);
+    }
+}
+
+/* Windows of 8 rows where rows share few columns, of 16 where they share most; few windows and
+ * many; windows cut into pieces. */
+static void test_widths(void **state)
+{
+    static const struct {
+        int32_t n_rows, n_cols;
+        double  density;
+    } variants[] = {
+        {203, 150, 0.05}, {75, 90, 0.9}, {40, 3000, 0.8}, {30, 3000, 0.1}, {6000, 40, 0.6}};
+    const int n_variants = gpu_case_small() ? 2 : 5;
+
+    for (int s = 0; s < n_variants * N_CASES; s++) {
+        const tc_case_t t = gpu_engine_case(s % N_CASES);
+        spmm_csr_t      block;
+
+        format_case_random(variants[s / N_CASES].n_rows, variants[s / N_CASES].n_cols,
+                           variants[s / N_CASES].density, t.half, s % 3 == 0, (uint64_t)s, &block);
+        check_widths(&t, &block);
+        spmmi_csr_free(&block);
+    }
+}
+
+/* Every way to share the work out: windows for one warp, for teams and empty ones; new values. */
+static void check_variant(const tc_case_t *t, const spmm_csr_t *block, int variant, int k)
+{
+    static const int64_t widths[] = {32, 36, 64, 72, 128, 136, 160, 33};
+    const int64_t        n        = widths[k % 8];
+    product_t            p        = {.block   = block,
+                                     .problem = tc_case_problem(t, n),
+                                     .alpha   = k % 2 == 0 ? 1.0 : -1.5,
+                                     .beta    = k % 4 == 1 ? 0.5 : 0.0};
+
+    p.problem.variant = SPMM_CVSE_VARIANTS + variant;
+    make_product(&p, n, k % 3 == 0 ? 8 : 0);
+    tc_case_check(t, &p);
+    free_product(&p);
+}
+
+static void test_every_variant(void **state)
+{
+    static const struct {
+        int32_t n_rows, n_cols;
+        double  density;
+    } blocks[]         = {{203, 150, 0.05}, {75, 900, 0.4}, {30, 3000, 0.3}};
+    const int n_blocks = gpu_case_small() ? 1 : 3;
+
+    for (int s = 0; s < n_blocks * N_CASES; s++) {
+        const tc_case_t     t = gpu_engine_case(s % N_CASES);
+        spmm_cvse_variant_t variant;
+        spmm_csr_t          block;
+
+        format_case_random(blocks[s / N_CASES].n_rows, blocks[s / N_CASES].n_cols,
+                           blocks[s / N_CASES].density, t.half, s % 3 == 1, (uint64_t)s + 40,
+                           &block);
+        for (int k = 0; spmmi_cvse_variant_at(k, &variant); k++) {
+            for (int w = 0; w < 2 && (variant.chain <= 1 || variant.chain == 3); w++) {
+                check_variant(&t, &block, k, k / 2 + 3 * w + s);
+            }
+        }
+        spmmi_csr_free(&block);
+    }
+}
+
+/* Generators; values of files of shared matrices fit BF16 and not always FP16. */
+static void check_matrix(const char *spec, const spmm_csr_t *block)
+{
+    for (int c = block->type == SPMM_R_16F ? 0 : 2; c < (block->type == SPMM_R_16F ? 2 : 4); c++) {
+        const tc_case_t t = gpu_engine_case(c);
+        product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
+
+        make_product(&p, block->n_rows > 100000 ? 32 : 128, 0);
+        tc_case_check(&t, &p);
+        free_product(&p);
+    }
+    (void)spec;
+}
+
+static void test_matrices(void **state)
+{
+    if (gpu_case_small()) {
+        return;
+    }
+    for (int m = 0; format_matrices[m] != NULL; m++) {
+        if (strchr(format_matrices[m], ':') != NULL) {
+            spmm_csr_t block;
+
+            format_case_matrix(format_matrices[m], SPMM_R_16F, &block);
+            check_matrix(format_matrices[m], &block);
+            spmmi_csr_free(&block);
+        }
+    }
+    format_case_each(SPMM_R_16BF, check_matrix);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_engine_open),      cmocka_unit_test(test_engine_asynchronous),
+    cmocka_unit_test(test_widths),           cmocka_unit_test(test_every_variant),
+    cmocka_unit_test(test_engine_shapes),    cmocka_unit_test(test_matrices),
+    cmocka_unit_test(test_engine_accuracy),  cmocka_unit_test(test_engine_special_values),
+    cmocka_unit_test(test_engine_same_bits), cmocka_unit_test(test_engine_life),
+    cmocka_unit_test(test_engine_far),       {0},
+};

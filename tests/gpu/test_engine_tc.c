@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 ALL_CORES TIMEOUT 300 */
+/** @file test_engine_tc.c
+ *  Engines bittcf, hrpb and dmma on a GPU against FP64 sums over the stored entries.  With
+ *  SPMM_TEST_SMALL in the environment only small cases, for compute-sanitizer.
+ */
+#include "gpu_engine.h"
+
+const gpu_engine_t gpu_engines[] = {
+    {.engine = "bittcf", .compute = SPMM_COMPUTE_32F},
+    {.engine = "bittcf", .compute = SPMM_COMPUTE_32F_FAST_TF32},
+    {.engine = "hrpb", .compute = SPMM_COMPUTE_32F},
+    {.engine = "hrpb", .compute = SPMM_COMPUTE_32F_FAST_TF32},
+    {.engine = "dmma", .compute = SPMM_COMPUTE_64F},
+    {0},
+};
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_engine_open),
+    cmocka_unit_test(test_engine_asynchronous),
+    cmocka_unit_test(test_engine_shapes),
+    cmocka_unit_test(test_engine_accuracy),
+    cmocka_unit_test(test_engine_special_values),
+    cmocka_unit_test(test_engine_same_bits),
+    cmocka_unit_test(test_engine_life),
+    cmocka_unit_test(test_engine_far),
+    {0},
+};

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
+/** @file test_push.c
+ *  Whole plans whose ranks push rows of B to their peers.  B changes in stream order
+ *  between executes that nobody waits for: rows read too early or too late give sums of another round.
+ */
+#include <cuda_runtime.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "gpu_test.h"
+#include "pair_matrix.h"
+
+enum { ROWS = 700, N = 20, LD = 24, BATCH = 25, FULL = 5000 };
+
+static spmm_context_t *ctx;
+static cudaStream_t    stream;
+
+/* Small integers: sums are exact. */
+static float b_at(int64_t row, int64_t j, int64_t round)
+{
+    return (float)((row * 31 + j * 7 + round * 113) % 1021);
+}
+
+static void *room(size_t bytes)
+{
+    void *device;
+
+    spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &device));
+    assert_int_equal(cudaMemset(device, 0xff, bytes), cudaSuccess);
+    return device;
+}
+
+/* Enqueue BATCH products of B = its version of the round, keep each C, then compare. */
+static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, float *B, float *host,
+                      float *versions, float *results)
+{
+    const size_t one = (size_t)ROWS * LD * sizeof *host;
+
+    for (int64_t k = 0; k < BATCH; k++) {
+        for (int64_t e = 0; e < (int64_t)ROWS * LD; e++) {
+            host[k * ROWS * LD + e] =
+                b_at(ROWS * (int64_t)spmm_test_env.rank + e / LD, e % LD, first_round + k);
+        }
+    }
+    spmm_assert_ok(spmm_buffer_copy(ctx, versions, host, BATCH * one));
+    for (int64_t k = 0; k < BATCH; k++) {
+        assert_int_equal(
+            cudaMemcpyAsync(B, versions + k * ROWS * LD, one, cudaMemcpyDefault, stream),
+            cudaSuccess);
+        spmm_assert_ok(spmm_execute(plan, n, 1.0, B, LD, 0.0, results + k * ROWS * LD, LD, stream));
+    }
+    spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
+    spmm_assert_ok(spmm_buffer_copy(ctx, host, results, BATCH * one));
+    for (int64_t k = 0; k < BATCH; k++) {
+        for (int64_t i = 0; i < ROWS; i++) {
+            const int64_t row = ROWS * (int64_t)spmm_test_env.rank + i;
+
+            for (int64_t j = 0; j < n; j++) {
+                assert_true(host[(k * ROWS + i) * LD + j] ==
+                            b_at(row, j, first_round + k) +
+                                2.0f * b_at(pair_other(row, ROWS), j, first_round + k));
+            }
+        }
+    }
+}
+
+/* @p schedule may be NULL. */
+static void run(int64_t products, int64_t n, const char *schedule)
+{
+    const size_t        one  = (size_t)ROWS * LD * sizeof(float);
+    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A    = pair_matrix(ctx, ROWS);
+    float              *host = device_test_host(BATCH * one);
+    void               *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
+    spmm_plan_t        *plan;
+    spmm_status_t       status;
+
+    o.transport = "nccl-push";
+    o.engine    = "cusparse";
+    o.schedule  = schedule;
+    status      = spmm_plan_create(A, N, &o, &plan);
+    if (status == SPMM_OK) {
+        for (int64_t round = 0; round < products; round += BATCH) {
+            run_batch(plan, round, n, B, host, versions, results);
+        }
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    } else { /* GPUs that ranks share, or that are out of reach */
+        assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
+        assert_non_null(strstr(spmm_last_error(ctx), "transport nccl-push"));
+        print_message("%s\n", spmm_last_error(ctx));
+    }
+    free(host);
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &versions));
+    spmm_assert_ok(spmm_buffer_free(ctx, &results));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+static void test_schedules(void **state)
+{
+    static const char *const schedule[] = {"overlap", "chunks2", "merged", "merged2", "halo-first"};
+
+    (void)state;
+    for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
+        run(BATCH, N, schedule[s]);
+        run(BATCH, 7, schedule[s]);
+    }
+    ctx->shared.push.quick_bytes = -1;
+    for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
+        run(BATCH, N, schedule[s]);
+    }
+    ctx->shared.push.quick_bytes = 0;
+}
+
+static void test_stress(void **state)
+{
+    const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
+
+    (void)state;
+    run(full, N, NULL);
+    ctx->shared.push.quick_bytes = -1;
+    run(full, N, NULL);
+    ctx->shared.push.quick_bytes = 0;
+}
+
+/* Row i of rank 0 is row i of every rank, those of the others are themselves: for op T rank 0 has
+ * much to send and nothing to receive, and the others the reverse. */
+static spmm_matrix_t *make_uneven(void)
+{
+    const int64_t  all               = spmm_test_env.rank == 0 ? spmm_test_env.size : 1;
+    int64_t       *col               = device_test_host((size_t)(ROWS * all) * sizeof *col);
+    float         *value             = device_test_host((size_t)(ROWS * all) * sizeof *value);
+    int64_t        row_ptr[ROWS + 1] = {0};
+    spmm_matrix_t *A;
+
+    for (int64_t i = 0; i < ROWS; i++) {
+        for (int64_t p = 0; p < all; p++) {
+            col[i * all + p]   = ROWS * (spmm_test_env.rank + p) + i;
+            value[i * all + p] = 1.0f;
+        }
+        row_ptr[i + 1] = (i + 1) * all;
+    }
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, value, SPMM_R_32F, &A));
+    free(col);
+    free(value);
+    return A;
+}
+
+static void test_uneven_transpose(void **state)
+{
+    const size_t        one   = (size_t)ROWS * N * sizeof(float);
+    const int64_t       first = ROWS * (int64_t)spmm_test_env.rank;
+    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A     = make_uneven();
+    float              *host  = device_test_host(one);
+    void               *B = room(one), *C = room(one);
+    spmm_plan_t        *plan;
+    spmm_status_t       status;
+
+    (void)state;
+    o.op        = SPMM_OP_T;
+    o.transport = "nccl-push";
+    status      = spmm_plan_create(A, N, &o, &plan);
+    for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
+        host[e] = b_at(first + e / N, e % N, 0);
+    }
+    spmm_assert_ok(spmm_buffer_copy(ctx, B, host, one));
+    if (status == SPMM_OK) {
+        spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
+        spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
+        spmm_assert_ok(spmm_buffer_copy(ctx, host, C, one));
+        for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
+            assert_true(host[e] == b_at(first + e / N, e % N, 0) +
+                                       (first == 0 ? 0.0f : b_at(e / N, e % N, 0)));
+        }
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    } else {
+        assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
+    }
+    free(host);
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+static const char *transport_of(const spmm_plan_t *plan)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    return stats.transport;
+}
+
+/* What the context's plans over these transports give in turn, some in CUDA graphs. */
+static void run_together(void)
+{
+    static const char *const name[] = {"nccl-push", "nccl", "nccl-push", NULL, "nccl-push"};
+    enum { PLANS = sizeof name / sizeof name[0] };
+    const size_t   one  = (size_t)ROWS * LD * sizeof(float);
+    float         *host = device_test_host(BATCH * one);
+    void          *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
+    spmm_matrix_t *A           = pair_matrix(ctx, ROWS);
+    spmm_plan_t   *plan[PLANS] = {NULL};
+    spmm_status_t  status      = SPMM_OK;
+
+    for (int p = 0; p < PLANS && status == SPMM_OK; p++) {
+        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+
+        o.transport = name[p];
+        o.engine    = "cusparse";
+        o.graph     = p % 2;
+        status      = spmm_plan_create(A, N, &o, &plan[p]);
+        assert_true(status == SPMM_OK || status == SPMM_ERR_UNSUPPORTED);
+    }
+    for (int64_t round = 0; round < 4 && status == SPMM_OK; round++) {
+        for (int p = 0; p < PLANS; p++) {
+            run_batch(plan[p], round * BATCH, N, B, host, versions, results);
+        }
+    }
+    if (status == SPMM_OK && spmm_test_env.size > 1 && spmm_test_env.size <= 4) {
+        assert_string_equal(transport_of(plan[3]), "nccl-push"); /* auto */
+    }
+    for (int p = 0; p < PLANS; p++) {
+        spmm_assert_ok(spmm_plan_destroy(&plan[p]));
+    }
+    free(host);
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &versions));
+    spmm_assert_ok(spmm_buffer_free(ctx, &results));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+/* In two contexts alive at once. */
+static void test_together(void **state)
+{
+    spmm_context_t *first = ctx;
+
+    (void)state;
+    run_together();
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
+    run_together();
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+    ctx = first;
+    run_together();
+}
+
+/* A schedule that is asked for, and that only other transports serve, decides. */
+static void test_gathered(void **state)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A = pair_matrix(ctx, ROWS);
+    spmm_plan_t        *plan;
+
+    (void)state;
+    o.schedule = "allgather";
+    o.layout   = SPMM_LAYOUT_ROW;
+    spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
+    assert_string_not_equal(transport_of(plan), "nccl-push");
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+static void test_open(void **state)
+{
+    spmm_device_t device;
+
+    (void)state;
+    gpu_test_open(&device); /* skips where there is no GPU */
+    spmmi_device_close(&device);
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+}
+
+static void test_close(void **state)
+{
+    (void)state;
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_open),     cmocka_unit_test(test_schedules),
+    cmocka_unit_test(test_stress),   cmocka_unit_test(test_uneven_transpose),
+    cmocka_unit_test(test_together), cmocka_unit_test(test_gathered),
+    cmocka_unit_test(test_close),    {0}};

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# An engine is known by its folder and its line in engine_list.h: no other file of the library names
+# it, in code or comments.
+# shellcheck source=tests/lint/lint.sh
+. "$(dirname "$0")/lint.sh"
+bad=0
+list=src/engine/engine_list.h
+names=$(sed -nE 's/^SPMM_ENGINE\(([a-z0-9_]+)\).*/\1/p' $list)
+[ -n "$names" ] || { echo "$list names no engine"; exit 1; }
+
+# May a file use this name, and why?
+allowed() { # FILE NAME
+    case "$1 $2" in
+        "$list "*) ;;
+        # A folder has the first part of the names of its engines.
+        "src/engine/$2/"* | "src/engine/${2%_*}/"*) ;;
+        # The public column-vector-sparse input is called as the format is in its paper.
+        src/matrix/*" cvse" | src/api/*" cvse") ;;
+        # A kernel of SDDMM by its public name, and the format that it shares with the engine.
+        src/engine/sddmm/*" cvse" | src/plan/sddmm*" cvse") ;;
+        # Engine cusparse-bell uses the library, types and checks that engine cusparse declares.
+        src/engine/cusparse_bell/*" cusparse") ;;
+        # Engine dmma is the FP64 kernel of the format of bittcf.
+        src/engine/dmma/*" bittcf" | src/engine/bittcf/*" dmma") ;;
+        *) return 1 ;;
+    esac
+}
+
+for name in $names; do
+    # In identifiers and texts, with '_' and '-': csr_gpu, csr-gpu, spmmi_csr_gpu_work.
+    pattern="(^|[^a-z0-9])${name//_/[-_]}($|[^a-z0-9])"
+    while read -r file; do
+        if ! allowed "$file" "$name"; then
+            grep -nE "$pattern" "$file" | sed "s|^|$file: engine ${name//_/-} named: |"
+            bad=1
+        fi
+    done < <(files '^(src|partition)/.*\.[ch]$' | xargs -r -d '\n' grep -lE "$pattern")
+done
+exit $bad

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# One word for each thing, and the state of things, not their history: words that are retired stand
+# in no code and no document.  The changelog tells history, and results are kept as they were
+# printed.
+# shellcheck source=tests/lint/lint.sh
+. "$(dirname "$0")/lint.sh"
+bad=0
+mapfile -t all < <(files '\.(c|h|cu|cuh|f90|py|sh|sbatch|cmake|in|md)$|(^|/)CMakeLists\.txt$' |
+    grep -vE '^(CHANGELOG\.md|bench/results/.*|tests/lint/(check_words|selftest)\.sh)$')
+
+# retired FOLDERS PATTERN INSTEAD: refuse an extended regular expression in the files whose path
+# matches FOLDERS.
+retired() {
+    local found
+    found=$(printf '%s\n' "${all[@]}" | grep -E "$1" | xargs -r -d '\n' grep -nHE "$2")
+    if [ -n "$found" ]; then
+        printf '%s\n' "$found" | sed "s/^/retired: /"
+        echo "    instead of $2: $3"
+        bad=1
+    fi
+}
+
+# Words of the library.
+retired . '[Hh]alo graph|make_graph\>|build_graph\>' 'halo plan'
+retired . 'spmm_graphs|plan_(make|free|count|run)_graphs?\>' 'capture: executes kept as CUDA graphs'
+retired . 'spmm_forms|SPMM_FORMS|_forms_here|(make|drop)_forms\>' 'blockset: joined or split blocks'
+retired . 'sampler_form\>|SDDMM form|form of (a|the) mask' 'format of a mask'
+retired '^(src/engine|bench)/' '_shapes?_t\>|_shapes?_at\>|(CVSE|BCSR|MOST)_SHAPES' \
+    'variant: of how an engine does its work'
+retired '^(src/engine|docs|bench)/.*(engine|formats|performance|README)' \
+    'shapes? of (the )?(thread block|work)|(all|other|ten|the best of the) shapes' 'variant'
+retired . 'plan_measures?\>' 'uses_trials: the predicate; collect_stats: the statistics'
+retired . '(send|recv)_piece\>' 'bytes: pieces are the work of a kernel'
+retired . 'nccl[-_]pull|pull_(space|share)' 'nccl-push'
+retired . 'alloc_shared' 'spmm_buffer_alloc'
+
+# Words of a notebook.
+documents='\.md$'
+retired '\.(c|h|cu|cuh|f90|sh|sbatch|cmake|md)$' \
+    "\<([Tt]oday|[Yy]esterday|[Ff]ormerly|[Pp]reviously)\>|\<used to be\>" 'what is, or nothing'
+retired . '\<as it was\>|\<not any ?more\>|\<[Uu]ntil now\>|\<[Ff]or now\>' 'what is'
+retired "$documents" '\<[Nn]o longer\>( [^t]|$)|\<no longer t[^h]|\<(have|has) gone since\>' \
+    'what is'
+retired "$documents" '(^|[.:;] )(Now|Before), |\<[Aa]n? earlier (version|order|kernel)' \
+    'what is'
+exit $bad

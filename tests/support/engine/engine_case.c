@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine_case.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "reference.h"
+#include "spmm_dist/context.h"
+
+enum { TILE = 32 }; /* columns that a reference is summed for at a time */
+
+static int64_t row_length(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, int32_t i)
+{
+    const int64_t mixed = i % 5 == 0 ? 0 : 1 + spmmi_below(spmmi_mix64((uint64_t)i), 20);
+    const bool    full  = (kind == DENSE_ROW || kind == DENSE_ROWS) && i == 3;
+
+    if (kind == NO_ENTRIES || (kind == EMPTY_STRIPES && i / 32 % 3 == 1)) {
+        return 0;
+    }
+    return full || (kind == DENSE_ROWS && i == n_rows - 1) || mixed > n_cols ? n_cols : mixed;
+}
+
+static void fill_row(spmm_csr_t *block, int32_t i)
+{
+    const int64_t first = block->row_ptr[i], length = block->row_ptr[i + 1] - first;
+
+    for (int64_t k = 0; k < length; k++) { /* one column from each of length equal pieces */
+        const int64_t from = k * block->n_cols / length, to = (k + 1) * block->n_cols / length;
+
+        block->col_idx[first + k] = (int32_t)(from + spmmi_below(spmmi_hash2(1, i, k), to - from));
+        spmmi_value_set(block->type, block->values, first + k, spmmi_random_value(2, i, k));
+    }
+}
+
+void make_block(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_type_t type, bool mapped,
+                spmm_csr_t *block)
+{
+    int64_t nnz = 0;
+
+    for (int32_t i = 0; i < n_rows; i++) {
+        nnz += row_length(n_rows, n_cols, kind, i);
+    }
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, n_rows, n_cols, nnz, type, block));
+    block->row_ptr[0] = 0;
+    for (int32_t i = 0; i < n_rows; i++) {
+        block->row_ptr[i + 1] = block->row_ptr[i] + row_length(n_rows, n_cols, kind, i);
+        fill_row(block, i);
+    }
+    block->c_rows = n_rows;
+    if (mapped) {
+        block->row_map = spmmi_alloc(n_rows, sizeof(int32_t));
+        assert_non_null(block->row_map);
+        block->c_rows = 2 * n_rows + 1;
+        for (int32_t i = 0; i < n_rows; i++) {
+            block->row_map[i] = 2 * i + i % 2;
+        }
+    }
+}
+
+static void draw(spmm_type_t type, void *values, int64_t size, uint64_t seed, int64_t n)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < size; k++) {
+        spmmi_value_set(type, values, k, seed == 0 ? (double)NAN : spmmi_random_value(seed, k, n));
+    }
+}
+
+void make_product(product_t *p, int64_t n, int64_t extra)
+{
+    const bool cols = p->problem.layout == SPMM_LAYOUT_COL;
+
+    p->n      = n;
+    p->ldb    = (cols ? p->block->n_cols : n) + extra;
+    p->ldc    = (cols ? p->block->c_rows : n) + extra + p->more_c;
+    p->b_size = (cols ? n : p->block->n_cols) * p->ldb;
+    p->c_size = (cols ? n : p->block->c_rows) * p->ldc;
+    p->B      = device_test_host((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
+    p->C      = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
+    p->got    = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
+    draw(p->problem.ab_type, p->B, p->b_size, 3, n);
+    /* beta == 0 must not read C: a NaN would show. */
+    draw(p->problem.c_type, p->C, p->c_size, p->beta == 0.0 ? 0 : 4, n);
+}
+
+void free_product(product_t *p)
+{
+    free(p->B);
+    free(p->C);
+    free(p->got);
+}
+
+double product_bound(const spmm_problem_t *problem)
+{
+    const bool tf32 = problem->compute == SPMM_COMPUTE_32F_FAST_TF32;
+
+    return problem->c_type == SPMM_R_32F && tf32 ? 2e-3 : reference_bound(problem->c_type);
+}
+
+static int64_t place(const product_t *p, int64_t ld, int64_t i, int64_t j)
+{
+    return reference_place(p->problem.layout, ld, i, j);
+}
+
+/* The most that results below the normal range may lose, for each product. */
+static double underflow(const product_t *p)
+{
+    return (p->problem.c_type == SPMM_R_16F ? 0x1p-24 : 0.0) +
+           fabs(p->alpha) * (p->problem.c_type == SPMM_R_64F ? DBL_MIN : (double)FLT_MIN);
+}
+
+static double error_of(const product_t *p, double got, double want, double magnitude, double slack)
+{
+    double off;
+
+    if (isnan(want)) {
+        return isnan(got) ? 0.0 : (double)INFINITY;
+    }
+    if (isinf(want) || !spmmi_value_fits(p->problem.c_type, want)) {
+        return isinf(got) && signbit(got) == signbit(want) ? 0.0 : (double)INFINITY;
+    }
+    off = fabs(got - want) - slack;
+    if (off <= 0.0) {
+        return 0.0;
+    }
+    return isfinite(off) ? off / magnitude : (double)INFINITY;
+}
+
+/* B in FP64, decoded once: every row of it is read many times. */
+static double *decode_b(const product_t *p)
+{
+    double *B = device_test_host((size_t)p->b_size * sizeof *B);
+
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < p->b_size; k++) {
+        B[k] = spmmi_value_get(p->problem.ab_type, p->B, k);
+    }
+    return B;
+}
+
+/* Columns j0 .. j0 + width of row i of A. */
+static void compare_tile(const product_t *p, const double *B, int32_t i, int64_t j0, int64_t width,
+                         worst_t *worst)
+{
+    const int64_t first = p->block->row_ptr[i], last = p->block->row_ptr[i + 1];
+    const int64_t row       = p->block->row_map == NULL ? i : p->block->row_map[i];
+    double        sum[TILE] = {0}, magnitude[TILE] = {0};
+
+    for (int64_t k = first; k < last; k++) {
+        const double  a     = spmmi_value_get(p->block->type, p->block->values, k);
+        const double *b     = B + place(p, p->ldb, p->block->col_idx[k], j0);
+        const int64_t apart = p->problem.layout == SPMM_LAYOUT_COL ? p->ldb : 1;
+
+        for (int64_t j = 0; j < width; j++) {
+            sum[j] += a * b[j * apart];
+            magnitude[j] += fabs(a * b[j * apart]);
+        }
+    }
+    for (int64_t j = 0; j < width; j++) {
+        const int64_t at = place(p, p->ldc, row, j0 + j);
+        const double  old =
+            p->beta == 0.0 ? 0.0 : p->beta * spmmi_value_get(p->problem.c_type, p->C, at);
+        const double want  = p->alpha * sum[j] + old;
+        const double got   = spmmi_value_get(p->problem.c_type, p->got, at);
+        const double error = error_of(p, got, want, fabs(p->alpha) * magnitude[j] + fabs(old),
+                                      (double)(last - first) * underflow(p));
+
+        if (error > worst->error) {
+            *worst = (worst_t){.error = error, .row = i, .col = j0 + j, .got = got, .want = want};
+        }
+    }
+}
+
+worst_t product_worst(const product_t *p)
+{
+    const int64_t tiles = (p->n + TILE - 1) / TILE;
+    double       *B     = decode_b(p);
+    worst_t       worst = {0};
+
+#pragma omp parallel
+    {
+        worst_t mine = {0};
+
+#pragma omp for collapse(2) schedule(dynamic, 4)
+        for (int32_t i = 0; i < p->block->n_rows; i++) {
+            for (int64_t t = 0; t < tiles; t++) {
+                compare_tile(p, B, i, t * TILE, p->n - t * TILE < TILE ? p->n - t * TILE : TILE,
+                             &mine);
+            }
+        }
+#pragma omp critical
+        if (mine.error > worst.error) {
+            worst = mine;
+        }
+    }
+    free(B);
+    return worst;
+}
+
+/* The old bits where no row of A maps and between columns and leading dimension. */
+static void check_rest(const product_t *p)
+{
+    const size_t elem = spmm_type_size(p->problem.c_type);
+    char        *seen = calloc((size_t)p->c_size + 1, 1);
+
+    assert_non_null(seen);
+    for (int32_t i = 0; i < p->block->n_rows; i++) {
+        const int64_t row = p->block->row_map == NULL ? i : p->block->row_map[i];
+
+        for (int64_t j = 0; j < p->n; j++) {
+            seen[place(p, p->ldc, row, j)] = 1;
+        }
+    }
+    for (int64_t k = 0; k < p->c_size; k++) {
+        if (seen[k] == 0) {
+            assert_memory_equal((char *)p->got + (size_t)k * elem, (char *)p->C + (size_t)k * elem,
+                                elem);
+        }
+    }
+    free(seen);
+}
+
+void check_product(const product_t *p)
+{
+    const worst_t worst = product_worst(p);
+
+    if (worst.error > product_bound(&p->problem)) {
+        fail_msg("row %d of %d, column %lld of %lld, types %s to %s, compute %d, layout %d, "
+                 "ldb %lld, ldc %lld, shift %lld, alpha %g, beta %g: %.17g, not %.17g: error %g",
+                 (int)worst.row, (int)p->block->n_rows, (long long)worst.col, (long long)p->n,
+                 spmmi_type_name(p->problem.ab_type), spmmi_type_name(p->problem.c_type),
+                 (int)p->problem.compute, (int)p->problem.layout, (long long)p->ldb,
+                 (long long)p->ldc, (long long)p->shift, p->alpha, p->beta, worst.got, worst.want,
+                 worst.error);
+    }
+    check_rest(p);
+}
+
+spmm_operands_t operands_of(const product_t *p, const void *B, void *C, spmm_stream_t stream)
+{
+    return (spmm_operands_t){.ab_type = p->problem.ab_type,
+                             .c_type  = p->problem.c_type,
+                             .layout  = p->problem.layout,
+                             .n       = p->n,
+                             .alpha   = {.re = p->alpha},
+                             .beta    = {.re = p->beta},
+                             .B       = B,
+                             .ldb     = p->ldb,
+                             .C       = C,
+                             .ldc     = p->ldc,
+                             .stream  = stream};
+}
+
+void run_product(const spmm_engine_ops_t *engine, const spmm_device_t *device, void *format,
+                 product_t *p)
+{
+    const size_t    b_elem = spmm_type_size(p->problem.ab_type);
+    const size_t    c_elem = spmm_type_size(p->problem.c_type);
+    const size_t    shift  = (size_t)p->shift;
+    spmm_operands_t x;
+    spmm_stream_t   stream;
+    void           *B, *C, *b_base, *c_base;
+    int64_t         calls;
+
+    spmm_assert_ok(device->ops->stream_create(device, false, &stream));
+    B     = device_test_put(device, p->B, (size_t)p->b_size * b_elem, shift * b_elem, &b_base);
+    C     = device_test_put(device, p->C, (size_t)p->c_size * c_elem, shift * c_elem, &c_base);
+    x     = operands_of(p, B, C, stream);
+    calls = spmmi_alloc_get_stats().calls;
+    spmm_assert_ok(engine->execute(format, &x));
+    assert_int_equal(spmmi_alloc_get_stats().calls, calls);
+    spmm_assert_ok(device->ops->stream_sync(device, stream));
+    spmm_assert_ok(device->ops->fetch(device, p->got, C, (size_t)p->c_size * c_elem));
+    device->ops->release(device, b_base);
+    device->ops->release(device, c_base);
+    device->ops->stream_destroy(device, stream);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test_context.h"
+
+#include <stdio.h>
+
+void test_context_open(spmm_context_t **ctx)
+{
+    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_status_t          status;
+
+    o.device = spmm_test_on_gpu() ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
+    status   = spmm_context_create(MPI_COMM_WORLD, &o, ctx);
+    if (o.device == SPMM_DEVICE_CUDA && status == SPMM_ERR_UNSUPPORTED) {
+        spmm_test_skip(spmm_last_error(NULL));
+    }
+    spmm_assert_ok(status);
+}
+
+spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col, spmm_matrix_t **A)
+{
+    const int64_t row_ptr[] = {0, 1};
+    const double  one       = 1.0;
+
+    return spmm_matrix_create_csr(ctx, 1, cols, row_ptr, &col, &one, SPMM_R_64F, A);
+}
+
+char *test_context_explain(const spmm_plan_t *plan)
+{
+    char  *text = NULL;
+    size_t length;
+    FILE  *out = open_memstream(&text, &length);
+
+    assert_non_null(out);
+    spmm_assert_ok(spmm_plan_explain(plan, out));
+    assert_int_equal(fclose(out), 0);
+    return text;
+}

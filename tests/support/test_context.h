@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file test_context.h  Contexts of the tests of whole plans, and what plans say of themselves. */
+#ifndef SPMM_TEST_CONTEXT_H
+#define SPMM_TEST_CONTEXT_H
+
+#include "test_main.h"
+
+#include "spmm_dist/spmm_dist.h"
+
+/** A context on all ranks: on the CPU, or with SPMM_TEST_DEVICE=cuda on GPUs; without a GPU where
+ *  one is asked for the program ends as skipped (77). */
+void test_context_open(spmm_context_t **ctx);
+
+/** A matrix of one row and @p cols columns on each rank; the row's entry is 1 in column @p col. */
+spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col,
+                                  spmm_matrix_t **A);
+
+/** What spmm_plan_explain() prints; to be freed. */
+char *test_context_explain(const spmm_plan_t *plan);
+
+#endif /* SPMM_TEST_CONTEXT_H */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
+/** @file test_csr_work.c
+ *  The pieces of engine csr-gpu: every entry in exactly one piece and in order, rows cut only where
+ *  they are long, rows without entries listed; and how large pieces are.
+ */
+#include "test_main.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "engine/csr_gpu/work.h"
+
+enum { MOST_ROWS = 600 };
+
+/* Lengths of rows only: the pieces do not depend on columns. */
+typedef struct {
+    spmm_csr_t block;
+    int64_t    row_ptr[MOST_ROWS + 1];
+    int32_t    row_map[MOST_ROWS];
+} rows_t;
+
+static void make_rows(rows_t *r, int32_t n_rows, uint64_t seed, int64_t most, bool mapped)
+{
+    assert_in_range(n_rows, 0, MOST_ROWS);
+    r->block      = (spmm_csr_t){.n_rows = n_rows, .n_cols = INT32_MAX, .row_ptr = r->row_ptr};
+    r->row_ptr[0] = 0;
+    for (int32_t i = 0; i < n_rows; i++) {
+        const uint64_t hash   = spmmi_hash2(seed, i, 0);
+        int64_t        length = hash % 4 == 0 ? 0 : spmmi_below(spmmi_mix64(hash), most + 1);
+
+        r->row_ptr[i + 1] = r->row_ptr[i] + (hash % 23 == 3 ? 40 * length : length);
+        r->row_map[i]     = 3 * i + 1;
+    }
+    r->block.row_map = mapped ? r->row_map : NULL;
+}
+
+static int32_t row_of_c(const rows_t *r, int32_t i)
+{
+    return r->block.row_map == NULL ? i : r->row_map[i];
+}
+
+/* The rows of C of entries, their ends, and the rows that have none. */
+static void check_rows(const rows_t *r, const spmm_csr_work_t *w, int64_t limit)
+{
+    int32_t empty = 0, split = 0;
+
+    for (int32_t i = 0; i < r->block.n_rows; i++) {
+        const int64_t length = r->row_ptr[i + 1] - r->row_ptr[i];
+        const bool    cut    = length > 2 * limit;
+
+        if (length == 0) {
+            assert_true(empty < w->n_empty);
+            assert_int_equal(w->empty[empty++], row_of_c(r, i));
+        }
+        for (int64_t k = r->row_ptr[i]; k < r->row_ptr[i + 1]; k++) {
+            const bool ends = k + 1 == r->row_ptr[i + 1] && !cut;
+
+            assert_int_equal(w->row[k] < 0, ends);
+            assert_int_equal(w->row[k] & INT32_MAX, row_of_c(r, i));
+        }
+        if (cut) {
+            assert_true(split < w->n_splits);
+            assert_int_equal(w->split[split++].row, row_of_c(r, i));
+        }
+    }
+    assert_int_equal(empty, w->n_empty);
+    assert_int_equal(split, w->n_splits);
+}
+
+/* Parts of split row s are the whole row, nearly equal, and know it. */
+static void check_split(const rows_t *r, const spmm_csr_work_t *w, int32_t s, int64_t limit)
+{
+    const spmm_csr_split_t *split = &w->split[s];
+    const spmm_csr_piece_t *first = &w->piece[split->piece];
+    int64_t                 at = first->entry, least = INT64_MAX, most = 0;
+
+    assert_true(split->n_pieces >= 2);
+    for (int32_t k = 0; k < split->n_pieces; k++) {
+        assert_int_equal(first[k].split, s);
+        assert_int_equal(first[k].entry, at);
+        at += first[k].n_entries;
+        least = first[k].n_entries < least ? first[k].n_entries : least;
+        most  = first[k].n_entries > most ? first[k].n_entries : most;
+    }
+    assert_true(most <= limit && most - least <= 1);
+    for (int32_t i = 0; i < r->block.n_rows; i++) {
+        if (row_of_c(r, i) == split->row) {
+            assert_int_equal(first->entry, r->row_ptr[i]);
+            assert_int_equal(at, r->row_ptr[i + 1]);
+        }
+    }
+}
+
+/* Every entry once; pieces of whole rows begin and end with a row and have at most their size. */
+static void check_cover(const rows_t *r, const spmm_csr_work_t *w, int64_t limit)
+{
+    const int64_t nnz  = r->row_ptr[r->block.n_rows];
+    char         *seen = calloc((size_t)nnz + 1, 1);
+
+    assert_non_null(seen);
+    for (int32_t p = 0; p < w->n_pieces; p++) {
+        const spmm_csr_piece_t *piece = &w->piece[p];
+        int64_t                 ends  = 0;
+
+        assert_true(piece->n_entries > 0);
+        assert_int_equal(piece->split == SPMM_CSR_WHOLE, p >= w->n_partial);
+        for (int64_t k = piece->entry; k < (int64_t)piece->entry + piece->n_entries; k++) {
+            assert_true(k < nnz && seen[k] == 0);
+            seen[k] = 1;
+            ends += w->row[k] < 0;
+        }
+        if (p >= w->n_partial) {
+            assert_true(piece->entry == 0 || w->row[piece->entry - 1] < 0 ||
+                        (w->row[piece->entry - 1] & INT32_MAX) !=
+                            (w->row[piece->entry] & INT32_MAX));
+            assert_true(w->row[piece->entry + piece->n_entries - 1] < 0);
+            assert_true(piece->n_entries <= (ends == 1 ? 2 * limit : limit + limit / 2));
+        }
+    }
+    for (int64_t k = 0; k < nnz; k++) {
+        assert_int_equal(seen[k], 1);
+    }
+    free(seen);
+}
+
+/* Long rows before the packed ones, each kind in the order of rows. */
+static void check_order(const spmm_csr_work_t *w, int64_t limit)
+{
+    int32_t p = w->n_partial;
+
+    for (int32_t k = 1; k < w->n_partial; k++) {
+        assert_true(w->piece[k].entry > w->piece[k - 1].entry);
+    }
+    for (bool longs = true; p + 1 < w->n_pieces; p++) {
+        if (w->piece[p + 1].entry < w->piece[p].entry) {
+            assert_true(longs && w->piece[p].n_entries > limit);
+            longs = false;
+        }
+    }
+}
+
+/* Packing leaves few small pieces: where no row is long, all but the last are more than half
+ * full. */
+static void check_full(const spmm_csr_work_t *w, int64_t limit, int64_t longest)
+{
+    for (int32_t p = 0; longest <= limit && p + 1 < w->n_pieces; p++) {
+        assert_true(2 * (int64_t)w->piece[p].n_entries > limit);
+    }
+}
+
+static void check(const rows_t *r, int64_t limit)
+{
+    int64_t         longest = 0;
+    spmm_csr_work_t w;
+
+    for (int32_t i = 0; i < r->block.n_rows; i++) {
+        const int64_t length = r->row_ptr[i + 1] - r->row_ptr[i];
+
+        longest = length > longest ? length : longest;
+    }
+    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, 2, &w));
+    check_rows(r, &w, limit);
+    for (int32_t s = 0; s < w.n_splits; s++) {
+        check_split(r, &w, s, limit);
+    }
+    check_cover(r, &w, limit);
+    check_order(&w, limit);
+    check_full(&w, limit, longest);
+    spmmi_csr_work_free(&w);
+    assert_null(w.row);
+}
+
+static void test_cover(void **state)
+{
+    static const int32_t n_rows[] = {0, 1, 2, 17, 600};
+    static const int64_t limits[] = {1, 2, 7, 64, 1000, INT32_MAX};
+    const int64_t        live     = spmmi_alloc_get_stats().live;
+    rows_t               r;
+
+    for (int k = 0; k < 5 * 6 * 4; k++) {
+        make_rows(&r, n_rows[k % 5], (uint64_t)k, 3 * (k % 4) * (k % 4), k % 3 == 0);
+        check(&r, limits[k / 5 % 6]);
+    }
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+}
+
+/* Lengths at, just below and just above where pieces and rows are cut. */
+static void test_limits(void **state)
+{
+    static const int64_t lengths[] = {0,  32, 31, 1, 33, 63,  64,   65, 0, 96, 97,
+                                      16, 17, 32, 1, 64, 129, 6400, 1,  5, 0};
+    const int32_t        n         = sizeof lengths / sizeof lengths[0];
+    rows_t               r;
+
+    make_rows(&r, n, 1, 1, true);
+    for (int32_t i = 0; i < n; i++) {
+        r.row_ptr[i + 1] = r.row_ptr[i] + lengths[i];
+    }
+    for (int64_t limit = 30; limit < 34; limit++) {
+        check(&r, limit);
+        check(&r, 100 * limit);
+    }
+}
+
+static void test_too_many(void **state)
+{
+    const int64_t   live = spmmi_alloc_get_stats().live;
+    rows_t          r;
+    spmm_csr_work_t w;
+
+    make_rows(&r, 2, 1, 1, false);
+    r.row_ptr[1] = INT32_MAX;
+    r.row_ptr[2] = (int64_t)INT32_MAX + 1;
+    assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 64, 1, &w), SPMM_ERR_RANGE);
+    assert_null(w.row);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
+static void test_memory(void **state)
+{
+    const int64_t   live = spmmi_alloc_get_stats().live;
+    rows_t          r;
+    spmm_csr_work_t w;
+
+    make_rows(&r, 50, 3, 20, false);
+    for (int fail = 0; fail < 4; fail++) {
+        spmmi_alloc_inject(fail);
+        assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 4, 1, &w),
+                         SPMM_ERR_MEMORY);
+        assert_null(w.row);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
+    }
+    spmmi_alloc_inject(-1);
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
+/* Small products in many pieces, large ones in pieces that no longer grow. */
+static void test_limit(void **state)
+{
+    assert_int_equal(spmmi_csr_work_limit(0, 32, SPMM_R_32F, 132), 256);
+    assert_int_equal(spmmi_csr_work_limit(100000, 32, SPMM_R_32F, 132), 256);
+    assert_int_equal(spmmi_csr_work_limit(100000, 128, SPMM_R_32F, 132), 128);
+    assert_int_equal(spmmi_csr_work_limit(2000000, 128, SPMM_R_32F, 132), 1010);
+    assert_int_equal(spmmi_csr_work_limit(100000000, 128, SPMM_R_32F, 132), 1024);
+    assert_int_equal(spmmi_csr_work_limit(100000000, 32, SPMM_R_32F, 132), 4096);
+    assert_int_equal(spmmi_csr_work_limit(100000000, 32, SPMM_R_64F, 132), 2048);
+    assert_int_equal(spmmi_csr_work_limit(INT32_MAX, 1000000, SPMM_R_16F, 1), 1024);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_cover),  cmocka_unit_test(test_limits), cmocka_unit_test(test_too_many),
+    cmocka_unit_test(test_memory), cmocka_unit_test(test_limit),  {0},
+};

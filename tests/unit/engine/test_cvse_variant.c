@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
+/** @file test_cvse_variant.c
+ *  The tasks that windows of CVSE are dealt out in: every block in exactly one, teams side by side
+ *  in a thread block; and the variants that are proposed.
+ */
+#include "test_main.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "engine/cvse/tasks.h"
+#include "engine/cvse/variant.h"
+#include "engine/engine.h"
+
+enum { MOST_WINDOWS = 400, N_SM = 132 };
+
+static void make_windows(int32_t n, uint64_t seed, int64_t most, int32_t block_ptr[])
+{
+    block_ptr[0] = 0;
+    for (int32_t w = 0; w < n; w++) {
+        const uint64_t hash   = spmmi_hash2(seed, w, 0);
+        int64_t        blocks = hash % 4 == 0 ? 0 : spmmi_below(spmmi_mix64(hash), most);
+
+        blocks           = hash % 29 == 3 ? 40 * blocks : blocks;
+        block_ptr[w + 1] = block_ptr[w] + (int32_t)blocks;
+    }
+}
+
+/* Warps that the class of the thread block of task k is for. */
+static int32_t team_at(const spmm_cvse_tasks_t *t, int64_t k)
+{
+    for (int c = 0; c < SPMM_CVSE_TEAMS; c++) {
+        if (k < (int64_t)t->end[c] * t->n_warps) {
+            return 16 >> c;
+        }
+    }
+    return 0;
+}
+
+/* The team from task k on has all of its window, in order and in nearly equal parts. */
+static void check_team(const spmm_cvse_tasks_t *t, int64_t k, int32_t team,
+                       const int32_t block_ptr[], int32_t chain)
+{
+    const int32_t w  = t->task[k].window;
+    int32_t       at = block_ptr[w], most = 0;
+
+    assert_int_equal(k % team, 0);
+    assert_int_equal(team, spmmi_cvse_team(block_ptr[w + 1] - block_ptr[w], chain, t->n_warps));
+    for (int32_t m = 0; m < team; m++) {
+        const spmm_cvse_task_t *task  = &t->task[k + m];
+        const int32_t           first = t->first[k + m];
+
+        assert_int_equal(task->window, w);
+        assert_int_equal(task->unused, 0);
+        if (first >= 0) {
+            assert_int_equal(first, at);
+            assert_int_equal(task->block, at + 1);
+            at += 1 + task->more;
+            most = 1 + task->more > most ? 1 + task->more : most;
+        } else {
+            assert_int_equal(task->more, 0);
+        }
+    }
+    assert_int_equal(at, block_ptr[w + 1]);
+    assert_true(most <= chain || team == t->n_warps);
+}
+
+static void check_tasks(int32_t n, const int32_t block_ptr[], int32_t chain, int32_t n_warps)
+{
+    spmm_cvse_tasks_t t;
+    char              seen[MOST_WINDOWS] = {0};
+    int32_t           windows = 0, last = -1, last_team = 0;
+
+    spmm_assert_ok(spmmi_cvse_tasks_create(&spmm_test_env, n, block_ptr, chain, n_warps, &t));
+    assert_int_equal(t.n_tasks, (int64_t)t.end[SPMM_CVSE_TEAMS - 1] * n_warps);
+    for (int64_t k = 0; k < t.n_tasks;) {
+        const int32_t team = team_at(&t, k), w = t.task[k].window;
+
+        assert_in_range(team, 1, n_warps);
+        if (w < 0) { /* the rest of a thread block */
+            assert_int_equal(t.first[k], -1);
+            assert_int_equal(t.task[k].more, 0);
+            k++;
+            continue;
+        }
+        assert_true(team != last_team || w > last);
+        assert_int_equal(seen[w]++, 0);
+        check_team(&t, k, team, block_ptr, chain);
+        last      = w;
+        last_team = team;
+        windows++;
+        k += team;
+    }
+    assert_int_equal(windows, n);
+    spmmi_cvse_tasks_free(&t);
+    assert_null(t.task);
+}
+
+static void test_tasks(void **state)
+{
+    static const int32_t sizes[] = {0, 1, 3, 4, 5, 90, MOST_WINDOWS};
+    int32_t              block_ptr[MOST_WINDOWS + 1];
+
+    for (int s = 0; s < 7; s++) {
+        for (int32_t chain = 1; chain <= 8; chain++) {
+            for (int32_t n_warps = 4; n_warps <= 16; n_warps *= 2) {
+                make_windows(sizes[s], (uint64_t)(s + chain), 1 + 9 * (s % 3), block_ptr);
+                check_tasks(sizes[s], block_ptr, chain, n_warps);
+            }
+        }
+    }
+}
+
+static void test_gather(void **state)
+{
+    static const int32_t block_ptr[] = {0, 3, 3, 4};
+    static const int16_t from[]      = {10, 11, 20, 21, 30, 31, 40, 41};
+    int16_t              to[16]; /* two for each task */
+    spmm_cvse_tasks_t    t;
+
+    spmm_assert_ok(spmmi_cvse_tasks_create(&spmm_test_env, 3, block_ptr, 8, 4, &t));
+    assert_int_equal(t.n_tasks, 4);
+    spmmi_cvse_tasks_gather(&t, from, 2 * sizeof *from, 0xff, to);
+    assert_int_equal(to[0], 10);
+    assert_int_equal(to[1], 11);
+    assert_int_equal(to[2], -1);
+    assert_int_equal(to[4], 40);
+    assert_int_equal(to[7], -1);
+    spmmi_cvse_tasks_free(&t);
+    spmm_assert_ok(spmmi_cvse_tasks_create(&spmm_test_env, 3, block_ptr, 2, 4, &t));
+    assert_int_equal(t.n_tasks, 8); /* a team of two, and two alone */
+    spmmi_cvse_tasks_gather(&t, from, 2 * sizeof *from, 0, to);
+    assert_int_equal(to[0], 10);
+    assert_int_equal(to[2], 20);
+    assert_int_equal(to[4], 0);
+    spmmi_cvse_tasks_free(&t);
+}
+
+/* Windows of 8 rows with as many active columns each; two of them share none. */
+static spmm_tc_facts_t facts_of(int64_t windows, int64_t columns, int64_t longest)
+{
+    spmm_tc_facts_t f = {0};
+
+    for (int h = 0; h < 2; h++) {
+        const int64_t n = windows >> h, each = columns << h;
+        int           bin = 0;
+
+        while (bin < SPMM_TC_BINS - 1 && each >> (bin + 1) > 0) {
+            bin++;
+        }
+        f.pairs[h]                = n * each;
+        f.lengths[h].windows[bin] = n;
+        f.lengths[h].pairs[bin]   = n * each;
+        f.lengths[h].longest      = longest > each ? longest : each;
+    }
+    return f;
+}
+
+static bool is_same(spmm_cvse_variant_t a, spmm_cvse_variant_t b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static spmm_cvse_variant_t first_variant(spmm_tc_facts_t facts, int64_t windows, int64_t n)
+{
+    spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
+    const int           count = spmmi_cvse_variants(&facts, (int32_t)(8 * windows), n, N_SM, list);
+
+    assert_in_range(count, 2, SPMM_CVSE_VARIANTS);
+    for (int k = 0; k < count; k++) {
+        assert_true(list[k].height == 8 || list[k].height == 16);
+        assert_true(list[k].chain == 0 || list[k].slice == 32 || list[k].slice <= n);
+        for (int before = 0; before < k; before++) {
+            assert_false(is_same(list[k], list[before]));
+        }
+    }
+    return list[0];
+}
+
+static void test_variants(void **state)
+{
+    spmm_cvse_variant_t variant;
+
+    /* lp_maros_r7: 392 windows of 8 blocks, shared by as many warps as are idle. */
+    variant = first_variant(facts_of(392, 120, 0), 392, 32);
+    assert_int_equal(variant.height, 8);
+    assert_int_equal(variant.slice, 32);
+    assert_true(variant.chain <= 2);
+    variant = first_variant(facts_of(392, 120, 0), 392, 128);
+    assert_true(variant.chain > 0 && variant.chain <= 4);
+    /* Few long windows take large thread blocks. */
+    variant = first_variant(facts_of(256, 300, 0), 256, 32);
+    assert_true(variant.n_warps >= 8);
+    /* One long window among many short ones does not go to 4 warps. */
+    variant = first_variant(facts_of(1300, 60, 2400), 1300, 32);
+    assert_int_equal(variant.n_warps, 16);
+    /* lp_fit2d: a few windows that no team of 16 comes through in time. */
+    variant = first_variant(facts_of(4, 9800, 0), 4, 32);
+    assert_int_equal(variant.chain, 0);
+    /* Many windows: no teams, and 128 columns for a warp. */
+    variant = first_variant(facts_of(100000, 40, 0), 100000, 128);
+    assert_true(variant.chain >= 3);
+    assert_int_equal(variant.slice, 128);
+    /* Wide B, many windows: pieces. */
+    variant = first_variant(facts_of(100000, 40, 0), 100000, 512);
+    assert_int_equal(variant.chain, 0);
+    /* Narrow B. */
+    variant = first_variant(facts_of(1000, 40, 0), 1000, 3);
+    assert_int_equal(variant.slice, 32);
+    /* No entries. */
+    variant = first_variant((spmm_tc_facts_t){0}, 10, 32);
+    assert_true(variant.chain > 0);
+}
+
+/* All are different, and each kernel is there. */
+static void test_variant_at(void **state)
+{
+    spmm_cvse_variant_t a, b;
+    int                 n = 0;
+
+    for (; spmmi_cvse_variant_at(n, &a); n++) {
+        for (int k = 0; k < n; k++) {
+            assert_true(spmmi_cvse_variant_at(k, &b));
+            assert_false(is_same(a, b));
+        }
+    }
+    assert_int_equal(n, 2 + 2 * 8 * 6);
+    assert_false(spmmi_cvse_variant_at(-1, &a));
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_tasks),
+    cmocka_unit_test(test_gather),
+    cmocka_unit_test(test_variants),
+    cmocka_unit_test(test_variant_at),
+    {0},
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
+/** @file test_engine_case_cpu.c
+ *  The cases of the tensor-core engines on CPUs: engines that decode their format, and csr-cpu,
+ *  which has none, through the same small cases that GPUs are put through.
+ */
+#include "tc_case.h"
+
+#include <float.h>
+#include <math.h>
+
+static spmm_device_t device;
+
+static const struct {
+    const char    *name;
+    spmm_compute_t compute;
+    spmm_type_t    half;
+    bool           wide_c;
+} engines[] = {{"csr-cpu", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
+               {"csr-cpu", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
+               {"bittcf", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
+               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
+               {"hrpb", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
+               {"hrpb", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
+               {"dmma", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, false},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, true},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, true},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, false}};
+enum { FIRST_TC = 2, N_ENGINES = sizeof engines / sizeof engines[0] };
+
+static void each(int first, void (*check)(const tc_case_t *t))
+{
+    if (device.ops == NULL) {
+        spmm_assert_ok(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device));
+    }
+    for (int e = first; e < N_ENGINES; e++) {
+        const tc_case_t t = {.engine  = spmmi_engine_find(engines[e].name),
+                             .device  = &device,
+                             .compute = engines[e].compute,
+                             .half    = engines[e].half,
+                             .wide_c  = engines[e].wide_c,
+                             .small   = true};
+
+        assert_non_null(t.engine);
+        check(&t);
+    }
+}
+
+static void test_shapes(void **state)
+{
+    each(0, tc_case_shapes);
+}
+
+static void test_accuracy(void **state)
+{
+    each(0, tc_case_positive);
+    each(0, tc_case_magnitudes);
+}
+
+static void test_special_values(void **state)
+{
+    each(0, tc_case_huge);
+    each(0, tc_case_not_finite);
+}
+
+static void test_same_bits(void **state)
+{
+    each(0, tc_case_same_bits);
+}
+
+static void test_life(void **state)
+{
+    each(FIRST_TC, tc_case_life);
+    each(FIRST_TC, tc_case_supports);
+}
+
+/* The error of a 1 x 1 product 1 * 1 of which an engine made @p got. */
+static double error_of(double got, double a, double b)
+{
+    float            value = (float)a, B = (float)b, C = 0, result = (float)got;
+    int64_t          row_ptr[] = {0, 1};
+    int32_t          col       = 0;
+    const spmm_csr_t block     = {.n_rows  = 1,
+                                  .n_cols  = 1,
+                                  .row_ptr = row_ptr,
+                                  .col_idx = &col,
+                                  .values  = &value,
+                                  .type    = SPMM_R_32F,
+                                  .c_rows  = 1};
+    const product_t  p         = {.block   = &block,
+                                  .problem = {.ab_type = SPMM_R_32F,
+                                              .c_type  = SPMM_R_32F,
+                                              .compute = SPMM_COMPUTE_32F,
+                                              .layout  = SPMM_LAYOUT_ROW,
+                                              .n       = 1},
+                                  .alpha   = 1.0,
+                                  .n       = 1,
+                                  .ldb     = 1,
+                                  .ldc     = 1,
+                                  .b_size  = 1,
+                                  .c_size  = 1,
+                                  .B       = &B,
+                                  .C       = &C,
+                                  .got     = &result};
+
+    return product_worst(&p).error;
+}
+
+/* The comparison itself: what it must find, it finds. */
+static void test_comparison(void **state)
+{
+    const double inf = (double)INFINITY, nan = (double)NAN, top = (double)FLT_MAX;
+
+    assert_true(error_of(6.0, 2.0, 3.0) == 0.0);
+    assert_true(fabs(error_of(6.06, 2.0, 3.0) - 0.01) < 1e-6);
+    assert_true(isinf(error_of(nan, 2.0, 3.0)) && isinf(error_of(inf, 2.0, 3.0)));
+    assert_true(error_of(nan, 2.0, nan) == 0.0 && error_of(nan, 0.0, inf) == 0.0);
+    assert_true(isinf(error_of(0.0, 0.0, inf)) && isinf(error_of(inf, 2.0, nan)));
+    assert_true(error_of(inf, 2.0, inf) == 0.0 && error_of(-inf, -2.0, inf) == 0.0);
+    assert_true(isinf(error_of(nan, 2.0, inf)) && isinf(error_of(-inf, 2.0, inf)));
+    assert_true(isinf(error_of(top, 2.0, inf)) && isinf(error_of(inf, top, 1.0)));
+    assert_true(error_of(inf, top, 2.0) == 0.0 && isinf(error_of(top, top, 2.0)));
+    assert_true(error_of(0.0, 1e-20, 1e-20) == 0.0 && isinf(error_of(1e-3, 0.0, 1.0)));
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_comparison),
+    cmocka_unit_test(test_shapes),
+    cmocka_unit_test(test_accuracy),
+    cmocka_unit_test(test_special_values),
+    cmocka_unit_test(test_same_bits),
+    cmocka_unit_test(test_life),
+    {0},
+};

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
+/** @file test_formats.c
+ *  BitTCF, HRPB and CVSE, array by array against their definition, with what is said about their
+ *  sizes; builds that leave nothing behind when memory is out.
+ */
+#include "format_case.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/bittcf/format.h"
+#include "engine/cvse/format.h"
+#include "engine/hrpb/format.h"
+#include "spmm_dist/context.h"
+
+enum { THREADS = 2 };
+
+/* Block b, whose first row is given, tile by tile. */
+static void check_bits(const spmm_csr_t *block, const spmm_bittcf_t *f, int32_t first, int32_t b)
+{
+    const size_t size  = spmm_type_size(block->type);
+    int32_t      value = f->value_ptr[b];
+
+    for (int32_t r = 0; r < 8 * f->tiles; r++) {
+        const uint64_t bits = f->bits[f->tiles * b + r / 8];
+
+        for (int32_t c = 0; c < 8; c++) {
+            const int64_t k   = format_case_find(block, first + r, f->col[8 * b + c]);
+            const bool    set = (bits >> (8 * (r % 8) + c) & 1) != 0;
+
+            assert_true(set == (k >= 0));
+            if (set) {
+                assert_memory_equal((char *)f->values + (size_t)value * size,
+                                    (char *)block->values + (size_t)k * size, size);
+                value++;
+            }
+        }
+    }
+    assert_int_equal(f->value_ptr[b + 1], value);
+}
+
+static void check_bittcf(const spmm_csr_t *block, int32_t tiles)
+{
+    const int32_t height = 8 * tiles;
+    int32_t       active[FORMAT_CASE_COLS], b = 0;
+    spmm_bittcf_t f;
+
+    spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, block, NULL, tiles, THREADS, &f));
+    assert_int_equal(f.tiles, tiles);
+    assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
+    assert_int_equal(f.window_ptr[0], 0);
+    assert_int_equal(f.value_ptr[0], 0);
+    for (int32_t w = 0; w < f.n_windows; w++) {
+        const int32_t n = format_case_active(block, height * w, height, active);
+
+        assert_int_equal(f.window_ptr[w + 1] - f.window_ptr[w], (n + 7) / 8);
+        for (int32_t c = 0; b < f.window_ptr[w + 1]; b++) {
+            for (int32_t k = 0; k < 8; k++, c++) {
+                assert_int_equal(f.col[8 * b + k], c < n ? active[c] : SPMM_TC_NO_COLUMN);
+            }
+            check_bits(block, &f, height * w, b);
+        }
+    }
+    assert_int_equal(f.n_blocks, b);
+    assert_int_equal(f.value_ptr[b], spmmi_csr_nnz(block));
+    spmmi_bittcf_free(&f);
+}
+
+/* Block b of a panel whose first row is given, byte by byte. */
+static void check_packed(const spmm_csr_t *block, const spmm_hrpb_t *f, int32_t first, int32_t b)
+{
+    const int32_t        stack   = f->panel_rows / 16;
+    const unsigned char *head    = f->packed + 16 * (int64_t)f->size_ptr[b];
+    const unsigned char *value   = head + 16 + 32 * stack;
+    const unsigned char *end     = f->packed + 16 * (int64_t)f->size_ptr[b + 1];
+    const int32_t       *col     = f->col + 16 * b;
+    int32_t              bricks  = 0;
+    uint64_t             pattern = 0;
+
+    for (int32_t k = 0; k < 4; k++) {
+        assert_int_equal(head[k], bricks);
+        for (int32_t s = 0; s < stack; s++) {
+            uint64_t expected = 0;
+
+            for (int32_t bit = 0; bit < 64; bit++) {
+                const int64_t at =
+                    format_case_find(block, first + 16 * s + bit / 4, col[4 * k + bit % 4]);
+
+                if (at >= 0) {
+                    expected |= (uint64_t)1 << bit;
+                    assert_memory_equal(value, (char *)block->values + 4 * at, 4);
+                    value += 4;
+                }
+            }
+            if (expected != 0) {
+                memcpy(&pattern, head + 16 + 8 * bricks, 8);
+                assert_true(pattern == expected);
+                assert_int_equal(head[8 + bricks], s);
+                bricks++;
+            }
+        }
+    }
+    assert_int_equal(head[4], bricks);
+    assert_true(bricks > 0);
+    for (int32_t j = bricks; j < 4 * stack; j++) {
+        memcpy(&pattern, head + 16 + 8 * j, 8);
+        assert_true(pattern == 0);
+    }
+    assert_true(value <= end && end - value < 16);
+}
+
+static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
+{
+    int32_t     active[FORMAT_CASE_COLS], b = 0;
+    spmm_hrpb_t f;
+
+    spmm_assert_ok(spmmi_hrpb_create(&spmm_test_env, block, NULL, panel_rows, THREADS, &f));
+    assert_int_equal(f.n_panels, (block->n_rows + panel_rows - 1) / panel_rows);
+    assert_int_equal(f.block_ptr[0], 0);
+    assert_int_equal(f.size_ptr[0], 0);
+    for (int32_t p = 0; p < f.n_panels; p++) {
+        const int32_t n = format_case_active(block, panel_rows * p, panel_rows, active);
+
+        assert_int_equal(f.block_ptr[p + 1] - f.block_ptr[p], (n + 15) / 16);
+        for (int32_t c = 0; b < f.block_ptr[p + 1]; b++) {
+            for (int32_t k = 0; k < 16; k++, c++) {
+                assert_int_equal(f.col[16 * b + k], c < n ? active[c] : -1);
+            }
+            check_packed(block, &f, panel_rows * p, b);
+        }
+    }
+    assert_int_equal(f.n_blocks, b);
+    spmmi_hrpb_free(&f);
+}
+
+/* Block b of a window whose first row is given: of place p, what lane 4 (r mod 8) + p mod 4
+ * reads. */
+static void check_vectors(const spmm_csr_t *block, const spmm_cvse_t *f, int32_t first, int32_t b)
+{
+    const int32_t   tiles = f->height / 8;
+    const uint16_t *value = (const uint16_t *)f->values + 16 * (int64_t)f->height * b;
+
+    for (int32_t p = 0; p < 16; p++) {
+        const int32_t col = f->col[16 * b + p % 4 * 4 + p / 4];
+
+        for (int32_t r = 0; r < f->height; r++) {
+            const int32_t  lane = 4 * (r % 8) + p % 4;
+            const uint16_t got  = value[lane * 4 * tiles + r / 8 * 4 + p / 4];
+            const int64_t  k    = col < 0 ? -1 : format_case_find(block, first + r, col);
+
+            assert_int_equal(f->bits[f->height * b + r] >> p & 1, k >= 0);
+            assert_int_equal(got, k >= 0 ? ((const uint16_t *)block->values)[k] : 0);
+        }
+    }
+}
+
+static void check_cvse(const spmm_csr_t *block, int32_t height)
+{
+    int32_t     active[FORMAT_CASE_COLS], b = 0;
+    spmm_cvse_t f;
+
+    spmm_assert_ok(spmmi_cvse_create(&spmm_test_env, block, NULL, height, THREADS, &f));
+    assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
+    assert_int_equal(f.window_ptr[0], 0);
+    for (int32_t w = 0; w < f.n_windows; w++) {
+        const int32_t n = format_case_active(block, height * w, height, active);
+
+        assert_int_equal(f.window_ptr[w + 1] - f.window_ptr[w], (n + 15) / 16);
+        for (int32_t c = 0; b < f.window_ptr[w + 1]; b++) {
+            for (int32_t p = 0; p < 16; p++, c++) {
+                assert_int_equal(f.col[16 * b + p % 4 * 4 + p / 4], c < n ? active[c] : -1);
+            }
+            check_vectors(block, &f, height * w, b);
+        }
+    }
+    assert_int_equal(f.n_blocks, b);
+    spmmi_cvse_free(&f);
+}
+
+static void test_vectors(void **state)
+{
+    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
+        const format_shape_t *shape = &format_shapes[s];
+        spmm_csr_t            block;
+
+        format_case_random(shape->n_rows, shape->n_cols, shape->density,
+                           s % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF, s % 3 == 0, (uint64_t)s, &block);
+        check_cvse(&block, 8);
+        check_cvse(&block, 16);
+        spmmi_csr_free(&block);
+    }
+}
+
+static void test_definition(void **state)
+{
+    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
+        const format_shape_t *shape = &format_shapes[s];
+        spmm_csr_t            block;
+
+        format_case_random(shape->n_rows, shape->n_cols, shape->density, SPMM_R_32F, s % 2 == 0,
+                           (uint64_t)s, &block);
+        for (int32_t tiles = 1; tiles <= 4; tiles *= 2) {
+            check_bittcf(&block, tiles);
+        }
+        check_hrpb(&block, 16);
+        check_hrpb(&block, 32);
+        spmmi_csr_free(&block);
+        format_case_random(shape->n_rows, shape->n_cols, shape->density, SPMM_R_64F, false,
+                           (uint64_t)s, &block);
+        for (int32_t tiles = 1; tiles <= 4; tiles *= 2) {
+            check_bittcf(&block, tiles);
+        }
+        spmmi_csr_free(&block);
+    }
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+/* The four numbers of figure 12 by the sizes of the arrays that are there. */
+static void test_bytes(void **state)
+{
+    const spmm_cvse_bytes_t vectors = spmmi_cvse_bytes(20, 100, 30, 8, 6);
+    spmm_bittcf_bytes_t     bytes;
+    spmm_hrpb_bytes_t       packed;
+    spmm_bittcf_t           bittcf;
+    spmm_hrpb_t             hrpb;
+    spmm_csr_t              block;
+
+    format_case_random(20, 16, 1.0, SPMM_R_32F, false, 1, &block); /* 3 windows, 6 TC blocks */
+    spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf));
+    bytes = spmmi_bittcf_bytes(block.n_rows, bittcf.n_blocks, spmmi_csr_nnz(&block), block.type);
+    assert_int_equal(bytes.csr, 4 * (21 + 320));
+    assert_int_equal(bytes.tcf, 4 * (3 + 21 + 3 * 320));
+    assert_int_equal(bytes.me_tcf, 4 * (4 + 7 + 48) + 320);
+    assert_int_equal(bytes.bittcf, 4 * (4 + 7 + 48) + 6 * 8);
+    assert_int_equal(bytes.values, 4 * 320);
+    spmmi_bittcf_free(&bittcf);
+    spmm_assert_ok(
+        spmmi_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb)); /* 2 panels, 2 blocks */
+    packed = spmmi_hrpb_bytes(&hrpb);
+    assert_int_equal(packed.csr, 4 * (21 + 640));
+    assert_int_equal(packed.hrpb, 4 * (3 + 3 + 32) + 2 * 48 + 4 * 320);
+    spmmi_hrpb_free(&hrpb);
+    spmmi_csr_free(&block);
+    assert_true(near(vectors.new_sparsity, 1 - 100.0 / 240)); /* 100 entries in 30 vectors */
+    assert_int_equal(vectors.csr, 4 * 21 + 6 * 100);
+    assert_int_equal(vectors.me_tcf, 4 * (3 + 2 + 9 * 6) + 100 + 200);
+    assert_int_equal(vectors.cvse, 4 * 4 + 30 * (4 + 16));
+}
+
+/* Offsets have 32 bits: more entries are refused before any of them is read. */
+static void test_too_many_entries(void **state)
+{
+    int64_t          row_ptr[] = {0, (int64_t)INT32_MAX + 1};
+    const spmm_csr_t block     = {
+            .n_rows = 1, .n_cols = INT32_MAX, .row_ptr = row_ptr, .type = SPMM_R_32F, .c_rows = 1};
+    const int64_t live = spmmi_alloc_get_stats().live;
+    spmm_bittcf_t bittcf;
+    spmm_hrpb_t   hrpb;
+    spmm_cvse_t   cvse;
+
+    assert_int_equal(spmmi_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &cvse), SPMM_ERR_RANGE);
+    assert_int_equal(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf),
+                     SPMM_ERR_RANGE);
+    assert_int_equal(spmmi_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb), SPMM_ERR_RANGE);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
+/* Every allocation on the way back to CSR fails once. */
+static void test_memory(void **state)
+{
+    spmm_bittcf_t format;
+    spmm_csr_t    block, back;
+    int64_t       live;
+
+    format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
+    spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &format));
+    live = spmmi_alloc_get_stats().live;
+    for (int fail = 0; fail < 3; fail++) {
+        spmmi_alloc_inject(fail);
+        assert_int_equal(spmmi_bittcf_to_csr(&spmm_test_env, &format, &back), SPMM_ERR_MEMORY);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
+    }
+    spmmi_alloc_inject(-1);
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_bittcf_free(&format);
+    spmmi_csr_free(&block);
+}
+
+const struct CMUnitTest spmm_tests[] = {
+    cmocka_unit_test(test_definition), cmocka_unit_test(test_vectors),
+    cmocka_unit_test(test_bytes),      cmocka_unit_test(test_too_many_entries),
+    cmocka_unit_test(test_memory),     {0},
+};
