@@ -252,7 +252,7 @@ spmm_bittcf_bytes_t spmmi_bittcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t
 
     return (spmm_bittcf_bytes_t){.csr    = 4 * (rows + 1 + entries),
                                  .tcf    = 4 * (windows + rows + 1 + 3 * entries),
-                                 .me_tcf = 4 * (windows + 9 * blocks + 2) + entries,
+                                 .me_tcf = spmmi_tc_me_tcf_bytes(n_rows, n_blocks, nnz),
                                  .bittcf = 4 * (windows + 11 * blocks + 2),
                                  .values = entries * spmm_type_size(type)};
 }

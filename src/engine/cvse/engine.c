@@ -29,7 +29,8 @@ typedef struct {
     spmm_cvse_short_t device_tasks;
 } cvse_t;
 
-/* As for BitTCF (engine_bittcf.c), whose blocks have half the columns. */
+/* Windows above the share of a resident warp are for a thread block, and those far above are
+ * cut. */
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
@@ -112,7 +113,8 @@ static size_t block_bytes(const cvse_t *f)
     return SPMM_CVSE_BLOCK * (size_t)f->format.height * sizeof(uint16_t);
 }
 
-/* Copy @p size bytes of each block to the device, and behind them those of the first blocks of tasks. */
+/* Copy @p size bytes of each block to the device, and behind them those of the first blocks of
+ * tasks. */
 static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, void *to)
 {
     const spmm_device_t *device = f->base.device;
@@ -245,9 +247,9 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return SPMM_OK;
 }
 
-/* The accounts of bittcf: a launch; what moves once; the rows of B; pieces that a warp takes one after
- * the other, by rough numbers of resident warps and of columns in a slice; the longest chain of blocks, half
- * as many as of BitTCF.  Constants by bench/fit.py from times on one H200 (docs/performance.md). */
+/* A launch; what moves once; the rows of B; pieces that a warp takes one after the other, by rough
+ * numbers of resident warps and of columns in a slice; the longest chain of blocks.  Constants by
+ * bench/fit.py from times on one H200 (docs/performance.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {

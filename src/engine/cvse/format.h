@@ -66,7 +66,7 @@ size_t spmmi_cvse_held(const spmm_cvse_t *format);
 typedef struct {
     double new_sparsity; /**< zeros inside of vectors: 1 - nnz / (V vectors) (figure 12) */
     size_t csr;          /**< 4 (M + 1) + (4 + 2) nnz */
-    size_t me_tcf;       /**< DTC-SpMM: its indices (spmm_bittcf_bytes_t) and 2 nnz */
+    size_t me_tcf;       /**< DTC-SpMM: spmmi_tc_me_tcf_bytes() and 2 nnz */
     size_t cvse;         /**< 4 (ceil(M / V) + 1) + (4 + 2 V) vectors */
 } spmm_cvse_bytes_t;
 
