@@ -23,7 +23,8 @@ typedef struct {
     spmm_layout_t  layout;  /**< ROW or COL, of B and C */
     int64_t        n;       /**< most columns */
     bool           deterministic;
-    /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
+    /** Of the block given to build(), borrowed during the call; NULL: build() finds what it
+     *  needs */
     const spmm_pattern_t *pattern;
     bool exact;   /**< entries that A does not store take no part, also where B holds Inf or NaN */
     int  variant; /**< which of the ways that variants() counts; 0: the best predicted one */
@@ -52,7 +53,8 @@ typedef struct spmm_engine_ops {
      *  another engine of its folder loads them. */
     spmm_status_t (*preload)(const spmm_device_t *device);
 
-    /** What its models read of a pattern beyond what all do; NULL: nothing.  Engines may share it. */
+    /** What its models read of a pattern beyond what all do; NULL: nothing.  Engines may share
+     *  it. */
     const spmm_pattern_facts_t *facts;
     /** Print what its format would make of a pattern with entries of @p type, for
      *  spmm_plan_explain(); NULL: nothing.  Engines on one format leave it to the first. */
@@ -87,8 +89,9 @@ typedef struct spmm_engine_ops {
 
     /** Where the values lie, for refills on the device; NULL: there is no way but refill().
      *  @param[out] values  [*count] of the type of A, device memory
-     *  @param[out] from    [*count] entry of the block given to build() that each place holds, -1:
-     *                      none; the caller frees it with spmmi_free(); NULL: place k holds entry k */
+     *  @param[out] from    [*count] entry of the block given to build() that each place holds,
+     *                      -1: none; the caller frees it with spmmi_free(); NULL: place k holds
+     *                      entry k */
     spmm_status_t (*places)(const void *format, void **values, int64_t *count, int32_t **from);
 
     /** Enqueue the product on x->stream, x->n <= planned columns; no allocation, no

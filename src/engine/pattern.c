@@ -14,7 +14,8 @@ static void scan_lengths(const spmm_csr_t *block, int team, spmm_pattern_t *patt
     const int64_t whole = (int64_t)mean;
     int64_t       most = 0, square = 0;
 
-#pragma omp parallel for schedule(static) num_threads(team) reduction(max : most) reduction(+ : square)
+#pragma omp parallel for schedule(static) num_threads(team) reduction(max : most) \
+    reduction(+ : square)
     for (int32_t i = 0; i < block->n_rows; i++) {
         const int64_t length = block->row_ptr[i + 1] - block->row_ptr[i];
 

@@ -275,22 +275,15 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
 #define PRELOAD NULL
 #endif
 
+#define TC_KIND(kind_name)                                                                         \
+    {                                                                                              \
+        .name = (kind_name), .size = sizeof(bcsr_t), .limits = limits, .limits_made = limits_made, \
+        .create = create, .free = release, .refill = refill, .held = held, .view = view,           \
+        .panels = panels, .upload = upload, .refill_device = refill_device, .launch = LAUNCH       \
+    }
 #define KIND(kind_name, two_of_four, by)                                                           \
     {                                                                                              \
-        .tc   = {.name          = (kind_name),                                                     \
-                 .size          = sizeof(bcsr_t),                                                  \
-                 .limits        = limits,                                                          \
-                 .limits_made   = limits_made,                                                     \
-                 .create        = create,                                                          \
-                 .free          = release,                                                         \
-                 .refill        = refill,                                                          \
-                 .held          = held,                                                            \
-                 .view          = view,                                                            \
-                 .panels        = panels,                                                          \
-                 .upload        = upload,                                                          \
-                 .refill_device = refill_device,                                                   \
-                 .launch        = LAUNCH},                                                                \
-        .sp24 = (two_of_four), .kernel = (by)                                                      \
+        .tc = TC_KIND(kind_name), .sp24 = (two_of_four), .kernel = (by)                            \
     }
 #define KINDS(kind_name, two_of_four)                                                              \
     {                                                                                              \

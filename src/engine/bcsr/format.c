@@ -274,7 +274,8 @@ spmm_bcsr_facts_t spmmi_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows,
     const int32_t n_panels = spmmi_windows_count(n_rows, SIDE * rows);
     int64_t       steps = 0, longest = 0, sides = 0, tiles = 0, sp24 = 0, wide = 0, legal = 0;
 
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads)) reduction(+ : steps, sides, tiles, sp24, wide, legal) reduction(max : longest)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads)) \
+    reduction(+ : steps, sides, tiles, sp24, wide, legal) reduction(max : longest)
     for (int32_t p = 0; p < n_panels; p++) {
         int64_t mine = 0;
         walk_t  w;

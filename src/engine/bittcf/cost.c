@@ -47,8 +47,8 @@ typedef struct {
     double resident; /**< warps on a multiprocessor */
 } launch_t;
 
-/* Thread blocks of 4 warps that a multiprocessor holds, with 1, 2 and 4 loads of a lane for each row
- * of B; the registers that are left decide. */
+/* Thread blocks of 4 warps that a multiprocessor holds, with 1, 2 and 4 loads of a lane for each
+ * row of B; the registers that are left decide. */
 static double resident_warps(spmm_compute_t compute, int32_t tiles, int loads, double team)
 {
     static const int blocks[3][3] = {{8, 7, 5}, {6, 5, 4}, {6, 5, 3}}; /* TF32, wider sums, tiles */
@@ -85,8 +85,9 @@ static launch_t launch_of(const spmm_tc_load_t *load, const spmm_problem_t *prob
     return best;
 }
 
-/* Windows that a resident warp takes one after the other.  Up to two times as many as are resident take
- * two rounds: the second one leaves multiprocessors idle.  Of more, short ones make up for long ones. */
+/* Windows that a resident warp takes one after the other.  Up to two times as many as are
+ * resident take two rounds: the second one leaves multiprocessors idle.  Of more, short ones
+ * make up for long ones. */
 static double rounds_of(const spmm_tc_load_t *load, const launch_t *s, const spmm_device_t *device)
 {
     const double waves = warps_of(load, s) / (s->resident * device->n_sm);
@@ -94,8 +95,8 @@ static double rounds_of(const spmm_tc_load_t *load, const launch_t *s, const spm
     return waves <= 1.0 ? 1.0 : fmax(waves, 2.0);
 }
 
-/* Blocks of one warp in that many rounds, one after the other, the longest chain last; one takes longer
- * where slices are wider. */
+/* Blocks of one warp in that many rounds, one after the other, the longest chain last; one takes
+ * longer where slices are wider. */
 static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rounds, double blocks)
 {
     const double wider   = 0.3; /* for twice the loads; 0.2 to 0.4 make no difference */
@@ -105,17 +106,17 @@ static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rou
     return (longest + (rounds - 1.0) * mean) * (1.0 + wider * log2(s->loads));
 }
 
-/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): TF32, 3xTF32 and
- * FP64. */
+/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): TF32, 3xTF32
+ * and FP64. */
 static const double constants[3][5] = {
     {3.90, 0.418, 0.492, 1.88, 0.282},
     {4.11, 0.369, 0.713, 1.68, 0.297},
     {3.68, 0.508, 0.554, 1.69, 0.207},
 };
 
-/* What moves once through device memory; a row of B for every pair of a window and an active column,
- * through L2; windows that a warp takes one after the other, each with its start, its store of C and
- * what it waits for; and their blocks. */
+/* What moves once through device memory; a row of B for every pair of a window and an active
+ * column, through L2; windows that a warp takes one after the other, each with its start, its
+ * store of C and what it waits for; and their blocks. */
 int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine.c
- *  BitTCF (Acc-SpMM) on tensor cores, the engines bittcf and dmma; on CPUs decoded and multiplied.
+ *  BitTCF (Acc-SpMM) on tensor cores, the engines bittcf and dmma; on CPUs decoded and
+ *  multiplied.
  *
- *  No published SpMM runs FP64 on tensor cores, but with 512 bytes of B for every 8 x 8 x 8 products
- *  the memory system, not the FP64 unit, sets the pace, and condensed columns fetch a row of B once
- *  for 8 rows of A.
+ *  No published SpMM runs FP64 on tensor cores, but with 512 bytes of B for every 8 x 8 x 8
+ *  products the memory system, not the FP64 unit, sets the pace, and condensed columns fetch a
+ *  row of B once for 8 rows of A.
  */
 #include <math.h>
 

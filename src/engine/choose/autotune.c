@@ -8,17 +8,19 @@
 #include "spmm_dist/context.h"
 
 /* How much faster the fastest may prove than the best predicted, by the errors of the models
- * (docs/performance.md), is what measuring can bring: so much of the products to come it may take. */
+ * (docs/performance.md), is what measuring can bring: so much of the products to come it may
+ * take. */
 static const double share = 0.05;
 /* The same for the yardstick: what must not be slower may take longer to make sure of. */
 static const double yardstick_share = 0.1;
-/* Its format is the block as it is: bytes/s of a copy to the device, and the copy's own allocations. */
+/* Its format is the block as it is: bytes/s of a copy to the device, and the copy's own
+ * allocations. */
 static const double upload_rate = 5e9, upload_s = 0.5e-3;
 /* Times the least predicted: slower ones are not measured.  More for the yardstick, which the plan
  * should never be slower than. */
 static const double worth = 1.6, yardstick_worth = 2.0;
-/* What other variants were seen to bring at most, rounded (docs/performance.md): an engine behind the best by
- * more stays behind in all of them. */
+/* What other variants were seen to bring at most, rounded (docs/performance.md): an engine
+ * behind the best by more stays behind in all of them. */
 static const double may_gain = 1.3;
 
 enum {
@@ -255,7 +257,8 @@ static spmm_status_t try_variants_of(tuning_t *t, spmm_candidate_t *c)
     return SPMM_OK;
 }
 
-/* Rank of the fastest engine whose variants may make it the best and are still to be tried; -1: none. */
+/* Rank of the fastest engine whose variants may make it the best and are still to be tried; -1:
+ * none. */
 static int next_to_variant(const tuning_t *t, const bool *done)
 {
     int next = -1;

@@ -253,16 +253,16 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    const double         us       = 1e-6;
-    const int32_t        height   = spmmi_cvse_height(&pattern->tc, problem->n);
-    const int32_t        windows  = spmmi_windows_count(pattern->n_rows, height);
-    const double         pairs    = (double)pattern->tc.pairs[height / 16];
-    const double         blocks   = pairs / SPMM_CVSE_BLOCK + 0.5 * windows;
-    const double         a_bytes  = (4.0 + 2.0 * height) * SPMM_CVSE_BLOCK * blocks;
-    const double         resident = height == 8 ? 20.0 : 16.0;
-    const spmm_tc_load_t load     = spmmi_tc_load(pattern, height, SPMM_CVSE_BLOCK,
-                                                  limits(device, problem, windows, (int32_t)blocks));
-    const double         team     = 4.0;
+    const double           us       = 1e-6;
+    const int32_t          height   = spmmi_cvse_height(&pattern->tc, problem->n);
+    const int32_t          windows  = spmmi_windows_count(pattern->n_rows, height);
+    const double           pairs    = (double)pattern->tc.pairs[height / 16];
+    const double           blocks   = pairs / SPMM_CVSE_BLOCK + 0.5 * windows;
+    const double           a_bytes  = (4.0 + 2.0 * height) * SPMM_CVSE_BLOCK * blocks;
+    const double           resident = height == 8 ? 20.0 : 16.0;
+    const spmm_tc_limits_t cut      = limits(device, problem, windows, (int32_t)blocks);
+    const spmm_tc_load_t   load     = spmmi_tc_load(pattern, height, SPMM_CVSE_BLOCK, cut);
+    const double           team     = 4.0;
     const double warps = (load.single + team * load.team) * ceil((double)problem->n / 128.0);
 
     terms[0] = (spmm_cost_term_t){"launch", 4.21, us};

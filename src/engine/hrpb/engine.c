@@ -43,11 +43,11 @@ static double waves_of(const spmm_device_t *device, const spmm_problem_t *proble
     return n_windows * slices / ((double)device->n_sm * resident_warps(problem));
 }
 
-/* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks is
- * cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so num_waves
- * counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go through
- * memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4).  Where panels fill
- * less than half a wave, all longer ones are cut, also those of the mean length. */
+/* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks
+ * is cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so
+ * num_waves counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go
+ * through memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4).  Where
+ * panels fill less than half a wave, all longer ones are cut, also those of the mean length. */
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
@@ -177,10 +177,11 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return spmmi_tc_supports(problem, device, SPMM_R_32F, why);
 }
 
-/* Rows of B that panels gather; panels that a warp takes one after the other, each with its start,
- * its store of C and what it waits for; the longest chain of blocks; sums of cut panels, which go
- * through memory.  Constants by bench/fit.py from times on one H200 in TF32 (docs/performance.md); 3xTF32
- * multiplies three times what it gathers: its share by five times there. */
+/* Rows of B that panels gather; panels that a warp takes one after the other, each with its
+ * start, its store of C and what it waits for; the longest chain of blocks; sums of cut panels,
+ * which go through memory.  Constants by bench/fit.py from times on one H200 in TF32
+ * (docs/performance.md); 3xTF32 multiplies three times what it gathers: its share by five times
+ * there. */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {

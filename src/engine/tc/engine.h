@@ -85,8 +85,9 @@ bool spmmi_tc_supports(const spmm_problem_t *problem, const spmm_device_t *devic
 bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *device,
                             char why[SPMM_WHY]);
 
-/** Device memory of @p bytes, filled from @p host, and @p pad zeros behind them, which kernels read
- *  but make no use of; the engine owns it and counts it.  The copy is enqueued, see spmm_device_ops_t.stage. */
+/** Device memory of @p bytes, filled from @p host, and @p pad zeros behind them, which kernels
+ *  read but make no use of; the engine owns it and counts it.  The copy is enqueued, see
+ *  spmm_device_ops_t.stage. */
 spmm_status_t spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
                               const void **device);
 

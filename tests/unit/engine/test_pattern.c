@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_pattern.c
- *  Facts that engines register: kept in a pattern and its copies, found by their format, joined, and
- *  refused where there is no room.
+ *  Facts that engines register: kept in a pattern and its copies, found by their format, joined,
+ *  and refused where there is no room.
  */
 #include "test_main.h"
 
