@@ -7,12 +7,12 @@
  *   ACC_T                type of products and sums
  */
 
-/* Row i of A times columns j0 .. j0 + width of B: the sums stay in registers or L1.  Inlined with
- * column strides of 1 for row-major blocks, so that those loops become vector code.
+/* Row i of A times columns j0 .. j0 + width of B: the sums stay in registers or L1.  Inlined
+ * with column strides of 1 for row-major blocks, so that those loops become vector code.
  *
- * A sum of ACC_T takes SUM_RUN terms at most, runs are added up in FP64: a sum of 10^7 FP32 terms would
- * be wrong by percents, once it is so large that its terms no longer count.  SUM_RUN * 2^-24 is below
- * the bound of 32F. */
+ * A sum of ACC_T takes SUM_RUN terms at most, runs are added up in FP64: a sum of 10^7 FP32
+ * terms would be wrong by percents, once it is so large that its terms no longer count.
+ * SUM_RUN * 2^-24 is below the bound of 32F. */
 static inline __attribute__((always_inline)) void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i,
                                                          int64_t j0, int64_t width, int64_t b_row,
                                                          int64_t b_col, int64_t c_row,
@@ -60,8 +60,8 @@ static inline __attribute__((always_inline)) void MM_ROW(const spmm_csr_mm_args_
     }
 }
 
-/* Column-major: a few columns at a time over all rows, since each is a stream of its own through the
- * cache and the pages; A, read once for each, is the smaller part. */
+/* Column-major: a few columns at a time over all rows, since each is a stream of its own through
+ * the cache and the pages; A, read once for each, is the smaller part. */
 static void MM_COLUMNS(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row)
 {
     int64_t j0 = 0;

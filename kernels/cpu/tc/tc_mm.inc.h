@@ -9,8 +9,8 @@
  */
 
 /* Window w of A times columns j0 .. j0 + width of B.  Inlined with a constant width, so that the
- * loops over columns become vector code.  Sums of SUM_BLOCKS blocks are added up in FP64, as csr_mm.c
- * does. */
+ * loops over columns become vector code.  Sums of SUM_BLOCKS blocks are added up in FP64, as
+ * csr_mm.c does. */
 static inline void TC_TILE(const spmm_tc_view_t *A, const spmm_tc_mm_args_t *args, int32_t w,
                            int64_t j0, int64_t width)
 {

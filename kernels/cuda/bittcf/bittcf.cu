@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bittcf.cu  The launcher of the BitTCF kernels, of which instances.cmake lists the modes. */
+/** @file bittcf.cu  The launcher of the BitTCF kernels, of which instances.cmake lists the
+ *  modes. */
 #include "cuda/bittcf/bittcf.h"
 
 namespace spmm

@@ -32,8 +32,8 @@ struct Sum {
     }
 };
 
-/** Over the threads with the same row of a group of kVector, of a warp (kThreads 32) or of the whole
- *  thread block; every thread gets it. */
+/** Over the threads with the same row of a group of kVector, of a warp (kThreads 32) or of the
+ *  whole thread block; every thread gets it. */
 template <class Op, int kVector, int kThreads, typename T>
 __device__ __forceinline__ T reduce(T x, T (*shared)[kVector])
 {
@@ -57,8 +57,8 @@ __device__ __forceinline__ T reduce(T x, T (*shared)[kVector])
     return x;
 }
 
-/** A thread block for each group of rows, or a warp for each row where they come alone.  All look at
- *  the values three times, of which two find them in L1. */
+/** A thread block for each group of rows, or a warp for each row where they come alone.  All
+ *  look at the values three times, of which two find them in L1. */
 template <typename In, typename Out, typename T, int kVector>
 __global__ void __launch_bounds__(kBlock) row_softmax(spmm_softmax_args_t args)
 {
