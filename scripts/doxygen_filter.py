@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """For Doxygen.  Headers: it gives a comment to one member only, so `int a, b; /**< both */` becomes
-`int a; /**< both */ int b; /**< both */`, on the same lines.  Documents: links to what is no page of
-the reference become text.
+`int a; /**< both */ int b; /**< both */`, on the same lines.  Documents: links to what is no page
+of the reference become text.
 
 doxygen_filter.py FILE    prints FILE so changed"""
 import pathlib

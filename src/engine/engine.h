@@ -33,7 +33,7 @@ typedef struct {
 enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
 
 /** One term of a cost model that is a sum of plain accounts, each times a constant that measured
- *  times gave (bench/fit.py). */
+ *  times gave (bench/fit/fit.py). */
 typedef struct {
     const char *name;
     double      constant, seconds;

@@ -56,7 +56,7 @@ class Documents(unittest.TestCase):
 
     def test_options(self):
         """Options of spmm_dist in its guides are in its --help."""
-        help_text = (ROOT / "tools" / "driver_help.c").read_text(encoding="utf-8")
+        help_text = (ROOT / "tools" / "driver" / "driver_help.c").read_text(encoding="utf-8")
         for name in ("guide.md", "how_it_works.md", "schedules.md", "reordering.md"):
             for line in (ROOT / "docs" / name).read_text(encoding="utf-8").splitlines():
                 if not re.search("pkg-config|cmake|bench|ctest|mpirun --", line):

@@ -160,4 +160,40 @@ if command -v nm >/dev/null; then
         fi
     done
 fi
+
+# Circles among objects made for it: two files of one layer, three of another by way of subfolders.
+if command -v nm >/dev/null && command -v tsort >/dev/null; then
+    # object FILE CODE: the object of a source file below the folder of objects.
+    object() {
+        mkdir -p "$(dirname "$tree/circles/$1")" "$(dirname "$tree/objects/$1")"
+        echo "$2" >"$tree/circles/$1"
+        cc -c "$tree/circles/$1" -o "$tree/objects/$1.o"
+    }
+    # answers STATUS: what the lint shall say of the objects there are.
+    answers() {
+        local status=0
+        "$here/check_circles.sh" "$tree/circles" "$tree/objects" >/dev/null || status=$?
+        [ "$status" = "$1" ] || { echo "check_circles.sh answered $status, not $1: $last"; bad=1; }
+    }
+    last="no objects"
+    mkdir "$tree/circles" "$tree/objects"
+    answers 1
+    last="a chain, and two layers that need each other"
+    object src/plan/a.c 'int b(void); int a(void) { return b(); }'
+    object src/plan/b.c 'int b(void) { return 0; }'
+    object src/base/c.c 'int d(void); int c(void) { return d(); }'
+    object src/device/d.c 'int c(void); int d(void) { return c(); }'
+    answers 0
+    last="two files that need each other"
+    object src/plan/b.c 'int a(void); int b(void) { return a(); }'
+    answers 1
+    last="three files in folders of one layer"
+    object src/plan/b.c 'int e(void); int b(void) { return e(); }'
+    object src/plan/sub/e.c 'extern const int table[]; int e(void) { return table[0]; }'
+    object src/plan/sub/f.c 'int a(void); int (*const table[])(void) = {a};'
+    answers 1
+    last="the object of a file that is no more"
+    rm "$tree/circles/src/plan/sub/f.c"
+    answers 0
+fi
 exit $bad

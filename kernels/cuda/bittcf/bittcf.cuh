@@ -29,12 +29,11 @@
 namespace spmm
 {
 
-/** @tparam kWarps    of the thread block: those of a team
- *  @tparam kPermute  lanes load in the order that L1 serves; else in that of the fragments
- *  @tparam kAhead    lists are copied ahead; else when they are needed.  The library has both true:
- *                    bench/ablation.cu shows what each is worth */
+/** Lanes load in the order that L1 serves at its full rate, not in that of the fragments; lists are
+ *  copied ahead of their use.
+ *  @tparam kWarps  of the thread block: those of a team */
 template <typename T, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages, bool kWide,
-          int kWarps, bool kPermute = true, bool kAhead = true>
+          int kWarps>
 struct BittcfWarp {
     static constexpr int kElems    = 16 / (int)sizeof(T);
     static constexpr int kHalf     = kElems / 2; /* mma of one load */
@@ -65,8 +64,7 @@ struct BittcfWarp {
                                           const spmm_tc_mm_args_t &mm, Lists &shared,
                                           const spmm_tc_piece_t &work, int first)
         : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
-          g(lane / 4), t(lane % 4), slice(first), chunk(kPermute ? lane % 8 : g),
-          part(kPermute ? lane / 8 : t),
+          g(lane / 4), t(lane % 4), slice(first), chunk(lane % 8), part(lane / 8),
           j0(kWide ? min(first, (int)mm.x.n - kWidth) + kElems * chunk : first + g),
           B((const T *)mm.x.B + j0), col_at(shared_address(&shared.col[0][kWide ? part : t])),
           bits_at(shared_address(&shared.bits[0][0])), value((uint32_t)work.start)
@@ -145,10 +143,7 @@ struct BittcfWarp {
         const uint32_t ring = (uint32_t)k % kRing;
 
         if (k % kGroup == 0) {
-            if constexpr (!kAhead) {
-                fetch_lists(k / kGroup);
-            }
-            cp_async_wait<kAhead ? 1 : 0>();
+            cp_async_wait<1>();
             __syncwarp();
         }
         load_row(load_shared<int32_t>(col_at + ring * (kSide * 4)), to.b[0]);
@@ -160,15 +155,13 @@ struct BittcfWarp {
         }
         if (k % kGroup == kGroup - 1) {
             __syncwarp();
-            if constexpr (kAhead) {
-                fetch_lists(k / kGroup + 2);
-            }
+            fetch_lists(k / kGroup + 2);
         }
     }
 
     static __device__ __forceinline__ Wide fragment(const Wide &x)
     {
-        return kWide && kPermute ? to_fragment(x) : x;
+        return kWide ? to_fragment(x) : x;
     }
 
     /* The lane's columns of a load in row 2 r + i of a tile, r = row_pair(): mma e / 2 has column
@@ -186,7 +179,7 @@ struct BittcfWarp {
         for (int e = 0; e < kElems; e++) {
             x.at[e] = sum[tile][load][e / 2][2 * (e % 2) + i];
         }
-        return kWide && kPermute ? from_fragment(x) : x;
+        return kWide ? from_fragment(x) : x;
     }
 
     __device__ __forceinline__ void multiply(const BittcfTile<double, kTiles, kLoads> &x)
@@ -252,10 +245,8 @@ struct BittcfWarp {
         Tile      tile[kStages];
         const int n = piece.n_blocks;
 
-        if constexpr (kAhead) {
-            fetch_lists(0);
-            fetch_lists(1);
-        }
+        fetch_lists(0);
+        fetch_lists(1);
 #pragma unroll
         for (int k = 0; k < kStages - 1; k++) {
             if (k < n) {

@@ -249,7 +249,7 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
 
 /* A launch; what moves once; the rows of B; pieces that a warp takes one after the other, by rough
  * numbers of resident warps and of columns in a slice; the longest chain of blocks.  Constants by
- * bench/fit.py from times on one H200 (docs/performance.md). */
+ * bench/fit/fit.py from times on one H200 (docs/performance.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
