@@ -32,7 +32,8 @@ int bench_block_main(const char *program, char **paths, void (*head)(const spmm_
 
     MPI_Init(NULL, NULL);
     env.comm = MPI_COMM_SELF;
-    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK) {
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK ||
+        spmmi_engines_preload(&device) != SPMM_OK) {
         (void)fprintf(stderr, "%s: %s\n", program, env.err.text);
         MPI_Finalize();
         return 4;

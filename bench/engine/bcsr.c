@@ -67,8 +67,8 @@ static spmm_status_t run_variants(void *self, const bench_operands_t *o,
     spmm_bcsr_variant_t   model[2][SPMM_BCSR_RANKED];
 
     for (int sp24 = 0; sp24 < 2; sp24++) {
-        (void)spmmi_bcsr_best(p->bcsr, o->block->n_rows, o->n, o->device->n_sm, SPMM_BCSR_KERNELS,
-                              sp24 != 0, model[sp24]);
+        (void)spmmi_bcsr_best(spmmi_bcsr_facts(p), o->block->n_rows, o->n, o->device->n_sm,
+                              SPMM_BCSR_KERNELS, sp24 != 0, model[sp24]);
     }
     (void)printf("%-34.34s %5d %9.2f %9.2f", name, (int)o->n,
                  1e6 * spmmi_bcsr_cost(p, problem, o->device),

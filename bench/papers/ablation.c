@@ -21,7 +21,7 @@
 #include "base/alloc.h"
 #include "block.h"
 #include "block_main.h"
-#include "engine/tc/engine.h"
+#include "engine/bittcf/engine.h"
 #include "partition/reorder/reorder.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"

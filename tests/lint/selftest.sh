@@ -36,12 +36,14 @@ rejects() {
     if [ -f "$tree.kept" ]; then mv "$tree.kept" "$tree/$file"; fi
 }
 
-mkdir -p "$tree"/{include/spmm_dist,src/base,src/device,src/matrix,partition,src/plan,kernels/cuda}
+mkdir -p "$tree"/{include/spmm_dist,src/base,src/device,src/matrix,src/engine/name,src/plan} \
+    "$tree"/{partition,kernels/cuda}
 cp "$here/../../.clang-format" "$tree/"
 cp "$here/../../include/spmm_dist/types.h" "$tree/include/spmm_dist/"
 printf '%s\n' "$licence" '#include "spmm_dist/types.h"' >"$tree/kernels/kernel_args.h"
-printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/kernels/sddmm_args.h"
-printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/kernels/cuda/a.cu"
+printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/src/engine/name/args.h"
+printf '%s\n' "$licence" '#include "kernel_args.h"' '' '#include "engine/name/args.h"' \
+    >"$tree/kernels/cuda/a.cu"
 printf '%s\n' "$licence" '#include "matrix/matrix.h"' >"$tree/partition/block.c"
 printf '%s\n' "$licence" '#include <mpi.h>' '' '#include "kernel_args.h"' \
     '#include "partition/partition.h"' >"$tree/src/plan/plan.c"
@@ -66,6 +68,8 @@ rejects layers src/plan/a.c '#include "api/context.h"'
 rejects layers src/other/a.c '#include <stdio.h>'
 rejects layers kernels/cuda/b.cu '#include <mpi.h>'
 rejects layers kernels/cuda/b.cuh '#include "base/env.h"'
+rejects layers kernels/cuda/b.cuh '#include "engine/name/format.h"'
+rejects layers src/engine/name/args.h '#include "base/env.h"'
 rejects layers kernels/cpu/b.c '#include "spmm_dist/context.h"'
 rejects layers kernels/cuda/b.cu '#include "base/scalar.h"'
 rejects layers src/base/scalar.h '#include <mpi.h>'
@@ -76,6 +80,7 @@ rejects layers examples/a.c '#include "plan.h"'
 rejects headers include/spmm_dist/a.h 'static inline size_t f(void) { return 0; }'
 rejects headers include/spmm_dist/a.h 'typedef int class;'
 rejects headers kernels/kernel_args.h '#include <no_such_header.h>'
+rejects headers src/engine/name/args.h '#include <no_such_header.h>'
 rejects format src/base/a.c 'int  a;'
 rejects format kernels/cuda/b.cu '__global__ void k(int *a){*a=1;}'
 rejects cppcheck src/base/a.c 'int f(void);' 'int f(void) { int a[2] = {0, 1}; return a[2]; }'

@@ -2,19 +2,21 @@
 /** @file bittcf.cuh
  *  C = alpha * A * B + beta * C, A in BitTCF (Acc-SpMM, section 3.4), on tensor cores.
  *
- *  One warp takes one piece of work times kLoads * 8 * (16 / sizeof(T)) columns of B.  Operands are
- *  swapped: a tile of B^T, 16 columns by 8 rows of B, is the m16 side of mma.m16n8k8, and a tile of
- *  A^T, 8 condensed columns by 8 rows of A, is the n8 side, so windows can be 8 rows high.
+ *  One warp takes one piece of work times kLoads * 8 * (16 / sizeof(T)) columns of B.  Operands
+ *  are swapped: a tile of B^T, 16 columns by 8 rows of B, is the m16 side of mma.m16n8k8, and a
+ *  tile of A^T, 8 condensed columns by 8 rows of A, is the n8 side, so windows can be 8 rows
+ *  high.
  *
- *  In fragment terms (lane = 4 g + t) a lane multiplies rows t and t + 4 of the 8 of a block, and
- *  of each the 16 bytes at column g of eight: the m16 side of two TF32 mma (or of one FP64 mma),
- *  whose "rows" are then columns of B in a permuted order, and the lane ends up with 16 consecutive
- *  bytes of rows 2t and 2t + 1 of C.  B goes straight to registers; nothing is staged.
+ *  In fragment terms (lane = 4 g + t) a lane multiplies rows t and t + 4 of the 8 of a block,
+ *  and of each the 16 bytes at column g of eight: the m16 side of two TF32 mma (or of one FP64
+ *  mma), whose "rows" are then columns of B in a permuted order, and the lane ends up with 16
+ *  consecutive bytes of rows 2t and 2t + 1 of C.  B goes straight to registers; nothing is
+ *  staged.
  *
  *  But a quarter of a warp, which L1 serves at a time, would touch four rows of 32 bytes in this
- *  order, and L1 would deliver a quarter of what it can (measured: 16 wavefronts for each load, 77 to
- *  89 % of L1's peak).  So lane 8 t + g loads what lane 4 g + t multiplies, 128 bytes of one row for
- *  each quarter, and shuffles bring it there; C goes the other way.
+ *  order, and L1 would deliver a quarter of what it can (measured: 16 wavefronts for each load,
+ *  77 to 89 % of L1's peak).  So lane 8 t + g loads what lane 4 g + t multiplies, 128 bytes of
+ *  one row for each quarter, and shuffles bring it there; C goes the other way.
  *
  *  Column lists and bit words come to shared memory by asynchronous copies, two groups of four
  *  blocks ahead; rows of B and values of A to registers kStages - 1 blocks ahead.

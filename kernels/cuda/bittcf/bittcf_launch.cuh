@@ -202,4 +202,12 @@ template <typename T, spmm_compute_t kCompute> cudaError_t bittcf_preload()
 
 } // namespace spmm
 
+/** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
+ *  side. */
+#define SPMM_INSTANCE(T, kCompute)                                                                 \
+    template cudaError_t spmm::bittcf_product<T, kCompute>(                                        \
+        const spmm_bittcf_arrays_t &, const spmm_tc_work_t &, const spmm_tc_mm_args_t &,           \
+        cudaStream_t);                                                                             \
+    template cudaError_t spmm::bittcf_preload<T, kCompute>();
+
 #endif /* SPMM_BITTCF_LAUNCH_CUH */

@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
-#include "cuda/cuda_kernels.h"
+#include "cuda/csr_gpu/csr_gpu.h"
 #include "device/device_cuda.h"
 #include "engine/csr_gpu/work.h"
 
@@ -218,6 +218,11 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return SPMM_OK;
 }
 
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_csr_preload(), "loading the kernels of CSR");
+}
+
 static spmm_status_t execute(void *format, const spmm_operands_t *x)
 {
     const csr_gpu_t *f = format;
@@ -317,6 +322,7 @@ const spmm_engine_ops_t spmmi_engine_csr_gpu = {
     .terms       = terms,
 #ifdef SPMM_HAVE_CUDA
     .built   = true,
+    .preload = preload,
     .build   = build,
     .refill  = refill,
     .places  = places,

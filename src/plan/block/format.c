@@ -49,10 +49,10 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 }
 
 /* The yardstick runs on rows as they are: in another order it needs a pass over C. */
-static void leave_out_cusparse(spmm_candidate_t *candidates)
+static void leave_out_yardstick(spmm_candidate_t *candidates)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
-        if (strcmp(candidates[e].name, "cusparse") == 0 && candidates[e].usable) {
+        if (candidates[e].engine->yardstick && candidates[e].usable) {
             spmmi_candidate_leave_out(&candidates[e],
                                       "is measured on rows in their own order only");
         }
@@ -76,7 +76,7 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
     block->rival      = (spmm_permuted_t){.source = NULL};
     status            = consider_engines(plan, block, c_type);
     if (status == SPMM_OK) {
-        leave_out_cusparse(block->candidates);
+        leave_out_yardstick(block->candidates);
         status = spmmi_engine_settle(choice, &block->csr, &block->problem, plan->device,
                                      block->candidates, spmmi_n_engines, &other);
     }

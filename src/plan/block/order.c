@@ -2,7 +2,7 @@
 /** @file order.c
  *  Rows of a block may be multiplied in any order: engines write through a row map anyway.  An
  *  order that puts rows with the same columns into one window saves a tensor-core engine loads of
- *  B; to the others it is worth nothing here, and to cusparse it costs a pass over C.
+ *  B; to the others it is worth nothing here, and to the yardstick it costs a pass over C.
  */
 #include "plan/block/order.h"
 

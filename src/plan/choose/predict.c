@@ -12,17 +12,6 @@
 /* On a GPU: until one stream has seen a mark of the other, and until a kernel has started. */
 static const double hop_s = 2e-6, launch_s = 3e-6;
 
-static void join_tiles(spmm_bcsr_facts_t *local, const spmm_bcsr_facts_t *remote)
-{
-    local->steps += remote->steps;
-    local->longest += remote->longest;
-    local->sides += remote->sides;
-    local->tiles += remote->tiles;
-    local->sp24 += remote->sp24;
-    local->wide += remote->wide;
-    local->legal += remote->legal;
-}
-
 /* The facts of the joined block.  No column is in both blocks, so all that counts columns adds up.
  * Where only rows with halo entries make up the windows of the halo block, the joined one has some
  * pairs more; the last TC block and brick of a window, half empty on average, is there once. */
@@ -45,9 +34,7 @@ static spmm_pattern_t joined_pattern(const spmm_pattern_t *local, const spmm_pat
     for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
         tc->pairs[h] += remote->tc.pairs[h];
     }
-    for (int k = 0; k < 3; k++) {
-        join_tiles(&p.bcsr[k], &remote->bcsr[k]);
-    }
+    spmmi_pattern_join_facts(&p, remote);
     tc->tc_blocks += remote->tc.tc_blocks;
     tc->bricks += remote->tc.bricks;
     if (tc->tc_blocks > tc->pairs[0] / 8 + small / 2) {

@@ -4,15 +4,12 @@
 #include <inttypes.h>
 
 #include "base/scalar.h"
-#include "engine/bittcf/format.h"
-#include "engine/cvse/format.h"
 #include "plan/plan.h"
 #include "spmm_dist/context.h"
 
-static void print_tc_facts(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
+static void print_tc_facts(const spmm_pattern_t *p, FILE *out)
 {
-    const spmm_tc_facts_t    *f = &p->tc;
-    const spmm_bittcf_bytes_t b = spmmi_bittcf_bytes(p->n_rows, f->tc_blocks, p->nnz, type);
+    const spmm_tc_facts_t *f = &p->tc;
 
     (void)fprintf(out,
                   "  condensed columns: %" PRId64 ", %" PRId64 " and %" PRId64
@@ -23,39 +20,6 @@ static void print_tc_facts(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
                   "  8x8 TC blocks: %" PRId64 ", MeanNNZTC %.2f, IBD %.2f; 16x4 bricks: %" PRId64
                   ", density %.1f %%, modelled OI_shmem %.1f\n",
                   f->tc_blocks, f->mean_nnz_tc, f->ibd, f->bricks, 100.0 * f->alpha, f->oi_shmem);
-    (void)fprintf(out,
-                  "  bytes of indices: CSR %zu, TCF %zu, ME-TCF %zu, BitTCF %zu; of values %zu\n",
-                  b.csr, b.tcf, b.me_tcf, b.bittcf, b.values);
-}
-
-/* Figures 12 and 13 of SSpMM. */
-static void print_vectors(const spmm_pattern_t *p, FILE *out)
-{
-    for (int32_t height = 8; height <= 16; height += 8) {
-        const int64_t           vectors = p->tc.pairs[height / 16];
-        const spmm_cvse_bytes_t b =
-            spmmi_cvse_bytes(p->n_rows, p->nnz, vectors, height, p->tc.tc_blocks);
-
-        (void)fprintf(out,
-                      "  CVSE with V = %" PRId32 ": %" PRId64
-                      " vectors, new sparsity %.1f %%, %zu bytes: %.2f of CSR, %.2f of ME-TCF\n",
-                      height, vectors, 100.0 * b.new_sparsity, b.cvse,
-                      (double)b.cvse / (double)b.csr, (double)b.cvse / (double)b.me_tcf);
-    }
-}
-
-static void print_tiles(const spmm_pattern_t *p, FILE *out)
-{
-    const spmm_bcsr_facts_t *f     = &p->bcsr[0];
-    const int64_t            tiles = f->tiles + 2 * f->sp24;
-
-    if (tiles > 0) {
-        (void)fprintf(out,
-                      "  16x16 tiles: %" PRId64 ", density %.1f %%; 16x32 tiles: %" PRId64
-                      ", of which %.1f %% are 2:4\n",
-                      tiles, 100.0 * (double)p->nnz / (256.0 * (double)tiles), f->wide,
-                      100.0 * (double)f->legal / (double)f->wide);
-    }
 }
 
 static double percent(int64_t from, int64_t to)
@@ -127,10 +91,11 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
         print_reordering(&block->reordering, out);
     }
     if (p->nnz > 0) {
-        print_tc_facts(p, plan->ab_type, out);
-        if (spmm_type_size(plan->ab_type) == 2) {
-            print_vectors(p, out);
-            print_tiles(p, out);
+        print_tc_facts(p, out);
+        for (int e = 0; e < spmmi_n_engines; e++) {
+            if (spmmi_engines[e]->describe_pattern != NULL) {
+                spmmi_engines[e]->describe_pattern(p, plan->ab_type, out);
+            }
         }
     }
     for (int e = 0; e < spmmi_n_engines && block->candidates != NULL; e++) {
