@@ -22,7 +22,6 @@
 #include "block.h"
 #include "block_main.h"
 #include "engine/bittcf/engine.h"
-#include "partition/reorder/reorder.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
@@ -184,18 +183,8 @@ static spmm_status_t order(spmm_env_t *env, const spmm_csr_t *block, spmm_csr_t 
 {
     spmm_tc_facts_t before, after;
     int64_t         used;
-    int32_t        *rows;
-    spmm_status_t   status;
 
-    if (SPMM_NEW(rows, block->n_rows) == NULL) {
-        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *rows, "an order");
-    }
-    status = spmmi_reorder(env, &spmmi_reorderer_affinity, block, 0, rows);
-    if (status == SPMM_OK) {
-        status = spmmi_csr_permute(env, block, rows, ordered, NULL);
-    }
-    spmmi_free(rows);
-    SPMM_TRY(status);
+    SPMM_TRY(bench_block_reorder(env, &spmmi_reorderer_affinity, block, ordered, NULL));
     SPMM_TRY(spmmi_tc_facts_scan(env, block, &before, &used));
     SPMM_TRY(spmmi_tc_facts_scan(env, ordered, &after, &used));
     *better = (double)after.pairs[0] <= 0.9 * (double)before.pairs[0];
