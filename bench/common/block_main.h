@@ -21,8 +21,8 @@ int bench_block_main(const char *program, char **paths, void (*head)(const spmm_
 int bench_block_failed(const char *program, const char *path, const spmm_device_t *device,
                        spmm_status_t status);
 
-/** Products of a matrix at one width.  @p problem has the facts of the pattern; *is_wrong is set where
- *  a C was. */
+/** Products of a matrix at one width.  @p problem has the facts of the pattern; *is_wrong is set
+ *  where a C was. */
 typedef spmm_status_t (*bench_block_width_t)(const bench_operands_t *o,
                                              const spmm_problem_t *problem, const char *name,
                                              bool *is_wrong);

@@ -2,7 +2,8 @@
 /* bench_schedules: every schedule on the same matrices, predicted and measured.
  *
  *     mpirun -n RANKS bench_schedules [-n N,N...] [-t 64f|32f] [-c 32f|32f-fast-tf32]
- *                                     [-p PARTITION] [-x TRANSPORT] [-k CTAS] [-s NAME,...] FILE|SPEC...
+ *                                     [-p PARTITION] [-x TRANSPORT] [-k CTAS] [-s NAME,...]
+ *                                     FILE|SPEC...
  *
  * One line of tab-separated values for each input, N and schedule, and one for what "auto" makes of
  * it.  total_ms: one of many executes in a row, median, slowest rank.  The phases are those of

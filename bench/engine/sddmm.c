@@ -103,10 +103,20 @@ static double element(int which, int64_t i, int64_t j, spmm_type_t type)
     return spmmi_value_get(type, &rounded, 0);
 }
 
+/* A device copy of @p host, which is freed. */
+static void *upload(void *host, size_t bytes)
+{
+    void *device;
+
+    must(spmm_buffer_alloc(ctx, bytes, &device));
+    must(spmm_buffer_copy(ctx, device, host, bytes));
+    free(host);
+    return device;
+}
+
 static void *operand(int which, int64_t rows, int64_t k, spmm_type_t type)
 {
-    const size_t bytes = (size_t)(rows * k) * spmm_type_size(type);
-    void        *host  = host_memory(rows * k, spmm_type_size(type)), *device;
+    void *host = host_memory(rows * k, spmm_type_size(type));
 
 #pragma omp parallel for
     for (int64_t i = 0; i < rows; i++) {
@@ -114,24 +124,17 @@ static void *operand(int which, int64_t rows, int64_t k, spmm_type_t type)
             spmmi_value_set(type, host, i * k + j, spmmi_random_value((uint64_t)which, i, j));
         }
     }
-    must(spmm_buffer_alloc(ctx, bytes, &device));
-    must(spmm_buffer_copy(ctx, device, host, bytes));
-    free(host);
-    return device;
+    return upload(host, (size_t)(rows * k) * spmm_type_size(type));
 }
 
 static int32_t *narrow(const int64_t *wide, int64_t count)
 {
     int32_t *host = host_memory(count, sizeof *host);
-    void    *device;
 
     for (int64_t e = 0; e < count; e++) {
         host[e] = (int32_t)wide[e];
     }
-    must(spmm_buffer_alloc(ctx, (size_t)count * sizeof *host, &device));
-    must(spmm_buffer_copy(ctx, device, host, (size_t)count * sizeof *host));
-    free(host);
-    return device;
+    return upload(host, (size_t)count * sizeof *host);
 }
 
 /* Entries of rows here and there, S in the order of CSR. */
@@ -205,12 +208,12 @@ static double time_cusparse(const bench_sddmm_t *x, const char *name, const int6
     return best;
 }
 
-static void print_ratio(double ratio)
+static void print_number(int digits, double number)
 {
-    if (isnan(ratio)) {
+    if (isnan(number)) {
         (void)printf("\t-");
     } else {
-        (void)printf("\t%.4f", ratio);
+        (void)printf("\t%.*f", digits, number);
     }
 }
 
@@ -251,16 +254,12 @@ static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, in
     passed = is_right(&x, name, chosen.kernel, error);
     *fp32  = type == SPMM_R_32F ? theirs : *fp32;
     yard   = isnan(theirs) ? *fp32 : theirs;
-    (void)printf("%s\t%lld\t%lld\t%lld\t%lld\t%s\t%s\t%d\t%.6f\t", name, (long long)x.rows,
+    (void)printf("%s\t%lld\t%lld\t%lld\t%lld\t%s\t%s\t%d\t%.6f", name, (long long)x.rows,
                  (long long)x.cols, (long long)x.nnz, (long long)k, spmmi_type_name(type),
                  chosen.kernel, chosen.vector, ours);
-    if (isnan(theirs)) {
-        (void)printf("-");
-    } else {
-        (void)printf("%.6f", theirs);
-    }
-    print_ratio(yard / ours);
-    print_ratio(*fp32 / ours);
+    print_number(6, theirs);
+    print_number(4, yard / ours);
+    print_number(4, *fp32 / ours);
     (void)printf("\t%.2e\t%s\n", error, passed ? "yes" : "no");
     (void)fflush(stdout);
     must(spmm_sddmm_plan_destroy(&plan));

@@ -84,7 +84,8 @@ static const variant_t variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
-/* Largest difference of C from @p first, over its largest entry; infinity where one is not finite. */
+/* Largest difference of C from @p first, over its largest entry; infinity where one of them is not
+ * finite. */
 static double difference_of(const bench_operands_t *o, const float *first)
 {
     const int64_t size  = (int64_t)o->block->c_rows * o->n;

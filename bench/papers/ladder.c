@@ -7,9 +7,10 @@
  *
  *  MATRIX is a file or a generator's spec; N multiples of 8.  Device time, median of K (20)
  *  products after 3, fewer where they take long, the same B and C again.  --only: steps (OBT,
- *  OBTS_large_separate) and engines of the library; without it all that there are.  A line for each matrix, N and contender: time; GFLOP/s of the entries; TFLOP/s
- *  as the thesis counts them, of all places of the 16 x 32 tiles; ratios to OBT and to engine
- *  cusparse in FP16; error against FP64 sums on the host.
+ *  OBTS_large_separate) and engines of the library; without it all that there are.  A line for
+ *  each matrix, N and contender: time; GFLOP/s of the entries; TFLOP/s as the thesis counts them,
+ *  of all places of the 16 x 32 tiles; ratios to OBT and to engine cusparse in FP16; error against
+ *  FP64 sums on the host.
  */
 #include <inttypes.h>
 #include <math.h>
