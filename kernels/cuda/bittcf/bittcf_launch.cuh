@@ -8,7 +8,7 @@
 
 #include "cuda/bittcf/bittcf.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam kWarps   of a thread block
@@ -200,14 +200,14 @@ template <typename T, spmm_compute_t kCompute> cudaError_t bittcf_preload()
     return code != cudaSuccess ? code : BittcfKernels<T, kCompute, 2>::preload();
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 /** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
  *  side. */
 #define SPMM_INSTANCE(T, kCompute)                                                                 \
-    template cudaError_t spmm::bittcf_product<T, kCompute>(                                        \
+    template cudaError_t spmmi::bittcf_product<T, kCompute>(                                       \
         const spmm_bittcf_arrays_t &, const spmm_tc_work_t &, const spmm_tc_mm_args_t &,           \
         cudaStream_t);                                                                             \
-    template cudaError_t spmm::bittcf_preload<T, kCompute>();
+    template cudaError_t spmmi::bittcf_preload<T, kCompute>();
 
 #endif /* SPMM_BITTCF_LAUNCH_CUH */

@@ -10,7 +10,7 @@
 #include "cuda/cvse/cvse_short_launch.cuh"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam kWarps   of a thread block
@@ -173,7 +173,7 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
 
     static cudaError_t preload()
     {
-        cudaError_t code = spmm::preload(finish_splits<Format>);
+        cudaError_t code = spmmi::preload(finish_splits<Format>);
 
         code = code == cudaSuccess ? preload_choices(all(), kNumber) : code;
         return code == cudaSuccess ? Short::preload() : code;
@@ -207,14 +207,14 @@ template <typename Half, typename Out> cudaError_t cvse_preload()
     return code != cudaSuccess ? code : CvseKernels<Half, Out, 2>::preload();
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 /** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
  *  side. */
 #define SPMM_INSTANCE(Half, Out)                                                                   \
-    template cudaError_t spmm::cvse_product<Half, Out>(                                            \
+    template cudaError_t spmmi::cvse_product<Half, Out>(                                           \
         const spmm_cvse_arrays_t &, const spmm_cvse_short_t &, const spmm_tc_work_t &,             \
         const spmm_tc_mm_args_t &, cudaStream_t);                                                  \
-    template cudaError_t spmm::cvse_preload<Half, Out>();
+    template cudaError_t spmmi::cvse_preload<Half, Out>();
 
 #endif /* SPMM_CVSE_LAUNCH_CUH */
