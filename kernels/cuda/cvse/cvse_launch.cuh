@@ -25,10 +25,10 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
     using Warp = CvseWarp<Half, Out, kTiles, kLoads, kElems, kStages, kWide, kWarps>;
     __shared__ CvseRing<Half, kTiles> ring[kWarps];
     extern __shared__ int4            room[];
-    const int                         warp = (int)threadIdx.x / kWarp;
-    const bool                        team = blockIdx.x < (unsigned)work.n_team;
-    const int64_t                     p    = team ? (int64_t)blockIdx.x
-                                                  : work.n_team + ((int64_t)blockIdx.x - work.n_team) * kWarps + warp;
+    const int                         warp  = (int)threadIdx.x / kWarp;
+    const bool                        team  = blockIdx.x < (unsigned)work.n_team;
+    const int64_t                     block = (int64_t)blockIdx.x;
+    const int64_t p = team ? block : work.n_team + (block - work.n_team) * kWarps + warp;
 
     if (p >= work.n_pieces) {
         return;

@@ -201,9 +201,9 @@ cudaError_t run(const spmm_sddmm_tiles_t &mask, const spmm_sddmm_args_t &a, cuda
     }
     const int64_t chunk = ceil_div(ceil_div(mask.n_tiles, most), kWarps) * kWarps;
     const dim3    grid((unsigned)ceil_div(mask.n_tiles, chunk));
-    auto *const   kernel =
-        mask.height == 8 ? (wide ? sddmm_tiles<In, Out, 1, true> : sddmm_tiles<In, Out, 1, false>)
-                           : (wide ? sddmm_tiles<In, Out, 2, true> : sddmm_tiles<In, Out, 2, false>);
+    auto *const   low    = wide ? sddmm_tiles<In, Out, 1, true> : sddmm_tiles<In, Out, 1, false>;
+    auto *const   high   = wide ? sddmm_tiles<In, Out, 2, true> : sddmm_tiles<In, Out, 2, false>;
+    auto *const   kernel = mask.height == 8 ? low : high;
 
     return launch(kernel, grid, dim3(kThreads), stream, mask, a, chunk, pairs);
 }
