@@ -65,7 +65,7 @@ collect() { # REGEX
 
 # write_table OUTPUT PROGRAM ARGUMENT...: what it prints of `files`, behind a line that says how;
 # OUTPUT is replaced at the end.  The exit code is left in `status`.
-# shellcheck disable=SC2154 # names and made_by are of the script
+# shellcheck disable=SC2034,SC2154 # names, made_by and status are of the script
 write_table() {
     [ -x "$2" ] || die "no program $2"
     [ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
