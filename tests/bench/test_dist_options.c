@@ -66,5 +66,4 @@ static void test_values(void **state)
     assert_int_equal(parse(less, &o), DRIVER_USAGE);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_every_option), cmocka_unit_test(test_values), {0}};
+SPMM_TESTS(test_every_option, test_values);

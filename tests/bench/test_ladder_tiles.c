@@ -134,8 +134,4 @@ static void test_matrices(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_matrices),
-    {0},
-};
+SPMM_TESTS(test_shapes, test_matrices);

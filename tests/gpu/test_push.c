@@ -11,6 +11,7 @@
 #include "api/context.h"
 #include "gpu_test.h"
 #include "pair_matrix.h"
+#include "test_context.h"
 
 enum { ROWS = 700, N = 20, LD = 24, BATCH = 25, FULL = 5000 };
 
@@ -92,9 +93,7 @@ static void run(int64_t products, int64_t n, const char *schedule)
         print_message("%s\n", spmm_last_error(ctx));
     }
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &versions));
-    spmm_assert_ok(spmm_buffer_free(ctx, &results));
+    test_context_free(ctx, &B, &versions, &results);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -180,8 +179,7 @@ static void test_uneven_transpose(void **state)
         assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
     }
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -226,9 +224,7 @@ static void run_together(void)
         spmm_assert_ok(spmm_plan_destroy(&plan[p]));
     }
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &versions));
-    spmm_assert_ok(spmm_buffer_free(ctx, &results));
+    test_context_free(ctx, &B, &versions, &results);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -258,8 +254,7 @@ static void test_gathered(void **state)
     o.layout   = SPMM_LAYOUT_ROW;
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
     assert_string_not_equal(transport_of(plan), "nccl-push");
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_destroy(&plan, &A, NULL);
 }
 
 static void test_open(void **state)
@@ -280,8 +275,5 @@ static void test_close(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),     cmocka_unit_test(test_schedules),
-    cmocka_unit_test(test_stress),   cmocka_unit_test(test_uneven_transpose),
-    cmocka_unit_test(test_together), cmocka_unit_test(test_gathered),
-    cmocka_unit_test(test_close),    {0}};
+SPMM_TESTS(test_open, test_schedules, test_stress, test_uneven_transpose, test_together,
+           test_gathered, test_close);

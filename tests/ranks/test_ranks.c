@@ -203,10 +203,4 @@ static void test_close(void **state)
     ranks_machines_close(&device);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
-                                        cmocka_unit_test(test_push),
-                                        cmocka_unit_test(test_long),
-                                        cmocka_unit_test(test_ahead),
-                                        cmocka_unit_test(test_wide),
-                                        cmocka_unit_test(test_close),
-                                        {0}};
+SPMM_TESTS(test_open, test_push, test_long, test_ahead, test_wide, test_close);

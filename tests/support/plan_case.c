@@ -206,8 +206,7 @@ static void run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_p
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, c_bytes));
     check_c(s, p, seed, host, ldc, c.local_rows, c.global_row);
     check_gathered(s, p, seed, plan, C, ldc, &c);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     free(host);
 }
 
@@ -228,9 +227,7 @@ static spmm_matrix_t *create(const caller_t *c, const product_t *p)
 
     spmm_assert_ok(
         spmm_matrix_create_csr32(ctx, c->rows, c->cols, row_ptr, col, values, p->type, &A));
-    spmm_assert_ok(spmm_buffer_free(ctx, &row_ptr));
-    spmm_assert_ok(spmm_buffer_free(ctx, &col));
-    spmm_assert_ok(spmm_buffer_free(ctx, &values));
+    test_context_free(ctx, &row_ptr, &col, &values);
     return A;
 }
 
@@ -259,8 +256,7 @@ void check_plan(const shape_t *s, const product_t *p)
     run_once(s, &narrow, 5, plan);
     run_once(s, p, 5, plan);
     assert_int_equal(spmm_matrix_destroy(&A), SPMM_ERR_ARGUMENT); /* a plan is alive */
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_destroy(&plan, &A, NULL);
     free_caller(&first);
     free_caller(&second);
 }

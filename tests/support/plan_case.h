@@ -37,6 +37,18 @@ extern spmm_context_t *ctx;
 void open_context(void);
 void close_context(void);
 
+/** The tests of a program, each of them between open_context() and close_context(). */
+#define PLAN_TESTS(...)                                                                            \
+    void spmm_test_set_up(void)                                                                    \
+    {                                                                                              \
+        open_context();                                                                            \
+    }                                                                                              \
+    void spmm_test_tear_down(void)                                                                 \
+    {                                                                                              \
+        close_context();                                                                           \
+    }                                                                                              \
+    SPMM_TESTS(__VA_ARGS__)
+
 /** Memory of the context's device with what @p host holds; release with spmm_buffer_free(). */
 void *to_device(const void *host, size_t bytes);
 /** The same for indices, which become 32-bit ones there. */

@@ -205,9 +205,7 @@ static void run_once(const masked_t *m, const sampled_t *s, spmm_sddmm_plan_t *p
     assert_true(spmmi_alloc_get_stats().calls == before.calls);
     spmm_assert_ok(spmm_buffer_copy(ctx, host, S, bytes));
     check_values(m, s, host, guard);
-    spmm_assert_ok(spmm_buffer_free(ctx, &X));
-    spmm_assert_ok(spmm_buffer_free(ctx, &Y));
-    spmm_assert_ok(spmm_buffer_free(ctx, (void **)&S));
+    test_context_free(ctx, &X, &Y, (void **)&S);
     free(host);
 }
 

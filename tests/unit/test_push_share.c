@@ -191,7 +191,4 @@ static void test_quick(void **state)
     assert_false(spmmi_push_is_quick(&limits, INT64_C(1) << 40, 8));
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_push),
-                                        cmocka_unit_test(test_push_window),
-                                        cmocka_unit_test(test_quick),
-                                        {0}};
+SPMM_TESTS(test_push, test_push_window, test_quick);

@@ -179,7 +179,4 @@ static void test_close(void **state)
     transport_case_finish(0);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_candidates), cmocka_unit_test(test_least),
-    cmocka_unit_test(test_packing),    cmocka_unit_test(test_without_windows),
-    cmocka_unit_test(test_close),      {0}};
+SPMM_TESTS(test_candidates, test_least, test_packing, test_without_windows, test_close);

@@ -229,10 +229,4 @@ static void test_deal(void **state)
     spmmi_matrix_free(grid);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_edges),
-    cmocka_unit_test(test_weights),
-    cmocka_unit_test(test_limits),
-    cmocka_unit_test(test_deal),
-    {0},
-};
+SPMM_TESTS(test_edges, test_weights, test_limits, test_deal);

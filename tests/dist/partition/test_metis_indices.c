@@ -43,4 +43,4 @@ static void test_partition(void **state)
     spmmi_matrix_free(A);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_partition), {0}};
+SPMM_TESTS(test_partition);

@@ -240,10 +240,5 @@ static void test_a_plan_from_thread_to_thread(void **state)
     spmm_assert_ok(spmm_context_destroy(&w.ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_two_streams),
-    cmocka_unit_test(test_two_contexts),
-    cmocka_unit_test(test_a_context_for_each_thread),
-    cmocka_unit_test(test_a_plan_from_thread_to_thread),
-    {0},
-};
+SPMM_TESTS(test_two_streams, test_two_contexts, test_a_context_for_each_thread,
+           test_a_plan_from_thread_to_thread);

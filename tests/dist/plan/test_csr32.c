@@ -20,7 +20,6 @@ static void test_products(void **state)
                                   {12, 0, 0, -1},  {0, 12, 0, -1}, {30, 30, 0, -1}};
     const spmm_type_t types[]  = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int t = 0; t < 4; t++) {
             check_plan(&shapes[s], &(product_t){.type      = types[t],
@@ -35,7 +34,6 @@ static void test_products(void **state)
                                                 .narrow    = true});
         }
     }
-    close_context();
 }
 
 /* Row i has i % 9 entries in columns 13 k + 7 i, of all ranks and in no order. */
@@ -79,9 +77,7 @@ static spmm_matrix_t *create(const rows_t *r, bool narrow)
         spmm_assert_ok(
             spmm_matrix_create_csr(ctx, r->n_rows, COLS, row_ptr, col, values, SPMM_R_64F, &A));
     }
-    spmm_assert_ok(spmm_buffer_free(ctx, &row_ptr));
-    spmm_assert_ok(spmm_buffer_free(ctx, &col));
-    spmm_assert_ok(spmm_buffer_free(ctx, &values));
+    test_context_free(ctx, &row_ptr, &col, &values);
     return A;
 }
 
@@ -105,8 +101,7 @@ static double *multiply(spmm_matrix_t *A, int64_t n_rows)
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, bytes));
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     return host;
 }
 
@@ -119,7 +114,6 @@ static void test_same_bits(void **state)
     double        *C[2];
     spmm_matrix_t *A[2];
 
-    open_context();
     for (int narrow = 0; narrow < 2; narrow++) {
         A[narrow] = create(&r, narrow == 1);
         C[narrow] = multiply(A[narrow], n);
@@ -134,7 +128,6 @@ static void test_same_bits(void **state)
         spmm_assert_ok(spmm_matrix_destroy(&A[narrow]));
         free(C[narrow]);
     }
-    close_context();
 }
 
 /* The last column that 32 bits can name lies on the second rank, where there is one. */
@@ -147,7 +140,6 @@ static void test_many_columns(void **state)
     spmm_matrix_info_t info = {.struct_size = sizeof info};
     spmm_matrix_t     *A    = NULL;
 
-    open_context();
     spmm_assert_ok(
         spmm_matrix_create_csr32(ctx, 1, INT32_MAX, row_ptr, col, values, SPMM_R_64F, &A));
     spmm_assert_ok(spmm_matrix_get_info(A, &info));
@@ -156,7 +148,6 @@ static void test_many_columns(void **state)
     assert_true(columns[0] == 0 && columns[1] == col[0]);
     assert_true(((const double *)stored)[0] == 2.0 && ((const double *)stored)[1] == 1.0);
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
 /* Arguments of one rank; those of the others are good. */
@@ -205,7 +196,6 @@ static void test_refused(void **state)
     spmm_matrix_t     *A    = NULL;
     spmm_alloc_stats_t before;
 
-    open_context();
     before = spmmi_alloc_get_stats();
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         assert_int_equal(call(last ? &bad[k] : &good, &A), SPMM_ERR_ARGUMENT);
@@ -222,13 +212,6 @@ static void test_refused(void **state)
     assert_non_null(strstr(spmm_last_error(NULL), "spmm_matrix_create_csr32: ctx is NULL"));
     spmm_assert_ok(call(last ? &none : &good, &A)); /* in the same context */
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_products),
-    cmocka_unit_test(test_same_bits),
-    cmocka_unit_test(test_many_columns),
-    cmocka_unit_test(test_refused),
-    {0},
-};
+PLAN_TESTS(test_products, test_same_bits, test_many_columns, test_refused);

@@ -6,7 +6,7 @@
  *  a row in the order of the block, so that a block in another order would show.  An engine that
  *  needs ascending columns must come to the same product.
  */
-#include "test_main.h"
+#include "test_context.h"
 
 #include <math.h>
 #include <omp.h>
@@ -72,9 +72,7 @@ static double *multiply(int threads, const char *engine, const char *partition, 
     }
     spmmi_free(B);
     spmmi_free(twice);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(&plan, &A, &ctx);
     return C;
 }
 
@@ -116,7 +114,4 @@ static void test_thread_counts(void **state)
 #endif
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_thread_counts),
-    {0},
-};
+SPMM_TESTS(test_thread_counts);

@@ -191,8 +191,4 @@ static void test_piece(void **state)
     late_sender(TAG_PIECE, receive_piece, false);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_op_n),
-                                        cmocka_unit_test(test_op_t),
-                                        cmocka_unit_test(test_all_to_all),
-                                        cmocka_unit_test(test_piece),
-                                        {0}};
+SPMM_TESTS(test_op_n, test_op_t, test_all_to_all, test_piece);
