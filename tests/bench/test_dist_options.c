@@ -4,7 +4,6 @@
 /** @file test_dist_options.c  The command line of bench_dist, which needs GPUs for all else. */
 #include "test_main.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "dist_options.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
-/** @file test_async.c
- *  On the NCCL path an execute is enqueued, not waited for: with the user's stream held up by a
- *  host function, calls must return all the same, and nothing may be computed before its turn.
- */
+/** @file test_async.c  On the NCCL path an execute is enqueued, not waited for: with the user's
+ *  stream held up by a host function, calls must return all the same, and nothing may be computed
+ *  before its turn. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
-/** @file test_plan_streams.c
- *  One plan on streams in turn: its buffers belong to an execute until that is done, so one on
- *  another stream has to wait for it, also where that stream has the handle of one that is gone.
- */
+/** @file test_plan_streams.c  One plan on streams in turn: its buffers belong to an execute until
+ *  that is done, so one on another stream has to wait for it, also where that stream has the handle
+ *  of one that is gone. */
 #include <stdlib.h>
 
 #include "gpu_gate.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
-/** @file test_push.c
- *  Whole plans whose ranks push rows of B to their peers.  B changes in stream order
- *  between executes that nobody waits for: rows read too early or too late give sums of another round.
- */
+/** @file test_push.c  Whole plans whose ranks push rows of B to their peers.  B changes in stream
+ *  order between executes that nobody waits for: rows read too early or too late give sums of
+ *  another round. */
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +100,6 @@ static void test_schedules(void **state)
 {
     static const char *const schedule[] = {"overlap", "chunks2", "merged", "merged2", "halo-first"};
 
-    (void)state;
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
         run(BATCH, N, schedule[s]);
         run(BATCH, 7, schedule[s]);
@@ -117,7 +115,6 @@ static void test_stress(void **state)
 {
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
-    (void)state;
     run(full, N, NULL);
     ctx->shared.push.quick_bytes = -1;
     run(full, N, NULL);
@@ -158,7 +155,6 @@ static void test_uneven_transpose(void **state)
     spmm_plan_t        *plan;
     spmm_status_t       status;
 
-    (void)state;
     o.op        = SPMM_OP_T;
     o.transport = "nccl-push";
     status      = spmm_plan_create(A, N, &o, &plan);
@@ -233,7 +229,6 @@ static void test_together(void **state)
 {
     spmm_context_t *first = ctx;
 
-    (void)state;
     run_together();
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
     run_together();
@@ -249,7 +244,6 @@ static void test_gathered(void **state)
     spmm_matrix_t      *A = pair_matrix(ctx, ROWS);
     spmm_plan_t        *plan;
 
-    (void)state;
     o.schedule = "allgather";
     o.layout   = SPMM_LAYOUT_ROW;
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
@@ -261,7 +255,6 @@ static void test_open(void **state)
 {
     spmm_device_t device;
 
-    (void)state;
     gpu_test_open(&device); /* skips where there is no GPU */
     spmmi_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
@@ -270,7 +263,6 @@ static void test_open(void **state)
 
 static void test_close(void **state)
 {
-    (void)state;
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan_case.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -231,7 +228,7 @@ static spmm_matrix_t *create(const caller_t *c, const product_t *p)
     return A;
 }
 
-void check_plan(const shape_t *s, const product_t *p)
+static void plan_and_run(const shape_t *s, const product_t *p)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A;
@@ -259,6 +256,15 @@ void check_plan(const shape_t *s, const product_t *p)
     test_context_destroy(&plan, &A, NULL);
     free_caller(&first);
     free_caller(&second);
+}
+
+void check_plan(const shape_t *s, const product_t *p)
+{
+    product_t full = *p;
+
+    full.c_type    = p->c_type == SPMM_TYPE_AUTO ? p->type : p->c_type;
+    full.planned_n = p->planned_n == 0 ? p->n : p->planned_n;
+    plan_and_run(s, &full);
 }
 
 void open_context(void)

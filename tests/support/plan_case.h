@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file plan_case.h
- *  Small matrices whose entries are functions of (i, j), and their products through a whole plan
- *  checked against the dense FP64 product.
- */
+/** @file plan_case.h  Small matrices whose entries are functions of (i, j), and their products
+ *  through a whole plan checked against the dense FP64 product. */
 #ifndef SPMM_PLAN_CASE_H
 #define SPMM_PLAN_CASE_H
 
@@ -18,11 +16,11 @@ typedef struct {
 
 /** One product to check. */
 typedef struct {
-    spmm_type_t   type, c_type;
+    spmm_type_t   type, c_type; /**< c_type SPMM_TYPE_AUTO: type */
     spmm_op_t     op;
     spmm_layout_t layout;
     const char   *partition;
-    int64_t       n, planned_n, pad; /**< pad: extra leading dimension */
+    int64_t       n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
     double        alpha, beta;
     const char   *engine;   /**< NULL: the plan chooses */
     const char   *reorder;  /**< likewise */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file test_main.h
- *  Every test program runs on any number of ranks: a rank whose test fails ends the whole job
- *  instead of leaving the others in a collective.
- */
+/** @file test_main.h  Every test program runs on any number of ranks: a rank whose test fails ends
+ *  the whole job instead of leaving the others in a collective. */
 #ifndef SPMM_TEST_MAIN_H
 #define SPMM_TEST_MAIN_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda ENV NCCL_NVLS_ENABLE=0 */
-/** @file test_transport.c
- *  Every transport that works on the device: the CPU, or with SPMM_TEST_DEVICE=cuda the GPUs that
- *  are visible (77, skipped, where none is).
- */
+/** @file test_transport.c  Every transport that works on the device: the CPU, or with
+ *  SPMM_TEST_DEVICE=cuda the GPUs that are visible (77, skipped, where none is). */
 #include "transport_case.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 /* Binary pattern CSR, as shared generators write it. */
 #include "test_main.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

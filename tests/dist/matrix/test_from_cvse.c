@@ -4,13 +4,10 @@
  * several engines, and what is refused. */
 #include "test_context.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/scalar.h"
-#include "spmm_dist/spmm_dist.h"
 
 enum { MOST_BLOCKS = 64, MOST_VALUES = 4096, COLS = 40 /* of each rank */ };
 

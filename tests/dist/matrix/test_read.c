@@ -4,14 +4,12 @@
 #include "test_main.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 

@@ -3,7 +3,6 @@
 /* Text files of the Deep Learning Matrix Collection. */
 #include "test_main.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

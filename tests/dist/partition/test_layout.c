@@ -3,7 +3,6 @@
 /* Layout maps and translation against the definition, evaluated on all parts. */
 #include "partition/layout.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "partition/metis/graph.h"
 #include "partition/partition.h"
 #include "test_main.h"

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "partition/partition.h"
 #include "test_main.h"
 #include "test_matrix.h"

@@ -23,12 +23,10 @@ static void test_products(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int t = 0; t < 4; t++) {
             check_plan(&shapes[s], &(product_t){.type      = types[t],
-                                                .c_type    = types[t],
                                                 .op        = t % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                                                 .layout    = SPMM_LAYOUT_ROW,
                                                 .partition = t < 2 ? "block" : NULL,
                                                 .n         = N,
-                                                .planned_n = N,
                                                 .alpha     = 1.5,
                                                 .beta      = -0.5,
                                                 .narrow    = true});

@@ -4,8 +4,6 @@
 /** @file test_edge.c  Column-major B and C with engines that multiply row-major blocks. */
 #include "plan_case.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +24,6 @@ static const char *const partitions[] = {NULL, "block", "auto"};
 static product_t product(int engine, int variant)
 {
     return (product_t){.type      = engines[engine].type,
-                       .c_type    = engines[engine].type,
                        .op        = variant % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                        .layout    = SPMM_LAYOUT_COL,
                        .partition = partitions[variant / 2 % 3],

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 */
-/** @file test_fortran_entries.c
- *  The entries that the Fortran module calls, from C: no Fortran compiler is needed for them.
- */
+/** @file test_fortran_entries.c  The entries that the Fortran module calls, from C: no Fortran
+ *  compiler is needed for them. */
 #include "test_context.h"
 
 #include <stdio.h>

@@ -10,8 +10,6 @@
 #include "plan_case.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_plan.c  Plans: every op, layout, type and partition, odd shapes, and mistakes. */
-#include <math.h>
-
 #include "plan_case.h"
 
 #include <string.h>
@@ -21,7 +19,6 @@ static void test_types_ops_layouts(void **state)
         for (int k = 0; k < 4; k++) {
             for (int q = 0; q < 3; q++) {
                 check_plan(&shape, &(product_t){.type   = types[t],
-                                                .c_type = types[t],
                                                 .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                                                 .layout = k < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
                                                 .partition = partitions[q],
@@ -45,7 +42,6 @@ static void test_mixed_c(void **state)
                                         .layout    = SPMM_LAYOUT_ROW,
                                         .partition = "block",
                                         .n         = 7,
-                                        .planned_n = 7,
                                         .alpha     = 1.0,
                                         .beta      = 2.0});
     }
@@ -60,12 +56,10 @@ static void test_shapes(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int k = 0; k < 6; k++) {
             check_plan(&shapes[s], &(product_t){.type   = SPMM_R_64F,
-                                                .c_type = SPMM_R_64F,
                                                 .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                                                 .layout = k < 3 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW,
                                                 .partition = partitions[k / 2],
                                                 .n         = 70,
-                                                .planned_n = 70,
                                                 .pad       = 2,
                                                 .alpha     = -1.0,
                                                 .beta      = k % 3 == 0 ? 1.0 : 0.0});
@@ -168,12 +162,10 @@ static void test_no_leak(void **state)
     live = spmmi_alloc_get_stats().live;
     open_context();
     check_plan(&shape, &(product_t){.type      = SPMM_R_32F,
-                                    .c_type    = SPMM_R_32F,
                                     .op        = SPMM_OP_T,
                                     .layout    = SPMM_LAYOUT_COL,
                                     .partition = "auto",
                                     .n         = 3,
-                                    .planned_n = 3,
                                     .alpha     = 1.0});
     close_context();
     assert_true(spmmi_alloc_get_stats().live == live);

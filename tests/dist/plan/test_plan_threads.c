@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 */
-/** @file test_plan_threads.c
- *  Plans made by 1, 2, 3 and 8 threads: the same product to the last bit, and twice it with values
- *  twice as large, for rows that stay and rows that move, op N and T.  Sums run over the entries of
- *  a row in the order of the block, so that a block in another order would show.  An engine that
- *  needs ascending columns must come to the same product.
- */
+/** @file test_plan_threads.c  Plans made by 1, 2, 3 and 8 threads: the same product to the last
+ *  bit, and twice it with values twice as large, for rows that stay and rows that move, op N and T.
+ *  Sums run over the entries of a row in the order of the block, so that a block in another order
+ *  would show.  An engine that needs ascending columns must come to the same product. */
 #include "test_context.h"
 
 #include <math.h>
@@ -14,7 +12,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "spmm_dist/spmm_dist.h"
 
 enum { N = 3, N_COUNTS = 4 };
 

@@ -6,7 +6,6 @@
 #include "plan/plan.h"
 #include "plan_case.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const methods[] = {"none", "affinity", "rcm", "auto", "tiles",
@@ -26,7 +25,6 @@ static void test_products(void **state)
     for (int m = 0; m < N_METHODS; m++) {
         for (int v = 0; v < 12; v++) {
             const product_t p = {.type      = SPMM_R_32F,
-                                 .c_type    = SPMM_R_32F,
                                  .op        = v % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                                  .layout    = v % 5 == 4 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW,
                                  .partition = partitions[v / 2 % 2],

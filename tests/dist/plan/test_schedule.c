@@ -4,12 +4,8 @@
 /** @file test_schedule.c  Every schedule against the dense product. */
 #include "plan_case.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "plan/plan.h"
 
 static bool is_joined(const spmm_schedule_t *schedule)
@@ -48,7 +44,6 @@ static void test_products(void **state)
 
     for (int v = 0; v < 16; v++) {
         const product_t p = {.type      = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
-                             .c_type    = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
                              .op        = ops[v % 2],
                              .layout    = rows[v / 2 % 2],
                              .partition = v % 5 == 4 ? "block" : NULL,
@@ -70,8 +65,6 @@ static void test_shapes(void **state)
 
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         check_all(&shapes[s], &(product_t){.type      = SPMM_R_64F,
-                                           .c_type    = SPMM_R_64F,
-                                           .op        = SPMM_OP_N,
                                            .layout    = SPMM_LAYOUT_ROW,
                                            .n         = 6,
                                            .planned_n = 9,
@@ -85,7 +78,6 @@ static void test_engines(void **state)
 {
     const shape_t   shape = {61, 61, 5, 17};
     const product_t p     = {.type      = SPMM_R_32F,
-                             .c_type    = SPMM_R_32F,
                              .op        = SPMM_OP_N,
                              .layout    = SPMM_LAYOUT_ROW,
                              .n         = 40,

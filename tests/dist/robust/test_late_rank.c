@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 2 3 */
-/** @file test_late_rank.c
- *  A rank is late for an exchange, and the others destroy their plans meanwhile, or give up their
- *  setup: messages that MPI cannot take back any more find their memory.
- */
+/** @file test_late_rank.c  A rank is late for an exchange, and the others destroy their plans
+ *  meanwhile, or give up their setup: messages that MPI cannot take back any more find their
+ *  memory. */
 #define _DEFAULT_SOURCE /* usleep() */
 #include "test_main.h"
 

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 4 */
-/** @file test_lifetimes.c
- *  What programs do around products: contexts on parts of their ranks, several at a time, ranks
- *  that own nothing, several plans of one matrix, and all of it destroyed in any order that is
- *  allowed.
- */
+/** @file test_lifetimes.c  What programs do around products: contexts on parts of their ranks,
+ *  several at a time, ranks that own nothing, several plans of one matrix, and all of it destroyed
+ *  in any order that is allowed. */
 #include "test_context.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "spmm_dist/spmm_dist.h"
 
 static spmm_context_t *open_on(MPI_Comm comm)
 {

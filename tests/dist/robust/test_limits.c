@@ -14,11 +14,9 @@
 #include "plan_case.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/comm.h"
 #include "partition/partitioners.h"
 
@@ -170,7 +168,6 @@ static void check_engines(band_t b)
 
 static int64_t from_zero(int64_t i)
 {
-    (void)i;
     return 0;
 }
 
@@ -196,7 +193,6 @@ static int64_t near(int64_t i)
 
 static int64_t six(int64_t i)
 {
-    (void)i;
     return 6;
 }
 
@@ -231,12 +227,10 @@ static void test_nothing(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int op = 0; op < 2; op++) {
             check_plan(&shapes[s], &(product_t){.type      = SPMM_R_64F,
-                                                .c_type    = SPMM_R_64F,
                                                 .op        = op == 0 ? SPMM_OP_N : SPMM_OP_T,
                                                 .layout    = SPMM_LAYOUT_ROW,
                                                 .partition = "block",
                                                 .n         = 3,
-                                                .planned_n = 3,
                                                 .alpha     = 1.0,
                                                 .beta      = 0.5});
         }
@@ -338,7 +332,6 @@ static int64_t wide_start(int64_t i)
 
 static int64_t wide(int64_t i)
 {
-    (void)i;
     return WIDE;
 }
 

@@ -11,7 +11,6 @@
  *   SPMM_TEST_SCHEDULE=NAME    likewise
  *   SPMM_TEST_GRAPH=1          with option graph: nearly all executes are launches of a graph
  *   SPMM_TEST_EXECUTES=K       of each op, default 50 */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

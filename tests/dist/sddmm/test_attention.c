@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_attention.c
- *  New values of a plan on the device, softmax over rows of a mask, and both behind an SDDMM:
- *  sparse attention against FP64.
- */
+/** @file test_attention.c  New values of a plan on the device, softmax over rows of a mask, and
+ *  both behind an SDDMM: sparse attention against FP64. */
 #include "sddmm_case.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

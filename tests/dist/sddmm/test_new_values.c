@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_new_values.c
- *  New values that are on their way when something else uses the formats: other streams, and new
- *  values of the matrix, which the host writes.  The later ones win.
- */
+/** @file test_new_values.c  New values that are on their way when something else uses the formats:
+ *  other streams, and new values of the matrix, which the host writes.  The later ones win. */
 #include "plan_case.h"
 
 #include <string.h>

@@ -5,9 +5,7 @@
  *  mistakes. */
 #include "sddmm_case.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/sddmm/sddmm.h"
 
@@ -127,13 +125,12 @@ static void test_special(void **state)
             masked_t m = make_masked(&shapes[s], types[t][0]);
 
             for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 3 : 2); kernel++) {
-                check_sampled(&m, &(sampled_t){.type      = types[t][0],
-                                               .s_type    = types[t][1],
-                                               .k         = 70,
-                                               .planned_k = 70,
-                                               .alpha     = 2.0,
-                                               .kernel    = kernels[kernel],
-                                               .special   = 1});
+                check_sampled(&m, &(sampled_t){.type    = types[t][0],
+                                               .s_type  = types[t][1],
+                                               .k       = 70,
+                                               .alpha   = 2.0,
+                                               .kernel  = kernels[kernel],
+                                               .special = 1});
             }
             free_masked(&m);
         }
@@ -149,12 +146,11 @@ static void test_large(void **state)
         masked_t m = make_masked(&shape, SPMM_R_16F);
 
         for (int kernel = 0; kernel < 3; kernel++) {
-            check_sampled(&m, &(sampled_t){.type      = SPMM_R_16F,
-                                           .s_type    = SPMM_R_32F,
-                                           .k         = 8,
-                                           .planned_k = 8,
-                                           .alpha     = 1.0,
-                                           .kernel    = kernels[kernel]});
+            check_sampled(&m, &(sampled_t){.type   = SPMM_R_16F,
+                                           .s_type = SPMM_R_32F,
+                                           .k      = 8,
+                                           .alpha  = 1.0,
+                                           .kernel = kernels[kernel]});
         }
         free_masked(&m);
     }
@@ -170,13 +166,12 @@ static void test_many_batches(void **state)
          half++) {
         masked_t m = make_masked(&shape, half == 0 ? SPMM_R_32F : SPMM_R_16F);
 
-        check_sampled(&m, &(sampled_t){.type      = half == 0 ? SPMM_R_32F : SPMM_R_16F,
-                                       .s_type    = SPMM_R_32F,
-                                       .k         = half == 0 ? 160 : 64,
-                                       .planned_k = half == 0 ? 160 : 64,
-                                       .alpha     = 1.5,
-                                       .beta      = half == 0 ? -0.5 : 0.0,
-                                       .kernel    = "panels"});
+        check_sampled(&m, &(sampled_t){.type   = half == 0 ? SPMM_R_32F : SPMM_R_16F,
+                                       .s_type = SPMM_R_32F,
+                                       .k      = half == 0 ? 160 : 64,
+                                       .alpha  = 1.5,
+                                       .beta   = half == 0 ? -0.5 : 0.0,
+                                       .kernel = "panels"});
         free_masked(&m);
     }
 }
