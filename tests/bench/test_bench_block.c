@@ -78,5 +78,4 @@ static void test_large_values(void **state)
     check(SPMM_R_16F, 0x1p14);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_wrong_elements_show), cmocka_unit_test(test_large_values), {0}};
+SPMM_TESTS(test_wrong_elements_show, test_large_values);

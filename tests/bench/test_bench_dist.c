@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "test_main.h"
+#include "test_context.h"
 
 #include "base/hash.h"
 #include "dist.h"
@@ -111,9 +111,7 @@ static void check(const char *spec, const char *partition)
     free(B);
     free(wanted);
     dist_blocks_free(&blocks);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&c.A));
-    spmm_assert_ok(spmm_context_destroy(&bench.ctx));
+    test_context_destroy(&plan, &c.A, &bench.ctx);
 }
 
 static void numberings_agree_with_the_matrix(void **state)
@@ -170,9 +168,7 @@ static void wrong_results_are_found(void **state)
     assert_false(row.passed);
     driver_block_free(bench.ctx, &B);
     spmm_assert_ok(spmm_buffer_free(bench.ctx, &c.C));
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&c.A));
-    spmm_assert_ok(spmm_context_destroy(&bench.ctx));
+    test_context_destroy(&plan, &c.A, &bench.ctx);
 }
 
 /* Long rows leave the range of FP16 and are not compared: a right product does not pass by the
@@ -217,12 +213,8 @@ static void too_few_compared_elements_fail(void **state)
         driver_block_free(bench.ctx, &B);
     }
     free(c.C);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&c.A));
-    spmm_assert_ok(spmm_context_destroy(&bench.ctx));
+    test_context_destroy(&plan, &c.A, &bench.ctx);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(numberings_agree_with_the_matrix),
-                                        cmocka_unit_test(wrong_results_are_found),
-                                        cmocka_unit_test(too_few_compared_elements_fail),
-                                        {0}};
+SPMM_TESTS(numberings_agree_with_the_matrix, wrong_results_are_found,
+           too_few_compared_elements_fail);

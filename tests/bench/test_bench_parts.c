@@ -316,12 +316,5 @@ static void test_report(void **state)
     (void)fclose(tsv);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_options),
-                                        cmocka_unit_test(test_refused_options),
-                                        cmocka_unit_test(test_matrix_list),
-                                        cmocka_unit_test(test_lost_files),
-                                        cmocka_unit_test(test_long_matrix_list),
-                                        cmocka_unit_test(test_pattern),
-                                        cmocka_unit_test(test_limit),
-                                        cmocka_unit_test(test_report),
-                                        {0}};
+SPMM_TESTS(test_options, test_refused_options, test_matrix_list, test_lost_files,
+           test_long_matrix_list, test_pattern, test_limit, test_report);

@@ -26,6 +26,16 @@ class Scripts(unittest.TestCase):
             pathlib.Path(path).write_text(text, encoding="utf-8")
         return path
 
+    def program(self, name, text):
+        """A shell script in the place of a program of a build."""
+        os.makedirs(os.path.dirname(self.path(name)))
+        os.chmod(self.path(name, "#!/bin/sh\n" + text), 0o755)
+
+    def failing_program(self, name, titles, rows):
+        """A program that prints a table and fails."""
+        table = "\n".join("\t".join(row) for row in [titles.split(), *rows])
+        self.program(name, f"cat <<END\n{table}\nEND\nexit 1\n")
+
     def run_script(self, script, *args, code=0, env=None):
         start = [sys.executable] if script.endswith(".py") else []
         done = subprocess.run(start + [str(ROOT / "bench" / script)] + [str(a) for a in args],
@@ -293,12 +303,10 @@ class Tiles(Scripts):
         self.assertIn("wrong: T on a.mtx", self.run_script("papers/tiles.py", self.path("w.tsv", rows), code=1))
 
     def test_sections(self):
-        os.makedirs(self.path("build/bench"))
-        program = self.path("build/bench/bench_ladder", "#!/bin/sh\n"
-                            f"printf '# on a GPU\\n{self.TITLES}'\n"
-                            f"printf '{self.row('a.mtx', 8, 0, 'BT', 1.0)}'\n"
-                            "case $* in *' 32,128,512 '*) exit 1; esac\n")
-        os.chmod(program, 0o755)
+        self.program("build/bench/bench_ladder",
+                     f"printf '# on a GPU\\n{self.TITLES}'\n"
+                     f"printf '{self.row('a.mtx', 8, 0, 'BT', 1.0)}'\n"
+                     "case $* in *' 32,128,512 '*) exit 1; esac\n")
         env = {"SPMM_BUILD_DIR": self.path("build"), "SPMM_OUTPUT_DIR": self.path("out")}
         self.assertIn("tiles_ladder.tsv: exit code 0",
                       self.run_script("papers/tiles.sh", "ladder", env=env))
@@ -323,13 +331,11 @@ class Runs(Scripts):
         self.assertEqual(len(names), 20)
         os.makedirs(matrices)
         os.makedirs(standins)
-        os.makedirs(self.path("build/tools"))
         self.path("m/INDEX.tsv", "name\trows\tcols\tnnz\nlarge\t9\t9\t80000\nsmall\t9\t9\t79999\n")
         for file in ["m/large.mtx.gz", "m/small.mtx.gz"] + [f"s/{n}.csr" for n in names]:
             self.path(file, "")
-        program = self.path("build/tools/spmm_bench", "#!/bin/sh\necho \"$@\"\ncat \"$2\"\n"
-                                                      "case $* in *fast*) exit 1; esac\n")
-        os.chmod(program, 0o755)
+        self.program("build/tools/spmm_bench",
+                     "echo \"$@\"\ncat \"$2\"\ncase $* in *fast*) exit 1; esac\n")
         self.env = {"SPMM_MATRIX_DIR": matrices, "SPMM_STANDIN_DIR": standins,
                     "SPMM_BUILD_DIR": self.path("build")}
 
@@ -399,12 +405,9 @@ class Runs(Scripts):
                 ("a", "no prefetch", "9.0000", "inf", "inf", "no"),
                 ("b", "all", "-", "inf", "inf", "no"),
                 ("b", "no balancing", "-", "inf", "1.00e-04", "no"))
-        table = "\n".join("\t".join((name, "9", "32", "none", variant, "1.0", *rest))
-                          for name, variant, *rest in rows)
-        os.makedirs(self.path("build/bench"))
-        program = self.path("build/bench/bench_ablation", "#!/bin/sh\ncat <<END\n"
-                            + titles.replace(" ", "\t") + "\n" + table + "\nEND\nexit 1\n")
-        os.chmod(program, 0o755)
+        self.failing_program("build/bench/bench_ablation", titles,
+                             [(name, "9", "32", "none", variant, "1.0", *rest)
+                              for name, variant, *rest in rows])
         self.path("INDEX.tsv", "name\trows\tcols\tnnz\na\t1\t1\t80000\n")
         self.path("a.mtx.gz", "")
         out = self.path("out.tsv")
@@ -422,12 +425,9 @@ class Runs(Scripts):
         rows = (("a", "4.0000", "2.0000", "1.00e-07", "yes"), ("b", "1.0000", "-", "1.00e-07", "yes"),
                 ("c", "9.0000", "9.0000", "inf", "no"), ("d", "-", "-", "1.00e-07", "yes"),
                 ("e", "9.0000", "9.0000", "nan", "no"))
-        table = "\n".join("\t".join((name, "8", "8", "9", "64", "32f", "csr", "1", "1.0", "1.0", *rest))
-                          for name, *rest in rows)
-        os.makedirs(self.path("build/bench"))
-        program = self.path("build/bench/bench_sddmm", "#!/bin/sh\ncat <<END\n"
-                            + titles.replace(" ", "\t") + "\n" + table + "\nEND\nexit 1\n")
-        os.chmod(program, 0o755)
+        self.failing_program("build/bench/bench_sddmm", titles,
+                             [(name, "8", "8", "9", "64", "32f", "csr", "1", "1.0", "1.0", *rest)
+                              for name, *rest in rows])
         out = self.path("out.tsv")
         self.run_script("engine/sddmm.sh", "--names", "vector=1$", out, code=1,
                         env={"SPMM_MATRIX_DIR": "", "SPMM_STANDIN_DIR": "",

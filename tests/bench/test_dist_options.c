@@ -4,7 +4,6 @@
 /** @file test_dist_options.c  The command line of bench_dist, which needs GPUs for all else. */
 #include "test_main.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "dist_options.h"
@@ -66,5 +65,4 @@ static void test_values(void **state)
     assert_int_equal(parse(less, &o), DRIVER_USAGE);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_every_option), cmocka_unit_test(test_values), {0}};
+SPMM_TESTS(test_every_option, test_values);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 LABEL driver INCLUDE bench/papers SOURCES bench/papers/ladder_tiles.c */
-/** @file test_ladder_tiles.c
- *  The tiles of bench_ladder, read as its kernels read them, against the matrix: both widths, 2:4
- *  tiles with none, one and two entries in four columns, ragged edges.  The kernels run on GPUs
- *  only and are checked there in every run.
- */
+/** @file test_ladder_tiles.c  The tiles of bench_ladder, read as its kernels read them, against the
+ *  matrix: both widths, 2:4 tiles with none, one and two entries in four columns, ragged edges.
+ *  The kernels run on GPUs only and are checked there in every run. */
 #include "format_case.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/scalar.h"
 #include "ladder_tiles.h"
 
@@ -130,8 +127,4 @@ static void test_matrices(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_matrices),
-    {0},
-};
+SPMM_TESTS(test_shapes, test_matrices);

@@ -59,14 +59,8 @@ def run(*args, ranks=None, timeout=110, env=None, cwd=None):
     variables = {**os.environ, **QUICK_END, **(env or {})}
     start = time.monotonic()
     done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        timeout=timeout,
-        env={name: value for name, value in variables.items() if value is not None},
-        cwd=cwd,
-    )
+        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, cwd=cwd,
+        env={name: value for name, value in variables.items() if value is not None})
     text = [s.decode("utf-8", "replace") for s in (done.stdout, done.stderr)]
     return Result(done.returncode, *text, time.monotonic() - start)
 

@@ -108,18 +108,9 @@ class Usage(unittest.TestCase):
         self.assertEqual(status, 4)
 
     def test_generators_are_checked(self):
-        for spec in (
-            "nonesuch:n=3",
-            "stencil5",
-            "stencil5:",
-            "stencil5:nx=3",
-            "stencil5:nx=3,ny=",
-            "stencil5:nx=3,ny=-1",
-            "stencil5:nx=3,ny=x",
-            "stencil5:nx=3,ny=3,color=1",
-            "rmat:scale=70,degree=4",
-            "",
-        ):
+        for spec in ("nonesuch:n=3", "stencil5", "stencil5:", "stencil5:nx=3", "stencil5:nx=3,ny=",
+                     "stencil5:nx=3,ny=-1", "stencil5:nx=3,ny=x", "stencil5:nx=3,ny=3,color=1",
+                     "rmat:scale=70,degree=4", ""):
             self.refused("--generate", spec, says="", code=3)
         self.refused("--generate", "rmat:scale=x,degree=4", ranks=4, says="x", code=3)
 
@@ -141,12 +132,8 @@ class About(unittest.TestCase):
         self.assertRegex(result.out, r"^spmm_dist \d+\.\d+\.\d+\n$")
 
     def test_lists_on_one_rank_only(self):
-        for option, name in (
-            ("--list-engines", "csr-cpu"),
-            ("--list-transports", "mpi-host"),
-            ("--list-partitioners", "block"),
-            ("--list-schedules", "overlap"),
-        ):
+        for option, name in (("--list-engines", "csr-cpu"), ("--list-transports", "mpi-host"),
+                             ("--list-partitioners", "block"), ("--list-schedules", "overlap")):
             result = harness.run(option, ranks=3)
             self.assertEqual((result.code, result.errors), (0, []), result)
             self.assertEqual(len(re.findall(rf"^{name} ", result.out, re.M)), 1, result)

@@ -36,5 +36,4 @@ static void test_first_problems_stand(void **state)
     assert_string_equal(x.finding[DRIVER_CHECKS - 1].text, "node 63");
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_problem_behind_many), cmocka_unit_test(test_first_problems_stand), {0}};
+SPMM_TESTS(test_problem_behind_many, test_first_problems_stand);

@@ -278,15 +278,7 @@ static void tiny_results_may_be_a_step_off(void **state)
     assert_true(half.largest == 65504.0);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(right_results_pass),
-    cmocka_unit_test(one_wrong_element_is_found),
-    cmocka_unit_test(poison_and_nonzero_empty_rows_are_found),
-    cmocka_unit_test(a_neighbouring_row_of_b_is_found),
-    cmocka_unit_test(what_may_overflow_is_not_compared),
-    cmocka_unit_test(tiny_results_may_be_a_step_off),
-    cmocka_unit_test(random_values_are_exact_in_their_type),
-    cmocka_unit_test(the_worst_rank_is_reported),
-    cmocka_unit_test(the_transpose_has_every_entry_once),
-    {0},
-};
+SPMM_TESTS(right_results_pass, one_wrong_element_is_found, poison_and_nonzero_empty_rows_are_found,
+           a_neighbouring_row_of_b_is_found, what_may_overflow_is_not_compared,
+           tiny_results_may_be_a_step_off, random_values_are_exact_in_their_type,
+           the_worst_rank_is_reported, the_transpose_has_every_entry_once);

@@ -10,37 +10,15 @@ import unittest
 import harness
 
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "jobs" / "table.py"
-NUMBER, INT, TEXT = (int, float), int, str
-MEMBERS = {
-    "matrix.source": TEXT,
-    "matrix.rows": INT,
-    "matrix.cols": INT,
-    "matrix.nnz": INT,
-    "ranks": INT,
-    "columns": INT,
-    "type": TEXT,
-    "compute": TEXT,
-    "layout": TEXT,
-    "op": TEXT,
-    "seed": INT,
-    "device": TEXT,
-    "partition.method": TEXT,
-    "partition.imbalance": NUMBER,
-    "halo.rows_total": INT,
-    "halo.rows_max": INT,
-    "halo.block_rows_total": INT,
-    "halo.allgather_rows_total": INT,
-    "engine": TEXT,
-    "reordering": TEXT,
-    "schedule": TEXT,
-    "transport": TEXT,
-    "time.total_ms": NUMBER,
-    "time.local_ms": NUMBER,
-    "time.reorder_s": NUMBER,
-    "gflops": NUMBER,
-    "verify.max_error": NUMBER,
-    "verify.passed": bool,
-}
+MEMBERS = {name: kind for kind, names in (
+    (str, "matrix.source type compute layout op device partition.method engine "
+     "reordering schedule transport"),
+    (int, "matrix.rows matrix.cols matrix.nnz ranks columns seed halo.rows_total "
+     "halo.rows_max halo.block_rows_total halo.allgather_rows_total"),
+    ((int, float), "partition.imbalance time.total_ms time.local_ms time.reorder_s gflops "
+     "verify.max_error"),
+    (bool, "verify.passed"),
+) for name in names.split()}
 
 
 def member(report, dotted):

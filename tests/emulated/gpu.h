@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file gpu.h
- *  Enough of a GPU on one CPU thread to run kernels whose blocks wait for each other: every thread
- *  of every block has a stack of its own and gives way where it polls, waits or draws lots, so that
- *  orders of events that a GPU shows rarely come up, the same ones in each run.  Memory is
- *  sequentially consistent: a fence that is missing goes unnoticed.
- */
+/** @file gpu.h  Enough of a GPU on one CPU thread to run kernels whose blocks wait for each other:
+ *  every thread of every block has a stack of its own and gives way where it polls, waits or draws
+ *  lots, so that orders of events that a GPU shows rarely come up, the same ones in each run.
+ *  Memory is sequentially consistent: a fence that is missing goes unnoticed. */
 #ifndef SPMM_EMULATED_GPU_H
 #define SPMM_EMULATED_GPU_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file faults.h
- *  Calls of MPI, CUDA and NCCL that fail when a test says so.  Wrappers of the same names stand
- *  before the libraries: linked into a test program, or as libspmm_faults.so in LD_PRELOAD around
- *  any program, with SPMM_FAULT=CALL:K[:RANK], the K-th call from 0, on every rank or one.
- *  Production code knows nothing of them.
- */
+/** @file faults.h  Calls of MPI, CUDA and NCCL that fail when a test says so.  Wrappers of the same
+ *  names stand before the libraries: linked into a test program, or as libspmm_faults.so in
+ *  LD_PRELOAD around any program, with SPMM_FAULT=CALL:K[:RANK], the K-th call from 0, on every
+ *  rank or one. Production code knows nothing of them. */
 #ifndef SPMM_FAULTS_H
 #define SPMM_FAULTS_H
 

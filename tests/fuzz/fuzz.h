@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file fuzz.h
- *  What the fuzz targets share.  A target is one file with spmm_fuzz_one(); fuzz.c gives it an
- *  environment of one rank, files that live in memory, and the check that nothing leaks.  Built
- *  with libFuzzer (preset fuzz) it runs for as long as it is asked to; built without
- *  (fuzz_replay.c) it runs the inputs named on its command line.
- */
+/** @file fuzz.h  What the fuzz targets share.  A target is one file with spmm_fuzz_one(); fuzz.c
+ *  gives it an environment of one rank, files that live in memory, and the check that nothing
+ *  leaks.  Built with libFuzzer (preset fuzz) it runs for as long as it is asked to; built without
+ *  (fuzz_replay.c) it runs the inputs named on its command line. */
 #ifndef SPMM_FUZZ_H
 #define SPMM_FUZZ_H
 

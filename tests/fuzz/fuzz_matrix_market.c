@@ -3,7 +3,6 @@
  * must come to the same end. */
 #include "fuzz.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
-/** @file test_async.c
- *  On the NCCL path an execute is enqueued, not waited for: with the user's stream held up by a
- *  host function, calls must return all the same, and nothing may be computed before its turn.
- */
+/** @file test_async.c  On the NCCL path an execute is enqueued, not waited for: with the user's
+ *  stream held up by a host function, calls must return all the same, and nothing may be computed
+ *  before its turn. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu_gate.h"
 #include "pair_matrix.h"
+#include "test_context.h"
 
 enum { ROWS = 3000, N = 32, CALLS = 3 };
 
@@ -66,8 +66,7 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
         assert_true(host[i] == CALLS * PAIR_ROW_SUM);
     }
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     spmm_assert_ok(spmm_plan_destroy(&plan));
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
 }
@@ -84,8 +83,7 @@ static void test_execute_does_not_wait(void **state)
     A = pair_matrix(ctx, ROWS);
     check(ctx, A, "nccl");
     check(ctx, A, "nccl-push");
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
 }
 
 /* A program that captures a graph while an exchange is on its way, in the strictest mode. */
@@ -134,16 +132,9 @@ static void test_captures_of_the_program(void **state)
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_free(ctx, &B, &C);
+    test_context_destroy(&plan, &A, &ctx);
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_execute_does_not_wait),
-    cmocka_unit_test(test_captures_of_the_program),
-    {0},
-};
+SPMM_TESTS(test_execute_does_not_wait, test_captures_of_the_program);

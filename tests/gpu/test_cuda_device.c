@@ -215,9 +215,5 @@ static void test_delay(void **state)
     device.ops->stream_destroy(&device, stream);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_facts),         cmocka_unit_test(test_memory),
-    cmocka_unit_test(test_staging),       cmocka_unit_test(test_delay),
-    cmocka_unit_test(test_streams),       cmocka_unit_test(test_current_device),
-    cmocka_unit_test(test_release_waits), {0},
-};
+SPMM_TESTS(test_facts, test_memory, test_staging, test_delay, test_streams, test_current_device,
+           test_release_waits);

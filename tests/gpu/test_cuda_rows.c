@@ -332,8 +332,4 @@ static void test_merge(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),        cmocka_unit_test(test_moves),
-    cmocka_unit_test(test_large_moves), cmocka_unit_test(test_scatter_add),
-    cmocka_unit_test(test_merge),       {0},
-};
+SPMM_TESTS(test_open, test_moves, test_large_moves, test_scatter_add, test_merge);

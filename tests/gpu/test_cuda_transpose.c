@@ -101,9 +101,4 @@ static void test_large(void **state)
     check_store(SPMM_R_16F, 1, 2200000, 0, 1.0, 0);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),
-    cmocka_unit_test(test_store),
-    cmocka_unit_test(test_large),
-    {0},
-};
+SPMM_TESTS(test_open, test_store, test_large);

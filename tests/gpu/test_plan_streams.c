@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
-/** @file test_plan_streams.c
- *  One plan on streams in turn: its buffers belong to an execute until that is done, so one on
- *  another stream has to wait for it, also where that stream has the handle of one that is gone.
- */
+/** @file test_plan_streams.c  One plan on streams in turn: its buffers belong to an execute until
+ *  that is done, so one on another stream has to wait for it, also where that stream has the handle
+ *  of one that is gone. */
 #include <stdlib.h>
 
 #include "gpu_gate.h"
 #include "pair_matrix.h"
+#include "test_context.h"
 
 enum { ROWS = 1000, N = 32, TURNS = 3 };
 
@@ -34,8 +34,7 @@ static void check(spmm_context_t *ctx, void *B[TURNS], void *C[TURNS], float *ho
         for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
             assert_true(host[e] == (float)(PAIR_ROW_SUM * (k + 1)));
         }
-        spmm_assert_ok(spmm_buffer_free(ctx, &B[k]));
-        spmm_assert_ok(spmm_buffer_free(ctx, &C[k]));
+        test_context_free(ctx, &B[k], &C[k]);
     }
 }
 
@@ -88,11 +87,7 @@ static void test_streams_in_turn(void **state)
     A = pair_matrix(ctx, ROWS);
     run(ctx, A, false);
     run(ctx, A, true);
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_streams_in_turn),
-    {0},
-};
+SPMM_TESTS(test_streams_in_turn);

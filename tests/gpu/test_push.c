@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
-/** @file test_push.c
- *  Whole plans whose ranks push rows of B to their peers.  B changes in stream order
- *  between executes that nobody waits for: rows read too early or too late give
- *  sums of another round.
- */
+/** @file test_push.c  Whole plans whose ranks push rows of B to their peers.  B changes in stream
+ *  order between executes that nobody waits for: rows read too early or too late give sums of
+ *  another round. */
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 #include "api/context.h"
 #include "gpu_test.h"
 #include "pair_matrix.h"
+#include "test_context.h"
 
 enum { ROWS = 700, N = 20, LD = 24, BATCH = 25, FULL = 5000 };
 
@@ -93,9 +92,7 @@ static void run(int64_t products, int64_t n, const char *schedule)
         print_message("%s\n", spmm_last_error(ctx));
     }
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &versions));
-    spmm_assert_ok(spmm_buffer_free(ctx, &results));
+    test_context_free(ctx, &B, &versions, &results);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -103,7 +100,6 @@ static void test_schedules(void **state)
 {
     static const char *const schedule[] = {"overlap", "chunks2", "merged", "merged2", "halo-first"};
 
-    (void)state;
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
         run(BATCH, N, schedule[s]);
         run(BATCH, 7, schedule[s]);
@@ -119,7 +115,6 @@ static void test_stress(void **state)
 {
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
-    (void)state;
     run(full, N, NULL);
     ctx->shared.push.quick_bytes = -1;
     run(full, N, NULL);
@@ -160,7 +155,6 @@ static void test_uneven_transpose(void **state)
     spmm_plan_t        *plan;
     spmm_status_t       status;
 
-    (void)state;
     o.op        = SPMM_OP_T;
     o.transport = "nccl-push";
     status      = spmm_plan_create(A, N, &o, &plan);
@@ -181,8 +175,7 @@ static void test_uneven_transpose(void **state)
         assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
     }
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -227,9 +220,7 @@ static void run_together(void)
         spmm_assert_ok(spmm_plan_destroy(&plan[p]));
     }
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &versions));
-    spmm_assert_ok(spmm_buffer_free(ctx, &results));
+    test_context_free(ctx, &B, &versions, &results);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -238,7 +229,6 @@ static void test_together(void **state)
 {
     spmm_context_t *first = ctx;
 
-    (void)state;
     run_together();
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
     run_together();
@@ -254,20 +244,17 @@ static void test_gathered(void **state)
     spmm_matrix_t      *A = pair_matrix(ctx, ROWS);
     spmm_plan_t        *plan;
 
-    (void)state;
     o.schedule = "allgather";
     o.layout   = SPMM_LAYOUT_ROW;
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
     assert_string_not_equal(transport_of(plan), "nccl-push");
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_destroy(&plan, &A, NULL);
 }
 
 static void test_open(void **state)
 {
     spmm_device_t device;
 
-    (void)state;
     gpu_test_open(&device); /* skips where there is no GPU */
     spmmi_device_close(&device);
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
@@ -276,13 +263,9 @@ static void test_open(void **state)
 
 static void test_close(void **state)
 {
-    (void)state;
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),     cmocka_unit_test(test_schedules),
-    cmocka_unit_test(test_stress),   cmocka_unit_test(test_uneven_transpose),
-    cmocka_unit_test(test_together), cmocka_unit_test(test_gathered),
-    cmocka_unit_test(test_close),    {0}};
+SPMM_TESTS(test_open, test_schedules, test_stress, test_uneven_transpose, test_together,
+           test_gathered, test_close);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file ranks_case.h
- *  Exchanges of nccl-push between many ranks of one process: the halo plans and the
- *  arguments of the kernels are those of the library, NCCL's windows are plain memory.
- */
+/** @file ranks_case.h  Exchanges of nccl-push between many ranks of one process: the halo plans and
+ *  the arguments of the kernels are those of the library, NCCL's windows are plain memory. */
 #ifndef SPMM_RANKS_CASE_H
 #define SPMM_RANKS_CASE_H
 

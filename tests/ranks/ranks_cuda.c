@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file ranks_cuda.c
- *  Ranks of one GPU: the kernels of the library, one for each rank on a stream of its own, which
- *  the GPU runs side by side; and all ranks' blocks in one cooperative grid, which tools that run
- *  one kernel at a time bear, too.
- */
+/** @file ranks_cuda.c  Ranks of one GPU: the kernels of the library, one for each rank on a stream
+ *  of its own, which the GPU runs side by side; and all ranks' blocks in one cooperative grid,
+ *  which tools that run one kernel at a time bear, too. */
 #include <cuda_runtime_api.h>
 
 #include "cuda/cuda_kernels.h"
@@ -60,21 +58,15 @@ static void wait(void)
 
 static void copy_in_grid(int rank, void *to, const void *from, size_t bytes)
 {
-    (void)rank;
     copy_on(stream[0], to, from, bytes);
 }
 
 static void fill_in_grid(int rank, void *to, int byte, size_t bytes)
 {
-    (void)rank;
     fill(0, to, byte, bytes);
 }
 
-static void no_delay(int rank, double seconds)
-{
-    (void)rank;
-    (void)seconds;
-}
+static void no_delay(int rank, double seconds) {}
 
 static void push_in_grid(const spmm_push_args_t *args, int n)
 {

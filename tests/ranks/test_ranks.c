@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file test_ranks.c
- *  The kernel of nccl-push between 2 to 16 ranks of one process: what only many readers
- *  and owners bring about needs no machine with as many GPUs.
- */
-#include <string.h>
-
+/** @file test_ranks.c  The kernel of nccl-push between 2 to 16 ranks of one process: what only many
+ *  readers and owners bring about needs no machine with as many GPUs. */
 #include "base/hash.h"
 #include "ranks_case.h"
 
@@ -34,7 +30,6 @@ static int64_t even(int n, int s, int r)
 
 static int64_t mixed(int n, int s, int r)
 {
-    (void)n;
     return any_rows(s, r, 1);
 }
 
@@ -64,7 +59,6 @@ static int64_t downhill(int n, int s, int r)
 
 static int64_t star(int n, int s, int r)
 {
-    (void)n;
     return s == 1 ? any_rows(s, r, 5) : RANKS_NONE;
 }
 
@@ -145,7 +139,6 @@ static void run(const ranks_machine_t *machine, int n, int64_t (*rows)(int n, in
 /* Every halo on all numbers of ranks. */
 static void test_push(void **state)
 {
-    (void)state;
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
             for (int g = 0; g < N_MAKERS; g++) {
@@ -158,7 +151,6 @@ static void test_push(void **state)
 /* Many exchanges in a row, whose numbers begin anew on the way. */
 static void test_long(void **state)
 {
-    (void)state;
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
             run(ranks_machines[m], scale.size[n], n % 2 == 0 ? mixed : sparse, scale.bytes,
@@ -169,7 +161,6 @@ static void test_long(void **state)
 
 static void test_ahead(void **state)
 {
-    (void)state;
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
             run(ranks_machines[m], scale.size[n], fountain, 64 * 1024, 0, 2 * scale.long_rounds,
@@ -181,7 +172,6 @@ static void test_ahead(void **state)
 /* Exchanges of many more tiles than warps begin with. */
 static void test_wide(void **state)
 {
-    (void)state;
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int n = 0; n < scale.n_sizes; n++) {
             run(ranks_machines[m], scale.size[n], skewed, scale.wide_bytes, 5, scale.wide_rounds,
@@ -203,10 +193,4 @@ static void test_close(void **state)
     ranks_machines_close(&device);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_open),
-                                        cmocka_unit_test(test_push),
-                                        cmocka_unit_test(test_long),
-                                        cmocka_unit_test(test_ahead),
-                                        cmocka_unit_test(test_wide),
-                                        cmocka_unit_test(test_close),
-                                        {0}};
+SPMM_TESTS(test_open, test_push, test_long, test_ahead, test_wide, test_close);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file pair_matrix.h
- *  A matrix of which a row is itself and twice another one, mostly of another rank: all sums of a
- *  row are the same, and an exchange that gives old or wrong rows is seen.
- */
+/** @file pair_matrix.h  A matrix of which a row is itself and twice another one, mostly of another
+ *  rank: all sums of a row are the same, and an exchange that gives old or wrong rows is seen. */
 #ifndef SPMM_PAIR_MATRIX_H
 #define SPMM_PAIR_MATRIX_H
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan_case.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -206,8 +203,7 @@ static void run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_p
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, c_bytes));
     check_c(s, p, seed, host, ldc, c.local_rows, c.global_row);
     check_gathered(s, p, seed, plan, C, ldc, &c);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     free(host);
 }
 
@@ -228,13 +224,11 @@ static spmm_matrix_t *create(const caller_t *c, const product_t *p)
 
     spmm_assert_ok(
         spmm_matrix_create_csr32(ctx, c->rows, c->cols, row_ptr, col, values, p->type, &A));
-    spmm_assert_ok(spmm_buffer_free(ctx, &row_ptr));
-    spmm_assert_ok(spmm_buffer_free(ctx, &col));
-    spmm_assert_ok(spmm_buffer_free(ctx, &values));
+    test_context_free(ctx, &row_ptr, &col, &values);
     return A;
 }
 
-void check_plan(const shape_t *s, const product_t *p)
+static void plan_and_run(const shape_t *s, const product_t *p)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A;
@@ -259,10 +253,18 @@ void check_plan(const shape_t *s, const product_t *p)
     run_once(s, &narrow, 5, plan);
     run_once(s, p, 5, plan);
     assert_int_equal(spmm_matrix_destroy(&A), SPMM_ERR_ARGUMENT); /* a plan is alive */
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_destroy(&plan, &A, NULL);
     free_caller(&first);
     free_caller(&second);
+}
+
+void check_plan(const shape_t *s, const product_t *p)
+{
+    product_t full = *p;
+
+    full.c_type    = p->c_type == SPMM_TYPE_AUTO ? p->type : p->c_type;
+    full.planned_n = p->planned_n == 0 ? p->n : p->planned_n;
+    plan_and_run(s, &full);
 }
 
 void open_context(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file plan_case.h
- *  Small matrices whose entries are functions of (i, j), and their products through a whole plan
- *  checked against the dense FP64 product.
- */
+/** @file plan_case.h  Small matrices whose entries are functions of (i, j), and their products
+ *  through a whole plan checked against the dense FP64 product. */
 #ifndef SPMM_PLAN_CASE_H
 #define SPMM_PLAN_CASE_H
 
@@ -18,11 +16,11 @@ typedef struct {
 
 /** One product to check. */
 typedef struct {
-    spmm_type_t   type, c_type;
+    spmm_type_t   type, c_type; /**< c_type SPMM_TYPE_AUTO: type */
     spmm_op_t     op;
     spmm_layout_t layout;
     const char   *partition;
-    int64_t       n, planned_n, pad; /**< pad: extra leading dimension */
+    int64_t       n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
     double        alpha, beta;
     const char   *engine;   /**< NULL: the plan chooses */
     const char   *reorder;  /**< likewise */
@@ -36,6 +34,18 @@ extern spmm_context_t *ctx;
 /** Make ctx: test_context_open(). */
 void open_context(void);
 void close_context(void);
+
+/** The tests of a program, each of them between open_context() and close_context(). */
+#define PLAN_TESTS(...)                                                                            \
+    void spmm_test_set_up(void)                                                                    \
+    {                                                                                              \
+        open_context();                                                                            \
+    }                                                                                              \
+    void spmm_test_tear_down(void)                                                                 \
+    {                                                                                              \
+        close_context();                                                                           \
+    }                                                                                              \
+    SPMM_TESTS(__VA_ARGS__)
 
 /** Memory of the context's device with what @p host holds; release with spmm_buffer_free(). */
 void *to_device(const void *host, size_t bytes);

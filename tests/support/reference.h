@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file reference.h
- *  What products are compared with: operands that every rank draws alike, and sums of them in FP64.
- *  Nothing of it is the library's but the conversions of types.
- */
+/** @file reference.h  What products are compared with: operands that every rank draws alike, and
+ *  sums of them in FP64. Nothing of it is the library's but the conversions of types. */
 #ifndef SPMM_REFERENCE_H
 #define SPMM_REFERENCE_H
 

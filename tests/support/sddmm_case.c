@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sddmm_case.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -205,13 +204,11 @@ static void run_once(const masked_t *m, const sampled_t *s, spmm_sddmm_plan_t *p
     assert_true(spmmi_alloc_get_stats().calls == before.calls);
     spmm_assert_ok(spmm_buffer_copy(ctx, host, S, bytes));
     check_values(m, s, host, guard);
-    spmm_assert_ok(spmm_buffer_free(ctx, &X));
-    spmm_assert_ok(spmm_buffer_free(ctx, &Y));
-    spmm_assert_ok(spmm_buffer_free(ctx, (void **)&S));
+    test_context_free(ctx, &X, &Y, (void **)&S);
     free(host);
 }
 
-void check_sampled(const masked_t *m, const sampled_t *s)
+static void plan_and_run(const masked_t *m, const sampled_t *s)
 {
     spmm_sddmm_options_t o      = SPMM_SDDMM_OPTIONS_INIT;
     sampled_t            narrow = *s;
@@ -229,4 +226,13 @@ void check_sampled(const masked_t *m, const sampled_t *s)
     assert_int_equal(spmm_matrix_destroy(&A), SPMM_ERR_ARGUMENT); /* a plan is alive */
     spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
     assert_null(plan);
+}
+
+void check_sampled(const masked_t *m, const sampled_t *s)
+{
+    sampled_t full = *s;
+
+    full.s_type    = s->s_type == SPMM_TYPE_AUTO ? s->type : s->s_type;
+    full.planned_k = s->planned_k == 0 ? s->k : s->planned_k;
+    plan_and_run(m, &full);
 }

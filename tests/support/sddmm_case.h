@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file sddmm_case.h
- *  Masks whose entries are functions of (i, j), and dot products at them through a whole plan
- *  checked against FP64.
- */
+/** @file sddmm_case.h  Masks whose entries are functions of (i, j), and dot products at them
+ *  through a whole plan checked against FP64. */
 #ifndef SPMM_SDDMM_CASE_H
 #define SPMM_SDDMM_CASE_H
 
@@ -32,8 +30,8 @@ void     free_masked(masked_t *m);
 
 /** One SDDMM to check. */
 typedef struct {
-    spmm_type_t type, s_type;
-    int64_t     k, planned_k, pad;
+    spmm_type_t type, s_type;      /**< s_type SPMM_TYPE_AUTO: type */
+    int64_t     k, planned_k, pad; /**< planned_k 0: k */
     double      alpha, beta;
     const char *kernel;
     int         special; /**< nonzero: some rows of X and Y hold Inf and NaN */

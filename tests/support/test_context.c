@@ -24,6 +24,20 @@ spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col
     return spmm_matrix_create_csr(ctx, 1, cols, row_ptr, &col, &one, SPMM_R_64F, A);
 }
 
+void test_context_destroy(spmm_plan_t **plan, spmm_matrix_t **A, spmm_context_t **ctx)
+{
+    spmm_assert_ok(spmm_plan_destroy(plan));
+    spmm_assert_ok(spmm_matrix_destroy(A));
+    spmm_assert_ok(spmm_context_destroy(ctx));
+}
+
+void test_context_free_list(spmm_context_t *ctx, void ***buffer)
+{
+    for (; *buffer != NULL; buffer++) {
+        spmm_assert_ok(spmm_buffer_free(ctx, *buffer));
+    }
+}
+
 char *test_context_explain(const spmm_plan_t *plan)
 {
     char  *text = NULL;

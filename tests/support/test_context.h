@@ -15,6 +15,13 @@ void test_context_open(spmm_context_t **ctx);
 spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col,
                                   spmm_matrix_t **A);
 
+/** Destroy those that are not NULL, and assert that it works. */
+void test_context_destroy(spmm_plan_t **plan, spmm_matrix_t **A, spmm_context_t **ctx);
+
+/** Likewise buffers of @p ctx: test_context_free(ctx, &B, &C). */
+#define test_context_free(ctx, ...) test_context_free_list(ctx, (void **[]){__VA_ARGS__, NULL})
+void test_context_free_list(spmm_context_t *ctx, void ***buffer);
+
 /** What spmm_plan_explain() prints; to be freed. */
 char *test_context_explain(const spmm_plan_t *plan);
 

@@ -14,6 +14,22 @@ __attribute__((weak)) int spmm_test_thread_level(void)
     return MPI_THREAD_SINGLE;
 }
 
+__attribute__((weak)) void spmm_test_set_up(void) {}
+
+__attribute__((weak)) void spmm_test_tear_down(void) {}
+
+static int set_up(void **state)
+{
+    spmm_test_set_up();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    spmm_test_tear_down();
+    return 0;
+}
+
 bool spmm_test_on_gpu(void)
 {
     const char *device = getenv("SPMM_TEST_DEVICE");
@@ -57,8 +73,11 @@ int main(int argc, char **argv)
         count++;
     }
     for (size_t i = 0; i < count && failed == 0; i++) {
+        const struct CMUnitTest test = {spmm_tests[i].name, spmm_tests[i].test_func, set_up,
+                                        tear_down, NULL};
+
         spmmi_error_clear(&spmm_test_env.err);
-        failed = _cmocka_run_group_tests(spmm_tests[i].name, &spmm_tests[i], 1, NULL, NULL);
+        failed = _cmocka_run_group_tests(test.name, &test, 1, NULL, NULL);
         if (failed != 0) {
             (void)fprintf(stderr, "rank %d of %d: test %s failed\n", spmm_test_env.rank,
                           spmm_test_env.size, spmm_tests[i].name);

@@ -7,8 +7,6 @@
 
 static bool none(int64_t i, int64_t j)
 {
-    (void)i;
-    (void)j;
     return false;
 }
 
@@ -44,8 +42,6 @@ static bool few_rows(int64_t i, int64_t j)
 
 static bool full(int64_t i, int64_t j)
 {
-    (void)i;
-    (void)j;
     return true;
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file test_matrix.h
- *  Small matrices given by a rule, which every rank can evaluate everywhere: references need no
- *  communication.
- */
+/** @file test_matrix.h  Small matrices given by a rule, which every rank can evaluate everywhere:
+ *  references need no communication. */
 #ifndef SPMM_TEST_MATRIX_H
 #define SPMM_TEST_MATRIX_H
 

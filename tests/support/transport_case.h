@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file transport_case.h
- *  One transport on a pseudo-random halo, with rows whose bytes tell where they come from.  Runs on
- *  the CPU, or with SPMM_TEST_DEVICE=cuda on the GPUs that are visible.
- */
+/** @file transport_case.h  One transport on a pseudo-random halo, with rows whose bytes tell where
+ *  they come from.  Runs on the CPU, or with SPMM_TEST_DEVICE=cuda on the GPUs that are visible. */
 #ifndef SPMM_TEST_TRANSPORT_CASE_H
 #define SPMM_TEST_TRANSPORT_CASE_H
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "temp_file.h"
+#include "test_context.h"
 
 enum { N = 3, LOCAL = 6, ENTRIES = 2 * LOCAL }; /* columns of B; rows and entries of a rank */
 
@@ -208,12 +209,9 @@ spmm_status_t walk_go(const walk_t *walk, held_t *h)
 void walk_drop(held_t *h)
 {
     if (h->ctx != NULL) {
-        spmm_assert_ok(spmm_buffer_free(h->ctx, &h->given));
-        spmm_assert_ok(spmm_buffer_free(h->ctx, &h->B));
-        spmm_assert_ok(spmm_buffer_free(h->ctx, &h->C));
+        test_context_free(h->ctx, &h->given, &h->B, &h->C);
     }
-    spmm_assert_ok(spmm_plan_destroy(&h->plan));
-    spmm_assert_ok(spmm_matrix_destroy(&h->A));
+    test_context_destroy(&h->plan, &h->A, NULL);
 }
 
 void walk_close(held_t *h)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file walk.h
- *  One walk through every call of the public API, for tests that let something fail on the way.
- */
+/** @file walk.h  One walk through every call of the public API, for tests that let something fail
+ *  on the way. */
 #ifndef SPMM_WALK_H
 #define SPMM_WALK_H
 

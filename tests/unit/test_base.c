@@ -174,15 +174,5 @@ static void test_status_strings(void **state)
     assert_string_equal(spmm_status_string((spmm_status_t)-999), "unknown status");
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_half_round_trip),
-    cmocka_unit_test(test_sixteen_bit_rounding),
-    cmocka_unit_test(test_no_double_rounding),
-    cmocka_unit_test(test_range),
-    cmocka_unit_test(test_alloc),
-    cmocka_unit_test(test_sort),
-    cmocka_unit_test(test_first_error_stands),
-    cmocka_unit_test(test_owner),
-    cmocka_unit_test(test_status_strings),
-    {0},
-};
+SPMM_TESTS(test_half_round_trip, test_sixteen_bit_rounding, test_no_double_rounding, test_range,
+           test_alloc, test_sort, test_first_error_stands, test_owner, test_status_strings);

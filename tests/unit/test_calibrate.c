@@ -127,12 +127,5 @@ static void test_close_folder(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_wanted),
-    cmocka_unit_test(test_path),
-    cmocka_unit_test(test_open_folder),
-    cmocka_unit_test(test_store_and_load),
-    cmocka_unit_test(test_bad_files),
-    cmocka_unit_test(test_close_folder),
-    {0},
-};
+SPMM_TESTS(test_wanted, test_path, test_open_folder, test_store_and_load, test_bad_files,
+           test_close_folder);

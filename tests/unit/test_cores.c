@@ -58,8 +58,4 @@ static void test_count(void **state)
     assert_in_range(threads, 1, omp_get_num_procs());
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_share),
-    cmocka_unit_test(test_count),
-    {0},
-};
+SPMM_TESTS(test_share, test_count);

@@ -315,12 +315,6 @@ static void test_array_parts(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_reals_are_correctly_rounded),
-                                        cmocka_unit_test(test_fortran_exponents),
-                                        cmocka_unit_test(test_what_is_no_real),
-                                        cmocka_unit_test(test_locale_does_not_matter),
-                                        cmocka_unit_test(test_integers),
-                                        cmocka_unit_test(test_good_texts),
-                                        cmocka_unit_test(test_stops_for_room_and_goes_on),
-                                        cmocka_unit_test(test_array_parts),
-                                        {0}};
+SPMM_TESTS(test_reals_are_correctly_rounded, test_fortran_exponents, test_what_is_no_real,
+           test_locale_does_not_matter, test_integers, test_good_texts,
+           test_stops_for_room_and_goes_on, test_array_parts);

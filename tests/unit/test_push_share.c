@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
-/** @file test_push_share.c
- *  What the thread blocks of nccl-push are told, for any rows between up to 16 ranks: each block
- *  one part, each part one block, and both ranks of a pair the same.
- */
+/** @file test_push_share.c  What the thread blocks of nccl-push are told, for any rows between up
+ *  to 16 ranks: each block one part, each part one block, and both ranks of a pair the same. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -191,7 +189,4 @@ static void test_quick(void **state)
     assert_false(spmmi_push_is_quick(&limits, INT64_C(1) << 40, 8));
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_push),
-                                        cmocka_unit_test(test_push_window),
-                                        cmocka_unit_test(test_quick),
-                                        {0}};
+SPMM_TESTS(test_push, test_push_window, test_quick);

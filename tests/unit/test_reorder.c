@@ -406,11 +406,5 @@ static void test_callers(void **state)
     assert_true(after.sa_handler == before.sa_handler);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_permutations), cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_threads),      cmocka_unit_test(test_shuffled),
-    cmocka_unit_test(test_kinds),        cmocka_unit_test(test_tiles),
-    cmocka_unit_test(test_rcm_path),     cmocka_unit_test(test_permute),
-    cmocka_unit_test(test_names),        cmocka_unit_test(test_callers),
-    cmocka_unit_test(test_memory),       {0},
-};
+SPMM_TESTS(test_permutations, test_matrices, test_threads, test_shuffled, test_kinds, test_tiles,
+           test_rcm_path, test_permute, test_names, test_callers, test_memory);

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/comm.h"
 #include "base/hash.h"
@@ -113,10 +112,4 @@ static void test_offsets(void **state)
     free(offset);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_alltoallv),
-    cmocka_unit_test(test_alltoallv_fails_together),
-    cmocka_unit_test(test_agree),
-    cmocka_unit_test(test_offsets),
-    {0},
-};
+SPMM_TESTS(test_alltoallv, test_alltoallv_fails_together, test_agree, test_offsets);

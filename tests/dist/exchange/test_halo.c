@@ -146,7 +146,5 @@ static void test_memory(void **state)
     halo_case_free(&c);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_random_needs), cmocka_unit_test(test_few_indices),
-    cmocka_unit_test(test_wrong_needs),  cmocka_unit_test(test_unequal_distributions),
-    cmocka_unit_test(test_memory),       {0}};
+SPMM_TESTS(test_random_needs, test_few_indices, test_wrong_needs, test_unequal_distributions,
+           test_memory);

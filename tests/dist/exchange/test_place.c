@@ -78,12 +78,5 @@ static void test_collective(void **state)
     assert_int_equal(n_before, env.rank / 3);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_all_visible),
-    cmocka_unit_test(test_one_visible),
-    cmocka_unit_test(test_near_visible),
-    cmocka_unit_test(test_turned),
-    cmocka_unit_test(test_none_visible),
-    cmocka_unit_test(test_collective),
-    {0},
-};
+SPMM_TESTS(test_all_visible, test_one_visible, test_near_visible, test_turned, test_none_visible,
+           test_collective);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda ENV NCCL_NVLS_ENABLE=0 */
-/** @file test_transport.c
- *  Every transport that works on the device: the CPU, or with SPMM_TEST_DEVICE=cuda the GPUs that
- *  are visible (77, skipped, where none is).
- */
+/** @file test_transport.c  Every transport that works on the device: the CPU, or with
+ *  SPMM_TEST_DEVICE=cuda the GPUs that are visible (77, skipped, where none is). */
 #include "transport_case.h"
 
 #include <string.h>
@@ -325,14 +323,5 @@ static void test_close(void **state)
     transport_case_finish(kept);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_both_directions),
-                                        cmocka_unit_test(test_no_peers),
-                                        cmocka_unit_test(test_in_place),
-                                        cmocka_unit_test(test_sizes),
-                                        cmocka_unit_test(test_back_to_back),
-                                        cmocka_unit_test(test_split_messages),
-                                        cmocka_unit_test(test_plans_do_not_mix),
-                                        cmocka_unit_test(test_memory),
-                                        cmocka_unit_test(test_late_rank),
-                                        cmocka_unit_test(test_close),
-                                        {0}};
+SPMM_TESTS(test_both_directions, test_no_peers, test_in_place, test_sizes, test_back_to_back,
+           test_split_messages, test_plans_do_not_mix, test_memory, test_late_rank, test_close);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda ENV NCCL_NVLS_ENABLE=0 */
-/** @file test_transport_choice.c
- *  Which transport a plan gets: on the CPU, or with SPMM_TEST_DEVICE=cuda on the GPUs that are
- *  visible (77, skipped, where none is).
- */
+/** @file test_transport_choice.c  Which transport a plan gets: on the CPU, or with
+ *  SPMM_TEST_DEVICE=cuda on the GPUs that are visible (77, skipped, where none is). */
 #include "transport_case.h"
 
 #include <math.h>
@@ -179,7 +177,4 @@ static void test_close(void **state)
     transport_case_finish(0);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_candidates), cmocka_unit_test(test_least),
-    cmocka_unit_test(test_packing),    cmocka_unit_test(test_without_windows),
-    cmocka_unit_test(test_close),      {0}};
+SPMM_TESTS(test_candidates, test_least, test_packing, test_without_windows, test_close);

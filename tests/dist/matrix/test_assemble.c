@@ -315,14 +315,6 @@ static void test_failing_allocations(void **state)
     spmmi_error_clear(&spmm_test_env.err);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_against_dense),
-    cmocka_unit_test(test_empty_shapes),
-    cmocka_unit_test(test_balance),
-    cmocka_unit_test(test_sum_order),
-    cmocka_unit_test(test_values_out_of_range),
-    cmocka_unit_test(test_bad_entry_on_one_rank),
-    cmocka_unit_test(test_too_many_rows),
-    cmocka_unit_test(test_failing_allocations),
-    {0},
-};
+SPMM_TESTS(test_against_dense, test_empty_shapes, test_balance, test_sum_order,
+           test_values_out_of_range, test_bad_entry_on_one_rank, test_too_many_rows,
+           test_failing_allocations);

@@ -3,7 +3,6 @@
 /* Binary pattern CSR, as shared generators write it. */
 #include "test_main.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,7 +216,4 @@ static void test_memory_failures(void **state)
     spmmi_error_clear(&spmm_test_env.err);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_shapes_and_types),
-                                        cmocka_unit_test(test_malformed),
-                                        cmocka_unit_test(test_memory_failures),
-                                        {0}};
+SPMM_TESTS(test_shapes_and_types, test_malformed, test_memory_failures);

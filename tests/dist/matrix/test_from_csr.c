@@ -270,9 +270,5 @@ static void test_failing_allocations(void **state)
     spmmi_error_clear(&spmm_test_env.err);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_sorted_rows),           cmocka_unit_test(test_scattered_rows),
-    cmocka_unit_test(test_long_row_of_each_type), cmocka_unit_test(test_empty),
-    cmocka_unit_test(test_broken_rules),          cmocka_unit_test(test_null_arrays_and_types),
-    cmocka_unit_test(test_failing_allocations),   {0},
-};
+SPMM_TESTS(test_sorted_rows, test_scattered_rows, test_long_row_of_each_type, test_empty,
+           test_broken_rules, test_null_arrays_and_types, test_failing_allocations);

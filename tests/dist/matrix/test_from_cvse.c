@@ -2,15 +2,12 @@
 /* test: RANKS 1 2 3 4 */
 /* Column-vector-sparse and block-sparse input: the entries it stands for, new values, products by
  * several engines, and what is refused. */
-#include "test_main.h"
+#include "test_context.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/scalar.h"
-#include "spmm_dist/spmm_dist.h"
 
 enum { MOST_BLOCKS = 64, MOST_VALUES = 4096, COLS = 40 /* of each rank */ };
 
@@ -114,8 +111,7 @@ static void test_entries(void **state)
                 }
                 spmm_assert_ok(spmm_matrix_update_values(A, b.values));
                 check_entries(&b, A);
-                spmm_assert_ok(spmm_matrix_destroy(&A));
-                spmm_assert_ok(spmm_context_destroy(&ctx));
+                test_context_destroy(NULL, &A, &ctx);
             }
         }
     }
@@ -158,8 +154,7 @@ static void test_products(void **state)
         A = create(&b);
         check_product(&b, A, "cvse");
         check_product(&b, A, "csr-cpu");
-        spmm_assert_ok(spmm_matrix_destroy(&A));
-        spmm_assert_ok(spmm_context_destroy(&ctx));
+        test_context_destroy(NULL, &A, &ctx);
     }
 }
 
@@ -199,9 +194,4 @@ static void test_refused(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_entries),
-    cmocka_unit_test(test_products),
-    cmocka_unit_test(test_refused),
-    {0},
-};
+SPMM_TESTS(test_entries, test_products, test_refused);

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/scalar.h"
@@ -349,9 +348,6 @@ static void test_molecules_are_molecules(void **state)
     check_molecules("molecules:count=1,atoms=300", 1, 300);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_same_for_any_rank_count), cmocka_unit_test(test_seed_changes_pattern),
-    cmocka_unit_test(test_stencil_patterns),        cmocka_unit_test(test_banded_patterns),
-    cmocka_unit_test(test_rmat_quadrants),          cmocka_unit_test(test_uniform_rows),
-    cmocka_unit_test(test_molecules_are_molecules), {0},
-};
+SPMM_TESTS(test_same_for_any_rank_count, test_seed_changes_pattern, test_stencil_patterns,
+           test_banded_patterns, test_rmat_quadrants, test_uniform_rows,
+           test_molecules_are_molecules);

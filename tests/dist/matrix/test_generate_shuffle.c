@@ -112,8 +112,4 @@ static void test_shuffle_is_a_bijection(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_shuffled_matrices),
-    cmocka_unit_test(test_shuffle_is_a_bijection),
-    {0},
-};
+SPMM_TESTS(test_shuffled_matrices, test_shuffle_is_a_bijection);

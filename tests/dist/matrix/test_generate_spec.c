@@ -151,9 +151,4 @@ static void test_failing_allocations(void **state)
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_malformed_specs),
-    cmocka_unit_test(test_ranks_that_disagree),
-    cmocka_unit_test(test_failing_allocations),
-    {0},
-};
+SPMM_TESTS(test_malformed_specs, test_ranks_that_disagree, test_failing_allocations);

@@ -117,8 +117,4 @@ static void test_xdys_tiles(void **state)
     spmmi_matrix_free(A);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_pruned_vectors),
-    cmocka_unit_test(test_xdys_tiles),
-    {0},
-};
+SPMM_TESTS(test_pruned_vectors, test_xdys_tiles);

@@ -4,14 +4,12 @@
 #include "test_main.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 
@@ -320,7 +318,5 @@ static void test_concatenated_gzip(void **state)
     spmmi_matrix_free(A);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_real_matrices),     cmocka_unit_test(test_more_matrices),
-    cmocka_unit_test(test_every_cut),         cmocka_unit_test(test_symmetric_array),
-    cmocka_unit_test(test_concatenated_gzip), {0}};
+SPMM_TESTS(test_real_matrices, test_more_matrices, test_every_cut, test_symmetric_array,
+           test_concatenated_gzip);

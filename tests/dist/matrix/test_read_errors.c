@@ -280,13 +280,5 @@ static void test_memory_failures(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_bad_headers),
-    cmocka_unit_test(test_bad_bodies),
-    cmocka_unit_test(test_lines_of_a_long_file),
-    cmocka_unit_test(test_endless_line),
-    cmocka_unit_test(test_bad_gzip),
-    cmocka_unit_test(test_no_file),
-    cmocka_unit_test(test_memory_failures),
-    {0},
-};
+SPMM_TESTS(test_bad_headers, test_bad_bodies, test_lines_of_a_long_file, test_endless_line,
+           test_bad_gzip, test_no_file, test_memory_failures);

@@ -3,7 +3,6 @@
 /* Text files of the Deep Learning Matrix Collection. */
 #include "test_main.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,10 +129,4 @@ static void test_malformed(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_small),
-    cmocka_unit_test(test_no_entries),
-    cmocka_unit_test(test_long_lines),
-    cmocka_unit_test(test_malformed),
-    {0},
-};
+SPMM_TESTS(test_small, test_no_entries, test_long_lines, test_malformed);

@@ -98,7 +98,6 @@ static void check_weights(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     spmm_dist_graph_t graph;
     int64_t           heaviest = 0, sum[2] = {0, 0}; /* rows, columns */
 
-    (void)rule;
     spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
     for (int64_t v = 0; v < graph.n_vertices; v++) {
         assert_true(graph.weight[v] >= 1);
@@ -130,7 +129,6 @@ static void check_limit(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     spmm_dist_graph_t graph;
     int64_t           edges;
 
-    (void)rule;
     spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
     edges = graph.all_edges;
     spmmi_dist_graph_free(&graph);
@@ -196,7 +194,6 @@ static void check_deal(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     int32_t          *before, *dealt, *after;
     int64_t           edges;
 
-    (void)rule;
     spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT32_MAX, &graph));
     before = fingerprints(&graph);
     spmm_assert_ok(spmmi_dist_graph_deal(&spmm_test_env, &graph, &deal));
@@ -229,10 +226,4 @@ static void test_deal(void **state)
     spmmi_matrix_free(grid);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_edges),
-    cmocka_unit_test(test_weights),
-    cmocka_unit_test(test_limits),
-    cmocka_unit_test(test_deal),
-    {0},
-};
+SPMM_TESTS(test_edges, test_weights, test_limits, test_deal);

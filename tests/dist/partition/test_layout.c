@@ -3,7 +3,6 @@
 /* Layout maps and translation against the definition, evaluated on all parts. */
 #include "partition/layout.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -253,10 +252,4 @@ static void test_sort_with(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_layouts),
-    cmocka_unit_test(test_bad_index),
-    cmocka_unit_test(test_allocation_failures),
-    cmocka_unit_test(test_sort_with),
-    {0},
-};
+SPMM_TESTS(test_layouts, test_bad_index, test_allocation_failures, test_sort_with);

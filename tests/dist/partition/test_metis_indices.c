@@ -3,7 +3,6 @@
 /* Another library of the program has loaded a METIS with indices of the other length: the sentence
  * says so, and auto does without.  The function by which METIS tells is the test's own here. */
 #include <metis.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "partition/partition.h"
@@ -43,4 +42,4 @@ static void test_partition(void **state)
     spmmi_matrix_free(A);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_partition), {0}};
+SPMM_TESTS(test_partition);

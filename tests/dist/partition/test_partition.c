@@ -294,12 +294,5 @@ static void test_allocation_failures(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_methods),
-    cmocka_unit_test(test_block),
-    cmocka_unit_test(test_default_is_keep),
-    cmocka_unit_test(test_random_parts),
-    cmocka_unit_test(test_bad_arguments),
-    cmocka_unit_test(test_allocation_failures),
-    {0},
-};
+SPMM_TESTS(test_methods, test_block, test_default_is_keep, test_random_parts, test_bad_arguments,
+           test_allocation_failures);

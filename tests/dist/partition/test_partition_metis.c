@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "partition/metis/graph.h"
 #include "partition/partition.h"
 #include "test_main.h"
@@ -226,18 +225,9 @@ static void test_auto_says_why(void **state)
     spmmi_matrix_free(A);
 }
 
-const struct CMUnitTest spmm_tests[] = {
 #ifdef SPMM_HAVE_METIS
-    cmocka_unit_test(test_shuffled_grid),
-    cmocka_unit_test(test_rectangular),
-    cmocka_unit_test(test_heavy_row),
-    cmocka_unit_test(test_same_seed_same_parts),
-    cmocka_unit_test(test_too_large),
-    cmocka_unit_test(test_auto_beyond_metis),
+SPMM_TESTS(test_shuffled_grid, test_rectangular, test_heavy_row, test_same_seed_same_parts,
+           test_too_large, test_auto_beyond_metis, test_auto_takes_block, test_auto_says_why);
 #else
-    cmocka_unit_test(test_missing),
+SPMM_TESTS(test_missing, test_auto_takes_block, test_auto_says_why);
 #endif
-    cmocka_unit_test(test_auto_takes_block),
-    cmocka_unit_test(test_auto_says_why),
-    {0},
-};

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "partition/partition.h"
 #include "test_main.h"
 #include "test_matrix.h"
@@ -300,19 +299,10 @@ static void test_missing(void **state)
 }
 #endif
 
-const struct CMUnitTest spmm_tests[] = {
 #ifdef SPMM_HAVE_PTSCOTCH
-    cmocka_unit_test(test_shuffled_grid),
-    cmocka_unit_test(test_finite_elements),
-    cmocka_unit_test(test_rectangular),
-    cmocka_unit_test(test_isolated_vertices),
-    cmocka_unit_test(test_same_seed_same_parts),
-    cmocka_unit_test(test_threads),
-    cmocka_unit_test(test_leaves_the_process_alone),
-    cmocka_unit_test(test_blocks_instead),
-    cmocka_unit_test(test_objective),
+SPMM_TESTS(test_shuffled_grid, test_finite_elements, test_rectangular, test_isolated_vertices,
+           test_same_seed_same_parts, test_threads, test_leaves_the_process_alone,
+           test_blocks_instead, test_objective);
 #else
-    cmocka_unit_test(test_missing),
+SPMM_TESTS(test_missing);
 #endif
-    {0},
-};

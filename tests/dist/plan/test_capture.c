@@ -249,9 +249,5 @@ static void new_values_are_seen(void **state)
     close_all();
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(cpus_are_refused),
-                                        cmocka_unit_test(host_transports_and_timeouts_are_refused),
-                                        cmocka_unit_test(profiling_says_why_not),
-                                        cmocka_unit_test(results_are_those_without),
-                                        cmocka_unit_test(new_values_are_seen),
-                                        {0}};
+SPMM_TESTS(cpus_are_refused, host_transports_and_timeouts_are_refused, profiling_says_why_not,
+           results_are_those_without, new_values_are_seen);

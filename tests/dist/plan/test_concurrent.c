@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 SKIPS LINK Threads::Threads */
 /* test: RANKS 1 2 DEVICE cuda LINK CUDA::cudart */
-/** @file test_concurrent.c
- *  What context.h promises of threads: two plans on two streams, two contexts in one process, one
- *  context for each of two threads at the same time, a plan that passes from thread to thread.  All
- *  numbers are small integers: every result is exact.  SPMM_TEST_DEVICE=cuda: on GPUs.
- */
+/** @file test_concurrent.c  What context.h promises of threads: two plans on two streams, two
+ *  contexts in one process, one context for each of two threads at the same time, a plan that
+ *  passes from thread to thread.  All numbers are small integers: every result is exact.
+ *  SPMM_TEST_DEVICE=cuda: on GPUs. */
 #include "test_context.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #ifdef SPMM_HAVE_CUDA
 #include <cuda_runtime.h>
@@ -56,7 +53,6 @@ static void drop_stream(spmm_stream_t stream)
         assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
     }
 #else
-    (void)stream;
 #endif
 }
 
@@ -240,10 +236,5 @@ static void test_a_plan_from_thread_to_thread(void **state)
     spmm_assert_ok(spmm_context_destroy(&w.ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_two_streams),
-    cmocka_unit_test(test_two_contexts),
-    cmocka_unit_test(test_a_context_for_each_thread),
-    cmocka_unit_test(test_a_plan_from_thread_to_thread),
-    {0},
-};
+SPMM_TESTS(test_two_streams, test_two_contexts, test_a_context_for_each_thread,
+           test_a_plan_from_thread_to_thread);

@@ -20,22 +20,18 @@ static void test_products(void **state)
                                   {12, 0, 0, -1},  {0, 12, 0, -1}, {30, 30, 0, -1}};
     const spmm_type_t types[]  = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int t = 0; t < 4; t++) {
             check_plan(&shapes[s], &(product_t){.type      = types[t],
-                                                .c_type    = types[t],
                                                 .op        = t % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                                                 .layout    = SPMM_LAYOUT_ROW,
                                                 .partition = t < 2 ? "block" : NULL,
                                                 .n         = N,
-                                                .planned_n = N,
                                                 .alpha     = 1.5,
                                                 .beta      = -0.5,
                                                 .narrow    = true});
         }
     }
-    close_context();
 }
 
 /* Row i has i % 9 entries in columns 13 k + 7 i, of all ranks and in no order. */
@@ -79,9 +75,7 @@ static spmm_matrix_t *create(const rows_t *r, bool narrow)
         spmm_assert_ok(
             spmm_matrix_create_csr(ctx, r->n_rows, COLS, row_ptr, col, values, SPMM_R_64F, &A));
     }
-    spmm_assert_ok(spmm_buffer_free(ctx, &row_ptr));
-    spmm_assert_ok(spmm_buffer_free(ctx, &col));
-    spmm_assert_ok(spmm_buffer_free(ctx, &values));
+    test_context_free(ctx, &row_ptr, &col, &values);
     return A;
 }
 
@@ -105,8 +99,7 @@ static double *multiply(spmm_matrix_t *A, int64_t n_rows)
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, bytes));
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     return host;
 }
 
@@ -119,7 +112,6 @@ static void test_same_bits(void **state)
     double        *C[2];
     spmm_matrix_t *A[2];
 
-    open_context();
     for (int narrow = 0; narrow < 2; narrow++) {
         A[narrow] = create(&r, narrow == 1);
         C[narrow] = multiply(A[narrow], n);
@@ -134,7 +126,6 @@ static void test_same_bits(void **state)
         spmm_assert_ok(spmm_matrix_destroy(&A[narrow]));
         free(C[narrow]);
     }
-    close_context();
 }
 
 /* The last column that 32 bits can name lies on the second rank, where there is one. */
@@ -147,7 +138,6 @@ static void test_many_columns(void **state)
     spmm_matrix_info_t info = {.struct_size = sizeof info};
     spmm_matrix_t     *A    = NULL;
 
-    open_context();
     spmm_assert_ok(
         spmm_matrix_create_csr32(ctx, 1, INT32_MAX, row_ptr, col, values, SPMM_R_64F, &A));
     spmm_assert_ok(spmm_matrix_get_info(A, &info));
@@ -156,7 +146,6 @@ static void test_many_columns(void **state)
     assert_true(columns[0] == 0 && columns[1] == col[0]);
     assert_true(((const double *)stored)[0] == 2.0 && ((const double *)stored)[1] == 1.0);
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
 /* Arguments of one rank; those of the others are good. */
@@ -205,7 +194,6 @@ static void test_refused(void **state)
     spmm_matrix_t     *A    = NULL;
     spmm_alloc_stats_t before;
 
-    open_context();
     before = spmmi_alloc_get_stats();
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         assert_int_equal(call(last ? &bad[k] : &good, &A), SPMM_ERR_ARGUMENT);
@@ -222,13 +210,6 @@ static void test_refused(void **state)
     assert_non_null(strstr(spmm_last_error(NULL), "spmm_matrix_create_csr32: ctx is NULL"));
     spmm_assert_ok(call(last ? &none : &good, &A)); /* in the same context */
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_products),
-    cmocka_unit_test(test_same_bits),
-    cmocka_unit_test(test_many_columns),
-    cmocka_unit_test(test_refused),
-    {0},
-};
+PLAN_TESTS(test_products, test_same_bits, test_many_columns, test_refused);

@@ -4,8 +4,6 @@
 /** @file test_edge.c  Column-major B and C with engines that multiply row-major blocks. */
 #include "plan_case.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +24,6 @@ static const char *const partitions[] = {NULL, "block", "auto"};
 static product_t product(int engine, int variant)
 {
     return (product_t){.type      = engines[engine].type,
-                       .c_type    = engines[engine].type,
                        .op        = variant % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                        .layout    = SPMM_LAYOUT_COL,
                        .partition = partitions[variant / 2 % 3],
@@ -43,7 +40,6 @@ static void test_products(void **state)
 {
     const shape_t shape = {61, 61, 5, 17};
 
-    open_context();
     for (int e = 0; e < N_ENGINES; e++) {
         for (int v = 0; v < 6; v++) {
             const product_t p = product(e, v);
@@ -51,7 +47,6 @@ static void test_products(void **state)
             check_plan(&shape, &p);
         }
     }
-    close_context();
 }
 
 /* Ranks without rows, blocks without entries, blocks without rows of B or C. */
@@ -61,7 +56,6 @@ static void test_shapes(void **state)
                               {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1}, {0, 12, 0, -1},
                               {12, 0, 0, -1},  {64, 64, 40, 0}};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int e = 0; e < N_ENGINES; e++) {
             for (int v = 0; v < 6; v++) {
@@ -71,7 +65,6 @@ static void test_shapes(void **state)
             }
         }
     }
-    close_context();
 }
 
 /* More than one tile of columns. */
@@ -79,7 +72,6 @@ static void test_wide(void **state)
 {
     const shape_t shape = {101, 75, 6, 3};
 
-    open_context();
     for (int e = 0; e < N_ENGINES; e++) {
         for (int v = 2; v < 6; v++) {
             product_t p = product(e, v);
@@ -89,7 +81,6 @@ static void test_wide(void **state)
             check_plan(&shape, &p);
         }
     }
-    close_context();
 }
 
 static void test_auto(void **state)
@@ -97,7 +88,6 @@ static void test_auto(void **state)
     const shape_t     shape   = {61, 61, 5, 17};
     const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    open_context();
     for (int t = 0; t < 4; t++) {
         for (int v = 0; v < 6; v++) {
             product_t p = product(0, v);
@@ -107,7 +97,6 @@ static void test_auto(void **state)
             check_plan(&shape, &p);
         }
     }
-    close_context();
 }
 
 /* The plan of @p engine for a diagonal matrix, one row per rank. */
@@ -129,7 +118,6 @@ static void test_explain(void **state)
     spmm_matrix_t *A;
     size_t         bytes[2];
 
-    open_context();
     for (int col = 0; col < 2; col++) {
         const spmm_layout_t layout = col == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
         spmm_plan_t        *plan   = diagonal_plan("dmma", layout, &A);
@@ -143,11 +131,9 @@ static void test_explain(void **state)
         assert_int_equal(strstr(text, "with row-major copies  <- chosen") != NULL, col == 1);
         bytes[col] = plan->stats.device_bytes;
         free(text);
-        spmm_assert_ok(spmm_plan_destroy(&plan));
-        spmm_assert_ok(spmm_matrix_destroy(&A));
+        test_context_destroy(&plan, &A, NULL);
     }
     assert_int_equal(bytes[1] - bytes[0], 2 * 5 * sizeof(double)); /* a row of B and one of C */
-    close_context();
 }
 
 /* An engine that takes column-major blocks gets them. */
@@ -156,7 +142,6 @@ static void test_direct(void **state)
     spmm_matrix_t *A;
     spmm_plan_t   *plan;
 
-    open_context();
     plan = diagonal_plan(getenv("SPMM_TEST_DEVICE") == NULL ? "csr-cpu" : "cusparse",
                          SPMM_LAYOUT_COL, &A);
     assert_false(plan->edge.used);
@@ -164,9 +149,7 @@ static void test_direct(void **state)
     assert_int_equal(plan->blocks.halo.problem.layout, SPMM_LAYOUT_COL);
     assert_null(plan->edge.b);
     assert_null(plan->edge.c);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
+    test_context_destroy(&plan, &A, NULL);
 }
 
 /* The least predicted time of one engine, or of all, over both layouts, copies counted. */
@@ -294,8 +277,5 @@ static void test_store(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_products), cmocka_unit_test(test_shapes),  cmocka_unit_test(test_wide),
-    cmocka_unit_test(test_auto),     cmocka_unit_test(test_explain), cmocka_unit_test(test_direct),
-    cmocka_unit_test(test_choice),   cmocka_unit_test(test_store),   {0},
-};
+PLAN_TESTS(test_products, test_shapes, test_wide, test_auto, test_explain, test_direct, test_choice,
+           test_store);

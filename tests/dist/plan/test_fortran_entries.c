@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 */
-/** @file test_fortran_entries.c
- *  The entries that the Fortran module calls, from C: no Fortran compiler is needed for them.
- */
+/** @file test_fortran_entries.c  The entries that the Fortran module calls, from C: no Fortran
+ *  compiler is needed for them. */
 #include "test_context.h"
 
 #include <stdio.h>
@@ -104,14 +103,7 @@ static void test_explain(void **state)
     assert_non_null(strstr(spmm_last_error(ctx), "path is NULL"));
     assert_int_equal(spmm_plan_explain_f(NULL, "/dev/null"), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(NULL), "plan is NULL"));
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(&plan, &A, &ctx);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_communicators),
-    cmocka_unit_test(test_no_communicator),
-    cmocka_unit_test(test_explain),
-    {0},
-};
+SPMM_TESTS(test_communicators, test_no_communicator, test_explain);

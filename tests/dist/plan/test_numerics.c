@@ -10,8 +10,6 @@
 #include "plan_case.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,8 +206,7 @@ static void *multiply(const case_t *c, spmm_plan_t *plan, const spmm_layout_info
     spmm_assert_ok(spmm_execute(plan, N, c->alpha, device_b, ld, c->beta, device_c, ld, NULL));
     spmm_assert_ok(spmm_stream_synchronize(ctx, NULL));
     spmm_assert_ok(spmm_buffer_copy(ctx, C, device_c, *bytes));
-    spmm_assert_ok(spmm_buffer_free(ctx, &device_b));
-    spmm_assert_ok(spmm_buffer_free(ctx, &device_c));
+    test_context_free(ctx, &device_b, &device_c);
     free(B);
     return C;
 }
@@ -246,8 +243,7 @@ static bool check(const case_t *c)
         }
         free(first);
     }
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_destroy(&plan, &A, NULL);
     return could;
 }
 
@@ -308,9 +304,5 @@ static void test_close(void **state)
     close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),       cmocka_unit_test(test_range),
-    cmocka_unit_test(test_not_finite), cmocka_unit_test(test_denormal),
-    cmocka_unit_test(test_alpha_zero), cmocka_unit_test(test_deterministic),
-    cmocka_unit_test(test_close),      {0},
-};
+SPMM_TESTS(test_open, test_range, test_not_finite, test_denormal, test_alpha_zero,
+           test_deterministic, test_close);

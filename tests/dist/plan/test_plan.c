@@ -2,8 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_plan.c  Plans: every op, layout, type and partition, odd shapes, and mistakes. */
-#include <math.h>
-
 #include "plan_case.h"
 
 #include <string.h>
@@ -17,12 +15,10 @@ static void test_types_ops_layouts(void **state)
     const shape_t     shape   = {61, 61, 5, 17};
     const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    open_context();
     for (int t = 0; t < 4; t++) {
         for (int k = 0; k < 4; k++) {
             for (int q = 0; q < 3; q++) {
                 check_plan(&shape, &(product_t){.type   = types[t],
-                                                .c_type = types[t],
                                                 .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                                                 .layout = k < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
                                                 .partition = partitions[q],
@@ -33,14 +29,12 @@ static void test_types_ops_layouts(void **state)
             }
         }
     }
-    close_context();
 }
 
 static void test_mixed_c(void **state)
 {
     const shape_t shape = {40, 40, 4, -1};
 
-    open_context();
     for (int k = 0; k < 4; k++) {
         check_plan(&shape, &(product_t){.type      = k % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
                                         .c_type    = SPMM_R_32F,
@@ -48,11 +42,9 @@ static void test_mixed_c(void **state)
                                         .layout    = SPMM_LAYOUT_ROW,
                                         .partition = "block",
                                         .n         = 7,
-                                        .planned_n = 7,
                                         .alpha     = 1.0,
                                         .beta      = 2.0});
     }
-    close_context();
 }
 
 static void test_shapes(void **state)
@@ -61,22 +53,18 @@ static void test_shapes(void **state)
                               {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1},  {0, 12, 0, -1},
                               {12, 0, 0, -1},  {64, 64, 40, 0}, {33, 33, 1, -1}};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int k = 0; k < 6; k++) {
             check_plan(&shapes[s], &(product_t){.type   = SPMM_R_64F,
-                                                .c_type = SPMM_R_64F,
                                                 .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                                                 .layout = k < 3 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW,
                                                 .partition = partitions[k / 2],
                                                 .n         = 70,
-                                                .planned_n = 70,
                                                 .pad       = 2,
                                                 .alpha     = -1.0,
                                                 .beta      = k % 3 == 0 ? 1.0 : 0.0});
         }
     }
-    close_context();
 }
 
 /* Every rank must hear of one rank's mistake, with the same status. */
@@ -87,7 +75,6 @@ static void test_agreement(void **state)
     spmm_matrix_t      *A    = NULL;
     spmm_plan_t        *plan = NULL;
 
-    open_context();
     assert_int_equal(test_context_matrix(ctx, 1, last ? 99 : 0, &A), SPMM_ERR_ARGUMENT);
     assert_null(A);
     assert_non_null(strstr(spmm_last_error(ctx), "99"));
@@ -108,7 +95,6 @@ static void test_agreement(void **state)
     assert_null(plan);
     assert_int_equal(spmm_context_destroy(&ctx), SPMM_ERR_ARGUMENT); /* a matrix is alive */
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
 static void test_execute_arguments(void **state)
@@ -118,7 +104,6 @@ static void test_execute_arguments(void **state)
     spmm_matrix_t *A;
     spmm_plan_t   *plan;
 
-    open_context();
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 4, NULL, &plan));
     B = to_device(host, sizeof host);
@@ -131,12 +116,9 @@ static void test_execute_arguments(void **state)
     assert_int_equal(spmm_execute(plan, 4, 1, B, 4, 0, B, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(NULL, 4, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     spmm_assert_ok(spmm_execute(plan, 4, 1, B, 4, 0, C, 4, NULL));
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
+    test_context_destroy(&plan, &A, NULL);
 }
 
 /* A beta that is 0 in the compute type is 0 for every engine: C is not read. */
@@ -147,7 +129,6 @@ static void test_tiny_beta(void **state)
     const float              one     = 1.0f;
     const float              host[4] = {1, 2, 3, 4};
 
-    open_context();
     for (int e = 0; e < 3; e++) {
         float               got[4]  = {NAN, NAN, NAN, NAN};
         spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
@@ -166,40 +147,29 @@ static void test_tiny_beta(void **state)
         for (int j = 0; j < 4; j++) {
             assert_true(got[j] == 2.0f * host[j]);
         }
-        spmm_assert_ok(spmm_buffer_free(ctx, &B));
-        spmm_assert_ok(spmm_buffer_free(ctx, &C));
-        spmm_assert_ok(spmm_plan_destroy(&plan));
-        spmm_assert_ok(spmm_matrix_destroy(&A));
+        test_context_free(ctx, &B, &C);
+        test_context_destroy(&plan, &A, NULL);
     }
-    close_context();
 }
 
 /* Nothing that was allocated for a context, matrices and plans outlives them. */
 static void test_no_leak(void **state)
 {
-    const shape_t            shape  = {61, 61, 5, 17};
-    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
+    const shape_t shape = {61, 61, 5, 17};
+    int64_t       live;
 
+    close_context();
+    live = spmmi_alloc_get_stats().live;
     open_context();
     check_plan(&shape, &(product_t){.type      = SPMM_R_32F,
-                                    .c_type    = SPMM_R_32F,
                                     .op        = SPMM_OP_T,
                                     .layout    = SPMM_LAYOUT_COL,
                                     .partition = "auto",
                                     .n         = 3,
-                                    .planned_n = 3,
                                     .alpha     = 1.0});
     close_context();
-    assert_true(spmmi_alloc_get_stats().live == before.live);
+    assert_true(spmmi_alloc_get_stats().live == live);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_types_ops_layouts),
-    cmocka_unit_test(test_mixed_c),
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_agreement),
-    cmocka_unit_test(test_execute_arguments),
-    cmocka_unit_test(test_tiny_beta),
-    cmocka_unit_test(test_no_leak),
-    {0},
-};
+PLAN_TESTS(test_types_ops_layouts, test_mixed_c, test_shapes, test_agreement,
+           test_execute_arguments, test_tiny_beta, test_no_leak);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 */
-/** @file test_plan_threads.c
- *  Plans made by 1, 2, 3 and 8 threads: the same product to the last bit, and twice it with values
- *  twice as large, for rows that stay and rows that move, op N and T.  Sums run over the entries of
- *  a row in the order of the block, so that a block in another order would show.  An engine that
- *  needs ascending columns must come to the same product.
- */
-#include "test_main.h"
+/** @file test_plan_threads.c  Plans made by 1, 2, 3 and 8 threads: the same product to the last
+ *  bit, and twice it with values twice as large, for rows that stay and rows that move, op N and T.
+ *  Sums run over the entries of a row in the order of the block, so that a block in another order
+ *  would show.  An engine that needs ascending columns must come to the same product. */
+#include "test_context.h"
 
 #include <math.h>
 #include <omp.h>
@@ -14,7 +12,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "spmm_dist/spmm_dist.h"
 
 enum { N = 3, N_COUNTS = 4 };
 
@@ -72,9 +69,7 @@ static double *multiply(int threads, const char *engine, const char *partition, 
     }
     spmmi_free(B);
     spmmi_free(twice);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(&plan, &A, &ctx);
     return C;
 }
 
@@ -116,7 +111,4 @@ static void test_thread_counts(void **state)
 #endif
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_thread_counts),
-    {0},
-};
+SPMM_TESTS(test_thread_counts);

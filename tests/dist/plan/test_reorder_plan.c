@@ -6,7 +6,6 @@
 #include "plan/plan.h"
 #include "plan_case.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const methods[] = {"none", "affinity", "rcm", "auto", "tiles",
@@ -23,11 +22,9 @@ static void test_products(void **state)
     static const char *const partitions[] = {NULL, "auto"};
     const shape_t            shapes[]     = {{130, 130, 7, 17}, {70, 41, 6, -1}, {3, 3, 2, -1}};
 
-    open_context();
     for (int m = 0; m < N_METHODS; m++) {
         for (int v = 0; v < 12; v++) {
             const product_t p = {.type      = SPMM_R_32F,
-                                 .c_type    = SPMM_R_32F,
                                  .op        = v % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
                                  .layout    = v % 5 == 4 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW,
                                  .partition = partitions[v / 2 % 2],
@@ -42,7 +39,6 @@ static void test_products(void **state)
             check_plan(&shapes[v % 3], &p);
         }
     }
-    close_context();
 }
 
 static spmm_matrix_t *shuffled_grid(void)
@@ -63,7 +59,6 @@ static void test_report(void **state)
     char                text[4096] = "";
     FILE               *out        = tmpfile();
 
-    open_context();
     A         = shuffled_grid();
     o.reorder = "affinity";
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
@@ -86,9 +81,7 @@ static void test_report(void **state)
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     assert_string_equal(stats.reordering, "none");
     assert_null(plan->blocks.local.reordering.method);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
+    test_context_destroy(&plan, &A, NULL);
 }
 
 /* On GPUs times decide between the orders, where auto is given products enough to pay in. */
@@ -102,7 +95,6 @@ static void test_measured(void **state)
     if (!spmm_test_on_gpu()) {
         return;
     }
-    open_context();
     spmm_assert_ok(
         spmm_matrix_generate(ctx, "stencil9:nx=400,ny=400,shuffle=1", SPMM_R_32F, 1, &A));
     o.executes = INT64_MAX / 2;
@@ -118,9 +110,7 @@ static void test_measured(void **state)
     o.no_autotune = 1;
     spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
     assert_true(plan->blocks.local.reordering.other_s == 0.0);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
+    test_context_destroy(&plan, &A, NULL);
 }
 
 /* Names are checked, and ranks that differ are found out. */
@@ -130,7 +120,6 @@ static void test_misuse(void **state)
     spmm_plan_t        *plan = NULL;
     spmm_matrix_t      *A;
 
-    open_context();
     A         = shuffled_grid();
     o.reorder = "amd";
     assert_int_equal(spmm_plan_create(A, 16, &o, &plan), SPMM_ERR_ARGUMENT);
@@ -141,7 +130,6 @@ static void test_misuse(void **state)
     }
     assert_null(plan);
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
 /* The decision of "auto", on a model of a GPU. */
@@ -198,7 +186,4 @@ static void test_gains(void **state)
     assert_false(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_products), cmocka_unit_test(test_report), cmocka_unit_test(test_measured),
-    cmocka_unit_test(test_misuse),   cmocka_unit_test(test_gains),  {0},
-};
+PLAN_TESTS(test_products, test_report, test_measured, test_misuse, test_gains);

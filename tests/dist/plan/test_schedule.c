@@ -4,12 +4,8 @@
 /** @file test_schedule.c  Every schedule against the dense product. */
 #include "plan_case.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "plan/plan.h"
 
 static bool is_joined(const spmm_schedule_t *schedule)
@@ -46,10 +42,8 @@ static void test_products(void **state)
         double  beta;
     } widths[] = {{1, 1, 0, 0.0}, {33, 40, 0, -0.5}, {128, 128, 5, 0.0}, {64, 128, 0, 1.0}};
 
-    open_context();
     for (int v = 0; v < 16; v++) {
         const product_t p = {.type      = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
-                             .c_type    = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
                              .op        = ops[v % 2],
                              .layout    = rows[v / 2 % 2],
                              .partition = v % 5 == 4 ? "block" : NULL,
@@ -61,7 +55,6 @@ static void test_products(void **state)
 
         check_all(&shape, &p);
     }
-    close_context();
 }
 
 /* Ranks without rows, blocks without entries, more rows than columns and the other way. */
@@ -70,18 +63,14 @@ static void test_shapes(void **state)
     const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5}, {2, 2, 1, -1}, {30, 30, 0, -1},
                               {0, 12, 0, -1},  {12, 0, 0, -1}, {1, 40, 2, -1}};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         check_all(&shapes[s], &(product_t){.type      = SPMM_R_64F,
-                                           .c_type    = SPMM_R_64F,
-                                           .op        = SPMM_OP_N,
                                            .layout    = SPMM_LAYOUT_ROW,
                                            .n         = 6,
                                            .planned_n = 9,
                                            .alpha     = 1.0,
                                            .beta      = 2.0});
     }
-    close_context();
 }
 
 /* Formats of tensor-core engines, 16-bit data, rows in another order. */
@@ -89,7 +78,6 @@ static void test_engines(void **state)
 {
     const shape_t   shape = {61, 61, 5, 17};
     const product_t p     = {.type      = SPMM_R_32F,
-                             .c_type    = SPMM_R_32F,
                              .op        = SPMM_OP_N,
                              .layout    = SPMM_LAYOUT_ROW,
                              .n         = 40,
@@ -104,10 +92,8 @@ static void test_engines(void **state)
     half.engine  = NULL;
     half.reorder = NULL;
     half.type    = SPMM_R_16F;
-    open_context();
     check_all(&shape, &p);
     check_all(&shape, &half);
-    close_context();
 }
 
 /* Rank 0 has a block of its own; the others form a ring.  2 rows a rank. */
@@ -146,8 +132,7 @@ static void product_of_ring(spmm_plan_t *plan)
     spmm_assert_ok(spmm_buffer_copy(ctx, C, c, sizeof C));
     assert_true(C[0] == 2.0 * own + 3.0 * (next == me ? other + 1.0 : other));
     assert_true(C[1] == 5.0 * other);
-    spmm_assert_ok(spmm_buffer_free(ctx, &b));
-    spmm_assert_ok(spmm_buffer_free(ctx, &c));
+    test_context_free(ctx, &b, &c);
 }
 
 /* Spans lie within the execute and add up to what the stats say. */
@@ -202,7 +187,6 @@ static void test_timeline_transposed(void **state)
     spmm_plan_stats_t   stats;
     void               *b, *c;
 
-    open_context();
     b         = to_device(ones, sizeof ones);
     c         = to_device(zeros, sizeof zeros);
     o.op      = SPMM_OP_T;
@@ -221,11 +205,8 @@ static void test_timeline_transposed(void **state)
     spans[1].chunk = -7; /* a caller with little room keeps what lies behind it */
     spmm_assert_ok(spmm_plan_get_timeline(plan, 1, spans, &count));
     assert_true(count == 1 && spans[0].chunk == 0 && spans[1].chunk == -7);
-    spmm_assert_ok(spmm_buffer_free(ctx, &b));
-    spmm_assert_ok(spmm_buffer_free(ctx, &c));
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
+    test_context_free(ctx, &b, &c);
+    test_context_destroy(&plan, &A, NULL);
 }
 
 /* A rank without peers takes its short cut beside ranks that exchange, or is sent all of B. */
@@ -233,7 +214,6 @@ static void test_rank_alone(void **state)
 {
     spmm_matrix_t *A;
 
-    open_context();
     spmm_assert_ok(create_ring(&A));
     for (int s = 0; s < spmmi_n_schedules; s++) {
         const bool          travels = spmm_test_env.size > 2;
@@ -260,7 +240,6 @@ static void test_rank_alone(void **state)
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
 static void test_cut(void **state)
@@ -290,12 +269,5 @@ static void test_cut(void **state)
     assert_int_equal(spmmi_plan_cut(&plan, 34, 2, s), 2);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_products),
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_engines),
-    cmocka_unit_test(test_rank_alone),
-    cmocka_unit_test(test_timeline_transposed),
-    cmocka_unit_test(test_cut),
-    {0},
-};
+PLAN_TESTS(test_products, test_shapes, test_engines, test_rank_alone, test_timeline_transposed,
+           test_cut);

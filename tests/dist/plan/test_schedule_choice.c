@@ -4,7 +4,6 @@
 /** @file test_schedule_choice.c  The choice of a schedule, and what a plan then holds. */
 #include "plan_case.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +32,6 @@ static void test_bytes(void **state)
     spmm_matrix_t *A;
     size_t         rows[2];
 
-    open_context();
     spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=20,ny=20", SPMM_R_64F, 1, &A));
     for (int joined = 0; joined < 2; joined++) {
         spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
@@ -60,7 +58,6 @@ static void test_bytes(void **state)
         spmm_assert_ok(spmm_matrix_destroy(&A));
         assert_true(rows[1] == rows[0]);
     }
-    close_context();
 }
 
 static int count_of(const char *text, const char *part)
@@ -76,7 +73,6 @@ static int count_of(const char *text, const char *part)
 
 static double cost_of(const spmm_halo_t *graph, size_t row_bytes, const spmm_device_t *gpu)
 {
-    (void)gpu;
     return 14e-6 + (double)spmmi_halo_recv_rows(graph) * (double)row_bytes / 340e9;
 }
 
@@ -204,7 +200,6 @@ static void test_choice(void **state)
     model.no_autotune   = spmm_test_env.rank == spmm_test_env.size - 1; /* one rank is enough */
     back.op             = SPMM_OP_T;
     back.layout         = SPMM_LAYOUT_COL;
-    open_context();
     spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=8", SPMM_R_32F, 1, &A));
     check_choice(A, &o, !is_cpu);
     A->env->schedules_on_cpu = true;
@@ -214,14 +209,10 @@ static void test_choice(void **state)
     check_choice(A, &model, false);
     spmm_assert_ok(spmm_matrix_destroy(&A));
     /* A plan that has measured multiplies as another. */
-    check_plan(&(shape_t){61, 61, 5, 17}, &(product_t){.type      = SPMM_R_64F,
-                                                       .c_type    = SPMM_R_64F,
-                                                       .op        = SPMM_OP_N,
-                                                       .layout    = SPMM_LAYOUT_ROW,
-                                                       .n         = 6,
-                                                       .planned_n = 8,
-                                                       .alpha     = 1.0});
-    close_context();
+    check_plan(
+        &(shape_t){61, 61, 5, 17},
+        &(product_t){
+            .type = SPMM_R_64F, .layout = SPMM_LAYOUT_ROW, .n = 6, .planned_n = 8, .alpha = 1.0});
 }
 
 /* Whatever cannot be had while candidates are tried: the plan takes another, or says that memory is
@@ -292,7 +283,6 @@ static void test_short_of_memory(void **state)
     if (getenv("SPMM_TEST_DEVICE") != NULL) { /* a sweep of measured plans takes minutes there */
         skip();
     }
-    open_context();
     spmm_assert_ok(spmm_matrix_generate(ctx, "stencil5:nx=6,ny=5", SPMM_R_64F, 1, &A));
     sweep(A, spmm_test_env.size - 1);
     spmm_assert_ok(spmm_matrix_destroy(&A));
@@ -302,7 +292,6 @@ static void test_short_of_memory(void **state)
         sweep(A, spmm_test_env.size - 1);
         spmm_assert_ok(spmm_matrix_destroy(&A));
     }
-    close_context();
 }
 
 static void test_refusals(void **state)
@@ -311,7 +300,6 @@ static void test_refusals(void **state)
     spmm_matrix_t      *A;
     spmm_plan_t        *plan = NULL;
 
-    open_context();
     spmm_assert_ok(spmm_matrix_generate(ctx, "stencil5:nx=6,ny=5", SPMM_R_64F, 1, &A));
     o.schedule = "overlapped";
     assert_int_equal(spmm_plan_create(A, 2, &o, &plan), SPMM_ERR_ARGUMENT);
@@ -330,11 +318,6 @@ static void test_refusals(void **state)
     assert_non_null(strstr(spmm_last_error(ctx), "is for row-major"));
     assert_null(plan);
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_bytes),    cmocka_unit_test(test_predictions),
-    cmocka_unit_test(test_choice),   cmocka_unit_test(test_short_of_memory),
-    cmocka_unit_test(test_refusals), {0},
-};
+PLAN_TESTS(test_bytes, test_predictions, test_choice, test_short_of_memory, test_refusals);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 2 3 */
-/** @file test_late_rank.c
- *  A rank is late for an exchange, and the others destroy their plans meanwhile, or give up their
- *  setup: messages that MPI cannot take back any more find their memory.
- */
+/** @file test_late_rank.c  A rank is late for an exchange, and the others destroy their plans
+ *  meanwhile, or give up their setup: messages that MPI cannot take back any more find their
+ *  memory. */
 #define _DEFAULT_SOURCE /* usleep() */
 #include "test_main.h"
 
@@ -191,8 +190,4 @@ static void test_piece(void **state)
     late_sender(TAG_PIECE, receive_piece, false);
 }
 
-const struct CMUnitTest spmm_tests[] = {cmocka_unit_test(test_op_n),
-                                        cmocka_unit_test(test_op_t),
-                                        cmocka_unit_test(test_all_to_all),
-                                        cmocka_unit_test(test_piece),
-                                        {0}};
+SPMM_TESTS(test_op_n, test_op_t, test_all_to_all, test_piece);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 4 */
-/** @file test_lifetimes.c
- *  What programs do around products: contexts on parts of their ranks, several at a time, ranks
- *  that own nothing, several plans of one matrix, and all of it destroyed in any order that is
- *  allowed.
- */
-#include "test_main.h"
+/** @file test_lifetimes.c  What programs do around products: contexts on parts of their ranks,
+ *  several at a time, ranks that own nothing, several plans of one matrix, and all of it destroyed
+ *  in any order that is allowed. */
+#include "test_context.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "spmm_dist/spmm_dist.h"
 
 static spmm_context_t *open_on(MPI_Comm comm)
 {
@@ -89,13 +85,9 @@ static void test_parts_of_the_ranks(void **state)
     expect_product(of_half, 2, true, 3.0 * size_of(half));
     expect_product(of_all, 4, true, 1.0 * size_of(all));
     expect_product(of_half, 4, true, 3.0 * size_of(half));
-    spmm_assert_ok(spmm_plan_destroy(&of_all));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&all));
+    test_context_destroy(&of_all, &A, &all);
     expect_product(of_half, 1, true, 3.0 * size_of(half));
-    spmm_assert_ok(spmm_plan_destroy(&of_half));
-    spmm_assert_ok(spmm_matrix_destroy(&H));
-    spmm_assert_ok(spmm_context_destroy(&half));
+    test_context_destroy(&of_half, &H, &half);
 }
 
 /* The last rank owns nothing and has no arrays at all. */
@@ -116,8 +108,7 @@ static void test_ranks_without_anything(void **state)
         expect_product(plan, 2, owns, 0.0);
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
 }
 
 /* Plans of one matrix, the oldest, the youngest and one between destroyed first; those that are
@@ -163,9 +154,4 @@ static void test_plans_in_any_order(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_parts_of_the_ranks),
-    cmocka_unit_test(test_ranks_without_anything),
-    cmocka_unit_test(test_plans_in_any_order),
-    {0},
-};
+SPMM_TESTS(test_parts_of_the_ranks, test_ranks_without_anything, test_plans_in_any_order);

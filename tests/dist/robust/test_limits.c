@@ -14,11 +14,9 @@
 #include "plan_case.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/comm.h"
 #include "partition/partitioners.h"
 
@@ -150,10 +148,8 @@ static bool check_band(const band_t *b)
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, (size_t)(y.local_rows * b->n) * sizeof *host));
     check_band_c(b, &y, host);
     free(host);
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_free(ctx, &B, &C);
+    test_context_destroy(&plan, &A, NULL);
     return true;
 }
 
@@ -172,7 +168,6 @@ static void check_engines(band_t b)
 
 static int64_t from_zero(int64_t i)
 {
-    (void)i;
     return 0;
 }
 
@@ -198,13 +193,11 @@ static int64_t near(int64_t i)
 
 static int64_t six(int64_t i)
 {
-    (void)i;
     return 6;
 }
 
 static void test_long_row(void **state)
 {
-    open_context();
     check_engines((band_t){3, long_row(1), from_zero, long_row, 1, NULL});
     if (is_set("SPMM_TEST_LARGE")) {
         check_engines((band_t){3, longest_row(1), from_zero, longest_row, 1, NULL});
@@ -212,22 +205,17 @@ static void test_long_row(void **state)
         assert_true(check_band(&(band_t){3, longest_row(1), from_zero, longest_row, 1,
                                          spmm_test_on_gpu() ? "csr-gpu" : "csr-cpu"}));
     }
-    close_context();
 }
 
 static void test_empty_rows(void **state)
 {
-    open_context();
     check_engines((band_t){100008, 40, from_zero, few_rows, 3, NULL});
-    close_context();
 }
 
 static void test_many_columns(void **state)
 {
-    open_context();
     check_engines((band_t){50, 40, near, six, 4096, NULL});
     check_engines((band_t){50, 40, near, six, 4095, NULL});
-    close_context();
 }
 
 /* No rows, no columns, fewer than ranks. */
@@ -236,21 +224,17 @@ static void test_nothing(void **state)
     const shape_t shapes[] = {
         {0, 0, 0, -1}, {0, 9, 0, -1}, {9, 0, 0, -1}, {1, 1, 1, -1}, {2, 3, 1, -1}};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int op = 0; op < 2; op++) {
             check_plan(&shapes[s], &(product_t){.type      = SPMM_R_64F,
-                                                .c_type    = SPMM_R_64F,
                                                 .op        = op == 0 ? SPMM_OP_N : SPMM_OP_T,
                                                 .layout    = SPMM_LAYOUT_ROW,
                                                 .partition = "block",
                                                 .n         = 3,
-                                                .planned_n = 3,
                                                 .alpha     = 1.0,
                                                 .beta      = 0.5});
         }
     }
-    close_context();
 }
 
 /* Local counts end at 2^31 - 1; global ones do not. */
@@ -263,7 +247,6 @@ static void test_index_range(void **state)
     const void        *values;
     spmm_matrix_info_t info = {.struct_size = sizeof info};
 
-    open_context();
     assert_int_equal(spmm_matrix_create_csr(ctx, 1, most + 1, row_ptr, &last, &one, SPMM_R_64F, &A),
                      SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_matrix_create_csr(ctx, most + 1, 1, row_ptr, &last, &one, SPMM_R_64F, &A),
@@ -284,7 +267,6 @@ static void test_index_range(void **state)
     assert_int_equal(
         spmm_matrix_generate(ctx, "uniform:rows=1,cols=99999999999999,degree=1", SPMM_R_64F, 0, &A),
         SPMM_ERR_RANGE);
-    close_context();
 }
 
 /* Offsets and balanced blocks with more than 2^31 entries on one rank and 2^40 in all: of the
@@ -350,7 +332,6 @@ static int64_t wide_start(int64_t i)
 
 static int64_t wide(int64_t i)
 {
-    (void)i;
     return WIDE;
 }
 
@@ -361,21 +342,10 @@ static void test_entries_beyond_32_bits(void **state)
     if (!is_set("SPMM_TEST_LARGE") || !spmm_test_on_gpu() || spmm_test_env.size < 2) {
         return;
     }
-    open_context();
     assert_true(rows * WIDE > (int64_t)INT_MAX);
     assert_true(check_band(&(band_t){rows, rows, wide_start, wide, 4, "csr-gpu"}));
     assert_true(check_band(&(band_t){rows, rows, wide_start, wide, 4, "cusparse"}));
-    close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_long_row),
-    cmocka_unit_test(test_empty_rows),
-    cmocka_unit_test(test_many_columns),
-    cmocka_unit_test(test_nothing),
-    cmocka_unit_test(test_index_range),
-    cmocka_unit_test(test_counts_beyond_32_bits),
-    cmocka_unit_test(test_long_message),
-    cmocka_unit_test(test_entries_beyond_32_bits),
-    {0},
-};
+PLAN_TESTS(test_long_row, test_empty_rows, test_many_columns, test_nothing, test_index_range,
+           test_counts_beyond_32_bits, test_long_message, test_entries_beyond_32_bits);

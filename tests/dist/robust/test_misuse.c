@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 */
-/** @file test_misuse.c
- *  Mistakes of one rank or of one call: all ranks hear of them, the sentence is that of the last
- *  failure, and what a plan says of itself stays true.
- */
+/** @file test_misuse.c  Mistakes of one rank or of one call: all ranks hear of them, the sentence
+ *  is that of the last failure, and what a plan says of itself stays true. */
 #include "test_context.h"
 
 #include <math.h>
@@ -19,7 +17,7 @@ static bool is_last(void)
     return spmm_test_env.rank == spmm_test_env.size - 1;
 }
 
-static void open_context(void)
+void spmm_test_set_up(void)
 {
     const spmm_context_options_t options = {.struct_size = sizeof options,
                                             .device      = SPMM_DEVICE_CPU};
@@ -27,10 +25,15 @@ static void open_context(void)
     spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &ctx));
 }
 
-static void close_all(void)
+void spmm_test_tear_down(void)
 {
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
+}
+
+static void expect_refusal(spmm_status_t status, const char *sentence)
+{
+    assert_int_equal(status, SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), sentence));
 }
 
 /* A rank that passes no place for the result must not leave the others waiting. */
@@ -38,18 +41,13 @@ static void test_no_place_for_the_result(void **state)
 {
     spmm_plan_t *plan = NULL;
 
-    open_context();
-    assert_int_equal(test_context_matrix(ctx, 1, 0, is_last() ? NULL : &A), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "A is NULL"));
+    expect_refusal(test_context_matrix(ctx, 1, 0, is_last() ? NULL : &A), "A is NULL");
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
-    assert_int_equal(spmm_plan_create(A, 1, NULL, is_last() ? NULL : &plan), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "plan is NULL"));
+    expect_refusal(spmm_plan_create(A, 1, NULL, is_last() ? NULL : &plan), "plan is NULL");
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
-    assert_int_equal(spmm_plan_write_partition(plan, is_last() ? NULL : "/nonexistent/x.part"),
-                     SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "path is NULL"));
+    expect_refusal(spmm_plan_write_partition(plan, is_last() ? NULL : "/nonexistent/x.part"),
+                   "path is NULL");
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    close_all();
 }
 
 static void test_options_that_differ_a_little(void **state)
@@ -57,17 +55,14 @@ static void test_options_that_differ_a_little(void **state)
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
     spmm_plan_t        *plan = NULL;
 
-    open_context();
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     if (spmm_test_env.size > 1) {
         o.imbalance = is_last() ? 1.05 : nextafter(1.05, 2.0);
-        assert_int_equal(spmm_plan_create(A, 1, &o, &plan), SPMM_ERR_ARGUMENT);
-        assert_non_null(strstr(spmm_last_error(ctx), "different plans"));
+        expect_refusal(spmm_plan_create(A, 1, &o, &plan), "different plans");
     }
     o.imbalance = 1e300;
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    close_all();
 }
 
 static void test_sentence_is_of_the_last_failure(void **state)
@@ -77,25 +72,16 @@ static void test_sentence_is_of_the_last_failure(void **state)
     const int64_t     *row_ptr;
     spmm_plan_t       *plan;
 
-    open_context();
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
-    assert_int_equal(spmm_execute(plan, 7, 1.0, NULL, 1, 0.0, NULL, 1, NULL), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "n is 7"));
-    assert_int_equal(spmm_plan_get_layout(plan, (spmm_operand_t)9, &info), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "operand 9"));
-    assert_int_equal(spmm_matrix_get_info(A, NULL), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "matrix info"));
-    assert_int_equal(spmm_context_get_info(ctx, NULL), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "context info"));
-    assert_int_equal(spmm_plan_explain(plan, NULL), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "out is NULL"));
-    assert_int_equal(spmm_matrix_get_csr(A, &row_ptr, NULL, NULL), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "col_idx"));
-    assert_int_equal(spmm_buffer_copy(ctx, NULL, &info, 1), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "dst is NULL"));
-    assert_int_equal(spmm_buffer_alloc(ctx, 1, NULL), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "buffer is NULL"));
+    expect_refusal(spmm_execute(plan, 7, 1.0, NULL, 1, 0.0, NULL, 1, NULL), "n is 7");
+    expect_refusal(spmm_plan_get_layout(plan, (spmm_operand_t)9, &info), "operand 9");
+    expect_refusal(spmm_matrix_get_info(A, NULL), "matrix info");
+    expect_refusal(spmm_context_get_info(ctx, NULL), "context info");
+    expect_refusal(spmm_plan_explain(plan, NULL), "out is NULL");
+    expect_refusal(spmm_matrix_get_csr(A, &row_ptr, NULL, NULL), "col_idx");
+    expect_refusal(spmm_buffer_copy(ctx, NULL, &info, 1), "dst is NULL");
+    expect_refusal(spmm_buffer_alloc(ctx, 1, NULL), "buffer is NULL");
     assert_int_equal(spmm_buffer_alloc(NULL, 1, &buffer), SPMM_ERR_ARGUMENT);
     spmm_assert_ok(spmm_buffer_alloc(ctx, 8 * (size_t)spmm_test_env.rank, &buffer));
     assert_non_null(buffer);
@@ -103,7 +89,6 @@ static void test_sentence_is_of_the_last_failure(void **state)
     assert_null(buffer);
     spmm_assert_ok(spmm_buffer_free(ctx, &buffer));
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    close_all();
 }
 
 /* Leading dimensions that would overflow where rows are found, as of a variable that was never
@@ -117,24 +102,18 @@ static void test_endless_blocks(void **state)
     spmm_plan_t        *plan;
     spmm_sddmm_plan_t  *sampler;
 
-    open_context();
     spmm_assert_ok(spmm_matrix_create_csr(ctx, 2, 2, row_ptr, NULL, NULL, SPMM_R_64F, &A));
     for (int columns = 0; columns < 2; columns++) {
         o.layout = columns != 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
         spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
-        assert_int_equal(spmm_execute(plan, 2, 1.0, B, huge, 0.0, C, 2, NULL), SPMM_ERR_ARGUMENT);
-        assert_non_null(strstr(spmm_last_error(ctx), "ld of B"));
-        assert_int_equal(spmm_execute(plan, 2, 1.0, B, 2, 0.0, C, huge, NULL), SPMM_ERR_ARGUMENT);
-        assert_non_null(strstr(spmm_last_error(ctx), "ld of C"));
+        expect_refusal(spmm_execute(plan, 2, 1.0, B, huge, 0.0, C, 2, NULL), "ld of B");
+        expect_refusal(spmm_execute(plan, 2, 1.0, B, 2, 0.0, C, huge, NULL), "ld of C");
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
     spmm_assert_ok(spmm_sddmm_plan_create(A, 1, NULL, &sampler));
-    assert_int_equal(spmm_sddmm(sampler, 1, 1.0, B, 1, B, huge, 0.0, NULL, NULL),
-                     SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "ld of Y"));
+    expect_refusal(spmm_sddmm(sampler, 1, 1.0, B, 1, B, huge, 0.0, NULL, NULL), "ld of Y");
     spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
     assert_true(isnan(C[0]) && isnan(C[1]));
-    close_all();
 }
 
 static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
@@ -153,7 +132,6 @@ static void test_volumes_of_a_star(void **state)
     spmm_plan_stats_t   stats;
     spmm_plan_t        *plan;
 
-    open_context();
     spmm_assert_ok(test_context_matrix(ctx, 3, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     stats = stats_of(plan);
@@ -170,13 +148,10 @@ static void test_volumes_of_a_star(void **state)
     assert_int_equal(stats.halo_rows_total, peers);
     assert_int_equal(stats.allgather_rows_total, peers * spmm_test_env.size);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    close_all();
 }
 
 static spmm_status_t refuse(void *format, const spmm_operands_t *x)
 {
-    (void)format;
-    (void)x;
     return spmmi_fail(&spmm_test_env.err, SPMM_ERR_DEVICE, "broken by the test");
 }
 
@@ -191,7 +166,6 @@ static void test_times_of_failed_execute(void **state)
     spmm_plan_t             *plan;
 
     o.profile = 1;
-    open_context();
     spmm_assert_ok(test_context_matrix(ctx, 3, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     assert_true(isnan(stats_of(plan).total_s));
@@ -208,7 +182,6 @@ static void test_times_of_failed_execute(void **state)
     assert_true(stats_of(plan).total_s >= 0.0);
     assert_true(C == 1.0);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    close_all();
 }
 
 static void expect_no_context(MPI_Comm comm, const spmm_context_options_t *options,
@@ -259,7 +232,6 @@ int MPI_Finalized(int *flag)
  * it. */
 static void test_destroy_after_finalize(void **state)
 {
-    open_context();
     mpi_is_over = true;
     assert_int_equal(spmm_context_destroy(&ctx), SPMM_ERR_ARGUMENT);
     assert_non_null(ctx);
@@ -269,14 +241,6 @@ static void test_destroy_after_finalize(void **state)
     assert_null(ctx);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_contexts_that_cannot_be),
-    cmocka_unit_test(test_destroy_after_finalize),
-    cmocka_unit_test(test_no_place_for_the_result),
-    cmocka_unit_test(test_options_that_differ_a_little),
-    cmocka_unit_test(test_sentence_is_of_the_last_failure),
-    cmocka_unit_test(test_endless_blocks),
-    cmocka_unit_test(test_volumes_of_a_star),
-    cmocka_unit_test(test_times_of_failed_execute),
-    {0},
-};
+SPMM_TESTS(test_contexts_that_cannot_be, test_destroy_after_finalize, test_no_place_for_the_result,
+           test_options_that_differ_a_little, test_sentence_is_of_the_last_failure,
+           test_endless_blocks, test_volumes_of_a_star, test_times_of_failed_execute);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 3 NEEDS ZLIB_FOUND SANITIZED SPMM_TEST_STRIDE=11 INCLUDE tests
  *      SOURCES tests/faults/faults.c tests/faults/faults_mpi.c */
-/** @file test_mpi_faults.c
- *  Every MPI call of the library fails once, the same one on all ranks: SPMM_ERR_COMM (of files
- *  SPMM_ERR_IO) and one sentence on all of them, nothing leaks, nothing crashes, nothing waits.
- */
+/** @file test_mpi_faults.c  Every MPI call of the library fails once, the same one on all ranks:
+ *  SPMM_ERR_COMM (of files SPMM_ERR_IO) and one sentence on all of them, nothing leaks, nothing
+ *  crashes, nothing waits. */
 #include "walk.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"

@@ -131,7 +131,4 @@ static void test_several_plans(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_several_plans),
-    {0},
-};
+SPMM_TESTS(test_several_plans);

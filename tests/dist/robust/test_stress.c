@@ -11,7 +11,6 @@
  *   SPMM_TEST_SCHEDULE=NAME    likewise
  *   SPMM_TEST_GRAPH=1          with option graph: nearly all executes are launches of a graph
  *   SPMM_TEST_EXECUTES=K       of each op, default 50 */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,9 +224,7 @@ static void close_stress(stress_t *s)
     for (int b = 0; b < BLOCKS; b++) {
         spmm_assert_ok(spmm_buffer_free(ctx, &s->source[b]));
     }
-    spmm_assert_ok(spmm_buffer_free(ctx, &s->B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &s->C));
-    spmm_assert_ok(spmm_buffer_free(ctx, &s->result));
+    test_context_free(ctx, &s->B, &s->C, &s->result);
     free(s->host);
     free(s->expected);
 }
@@ -290,11 +287,9 @@ static void stress(spmm_op_t op)
     spmm_matrix_t *A;
     stress_t       s;
 
-    open_context();
     A = make_matrix();
     if (!open_stress(A, op, &s)) {
         spmm_assert_ok(spmm_matrix_destroy(&A));
-        close_context();
         return;
     }
     spmm_assert_ok(ctx->device.ops->stream_create(&ctx->device, false, &stream));
@@ -314,7 +309,6 @@ static void stress(spmm_op_t op)
     check_graphs(s.plan, count);
     close_stress(&s);
     spmm_assert_ok(spmm_matrix_destroy(&A));
-    close_context();
 }
 
 static void products(void **state)
@@ -327,5 +321,4 @@ static void transposed_products(void **state)
     stress(SPMM_OP_T);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(products), cmocka_unit_test(transposed_products), {0}};
+PLAN_TESTS(products, transposed_products);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 3 NEEDS ZLIB_FOUND SANITIZED SPMM_TEST_STRIDE=5 */
 /* test: RANKS 1 2 DEVICE cuda NEEDS ZLIB_FOUND ENV SPMM_TEST_STRIDE=7 */
-/** @file test_sweep.c
- *  Every allocation of the public API fails once, on the last rank alone: all ranks must hear of it
- *  with the same status, none may be left in a collective, and nothing may leak.  With
- *  SPMM_TEST_DEVICE=cuda those of device memory count, too.
- */
+/** @file test_sweep.c  Every allocation of the public API fails once, on the last rank alone: all
+ *  ranks must hear of it with the same status, none may be left in a collective, and nothing may
+ *  leak.  With SPMM_TEST_DEVICE=cuda those of device memory count, too. */
 #include "walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "temp_file.h"

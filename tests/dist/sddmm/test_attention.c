@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_attention.c
- *  New values of a plan on the device, softmax over rows of a mask, and both behind an SDDMM:
- *  sparse attention against FP64.
- */
+/** @file test_attention.c  New values of a plan on the device, softmax over rows of a mask, and
+ *  both behind an SDDMM: sparse attention against FP64. */
 #include "sddmm_case.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +51,7 @@ static void check_product_of(const masked_t *m, spmm_plan_t *plan, const double 
             }
         }
     }
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
+    test_context_free(ctx, &B, &C);
     free(host);
 }
 
@@ -101,7 +97,6 @@ static void test_update(void **state)
         {"dmma", NULL}, {"bittcf", "hrpb", NULL}, {"cvse", NULL}, {"cvse", NULL}};
     const char *const schedules[] = {"overlap", "merged", "allgather"};
 
-    open_context();
     for (int s = 0; s < 3; s++) {
         for (int t = 0; t < 4; t++) {
             for (int k = 0; engines[t][k] != NULL; k++) {
@@ -114,7 +109,6 @@ static void test_update(void **state)
             check_update(&shapes[s], types[t], spmm_test_on_gpu() ? "cusparse" : NULL, NULL);
         }
     }
-    close_context();
 }
 
 static void test_update_mistakes(void **state)
@@ -125,7 +119,6 @@ static void test_update_mistakes(void **state)
     spmm_plan_t        *plan;
     void               *values;
 
-    open_context();
     m      = make_masked(&shape, SPMM_R_32F);
     values = device_operand(P, 0, 40, 40, 40, SPMM_R_32F, 0);
     assert_int_equal(spmm_plan_update_values(NULL, values, NULL), SPMM_ERR_ARGUMENT);
@@ -142,7 +135,6 @@ static void test_update_mistakes(void **state)
     spmm_assert_ok(spmm_plan_destroy(&plan));
     spmm_assert_ok(spmm_buffer_free(ctx, &values));
     free_masked(&m);
-    close_context();
 }
 
 /* Softmax of the scores @p of by rows, in FP64. */
@@ -226,13 +218,11 @@ static void test_softmax(void **state)
                              {7, 20, 2, 0, -1, 1},    {5, 400, 16, 600, 0, 1},
                              {6, 90, 4, 300, -1, 1},  {9, 60, 2, 300, 2, 2}};
 
-    open_context();
     for (int s = 0; s < 6; s++) {
         for (int k = 0; k < PAIRS; k++) {
             check_softmax(&shapes[s], pairs[k][0], pairs[k][1]);
         }
     }
-    close_context();
 }
 
 /* SDDMM, softmax, SpMM, one behind the other on the device. */
@@ -269,10 +259,7 @@ static void check_attention(const mask_t *shape, spmm_type_t type, spmm_type_t s
     }
     /* Scores and weights are rounded to their types before the product is. */
     check_product_of(&m, plan, want, HEAD, type, 3.0);
-    spmm_assert_ok(spmm_buffer_free(ctx, &q));
-    spmm_assert_ok(spmm_buffer_free(ctx, &k));
-    spmm_assert_ok(spmm_buffer_free(ctx, &scores));
-    spmm_assert_ok(spmm_buffer_free(ctx, &p));
+    test_context_free(ctx, &q, &k, &scores, &p);
     spmm_assert_ok(spmm_plan_destroy(&plan));
     spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
     free_masked(&m);
@@ -284,13 +271,11 @@ static void test_attention(void **state)
 {
     const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}};
 
-    open_context();
     for (int s = 0; s < 2; s++) {
         for (int k = 0; k < PAIRS; k++) {
             check_attention(&shapes[s], pairs[k][0], pairs[k][1]);
         }
     }
-    close_context();
 }
 
 /* Calls that one allocation makes fail on the last rank; what was made is dropped again. */
@@ -325,7 +310,6 @@ static void test_no_memory(void **state)
     masked_t     m;
     void        *memory;
 
-    open_context();
     m      = make_masked(&shape, SPMM_R_16F);
     memory = device_operand(P, 0, 40, 40, 40, SPMM_R_16F, 0);
     /* On GPUs a plan goes without the engine that there is no memory to try. */
@@ -348,11 +332,6 @@ static void test_no_memory(void **state)
     }
     spmm_assert_ok(spmm_buffer_free(ctx, &memory));
     free_masked(&m);
-    close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_update),    cmocka_unit_test(test_update_mistakes),
-    cmocka_unit_test(test_softmax),   cmocka_unit_test(test_attention),
-    cmocka_unit_test(test_no_memory), {0},
-};
+PLAN_TESTS(test_update, test_update_mistakes, test_softmax, test_attention, test_no_memory);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_new_values.c
- *  New values that are on their way when something else uses the formats: other streams, and new
- *  values of the matrix, which the host writes.  The later ones win.
- */
+/** @file test_new_values.c  New values that are on their way when something else uses the formats:
+ *  other streams, and new values of the matrix, which the host writes.  The later ones win. */
 #include "plan_case.h"
 
 #include <string.h>
@@ -18,7 +16,7 @@ static spmm_matrix_t *A;
 static spmm_plan_t   *plan;
 
 /* Row r: an entry in column r and, but on rank 0, one in column 0.  All values are 1. */
-static void open_star(void)
+void spmm_test_set_up(void)
 {
     const int64_t n = spmm_test_env.rank == 0 ? 1 : 2, row_ptr[] = {0, n};
     const int64_t col[]   = {0, spmm_test_env.rank};
@@ -28,10 +26,9 @@ static void open_star(void)
     spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, col, value, SPMM_R_64F, &A));
 }
 
-static void close_star(void)
+void spmm_test_tear_down(void)
 {
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_destroy(&plan, &A, NULL);
     close_context();
 }
 
@@ -88,7 +85,6 @@ static void test_host_waits_for_values(void **state)
 
     void *device;
 
-    open_star();
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
     device                    = to_device(values, sizeof values);
     real_device               = ctx->device.ops;
@@ -112,7 +108,6 @@ static void test_host_waits_for_values(void **state)
         fail();
     }
     spmm_assert_ok(spmm_buffer_free(ctx, &device));
-    close_star();
 }
 
 /* On GPUs values wait behind some milliseconds of work while the host gives the matrix others. */
@@ -125,7 +120,6 @@ static void test_later_values_win(void **state)
     void                *values, *B, *C;
     double               got = 0.0;
 
-    open_star();
     on       = &ctx->device;
     o.engine = on->kind == SPMM_DEVICE_CPU ? "csr-cpu" : "csr-gpu";
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
@@ -152,14 +146,7 @@ static void test_later_values_win(void **state)
     }
     on->ops->stream_destroy(on, stream);
     on->ops->stream_destroy(on, other);
-    spmm_assert_ok(spmm_buffer_free(ctx, &values));
-    spmm_assert_ok(spmm_buffer_free(ctx, &B));
-    spmm_assert_ok(spmm_buffer_free(ctx, &C));
-    close_star();
+    test_context_free(ctx, &values, &B, &C);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_host_waits_for_values),
-    cmocka_unit_test(test_later_values_win),
-    {0},
-};
+SPMM_TESTS(test_host_waits_for_values, test_later_values_win);

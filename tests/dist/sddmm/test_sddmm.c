@@ -5,9 +5,7 @@
  *  mistakes. */
 #include "sddmm_case.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/sddmm/sddmm.h"
 
@@ -53,11 +51,9 @@ static void test_csr(void **state)
 {
     const mask_t shape = {61, 70, 1, 200, 17, 0};
 
-    open_context();
     for (int t = 0; t < TYPES; t++) {
         check_widths(&shape, t, "csr");
     }
-    close_context();
 }
 
 /* By panels of columns; more entries of a row than a task or a batch takes, more rows than a batch
@@ -67,13 +63,11 @@ static void test_panels(void **state)
     const mask_t shapes[] = {
         {61, 70, 1, 200, 17, 0}, {150, 300, 1, 60, 3, 0}, {9, 90, 8, 500, 3, 1}};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < TYPES; t++) {
             check_widths(&shapes[s], t, "panels");
         }
     }
-    close_context();
 }
 
 /* On tensor cores: vectors of all heights, by rows and as blocks, and no vectors at all. */
@@ -83,13 +77,11 @@ static void test_cvse(void **state)
                              {13, 60, 4, 300, 2, 1}, {21, 60, 2, 300, -1, 2},
                              {9, 90, 8, 400, -1, 0}, {61, 70, 1, 200, 17, 0}};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 1; t < TYPES; t++) {
             check_widths(&shapes[s], t, "cvse");
         }
     }
-    close_context();
 }
 
 static void test_shapes(void **state)
@@ -99,7 +91,6 @@ static void test_shapes(void **state)
         {1, 90, 1, 500, 0, 0},  {90, 1, 1, 500, -1, 0}, {3, 400, 8, 0, 1, 1},
         {64, 7, 2, 900, -1, 1}, {2, 2, 1, 1000, -1, 0}, {1, 100, 16, 700, -1, 1}};
 
-    open_context();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < TYPES; t++) {
             masked_t m = make_masked(&shapes[s], types[t][0]);
@@ -122,7 +113,6 @@ static void test_shapes(void **state)
             free_masked(&m);
         }
     }
-    close_context();
 }
 
 /* Inf and NaN of a row of X or Y are seen in the entries that it is in and nowhere else. */
@@ -130,24 +120,21 @@ static void test_special(void **state)
 {
     const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}};
 
-    open_context();
     for (int s = 0; s < 2; s++) {
         for (int t = 0; t < TYPES; t++) {
             masked_t m = make_masked(&shapes[s], types[t][0]);
 
             for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 3 : 2); kernel++) {
-                check_sampled(&m, &(sampled_t){.type      = types[t][0],
-                                               .s_type    = types[t][1],
-                                               .k         = 70,
-                                               .planned_k = 70,
-                                               .alpha     = 2.0,
-                                               .kernel    = kernels[kernel],
-                                               .special   = 1});
+                check_sampled(&m, &(sampled_t){.type    = types[t][0],
+                                               .s_type  = types[t][1],
+                                               .k       = 70,
+                                               .alpha   = 2.0,
+                                               .kernel  = kernels[kernel],
+                                               .special = 1});
             }
             free_masked(&m);
         }
     }
-    close_context();
 }
 
 /* More work than the threads of a GPU take at once. */
@@ -155,21 +142,18 @@ static void test_large(void **state)
 {
     const mask_t shape = {512, 1536, 8, 800, -1, 1};
 
-    open_context();
     if (getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL) {
         masked_t m = make_masked(&shape, SPMM_R_16F);
 
         for (int kernel = 0; kernel < 3; kernel++) {
-            check_sampled(&m, &(sampled_t){.type      = SPMM_R_16F,
-                                           .s_type    = SPMM_R_32F,
-                                           .k         = 8,
-                                           .planned_k = 8,
-                                           .alpha     = 1.0,
-                                           .kernel    = kernels[kernel]});
+            check_sampled(&m, &(sampled_t){.type   = SPMM_R_16F,
+                                           .s_type = SPMM_R_32F,
+                                           .k      = 8,
+                                           .alpha  = 1.0,
+                                           .kernel = kernels[kernel]});
         }
         free_masked(&m);
     }
-    close_context();
 }
 
 /* Several batches for each warp of a GPU, in whole lines and in slices. */
@@ -177,22 +161,19 @@ static void test_many_batches(void **state)
 {
     const mask_t shape = {1024, 1024, 1, 170, 5, 0};
 
-    open_context();
     for (int half = 0;
          half < 2 && getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL;
          half++) {
         masked_t m = make_masked(&shape, half == 0 ? SPMM_R_32F : SPMM_R_16F);
 
-        check_sampled(&m, &(sampled_t){.type      = half == 0 ? SPMM_R_32F : SPMM_R_16F,
-                                       .s_type    = SPMM_R_32F,
-                                       .k         = half == 0 ? 160 : 64,
-                                       .planned_k = half == 0 ? 160 : 64,
-                                       .alpha     = 1.5,
-                                       .beta      = half == 0 ? -0.5 : 0.0,
-                                       .kernel    = "panels"});
+        check_sampled(&m, &(sampled_t){.type   = half == 0 ? SPMM_R_32F : SPMM_R_16F,
+                                       .s_type = SPMM_R_32F,
+                                       .k      = half == 0 ? 160 : 64,
+                                       .alpha  = 1.5,
+                                       .beta   = half == 0 ? -0.5 : 0.0,
+                                       .kernel = "panels"});
         free_masked(&m);
     }
-    close_context();
 }
 
 static void test_info(void **state)
@@ -203,7 +184,6 @@ static void test_info(void **state)
     spmm_sddmm_plan_t   *plan;
     masked_t             m;
 
-    open_context();
     m        = make_masked(&shape, SPMM_R_16BF);
     o.kernel = "cvse";
     spmm_assert_ok(spmm_sddmm_plan_create(m.A, 64, &o, &plan));
@@ -216,7 +196,6 @@ static void test_info(void **state)
     assert_true(spmm_test_env.size > 1 || info.halo_rows == 0);
     spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
     free_masked(&m);
-    close_context();
 }
 
 /* Where results go is said in the shortest way that fits. */
@@ -324,7 +303,6 @@ static void test_mistakes(void **state)
     masked_t             m;
     void                *X;
 
-    open_context();
     m = make_masked(&shape, SPMM_R_64F);
     X = device_operand(1, 0, 20, 8, 8, SPMM_R_64F, 0);
     assert_int_equal(spmm_sddmm_plan_create(NULL, 8, NULL, &plan), SPMM_ERR_ARGUMENT);
@@ -358,14 +336,7 @@ static void test_mistakes(void **state)
     spmm_assert_ok(spmm_sddmm_plan_destroy(NULL));
     spmm_assert_ok(spmm_buffer_free(ctx, &X));
     free_masked(&m);
-    close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_csr),      cmocka_unit_test(test_cvse),
-    cmocka_unit_test(test_shapes),   cmocka_unit_test(test_special),
-    cmocka_unit_test(test_large),    cmocka_unit_test(test_many_batches),
-    cmocka_unit_test(test_info),     cmocka_unit_test(test_orders),
-    cmocka_unit_test(test_mistakes), cmocka_unit_test(test_panels),
-    cmocka_unit_test(test_batches),  {0},
-};
+PLAN_TESTS(test_csr, test_cvse, test_shapes, test_special, test_large, test_many_batches, test_info,
+           test_orders, test_mistakes, test_panels, test_batches);
