@@ -98,7 +98,8 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C; alpha == 0 may
  *                             read B, and 0 * Inf then is NaN
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
- *                             device; must not overlap C
+ *                             device; shares no element with C, which is checked.  Both may be
+ *                             blocks of one array side by side, with one ld
  *  @param[in]     ldb,ldc     row-major: >= n; column-major: >= local rows
  *  @param[in,out] C           local rows of C x n */
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,

@@ -16,7 +16,7 @@ spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm_plan_create: mask is NULL");
     }
     ctx = mask->context;
-    spmmi_error_clear(&ctx->env.err);
+    SPMM_TRY(spmmi_enter(&ctx->env, "spmm_sddmm_plan_create"));
     if (plan == NULL) {
         status =
             spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_sddmm_plan_create: plan is NULL");
@@ -79,7 +79,7 @@ spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm: plan is NULL");
     }
     exchange = plan->exchange;
-    spmmi_error_clear(&exchange->env->err);
+    SPMM_TRY(spmmi_enter(exchange->env, "spmm_sddmm"));
     if (k < 1 || k > exchange->n) {
         return spmmi_fail(&exchange->env->err, SPMM_ERR_ARGUMENT,
                           "k is %" PRId64 ", must be 1 to %" PRId64 " as planned", k, exchange->n);
