@@ -94,7 +94,9 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  the same pointer for different buffers of the others.  A buffer that a graph was captured with
  *  may be freed only after the plan.
  *  Not while @p stream is being captured by the program: that is what option graph is for.
- *  @param[in]     n           columns, 1 .. n of the plan; may change from call to call
+ *  @param[in]     n           columns, 1 .. n of the plan, equal on all ranks; may change from call
+ *                             to call.  Over MPI, ranks that get rows of another n return
+ *                             SPMM_ERR_COMM; NCCL does not see it
  *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C; alpha == 0 may
  *                             read B, and 0 * Inf then is NaN
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
