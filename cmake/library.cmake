@@ -10,6 +10,7 @@ file(GLOB_RECURSE spmm_cuda_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/*_cuda.c ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
 list(FILTER spmm_sources EXCLUDE REGEX "_cuda\\.c$")
 if(SPMM_ENABLE_CUDA)
+  include(${CMAKE_CURRENT_LIST_DIR}/instances.cmake)
   list(APPEND spmm_sources ${spmm_cuda_sources})
 endif()
 

@@ -18,8 +18,8 @@ ARCH=${ARCH:-90}
 # What starts the ranks: `mpirun` of Open MPI, or `srun --mpi=pmix` where MPI was built with the
 # PMIx of Slurm.
 LAUNCH=${LAUNCH:-mpirun}
-# GPUs that a rank sees: `all` of its node (the library gives each rank its own, and NCCL reaches the
-# others over NVLink), or `one`, where the site demands it.
+# GPUs that a rank sees: `all` of its node (the library gives each rank its own, and NCCL reaches
+# the others over NVLink), or `one`, where the site demands it.
 VISIBLE=${VISIBLE:-all}
 
 # The run: matrix, columns of B, further options of spmm_dist, folder of the results.

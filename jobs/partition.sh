@@ -5,11 +5,11 @@
 #     jobs/partition.sh OUT_DIR [MATRIX.csr|MATRIX.mtx.gz|SPEC]...
 #
 # Writes OUT_DIR/NAME.RANKS.part.gz, which bench_dist --partition-dir takes.  Default matrices: the
-# stand-ins of bench/standins.sh with at least 3 million entries in SPMM_STANDIN_DIR, and
+# stand-ins of bench/engine/standins.sh with at least 3 million entries in SPMM_STANDIN_DIR, and
 # rmat:scale=22,degree=16 (half an hour).  Files that are there already are kept.
 #
 #   RANKS             default "2 4"
-#   SPMM_STANDIN_DIR  folder that bench/standins.sh made
+#   SPMM_STANDIN_DIR  folder that bench/engine/standins.sh made
 #   SPMM_BUILD_DIR    default build/cpu
 #   OBJECTIVE         vol (default) or cut
 set -euo pipefail

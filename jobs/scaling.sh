@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Products on 1, 2, 4 and 8 GPUs of one node, in the same run against NCCL allgather + cuSPARSE and
-# needed rows + cuSPARSE: strong and weak scaling, the comparison over many matrices, and transports.
-# On 2, 4 or 8 GPUs, in SECONDS_ALL; what tells most comes first, and what no time is left for is left out.
-# The build must exist; bench/README.md describes the columns.
+# needed rows + cuSPARSE: strong and weak scaling, the comparison over many matrices, and
+# transports. On 2, 4 or 8 GPUs, in SECONDS_ALL; what tells most comes first, and what no time is
+# left for is left out. The build must exist; bench/README.md describes the columns.
 #
 #     jobs/scaling.sh [OUTPUT_DIR]      default bench/results; gets dist_MODE.tsv, scaling_MODE.tsv
 #                                       and scaling_MODE.svg
 #
 #   SECTIONS            some of "strong weak baselines transports", default the first three
-#   RANKS               of the strong and weak sections, default "1 2 4 8", as far as there are GPUs; 1
+#   RANKS               of the strong and weak sections, default "1 2 4 8", as far as there are
+#   GPUs; 1
 #                       and the most first
 #   MODE                32f (default), 32f-fast-tf32 or 64f
 #   N_COLUMNS           default 128
 #   VARIANTS            plans to time, with blanks between them, default "auto"; as --variant of
 #                       bench_dist takes them
 #   EXECUTES            products in which plan time is to pay, default 1000
-#   SPMM_STANDIN_DIR    folder that bench/standins.sh made; without it only generated matrices
-#   SPMM_PARTITION_DIR  folder of part files, made by jobs/partition.sh; partition block without
-#   SPMM_BUILD_DIR      default build/cuda
+#   SPMM_STANDIN_DIR    folder that bench/engine/standins.sh made; without it only generated
+#   matrices SPMM_PARTITION_DIR  folder of part files, made by jobs/partition.sh; partition block
+#   without SPMM_BUILD_DIR      default build/cuda
 #   SPMM_MPI_CUDA       prefix of a CUDA-aware Open MPI: adds mpi-device to section transports
 #   STRONG, BASELINES   matrices of these sections: names of stand-ins and generator specs
 #   SECONDS_EACH        time limit of one run of bench_dist, default 90
@@ -139,6 +140,6 @@ between=()
 ! wants strong || run_strong "${between[@]}"
 ! wants weak || run_weak "${between[@]}"
 ! wants transports || run_transports
-python3 bench/scaling.py --figure "$output/scaling_$mode.svg" "$output/scaling_$mode.tsv" "$rows" ||
+python3 bench/dist/scaling.py --figure "$output/scaling_$mode.svg" "$output/scaling_$mode.tsv" "$rows" ||
     status=4
 exit $status

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file operands.h
- *  The dense side of one product: what spmm_execute() is called with, checked once, and passed on by
- *  address from the API through plan and engine to the kernels.  Who multiplies another part of it
- *  (a slice, a copy of B) copies the struct and changes what differs.
+ *  The dense side of one product: what spmm_execute() is called with, checked once, and passed
+ *  on by address from the API through plan and engine to the kernels.  Who multiplies another
+ *  part of it (a slice, a copy of B) copies the struct and changes what differs.
  */
 #ifndef SPMM_OPERANDS_H
 #define SPMM_OPERANDS_H

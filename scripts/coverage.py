@@ -5,8 +5,8 @@
     cmake --preset coverage && cmake --build --preset coverage && ctest --preset coverage
     scripts/coverage.py [BUILD] [--least PERCENT] [--lines]
 
-Prints a row for each folder and each file below 90 %, and the total of src, partition, kernels/cpu and
-tools last; --lines names the lines that were not run.  Exit status 1: below PERCENT."""
+Prints a row for each folder and each file below 90 %, and the total of src, partition, kernels/cpu
+and tools last; --lines names the lines that were not run.  Exit status 1: below PERCENT."""
 import argparse
 import collections
 import gzip
@@ -54,7 +54,7 @@ def main():
         folder_ran = folder_all = 0
         low = []
         for path, counts in sorted(lines.items()):
-            if str(pathlib.PurePath(path).parent) != folder:
+            if not path.startswith(folder + "/"):
                 continue
             met = sum(1 for times in counts.values() if times > 0)
             folder_ran, folder_all = folder_ran + met, folder_all + len(counts)

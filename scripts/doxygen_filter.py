@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """For Doxygen.  Headers: it gives a comment to one member only, so `int a, b; /**< both */` becomes
-`int a; /**< both */ int b; /**< both */`, on the same lines.  Documents: links to what is no page of
-the reference become text.
+`int a; /**< both */ int b; /**< both */`, on the same lines.  Documents: links to what is no page
+of the reference become text.
 
 doxygen_filter.py FILE    prints FILE so changed"""
 import pathlib
@@ -13,7 +13,7 @@ MEMBERS = re.compile(r"^( {4}(?:const )?\w+ +)(\**\w+(?:, *\**\w+)+);( */\*\*<.*
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)]*)\)")
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = {ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
-PAGES |= set((ROOT / "docs").glob("*.md"))
+PAGES |= set((ROOT / "docs").rglob("*.md"))
 
 
 def split(match):

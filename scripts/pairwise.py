@@ -10,7 +10,8 @@ import sys
 
 
 def pairwise(levels):
-    """Greedy (after AETG, Cohen et al. 1997): each row starts from an uncovered pair and gives every
+    """Greedy (after AETG, Cohen et al. 1997): each row starts from an uncovered pair and gives
+    every
     other factor the level that covers most pairs with what is fixed already.  No randomness: the
     same rows every time.  `levels` holds one sequence for each factor."""
     n = len(levels)

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A figure of the ratio to cuSPARSE, for each matrix and width, of the engines in result files.
 
-    bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers bench/peers.tsv] \\
+    bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers PEERS.tsv] \\
         OUT.svg RESULT.tsv...
-
-Of tables of bench_ablation the ratio is time with all measures over that of each variant.
 
 One panel for each N, matrices by their entries, one mark for each engine, mode and, where those
 are not enough to tell them apart, file.  --peers adds the fastest published 32-bit system.  The
@@ -16,7 +14,7 @@ import pathlib
 import sys
 from xml.sax.saxutils import escape
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
 STEP, LEFT, RIGHT, PANEL, GAP, TOP, BOTTOM = 17, 62, 20, 210, 46, 40, 130
@@ -26,41 +24,29 @@ PEERS = "best 32-bit peer"
 REFERENCE = "cusparse"
 
 
-def shape(kind, x, y, colour):
-    if kind == 0:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{colour}"/>'
-    if kind == 1:
-        return (f'<rect x="{x - 3.2:.1f}" y="{y - 3.2:.1f}" width="6.4" height="6.4" '
-                f'fill="{colour}"/>')
-    corners = (((0, -4.4), (4.2, 3.2), (-4.2, 3.2)), ((0, -4.8), (4.2, 0), (0, 4.8), (-4.2, 0)))
-    if kind in (2, 3):
-        points = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in corners[kind - 2])
-        return f'<polygon points="{points}" fill="{colour}"/>'
-    return (f'<path d="M{x - 3.4:.1f} {y - 3.4:.1f}l6.8 6.8m0 -6.8l-6.8 6.8" stroke="{colour}" '
-            f'stroke-width="1.6" fill="none"/>')
+# Marks around (0, 0): circle, square, triangle, diamond, cross.
+SHAPES = ("m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z", "m-3.2 -3.2h6.4v6.4h-6.4z",
+          "m0 -4.4l4.2 7.6h-8.4z", "m0 -4.8l4.2 4.8l-4.2 4.8l-4.2 -4.8z",
+          "m-3.4 -3.4l6.8 6.8m0 -6.8l-6.8 6.8")
+
+
+def marks(kind, points, colour):
+    """All of a series as one path, so that a figure has few elements."""
+    paint = (f'stroke="{colour}" stroke-width="1.6" fill="none"' if kind % 5 == 4
+             else f'fill="{colour}"')
+    path = "".join(f"M{x:.1f} {y:.1f}{SHAPES[kind % 5]}" for x, y in points)
+    return f'<path d="{path}" {paint}/>'
 
 
 def text(x, y, words, anchor="middle", extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(words)}</text>'
 
 
-def of_variants(path):
-    """The rows of bench_ablation as if each variant were an engine; None for other tables."""
-    _, titles, rows = table.read(path, ("matrix", "nnz", "N"))
-    if "variant" not in titles:
-        return None
-    return [{**row, "engine": row["variant"], "compute": "bittcf", "ratio_to_cusparse":
-             1 / float(row["ratio"])} for row in rows if row["variant"] != "all" and
-            row.get("passed", "yes") == "yes" and row["ratio"] is not None and
-            not (row["variant"] == "no reordering" and row["order"] == "none")]
-
-
 def load(paths, engines):
     """label -> {(matrix, N): ratio}, and matrix -> entries."""
     parts = []
     for path in paths:
-        rows = of_variants(path) or table.read(
-            path, ("matrix", "nnz", "engine", "N", "ratio_to_cusparse"))[2]
+        rows = table.read(path, ("matrix", "nnz", "engine", "N", "ratio_to_cusparse"))[2]
         for row in rows:
             if table.counts(row) and (row["engine"] in engines if engines
                                       else row["engine"] != REFERENCE):
@@ -96,23 +82,21 @@ class Panel:
         part = math.log(ratio / self.low) / math.log(self.high / self.low)
         return self.top + PANEL * (1 - part)
 
-    def axes(self, n, count, what):
-        lines = [text(LEFT - 46, self.top + PANEL / 2, f"ratio to {what}, N = {n}", extra=(
+    def axes(self, n, count):
+        lines = [text(LEFT - 46, self.top + PANEL / 2, f"ratio to cuSPARSE, N = {n}", extra=(
             f' transform="rotate(-90 {LEFT - 46} {self.top + PANEL / 2:.1f})"'))]
-        for k in range(count):
-            x = LEFT + (k + 0.5) * STEP
-            lines.append(f'<path d="M{x:.1f} {self.top}v{PANEL}" stroke="#f0f0f0"/>')
-        for tick in ticks(self.low, self.high):
-            y, strong = self.y(tick), tick == 1
-            lines.append(f'<path d="M{LEFT} {y:.1f}h{self.width}" '
-                         f'stroke="{"#444444" if strong else "#d8d8d8"}"/>')
-            lines.append(text(LEFT - 6, y + 4, f"{tick:g}", "end"))
+        columns = "".join(f"M{LEFT + (k + 0.5) * STEP:.1f} {self.top}v{PANEL}" for k in range(count))
+        at = {tick: self.y(tick) for tick in ticks(self.low, self.high)}
+        rows = "".join(f"M{LEFT} {y:.1f}h{self.width}" for y in at.values())
+        lines.append(f'<path d="{columns}{rows}" stroke="#e4e4e4"/>')
+        lines.append(f'<path d="M{LEFT} {self.y(1):.1f}h{self.width}" stroke="#444444"/>')
+        lines += [text(LEFT - 6, y + 4, f"{tick:g}", "end") for tick, y in at.items()]
         lines.append(f'<rect x="{LEFT}" y="{self.top}" width="{self.width}" height="{PANEL}" '
                      'fill="none" stroke="#444444"/>')
         return lines
 
 
-def draw(series, entries, columns, what):
+def draw(series, entries, columns):
     """The lines of the figure."""
     matrices = sorted(entries, key=lambda name: (entries[name], name))
     ratios = [r for s in series.values() for (m, n), r in s.items() if n in columns]
@@ -124,18 +108,16 @@ def draw(series, entries, columns, what):
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{height}" '
              f'viewBox="0 0 {total} {height}" font-family="sans-serif" font-size="11">',
              f'<rect width="{total}" height="{height}" fill="#ffffff"/>',
-             text(LEFT, 22, f"Speed-up over {what}; matrices by their number of entries",
+             text(LEFT, 22, "Speed-up over cuSPARSE; matrices by their number of entries",
                   "start", ' font-size="13"')]
     labels = list(series)
     for p, n in enumerate(columns):
         panel = Panel(TOP + p * (PANEL + GAP), width, low, high)
-        lines += panel.axes(n, len(matrices), what)
+        lines += panel.axes(n, len(matrices))
         for s, label in enumerate(labels):
-            for k, matrix in enumerate(matrices):
-                if (matrix, n) in series[label]:
-                    lines.append(shape(s % 5, LEFT + (k + 0.5) * STEP,
-                                       panel.y(series[label][matrix, n]),
-                                       COLOURS[s % len(COLOURS)]))
+            points = [(LEFT + (k + 0.5) * STEP, panel.y(series[label][matrix, n]))
+                      for k, matrix in enumerate(matrices) if (matrix, n) in series[label]]
+            lines.append(marks(s, points, COLOURS[s % len(COLOURS)]))
     below = TOP + len(columns) * (PANEL + GAP) - GAP
     for k, matrix in enumerate(matrices):
         x, y = LEFT + (k + 0.5) * STEP + 4, below + 10
@@ -146,7 +128,7 @@ def draw(series, entries, columns, what):
         for n in columns:
             mean = table.geomean(r for (m, here), r in series[label].items() if here == n)
             means.append(table.shown(mean, 2))
-        lines.append(shape(s % 5, LEFT + 6, y - 4, COLOURS[s % len(COLOURS)]))
+        lines.append(marks(s, [(LEFT + 6, y - 4)], COLOURS[s % len(COLOURS)]))
         lines.append(text(LEFT + 18, y, f"{label}: geomean {' / '.join(means)} at N = "
                           f"{' / '.join(map(str, columns))}", "start"))
     return lines + ["</svg>"]
@@ -156,35 +138,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--engines", help="names with commas between them [all but cusparse]")
     parser.add_argument("--columns", help="widths with commas between them [all]")
-    parser.add_argument("--peers", help="table of published systems, bench/peers.tsv")
+    parser.add_argument("--peers", help="table of published systems, bench/papers/peers.tsv")
     parser.add_argument("out")
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()
-    try:
-        series, entries = load(options.result,
-                               options.engines.split(",") if options.engines else None)
-        if options.peers:
-            rows = table.read(options.peers, ("matrix", "N", "best32"))[2]
-            series[PEERS] = {(row["matrix"], row["N"]): row["best32"] for row in rows
-                             if row["matrix"] in entries}
-        measured = {n for label in series if label != PEERS for _, n in series[label]}
-        columns = sorted(measured)
-        if options.columns:
-            columns = [n for n in columns if str(n) in options.columns.split(",")]
-        if not columns:
-            raise table.TableError("no row to draw in the results")
-        what = "all measures" if of_variants(options.result[0]) else "cuSPARSE"
-        figure = "\n".join(draw(series, entries, columns, what)) + "\n"
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(figure)
-    except table.TableError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 3
-    except OSError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 4
-    return 0
+    series, entries = load(options.result,
+                           options.engines.split(",") if options.engines else None)
+    if options.peers:
+        rows = table.read(options.peers, ("matrix", "N", "best32"))[2]
+        series[PEERS] = {(row["matrix"], row["N"]): row["best32"] for row in rows
+                         if row["matrix"] in entries}
+    measured = {n for label in series if label != PEERS for _, n in series[label]}
+    columns = sorted(measured)
+    if options.columns:
+        columns = [n for n in columns if str(n) in options.columns.split(",")]
+    if not columns:
+        raise table.TableError("no row to draw in the results")
+    figure = "\n".join(draw(series, entries, columns)) + "\n"
+    pathlib.Path(options.out).write_text(figure, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    table.run(main)

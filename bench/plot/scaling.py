@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of bench/scaling.py: efficiency over ranks, one line for each matrix."""
-from plot.plot import COLOURS, shape, text
+"""The figure of bench/dist/scaling.py: efficiency over ranks, one line for each matrix."""
+from plot.plot import COLOURS, marks, text
 
 WIDTH, HEIGHT, LEFT, TOP, LEGEND = 360, 240, 62, 40, 260
 
@@ -51,7 +51,7 @@ def draw(rows):
         path = " ".join(f"{x(p):.1f},{y(e):.1f}" for p, e in points)
         dash = ' stroke-dasharray="4 3"' if label.endswith(", weak") else ""
         out.append(f'<polyline points="{path}" fill="none" stroke="{colour}"{dash}/>')
-        out += [shape(k % 5, x(p), y(e), colour) for p, e in points]
-        out.append(shape(k % 5, LEFT + WIDTH + 16, TOP + 16 * k + 4, colour))
+        ends = [(x(p), y(e)) for p, e in points] + [(LEFT + WIDTH + 16, TOP + 16 * k + 4)]
+        out.append(marks(k, ends, colour))
         out.append(text(LEFT + WIDTH + 28, TOP + 16 * k + 8, label, "start"))
     return "\n".join(out + ["</svg>"]) + "\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the pictures of docs/how_it_works.md into the folder of this script, or into FOLDER.
+"""Draw the pictures of docs/explanation/how_it_works.md into the folder of this script, or into FOLDER.
 
 draw.py [FOLDER]    windows.svg, plan.svg, schedules.svg (plot.svg is made by spmm_dist --plot)"""
 import pathlib
@@ -26,6 +26,12 @@ class Svg:
         self.parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}" '
                           f'stroke="{stroke}" fill-opacity="{opacity}"/>')
 
+    def grid(self, x, y, columns, rows, width, height, stroke):
+        """Lines between cells: one path."""
+        across = "".join(f"M{x} {y + r * height}h{columns * width}" for r in range(rows + 1))
+        down = "".join(f"M{x + c * width} {y}v{rows * height}" for c in range(columns + 1))
+        self.parts.append(f'<path d="{across}{down}" fill="none" stroke="{stroke}"/>')
+
     def text(self, x, y, text, anchor="start", size=13):
         text = text.replace("&", "&amp;").replace("<", "&lt;")
         self.parts.append(f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}">'
@@ -49,21 +55,21 @@ def windows(path):
     svg.text(20, 24, "a window: 8 rows of A, and the columns in which it has an entry")
     for c in active:
         svg.rect(20 + c * cell, 36, cell, rows * cell, "#eeeeee")
-    for r in range(rows):
-        for c in range(cols):
-            svg.rect(20 + c * cell, 36 + r * cell, cell, cell,
-                     COLOURS[0] if (r, c) in entries else "none", "#ddd")
+    for r, c in sorted(entries):
+        svg.rect(20 + c * cell, 36 + r * cell, cell, cell, COLOURS[0])
+    svg.grid(20, 36, cols, rows, cell, cell, "#ddd")
     svg.arrow(230, 142, 230, 176)
     svg.text(244, 164, "keep the active columns only, in blocks of 8")
     for k, c in enumerate(active):
         x = 20 + k * 22 + (k // 8) * 24
         svg.text(x + 11, 198, str(c), "middle", 10)
         for r in range(rows):
-            svg.rect(x, 204 + r * 14, 22, 14, COLOURS[0] if (r, c) in entries else "white", "#bbb")
-    for k in range(len(active), 16):
-        x = 20 + k * 22 + 24
-        for r in range(rows):
-            svg.rect(x, 204 + r * 14, 22, 14, "#f6f6f6", "#ddd")
+            if (r, c) in entries:
+                svg.rect(x, 204 + r * 14, 22, 14, COLOURS[0])
+    padding = 16 - len(active)
+    svg.rect(20 + len(active) * 22 + 24, 204, padding * 22, rows * 14, "#f0f0f0")
+    for x in (20, 20 + 8 * 22 + 24):
+        svg.grid(x, 204, 8, rows, 22, 14, "#bbb")
     count = len(entries)
     svg.text(430, 224, f"{count} entries in 2 TC blocks: a bit for each place (64 bits a block),")
     svg.text(430, 244, "the values one after the other, the columns once for the block.")

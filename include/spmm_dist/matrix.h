@@ -91,7 +91,7 @@ SPMM_API spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, s
                                         uint64_t seed, spmm_matrix_t **A);
 
 /** Build A by a generator, deterministic by @p seed for any number of ranks.  Collective.
- *  @param[in] spec  `kind:key=value,...`; docs/generators.md and `spmm_dist --help` list them
+ *  @param[in] spec  `kind:key=value,...`; docs/reference/generators.md lists them
  *  @return SPMM_ERR_ARGUMENT with the offending part of @p spec */
 SPMM_API spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spec, spmm_type_t type,
                                             uint64_t seed, spmm_matrix_t **A);

@@ -48,9 +48,9 @@ typedef struct {
                                        can pay in so many, and measuring engines takes no more than
                                        5 % of what they will: few get the model's choice */
     const char    *schedule;      /**< order of exchange and products, see spmm_schedule_info() and
-                                       docs/schedules.md.  NULL or "auto": on GPUs the fastest
-                                       measured of the two best predicted and "overlap", where the
-                                       plan measures; on CPUs "overlap" */
+                                       docs/reference/schedules.md.  NULL or "auto": on GPUs the
+                                       fastest measured of the two best predicted and
+                                       "overlap", where the plan measures; on CPUs "overlap" */
     int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
                                        that launching their parts takes longer than the work; see
                                        spmm_execute().  Needs GPUs, on several ranks transport nccl or

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
 !> The C API for Fortran 2018: compile this file with the compiler of your program, link libspmm_dist.
-!> The headers beside this file document each function; docs/guide.md, section Fortran, what differs:
+!> The headers beside this file document each function; docs/how-to/fortran.md, what differs:
 !> - Handles, buffers, streams and arrays of values are type(c_ptr): initialise handles by c_null_ptr,
 !>   pass c_loc() of an array that has the target attribute.  Arrays of indices are passed as they are.
 !> - Indices count from 0 as in C, also in row_ptr and col_idx.

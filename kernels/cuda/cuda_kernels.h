@@ -9,13 +9,13 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/exchange/push_args.h"
-#include "sddmm_args.h"
+#include "kernel_args.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Load all kernels on the current device, so that no launch has to;
+/** Load the kernels that are no engine's on the current device, so that no launch has to;
  *  cudaErrorNoKernelImageForDevice when this build holds no code for it. */
 cudaError_t spmmi_cuda_probe(void);
 
@@ -48,51 +48,6 @@ typedef struct {
 
 cudaError_t spmmi_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t stream);
 
-/** C = alpha * A * B + beta * C on tensor cores.  Entries that A does not store take no part, also
- *  where B holds Inf or NaN.  Results have the same bits from run to run.  The arrays of A and
- *  @p work are device memory; for BitTCF with SPMM_TC_PAD blocks of it behind col and bits. */
-cudaError_t spmmi_cuda_bittcf_mm(const spmm_bittcf_arrays_t *A, const spmm_tc_work_t *work,
-                                 const spmm_tc_mm_args_t *args, cudaStream_t stream);
-/** Warps of the HRPB kernel that a multiprocessor holds at a time, for 16-byte access. */
-cudaError_t spmmi_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute, int *warps);
-cudaError_t spmmi_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
-                               const spmm_tc_mm_args_t *args, cudaStream_t stream);
-
-/** A of FP16 or BF16, as args->x.ab_type says of B; C of that type or FP32.
- *  @param[in] tasks  taken where there are any and B, C and n suit them; else @p work is */
-cudaError_t spmmi_cuda_cvse_mm(const spmm_cvse_arrays_t *A, const spmm_cvse_short_t *tasks,
-                               const spmm_tc_work_t *work, const spmm_tc_mm_args_t *args,
-                               cudaStream_t stream);
-
-/** The same for BCSR; pieces are of panels. */
-cudaError_t spmmi_cuda_bcsr_mm(const spmm_bcsr_arrays_t *A, const spmm_tc_work_t *work,
-                               const spmm_tc_mm_args_t *args, cudaStream_t stream);
-/** Values and metadata of A from those of CSR: the bits that spmmi_bcsr_fill() gives.
- *  @param[in]  values  [nnz] device memory
- *  @param[out] to      what A->values is to be */
-cudaError_t spmmi_cuda_bcsr_fill(const spmm_bcsr_arrays_t *A, const void *values, void *to,
-                                 cudaStream_t stream);
-
-/** A product on CUDA cores, of CSR in pieces: FP64 computes in FP64, all other types in FP32, 32F and
- *  32F_FAST_TF32 alike; C in the type of A and B or, for 16-bit ones, FP32.  Products of one A must
- *  not run at the same time. */
-cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_operands_t *x,
-                              cudaStream_t stream);
-
-/** Dot products of rows of X and Y at the entries of a mask, device memory; all of its places are
- *  written, nothing else.  The same bits from run to run. */
-cudaError_t spmmi_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args,
-                                   cudaStream_t stream);
-/** The same on tensor cores, X and Y of FP32, FP16 or BF16. */
-cudaError_t spmmi_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args,
-                                   cudaStream_t stream);
-/** The same for entries in batches of 32 in 8 rows, on tensor cores, X and Y of FP16 or BF16. */
-cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
-                                     const spmm_sddmm_args_t *args, cudaStream_t stream);
-/** The same for batches of 8 in 1, X and Y of FP32 or FP64. */
-cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
-                                    cudaStream_t stream);
-cudaError_t spmmi_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_place_values(const spmm_place_args_t *args, cudaStream_t stream);
 
 /** Write rows to peers and wait for theirs, on the device. */

@@ -3,7 +3,7 @@
 #include "api/context.h"
 #include "engine/engine.h"
 #include "partition/partition.h"
-#include "plan/schedule.h"
+#include "plan/schedule/schedule.h"
 
 static spmm_status_t describe(int index, int count, const char *name, const char *description,
                               int built, spmm_component_info_t *info)

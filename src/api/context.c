@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "engine/engine.h"
 
 enum { MOST_CTAS = 64 }; /* that NCCL takes */
 
@@ -101,6 +102,7 @@ static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
     ctx->env.log_user  = options.log_user;
     ctx->env.timeout_s = options.timeout_s;
     SPMM_TRY(spmmi_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
+    SPMM_TRY(spmmi_agree(&ctx->env, spmmi_engines_preload(&ctx->device)));
     ctx->shared.env       = &ctx->env;
     ctx->shared.device    = &ctx->device;
     ctx->shared.nccl_ctas = options.nccl_ctas;

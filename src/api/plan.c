@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plan/plan.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "api/context.h"
 #include "api/overlap.h"
+#include "plan/create.h"
+#include "plan/execute.h"
+#include "plan/move.h"
+#include "plan/plan.h"
+#include "plan/report/explain.h"
+#include "plan/report/stats.h"
+#include "plan/report/timeline.h"
 
 spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *options,
                                spmm_plan_t **plan)
@@ -114,17 +120,17 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
             "C overlaps B: the product cannot overwrite its operand, give C memory of its own, or "
             "other columns of one array with the same ld");
     }
-    return spmmi_plan_run(plan, &(spmm_operands_t){.ab_type = plan->ab_type,
-                                                   .c_type  = plan->c_type,
-                                                   .layout  = plan->layout,
-                                                   .n       = n,
-                                                   .alpha   = in_compute_type(plan, alpha),
-                                                   .beta    = in_compute_type(plan, beta),
-                                                   .B       = B,
-                                                   .ldb     = ldb,
-                                                   .C       = C,
-                                                   .ldc     = ldc,
-                                                   .stream  = stream});
+    return spmmi_plan_execute(plan, &(spmm_operands_t){.ab_type = plan->ab_type,
+                                                       .c_type  = plan->c_type,
+                                                       .layout  = plan->layout,
+                                                       .n       = n,
+                                                       .alpha   = in_compute_type(plan, alpha),
+                                                       .beta    = in_compute_type(plan, beta),
+                                                       .B       = B,
+                                                       .ldb     = ldb,
+                                                       .C       = C,
+                                                       .ldc     = ldc,
+                                                       .stream  = stream});
 }
 
 spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)

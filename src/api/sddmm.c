@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plan/sddmm.h"
 
 #include <inttypes.h>
 
 #include "api/context.h"
+#include "plan/plan.h"
+#include "plan/product/buffers.h"
+#include "plan/sddmm/softmax.h"
 
 spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
                                      const spmm_sddmm_options_t *options, spmm_sddmm_plan_t **plan)
@@ -30,69 +32,69 @@ spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
     return SPMM_OK;
 }
 
-static spmm_status_t check_pointer(const spmm_plan_t *exchange, const char *name, const void *data,
+static spmm_status_t check_pointer(const spmm_plan_t *base, const char *name, const void *data,
                                    int64_t count)
 {
     if (count > 0 && data == NULL) {
-        return spmmi_fail(&exchange->env->err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
+        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
     }
-    if (count > 0 && !exchange->device->ops->is_usable(exchange->device, data)) {
-        return spmmi_fail(&exchange->env->err, SPMM_ERR_ARGUMENT,
+    if (count > 0 && !base->device->ops->is_usable(base->device, data)) {
+        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "%s does not lie in memory of this context's device (%s); see "
                           "spmm_buffer_alloc()",
-                          name, exchange->device->description);
+                          name, base->device->description);
     }
     return SPMM_OK;
 }
 
-static spmm_status_t check_rows(const spmm_plan_t *exchange, const char *name, const void *data,
+static spmm_status_t check_rows(const spmm_plan_t *base, const char *name, const void *data,
                                 int64_t rows, int64_t k, int64_t ld)
 {
     if (ld < k) {
-        return spmmi_fail(&exchange->env->err, SPMM_ERR_ARGUMENT,
+        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ", must be at least %" PRId64
                           " (row-major, %" PRId64 " columns)",
                           name, ld, k, k);
     }
     if (!spmmi_ld_fits(rows, ld)) {
-        return spmmi_fail(&exchange->env->err, SPMM_ERR_ARGUMENT,
+        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ": no memory is that large", name, ld);
     }
-    return check_pointer(exchange, name, data, rows);
+    return check_pointer(base, name, data, rows);
 }
 
 /* Rounded once to the type of the sums, see in_compute_type() of plan.c. */
-static double rounded(const spmm_plan_t *exchange, double x)
+static double rounded(const spmm_plan_t *base, double x)
 {
     const volatile float narrow = (float)x;
 
-    return exchange->ab_type == SPMM_R_64F ? x : (double)narrow;
+    return base->ab_type == SPMM_R_64F ? x : (double)narrow;
 }
 
 spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const void *X,
                          int64_t ldx, const void *Y, int64_t ldy, double beta, void *S,
                          spmm_stream_t stream)
 {
-    const spmm_plan_t *exchange;
+    const spmm_plan_t *base;
 
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm: plan is NULL");
     }
-    exchange = plan->exchange;
-    SPMM_TRY(spmmi_enter(exchange->env, "spmm_sddmm"));
-    if (k < 1 || k > exchange->n) {
-        return spmmi_fail(&exchange->env->err, SPMM_ERR_ARGUMENT,
-                          "k is %" PRId64 ", must be 1 to %" PRId64 " as planned", k, exchange->n);
+    base = plan->base;
+    SPMM_TRY(spmmi_enter(base->env, "spmm_sddmm"));
+    if (k < 1 || k > base->n) {
+        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
+                          "k is %" PRId64 ", must be 1 to %" PRId64 " as planned", k, base->n);
     }
-    SPMM_TRY(check_rows(exchange, "X", X, exchange->A->n_rows, k, ldx));
-    SPMM_TRY(check_rows(exchange, "Y", Y, exchange->A->n_cols, k, ldy));
-    SPMM_TRY(check_pointer(exchange, "S", S, spmmi_matrix_local_nnz(exchange->A)));
+    SPMM_TRY(check_rows(base, "X", X, base->A->n_rows, k, ldx));
+    SPMM_TRY(check_rows(base, "Y", Y, base->A->n_cols, k, ldy));
+    SPMM_TRY(check_pointer(base, "S", S, spmmi_matrix_local_nnz(base->A)));
     return spmmi_sddmm_run(plan,
-                           &(spmm_sddmm_args_t){.type   = exchange->ab_type,
+                           &(spmm_sddmm_args_t){.type   = base->ab_type,
                                                 .s_type = plan->s_type,
                                                 .k      = k,
-                                                .alpha  = rounded(exchange, alpha),
-                                                .beta   = rounded(exchange, beta),
+                                                .alpha  = rounded(base, alpha),
+                                                .beta   = rounded(base, beta),
                                                 .X      = X,
                                                 .Y      = Y,
                                                 .ldx    = ldx,
@@ -109,12 +111,12 @@ spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale, const vo
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm_softmax: plan is NULL");
     }
-    spmmi_error_clear(&plan->exchange->env->err);
-    nnz = spmmi_matrix_local_nnz(plan->exchange->A);
-    SPMM_TRY(check_pointer(plan->exchange, "S", S, nnz));
-    SPMM_TRY(check_pointer(plan->exchange, "P", P, nnz));
-    if (nnz > 0 && S == P && plan->s_type != plan->exchange->ab_type) {
-        return spmmi_fail(&plan->exchange->env->err, SPMM_ERR_ARGUMENT,
+    spmmi_error_clear(&plan->base->env->err);
+    nnz = spmmi_matrix_local_nnz(plan->base->A);
+    SPMM_TRY(check_pointer(plan->base, "S", S, nnz));
+    SPMM_TRY(check_pointer(plan->base, "P", P, nnz));
+    if (nnz > 0 && S == P && plan->s_type != plan->base->ab_type) {
+        return spmmi_fail(&plan->base->env->err, SPMM_ERR_ARGUMENT,
                           "P is S, but their types differ: P needs memory of its own");
     }
     return spmmi_sddmm_run_softmax(plan, scale, S, P, stream);
@@ -122,27 +124,27 @@ spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale, const vo
 
 spmm_status_t spmm_sddmm_plan_get_info(const spmm_sddmm_plan_t *plan, spmm_sddmm_info_t *info)
 {
-    const spmm_sampler_t *local, *remote;
+    const spmm_sampler_t *local, *halo;
     spmm_sddmm_info_t     mine;
 
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm_plan_get_info: plan is NULL");
     }
-    spmmi_error_clear(&plan->exchange->env->err);
-    local  = &plan->local;
-    remote = &plan->remote;
-    mine   = (spmm_sddmm_info_t){.kernel       = spmmi_sampler_kernel(local),
-                                 .halo_kernel  = spmmi_sampler_kernel(remote),
-                                 .vector       = local->height > 0 ? local->height : 1,
-                                 .halo_vector  = remote->height > 0 ? remote->height : 1,
-                                 .vectors      = local->height > 0 ? local->vectors : local->nnz,
-                                 .halo_vectors = remote->height > 0 ? remote->vectors : remote->nnz,
-                                 .transport    = plan->exchange->transport->name,
-                                 .halo_rows    = spmmi_halo_recv_rows(&plan->exchange->halo),
-                                 .mirror_rows  = spmmi_halo_send_rows(&plan->exchange->halo),
-                                 .device_bytes = local->device_bytes + remote->device_bytes +
-                                                 spmmi_plan_buffer_bytes(plan->exchange)};
-    return spmmi_give_info(&plan->exchange->env->err, &mine, sizeof mine, info, "SDDMM info");
+    spmmi_error_clear(&plan->base->env->err);
+    local = &plan->local;
+    halo  = &plan->halo;
+    mine  = (spmm_sddmm_info_t){.kernel       = spmmi_sampler_kernel(local),
+                                .halo_kernel  = spmmi_sampler_kernel(halo),
+                                .vector       = local->height > 0 ? local->height : 1,
+                                .halo_vector  = halo->height > 0 ? halo->height : 1,
+                                .vectors      = local->height > 0 ? local->vectors : local->nnz,
+                                .halo_vectors = halo->height > 0 ? halo->vectors : halo->nnz,
+                                .transport    = plan->base->exchange.transport->name,
+                                .halo_rows    = spmmi_halo_recv_rows(&plan->base->exchange.halo),
+                                .mirror_rows  = spmmi_halo_send_rows(&plan->base->exchange.halo),
+                                .device_bytes = local->device_bytes + halo->device_bytes +
+                                                spmmi_plan_buffer_bytes(plan->base)};
+    return spmmi_give_info(&plan->base->env->err, &mine, sizeof mine, info, "SDDMM info");
 }
 
 spmm_status_t spmm_sddmm_plan_destroy(spmm_sddmm_plan_t **plan)
@@ -150,8 +152,8 @@ spmm_status_t spmm_sddmm_plan_destroy(spmm_sddmm_plan_t **plan)
     if (plan == NULL || *plan == NULL) {
         return SPMM_OK;
     }
-    spmmi_error_clear(&(*plan)->exchange->env->err);
-    --*(*plan)->exchange->A->live;
+    spmmi_error_clear(&(*plan)->base->env->err);
+    --*(*plan)->base->A->live;
     spmmi_sddmm_free(*plan);
     *plan = NULL;
     return SPMM_OK;

@@ -22,7 +22,9 @@ typedef struct {
                                                     given up: rows of plans are never freed */
     void (*log)(void *user, const char *line); /**< may be NULL */
     void *log_user;
-    bool  debug; /**< SPMM_DEBUG=1: log lines go to stderr as well */
+    bool  schedules_on_cpu; /**< tests alone: plans on CPUs measure schedules too; equal on all
+                                 ranks */
+    bool  debug;            /**< SPMM_DEBUG=1: log lines go to stderr as well */
 } spmm_env_t;
 
 /** Collective.  Every rank gets the status and the sentence of the lowest failing rank, SPMM_OK

@@ -15,8 +15,17 @@
 /** CUDA devices this process sees; 0 also when the driver is missing or fails. */
 int spmmi_cuda_device_count(void);
 
+/* device_check_cuda.c */
+
 /** Make the device current on this thread. */
 spmm_status_t spmmi_cuda_use(const spmm_device_t *device);
+
+/** Record a failed CUDA call of @p what, which is then forgotten by the runtime; SPMM_OK for
+ *  cudaSuccess. */
+spmm_status_t spmmi_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what);
+
+/** What releases do, which return nothing: a failure goes to the log. */
+void spmmi_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what);
 
 /* The operations on graphs (device_graph_cuda.c). */
 spmm_status_t spmmi_cuda_graph_begin(const spmm_device_t *device, spmm_stream_t stream);
@@ -25,13 +34,6 @@ spmm_status_t spmmi_cuda_graph_end(const spmm_device_t *device, spmm_stream_t st
 spmm_status_t spmmi_cuda_graph_launch(const spmm_device_t *device, spmm_graph_t *graph,
                                       spmm_stream_t stream);
 void          spmmi_cuda_graph_destroy(const spmm_device_t *device, spmm_graph_t *graph);
-
-/** Record a failed CUDA call of @p what, which is then forgotten by the runtime; SPMM_OK for
- *  cudaSuccess. */
-spmm_status_t spmmi_cuda_check(const spmm_device_t *device, cudaError_t code, const char *what);
-
-/** What releases do, which return nothing: a failure goes to the log. */
-void spmmi_cuda_warn(const spmm_device_t *device, cudaError_t code, const char *what);
 
 /* device_memory_cuda.c: device->state, and operations of spmm_device_ops_t. */
 

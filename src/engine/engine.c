@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu/cpu_kernels.h"
 #include "spmm_dist/context.h"
 
 #define SPMM_ENGINE(x) extern const spmm_engine_ops_t spmmi_engine_##x;
@@ -31,62 +30,29 @@ const spmm_engine_ops_t *spmmi_engine_find(const char *name)
     return NULL;
 }
 
-/* Lengths of rows: their most and how they vary.  Squares of whole numbers, so that threads may add
- * them in any order. */
-static void scan_lengths(const spmm_csr_t *block, int team, spmm_pattern_t *pattern)
+spmm_status_t spmmi_engines_preload(const spmm_device_t *device)
 {
-    const double  mean  = (double)pattern->nnz / block->n_rows;
-    const int64_t whole = (int64_t)mean;
-    int64_t       most = 0, square = 0;
-
-#pragma omp parallel for schedule(static) num_threads(team) reduction(max : most) reduction(+ : square)
-    for (int32_t i = 0; i < block->n_rows; i++) {
-        const int64_t length = block->row_ptr[i + 1] - block->row_ptr[i];
-
-        most = length > most ? length : most;
-        square += (length - whole) * (length - whole);
+    for (int e = 0; e < spmmi_n_engines && device->kind != SPMM_DEVICE_CPU; e++) {
+        if (spmmi_engines[e]->preload != NULL) {
+            SPMM_TRY(spmmi_engines[e]->preload(device));
+        }
     }
-    pattern->max_row = most;
-    pattern->row_cv =
-        sqrt((double)square / block->n_rows - (mean - (double)whole) * (mean - (double)whole)) /
-        mean;
+    return SPMM_OK;
 }
 
 spmm_status_t spmmi_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern)
 {
-    spmm_used_columns_t columns;
-    spmm_status_t       status;
+    spmm_status_t status = spmmi_pattern_measure(env, block, pattern);
 
-    *pattern = (spmm_pattern_t){.n_rows = block->n_rows,
-                                .n_cols = block->n_cols,
-                                .c_rows = block->c_rows,
-                                .nnz    = spmmi_csr_nnz(block)};
-    if (pattern->nnz > 0) {
-        scan_lengths(block, spmmi_cpu_team(env->threads), pattern);
+    for (int e = 0; e < spmmi_n_engines && status == SPMM_OK; e++) {
+        if (spmmi_engines[e]->facts != NULL) {
+            status = spmmi_pattern_add_facts(env, block, spmmi_engines[e]->facts, pattern);
+        }
     }
-    SPMM_TRY(spmmi_windows_create(env, block, SPMM_WINDOWS_TALL, env->threads, &pattern->windows));
-    status = spmmi_tc_facts_of(env, block, &pattern->windows, &pattern->tc, &columns);
     if (status != SPMM_OK) {
         spmmi_pattern_free(pattern);
-        return status;
     }
-    for (int k = 0; k < 3 && spmm_type_size(block->type) == 2; k++) {
-        pattern->bcsr[k] =
-            spmmi_bcsr_measure(&pattern->windows, block->n_rows, 4 << k, env->threads);
-    }
-    pattern->used_cols = columns.used;
-    pattern->near_cols = columns.near;
-    return SPMM_OK;
-}
-
-void spmmi_pattern_free(spmm_pattern_t *pattern)
-{
-    spmmi_windows_free(&pattern->windows);
-}
-
-const spmm_windows_t *spmmi_pattern_windows(const spmm_pattern_t *pattern)
-{
-    return pattern == NULL || pattern->windows.col == NULL ? NULL : &pattern->windows;
+    return status;
 }
 
 void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine.h
  *  An engine is one local format with its kernels: C = alpha * A_block * B + beta * C.  It never
- *  communicates.  Add one by writing its spmm_engine_ops_t in a file of its own and one line in
+ *  communicates.  Add one by writing its spmm_engine_ops_t in a folder of its own and one line in
  *  engine_list.h; nothing else changes.
  */
 #ifndef SPMM_ENGINE_ENGINE_H
@@ -12,27 +12,9 @@
 
 #include "base/candidate.h"
 #include "device/device.h"
-#include "engine/bcsr/format.h"
-#include "engine/tc/windows.h"
+#include "engine/pattern.h"
 #include "matrix/csr.h"
 #include "operands.h"
-
-/** Pattern facts every cost model reads; filled once per block, O(nnz). */
-typedef struct {
-    int32_t n_rows, n_cols, c_rows;
-    int64_t nnz;
-    int64_t max_row;
-    int64_t used_cols; /**< columns with an entry */
-    double  near_cols; /**< mean columns used by SPMM_NEAR_ROWS consecutive rows */
-    double  row_cv;    /**< standard deviation / mean of row lengths */
-
-    spmm_tc_facts_t   tc;      /**< what tensor-core formats make of it */
-    spmm_bcsr_facts_t bcsr[3]; /**< in panels of 4, 8 and 16 tile rows; 16-bit types only, else 0 */
-
-    /** Those of SPMM_WINDOWS_TALL rows, which formats are made from; zero once freed.  Copies of
-     *  the struct borrow them. */
-    spmm_windows_t windows;
-} spmm_pattern_t;
 
 /** The product asked for; op T has become a transposed block before it gets here. */
 typedef struct {
@@ -41,7 +23,8 @@ typedef struct {
     spmm_layout_t  layout;  /**< ROW or COL, of B and C */
     int64_t        n;       /**< most columns */
     bool           deterministic;
-    /** Of the block given to build(), borrowed during the call; NULL: build() finds what it needs */
+    /** Of the block given to build(), borrowed during the call; NULL: build() finds what it
+     *  needs */
     const spmm_pattern_t *pattern;
     bool exact;   /**< entries that A does not store take no part, also where B holds Inf or NaN */
     int  variant; /**< which of the ways that variants() counts; 0: the best predicted one */
@@ -50,7 +33,7 @@ typedef struct {
 enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
 
 /** One term of a cost model that is a sum of plain accounts, each times a constant that measured
- *  times gave (bench/fit.py). */
+ *  times gave (bench/fit/fit.py). */
 typedef struct {
     const char *name;
     double      constant, seconds;
@@ -59,9 +42,23 @@ typedef struct {
 enum { SPMM_MOST_ENGINES = 16 };
 
 typedef struct spmm_engine_ops {
-    const char *name;        /**< stable, user-visible: "csr-cpu" */
+    const char *name;        /**< stable, user-visible, of small letters and '-' */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
+    /** What others are measured against, the library of the vendor: on rows in their own order, and
+     *  for a larger share of the time there is for trials. */
+    bool yardstick;
+
+    /** Load its kernels on @p device, a GPU, so that no product has to; NULL: it has none there, or
+     *  another engine of its folder loads them. */
+    spmm_status_t (*preload)(const spmm_device_t *device);
+
+    /** What its models read of a pattern beyond what all do; NULL: nothing.  Engines may share
+     *  it. */
+    const spmm_pattern_facts_t *facts;
+    /** Print what its format would make of a pattern with entries of @p type, for
+     *  spmm_plan_explain(); NULL: nothing.  Engines on one format leave it to the first. */
+    void (*describe_pattern)(const spmm_pattern_t *pattern, spmm_type_t type, FILE *out);
 
     /** May this engine run the problem on this device?  No side effects.  When not, @p why gets
      *  the reason: the end of a sentence that starts with the engine's name ("needs a GPU"). */
@@ -92,8 +89,9 @@ typedef struct spmm_engine_ops {
 
     /** Where the values lie, for refills on the device; NULL: there is no way but refill().
      *  @param[out] values  [*count] of the type of A, device memory
-     *  @param[out] from    [*count] entry of the block given to build() that each place holds, -1:
-     *                      none; the caller frees it with spmmi_free(); NULL: place k holds entry k */
+     *  @param[out] from    [*count] entry of the block given to build() that each place holds,
+     *                      -1: none; the caller frees it with spmmi_free(); NULL: place k holds
+     *                      entry k */
     spmm_status_t (*places)(const void *format, void **values, int64_t *count, int32_t **from);
 
     /** Enqueue the product on x->stream, x->n <= planned columns; no allocation, no
@@ -117,12 +115,11 @@ extern const int                      spmmi_n_engines;
 /** NULL when there is none of that name. */
 const spmm_engine_ops_t *spmmi_engine_find(const char *name);
 
-/** Facts of a block. */
+/** preload() of all engines.  Local. */
+spmm_status_t spmmi_engines_preload(const spmm_device_t *device);
+
+/** Facts of a block, those that engines register among them. */
 spmm_status_t spmmi_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern);
-/** Frees the windows; the facts stay. */
-void spmmi_pattern_free(spmm_pattern_t *pattern);
-/** Its windows, NULL where there are none or no pattern. */
-const spmm_windows_t *spmmi_pattern_windows(const spmm_pattern_t *pattern);
 
 /** Ask all engines about a problem.
  *  @param[out] candidates  [spmmi_n_engines] */

@@ -24,12 +24,6 @@ typedef struct {
     int64_t  total;                   /* entries to receive */
 } traffic_t;
 
-void spmmi_entries_free(spmm_entries_t *list)
-{
-    spmmi_free(list->entry);
-    *list = (spmm_entries_t){0};
-}
-
 static spmm_status_t check_input(spmm_env_t *env, int64_t rows, int64_t cols,
                                  const spmm_entries_t *list, spmm_type_t type)
 {

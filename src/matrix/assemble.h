@@ -3,21 +3,8 @@
 #ifndef SPMM_MATRIX_ASSEMBLE_H
 #define SPMM_MATRIX_ASSEMBLE_H
 
+#include "matrix/entries.h"
 #include "matrix/matrix.h"
-
-/** One entry, global indices from 0. */
-typedef struct {
-    int64_t row, col;
-    double  value;
-} spmm_entry_t;
-
-/** A list of entries, which whoever fills it makes grow by spmmi_realloc(). */
-typedef struct {
-    spmm_entry_t *entry; /**< owned */
-    int64_t       count, capacity;
-} spmm_entries_t;
-
-void spmmi_entries_free(spmm_entries_t *list);
 
 typedef enum {
     SPMM_DUPLICATES_SUM, /**< Matrix Market: in the order of ranks, then of the lists */

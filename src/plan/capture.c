@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file capture.c
- *  A first call with new arguments runs as without graphs: what is set up lazily (kernels being
- *  loaded, the preprocessing of cuSPARSE) is no part of a product and may not be captured.  The second
- *  call captures, and launches like all later ones.
+ *  A first call with new operands runs as without captures: what is set up lazily (kernels being
+ *  loaded, the preprocessing of cuSPARSE) is no part of a product and may not be captured.  The
+ *  second call captures, and launches like all later ones.
  *
- *  Engines may keep state for one kind of operands (cuSPARSE: n, leading dimensions, alignment of B and C) that
- *  captured kernels read: a call with others voids all graphs.
+ *  Engines may keep state for one kind of operands (cuSPARSE: n, leading dimensions, alignment of B
+ *  and C) that captured kernels read: a call with others voids all captures.
  */
 #include "plan/capture.h"
 
@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "plan/plan.h"
 
-enum { MOST_GRAPHS = 8, ALIGNMENT = 16 };
+enum { MOST_CAPTURES = 8, ALIGNMENT = 16 };
 
 /** Calls with one list of arguments. */
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
 
 struct spmm_captures {
     spmm_stream_t stream; /**< owned: captures, since the caller's may be the default one */
-    entry_t       entry[MOST_GRAPHS];
+    entry_t       entry[MOST_CAPTURES];
     int           count;
     uint64_t      calls;
     int64_t       captured, launched;
@@ -37,7 +37,7 @@ static const char *refuse(const spmm_plan_t *plan)
     if (plan->device->ops->graph_begin == NULL) {
         return "needs GPUs";
     }
-    if (plan->env->size > 1 && !plan->transport->captures) {
+    if (plan->env->size > 1 && !plan->exchange.transport->captures) {
         return "needs a transport whose exchanges can be captured, nccl or nccl-push, on "
                "more than one rank";
     }
@@ -60,43 +60,43 @@ spmm_status_t spmmi_plan_make_captures(spmm_plan_t *plan, const spmm_plan_option
         return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "option graph %s", why);
     }
     if (plan->profile) {
-        plan->graph_why = "not captured, since the plan profiles its phases";
+        plan->captures_why = "not captured, since the plan profiles its phases";
         return SPMM_OK;
     }
-    if (SPMM_NEW_ZERO(plan->graphs, 1) == NULL) {
-        return spmmi_fail_memory(&plan->env->err, 1, sizeof *plan->graphs, "graphs");
+    if (SPMM_NEW_ZERO(plan->captures, 1) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, 1, sizeof *plan->captures, "graphs");
     }
-    return plan->device->ops->stream_create(plan->device, false, &plan->graphs->stream);
+    return plan->device->ops->stream_create(plan->device, false, &plan->captures->stream);
 }
 
 static void drop_all(spmm_plan_t *plan)
 {
-    for (int g = 0; g < plan->graphs->count; g++) {
-        plan->device->ops->graph_destroy(plan->device, plan->graphs->entry[g].graph);
+    for (int g = 0; g < plan->captures->count; g++) {
+        plan->device->ops->graph_destroy(plan->device, plan->captures->entry[g].graph);
     }
-    plan->graphs->count = 0;
+    plan->captures->count = 0;
 }
 
 void spmmi_plan_free_captures(spmm_plan_t *plan)
 {
-    if (plan->graphs == NULL) {
+    if (plan->captures == NULL) {
         return;
     }
-    if (plan->graphs->count > 0) {
+    if (plan->captures->count > 0) {
         drop_all(plan);
     }
-    if (plan->graphs->stream != NULL) {
-        plan->device->ops->stream_destroy(plan->device, plan->graphs->stream);
+    if (plan->captures->stream != NULL) {
+        plan->device->ops->stream_destroy(plan->device, plan->captures->stream);
     }
-    spmmi_free(plan->graphs);
-    plan->graphs = NULL;
+    spmmi_free(plan->captures);
+    plan->captures = NULL;
 }
 
 /* A graph may still run: wait for the last execute before any is destroyed. */
 static spmm_status_t wait_until_idle(spmm_plan_t *plan)
 {
-    SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_DONE, plan->graphs->stream));
-    return plan->device->ops->stream_sync(plan->device, plan->graphs->stream);
+    SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_DONE, plan->captures->stream));
+    return plan->device->ops->stream_sync(plan->device, plan->captures->stream);
 }
 
 static bool is_aligned_alike(const void *a, const void *b)
@@ -119,11 +119,11 @@ static bool is_same(const spmm_operands_t *a, const spmm_operands_t *b)
 }
 
 /* The entry of these arguments, NULL when there is none. */
-static entry_t *find(spmm_captures_t *graphs, const spmm_operands_t *x)
+static entry_t *find(spmm_captures_t *captures, const spmm_operands_t *x)
 {
-    for (int g = 0; g < graphs->count; g++) {
-        if (is_same(&graphs->entry[g].x, x)) {
-            return &graphs->entry[g];
+    for (int g = 0; g < captures->count; g++) {
+        if (is_same(&captures->entry[g].x, x)) {
+            return &captures->entry[g];
         }
     }
     return NULL;
@@ -132,22 +132,22 @@ static entry_t *find(spmm_captures_t *graphs, const spmm_operands_t *x)
 /* Room for one more: that of the entry that was called least recently when all is taken. */
 static spmm_status_t add(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_captures_t *graphs = plan->graphs;
-    entry_t         *entry  = &graphs->entry[graphs->count];
+    spmm_captures_t *captures = plan->captures;
+    entry_t         *entry    = &captures->entry[captures->count];
 
-    if (graphs->count == MOST_GRAPHS) {
-        entry = &graphs->entry[0];
-        for (int g = 1; g < MOST_GRAPHS; g++) {
-            entry = graphs->entry[g].used < entry->used ? &graphs->entry[g] : entry;
+    if (captures->count == MOST_CAPTURES) {
+        entry = &captures->entry[0];
+        for (int g = 1; g < MOST_CAPTURES; g++) {
+            entry = captures->entry[g].used < entry->used ? &captures->entry[g] : entry;
         }
         if (entry->graph != NULL) {
             SPMM_TRY(wait_until_idle(plan));
             plan->device->ops->graph_destroy(plan->device, entry->graph);
         }
     } else {
-        graphs->count++;
+        captures->count++;
     }
-    *entry = (entry_t){.x = *x, .used = graphs->calls};
+    *entry = (entry_t){.x = *x, .used = captures->calls};
     return SPMM_OK;
 }
 
@@ -158,7 +158,7 @@ static spmm_status_t capture(spmm_plan_t *plan, const spmm_operands_t *x, spmm_e
     spmm_operands_t          here = *x;
     spmm_status_t            status;
 
-    here.stream = plan->graphs->stream;
+    here.stream = plan->captures->stream;
     SPMM_TRY(ops->graph_begin(plan->device, here.stream));
     status = enqueue(plan, &here);
     status = spmmi_first_failure(status, ops->graph_end(plan->device, here.stream, graph));
@@ -167,28 +167,28 @@ static spmm_status_t capture(spmm_plan_t *plan, const spmm_operands_t *x, spmm_e
         *graph = NULL;
         return status;
     }
-    plan->graphs->captured++;
+    plan->captures->captured++;
     return SPMM_OK;
 }
 
 spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *x,
                                       spmm_enqueue_t enqueue)
 {
-    spmm_captures_t *graphs = plan->graphs;
+    spmm_captures_t *captures = plan->captures;
     entry_t         *entry;
     spmm_status_t    status;
 
-    graphs->calls++;
-    if (graphs->count > 0 && !is_like(&graphs->entry[0].x, x)) {
+    captures->calls++;
+    if (captures->count > 0 && !is_like(&captures->entry[0].x, x)) {
         SPMM_TRY(wait_until_idle(plan));
         drop_all(plan);
     }
-    entry = find(graphs, x);
+    entry = find(captures, x);
     if (entry == NULL) {
         SPMM_TRY(enqueue(plan, x)); /* what failed is not prepared for a capture */
         return add(plan, x);
     }
-    entry->used = graphs->calls;
+    entry->used = captures->calls;
     if (entry->graph == NULL) {
         status = capture(plan, x, enqueue, &entry->graph);
         if (status != SPMM_OK) { /* peers exchange rows with this rank all the same */
@@ -196,7 +196,7 @@ spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *
             return status;
         }
     }
-    graphs->launched++;
+    captures->launched++;
     status = plan->device->ops->graph_launch(plan->device, entry->graph, x->stream);
     if (status != SPMM_OK) { /* the same: nothing of the graph runs */
         (void)enqueue(plan, x);
@@ -206,6 +206,6 @@ spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *
 
 void spmmi_plan_count_captures(const spmm_plan_t *plan, int64_t *captured, int64_t *launched)
 {
-    *captured = plan->graphs == NULL ? 0 : plan->graphs->captured;
-    *launched = plan->graphs == NULL ? 0 : plan->graphs->launched;
+    *captured = plan->captures == NULL ? 0 : plan->captures->captured;
+    *launched = plan->captures == NULL ? 0 : plan->captures->launched;
 }

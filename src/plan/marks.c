@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/marks.h"
+
 #include "plan/plan.h"
 
 static bool is_tie(int mark)
@@ -13,7 +15,7 @@ spmm_status_t spmmi_plan_make_marks(spmm_plan_t *plan, int slices)
 
     for (int c = 0; c < slices; c++) {
         for (int m = 0; m < SPMM_MARKS; m++) {
-            spmm_marks_t *marks = &plan->marks[c];
+            spmm_marks_t *marks = &plan->timing.marks[c];
 
             if (is_tie(m) && marks->tie[m] == NULL) {
                 SPMM_TRY(device->ops->event_create(device, false, &marks->tie[m]));
@@ -32,15 +34,15 @@ void spmmi_plan_free_marks(spmm_plan_t *plan)
 
     for (int c = 0; c < SPMM_MOST_CHUNKS; c++) {
         for (int m = 0; m < SPMM_MARKS; m++) {
-            device->ops->event_destroy(device, plan->marks[c].tie[m]);
-            device->ops->event_destroy(device, plan->marks[c].time[m]);
+            device->ops->event_destroy(device, plan->timing.marks[c].tie[m]);
+            device->ops->event_destroy(device, plan->timing.marks[c].time[m]);
         }
     }
 }
 
 spmm_event_t *spmmi_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t which)
 {
-    return plan->marks[index].time[which];
+    return plan->timing.marks[index].time[which];
 }
 
 spmm_status_t spmmi_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
@@ -53,10 +55,25 @@ spmm_status_t spmmi_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, s
 spmm_status_t spmmi_plan_mark(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
 {
     SPMM_TRY(spmmi_plan_note(plan, index, which, stream));
-    return plan->device->ops->event_record(plan->device, plan->marks[index].tie[which], stream);
+    return plan->device->ops->event_record(plan->device, plan->timing.marks[index].tie[which],
+                                           stream);
 }
 
 spmm_status_t spmmi_plan_wait(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
 {
-    return plan->device->ops->stream_wait(plan->device, stream, plan->marks[index].tie[which]);
+    return plan->device->ops->stream_wait(plan->device, stream,
+                                          plan->timing.marks[index].tie[which]);
+}
+
+spmm_status_t spmmi_plan_wait_idle(spmm_plan_t *plan)
+{
+    const spmm_device_ops_t *ops = plan->device->ops;
+    spmm_status_t            waits, synced;
+
+    if (!plan->timing.in_use) {
+        return SPMM_OK;
+    }
+    waits  = spmmi_plan_wait(plan, 0, SPMM_MARK_DONE, plan->exchange.comm_stream);
+    synced = ops->stream_sync(plan->device, plan->exchange.comm_stream);
+    return spmmi_first_failure(waits, synced);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file move.c  Dense blocks between the caller's distribution and the plan's: setup, not speed. */
+/** @file move.c  Dense blocks between two distributions, the caller's and the plan's: setup. */
+#include "plan/move.h"
+
 #include "base/alloc.h"
 #include "base/comm.h"
 #include "plan/plan.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 LABEL unit NEEDS SPMM_BUILD_TOOLS INCLUDE bench tools LINK OpenMP::OpenMP_C
- *      SOURCES bench/block.c bench/block_error.c tools/tool_common.c */
+/* test: RANKS 1 LABEL unit NEEDS SPMM_BUILD_TOOLS LINK spmm_bench_block spmm_internal */
 /** @file test_bench_block.c  The reference that benchmarks of one block compare C with. */
 #include "test_main.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 2 3 4 LABEL dist NEEDS SPMM_ENABLE_CUDA NCCL_FOUND INCLUDE bench tools
- *      LINK CUDA::cudart NCCL::NCCL
- *      SOURCES bench/dist_blocks.c bench/dist_check.c bench/dist_time.c tools/driver_dense.c
- *          tools/driver_job.c tools/driver_verify.c tools/tool_common.c */
+/* test: RANKS 1 2 3 4 LABEL dist NEEDS SPMM_BUILD_TOOLS SPMM_ENABLE_CUDA NCCL_FOUND
+ *      INCLUDE bench/dist LINK spmm_tools spmm_internal CUDA::cudart NCCL::NCCL
+ *      SOURCES bench/dist/dist_blocks.c bench/dist/dist_check.c bench/dist/dist_time.c */
 /* Parts of bench_dist: the blocks of the baselines, whose two numberings of columns give the same
  * product as the original matrix, and the check of results.  Needs CUDA to build, not to run. */
 #include <math.h>
@@ -28,7 +27,8 @@ static void check_block(const spmm_csr_t *block, const double *B, const spmm_pla
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
             assert_in_range(block->col_idx[k], 0, block->n_cols - 1);
             assert_true(k == block->row_ptr[i] || block->col_idx[k] > block->col_idx[k - 1] ||
-                        block->n_cols == plan->cols.n_local + spmmi_halo_recv_rows(&plan->halo));
+                        block->n_cols ==
+                            plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo));
             sum += ((const double *)block->values)[k] * B[block->col_idx[k]];
         }
         assert_true(fabs(sum - wanted[plan->rows.orig[i]]) < 1e-12);

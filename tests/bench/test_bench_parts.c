@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 LABEL driver NEEDS SPMM_BUILD_TOOLS INCLUDE tools
- *      SOURCES tools/bench_limit.c tools/bench_list.c tools/bench_options.c tools/bench_report.c
- *          tools/tool_common.c */
+/* test: RANKS 1 LABEL driver NEEDS SPMM_BUILD_TOOLS INCLUDE tools/bench
+ *      LINK spmm_tools spmm_internal
+ *      SOURCES tools/bench/bench_limit.c tools/bench/bench_list.c tools/bench/bench_options.c
+ *          tools/bench/bench_report.c */
 /* The parts of spmm_bench that need no GPU: options, the modelled limit, rows and summary. */
 #include <getopt.h>
 #include <math.h>

@@ -36,11 +36,11 @@ class Scripts(unittest.TestCase):
 
 
 class Table(Scripts):
-    """The fixture is what tools/bench_report.c writes: test_bench_parts holds it to that."""
+    """The fixture is what tools/bench/bench_report.c writes: test_bench_parts holds it to that."""
 
     def test_one_table_joins_to_itself(self):
         out = self.path("out.tsv")
-        self.run_script("table.py", out, ROWS)
+        self.run_script("common/table.py", out, ROWS)
         self.assertEqual(pathlib.Path(out).read_bytes(), ROWS.read_bytes())
 
     def test_parts_join_to_the_whole(self):
@@ -50,7 +50,7 @@ class Table(Scripts):
         first = self.path("a.tsv", "# head\n" + titles + old + "".join(rows[1:3]))
         second = self.path("b.tsv", "# head\n" + titles + "".join(rows[3:]) + rows[0])
         out = self.path("out.tsv")
-        self.run_script("table.py", out, first, second)
+        self.run_script("common/table.py", out, first, second)
         self.assertEqual(pathlib.Path(out).read_text(encoding="utf-8"),
                          "# head\n" + ROWS.read_text(encoding="utf-8"))
 
@@ -60,14 +60,14 @@ class Table(Scripts):
                                  ("word.tsv", good.replace("0.010000", "fast"), "line 2"),
                                  ("other.tsv", good.replace("engine", "motor", 1), "engine"),
                                  ("empty.tsv", "# nothing\n", "no titles")):
-            message = self.run_script("table.py", out, self.path(name, text), code=3)
+            message = self.run_script("common/table.py", out, self.path(name, text), code=3)
             self.assertIn(name, message)
             self.assertIn(says, message)
             self.assertFalse(os.path.exists(out))
-        self.run_script("table.py", out, self.path("none.tsv"), code=3)
-        self.run_script("table.py", out, code=2)
+        self.run_script("common/table.py", out, self.path("none.tsv"), code=3)
+        self.run_script("common/table.py", out, code=2)
         narrow = self.path("narrow.tsv", "matrix\tN\tengine\tratio_to_cusparse\na\t1\tb\t1\n")
-        self.assertIn("columns", self.run_script("table.py", out, ROWS, narrow, code=3))
+        self.assertIn("columns", self.run_script("common/table.py", out, ROWS, narrow, code=3))
 
 
 class Predict(Scripts):
@@ -80,7 +80,7 @@ class Predict(Scripts):
             "b.mtx.gz\tbittcf\t32\t32f\t0.001\t0.090\tno\n")
 
     def test_own_column(self):
-        said = self.run_script("predict.py", self.path("r.tsv", self.TITLES + self.ROWS))
+        said = self.run_script("fit/predict.py", self.path("r.tsv", self.TITLES + self.ROWS))
         self.assertIn("| cusparse | 32 | 2 | 25 % | 25 % | 25 % | 1.33 |", said)
         self.assertIn("| hrpb | 32 | 2 | 45 % | 45 % | 45 % | 1.82 |", said)
         self.assertIn("| all | all | 4 | 25 % | 45 % | 45 % | 1.33 |", said)
@@ -93,15 +93,15 @@ class Predict(Scripts):
                                    "a.mtx\tcusparse\t32\t32f\t0.020\n"
                                    "a.mtx\tcusparse\t64\t32f\t9\n"
                                    "a.mtx\thrpb\t32\t64f\t9\n")
-        said = self.run_script("predict.py", "--predictions", other, results)
+        said = self.run_script("fit/predict.py", "--predictions", other, results)
         self.assertIn("| cusparse | 32 | 1 | 100 % | 100 % | 100 % | 0.50 |", said)
         self.assertNotIn("hrpb", said)
 
     def test_nothing(self):
-        self.assertIn("no row", self.run_script("predict.py", self.path("r.tsv", self.TITLES),
+        self.assertIn("no row", self.run_script("fit/predict.py", self.path("r.tsv", self.TITLES),
                                                 code=3))
-        self.run_script("predict.py", self.path("none.tsv"), code=3)
-        self.run_script("predict.py", self.path("x.tsv", "matrix\tN\n"), code=3)
+        self.run_script("fit/predict.py", self.path("none.tsv"), code=3)
+        self.run_script("fit/predict.py", self.path("x.tsv", "matrix\tN\n"), code=3)
 
 
 class Fit(Scripts):
@@ -125,7 +125,7 @@ class Fit(Scripts):
 
     def test_constants_come_back(self):
         terms, times = self.tables()
-        said = self.run_script("fit.py", "--terms", terms, times)
+        said = self.run_script("fit/fit.py", "--terms", terms, times)
         self.assertIn("x, 32f: launch 2, once 0.5, rows 30\n", said)
         self.assertIn("y, 32f: launch 4, once 1.5, rows 0.25\n", said)
         for way, times in (("fit", 24), ("left out", 24), ("real from stand-ins", 12)):
@@ -143,7 +143,7 @@ class Fit(Scripts):
                 terms += f"m{k}.csr\t{engine}\t32\t{mode}\tlaunch\t1\t{1e-3 * (1 + k):.6e}\n"
                 if ms:
                     times += f"m{k}.csr\t{engine}\t32\t{mode}\t{ms * (1 + k):.9f}\n"
-        said = self.run_script("fit.py", "--terms", self.path("t.tsv", terms),
+        said = self.run_script("fit/fit.py", "--terms", self.path("t.tsv", terms),
                                self.path("r.tsv", times))
         for line in ("csr-gpu, FP32 and FP64: launch 2\n", "csr-gpu, 16 bits: launch 8\n",
                      "cusparse, FP32: launch 3\n", "cusparse, 16 bits: launch 5\n"):
@@ -153,37 +153,16 @@ class Fit(Scripts):
 
     def test_one_matrix_bends_nothing_much(self):
         terms, times = self.tables(spoil=20.0)
-        said = self.run_script("fit.py", "--terms", terms, times)
+        said = self.run_script("fit/fit.py", "--terms", terms, times)
         line = next(l for l in said.splitlines() if l.startswith("| fit | x | 32f | 32 |"))
         self.assertLess(float(line.split("|")[6].split()[0]), 5.0)
 
     def test_nothing(self):
         terms, times = self.tables()
         self.assertIn("no row", self.run_script(
-            "fit.py", "--terms", terms,
+            "fit/fit.py", "--terms", terms,
             self.path("e.tsv", "matrix\tengine\tN\tcompute\tmedian_ms\n"), code=3))
-        self.run_script("fit.py", "--terms", self.path("none.tsv"), times, code=3)
-
-
-class ReorderingOnGpu(Scripts):
-    TITLES = "matrix\tengine\tN\tcompute\tmedian_ms\tchosen\tpassed\n"
-    ORDERS = ("matrix\torder\tratio8\tratio16\tcpu_s\na.mtx\tnone\t1.000\t1.000\t0.00\n"
-              "a.mtx\taffinity\t0.500\t0.400\t0.30\n")
-
-    def test_both(self):
-        none = self.path("n.tsv", "# head\n" + self.TITLES +
-                         "a.mtx\tauto\t32\t32f\t0.3\tcsr-gpu\tyes\n"
-                         "a.mtx\thrpb\t32\t32f\t0.1\thrpb\tyes\n"
-                         "b.mtx\thrpb\t32\t32f\t0.1\thrpb\tyes\n")
-        ordered = self.path("o.tsv", self.TITLES + "a.mtx\tauto\t32\t32f\t0.1\tbittcf\tyes\n"
-                            "a.mtx\thrpb\t32\t32f\t0.2\thrpb\tyes\n")
-        said = self.run_script("reordering_gpu.py", none, ordered,
-                               self.path("r.tsv", self.ORDERS))
-        self.assertIn("a.mtx\t32\t32f\tauto\t0.500\t0.400\t0.300000\t0.100000\t3.0000\t1500\t"
-                      "csr-gpu\tbittcf\n", said)
-        self.assertIn("\t0.5000\t-\thrpb\thrpb\n", said)
-        self.assertIn("# summary engine=hrpb N=32 compute=32f matrices=1 geomean=0.5000", said)
-        self.assertNotIn("b.mtx", said)
+        self.run_script("fit/fit.py", "--terms", self.path("none.tsv"), times, code=3)
 
 
 class Peers(Scripts):
@@ -196,39 +175,39 @@ class Peers(Scripts):
     def test_comparison(self):
         peers = self.path("peers.tsv", self.PEERS)
         self.assertEqual(
-            self.run_script("peers.py", "--peers", peers, ROWS).splitlines(),
+            self.run_script("papers/peers.py", "--peers", peers, ROWS).splitlines(),
             ["N = 128, 32f-fast-tf32: 3 of 4 matrices; geomean 1.587, best peers 2.000; "
              "cuSPARSE here / there 1.000",
              "  at least the peer on 2 of 3 (67 %)",
              "  behind on syn-reddit: 0.50 to 4.00"])
-        out = self.run_script("peers.py", "--peers", peers, "--bits", "16", ROWS)
+        out = self.run_script("papers/peers.py", "--peers", peers, "--bits", "16", ROWS)
         self.assertIn("behind on bcsstk29: 2.00 to 3.00", out)
         self.assertNotIn("behind on syn-reddit", out)
 
     def test_wrong_results_do_not_count(self):
         peers = self.path("peers.tsv", self.PEERS)
-        out = self.run_script("peers.py", "--peers", peers, "--engine", "hrpb", ROWS)
+        out = self.run_script("papers/peers.py", "--peers", peers, "--engine", "hrpb", ROWS)
         self.assertIn("1 of 4 matrices; geomean 0.800, best peers 1.000;", out)
         self.assertIn("no right result on syn-cant", out)
 
     def test_published_table(self):
-        out = self.run_script("peers.py", ROWS)
+        out = self.run_script("papers/peers.py", ROWS)
         self.assertIn("N = 32, 32f-fast-tf32: 1 of 27 matrices", out)
         self.assertIn("N = 128, 32f-fast-tf32: 3 of 30 matrices", out)
         self.assertIn("behind on syn-reddit: 0.50 to 1.27", out)
-        lines = (ROOT / "bench" / "peers.tsv").read_text(encoding="utf-8").splitlines()
+        lines = (ROOT / "bench" / "papers" / "peers.tsv").read_text(encoding="utf-8").splitlines()
         self.assertEqual(len([x for x in lines if not x.startswith("#")]), 1 + 27 + 30 + 27)
 
     def test_nothing_to_compare(self):
-        self.assertIn("bcsr", self.run_script("peers.py", "--engine", "bcsr", ROWS, code=3))
-        self.run_script("peers.py", code=2)
+        self.assertIn("bcsr", self.run_script("papers/peers.py", "--engine", "bcsr", ROWS, code=3))
+        self.run_script("papers/peers.py", code=2)
 
 
 class Plot(Scripts):
     def test_figure(self):
         first, again = self.path("a.svg"), self.path("b.svg")
         for out in (first, again):
-            self.run_script("plot/plot.py", "--peers", ROOT / "bench" / "peers.tsv", out, ROWS)
+            self.run_script("plot/plot.py", "--peers", ROOT / "bench" / "papers" / "peers.tsv", out, ROWS)
         text = pathlib.Path(first).read_text(encoding="utf-8")
         self.assertEqual(text, pathlib.Path(again).read_text(encoding="utf-8"))
         svg = xml.dom.minidom.parse(first)
@@ -238,19 +217,7 @@ class Plot(Scripts):
         self.assertIn("auto, 32f-fast-tf32: geomean 1.25 / 1.59 at N = 32 / 128", words)
         self.assertIn("hrpb, 32f-fast-tf32: geomean - / 0.80 at N = 32 / 128", words)
         # Four right results of auto and its line in the legend.
-        self.assertEqual(len(svg.getElementsByTagName("circle")), 5)
-
-    def test_variants(self):
-        table = self.path("v.tsv", "matrix\tnnz\tN\torder\tvariant\tmedian_ms\tratio\tdifference\n"
-                          "a.csr\t9\t32\tnone\tall\t1.0\t1.0000\t0\n"
-                          "a.csr\t9\t32\tnone\tno reordering\t1.0\t1.0000\t0\n"
-                          "a.csr\t9\t32\tnone\tno balancing\t4.0\t4.0000\t0\n")
-        out = self.path("v.svg")
-        self.run_script("plot/plot.py", out, table)
-        text = pathlib.Path(out).read_text(encoding="utf-8")
-        self.assertIn("no balancing, bittcf: geomean 0.25 at N = 32", text)
-        self.assertIn("ratio to all measures", text)
-        self.assertNotIn("no reordering", text)
+        self.assertEqual(text.count("m-3.6 0a3.6 3.6 0 1 0 7.2 0"), 5)
 
     def test_files_are_told_apart(self):
         copy, out = self.path("x<&.tsv"), self.path("a.svg")
@@ -270,7 +237,7 @@ class Plot(Scripts):
 
 
 class Half(Scripts):
-    """bench/half.py: an engine in 16 bits against cuSPARSE in FP32 and in 16 bits."""
+    """bench/engine/half.py: an engine in 16 bits against cuSPARSE in FP32 and in 16 bits."""
 
     ROWS = ("matrix\tN\ttype\tengine\tmedian_ms\tratio_to_cusparse\tchosen\tpassed\n"
             "a.mtx.gz\t32\t16f\tyardstick\t0.080\t1\tcusparse\tyes\n"
@@ -282,7 +249,7 @@ class Half(Scripts):
             "c.csr\t32\t16f\tauto\t0.050\t9\tbcsr\tno\n")
 
     def test_lines_and_means(self):
-        said = self.run_script("half.py", self.path("r.tsv", self.ROWS)).splitlines()
+        said = self.run_script("engine/half.py", self.path("r.tsv", self.ROWS)).splitlines()
         self.assertEqual(said[1].split("\t"), ["a", "32", "16f", "0.0800", "0.0400", "0.0100", "0.0200",
                                                "cvse", "4.0000", "2.0000", "0.5000"])
         self.assertEqual(said[2].split("\t"), ["b", "32", "16f", "0.0500", "0.0400", "-", "0.0500",
@@ -294,13 +261,13 @@ class Half(Scripts):
 
     def test_refused(self):
         rows = self.path("r.tsv", self.ROWS)
-        self.assertIn("hrpb", self.run_script("half.py", "--engine", "hrpb", rows, code=3))
+        self.assertIn("hrpb", self.run_script("engine/half.py", "--engine", "hrpb", rows, code=3))
         self.assertIn("no column", self.run_script(
-            "half.py", self.path("n.tsv", "matrix\tN\na\t1\n"), code=3))
+            "engine/half.py", self.path("n.tsv", "matrix\tN\na\t1\n"), code=3))
 
 
 class Tiles(Scripts):
-    """bench/tiles.py on rows of bench_ladder, and bench/tiles.sh around a program in its place."""
+    """bench/papers/tiles.py on rows of bench_ladder, and bench/papers/tiles.sh around a program in its place."""
 
     TITLES = ("matrix\tnnz\tN\ttiles32\tsp24_percent\tvariant\tmedian_ms\tgflops\ttile_tflops\t"
               "to_OBT\tto_cusparse\tmax_error\tpassed\n")
@@ -316,51 +283,43 @@ class Tiles(Scripts):
             spec = f"xdys:size=4096,dense={dense},sp24={sp24}"
             rows += self.row(spec, 128, 500 * sp24, "bcsr", 2.0)
             rows += self.row(spec, 128, 500 * sp24, "bcsr-sp24", ms)
-        said = self.run_script("tiles.py", self.path("a.tsv", rows))
+        said = self.run_script("papers/tiles.py", self.path("a.tsv", rows))
         self.assertIn("| 4096 | 0.2 | 128 | 50 | 1.250 | 1.333 | - |", said)
         self.assertIn("| 4096 | 0.2 | 128 | 100 | 2.000 | 2.000 | - |", said)
         self.assertIn("| bcsr-sp24 | 128 | 3 | 2.714 | 2.000 | xdys:size=4096,dense=0.2,sp24=0 |", said)
 
-    def test_crossing(self):
-        rows = self.TITLES
-        for sparsity, ms in ((0.5, 2.0), (0.9, 0.5)):
-            spec = f"pruned:rows=9,cols=9,sparsity={sparsity},vector=4"
-            rows += self.row(spec, 256, 0, "cublas-dense", 1.0) + self.row(spec, 256, 0, "cvse", ms)
-        said = self.run_script("tiles.py", self.path("p.tsv", rows))
-        self.assertIn("| 4 | 256 | 70.0 % | 50 %: cvse 0.50, 90 %: cvse 2.00 | - |", said)
-
     def test_wrong_results(self):
         rows = self.TITLES + self.row("a.mtx", 8, 0, "T", 1.0, "no") + self.row("a.mtx", 8, 0, "BT", 1.0)
-        self.assertIn("wrong: T on a.mtx", self.run_script("tiles.py", self.path("w.tsv", rows), code=1))
+        self.assertIn("wrong: T on a.mtx", self.run_script("papers/tiles.py", self.path("w.tsv", rows), code=1))
 
     def test_sections(self):
         os.makedirs(self.path("build/bench"))
         program = self.path("build/bench/bench_ladder", "#!/bin/sh\n"
                             f"printf '# on a GPU\\n{self.TITLES}'\n"
                             f"printf '{self.row('a.mtx', 8, 0, 'BT', 1.0)}'\n"
-                            "case $* in *pruned*) exit 1; esac\n")
+                            "case $* in *OBT,OBTS_large_separate*) exit 1; esac\n")
         os.chmod(program, 0o755)
         env = {"SPMM_BUILD_DIR": self.path("build"), "SPMM_OUTPUT_DIR": self.path("out")}
         self.assertIn("tiles_ladder.tsv: exit code 0",
-                      self.run_script("tiles.sh", "ladder", "amdahl", env=env))
-        self.run_script("tiles.sh", "pruned", "ladder", code=1, env=env)
+                      self.run_script("papers/tiles.sh", "ladder", env=env))
+        self.run_script("papers/tiles.sh", "amdahl", "ladder", code=1, env=env)
         with open(self.path("out/tiles_ladder.tsv"), encoding="utf-8") as file:
             lines = file.read().splitlines()
         self.assertEqual(len([line for line in lines if line.startswith("matrix")]), 1)
         self.assertEqual(len([line for line in lines if line.startswith("a.mtx")]), 2)
-        self.assertIn("no section", self.run_script("tiles.sh", "nonesuch", code=2, env=env))
-        self.assertIn("SPMM_STANDIN_DIR", self.run_script("tiles.sh", "real", code=2, env=env))
+        self.assertIn("no section", self.run_script("papers/tiles.sh", "nonesuch", code=2, env=env))
+        self.assertIn("SPMM_STANDIN_DIR", self.run_script("papers/tiles.sh", "real", code=2, env=env))
         self.assertIn("bench_ladder", self.run_script(
-            "tiles.sh", code=2, env={"SPMM_BUILD_DIR": self.path("none")}))
+            "papers/tiles.sh", code=2, env={"SPMM_BUILD_DIR": self.path("none")}))
 
 
 class Runs(Scripts):
-    """bench/single_gpu.sh with a program in place of spmm_bench that prints what it was given."""
+    """bench/engine/single_gpu.sh with a program in place of spmm_bench that prints what it was given."""
 
     def setUp(self):
         super().setUp()
         matrices, standins = self.path("m"), self.path("s")
-        names = self.run_script("standins.sh", "--list").split()
+        names = self.run_script("engine/standins.sh", "--list").split()
         self.assertEqual(len(names), 20)
         os.makedirs(matrices)
         os.makedirs(standins)
@@ -375,7 +334,7 @@ class Runs(Scripts):
                     "SPMM_BUILD_DIR": self.path("build")}
 
     def runs(self, *args, code=0):
-        return self.run_script("single_gpu.sh", *args, self.path("out"), code=code, env=self.env)
+        return self.run_script("engine/single_gpu.sh", *args, self.path("out"), code=code, env=self.env)
 
     def test_whole_table(self):
         out = self.runs("--modes", "32f,64f").splitlines()
@@ -415,19 +374,19 @@ class Runs(Scripts):
         self.assertIn("no matrix", self.runs("--names", "nonesuch", code=2))
         self.assertIn("64", self.runs("--modes", "64", code=2))
         self.assertIn("--nonesuch", self.runs("--nonesuch", code=2))
-        self.assertIn("value", self.run_script("single_gpu.sh", "--tag", code=2, env=self.env))
+        self.assertIn("value", self.run_script("engine/single_gpu.sh", "--tag", code=2, env=self.env))
         self.assertIn("2 operands", self.runs("more", code=2))
         os.remove(self.path("s/syn-cant.csr"))
         self.assertIn("syn-cant.csr", self.runs(code=2))
         os.remove(self.path("m/INDEX.tsv"))
         self.assertIn("no file", self.runs(code=2))
         self.assertIn("SPMM_MATRIX_DIR", self.run_script(
-            "single_gpu.sh", code=2, env={"SPMM_MATRIX_DIR": "", "SPMM_STANDIN_DIR": ""}))
+            "engine/single_gpu.sh", code=2, env={"SPMM_MATRIX_DIR": "", "SPMM_STANDIN_DIR": ""}))
 
     def test_other_scripts_refuse(self):
-        for script in ("ablation.sh", "reordering_gpu.sh", "sddmm.sh", "tiles.sh"):
+        for script in ("papers/ablation.sh", "engine/sddmm.sh", "papers/tiles.sh"):
             self.assertIn("no option --nonesuch", self.run_script(script, "--nonesuch", code=2))
-        for script in ("ablation.sh", "sddmm.sh", "tiles.sh"):
+        for script in ("papers/ablation.sh", "engine/sddmm.sh", "papers/tiles.sh"):
             self.assertIn("--iterations needs a value",
                           self.run_script(script, "--iterations", code=2, env=self.env))
             self.assertIn("no program", self.run_script(
@@ -449,7 +408,7 @@ class Runs(Scripts):
         self.path("INDEX.tsv", "name\trows\tcols\tnnz\na\t1\t1\t80000\n")
         self.path("a.mtx.gz", "")
         out = self.path("out.tsv")
-        self.run_script("ablation.sh", "--names", "^a$", out, code=1,
+        self.run_script("papers/ablation.sh", "--names", "^a$", out, code=1,
                         env={"SPMM_MATRIX_DIR": self.folder.name, "SPMM_BUILD_DIR": self.path("build"),
                              "SPMM_STANDIN_DIR": self.folder.name})
         said = pathlib.Path(out).read_text(encoding="utf-8")
@@ -457,8 +416,6 @@ class Runs(Scripts):
             '# summary variant="all" N=32 matrices=1 geomean=1.0000 worst=1.00',
             '# summary variant="no balancing" N=32 matrices=1 geomean=2.0000 worst=2.00',
             "# failed: 3 rows, left out of the summary"])
-        self.run_script("plot/plot.py", self.path("out.svg"), out)
-        self.assertNotIn("no prefetch", pathlib.Path(self.path("out.svg")).read_text(encoding="utf-8"))
 
     def test_wrong_products_are_left_out(self):
         titles = "matrix rows cols nnz K type kernel V ms cusparse_ms ratio ratio_to_32f error passed"
@@ -472,7 +429,7 @@ class Runs(Scripts):
                             + titles.replace(" ", "\t") + "\n" + table + "\nEND\nexit 1\n")
         os.chmod(program, 0o755)
         out = self.path("out.tsv")
-        self.run_script("sddmm.sh", "--names", "vector=1$", out, code=1,
+        self.run_script("engine/sddmm.sh", "--names", "vector=1$", out, code=1,
                         env={"SPMM_MATRIX_DIR": "", "SPMM_STANDIN_DIR": "",
                              "SPMM_BUILD_DIR": self.path("build")})
         said = pathlib.Path(out).read_text(encoding="utf-8")
@@ -483,26 +440,26 @@ class Runs(Scripts):
 
 class Standins(Scripts):
     def test_usage(self):
-        self.run_script("standins.sh", code=2)
-        self.run_script("standins.sh", self.folder.name, code=2,
+        self.run_script("engine/standins.sh", code=2)
+        self.run_script("engine/standins.sh", self.folder.name, code=2,
                         env={"SPMM_STANDINS_SOURCE": self.path("none.c")})
 
     @unittest.skipUnless(SOURCE.exists(), "needs the generator: SPMM_STANDINS_SOURCE")
     def test_two_small_ones(self):
         env = {"SPMM_STANDINS_SOURCE": str(SOURCE), "JOBS": "2"}
         out = self.path("out")
-        printed = self.run_script("standins.sh", out, "syn-dnn-95", "syn-dnn-98", env=env)
+        printed = self.run_script("engine/standins.sh", out, "syn-dnn-95", "syn-dnn-98", env=env)
         self.assertIn("847088 bytes", printed)  # as SYNTH.tsv has it
         self.assertIn("343772 bytes", printed)
         made = os.stat(os.path.join(out, "syn-dnn-95.csr"))
         os.remove(os.path.join(out, "syn-dnn-98.csr"))
-        self.run_script("standins.sh", out, "syn-dnn-95", "syn-dnn-98", env=env)
+        self.run_script("engine/standins.sh", out, "syn-dnn-95", "syn-dnn-98", env=env)
         self.assertEqual(os.stat(os.path.join(out, "syn-dnn-95.csr")).st_mtime_ns,
                          made.st_mtime_ns)
         self.assertEqual(sorted(os.listdir(out)),
                          ["gen_standins", "syn-dnn-95.csr", "syn-dnn-98.csr"])
         self.assertIn("syn-nonesuch",
-                      self.run_script("standins.sh", out, "syn-nonesuch", code=1, env=env))
+                      self.run_script("engine/standins.sh", out, "syn-nonesuch", code=1, env=env))
         self.assertEqual(len(os.listdir(out)), 3)
 
 
@@ -531,7 +488,7 @@ class Scaling(Scripts):
                           ("weak:s", "s1", 1, "auto", 3.0, 1, "yes"),
                           ("weak:s", "s4", 4, "auto", 4.0, 2.5, "yes"))
         out, figure = self.path("out.tsv"), self.path("out.svg")
-        said = self.run_script("scaling.py", "--figure", figure, out, table)
+        said = self.run_script("dist/scaling.py", "--figure", figure, out, table)
         lines = pathlib.Path(out).read_text(encoding="utf-8").splitlines()
         titles = lines[0].split("\t")
         rows = [dict(zip(titles, line.split("\t"))) for line in lines[1:] if line[0] != "#"]
@@ -545,7 +502,7 @@ class Scaling(Scripts):
     def test_wrong_results_do_not_count(self):
         table = self.rows(("strong", "a", 1, "auto", 3.0, 1, "yes"),
                           ("strong", "a", 4, "auto", 0.1, 9, "no"))
-        said = self.run_script("scaling.py", self.path("out.tsv"), table, code=1)
+        said = self.run_script("dist/scaling.py", self.path("out.tsv"), table, code=1)
         self.assertIn("a on 4 ranks, auto: error", said)
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 LABEL unit INCLUDE bench tools
- *      SOURCES bench/dist_options.c tools/driver_job.c tools/tool_common.c */
+/* test: RANKS 1 LABEL unit NEEDS SPMM_BUILD_TOOLS INCLUDE bench/dist
+ *      LINK spmm_tools spmm_internal SOURCES bench/dist/dist_options.c */
 /** @file test_dist_options.c  The command line of bench_dist, which needs GPUs for all else. */
 #include "test_main.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 LABEL driver INCLUDE bench SOURCES bench/ladder_tiles.c */
+/* test: RANKS 1 LABEL driver INCLUDE bench/papers SOURCES bench/papers/ladder_tiles.c */
 /** @file test_ladder_tiles.c
  *  The tiles of bench_ladder, read as its kernels read them, against the matrix: both widths, 2:4
  *  tiles with none, one and two entries in four columns, ragged edges.  The kernels run on GPUs

@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = ["README.md", "docs/guide.md", "docs/how_it_works.md"]
+DOCUMENTS = ["README.md", "docs/tutorial/first_product.md", "docs/how-to/build.md",
+             "docs/how-to/read_a_report.md", "docs/explanation/how_it_works.md"]
 BUILDS = re.compile(r"scripts/demo\.sh|cmake --preset|cmake --build")
 CMAKE_LINES = re.compile(r"find_package\(|target_link_libraries\(")
 NO_COMMAND = re.compile(r"base <- device|C = alpha")

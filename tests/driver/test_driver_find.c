@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 NEEDS SPMM_BUILD_TOOLS INCLUDE tools SOURCES tools/driver_find.c */
+/* test: RANKS 1 NEEDS SPMM_BUILD_TOOLS INCLUDE tools/driver LINK spmm_tools spmm_internal
+ *      SOURCES tools/driver/driver_find.c */
 /* What --doctor found on many nodes must not hide a problem: the exit code follows from it. */
 #include <string.h>
 

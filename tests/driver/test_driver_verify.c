@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 2 4 NEEDS SPMM_BUILD_TOOLS INCLUDE tools
- *      SOURCES tools/driver_verify.c tools/driver_dense.c tools/driver_rows.c tools/driver_job.c
- *          tools/tool_common.c */
+/* test: RANKS 1 2 4 NEEDS SPMM_BUILD_TOOLS LINK spmm_tools spmm_internal */
 /* A program that only ever sees right results must still fail on wrong ones. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_extend.c
- *  The worked examples of docs/extending.md do what those of the library do: whole plans with each
+ *  The worked examples of docs/how-to/extend.md do what those of the library do: whole plans with each
  *  of them against the dense product, and the transport on its own.
  */
 #include "plan_case.h"
@@ -39,9 +39,9 @@ static void check_all(const char *engine, const char *partition)
 
 static void test_engine(void **state)
 {
-    assert_non_null(spmmi_engine_find("ell-cpu"));
+    assert_non_null(spmmi_engine_find("octet"));
     open_context();
-    check_all("ell-cpu", NULL);
+    check_all("octet", NULL);
     close_context();
 }
 
@@ -49,7 +49,7 @@ static void test_partitioner(void **state)
 {
     open_context();
     check_all(NULL, "stripes");
-    check_all("ell-cpu", "stripes");
+    check_all("octet", "stripes");
     close_context();
 }
 
@@ -88,13 +88,13 @@ static void test_names(void **state)
     }
     assert_true(found);
     open_context();
-    o.engine    = "ell-cpu";
+    o.engine    = "octet";
     o.transport = "mpi-late";
     o.partition = "stripes";
     spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=6", SPMM_R_64F, 1, &A));
     spmm_assert_ok(spmm_plan_create(A, 3, &o, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    assert_string_equal(stats.engine, "ell-cpu");
+    assert_string_equal(stats.engine, "octet");
     assert_string_equal(stats.transport, "mpi-late");
     assert_string_equal(stats.partition, "stripes");
     spmm_assert_ok(spmm_plan_destroy(&plan));

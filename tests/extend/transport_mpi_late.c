@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file transport_mpi_late.c
- *  A worked example of a transport (docs/extending.md): MPI between host buffers as mpi-host, but
+ *  A worked example of a transport (docs/how-to/extend.md): MPI between host buffers as mpi-host, but
  *  all of it in end(), so that nothing overlaps.  The difference of the two is what overlap gains.
  */
 #include <stdio.h>

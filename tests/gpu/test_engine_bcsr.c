@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/scalar.h"
-#include "cuda/cuda_kernels.h"
+#include "cuda/bcsr/bcsr.h"
 #include "engine/bcsr/format.h"
 #include "engine/bcsr/variant.h"
 

@@ -13,7 +13,7 @@ try() { # COMPILER HEADER FLAGS...
     shift 2
     # shellcheck disable=SC2086
     if ! printf '#include "%s"\nextern int spmm_header_check;\n' "$header" |
-        $compiler "$@" $flags -Iinclude -Ikernels -; then
+        $compiler "$@" $flags -Iinclude -Ikernels -Isrc -; then
         echo "$header does not compile alone with $compiler $*"
         bad=1
     fi
@@ -22,8 +22,9 @@ while read -r header; do
     try mpicc "$header" -std=c11 -x c
     try mpicxx "$header" -std=c++11 -x c++
 done < <(files '^include/.*\.h$' | sed 's|^include/||')
-for header in spmm_dist/types.h kernel_args.h sddmm_args.h; do
-    try "${CC:-cc}" $header -std=c11 -x c
-    try "${CXX:-c++}" $header -std=c++17 -x c++
-done
+while read -r header; do
+    try "${CC:-cc}" "$header" -std=c11 -x c
+    try "${CXX:-c++}" "$header" -std=c++17 -x c++
+done < <(printf '%s\n' spmm_dist/types.h kernel_args.h
+    files '^src/engine/[^/]*/args\.h$' | sed 's|^src/||')
 exit $bad

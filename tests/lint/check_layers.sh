@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Includes point one way.  A layer sees itself, the layers before it in the list, the public headers
-# and, from device on, the kernels' headers.  Kernels see types.h, kernel_args.h and each other,
-# those for CPUs also base/scalar.h (16-bit numbers), which itself sees types.h alone.
+# and, from device on, the kernels' headers.  Kernels see types.h, kernel_args.h, each other and the
+# arguments of engines, engine/*/args.h, those for CPUs also base/scalar.h (16-bit numbers).
+# Arguments and base/scalar.h see what kernels see.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 layers="base device matrix partition engine exchange plan api"
@@ -37,7 +38,7 @@ check_layer() {
         case "$header" in
             *..*) offend "$where" "$header: no relative paths" ;;
             '"spmm_dist/'* | '<'*) ;;
-            '"kernel_args.h"' | '"sddmm_args.h"' | '"cpu/'* | '"cuda/'* | '"kernels/'*)
+            '"kernel_args.h"' | '"cpu/'* | '"cuda/'* | '"kernels/'*)
                 [ "$layer" != base ] || offend "$where" "base must not include $header" ;;
             *)
                 # A bare name is a header beside the file or one of the kernels' folder.
@@ -65,7 +66,7 @@ while read -r where header; do
     name=${name%[>\"]}
     case "$header" in
         *..*) offend "$where" "$header: no relative paths" ;;
-        '"spmm_dist/types.h"' | '"kernel_args.h"' | '"sddmm_args.h"') ;;
+        '"spmm_dist/types.h"' | '"kernel_args.h"' | '"engine/'*'/args.h"') ;;
         '"base/scalar.h"')
             case "$where" in kernels/cpu/*) ;; *) offend "$where" "only kernels/cpu may" ;; esac ;;
         '<mpi.h>' | '<nccl.h>') offend "$where" "kernels must not include $header" ;;
@@ -73,7 +74,8 @@ while read -r where header; do
         *) [ -f "kernels/$name" ] || [ -f "$(dirname "$where")/$name" ] ||
             offend "$where" "kernels must not include $header" ;;
     esac
-done < <(includes kernels; includes src/base | grep '^src/base/scalar\.h:')
+done < <(includes kernels; includes src/base | grep '^src/base/scalar\.h:'
+    includes src/engine | grep '^src/engine/[^/]*/args\.h:')
 
 # Public headers and examples see what a user sees; examples also the headers beside them.
 while read -r where header; do

@@ -36,12 +36,14 @@ rejects() {
     if [ -f "$tree.kept" ]; then mv "$tree.kept" "$tree/$file"; fi
 }
 
-mkdir -p "$tree"/{include/spmm_dist,src/base,src/device,src/matrix,partition,src/plan,kernels/cuda}
+mkdir -p "$tree"/{include/spmm_dist,src/base,src/device,src/matrix,src/engine/name,src/plan} \
+    "$tree"/{partition,kernels/cuda}
 cp "$here/../../.clang-format" "$tree/"
 cp "$here/../../include/spmm_dist/types.h" "$tree/include/spmm_dist/"
 printf '%s\n' "$licence" '#include "spmm_dist/types.h"' >"$tree/kernels/kernel_args.h"
-printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/kernels/sddmm_args.h"
-printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/kernels/cuda/a.cu"
+printf '%s\n' "$licence" '#include "kernel_args.h"' >"$tree/src/engine/name/args.h"
+printf '%s\n' "$licence" '#include "kernel_args.h"' '' '#include "engine/name/args.h"' \
+    >"$tree/kernels/cuda/a.cu"
 printf '%s\n' "$licence" '#include "matrix/matrix.h"' >"$tree/partition/block.c"
 printf '%s\n' "$licence" '#include <mpi.h>' '' '#include "kernel_args.h"' \
     '#include "partition/partition.h"' >"$tree/src/plan/plan.c"
@@ -66,6 +68,8 @@ rejects layers src/plan/a.c '#include "api/context.h"'
 rejects layers src/other/a.c '#include <stdio.h>'
 rejects layers kernels/cuda/b.cu '#include <mpi.h>'
 rejects layers kernels/cuda/b.cuh '#include "base/env.h"'
+rejects layers kernels/cuda/b.cuh '#include "engine/name/format.h"'
+rejects layers src/engine/name/args.h '#include "base/env.h"'
 rejects layers kernels/cpu/b.c '#include "spmm_dist/context.h"'
 rejects layers kernels/cuda/b.cu '#include "base/scalar.h"'
 rejects layers src/base/scalar.h '#include <mpi.h>'
@@ -76,6 +80,7 @@ rejects layers examples/a.c '#include "plan.h"'
 rejects headers include/spmm_dist/a.h 'static inline size_t f(void) { return 0; }'
 rejects headers include/spmm_dist/a.h 'typedef int class;'
 rejects headers kernels/kernel_args.h '#include <no_such_header.h>'
+rejects headers src/engine/name/args.h '#include <no_such_header.h>'
 rejects format src/base/a.c 'int  a;'
 rejects format kernels/cuda/b.cu '__global__ void k(int *a){*a=1;}'
 rejects cppcheck src/base/a.c 'int f(void);' 'int f(void) { int a[2] = {0, 1}; return a[2]; }'
@@ -154,5 +159,41 @@ if command -v nm >/dev/null; then
             bad=1
         fi
     done
+fi
+
+# Circles among objects made for it: two files of one layer, three of another by way of subfolders.
+if command -v nm >/dev/null && command -v tsort >/dev/null; then
+    # object FILE CODE: the object of a source file below the folder of objects.
+    object() {
+        mkdir -p "$(dirname "$tree/circles/$1")" "$(dirname "$tree/objects/$1")"
+        echo "$2" >"$tree/circles/$1"
+        cc -c "$tree/circles/$1" -o "$tree/objects/$1.o"
+    }
+    # answers STATUS: what the lint shall say of the objects there are.
+    answers() {
+        local status=0
+        "$here/check_circles.sh" "$tree/circles" "$tree/objects" >/dev/null || status=$?
+        [ "$status" = "$1" ] || { echo "check_circles.sh answered $status, not $1: $last"; bad=1; }
+    }
+    last="no objects"
+    mkdir "$tree/circles" "$tree/objects"
+    answers 1
+    last="a chain, and two layers that need each other"
+    object src/plan/a.c 'int b(void); int a(void) { return b(); }'
+    object src/plan/b.c 'int b(void) { return 0; }'
+    object src/base/c.c 'int d(void); int c(void) { return d(); }'
+    object src/device/d.c 'int c(void); int d(void) { return c(); }'
+    answers 0
+    last="two files that need each other"
+    object src/plan/b.c 'int a(void); int b(void) { return a(); }'
+    answers 1
+    last="three files in folders of one layer"
+    object src/plan/b.c 'int e(void); int b(void) { return e(); }'
+    object src/plan/sub/e.c 'extern const int table[]; int e(void) { return table[0]; }'
+    object src/plan/sub/f.c 'int a(void); int (*const table[])(void) = {a};'
+    answers 1
+    last="the object of a file that is no more"
+    rm "$tree/circles/src/plan/sub/f.c"
+    answers 0
 fi
 exit $bad

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bcsr.cu  The launcher of the BCSR kernels, which one file for each pair of types holds. */
+/** @file bcsr.cu  The launcher of the BCSR kernels, of which instances.cmake lists the types. */
+#include "cuda/bcsr/bcsr.h"
 #include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -14,16 +14,17 @@ template <typename Half, typename Out> cudaError_t bcsr_preload();
 /** That of bcsr_fill.cu. */
 cudaError_t preload_bcsr_fill(void);
 
-cudaError_t preload_bcsr(void)
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_bcsr_preload(void)
 {
+    using namespace spmm;
     const cudaError_t code = preload_bcsr_fill();
 
     return code != cudaSuccess ? code : for_all_half_types([](auto types) {
         return bcsr_preload<typename decltype(types)::Half, typename decltype(types)::Out>();
     });
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_bcsr_mm(const spmm_bcsr_arrays_t *A, const spmm_tc_work_t *work,
                                           const spmm_tc_mm_args_t *args, cudaStream_t stream)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr.cuh
- *  C = alpha * A * B + beta * C, A in BCSR without 2:4 tiles, 16-bit, on tensor cores with sums in
- *  FP32.
+ *  C = alpha * A * B + beta * C, A in BCSR without 2:4 tiles, 16-bit, on tensor cores with sums
+ *  in FP32.
  *
- *  A thread block takes a panel of four tile rows and 128 columns of C, step by step: the values of a
- *  step stand together in memory, and its 32 rows of B serve all of its tiles (SMaT and the thesis load
- *  them for each tile).  Both come to shared memory by asynchronous copies, kBcsrStages - 1 steps ahead
- *  (mmaOBT has one).  A warp multiplies four tile rows by 64 columns: fragments of B, by ldmatrix from
- *  rows swizzled in words of 16 bytes, stay in registers for its up to eight tiles; fragments of A are
- *  stored as lanes take them.
+ *  A thread block takes a panel of four tile rows and 128 columns of C, step by step: the values
+ *  of a step stand together in memory, and its 32 rows of B serve all of its tiles (SMaT and the
+ *  thesis load them for each tile).  Both come to shared memory by asynchronous copies,
+ *  kBcsrStages - 1 steps ahead (mmaOBT has one).  A warp multiplies four tile rows by 64
+ *  columns: fragments of B, by ldmatrix from rows swizzled in words of 16 bytes, stay in
+ *  registers for its up to eight tiles; fragments of A are stored as lanes take them.
  */
 #ifndef SPMM_BCSR_CUH
 #define SPMM_BCSR_CUH
@@ -94,8 +94,8 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
         return (uint32_t)S::kRoomA + spmmi_bcsr_b_at(S::kWidth, k, chunk);
     }
 
-    /* The rows of B of a step, a word for each thread at a time, zeros behind the last row and column;
-     * a side without tiles stays as it is, since nothing multiplies it. */
+    /* The rows of B of a step, a word for each thread at a time, zeros behind the last row and
+     * column; a side without tiles stays as it is, since nothing multiplies it. */
     __device__ __forceinline__ void copy_b(const int4 &s) const
     {
         const bool        left = (s.z & 0xffff) != 0, right = (s.z >> 16) != 0;
@@ -116,8 +116,8 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
         return stage == (kBcsrStages - 1) * S::kStage ? 0 : stage + S::kStage;
     }
 
-    /* Start copying step k, the next one, whose values follow those of the one before; a commit in any
-     * case keeps the groups counted. */
+    /* Start copying step k, the next one, whose values follow those of the one before; a commit
+     * in any case keeps the groups counted. */
     __device__ __forceinline__ void fetch(int k)
     {
         if (k < piece.n_blocks) {
@@ -170,8 +170,8 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
         }
     }
 
-    /* The tiles of the warp's rows, from the first of its left and of its right ones on.  Two of a row
-     * are added as one. */
+    /* The tiles of the warp's rows, from the first of its left and of its right ones on.  Two of
+     * a row are added as one. */
     __device__ __forceinline__ void multiply(uint32_t left, uint32_t left_at, uint32_t right,
                                              uint32_t right_at, const uint32_t (&b)[S::kN][4])
     {
@@ -211,7 +211,8 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
         uint32_t       b[S::kN][4];
 
         out = after(out);
-        /* Tiles are words of one row of B apart, and these differ in bits of their address alone. */
+        /* Tiles are words of one row of B apart, and these differ in bits of their address
+         * alone. */
         const uint32_t rows = stage + place_of_b(lane, warp_n * S::kN);
 
 #pragma unroll
@@ -226,8 +227,8 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
         return true;
     }
 
-    /* All steps; a part of a panel is like a whole one.  The one barrier of a step shows it to all warps,
-     * and that they are done with the one before, whose place the next copy takes. */
+    /* All steps; a part of a panel is like a whole one.  The one barrier of a step shows it to
+     * all warps, and that they are done with the one before, whose place the next copy takes. */
     __device__ __forceinline__ void run(const BcsrLists & /* none */, bool /* part */, void *)
     {
         const int n = piece.n_blocks;

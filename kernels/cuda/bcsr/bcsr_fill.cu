@@ -3,8 +3,8 @@
  *  Values of BCSR from those of CSR, with the compression of 2:4 tiles and their metadata.  A warp
  *  takes a tile row, tile by tile, so that it knows how many entries of each row came before.
  */
+#include "cuda/bcsr/bcsr.h"
 #include "cuda/bcsr/bcsr_format.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {

@@ -4,6 +4,7 @@
 #define SPMM_BCSR_FORMAT_CUH
 
 #include "cuda/tc/tc_common.cuh"
+#include "engine/bcsr/args.h"
 
 namespace spmm
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr_launch.cuh
- *  Which of the BCSR kernels runs a product.  One .cu file for each pair of types instantiates this,
- *  so that they compile side by side.
+ *  Which of the BCSR kernels runs a product.  One .cu file for each pair of types instantiates
+ *  this, so that they compile side by side.
  */
 #ifndef SPMM_BCSR_LAUNCH_CUH
 #define SPMM_BCSR_LAUNCH_CUH
@@ -49,8 +49,9 @@ __global__ void __launch_bounds__(Block::Shape::kThreads, kBlocks)
 
 constexpr int kBcsrFinish = 4; /* columns of a lane at a time */
 
-/** Sums of cut panels, in the order of their pieces: a warp adds up a row of panel blockIdx.x.  Panels are
- *  tall and many may be cut into few pieces, where finish_splits() is made for few rows of many pieces. */
+/** Sums of cut panels, in the order of their pieces: a warp adds up a row of panel blockIdx.x.
+ *  Panels are tall and many may be cut into few pieces, where finish_splits() is made for few
+ *  rows of many pieces. */
 template <class F>
 __global__ void __launch_bounds__(kBlock)
     bcsr_finish(const __grid_constant__ F format, const __grid_constant__ spmm_tc_work_t work,
@@ -135,7 +136,8 @@ template <typename Half, typename Out> struct BcsrKernels {
         return choice<BcsrListBlock<S>, kMore>(kWarpsK);
     }
 
-    /* The variants of bcsr_variant.c, narrow ones first, and for each of a kernel without wide access, by lists.
+    /* The variants of bcsr_variant.c, narrow ones first, and for each of a kernel without wide
+     * access, by lists.
      */
     static constexpr int kNumber = 15;
 
@@ -172,8 +174,8 @@ template <typename Half, typename Out> struct BcsrKernels {
                (uint64_t)args.x.ldb * (SPMM_BCSR_WIDTH * sizeof(Half)) <= UINT32_MAX;
     }
 
-    /* No wider than need be: as many columns as the format was made for, at most.  What goes by steps goes
-     * by lists where access is not wide.
+    /* No wider than need be: as many columns as the format was made for, at most.  What goes by
+     * steps goes by lists where access is not wide.
      * @return NULL: there are none of the variant of A */
     static const Choice *best(const spmm_bcsr_arrays_t &A, const spmm_tc_mm_args_t &args)
     {
@@ -247,5 +249,13 @@ template <typename Half, typename Out> cudaError_t bcsr_preload()
 }
 
 } // namespace spmm
+
+/** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
+ *  side. */
+#define SPMM_INSTANCE(Half, Out)                                                                   \
+    template cudaError_t spmm::bcsr_product<Half, Out>(const spmm_bcsr_arrays_t &,                 \
+                                                       const spmm_tc_work_t &,                     \
+                                                       const spmm_tc_mm_args_t &, cudaStream_t);   \
+    template cudaError_t spmm::bcsr_preload<Half, Out>();
 
 #endif /* SPMM_BCSR_LAUNCH_CUH */

@@ -2,13 +2,14 @@
 /** @file bcsr_lists.cuh
  *  C = alpha * A * B + beta * C, A in BCSR with or without 2:4 tiles, by lists of tiles.
  *
- *  Where a thread block goes by steps (bcsr.cuh) it meets at a barrier every 32 columns, for a few tiles.
- *  Here it lays up the rows of B of as many steps as fit half of its shared memory, a chunk, and meets
- *  once for each, while the next one is on its way.  In between a warp goes its own way, as in the
- *  thesis: it has one tile row and takes from the list of its tiles, by step; fragments of A come from
- *  memory to the registers that mma takes them from, kAhead tiles ahead, chunks or not.  So a 2:4 tile is
- *  one load of 512 bytes where a dense one is two.  Where tile rows are few, kSplit warps take the tiles
- *  of one by turns, and their sums meet in shared memory.
+ *  Where a thread block goes by steps (bcsr.cuh) it meets at a barrier every 32 columns, for a
+ *  few tiles. Here it lays up the rows of B of as many steps as fit half of its shared memory, a
+ *  chunk, and meets once for each, while the next one is on its way.  In between a warp goes its
+ *  own way, as in the thesis: it has one tile row and takes from the list of its tiles, by step;
+ *  fragments of A come from memory to the registers that mma takes them from, kAhead tiles
+ *  ahead, chunks or not.  So a 2:4 tile is one load of 512 bytes where a dense one is two.
+ *  Where tile rows are few, kSplit warps take the tiles of one by turns, and their sums meet in
+ *  shared memory.
  */
 #ifndef SPMM_BCSR_LISTS_CUH
 #define SPMM_BCSR_LISTS_CUH
@@ -101,8 +102,8 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
 
     /* --- Copies of B. --- */
 
-    /* Step threadIdx.x of chunk @p c: its number of columns / 32 and which sides it has, bit 0 the left; no
-     * thread copies a side without tiles, since nothing multiplies it. */
+    /* Step threadIdx.x of chunk @p c: its number of columns / 32 and which sides it has, bit 0
+     * the left; no thread copies a side without tiles, since nothing multiplies it. */
     __device__ __forceinline__ int2 look(int c) const
     {
         const int s = c * S::kSteps + (int)threadIdx.x;
@@ -154,7 +155,8 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
 
     /* --- Tiles of A. --- */
 
-    /* The first tile from @p lo to @p hi that is of step @p wanted or behind it; all lanes search. */
+    /* The first tile from @p lo to @p hi that is of step @p wanted or behind it; all lanes
+     * search. */
     __device__ __forceinline__ int search(const int4 *tile, int lo, int hi, int wanted) const
     {
         while (lo < hi) {
@@ -313,10 +315,10 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
         return warp_n == 0;
     }
 
-    /* Chunk @p c may be multiplied.  The barrier shows it to all warps, and that they are done with the
-     * one before, whose place the next copy takes.  Warps come to it from different places of the code,
-     * each as often as there are chunks, which rules out __syncthreads(): barrier.sync counts threads,
-     * whichever instruction they come from. */
+    /* Chunk @p c may be multiplied.  The barrier shows it to all warps, and that they are done
+     * with the one before, whose place the next copy takes.  Warps come to it from different
+     * places of the code, each as often as there are chunks, which rules out __syncthreads():
+     * barrier.sync counts threads, whichever instruction they come from. */
     __device__ __forceinline__ void enter(int c, int2 &ahead) const
     {
         note(c + 1, ahead);
@@ -326,8 +328,8 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
         ahead = look(c + 2);
     }
 
-    /* All tiles, kAhead of them on their way, and all chunks, which each warp enters when its next tile is
-     * there, or at the end. */
+    /* All tiles, kAhead of them on their way, and all chunks, which each warp enters when its
+     * next tile is there, or at the end. */
     __device__ __forceinline__ void multiply_all(int2 ahead)
     {
         const int chunks = (piece.n_blocks + S::kSteps - 1) / S::kSteps;

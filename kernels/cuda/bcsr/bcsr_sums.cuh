@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr_sums.cuh
- *  What a thread block of the BCSR kernels is made of, and its sums: a slice of C for one piece of a
- *  panel, in the order in which mma leaves them, and the way to memory; the way of narrow rows of B to
- *  shared memory.
+ *  What a thread block of the BCSR kernels is made of, and its sums: a slice of C for one piece
+ *  of a panel, in the order in which mma leaves them, and the way to memory; the way of narrow
+ *  rows of B to shared memory.
  */
 #ifndef SPMM_BCSR_SUMS_CUH
 #define SPMM_BCSR_SUMS_CUH
@@ -67,8 +67,8 @@ template <class S> struct BcsrSums {
     {
     }
 
-    /* Sums of an FP32 C are rounded to nearest from tile to tile, since tensor cores cut off bits when
-     * they add, which long rows would feel. */
+    /* Sums of an FP32 C are rounded to nearest from tile to tile, since tensor cores cut off
+     * bits when they add, which long rows would feel. */
     template <class Mma> static __device__ __forceinline__ void add(float (&to)[4], Mma mma)
     {
         if constexpr (std::is_same_v<Out, float>) {
@@ -95,7 +95,8 @@ template <class S> struct BcsrSums {
         return __all_sync(0xffffffffu, bad == 0.0f);
     }
 
-    /* A lane's two sums of neighbouring tiles, and those of lane t ^ 1: four columns of one tile. */
+    /* A lane's two sums of neighbouring tiles, and those of lane t ^ 1: four columns of one
+     * tile. */
     __device__ __forceinline__ float4 line(int r, int j, int i) const
     {
         const bool   odd = t % 2 != 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bittcf.cu  The launcher of the BitTCF kernels, which one file for each mode holds. */
-#include "cuda/tc/tc_probe.cuh"
+/** @file bittcf.cu  The launcher of the BitTCF kernels, of which instances.cmake lists the
+ *  modes. */
+#include "cuda/bittcf/bittcf.h"
 
 namespace spmm
 {
@@ -10,8 +11,11 @@ cudaError_t bittcf_product(const spmm_bittcf_arrays_t &A, const spmm_tc_work_t &
                            const spmm_tc_mm_args_t &args, cudaStream_t stream);
 template <typename T, spmm_compute_t kCompute> cudaError_t bittcf_preload();
 
-cudaError_t preload_bittcf(void)
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_bittcf_preload(void)
 {
+    using namespace spmm;
     cudaError_t code = bittcf_preload<float, SPMM_COMPUTE_32F_FAST_TF32>();
 
     if (code == cudaSuccess) {
@@ -19,8 +23,6 @@ cudaError_t preload_bittcf(void)
     }
     return code != cudaSuccess ? code : bittcf_preload<double, SPMM_COMPUTE_64F>();
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_bittcf_mm(const spmm_bittcf_arrays_t *A,
                                             const spmm_tc_work_t       *work,

@@ -2,19 +2,21 @@
 /** @file bittcf.cuh
  *  C = alpha * A * B + beta * C, A in BitTCF (Acc-SpMM, section 3.4), on tensor cores.
  *
- *  One warp takes one piece of work times kLoads * 8 * (16 / sizeof(T)) columns of B.  Operands are
- *  swapped: a tile of B^T, 16 columns by 8 rows of B, is the m16 side of mma.m16n8k8, and a tile of
- *  A^T, 8 condensed columns by 8 rows of A, is the n8 side, so windows can be 8 rows high.
+ *  One warp takes one piece of work times kLoads * 8 * (16 / sizeof(T)) columns of B.  Operands
+ *  are swapped: a tile of B^T, 16 columns by 8 rows of B, is the m16 side of mma.m16n8k8, and a
+ *  tile of A^T, 8 condensed columns by 8 rows of A, is the n8 side, so windows can be 8 rows
+ *  high.
  *
- *  In fragment terms (lane = 4 g + t) a lane multiplies rows t and t + 4 of the 8 of a block, and
- *  of each the 16 bytes at column g of eight: the m16 side of two TF32 mma (or of one FP64 mma),
- *  whose "rows" are then columns of B in a permuted order, and the lane ends up with 16 consecutive
- *  bytes of rows 2t and 2t + 1 of C.  B goes straight to registers; nothing is staged.
+ *  In fragment terms (lane = 4 g + t) a lane multiplies rows t and t + 4 of the 8 of a block,
+ *  and of each the 16 bytes at column g of eight: the m16 side of two TF32 mma (or of one FP64
+ *  mma), whose "rows" are then columns of B in a permuted order, and the lane ends up with 16
+ *  consecutive bytes of rows 2t and 2t + 1 of C.  B goes straight to registers; nothing is
+ *  staged.
  *
  *  But a quarter of a warp, which L1 serves at a time, would touch four rows of 32 bytes in this
- *  order, and L1 would deliver a quarter of what it can (measured: 16 wavefronts for each load, 77 to
- *  89 % of L1's peak).  So lane 8 t + g loads what lane 4 g + t multiplies, 128 bytes of one row for
- *  each quarter, and shuffles bring it there; C goes the other way.
+ *  order, and L1 would deliver a quarter of what it can (measured: 16 wavefronts for each load,
+ *  77 to 89 % of L1's peak).  So lane 8 t + g loads what lane 4 g + t multiplies, 128 bytes of
+ *  one row for each quarter, and shuffles bring it there; C goes the other way.
  *
  *  Column lists and bit words come to shared memory by asynchronous copies, two groups of four
  *  blocks ahead; rows of B and values of A to registers kStages - 1 blocks ahead.
@@ -27,12 +29,11 @@
 namespace spmm
 {
 
-/** @tparam kWarps    of the thread block: those of a team
- *  @tparam kPermute  lanes load in the order that L1 serves; else in that of the fragments
- *  @tparam kAhead    lists are copied ahead; else when they are needed.  The library has both true:
- *                    bench/ablation.cu shows what each is worth */
+/** Lanes load in the order that L1 serves at its full rate, not in that of the fragments; lists are
+ *  copied ahead of their use.
+ *  @tparam kWarps  of the thread block: those of a team */
 template <typename T, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages, bool kWide,
-          int kWarps, bool kPermute = true, bool kAhead = true>
+          int kWarps>
 struct BittcfWarp {
     static constexpr int kElems    = 16 / (int)sizeof(T);
     static constexpr int kHalf     = kElems / 2; /* mma of one load */
@@ -63,8 +64,7 @@ struct BittcfWarp {
                                           const spmm_tc_mm_args_t &mm, Lists &shared,
                                           const spmm_tc_piece_t &work, int first)
         : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
-          g(lane / 4), t(lane % 4), slice(first), chunk(kPermute ? lane % 8 : g),
-          part(kPermute ? lane / 8 : t),
+          g(lane / 4), t(lane % 4), slice(first), chunk(lane % 8), part(lane / 8),
           j0(kWide ? min(first, (int)mm.x.n - kWidth) + kElems * chunk : first + g),
           B((const T *)mm.x.B + j0), col_at(shared_address(&shared.col[0][kWide ? part : t])),
           bits_at(shared_address(&shared.bits[0][0])), value((uint32_t)work.start)
@@ -143,10 +143,7 @@ struct BittcfWarp {
         const uint32_t ring = (uint32_t)k % kRing;
 
         if (k % kGroup == 0) {
-            if constexpr (!kAhead) {
-                fetch_lists(k / kGroup);
-            }
-            cp_async_wait<kAhead ? 1 : 0>();
+            cp_async_wait<1>();
             __syncwarp();
         }
         load_row(load_shared<int32_t>(col_at + ring * (kSide * 4)), to.b[0]);
@@ -158,15 +155,13 @@ struct BittcfWarp {
         }
         if (k % kGroup == kGroup - 1) {
             __syncwarp();
-            if constexpr (kAhead) {
-                fetch_lists(k / kGroup + 2);
-            }
+            fetch_lists(k / kGroup + 2);
         }
     }
 
     static __device__ __forceinline__ Wide fragment(const Wide &x)
     {
-        return kWide && kPermute ? to_fragment(x) : x;
+        return kWide ? to_fragment(x) : x;
     }
 
     /* The lane's columns of a load in row 2 r + i of a tile, r = row_pair(): mma e / 2 has column
@@ -184,7 +179,7 @@ struct BittcfWarp {
         for (int e = 0; e < kElems; e++) {
             x.at[e] = sum[tile][load][e / 2][2 * (e % 2) + i];
         }
-        return kWide && kPermute ? from_fragment(x) : x;
+        return kWide ? from_fragment(x) : x;
     }
 
     __device__ __forceinline__ void multiply(const BittcfTile<double, kTiles, kLoads> &x)
@@ -250,10 +245,8 @@ struct BittcfWarp {
         Tile      tile[kStages];
         const int n = piece.n_blocks;
 
-        if constexpr (kAhead) {
-            fetch_lists(0);
-            fetch_lists(1);
-        }
+        fetch_lists(0);
+        fetch_lists(1);
 #pragma unroll
         for (int k = 0; k < kStages - 1; k++) {
             if (k < n) {

@@ -4,6 +4,7 @@
 #define SPMM_BITTCF_FORMAT_CUH
 
 #include "cuda/tc/tc_common.cuh"
+#include "engine/bittcf/args.h"
 
 namespace spmm
 {
@@ -77,7 +78,8 @@ __device__ __forceinline__ void load_16(Pack<double, 2> &to, const void *from)
     to = {{v.x, v.y}};
 }
 
-/** Four or two words from lane 8 t + g, which loaded them, to lane 4 g + t, which multiplies them. */
+/** Four or two words from lane 8 t + g, which loaded them, to lane 4 g + t, which multiplies
+ *  them. */
 template <typename T, int kElems>
 __device__ __forceinline__ Pack<T, kElems> to_fragment(const Pack<T, kElems> &x)
 {

@@ -14,13 +14,13 @@ namespace spmm
 /** @tparam kWarps   of a thread block
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <typename T, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages, bool kWide,
-          int kWarps, int kBlocks, bool kPermute = true, bool kAhead = true>
+          int kWarps, int kBlocks>
 __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
     bittcf_mm(const __grid_constant__ Bittcf<T, kTiles> A,
               const __grid_constant__ spmm_tc_work_t    work,
               const __grid_constant__ spmm_tc_mm_args_t args)
 {
-    using Warp = BittcfWarp<T, kCompute, kTiles, kLoads, kStages, kWide, kWarps, kPermute, kAhead>;
+    using Warp = BittcfWarp<T, kCompute, kTiles, kLoads, kStages, kWide, kWarps>;
     __shared__ BittcfLists<kTiles> lists[kWarps];
     extern __shared__ int4         room[];
     const int                      warp = (int)threadIdx.x / kWarp;
@@ -201,5 +201,13 @@ template <typename T, spmm_compute_t kCompute> cudaError_t bittcf_preload()
 }
 
 } // namespace spmm
+
+/** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
+ *  side. */
+#define SPMM_INSTANCE(T, kCompute)                                                                 \
+    template cudaError_t spmm::bittcf_product<T, kCompute>(                                        \
+        const spmm_bittcf_arrays_t &, const spmm_tc_work_t &, const spmm_tc_mm_args_t &,           \
+        cudaStream_t);                                                                             \
+    template cudaError_t spmm::bittcf_preload<T, kCompute>();
 
 #endif /* SPMM_BITTCF_LAUNCH_CUH */

@@ -1,42 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file csr_gpu.cu  The launcher of the CSR kernels, and those of FP32 and FP64. */
-#include "cuda/csr_gpu/csr_gpu_launch.cuh"
-#include "cuda/tc/tc_probe.cuh"
+/** @file csr_gpu.cu  The launcher of the CSR kernels, of which instances.cmake lists the types. */
+#include "cuda/csr_gpu/csr_gpu.h"
+#include "cuda/tc/tc_half.cuh"
 
 namespace spmm
 {
 
-extern template cudaError_t csr_product<__half, __half>(const spmm_csr_pieces_t &,
-                                                        const spmm_operands_t &, cudaStream_t);
-extern template cudaError_t csr_product<__half, float>(const spmm_csr_pieces_t &,
-                                                       const spmm_operands_t &, cudaStream_t);
-extern template cudaError_t csr_product<__nv_bfloat16, __nv_bfloat16>(const spmm_csr_pieces_t &,
-                                                                      const spmm_operands_t &,
-                                                                      cudaStream_t);
-extern template cudaError_t
-csr_product<__nv_bfloat16, float>(const spmm_csr_pieces_t &, const spmm_operands_t &, cudaStream_t);
-extern template cudaError_t csr_preload<__half, __half>();
-extern template cudaError_t csr_preload<__half, float>();
-extern template cudaError_t csr_preload<__nv_bfloat16, __nv_bfloat16>();
-extern template cudaError_t csr_preload<__nv_bfloat16, float>();
-
-cudaError_t preload_csr(void)
-{
-    cudaError_t (*const all[])() = {csr_preload<float, float>,
-                                    csr_preload<double, double>,
-                                    csr_preload<__half, __half>,
-                                    csr_preload<__half, float>,
-                                    csr_preload<__nv_bfloat16, __nv_bfloat16>,
-                                    csr_preload<__nv_bfloat16, float>};
-    cudaError_t code             = cudaSuccess;
-
-    for (size_t k = 0; k < sizeof all / sizeof all[0] && code == cudaSuccess; k++) {
-        code = all[k]();
-    }
-    return code;
-}
+template <typename T, typename C>
+cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_operands_t &x, cudaStream_t stream);
+template <typename T, typename C> cudaError_t csr_preload();
 
 } // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_csr_preload(void)
+{
+    using namespace spmm;
+    cudaError_t code = csr_preload<float, float>();
+
+    code = code == cudaSuccess ? csr_preload<double, double>() : code;
+    return code != cudaSuccess ? code : for_all_half_types([](auto types) {
+        return csr_preload<typename decltype(types)::Half, typename decltype(types)::Out>();
+    });
+}
 
 extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_operands_t *x,
                                          cudaStream_t stream)

@@ -163,4 +163,11 @@ template <typename T, typename C> cudaError_t csr_preload()
 
 } // namespace spmm
 
+/** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
+ *  side. */
+#define SPMM_INSTANCE(T, C)                                                                        \
+    template cudaError_t spmm::csr_product<T, C>(const spmm_csr_pieces_t &,                        \
+                                                 const spmm_operands_t &, cudaStream_t);           \
+    template cudaError_t spmm::csr_preload<T, C>();
+
 #endif /* SPMM_CSR_GPU_LAUNCH_CUH */

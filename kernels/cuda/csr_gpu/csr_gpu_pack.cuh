@@ -7,6 +7,7 @@
 #define SPMM_CSR_GPU_PACK_CUH
 
 #include "cuda/tc/tc_common.cuh"
+#include "engine/csr_gpu/args.h"
 
 namespace spmm
 {

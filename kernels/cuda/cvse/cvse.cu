@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file cvse.cu  The launcher of the CVSE kernels, which one file for each pair of types holds. */
+/** @file cvse.cu  The launcher of the CVSE kernels, of which instances.cmake lists the types. */
+#include "cuda/cvse/cvse.h"
 #include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -12,14 +12,15 @@ cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_cvse_short_t &t
                          cudaStream_t stream);
 template <typename Half, typename Out> cudaError_t cvse_preload();
 
-cudaError_t preload_cvse(void)
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_cvse_preload(void)
 {
+    using namespace spmm;
     return for_all_half_types([](auto types) {
         return cvse_preload<typename decltype(types)::Half, typename decltype(types)::Out>();
     });
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_cvse_mm(const spmm_cvse_arrays_t *A,
                                           const spmm_cvse_short_t  *tasks,

@@ -4,6 +4,7 @@
 #define SPMM_CVSE_FORMAT_CUH
 
 #include "cuda/tc/tc_common.cuh"
+#include "engine/cvse/args.h"
 
 namespace spmm
 {

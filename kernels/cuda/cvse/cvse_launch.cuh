@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file cvse_launch.cuh
- *  Which of the CVSE kernels runs a product.  One .cu file for each pair of types instantiates this,
- *  so that they compile side by side.
+ *  Which of the CVSE kernels runs a product.  One .cu file for each pair of types instantiates
+ *  this, so that they compile side by side.
  */
 #ifndef SPMM_CVSE_LAUNCH_CUH
 #define SPMM_CVSE_LAUNCH_CUH
@@ -86,9 +86,9 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
                 Warp::kWidth, kWarps, kWide ? kElems : 1, Warp::kTeamRoom * (int)sizeof(float)};
     }
 
-    /* Of each size of thread block the widest first.  256 columns of 16 rows would leave two warps
-     * to a scheduler: they take 128.  Slices of 64 columns load a block ahead, as BitTCF does; those of 32
-     * have more warps instead. */
+    /* Of each size of thread block the widest first.  256 columns of 16 rows would leave two
+     * warps to a scheduler: they take 128.  Slices of 64 columns load a block ahead, as BitTCF
+     * does; those of 32 have more warps instead. */
     static const Choice *all()
     {
         constexpr int kMost = kTiles == 1 ? 4 : 2, kFour = kTiles == 1 ? 3 : 4;
@@ -208,5 +208,13 @@ template <typename Half, typename Out> cudaError_t cvse_preload()
 }
 
 } // namespace spmm
+
+/** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
+ *  side. */
+#define SPMM_INSTANCE(Half, Out)                                                                   \
+    template cudaError_t spmm::cvse_product<Half, Out>(                                            \
+        const spmm_cvse_arrays_t &, const spmm_cvse_short_t &, const spmm_tc_work_t &,             \
+        const spmm_tc_mm_args_t &, cudaStream_t);                                                  \
+    template cudaError_t spmm::cvse_preload<Half, Out>();
 
 #endif /* SPMM_CVSE_LAUNCH_CUH */

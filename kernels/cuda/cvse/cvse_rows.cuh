@@ -4,25 +4,25 @@
  *  CVSE kernels of long and of short windows share.  Sums in FP32.
  *
  *  Transpose Mapping (SSpMM, section III): a tile of B^T, 16 columns by 16 rows of B, is the m16
- *  side of mma.m16n8k16, and the vectors of a block, 16 by 8 rows of A, are the n8 side.  V = 16 is
- *  two n8 tiles, so that each fragment of B serves two mma.
+ *  side of mma.m16n8k16, and the vectors of a block, 16 by 8 rows of A, are the n8 side.  V = 16
+ *  is two n8 tiles, so that each fragment of B serves two mma.
  *
- *  Register Shuffle (section IV): in fragment terms (lane = 4 g + t) a lane holds, of rows t, t + 4,
- *  t + 8 and t + 12 of a block, the same 8 columns: four loads of 16 bytes.  A register of the m16
- *  side pairs two rows of one column, so a byte permutation of two of its own words makes it: mma j
- *  takes columns 2j and 2j + 1 of each lane as its "rows" g and g + 8.  Which columns these are is
- *  free, as long as C is stored by the same rule: the lane ends up with 8 consecutive columns of
- *  rows 2t and 2t + 1 of C.  No transpose in shared memory, in or out.
+ *  Register Shuffle (section IV): in fragment terms (lane = 4 g + t) a lane holds, of rows t, t
+ *  + 4, t + 8 and t + 12 of a block, the same 8 columns: four loads of 16 bytes.  A register of
+ *  the m16 side pairs two rows of one column, so a byte permutation of two of its own words
+ *  makes it: mma j takes columns 2j and 2j + 1 of each lane as its "rows" g and g + 8.  Which
+ *  columns these are is free, as long as C is stored by the same rule: the lane ends up with 8
+ *  consecutive columns of rows 2t and 2t + 1 of C.  No transpose in shared memory, in or out.
  *
- *  Which lane loads is another question.  A quarter of a warp, which L1 serves at a time, would in
- *  fragment order touch 32 bytes at the same place of four lines: the same banks, four wavefronts.
- *  For the 2 KiB of a block's 64 columns that makes 64 wavefronts, more than the 53 to 60 cycles that
- *  an H200's L2 takes to deliver them to one multiprocessor (8.9 TB/s in all, 1.75 to 1.98 GHz), so
- *  L1 would be the limit even where it never hits.  With lane 8 t + g loading what lane 4 g + t
- *  multiplies, a quarter reads 128 bytes of one row: 16 wavefronts and 16 shuffles, which take as
- *  long as a wavefront each, 32 in all.  So B is shuffled (kShuffle); this is a count, from what
- *  was measured of BitTCF.  C is not shuffled: in fragment order stores fill whole sectors of 32
- *  bytes too, and shuffles would cost what their wavefronts do.
+ *  Which lane loads is another question.  A quarter of a warp, which L1 serves at a time, would
+ *  in fragment order touch 32 bytes at the same place of four lines: the same banks, four
+ *  wavefronts. For the 2 KiB of a block's 64 columns that makes 64 wavefronts, more than the 53
+ *  to 60 cycles that an H200's L2 takes to deliver them to one multiprocessor (8.9 TB/s in all,
+ *  1.75 to 1.98 GHz), so L1 would be the limit even where it never hits.  With lane 8 t + g
+ *  loading what lane 4 g + t multiplies, a quarter reads 128 bytes of one row: 16 wavefronts and
+ *  16 shuffles, which take as long as a wavefront each, 32 in all.  So B is shuffled (kShuffle);
+ *  this is a count, from what was measured of BitTCF.  C is not shuffled: in fragment order
+ *  stores fill whole sectors of 32 bytes too, and shuffles would cost what their wavefronts do.
  */
 #ifndef SPMM_CVSE_ROWS_CUH
 #define SPMM_CVSE_ROWS_CUH
@@ -45,7 +45,8 @@ struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
         uint32_t at[kWords];
     };
 
-    /* What a lane holds of one block: its columns of four rows of B, its entries of each tile of A. */
+    /* What a lane holds of one block: its columns of four rows of B, its entries of each tile of
+     * A. */
     struct Tile {
         Words rows[4][kLoads];
         uint2 a[kTiles];

@@ -96,8 +96,9 @@ struct CvseSums {
         return x;
     }
 
-    /* Eight FP32 elements of a lane are two accesses.  So that each fills sectors of 32 bytes, lanes of
-     * neighbouring columns exchange halves: both then hold a half of the first and of the second's. */
+    /* Eight FP32 elements of a lane are two accesses.  So that each fills sectors of 32 bytes,
+     * lanes of neighbouring columns exchange halves: both then hold a half of the first and of
+     * the second's. */
     static constexpr bool kSwap = kWide && kElems == 8 && sizeof(Out) == 4;
     static constexpr int  kLine = kSwap ? 4 : kElems; /* columns of one access to C */
 

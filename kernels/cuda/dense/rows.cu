@@ -4,7 +4,6 @@
  *  always read or written in full sectors, the other side as far as its layout allows.
  */
 #include "cuda/dense/rows.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -211,53 +210,15 @@ template <bool kGather> cudaError_t preload_moves()
 }
 
 } // namespace
-} // namespace spmm
 
-extern "C" cudaError_t spmmi_cuda_probe(void)
+cudaError_t preload_rows()
 {
-    cudaError_t code = spmm::preload_moves<true>();
+    const cudaError_t code = preload_moves<true>();
 
-    if (code == cudaSuccess) {
-        code = spmm::preload_moves<false>();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_add();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_store();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_push();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_bittcf();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_hrpb();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_csr();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_cvse();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_bcsr();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_sddmm_tasks();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_sddmm_tiles();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_sddmm_batches();
-    }
-    if (code == cudaSuccess) {
-        code = spmm::preload_sddmm_panels();
-    }
-    return code == cudaSuccess ? spmm::preload_values() : code;
+    return code == cudaSuccess ? preload_moves<false>() : code;
 }
+
+} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream)
 {

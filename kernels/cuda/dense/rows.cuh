@@ -151,10 +151,14 @@ template <typename... Kernels> cudaError_t preload_cached(Kernels *...kernels)
     return code;
 }
 
-/** The kernels of rows_add.cu. */
+/** The kernels of rows.cu. */
+cudaError_t preload_rows();
+/** Those of rows_add.cu. */
 cudaError_t preload_add();
 /** Those of transpose.cu. */
 cudaError_t preload_store();
+/** Those of values.cu. */
+cudaError_t preload_values();
 /** That of push.cu. */
 cudaError_t preload_push();
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file peer.cuh
- *  What kernels that talk to other GPUs share: waiting for words of peers, with a limit, and picking
- *  rows.
+ *  What kernels that talk to other GPUs share: waiting for words of peers, with a limit, and
+ *  picking rows.
  */
 #ifndef SPMM_PEER_CUH
 #define SPMM_PEER_CUH
@@ -105,9 +105,9 @@ struct Part {
     int32_t index, count;
 };
 
-/* Units [begin, end) of rows to @p target, where they are packed, by n_threads threads of which this
- * is number @p t.  row: which rows, NULL: the first ones.  Loads bypass L1, which knows nothing of
- * writes on another GPU. */
+/* Units [begin, end) of rows to @p target, where they are packed, by n_threads threads of which
+ * this is number @p t.  row: which rows, NULL: the first ones.  Loads bypass L1, which knows
+ * nothing of writes on another GPU. */
 template <typename U>
 __device__ __forceinline__ void gather_units(const Source &source, const int32_t *row,
                                              int32_t width, int64_t begin, int64_t end, int32_t t,

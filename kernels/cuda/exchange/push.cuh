@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file push.cuh
- *  The part of a thread block in one exchange: every rank picks the rows that others need out of its
- *  own memory and writes them into theirs over NVLink.
+ *  The part of a thread block in one exchange: every rank picks the rows that others need out of
+ *  its own memory and writes them into theirs over NVLink.
  *
- *  Few bytes for a rank are quick (as in NCCL's LL protocol): each 4 bytes travel in a word with the
- *  number of the exchange, so that they need one trip, to a place that the reader unpacks them from.
- *  There are two such places in turn: that of exchange e is free once the reader has begun e - 1.
- *  More bytes go straight to where the reader wants them, once it has said where, and a word after
- *  them says that they are there (push_tiles.cuh).
+ *  Few bytes for a rank are quick (as in NCCL's LL protocol): each 4 bytes travel in a word with
+ *  the number of the exchange, so that they need one trip, to a place that the reader unpacks
+ *  them from. There are two such places in turn: that of exchange e is free once the reader has
+ *  begun e - 1. More bytes go straight to where the reader wants them, once it has said where,
+ *  and a word after them says that they are there (push_tiles.cuh).
  *
  *  Nothing of the sender is read once its kernel has ended: it may change then.
  */
@@ -56,8 +56,8 @@ __device__ void await_arrival(const spmm_push_args_t &a, const spmm_push_owner_t
         all = __reduce_add_sync(~0u, sum) == tiles;
         ok  = all || __all_sync(~0u, patience.go_on(a.watch, from.rank));
     } while (!all && ok);
-    /* Words of blocks that sent in earlier exchanges alone would count again when numbers begin anew.  Nobody
-     * writes here before this rank says that the next exchange has begun. */
+    /* Words of blocks that sent in earlier exchanges alone would count again when numbers begin
+     * anew.  Nobody writes here before this rank says that the next exchange has begun. */
 #pragma unroll
     for (int k = 0; k < SPMM_PUSH_BLOCKS / kWarp; k++) {
         if (all && seen[k] != 0 && uint32_t(seen[k] >> 32) != number) {
@@ -181,7 +181,8 @@ __device__ void unpack(const spmm_push_args_t &a, const spmm_push_owner_t &from,
     }
 }
 
-/* Wait until the reader has begun the exchange before this one, or this one, where numbers begin anew. */
+/* Wait until the reader has begun the exchange before this one, or this one, where numbers begin
+ * anew. */
 __device__ bool await_room(const spmm_push_args_t &a, int32_t rank, uint32_t number)
 {
     const uint64_t *word = slot_of(a.own, rank)->ready;

@@ -2,8 +2,8 @@
 /** @file push_args.h
  *  The exchange that writes rows into the memory of peers, as its kernel sees it.
  *
- *  A window of a rank holds one slot for each rank, then room for quick rows, then the rows of large
- *  exchanges.  Exchanges are numbered, so that nothing is ever reset.
+ *  A window of a rank holds one slot for each rank, then room for quick rows, then the rows of
+ *  large exchanges.  Exchanges are numbered, so that nothing is ever reset.
  */
 #ifndef SPMM_CUDA_PUSH_ARGS_H
 #define SPMM_CUDA_PUSH_ARGS_H
@@ -24,8 +24,8 @@ typedef struct {
      *  All rows of earlier exchanges have been used then. */
     uint64_t ready[2];
     uint64_t pad[6];
-    /** by block: "VALUE tiles that I have sent you in exchange NUMBER are there"; the reader knows how
-     *  many there are in all */
+    /** by block: "VALUE tiles that I have sent you in exchange NUMBER are there"; the reader
+     *  knows how many there are in all */
     uint64_t arrived[SPMM_PUSH_BLOCKS];
 } spmm_push_slot_t;
 
@@ -44,8 +44,8 @@ typedef struct {
     int64_t count;
     int64_t first; /**< row of its target that is the first */
     int32_t rank;
-    /** thread blocks that send them, at least 1; of rows that are not quick, until these are done: then
-     *  they help those of other readers */
+    /** thread blocks that send them, at least 1; of rows that are not quick, until these are
+     *  done: then they help those of other readers */
     int32_t first_block, n_blocks;
     int32_t first_word; /**< of these blocks: where in slots they tell; not of quick ones */
     int32_t is_quick;
@@ -58,8 +58,9 @@ typedef struct {
     int32_t first_block, n_blocks; /**< that unpack quick rows; 0 blocks: they are not quick */
 } spmm_push_owner_t;
 
-/** Block 0 tells the others and waits, the next ones send, those from first_unpacker on unpack.  Whoever sends
- *  waits for blocks 0 alone, so that exchanges which share the GPU with others all come to an end. */
+/** Block 0 tells the others and waits, the next ones send, those from first_unpacker on unpack.
+ *  Whoever sends waits for blocks 0 alone, so that exchanges which share the GPU with others all
+ *  come to an end. */
 typedef struct {
     spmm_push_reader_t to[SPMM_PEER_RANKS];
     spmm_push_owner_t  from[SPMM_PEER_RANKS];

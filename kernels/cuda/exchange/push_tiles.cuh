@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file push_tiles.cuh
- *  How push.cu sends rows that are not quick.  They are cut into tiles, of which a warp sends one at a
- *  time: first those of one reader, shared out by the readers' shares of the rows, so that all links
- *  are busy from the start, then those of any that has some left, so that all links end at a time.
- *  Each block tells each reader how many tiles of it the block has sent.
+ *  How push.cu sends rows that are not quick.  They are cut into tiles, of which a warp sends
+ *  one at a time: first those of one reader, shared out by the readers' shares of the rows, so
+ *  that all links are busy from the start, then those of any that has some left, so that all
+ *  links end at a time. Each block tells each reader how many tiles of it the block has sent.
  *
  *  Nobody waits for a reader that is late but the blocks that begin with it.
  */
@@ -93,8 +93,8 @@ __device__ __forceinline__ char *target_of(const spmm_push_args_t &a, const spmm
     return a.window[to.rank] + (uint64_t(high) << 32 | low) + to.first * a.row_bytes;
 }
 
-/* The next tile of a reader with @p tiles tiles; one past the last where none is left.  Of a whole warp the
- * first lane gets it, the others one past the last. */
+/* The next tile of a reader with @p tiles tiles; one past the last where none is left.  Of a
+ * whole warp the first lane gets it, the others one past the last. */
 __device__ __forceinline__ uint32_t take_tile(const spmm_push_args_t &a, int p, uint32_t tiles,
                                               uint32_t number)
 {

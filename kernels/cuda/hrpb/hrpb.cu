@@ -5,8 +5,8 @@
  *  own part of shared memory, some blocks ahead, and so never waits for other warps.  Pieces run
  *  fastest over the grid, so that the slice of B in use is 32 columns wide and stays longer in L2.
  */
+#include "cuda/hrpb/hrpb.h"
 #include "cuda/hrpb/hrpb_sums.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -278,14 +278,15 @@ template <class F> cudaError_t resident(bool split, int *warps)
 
 } // namespace
 
-cudaError_t preload_hrpb(void)
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_hrpb_preload(void)
 {
+    using namespace spmm;
     const cudaError_t code = preload_format<Hrpb<16>>();
 
     return code == cudaSuccess ? preload_format<Hrpb<32>>() : code;
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute,
                                                 int *warps)

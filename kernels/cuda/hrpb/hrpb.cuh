@@ -13,6 +13,7 @@
 #define SPMM_HRPB_CUH
 
 #include "cuda/tc/tc_common.cuh"
+#include "engine/hrpb/args.h"
 
 namespace spmm
 {

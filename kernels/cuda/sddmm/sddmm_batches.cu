@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_batches.cu
- *  SDDMM of unstructured masks in FP16 and BF16: a warp takes 32 entries, whatever their rows of Y, and
- *  the 8 rows of X at most that they are in (sddmm_mma.cuh).  Of the 8 products of a row of Y only the
- *  one with the entry's own row of X is kept: the tensor cores, idle otherwise, save the conversions, the
- *  multiplications and the shuffles that 8 lanes for an entry take on CUDA cores, so that what is left
- *  are the loads.
+ *  SDDMM of unstructured masks in FP16 and BF16: a warp takes 32 entries, whatever their rows of
+ *  Y, and the 8 rows of X at most that they are in (sddmm_mma.cuh).  Of the 8 products of a row
+ *  of Y only the one with the entry's own row of X is kept: the tensor cores, idle otherwise,
+ *  save the conversions, the multiplications and the shuffles that 8 lanes for an entry take on
+ *  CUDA cores, so that what is left are the loads.
  *
- *  Batches come by panels of columns whose rows of Y fit L1 (sddmm_panels.c).  One thread block fills a
- *  multiprocessor and takes a run of batches, warp by warp: all of it works on one panel at a time.
+ *  Batches come by panels of columns whose rows of Y fit L1 (sddmm_panels.c).  One thread block
+ *  fills a multiprocessor and takes a run of batches, warp by warp: all of it works on one panel
+ *  at a time.
  */
 #include "cuda/sddmm/sddmm_mma.cuh"
 #include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -53,8 +53,8 @@ __device__ __forceinline__ float own_sum(const Product &product, const int (&ent
     return sum;
 }
 
-/* Rows in whole lines: a line of each of its 5 rows, as lane 4 g + t takes it.  There is always a row to
- * read: what it gives where no entry is, no one takes. */
+/* Rows in whole lines: a line of each of its 5 rows, as lane 4 g + t takes it.  There is always
+ * a row to read: what it gives where no entry is, no one takes. */
 template <typename In> struct Lines {
     const char *x[2], *y[2]; /* where the halves that it reads first and second begin in row 0 */
     uint32_t    ldx, ldy;    /* bytes to the next row: an address is one multiplication */
@@ -128,7 +128,8 @@ __device__ __forceinline__ void multiply(const spmm_sddmm_args_t &args, const Li
     }
 }
 
-/* kWhole: rows in whole lines at multiples of 16 bytes; kEdge: in others; kNarrow: at any address. */
+/* kWhole: rows in whole lines at multiples of 16 bytes; kEdge: in others; kNarrow: at any
+ * address. */
 template <typename In, typename Out, Read kHow>
 __global__ void __launch_bounds__(kThreads, 1)
     sddmm_batches(spmm_sddmm_batches_t mask, spmm_sddmm_args_t args, int chunk)
@@ -195,16 +196,17 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-cudaError_t preload_sddmm_batches()
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_batches_preload(void)
 {
+    using namespace spmm;
     return for_all_half_types([](auto types) {
         using Types = decltype(types);
 
         return load<typename Types::Half, typename Types::Out>();
     });
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
                                                 const spmm_sddmm_args_t *args, cudaStream_t stream)

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_mma.cuh
- *  32 rows of Y by 8 or 16 rows of X on tensor cores, for the kernels of SDDMM (vectorSparse, section
- *  6): FP16 and BF16 with sums in FP32, FP32 as three products of TF32.
+ *  32 rows of Y by 8 or 16 rows of X on tensor cores, for the kernels of SDDMM (vectorSparse,
+ *  section 6): FP16 and BF16 with sums in FP32, FP32 as three products of TF32.
  *
- *  The paper's octets are those of Volta's m8n8k4; m16n8k16 asks for other ways to the same ends:
- *  - Rows of Y are the m16 side and 8 rows of X the n8 side (the paper switches the sides, too), so
- *    nothing is multiplied twice; 16 rows of X are two n8 tiles, for which each fragment of Y serves
- *    twice.  Both operands want pairs of consecutive k of one row: as X and Y lie in memory.
- *  - Lane 4 g + t holds, of row g, 16 consecutive bytes instead of the fragment's scattered words:
- *    which k is which is free as long as both sides agree.  So all loads are of 16 bytes and nothing
- *    goes through shared memory or shuffles.  The words of m16n8k16 in 16 bits and of m16n8k8 in TF32
- *    are the same ones.
- *  - 128 bytes of a row, TileK = 64 in FP16, are two loads.  A quarter of a warp, which L1 serves at a
- *    time, has two rows; the odd one starts with its second half, so that the two do not meet in the
- *    same banks, and selects put the halves right afterwards.
+ *  The paper's octets are those of Volta's m8n8k4; m16n8k16 asks for other ways to the same
+ *  ends:
+ *  - Rows of Y are the m16 side and 8 rows of X the n8 side (the paper switches the sides, too),
+ *    so nothing is multiplied twice; 16 rows of X are two n8 tiles, for which each fragment of Y
+ *    serves twice.  Both operands want pairs of consecutive k of one row: as X and Y lie in
+ *    memory.
+ *  - Lane 4 g + t holds, of row g, 16 consecutive bytes instead of the fragment's scattered
+ *    words: which k is which is free as long as both sides agree.  So all loads are of 16 bytes
+ *    and nothing goes through shared memory or shuffles.  The words of m16n8k16 in 16 bits and
+ *    of m16n8k8 in TF32 are the same ones.
+ *  - 128 bytes of a row, TileK = 64 in FP16, are two loads.  A quarter of a warp, which L1
+ *    serves at a time, has two rows; the odd one starts with its second half, so that the two do
+ *    not meet in the same banks, and selects put the halves right afterwards.
  *
- *  A row that is not there is not loaded and counts as zeros; a sum is of its own row of X and of Y
- *  alone, so Inf and NaN stay in the entries of their row.
+ *  A row that is not there is not loaded and counts as zeros; a sum is of its own row of X and
+ *  of Y alone, so Inf and NaN stay in the entries of their row.
  */
 #ifndef SPMM_SDDMM_MMA_CUH
 #define SPMM_SDDMM_MMA_CUH
 
+#include "cuda/sddmm/sddmm.h"
 #include "cuda/tc/tc_common.cuh"
 
 namespace spmm
@@ -30,8 +33,8 @@ constexpr int kSddmmLine = 128; /* bytes of a row at a time: TileK elements */
 constexpr int kSddmmParts =
     4; /* rows of Y that a lane holds a piece of: g, g + 8, g + 16, g + 24 */
 
-/* How 16 bytes of a row are read: all are there, some may be past its end and are zeros, or this and
- * nothing is aligned. */
+/* How 16 bytes of a row are read: all are there, some may be past its end and are zeros, or this
+ * and nothing is aligned. */
 enum class Read { kWhole, kEdge, kNarrow };
 
 template <typename In> __device__ __forceinline__ uint32_t bits_of(const In *from)
@@ -118,8 +121,8 @@ template <typename In> __device__ __forceinline__ Side<In> side_of(uint2 w)
     }
 }
 
-/* d += 16 rows of Y times 8 of X, 8 columns of FP32 or 16 of a 16-bit type.  FP32 as three products of
- * TF32, the small ones first. */
+/* d += 16 rows of Y times 8 of X, 8 columns of FP32 or 16 of a 16-bit type.  FP32 as three
+ * products of TF32, the small ones first. */
 template <typename In, int kTiles>
 __device__ __forceinline__ void step(float (&d)[kTiles][4], const uint32_t (&a)[4],
                                      const Side<In> (&x)[kTiles])

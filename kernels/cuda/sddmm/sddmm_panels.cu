@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_panels.cu
- *  SDDMM of unstructured masks in FP32 and FP64 on CUDA cores: 8 lanes share a batch of 8 entries of one
- *  row.  A lane has its 16 bytes of each line of 128, all 8 rows of Y are on the way at a time, and 7
- *  shuffles add up 8 sums over 8 lanes (as sddmm_tasks.cu).
+ *  SDDMM of unstructured masks in FP32 and FP64 on CUDA cores: 8 lanes share a batch of 8
+ *  entries of one row.  A lane has its 16 bytes of each line of 128, all 8 rows of Y are on the
+ *  way at a time, and 7 shuffles add up 8 sums over 8 lanes (as sddmm_tasks.cu).
  *
- *  Batches come by panels of columns whose rows of Y fit L1 (engine/sddmm_panels.c).  One thread block
- *  fills a multiprocessor and takes a run of batches, warp by warp: all of it works on one panel at a time.
- *  Loads come from L1 then, so that instructions count: an address is one multiplication, lines are
- *  constant distances from it.  Rows longer than 4 lines come in slices, which keeps panels wide.
+ *  Batches come by panels of columns whose rows of Y fit L1 (engine/sddmm_panels.c).  One thread
+ *  block fills a multiprocessor and takes a run of batches, warp by warp: all of it works on one
+ *  panel at a time. Loads come from L1 then, so that instructions count: an address is one
+ *  multiplication, lines are constant distances from it.  Rows longer than 4 lines come in
+ *  slices, which keeps panels wide.
  */
 #include "cuda/sddmm/sddmm_sums.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -64,7 +64,8 @@ template <typename T, bool kWide> struct Dots {
         }
     }
 
-    /* Line i; what is read for an entry that is not there is what was read before, and of no use. */
+    /* Line i; what is read for an entry that is not there is what was read before, and of no
+     * use. */
     __device__ __forceinline__ void add_line(const Batch &batch, int i,
                                              Pack<T, kElems> (&row)[kBatch])
     {
@@ -107,8 +108,8 @@ template <typename T, bool kWide> struct Dots {
     }
 };
 
-/* Bytes [at, at + bytes) of the rows for batches [first, end), by all warps of the thread block; a step past
- * the last of 2^31 batches fits an unsigned number. */
+/* Bytes [at, at + bytes) of the rows for batches [first, end), by all warps of the thread block;
+ * a step past the last of 2^31 batches fits an unsigned number. */
 template <typename T, bool kWide>
 __device__ __forceinline__ void run_slice(const spmm_sddmm_batches_t &mask,
                                           const spmm_sddmm_args_t &args, int64_t at, int bytes,
@@ -191,16 +192,17 @@ cudaError_t run(const spmm_sddmm_batches_t &mask, const spmm_sddmm_args_t &a, cu
 
 } // namespace
 
-cudaError_t preload_sddmm_panels()
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_panels_preload(void)
 {
+    using namespace spmm;
     const cudaError_t code = preload_cached(sddmm_panels<float, true>, sddmm_panels<float, false>);
 
     return code != cudaSuccess
                ? code
                : preload_cached(sddmm_panels<double, true>, sddmm_panels<double, false>);
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask,
                                                const spmm_sddmm_args_t *args, cudaStream_t stream)

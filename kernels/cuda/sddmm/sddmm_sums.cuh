@@ -3,13 +3,14 @@
 #ifndef SPMM_SDDMM_SUMS_CUH
 #define SPMM_SDDMM_SUMS_CUH
 
+#include "cuda/sddmm/sddmm.h"
 #include "cuda/tc/tc_common.cuh"
 
 namespace spmm
 {
 
-/** Each of kSums lanes has its share of as many sums: kSums - 1 shuffles add them up, since in each step a
- *  lane gives away one half of its sums and keeps the other.
+/** Each of kSums lanes has its share of as many sums: kSums - 1 shuffles add them up, since in
+ *  each step a lane gives away one half of its sums and keeps the other.
  *  @return the sum number @p lane over all lanes; @p sum is used up */
 template <typename T, int kSums> __device__ __forceinline__ T sum_of_lane(T (&sum)[kSums], int lane)
 {

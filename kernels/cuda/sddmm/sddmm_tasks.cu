@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_tasks.cu
- *  SDDMM on CUDA cores: 8 lanes share a task, up to 8 entries of one row of the mask, and every lane
- *  has its 16 bytes of each 128 of the rows (FPU-based subwarp tiling, vectorSparse, section 6.1,
- *  where a lane holds a whole tile of sums: here 8).  All rows of Y are on the way at a time.  The
- *  sums of 8 entries over 8 lanes are added up by 7 shuffles instead of 24: in each step a lane gives
- *  away one half of its sums and keeps the other, until lane e has that of entry e.
+ *  SDDMM on CUDA cores: 8 lanes share a task, up to 8 entries of one row of the mask, and every
+ *  lane has its 16 bytes of each 128 of the rows (FPU-based subwarp tiling, vectorSparse,
+ *  section 6.1, where a lane holds a whole tile of sums: here 8).  All rows of Y are on the way
+ *  at a time.  The sums of 8 entries over 8 lanes are added up by 7 shuffles instead of 24: in
+ *  each step a lane gives away one half of its sums and keeps the other, until lane e has that
+ *  of entry e.
  */
 #include "cuda/sddmm/sddmm_sums.cuh"
 #include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -151,9 +151,9 @@ template <typename In, typename Out, int kElems> struct Dots {
     }
 };
 
-/* A thread block has consecutive tasks: neighbouring rows of the mask often name the same rows of Y, which
- * L1 then holds.  Columns are read one task ahead, rows and counts two: a task starts with its loads of
- * Y. */
+/* A thread block has consecutive tasks: neighbouring rows of the mask often name the same rows
+ * of Y, which L1 then holds.  Columns are read one task ahead, rows and counts two: a task
+ * starts with its loads of Y. */
 template <typename In, typename Out, int kElems>
 __global__ void __launch_bounds__(kThreads, kResident)
     sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args, int64_t chunk)
@@ -206,8 +206,11 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-cudaError_t preload_sddmm_tasks()
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_tasks_preload(void)
 {
+    using namespace spmm;
     cudaError_t code = load<double, double>();
 
     code = code == cudaSuccess ? load<float, float>() : code;
@@ -217,8 +220,6 @@ cudaError_t preload_sddmm_tasks()
         return load<typename Types::Half, typename Types::Out>();
     });
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask,
                                               const spmm_sddmm_args_t *args, cudaStream_t stream)

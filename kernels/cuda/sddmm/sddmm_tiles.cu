@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_tiles.cu
- *  SDDMM on tensor cores at a column-vector-sparse mask (vectorSparse, section 6).  A warp takes a tile:
- *  32 vectors of a window, so 32 rows of Y by the V = 8 or 16 rows of X of the window (sddmm_mma.cuh).
- *  What belongs to no vector is not loaded, and what is not in the mask is not stored.
+ *  SDDMM on tensor cores at a column-vector-sparse mask (vectorSparse, section 6).  A warp takes
+ *  a tile: 32 vectors of a window, so 32 rows of Y by the V = 8 or 16 rows of X of the window
+ *  (sddmm_mma.cuh). What belongs to no vector is not loaded, and what is not in the mask is not
+ *  stored.
  */
 #include "cuda/sddmm/sddmm_mma.cuh"
 #include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_probe.cuh"
 
 namespace spmm
 {
@@ -80,8 +80,8 @@ template <typename In, typename Out, int kTiles, bool kWide> struct Warp {
         }
     }
 
-    /* Parts of a split FP32 number may be NaN or overflow where their product is not or does not: a sum
-     * that is not finite is computed again. */
+    /* Parts of a split FP32 number may be NaN or overflow where their product is not or does
+     * not: a sum that is not finite is computed again. */
     __device__ __forceinline__ float sure(float x, int32_t row, int32_t col) const
     {
         if constexpr (std::is_same_v<In, float>) {
@@ -151,8 +151,8 @@ template <typename In, typename Out, int kTiles, bool kWide> struct Warp {
     }
 };
 
-/* A thread block has consecutive tiles, which share rows of X.  Columns and windows are read one tile
- * ahead. */
+/* A thread block has consecutive tiles, which share rows of X.  Columns and windows are read one
+ * tile ahead. */
 template <typename In, typename Out, int kTiles, bool kWide>
 __global__ void __launch_bounds__(kThreads, kResident(kTiles))
     sddmm_tiles(spmm_sddmm_tiles_t mask, spmm_sddmm_args_t args, int64_t chunk, bool pairs)
@@ -216,8 +216,11 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-cudaError_t preload_sddmm_tiles()
+} // namespace spmm
+
+extern "C" cudaError_t spmmi_cuda_sddmm_tiles_preload(void)
 {
+    using namespace spmm;
     const cudaError_t code = load<float, float>();
 
     return code != cudaSuccess ? code : for_all_half_types([](auto types) {
@@ -226,8 +229,6 @@ cudaError_t preload_sddmm_tiles()
         return load<typename Types::Half, typename Types::Out>();
     });
 }
-
-} // namespace spmm
 
 extern "C" cudaError_t spmmi_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask,
                                               const spmm_sddmm_args_t *args, cudaStream_t stream)

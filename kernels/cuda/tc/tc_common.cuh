@@ -16,11 +16,13 @@
 #include <type_traits>
 
 #include "cuda/dense/rows.cuh"
+#include "engine/tc/args.h"
 
 namespace spmm
 {
 
-/* --- Instructions.  Fragments as in the PTX ISA, "Matrix fragments for mma": lane = 4 g + t. --- */
+/* --- Instructions.  Fragments as in the PTX ISA, "Matrix fragments for mma": lane = 4 g + t.
+ * --- */
 
 /** FP16 or BF16, sums in FP32. */
 template <typename Half>
@@ -166,7 +168,8 @@ template <> __device__ __forceinline__ uint2 load_shared<uint2>(uint32_t address
     return v;
 }
 
-/** Four 8x8 matrices of 16 bits, transposed: lane l gives the address of row l % 8 of number l / 8. */
+/** Four 8x8 matrices of 16 bits, transposed: lane l gives the address of row l % 8 of number l /
+ *  8. */
 __device__ __forceinline__ void load_matrices(uint32_t (&to)[4], uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"

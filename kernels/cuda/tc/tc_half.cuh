@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file tc_half.cuh
- *  What the launchers of 16-bit kernels share: a choice by the types of a product, and the loading of
- *  kernels.  One .cu file for each pair of types instantiates the kernels, so that they compile side
- *  by side.
+ *  What the launchers of 16-bit kernels share: a choice by the types of a product, and the
+ *  loading of kernels.  instances.cmake beside the kernels lists the pairs of types.
  */
 #ifndef SPMM_TC_HALF_CUH
 #define SPMM_TC_HALF_CUH
 
 #include "cuda/dense/rows.cuh"
+#include "engine/tc/args.h"
 
 namespace spmm
 {
@@ -18,8 +18,8 @@ template <typename H, typename O> struct HalfTypes {
     using Out  = O;
 };
 
-/** @return product(HalfTypes<...>) for inputs of type @p in and results of @p out; cudaErrorInvalidValue
- *          for other types than 16F or 16BF, results of the same or 32F */
+/** @return product(HalfTypes<...>) for inputs of type @p in and results of @p out;
+ *          cudaErrorInvalidValue for other types than 16F or 16BF, results of the same or 32F */
 template <class Product>
 cudaError_t for_half_types(spmm_type_t in, spmm_type_t out, Product product)
 {

@@ -3,14 +3,13 @@
  *  sparse ones; on CPUs decoded and multiplied. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "engine/bcsr/format.h"
 #include "engine/bcsr/variant.h"
 #include "engine/tc/engine.h"
 #ifdef SPMM_HAVE_CUDA
-#include "cuda/cuda_kernels.h"
+#include "cuda/bcsr/bcsr.h"
 #include "device/device_cuda.h"
 #endif
 
@@ -22,6 +21,13 @@ typedef struct {
     spmm_bcsr_variant_t variant;
     const void         *values; /**< those of CSR, borrowed during build() */
 } bcsr_t;
+
+/** A kind, and what its create() chooses among. */
+typedef struct {
+    spmm_tc_kind_t     tc;
+    bool               sp24;   /**< 2:4 tiles, too */
+    spmm_bcsr_kernel_t kernel; /**< SPMM_BCSR_KERNELS: any */
+} bcsr_kind_t;
 
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
@@ -62,26 +68,25 @@ spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block
 
 /* Facts of the pattern, or counted here where there are none. */
 static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *block,
-                                  const spmm_windows_t *tall, spmm_bcsr_kernel_t kernel, bool sp24)
+                                  const spmm_windows_t *tall, const bcsr_kind_t *kind)
 {
-    const spmm_pattern_t *pattern = f->problem.pattern;
-    const bool            known   = pattern != NULL && pattern->bcsr[0].steps > 0;
-    spmm_bcsr_variant_t   list[SPMM_BCSR_RANKED];
-    spmm_bcsr_facts_t     facts[3];
-    int                   n;
+    const spmm_bcsr_facts_t *known = spmmi_bcsr_facts(f->problem.pattern);
+    spmm_bcsr_facts_t        counted[SPMM_BCSR_PANELS];
+    spmm_bcsr_variant_t      list[SPMM_BCSR_RANKED];
+    int                      n;
 
-    for (int k = 0; k < 3; k++) {
-        facts[k] = known ? pattern->bcsr[k]
-                         : spmmi_bcsr_measure(tall, block->n_rows, 4 << k, f->device->threads);
+    for (int k = 0; k < SPMM_BCSR_PANELS && known->steps == 0; k++) {
+        counted[k] = spmmi_bcsr_measure(tall, block->n_rows, 4 << k, f->device->threads);
     }
-    n = spmmi_bcsr_best(facts, block->n_rows, f->problem.n, f->device->n_sm, kernel, sp24, list);
+    n = spmmi_bcsr_best(known->steps > 0 ? known : counted, block->n_rows, f->problem.n,
+                        f->device->n_sm, kind->kernel, kind->sp24, list);
     return list[f->problem.variant < n ? f->problem.variant : 0];
 }
 
-static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block, spmm_bcsr_kernel_t kernel)
+static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    const bool            sp24    = strcmp(f->kind->name, "bcsr-sp24") == 0;
-    spmm_bcsr_variant_t   variant = {.rows = 8, .slice = 64, .sp24 = sp24}; /* CPUs: by tile rows */
+    const bcsr_kind_t    *kind    = (const bcsr_kind_t *)f->kind;
+    spmm_bcsr_variant_t   variant = {.rows = 8, .slice = 64, .sp24 = kind->sp24}; /* on CPUs */
     spmm_windows_t        own     = {0};
     const spmm_windows_t *tall    = spmmi_pattern_windows(f->problem.pattern);
     spmm_status_t         status;
@@ -92,26 +97,11 @@ static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block, spmm_b
         tall = &own;
     }
     if (f->device->kind != SPMM_DEVICE_CPU) {
-        variant = choose(f, block, tall, kernel, sp24);
+        variant = choose(f, block, tall, kind);
     }
     status = spmmi_bcsr_lay_out(f, block, tall, variant);
     spmmi_windows_free(&own);
     return status;
-}
-
-static spmm_status_t create_any(spmm_tc_engine_t *f, const spmm_csr_t *block)
-{
-    return create(f, block, SPMM_BCSR_KERNELS);
-}
-
-static spmm_status_t create_steps(spmm_tc_engine_t *f, const spmm_csr_t *block)
-{
-    return create(f, block, SPMM_BCSR_BY_STEPS);
-}
-
-static spmm_status_t create_lists(spmm_tc_engine_t *f, const spmm_csr_t *block)
-{
-    return create(f, block, SPMM_BCSR_BY_LISTS);
 }
 
 static void release(spmm_tc_engine_t *base)
@@ -133,7 +123,7 @@ static size_t held(const spmm_tc_engine_t *base)
 
 static spmm_tc_view_t view(const spmm_tc_engine_t *base)
 {
-    return spmmi_cpu_bcsr_view(&((const bcsr_t *)base)->arrays);
+    return spmmi_bcsr_view(&((const bcsr_t *)base)->arrays);
 }
 
 static spmm_tc_view_t panels(const spmm_tc_engine_t *base)
@@ -182,6 +172,11 @@ static spmm_status_t refill_device(spmm_tc_engine_t *base, const void *values)
     }
     device->ops->release(device, csr);
     return status;
+}
+
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_bcsr_preload(), "loading the kernels of BCSR");
 }
 #else
 static spmm_status_t refill_device(spmm_tc_engine_t *base, const void *values)
@@ -273,28 +268,36 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
 }
 
 #ifdef SPMM_HAVE_CUDA
-#define LAUNCH launch
+#define LAUNCH  launch
+#define PRELOAD preload
 #else
-#define LAUNCH NULL
+#define LAUNCH  NULL
+#define PRELOAD NULL
 #endif
 
-#define KIND(kind_name, kernel)                                                                    \
+#define TC_KIND(kind_name)                                                                         \
     {                                                                                              \
         .name = (kind_name), .size = sizeof(bcsr_t), .limits = limits, .limits_made = limits_made, \
-        .create = create_##kernel, .free = release, .refill = refill, .held = held, .view = view,  \
+        .create = create, .free = release, .refill = refill, .held = held, .view = view,           \
         .panels = panels, .upload = upload, .refill_device = refill_device, .launch = LAUNCH       \
     }
-#define KINDS(kind_name)                                                                           \
+#define KIND(kind_name, two_of_four, by)                                                           \
     {                                                                                              \
-        KIND(kind_name, steps), KIND(kind_name, lists), KIND(kind_name, any)                       \
+        .tc = TC_KIND(kind_name), .sp24 = (two_of_four), .kernel = (by)                            \
+    }
+#define KINDS(kind_name, two_of_four)                                                              \
+    {                                                                                              \
+        KIND(kind_name, two_of_four, SPMM_BCSR_BY_STEPS),                                          \
+            KIND(kind_name, two_of_four, SPMM_BCSR_BY_LISTS),                                      \
+            KIND(kind_name, two_of_four, SPMM_BCSR_KERNELS)                                        \
     }
 
 const spmm_tc_kind_t *spmmi_bcsr_kind(bool sp24, spmm_bcsr_kernel_t kernel)
 {
-    static const spmm_tc_kind_t kinds[2][SPMM_BCSR_KERNELS + 1] = {KINDS("bcsr"),
-                                                                   KINDS("bcsr-sp24")};
+    static const bcsr_kind_t kinds[2][SPMM_BCSR_KERNELS + 1] = {KINDS("bcsr", false),
+                                                                KINDS("bcsr-sp24", true)};
 
-    return &kinds[sp24][kernel];
+    return &kinds[sp24][kernel].tc;
 }
 
 static spmm_status_t build_bcsr(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -317,8 +320,8 @@ static int variants_of(const spmm_pattern_t *pattern, const spmm_problem_t *prob
 
     return device->kind == SPMM_DEVICE_CPU
                ? 1
-               : spmmi_bcsr_best(pattern->bcsr, pattern->n_rows, problem->n, device->n_sm,
-                                 SPMM_BCSR_KERNELS, sp24, list);
+               : spmmi_bcsr_best(spmmi_bcsr_facts(pattern), pattern->n_rows, problem->n,
+                                 device->n_sm, SPMM_BCSR_KERNELS, sp24, list);
 }
 
 static int variants_bcsr(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -333,9 +336,10 @@ static int variants_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *pr
     return variants_of(pattern, problem, device, true);
 }
 
-#define ENGINE(engine_name, text, short_name, cost_of, terms_of)                                   \
+#define ENGINE(engine_name, text, short_name, cost_of, terms_of, preload_of, tell)                 \
     {                                                                                              \
-        .name = (engine_name), .description = (text), .built = true,                               \
+        .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
+        .facts = &spmmi_bcsr_pattern_facts, .describe_pattern = (tell),                            \
         .supports = spmmi_tc_supports_half, .cost = (cost_of), .terms = (terms_of),                \
         .variants = variants_##short_name, .build = build_##short_name, .refill = spmmi_tc_refill, \
         .execute = spmmi_tc_execute, .describe = describe, .bytes = spmmi_tc_bytes,                \
@@ -344,7 +348,7 @@ static int variants_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *pr
 
 const spmm_engine_ops_t spmmi_engine_bcsr =
     ENGINE("bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16",
-           bcsr, spmmi_bcsr_cost, spmmi_bcsr_terms);
+           bcsr, spmmi_bcsr_cost, spmmi_bcsr_terms, PRELOAD, spmmi_bcsr_describe_pattern);
 const spmm_engine_ops_t spmmi_engine_bcsr_sp24 = ENGINE(
     "bcsr-sp24", "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16",
-    sp24, spmmi_bcsr_cost_sp24, spmmi_bcsr_terms_sp24);
+    sp24, spmmi_bcsr_cost_sp24, spmmi_bcsr_terms_sp24, NULL, NULL);

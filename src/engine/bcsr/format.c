@@ -274,7 +274,8 @@ spmm_bcsr_facts_t spmmi_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows,
     const int32_t n_panels = spmmi_windows_count(n_rows, SIDE * rows);
     int64_t       steps = 0, longest = 0, sides = 0, tiles = 0, sp24 = 0, wide = 0, legal = 0;
 
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads)) reduction(+ : steps, sides, tiles, sp24, wide, legal) reduction(max : longest)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads)) \
+    reduction(+ : steps, sides, tiles, sp24, wide, legal) reduction(max : longest)
     for (int32_t p = 0; p < n_panels; p++) {
         int64_t mine = 0;
         walk_t  w;
@@ -364,7 +365,7 @@ spmm_bcsr_arrays_t spmmi_bcsr_arrays(const spmm_bcsr_t *format)
 spmm_status_t spmmi_bcsr_to_csr(spmm_env_t *env, const spmm_bcsr_t *format, spmm_csr_t *csr)
 {
     const spmm_bcsr_arrays_t arrays = spmmi_bcsr_arrays(format);
-    const spmm_tc_view_t     view   = spmmi_cpu_bcsr_view(&arrays);
+    const spmm_tc_view_t     view   = spmmi_bcsr_view(&arrays);
 
     return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
 }

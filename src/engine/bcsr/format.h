@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file format.h
- *  BCSR of 16x16 tiles, with or without 16x32 tiles in 2:4 sparsity (SMaT; "Sparse tensor cores",
- *  the thesis on it, sections 1.4.6 and 2).
+ *  BCSR of 16x16 tiles, with or without 16x32 tiles in 2:4 sparsity (SMaT; "Sparse tensor
+ *  cores", the thesis on it, sections 1.4.6 and 2).
  *
  *  Where the papers leave a choice, this was chosen:
- *  - No map of all tiles: O(nnz) memory.  Tiles of 4, 8 or 16 neighbouring tile rows, a panel, stand
- *    by steps of 32 columns, since a thread block multiplies a panel and loads the rows of B of a
- *    step once for all of them.
- *  - The thesis keeps 2:4 tiles and other ones in two lists over which a kernel runs one after the
- *    other, so that no loop asks which one it has.  Here the two lists are those of a step: the
- *    inner loops are as plain, and a step that has both loads its rows of B once.  Kernels that go by
- *    tile rows have one list for each with tiles of both kinds, since they must meet the rows of B that
- *    the rows of a panel share; to ask for the kind is one branch of a whole warp.
- *  - Tiles are 16x16 unless in 2:4 sparsity: half a 16x32 tile of zeros is not stored.  A 2:4 tile has
- *    entries on both sides; one with an empty side is one 16x16 tile, as many values and half of
- *    B's rows.
+ *  - No map of all tiles: O(nnz) memory.  Tiles of 4, 8 or 16 neighbouring tile rows, a panel,
+ *    stand by steps of 32 columns, since a thread block multiplies a panel and loads the rows of
+ *    B of a step once for all of them.
+ *  - The thesis keeps 2:4 tiles and other ones in two lists over which a kernel runs one after
+ *    the other, so that no loop asks which one it has.  Here the two lists are those of a step:
+ *    the inner loops are as plain, and a step that has both loads its rows of B once.  Kernels
+ *    that go by tile rows have one list for each with tiles of both kinds, since they must meet
+ *    the rows of B that the rows of a panel share; to ask for the kind is one branch of a whole
+ *    warp.
+ *  - Tiles are 16x16 unless in 2:4 sparsity: half a 16x32 tile of zeros is not stored.  A 2:4
+ *    tile has entries on both sides; one with an empty side is one 16x16 tile, as many values
+ *    and half of B's rows.
  *  - Whether a tile is 2:4 is asked of the pattern, so that new values may be any.
- *  - A bit for every place says whether it is stored in A: no product reads them, the way back to
- *    CSR, new values and sums that are not finite do.
+ *  - A bit for every place says whether it is stored in A: no product reads them, the way back
+ *    to CSR, new values and sums that are not finite do.
  */
 #ifndef SPMM_ENGINE_FORMAT_BCSR_H
 #define SPMM_ENGINE_FORMAT_BCSR_H
 
+#include "cpu/tc/tc_mm.h"
+#include "engine/bcsr/args.h"
 #include "engine/tc/windows.h"
-#include "kernel_args.h"
 
 typedef struct {
     int32_t           n_rows, n_cols, n_tile_rows, n_panels, n_steps;
@@ -44,12 +46,12 @@ typedef struct {
     void             *values; /**< [n_units * 64 bytes]; NULL: left to spmmi_bcsr_fill() */
 } spmm_bcsr_t;
 
-/** Lay out @p block, which must be of type 16F or 16BF; its row map is not taken along and its values
- *  are not read.  Deterministic.
+/** Lay out @p block, which must be of type 16F or 16BF; its row map is not taken along and its
+ *  values are not read.  Deterministic.
  *  @param[in] tall     windows of SPMM_WINDOWS_TALL rows of @p block; NULL: condense here
  *  @param[in] rows     4, 8 or 16
- *  @param[in] sp24     whether 16x32 tiles with at most two entries in any four columns, and on both
- *                      sides, become 2:4 tiles; false: all tiles are 16x16
+ *  @param[in] sp24     whether 16x32 tiles with at most two entries in any four columns, and on
+ *                      both sides, become 2:4 tiles; false: all tiles are 16x16
  *  @param[in] threads  as in spmmi_windows_create()
  *  @return SPMM_ERR_RANGE from 2^31 entries or 2^37 bytes of values on */
 spmm_status_t spmmi_bcsr_create(spmm_env_t *env, const spmm_csr_t *block,
@@ -79,7 +81,8 @@ spmm_bcsr_facts_t spmmi_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows,
 spmm_status_t spmmi_bcsr_fill(spmm_env_t *env, spmm_bcsr_t *format, const void *values,
                               int threads);
 
-/** The tiles of each tile row in the order of their steps; arrays as in spmm_bcsr_arrays_t, owned. */
+/** The tiles of each tile row in the order of their steps; arrays as in spmm_bcsr_arrays_t,
+ *  owned. */
 typedef struct {
     int32_t            *ptr;  /**< [n_tile_rows + 1] */
     spmm_bcsr_listed_t *list; /**< [n_tiles + n_sp24] */
@@ -94,6 +97,9 @@ spmm_status_t spmmi_bcsr_to_csr(spmm_env_t *env, const spmm_bcsr_t *format, spmm
 
 /** The arrays as kernels take them; borrowed. */
 spmm_bcsr_arrays_t spmmi_bcsr_arrays(const spmm_bcsr_t *format);
+/** @p arrays as CPU code walks them, which must outlive the view: windows are tile rows, blocks
+ *  16x32 tiles.  Of runs() only the lengths say something. */
+spmm_tc_view_t spmmi_bcsr_view(const spmm_bcsr_arrays_t *arrays);
 /** Bytes held. */
 size_t spmmi_bcsr_held(const spmm_bcsr_t *format);
 /** Bytes of values. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file format_fill.c  Values of BCSR on the CPU: the reference of bcsr_fill.cu. */
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
 #include "engine/bcsr/format.h"
 #include "spmm_dist/context.h"
 
@@ -41,7 +40,8 @@ static void start_rows(const spmm_bcsr_t *f, int32_t t, next_t *next)
     }
 }
 
-/* The entry of a row in column col of its 16x32 tile, 0 where none is stored; from: its first one. */
+/* The entry of a row in column col of its 16x32 tile, 0 where none is stored; from: its first
+ * one. */
 static uint16_t value_of(uint32_t bits, int32_t col, const uint16_t *from)
 {
     return (uint16_t)((bits >> col & 1) != 0 ? from[spmmi_bcsr_rank(bits, col)] : 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file format_lists.c  The tiles of each tile row in a list, for kernels that go by them. */
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
 #include "engine/bcsr/format.h"
 #include "spmm_dist/context.h"
 

@@ -16,8 +16,8 @@
         .sp24 = (two_of_four)                                                                      \
     }
 
-/* Taller panels and narrower slices by steps, and 2:4 tiles as such elsewhere, were behind others for every
- * matrix and width measured. */
+/* Taller panels and narrower slices by steps, and 2:4 tiles as such elsewhere, were behind
+ * others for every matrix and width measured. */
 const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_VARIANTS] = {
     STEPS(4, 128),          LISTS(4, 1, 32, false),  LISTS(4, 1, 64, false),
     LISTS(4, 4, 32, false), LISTS(4, 4, 64, false),  LISTS(8, 2, 32, false),
@@ -47,8 +47,9 @@ typedef struct {
     double launch, cut, a, b, mma, start, chunk, product;
 } rates_t;
 
-/* Fitted to times on one H200, these and more variants, 5 matrices and 4 widths (docs/performance.md): by
- * lists within 6 % (median), by steps and with 2:4 tiles within 5 and 10 %. */
+/* Fitted to times on one H200, these and more variants, 5 matrices and 4 widths
+ * (docs/explanation/engines/bcsr.md): by lists within 6 % (median), by steps and with 2:4 tiles within 5 and
+ * 10 %. */
 static const rates_t steps_rates = {3.6e-6, 3.9e-6, 0.12e-12, 0.005e-12,
                                     0.85,   2.8e-6, 0.0,      0.265e-6};
 static const rates_t lists_rates = {3.6e-6, 3.9e-6, 0.109e-12, 0.044e-12,
@@ -56,7 +57,8 @@ static const rates_t lists_rates = {3.6e-6, 3.9e-6, 0.109e-12, 0.044e-12,
 static const rates_t sp24_rates  = {6.2e-6, 4.2e-6, 0.0955e-12, 0.0734e-12,
                                     0.0,    2.7e-6, 0.63e-6,    0.055e-6};
 
-/* 2:4 tiles are taken as such where they are predicted to gain more than their prediction errs by. */
+/* 2:4 tiles are taken as such where they are predicted to gain more than their prediction errs
+ * by. */
 static const double sp24_doubt = 1.3;
 
 /* Thread blocks on a multiprocessor: registers for the sums decide (bcsr_launch.cuh). */
@@ -164,8 +166,9 @@ static int rank_in(ranked_t best[SPMM_BCSR_RANKED], int n, ranked_t one)
     return n < SPMM_BCSR_RANKED ? n + 1 : n;
 }
 
-/* 2:4 tiles as such were seen to gain for wide C where several tiles share a step and all of them stay in
- * L2 (15 MB did, 60 MB did not); elsewhere they lost up to half, which the rates do not show. */
+/* 2:4 tiles as such were seen to gain for wide C where several tiles share a step and all of
+ * them stay in L2 (15 MB did, 60 MB did not); elsewhere they lost up to half, which the rates do
+ * not show. */
 static bool may_gain(const spmm_bcsr_facts_t *facts, spmm_bcsr_variant_t variant, int64_t n)
 {
     const spmm_bcsr_facts_t *of = &facts[variant.rows / 8];
@@ -218,8 +221,9 @@ int spmmi_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, i
     return count;
 }
 
-/* Enough pieces for two thread blocks on every multiprocessor, none of a few steps.  By lists thread
- * blocks are larger: only what is three times as long as it need be is cut, none of less than 64. */
+/* Enough pieces for two thread blocks on every multiprocessor, none of a few steps.  By lists
+ * thread blocks are larger: only what is three times as long as it need be is cut, none of less
+ * than 64. */
 int32_t spmmi_bcsr_cut(spmm_bcsr_variant_t variant, int32_t n_sm, int64_t n, int64_t steps)
 {
     const bool    lists  = variant.kernel == SPMM_BCSR_BY_LISTS;
@@ -235,13 +239,13 @@ int32_t spmmi_bcsr_cut(spmm_bcsr_variant_t variant, int32_t n_sm, int64_t n, int
 static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                     const spmm_device_t *device, bool sp24, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    spmm_bcsr_variant_t list[SPMM_BCSR_RANKED];
-    account_t           x;
+    const spmm_bcsr_facts_t *facts = spmmi_bcsr_facts(pattern);
+    spmm_bcsr_variant_t      list[SPMM_BCSR_RANKED];
+    account_t                x;
 
-    (void)spmmi_bcsr_best(pattern->bcsr, pattern->n_rows, problem->n, device->n_sm,
-                          SPMM_BCSR_KERNELS, sp24, list);
-    x = account(&pattern->bcsr[list[0].rows / 8], pattern->n_rows, list[0], problem->n,
-                device->n_sm);
+    (void)spmmi_bcsr_best(facts, pattern->n_rows, problem->n, device->n_sm, SPMM_BCSR_KERNELS, sp24,
+                          list);
+    x = account(&facts[list[0].rows / 8], pattern->n_rows, list[0], problem->n, device->n_sm);
     return terms_by(&x, rates_of(list[0]), terms);
 }
 

@@ -4,11 +4,12 @@
 #ifndef SPMM_ENGINE_BCSR_SHAPE_H
 #define SPMM_ENGINE_BCSR_SHAPE_H
 
+#include "engine/bcsr/facts.h"
 #include "engine/tc/engine.h"
 
-/** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by chunks of
- *  many steps, in which each warp has the list of tiles of its tile row (bcsr_lists.cuh); so does what
- *  goes by steps where access to B and C is not wide. */
+/** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by
+ *  chunks of many steps, in which each warp has the list of tiles of its tile row
+ *  (bcsr_lists.cuh); so does what goes by steps where access to B and C is not wide. */
 typedef enum { SPMM_BCSR_BY_STEPS, SPMM_BCSR_BY_LISTS, SPMM_BCSR_KERNELS } spmm_bcsr_kernel_t;
 
 /** Of a thread block. */
@@ -29,7 +30,8 @@ const char *spmmi_bcsr_kernel_name(spmm_bcsr_kernel_t kernel);
 
 /** The variants of the least predicted times, the best one first.
  *  @param[in]  facts  [3] in panels of 4, 8 and 16 tile rows
- *  @param[in]  kernel   SPMM_BCSR_KERNELS: any; else that kernel alone, by lists of 2:4 tiles where @p sp24
+ *  @param[in]  kernel   SPMM_BCSR_KERNELS: any; else that kernel alone, by lists of 2:4 tiles
+ *                       where @p sp24
  *  @param[in]  sp24   whether the engine may take 2:4 tiles as such
  *  @param[out] list   [SPMM_BCSR_RANKED]
  *  @return how many, at least one */
@@ -37,8 +39,8 @@ int spmmi_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, i
                     spmm_bcsr_kernel_t kernel, bool sp24,
                     spmm_bcsr_variant_t list[SPMM_BCSR_RANKED]);
 
-/** Kinds of the two engines; of the engine itself with SPMM_BCSR_KERNELS, else for tests and benchmarks,
- *  by one kernel alone. */
+/** Kinds of the two engines; of the engine itself with SPMM_BCSR_KERNELS, else for tests and
+ *  benchmarks, by one kernel alone. */
 const spmm_tc_kind_t *spmmi_bcsr_kind(bool sp24, spmm_bcsr_kernel_t kernel);
 
 /** Their create() with the variant given.

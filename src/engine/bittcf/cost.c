@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file cost.c  How long the BitTCF kernels take on a GPU: the engines bittcf and dmma. */
+#include "engine/bittcf/cost.h"
+
 #include <math.h>
 
 #include "base/scalar.h"
+#include "engine/bittcf/args.h"
 #include "engine/choose/roofline.h"
-#include "engine/tc/engine.h"
 #include "spmm_dist/context.h"
+
+/* Windows of 8 rows as in the paper, or on a GPU of 16 where that saves nearly half of the pairs of
+ * a window and an active column, each a row of B to fetch: taller blocks keep fewer warps resident
+ * and multiply more padding.  At three quarters of the pairs 8 rows were still as fast or faster,
+ * over real matrices and stand-ins on one H200. */
+int32_t spmmi_bittcf_tiles(const spmm_tc_facts_t *facts)
+{
+    const double worth_it = 0.65;
+
+    return (double)facts->pairs[1] < worth_it * (double)facts->pairs[0] ? 2 : 1;
+}
+
+/* The share of one resident warp if all had the same: a window above it is for the warps of a whole
+ * thread block, and one far above that is cut, at the earliest where each warp of its thread block
+ * has 16 blocks (Acc-SpMM, section 3.5, allows 32).  Few windows take thread blocks of twice the
+ * warps, see the launcher.  Measured on one H200: without teams the small matrices with long rows
+ * took 1.2 to 2.7 times as long. */
+spmm_tc_limits_t spmmi_bittcf_limits(const spmm_device_t *device, const spmm_problem_t *problem,
+                                     int32_t n_windows, int32_t blocks)
+{
+    enum { WARPS = 32, LEAST = 12, CUT = 8 };
+    const int32_t n_sm      = device->n_sm;
+    const int32_t share     = blocks / (WARPS * n_sm);
+    const int32_t team      = share > LEAST ? share : LEAST;
+    const int32_t least_cut = n_windows <= SPMM_TC_FEW * n_sm ? 128 : 64;
+
+    (void)problem;
+    return (spmm_tc_limits_t){.team = team, .cut = CUT * team > least_cut ? CUT * team : least_cut};
+}
 
 /** What the launcher (kernels/cuda/bittcf/bittcf_launch.cuh) makes of a product. */
 typedef struct {
@@ -16,8 +47,8 @@ typedef struct {
     double resident; /**< warps on a multiprocessor */
 } launch_t;
 
-/* Thread blocks of 4 warps that a multiprocessor holds, with 1, 2 and 4 loads of a lane for each row
- * of B; the registers that are left decide. */
+/* Thread blocks of 4 warps that a multiprocessor holds, with 1, 2 and 4 loads of a lane for each
+ * row of B; the registers that are left decide. */
 static double resident_warps(spmm_compute_t compute, int32_t tiles, int loads, double team)
 {
     static const int blocks[3][3] = {{8, 7, 5}, {6, 5, 4}, {6, 5, 3}}; /* TF32, wider sums, tiles */
@@ -54,8 +85,9 @@ static launch_t launch_of(const spmm_tc_load_t *load, const spmm_problem_t *prob
     return best;
 }
 
-/* Windows that a resident warp takes one after the other.  Up to two times as many as are resident take
- * two rounds: the second one leaves multiprocessors idle.  Of more, short ones make up for long ones. */
+/* Windows that a resident warp takes one after the other.  Up to two times as many as are
+ * resident take two rounds: the second one leaves multiprocessors idle.  Of more, short ones
+ * make up for long ones. */
 static double rounds_of(const spmm_tc_load_t *load, const launch_t *s, const spmm_device_t *device)
 {
     const double waves = warps_of(load, s) / (s->resident * device->n_sm);
@@ -63,8 +95,8 @@ static double rounds_of(const spmm_tc_load_t *load, const launch_t *s, const spm
     return waves <= 1.0 ? 1.0 : fmax(waves, 2.0);
 }
 
-/* Blocks of one warp in that many rounds, one after the other, the longest chain last; one takes longer
- * where slices are wider. */
+/* Blocks of one warp in that many rounds, one after the other, the longest chain last; one takes
+ * longer where slices are wider. */
 static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rounds, double blocks)
 {
     const double wider   = 0.3; /* for twice the loads; 0.2 to 0.4 make no difference */
@@ -74,17 +106,17 @@ static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rou
     return (longest + (rounds - 1.0) * mean) * (1.0 + wider * log2(s->loads));
 }
 
-/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): TF32, 3xTF32 and
- * FP64. */
+/* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md): TF32,
+ * 3xTF32 and FP64. */
 static const double constants[3][5] = {
     {3.90, 0.418, 0.492, 1.88, 0.282},
     {4.11, 0.369, 0.713, 1.68, 0.297},
     {3.68, 0.508, 0.554, 1.69, 0.207},
 };
 
-/* What moves once through device memory; a row of B for every pair of a window and an active column,
- * through L2; windows that a warp takes one after the other, each with its start, its store of C and
- * what it waits for; and their blocks. */
+/* What moves once through device memory; a row of B for every pair of a window and an active
+ * column, through L2; windows that a warp takes one after the other, each with its start, its
+ * store of C and what it waits for; and their blocks. */
 int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -98,7 +130,7 @@ int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
                            (double)spmm_type_size(problem->ab_type) * (double)pattern->nnz;
     const spmm_tc_load_t load =
         spmmi_tc_load(pattern, height, SPMM_BITTCF_SIDE,
-                      spmmi_tc_kind_bittcf.limits(device, problem, windows, (int32_t)blocks));
+                      spmmi_bittcf_limits(device, problem, windows, (int32_t)blocks));
     const launch_t launch = launch_of(&load, problem, device, tiles);
     const double   rounds = rounds_of(&load, &launch, device);
     const double  *c      = constants[problem->compute == SPMM_COMPUTE_64F   ? 2

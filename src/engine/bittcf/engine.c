@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine.c  BitTCF (Acc-SpMM) on tensor cores; on CPUs decoded and multiplied. */
+/** @file engine.c
+ *  BitTCF (Acc-SpMM) on tensor cores, the engines bittcf and dmma; on CPUs decoded and
+ *  multiplied.
+ *
+ *  No published SpMM runs FP64 on tensor cores, but with 512 bytes of B for every 8 x 8 x 8
+ *  products the memory system, not the FP64 unit, sets the pace, and condensed columns fetch a
+ *  row of B once for 8 rows of A.
+ */
 #include <math.h>
 
 #include "base/alloc.h"
+#include "engine/bittcf/cost.h"
+#include "engine/bittcf/engine.h"
 #include "engine/bittcf/format.h"
 #include "engine/choose/roofline.h"
 #include "engine/tc/engine.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
-#include "cuda/cuda_kernels.h"
+#include "cuda/bittcf/bittcf.h"
 #include "device/device_cuda.h"
 #endif
 
@@ -18,17 +27,6 @@ typedef struct {
     spmm_bittcf_arrays_t arrays;        /**< of format */
     spmm_bittcf_arrays_t device_arrays; /**< the copy */
 } bittcf_t;
-
-/* Windows of 8 rows as in the paper, or on a GPU of 16 where that saves nearly half of the pairs of
- * a window and an active column, each a row of B to fetch: taller blocks keep fewer warps resident
- * and multiply more padding.  At three quarters of the pairs 8 rows were still as fast or faster,
- * over real matrices and stand-ins on one H200. */
-int32_t spmmi_bittcf_tiles(const spmm_tc_facts_t *facts)
-{
-    const double worth_it = 0.65;
-
-    return (double)facts->pairs[1] < worth_it * (double)facts->pairs[0] ? 2 : 1;
-}
 
 static spmm_status_t choose_tiles(const spmm_tc_engine_t *base, const spmm_csr_t *block,
                                   int32_t *tiles)
@@ -47,24 +45,6 @@ static spmm_status_t choose_tiles(const spmm_tc_engine_t *base, const spmm_csr_t
     }
     *tiles = spmmi_bittcf_tiles(&facts);
     return SPMM_OK;
-}
-
-/* The share of one resident warp if all had the same: a window above it is for the warps of a whole
- * thread block, and one far above that is cut, at the earliest where each warp of its thread block
- * has 16 blocks (Acc-SpMM, section 3.5, allows 32).  Few windows take thread blocks of twice the
- * warps, see the launcher.  Measured on one H200: without teams the small matrices with long rows
- * took 1.2 to 2.7 times as long. */
-static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
-                               int32_t n_windows, int32_t blocks)
-{
-    enum { WARPS = 32, LEAST = 12, CUT = 8 };
-    const int32_t n_sm      = device->n_sm;
-    const int32_t share     = blocks / (WARPS * n_sm);
-    const int32_t team      = share > LEAST ? share : LEAST;
-    const int32_t least_cut = n_windows <= SPMM_TC_FEW * n_sm ? 128 : 64;
-
-    (void)problem;
-    return (spmm_tc_limits_t){.team = team, .cut = CUT * team > least_cut ? CUT * team : least_cut};
 }
 
 spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *base, const spmm_csr_t *block, int32_t tiles)
@@ -108,7 +88,7 @@ static size_t held(const spmm_tc_engine_t *base)
 
 static spmm_tc_view_t view(const spmm_tc_engine_t *base)
 {
-    return spmmi_cpu_bittcf_view(&((const bittcf_t *)base)->arrays);
+    return spmmi_bittcf_view(&((const bittcf_t *)base)->arrays);
 }
 
 static const int32_t *starts(const spmm_tc_engine_t *base)
@@ -193,12 +173,17 @@ static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_
         spmmi_cuda_bittcf_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream),
         "the kernel bittcf_mm");
 }
+
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_bittcf_preload(), "loading the kernels of BitTCF");
+}
 #endif
 
 const spmm_tc_kind_t spmmi_tc_kind_bittcf = {
     .name          = "bittcf",
     .size          = sizeof(bittcf_t),
-    .limits        = limits,
+    .limits        = spmmi_bittcf_limits,
     .create        = create,
     .free          = release,
     .refill        = refill,
@@ -218,9 +203,16 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return spmmi_tc_build(&spmmi_tc_kind_bittcf, block, problem, device, format);
 }
 
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+static bool supports_32f(const spmm_problem_t *problem, const spmm_device_t *device,
+                         char why[SPMM_WHY])
 {
     return spmmi_tc_supports(problem, device, SPMM_R_32F, why);
+}
+
+static bool supports_64f(const spmm_problem_t *problem, const spmm_device_t *device,
+                         char why[SPMM_WHY])
+{
+    return spmmi_tc_supports(problem, device, SPMM_R_64F, why);
 }
 
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -237,17 +229,32 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     return spmmi_gpu_sum_s(terms, spmmi_bittcf_terms(pattern, problem, device, terms));
 }
 
-const spmm_engine_ops_t spmmi_engine_bittcf = {
-    .name        = "bittcf",
-    .description = "BitTCF: 8x8 blocks of condensed columns, bit patterns; FP32 and TF32",
-    .built       = true,
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = spmmi_bittcf_terms,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .execute     = spmmi_tc_execute,
-    .describe    = spmmi_tc_describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
-};
+static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
+{
+    const spmm_bittcf_bytes_t b = spmmi_bittcf_bytes(p->n_rows, p->tc.tc_blocks, p->nnz, type);
+
+    (void)fprintf(out,
+                  "  bytes of indices: CSR %zu, TCF %zu, ME-TCF %zu, BitTCF %zu; of values %zu\n",
+                  b.csr, b.tcf, b.me_tcf, b.bittcf, b.values);
+}
+
+#ifdef SPMM_HAVE_CUDA
+#define PRELOAD preload
+#else
+#define PRELOAD NULL
+#endif
+
+#define ENGINE(engine_name, text, supports_of, preload_of, tell)                                   \
+    {                                                                                              \
+        .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
+        .describe_pattern = (tell), .supports = (supports_of), .cost = cost,                       \
+        .terms = spmmi_bittcf_terms, .build = build, .refill = spmmi_tc_refill,                    \
+        .execute = spmmi_tc_execute, .describe = spmmi_tc_describe, .bytes = spmmi_tc_bytes,       \
+        .destroy = spmmi_tc_destroy                                                                \
+    }
+
+const spmm_engine_ops_t spmmi_engine_bittcf =
+    ENGINE("bittcf", "BitTCF: 8x8 blocks of condensed columns, bit patterns; FP32 and TF32",
+           supports_32f, PRELOAD, describe_pattern);
+const spmm_engine_ops_t spmmi_engine_dmma =
+    ENGINE("dmma", "BitTCF blocks on FP64 tensor cores", supports_64f, NULL, NULL);

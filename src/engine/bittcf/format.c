@@ -228,7 +228,7 @@ spmm_bittcf_arrays_t spmmi_bittcf_arrays(const spmm_bittcf_t *format)
 void spmmi_bittcf_refill(spmm_bittcf_t *format, const void *values, int threads)
 {
     const spmm_bittcf_arrays_t arrays = spmmi_bittcf_arrays(format);
-    const spmm_tc_view_t       view   = spmmi_cpu_bittcf_view(&arrays);
+    const spmm_tc_view_t       view   = spmmi_bittcf_view(&arrays);
 
     spmmi_tc_fill(&view, format->entry_ptr, values, spmm_type_size(format->type), format->values,
                   threads);
@@ -237,7 +237,7 @@ void spmmi_bittcf_refill(spmm_bittcf_t *format, const void *values, int threads)
 spmm_status_t spmmi_bittcf_to_csr(spmm_env_t *env, const spmm_bittcf_t *format, spmm_csr_t *csr)
 {
     const spmm_bittcf_arrays_t arrays = spmmi_bittcf_arrays(format);
-    const spmm_tc_view_t       view   = spmmi_cpu_bittcf_view(&arrays);
+    const spmm_tc_view_t       view   = spmmi_bittcf_view(&arrays);
 
     return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
 }
@@ -252,7 +252,7 @@ spmm_bittcf_bytes_t spmmi_bittcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t
 
     return (spmm_bittcf_bytes_t){.csr    = 4 * (rows + 1 + entries),
                                  .tcf    = 4 * (windows + rows + 1 + 3 * entries),
-                                 .me_tcf = 4 * (windows + 9 * blocks + 2) + entries,
+                                 .me_tcf = spmmi_tc_me_tcf_bytes(n_rows, n_blocks, nnz),
                                  .bittcf = 4 * (windows + 11 * blocks + 2),
                                  .values = entries * spmm_type_size(type)};
 }

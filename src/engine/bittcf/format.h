@@ -12,8 +12,9 @@
 #ifndef SPMM_ENGINE_FORMAT_BITTCF_H
 #define SPMM_ENGINE_FORMAT_BITTCF_H
 
+#include "cpu/tc/tc_mm.h"
+#include "engine/bittcf/args.h"
 #include "engine/tc/windows.h"
-#include "kernel_args.h"
 
 typedef struct {
     int32_t     n_rows, n_cols, n_windows, n_blocks;
@@ -44,6 +45,8 @@ spmm_status_t spmmi_bittcf_to_csr(spmm_env_t *env, const spmm_bittcf_t *format, 
 
 /** The arrays as kernels take them; borrowed. */
 spmm_bittcf_arrays_t spmmi_bittcf_arrays(const spmm_bittcf_t *format);
+/** @p arrays as CPU code walks them, which must outlive the view. */
+spmm_tc_view_t spmmi_bittcf_view(const spmm_bittcf_arrays_t *arrays);
 /** Bytes that formats spend on where the entries are, as figure 12 of Acc-SpMM compares them;
  *  values come on top, the same in each.  All with indices of 32 bits and windows of 8 rows.  The
  *  paper gives the formula of BitTCF; the others count the arrays of those formats. */

@@ -8,17 +8,19 @@
 #include "spmm_dist/context.h"
 
 /* How much faster the fastest may prove than the best predicted, by the errors of the models
- * (docs/performance.md), is what measuring can bring: so much of the products to come it may take. */
+ * (docs/explanation/choices.md), is what measuring can bring: so much of the products to come it may
+ * take. */
 static const double share = 0.05;
 /* The same for the yardstick: what must not be slower may take longer to make sure of. */
 static const double yardstick_share = 0.1;
-/* Its format is the block as it is: bytes/s of a copy to the device, and the copy's own allocations. */
+/* Its format is the block as it is: bytes/s of a copy to the device, and the copy's own
+ * allocations. */
 static const double upload_rate = 5e9, upload_s = 0.5e-3;
 /* Times the least predicted: slower ones are not measured.  More for the yardstick, which the plan
  * should never be slower than. */
 static const double worth = 1.6, yardstick_worth = 2.0;
-/* What other variants were seen to bring at most, rounded (docs/performance.md): an engine behind the best by
- * more stays behind in all of them. */
+/* What other variants were seen to bring at most, rounded (docs/explanation/choices.md): an engine
+ * behind the best by more stays behind in all of them. */
 static const double may_gain = 1.3;
 
 enum {
@@ -44,11 +46,6 @@ typedef struct {
     spmm_error_t  first; /* failure of a candidate */
     spmm_status_t failed;
 } tuning_t;
-
-static bool is_yardstick(const spmm_candidate_t *c)
-{
-    return strcmp(c->engine->name, "cusparse") == 0;
-}
 
 static void sort_usable(spmm_candidate_t *candidates, int n, tuning_t *t)
 {
@@ -126,8 +123,8 @@ static double build_seconds(const tuning_t *t, const spmm_candidate_t *c)
                              (double)(sizeof(int32_t) + spmm_type_size(t->problem.ab_type)) +
                          (double)t->block->n_rows * (double)sizeof(int32_t);
 
-    return is_yardstick(c) ? fmin(t->best_build_s, upload_s + bytes / upload_rate)
-                           : t->best_build_s;
+    return c->engine->yardstick ? fmin(t->best_build_s, upload_s + bytes / upload_rate)
+                                : t->best_build_s;
 }
 
 /* Would trying @p c, and before it the best where that is still to be measured, stay within the
@@ -140,8 +137,9 @@ static bool is_affordable(const tuning_t *t, const spmm_candidate_t *c)
                              : 0.0;
 
     const double product_s = isnan(c->measured_s) ? c->predicted_s : c->measured_s;
-    const double trials    = is_yardstick(c) ? 3.0 : 1.0;
-    const double budget    = is_yardstick(c) ? yardstick_share / share * t->budget_s : t->budget_s;
+    const double trials    = c->engine->yardstick ? 3.0 : 1.0;
+    const double budget =
+        c->engine->yardstick ? yardstick_share / share * t->budget_s : t->budget_s;
 
     return spent + best + build_seconds(t, c) + trials * spmmi_trial_seconds(product_s) <= budget;
 }
@@ -150,8 +148,8 @@ static bool is_rival(const tuning_t *t, const spmm_candidate_t *c, int measured)
 {
     const double least_s = t->order[0]->predicted_s;
 
-    return is_yardstick(c) ? c->predicted_s <= yardstick_worth * least_s
-                           : measured < MOST_MEASURED && c->predicted_s <= worth * least_s;
+    return c->engine->yardstick ? c->predicted_s <= yardstick_worth * least_s
+                                : measured < MOST_MEASURED && c->predicted_s <= worth * least_s;
 }
 
 /* Room for B and C, and the time of the best.  *goes_on: measured, there may be rivals. */
@@ -233,7 +231,7 @@ static spmm_status_t try_rivals(tuning_t *t)
         }
         if (goes_on) {
             SPMM_TRY(try_one(t, c, 0));
-            measured += !is_yardstick(c);
+            measured += !c->engine->yardstick;
         }
     }
     return SPMM_OK;
@@ -259,7 +257,8 @@ static spmm_status_t try_variants_of(tuning_t *t, spmm_candidate_t *c)
     return SPMM_OK;
 }
 
-/* Rank of the fastest engine whose variants may make it the best and are still to be tried; -1: none. */
+/* Rank of the fastest engine whose variants may make it the best and are still to be tried; -1:
+ * none. */
 static int next_to_variant(const tuning_t *t, const bool *done)
 {
     int next = -1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file roofline.h
- *  What the cost models of GPU engines share.  Their terms add up: the same warps wait for the rows
- *  of B, store C and start late or end last, and over real matrices and stand-ins on one H200 the
- *  sum was closer to the time than the largest term or their root mean square (docs/performance.md).
+ *  What the cost models of GPU engines share.  Their terms add up: the same warps wait for the
+ *  rows of B, store C and start late or end last, and over real matrices and stand-ins on one
+ *  H200 the sum was closer to the time than the largest term or their root mean square
+ *  (docs/explanation/choices.md).
  */
 #ifndef SPMM_ENGINE_ROOFLINE_H
 #define SPMM_ENGINE_ROOFLINE_H
@@ -12,9 +13,9 @@
 /** Seconds to move @p bytes through device memory, at the rate of a copy. */
 double spmmi_gpu_copy_s(const spmm_device_t *device, double bytes);
 
-/** Seconds to move what every product moves through device memory: @p a_bytes of format, the rows of
- *  C and the used rows of B: once where they fit into L2, else up to once for every SPMM_NEAR_ROWS
- *  rows of A that use them. */
+/** Seconds to move what every product moves through device memory: @p a_bytes of format, the
+ *  rows of C and the used rows of B: once where they fit into L2, else up to once for every
+ *  SPMM_NEAR_ROWS rows of A that use them. */
 double spmmi_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                         const spmm_device_t *device, double a_bytes);
 

@@ -18,8 +18,9 @@ typedef struct {
     spmm_event_t        *from, *to;
 } spmm_trial_t;
 
-/** Make scratch operands for products with @p block, @p travels as in the struct: random, since zeros and constants draw less
- *  power.  Fewer columns where the planned ones do not fit, down to a quarter.
+/** Make scratch operands for products with @p block, @p travels as in the struct: random, since
+ *  zeros and constants draw less power.  Fewer columns where the planned ones do not fit, down
+ *  to a quarter.
  *  @return SPMM_ERR_MEMORY, among others; *trial is then closed */
 spmm_status_t spmmi_trial_open(const spmm_device_t *device, const spmm_csr_t *block,
                                const spmm_problem_t *problem, double beta, bool travels,
@@ -35,8 +36,8 @@ double spmmi_trial_seconds(double product_s);
 
 /** Seconds of one product at the planned width, in a warm cache: the median of three batches of
  *  0.1 ms, at least one product and at most ten each, after two to warm up.
- *  @param[in]  best     measuring ends early where the warm-up takes 1.5 times this, or a batch 1.15
- *                       times; INFINITY: never
+ *  @param[in]  best     measuring ends early where the warm-up takes 1.5 times this, or a batch
+ *                       1.15 times; INFINITY: never
  *  @param[out] seconds  of what was measured last, when it ended early */
 spmm_status_t spmmi_trial_measure(const spmm_trial_t *trial, const spmm_engine_ops_t *engine,
                                   void *format, spmm_layout_t layout, double best, double *seconds);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
+#include "cpu/csr_cpu/csr_mm.h"
 #include "engine/engine.h"
 #include "spmm_dist/context.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
-#include "cuda/cuda_kernels.h"
+#include "cuda/csr_gpu/csr_gpu.h"
 #include "device/device_cuda.h"
 #include "engine/csr_gpu/work.h"
 
@@ -218,6 +218,11 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return SPMM_OK;
 }
 
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_csr_preload(), "loading the kernels of CSR");
+}
+
 static spmm_status_t execute(void *format, const spmm_operands_t *x)
 {
     const csr_gpu_t *f = format;
@@ -265,8 +270,8 @@ static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 
 /* What every product moves once; a row of B for every entry, of which neighbouring rows find a part
  * in L1, more where they share columns: hence entries and pairs of a window of 8 rows and a column;
- * instructions of entries, and of the ends of rows.  Constants by bench/fit.py from times on one
- * H200 (docs/performance.md). */
+ * instructions of entries, and of the ends of rows.  Constants by bench/fit/fit.py from times on one
+ * H200 (docs/explanation/choices.md). */
 static const double constants[2][6] = {
     {7.32, 0.706, 0.615, 0.184, 0.957,
      0.0}, /* 16-bit types: ends of rows make no difference there */
@@ -317,6 +322,7 @@ const spmm_engine_ops_t spmmi_engine_csr_gpu = {
     .terms       = terms,
 #ifdef SPMM_HAVE_CUDA
     .built   = true,
+    .preload = preload,
     .build   = build,
     .refill  = refill,
     .places  = places,

@@ -5,7 +5,7 @@
 #ifndef SPMM_ENGINE_CSR_WORK_H
 #define SPMM_ENGINE_CSR_WORK_H
 
-#include "kernel_args.h"
+#include "engine/csr_gpu/args.h"
 #include "matrix/csr.h"
 
 /** On the host; arrays as in spmm_csr_pieces_t, owned. */

@@ -58,15 +58,16 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* Of the terms below, by bench/fit.py from times on one H200 (docs/performance.md): 16-bit types, FP32, FP64. */
+/* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md): 16-bit
+ * types, FP32, FP64. */
 static const double constants[3][5] = {
     {7.60, 1.92, 1.64, 152.0, 1.18},
     {6.48, 1.21, 0.826, 110.0, 0.540},
     {8.64, 1.07, 0.828, 219.0, 0.538},
 };
 
-/* Launches; what moves once through device memory; a row of B for every entry, through L2; every row
- * of A; and the longest one. */
+/* Launches; what moves once through device memory; a row of B for every entry, through L2; every
+ * row of A; and the longest one. */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -95,6 +96,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 const spmm_engine_ops_t spmmi_engine_cusparse = {
     .name        = "cusparse",
     .description = "CSR through cuSPARSE, fastest of its algorithms, all types",
+    .yardstick   = true,
     .supports    = supports,
     .cost        = cost,
     .terms       = terms,

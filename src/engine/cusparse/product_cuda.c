@@ -146,9 +146,9 @@ cusparseStatus_t spmmi_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t 
     return code;
 }
 
-/* ALG3 of cuSPARSE 12.6 (CUDA 13.0) loads and stores row-major blocks by the widest access, up to 16
- * bytes, that divides n elements, whatever the leading dimension: a stride that this access does
- * not divide ends in "misaligned address". */
+/* ALG3 of cuSPARSE 12.6 (CUDA 13.0) loads and stores row-major blocks by the widest access, up
+ * to 16 bytes, that divides n elements, whatever the leading dimension: a stride that this
+ * access does not divide ends in "misaligned address". */
 static bool misaligns(const spmm_cusparse_t *f, const spmm_operands_t *x)
 {
     const size_t b    = spmm_type_size(f->problem.ab_type);

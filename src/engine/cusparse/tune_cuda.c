@@ -218,8 +218,8 @@ static spmm_status_t list_usable(spmm_cusparse_t *f, cusparseSpMMAlg_t list[N_AL
 }
 
 /* Seconds of every candidate.  Without room to measure all stay INFINITY, so that the one
- * documented as best, the first, is taken.  SPMM_ERR_UNSUPPORTED where cuSPARSE multiplies by none, as
- * some versions with 2^31 - 127 entries or more. */
+ * documented as best, the first, is taken.  SPMM_ERR_UNSUPPORTED where cuSPARSE multiplies by
+ * none, as some versions with 2^31 - 127 entries or more. */
 static spmm_status_t measure_all(spmm_cusparse_t *f, const cusparseSpMMAlg_t *list,
                                  const size_t *bytes, int usable, double *seconds)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file product_cuda.h
- *  The format of engine cusparse-bell.  One format serves one execute at a time, in the order of its
- *  calls: copies of B and C are its own.
+ *  The format of engine cusparse-bell.  One format serves one execute at a time, in the order of
+ *  its calls: copies of B and C are its own.
  */
 #ifndef SPMM_ENGINE_CUSPARSE_BELL_CUDA_H
 #define SPMM_ENGINE_CUSPARSE_BELL_CUDA_H

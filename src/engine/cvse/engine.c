@@ -12,8 +12,9 @@
 #include "engine/cvse/tasks.h"
 #include "engine/cvse/variant.h"
 #include "engine/tc/engine.h"
+#include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
-#include "cuda/cuda_kernels.h"
+#include "cuda/cvse/cvse.h"
 #include "device/device_cuda.h"
 #endif
 
@@ -28,7 +29,8 @@ typedef struct {
     spmm_cvse_short_t device_tasks;
 } cvse_t;
 
-/* As for BitTCF (engine_bittcf.c), whose blocks have half the columns. */
+/* Windows above the share of a resident warp are for a thread block, and those far above are
+ * cut. */
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
@@ -102,7 +104,7 @@ static size_t held(const spmm_tc_engine_t *base)
 
 static spmm_tc_view_t view(const spmm_tc_engine_t *base)
 {
-    return spmmi_cpu_cvse_view(&((const cvse_t *)base)->arrays);
+    return spmmi_cvse_view(&((const cvse_t *)base)->arrays);
 }
 
 /* Bytes of one block's values. */
@@ -111,7 +113,8 @@ static size_t block_bytes(const cvse_t *f)
     return SPMM_CVSE_BLOCK * (size_t)f->format.height * sizeof(uint16_t);
 }
 
-/* Copy @p size bytes of each block to the device, and behind them those of the first blocks of tasks. */
+/* Copy @p size bytes of each block to the device, and behind them those of the first blocks of
+ * tasks. */
 static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, void *to)
 {
     const spmm_device_t *device = f->base.device;
@@ -195,6 +198,11 @@ static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_
                                                args, (cudaStream_t)args->x.stream),
                             "the kernel cvse_mm");
 }
+
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_cvse_preload(), "loading the kernels of CVSE");
+}
 #endif
 
 static const spmm_tc_kind_t kind = {
@@ -239,22 +247,22 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return SPMM_OK;
 }
 
-/* The accounts of bittcf: a launch; what moves once; the rows of B; pieces that a warp takes one after
- * the other, by rough numbers of resident warps and of columns in a slice; the longest chain of blocks, half
- * as many as of BitTCF.  Constants by bench/fit.py from times on one H200 (docs/performance.md). */
+/* A launch; what moves once; the rows of B; pieces that a warp takes one after the other, by rough
+ * numbers of resident warps and of columns in a slice; the longest chain of blocks.  Constants by
+ * bench/fit/fit.py from times on one H200 (docs/explanation/choices.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    const double         us       = 1e-6;
-    const int32_t        height   = spmmi_cvse_height(&pattern->tc, problem->n);
-    const int32_t        windows  = spmmi_windows_count(pattern->n_rows, height);
-    const double         pairs    = (double)pattern->tc.pairs[height / 16];
-    const double         blocks   = pairs / SPMM_CVSE_BLOCK + 0.5 * windows;
-    const double         a_bytes  = (4.0 + 2.0 * height) * SPMM_CVSE_BLOCK * blocks;
-    const double         resident = height == 8 ? 20.0 : 16.0;
-    const spmm_tc_load_t load     = spmmi_tc_load(pattern, height, SPMM_CVSE_BLOCK,
-                                                  limits(device, problem, windows, (int32_t)blocks));
-    const double         team     = 4.0;
+    const double           us       = 1e-6;
+    const int32_t          height   = spmmi_cvse_height(&pattern->tc, problem->n);
+    const int32_t          windows  = spmmi_windows_count(pattern->n_rows, height);
+    const double           pairs    = (double)pattern->tc.pairs[height / 16];
+    const double           blocks   = pairs / SPMM_CVSE_BLOCK + 0.5 * windows;
+    const double           a_bytes  = (4.0 + 2.0 * height) * SPMM_CVSE_BLOCK * blocks;
+    const double           resident = height == 8 ? 20.0 : 16.0;
+    const spmm_tc_limits_t cut      = limits(device, problem, windows, (int32_t)blocks);
+    const spmm_tc_load_t   load     = spmmi_tc_load(pattern, height, SPMM_CVSE_BLOCK, cut);
+    const double           team     = 4.0;
     const double warps = (load.single + team * load.team) * ceil((double)problem->n / 128.0);
 
     terms[0] = (spmm_cost_term_t){"launch", 4.21, us};
@@ -300,6 +308,22 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
                   t->end[SPMM_CVSE_TEAMS - 1] - t->end[SPMM_CVSE_TEAMS - 2]);
 }
 
+/* Figures 12 and 13 of SSpMM. */
+static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
+{
+    for (int32_t height = 8; height <= 16 && spmm_type_size(type) == 2; height += 8) {
+        const int64_t           vectors = p->tc.pairs[height / 16];
+        const spmm_cvse_bytes_t b =
+            spmmi_cvse_bytes(p->n_rows, p->nnz, vectors, height, p->tc.tc_blocks);
+
+        (void)fprintf(out,
+                      "  CVSE with V = %" PRId32 ": %" PRId64
+                      " vectors, new sparsity %.1f %%, %zu bytes: %.2f of CSR, %.2f of ME-TCF\n",
+                      height, vectors, 100.0 * b.new_sparsity, b.cvse,
+                      (double)b.cvse / (double)b.csr, (double)b.cvse / (double)b.me_tcf);
+    }
+}
+
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
@@ -318,15 +342,19 @@ const spmm_engine_ops_t spmmi_engine_cvse = {
     .name        = "cvse",
     .description = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
     .built       = true,
-    .supports    = spmmi_tc_supports_half,
-    .cost        = cost,
-    .terms       = terms,
-    .variants    = variants,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .places      = places,
-    .execute     = spmmi_tc_execute,
-    .describe    = describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
+#ifdef SPMM_HAVE_CUDA
+    .preload = preload,
+#endif
+    .describe_pattern = describe_pattern,
+    .supports         = spmmi_tc_supports_half,
+    .cost             = cost,
+    .terms            = terms,
+    .variants         = variants,
+    .build            = build,
+    .refill           = spmmi_tc_refill,
+    .places           = places,
+    .execute          = spmmi_tc_execute,
+    .describe         = describe,
+    .bytes            = spmmi_tc_bytes,
+    .destroy          = spmmi_tc_destroy,
 };

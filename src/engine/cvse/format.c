@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/bittcf/format.h"
 #include "engine/tc/format.h"
 #include "engine/tc/windows.h"
 #include "spmm_dist/context.h"
@@ -219,7 +218,7 @@ void spmmi_cvse_entries(const spmm_cvse_t *format, int threads, int32_t *from)
 spmm_status_t spmmi_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm_csr_t *csr)
 {
     const spmm_cvse_arrays_t arrays = spmmi_cvse_arrays(format);
-    const spmm_tc_view_t     view   = spmmi_cpu_cvse_view(&arrays);
+    const spmm_tc_view_t     view   = spmmi_cvse_view(&arrays);
 
     return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
 }
@@ -235,13 +234,13 @@ size_t spmmi_cvse_held(const spmm_cvse_t *format)
 spmm_cvse_bytes_t spmmi_cvse_bytes(int32_t n_rows, int64_t nnz, int64_t vectors, int32_t height,
                                    int64_t tc_blocks)
 {
-    const spmm_bittcf_bytes_t tc     = spmmi_bittcf_bytes(n_rows, tc_blocks, nnz, SPMM_R_16F);
-    const double              places = (double)vectors * height;
-    const size_t              vector = 4 + 2 * (size_t)height;
+    const size_t csr = 4 * ((size_t)n_rows + 1 + (size_t)nnz), values = 2 * (size_t)nnz;
+    const double places = (double)vectors * height;
+    const size_t vector = 4 + 2 * (size_t)height;
 
     return (spmm_cvse_bytes_t){.new_sparsity = vectors == 0 ? 0.0 : 1.0 - (double)nnz / places,
-                               .csr          = tc.csr + tc.values,
-                               .me_tcf       = tc.me_tcf + tc.values,
-                               .cvse = 4 * ((size_t)spmmi_windows_count(n_rows, height) + 1) +
+                               .csr          = csr + values,
+                               .me_tcf = spmmi_tc_me_tcf_bytes(n_rows, tc_blocks, nnz) + values,
+                               .cvse   = 4 * ((size_t)spmmi_windows_count(n_rows, height) + 1) +
                                        vector * (size_t)vectors};
 }

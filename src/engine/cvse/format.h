@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file format.h
  *  Column-vector-sparse encoding of any CSR: Sparse Vector Compression (SSpMM, section V;
- *  vectorSparse, section 4).  The rows in windows of V = 8 or 16; of every column with an entry in a
- *  window one vector of V values, zeros where it has none; all-zero vectors are dropped.
+ *  vectorSparse, section 4).  The rows in windows of V = 8 or 16; of every column with an entry
+ *  in a window one vector of V values, zeros where it has none; all-zero vectors are dropped.
  *
  *  Where the papers leave a choice, this was chosen:
- *  - Vectors stand in blocks of 16, the k of one mma, and inside a block in the order that the lanes
- *    of a warp read them (spmmi_cvse_col_at(), spmmi_cvse_value_at()): one 8-byte load of a lane is
- *    its part of the mma operand.
- *  - A window's last block is filled up with places without a column, SPMM_TC_NO_COLUMN, and zeros:
- *    nothing of B is loaded there.
+ *  - Vectors stand in blocks of 16, the k of one mma, and inside a block in the order that the
+ *    lanes of a warp read them (spmmi_cvse_col_at(), spmmi_cvse_value_at()): one 8-byte load of
+ *    a lane is its part of the mma operand.
+ *  - A window's last block is filled up with places without a column, SPMM_TC_NO_COLUMN, and
+ *    zeros: nothing of B is loaded there.
  *  - A bit for every value says whether it is stored in A.  No product reads them; with them the
- *    way back to CSR and new values are exact, explicit zeros too, and a sum that is not finite can
- *    be computed again from the entries alone.  They take V / 8 bytes of a vector's 4 + 2 V.
- *  - Structured matrices of V = 2 and 4 take the same way: neighbouring vector rows share a window,
- *    so that a row of B is loaded once for all of them that use it.
+ *    way back to CSR and new values are exact, explicit zeros too, and a sum that is not finite
+ *    can be computed again from the entries alone.  They take V / 8 bytes of a vector's 4 + 2 V.
+ *  - Structured matrices of V = 2 and 4 take the same way: neighbouring vector rows share a
+ *    window, so that a row of B is loaded once for all of them that use it.
  */
 #ifndef SPMM_ENGINE_FORMAT_CVSE_H
 #define SPMM_ENGINE_FORMAT_CVSE_H
 
+#include "cpu/tc/tc_mm.h"
+#include "engine/cvse/args.h"
 #include "engine/tc/windows.h"
-#include "kernel_args.h"
 
 typedef struct {
     int32_t     n_rows, n_cols, n_windows, n_blocks;
@@ -54,6 +55,9 @@ spmm_status_t spmmi_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm
 
 /** The arrays as kernels take them; borrowed. */
 spmm_cvse_arrays_t spmmi_cvse_arrays(const spmm_cvse_t *format);
+/** @p arrays as CPU code walks them, which must outlive the view; its values do not follow each
+ *  other: of runs() only the lengths say something. */
+spmm_tc_view_t spmmi_cvse_view(const spmm_cvse_arrays_t *arrays);
 /** Bytes held. */
 size_t spmmi_cvse_held(const spmm_cvse_t *format);
 
@@ -62,11 +66,12 @@ size_t spmmi_cvse_held(const spmm_cvse_t *format);
 typedef struct {
     double new_sparsity; /**< zeros inside of vectors: 1 - nnz / (V vectors) (figure 12) */
     size_t csr;          /**< 4 (M + 1) + (4 + 2) nnz */
-    size_t me_tcf;       /**< DTC-SpMM: its indices (spmm_bittcf_bytes_t) and 2 nnz */
+    size_t me_tcf;       /**< DTC-SpMM: spmmi_tc_me_tcf_bytes() and 2 nnz */
     size_t cvse;         /**< 4 (ceil(M / V) + 1) + (4 + 2 V) vectors */
 } spmm_cvse_bytes_t;
 
-/** Of a block of @p nnz entries in @p vectors vectors of @p height and @p tc_blocks 8x8 TC blocks. */
+/** Of a block of @p nnz entries in @p vectors vectors of @p height and @p tc_blocks 8x8 TC
+ *  blocks. */
 spmm_cvse_bytes_t spmmi_cvse_bytes(int32_t n_rows, int64_t nnz, int64_t vectors, int32_t height,
                                    int64_t tc_blocks);
 

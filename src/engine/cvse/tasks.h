@@ -6,7 +6,7 @@
 #define SPMM_ENGINE_CVSE_TASKS_H
 
 #include "base/env.h"
-#include "kernel_args.h"
+#include "engine/cvse/args.h"
 
 /** On the host; arrays owned. */
 typedef struct {
@@ -17,12 +17,12 @@ typedef struct {
     int32_t          *first; /**< [n_tasks] first block of the task, -1: it has none */
 } spmm_cvse_tasks_t;
 
-/** Warps that share a window: the fewest of 1, 2, 4, 8 and 16 with at most @p chain blocks for each, or
- *  @p n_warps where even those have more. */
+/** Warps that share a window: the fewest of 1, 2, 4, 8 and 16 with at most @p chain blocks for
+ *  each, or @p n_warps where even those have more. */
 int32_t spmmi_cvse_team(int64_t blocks, int32_t chain, int32_t n_warps);
 
-/** Deal the windows out, large teams first; windows with teams of a size keep their order.  Every window
- *  has at least one task, empty ones too.
+/** Deal the windows out, large teams first; windows with teams of a size keep their order.
+ *  Every window has at least one task, empty ones too.
  *  @param[in] block_ptr  [n_windows + 1] first block of each window
  *  @param[in] chain      blocks of a warp, at least 1
  *  @param[in] n_warps    4, 8 or 16 */
@@ -30,8 +30,8 @@ spmm_status_t spmmi_cvse_tasks_create(spmm_env_t *env, int32_t n_windows, const 
                                       int32_t chain, int32_t n_warps, spmm_cvse_tasks_t *tasks);
 void          spmmi_cvse_tasks_free(spmm_cvse_tasks_t *tasks);
 
-/** Copy what each task begins with: @p size bytes of each block of @p from, bytes of @p blank where a
- *  task has none.
+/** Copy what each task begins with: @p size bytes of each block of @p from, bytes of @p blank
+ *  where a task has none.
  *  @param[out] to  [n_tasks * size] */
 void spmmi_cvse_tasks_gather(const spmm_cvse_tasks_t *tasks, const void *from, size_t size,
                              int blank, void *to);

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "engine/cvse/args.h"
 #include "engine/cvse/tasks.h"
-#include "kernel_args.h"
 
 /** What a product takes with tasks of one variant. */
 typedef struct {
@@ -52,7 +52,8 @@ static double resident(spmm_cvse_variant_t variant)
                                  : (flat && small ? 20.0 : 16.0);
 }
 
-/* Windows by powers of two of their length; one of each bin stands for all, the longest for itself. */
+/* Windows by powers of two of their length; one of each bin stands for all, the longest for
+ * itself. */
 static account_t account(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
                          spmm_cvse_variant_t variant)
 {
@@ -82,8 +83,9 @@ static account_t account(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n
     return x;
 }
 
-/* Every wave of warps takes its start and its blocks, and what is longer than that comes on top.  Seconds
- * of one H200, chosen to rank the variants of 17 matrices at N = 32 and 128 as their times did. */
+/* Every wave of warps takes its start and its blocks, and what is longer than that comes on top.
+ * Seconds of one H200, chosen to rank the variants of 17 matrices at N = 32 and 128 as their
+ * times did. */
 double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
                             spmm_cvse_variant_t variant)
 {

@@ -7,7 +7,7 @@
 #include "engine/tc/engine.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
-#include "cuda/cuda_kernels.h"
+#include "cuda/hrpb/hrpb.h"
 #include "device/device_cuda.h"
 #endif
 
@@ -43,11 +43,11 @@ static double waves_of(const spmm_device_t *device, const spmm_problem_t *proble
     return n_windows * slices / ((double)device->n_sm * resident_warps(problem));
 }
 
-/* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks is
- * cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so num_waves
- * counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go through
- * memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4).  Where panels fill
- * less than half a wave, all longer ones are cut, also those of the mean length. */
+/* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks
+ * is cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so
+ * num_waves counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go
+ * through memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4).  Where
+ * panels fill less than half a wave, all longer ones are cut, also those of the mean length. */
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks)
 {
@@ -88,7 +88,7 @@ static size_t held(const spmm_tc_engine_t *base)
 
 static spmm_tc_view_t view(const spmm_tc_engine_t *base)
 {
-    return spmmi_cpu_hrpb_view(&((const hrpb_t *)base)->arrays);
+    return spmmi_hrpb_view(&((const hrpb_t *)base)->arrays);
 }
 
 static const int32_t *starts(const spmm_tc_engine_t *base)
@@ -141,6 +141,11 @@ static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_
         spmmi_cuda_hrpb_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream),
         "the kernel hrpb_mm");
 }
+
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_hrpb_preload(), "loading the kernels of HRPB");
+}
 #endif
 
 static const spmm_tc_kind_t kind = {
@@ -172,10 +177,11 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return spmmi_tc_supports(problem, device, SPMM_R_32F, why);
 }
 
-/* Rows of B that panels gather; panels that a warp takes one after the other, each with its start,
- * its store of C and what it waits for; the longest chain of blocks; sums of cut panels, which go
- * through memory.  Constants by bench/fit.py from times on one H200 in TF32 (docs/performance.md); 3xTF32
- * multiplies three times what it gathers: its share by five times there. */
+/* Rows of B that panels gather; panels that a warp takes one after the other, each with its
+ * start, its store of C and what it waits for; the longest chain of blocks; sums of cut panels,
+ * which go through memory.  Constants by bench/fit/fit.py from times on one H200 in TF32
+ * (docs/explanation/choices.md); 3xTF32 multiplies three times what it gathers: its share by five times
+ * there. */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -217,13 +223,16 @@ const spmm_engine_ops_t spmmi_engine_hrpb = {
     .name        = "hrpb",
     .description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
     .built       = true,
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = terms,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .execute     = spmmi_tc_execute,
-    .describe    = spmmi_tc_describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
+#ifdef SPMM_HAVE_CUDA
+    .preload = preload,
+#endif
+    .supports = supports,
+    .cost     = cost,
+    .terms    = terms,
+    .build    = build,
+    .refill   = spmmi_tc_refill,
+    .execute  = spmmi_tc_execute,
+    .describe = spmmi_tc_describe,
+    .bytes    = spmmi_tc_bytes,
+    .destroy  = spmmi_tc_destroy,
 };

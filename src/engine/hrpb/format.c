@@ -217,7 +217,7 @@ spmm_hrpb_arrays_t spmmi_hrpb_arrays(const spmm_hrpb_t *format)
 void spmmi_hrpb_refill(spmm_hrpb_t *format, const float *values, int threads)
 {
     const spmm_hrpb_arrays_t arrays = spmmi_hrpb_arrays(format);
-    const spmm_tc_view_t     view   = spmmi_cpu_hrpb_view(&arrays);
+    const spmm_tc_view_t     view   = spmmi_hrpb_view(&arrays);
 
     spmmi_tc_fill(&view, format->entry_ptr, values, sizeof *values, format->packed, threads);
 }
@@ -225,7 +225,7 @@ void spmmi_hrpb_refill(spmm_hrpb_t *format, const float *values, int threads)
 spmm_status_t spmmi_hrpb_to_csr(spmm_env_t *env, const spmm_hrpb_t *format, spmm_csr_t *csr)
 {
     const spmm_hrpb_arrays_t arrays = spmmi_hrpb_arrays(format);
-    const spmm_tc_view_t     view   = spmmi_cpu_hrpb_view(&arrays);
+    const spmm_tc_view_t     view   = spmmi_hrpb_view(&arrays);
 
     return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, SPMM_R_32F, csr);
 }

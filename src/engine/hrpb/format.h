@@ -21,8 +21,9 @@
 #ifndef SPMM_ENGINE_FORMAT_HRPB_H
 #define SPMM_ENGINE_FORMAT_HRPB_H
 
+#include "cpu/tc/tc_mm.h"
+#include "engine/hrpb/args.h"
 #include "engine/tc/windows.h"
-#include "kernel_args.h"
 
 typedef struct {
     int32_t        n_rows, n_cols, n_panels, n_blocks;
@@ -51,6 +52,8 @@ spmm_status_t spmmi_hrpb_to_csr(spmm_env_t *env, const spmm_hrpb_t *format, spmm
 
 /** The arrays as kernels take them; borrowed. */
 spmm_hrpb_arrays_t spmmi_hrpb_arrays(const spmm_hrpb_t *format);
+/** @p arrays as CPU code walks them, which must outlive the view. */
+spmm_tc_view_t spmmi_hrpb_view(const spmm_hrpb_arrays_t *arrays);
 /** Bytes held. */
 size_t spmmi_hrpb_held(const spmm_hrpb_t *format);
 

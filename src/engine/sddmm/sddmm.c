@@ -7,9 +7,11 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
+#include "cpu/sddmm/sddmm.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cuda_kernels.h"
+#include "cuda/sddmm/sddmm.h"
 #include "device/device_cuda.h"
 #endif
 

@@ -7,8 +7,8 @@
  *            shares rows likewise); all types
  *    panels  by panels of columns whose rows of Y fit the L1 of a multiprocessor: in FP32 and FP64
  *            batches like those tasks, in 16 bits of 32 entries in up to 8 rows, on tensor cores
- *    cvse    tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are the
- *            m16 side of the mma, V rows of X the n8 side; all types but FP64
+ *    cvse    tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are
+ *            the m16 side of the mma, V rows of X the n8 side; all types but FP64
  *
  *  All multiply any mask exactly: what is computed beside the entries is not stored.
  */
@@ -18,8 +18,8 @@
 #include <stdbool.h>
 
 #include "device/device.h"
+#include "engine/sddmm/args.h"
 #include "matrix/csr.h"
-#include "sddmm_args.h"
 
 enum { SPMM_SDDMM_UPLOADS = 5 }; /**< arrays of a format on a device */
 

@@ -56,9 +56,11 @@ spmm_tc_view_t spmmi_tc_dealt(const spmm_tc_engine_t *f)
 
 spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
 {
-    return f->kind->limits_made != NULL
-               ? f->kind->limits_made(f, blocks)
-               : f->kind->limits(f->device, &f->problem, n_windows, blocks);
+    if (f->kind->limits_made != NULL) {
+        return f->kind->limits_made(f, blocks);
+    }
+    return f->kind->limits == NULL ? (spmm_tc_limits_t){.team = INT32_MAX, .cut = INT32_MAX}
+                                   : f->kind->limits(f->device, &f->problem, n_windows, blocks);
 }
 
 static spmm_status_t upload_work(spmm_tc_engine_t *f)
@@ -221,7 +223,7 @@ bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *
     return spmmi_tc_supports(&same, device, problem->ab_type, why);
 }
 
-/* What csr-cpu moves (see there), and the bit arithmetic that finds every entry once per 32 columns:
+/* What CSR moves on CPUs, and the bit arithmetic that finds every entry once per 32 columns:
  * 2.5 ns of a thread, measured with spmm_dist on stencil27 of 40^3 points, one thread of the
  * development machine, n = 1.  From 32 columns on the two were about as fast there (0.8 .. 1.2),
  * since a window's sums stay in L1; the model does not count on it. */

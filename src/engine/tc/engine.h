@@ -17,7 +17,8 @@ typedef struct spmm_tc_engine spmm_tc_engine_t;
 typedef struct {
     const char *name;
     size_t      size; /**< of the whole struct */
-    /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all. */
+    /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all; NULL:
+     *  none. */
     spmm_tc_limits_t (*limits)(const spmm_device_t *device, const spmm_problem_t *problem,
                                int32_t n_windows, int32_t blocks);
     /** The same where it depends on what create() made; NULL: limits(). */
@@ -84,8 +85,9 @@ bool spmmi_tc_supports(const spmm_problem_t *problem, const spmm_device_t *devic
 bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *device,
                             char why[SPMM_WHY]);
 
-/** Device memory of @p bytes, filled from @p host, and @p pad zeros behind them, which kernels read
- *  but make no use of; the engine owns it and counts it.  The copy is enqueued, see spmm_device_ops_t.stage. */
+/** Device memory of @p bytes, filled from @p host, and @p pad zeros behind them, which kernels
+ *  read but make no use of; the engine owns it and counts it.  The copy is enqueued, see
+ *  spmm_device_ops_t.stage. */
 spmm_status_t spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
                               const void **device);
 
@@ -98,9 +100,6 @@ spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, i
 /** The windows that kernels deal out: panels() of its kind or view(). */
 spmm_tc_view_t spmmi_tc_dealt(const spmm_tc_engine_t *f);
 
-/** BitTCF: that of the engines bittcf and dmma. */
-extern const spmm_tc_kind_t spmmi_tc_kind_bittcf;
-
 /** Pieces that windows come to, as far as facts tell, and how long those are, in blocks. */
 typedef struct {
     double single, longest_single; /**< for one warp */
@@ -112,17 +111,6 @@ typedef struct {
  *  @param[in] block_cols  columns of a block */
 spmm_tc_load_t spmmi_tc_load(const spmm_pattern_t *pattern, int height, int block_cols,
                              spmm_tc_limits_t limits);
-
-/** Its create() with the height of windows given: 1 or 2 tiles. */
-spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *f, const spmm_csr_t *block, int32_t tiles);
-/** Its arrays on the device. */
-const spmm_bittcf_arrays_t *spmmi_bittcf_on_device(const spmm_tc_engine_t *f);
-/** Tiles of 8 rows in a window of BitTCF on a GPU: 1 or 2. */
-int32_t spmmi_bittcf_tiles(const spmm_tc_facts_t *facts);
-
-/** terms() of bittcf and dmma with the constants of the latter or of the compute mode. */
-int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                       const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
 /** Seconds on CPUs. */
 double spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

@@ -134,6 +134,11 @@ spmm_status_t spmmi_tc_to_csr(spmm_env_t *env, const spmm_tc_view_t *A, const in
     return SPMM_OK;
 }
 
+size_t spmmi_tc_me_tcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t nnz)
+{
+    return 4 * ((size_t)(n_rows + 7) / 8 + 9 * (size_t)n_blocks + 2) + (size_t)nnz;
+}
+
 spmm_status_t spmmi_tc_copy_row_map(spmm_env_t *env, const spmm_csr_t *block, int32_t **row_map)
 {
     *row_map = NULL;

@@ -7,7 +7,7 @@
 #ifndef SPMM_ENGINE_TC_FORMAT_H
 #define SPMM_ENGINE_TC_FORMAT_H
 
-#include "cpu/cpu_kernels.h"
+#include "cpu/tc/tc_mm.h"
 #include "engine/engine.h"
 
 /** Entries of the rows before each window: row_ptr of @p block at every @p height-th row.
@@ -26,6 +26,10 @@ void spmmi_tc_fill(const spmm_tc_view_t *A, const int32_t *entry_ptr, const void
 /** The CSR block a format was made from, row map aside. */
 spmm_status_t spmmi_tc_to_csr(spmm_env_t *env, const spmm_tc_view_t *A, const int32_t *entry_ptr,
                               int32_t n_cols, spmm_type_t type, spmm_csr_t *csr);
+
+/** Bytes that ME-TCF (DTC-SpMM) spends on where the entries are, in @p n_blocks 8x8 TC blocks: a
+ *  byte for the place of each entry in its block, 4 (ceil(M / 8) + 9 blocks + 2) + nnz. */
+size_t spmmi_tc_me_tcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t nnz);
 
 /** A copy of the row map of @p block, NULL when it has none. */
 spmm_status_t spmmi_tc_copy_row_map(spmm_env_t *env, const spmm_csr_t *block, int32_t **row_map);

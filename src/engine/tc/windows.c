@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
+#include "cpu/tc/tc_mm.h"
 
 enum {
     WORD_BITS   = 6,
@@ -184,8 +184,8 @@ spmm_status_t spmmi_windows_create(spmm_env_t *env, const spmm_csr_t *block, int
     return SPMM_OK;
 }
 
-/* Part @p part of a tall window, to @p col and @p rows [room].  Branches would be guesses: most columns of
- * most patterns have entries in some parts only. */
+/* Part @p part of a tall window, to @p col and @p rows [room].  Branches would be guesses: most
+ * columns of most patterns have entries in some parts only. */
 static int32_t split_window(const spmm_windows_t *tall, int32_t w, int part, int32_t height,
                             int64_t room, int32_t *col, uint32_t *rows)
 {

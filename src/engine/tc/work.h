@@ -6,7 +6,7 @@
 #define SPMM_ENGINE_TC_WORK_H
 
 #include "base/env.h"
-#include "kernel_args.h"
+#include "engine/tc/args.h"
 
 /** The pieces on the host; arrays as in spmm_tc_work_t, owned. */
 typedef struct {

@@ -135,10 +135,10 @@ static void test_explain(void **state)
         spmm_plan_t        *plan   = diagonal_plan("dmma", layout, &A);
         char               *text   = test_context_explain(plan);
 
-        assert_int_equal(plan->edge, col == 1);
-        assert_int_equal(plan->local.problem.layout, SPMM_LAYOUT_ROW);
-        assert_int_equal(plan->remote.problem.layout, SPMM_LAYOUT_ROW);
-        assert_null(plan->halo_edge);
+        assert_int_equal(plan->edge.used, col == 1);
+        assert_int_equal(plan->blocks.local.problem.layout, SPMM_LAYOUT_ROW);
+        assert_int_equal(plan->blocks.halo.problem.layout, SPMM_LAYOUT_ROW);
+        assert_null(plan->edge.halo);
         assert_int_equal(strstr(text, "\nedge: ") != NULL, col == 1);
         assert_int_equal(strstr(text, "with row-major copies  <- chosen") != NULL, col == 1);
         bytes[col] = plan->stats.device_bytes;
@@ -159,11 +159,11 @@ static void test_direct(void **state)
     open_context();
     plan = diagonal_plan(getenv("SPMM_TEST_DEVICE") == NULL ? "csr-cpu" : "cusparse",
                          SPMM_LAYOUT_COL, &A);
-    assert_false(plan->edge);
-    assert_int_equal(plan->local.problem.layout, SPMM_LAYOUT_COL);
-    assert_int_equal(plan->remote.problem.layout, SPMM_LAYOUT_COL);
-    assert_null(plan->edge_b);
-    assert_null(plan->edge_c);
+    assert_false(plan->edge.used);
+    assert_int_equal(plan->blocks.local.problem.layout, SPMM_LAYOUT_COL);
+    assert_int_equal(plan->blocks.halo.problem.layout, SPMM_LAYOUT_COL);
+    assert_null(plan->edge.b);
+    assert_null(plan->edge.c);
     spmm_assert_ok(spmm_plan_destroy(&plan));
     spmm_assert_ok(spmm_matrix_destroy(&A));
     close_context();
@@ -177,7 +177,7 @@ static double least_time(const spmm_plan_t *plan, const char *name, double copie
 
     for (int e = 0; e < spmmi_n_engines; e++) {
         for (int row = 0; row < 2; row++) {
-            spmm_problem_t problem = plan->local.problem;
+            spmm_problem_t problem = plan->blocks.local.problem;
             char           why[SPMM_WHY];
             double         seconds;
 
@@ -186,7 +186,7 @@ static double least_time(const spmm_plan_t *plan, const char *name, double copie
                 !spmmi_engines[e]->supports(&problem, plan->device, why)) {
                 continue;
             }
-            seconds = spmmi_engines[e]->cost(&plan->local.pattern, &problem, plan->device) +
+            seconds = spmmi_engines[e]->cost(&plan->blocks.local.pattern, &problem, plan->device) +
                       (row == 1 ? copies_s : 0.0);
             if (seconds < least) {
                 least   = seconds;
@@ -220,23 +220,23 @@ static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *n
 
     assert_true(spmmi_n_engines <= 16);
     plan.rows.n_local = plan.cols.n_local = rows;
-    plan.local.candidates                 = candidates;
-    plan.local.problem                    = (spmm_problem_t){.ab_type = SPMM_R_32F,
+    plan.blocks.local.candidates          = candidates;
+    plan.blocks.local.problem             = (spmm_problem_t){.ab_type = SPMM_R_32F,
                                                              .c_type  = SPMM_R_32F,
                                                              .compute = SPMM_COMPUTE_32F,
                                                              .layout  = SPMM_LAYOUT_COL,
                                                              .n       = 128};
-    plan.local.pattern                    = (spmm_pattern_t){
-                           .n_rows = rows, .n_cols = rows, .c_rows = rows, .nnz = nnz, .used_cols = rows};
+    plan.blocks.local.pattern             = (spmm_pattern_t){
+                    .n_rows = rows, .n_cols = rows, .c_rows = rows, .nnz = nnz, .used_cols = rows};
     for (int h = 0; h < 3; h++) {
-        plan.local.pattern.tc.pairs[h] = pairs >> h;
+        plan.blocks.local.pattern.tc.pairs[h] = pairs >> h;
     }
     least = least_time(&plan, name, copies, &layout);
     spmm_assert_ok(spmmi_plan_consider_edge(&plan));
     spmm_assert_ok(spmmi_engine_pick(name, &device, candidates, spmmi_n_engines, &picked));
     assert_true(fabs(picked->predicted_s - least) <= 1e-9 * least);
     assert_int_equal(picked->layout, layout);
-    assert_true(picked->copies_s == (layout == SPMM_LAYOUT_ROW ? plan.edge_s : 0.0));
+    assert_true(picked->copies_s == (layout == SPMM_LAYOUT_ROW ? plan.edge.predicted_s : 0.0));
 }
 
 static void test_choice(void **state)

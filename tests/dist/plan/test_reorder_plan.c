@@ -2,12 +2,12 @@
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 DEVICE cuda */
 /** @file test_reorder_plan.c  Plans whose blocks are multiplied in another order of rows. */
+#include "plan/block/gain.h"
+#include "plan/plan.h"
 #include "plan_case.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "plan/plan.h"
 
 static const char *const methods[] = {"none", "affinity", "rcm", "auto", "tiles",
 #ifdef SPMM_HAVE_METIS
@@ -67,9 +67,10 @@ static void test_report(void **state)
     A         = shuffled_grid();
     o.reorder = "affinity";
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
-    assert_true(plan->local.reordering.after.pairs[0] == plan->local.pattern.tc.pairs[0]);
-    assert_true((double)plan->local.reordering.after.pairs[0] <
-                0.8 * (double)plan->local.reordering.before.pairs[0]);
+    assert_true(plan->blocks.local.reordering.after.pairs[0] ==
+                plan->blocks.local.pattern.tc.pairs[0]);
+    assert_true((double)plan->blocks.local.reordering.after.pairs[0] <
+                0.8 * (double)plan->blocks.local.reordering.before.pairs[0]);
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     assert_string_equal(stats.reordering, "affinity");
     assert_true(stats.reorder_s > 0.0);
@@ -84,7 +85,7 @@ static void test_report(void **state)
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     assert_string_equal(stats.reordering, "none");
-    assert_null(plan->local.reordering.method);
+    assert_null(plan->blocks.local.reordering.method);
     spmm_assert_ok(spmm_plan_destroy(&plan));
     spmm_assert_ok(spmm_matrix_destroy(&A));
     close_context();
@@ -106,17 +107,17 @@ static void test_measured(void **state)
         spmm_matrix_generate(ctx, "stencil9:nx=400,ny=400,shuffle=1", SPMM_R_32F, 1, &A));
     o.executes = INT64_MAX / 2;
     spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
-    r = &plan->local.reordering;
+    r = &plan->blocks.local.reordering;
     assert_non_null(r->method);
     assert_true(r->own_s > 0.0 && r->other_s > 0.0);
     assert_int_equal(r->applied, r->other_s < r->own_s);
     assert_true(r->applied); /* windows of shuffled rows share no columns */
-    assert_true(plan->local.pattern.tc.pairs[0] == r->after.pairs[0]);
-    assert_null(plan->local.rival.csr.row_ptr);
+    assert_true(plan->blocks.local.pattern.tc.pairs[0] == r->after.pairs[0]);
+    assert_null(plan->blocks.local.rival.csr.row_ptr);
     spmm_assert_ok(spmm_plan_destroy(&plan));
     o.no_autotune = 1;
     spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
-    assert_true(plan->local.reordering.other_s == 0.0);
+    assert_true(plan->blocks.local.reordering.other_s == 0.0);
     spmm_assert_ok(spmm_plan_destroy(&plan));
     spmm_assert_ok(spmm_matrix_destroy(&A));
     close_context();

@@ -284,7 +284,7 @@ static void test_cut(void **state)
             assert_true(at == n);
         }
     }
-    plan.graphs = (spmm_captures_t *)&plan; /* only whether there are any counts */
+    plan.captures = (spmm_captures_t *)&plan; /* only whether there are any counts */
     assert_int_equal(spmmi_plan_cut(&plan, 33, 2, s), 1);
     assert_true(s[0].n == 33);
     assert_int_equal(spmmi_plan_cut(&plan, 34, 2, s), 2);

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "plan/choose/predict.h"
 #include "plan/plan.h"
+#include "plan/product/buffers.h"
 
 static bool is_joined(const spmm_schedule_t *schedule)
 {
@@ -39,14 +41,15 @@ static void test_bytes(void **state)
 
         o.schedule = joined == 0 ? "overlap" : "merged";
         spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
-        assert_null(plan->local.csr.values);
-        assert_null(plan->remote.csr.values);
-        assert_null(plan->joined[SPMM_BLOCKSET_MERGED].block.csr.values);
-        assert_null(plan->need);
+        assert_null(plan->blocks.local.csr.values);
+        assert_null(plan->blocks.halo.csr.values);
+        assert_null(plan->blocks.joined[SPMM_BLOCKSET_MERGED].block.csr.values);
+        assert_null(plan->blocks.need);
         rows[joined] = spmmi_plan_buffer_bytes(plan);
         if (spmm_test_env.size > 1) {
-            assert_int_equal(plan->local.engine == NULL, joined == 1);
-            assert_int_equal(plan->joined[SPMM_BLOCKSET_MERGED].block.engine == NULL, joined == 0);
+            assert_int_equal(plan->blocks.local.engine == NULL, joined == 1);
+            assert_int_equal(plan->blocks.joined[SPMM_BLOCKSET_MERGED].block.engine == NULL,
+                             joined == 0);
         }
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
@@ -114,17 +117,18 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
                        .c_type    = SPMM_R_32F,
                        .halo_type = SPMM_R_32F,
                        .compute   = SPMM_COMPUTE_32F,
-                       .transport = &transport,
-                       .schedules = candidates,
-                       .halo = {.n_send_peers = 1, .n_recv_peers = 1, .send_ptr = ptr, .recv_ptr = ptr},
-                       .full = {.n_send_peers = 1, .n_recv_peers = 1, .send_ptr = all, .recv_ptr = all}};
+                       .choice    = {.schedules = candidates},
+                       .exchange  = {
+                            .transport = &transport,
+                            .halo = {.n_send_peers = 1, .n_recv_peers = 1, .send_ptr = ptr, .recv_ptr = ptr},
+                            .full = {.n_send_peers = 1, .n_recv_peers = 1, .send_ptr = all, .recv_ptr = all}}};
     int best = 0;
 
     plan.rows.n_local = plan.cols.n_local = ROWS;
-    plan.local.pattern                    = pattern_of(ROWS, ROWS, near, nnz_local);
-    plan.remote.pattern                   = pattern_of(halo_rows, (int32_t)n_halo, near, nnz_halo);
-    plan.local.nnz                        = nnz_local;
-    plan.remote.nnz                       = nnz_halo;
+    plan.blocks.local.pattern             = pattern_of(ROWS, ROWS, near, nnz_local);
+    plan.blocks.halo.pattern              = pattern_of(halo_rows, (int32_t)n_halo, near, nnz_halo);
+    plan.blocks.local.nnz                 = nnz_local;
+    plan.blocks.halo.nnz                  = nnz_halo;
     for (int s = 0; s < spmmi_n_schedules; s++) {
         candidates[s] = (spmm_candidate_t){
             .name = spmmi_schedules[s]->name, .schedule = spmmi_schedules[s], .usable = true};
@@ -166,7 +170,7 @@ static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool me
     }
     stats = stats_of(plan);
     if (spmm_test_env.size > 1) {
-        const spmm_candidate_t *c        = plan->schedules;
+        const spmm_candidate_t *c        = plan->choice.schedules;
         int                     measured = 0;
 
         for (int s = 0; s < spmmi_n_schedules; s++) {
@@ -176,7 +180,7 @@ static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool me
         }
         assert_true(measures ? measured >= 2 && measured <= 3 : measured == 0);
         assert_int_equal(isnan(stats.schedule_measured_s), !measures);
-        assert_string_equal(stats.schedule, plan->schedule->name);
+        assert_string_equal(stats.schedule, plan->choice.schedule->name);
     } else {
         assert_non_null(strstr(text, "\nschedule: no row travels"));
         assert_string_equal(stats.schedule, "none");
@@ -199,7 +203,7 @@ static void test_choice(void **state)
     open_context();
     spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=8", SPMM_R_32F, 1, &A));
     check_choice(A, &o, !is_cpu);
-    spmmi_schedule_measure_cpu = true;
+    A->env->schedules_on_cpu = true;
     check_choice(A, &o, true);
     check_choice(A, &back, true);
     check_choice(A, &fixed, false);
@@ -213,7 +217,6 @@ static void test_choice(void **state)
                                                        .n         = 6,
                                                        .planned_n = 8,
                                                        .alpha     = 1.0});
-    spmmi_schedule_measure_cpu = false;
     close_context();
 }
 
@@ -225,7 +228,7 @@ static void sweep(spmm_matrix_t *A, int rank)
     bool       over   = false;
     int        made   = 0;
 
-    spmmi_schedule_measure_cpu = true;
+    A->env->schedules_on_cpu = true;
     for (int64_t k = 0; !over; k += 3) {
         const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
         spmm_plan_t             *plan   = NULL;
@@ -248,7 +251,7 @@ static void sweep(spmm_matrix_t *A, int rank)
         assert_true(spmmi_alloc_get_stats().live == before.live);
     }
     assert_true(made > 0 || spmm_test_env.size == 1);
-    spmmi_schedule_measure_cpu = false;
+    A->env->schedules_on_cpu = false;
 }
 
 /* Rows of two entries, one in a column of the next rank, but for the last rank, which has no

@@ -54,7 +54,7 @@ static void note(char what)
 static spmm_status_t noted_record(const spmm_device_t *device, spmm_event_t *event,
                                   spmm_stream_t stream)
 {
-    if (event == plan->marks[0].tie[SPMM_MARK_DONE]) {
+    if (event == plan->timing.marks[0].tie[SPMM_MARK_DONE]) {
         note('d');
     }
     return real_device->event_record(device, event, stream);
@@ -63,7 +63,7 @@ static spmm_status_t noted_record(const spmm_device_t *device, spmm_event_t *eve
 static spmm_status_t noted_wait(const spmm_device_t *device, spmm_stream_t stream,
                                 const spmm_event_t *event)
 {
-    if (event == plan->marks[0].tie[SPMM_MARK_DONE]) {
+    if (event == plan->timing.marks[0].tie[SPMM_MARK_DONE]) {
         note('w');
     }
     return real_device->stream_wait(device, stream, event);
@@ -90,23 +90,23 @@ static void test_host_waits_for_values(void **state)
 
     open_star();
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
-    device                  = to_device(values, sizeof values);
-    real_device             = ctx->device.ops;
-    real_engine             = plan->local.engine;
-    device_ops              = *real_device;
-    engine_ops              = *real_engine;
-    device_ops.event_record = noted_record;
-    device_ops.stream_wait  = noted_wait;
-    device_ops.stream_sync  = noted_sync;
-    engine_ops.refill       = noted_refill;
-    ctx->device.ops         = &device_ops;
-    plan->local.engine      = &engine_ops;
+    device                    = to_device(values, sizeof values);
+    real_device               = ctx->device.ops;
+    real_engine               = plan->blocks.local.engine;
+    device_ops                = *real_device;
+    engine_ops                = *real_engine;
+    device_ops.event_record   = noted_record;
+    device_ops.stream_wait    = noted_wait;
+    device_ops.stream_sync    = noted_sync;
+    engine_ops.refill         = noted_refill;
+    ctx->device.ops           = &device_ops;
+    plan->blocks.local.engine = &engine_ops;
     memset(calls, 0, sizeof calls);
     spmm_assert_ok(spmm_plan_update_values(plan, device, NULL));
     assert_int_equal(calls[strlen(calls) - 1], 'd');
     spmm_assert_ok(spmm_matrix_update_values(A, values));
-    ctx->device.ops    = real_device;
-    plan->local.engine = real_engine;
+    ctx->device.ops           = real_device;
+    plan->blocks.local.engine = real_engine;
     if (strstr(calls, "dwsf") == NULL) {
         print_error("calls: %s\n", calls);
         fail();

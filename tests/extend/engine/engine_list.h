@@ -2,4 +2,4 @@
 /* The list of the library and one line more.  Found before the library's own, since the folder
  * above comes first among the include paths of this test. */
 #include "../../../src/engine/engine_list.h"
-SPMM_ENGINE(ell_cpu)
+SPMM_ENGINE(octet)

@@ -88,12 +88,12 @@ FAKE(4)
 
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
-        .name = (title), .built = true, .build = build_##k, .execute = fake_execute,               \
-        .destroy = fake_destroy                                                                    \
+        .name = (title), .built = true, .yardstick = (k) == 4, .build = build_##k,                 \
+        .execute = fake_execute, .destroy = fake_destroy                                           \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
-                                            FAKE_OPS(4, "cusparse")};
+                                            FAKE_OPS(4, "yardstick")};
 
 void fake_prepare(const double predicted[N_FAKES])
 {

@@ -64,6 +64,7 @@ void gpu_engine_each_long(void (*check)(const tc_case_t *t))
 void test_engine_open(void **state)
 {
     gpu_test_open(&gpu_device);
+    spmm_assert_ok(spmmi_engines_preload(&gpu_device));
     gpu_engine_each(tc_case_supports);
 }
 

@@ -49,7 +49,7 @@ static void test_facts(void **state)
         }
         spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
         for (int k = 0; k < 3; k++) {
-            const spmm_bcsr_facts_t *f     = &pattern.bcsr[k];
+            const spmm_bcsr_facts_t *f     = &spmmi_bcsr_facts(&pattern)[k];
             int64_t                  steps = 0;
 
             for (int32_t p = 0; p < 32; p += 4 << k) {
@@ -110,8 +110,8 @@ static void check_choice(const spmm_pattern_t *pattern, int64_t n)
     for (int kernel = 0; kernel <= SPMM_BCSR_KERNELS; kernel++) {
         for (int sp24 = 0; sp24 < 2; sp24++) {
             spmm_bcsr_variant_t list[SPMM_BCSR_RANKED];
-            const int           count = spmmi_bcsr_best(pattern->bcsr, pattern->n_rows, n, N_SM,
-                                                        (spmm_bcsr_kernel_t)kernel, sp24 != 0, list);
+            const int count = spmmi_bcsr_best(spmmi_bcsr_facts(pattern), pattern->n_rows, n, N_SM,
+                                              (spmm_bcsr_kernel_t)kernel, sp24 != 0, list);
 
             const bool only =
                 kernel == SPMM_BCSR_BY_STEPS || (kernel == SPMM_BCSR_BY_LISTS && sp24);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/tc/engine.h"
+#include "engine/bittcf/cost.h"
 
 enum {
     SM       = 100,

@@ -53,7 +53,7 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
         spmm_assert_ok(
             spmmi_cvse_create(&spmm_test_env, block, NULL, f->vector, threads, &f->cvse));
         f->cvse_arrays = spmmi_cvse_arrays(&f->cvse);
-        f->view        = spmmi_cpu_cvse_view(&f->cvse_arrays);
+        f->view        = spmmi_cvse_view(&f->cvse_arrays);
         f->col         = f->cvse.col;
         f->width       = 16;
         return true;
@@ -63,7 +63,7 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
         spmm_assert_ok(
             spmmi_bittcf_create(&spmm_test_env, block, NULL, f->tiles, threads, &f->bittcf));
         f->bittcf_arrays = spmmi_bittcf_arrays(&f->bittcf);
-        f->view          = spmmi_cpu_bittcf_view(&f->bittcf_arrays);
+        f->view          = spmmi_bittcf_view(&f->bittcf_arrays);
         f->col           = f->bittcf.col;
         f->width         = 8;
         return true;
@@ -75,7 +75,7 @@ static bool make_format(const spmm_csr_t *block, int which, int threads, format_
     spmm_assert_ok(
         spmmi_hrpb_create(&spmm_test_env, block, NULL, f->panel_rows, threads, &f->hrpb));
     f->hrpb_arrays = spmmi_hrpb_arrays(&f->hrpb);
-    f->view        = spmmi_cpu_hrpb_view(&f->hrpb_arrays);
+    f->view        = spmmi_hrpb_view(&f->hrpb_arrays);
     f->col         = f->hrpb.col;
     f->width       = 16;
     return true;

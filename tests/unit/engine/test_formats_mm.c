@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/scalar.h"
-#include "cpu/cpu_kernels.h"
+#include "cpu/tc/tc_mm.h"
 #include "engine/engine.h"
 #include "engine_case.h"
 #include "spmm_dist/context.h"

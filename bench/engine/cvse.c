@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cvse.c
+ *  Engine `cvse` on one GPU in the variants that plans measure (src/engine/cvse/variant.c), or in
+ *  all.
+ *
+ *      bench_cvse [--all] N,N,... FILE...
+ *
+ *  FP16 in and out, device time, median of 20 products after 3, the same B and C again.  A line for
+ *  each matrix and N: microseconds of each candidate, the model's first, and with --all the fastest
+ *  five of all variants.  A variant reads V/blocks of a warp/columns of a warp/warps of a thread
+ *  block; V/pieces: that without tasks.  `!` after a time: C is wrong, compared once with the FP64
+ *  product; exit code 1.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "block_main.h"
+#include "engine/cvse/variant.h"
+#include "matrix/matrix.h"
+#include "spmm_dist/context.h"
+#include "tool_common.h"
+
+static const char program[] = "bench_cvse";
+enum { PRODUCTS = 20, MOST_VARIANTS = 128, SHOWN = 5 };
+
+typedef struct {
+    int64_t width[BENCH_WIDTHS];
+    int     n_widths;
+    bool    all;      /**< variants, not those alone that plans measure */
+    bool    is_wrong; /**< a C was */
+} request_t;
+
+/** What a variant took. */
+typedef struct {
+    spmm_cvse_variant_t variant;
+    double              seconds;
+    bool                right; /**< is C */
+} result_t;
+
+static int compare_results(const void *a, const void *b)
+{
+    const double x = ((const result_t *)a)->seconds, y = ((const result_t *)b)->seconds;
+
+    return (x > y) - (x < y);
+}
+
+static spmm_status_t run_variant(request_t *r, const bench_operands_t *o,
+                                 const spmm_problem_t *problem, int variant, result_t *x)
+{
+    const spmm_engine_ops_t *engine = spmmi_engine_find("cvse");
+    spmm_problem_t           one    = *problem;
+    void                    *format = NULL;
+    double                   error  = 0.0;
+    spmm_status_t            status;
+
+    one.variant = variant;
+    SPMM_TRY(engine->build(o->block, &one, o->device, &format));
+    status = bench_operands_poison(o);
+    if (status == SPMM_OK) {
+        status = bench_operands_time(o, engine, format, PRODUCTS, &x->seconds);
+    }
+    if (status == SPMM_OK) {
+        status = bench_operands_error(o, &error);
+    }
+    x->right    = error <= tool_tolerance(one.c_type, one.compute);
+    r->is_wrong = r->is_wrong || !x->right;
+    engine->destroy(format);
+    return status;
+}
+
+static void print(result_t x)
+{
+    const spmm_cvse_variant_t s = x.variant;
+
+    if (s.chain == 0) {
+        (void)printf(" %d/pieces %.2f", (int)s.height, 1e6 * x.seconds);
+    } else {
+        (void)printf(" %d/%d/%d/%d %.2f", (int)s.height, (int)s.chain, (int)s.slice, (int)s.n_warps,
+                     1e6 * x.seconds);
+    }
+    if (!x.right) {
+        (void)printf("!");
+    }
+}
+
+static spmm_status_t run_all(request_t *r, const bench_operands_t *o, const spmm_problem_t *problem)
+{
+    result_t result[MOST_VARIANTS];
+    int      n = 0;
+
+    for (int k = 0; n < MOST_VARIANTS && spmmi_cvse_variant_at(k, &result[n].variant); k++) {
+        if (result[n].variant.chain == 0 || result[n].variant.slice == 32 ||
+            result[n].variant.slice <= o->n) {
+            SPMM_TRY(run_variant(r, o, problem, SPMM_CVSE_VARIANTS + k, &result[n]));
+            n++;
+        }
+    }
+    qsort(result, (size_t)n, sizeof *result, compare_results);
+    (void)printf(" | of %d:", n);
+    for (int k = 0; k < SHOWN && k < n; k++) {
+        print(result[k]);
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t run_width(void *self, const bench_operands_t *o, const spmm_problem_t *problem,
+                               const char *name)
+{
+    request_t          *r = self;
+    spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
+    const int           n =
+        spmmi_cvse_variants(&problem->pattern->tc, o->block->n_rows, o->n, o->device->n_sm, list);
+    double        least  = (double)NAN; /* of right products */
+    spmm_status_t status = SPMM_OK;
+
+    (void)printf("%s %d:", name, (int)o->n);
+    for (int k = 0; k < n; k++) {
+        result_t x = {.variant = list[k]};
+
+        SPMM_TRY(run_variant(r, o, problem, k, &x));
+        least = x.right ? fmin(least, x.seconds) : least;
+        print(x);
+    }
+    (void)printf(" | least %.2f", 1e6 * least);
+    if (r->all) {
+        status = run_all(r, o, problem);
+    }
+    (void)printf("\n");
+    (void)fflush(stdout);
+    return status;
+}
+
+static int run_matrix(const spmm_device_t *device, const char *path, void *self)
+{
+    request_t *r    = self;
+    const int  code = bench_block_each_width(program, device, path, SPMM_R_16F, r->width,
+                                             r->n_widths, run_width, r);
+
+    return code != 0 ? code : r->is_wrong;
+}
+
+static void print_head(const spmm_device_t *device, void *self)
+{
+    (void)self;
+    (void)printf("# %s, FP16, microseconds by V/blocks/columns/warps\n", device->description);
+}
+
+int main(int argc, char **argv)
+{
+    request_t request = {.all = argc > 1 && strcmp(argv[1], "--all") == 0};
+    const int first   = request.all ? 2 : 1;
+    int       code;
+
+    if (argc > first + 1) {
+        request.n_widths = tool_read_widths(argv[first], 1, request.width, BENCH_WIDTHS);
+    }
+    if (request.n_widths == 0) {
+        (void)fprintf(stderr, "usage: bench_cvse [--all] N,N,... FILE...\n");
+        return 2;
+    }
+    code = bench_block_main(program, argv + first + 1, print_head, run_matrix, &request);
+    if (code == 1) {
+        (void)fprintf(stderr, "bench_cvse: a product is wrong: it is marked `!`\n");
+    }
+    return code;
+}

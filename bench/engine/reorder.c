@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file reorder.c
+ *  How dense do the tensor-core blocks of a matrix become in each order of its rows?  Needs no GPU:
+ *
+ *      bench_reorder [--only METHOD] FILE... > TABLE.tsv
+ *
+ *  One line per matrix and method, tab-separated: MeanNNZTC (entries per 8x8 TC block), (window,
+ *  active column) pairs at heights 8 and 16, their ratio to those of the file's order, CPU seconds
+ *  of all threads.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "block.h"
+#include "engine/tc/windows.h"
+#include "partition/reorder/reorder.h"
+
+static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
+                             const spmm_csr_t *block, spmm_tc_facts_t *facts, double *seconds)
+{
+    int32_t      *order;
+    int64_t       used;
+    clock_t       start;
+    spmm_csr_t    permuted = {0};
+    spmm_status_t status;
+
+    if (SPMM_NEW(order, block->n_rows) == NULL) {
+        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
+    }
+    start    = clock();
+    status   = spmmi_reorder(env, method, block, 0, order);
+    *seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (status == SPMM_OK) {
+        status = spmmi_csr_permute(env, block, order, &permuted, NULL);
+    }
+    if (status == SPMM_OK) {
+        status = spmmi_tc_facts_scan(env, &permuted, facts, &used);
+    }
+    spmmi_csr_free(&permuted);
+    spmmi_free(order);
+    return status;
+}
+
+static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only)
+{
+    spmm_csr_t      block   = {0};
+    spmm_tc_facts_t first   = {0}, facts;
+    double          seconds = 0.0;
+    spmm_status_t   status  = bench_block_read(env, path, SPMM_R_32F, &block);
+
+    for (int k = 0; k < spmmi_n_reorderers && status == SPMM_OK; k++) {
+        const spmm_reorderer_t *method = spmmi_reorderers[k];
+
+        if (!method->built || (k > 0 && only != NULL && strcmp(only, method->name) != 0)) {
+            continue;
+        }
+        status = measure(env, method, &block, &facts, &seconds);
+        first  = k == 0 ? facts : first; /* "none" */
+        if (status == SPMM_OK) {
+            (void)printf("%s\t%s\t%.2f\t%" PRId64 "\t%" PRId64 "\t%.3f\t%.3f\t%.2f\n",
+                         bench_block_name(path), method->name, facts.mean_nnz_tc, facts.pairs[0],
+                         facts.pairs[1], (double)facts.pairs[0] / (double)first.pairs[0],
+                         (double)facts.pairs[1] / (double)first.pairs[1], seconds);
+            (void)fflush(stdout);
+        }
+    }
+    spmmi_csr_free(&block);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    spmm_env_t  env  = {.size = 1};
+    const char *only = NULL;
+    int         code = 0;
+
+    MPI_Init(&argc, &argv);
+    env.comm = MPI_COMM_SELF;
+    (void)printf("matrix\torder\tmean_nnz_tc\tpairs8\tpairs16\tratio8\tratio16\tcpu_s\n");
+    for (int k = 1; k < argc; k++) {
+        if (strcmp(argv[k], "--only") == 0 && k + 1 < argc) {
+            only = argv[++k];
+        } else if (compare(&env, argv[k], only) != SPMM_OK) {
+            (void)fprintf(stderr, "bench_reorder: %s: %s\n", argv[k], env.err.text);
+            code = 3;
+        }
+    }
+    MPI_Finalize();
+    return code;
+}

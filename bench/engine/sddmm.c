@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file sddmm.c
+ *  SDDMM of the library against cuSPARSE on one GPU:
+ *
+ *      bench_sddmm [--iterations K] [--kernel NAME] TYPE,TYPE,... K,K,... WHAT...
+ *
+ *  TYPE: 32f, 64f, 16f or 16bf, of X, Y and S.  WHAT: a matrix file or a generator's spec (it has a
+ *  colon); the pattern is the mask.  Device time, median of K (20) products after 3, the same
+ *  operands again.  cuSPARSE gets Y both ways, as the transpose of a row-major and as a
+ *  column-major matrix, and the faster one counts; `-`: it refuses the type or its S is wrong, then
+ *  ratio is to its FP32.  `error` is the largest |S - FP64| / (|X||Y|) over some entries, `passed`
+ *  whether that is in the bound of the type.  Exit code 1: an S is wrong, of either.
+ */
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "sddmm.h"
+#include "tool_common.h"
+
+enum { MOST = 8, WARMUP = 3, SAMPLES = 4096, LEAD_BYTES = 128000000, LEAD_COPIES = 4 };
+
+typedef struct {
+    spmm_type_t type[MOST];
+    int64_t     width[MOST];
+    int         n_types, n_widths, iterations;
+    const char *kernel;
+} request_t;
+
+static spmm_context_t *ctx;
+static int             inaccurate; /* an error was above its bound */
+static void           *lead[2];    /* copied to keep the GPU busy while the host launches */
+
+static void must(spmm_status_t status)
+{
+    if (status != SPMM_OK) {
+        (void)fprintf(stderr, "bench_sddmm: %s\n", spmm_last_error(ctx));
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+}
+
+static void must_cuda(cudaError_t code)
+{
+    if (code != cudaSuccess) {
+        (void)fprintf(stderr, "bench_sddmm: %s\n", cudaGetErrorString(code));
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+}
+
+static void *host_memory(int64_t count, size_t size)
+{
+    void *memory = malloc((size_t)(count + 1) * size);
+
+    if (memory == NULL) {
+        (void)fprintf(stderr, "bench_sddmm: out of memory\n");
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    return memory;
+}
+
+/* One product of either kind. */
+typedef struct {
+    const bench_sddmm_t    *x;
+    spmm_sddmm_plan_t      *plan; /**< NULL: cuSPARSE's */
+    const bench_cusparse_t *cusparse;
+} product_t;
+
+static const char *run(const product_t *p)
+{
+    if (p->plan == NULL) {
+        return bench_cusparse_run(p->cusparse);
+    }
+    must(spmm_sddmm(p->plan, p->x->k, 1.0, p->x->X, p->x->k, p->x->Y, p->x->k, 0.0, p->x->S, NULL));
+    return NULL;
+}
+
+/* Median of device milliseconds; NAN: refused. */
+static double measure(const product_t *p, int iterations)
+{
+    cudaEvent_t *event = host_memory(2 * (int64_t)iterations, sizeof *event);
+    double      *ms    = host_memory(iterations, sizeof *ms);
+    const char  *why   = NULL;
+    double       median;
+
+    for (int k = 0; k < 2 * iterations; k++) {
+        must_cuda(cudaEventCreate(&event[k]));
+    }
+    for (int k = 0; k < LEAD_COPIES; k++) {
+        must_cuda(cudaMemcpyAsync(lead[0], lead[1], LEAD_BYTES, cudaMemcpyDeviceToDevice, NULL));
+    }
+    for (int k = -WARMUP; k < iterations && why == NULL; k++) {
+        if (k >= 0) {
+            must_cuda(cudaEventRecord(event[2 * k], NULL));
+        }
+        why = run(p);
+        if (k >= 0) {
+            must_cuda(cudaEventRecord(event[2 * k + 1], NULL));
+        }
+    }
+    must_cuda(cudaDeviceSynchronize());
+    for (int k = 0; k < iterations && why == NULL; k++) {
+        float took;
+
+        must_cuda(cudaEventElapsedTime(&took, event[2 * k], event[2 * k + 1]));
+        ms[k] = (double)took;
+    }
+    median = why == NULL ? tool_median(ms, iterations) : (double)NAN;
+    for (int k = 0; k < 2 * iterations; k++) {
+        must_cuda(cudaEventDestroy(event[k]));
+    }
+    free(event);
+    free(ms);
+    return median;
+}
+
+static double element(int which, int64_t i, int64_t j, spmm_type_t type)
+{
+    double rounded = 0.0;
+
+    spmmi_value_set(type, &rounded, 0, spmmi_random_value((uint64_t)which, i, j));
+    return spmmi_value_get(type, &rounded, 0);
+}
+
+static void *operand(int which, int64_t rows, int64_t k, spmm_type_t type)
+{
+    const size_t bytes = (size_t)(rows * k) * spmm_type_size(type);
+    void        *host  = host_memory(rows * k, spmm_type_size(type)), *device;
+
+#pragma omp parallel for
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < k; j++) {
+            spmmi_value_set(type, host, i * k + j, spmmi_random_value((uint64_t)which, i, j));
+        }
+    }
+    must(spmm_buffer_alloc(ctx, bytes, &device));
+    must(spmm_buffer_copy(ctx, device, host, bytes));
+    free(host);
+    return device;
+}
+
+static int32_t *narrow(const int64_t *wide, int64_t count)
+{
+    int32_t *host = host_memory(count, sizeof *host);
+    void    *device;
+
+    for (int64_t e = 0; e < count; e++) {
+        host[e] = (int32_t)wide[e];
+    }
+    must(spmm_buffer_alloc(ctx, (size_t)count * sizeof *host, &device));
+    must(spmm_buffer_copy(ctx, device, host, (size_t)count * sizeof *host));
+    free(host);
+    return device;
+}
+
+/* Entries of rows here and there, S in the order of CSR. */
+static double error_of(const bench_sddmm_t *x, const int64_t *row_ptr, const int64_t *col)
+{
+    const int64_t step  = x->nnz / SAMPLES + 1;
+    double        worst = 0.0;
+    void         *S     = host_memory(x->nnz, spmm_type_size(x->type));
+    int64_t       row   = 0;
+
+    must(spmm_buffer_copy(ctx, S, x->S, (size_t)x->nnz * spmm_type_size(x->type)));
+    for (int64_t e = 0; e < x->nnz; e += step) {
+        tool_sum_t want = {0.0, 0.0};
+        double     error;
+
+        while (row_ptr[row + 1] <= e) {
+            row++;
+        }
+        for (int64_t j = 0; j < x->k; j++) {
+            tool_sum_add(&want, element(1, row, j, x->type) * element(2, col[e], j, x->type));
+        }
+        error = fabs(spmmi_value_get(x->type, S, e) - want.sum) / want.size;
+        worst = isnan(error) ? (double)INFINITY : fmax(worst, error);
+    }
+    free(S);
+    return worst;
+}
+
+/* @return whether @p error is within; else it is said and kept for the exit
+ * code */
+static int is_right(const bench_sddmm_t *x, const char *name, const char *who, double error)
+{
+    const double bound = tool_tolerance(x->type, SPMM_COMPUTE_AUTO);
+
+    if (error <= bound) { /* not a NaN */
+        return 1;
+    }
+    (void)fprintf(stderr, "bench_sddmm: %s, K = %lld, %s: the error of %s, %.2e, is above %.1e\n",
+                  name, (long long)x->k, spmmi_type_name(x->type), who, error, bound);
+    inaccurate = 1;
+    return 0;
+}
+
+/* Bytes of NaN: entries that a product forgets show. */
+static void poison(const bench_sddmm_t *x)
+{
+    must_cuda(cudaMemset(x->S, 0xff, (size_t)x->nnz * spmm_type_size(x->type)));
+}
+
+/* Median milliseconds of the faster way of those with a right S; NAN: none. */
+static double time_cusparse(const bench_sddmm_t *x, const char *name, const int64_t *row_ptr,
+                            const int64_t *col, int iterations)
+{
+    double best = (double)NAN;
+
+    for (int turned = 0; turned < 2; turned++) {
+        bench_cusparse_t c;
+        const char      *why = bench_cusparse_open(x, turned, &c);
+
+        if (why == NULL) {
+            double ms;
+
+            poison(x);
+            ms = measure(&(product_t){.x = x, .cusparse = &c}, iterations);
+            if (!isnan(ms) && is_right(x, name, "cuSPARSE", error_of(x, row_ptr, col))) {
+                best = fmin(best, ms);
+            }
+        }
+        bench_cusparse_close(&c);
+        (void)cudaGetLastError();
+    }
+    return best;
+}
+
+static void print_ratio(double ratio)
+{
+    if (isnan(ratio)) {
+        (void)printf("\t-");
+    } else {
+        (void)printf("\t%.4f", ratio);
+    }
+}
+
+/* @p fp32: cuSPARSE's time for FP32 at this width, set where that is the type. */
+static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, int64_t k,
+                      spmm_type_t type, double *fp32)
+{
+    spmm_matrix_info_t   info   = {.struct_size = sizeof info};
+    spmm_sddmm_info_t    chosen = {.struct_size = sizeof chosen};
+    spmm_sddmm_options_t o      = SPMM_SDDMM_OPTIONS_INIT;
+    spmm_sddmm_plan_t   *plan;
+    const int64_t       *row_ptr, *col;
+    const void          *values;
+    double               theirs, ours, yard, error;
+    int                  passed;
+    bench_sddmm_t        x;
+
+    must(spmm_matrix_get_info(A, &info));
+    must(spmm_matrix_get_csr(A, &row_ptr, &col, &values));
+    x = (bench_sddmm_t){info.rows,
+                        info.cols,
+                        info.nnz,
+                        k,
+                        type,
+                        narrow(row_ptr, info.rows + 1),
+                        narrow(col, info.nnz),
+                        operand(1, info.rows, k, type),
+                        operand(2, info.cols, k, type),
+                        NULL};
+    must(spmm_buffer_alloc(ctx, (size_t)x.nnz * spmm_type_size(type), &x.S));
+    o.kernel = type == SPMM_R_64F ? NULL : r->kernel;
+    must(spmm_sddmm_plan_create(A, k, &o, &plan));
+    must(spmm_sddmm_plan_get_info(plan, &chosen));
+    theirs = time_cusparse(&x, name, row_ptr, col, r->iterations);
+    poison(&x);
+    ours   = measure(&(product_t){.x = &x, .plan = plan}, r->iterations);
+    error  = error_of(&x, row_ptr, col);
+    passed = is_right(&x, name, chosen.kernel, error);
+    *fp32  = type == SPMM_R_32F ? theirs : *fp32;
+    yard   = isnan(theirs) ? *fp32 : theirs;
+    (void)printf("%s\t%lld\t%lld\t%lld\t%lld\t%s\t%s\t%d\t%.6f\t", name, (long long)x.rows,
+                 (long long)x.cols, (long long)x.nnz, (long long)k, spmmi_type_name(type),
+                 chosen.kernel, chosen.vector, ours);
+    if (isnan(theirs)) {
+        (void)printf("-");
+    } else {
+        (void)printf("%.6f", theirs);
+    }
+    print_ratio(yard / ours);
+    print_ratio(*fp32 / ours);
+    (void)printf("\t%.2e\t%s\n", error, passed ? "yes" : "no");
+    (void)fflush(stdout);
+    must(spmm_sddmm_plan_destroy(&plan));
+    must(spmm_buffer_free(ctx, (void **)&x.row_ptr));
+    must(spmm_buffer_free(ctx, (void **)&x.col_idx));
+    must(spmm_buffer_free(ctx, &x.X));
+    must(spmm_buffer_free(ctx, &x.Y));
+    must(spmm_buffer_free(ctx, &x.S));
+}
+
+static void run_matrix(const request_t *r, const char *what)
+{
+    const char *name =
+        strchr(what, ':') != NULL || strrchr(what, '/') == NULL ? what : strrchr(what, '/') + 1;
+    double fp32[MOST];
+
+    for (int w = 0; w < MOST; w++) {
+        fp32[w] = (double)NAN;
+    }
+    for (int t = 0; t < r->n_types; t++) {
+        spmm_matrix_t *A;
+
+        must(strchr(what, ':') != NULL ? spmm_matrix_generate(ctx, what, r->type[t], 1, &A)
+                                       : spmm_matrix_read(ctx, what, r->type[t], 1, &A));
+        for (int w = 0; w < r->n_widths; w++) {
+            run_width(r, name, A, r->width[w], r->type[t], &fp32[w]);
+        }
+        must(spmm_matrix_destroy(&A));
+    }
+}
+
+static int parse_lists(const char *types, const char *widths, request_t *r)
+{
+    for (int t = SPMM_R_64F; t <= SPMM_R_16BF; t++) { /* FP32 before 16-bit ones, its time counts */
+        const char  *name = spmmi_type_name((spmm_type_t)t);
+        const size_t n    = strlen(name);
+
+        for (const char *at = strstr(types, name); at != NULL; at = NULL) {
+            if ((at == types || at[-1] == ',') && (at[n] == ',' || at[n] == '\0')) {
+                r->type[r->n_types++] = (spmm_type_t)t;
+            }
+        }
+    }
+    r->n_widths = tool_read_widths(widths, 1, r->width, MOST);
+    return r->n_types > 0 && r->n_widths > 0;
+}
+
+int main(int argc, char **argv)
+{
+    spmm_context_options_t o    = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_context_info_t    info = {.struct_size = sizeof info};
+    request_t              r    = {.iterations = 20};
+    int                    at   = 1;
+
+    for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
+        if (strcmp(argv[at], "--iterations") == 0) {
+            r.iterations = atoi(argv[at + 1]);
+        } else if (strcmp(argv[at], "--kernel") == 0) {
+            r.kernel = argv[at + 1];
+        } else {
+            r.iterations = 0;
+        }
+    }
+    if (argc < at + 3 || r.iterations < 1 || !parse_lists(argv[at], argv[at + 1], &r)) {
+        (void)fprintf(stderr, "usage: bench_sddmm [--iterations K] [--kernel NAME] TYPE,... K,... "
+                              "WHAT...\n");
+        return 2;
+    }
+    MPI_Init(&argc, &argv);
+    o.device = SPMM_DEVICE_CUDA;
+    must(spmm_context_create(MPI_COMM_SELF, &o, &ctx));
+    must(spmm_context_get_info(ctx, &info));
+    must(spmm_buffer_alloc(ctx, LEAD_BYTES, &lead[0]));
+    must(spmm_buffer_alloc(ctx, LEAD_BYTES, &lead[1]));
+    (void)printf("# SDDMM on %s, device time, median of %d after %d, caches warm\n",
+                 info.device_name, r.iterations, WARMUP);
+    (void)printf(
+        "matrix\trows\tcols\tnnz\tK\ttype\tkernel\tV\tms\tcusparse_ms\tratio\tratio_to_32f\t"
+        "error\tpassed\n");
+    for (int k = at + 2; k < argc; k++) {
+        run_matrix(&r, argv[k]);
+    }
+    must(spmm_buffer_free(ctx, &lead[0]));
+    must(spmm_buffer_free(ctx, &lead[1]));
+    must(spmm_context_destroy(&ctx));
+    MPI_Finalize();
+    return inaccurate;
+}

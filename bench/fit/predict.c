@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file predict.c
+ *  What the cost models say of matrices on one H200, which need not be there.
+ *
+ *      bench_predict [--terms | --orders] COMPUTE N,N,... FILE...
+ *
+ *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf.  A line for each matrix, engine and width, to be
+ *  compared with times by bench/fit/predict.py; with --terms one for each term of the model, for
+ *  bench/fit/fit.py; with --orders one for each matrix and width that says what reordering `auto`
+ *  makes of it and why, the row order `affinity` being found in any case.  That needs a build with
+ *  CUDA for all engines to take part.
+ */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "block.h"
+#include "partition/reorder/reorder.h"
+#include "plan/block/gain.h"
+#include "plan/plan.h"
+#include "tool_common.h"
+
+enum { MOST_WIDTHS = 16, MOST_ENGINES = 32 };
+
+typedef struct {
+    spmm_compute_t compute;
+    spmm_type_t    type;
+    const char    *compute_name;
+    int64_t        width[MOST_WIDTHS];
+    int            n_widths;
+    enum { TIMES, TERMS, ORDERS } what;
+} request_t;
+
+static const spmm_device_t gpu = {
+    .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .threads = 1, .mem_bw = 4.8e12};
+
+static int parse(int argc, char **argv, request_t *r)
+{
+    static const struct {
+        const char    *name;
+        spmm_compute_t compute;
+        spmm_type_t    type;
+    } modes[] = {{"64f", SPMM_COMPUTE_64F, SPMM_R_64F},
+                 {"32f", SPMM_COMPUTE_32F, SPMM_R_32F},
+                 {"32f-fast-tf32", SPMM_COMPUTE_32F_FAST_TF32, SPMM_R_32F},
+                 {"16f", SPMM_COMPUTE_32F, SPMM_R_16F},
+                 {"16bf", SPMM_COMPUTE_32F, SPMM_R_16BF}};
+
+    for (int k = 0; argc > 3 && k < (int)(sizeof modes / sizeof modes[0]); k++) {
+        if (strcmp(argv[1], modes[k].name) == 0) {
+            r->compute      = modes[k].compute;
+            r->type         = modes[k].type;
+            r->compute_name = modes[k].name;
+        }
+    }
+    if (r->compute_name == NULL) {
+        return 2;
+    }
+    r->n_widths = tool_read_widths(argv[2], 1, r->width, MOST_WIDTHS);
+    return r->n_widths > 0 ? 0 : 2;
+}
+
+static void print_engine(const request_t *r, const char *name, const spmm_engine_ops_t *engine,
+                         const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    spmm_cost_term_t terms[SPMM_COST_TERMS];
+    const int        n = r->what == TERMS && engine->terms != NULL
+                             ? engine->terms(pattern, problem, &gpu, terms)
+                             : 0;
+
+    for (int k = 0; k < n; k++) {
+        (void)printf("%s\t%s\t%lld\t%s\t%s\t%.4g\t%.6e\n", name, engine->name,
+                     (long long)problem->n, r->compute_name, terms[k].name, terms[k].constant,
+                     terms[k].seconds);
+    }
+    if (r->what == TIMES) {
+        (void)printf("%s\t%s\t%lld\t%s\t%.6f\n", name, engine->name, (long long)problem->n,
+                     r->compute_name, 1e3 * engine->cost(pattern, problem, &gpu));
+    }
+}
+
+static spmm_problem_t problem_of(const request_t *r, int w)
+{
+    return (spmm_problem_t){.ab_type = r->type,
+                            .c_type  = r->type,
+                            .compute = r->compute,
+                            .layout  = SPMM_LAYOUT_ROW,
+                            .n       = r->width[w]};
+}
+
+static void print(const request_t *r, const char *name, const spmm_pattern_t *pattern)
+{
+    spmm_candidate_t candidates[MOST_ENGINES];
+
+    for (int w = 0; w < r->n_widths; w++) {
+        const spmm_problem_t problem = problem_of(r, w);
+
+        spmmi_engine_consider(pattern, &problem, &gpu, candidates);
+        for (int e = 0; e < spmmi_n_engines; e++) {
+            const spmm_engine_ops_t *engine = spmmi_engines[e];
+            /* Builds without CUDA say no for these, but know their models. */
+            const bool half  = r->type == SPMM_R_16F || r->type == SPMM_R_16BF;
+            const bool known = strcmp(engine->name, "cusparse") == 0 ||
+                               (strcmp(engine->name, "cusparse-bell") == 0 && half) ||
+                               strcmp(engine->name, "csr-gpu") == 0;
+
+            if (candidates[e].usable || known) {
+                print_engine(r, name, engine, pattern, &problem);
+            }
+        }
+    }
+}
+
+/* The engine of least predicted time. */
+static const char *best(const spmm_pattern_t *pattern, const spmm_problem_t *problem, double *ms)
+{
+    const spmm_engine_ops_t *least = NULL;
+    char                     why[SPMM_WHY];
+
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        if (spmmi_engines[e]->supports(problem, &gpu, why)) {
+            const double now = 1e3 * spmmi_engines[e]->cost(pattern, problem, &gpu);
+
+            if (least == NULL || now < *ms) {
+                least = spmmi_engines[e];
+                *ms   = now;
+            }
+        }
+    }
+    return least->name;
+}
+
+/* What `auto` decides, for as many products. */
+static const char *decide(const spmm_pattern_t *before, const spmm_pattern_t *bound,
+                          const spmm_pattern_t *after, const spmm_problem_t *problem,
+                          int64_t executes)
+{
+    if (!spmmi_reordering_gains(NULL, before, bound, problem, &gpu)) {
+        return "no order gains";
+    }
+    if (!spmmi_reordering_pays(NULL, before, problem, &gpu, executes)) {
+        return "no order pays";
+    }
+    return spmmi_reordering_gains(NULL, before, after, problem, &gpu) ? "affinity"
+                                                                      : "affinity gains too little";
+}
+
+static void print_orders(const request_t *r, const char *name, const spmm_pattern_t *before,
+                         const spmm_pattern_t *after)
+{
+    const spmm_pattern_t bound = spmmi_reordering_bound(before);
+
+    for (int w = 0; w < r->n_widths; w++) {
+        const spmm_problem_t problem = problem_of(r, w);
+        double               from = 0.0, least = 0.0, to = 0.0;
+        const char          *engine = best(before, &problem, &from);
+        const char          *then   = best(after, &problem, &to);
+
+        (void)best(&bound, &problem, &least);
+        (void)printf("%s\t%lld\t%.3f\t%.3f\t%.3f\t%s\t%.4f\t%.4f\t%s\t%.4f\t%s\t%s\n", name,
+                     (long long)problem.n, (double)after->tc.pairs[0] / (double)before->tc.pairs[0],
+                     (double)after->tc.pairs[1] / (double)before->tc.pairs[1],
+                     after->near_cols / before->near_cols, engine, from, least, then, to,
+                     decide(before, &bound, after, &problem, 1000),
+                     decide(before, &bound, after, &problem, 10000));
+    }
+}
+
+static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
+                                    spmm_pattern_t *pattern)
+{
+    spmm_csr_t    permuted = {0};
+    spmm_status_t status;
+    int32_t      *order;
+
+    if (SPMM_NEW(order, block->n_rows) == NULL) {
+        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
+    }
+    status = spmmi_reorder(env, &spmmi_reorderer_affinity, block, 0, order);
+    if (status == SPMM_OK) {
+        status = spmmi_csr_permute(env, block, order, &permuted, NULL);
+    }
+    if (status == SPMM_OK) {
+        status = spmmi_pattern_scan(env, &permuted, pattern);
+    }
+    spmmi_csr_free(&permuted);
+    spmmi_free(order);
+    return status;
+}
+
+static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
+{
+    spmm_csr_t     block   = {0};
+    spmm_pattern_t pattern = {0}, after = {0};
+    const char    *name   = bench_block_name(path);
+    spmm_status_t  status = bench_block_read(env, path, SPMM_R_32F, &block);
+
+    block.type = r->type; /* of the facts; the values are not looked at */
+    if (status == SPMM_OK) {
+        status = spmmi_pattern_scan(env, &block, &pattern);
+    }
+    if (status == SPMM_OK && r->what == ORDERS) {
+        status = scan_reordered(env, &block, &after);
+    }
+    spmmi_csr_free(&block);
+    if (status == SPMM_OK && r->what == ORDERS) {
+        print_orders(r, name, &pattern, &after);
+    } else if (status == SPMM_OK) {
+        print(r, name, &pattern);
+    }
+    spmmi_pattern_free(&pattern);
+    spmmi_pattern_free(&after);
+    (void)fflush(stdout);
+    return status;
+}
+
+static int run(const request_t *r, char **files)
+{
+    static const char *const titles[] = {
+        "engine\tN\tcompute\tpredicted_ms", "engine\tN\tcompute\tterm\tconstant\tseconds",
+        "N\tpairs8\tpairs16\tnear_cols\tengine\tms\tbound_ms\taffinity_engine\taffinity_ms\t"
+        "auto_1000\tauto_10000"};
+    spmm_env_t    env    = {.comm = MPI_COMM_WORLD, .size = 1};
+    spmm_status_t status = SPMM_OK;
+
+    (void)printf("matrix\t%s\n", titles[r->what]);
+    for (; *files != NULL && status == SPMM_OK; files++) {
+        status = one(r, &env, *files);
+    }
+    if (status != SPMM_OK) {
+        (void)fprintf(stderr, "bench_predict: %s\n", env.err.text);
+    }
+    return status == SPMM_OK ? 0 : 3;
+}
+
+int main(int argc, char **argv)
+{
+    const bool terms   = argc > 1 && strcmp(argv[1], "--terms") == 0;
+    const bool orders  = argc > 1 && strcmp(argv[1], "--orders") == 0;
+    const int  skip    = terms || orders;
+    request_t  request = {.what = terms ? TERMS : orders ? ORDERS : TIMES};
+    int        code    = parse(argc - skip, argv + skip, &request);
+
+    if (code != 0) {
+        (void)fprintf(
+            stderr,
+            "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32|16f|16bf N,N,... "
+            "FILE...\n");
+        return code;
+    }
+    if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
+        return 4;
+    }
+    code = run(&request, argv + 3 + skip);
+    (void)MPI_Finalize();
+    return code;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file ladder.cu  The steps of the ladder.  Fragments are read by ldmatrix, which SMaT does by
+ *  32-bit loads; C goes to memory from registers, in all steps alike. */
+#include "ladder_mm.h"
+
+#include <cuda_fp16.h>
+
+namespace
+{
+
+constexpr unsigned kAll = 0xffffffffu;
+
+/** How tiles come to shared memory. */
+enum class Copy { Plain, Async, Pipeline };
+
+template <int kWidth> struct Stage {
+    __half   a[LADDER_ROWS * kWidth];
+    __half   b[LADDER_COLUMNS * kWidth]; /* by columns */
+    uint32_t meta[LADDER_META];
+};
+
+struct Tile {
+    int  col, at;
+    bool sp24;
+};
+
+__device__ unsigned shared_address(const void *ptr)
+{
+    return (unsigned)__cvta_generic_to_shared(ptr);
+}
+
+template <bool kAsync> __device__ void copy16(void *to, const void *from)
+{
+    if constexpr (kAsync) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(shared_address(to)),
+                     "l"(from)
+                     : "memory");
+    } else {
+        *(int4 *)to = *(const int4 *)from;
+    }
+}
+
+__device__ void commit()
+{
+    asm volatile("cp.async.commit_group;\n" ::: "memory");
+}
+
+template <int kLeft> __device__ void wait()
+{
+    asm volatile("cp.async.wait_group %0;\n" ::"n"(kLeft) : "memory");
+}
+
+/** A tile of A and the 8 columns of B that it meets. */
+template <int kWidth, bool kAsync>
+__device__ void load(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, Tile tile,
+                     Stage<kWidth> &stage)
+{
+    constexpr int kParts = kWidth / 8; /* words of 16 bytes in a column of B's tile */
+    const int     lane   = threadIdx.x;
+
+    if (tile.sp24) {
+        copy16<kAsync>(stage.a + 8 * lane, A.packed + (int64_t)tile.at * LADDER_PACKED + 8 * lane);
+        if (lane < LADDER_META / 4) {
+            copy16<kAsync>(stage.meta + 4 * lane,
+                           A.meta + (int64_t)tile.at * LADDER_META + 4 * lane);
+        }
+    } else {
+#pragma unroll
+        for (int k = lane; k < 2 * kWidth; k += 32) {
+            copy16<kAsync>(stage.a + 8 * k,
+                           A.dense + (int64_t)tile.at * (LADDER_ROWS * kWidth) + 8 * k);
+        }
+    }
+    if (lane < LADDER_COLUMNS * kParts) {
+        copy16<kAsync>(stage.b + 8 * lane,
+                       Bt + lane / kParts * ldb + (int64_t)tile.col * kWidth + lane % kParts * 8);
+    }
+}
+
+__device__ void ldmatrix4(const void *at, uint32_t r[4])
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(at))
+                 : "memory");
+}
+
+__device__ void ldmatrix2(const void *at, uint32_t r[2])
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];\n"
+                 : "=r"(r[0]), "=r"(r[1])
+                 : "r"(shared_address(at))
+                 : "memory");
+}
+
+__device__ void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/** Lanes 4 g and 4 g + 1 give the metadata (selector 0). */
+__device__ void mma_sp(float c[4], const uint32_t a[4], const uint32_t b[4], uint32_t meta)
+{
+    asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9,%10,%11}, {%0,%1,%2,%3}, %12, 0x0;\n"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]),
+                   "r"(b[3]), "r"(meta));
+}
+
+template <int kWidth> __device__ void multiply(const Stage<kWidth> &stage, bool sp24, float c[4])
+{
+    const int lane = threadIdx.x;
+    const int row = lane % 16, right = lane / 16 * 8; /* of A, for ldmatrix */
+    const int below = lane % 8 * kWidth + lane / 8 % (kWidth / 8) * 8;
+    uint32_t  a[4], b[4];
+
+    if constexpr (kWidth == LADDER_ROWS) {
+        ldmatrix4(stage.a + row * kWidth + right, a);
+        ldmatrix2(stage.b + below, b);
+        mma(c, a, b[0], b[1]);
+    } else {
+        ldmatrix4(stage.b + below, b);
+        if (sp24) {
+            ldmatrix4(stage.a + row * 16 + right, a);
+            mma_sp(c, a, b, stage.meta[lane / 4 * 2 + lane % 2]);
+        } else {
+            ldmatrix4(stage.a + row * kWidth + right, a);
+            mma(c, a, b[0], b[1]);
+            ldmatrix4(stage.a + row * kWidth + 16 + right, a);
+            mma(c, a, b[2], b[3]);
+        }
+    }
+}
+
+/** One stage, filled and used in turn. */
+template <int kWidth, bool kAsync>
+__device__ void step(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, Tile tile,
+                     Stage<kWidth> &stage, float c[4])
+{
+    load<kWidth, kAsync>(A, Bt, ldb, tile, stage);
+    if constexpr (kAsync) {
+        commit();
+        wait<0>();
+    }
+    __syncwarp(kAll);
+    multiply<kWidth>(stage, tile.sp24, c);
+    __syncwarp(kAll);
+}
+
+/** All tiles from @p first on, the next one on its way while one is multiplied.  @p tile_of: of a
+ *  number. */
+template <int kWidth, class TileOf>
+__device__ void pipeline(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, int first,
+                         int last, Stage<kWidth> stage[2], float c[4], TileOf tile_of)
+{
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        if (first + k < last) {
+            load<kWidth, true>(A, Bt, ldb, tile_of(first + k), stage[k]);
+        }
+        commit();
+    }
+    for (int t = first; t < last; t++) {
+        Stage<kWidth> &now = stage[(t - first) % 2];
+
+        wait<1>();
+        __syncwarp(kAll);
+        multiply<kWidth>(now, tile_of(t).sp24, c);
+        __syncwarp(kAll);
+        if (t + 2 < last) {
+            load<kWidth, true>(A, Bt, ldb, tile_of(t + 2), now);
+        }
+        commit();
+    }
+    wait<0>();
+    __syncwarp(kAll);
+}
+
+template <int kWidth, Copy kCopy, bool kMap, bool kSeparate>
+__global__ void __launch_bounds__(32)
+    ladder_kernel(ladder_tiles_t A, const __half *Bt, int64_t ldb, __half *C, int64_t n)
+{
+    __shared__ __align__(16) Stage<kWidth> stage[kCopy == Copy::Pipeline ? 2 : 1];
+
+    const int     lane = threadIdx.x;
+    const int     row  = blockIdx.y;
+    const int64_t n0   = (int64_t)blockIdx.x * LADDER_COLUMNS;
+    float         c[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+
+    /* Tiles of 16 x 16 are of one kind: nothing asks. */
+    const auto any = [&](int t) {
+        return Tile{A.col[t], kWidth == 16 ? t : A.at[t], kWidth != 16 && A.sp24[t] != 0};
+    };
+    const auto dense  = [&](int t) { return Tile{A.dense_col[t], t, false}; };
+    const auto sparse = [&](int t) { return Tile{A.sparse_col[t], t, true}; };
+
+    Bt += n0 * ldb;
+    if constexpr (kMap) {
+        for (int col = 0; col < A.n_tile_cols; col++) {
+            const int t = A.map[(int64_t)row * A.n_tile_cols + col];
+
+            if (t >= 0) {
+                Tile tile = any(t);
+
+                tile.col = col;
+                step<kWidth, kCopy == Copy::Async>(A, Bt, ldb, tile, stage[0], c);
+            }
+        }
+    } else if constexpr (kSeparate) {
+        pipeline<kWidth>(A, Bt, ldb, A.dense_ptr[row], A.dense_ptr[row + 1], stage, c, dense);
+        pipeline<kWidth>(A, Bt, ldb, A.sparse_ptr[row], A.sparse_ptr[row + 1], stage, c, sparse);
+    } else if constexpr (kCopy == Copy::Pipeline) {
+        pipeline<kWidth>(A, Bt, ldb, A.row_ptr[row], A.row_ptr[row + 1], stage, c, any);
+    } else {
+        for (int t = A.row_ptr[row]; t < A.row_ptr[row + 1]; t++) {
+            step<kWidth, kCopy == Copy::Async>(A, Bt, ldb, any(t), stage[0], c);
+        }
+    }
+    C += ((int64_t)row * LADDER_ROWS + lane / 4) * n + n0 + lane % 4 * 2;
+    *(__half2 *)C           = __floats2half2_rn(c[0], c[1]);
+    *(__half2 *)(C + 8 * n) = __floats2half2_rn(c[2], c[3]);
+}
+
+} // namespace
+
+extern "C" cudaError_t ladder_mm(ladder_step_t step, const ladder_tiles_t *A, const void *Bt,
+                                 int64_t ldb, void *C, int64_t n, cudaStream_t stream)
+{
+    using Kernel = void (*)(ladder_tiles_t, const __half *, int64_t, __half *, int64_t);
+
+    constexpr Kernel kernels[LADDER_STEPS] = {
+        ladder_kernel<16, Copy::Plain, true, false>,
+        ladder_kernel<16, Copy::Plain, false, false>,
+        ladder_kernel<16, Copy::Async, false, false>,
+        ladder_kernel<16, Copy::Pipeline, false, false>,
+        ladder_kernel<32, Copy::Plain, true, false>,
+        ladder_kernel<32, Copy::Pipeline, false, false>,
+        ladder_kernel<32, Copy::Pipeline, false, true>,
+    };
+    const dim3 grid((unsigned)(n / LADDER_COLUMNS), (unsigned)A->n_tile_rows);
+
+    if (n % LADDER_COLUMNS != 0 || A->n_tile_rows > 65535 || A->width != ladder_width(step)) {
+        return cudaErrorInvalidValue;
+    }
+    if (n > 0 && A->n_tile_rows > 0) {
+        kernels[step]<<<grid, 32, 0, stream>>>(*A, (const __half *)Bt, ldb, (__half *)C, n);
+    }
+    return cudaGetLastError();
+}

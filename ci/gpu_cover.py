@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verified products of spmm_dist on GPUs: every pair of levels of any two factors occurs in some
+run (ranks, columns, type, layout, op, transport, partition, timeout, matrix).
+
+Writes one row for each run to a TSV file, prints the same as a table; what failed is said at once
+on the standard error stream.  Runs go side by side, so times are not for publication.  Python 3
+standard library only; ci/gpu_check.sh is the way to call it."""
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from pairwise import pairwise  # noqa: E402
+
+GENERATED = ["rmat:scale=20,degree=16", "stencil27:nx=100,ny=100,nz=100"]
+COLUMNS = ["matrix", "P", "N", "type", "layout", "op", "transport", "partition", "total_ms",
+           "gflops", "max_error", "passed", "timeout_s", "engine", "wall_s"]
+
+
+class Gpus:
+    """Places on the GPUs, `beside` on each; a run takes one on as many as it has ranks."""
+
+    def __init__(self, ids, beside):
+        self.free = {gpu: beside for gpu in ids}
+        self.changed = threading.Condition()
+
+    def take(self, count):
+        with self.changed:
+            self.changed.wait_for(lambda: sum(n > 0 for n in self.free.values()) >= count)
+            taken = sorted(sorted(self.free, key=lambda gpu: -self.free[gpu])[:count])
+            for gpu in taken:
+                self.free[gpu] -= 1
+            return taken
+
+    def give_back(self, ids):
+        with self.changed:
+            for gpu in ids:
+                self.free[gpu] += 1
+            self.changed.notify_all()
+
+
+def visible_gpus():
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None:
+        return [g for g in chosen.split(",") if g]
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return [str(i) for i in range(len(re.findall(r"^GPU \d+:", listed.stdout, re.M)))]
+
+
+def built(driver, what):
+    """Names that `spmm_dist --list-...` gives, without those this build lacks."""
+    listed = subprocess.run([driver, "--list-" + what], capture_output=True, text=True, check=True)
+    return [line.split()[0] for line in listed.stdout.splitlines()
+            if line.strip() and "(not in this build)" not in line]
+
+
+def factors(args, n_gpus):
+    found = []
+    if args.matrices:
+        for pattern in ("*.mtx", "*.mtx.gz", "*.csr"):
+            found += sorted(str(p) for p in pathlib.Path(args.matrices).glob(pattern))
+    transports = [t for t in built(args.driver, "transports")
+                  if (not t.startswith("nccl") or args.device == "cuda") and (t != "mpi-device" or args.mpi_cuda)]
+    partitions = [p for p in ("auto", "block", "metis", "ptscotch") if p in built(args.driver, "partitioners")]
+    return {
+        "matrix": found + args.generate,
+        "N": [1, 7, 32, 128, 512],
+        "P": [p for p in (1, 2, 4, 8) if p <= n_gpus],
+        "type": ["64f", "32f", "16f", "16bf"],
+        "transport": transports,
+        "partition": partitions,
+        "layout": ["row", "col"],
+        "op": ["n", "t"],
+        "timeout": [0, 60],
+    }
+
+
+def command_and_environment(args, case, gpus, report):
+    """Open MPI 4 and 5: root, more ranks than cores, no binding since several jobs run at once."""
+    threads = len(os.sched_getaffinity(0)) // args.places
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_rmaps_base_oversubscribe="1",
+                       PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",
+                       OMP_NUM_THREADS=str(max(1, threads)),
+                       OMP_WAIT_POLICY="passive")
+    if args.device == "cuda":
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
+    launcher = "mpirun"
+    if case["transport"] == "mpi-device":
+        launcher = os.path.join(args.mpi_cuda, "bin", "mpirun")
+        environment["OPAL_PREFIX"] = args.mpi_cuda
+        libraries = [os.path.join(args.mpi_cuda, "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
+        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, libraries))
+    source = "--generate" if case["matrix"] in args.generate else "--matrix"
+    command = ["timeout", "--kill-after=10", str(args.limit), launcher, "--bind-to", "none",
+               "-n", str(case["P"]), args.driver, source, case["matrix"], "--device", args.device,
+               "--columns", str(case["N"]), "--type", case["type"], "--layout", case["layout"],
+               "--op", case["op"], "--transport", case["transport"],
+               "--partition", case["partition"], "--alpha", "0.5", "--beta", "2", "--verify",
+               "--warmup", "1", "--iterations", "3", "--json", report]
+    if case["timeout"]:
+        command += ["--timeout", str(case["timeout"])]
+    return command, environment
+
+
+def judge(code, errors, report, case):
+    """yes; range: the driver refused values that do not fit the type; else no."""
+    if code == 3 and report is None and "range" in errors:
+        return "range"
+    good = (code == 0 and report is not None and report["verify"]["passed"] is True
+            and report["transport"] == case["transport"] and report["ranks"] == case["P"])
+    return "yes" if good else "no"
+
+
+def run(args, case, gpus):
+    """One row of the table; what a run wrote that failed is printed."""
+    taken = gpus.take(case["P"])
+    start = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            command, environment = command_and_environment(args, case, taken, path)
+            done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, errors="replace")
+            report = None
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    report = json.load(file)
+    finally:
+        gpus.give_back(taken)
+    wall = time.monotonic() - start
+    passed = judge(done.returncode, done.stderr, report, case)
+    row = dict(case, matrix=os.path.basename(case["matrix"]), timeout_s=case["timeout"],
+               passed=passed, wall_s=f"{wall:.1f}")
+    if report is not None:
+        error = report["verify"]["max_error"] if report["verify"] else None
+        row.update(total_ms=f"{report['time']['total_ms']:.4g}", gflops=f"{report['gflops']:.4g}",
+                   max_error="nan" if error is None else f"{error:.2e}", engine=report["engine"])
+    if passed == "no":
+        why = {124: "timed out", 137: "killed"}.get(done.returncode, f"exit {done.returncode}")
+        log = f"{' '.join(command)}\n{why} after {wall:.1f} s\n{done.stdout}{done.stderr}"
+        print(f"FAILED: {log}", file=sys.stderr, flush=True)
+    return [str(row.get(c, "-")) for c in COLUMNS]
+
+
+def device_name(args):
+    if args.device != "cuda":
+        return "CPU"
+    asked = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                           capture_output=True, text=True, check=False)
+    return "; ".join(sorted(set(asked.stdout.strip().splitlines())))
+
+
+def write(args, rows, n_gpus):
+    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    with open(args.output, "w", encoding="utf-8") as file:
+        print(f"# ci/gpu_check.sh on {today}, {platform.node()}, {n_gpus} x {device_name(args)}; "
+              f"runs share the machine: times are indicative", file=file)
+        for row in [COLUMNS] + rows:
+            print("\t".join(row), file=file)
+
+
+def show(rows):
+    width = [max(len(r[c]) for r in [COLUMNS] + rows) for c in range(len(COLUMNS))]
+    for row in [COLUMNS] + rows:
+        print("  ".join(cell.ljust(w) for cell, w in zip(row, width)).rstrip())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--driver", required=True, help="spmm_dist")
+    parser.add_argument("--output", required=True, help="TSV file")
+    parser.add_argument("--matrices", help="folder of .mtx, .mtx.gz and .csr files")
+    parser.add_argument("--generate", action="append", help="instead of the two of the check")
+    parser.add_argument("--mpi-cuda", help="prefix of a CUDA-aware Open MPI: adds mpi-device")
+    parser.add_argument("--beside", type=int, default=1, help="runs at a time on the same GPU")
+    parser.add_argument("--limit", type=int, default=120, help="seconds of one run")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
+                        help="cpu: to try this script, two runs of one rank at a time")
+    args = parser.parse_args()
+    args.generate = args.generate or GENERATED
+    ids = visible_gpus() if args.device == "cuda" else ["0", "1"]
+    if not ids:
+        sys.exit("gpu_cover.py: no GPU is visible")
+    levels = factors(args, len(ids))
+    cases = [dict(zip(levels, row)) for row in pairwise(list(levels.values()))]
+    # Runs of all GPUs first: the small ones then fill the gaps.
+    cases.sort(key=lambda case: -case["P"])
+    args.places = len(ids) * args.beside
+    gpus, start = Gpus(ids, args.beside), time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=args.places) as pool:
+        rows = list(pool.map(lambda case: run(args, case, gpus), cases))
+    write(args, rows, len(ids))
+    show(rows)
+    verdict = [row[COLUMNS.index("passed")] for row in rows]
+    print(f"{len(rows)} runs on {len(ids)} {args.device} in {time.monotonic() - start:.0f} s: "
+          f"{verdict.count('yes')} passed, {verdict.count('range')} refused values out of the "
+          f"type's range, {verdict.count('no')} failed; {args.output}")
+    return verdict.count("no") != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file csr_mm.h  CSR times dense on the CPU. */
+#ifndef SPMM_CPU_CSR_MM_H
+#define SPMM_CPU_CSR_MM_H
+
+#include <stdbool.h>
+
+#include "engine/csr_cpu/args.h"
+
+/** Is there a kernel for A and B of @p ab_type and C of @p c_type? */
+bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);
+
+/** The types must be supported.  FP64 data sums in FP64, all other types in FP32; C is rounded
+ *  once. */
+void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args);
+
+#endif /* SPMM_CPU_CSR_MM_H */

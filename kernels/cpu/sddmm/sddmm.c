@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file sddmm.c  Dot products at the entries of a mask, on the CPU: the reference of the CUDA
+ *  kernels. */
+#include "cpu/sddmm/sddmm.h"
+#include "base/scalar.h"
+#include "cpu/cpu_kernels.h"
+
+enum { PARTS = 8 }; /* sums side by side: vector registers */
+
+#define SAME(x) (x)
+
+#define DOT_NAME dot_64f
+#define XY_T     double
+#define XY_LOAD  SAME
+#define S_T      double
+#define S_LOAD   SAME
+#define S_STORE  SAME
+#define ACC_T    double
+#include "cpu/sddmm/sddmm.inc.h"
+
+#define DOT_NAME dot_32f
+#define XY_T     float
+#define XY_LOAD  SAME
+#define S_T      float
+#define S_LOAD   SAME
+#define S_STORE  SAME
+#define ACC_T    float
+#include "cpu/sddmm/sddmm.inc.h"
+
+#define DOT_NAME dot_16f
+#define XY_T     uint16_t
+#define XY_LOAD  spmmi_half_to_float
+#define S_T      uint16_t
+#define S_LOAD   spmmi_half_to_float
+#define S_STORE  spmmi_half_from_float
+#define ACC_T    float
+#include "cpu/sddmm/sddmm.inc.h"
+
+#define DOT_NAME dot_16f_32f
+#define XY_T     uint16_t
+#define XY_LOAD  spmmi_half_to_float
+#define S_T      float
+#define S_LOAD   SAME
+#define S_STORE  SAME
+#define ACC_T    float
+#include "cpu/sddmm/sddmm.inc.h"
+
+#define DOT_NAME dot_16bf
+#define XY_T     uint16_t
+#define XY_LOAD  spmmi_bf16_to_float
+#define S_T      uint16_t
+#define S_LOAD   spmmi_bf16_to_float
+#define S_STORE  spmmi_bf16_from_float
+#define ACC_T    float
+#include "cpu/sddmm/sddmm.inc.h"
+
+#define DOT_NAME dot_16bf_32f
+#define XY_T     uint16_t
+#define XY_LOAD  spmmi_bf16_to_float
+#define S_T      float
+#define S_LOAD   SAME
+#define S_STORE  SAME
+#define ACC_T    float
+#include "cpu/sddmm/sddmm.inc.h"
+
+/* S[place] = alpha * <row i of X, row j of Y> + beta * S[place]. */
+typedef void dot_fn_t(const spmm_sddmm_args_t *args, int64_t i, int64_t j, int64_t place);
+
+static dot_fn_t *pick(spmm_type_t type, spmm_type_t s)
+{
+    switch (type) {
+    case SPMM_R_64F:
+        return s == SPMM_R_64F ? dot_64f : NULL;
+    case SPMM_R_32F:
+        return s == SPMM_R_32F ? dot_32f : NULL;
+    case SPMM_R_16F:
+        return s == SPMM_R_16F ? dot_16f : s == SPMM_R_32F ? dot_16f_32f : NULL;
+    case SPMM_R_16BF:
+        return s == SPMM_R_16BF ? dot_16bf : s == SPMM_R_32F ? dot_16bf_32f : NULL;
+    case SPMM_TYPE_AUTO:
+        break;
+    }
+    return NULL;
+}
+
+bool spmmi_cpu_sddmm_supports(spmm_type_t type, spmm_type_t s_type)
+{
+    return pick(type, s_type) != NULL;
+}
+
+void spmmi_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args)
+{
+    dot_fn_t *const dot = pick(args->type, args->s_type);
+
+#pragma omp parallel for schedule(dynamic, 64) num_threads(spmmi_cpu_team(args->threads))
+    for (int32_t t = 0; t < mask->n_tasks; t++) {
+        for (int32_t e = mask->first[t]; e < mask->first[t + 1]; e++) {
+            dot(args, mask->row[t], mask->col[e], mask->place == NULL ? e : mask->place[e]);
+        }
+    }
+}
+
+void spmmi_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args)
+{
+    dot_fn_t *const dot = pick(args->type, args->s_type);
+
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(args->threads))
+    for (int32_t b = 0; b < mask->n_batches; b++) {
+        const int32_t *row   = mask->row + (int64_t)b * mask->rows;
+        const int64_t  first = (int64_t)b * mask->size;
+
+        for (int64_t e = first; e < first + mask->size && mask->entry[e] >= 0; e++) {
+            dot(args, row[mask->entry[e] % mask->rows], mask->entry[e] / mask->rows,
+                mask->place[e]);
+        }
+    }
+}
+
+/* Where row @p r of vector @p p of a tile goes; negative: it is not in the mask. */
+static int64_t place_of(const spmm_sddmm_tiles_t *mask, int64_t tile, int32_t p, int32_t r)
+{
+    const int64_t  vector = tile * SPMM_SDDMM_TILE + p;
+    const int32_t *row    = mask->place + (tile * mask->height + r) * 2; /* of ROWS */
+    uint32_t       bits;
+
+    switch (mask->order) {
+    case SPMM_SDDMM_ROWS:
+        bits = (uint32_t)row[1];
+        return (bits >> p & 1u) == 0
+                   ? -1
+                   : (int64_t)row[0] + spmmi_cpu_popcount(bits & (((uint32_t)1 << p) - 1));
+    case SPMM_SDDMM_VECTORS:
+        return (int64_t)mask->place[vector] + r;
+    case SPMM_SDDMM_EACH:
+        break;
+    }
+    return mask->place[vector * mask->height + r];
+}
+
+void spmmi_cpu_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args)
+{
+    dot_fn_t *const dot = pick(args->type, args->s_type);
+
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(args->threads))
+    for (int32_t tile = 0; tile < mask->n_tiles; tile++) {
+        for (int32_t p = 0; p < SPMM_SDDMM_TILE; p++) {
+            const int32_t j     = mask->col[(int64_t)tile * SPMM_SDDMM_TILE + p];
+            const int64_t first = (int64_t)mask->window[tile] * mask->height;
+
+            for (int32_t r = 0; j >= 0 && r < mask->height && first + r < mask->n_rows; r++) {
+                const int64_t place = place_of(mask, tile, p, r);
+
+                if (place >= 0) {
+                    dot(args, mask->row_map == NULL ? first + r : mask->row_map[first + r], j,
+                        place);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Type of A, B and C, and the compute mode.
+spmm_kernel_instances(bittcf
+  tf32 "float, SPMM_COMPUTE_32F_FAST_TF32"
+  32f "float, SPMM_COMPUTE_32F"
+  64f "double, SPMM_COMPUTE_64F")

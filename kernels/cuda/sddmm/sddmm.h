@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file sddmm.h  Launchers of SDDMM and of the softmax of rows, as cuda_kernels.h says of all. */
+#ifndef SPMM_CUDA_SDDMM_H
+#define SPMM_CUDA_SDDMM_H
+
+#include <cuda_runtime_api.h>
+
+#include "engine/sddmm/args.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Load the kernels of a file on the current device, so that no launch has to. */
+cudaError_t spmmi_cuda_sddmm_tasks_preload(void);
+cudaError_t spmmi_cuda_sddmm_tiles_preload(void);
+cudaError_t spmmi_cuda_sddmm_batches_preload(void);
+cudaError_t spmmi_cuda_sddmm_panels_preload(void);
+cudaError_t spmmi_cuda_softmax_preload(void);
+
+/** Dot products of rows of X and Y at the entries of a mask, device memory; all of its places are
+ *  written, nothing else.  The same bits from run to run. */
+cudaError_t spmmi_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args_t *args,
+                                   cudaStream_t stream);
+/** The same on tensor cores, X and Y of FP32, FP16 or BF16. */
+cudaError_t spmmi_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args,
+                                   cudaStream_t stream);
+/** The same for entries in batches of 32 in 8 rows, on tensor cores, X and Y of FP16 or BF16. */
+cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
+                                     const spmm_sddmm_args_t *args, cudaStream_t stream);
+/** The same for batches of 8 in 1, X and Y of FP32 or FP64. */
+cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
+                                    cudaStream_t stream);
+cudaError_t spmmi_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPMM_CUDA_SDDMM_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file args.h  CSR in pieces, as its CUDA kernels take it. */
+#ifndef SPMM_ENGINE_CSR_GPU_ARGS_H
+#define SPMM_ENGINE_CSR_GPU_ARGS_H
+
+#include "operands.h"
+
+/* CSR on CUDA cores.  The non-zeros are dealt out evenly, wherever rows begin and end. */
+enum {
+    SPMM_CSR_WHOLE = -1, /**< spmm_csr_piece_t.split of whole rows */
+    SPMM_CSR_SLICE = 16  /**< fewest columns that a kernel cuts C into, if it cuts at all */
+};
+
+/** What a thread block takes: the entries of consecutive rows, or a part of one long row. */
+typedef struct {
+    int32_t entry, n_entries; /**< first entry, and how many: at least 1 */
+    int32_t split;            /**< which split row this is a part of, or SPMM_CSR_WHOLE */
+    int32_t unused;           /**< keeps pieces from straddling sectors of 32 bytes */
+} spmm_csr_piece_t;
+
+/** A row that is several pieces. */
+typedef struct {
+    int32_t row; /**< of C */
+    int32_t piece, n_pieces;
+} spmm_csr_split_t;
+
+/** A by its entries in the order of rows, in pieces.  Those of split rows stand first: piece p of
+ *  them leaves its sums in partial [p, n], and the thread block that is the last of its row to
+ *  arrive adds them up in the order of the pieces, so that results do not depend on timing. */
+typedef struct {
+    int32_t        n_entries;
+    const int32_t *col; /**< [n_entries] row of B */
+    const int32_t *row; /**< [n_entries] row of C; negative, by its sign bit, at the last entry of a
+                             row that is not split */
+    const void    *values;    /**< [n_entries] */
+    spmm_type_t    type;      /**< of values */
+    int32_t        used_cols; /**< rows of B that entries name */
+
+    int32_t        n_empty;
+    const int32_t *empty; /**< [n_empty] rows of C of the rows of A without entries */
+
+    int32_t                 n_pieces, n_partial; /**< all, and those of split rows */
+    const spmm_csr_piece_t *piece;               /**< [n_pieces], 16-byte aligned */
+    const spmm_csr_split_t *split;
+    void                   *partial;  /**< [n_partial * n] of FP64 for FP64 data, else FP32 */
+    uint32_t               *arrived;  /**< [splits * n_slices] pieces that are done; zeros between
+                                           products */
+    int32_t                 n_slices; /**< at least ceil(n / SPMM_CSR_SLICE) */
+} spmm_csr_pieces_t;
+
+#endif /* SPMM_ENGINE_CSR_GPU_ARGS_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file args.h
+ *  What the kernels of SDDMM and of the softmax of its rows take, on CPUs and GPUs.
+ */
+#ifndef SPMM_ENGINE_SDDMM_ARGS_H
+#define SPMM_ENGINE_SDDMM_ARGS_H
+
+#include "engine/tc/args.h"
+
+/* SDDMM: S = alpha * (X Y^T at the entries of a mask) + beta * S. */
+enum {
+    SPMM_SDDMM_TASK       = 8,  /**< most entries of a task: as many lanes share their products */
+    SPMM_SDDMM_TILE       = 32, /**< vectors of a tile: TileN of vectorSparse, section 6.4 */
+    SPMM_SDDMM_BATCH      = 32, /**< most entries of a batch for tensor cores */
+    SPMM_SDDMM_BATCH_ROWS = 8,  /**< most rows of X that they are in */
+    SPMM_SDDMM_SLICE      = 512 /**< bytes of a row at a time on CUDA cores, through all batches */
+};
+
+/** Entries of a mask in the order of rows, in tasks of a few entries of one row. */
+typedef struct {
+    int32_t        n_tasks;
+    const int32_t *row;   /**< [n_tasks] row of X */
+    const int32_t *first; /**< [n_tasks + 1] first entry of each */
+    const int32_t *col;   /**< [entries] row of Y */
+    const int32_t *place; /**< [entries] where in S; NULL: entry e at place e */
+} spmm_sddmm_tasks_t;
+
+/** Entries of a mask by panels of columns, in batches of up to `size` that are in up to `rows`
+ *  rows: 8 in 1, for CUDA cores, or 32 in 8, for tensor cores. */
+typedef struct {
+    int32_t        n_batches, size, rows;
+    const int32_t *row;   /**< [n_batches * rows] rows of X; past the last one the first again */
+    const int32_t *entry; /**< [n_batches * size] rows * row of Y + which row of X; -1: no more */
+    const int32_t *place; /**< [n_batches * size] where in S */
+} spmm_sddmm_batches_t;
+
+/** What says where the results of a tile go. */
+typedef enum {
+    SPMM_SDDMM_ROWS,    /**< [tiles * height * 2] for each row the place of its first entry in the
+                             tile, which the others follow, and a word whose bit p is set where
+                             vector p has one */
+    SPMM_SDDMM_VECTORS, /**< [tiles * 32] place of row 0 of each vector, an even number; the others
+                             follow */
+    SPMM_SDDMM_EACH     /**< [tiles * 32 * height] place of row r of vector p at p * height + r; -1:
+                             not in the mask */
+} spmm_sddmm_order_t;
+
+/** A mask in windows of 8 or 16 rows, their vectors in tiles of 32 (vectorSparse, section 6). */
+typedef struct {
+    int32_t            n_rows, n_tiles;
+    int32_t            height; /**< V: rows of a window: 8 or 16 */
+    const int32_t     *window; /**< [n_tiles] */
+    const int32_t     *col; /**< [n_tiles * 32] row of Y of each vector; SPMM_TC_NO_COLUMN past the
+                                     last one of a window */
+    const int32_t     *row_map; /**< [n_rows] row of X of each row; NULL: the identity */
+    spmm_sddmm_order_t order;
+    const int32_t     *place; /**< by order; at a multiple of 8 bytes */
+} spmm_sddmm_tiles_t;
+
+/** The dense side. */
+typedef struct {
+    spmm_type_t type, s_type; /**< of X and Y; of S: that or, for 16-bit ones, FP32 */
+    int64_t     k;            /**< columns of X and Y */
+    double      alpha, beta;
+    const void *X, *Y; /**< row-major */
+    int64_t     ldx, ldy;
+    void       *S;
+    int         n_sm;    /**< multiprocessors of the device */
+    int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_sddmm_args_t;
+
+/** P = softmax of scale * S over the entries of each row: exp(x - max) / sum.  Rows come in
+ *  groups of `vector` with entries in the same columns, whose values follow each other; 1: rows
+ *  of their own. */
+typedef struct {
+    int32_t        n_groups;
+    int32_t        vector;    /**< 1, 2, 4, 8 or 16 */
+    const int32_t *group_ptr; /**< [n_groups + 1] vectors */
+    const int32_t *place; /**< [vectors] where in S and P the first value of each stands; NULL: that
+                                   of vector p at p * vector */
+    spmm_type_t    s_type, p_type;
+    double         scale;
+    const void    *S;
+    void          *P;       /**< may be S where the types are equal */
+    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_softmax_args_t;
+
+#endif /* SPMM_ENGINE_SDDMM_ARGS_H */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/block/arrival.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/comm.h"
+#include "plan/plan.h"
+
+void spmmi_arrival_free(spmm_arrival_t *in)
+{
+    spmmi_free(in->own_row_ptr);
+    spmmi_free(in->own_col);
+    spmmi_free(in->own_values);
+    spmmi_free(in->send_count);
+    spmmi_free(in->recv_count);
+    memset(in, 0, sizeof *in);
+}
+
+/* Row lengths of the new local rows into in->own_row_ptr, entries per peer into the counts. */
+static spmm_status_t exchange_lengths(const spmm_plan_t *plan, spmm_arrival_t *in)
+{
+    const spmm_matrix_t     *A    = plan->A;
+    const spmm_layout_map_t *rows = &plan->rows;
+    int64_t                 *length, total;
+    spmm_status_t            status = SPMM_OK;
+
+    SPMM_NEW(length, rows->n_orig);
+    SPMM_NEW(in->own_row_ptr, (int64_t)rows->n_local + 1);
+    SPMM_NEW_ZERO(in->send_count, plan->env->size);
+    SPMM_NEW_ZERO(in->recv_count, plan->env->size);
+    if (length == NULL || in->own_row_ptr == NULL || in->send_count == NULL ||
+        in->recv_count == NULL) {
+        status = spmmi_fail_memory(&plan->env->err, rows->n_orig, sizeof *length, "row lengths");
+    }
+    status = spmmi_agree(plan->env, status);
+    if (status == SPMM_OK) {
+        int64_t at = 0;
+
+        for (int p = 0; p < plan->env->size; p++) {
+            for (int64_t k = 0; k < rows->send_count[p]; k++, at++) {
+                const int32_t row = rows->send_row[at];
+
+                length[at] = A->row_ptr[row + 1] - A->row_ptr[row];
+                in->send_count[p] += length[at];
+            }
+        }
+        status = spmmi_alltoallv(plan->env, length, rows->send_count, in->own_row_ptr + 1,
+                                 rows->recv_count, sizeof *length);
+    }
+    if (status == SPMM_OK) {
+        status = spmmi_alltoall_counts(plan->env, in->send_count, in->recv_count, &total);
+    }
+    if (status == SPMM_OK) {
+        in->own_row_ptr[0] = 0;
+        for (int32_t i = 0; i < rows->n_local; i++) {
+            in->own_row_ptr[i + 1] += in->own_row_ptr[i];
+        }
+    }
+    in->row_ptr = in->own_row_ptr;
+    spmmi_free(length);
+    return status;
+}
+
+/* Send the entries of A (8-byte columns or values) to the new owners of their rows. */
+static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entries,
+                                      size_t elem_size, const int64_t *send_count,
+                                      const int64_t *recv_count, void *out)
+{
+    const spmm_matrix_t *A    = plan->A;
+    const int64_t        nnz  = spmmi_matrix_local_nnz(A);
+    char                *pack = NULL, *to;
+    spmm_status_t        status;
+
+    status = (pack = spmmi_alloc(nnz, elem_size)) != NULL
+                 ? SPMM_OK
+                 : spmmi_fail_memory(&plan->env->err, nnz, elem_size, "entries on their way");
+    status = spmmi_agree(plan->env, status);
+    if (status == SPMM_OK) {
+        to = pack;
+        for (int32_t k = 0; k < plan->rows.n_orig; k++) {
+            const int32_t row   = plan->rows.send_row[k];
+            const size_t  bytes = (size_t)(A->row_ptr[row + 1] - A->row_ptr[row]) * elem_size;
+
+            memcpy(to, (const char *)entries + (size_t)A->row_ptr[row] * elem_size, bytes);
+            to += bytes;
+        }
+        status = spmmi_alltoallv(plan->env, pack, send_count, out, recv_count, elem_size);
+    }
+    spmmi_free(pack);
+    return status;
+}
+
+spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in)
+{
+    const size_t  size   = spmm_type_size(plan->ab_type);
+    spmm_status_t status = SPMM_OK;
+    int64_t       nnz;
+
+    if (plan->rows.keep) {
+        in->row_ptr = plan->A->row_ptr;
+        in->values  = plan->A->values;
+        return SPMM_OK;
+    }
+    SPMM_TRY(exchange_lengths(plan, in));
+    nnz        = in->row_ptr[plan->rows.n_local];
+    in->values = in->own_values = spmmi_alloc(nnz, size);
+    if (in->values == NULL) {
+        status = spmmi_fail_memory(&plan->env->err, nnz, size, "the values of this rank");
+    }
+    SPMM_TRY(spmmi_agree(plan->env, status));
+    return exchange_entries(plan, plan->A->values, size, in->send_count, in->recv_count,
+                            in->own_values);
+}
+
+spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
+{
+    spmm_status_t status = SPMM_OK;
+    int64_t       nnz;
+
+    SPMM_TRY(spmmi_arrival_receive_values(plan, in));
+    if (plan->rows.keep) {
+        in->col = plan->A->col_idx;
+        return SPMM_OK;
+    }
+    nnz = in->row_ptr[plan->rows.n_local];
+    if ((in->col = SPMM_NEW(in->own_col, nnz)) == NULL) {
+        status = spmmi_fail_memory(&plan->env->err, nnz, sizeof *in->col,
+                                   "this rank's part of the matrix");
+    }
+    SPMM_TRY(spmmi_agree(plan->env, status));
+    SPMM_TRY(exchange_entries(plan, plan->A->col_idx, sizeof *in->col, in->send_count,
+                              in->recv_count, in->own_col));
+    return spmmi_layout_translate(plan->env, &plan->cols, nnz, in->own_col);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file arrival.h
+ *  From the caller's rows to those of this rank: rows travel to their new owners in ascending
+ *  original order, so what arrives, in rank order, is this rank's part of A in its new row order.
+ */
+#ifndef SPMM_PLAN_ARRIVAL_H
+#define SPMM_PLAN_ARRIVAL_H
+
+#include "spmm_dist/plan.h"
+
+/** This rank's entries after redistribution: arrays of A where no row moves, else owned. */
+typedef struct {
+    const int64_t *row_ptr; /**< [rows.n_local + 1] */
+    const int64_t *col;     /**< [nnz] new global column */
+    const void    *values;  /**< [nnz] */
+    int64_t       *own_row_ptr, *own_col;
+    void          *own_values;
+    int64_t       *send_count; /**< [size], owned: entries to and from each rank */
+    int64_t       *recv_count;
+} spmm_arrival_t;
+
+/** Collective, agreed.  *in must be zeroed; free it in either case. */
+spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in);
+/** The same without columns.  Collective, agreed. */
+spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in);
+void          spmmi_arrival_free(spmm_arrival_t *in);
+
+#endif /* SPMM_PLAN_ARRIVAL_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file block.h  Blocks of this rank: entries, the engine chosen for them, its format. */
+#ifndef SPMM_PLAN_BLOCK_H
+#define SPMM_PLAN_BLOCK_H
+
+#include "engine/choose/autotune.h"
+#include "partition/reorder/reorder.h"
+#include "spmm_dist/plan.h"
+
+/** What a schedule needs besides what all plans have: formats, and buffers for rows. */
+typedef enum {
+    SPMM_BLOCKSET_SPLIT,    /**< local and halo block; halo rows */
+    SPMM_BLOCKSET_MERGED,   /**< one block over [own | halo] columns; both rows in one buffer */
+    SPMM_BLOCKSET_GATHERED, /**< one block over [own | all other] columns, and all of B */
+    SPMM_BLOCKSETS
+} spmm_blockset_t;
+
+/** How the rows of a block came to be ordered. */
+typedef struct {
+    const spmm_reorderer_t *method; /**< applied, or only tried; NULL: none was run */
+    bool                    applied;
+    const char             *why; /**< it was not; the end of a sentence, static */
+    spmm_tc_facts_t         before, after;
+    double                  seconds;        /**< spent on it */
+    double                  own_s, other_s; /**< measured times of the product in either order; 0:
+                                                 the prediction decided */
+} spmm_reordering_t;
+
+/** A block with its rows in another order. */
+typedef struct {
+    spmm_csr_t     csr;
+    int64_t       *source; /**< [nnz] as in spmm_block_t */
+    spmm_pattern_t pattern;
+} spmm_permuted_t;
+
+/** A part of the product on this rank, and the engine that runs it. */
+typedef struct {
+    const spmm_engine_ops_t *engine; /**< NULL: not built, or given up */
+    void                    *format; /**< owned; NULL before build */
+    spmm_csr_t               csr;    /**< input of the build; freed when no other format needs it */
+    int64_t                 *source; /**< [nnz] place of each entry among this rank's entries,
+                                          NULL: the same as here */
+    int64_t                  nnz;
+    spmm_reordering_t        reordering;
+    spmm_permuted_t          rival;   /**< owned: an order to be measured; no row_ptr: none */
+    spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
+    bool                     scanned;
+    spmm_problem_t           problem;
+    spmm_candidate_t *candidates; /**< [spmmi_n_engines], owned: for explain; NULL: not yet */
+    double            predicted_s, measured_s; /**< of the engine; as of a candidate */
+} spmm_block_t;
+
+/** All entries of this rank in one block, and the rows of B that it multiplies. */
+typedef struct {
+    spmm_block_t block;
+    void        *rows; /**< device [own and other rows x n], owned */
+} spmm_joined_t;
+
+/** The part of a plan that holds entries.  Owned by the plan; split.c fills local, halo and need,
+ *  blockset.c all the rest, for the schedules that are tried and in the end for the chosen one. */
+typedef struct {
+    spmm_block_t  local, halo; /**< entries whose column this rank owns / does not; csr until the
+                                    formats are made */
+    spmm_joined_t joined[SPMM_BLOCKSETS]; /**< both in one; [SPLIT] is unused */
+    bool          made[SPMM_BLOCKSETS];   /**< what there is of formats and their buffers */
+    bool          keep_input;             /**< csr of local and halo are needed once more */
+    int64_t      *need; /**< [recv rows], owned: new index of each halo row; NULL once the formats
+                             are made */
+} spmm_plan_blocks_t;
+
+/** Fill block->pattern unless it is there.  Local. */
+spmm_status_t spmmi_block_scan(spmm_env_t *env, spmm_block_t *block);
+/** Destroy the format; the facts stay for explain.  Local. */
+void spmmi_block_give_up(spmm_block_t *block);
+/** Free what formats are made from: entries, their sources and windows.  Local. */
+void spmmi_block_free_input(spmm_block_t *block);
+/** Free what is left of a block. */
+void spmmi_block_free(spmm_block_t *block);
+void spmmi_permuted_free(spmm_permuted_t *p);
+
+#endif /* SPMM_PLAN_BLOCK_H */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file format.c
+ *  The format of one block: its engine and, where another order of its rows was made (order.c) and
+ *  times decide, the order too.
+ */
+#include "plan/block/format.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/options.h"
+#include "plan/plan.h"
+
+/* Of the time on rows in their own order: less is within what measuring scatters by. */
+static const double order_gain = 0.98;
+
+static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
+{
+    block->problem = (spmm_problem_t){.ab_type = plan->ab_type,
+                                      .c_type  = c_type,
+                                      .compute = plan->compute,
+                                      .layout  = plan->edge.used ? SPMM_LAYOUT_ROW : plan->layout,
+                                      .n       = plan->n,
+                                      .deterministic = plan->deterministic,
+                                      .pattern       = &block->pattern,
+                                      .exact         = plan->exact_nonfinite};
+    if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *block->candidates,
+                                 "engine candidates");
+    }
+    SPMM_TRY(spmmi_block_scan(plan->env, block));
+    if (block == &plan->blocks.local && plan->layout == SPMM_LAYOUT_COL) {
+        return spmmi_plan_consider_edge(plan);
+    }
+    spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
+    return SPMM_OK;
+}
+
+/* Take the engine chosen; the windows are not needed any more. */
+static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
+{
+    block->engine         = settled->picked->engine;
+    block->format         = settled->format;
+    block->problem.layout = settled->picked->layout;
+    block->predicted_s    = settled->picked->predicted_s;
+    block->measured_s     = settled->picked->measured_s;
+    spmmi_pattern_free(&block->pattern);
+    spmmi_permuted_free(&block->rival);
+}
+
+/* The yardstick runs on rows as they are: in another order it needs a pass over C. */
+static void leave_out_yardstick(spmm_candidate_t *candidates)
+{
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        if (candidates[e].engine->yardstick && candidates[e].usable) {
+            spmmi_candidate_leave_out(&candidates[e],
+                                      "is measured on rows in their own order only");
+        }
+    }
+}
+
+/* Put the other order of rows in the place of @p block, choose its engine, and go back to what is
+ * @p settled unless that was clearly faster.  One format is held beside the other meanwhile. */
+static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                               const spmm_engine_choice_t *choice, spmm_engine_settled_t *settled)
+{
+    const spmm_error_t    before = plan->env->err;
+    spmm_block_t          own    = *block;
+    spmm_engine_settled_t other  = {.format = NULL};
+    spmm_status_t         status;
+
+    block->csr        = own.rival.csr;
+    block->source     = own.rival.source;
+    block->pattern    = own.rival.pattern;
+    block->candidates = NULL;
+    block->rival      = (spmm_permuted_t){.source = NULL};
+    status            = consider_engines(plan, block, c_type);
+    if (status == SPMM_OK) {
+        leave_out_yardstick(block->candidates);
+        status = spmmi_engine_settle(choice, &block->csr, &block->problem, plan->device,
+                                     block->candidates, spmmi_n_engines, &other);
+    }
+    if (status == SPMM_OK) {
+        plan->stats.tune_s += other.tune_s;
+        block->reordering.own_s   = settled->picked->measured_s;
+        block->reordering.other_s = other.picked->measured_s;
+    }
+    if (status == SPMM_OK && other.picked->measured_s < order_gain * settled->picked->measured_s) {
+        settled->picked->engine->destroy(settled->format);
+        spmmi_pattern_free(&own.pattern);
+        spmmi_csr_free(&own.csr);
+        spmmi_free(own.source);
+        spmmi_free(own.candidates);
+        block->reordering.applied = true;
+        *settled                  = other;
+        return SPMM_OK;
+    }
+    if (other.format != NULL) {
+        other.picked->engine->destroy(other.format);
+    }
+    own.reordering = block->reordering;
+    own.rival =
+        (spmm_permuted_t){.csr = block->csr, .source = block->source, .pattern = block->pattern};
+    spmmi_free(block->candidates);
+    *block = own;
+    if (spmmi_is_refusal(status)) {
+        spmmi_log(plan->env, "rows stay in order: %s", plan->env->err.text);
+        plan->env->err        = before;
+        block->reordering.why = "no engine could take the rows in it";
+        return SPMM_OK;
+    }
+    return status;
+}
+
+spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                     const spmm_plan_options_t *o)
+{
+    const bool                 adds   = block == &plan->blocks.halo && plan->op == SPMM_OP_N;
+    const spmm_engine_choice_t choice = {.name     = o->engine,
+                                         .measure  = spmmi_plan_uses_trials(plan, o),
+                                         .compared = block->rival.csr.row_ptr != NULL,
+                                         .beta     = adds ? 1.0 : 0.0,
+                                         .executes = o->executes};
+    const double               start  = spmmi_now();
+    spmm_engine_settled_t      settled;
+    spmm_status_t              status = SPMM_OK;
+
+    SPMM_TRY(consider_engines(plan, block, c_type));
+    SPMM_TRY(spmmi_engine_settle(&choice, &block->csr, &block->problem, plan->device,
+                                 block->candidates, spmmi_n_engines, &settled));
+    plan->stats.tune_s += settled.tune_s;
+    if (block->rival.csr.row_ptr != NULL) {
+        status = try_order(plan, block, c_type, &choice, &settled);
+    }
+    if (status != SPMM_OK) {
+        settled.picked->engine->destroy(settled.format);
+        return status;
+    }
+    install(block, &settled);
+    plan->stats.build_s += spmmi_now() - start;
+    spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
+              spmmi_now() - start, settled.tune_s);
+    return SPMM_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file gain.h  What another order of rows may gain, predicted. */
+#ifndef SPMM_PLAN_GAIN_H
+#define SPMM_PLAN_GAIN_H
+
+#include "engine/engine.h"
+
+/** Is the best engine for pattern @p after, of those that @p engine (NULL or "auto": all) admits,
+ *  predicted to beat the best one for @p before clearly? */
+bool spmmi_reordering_gains(const char *engine, const spmm_pattern_t *before,
+                            const spmm_pattern_t *after, const spmm_problem_t *problem,
+                            const spmm_device_t *device);
+/** Condensed columns in windows of 8 or of 16 rows: at most @p share of what there were? */
+bool spmmi_has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *after, double share);
+/** The facts that no order of rows can better. */
+spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern);
+/** Least predicted time on a pattern, of the engines that @p engine admits; INFINITY where none
+ *  runs. */
+double spmmi_best_time(const char *engine, const spmm_pattern_t *pattern,
+                       const spmm_problem_t *problem, const spmm_device_t *device);
+/** May what affinity takes come back in @p executes products (as the option), if its order
+ *  is the best thinkable? */
+bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           int64_t executes);
+
+#endif /* SPMM_PLAN_GAIN_H */

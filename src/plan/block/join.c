@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file join.c  One block from the local and the halo block, in whatever order their rows are. */
+#include "plan/block/join.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/plan.h"
+
+/** One of the two blocks on its way. */
+typedef struct {
+    const spmm_block_t *block;
+    int32_t            *at; /**< [rows of C] its row there, -1: none; owned */
+} part_t;
+
+/* The rows of a block by their row of C. */
+static spmm_status_t open_part(spmm_env_t *env, const spmm_block_t *block, int32_t n_rows,
+                               part_t *part)
+{
+    const spmm_csr_t *csr = &block->csr;
+
+    part->block = block;
+    if (SPMM_NEW(part->at, n_rows) == NULL) {
+        return spmmi_fail_memory(&env->err, n_rows, sizeof *part->at, "the rows of a block");
+    }
+    for (int32_t i = 0; i < n_rows; i++) {
+        part->at[i] = -1;
+    }
+    for (int32_t i = 0; i < csr->n_rows; i++) {
+        part->at[csr->row_map == NULL ? i : csr->row_map[i]] = i;
+    }
+    return SPMM_OK;
+}
+
+static int64_t row_length(const part_t *part, int32_t i)
+{
+    const int32_t at = part->at[i];
+
+    return at < 0 ? 0 : part->block->csr.row_ptr[at + 1] - part->block->csr.row_ptr[at];
+}
+
+/* Copy row i of a part behind entry @p to of the joined block.  @p col: the new column of each of
+ * its columns, ascending as they do; NULL: @p shift above it.
+ * @return the entry behind the row */
+static int64_t copy_row(const part_t *part, int32_t i, const int32_t *col, int32_t shift,
+                        int64_t to, spmm_block_t *joined)
+{
+    const spmm_csr_t *csr  = &part->block->csr;
+    const size_t      size = spmm_type_size(csr->type);
+    const int64_t     n    = row_length(part, i);
+    const int64_t     from = n == 0 ? 0 : csr->row_ptr[part->at[i]];
+
+    for (int64_t k = 0; k < n; k++) {
+        const int32_t c = csr->col_idx[from + k];
+
+        joined->csr.col_idx[to + k] = col != NULL ? col[c] : c + shift;
+        joined->source[to + k] =
+            part->block->source == NULL ? from + k : part->block->source[from + k];
+    }
+    if (n > 0) {
+        memcpy((char *)joined->csr.values + (size_t)to * size,
+               (const char *)csr->values + (size_t)from * size, (size_t)n * size);
+    }
+    return to + n;
+}
+
+static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *halo,
+                 const int32_t *col, spmm_block_t *joined)
+{
+    int64_t *ptr = joined->csr.row_ptr;
+
+    ptr[0] = 0;
+    for (int32_t i = 0; i < joined->csr.n_rows; i++) {
+        ptr[i + 1] = ptr[i] + row_length(local, i) + row_length(halo, i);
+    }
+#pragma omp parallel for schedule(dynamic, 256) num_threads(plan->device->threads)
+    for (int32_t i = 0; i < joined->csr.n_rows; i++) {
+        const int64_t behind = copy_row(local, i, NULL, 0, ptr[i], joined);
+
+        (void)copy_row(halo, i, col, plan->cols.n_local, behind, joined);
+    }
+}
+
+/* The place of each halo row among [own | all other] rows; NULL where halo rows follow the own. */
+static spmm_status_t place_halo(const spmm_plan_t *plan, spmm_blockset_t blockset, int32_t **col)
+{
+    const int64_t n_halo = spmmi_halo_recv_rows(&plan->exchange.halo);
+    const int64_t first  = plan->cols.offset[plan->env->rank];
+
+    *col = NULL;
+    if (blockset == SPMM_BLOCKSET_MERGED) {
+        return SPMM_OK;
+    }
+    if (SPMM_NEW(*col, n_halo) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, n_halo, sizeof **col, "the places of halo rows");
+    }
+    for (int64_t h = 0; h < n_halo; h++) {
+        (*col)[h] =
+            (int32_t)(plan->blocks.need[h] < first ? plan->blocks.need[h] + plan->cols.n_local
+                                                   : plan->blocks.need[h]);
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_blockset_t blockset,
+                                  spmm_block_t *block)
+{
+    const int64_t n_cols = blockset == SPMM_BLOCKSET_GATHERED
+                               ? plan->cols.n_global
+                               : plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo);
+
+    if (n_cols > INT32_MAX) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
+                          "rank %d would multiply %lld rows of B at once, more than 2^31 - 1",
+                          plan->env->rank, (long long)n_cols);
+    }
+    block->nnz = plan->blocks.local.nnz + plan->blocks.halo.nnz;
+    SPMM_TRY(spmmi_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, block->nnz,
+                             plan->ab_type, &block->csr));
+    if (SPMM_NEW(block->source, block->nnz) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, block->nnz, sizeof *block->source,
+                                 "entry sources");
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
+                              spmm_block_t *block)
+{
+    part_t        local = {.at = NULL}, halo = {.at = NULL};
+    int32_t      *col    = NULL;
+    spmm_status_t status = alloc_joined(plan, blockset, block);
+
+    if (status == SPMM_OK) {
+        status = open_part(plan->env, &plan->blocks.local, plan->rows.n_local, &local);
+    }
+    if (status == SPMM_OK) {
+        status = open_part(plan->env, &plan->blocks.halo, plan->rows.n_local, &halo);
+    }
+    if (status == SPMM_OK) {
+        status = place_halo(plan, blockset, &col);
+    }
+    if (status == SPMM_OK) {
+        fill(plan, &local, &halo, col, block);
+    }
+    spmmi_free(col);
+    spmmi_free(local.at);
+    spmmi_free(halo.at);
+    return status; /* the block's owner frees it */
+}

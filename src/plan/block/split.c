@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file split.c
+ *  From this rank's rows to its two blocks.
+ *
+ *  Each entry goes to the local block (its column is owned here) or to the halo block (its column
+ *  becomes a halo row), and both remember where their entries stood among all that arrived: new
+ *  values take the same way again.
+ */
+#include "plan/block/split.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/sort.h"
+#include "plan/block/arrival.h"
+#include "plan/plan.h"
+
+/** Rows being dealt to the two blocks. */
+typedef struct {
+    spmm_arrival_t in;
+    int64_t        first, n_own; /**< columns of this rank */
+    int64_t       *other_ptr;    /**< [rows.n_local + 1], owned: entries of the halo block */
+    uint64_t      *need;         /**< [n_need], owned: columns of other ranks, ascending */
+    int64_t        n_need;
+} split_t;
+
+static bool is_own(const split_t *split, int64_t col)
+{
+    return (uint64_t)(col - split->first) < (uint64_t)split->n_own;
+}
+
+/* Entries of the halo block before each row. */
+static spmm_status_t count_others(const spmm_plan_t *plan, split_t *split)
+{
+    const spmm_arrival_t *in = &split->in;
+    const int32_t         n  = plan->rows.n_local;
+
+    if (SPMM_NEW(split->other_ptr, (int64_t)n + 1) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, (int64_t)n + 1, sizeof *split->other_ptr,
+                                 "entries of a halo block");
+    }
+    split->other_ptr[0] = 0;
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
+    for (int32_t i = 0; i < n; i++) {
+        int64_t own = 0;
+
+        for (int64_t k = in->row_ptr[i]; k < in->row_ptr[i + 1]; k++) {
+            own += is_own(split, in->col[k]);
+        }
+        split->other_ptr[i + 1] = in->row_ptr[i + 1] - in->row_ptr[i] - own;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        split->other_ptr[i + 1] += split->other_ptr[i];
+    }
+    return SPMM_OK;
+}
+
+/* The columns of other ranks, ascending, no column twice. */
+static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
+{
+    const spmm_arrival_t *in    = &split->in;
+    const int64_t         count = split->other_ptr[plan->rows.n_local];
+
+    if (SPMM_NEW(split->need, count) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, count, sizeof *split->need, "halo columns");
+    }
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
+    for (int32_t i = 0; i < plan->rows.n_local; i++) {
+        int64_t at = split->other_ptr[i];
+
+        for (int64_t k = in->row_ptr[i]; at < split->other_ptr[i + 1]; k++) {
+            if (!is_own(split, in->col[k])) {
+                split->need[at++] = (uint64_t)in->col[k];
+            }
+        }
+    }
+    SPMM_TRY(spmmi_sort_u64(plan->env, split->need, count));
+    split->n_need = spmmi_unique_u64(split->need, count);
+    if (split->n_need > INT32_MAX) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
+                          "rank %d needs %" PRId64
+                          " rows of B from other ranks, more than 2^31 - 1; "
+                          "use more ranks or a better partition",
+                          plan->env->rank, split->n_need);
+    }
+    return SPMM_OK;
+}
+
+static int32_t find(const uint64_t *list, int64_t count, uint64_t value)
+{
+    int64_t low = 0, high = count;
+
+    while (low < high) {
+        const int64_t mid = low + (high - low) / 2;
+
+        if (list[mid] < value) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return (int32_t)low;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* A row of a block has its column and, below, its place in the row of A as one number each. */
+static int64_t pack(int64_t col, int64_t place)
+{
+    return (int64_t)((uint64_t)col << 32 | (uint64_t)place);
+}
+
+/* Sort entries from .. to of a block, packed in block->source, by column and fetch their values.
+ * @p start: where their row starts in what arrived. */
+static void finish_row(const spmm_arrival_t *in, int64_t start, int64_t from, int64_t to,
+                       spmm_block_t *block)
+{
+    const size_t size = spmm_type_size(block->csr.type);
+
+    for (int64_t k = from + 1; k < to; k++) {
+        if (block->source[k - 1] > block->source[k]) {
+            qsort(block->source + from, (size_t)(to - from), sizeof *block->source, ascending);
+            break;
+        }
+    }
+    for (int64_t k = from; k < to; k++) {
+        const int64_t packed = block->source[k];
+
+        block->csr.col_idx[k] = (int32_t)(packed >> 32);
+        block->source[k]      = start + (packed & UINT32_MAX);
+        memcpy((char *)block->csr.values + (size_t)k * size,
+               (const char *)in->values + (size_t)block->source[k] * size, size);
+    }
+}
+
+static void deal_row(const split_t *split, int32_t i, spmm_block_t *local, spmm_block_t *halo)
+{
+    const spmm_arrival_t *in    = &split->in;
+    const int64_t         start = in->row_ptr[i], end = in->row_ptr[i + 1];
+    const int64_t         other = split->other_ptr[i], own = start - other;
+    int64_t               own_at = own, other_at = other;
+
+    for (int64_t k = start; k < end; k++) {
+        const int64_t col = in->col[k];
+
+        if (is_own(split, col)) {
+            local->source[own_at++] = pack(col - split->first, k - start);
+        } else {
+            halo->source[other_at++] =
+                pack(find(split->need, split->n_need, (uint64_t)col), k - start);
+        }
+    }
+    finish_row(in, start, own, own_at, local);
+    finish_row(in, start, other, other_at, halo);
+    local->csr.row_ptr[i + 1] = own_at;
+    halo->csr.row_ptr[i + 1]  = other_at;
+}
+
+static spmm_status_t alloc_block(const spmm_plan_t *plan, int64_t n_cols, int64_t nnz,
+                                 spmm_block_t *block)
+{
+    block->nnz = nnz;
+    return spmmi_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, nnz, plan->ab_type,
+                           &block->csr);
+}
+
+/* Deal the entries of every row to the two blocks. */
+static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
+{
+    SPMM_NEW(plan->blocks.local.source, plan->blocks.local.nnz);
+    SPMM_NEW(plan->blocks.halo.source, plan->blocks.halo.nnz);
+    if (plan->blocks.local.source == NULL || plan->blocks.halo.source == NULL) {
+        return spmmi_fail_memory(&plan->env->err, plan->blocks.local.nnz + plan->blocks.halo.nnz,
+                                 sizeof *plan->blocks.local.source, "entry sources");
+    }
+#pragma omp parallel for schedule(dynamic, 256) num_threads(plan->device->threads)
+    for (int32_t i = 0; i < plan->rows.n_local; i++) {
+        deal_row(split, i, &plan->blocks.local, &plan->blocks.halo);
+    }
+    return SPMM_OK;
+}
+
+/* All entries stay where they are in A: the local block is A, and sources are places. */
+static void take_all(spmm_plan_t *plan, const split_t *split)
+{
+    const spmm_arrival_t *in    = &split->in;
+    spmm_csr_t           *csr   = &plan->blocks.local.csr;
+    const size_t          size  = spmm_type_size(csr->type);
+    const int64_t         grain = 8192; /* entries a thread takes at a time */
+
+#pragma omp parallel num_threads(plan->device->threads)
+    {
+#pragma omp for
+        for (int64_t i = 0; i <= csr->n_rows; i++) {
+            csr->row_ptr[i] = in->row_ptr[i];
+        }
+#pragma omp for
+        for (int64_t from = 0; from < plan->blocks.local.nnz; from += grain) {
+            const int64_t left = plan->blocks.local.nnz - from, count = left < grain ? left : grain;
+
+            for (int64_t k = from; k < from + count; k++) {
+                csr->col_idx[k] = (int32_t)(in->col[k] - split->first);
+            }
+            memcpy((char *)csr->values + (size_t)from * size,
+                   (const char *)in->values + (size_t)from * size, (size_t)count * size);
+        }
+    }
+}
+
+/* Drop the empty rows of the halo block; a row map leads back to the rows of C. */
+static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
+{
+    int32_t kept = 0;
+
+    if (SPMM_NEW(csr->row_map, csr->n_rows) == NULL) {
+        return spmmi_fail_memory(&env->err, csr->n_rows, sizeof *csr->row_map, "a row map");
+    }
+    for (int32_t i = 0; i < csr->n_rows; i++) {
+        if (csr->row_ptr[i + 1] > csr->row_ptr[i]) {
+            csr->row_map[kept++] = i;
+            csr->row_ptr[kept]   = csr->row_ptr[i + 1];
+        }
+    }
+    csr->n_rows = kept;
+    return SPMM_OK;
+}
+
+/* For op T the engines multiply by the transposed block. */
+static spmm_status_t transpose_block(spmm_env_t *env, spmm_block_t *block)
+{
+    spmm_csr_t flipped;
+    int64_t   *order;
+
+    SPMM_TRY(spmmi_csr_transpose(env, &block->csr, &flipped, &order));
+    for (int64_t k = 0; k < block->nnz; k++) {
+        order[k] = block->source == NULL ? order[k] : block->source[order[k]];
+    }
+    spmmi_csr_free(&block->csr);
+    spmmi_free(block->source);
+    block->csr    = flipped;
+    block->source = order;
+    return SPMM_OK;
+}
+
+static spmm_status_t make_blocks(spmm_plan_t *plan, split_t *split)
+{
+    int64_t n_other;
+
+    SPMM_TRY(count_others(plan, split));
+    SPMM_TRY(list_halo_columns(plan, split));
+    n_other = split->other_ptr[plan->rows.n_local];
+    SPMM_TRY(alloc_block(plan, split->n_own, split->in.row_ptr[plan->rows.n_local] - n_other,
+                         &plan->blocks.local));
+    SPMM_TRY(alloc_block(plan, split->n_need, n_other, &plan->blocks.halo));
+    if (plan->rows.keep && n_other == 0) {
+        take_all(plan, split);
+    } else {
+        SPMM_TRY(deal_rows(plan, split));
+    }
+    if (plan->op == SPMM_OP_T) {
+        SPMM_TRY(transpose_block(plan->env, &plan->blocks.local));
+        return transpose_block(plan->env, &plan->blocks.halo);
+    }
+    return compress_rows(plan->env, &plan->blocks.halo.csr);
+}
+
+spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan)
+{
+    split_t split = {.first = plan->cols.offset[plan->env->rank], .n_own = plan->cols.n_local};
+    spmm_status_t status;
+
+    status = spmmi_agree(plan->env, spmmi_arrival_receive(plan, &split.in));
+    if (status == SPMM_OK) {
+        status = spmmi_agree(plan->env, make_blocks(plan, &split));
+    }
+    spmmi_arrival_free(&split.in);
+    spmmi_free(split.other_ptr);
+    if (status == SPMM_OK) {
+        /* Same bits: an index is never negative. */
+        status = spmmi_halo_create(plan->env, plan->cols.offset, (const int64_t *)split.need,
+                                   split.n_need, &plan->exchange.halo);
+    }
+    if (status == SPMM_OK) {
+        plan->blocks.need = (int64_t *)split.need;
+    } else {
+        spmmi_free(split.need);
+    }
+    return status;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file choose.h  From predictions and measured times to the schedule of a plan. */
+#ifndef SPMM_PLAN_CHOOSE_H
+#define SPMM_PLAN_CHOOSE_H
+
+#include "exchange/transport.h"
+#include "plan/schedule/schedule.h"
+
+/** The part of a plan that says what was compared, and which schedule runs.  Owned by the plan; the
+ *  candidates stay for explain. */
+typedef struct {
+    bool                   travels;    /**< some rank has a peer: the schedule matters */
+    const spmm_schedule_t *schedule;   /**< while schedules are tried: the one on trial */
+    spmm_candidate_t      *schedules;  /**< [spmmi_n_schedules], owned */
+    spmm_candidate_t      *transports; /**< [spmmi_n_transports], owned */
+} spmm_plan_choice_t;
+
+/** Choose the schedule of a plan and make its formats and buffers.  Collective, agreed. */
+spmm_status_t spmmi_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_options_t *options);
+
+#endif /* SPMM_PLAN_CHOOSE_H */

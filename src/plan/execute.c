@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file execute.c
+ *  The way of one product, from checked operands to the last enqueue; the functions stand in the
+ *  order in which it meets them:
+ *
+ *      the buffers are free      after mark DONE of the last product, if that was on another stream
+ *      captured, or as it comes  capture.c launches what it has captured, else calls enqueue()
+ *      mark START
+ *      the schedule              schedule/NAME.c: passes over C (product/products.c) and exchanges
+ *                                (product/rows.c); a rank without peers multiplies its block
+ *      C from the edge           where row-major copies were multiplied (product/edge.c)
+ *      mark DONE                 also behind what failed
+ */
+#include "plan/execute.h"
+
+#include "plan/plan.h"
+#include "plan/product/products.h"
+
+bool spmmi_plan_runs_alone(const spmm_plan_t *plan)
+{
+    return plan->exchange.alone && plan->choice.schedule->blockset != SPMM_BLOCKSET_GATHERED;
+}
+
+/* The buffers belong to the last execute until it is done, on whatever stream that was; on this one
+ * its end is in order without a wait, which costs the stream about a microsecond. */
+static spmm_status_t follow_last(spmm_plan_t *plan, spmm_stream_t stream, uint64_t *number)
+{
+    if (!plan->device->ops->stream_id(plan->device, stream, number)) {
+        *number = 0;
+    }
+    if (plan->timing.in_use && (*number == 0 || *number != plan->timing.last_stream)) {
+        return spmmi_plan_wait(plan, 0, SPMM_MARK_DONE, stream);
+    }
+    return SPMM_OK;
+}
+
+/* All on the user stream. */
+static spmm_status_t run_alone(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_START, x->stream));
+    SPMM_TRY(spmmi_plan_turn_b(plan, x));
+    return spmmi_plan_run_local(plan, x);
+}
+
+static spmm_status_t run_schedule(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const spmm_schedule_t *schedule = plan->choice.schedule;
+
+    SPMM_TRY(schedule->in_order ? spmmi_plan_note(plan, 0, SPMM_MARK_START, x->stream)
+                                : spmmi_plan_mark(plan, 0, SPMM_MARK_START, x->stream));
+    return schedule->run(schedule, plan, x);
+}
+
+/* What may be captured. */
+static spmm_status_t enqueue(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    SPMM_TRY(spmmi_plan_runs_alone(plan) ? run_alone(plan, x) : run_schedule(plan, x));
+    return spmmi_plan_store_c(plan, x);
+}
+
+/* Also what a failed execute got to enqueue works on the buffers. */
+static spmm_status_t finish(spmm_plan_t *plan, const spmm_operands_t *x, uint64_t stream,
+                            spmm_status_t status)
+{
+    spmm_plan_timing_t *timing = &plan->timing;
+    const spmm_status_t ended  = spmmi_plan_mark(plan, 0, SPMM_MARK_DONE, x->stream);
+
+    status              = spmmi_first_failure(status, ended);
+    timing->in_use      = timing->in_use || ended == SPMM_OK;
+    timing->has_run     = status == SPMM_OK;
+    timing->last_stream = timing->has_run ? stream : 0;
+    timing->last_n      = x->n;
+    return status;
+}
+
+spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    uint64_t      stream = 0;
+    spmm_status_t status;
+
+    SPMM_TRY(follow_last(plan, x->stream, &stream));
+    status = plan->captures != NULL ? spmmi_plan_run_captured(plan, x, enqueue) : enqueue(plan, x);
+    return finish(plan, x, stream, status);
+}

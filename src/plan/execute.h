@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file execute.h  The way of one product. */
+#ifndef SPMM_PLAN_EXECUTE_H
+#define SPMM_PLAN_EXECUTE_H
+
+#include <stdbool.h>
+
+#include "operands.h"
+#include "spmm_dist/plan.h"
+
+/** Enqueue one product by the plan's schedule, captured where the plan captures.
+ *  @param[in] x  checked */
+spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x);
+/** Has this rank nothing to do with the schedule?  No row travels from or to it. */
+bool spmmi_plan_runs_alone(const spmm_plan_t *plan);
+
+#endif /* SPMM_PLAN_EXECUTE_H */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file move.h  Dense blocks between the caller's distribution and the plan's. */
+#ifndef SPMM_PLAN_MOVE_H
+#define SPMM_PLAN_MOVE_H
+
+#include "partition/layout.h"
+#include "spmm_dist/plan.h"
+
+/** spmm_plan_scatter() (to_plan) and spmm_plan_gather() (else).  Collective, agreed. */
+spmm_status_t spmmi_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
+                              const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
+                              spmm_stream_t stream);
+
+/** Where the rows of an operand live: the rows of A or its columns, by op. */
+const spmm_layout_map_t *spmmi_plan_map(const spmm_plan_t *plan, spmm_operand_t operand);
+
+#endif /* SPMM_PLAN_MOVE_H */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/options.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/scalar.h"
+#include "plan/plan.h"
+static bool type_pair_is_valid(spmm_type_t ab, spmm_type_t c)
+{
+    return c == ab || ((ab == SPMM_R_16F || ab == SPMM_R_16BF) && c == SPMM_R_32F);
+}
+
+static spmm_status_t check_compute(spmm_plan_t *plan)
+{
+    const bool is_64f = plan->ab_type == SPMM_R_64F;
+
+    if (plan->compute == SPMM_COMPUTE_AUTO) {
+        plan->compute = is_64f ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    }
+    if (plan->compute == SPMM_COMPUTE_32F_FAST_TF32 && plan->ab_type != SPMM_R_32F) {
+        return spmmi_fail(
+            &plan->env->err, SPMM_ERR_ARGUMENT,
+            "compute mode 32f-fast-tf32 needs a matrix of type 32f; this one has type %s",
+            spmmi_type_name(plan->ab_type));
+    }
+    if ((plan->compute == SPMM_COMPUTE_64F) != is_64f) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "compute mode %s does not go with a matrix of type %s: %s",
+                          is_64f ? "32f" : "64f", spmmi_type_name(plan->ab_type),
+                          is_64f ? "use 64f, or a matrix of type 32f"
+                                 : "use 32f, or a matrix of type 64f");
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    spmm_error_t *err = &plan->env->err;
+
+    plan->op              = o->op;
+    plan->layout          = o->layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : o->layout;
+    plan->c_type          = o->c_type == SPMM_TYPE_AUTO ? plan->ab_type : o->c_type;
+    plan->compute         = o->compute;
+    plan->deterministic   = o->deterministic != 0;
+    plan->profile         = o->profile != 0;
+    plan->exact_nonfinite = o->exact_nonfinite != 0;
+    if (plan->n < 1 || plan->n > INT32_MAX) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "a plan for %" PRId64 " columns: n must be 1 to 2^31 - 1", plan->n);
+    }
+    if (plan->op != SPMM_OP_N && plan->op != SPMM_OP_T) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "op %d is none of spmm_op_t", (int)plan->op);
+    }
+    if (plan->layout != SPMM_LAYOUT_ROW && plan->layout != SPMM_LAYOUT_COL) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "layout %d is none of spmm_layout_t",
+                          (int)plan->layout);
+    }
+    if (o->compute < SPMM_COMPUTE_AUTO || o->compute > SPMM_COMPUTE_32F_FAST_TF32) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "compute mode %d is none of spmm_compute_t",
+                          (int)o->compute);
+    }
+    if (!type_pair_is_valid(plan->ab_type, plan->c_type)) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "C must have the type of A, or 32f where A is 16f or 16bf");
+    }
+    if (o->executes < 0) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "executes %" PRId64 ": must be 0 (choose) or more", o->executes);
+    }
+    return check_compute(plan);
+}
+
+static spmm_status_t check_schedule(const spmm_plan_t *plan, const char *name)
+{
+    if (name == NULL || strcmp(name, "auto") == 0 || spmmi_schedule_find(name) != NULL) {
+        return SPMM_OK;
+    }
+    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                      "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all",
+                      name);
+}
+
+/* Ranks that plan different products would wait for each other for ever: find out now. */
+static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    const int64_t numbers[] = {plan->n,
+                               plan->ab_type,
+                               plan->c_type,
+                               plan->op,
+                               plan->layout,
+                               plan->compute,
+                               plan->deterministic,
+                               plan->exact_nonfinite,
+                               (int64_t)o->seed,
+                               o->executes,
+                               o->graph,
+                               o->graph != 0 && plan->profile};
+    const char   *texts[]   = {o->partition, o->objective, o->engine,
+                               o->transport, o->reorder,   o->schedule};
+    uint64_t      h, range[2];
+
+    memcpy(&h, &o->imbalance, sizeof h);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        h = spmmi_mix64(h ^ (uint64_t)numbers[i]);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        h = spmmi_hash_text(h, texts[i] != NULL ? texts[i] : "");
+    }
+    range[0] = h;
+    range[1] = ~h;
+    SPMM_MPI(plan->env,
+             MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, plan->env->comm));
+    if (range[0] != ~range[1]) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "the ranks ask for different plans: the type of A, n and all options but "
+                          "no_autotune, and profile without graph, must be equal on all ranks");
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    SPMM_TRY(spmmi_agree(plan->env, check_options(plan, o)));
+    SPMM_TRY(spmmi_agree(plan->env, check_schedule(plan, o->schedule)));
+    plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmmi_accum_type(plan->ab_type);
+    return check_same(plan, o);
+}
+
+/* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
+ * bits are asked for, which times that vary must not take away. */
+bool spmmi_plan_uses_trials(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    return plan->device->kind != SPMM_DEVICE_CPU && o->no_autotune == 0 && !plan->deterministic;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file options.h  What a plan was asked for. */
+#ifndef SPMM_PLAN_OPTIONS_H
+#define SPMM_PLAN_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "spmm_dist/plan.h"
+
+/** Resolve what the caller left open into the plan's own fields, and refuse what cannot be, or what
+ *  ranks ask for differently.  Collective, agreed. */
+spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o);
+/** Does this plan choose by measured times? */
+bool spmmi_plan_uses_trials(const spmm_plan_t *plan, const spmm_plan_options_t *o);
+
+#endif /* SPMM_PLAN_OPTIONS_H */

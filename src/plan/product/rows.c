@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file rows.c
+ *  The only way of rows between ranks in an execute: schedules say which columns, when, and where
+ *  the rows go; how they travel is decided here.
+ */
+#include "plan/product/rows.h"
+
+#include "plan/plan.h"
+
+int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
+                   spmm_slice_t slice[SPMM_MOST_CHUNKS])
+{
+    const int64_t units[] = {32, 1, 8, 1};
+    int64_t       unit    = 1;
+    int           count   = 0;
+
+    if (plan->captures != NULL && n % chunks != 0) {
+        chunks = 1; /* engines prepare anew for another width, which may not be captured */
+    }
+    for (int k = 0; k < 4; k++) { /* equal in units of 32, equal, in units of 8, any */
+        unit = units[k];
+        if (k < 2 ? n % (unit * chunks) == 0 : n >= unit * chunks) {
+            break;
+        }
+    }
+    for (int c = 0; c < chunks; c++) {
+        const int64_t all  = (n + unit - 1) / unit;
+        const int64_t from = all * c / chunks * unit, to = all * (c + 1) / chunks * unit;
+
+        if (to > from) {
+            slice[count] = (spmm_slice_t){
+                .index = count, .first = from, .n = (to < n ? to : n) - from, .halo = NULL};
+            count++;
+        }
+    }
+    return count;
+}
+
+/* The columns of a slice of row-major B, where the transport packs rows itself; else NULL. */
+static const void *find_in_place(const spmm_plan_t *plan, const spmm_operands_t *x,
+                                 const spmm_slice_t *slice)
+{
+    return plan->exchange.transport->packs && plan->op == SPMM_OP_N &&
+                   plan->layout == SPMM_LAYOUT_ROW && plan->cols.n_local > 0
+               ? (const char *)x->B + (size_t)slice->first * spmm_type_size(plan->halo_type)
+               : NULL;
+}
+
+/* Where the mirror rows of a slice lie: packed behind those of the slices before. */
+static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_t *x,
+                                   const spmm_slice_t *slice)
+{
+    const size_t elem = spmm_type_size(plan->halo_type);
+    const size_t before =
+        (size_t)spmmi_halo_send_rows(&plan->exchange.halo) * (size_t)slice->first * elem;
+
+    return (spmm_exchange_t){.direction =
+                                 plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD : SPMM_HALO_REVERSE,
+                             .mirror    = (char *)plan->exchange.mirror_rows + before,
+                             .halo      = slice->halo,
+                             .row_bytes = (size_t)slice->n * elem,
+                             .in_place  = find_in_place(plan, x, slice),
+                             .ld_bytes  = (size_t)x->ldb * elem};
+}
+
+static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spmm_slice_t *slice,
+                          void *mirror, spmm_stream_t stream)
+{
+    const size_t  elem = spmm_type_size(plan->halo_type);
+    const int64_t at   = plan->layout == SPMM_LAYOUT_ROW ? slice->first : slice->first * x->ldb;
+    const spmm_gather_args_t args = {.src        = (const char *)x->B + (size_t)at * elem,
+                                     .ld_src     = x->ldb,
+                                     .src_layout = plan->layout,
+                                     .row        = plan->exchange.send_row,
+                                     .n_rows     = spmmi_halo_send_rows(&plan->exchange.halo),
+                                     .n          = slice->n,
+                                     .elem_size  = elem,
+                                     .dst        = mirror};
+
+    return args.n_rows == 0 ? SPMM_OK : plan->device->ops->gather_rows(plan->device, &args, stream);
+}
+
+/* Peers count on an exchange that has begun: it is ended even where its mark could not be set. */
+static spmm_status_t begin(spmm_plan_t *plan, int index, void *state, const spmm_exchange_t *what,
+                           spmm_stream_t stream)
+{
+    spmm_status_t status;
+
+    SPMM_TRY(spmmi_plan_note(plan, index, SPMM_MARK_PACKED, stream));
+    SPMM_TRY(plan->exchange.transport->begin(state, what, stream));
+    status = spmmi_plan_note(plan, index, SPMM_MARK_BEGUN, stream);
+    if (status != SPMM_OK) {
+        (void)plan->exchange.transport->end(state, what, stream);
+    }
+    return status;
+}
+
+static spmm_status_t end(spmm_plan_t *plan, int index, void *state, const spmm_exchange_t *what,
+                         spmm_stream_t stream)
+{
+    const spmm_status_t noted = spmmi_plan_note(plan, index, SPMM_MARK_ENDING, stream);
+
+    SPMM_TRY(spmmi_first_failure(plan->exchange.transport->end(state, what, stream), noted));
+    return stream == plan->exchange.comm_stream /* else nobody waits for it */
+               ? spmmi_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
+               : spmmi_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);
+}
+
+spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
+                                    const spmm_slice_t *slice, spmm_stream_t stream)
+{
+    const spmm_exchange_t what = exchange_of(plan, x, slice);
+
+    SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_PACK, stream));
+    if (plan->op == SPMM_OP_N && what.in_place == NULL) {
+        SPMM_TRY(pack(plan, x, slice, what.mirror, stream));
+    }
+    return begin(plan, slice->index, plan->exchange.state, &what, stream);
+}
+
+spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice, spmm_stream_t stream)
+{
+    const spmm_exchange_t what = exchange_of(plan, x, slice);
+
+    return end(plan, slice->index, plan->exchange.state, &what, stream);
+}
+
+/* Forward only, so that `own` is read and never written. */
+static spmm_exchange_t gather_of(const spmm_plan_t *plan, const spmm_slice_t *slice,
+                                 const void *own)
+{
+    return (spmm_exchange_t){.direction = SPMM_HALO_FORWARD,
+                             .mirror    = (void *)own,
+                             .halo      = slice->halo,
+                             .row_bytes = (size_t)slice->n * spmm_type_size(plan->halo_type)};
+}
+
+spmm_status_t spmmi_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,
+                                        const void *own, spmm_stream_t stream)
+{
+    const spmm_exchange_t what = gather_of(plan, slice, own);
+
+    return begin(plan, slice->index, plan->exchange.gather, &what, stream);
+}
+
+spmm_status_t spmmi_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice, const void *own,
+                                      spmm_stream_t stream)
+{
+    const spmm_exchange_t what = gather_of(plan, slice, own);
+
+    return end(plan, slice->index, plan->exchange.gather, &what, stream);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file rows.h  All that moves rows between ranks in an execute. */
+#ifndef SPMM_PLAN_ROWS_H
+#define SPMM_PLAN_ROWS_H
+
+#include "exchange/halo.h"
+#include "exchange/transport.h"
+#include "operands.h"
+#include "spmm_dist/plan.h"
+
+enum { SPMM_MOST_CHUNKS = 4 };
+
+/** Columns [first, first + n) of B and C, which travel together. */
+typedef struct {
+    int     index; /**< counted from 0: which marks are theirs */
+    int64_t first, n;
+    void   *halo; /**< [recv rows x n] device, packed: target of op N, source of op T */
+} spmm_slice_t;
+
+/** Rows of C that peers send partial sums for, grouped by row: device memory. */
+typedef struct {
+    int64_t  n_rows;
+    int32_t *row, *ptr, *pos;
+} spmm_reduce_list_t;
+
+/** The part of a plan that moves rows.  Owned by the plan; halo is made with the blocks, the
+ *  transport before any format, rows with the formats that need them. */
+typedef struct {
+    spmm_halo_t                 halo;  /**< the halo plan: which rows travel, from and to whom */
+    bool                        alone; /**< no row travels from or to this rank, and no halo
+                                                block */
+    const spmm_transport_ops_t *transport; /**< borrowed */
+    void                       *state;     /**< of the transport, owned */
+    spmm_halo_t                 full;      /**< the halo plan of schedule allgather */
+    void                       *gather;    /**< state of the transport on it; NULL: not needed */
+
+    spmm_stream_t      comm_stream;
+    int32_t           *send_row;    /**< device copy of halo.send_row: op N packs these */
+    spmm_reduce_list_t reduce;      /**< op T adds these */
+    void              *mirror_rows; /**< device [send rows x n], packed; NULL for allgather */
+    void              *halo_rows;   /**< device [recv rows x n], packed; NULL unless SPLIT */
+    void              *peer_rows;   /**< the one of them that is the transport's; NULL: none */
+} spmm_plan_exchange_t;
+
+/** Cut @p n columns into at most @p chunks slices.  Widths are equal and multiples of 32 where @p n
+ *  allows it, else equal, else multiples of 8 but for the last; one slice where widths would differ
+ *  and the plan captures graphs.
+ *  @return how many */
+int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
+                   spmm_slice_t slice[SPMM_MOST_CHUNKS]);
+
+/** Op N: start to bring the halo rows of a slice of x->B to slice->halo; op T: start to send the
+ *  rows at slice->halo back.  In the order of @p stream; the rows of B, and for op T those of the
+ *  slice, must be there.  Nothing is under way when it fails. */
+spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
+                                    const spmm_slice_t *slice, spmm_stream_t stream);
+/** Finish it, before the next one begins: what follows mark EXCHANGED of the slice sees the
+ *  rows. */
+spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
+                                  const spmm_slice_t *slice, spmm_stream_t stream);
+/** The same for all rows of all other ranks, from @p own [own rows x n], packed. */
+spmm_status_t spmmi_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,
+                                        const void *own, spmm_stream_t stream);
+spmm_status_t spmmi_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice, const void *own,
+                                      spmm_stream_t stream);
+
+#endif /* SPMM_PLAN_ROWS_H */

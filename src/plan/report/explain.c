@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/report/explain.h"
+
+#include <inttypes.h>
+
+#include "base/scalar.h"
+#include "plan/plan.h"
+#include "spmm_dist/context.h"
+
+static void print_tc_facts(const spmm_pattern_t *p, FILE *out)
+{
+    const spmm_tc_facts_t *f = &p->tc;
+
+    (void)fprintf(out,
+                  "  condensed columns: %" PRId64 ", %" PRId64 " and %" PRId64
+                  " in windows of 8, 16 and 32 rows; TCU-Synergy %.1f %% (%s)\n",
+                  f->pairs[0], f->pairs[1], f->pairs[2], 100.0 * f->synergy,
+                  spmmi_tc_synergy_class(f->synergy));
+    (void)fprintf(out,
+                  "  8x8 TC blocks: %" PRId64 ", MeanNNZTC %.2f, IBD %.2f; 16x4 bricks: %" PRId64
+                  ", density %.1f %%, modelled OI_shmem %.1f\n",
+                  f->tc_blocks, f->mean_nnz_tc, f->ibd, f->bricks, 100.0 * f->alpha, f->oi_shmem);
+}
+
+static double percent(int64_t from, int64_t to)
+{
+    return 100.0 * ((double)to / (double)from - 1.0);
+}
+
+static void print_reordering(const spmm_reordering_t *r, FILE *out)
+{
+    if (r->method == NULL) {
+        (void)fprintf(out, "  reordering none: %s\n", r->why);
+        return;
+    }
+    (void)fprintf(out, "  reordering %s: ", r->applied ? r->method->name : "none");
+    if (!r->applied) {
+        (void)fprintf(out, "%s; ", r->why);
+    }
+    (void)fprintf(
+        out, "MeanNNZTC %.2f -> %.2f, condensed columns %+.1f, %+.1f and %+.1f %%, %.2f s\n",
+        r->before.mean_nnz_tc, r->after.mean_nnz_tc, percent(r->before.pairs[0], r->after.pairs[0]),
+        percent(r->before.pairs[1], r->after.pairs[1]),
+        percent(r->before.pairs[2], r->after.pairs[2]), r->seconds);
+    if (r->other_s > 0.0) {
+        (void)fprintf(out, "  measured: %.3f us on rows in their own order, %.3f us in this one\n",
+                      r->own_s * 1e6, r->other_s * 1e6);
+    }
+}
+
+static void print_engine(const spmm_plan_t *plan, const spmm_block_t *block,
+                         const spmm_candidate_t *c, FILE *out)
+{
+    /* The halo block of an edge works on the copies that the local block pays for. */
+    const bool copies = block == &plan->blocks.local && c->layout != plan->layout;
+
+    spmmi_candidate_print(c, "engine", copies ? " with row-major copies" : "",
+                          c->engine == block->engine, out);
+}
+
+/* What the chosen format holds, values included, beside CSR with indices of 32 bits. */
+static void print_format(const spmm_block_t *block, FILE *out)
+{
+    const size_t value = spmm_type_size(block->problem.ab_type);
+    const size_t rows = (size_t)block->pattern.n_rows, nnz = (size_t)block->pattern.nnz;
+    size_t       host = 0, device = 0;
+
+    if (block->engine == NULL) {
+        (void)fprintf(out, "  no format: the schedule has no use for one\n");
+        return;
+    }
+    block->engine->bytes(block->format, &host, &device);
+    (void)fprintf(out, "  format of %s: %zu bytes on the host, %zu on the device; CSR takes %zu\n",
+                  block->engine->name, host, device,
+                  4 * (rows + 1) + nnz * (sizeof(int32_t) + value));
+    if (block->engine->describe != NULL) {
+        block->engine->describe(block->format, &block->pattern, out);
+    }
+}
+
+static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, const char *what,
+                        FILE *out)
+{
+    const spmm_pattern_t *p = &block->pattern;
+
+    (void)fprintf(out,
+                  "%s block: %" PRId32 " x %" PRId32 ", %" PRId64 " entries, longest row %" PRId64
+                  ", rows vary by %.2f, %" PRId64 " columns used\n",
+                  what, p->n_rows, p->n_cols, p->nnz, p->max_row, p->row_cv, p->used_cols);
+    if (block->reordering.method != NULL || block->reordering.why != NULL) {
+        print_reordering(&block->reordering, out);
+    }
+    if (p->nnz > 0) {
+        print_tc_facts(p, out);
+        for (int e = 0; e < spmmi_n_engines; e++) {
+            if (spmmi_engines[e]->describe_pattern != NULL) {
+                spmmi_engines[e]->describe_pattern(p, plan->ab_type, out);
+            }
+        }
+    }
+    for (int e = 0; e < spmmi_n_engines && block->candidates != NULL; e++) {
+        print_engine(plan, block, &block->candidates[e], out);
+    }
+    print_format(block, out);
+}
+
+static void print_schedules(const spmm_plan_t *plan, FILE *out)
+{
+    if (!plan->choice.travels) {
+        (void)fprintf(out, "schedule: no row travels between ranks\n");
+        return;
+    }
+    (void)fprintf(out, "schedule: times of the slowest rank\n");
+    for (int s = 0; s < spmmi_n_schedules; s++) {
+        spmmi_candidate_print(&plan->choice.schedules[s], "schedule", "",
+                              plan->choice.schedules[s].schedule == plan->choice.schedule, out);
+    }
+}
+
+/* So long a product must take for the host to enqueue the next one meanwhile: START, EXCHANGED and
+ * DONE recorded, two of them waited for, the exchange and both blocks launched. */
+static void print_host(const spmm_plan_t *plan, FILE *out)
+{
+    const double call_s = 1e-6, launch_s = 2.5e-6, product_s = 5.0 * call_s + 3.0 * launch_s;
+    const double least_s = plan->stats.schedule_predicted_s;
+
+    if (plan->choice.travels && plan->device->kind != SPMM_DEVICE_CPU && plan->captures == NULL &&
+        least_s < 2.0 * product_s) {
+        (void)fprintf(out,
+                      "host: enqueuing a product takes about %.0f us; option graph enqueues it as "
+                      "one launch\n",
+                      product_s * 1e6);
+    }
+}
+
+static void print_captures(const spmm_plan_t *plan, FILE *out)
+{
+    int64_t captured, launched;
+
+    if (plan->captures != NULL) {
+        spmmi_plan_count_captures(plan, &captured, &launched);
+        (void)fprintf(out, "graphs: %" PRId64 " captured, %" PRId64 " launched\n", captured,
+                      launched);
+    } else if (plan->captures_why != NULL) {
+        (void)fprintf(out, "graphs: %s\n", plan->captures_why);
+    }
+}
+
+spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
+{
+    const spmm_plan_stats_t *s = &plan->stats;
+
+    (void)fprintf(
+        out,
+        "plan of rank %d of %d on %s: op %c, %s-major, type %s, C %s, up to %" PRId64 " columns\n",
+        plan->env->rank, plan->env->size, plan->device->description,
+        plan->op == SPMM_OP_N ? 'N' : 'T', plan->layout == SPMM_LAYOUT_ROW ? "row" : "column",
+        spmmi_type_name(plan->ab_type), spmmi_type_name(plan->c_type), plan->n);
+    (void)fprintf(out,
+                  "partition %s: imbalance %.3f, halo rows %" PRId64 " in total and %" PRId64
+                  " at most (block: %" PRId64 " in total, allgather: %" PRId64 ")%s%s\n",
+                  s->partition, s->imbalance, s->halo_rows_total, s->halo_rows_max,
+                  s->block_halo_rows_total, s->allgather_rows_total,
+                  plan->partition.note == NULL ? "" : ", ",
+                  plan->partition.note == NULL ? "" : plan->partition.note);
+    print_block(plan, &plan->blocks.local, "local", out);
+    print_block(plan, &plan->blocks.halo, "halo", out);
+    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
+        if (plan->blocks.joined[f].block.candidates != NULL) {
+            print_block(plan, &plan->blocks.joined[f].block,
+                        f == SPMM_BLOCKSET_MERGED ? "merged" : "gathered", out);
+        }
+    }
+    if (plan->edge.used) {
+        (void)fprintf(out, "edge: B and C are copied to and from row-major, %.3f us predicted\n",
+                      plan->edge.predicted_s * 1e6);
+    }
+    (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",
+                  s->halo_rows, s->mirror_rows, s->recv_bytes, s->send_bytes);
+    for (int t = 0; t < spmmi_n_transports; t++) {
+        spmmi_candidate_print(&plan->choice.transports[t], "transport", "",
+                              plan->choice.transports[t].transport == plan->exchange.transport,
+                              out);
+    }
+    print_schedules(plan, out);
+    print_host(plan, out);
+    print_captures(plan, out);
+    (void)fprintf(out, "memory: %zu bytes on the host, %zu on the device\n", s->host_bytes,
+                  s->device_bytes);
+    if (ferror(out)) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_IO, "the explanation could not be written");
+    }
+    return SPMM_OK;
+}

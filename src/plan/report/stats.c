@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/report/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "plan/block/blockset.h"
+#include "plan/execute.h"
+#include "plan/move.h"
+#include "plan/plan.h"
+#include "plan/product/buffers.h"
+
+/* What contiguous blocks of rows would make travel: the yardstick of every other partition. */
+static spmm_status_t score_block(spmm_plan_t *plan, int64_t *halo_total)
+{
+    const spmm_partition_options_t options = {.imbalance = 1.0};
+    spmm_partition_t               block;
+    spmm_partition_score_t         score;
+    spmm_status_t                  status;
+
+    SPMM_TRY(spmmi_partition_create(plan->A, "block", &options, &block));
+    status = spmmi_partition_score(plan->A, &block, &score);
+    spmmi_partition_free(&block);
+    if (status == SPMM_OK) {
+        *halo_total = score.halo_total;
+    }
+    return status;
+}
+
+static size_t map_bytes(const spmm_layout_map_t *map, int size)
+{
+    return ((size_t)size + 1) * (sizeof *map->offset + sizeof *map->orig_offset) +
+           (size_t)size * (sizeof *map->send_count + sizeof *map->recv_count) +
+           (size_t)map->n_local * sizeof *map->orig +
+           (size_t)map->n_orig * (sizeof *map->new_index + sizeof *map->send_row);
+}
+
+static size_t halo_bytes(const spmm_halo_t *halo)
+{
+    const size_t peers = (size_t)halo->n_send_peers + (size_t)halo->n_recv_peers;
+
+    return peers * sizeof *halo->send_peer + (peers + 2) * sizeof *halo->send_ptr +
+           (size_t)spmmi_halo_send_rows(halo) * sizeof *halo->send_row;
+}
+
+static void count_block(spmm_plan_t *plan, const spmm_block_t *block)
+{
+    size_t host, device;
+
+    if (block->engine == NULL) {
+        return;
+    }
+    block->engine->bytes(block->format, &host, &device);
+    plan->stats.host_bytes += host;
+    if (block->source != NULL) {
+        plan->stats.host_bytes += (size_t)block->nnz * sizeof *block->source;
+    }
+    plan->stats.device_bytes += device;
+}
+
+static void count_exchange(spmm_plan_t *plan, const void *state, const spmm_halo_t *moved)
+{
+    size_t host, device;
+
+    plan->exchange.transport->bytes(state, &host, &device);
+    plan->stats.host_bytes += host + halo_bytes(moved);
+    plan->stats.device_bytes += device;
+}
+
+static void count_bytes(spmm_plan_t *plan)
+{
+    count_block(plan, &plan->blocks.local);
+    count_block(plan, &plan->blocks.halo);
+    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
+        count_block(plan, &plan->blocks.joined[f].block);
+    }
+    count_exchange(plan, plan->exchange.state, &plan->exchange.halo);
+    if (plan->exchange.gather != NULL) {
+        count_exchange(plan, plan->exchange.gather, &plan->exchange.full);
+    }
+    plan->stats.host_bytes += sizeof *plan + map_bytes(&plan->rows, plan->env->size) +
+                              map_bytes(&plan->cols, plan->env->size) +
+                              (size_t)plan->rows.n_orig * sizeof *plan->partition.row_part +
+                              (size_t)plan->cols.n_orig * sizeof *plan->partition.col_part;
+    plan->stats.device_bytes += spmmi_plan_buffer_bytes(plan);
+}
+
+/* The choices made. */
+static void name_choices(spmm_plan_t *plan)
+{
+    spmm_plan_stats_t  *s    = &plan->stats;
+    const spmm_block_t *main = spmmi_plan_main_block(plan);
+
+    s->engine            = main->engine->name;
+    s->halo_engine       = main == &plan->blocks.local ? plan->blocks.halo.engine->name : s->engine;
+    s->local_predicted_s = main->predicted_s;
+    s->local_measured_s  = main->measured_s;
+    s->reordering        = main->reordering.applied ? main->reordering.method->name : "none";
+    s->transport         = plan->exchange.transport->name;
+    s->partition         = plan->partition.method;
+    s->schedule          = plan->choice.travels ? plan->choice.schedule->name : "none";
+    s->chunks            = plan->choice.travels ? plan->choice.schedule->chunks : 1;
+    s->schedule_predicted_s = NAN;
+    s->schedule_measured_s  = NAN;
+    for (int k = 0; k < spmmi_n_schedules && plan->choice.travels; k++) {
+        if (plan->choice.schedules[k].schedule == plan->choice.schedule) {
+            s->schedule_predicted_s = plan->choice.schedules[k].predicted_s;
+            s->schedule_measured_s  = plan->choice.schedules[k].measured_s;
+        }
+    }
+}
+
+/* What an execute moves: allgather moves more than is needed. */
+static void count_traffic(spmm_plan_t *plan)
+{
+    const spmm_halo_t *moved =
+        plan->exchange.gather != NULL ? &plan->exchange.full : &plan->exchange.halo;
+    const size_t row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
+    const size_t in        = (size_t)spmmi_halo_recv_rows(moved) * row_bytes;
+    const size_t out       = (size_t)spmmi_halo_send_rows(moved) * row_bytes;
+
+    plan->stats.recv_bytes = plan->op == SPMM_OP_N ? in : out;
+    plan->stats.send_bytes = plan->op == SPMM_OP_N ? out : in;
+}
+
+spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
+{
+    spmm_plan_stats_t *s        = &plan->stats;
+    const int64_t      in       = spmmi_halo_recv_rows(&plan->exchange.halo);
+    const int64_t      out      = spmmi_halo_send_rows(&plan->exchange.halo);
+    int64_t            sum[2]   = {in, plan->blocks.local.nnz + plan->blocks.halo.nnz};
+    int64_t            max[2]   = {plan->op == SPMM_OP_N ? in : out, sum[1]};
+    double             times[4] = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
+    const int64_t      b_rows   = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_global;
+
+    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT64_T, MPI_SUM, plan->env->comm));
+    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, max, 2, MPI_INT64_T, MPI_MAX, plan->env->comm));
+    SPMM_MPI(plan->env,
+             MPI_Allreduce(MPI_IN_PLACE, times, 4, MPI_DOUBLE, MPI_MAX, plan->env->comm));
+    if (plan->env->size == 1 || strcmp(plan->partition.method, "block") == 0) {
+        s->block_halo_rows_total = sum[0];
+    } else {
+        SPMM_TRY(score_block(plan, &s->block_halo_rows_total));
+    }
+    if (sum[1] != plan->A->nnz) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_INTERNAL,
+                          "the blocks of all ranks hold %lld entries, the matrix has %lld",
+                          (long long)sum[1], (long long)plan->A->nnz);
+    }
+    s->nnz_local            = plan->blocks.local.nnz;
+    s->nnz_halo             = plan->blocks.halo.nnz;
+    s->halo_rows            = plan->op == SPMM_OP_N ? in : out;
+    s->mirror_rows          = plan->op == SPMM_OP_N ? out : in;
+    s->halo_rows_total      = sum[0];
+    s->halo_rows_max        = max[0];
+    s->allgather_rows_total = (plan->env->size - 1) * b_rows;
+    s->imbalance            = sum[1] == 0 ? 1.0 : (double)max[1] * plan->env->size / (double)sum[1];
+    s->partition_s          = times[0];
+    s->build_s              = times[1];
+    s->tune_s               = times[2];
+    s->reorder_s            = times[3];
+    name_choices(plan);
+    count_traffic(plan);
+    count_bytes(plan);
+    return SPMM_OK;
+}
+
+/* Add the time between two marks of a slice. */
+static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_mark_t from,
+                                 spmm_mark_t to, double *seconds)
+{
+    double more = 0.0;
+
+    SPMM_TRY(plan->device->ops->event_elapsed(plan->device, spmmi_plan_event(plan, slice, from),
+                                              spmmi_plan_event(plan, slice, to), &more));
+    *seconds += more;
+    return SPMM_OK;
+}
+
+/* Between begin() and end() a host transport waits for the local block to be enqueued, or on the
+ * CPU to be done: that time is not the exchange's. */
+static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_stats_t *stats)
+{
+    SPMM_TRY(add_between(plan, c, SPMM_MARK_PACKED, SPMM_MARK_BEGUN, &stats->exchange_s));
+    SPMM_TRY(add_between(plan, c, SPMM_MARK_ENDING, SPMM_MARK_EXCHANGED, &stats->exchange_s));
+    if (plan->op == SPMM_OP_N) {
+        SPMM_TRY(add_between(plan, c, SPMM_MARK_PACK, SPMM_MARK_PACKED, &stats->pack_s));
+    } else { /* the sum of received rows stands for packing */
+        SPMM_TRY(add_between(plan, c, SPMM_MARK_UNPACK_FROM, SPMM_MARK_UNPACK_TO, &stats->pack_s));
+    }
+    return add_between(plan, c, SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO, &stats->halo_s);
+}
+
+spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
+{
+    spmm_slice_t slice[SPMM_MOST_CHUNKS];
+    int          count;
+
+    *stats        = plan->stats;
+    stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = NAN;
+    if (!plan->profile || !plan->timing.has_run) {
+        return SPMM_OK;
+    }
+    stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = 0.0;
+    count = spmmi_plan_runs_alone(plan)
+                ? 0
+                : spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.schedule->chunks, slice);
+    for (int c = 0; c < count; c++) {
+        SPMM_TRY(measure_slice(plan, c, stats));
+    }
+    SPMM_TRY(add_between(plan, 0, SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, &stats->local_s));
+    return add_between(plan, 0, SPMM_MARK_START, SPMM_MARK_DONE, &stats->total_s);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file timeline.c  When the phases of an execute ran, and which ranks its rows came from. */
+#include "plan/report/timeline.h"
+
+#include "plan/execute.h"
+#include "plan/plan.h"
+
+/* Between posting and waiting, a host transport lets the local block run: two spans of exchange. */
+static const struct {
+    const char *phase;
+    spmm_mark_t from, to;
+} of_slice[] = {
+    {"pack", SPMM_MARK_PACK, SPMM_MARK_PACKED},
+    {"exchange", SPMM_MARK_PACKED, SPMM_MARK_BEGUN},
+    {"exchange", SPMM_MARK_ENDING, SPMM_MARK_EXCHANGED},
+    {"halo", SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO},
+    {"pack", SPMM_MARK_UNPACK_FROM, SPMM_MARK_UNPACK_TO},
+};
+enum { SPANS_OF_SLICE = 5 };
+_Static_assert(sizeof of_slice / sizeof of_slice[0] == SPANS_OF_SLICE, "one span for each");
+_Static_assert(SPANS_OF_SLICE *SPMM_MOST_CHUNKS + 1 <= SPMM_MOST_SPANS, "room for all spans");
+
+static spmm_status_t add_span(const spmm_plan_t *plan, int slice, const char *phase,
+                              spmm_mark_t from, spmm_mark_t to, spmm_span_t *spans, int *count)
+{
+    const spmm_device_t *device = plan->device;
+    spmm_event_t *const  start  = spmmi_plan_event(plan, 0, SPMM_MARK_START);
+    spmm_span_t         *span   = &spans[*count];
+
+    span->phase = phase;
+    span->chunk = slice;
+    SPMM_TRY(device->ops->event_elapsed(device, start, spmmi_plan_event(plan, slice, from),
+                                        &span->from_s));
+    SPMM_TRY(
+        device->ops->event_elapsed(device, start, spmmi_plan_event(plan, slice, to), &span->to_s));
+    ++*count;
+    return SPMM_OK;
+}
+
+/* op N has marks of packing, op T of adding up what was received. */
+static bool has_marks(const spmm_plan_t *plan, int k)
+{
+    return of_slice[k].from == SPMM_MARK_PACK          ? plan->op == SPMM_OP_N
+           : of_slice[k].from == SPMM_MARK_UNPACK_FROM ? plan->op == SPMM_OP_T
+                                                       : true;
+}
+
+spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count)
+{
+    spmm_slice_t slice[SPMM_MOST_CHUNKS];
+    int          slices = 0;
+
+    *count = 0;
+    if (!plan->profile || !plan->timing.has_run) {
+        return SPMM_OK;
+    }
+    if (!spmmi_plan_runs_alone(plan)) {
+        slices = spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.schedule->chunks, slice);
+    }
+    SPMM_TRY(add_span(plan, 0, "local", SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, spans, count));
+    for (int c = 0; c < slices; c++) {
+        for (int k = 0; k < SPANS_OF_SLICE; k++) {
+            if (has_marks(plan, k)) {
+                SPMM_TRY(add_span(plan, c, of_slice[k].phase, of_slice[k].from, of_slice[k].to,
+                                  spans, count));
+            }
+        }
+    }
+    return SPMM_OK;
+}
+
+void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
+{
+    const spmm_halo_t *halo    = &plan->exchange.halo;
+    const bool         n       = plan->op == SPMM_OP_N;
+    const int          n_peers = n ? halo->n_recv_peers : halo->n_send_peers;
+    const int         *peer    = n ? halo->recv_peer : halo->send_peer;
+    const int64_t     *ptr     = n ? halo->recv_ptr : halo->send_ptr;
+
+    for (int p = 0; p < plan->env->size; p++) {
+        rows[p] = 0;
+    }
+    for (int k = 0; k < n_peers; k++) {
+        rows[peer[k]] = ptr[k + 1] - ptr[k];
+    }
+}

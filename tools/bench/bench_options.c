@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "driver_parse.h"
+
+const char *bench_cache_text(bench_cache_t cache)
+{
+    switch (cache) {
+    case BENCH_WARM:
+        return "warm: one B and C, problems smaller than L2 sit in it";
+    case BENCH_ROTATE:
+        return "rotate: B and C change with every product, together over twice L2; A may stay";
+    case BENCH_FLUSH:
+        return "flush: twice the size of L2 is overwritten before every product";
+    }
+    return "";
+}
+
+static int usage(driver_job_t *job, const char *option, const char *text)
+{
+    return driver_fail(job, DRIVER_USAGE, "--%s does not take \"%s\"; see --help", option, text);
+}
+
+/* What reads matrices has printed its own sentence. */
+static int add_file(driver_job_t *job, const char *text, void *to)
+{
+    (void)job;
+    return bench_options_add(text, false, to);
+}
+
+static int add_spec(driver_job_t *job, const char *text, void *to)
+{
+    (void)job;
+    return bench_options_add(text, true, to);
+}
+
+static int add_list(driver_job_t *job, const char *text, void *to)
+{
+    (void)job;
+    return bench_options_read_list(text, to);
+}
+
+static int parse_widths(driver_job_t *job, const char *text, void *to)
+{
+    bench_options_t *o = to;
+
+    o->n_widths = tool_read_widths(text, 1, o->width, BENCH_MANY);
+    return o->n_widths > 0 ? BENCH_GOOD : usage(job, "columns", text);
+}
+
+static int parse_engines(driver_job_t *job, const char *text, void *to)
+{
+    bench_options_t *options = to;
+    const size_t     bytes   = strlen(text) + 1;
+    char            *rest;
+
+    free(options->engine_text);
+    options->n_engines   = 0;
+    options->engine_text = malloc(bytes);
+    if (options->engine_text == NULL) {
+        return driver_fail(job, DRIVER_OTHER, "out of memory");
+    }
+    memcpy(options->engine_text, text, bytes);
+    for (char *name = strtok_r(options->engine_text, ",", &rest); name != NULL;
+         name       = strtok_r(NULL, ",", &rest)) {
+        if (options->n_engines == BENCH_MANY) {
+            return usage(job, "engines", text);
+        }
+        options->engine[options->n_engines++] = name;
+    }
+    return options->n_engines > 0 ? BENCH_GOOD : usage(job, "engines", text);
+}
+
+/* Would the table overwrite a matrix? */
+static bool is_input(const bench_options_t *options, const char *path)
+{
+    struct stat of_path, of_input;
+
+    if (stat(path, &of_path) != 0 || !S_ISREG(of_path.st_mode)) {
+        return false;
+    }
+    for (int k = 0; k < options->n_inputs; k++) {
+        if (!options->input[k].generated && stat(options->input[k].name, &of_input) == 0 &&
+            of_input.st_dev == of_path.st_dev && of_input.st_ino == of_path.st_ino) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What only all options together say. */
+static int settle(driver_job_t *job, bool rotate, bool flush, bench_options_t *o)
+{
+    if (o->n_inputs == 0) {
+        return driver_fail(job, DRIVER_USAGE,
+                           "no matrix: give --matrix FILE, --generate SPEC or --matrix-list FILE");
+    }
+    if (o->out != NULL && is_input(o, o->out)) {
+        return driver_fail(job, DRIVER_USAGE, "--out would overwrite the matrix %s", o->out);
+    }
+    if (o->note != NULL && !bench_is_printable(o->note)) {
+        return driver_fail(job, DRIVER_USAGE, "--note is one line");
+    }
+    if (rotate && flush) {
+        return driver_fail(job, DRIVER_USAGE, "give --rotate or --flush");
+    }
+    if (o->also_rotate && (rotate || flush)) {
+        return driver_fail(job, DRIVER_USAGE,
+                           "--also-rotate stands beside warm caches: leave out "
+                           "--rotate and --flush");
+    }
+    o->cache = rotate ? BENCH_ROTATE : flush ? BENCH_FLUSH : BENCH_WARM;
+    if (o->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
+        o->compute = o->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    }
+    if (o->yardstick == SPMM_TYPE_AUTO) {
+        o->yardstick = o->type;
+    }
+    return BENCH_GOOD;
+}
+
+int bench_options_parse(int argc, char **argv, bench_options_t *o)
+{
+    bool                  rotate = false, flush = false;
+    driver_job_t          job       = {.text = ""};
+    const driver_option_t options[] = {
+        {"matrix", 0, DRIVER_CALL, .to = o, .call = add_file},
+        {"generate", 0, DRIVER_CALL, .to = o, .call = add_spec},
+        {"matrix-list", 0, DRIVER_CALL, .to = o, .call = add_list},
+        {"columns", 0, DRIVER_CALL, .to = o, .call = parse_widths},
+        {"engines", 0, DRIVER_CALL, .to = o, .call = parse_engines},
+        {"type", 0, DRIVER_WORD, .to = &o->type, .words = tool_types},
+        {"compute", 0, DRIVER_WORD, .to = &o->compute, .words = tool_computes},
+        {"yardstick", 0, DRIVER_WORD, .to = &o->yardstick, .words = tool_types},
+        {"layout", 0, DRIVER_WORD, .to = &o->layout, .words = tool_layouts},
+        {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
+        {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
+        {"seed", 0, DRIVER_SEED, .to = &o->seed},
+        {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
+        {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
+        {"out", 0, DRIVER_NAME, .to = &o->out},
+        {"note", 0, DRIVER_NAME, .to = &o->note},
+        {"rotate", 0, DRIVER_FLAG, .to = &rotate},
+        {"flush", 0, DRIVER_FLAG, .to = &flush},
+        {"also-rotate", 0, DRIVER_FLAG, .to = &o->also_rotate},
+        {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
+        {"no-autotune", 0, DRIVER_FLAG, .to = &o->no_autotune},
+        {"help", 'h', DRIVER_FLAG, .to = &o->help},
+        {.name = NULL},
+    };
+    int code;
+
+    *o   = (bench_options_t){.type       = SPMM_R_32F,
+                             .layout     = SPMM_LAYOUT_ROW,
+                             .iterations = 20,
+                             .warmup     = 3,
+                             .seed       = 1,
+                             .n_widths   = 3,
+                             .width      = {32, 128, 512}};
+    code = driver_parse_options(&job, options, argc, argv);
+    if (code == BENCH_GOOD && !o->help) {
+        code = settle(&job, rotate, flush, o);
+    }
+    if (job.text[0] != '\0') {
+        (void)fprintf(stderr, "spmm_bench: %s\n", job.text);
+    }
+    return code;
+}
+
+void bench_options_free(bench_options_t *options)
+{
+    free(options->engine_text);
+    options->engine_text = NULL;
+    free(options->list_text);
+    options->list_text = NULL;
+}
+
+void bench_print_help(FILE *out)
+{
+    (void)fprintf(
+        out,
+        "usage: spmm_bench (--matrix FILE | --generate SPEC | --matrix-list FILE)... [options]\n"
+        "Time the engines of spmm_dist on one GPU: one row per matrix, engine and width, and a\n"
+        "summary over the matrices.\n\n"
+        "  --matrix FILE        .mtx, .mtx.gz, .csr or .smtx; may be given again\n"
+        "  --generate SPEC      a generator (spmm_dist --help lists them); may be given again\n"
+        "  --matrix-list FILE   one path or generator spec per line; # begins a comment\n"
+        "  --columns N,N,...    widths of B and C [32,128,512]\n"
+        "  --type TYPE          64f, 32f, 16f or 16bf [32f]\n"
+        "  --yardstick TYPE     storage of the cusparse runs that ratios refer to [that of "
+        "--type]\n"
+        "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
+        "  --layout LAYOUT      row or col [row]\n"
+        "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
+        "  --reorder METHOD     order of rows: auto, none, affinity, tiles, rcm or metis [auto]\n"
+        "  --executes K         products that will follow; bounds the tuning by auto [1000]\n"
+        "  --iterations K       timed products, the median counts [20]\n"
+        "  --warmup K           products before them [3]\n"
+        "  --rotate             change B and C with every product, over twice L2 in all\n"
+        "  --flush              overwrite L2 before every product\n"
+        "  --also-rotate        time again with rotating B and C, in a column of its own\n"
+        "  --deterministic      bitwise equal results from run to run\n"
+        "  --no-autotune        engine auto chooses by the cost model\n"
+        "  --seed S             of generated matrices and dense blocks [1]\n"
+        "  --out FILE           the same rows as tab-separated values\n"
+        "  --note TEXT          a first line of the header\n"
+        "  -h, --help           print this help\n\n"
+        "The ratio column is the median time of engine cusparse, in the type of --yardstick, over "
+        "that\n"
+        "of the row's engine; build ms is the host time of making the plan; limit ms is the "
+        "modelled\n"
+        "lower time on one H200, bench/README.md says how.\n"
+        "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"
+        "or of those that 4e8 multiplications allow.\n"
+        "What cannot run is reported and left out; only a lost GPU ends the run.\n"
+        "exit codes: 0 good, 1 an error above its bound, 2 usage, 3 matrix input, 4 other\n");
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file driver_doctor.h
+ *  --doctor: what this build and this machine have, whether it works, and how to get what is
+ *  missing.
+ */
+#ifndef DRIVER_DOCTOR_H
+#define DRIVER_DOCTOR_H
+
+#include "driver_options.h"
+
+enum { DRIVER_CHECKS = 64, DRIVER_CHECK_TEXT = 400 };
+
+typedef enum {
+    DRIVER_CHECK_GOOD,
+    DRIVER_CHECK_MISSING, /**< works without it */
+    DRIVER_CHECK_PROBLEM
+} driver_state_t;
+
+typedef struct {
+    driver_state_t state;
+    const char    *topic; /**< static storage */
+    char           text[DRIVER_CHECK_TEXT], advice[DRIVER_CHECK_TEXT];
+} driver_finding_t;
+
+/** What was found, on rank 0. */
+typedef struct {
+    int              count;
+    driver_finding_t finding[DRIVER_CHECKS];
+} driver_checkup_t;
+
+/** Add a finding; beyond DRIVER_CHECKS it is dropped, but for a problem, of which there is room for
+ *  one.
+ *  @param[in] advice  how to get what is missing; "": nothing to do */
+void driver_find(driver_checkup_t *checkup, driver_state_t state, const char *topic,
+                 const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/** "good", "missing" or "problem". */
+const char *driver_state_name(driver_state_t state);
+
+/** Examine, print on rank 0, write options->json where given.  Collective, agreed.
+ *  @return DRIVER_OTHER when there is a problem */
+int driver_doctor(driver_job_t *job, const driver_options_t *options);
+
+/** A small product over each transport of this build (driver_doctor_try.c).  Collective. */
+void driver_check_transports(driver_checkup_t *checkup, const driver_job_t *job,
+                             spmm_context_t *ctx);
+
+/* driver_doctor_gpu.c: local, no MPI. */
+
+/** One line on the GPUs of this node, asked of the driver (NVML), also in builds without CUDA.
+ *  @return how many GPUs there are */
+int driver_node_gpus(char text[DRIVER_CHECK_TEXT]);
+/** What the CUDA part of this build is and sees. */
+void driver_check_cuda(driver_checkup_t *checkup, int gpus_of_node);
+/** Same for NCCL. */
+void driver_check_nccl(driver_checkup_t *checkup, int gpus_of_node);
+
+/** The findings as JSON (driver_json.c). */
+int driver_write_checkup(driver_job_t *job, const char *path, const driver_checkup_t *checkup);
+
+#endif /* DRIVER_DOCTOR_H */

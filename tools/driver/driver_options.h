@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file driver_options.h  The command line of spmm_dist. */
+#ifndef DRIVER_OPTIONS_H
+#define DRIVER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "driver_job.h"
+
+/** What the program is asked to do. */
+typedef enum {
+    DRIVER_RUN,
+    DRIVER_HELP,
+    DRIVER_VERSION,
+    DRIVER_LIST_ENGINES,
+    DRIVER_LIST_TRANSPORTS,
+    DRIVER_LIST_PARTITIONERS,
+    DRIVER_LIST_SCHEDULES,
+    DRIVER_DOCTOR
+} driver_action_t;
+
+/** Strings are borrowed from argv; NULL where an option was not given. */
+typedef struct {
+    driver_action_t    action;
+    const char        *matrix, *generate; /**< one of the two for DRIVER_RUN */
+    int64_t            columns;
+    spmm_type_t        type;
+    spmm_compute_t     compute;
+    spmm_op_t          op;
+    spmm_layout_t      layout;
+    spmm_device_kind_t device;
+    const char        *engine, *partition, *objective, *transport;
+    const char        *write_partition, *reorder, *schedule, *json, *plot;
+    int64_t            nccl_ctas; /**< as the context option */
+    int64_t            executes;  /**< as the plan option */
+    double             imbalance, alpha, beta, timeout_s;
+    int64_t            warmup, iterations;
+    int64_t            pad; /**< elements added to the leading dimensions */
+    uint64_t           seed;
+    bool verify, explain, deterministic, no_autotune, exact_nonfinite, graph, progress;
+} driver_options_t;
+
+/** Parse strictly.  Not collective: all ranks see the same arguments and fail alike.
+ *  @return DRIVER_USAGE, or DRIVER_OTHER for an option this build lacks the library for */
+int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_options_t *options);
+
+/** Can the files of --json, --plot and --write-partition be written?  Asked before the work, not
+ *  after it.  Collective, agreed. */
+int driver_check_outputs(driver_job_t *job, const driver_options_t *options);
+
+void driver_print_help(FILE *out);
+
+/** "64f" and the like, as the options take them. */
+const char *driver_type_name(spmm_type_t type);
+const char *driver_compute_name(spmm_compute_t compute);
+
+/** The mode that SPMM_COMPUTE_AUTO stands for. */
+spmm_compute_t driver_compute_resolve(const driver_options_t *options);
+
+#endif /* DRIVER_OPTIONS_H */
