@@ -21,8 +21,9 @@ spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int p
 spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
                           MPI_Request *requests, int *n_requests);
 
-/** Wait for all requests.  With a timeout in @p env, counted from @p start (spmmi_now()), a late peer
- *  is SPMM_ERR_COMM: give the requests to spmmi_abandon() then; the context must be destroyed. */
+/** Wait for all requests.  With a timeout in @p env, counted from @p start (spmmi_now()), a late
+ *  peer is SPMM_ERR_COMM: give the requests to spmmi_abandon() then; the context must be
+ *  destroyed. */
 spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, double start,
                             const char *what);
 
