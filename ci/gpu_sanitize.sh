@@ -53,7 +53,7 @@ check() { # TOOL RANKS TEST; one line, and what was found
     esac
     timeout "${SECONDS_EACH:-400}" mpirun --bind-to none -n "$2" compute-sanitizer --tool "$1" \
         "${options[@]}" --report-api-errors no "$tests/$3" >"$out" 2>&1 || code=$?
-    found=$(grep -A 1 'Uninitialized' "$out" | grep -E ' at .*spmm::' | sed 's/+0x.* in / in /' | sort | uniq -c)
+    found=$(grep -A 1 'Uninitialized' "$out" | grep -E ' at .*spmmi::' | sed 's/+0x.* in / in /' | sort | uniq -c)
     [ -z "$found" ] || code=9
     {
         echo "$1, $2 rank(s), $3: exit $code in $((SECONDS - start)) s, $(grep -E 'SUMMARY' "$out" |

@@ -10,12 +10,14 @@
  *  - a context is used by one thread at a time, together with all matrices, plans and buffers made
  *    from it; distinct contexts may be used concurrently when MPI was initialised with
  *    MPI_THREAD_MULTIPLE.  On several GPUs NCCL demands that all ranks issue
- *    the products of several contexts in one order: from threads of their own use transport mpi-host;
+ *    the products of several contexts in one order: from threads of their own use
+ *    transport mpi-host;
  *  - on CUDA contexts a call may leave the context's device as the current one of the thread, as
  *    cudaSetDevice() would: a program that works on several sets its own again;
  *  - device arrays that a call without a stream reads must be complete: it orders itself behind the
  *    legacy default stream only, not behind streams made with cudaStreamNonBlocking;
- *  - structs with a struct_size grow only at their end: callers compiled with a shorter one are served.
+ *  - structs with a struct_size grow only at their end: callers compiled with a
+ *    shorter one are served.
  */
 #ifndef SPMM_DIST_CONTEXT_H
 #define SPMM_DIST_CONTEXT_H
@@ -38,8 +40,8 @@ typedef struct spmm_plan    spmm_plan_t;    /**< A, n, options -> partition, for
 /** Receives one finished line without a newline.  Called on the thread that called the library. */
 typedef void (*spmm_log_fn_t)(void *user, const char *line);
 
-/** Zero in any field means "choose for me".  Equal on all ranks, but where it says local and for the
- *  log.  On a GPU a context keeps freed memory of formats and
+/** Zero in any field means "choose for me".  Equal on all ranks, but where it says local and for
+ *  the log.  On a GPU a context keeps freed memory of formats and
  *  trials for its next plans, up to 1/32 of the device's, until it is destroyed. */
 typedef struct {
     size_t             struct_size; /**< set by SPMM_CONTEXT_OPTIONS_INIT */
@@ -87,16 +89,17 @@ SPMM_API spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_opt
 
 /** Collective, before MPI_Finalize.  Frees *ctx and sets it to NULL; NULL in is success.  Matrices
  *  and plans made from it must be gone: otherwise, and after MPI_Finalize, SPMM_ERR_ARGUMENT and
- *  nothing is freed.  Buffers must be freed before, too, since spmm_buffer_free() takes the context. */
+ *  nothing is freed.  Buffers must be freed before, too, since spmm_buffer_free()
+ *  takes the context. */
 SPMM_API spmm_status_t spmm_context_destroy(spmm_context_t **ctx);
 
 /** Not collective. */
 SPMM_API spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info_t *info);
 
-/** Not collective.  The sentence of the last failure on @p ctx, or on a matrix or plan of it, "" when
- *  there was none or a later call succeeded; with NULL, of the last failure on this thread: for a
- *  context that could not be created, and for calls that got NULL for a handle.  Valid until the next
- *  such call. */
+/** Not collective.  The sentence of the last failure on @p ctx, or on a matrix or plan of it, ""
+ *  when there was none or a later call succeeded; with NULL, of the last failure on this thread:
+ *  for a context that could not be created, and for calls that got NULL for a handle.  Valid until
+ *  the next such call. */
 SPMM_API const char *spmm_last_error(const spmm_context_t *ctx);
 
 /** Static English text for @p status; never NULL, also for unknown values. */
@@ -121,7 +124,8 @@ SPMM_API spmm_status_t spmm_buffer_copy(spmm_context_t *ctx, void *dst, const vo
 /** Wait until all work of @p stream is done and report its errors. */
 SPMM_API spmm_status_t spmm_stream_synchronize(spmm_context_t *ctx, spmm_stream_t stream);
 
-/** An engine, a transport, a partitioner or a schedule as `--list-engines` and the like print it. */
+/** An engine, a transport, a partitioner or a schedule as `--list-engines` and
+ *  the like print it. */
 typedef struct {
     size_t      struct_size; /**< set by the caller to sizeof(spmm_component_info_t) */
     const char *name;        /**< what options and the command line take; static storage */

@@ -38,8 +38,8 @@ SPMM_API spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_row
                                               spmm_matrix_t **A);
 
 /** The same from 32-bit indices, as PETSc and hypre have them where they are not built for larger
- *  ones.  Collective; arrays as for spmm_matrix_create_csr(): local, in host or device memory, copied
- *  (widened on the way), and may be freed on return.  A rank with 2^31 entries or more needs
+ *  ones.  Collective; arrays as for spmm_matrix_create_csr(): local, in host or device memory,
+ *  copied (widened on the way), and may be freed on return.  A rank with 2^31 entries or more needs
  *  spmm_matrix_create_csr().
  *  @param[in] n_rows   as in spmm_matrix_create_csr()
  *  @param[in] n_cols   likewise; over all ranks they may add up to more than 2^31 columns, of which
@@ -48,7 +48,8 @@ SPMM_API spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_row
  *  @param[in] col_idx  [row_ptr[n_rows]], global, otherwise as there
  *  @param[in] values   [row_ptr[n_rows]] of @p type
  *  @return SPMM_ERR_ARGUMENT naming row and entry where an array breaks these rules; negative
- *          offsets and columns, which an overflow leaves, are refused like any others out of range */
+ *          offsets and columns, which an overflow leaves, are refused like any
+ *          others out of range */
 SPMM_API spmm_status_t spmm_matrix_create_csr32(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
                                                 const int32_t *row_ptr, const int32_t *col_idx,
                                                 const void *values, spmm_type_t type,
@@ -56,18 +57,18 @@ SPMM_API spmm_status_t spmm_matrix_create_csr32(spmm_context_t *ctx, int64_t n_r
 
 /** Build A from this rank's blocks of @p vector rows by @p width columns: column-vector-sparse with
  *  @p width == 1 (vectorSparse, section 4), block-sparse otherwise.  Collective; arrays as for
- *  spmm_matrix_create_csr().  All places of a block are entries of A, zeros too.  Every engine takes
- *  such a matrix; engine cvse makes windows of 8 or 16 rows of it, so vectors of 2 and 4 rows that
- *  are neighbours share the rows of B that both use.  spmm_matrix_update_values() takes new values
- *  in the order of @p values.
+ *  spmm_matrix_create_csr().  All places of a block are entries of A, zeros too.  Every engine
+ *  takes such a matrix; engine cvse makes windows of 8 or 16 rows of it, so vectors of 2 and 4 rows
+ *  that are neighbours share the rows of B that both use.  spmm_matrix_update_values() takes new
+ *  values in the order of @p values.
  *  @param[in] n_rows     rows of A this rank owns: a multiple of @p vector
  *  @param[in] n_cols     as in spmm_matrix_create_csr()
  *  @param[in] vector     2, 4, 8 or 16
  *  @param[in] width      at least 1
- *  @param[in] block_ptr  [n_rows / vector + 1] first block of each row of blocks; block_ptr[0] == 0,
- *                        non-decreasing
- *  @param[in] col_idx    [block_ptr[n_rows / vector]] first column of each block, global, from 0, in
- *                        any order; the blocks of a row of blocks do not overlap
+ *  @param[in] block_ptr  [n_rows / vector + 1] first block of each row of blocks; block_ptr[0] ==
+ *                        0, non-decreasing
+ *  @param[in] col_idx    [block_ptr[n_rows / vector]] first column of each block, global, from 0,
+ *                        in any order; the blocks of a row of blocks do not overlap
  *  @param[in] values     [blocks * width * vector] of @p type, block after block, in each column
  *                        after column
  *  @return SPMM_ERR_ARGUMENT where an array breaks these rules, naming row and entry of A */
@@ -98,8 +99,8 @@ SPMM_API spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spe
 
 /** New values, same pattern, in the order of the arrays given at creation (of spmm_matrix_get_csr
  *  for a matrix read or generated).  Collective.  Refills every plan made from @p A, after
- *  waiting for its executes in flight, which use the old values.  After a failure some ranks or plans
- *  hold the new values and some the old ones: call it again before the next execute.
+ *  waiting for its executes in flight, which use the old values.  After a failure some ranks or
+ *  plans hold the new values and some the old ones: call it again before the next execute.
  *  @param[in] values  local, [local_nnz] of the matrix's type, host or device memory, copied */
 SPMM_API spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values);
 

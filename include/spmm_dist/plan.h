@@ -53,14 +53,14 @@ typedef struct {
                                        "overlap", where the plan measures; on CPUs "overlap" */
     int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
                                        that launching their parts takes longer than the work; see
-                                       spmm_execute().  Needs GPUs, on several ranks transport nccl or
-                                       nccl-push, and a context without timeout_s.
+                                       spmm_execute().  Needs GPUs, on several ranks transport nccl
+                                       or nccl-push, and a context without timeout_s.
                                        Plans that profile capture nothing: spmm_plan_explain() says
                                        so */
     int exact_nonfinite;  /**< nonzero: where B holds Inf or NaN, C has what the entries of A
-                                       make of them.  Zero: engines that also multiply zeros which fill up
-                                       blocks or tiles (cusparse-bell, cusparse) may put NaN in other
-                                       rows of C */
+                                       make of them.  Zero: engines that also multiply zeros which
+                                       fill up blocks or tiles (cusparse-bell, cusparse) may put NaN
+                                       in other rows of C */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -72,8 +72,8 @@ typedef struct {
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
  *  may take seconds.  @p A must outlive the plan.
- *  @param[in]  n        columns of B and C, 1 .. 2^31 - 1: executes may have fewer, but memory of the
- *                       plan is sized and engines are chosen for it
+ *  @param[in]  n        columns of B and C, 1 .. 2^31 - 1: executes may have fewer, but memory of
+ *                       the plan is sized and engines are chosen for it
  *  @param[in]  options  NULL for defaults; equal on all ranks but for fields that say local
  *  @return SPMM_ERR_UNSUPPORTED when the engine, transport or partitioner asked for cannot do it;
  *          spmm_last_error() says why */
@@ -81,24 +81,24 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
                                         const spmm_plan_options_t *options, spmm_plan_t **plan);
 
 /** Enqueue C = alpha * op(A) * B + beta * C.  Collective, but it spends no reduction: a failure
- *  is reported by the ranks that saw it; after SPMM_ERR_COMM MPI may still read @p B, which must not be
- *  freed then.  Allocates nothing.  On CUDA contexts with transport
+ *  is reported by the ranks that saw it; after SPMM_ERR_COMM MPI may still read @p B, which must
+ *  not be freed then.  Allocates nothing.  On CUDA contexts with transport
  *  nccl it returns before the result is ready, which is when @p stream reaches this point; the
  *  first call, and with engine cusparse the first after a change of n, ldb or ldc, may wait for
  *  the device.
  *  With option graph, the second call with the same arguments captures them and allocates; it and
- *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of B
- *  and C (modulo 16 bytes) stay.  NCCL demands that all ranks capture and launch alike: on several
- *  ranks a call must repeat the arguments of an earlier one on all ranks or on none, and change
- *  one of those four on all or on none.  That goes for ranks without rows, too: they must not pass
- *  the same pointer for different buffers of the others.  A buffer that a graph was captured with
- *  may be freed only after the plan.
+ *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of
+ *  B and C (modulo 16 bytes) stay.  NCCL demands that all ranks capture and launch alike: on
+ *  several ranks a call must repeat the arguments of an earlier one on all ranks or on none, and
+ *  change one of those four on all or on none.  That goes for ranks without rows, too: they must
+ *  not pass the same pointer for different buffers of the others.  A buffer that a graph was
+ *  captured with may be freed only after the plan.
  *  Not while @p stream is being captured by the program: that is what option graph is for.
  *  @param[in]     n           columns, 1 .. n of the plan, equal on all ranks; may change from call
  *                             to call.  Over MPI, ranks that get rows of another n return
  *                             SPMM_ERR_COMM; NCCL does not see it
- *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C; alpha == 0 may
- *                             read B, and 0 * Inf then is NaN
+ *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C; alpha == 0
+ *                             may read B, and 0 * Inf then is NaN
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; shares no element with C, which is checked.  Both may be
  *                             blocks of one array side by side, with one ld
@@ -108,13 +108,14 @@ SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, 
                                     int64_t ldb, double beta, void *C, int64_t ldc,
                                     spmm_stream_t stream);
 
-/** Enqueue new values for this plan alone, in the order of @p stream: later executes, on any stream,
- *  multiply by them, until the next call or spmm_matrix_update_values().  Matrix and other plans keep
- *  theirs.  Not collective.  On GPUs nothing
+/** Enqueue new values for this plan alone, in the order of @p stream: later executes, on any
+ *  stream, multiply by them, until the next call or spmm_matrix_update_values().  Matrix and other
+ *  plans keep theirs.  Not collective.  On GPUs nothing
  *  leaves the device or waits for it with engines csr-gpu, cusparse and cvse; formats of the others
  *  are refilled by the host.  The first call on a plan allocates and may wait.
- *  @param[in] values  [local_nnz] of the matrix's type, in the order of spmm_matrix_update_values(),
- *                     memory of the context's device, read until @p stream has passed this point
+ *  @param[in] values  [local_nnz] of the matrix's type, in the order of
+ *                     spmm_matrix_update_values(), memory of the context's device, read until
+ *                     @p stream has passed this point
  *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep": rows would have to travel */
 SPMM_API spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values,
                                                spmm_stream_t stream);
@@ -152,8 +153,8 @@ SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operan
  *  read back with partition "file:PATH", as it is or gzipped.  Collective. */
 SPMM_API spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path);
 
-/** What one execute does and did.  Times without a remark are seconds of the last execute on this rank,
- *  NaN unless the plan profiles. */
+/** What one execute does and did.  Times without a remark are seconds of the last execute on this
+ *  rank, NaN unless the plan profiles. */
 typedef struct {
     size_t      struct_size;           /**< set by the caller to sizeof(spmm_plan_stats_t) */
     const char *engine, *halo_engine;  /**< chosen for the two blocks, equal where the schedule has
@@ -202,7 +203,8 @@ typedef struct {
 enum { SPMM_MOST_SPANS = 24 }; /**< of one execute in this version of the library */
 
 /** The time line of the last execute on this rank.  Not collective; waits for that execute.
- *  @param[in]  capacity  room in @p spans; SPMM_MOST_SPANS, unless a later version has more, for all
+ *  @param[in]  capacity  room in @p spans; SPMM_MOST_SPANS, unless a later
+ *                        version has more, for all
  *  @param[out] spans     [capacity], the first *count are set
  *  @param[out] count     at most @p capacity; 0 unless the plan profiles and has executed */
 SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity,

@@ -1,13 +1,16 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> The C API for Fortran 2018: compile this file with the compiler of your program, link libspmm_dist.
-!> The headers beside this file document each function; docs/how-to/fortran.md, what differs:
-!> - Handles, buffers, streams and arrays of values are type(c_ptr): initialise handles by c_null_ptr,
-!>   pass c_loc() of an array that has the target attribute.  Arrays of indices are passed as they are.
+!> The C API for Fortran 2018: compile this file with the compiler of your program, link
+!> libspmm_dist.  The headers beside this file document each function; docs/how-to/fortran.md, what
+!> differs:
+!> - Handles, buffers, streams and arrays of values are type(c_ptr): initialise handles by
+!>   c_null_ptr, pass c_loc() of an array that has the target attribute.  Arrays of indices are
+!>   passed as they are.
 !> - Indices count from 0 as in C, also in row_ptr and col_idx.
 !> - Texts given to the library end with c_null_char; spmm_string() turns those it returns into
 !>   Fortran's.  A text that an option points to must live until the call returns.
-!> - Options are optional arguments; absent, they are NULL in C.  They and the infos come initialised.
-!>   Options are targets: else gfortran takes it that what they point to is not used by the call.
+!> - Options are optional arguments; absent, they are NULL in C.  They and the infos come
+!>   initialised.  Options are targets: else gfortran takes it that what they point to is not used
+!>   by the call.
 !> - unsigned 64-bit integers are integer(c_int64_t).
 !> struct_size has the sizes of 64-bit machines.
 module spmm_dist
@@ -537,7 +540,8 @@ module spmm_dist
 
 contains
 
-  !> A text of C as one of Fortran, for example spmm_string(spmm_last_error(ctx)); '' for c_null_ptr.
+  !> A text of C as one of Fortran, for example spmm_string(spmm_last_error(ctx)); '' for
+  !> c_null_ptr.
   function spmm_string(text) result(string)
     type(c_ptr), intent(in) :: text
     character(len=:), allocatable :: string

@@ -67,8 +67,8 @@ extern "C" cudaError_t spmmi_cuda_delay(double seconds, cudaStream_t stream)
 {
     const double most = 1e-3;
 
-    return seconds > 0.0 ? spmm::launch(wait, dim3(1), dim3(1), stream,
-                                        1e9 * (seconds < most ? seconds : most))
+    return seconds > 0.0 ? spmmi::launch(wait, dim3(1), dim3(1), stream,
+                                         1e9 * (seconds < most ? seconds : most))
                          : cudaSuccess;
 }
 
@@ -79,6 +79,6 @@ extern "C" cudaError_t spmmi_cuda_gather_probe(void *memory, size_t set, size_t 
     const size_t   block   = (size_t)(kThreads / kWarp) * kRounds * kFlight * kRowBytes;
     const unsigned blocks  = (unsigned)((bytes + block - 1) / block);
 
-    return spmm::launch(gather, dim3(blocks), dim3(kThreads), stream, (const uint4 *)memory,
-                        set / kRowBytes, kRounds, 1u, (uint4 *)memory);
+    return spmmi::launch(gather, dim3(blocks), dim3(kThreads), stream, (const uint4 *)memory,
+                         set / kRowBytes, kRounds, 1u, (uint4 *)memory);
 }

@@ -5,11 +5,11 @@
 
 extern "C" cudaError_t spmmi_cuda_probe(void)
 {
-    cudaError_t (*const all[])() = {spmm::preload_rows,
-                                    spmm::preload_add,
-                                    spmm::preload_store,
-                                    spmm::preload_values,
-                                    spmm::preload_push,
+    cudaError_t (*const all[])() = {spmmi::preload_rows,
+                                    spmmi::preload_add,
+                                    spmmi::preload_store,
+                                    spmmi::preload_values,
+                                    spmmi::preload_push,
                                     spmmi_cuda_sddmm_tasks_preload,
                                     spmmi_cuda_sddmm_tiles_preload,
                                     spmmi_cuda_sddmm_batches_preload,

@@ -34,9 +34,9 @@ spmm_status_t spmmi_wait_received(spmm_env_t *env, size_t bytes, int peer, MPI_R
                                   int *n_requests, double start, const char *what);
 
 /** Give up messages in flight, so that a late peer does not write into memory that is freed next.
- *  Waits for @p grace seconds at most: the peer may be gone.  A send cannot be taken back, nor a receive
- *  that has begun: true, and env->unfinished, then say that MPI may come back to their memory, which
- *  must not be freed (spmmi_alloc_keep()). */
+ *  Waits for @p grace seconds at most: the peer may be gone.  A send cannot be taken back, nor a
+ *  receive that has begun: true, and env->unfinished, then say that MPI may come back to their
+ *  memory, which must not be freed (spmmi_alloc_keep()). */
 bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace);
 
 /** Personalised all-to-all of elements of @p elem_size bytes.  Collective, agreed; where a rank may

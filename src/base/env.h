@@ -29,8 +29,8 @@ typedef struct {
 
 /** Collective.  Every rank gets the status and the sentence of the lowest failing rank, SPMM_OK
  *  when none failed.  The sentence names the rank unless all failed.  A rank that fails with
- *  SPMM_ERR_COMM waits for the others for timeout_s, without one for 10 s, and keeps its own sentence
- *  when they do not come. */
+ *  SPMM_ERR_COMM waits for the others for timeout_s, without one for 10 s, and keeps its own
+ *  sentence when they do not come. */
 spmm_status_t spmmi_agree(spmm_env_t *env, spmm_status_t local);
 
 /** Record a failed MPI call of @p what; SPMM_OK for MPI_SUCCESS. */

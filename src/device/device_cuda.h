@@ -42,7 +42,8 @@ spmm_status_t spmmi_cuda_memory_open(spmm_device_t *device);
 void          spmmi_cuda_memory_close(spmm_device_t *device);
 spmm_status_t spmmi_cuda_alloc(const spmm_device_t *device, size_t bytes, void **ptr);
 spmm_status_t spmmi_cuda_alloc_cached(const spmm_device_t *device, size_t bytes, void **ptr);
-/** After a failure for want of memory: give back what the library keeps.  False: nothing is kept. */
+/** After a failure for want of memory: give back what the library keeps.  False:
+ *  nothing is kept. */
 bool          spmmi_cuda_make_room(const spmm_device_t *device);
 void          spmmi_cuda_release(const spmm_device_t *device, void *ptr);
 spmm_status_t spmmi_cuda_stage(const spmm_device_t *device, void *to, const void *host,

@@ -25,8 +25,8 @@ typedef struct {
     char        *peer[SPMM_PEER_RANKS]; /**< the memory of each rank, as this one sees it */
 } spmm_nccl_window_t;
 
-/** The sentence that says why the NCCL in use cannot do it; NULL: it can, as far as is known without
- *  a communicator. */
+/** The sentence that says why the NCCL in use cannot do it; NULL: it can, as far as is known
+ *  without a communicator. */
 const char *spmmi_nccl_window_refusal(void);
 
 /** Memory for all ranks, zeroed: as much as the rank that wants most.  Collective, agreed;

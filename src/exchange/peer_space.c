@@ -119,8 +119,8 @@ static void free_space(spmm_peer_space_t *space)
     spmmi_free(space);
 }
 
-/* Does NCCL give a window that all ranks reach?  Else the reason is for all plans to come: where the
- * registration fails, too, since NCCL says so in many ways.  Collective, agreed. */
+/* Does NCCL give a window that all ranks reach?  Else the reason is for all plans to come: where
+ * the registration fails, too, since NCCL says so in many ways.  Collective, agreed. */
 static spmm_status_t try_window(spmm_transport_shared_t *shared, spmm_peer_space_t *space)
 {
     spmm_error_t       *err    = &shared->env->err;

@@ -59,8 +59,9 @@ static void name_owners(const spmm_push_limits_t *limits, const spmm_exchange_si
     }
 }
 
-/* Blocks for large readers, all in all.  To one of two H200 32 are as fast as 112; four GPUs take from each
- * other's memory at the same time, loads take longer, and more have to be on their way. */
+/* Blocks for large readers, all in all.  To one of two H200 32 are as fast as 112; four GPUs take
+ * from each other's memory at the same time, loads take longer, and more have to
+ * be on their way. */
 static int64_t most_blocks(const spmm_push_limits_t *limits, int readers)
 {
     /* Each share is rounded up by less than 1: all fit their words. */
@@ -70,9 +71,9 @@ static int64_t most_blocks(const spmm_push_limits_t *limits, int readers)
     return most < MOST ? most : MOST;
 }
 
-/* Blocks of @p most that send to a large reader at first: by its share of the rows of all of these.  Each
- * has a tile to send, without which the reader does not go on: a block that is late would else wait for the
- * word of an exchange that is over. */
+/* Blocks of @p most that send to a large reader at first: by its share of the rows of all of these.
+ * Each has a tile to send, without which the reader does not go on: a block that is late would else
+ * wait for the word of an exchange that is over. */
 static int32_t large_blocks(int64_t count, int64_t all, size_t row_bytes, int64_t most)
 {
     enum { BLOCK_BYTES = SPMM_PUSH_THREADS / 32 * SPMM_PUSH_TILE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file push_share.h
- *  From the rows of one exchange to what the thread blocks of push.cu do, by arithmetic alone: no GPU
- *  and no NCCL.
+ *  From the rows of one exchange to what the thread blocks of push.cu do, by arithmetic alone: no
+ *  GPU and no NCCL.
  */
 #ifndef SPMM_EXCHANGE_PUSH_SHARE_H
 #define SPMM_EXCHANGE_PUSH_SHARE_H

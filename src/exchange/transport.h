@@ -14,11 +14,11 @@
 
 /** How nccl-push shares out its work.  All 0 but in benchmarks and tests; the same on all ranks. */
 typedef struct {
-    /** Most thread blocks that send in one exchange, a bound on the multiprocessors that it takes from
-     *  the local product; 112 at most count.  0: as many as the number of readers asks for. */
+    /** Most thread blocks that send in one exchange, a bound on the multiprocessors that it takes
+     *  from the local product; 112 at most count.  0: as many as the number of readers asks for. */
     int max_blocks;
-    /** Most bytes from rank to rank that travel word by word.  0: SPMM_PUSH_QUICK, which is also the
-     *  most that counts; less than 0: none. */
+    /** Most bytes from rank to rank that travel word by word.  0: SPMM_PUSH_QUICK, which is also
+     *  the most that counts; less than 0: none. */
     int quick_bytes;
 } spmm_push_limits_t;
 
@@ -110,16 +110,17 @@ typedef struct spmm_transport_ops {
     bool        built;       /**< false: this build lacks what it needs */
     bool        by_name;     /**< auto leaves it alone */
 
-    /** Why auto leaves it alone on this rank as things are: the end of a sentence that starts with the
-     *  name, static; NULL: it may take it.  May be NULL. */
+    /** Why auto leaves it alone on this rank as things are: the end of a sentence that starts with
+     *  the name, static; NULL: it may take it.  May be NULL. */
     const char *(*asks_first)(void);
 
     /** Can all ranks use it?  Collective; the answer and @p why (the end of a sentence that starts
      *  with the name) are the same on all ranks. */
     bool (*supports)(spmm_transport_shared_t *shared, char why[SPMM_WHY]);
 
-    /** What create() does for the first plan of a context: finds out what supports(), which is cheap,
-     *  cannot.  Collective, agreed; SPMM_ERR_UNSUPPORTED when it cannot be used.  May be NULL. */
+    /** What create() does for the first plan of a context: finds out what supports(), which is
+     *  cheap, cannot.  Collective, agreed; SPMM_ERR_UNSUPPORTED when it cannot be
+     *  used.  May be NULL. */
     spmm_status_t (*open)(spmm_transport_shared_t *shared);
 
     /** Predicted seconds of one exchange of rows of @p row_bytes, with packing where it packs. */
@@ -136,8 +137,8 @@ typedef struct spmm_transport_ops {
     /** Finish it: work enqueued on @p stream from here on sees the rows. */
     spmm_status_t (*end)(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream);
 
-    /** Memory for the target of an exchange, recv or send rows of max_row_bytes: elsewhere it gets a
-     *  copy.  May be NULL, also the answer. */
+    /** Memory for the target of an exchange, recv or send rows of max_row_bytes: elsewhere it gets
+     *  a copy.  May be NULL, also the answer. */
     void *(*target_rows)(const void *state);
 
     void (*bytes)(const void *state, size_t *host, size_t *device);

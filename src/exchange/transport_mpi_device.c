@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file transport_mpi_device.c
- *  MPI straight between device buffers, for a CUDA-aware Open MPI.  The library asks the MPI it runs
- *  with, not the one it was compiled with.
+ *  MPI straight between device buffers, for a CUDA-aware Open MPI.  The library asks the MPI it
+ *  runs with, not the one it was compiled with.
  */
 #include <stdio.h>
 

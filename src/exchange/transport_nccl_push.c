@@ -28,8 +28,8 @@ typedef struct {
     int64_t first_mirror[SPMM_PEER_RANKS], first_halo[SPMM_PEER_RANKS];
 } push_t;
 
-/* Fitted to exchanges of 4 KiB to 128 MiB between 2 x H200, packing included: within 11 %; between 4
- * within 17 % (bench/results/exchange_push.tsv).  What a further peer takes is from
+/* Fitted to exchanges of 4 KiB to 128 MiB between 2 x H200, packing included: within 11 %; between
+ * 4 within 17 % (bench/results/exchange_push.tsv).  What a further peer takes is from
  * exchange_pull.tsv there. */
 static double push_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
@@ -108,9 +108,9 @@ static spmm_status_t set_up(push_t *t, size_t max_row_bytes)
     return make_window(t, max_row_bytes);
 }
 
-/* An exchange under way uses the window, and an event after it would spoil CUDA graphs: wait for the
- * device, as freeing memory does anyway.  A peer that was late may still write into the window: its
- * hold on the memory outlives ours. */
+/* An exchange under way uses the window, and an event after it would spoil CUDA graphs: wait for
+ * the device, as freeing memory does anyway.  A peer that was late may still write into the window:
+ * its hold on the memory outlives ours. */
 static void push_destroy(void *state)
 {
     push_t              *t = state;

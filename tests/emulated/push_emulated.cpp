@@ -5,5 +5,5 @@ extern "C" void emulated_push(const void *args, int b);
 
 extern "C" void emulated_push(const void *args, int b)
 {
-    spmm::push_block(*(const spmm_push_args_t *)args, b);
+    spmmi::push_block(*(const spmm_push_args_t *)args, b);
 }

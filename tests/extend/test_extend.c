@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_extend.c
- *  The worked examples of docs/how-to/extend.md do what those of the library do: whole plans with each
- *  of them against the dense product, and the transport on its own.
+ *  The worked examples of docs/how-to/extend.md do what those of the library do: whole plans with
+ *  each of them against the dense product, and the transport on its own.
  */
 #include "plan_case.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file transport_mpi_late.c
- *  A worked example of a transport (docs/how-to/extend.md): MPI between host buffers as mpi-host, but
- *  all of it in end(), so that nothing overlaps.  The difference of the two is what overlap gains.
+ *  A worked example of a transport (docs/how-to/extend.md): MPI between host buffers as mpi-host,
+ *  but all of it in end(), so that nothing overlaps.  The difference of the two is
+ *  what overlap gains.
  */
 #include <stdio.h>
 

@@ -2,7 +2,8 @@
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
 /** @file test_push.c
  *  Whole plans whose ranks push rows of B to their peers.  B changes in stream order
- *  between executes that nobody waits for: rows read too early or too late give sums of another round.
+ *  between executes that nobody waits for: rows read too early or too late give
+ *  sums of another round.
  */
 #include <cuda_runtime.h>
 #include <stdlib.h>

@@ -48,7 +48,8 @@ static void make_halo(const ranks_graph_t *g, int r, ranks_case_t *c)
     }
 }
 
-/* What find_firsts() of transport_nccl_push.c finds out: where the rows for, and from, each rank begin. */
+/* What find_firsts() of transport_nccl_push.c finds out: where the rows for, and from,
+ * each rank begin. */
 static void find_firsts(ranks_case_t *c)
 {
     for (int r = 0; r < c->n_ranks; r++) {
@@ -96,8 +97,8 @@ static int32_t *upload_rows(const ranks_case_t *c, const int32_t *row, int64_t n
     return list;
 }
 
-/* A window as exchange @p number left it, all earlier ones having been in vain but for the last that had the
- * numbers which begin anew after it: their words are still there. */
+/* A window as exchange @p number left it, all earlier ones having been in vain but for the last
+ * that had the numbers which begin anew after it: their words are still there. */
 static char *make_window(const ranks_case_t *c, uint32_t number)
 {
     char *host = zeros(c->head, 1);

@@ -3,7 +3,7 @@
 #include "ranks_grid.h"
 
 /* In this namespace gpu_sanitize.sh looks for reads of what nobody has written. */
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(SPMM_PUSH_THREADS, 2) push_ranks(const spmm_pu
 }
 
 } // namespace
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t ranks_grid_push(const spmm_push_args_t *args, int n, spmm_push_args_t *copy,
                                        cudaStream_t stream)
@@ -36,8 +36,9 @@ extern "C" cudaError_t ranks_grid_push(const spmm_push_args_t *args, int n, spmm
 
     return code != cudaSuccess
                ? code
-               : cudaLaunchCooperativeKernel((const void *)spmm::push_ranks, dim3(unsigned(blocks)),
-                                             dim3(SPMM_PUSH_THREADS), &parameters, 0, stream);
+               : cudaLaunchCooperativeKernel((const void *)spmmi::push_ranks,
+                                             dim3(unsigned(blocks)), dim3(SPMM_PUSH_THREADS),
+                                             &parameters, 0, stream);
 }
 
 extern "C" cudaError_t ranks_grid_blocks(int *blocks)
@@ -49,7 +50,7 @@ extern "C" cudaError_t ranks_grid_blocks(int *blocks)
         code = cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, device);
     }
     if (code == cudaSuccess) {
-        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, spmm::push_ranks,
+        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, spmmi::push_ranks,
                                                              SPMM_PUSH_THREADS, 0);
     }
     *blocks = n_sm * each;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ranks_machine.h
- *  Many ranks in one process, each with memory and an order of work of its own, for the kernels that
- *  write to the memory of peers: all that these take is addresses.
+ *  Many ranks in one process, each with memory and an order of work of its own, for the kernels
+ *  that write to the memory of peers: all that these take is addresses.
  */
 #ifndef SPMM_RANKS_MACHINE_H
 #define SPMM_RANKS_MACHINE_H

@@ -22,7 +22,8 @@ static spmm_exchange_t exchange_of(const ranks_round_t *round)
     return (spmm_exchange_t){.direction = round->direction, .row_bytes = round->row_bytes};
 }
 
-/* By the library's own arithmetic, as push_begin() of transport_nccl_push.c; the blocks that it asks for. */
+/* By the library's own arithmetic, as push_begin() of transport_nccl_push.c; the blocks
+ * that it asks for. */
 static int push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
                      spmm_push_args_t *args)
 {
@@ -78,8 +79,8 @@ static int make_arguments(const ranks_case_t *c, const ranks_round_t *round, arg
     return most;
 }
 
-/* All blocks of all ranks must be at work at a time, also of ranks that are some rounds apart: no rank
- * takes more than its part of them. */
+/* All blocks of all ranks must be at work at a time, also of ranks that are some rounds apart: no
+ * rank takes more than its part of them. */
 static void plan(ranks_case_t *c, const ranks_round_t *round, arguments_t *args)
 {
     enum { NONE = -1 };

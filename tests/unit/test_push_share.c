@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_push_share.c
- *  What the thread blocks of nccl-push are told, for any rows between up to 16 ranks: each block one
- *  part, each part one block, and both ranks of a pair the same.
+ *  What the thread blocks of nccl-push are told, for any rows between up to 16 ranks: each block
+ *  one part, each part one block, and both ranks of a pair the same.
  */
 #include <string.h>
 

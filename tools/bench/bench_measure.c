@@ -113,6 +113,7 @@ bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t 
     const spmm_compute_t compute = options->compute;
     const size_t         elem    = spmm_type_size(options->yardstick);
     const size_t         pair    = (size_t)(info->rows + info->cols) * (size_t)row->n * elem;
+    const int            sets    = bench_timer_sets(&bench->timer, options, pair);
     bench_row_t          other   = *row;
     bench_dense_t        dense;
     int                  code;
@@ -123,8 +124,7 @@ bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t 
     other.chosen         = "cusparse";
     other.limit_seconds  = bench_limit_seconds(pattern, row->n, elem);
     other.gather_seconds = bench_gather_seconds(pattern, row->n, elem);
-    code                 = bench_dense_create(bench->ctx, options, info->rows, info->cols, row->n,
-                                              bench_timer_sets(&bench->timer, options, pair), &dense);
+    code = bench_dense_create(bench->ctx, options, info->rows, info->cols, row->n, sets, &dense);
     if (code == BENCH_GOOD) {
         code = bench_measure(bench, A, &dense, &other);
         bench_dense_free(&dense);

@@ -136,6 +136,7 @@ static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *yardstic
 
     for (int w = 0; w < options->n_widths; w++) {
         const size_t  pair = (size_t)(info->rows + info->cols) * (size_t)options->width[w] * elem;
+        const int     sets = bench_timer_sets(&bench->timer, options, pair);
         bench_dense_t dense;
         int           code;
         bool          alive;
@@ -148,9 +149,8 @@ static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *yardstic
         }
         row.limit_seconds  = bench_limit_seconds(pattern, row.n, elem);
         row.gather_seconds = bench_gather_seconds(pattern, row.n, elem);
-        code               = bench_dense_create(bench->ctx, options, info->rows, info->cols, row.n,
-                                                bench_timer_sets(&bench->timer, options, pair), &dense);
-        alive              = bench_survives(bench, code);
+        code = bench_dense_create(bench->ctx, options, info->rows, info->cols, row.n, sets, &dense);
+        alive = bench_survives(bench, code);
         if (code == BENCH_GOOD) {
             alive = run_width(bench, A, &dense, row);
             bench_dense_free(&dense);

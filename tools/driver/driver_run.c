@@ -35,11 +35,9 @@ static int operands_create(const driver_run_t *run, operands_t *x)
 
     x->b_layout.struct_size = sizeof x->b_layout;
     x->c_layout.struct_size = sizeof x->c_layout;
-    x->product              = (driver_product_t){.rows  = &x->rows,
-                                                 .B     = driver_dense(o->seed ^ seed_of_b, o->type),
-                                                 .C0    = driver_dense(o->seed ^ seed_of_c, o->type),
-                                                 .alpha = o->alpha,
-                                                 .beta  = o->beta};
+    x->product    = (driver_product_t){.rows = &x->rows, .alpha = o->alpha, .beta = o->beta};
+    x->product.B  = driver_dense(o->seed ^ seed_of_b, o->type);
+    x->product.C0 = driver_dense(o->seed ^ seed_of_c, o->type);
     if (o->verify || o->type == SPMM_R_16F) {
         code = driver_rows_create(job, run->ctx, run->A, o->op, &x->rows);
         if (code != DRIVER_GOOD) {

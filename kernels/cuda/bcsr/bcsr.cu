@@ -3,7 +3,7 @@
 #include "cuda/bcsr/bcsr.h"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 template <typename Half, typename Out>
@@ -14,11 +14,11 @@ template <typename Half, typename Out> cudaError_t bcsr_preload();
 /** That of bcsr_fill.cu. */
 cudaError_t preload_bcsr_fill(void);
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_bcsr_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     const cudaError_t code = preload_bcsr_fill();
 
     return code != cudaSuccess ? code : for_all_half_types([](auto types) {
@@ -29,8 +29,8 @@ extern "C" cudaError_t spmmi_cuda_bcsr_preload(void)
 extern "C" cudaError_t spmmi_cuda_bcsr_mm(const spmm_bcsr_arrays_t *A, const spmm_tc_work_t *work,
                                           const spmm_tc_mm_args_t *args, cudaStream_t stream)
 {
-    return spmm::for_half_types(A->type, *args, [&](auto types) {
-        return spmm::bcsr_product<typename decltype(types)::Half, typename decltype(types)::Out>(
+    return spmmi::for_half_types(A->type, *args, [&](auto types) {
+        return spmmi::bcsr_product<typename decltype(types)::Half, typename decltype(types)::Out>(
             *A, *work, *args, stream);
     });
 }

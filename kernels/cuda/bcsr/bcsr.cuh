@@ -15,7 +15,7 @@
 
 #include "cuda/bcsr/bcsr_sums.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int kBcsrStages = 4; /* steps in shared memory, that in work and those on the way */
@@ -247,6 +247,6 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_BCSR_CUH */

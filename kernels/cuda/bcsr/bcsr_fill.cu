@@ -6,7 +6,7 @@
 #include "cuda/bcsr/bcsr.h"
 #include "cuda/bcsr/bcsr_format.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** The tile row of a warp. */
@@ -123,16 +123,16 @@ cudaError_t preload_bcsr_fill(void)
     return preload(bcsr_fill);
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_bcsr_fill(const spmm_bcsr_arrays_t *A, const void *values,
                                             void *to, cudaStream_t stream)
 {
-    constexpr int kRows = spmm::kBlock / spmm::kWarp;
+    constexpr int kRows = spmmi::kBlock / spmmi::kWarp;
 
     if (A->n_tile_rows == 0) {
         return cudaSuccess;
     }
-    return spmm::launch(spmm::bcsr_fill, dim3((unsigned)spmm::ceil_div(A->n_tile_rows, kRows)),
-                        dim3(spmm::kBlock), stream, *A, (const uint16_t *)values, (char *)to);
+    return spmmi::launch(spmmi::bcsr_fill, dim3((unsigned)spmmi::ceil_div(A->n_tile_rows, kRows)),
+                         dim3(spmmi::kBlock), stream, *A, (const uint16_t *)values, (char *)to);
 }

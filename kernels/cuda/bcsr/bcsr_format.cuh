@@ -6,7 +6,7 @@
 #include "cuda/tc/tc_common.cuh"
 #include "engine/bcsr/args.h"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int kBcsrTileBytes = SPMM_BCSR_TILE * SPMM_BCSR_UNIT;
@@ -67,6 +67,6 @@ struct BcsrLists {
     const int4    *tile; /* spmm_bcsr_listed_t */
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_BCSR_FORMAT_CUH */

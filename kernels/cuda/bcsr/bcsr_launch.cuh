@@ -10,7 +10,7 @@
 #include "cuda/bcsr/bcsr_lists.cuh"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam Block    BcsrStepBlock or BcsrListBlock
@@ -203,8 +203,8 @@ template <typename Half, typename Out> struct BcsrKernels {
                         (unsigned)(rows * SPMM_BCSR_SIDE / (kBlock / kWarp)));
 
         return work.n_splits == 0 ? cudaSuccess
-                                  : spmm::launch(bcsr_finish<Format>, grid, dim3(kBlock), stream,
-                                                 format, work, args);
+                                  : spmmi::launch(bcsr_finish<Format>, grid, dim3(kBlock), stream,
+                                                  format, work, args);
     }
 
     static cudaError_t launch(const spmm_bcsr_arrays_t &A, const spmm_tc_work_t &work,
@@ -248,14 +248,14 @@ template <typename Half, typename Out> cudaError_t bcsr_preload()
     return code != cudaSuccess ? code : preload_choices(Kernels::all(), Kernels::kNumber);
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 /** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
  *  side. */
 #define SPMM_INSTANCE(Half, Out)                                                                   \
-    template cudaError_t spmm::bcsr_product<Half, Out>(const spmm_bcsr_arrays_t &,                 \
-                                                       const spmm_tc_work_t &,                     \
-                                                       const spmm_tc_mm_args_t &, cudaStream_t);   \
-    template cudaError_t spmm::bcsr_preload<Half, Out>();
+    template cudaError_t spmmi::bcsr_product<Half, Out>(const spmm_bcsr_arrays_t &,                \
+                                                        const spmm_tc_work_t &,                    \
+                                                        const spmm_tc_mm_args_t &, cudaStream_t);  \
+    template cudaError_t spmmi::bcsr_preload<Half, Out>();
 
 #endif /* SPMM_BCSR_LAUNCH_CUH */

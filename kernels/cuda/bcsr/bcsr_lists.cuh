@@ -16,7 +16,7 @@
 
 #include "cuda/bcsr/bcsr_sums.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam kWarpsM  tile rows of a thread block
@@ -381,6 +381,6 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_BCSR_LISTS_CUH */

@@ -10,7 +10,7 @@
 #include "cuda/bcsr/bcsr_format.cuh"
 #include "cuda/bcsr/bcsr_place.h"
 
-namespace spmm
+namespace spmmi
 {
 
 /** Eight columns of a row of B, of which @p left are there, to a shared address, zeros behind them.
@@ -207,6 +207,6 @@ template <class S> struct BcsrSums {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_BCSR_SUMS_CUH */

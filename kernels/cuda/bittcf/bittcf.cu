@@ -3,7 +3,7 @@
  *  modes. */
 #include "cuda/bittcf/bittcf.h"
 
-namespace spmm
+namespace spmmi
 {
 
 template <typename T, spmm_compute_t kCompute>
@@ -11,11 +11,11 @@ cudaError_t bittcf_product(const spmm_bittcf_arrays_t &A, const spmm_tc_work_t &
                            const spmm_tc_mm_args_t &args, cudaStream_t stream);
 template <typename T, spmm_compute_t kCompute> cudaError_t bittcf_preload();
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_bittcf_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     cudaError_t code = bittcf_preload<float, SPMM_COMPUTE_32F_FAST_TF32>();
 
     if (code == cudaSuccess) {
@@ -30,11 +30,11 @@ extern "C" cudaError_t spmmi_cuda_bittcf_mm(const spmm_bittcf_arrays_t *A,
 {
     switch (args->compute) {
     case SPMM_COMPUTE_32F_FAST_TF32:
-        return spmm::bittcf_product<float, SPMM_COMPUTE_32F_FAST_TF32>(*A, *work, *args, stream);
+        return spmmi::bittcf_product<float, SPMM_COMPUTE_32F_FAST_TF32>(*A, *work, *args, stream);
     case SPMM_COMPUTE_32F:
-        return spmm::bittcf_product<float, SPMM_COMPUTE_32F>(*A, *work, *args, stream);
+        return spmmi::bittcf_product<float, SPMM_COMPUTE_32F>(*A, *work, *args, stream);
     case SPMM_COMPUTE_64F:
-        return spmm::bittcf_product<double, SPMM_COMPUTE_64F>(*A, *work, *args, stream);
+        return spmmi::bittcf_product<double, SPMM_COMPUTE_64F>(*A, *work, *args, stream);
     case SPMM_COMPUTE_AUTO:
         break;
     }

@@ -26,7 +26,7 @@
 
 #include "cuda/bittcf/bittcf_format.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** Lanes load in the order that L1 serves at its full rate, not in that of the fragments; lists are
@@ -386,6 +386,6 @@ struct BittcfWarp {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_BITTCF_CUH */

@@ -6,7 +6,7 @@
 #include "cuda/tc/tc_common.cuh"
 #include "engine/bittcf/args.h"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int kSide  = SPMM_BITTCF_SIDE;
@@ -107,6 +107,6 @@ __device__ __forceinline__ Pack<T, kElems> from_fragment(const Pack<T, kElems> &
     return to;
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_BITTCF_FORMAT_CUH */

@@ -8,7 +8,7 @@
 
 #include "cuda/bittcf/bittcf.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam kWarps   of a thread block
@@ -23,10 +23,10 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
     using Warp = BittcfWarp<T, kCompute, kTiles, kLoads, kStages, kWide, kWarps>;
     __shared__ BittcfLists<kTiles> lists[kWarps];
     extern __shared__ int4         room[];
-    const int                      warp = (int)threadIdx.x / kWarp;
-    const bool                     team = blockIdx.x < (unsigned)work.n_team;
-    const int64_t                  p    = team ? (int64_t)blockIdx.x
-                                               : work.n_team + ((int64_t)blockIdx.x - work.n_team) * kWarps + warp;
+    const int                      warp  = (int)threadIdx.x / kWarp;
+    const bool                     team  = blockIdx.x < (unsigned)work.n_team;
+    const int64_t                  block = (int64_t)blockIdx.x;
+    const int64_t p = team ? block : work.n_team + (block - work.n_team) * kWarps + warp;
 
     if (p >= work.n_pieces) {
         return;
@@ -142,8 +142,9 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     static cudaError_t launch(const spmm_bittcf_arrays_t &arrays, const spmm_tc_work_t &work,
                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
+        const T *const          values = (const T *)arrays.values;
         const Bittcf<T, kTiles> A      = {arrays.n_rows, arrays.window_ptr, arrays.value_ptr,
-                                          arrays.col,    arrays.bits,       (const T *)arrays.values};
+                                          arrays.col,    arrays.bits,       values};
         const Choice           &choice = best(work, args);
         const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
         const dim3    grid((unsigned)blocks,
@@ -200,14 +201,14 @@ template <typename T, spmm_compute_t kCompute> cudaError_t bittcf_preload()
     return code != cudaSuccess ? code : BittcfKernels<T, kCompute, 2>::preload();
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 /** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
  *  side. */
 #define SPMM_INSTANCE(T, kCompute)                                                                 \
-    template cudaError_t spmm::bittcf_product<T, kCompute>(                                        \
+    template cudaError_t spmmi::bittcf_product<T, kCompute>(                                       \
         const spmm_bittcf_arrays_t &, const spmm_tc_work_t &, const spmm_tc_mm_args_t &,           \
         cudaStream_t);                                                                             \
-    template cudaError_t spmm::bittcf_preload<T, kCompute>();
+    template cudaError_t spmmi::bittcf_preload<T, kCompute>();
 
 #endif /* SPMM_BITTCF_LAUNCH_CUH */

@@ -3,18 +3,18 @@
 #include "cuda/csr_gpu/csr_gpu.h"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 template <typename T, typename C>
 cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_operands_t &x, cudaStream_t stream);
 template <typename T, typename C> cudaError_t csr_preload();
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_csr_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     cudaError_t code = csr_preload<float, float>();
 
     code = code == cudaSuccess ? csr_preload<double, double>() : code;
@@ -33,15 +33,15 @@ extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_
     }
     switch (A->type) {
     case SPMM_R_64F:
-        return wide_c ? cudaErrorInvalidValue : spmm::csr_product<double, double>(*A, *x, stream);
+        return wide_c ? cudaErrorInvalidValue : spmmi::csr_product<double, double>(*A, *x, stream);
     case SPMM_R_32F:
-        return spmm::csr_product<float, float>(*A, *x, stream);
+        return spmmi::csr_product<float, float>(*A, *x, stream);
     case SPMM_R_16F:
-        return wide_c ? spmm::csr_product<__half, float>(*A, *x, stream)
-                      : spmm::csr_product<__half, __half>(*A, *x, stream);
+        return wide_c ? spmmi::csr_product<__half, float>(*A, *x, stream)
+                      : spmmi::csr_product<__half, __half>(*A, *x, stream);
     case SPMM_R_16BF:
-        return wide_c ? spmm::csr_product<__nv_bfloat16, float>(*A, *x, stream)
-                      : spmm::csr_product<__nv_bfloat16, __nv_bfloat16>(*A, *x, stream);
+        return wide_c ? spmmi::csr_product<__nv_bfloat16, float>(*A, *x, stream)
+                      : spmmi::csr_product<__nv_bfloat16, __nv_bfloat16>(*A, *x, stream);
     case SPMM_TYPE_AUTO:
         break;
     }

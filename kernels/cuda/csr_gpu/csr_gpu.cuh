@@ -12,7 +12,7 @@
 
 #include "cuda/csr_gpu/csr_gpu_pack.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** One group of a thread block, for one slice of columns.
@@ -375,6 +375,6 @@ struct CsrGroup {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_CSR_GPU_CUH */

@@ -10,7 +10,7 @@
 
 #include "cuda/csr_gpu/csr_gpu.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
@@ -131,8 +131,8 @@ template <typename T, typename C> struct CsrKernels {
 
             dense.first = (int32_t)j;
             dense.share = (int32_t)ceil_div(A.n_empty, blocks);
-            code        = spmm::launch(choice.kernel, dim3((unsigned)blocks, (unsigned)slices),
-                                       dim3(kCsrBlock), stream, A, dense);
+            code        = spmmi::launch(choice.kernel, dim3((unsigned)blocks, (unsigned)slices),
+                                        dim3(kCsrBlock), stream, A, dense);
         }
         return code;
     }
@@ -161,13 +161,13 @@ template <typename T, typename C> cudaError_t csr_preload()
     return CsrKernels<T, C>::load();
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 /** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
  *  side. */
 #define SPMM_INSTANCE(T, C)                                                                        \
-    template cudaError_t spmm::csr_product<T, C>(const spmm_csr_pieces_t &,                        \
-                                                 const spmm_operands_t &, cudaStream_t);           \
-    template cudaError_t spmm::csr_preload<T, C>();
+    template cudaError_t spmmi::csr_product<T, C>(const spmm_csr_pieces_t &,                       \
+                                                  const spmm_operands_t &, cudaStream_t);          \
+    template cudaError_t spmmi::csr_preload<T, C>();
 
 #endif /* SPMM_CSR_GPU_LAUNCH_CUH */

@@ -9,7 +9,7 @@
 #include "cuda/tc/tc_common.cuh"
 #include "engine/csr_gpu/args.h"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int      kCsrBlock = 256;
@@ -101,6 +101,6 @@ template <typename Sum, int kVector, int kLoads, int kGroups> struct CsrShared {
     bool               last;
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_CSR_GPU_PACK_CUH */

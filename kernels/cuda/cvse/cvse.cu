@@ -3,7 +3,7 @@
 #include "cuda/cvse/cvse.h"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 template <typename Half, typename Out>
@@ -12,11 +12,11 @@ cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_cvse_short_t &t
                          cudaStream_t stream);
 template <typename Half, typename Out> cudaError_t cvse_preload();
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_cvse_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     return for_all_half_types([](auto types) {
         return cvse_preload<typename decltype(types)::Half, typename decltype(types)::Out>();
     });
@@ -27,8 +27,8 @@ extern "C" cudaError_t spmmi_cuda_cvse_mm(const spmm_cvse_arrays_t *A,
                                           const spmm_tc_work_t *work, const spmm_tc_mm_args_t *args,
                                           cudaStream_t stream)
 {
-    return spmm::for_half_types(A->type, *args, [&](auto types) {
-        return spmm::cvse_product<typename decltype(types)::Half, typename decltype(types)::Out>(
+    return spmmi::for_half_types(A->type, *args, [&](auto types) {
+        return spmmi::cvse_product<typename decltype(types)::Half, typename decltype(types)::Out>(
             *A, *tasks, *work, *args, stream);
     });
 }

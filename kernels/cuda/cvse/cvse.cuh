@@ -10,7 +10,7 @@
 
 #include "cuda/cvse/cvse_rows.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam kElems   columns that a lane loads at a time: 8 or 4
@@ -108,6 +108,6 @@ struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_CVSE_CUH */

@@ -6,7 +6,7 @@
 #include "cuda/tc/tc_common.cuh"
 #include "engine/cvse/args.h"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int kCvseK    = SPMM_CVSE_BLOCK;
@@ -48,6 +48,6 @@ template <typename Half, int kTiles> struct alignas(16) CvseRing {
     int32_t col[kCvseRing][kCvseK];
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_CVSE_FORMAT_CUH */

@@ -10,7 +10,7 @@
 #include "cuda/cvse/cvse_short_launch.cuh"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam kWarps   of a thread block
@@ -25,10 +25,10 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
     using Warp = CvseWarp<Half, Out, kTiles, kLoads, kElems, kStages, kWide, kWarps>;
     __shared__ CvseRing<Half, kTiles> ring[kWarps];
     extern __shared__ int4            room[];
-    const int                         warp = (int)threadIdx.x / kWarp;
-    const bool                        team = blockIdx.x < (unsigned)work.n_team;
-    const int64_t                     p    = team ? (int64_t)blockIdx.x
-                                                  : work.n_team + ((int64_t)blockIdx.x - work.n_team) * kWarps + warp;
+    const int                         warp  = (int)threadIdx.x / kWarp;
+    const bool                        team  = blockIdx.x < (unsigned)work.n_team;
+    const int64_t                     block = (int64_t)blockIdx.x;
+    const int64_t p = team ? block : work.n_team + (block - work.n_team) * kWarps + warp;
 
     if (p >= work.n_pieces) {
         return;
@@ -173,7 +173,7 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
 
     static cudaError_t preload()
     {
-        cudaError_t code = spmm::preload(finish_splits<Format>);
+        cudaError_t code = spmmi::preload(finish_splits<Format>);
 
         code = code == cudaSuccess ? preload_choices(all(), kNumber) : code;
         return code == cudaSuccess ? Short::preload() : code;
@@ -207,14 +207,14 @@ template <typename Half, typename Out> cudaError_t cvse_preload()
     return code != cudaSuccess ? code : CvseKernels<Half, Out, 2>::preload();
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 /** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
  *  side. */
 #define SPMM_INSTANCE(Half, Out)                                                                   \
-    template cudaError_t spmm::cvse_product<Half, Out>(                                            \
+    template cudaError_t spmmi::cvse_product<Half, Out>(                                           \
         const spmm_cvse_arrays_t &, const spmm_cvse_short_t &, const spmm_tc_work_t &,             \
         const spmm_tc_mm_args_t &, cudaStream_t);                                                  \
-    template cudaError_t spmm::cvse_preload<Half, Out>();
+    template cudaError_t spmmi::cvse_preload<Half, Out>();
 
 #endif /* SPMM_CVSE_LAUNCH_CUH */

@@ -29,7 +29,7 @@
 
 #include "cuda/cvse/cvse_sums.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** @tparam kElems   columns that a lane loads at a time: 8 or 4
@@ -169,6 +169,6 @@ struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_CVSE_ROWS_CUH */

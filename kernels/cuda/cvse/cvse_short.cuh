@@ -11,7 +11,7 @@
 
 #include "cuda/cvse/cvse_rows.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kWarps>
@@ -204,6 +204,6 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
     }
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_CVSE_SHORT_CUH */

@@ -6,7 +6,7 @@
 #include "cuda/cvse/cvse_short.cuh"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** The kernels of one pair of types and window height. */
@@ -89,6 +89,6 @@ template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_CVSE_SHORT_LAUNCH_CUH */

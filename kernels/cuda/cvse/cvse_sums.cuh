@@ -8,7 +8,7 @@
 
 #include "cuda/cvse/cvse_format.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** Parameters as of CvseWarp.  Lane 4 g + t holds rows 2 t and 2 t + 1 of each tile. */
@@ -230,6 +230,6 @@ struct CvseSums {
     }
 };
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_CVSE_SUMS_CUH */

@@ -5,7 +5,7 @@
  */
 #include "cuda/dense/rows.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -218,18 +218,18 @@ cudaError_t preload_rows()
     return code == cudaSuccess ? preload_moves<false>() : code;
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream)
 {
-    return spmm::move_rows<true>({args->src, args->dst, args->row, args->n_rows, args->n,
-                                  args->ld_src, (int64_t)args->elem_size, args->src_layout,
-                                  stream});
+    return spmmi::move_rows<true>({args->src, args->dst, args->row, args->n_rows, args->n,
+                                   args->ld_src, (int64_t)args->elem_size, args->src_layout,
+                                   stream});
 }
 
 extern "C" cudaError_t spmmi_cuda_scatter_rows(const spmm_scatter_args_t *args, cudaStream_t stream)
 {
-    return spmm::move_rows<false>({args->src, args->dst, args->row, args->n_rows, args->n,
-                                   args->ld_dst, (int64_t)args->elem_size, args->dst_layout,
-                                   stream});
+    return spmmi::move_rows<false>({args->src, args->dst, args->row, args->n_rows, args->n,
+                                    args->ld_dst, (int64_t)args->elem_size, args->dst_layout,
+                                    stream});
 }

@@ -9,7 +9,7 @@
 
 #include "cuda/cuda_kernels.h"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int     kWarp      = 32;
@@ -162,6 +162,6 @@ cudaError_t preload_values();
 /** That of push.cu. */
 cudaError_t preload_push();
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_ROWS_CUH */

@@ -6,7 +6,7 @@
  */
 #include "cuda/dense/rows.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -235,7 +235,7 @@ cudaError_t preload_add()
     return code == cudaSuccess ? preload_pair<float, __nv_bfloat16>() : code;
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_scatter_add_rows(const spmm_scatter_add_args_t *args,
                                                    cudaStream_t                   stream)
@@ -243,8 +243,8 @@ extern "C" cudaError_t spmmi_cuda_scatter_add_rows(const spmm_scatter_add_args_t
     if (args->n_rows <= 0 || args->n <= 0) {
         return cudaSuccess;
     }
-    return args->src_type == SPMM_R_64F ? spmm::add_into<double>(*args, stream)
-                                        : spmm::add_into<float>(*args, stream);
+    return args->src_type == SPMM_R_64F ? spmmi::add_into<double>(*args, stream)
+                                        : spmmi::add_into<float>(*args, stream);
 }
 
 extern "C" cudaError_t spmmi_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t stream)
@@ -252,6 +252,6 @@ extern "C" cudaError_t spmmi_cuda_merge_rows(const spmm_merge_args_t *args, cuda
     if (args->n_rows <= 0 || args->n <= 0) {
         return cudaSuccess;
     }
-    return args->sum_type == SPMM_R_64F ? spmm::merge_into<double>(*args, stream)
-                                        : spmm::merge_into<float>(*args, stream);
+    return args->sum_type == SPMM_R_64F ? spmmi::merge_into<double>(*args, stream)
+                                        : spmmi::merge_into<float>(*args, stream);
 }

@@ -5,7 +5,7 @@
  */
 #include "cuda/dense/rows.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -94,7 +94,7 @@ cudaError_t preload_store()
                    store_tiles<float, __half>, store_tiles<float, __nv_bfloat16>);
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_store_columns(const spmm_store_args_t *args, cudaStream_t stream)
 {
@@ -103,13 +103,13 @@ extern "C" cudaError_t spmmi_cuda_store_columns(const spmm_store_args_t *args, c
     }
     switch (args->type) {
     case SPMM_R_64F:
-        return spmm::launch_store<double, double>(*args, stream);
+        return spmmi::launch_store<double, double>(*args, stream);
     case SPMM_R_32F:
-        return spmm::launch_store<float, float>(*args, stream);
+        return spmmi::launch_store<float, float>(*args, stream);
     case SPMM_R_16F:
-        return spmm::launch_store<float, __half>(*args, stream);
+        return spmmi::launch_store<float, __half>(*args, stream);
     case SPMM_R_16BF:
-        return spmm::launch_store<float, __nv_bfloat16>(*args, stream);
+        return spmmi::launch_store<float, __nv_bfloat16>(*args, stream);
     default:
         return cudaErrorInvalidValue;
     }

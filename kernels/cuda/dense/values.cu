@@ -2,7 +2,7 @@
 /** @file values.cu  Values of a matrix to the places of a format. */
 #include "cuda/dense/rows.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -49,17 +49,17 @@ cudaError_t preload_values()
     return preload(place_values<uint16_t>, place_values<uint32_t>, place_values<uint64_t>);
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_place_values(const spmm_place_args_t *args, cudaStream_t stream)
 {
     switch (args->elem_size) {
     case 2:
-        return spmm::run_place<uint16_t>(*args, stream);
+        return spmmi::run_place<uint16_t>(*args, stream);
     case 4:
-        return spmm::run_place<uint32_t>(*args, stream);
+        return spmmi::run_place<uint32_t>(*args, stream);
     case 8:
-        return spmm::run_place<uint64_t>(*args, stream);
+        return spmmi::run_place<uint64_t>(*args, stream);
     default:
         return cudaErrorInvalidValue;
     }

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-namespace spmm
+namespace spmmi
 {
 
 __device__ __forceinline__ uint64_t word_of(uint32_t number, uint32_t value)
@@ -78,6 +78,6 @@ __device__ __forceinline__ void prefetch(const void *from)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_WORDS_CUH */

@@ -35,7 +35,7 @@ extern "C" int spmmi_nccl_team_size(void *comm)
 extern "C" cudaError_t spmmi_nccl_peer_addresses(void *window, int n_ranks, void **address,
                                                  cudaStream_t stream)
 {
-    return spmm::launch(resolve, dim3(1), dim3((unsigned)n_ranks), stream, (ncclWindow_t)window,
-                        n_ranks, address);
+    return spmmi::launch(resolve, dim3(1), dim3((unsigned)n_ranks), stream, (ncclWindow_t)window,
+                         n_ranks, address);
 }
 #endif

@@ -10,7 +10,7 @@
 #include "cuda/dense/words.cuh"
 #include "cuda/exchange/peer_args.h"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int kFlight = 8;  /* loads of a thread on their way at a time */
@@ -160,6 +160,6 @@ __device__ __forceinline__ int unit_of(const Source &source, int64_t row_bytes, 
     return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 2;
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_PEER_CUH */

@@ -2,7 +2,7 @@
 /** @file push.cu  One exchange in one kernel, push.cuh. */
 #include "cuda/exchange/push.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -20,10 +20,10 @@ cudaError_t preload_push()
     return preload(push);
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_push(const spmm_push_args_t *args, cudaStream_t stream)
 {
-    return spmm::launch(spmm::push, dim3((unsigned)args->n_blocks), dim3(SPMM_PUSH_THREADS), stream,
-                        *args);
+    return spmmi::launch(spmmi::push, dim3((unsigned)args->n_blocks), dim3(SPMM_PUSH_THREADS),
+                         stream, *args);
 }

@@ -16,7 +16,7 @@
 
 #include "cuda/exchange/push_tiles.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -281,6 +281,6 @@ __device__ __forceinline__ void push_block(const spmm_push_args_t &a, int b)
 }
 
 } // namespace
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_PUSH_CUH */

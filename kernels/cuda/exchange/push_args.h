@@ -65,7 +65,8 @@ typedef struct {
     spmm_push_reader_t to[SPMM_PEER_RANKS];
     spmm_push_owner_t  from[SPMM_PEER_RANKS];
     char              *window[SPMM_PEER_RANKS]; /**< of each rank that shares rows with this one, in
-                                                     either direction, as this one sees it; else NULL */
+                                                     either direction, as this one
+                                                     sees it; else NULL */
     int32_t            n_to, n_from;
     int32_t            rank;
     int32_t            first_unpacker, n_blocks;

@@ -13,7 +13,7 @@
 #include "cuda/exchange/peer.cuh"
 #include "cuda/exchange/push_args.h"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -194,6 +194,6 @@ __device__ void send(const spmm_push_args_t &a, int home, int b, uint32_t number
 }
 
 } // namespace
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_PUSH_TILES_CUH */

@@ -8,7 +8,7 @@
 #include "cuda/hrpb/hrpb.h"
 #include "cuda/hrpb/hrpb_sums.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -278,11 +278,11 @@ template <class F> cudaError_t resident(bool split, int *warps)
 
 } // namespace
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_hrpb_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     const cudaError_t code = preload_format<Hrpb<16>>();
 
     return code == cudaSuccess ? preload_format<Hrpb<32>>() : code;
@@ -293,8 +293,8 @@ extern "C" cudaError_t spmmi_cuda_hrpb_resident(int32_t panel_rows, spmm_compute
 {
     const bool split = compute == SPMM_COMPUTE_32F;
 
-    return panel_rows == 16 ? spmm::resident<spmm::Hrpb<16>>(split, warps)
-                            : spmm::resident<spmm::Hrpb<32>>(split, warps);
+    return panel_rows == 16 ? spmmi::resident<spmmi::Hrpb<16>>(split, warps)
+                            : spmmi::resident<spmmi::Hrpb<32>>(split, warps);
 }
 
 extern "C" cudaError_t spmmi_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
@@ -305,9 +305,9 @@ extern "C" cudaError_t spmmi_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spm
     }
     switch (A->panel_rows) {
     case 16:
-        return spmm::multiply<16>(*A, *work, *args, stream);
+        return spmmi::multiply<16>(*A, *work, *args, stream);
     case 32:
-        return spmm::multiply<32>(*A, *work, *args, stream);
+        return spmmi::multiply<32>(*A, *work, *args, stream);
     default:
         return cudaErrorInvalidValue;
     }

@@ -15,7 +15,7 @@
 #include "cuda/tc/tc_common.cuh"
 #include "engine/hrpb/args.h"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int kHrpbTn        = 32; /* TN: columns of a tile, which a warp computes */
@@ -285,6 +285,6 @@ __device__ __forceinline__ void multiply_block(uint32_t stage, int lane,
     }
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_HRPB_CUH */

@@ -8,7 +8,7 @@
 
 #include "cuda/hrpb/hrpb.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 template <class F>
@@ -102,6 +102,6 @@ __device__ __forceinline__ void store_sums(const F &format, const HrpbTarget &to
     }
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_HRPB_SUMS_CUH */

@@ -13,7 +13,7 @@
 #include "cuda/sddmm/sddmm_mma.cuh"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -196,11 +196,11 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_sddmm_batches_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     return for_all_half_types([](auto types) {
         using Types = decltype(types);
 
@@ -211,9 +211,9 @@ extern "C" cudaError_t spmmi_cuda_sddmm_batches_preload(void)
 extern "C" cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
                                                 const spmm_sddmm_args_t *args, cudaStream_t stream)
 {
-    return spmm::for_half_types(args->type, args->s_type, [&](auto types) {
+    return spmmi::for_half_types(args->type, args->s_type, [&](auto types) {
         using Types = decltype(types);
 
-        return spmm::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
+        return spmmi::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
     });
 }

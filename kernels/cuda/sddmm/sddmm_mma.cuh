@@ -26,7 +26,7 @@
 #include "cuda/sddmm/sddmm.h"
 #include "cuda/tc/tc_common.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 constexpr int kSddmmLine = 128; /* bytes of a row at a time: TileK elements */
@@ -243,6 +243,6 @@ template <typename In> bool sddmm_has_short_rows(const spmm_sddmm_args_t &a)
     return a.ldx <= most && a.ldy <= most;
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_SDDMM_MMA_CUH */

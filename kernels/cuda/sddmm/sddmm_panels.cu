@@ -12,7 +12,7 @@
  */
 #include "cuda/sddmm/sddmm_sums.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -192,11 +192,11 @@ cudaError_t run(const spmm_sddmm_batches_t &mask, const spmm_sddmm_args_t &a, cu
 
 } // namespace
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_sddmm_panels_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     const cudaError_t code = preload_cached(sddmm_panels<float, true>, sddmm_panels<float, false>);
 
     return code != cudaSuccess
@@ -208,7 +208,7 @@ extern "C" cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask,
                                                const spmm_sddmm_args_t *args, cudaStream_t stream)
 {
     return args->s_type != args->type ? cudaErrorInvalidValue
-           : args->type == SPMM_R_64F ? spmm::run<double>(*mask, *args, stream)
-           : args->type == SPMM_R_32F ? spmm::run<float>(*mask, *args, stream)
+           : args->type == SPMM_R_64F ? spmmi::run<double>(*mask, *args, stream)
+           : args->type == SPMM_R_32F ? spmmi::run<float>(*mask, *args, stream)
                                       : cudaErrorInvalidValue;
 }

@@ -6,7 +6,7 @@
 #include "cuda/sddmm/sddmm.h"
 #include "cuda/tc/tc_common.cuh"
 
-namespace spmm
+namespace spmmi
 {
 
 /** Each of kSums lanes has its share of as many sums: kSums - 1 shuffles add them up, since in
@@ -29,6 +29,6 @@ template <typename T, int kSums> __device__ __forceinline__ T sum_of_lane(T (&su
     return sum[0];
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_SDDMM_SUMS_CUH */

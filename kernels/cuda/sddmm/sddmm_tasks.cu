@@ -10,7 +10,7 @@
 #include "cuda/sddmm/sddmm_sums.cuh"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -206,11 +206,11 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_sddmm_tasks_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     cudaError_t code = load<double, double>();
 
     code = code == cudaSuccess ? load<float, float>() : code;
@@ -225,14 +225,14 @@ extern "C" cudaError_t spmmi_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask,
                                               const spmm_sddmm_args_t *args, cudaStream_t stream)
 {
     if (args->type == SPMM_R_32F && args->s_type == SPMM_R_32F) {
-        return spmm::run<float, float>(*mask, *args, stream);
+        return spmmi::run<float, float>(*mask, *args, stream);
     }
     if (args->type == SPMM_R_64F && args->s_type == SPMM_R_64F) {
-        return spmm::run<double, double>(*mask, *args, stream);
+        return spmmi::run<double, double>(*mask, *args, stream);
     }
-    return spmm::for_half_types(args->type, args->s_type, [&](auto types) {
+    return spmmi::for_half_types(args->type, args->s_type, [&](auto types) {
         using Types = decltype(types);
 
-        return spmm::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
+        return spmmi::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
     });
 }

@@ -8,7 +8,7 @@
 #include "cuda/sddmm/sddmm_mma.cuh"
 #include "cuda/tc/tc_half.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -201,9 +201,9 @@ cudaError_t run(const spmm_sddmm_tiles_t &mask, const spmm_sddmm_args_t &a, cuda
     }
     const int64_t chunk = ceil_div(ceil_div(mask.n_tiles, most), kWarps) * kWarps;
     const dim3    grid((unsigned)ceil_div(mask.n_tiles, chunk));
-    auto *const   kernel =
-        mask.height == 8 ? (wide ? sddmm_tiles<In, Out, 1, true> : sddmm_tiles<In, Out, 1, false>)
-                           : (wide ? sddmm_tiles<In, Out, 2, true> : sddmm_tiles<In, Out, 2, false>);
+    auto *const   low    = wide ? sddmm_tiles<In, Out, 1, true> : sddmm_tiles<In, Out, 1, false>;
+    auto *const   high   = wide ? sddmm_tiles<In, Out, 2, true> : sddmm_tiles<In, Out, 2, false>;
+    auto *const   kernel = mask.height == 8 ? low : high;
 
     return launch(kernel, grid, dim3(kThreads), stream, mask, a, chunk, pairs);
 }
@@ -216,11 +216,11 @@ template <typename In, typename Out> cudaError_t load()
 
 } // namespace
 
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_sddmm_tiles_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     const cudaError_t code = load<float, float>();
 
     return code != cudaSuccess ? code : for_all_half_types([](auto types) {
@@ -237,11 +237,11 @@ extern "C" cudaError_t spmmi_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask,
         return cudaErrorInvalidValue;
     }
     if (args->type == SPMM_R_32F && args->s_type == SPMM_R_32F) {
-        return spmm::run<float, float>(*mask, *args, stream);
+        return spmmi::run<float, float>(*mask, *args, stream);
     }
-    return spmm::for_half_types(args->type, args->s_type, [&](auto types) {
+    return spmmi::for_half_types(args->type, args->s_type, [&](auto types) {
         using Types = decltype(types);
 
-        return spmm::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
+        return spmmi::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
     });
 }

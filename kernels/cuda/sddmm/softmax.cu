@@ -3,7 +3,7 @@
 #include "cuda/dense/rows.cuh"
 #include "cuda/sddmm/sddmm.h"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -129,11 +129,11 @@ template <typename In, typename Out, typename T> cudaError_t load_softmax()
 }
 
 } // namespace
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_softmax_preload(void)
 {
-    using namespace spmm;
+    using namespace spmmi;
     cudaError_t (*const all[])() = {load_softmax<double, double, double>,
                                     load_softmax<float, float, float>,
                                     load_softmax<__half, __half, float>,
@@ -157,16 +157,16 @@ extern "C" cudaError_t spmmi_cuda_row_softmax(const spmm_softmax_args_t *args, c
     }
     switch (args->p_type) {
     case SPMM_R_64F:
-        return same ? spmm::run_softmax<double, double, double>(*args, stream)
+        return same ? spmmi::run_softmax<double, double, double>(*args, stream)
                     : cudaErrorInvalidValue;
     case SPMM_R_32F:
-        return spmm::run_softmax<float, float, float>(*args, stream);
+        return spmmi::run_softmax<float, float, float>(*args, stream);
     case SPMM_R_16F:
-        return same ? spmm::run_softmax<__half, __half, float>(*args, stream)
-                    : spmm::run_softmax<float, __half, float>(*args, stream);
+        return same ? spmmi::run_softmax<__half, __half, float>(*args, stream)
+                    : spmmi::run_softmax<float, __half, float>(*args, stream);
     case SPMM_R_16BF:
-        return same ? spmm::run_softmax<__nv_bfloat16, __nv_bfloat16, float>(*args, stream)
-                    : spmm::run_softmax<float, __nv_bfloat16, float>(*args, stream);
+        return same ? spmmi::run_softmax<__nv_bfloat16, __nv_bfloat16, float>(*args, stream)
+                    : spmmi::run_softmax<float, __nv_bfloat16, float>(*args, stream);
     default:
         return cudaErrorInvalidValue;
     }

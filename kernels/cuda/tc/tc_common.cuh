@@ -18,7 +18,7 @@
 #include "cuda/dense/rows.cuh"
 #include "engine/tc/args.h"
 
-namespace spmm
+namespace spmmi
 {
 
 /* --- Instructions.  Fragments as in the PTX ISA, "Matrix fragments for mma": lane = 4 g + t.
@@ -331,6 +331,6 @@ cudaError_t launch_finish(const F &format, const spmm_tc_work_t &work,
     return launch(finish_splits<F>, grid, dim3(kFinishWarps * kWarp), stream, format, work, args);
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_TC_COMMON_CUH */

@@ -9,7 +9,7 @@
 #include "cuda/dense/rows.cuh"
 #include "engine/tc/args.h"
 
-namespace spmm
+namespace spmmi
 {
 
 /** Types of A and B, and of C; of X and Y, and of S. */
@@ -72,6 +72,6 @@ template <class Choice> cudaError_t preload_choices(const Choice *choices, int n
     return code;
 }
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_TC_HALF_CUH */

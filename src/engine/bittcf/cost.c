@@ -106,8 +106,8 @@ static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rou
     return (longest + (rounds - 1.0) * mean) * (1.0 + wider * log2(s->loads));
 }
 
-/* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md): TF32,
- * 3xTF32 and FP64. */
+/* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md):
+ * TF32, 3xTF32 and FP64. */
 static const double constants[3][5] = {
     {3.90, 0.418, 0.492, 1.88, 0.282},
     {4.11, 0.369, 0.713, 1.68, 0.297},

@@ -8,8 +8,8 @@
 #include "spmm_dist/context.h"
 
 /* How much faster the fastest may prove than the best predicted, by the errors of the models
- * (docs/explanation/choices.md), is what measuring can bring: so much of the products to come it may
- * take. */
+ * (docs/explanation/choices.md), is what measuring can bring: so much of the products to come it
+ * may take. */
 static const double share = 0.05;
 /* The same for the yardstick: what must not be slower may take longer to make sure of. */
 static const double yardstick_share = 0.1;

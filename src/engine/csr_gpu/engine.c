@@ -270,8 +270,8 @@ static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 
 /* What every product moves once; a row of B for every entry, of which neighbouring rows find a part
  * in L1, more where they share columns: hence entries and pairs of a window of 8 rows and a column;
- * instructions of entries, and of the ends of rows.  Constants by bench/fit/fit.py from times on one
- * H200 (docs/explanation/choices.md). */
+ * instructions of entries, and of the ends of rows.  Constants by bench/fit/fit.py from times on
+ * one H200 (docs/explanation/choices.md). */
 static const double constants[2][6] = {
     {7.32, 0.706, 0.615, 0.184, 0.957,
      0.0}, /* 16-bit types: ends of rows make no difference there */

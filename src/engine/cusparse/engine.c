@@ -58,8 +58,8 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md): 16-bit
- * types, FP32, FP64. */
+/* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md):
+ * 16-bit types, FP32, FP64. */
 static const double constants[3][5] = {
     {7.60, 1.92, 1.64, 152.0, 1.18},
     {6.48, 1.21, 0.826, 110.0, 0.540},

@@ -62,8 +62,8 @@ static int32_t width_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 }
 
 /* Launches; what moves once: A with its zeros, B, C; a row of B for every column of a block; and
- * the blocks of a row, one after the other.  Constants by bench/fit/fit.py from times on one H200 of
- * the eight matrices of the table that it takes: half of them are off by more than 15 %,
+ * the blocks of a row, one after the other.  Constants by bench/fit/fit.py from times on one H200
+ * of the eight matrices of the table that it takes: half of them are off by more than 15 %,
  * lp_maros_r7 by a factor of 2. */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])

@@ -180,8 +180,8 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 /* Rows of B that panels gather; panels that a warp takes one after the other, each with its
  * start, its store of C and what it waits for; the longest chain of blocks; sums of cut panels,
  * which go through memory.  Constants by bench/fit/fit.py from times on one H200 in TF32
- * (docs/explanation/choices.md); 3xTF32 multiplies three times what it gathers: its share by five times
- * there. */
+ * (docs/explanation/choices.md); 3xTF32 multiplies three times what it gathers: its share by five
+ * times there. */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {

@@ -19,7 +19,8 @@ spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, s
         (void)MPI_Error_string(code, text, &length);
         file->handle = MPI_FILE_NULL;
         status       = spmmi_fail(&env->err, SPMM_ERR_IO,
-                                  SPMM_PATH_SHOWN " cannot be opened by MPI-IO: %.160s", path, text);
+                                  SPMM_PATH_SHOWN " cannot be opened by MPI-IO: %.160s", path,
+                                  text);
     } else {
         (void)MPI_File_set_errhandler(file->handle, MPI_ERRORS_RETURN);
     }

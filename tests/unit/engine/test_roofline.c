@@ -128,8 +128,8 @@ static void test_models(void **state)
     spmmi_csr_free(&block);
 }
 
-/* Of blocks without rows or entries, which a rank alone has for what others own, a model says a number,
- * too. */
+/* Of blocks without rows or entries, which a rank alone has for what others own, a model says a
+ * number, too. */
 static void test_empty(void **state)
 {
     const spmm_device_t device = gpu();
@@ -194,8 +194,8 @@ static double seconds_of(const char *name, const spmm_pattern_t *pattern, spmm_c
     return 0.0;
 }
 
-/* At N = 128 hrpb takes 1.39 times as long as bittcf on stencil27 in FP32 and 1.27 times on a matrix
- * much like it in TF32 (H200): what accuracy costs each decides between the two. */
+/* At N = 128 hrpb takes 1.39 times as long as bittcf on stencil27 in FP32 and 1.27 times on a
+ * matrix much like it in TF32 (H200): what accuracy costs each decides between the two. */
 static void test_accuracy(void **state)
 {
     spmm_pattern_t pattern;

@@ -120,7 +120,7 @@ static inline unsigned atomicCAS(unsigned *at, unsigned expected, unsigned value
 }
 static inline void __threadfence() {}
 
-namespace spmm
+namespace spmmi
 {
 constexpr int kWarp = GPU_LANES;
 }

@@ -8,7 +8,7 @@
 
 #include "emulated/gpu.h"
 
-namespace spmm
+namespace spmmi
 {
 
 static inline uint64_t word_of(uint32_t number, uint32_t value)
@@ -63,6 +63,6 @@ static inline uint64_t now_ns()
 
 static inline void prefetch(const void *) {}
 
-} // namespace spmm
+} // namespace spmmi
 
 #endif /* SPMM_WORDS_CUH */

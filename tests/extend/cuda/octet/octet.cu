@@ -7,7 +7,7 @@
 #include "cuda/octet/octet.h"
 #include "cuda/tc/tc_common.cuh"
 
-namespace spmm
+namespace spmmi
 {
 namespace
 {
@@ -92,17 +92,17 @@ __global__ void __launch_bounds__(kWarp) octet_mm(Octet f, spmm_tc_mm_args_t arg
 }
 
 } // namespace
-} // namespace spmm
+} // namespace spmmi
 
 extern "C" cudaError_t spmmi_cuda_octet_preload(void)
 {
-    return spmm::preload(spmm::octet_mm);
+    return spmmi::preload(spmmi::octet_mm);
 }
 
 extern "C" cudaError_t spmmi_cuda_octet_mm(const spmm_octet_arrays_t *A,
                                            const spmm_tc_mm_args_t *args, cudaStream_t stream)
 {
-    using namespace spmm;
+    using namespace spmmi;
     const int64_t slices = least(ceil_div(args->x.n, kColumns), kMaxGridYZ);
     const dim3    grid((unsigned)A->n_windows, (unsigned)slices);
 
