@@ -11,15 +11,14 @@
 #   SPMM_PREFIX      a prefix of scripts/gpu_prefix.sh with METIS, zlib, cJSON and cmocka, where the
 #                    machine has none
 #   SPMM_MPI_CUDA    prefix of a CUDA-aware Open MPI, default SPMM_PREFIX/openmpi-cuda: adds
-#   transport
-#                    mpi-device.  Programs built with the machine's Open MPI 4 run with it unchanged
+#                    transport mpi-device.  Programs built with the machine's Open MPI 4 run with it
+#                    unchanged
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
 #   SPMM_STEPS       some of "ctest ranks visible engines widths stress faults trust limits nodes
-#   crowded
-#                    products", default all but limits (200 GiB of host memory, 5 minutes), and
-#                    crowded only on fewer than 4 GPUs; the build always runs
-#   SPMM_TEST_EXECUTES  of each transport and op in step stress, default 5000
+#                    crowded products", default all but limits (200 GiB of host memory, 5 minutes),
+#                    and crowded only on fewer than 4 GPUs; the build always runs
+#   SPMM_TEST_EXECUTES   of each transport and op in step stress, default 5000
 #   SPMM_CHECKS_PER_GPU  most checks on a GPU at a time, default 4
 set -uo pipefail
 
@@ -245,8 +244,8 @@ engines_step() {
 }
 
 # Engines of 16-bit values at many widths of B, on every file and generators; a table for each type.
-#  A file with values that FP16 has no numbers for is refused with a sentence, and nothing else may
-#  fail.
+# A file with values that FP16 has no numbers for is refused with a sentence, and nothing else may
+# fail.
 widths_step() {
     local type
     list=$work/matrices.txt

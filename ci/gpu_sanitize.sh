@@ -11,12 +11,12 @@
 #
 #   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
 #   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to
-#   4
-#                    ranks share one grid; under two ranks also test_plan, test_push and
+#                    4 ranks share one grid; under two ranks also test_plan, test_push and
 #                    test_transport where two GPUs are visible
 #   SPMM_BUILD_DIR   default build/cuda
 #   JOBS             runs at a time, default one for every two cores, 10 at most for each visible
-#   GPU SECONDS_EACH     limit of a run, default 400
+#                    GPU
+#   SECONDS_EACH     limit of a run, default 400
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 build=${SPMM_BUILD_DIR:-build/cuda}

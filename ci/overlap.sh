@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # How much of the exchange hides behind the local block where both are short: stencils whose halo is
 # 8 to 64 KiB from rank to rank, on all GPUs of one node (2 or 4), by transports nccl-push and nccl.
-#  About half a minute; the build must exist.  bench/dist/overlap.py says what the columns are.
+# About half a minute; the build must exist.  bench/dist/overlap.py says what the columns are.
 #
 #     ci/overlap.sh [OUTPUT.tsv]     default bench/results/overlap.tsv; rows of bench_dist beside it
 #

@@ -4,10 +4,10 @@
 # docs/explanation/schedules.md and bench/results/schedules.tsv show.  Builds nothing; about 5
 # minutes on 4 x H200.  Prints a table last.
 #
-#     ci/schedules.sh [OUTPUT] [RANKS] [INPUT...]     default build/cuda/schedules.tsv, 4, three
-#     generators
+#     ci/schedules.sh [OUTPUT] [RANKS] [INPUT...]
 #
-#   SPMM_BUILD_DIR   default build/cuda
+#   OUTPUT, RANKS, INPUT  default build/cuda/schedules.tsv, 4, three generators
+#   SPMM_BUILD_DIR        default build/cuda
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 2

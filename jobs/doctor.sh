@@ -4,8 +4,8 @@
 # engines that plans choose against cuSPARSE alone, on 1, 2, 4 and 8 GPUs as far as there are so
 # many.  Half a minute on 2 GPUs; the table comes last.
 #
-#     jobs/doctor.sh [OUTPUT]      OUTPUT: folder for doctor.txt, plot.svg and lobpcg.tsv, default
-#     build/results
+#     jobs/doctor.sh [OUTPUT]      OUTPUT: folder for doctor.txt, plot.svg and lobpcg.tsv,
+#                                  default build/results
 #
 #   SPMM_BUILD_DIR  default build/cuda
 #   SPMM_MAX_RANKS  use fewer GPUs than are visible

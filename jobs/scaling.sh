@@ -10,16 +10,16 @@
 #
 #   SECTIONS            some of "strong weak baselines transports", default the first three
 #   RANKS               of the strong and weak sections, default "1 2 4 8", as far as there are
-#   GPUs; 1
-#                       and the most first
+#                       GPUs; 1 and the most first
 #   MODE                32f (default), 32f-fast-tf32 or 64f
 #   N_COLUMNS           default 128
 #   VARIANTS            plans to time, with blanks between them, default "auto"; as --variant of
 #                       bench_dist takes them
 #   EXECUTES            products in which plan time is to pay, default 1000
 #   SPMM_STANDIN_DIR    folder that bench/engine/standins.sh made; without it only generated
-#   matrices SPMM_PARTITION_DIR  folder of part files, made by jobs/partition.sh; partition block
-#   without SPMM_BUILD_DIR      default build/cuda
+#                       matrices
+#   SPMM_PARTITION_DIR  folder of part files, made by jobs/partition.sh; partition block without
+#   SPMM_BUILD_DIR      default build/cuda
 #   SPMM_MPI_CUDA       prefix of a CUDA-aware Open MPI: adds mpi-device to section transports
 #   STRONG, BASELINES   matrices of these sections: names of stand-ins and generator specs
 #   SECONDS_EACH        time limit of one run of bench_dist, default 90

@@ -2,7 +2,9 @@
 #include "block.h"
 
 #include <string.h>
+#include <time.h>
 
+#include "base/alloc.h"
 #include "base/scalar.h"
 #include "matrix/matrix.h"
 
@@ -42,5 +44,26 @@ spmm_status_t bench_block_read(spmm_env_t *env, const char *path, spmm_type_t ty
                            : spmmi_matrix_from_file(env, path, type, 1, &A));
     status = copy(env, A, block);
     spmmi_matrix_free(A);
+    return status;
+}
+
+spmm_status_t bench_block_reorder(spmm_env_t *env, const spmm_reorderer_t *method,
+                                  const spmm_csr_t *block, spmm_csr_t *permuted, double *seconds)
+{
+    const clock_t start = clock();
+    int32_t      *order;
+    spmm_status_t status;
+
+    if (SPMM_NEW(order, block->n_rows) == NULL) {
+        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
+    }
+    status = spmmi_reorder(env, method, block, 0, order);
+    if (seconds != NULL) {
+        *seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    }
+    if (status == SPMM_OK) {
+        status = spmmi_csr_permute(env, block, order, permuted, NULL);
+    }
+    spmmi_free(order);
     return status;
 }

@@ -50,35 +50,63 @@ int bench_block_main(const char *program, char **paths, void (*head)(const spmm_
     return code;
 }
 
-int bench_block_each_width(const char *program, const spmm_device_t *device, const char *path,
-                           spmm_type_t type, const int64_t *widths, int n_widths,
-                           bench_block_width_t one, void *self)
+/** What bench_block_widths_main() hands through. */
+typedef struct {
+    const char         *program;
+    bench_block_width_t one;
+    int64_t             width[BENCH_WIDTHS];
+    int                 n_widths;
+    bool                is_wrong; /**< a C was */
+} widths_t;
+
+static int run_widths(const spmm_device_t *device, const char *path, void *self)
 {
+    widths_t      *r       = self;
     spmm_csr_t     block   = {0};
     spmm_pattern_t pattern = {0};
-    spmm_status_t  status  = bench_block_read(device->env, path, type, &block);
+    spmm_status_t  status  = bench_block_read(device->env, path, SPMM_R_16F, &block);
 
     if (status == SPMM_OK) {
         status = spmmi_pattern_scan(device->env, &block, &pattern);
     }
-    for (int w = 0; w < n_widths && status == SPMM_OK; w++) {
-        const spmm_problem_t problem = {.ab_type = type,
-                                        .c_type  = type,
+    for (int w = 0; w < r->n_widths && status == SPMM_OK; w++) {
+        const spmm_problem_t problem = {.ab_type = SPMM_R_16F,
+                                        .c_type  = SPMM_R_16F,
                                         .compute = SPMM_COMPUTE_32F,
                                         .layout  = SPMM_LAYOUT_ROW,
-                                        .n       = widths[w],
+                                        .n       = r->width[w],
                                         .pattern = &pattern};
         bench_operands_t     o;
 
-        status = bench_operands_open(device, &block, widths[w], &o);
+        status = bench_operands_open(device, &block, r->width[w], &o);
         if (status == SPMM_OK) {
-            status = one(self, &o, &problem, bench_block_name(path));
+            status = r->one(&o, &problem, bench_block_name(path), &r->is_wrong);
         }
         bench_operands_close(&o);
     }
     spmmi_pattern_free(&pattern);
     spmmi_csr_free(&block);
-    return bench_block_failed(program, path, device, status);
+    return status == SPMM_OK ? r->is_wrong : bench_block_failed(r->program, path, device, status);
+}
+
+int bench_block_widths_main(const char *program, const char *usage, char **arguments,
+                            void (*head)(const spmm_device_t *, void *), bench_block_width_t one)
+{
+    widths_t r = {.program = program, .one = one};
+    int      code;
+
+    if (arguments[0] != NULL && arguments[1] != NULL) {
+        r.n_widths = tool_read_widths(arguments[0], 1, r.width, BENCH_WIDTHS);
+    }
+    if (r.n_widths == 0) {
+        (void)fprintf(stderr, "usage: %s %s\n", program, usage);
+        return 2;
+    }
+    code = bench_block_main(program, arguments + 1, head, run_widths, &r);
+    if (code == 1) {
+        (void)fprintf(stderr, "%s: a product is wrong: it is marked `!`\n", program);
+    }
+    return code;
 }
 
 /** Events around each product, and what the times are kept in. */

@@ -21,15 +21,18 @@ int bench_block_main(const char *program, char **paths, void (*head)(const spmm_
 int bench_block_failed(const char *program, const char *path, const spmm_device_t *device,
                        spmm_status_t status);
 
-/** Products of a matrix at one width.  @p problem has the facts of the pattern. */
-typedef spmm_status_t (*bench_block_width_t)(void *self, const bench_operands_t *o,
-                                             const spmm_problem_t *problem, const char *name);
+/** Products of a matrix at one width.  @p problem has the facts of the pattern; *is_wrong is set
+ *  where a C was. */
+typedef spmm_status_t (*bench_block_width_t)(const bench_operands_t *o,
+                                             const spmm_problem_t *problem, const char *name,
+                                             bool *is_wrong);
 
-/** Read @p path with values of @p type and call @p one with operands of each width.
- *  @return 0, or 3 after a sentence */
-int bench_block_each_width(const char *program, const spmm_device_t *device, const char *path,
-                           spmm_type_t type, const int64_t *widths, int n_widths,
-                           bench_block_width_t one, void *self);
+/** A program `N,N,... MATRIX...`: @p one with FP16 operands of each width of each matrix.
+ *  @param[in] usage      arguments, as the sentence about wrong ones has them
+ *  @param[in] arguments  those, without options before them
+ *  @return the exit code */
+int bench_block_widths_main(const char *program, const char *usage, char **arguments,
+                            void (*head)(const spmm_device_t *, void *), bench_block_width_t one);
 
 /** Enqueue one product on the stream that is timed. */
 typedef spmm_status_t (*bench_product_t)(void *self);

@@ -78,17 +78,20 @@ static spmm_status_t multiply(void *self)
     return bench_operands_multiply(p->o, p->engine, p->format);
 }
 
-spmm_status_t bench_operands_time(const bench_operands_t *o, const spmm_engine_ops_t *engine,
-                                  void *format, int64_t iterations, double *seconds)
-{
-    product_t product = {o, engine, format};
-
-    return bench_block_median(o->device, o->stream, iterations, multiply, &product, seconds);
-}
-
 spmm_status_t bench_operands_error(const bench_operands_t *o, double *error)
 {
     SPMM_TRY(o->device->ops->fetch(o->device, o->host_C, o->C, bytes_of_c(o)));
     *error = bench_block_error(o->block, o->n, o->host_B, o->host_C);
     return SPMM_OK;
+}
+
+spmm_status_t bench_operands_measure(const bench_operands_t *o, const spmm_engine_ops_t *engine,
+                                     void *format, int64_t iterations, double *seconds,
+                                     double *error)
+{
+    product_t product = {o, engine, format};
+
+    SPMM_TRY(bench_operands_poison(o));
+    SPMM_TRY(bench_block_median(o->device, o->stream, iterations, multiply, &product, seconds));
+    return bench_operands_error(o, error);
 }

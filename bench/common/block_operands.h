@@ -21,16 +21,18 @@ spmm_status_t bench_operands_open(const spmm_device_t *device, const spmm_csr_t 
                                   bench_operands_t *o);
 void          bench_operands_close(bench_operands_t *o);
 
-/** Poison C with NaN, so that rows which a product forgets show. */
+/** Overwrite C with NaN, so that rows which a product forgets show. */
 spmm_status_t bench_operands_poison(const bench_operands_t *o);
 
 /** Enqueue a product in a format of @p engine. */
 spmm_status_t bench_operands_multiply(const bench_operands_t *o, const spmm_engine_ops_t *engine,
                                       void *format);
 
-/** Median seconds of products in a format of @p engine, or in one that its build() made. */
-spmm_status_t bench_operands_time(const bench_operands_t *o, const spmm_engine_ops_t *engine,
-                                  void *format, int64_t iterations, double *seconds);
+/** Median seconds of products in a format of @p engine, or in one that its build() made, and their
+ *  error; C is overwritten with NaN before. */
+spmm_status_t bench_operands_measure(const bench_operands_t *o, const spmm_engine_ops_t *engine,
+                                     void *format, int64_t iterations, double *seconds,
+                                     double *error);
 
 /** Fetch C to host_C.  @param[out] error  as bench_block_error() */
 spmm_status_t bench_operands_error(const bench_operands_t *o, double *error);

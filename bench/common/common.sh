@@ -63,6 +63,21 @@ collect() { # REGEX
     [ $missing -eq 0 ] || exit 2
 }
 
+# write_table OUTPUT PROGRAM ARGUMENT...: what it prints of `files`, behind a line that says how;
+# OUTPUT is replaced at the end.  The exit code is left in `status`.
+# shellcheck disable=SC2154 # names and made_by are of the script
+write_table() {
+    [ -x "$2" ] || die "no program $2"
+    [ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
+    mkdir -p "$(dirname "$1")"
+    status=0
+    {
+        echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(commit)"
+        "${@:2}" "${files[@]}"
+    } >"$1.part" || status=$?
+    mv "$1.part" "$1"
+}
+
 commit() {
     git -C "$root" describe --always --dirty 2>/dev/null || echo 'no git'
 }

@@ -2,13 +2,12 @@
 /** @file dist_base.c
  *  What a careful user writes without this library, each in stream order without a host wait:
  *
- *  allgather       ncclAllGather of all rows of B (padded to the largest rank) or, where it is
- *  faster, a
- *                  group of ncclBroadcast of as many rows as each rank has; one cusparseSpMM
- *  needed          pack, one group of ncclSend and ncclRecv of the rows that are needed, own rows
- *  of B
- *                  copied before the received ones, one cusparseSpMM
- *  needed-in-place the same without the copy: for a program that keeps B with room for halo rows
+ *  allgather        ncclAllGather of all rows of B (padded to the largest rank) or, where it is
+ *                   faster, a group of ncclBroadcast of as many rows as each rank has; one
+ *                   cusparseSpMM
+ *  needed           pack, one group of ncclSend and ncclRecv of the rows that are needed, own rows
+ *                   of B copied before the received ones, one cusparseSpMM
+ *  needed-in-place  the same without the copy: for a program that keeps B with room for halo rows
  *
  *  cuSPARSE runs as engine cusparse does: the fastest of its CSR algorithms, measured,
  *  preprocessed.
@@ -75,7 +74,7 @@ dist_base_t *dist_base_create(const dist_case_t *c, const spmm_plan_t *plan)
     base->cusparse  = spmmi_engine_find("cusparse");
     base->row_bytes = (size_t)c->n * spmm_type_size(c->info.type);
     dist_blocks_create(c, plan, &base->blocks);
-    halo   = &base->blocks.parts.halo;
+    halo   = &base->blocks.parts.exchange.halo;
     n_halo = spmmi_halo_recv_rows(halo);
     n_send = spmmi_halo_send_rows(halo);
     build(base, &base->blocks.needed, &base->needed);
@@ -148,7 +147,7 @@ static void gather_exact(const dist_base_t *base)
 static void send_needed(const dist_base_t *base)
 {
     const dist_bench_t      *b    = base->c->bench;
-    const spmm_halo_t       *h    = &base->blocks.parts.halo;
+    const spmm_halo_t       *h    = &base->blocks.parts.exchange.halo;
     const size_t             size = base->row_bytes;
     char                    *to   = (char *)base->B_needed + (size_t)base->c->b_rows * size;
     const spmm_gather_args_t args = {.src        = base->c->B,

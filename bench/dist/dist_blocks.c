@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 #include "dist.h"
+#include "plan/block/split.h"
 
 enum { TAG_ROWS = 77 };
 
@@ -166,15 +167,15 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
     }
     spmmi_csr_free(&parts->blocks.local.csr);
     spmmi_csr_free(&parts->blocks.halo.csr);
-    spmmi_free(parts->need);
-    parts->need = NULL;
+    spmmi_free(parts->blocks.need);
+    parts->blocks.need = NULL;
 }
 
 void dist_blocks_free(dist_blocks_t *blocks)
 {
     spmmi_csr_free(&blocks->needed);
     spmmi_csr_free(&blocks->all);
-    spmmi_free(blocks->parts.local.source);
-    spmmi_free(blocks->parts.remote.source);
-    spmmi_halo_free(&blocks->parts.halo);
+    spmmi_free(blocks->parts.blocks.local.source);
+    spmmi_free(blocks->parts.blocks.halo.source);
+    spmmi_halo_free(&blocks->parts.exchange.halo);
 }

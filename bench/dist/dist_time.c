@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "dist.h"
+#include "plan/product/products.h"
 #include "tool_common.h"
 
 enum {
@@ -213,12 +214,11 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
         plan->stats.chunks != 1) {
         return;
     }
-    comm    = dist_time_own(b, run_exchange, &p);
-    local   = dist_time_own(b, run_local, &p);
-    halo    = dist_time_own(b, run_halo, &p);
-    shorter = comm < local ? comm : local;
-    own->overlap =
-        plan->exchange.state.alone ? NAN : (comm + local + halo - own->total_ms) / shorter;
+    comm         = dist_time_own(b, run_exchange, &p);
+    local        = dist_time_own(b, run_local, &p);
+    halo         = dist_time_own(b, run_halo, &p);
+    shorter      = comm < local ? comm : local;
+    own->overlap = plan->exchange.alone ? NAN : (comm + local + halo - own->total_ms) / shorter;
 }
 
 void dist_gather_times(const dist_bench_t *b, const dist_times_t *own, dist_times_t *times)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_schedules: every schedule on the same matrices, predicted and measured.
  *
- *     mpirun -n RANKS bench_schedules [-n N,N...] [-t 64f|32f] [-c 32f|32f-fast-tf32] [-p
- *     PARTITION]
- *                                     [-x TRANSPORT] [-k CTAS] [-s NAME,...] FILE|SPEC...
+ *     mpirun -n RANKS bench_schedules [-n N,N...] [-t 64f|32f] [-c 32f|32f-fast-tf32]
+ *                                     [-p PARTITION] [-x TRANSPORT] [-k CTAS] [-s NAME,...]
+ *                                     FILE|SPEC...
  *
  * One line of tab-separated values for each input, N and schedule, and one for what "auto" makes of
  * it.  total_ms: one of many executes in a row, median, slowest rank.  The phases are those of
@@ -20,6 +20,7 @@
 #include "plan/choose/trial.h"
 #include "plan/move.h"
 #include "plan/plan.h"
+#include "tool_common.h"
 
 enum { MOST_WIDTHS = 8, N_PHASES = 4, PROFILED = 5 };
 
@@ -143,22 +144,6 @@ static bool is_file(const char *name)
     return dot != NULL && (strstr(dot, ".mtx") != NULL || strstr(dot, ".csr") != NULL);
 }
 
-/* Names are separated by commas. */
-static bool is_asked(const bench_t *b, const char *name)
-{
-    const size_t length = strlen(name);
-    const char  *at     = b->only;
-
-    while (at != NULL) {
-        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
-            return true;
-        }
-        at = strchr(at, ',');
-        at = at == NULL ? NULL : at + 1;
-    }
-    return b->only == NULL;
-}
-
 static void time_input(const bench_t *b, const char *name)
 {
     spmm_matrix_t *A = NULL;
@@ -169,34 +154,26 @@ static void time_input(const bench_t *b, const char *name)
          name);
     for (int w = 0; w < b->widths; w++) {
         for (int s = 0; s < spmmi_n_schedules; s++) {
-            if (is_asked(b, spmmi_schedules[s]->name)) {
+            if (tool_is_listed(b->only, spmmi_schedules[s]->name)) {
                 time_schedule(b, A, name, b->n[w], spmmi_schedules[s]->name);
             }
         }
-        if (is_asked(b, "auto")) {
+        if (tool_is_listed(b->only, "auto")) {
             time_schedule(b, A, name, b->n[w], "auto");
         }
     }
     must(b, spmm_matrix_destroy(&A), "spmm_matrix_destroy");
 }
 
-static void parse_widths(bench_t *b, char *text)
-{
-    b->widths = 0;
-    for (char *at = strtok(text, ","); at != NULL && b->widths < MOST_WIDTHS;
-         at       = strtok(NULL, ",")) {
-        b->n[b->widths++] = strtoll(at, NULL, 10);
-    }
-}
-
 static void parse(bench_t *b, int argc, char **argv)
 {
-    int code;
+    bool good = true;
+    int  code;
 
     while ((code = getopt(argc, argv, "n:t:c:p:x:k:s:")) != -1) {
         switch (code) {
         case 'n':
-            parse_widths(b, optarg);
+            b->widths = tool_read_widths(optarg, 1, b->n, MOST_WIDTHS);
             break;
         case 't':
             b->type = strcmp(optarg, "64f") == 0 ? SPMM_R_64F : SPMM_R_32F;
@@ -217,9 +194,12 @@ static void parse(bench_t *b, int argc, char **argv)
             b->ctas = atoi(optarg);
             break;
         default:
-            (void)fprintf(stderr, "bench_schedules: see the head of bench/schedules.c\n");
-            MPI_Abort(MPI_COMM_WORLD, 2);
+            good = false;
         }
+    }
+    if (!good || b->widths == 0) {
+        (void)fprintf(stderr, "bench_schedules: see the head of bench/dist/schedules.c\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
     }
 }
 

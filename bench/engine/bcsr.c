@@ -18,14 +18,7 @@
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
-static const char program[] = "bench_bcsr";
 enum { PRODUCTS = 20 };
-
-typedef struct {
-    int64_t width[BENCH_WIDTHS];
-    int     n_widths;
-    bool    is_wrong; /**< a C was */
-} request_t;
 
 /** What create() is to take; kinds hand nothing through. */
 static spmm_bcsr_variant_t wanted;
@@ -38,21 +31,15 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 static spmm_status_t run_variant(const bench_operands_t *o, const spmm_problem_t *problem,
                                  double *seconds, bool *right)
 {
-    const spmm_engine_ops_t *engine = spmmi_engine_find("bcsr");
-    spmm_tc_kind_t           kind   = *spmmi_bcsr_kind(wanted.sp24, SPMM_BCSR_KERNELS);
-    void                    *format = NULL;
-    double                   error  = 0.0;
-    spmm_status_t            status;
+    spmm_tc_kind_t kind   = *spmmi_bcsr_kind(wanted.sp24, SPMM_BCSR_KERNELS);
+    void          *format = NULL;
+    double         error  = 0.0;
+    spmm_status_t  status;
 
     kind.create = create_wanted;
     SPMM_TRY(spmmi_tc_build(&kind, o->block, problem, o->device, &format));
-    status = bench_operands_poison(o);
-    if (status == SPMM_OK) {
-        status = bench_operands_time(o, engine, format, PRODUCTS, seconds);
-    }
-    if (status == SPMM_OK) {
-        status = bench_operands_error(o, &error);
-    }
+    status =
+        bench_operands_measure(o, spmmi_engine_find("bcsr"), format, PRODUCTS, seconds, &error);
     *right = error <= tool_tolerance(problem->c_type, problem->compute);
     spmmi_tc_destroy(format);
     return status;
@@ -65,10 +52,9 @@ static bool same_variant(spmm_bcsr_variant_t a, spmm_bcsr_variant_t b)
 }
 
 /* Microseconds of every variant. */
-static spmm_status_t run_variants(void *self, const bench_operands_t *o,
-                                  const spmm_problem_t *problem, const char *name)
+static spmm_status_t run_variants(const bench_operands_t *o, const spmm_problem_t *problem,
+                                  const char *name, bool *is_wrong)
 {
-    request_t            *r = self;
     const spmm_pattern_t *p = problem->pattern;
     spmm_bcsr_variant_t   model[2][SPMM_BCSR_RANKED];
 
@@ -85,7 +71,7 @@ static spmm_status_t run_variants(void *self, const bench_operands_t *o,
 
         wanted = spmmi_bcsr_variants[k];
         SPMM_TRY(run_variant(o, problem, &seconds, &right));
-        r->is_wrong = r->is_wrong || !right;
+        *is_wrong = *is_wrong || !right;
         (void)printf(" %9.2f%c", 1e6 * seconds,
                      !right                              ? '!'
                      : same_variant(wanted, model[0][0]) ? '*'
@@ -94,15 +80,6 @@ static spmm_status_t run_variants(void *self, const bench_operands_t *o,
     }
     (void)printf("\n");
     return SPMM_OK;
-}
-
-static int run_matrix(const spmm_device_t *device, const char *path, void *self)
-{
-    request_t *r    = self;
-    const int  code = bench_block_each_width(program, device, path, SPMM_R_16F, r->width,
-                                             r->n_widths, run_variants, r);
-
-    return code != 0 ? code : r->is_wrong;
 }
 
 static void print_head(const spmm_device_t *device, void *self)
@@ -130,19 +107,7 @@ static void print_head(const spmm_device_t *device, void *self)
 
 int main(int argc, char **argv)
 {
-    request_t request = {.n_widths = 0};
-    int       code;
-
-    if (argc > 2) {
-        request.n_widths = tool_read_widths(argv[1], 1, request.width, BENCH_WIDTHS);
-    }
-    if (request.n_widths == 0) {
-        (void)fprintf(stderr, "usage: bench_bcsr N,N,... MATRIX...\n");
-        return 2;
-    }
-    code = bench_block_main(program, argv + 2, print_head, run_matrix, &request);
-    if (code == 1) {
-        (void)fprintf(stderr, "bench_bcsr: a product is wrong: it is marked `!`\n");
-    }
-    return code;
+    (void)argc;
+    return bench_block_widths_main("bench_bcsr", "N,N,... MATRIX...", argv + 1, print_head,
+                                   run_variants);
 }

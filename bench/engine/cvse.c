@@ -22,15 +22,9 @@
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
-static const char program[] = "bench_cvse";
 enum { PRODUCTS = 20, MOST_VARIANTS = 128, SHOWN = 5 };
 
-typedef struct {
-    int64_t width[BENCH_WIDTHS];
-    int     n_widths;
-    bool    all;      /**< variants, not those alone that plans measure */
-    bool    is_wrong; /**< a C was */
-} request_t;
+static bool all; /* variants, not those alone that plans measure */
 
 /** What a variant took. */
 typedef struct {
@@ -46,8 +40,8 @@ static int compare_results(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static spmm_status_t run_variant(request_t *r, const bench_operands_t *o,
-                                 const spmm_problem_t *problem, int variant, result_t *x)
+static spmm_status_t run_variant(const bench_operands_t *o, const spmm_problem_t *problem,
+                                 int variant, result_t *x)
 {
     const spmm_engine_ops_t *engine = spmmi_engine_find("cvse");
     spmm_problem_t           one    = *problem;
@@ -57,15 +51,8 @@ static spmm_status_t run_variant(request_t *r, const bench_operands_t *o,
 
     one.variant = variant;
     SPMM_TRY(engine->build(o->block, &one, o->device, &format));
-    status = bench_operands_poison(o);
-    if (status == SPMM_OK) {
-        status = bench_operands_time(o, engine, format, PRODUCTS, &x->seconds);
-    }
-    if (status == SPMM_OK) {
-        status = bench_operands_error(o, &error);
-    }
-    x->right    = error <= tool_tolerance(one.c_type, one.compute);
-    r->is_wrong = r->is_wrong || !x->right;
+    status   = bench_operands_measure(o, engine, format, PRODUCTS, &x->seconds, &error);
+    x->right = error <= tool_tolerance(one.c_type, one.compute);
     engine->destroy(format);
     return status;
 }
@@ -85,7 +72,8 @@ static void print(result_t x)
     }
 }
 
-static spmm_status_t run_all(request_t *r, const bench_operands_t *o, const spmm_problem_t *problem)
+static spmm_status_t run_all(const bench_operands_t *o, const spmm_problem_t *problem,
+                             bool *is_wrong)
 {
     result_t result[MOST_VARIANTS];
     int      n = 0;
@@ -93,7 +81,8 @@ static spmm_status_t run_all(request_t *r, const bench_operands_t *o, const spmm
     for (int k = 0; n < MOST_VARIANTS && spmmi_cvse_variant_at(k, &result[n].variant); k++) {
         if (result[n].variant.chain == 0 || result[n].variant.slice == 32 ||
             result[n].variant.slice <= o->n) {
-            SPMM_TRY(run_variant(r, o, problem, SPMM_CVSE_VARIANTS + k, &result[n]));
+            SPMM_TRY(run_variant(o, problem, SPMM_CVSE_VARIANTS + k, &result[n]));
+            *is_wrong = *is_wrong || !result[n].right;
             n++;
         }
     }
@@ -105,10 +94,9 @@ static spmm_status_t run_all(request_t *r, const bench_operands_t *o, const spmm
     return SPMM_OK;
 }
 
-static spmm_status_t run_width(void *self, const bench_operands_t *o, const spmm_problem_t *problem,
-                               const char *name)
+static spmm_status_t run_width(const bench_operands_t *o, const spmm_problem_t *problem,
+                               const char *name, bool *is_wrong)
 {
-    request_t          *r = self;
     spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
     const int           n =
         spmmi_cvse_variants(&problem->pattern->tc, o->block->n_rows, o->n, o->device->n_sm, list);
@@ -119,26 +107,18 @@ static spmm_status_t run_width(void *self, const bench_operands_t *o, const spmm
     for (int k = 0; k < n; k++) {
         result_t x = {.variant = list[k]};
 
-        SPMM_TRY(run_variant(r, o, problem, k, &x));
-        least = x.right ? fmin(least, x.seconds) : least;
+        SPMM_TRY(run_variant(o, problem, k, &x));
+        *is_wrong = *is_wrong || !x.right;
+        least     = x.right ? fmin(least, x.seconds) : least;
         print(x);
     }
     (void)printf(" | least %.2f", 1e6 * least);
-    if (r->all) {
-        status = run_all(r, o, problem);
+    if (all) {
+        status = run_all(o, problem, is_wrong);
     }
     (void)printf("\n");
     (void)fflush(stdout);
     return status;
-}
-
-static int run_matrix(const spmm_device_t *device, const char *path, void *self)
-{
-    request_t *r    = self;
-    const int  code = bench_block_each_width(program, device, path, SPMM_R_16F, r->width,
-                                             r->n_widths, run_width, r);
-
-    return code != 0 ? code : r->is_wrong;
 }
 
 static void print_head(const spmm_device_t *device, void *self)
@@ -149,20 +129,7 @@ static void print_head(const spmm_device_t *device, void *self)
 
 int main(int argc, char **argv)
 {
-    request_t request = {.all = argc > 1 && strcmp(argv[1], "--all") == 0};
-    const int first   = request.all ? 2 : 1;
-    int       code;
-
-    if (argc > first + 1) {
-        request.n_widths = tool_read_widths(argv[first], 1, request.width, BENCH_WIDTHS);
-    }
-    if (request.n_widths == 0) {
-        (void)fprintf(stderr, "usage: bench_cvse [--all] N,N,... FILE...\n");
-        return 2;
-    }
-    code = bench_block_main(program, argv + first + 1, print_head, run_matrix, &request);
-    if (code == 1) {
-        (void)fprintf(stderr, "bench_cvse: a product is wrong: it is marked `!`\n");
-    }
-    return code;
+    all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    return bench_block_widths_main("bench_cvse", "[--all] N,N,... FILE...", argv + (all ? 2 : 1),
+                                   print_head, run_width);
 }

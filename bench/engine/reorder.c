@@ -11,36 +11,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/alloc.h"
 #include "block.h"
 #include "engine/tc/windows.h"
-#include "partition/reorder/reorder.h"
 
 static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
                              const spmm_csr_t *block, spmm_tc_facts_t *facts, double *seconds)
 {
-    int32_t      *order;
     int64_t       used;
-    clock_t       start;
     spmm_csr_t    permuted = {0};
-    spmm_status_t status;
+    spmm_status_t status   = bench_block_reorder(env, method, block, &permuted, seconds);
 
-    if (SPMM_NEW(order, block->n_rows) == NULL) {
-        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
-    }
-    start    = clock();
-    status   = spmmi_reorder(env, method, block, 0, order);
-    *seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    if (status == SPMM_OK) {
-        status = spmmi_csr_permute(env, block, order, &permuted, NULL);
-    }
     if (status == SPMM_OK) {
         status = spmmi_tc_facts_scan(env, &permuted, facts, &used);
     }
     spmmi_csr_free(&permuted);
-    spmmi_free(order);
     return status;
 }
 

@@ -17,12 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/context.h"
 #include "base/hash.h"
 #include "base/scalar.h"
+#include "block.h"
+#include "block_main.h"
 #include "sddmm.h"
 #include "tool_common.h"
 
-enum { MOST = 8, WARMUP = 3, SAMPLES = 4096, LEAD_BYTES = 128000000, LEAD_COPIES = 4 };
+enum { MOST = 8, SAMPLES = 4096 };
 
 typedef struct {
     spmm_type_t type[MOST];
@@ -33,7 +36,6 @@ typedef struct {
 
 static spmm_context_t *ctx;
 static int             inaccurate; /* an error was above its bound */
-static void           *lead[2];    /* copied to keep the GPU busy while the host launches */
 
 static void must(spmm_status_t status)
 {
@@ -69,52 +71,28 @@ typedef struct {
     const bench_cusparse_t *cusparse;
 } product_t;
 
-static const char *run(const product_t *p)
+static spmm_status_t run(void *self)
 {
+    const product_t *p = self;
+
     if (p->plan == NULL) {
-        return bench_cusparse_run(p->cusparse);
+        return bench_cusparse_run(p->cusparse) == NULL ? SPMM_OK : SPMM_ERR_UNSUPPORTED;
     }
     must(spmm_sddmm(p->plan, p->x->k, 1.0, p->x->X, p->x->k, p->x->Y, p->x->k, 0.0, p->x->S, NULL));
-    return NULL;
+    return SPMM_OK;
 }
 
 /* Median of device milliseconds; NAN: refused. */
-static double measure(const product_t *p, int iterations)
+static double measure(product_t *p, int iterations)
 {
-    cudaEvent_t *event = host_memory(2 * (int64_t)iterations, sizeof *event);
-    double      *ms    = host_memory(iterations, sizeof *ms);
-    const char  *why   = NULL;
-    double       median;
+    double              seconds = (double)NAN;
+    const spmm_status_t status =
+        bench_block_median(&ctx->device, NULL, iterations, run, p, &seconds);
 
-    for (int k = 0; k < 2 * iterations; k++) {
-        must_cuda(cudaEventCreate(&event[k]));
+    if (status != SPMM_ERR_UNSUPPORTED) {
+        must(status);
     }
-    for (int k = 0; k < LEAD_COPIES; k++) {
-        must_cuda(cudaMemcpyAsync(lead[0], lead[1], LEAD_BYTES, cudaMemcpyDeviceToDevice, NULL));
-    }
-    for (int k = -WARMUP; k < iterations && why == NULL; k++) {
-        if (k >= 0) {
-            must_cuda(cudaEventRecord(event[2 * k], NULL));
-        }
-        why = run(p);
-        if (k >= 0) {
-            must_cuda(cudaEventRecord(event[2 * k + 1], NULL));
-        }
-    }
-    must_cuda(cudaDeviceSynchronize());
-    for (int k = 0; k < iterations && why == NULL; k++) {
-        float took;
-
-        must_cuda(cudaEventElapsedTime(&took, event[2 * k], event[2 * k + 1]));
-        ms[k] = (double)took;
-    }
-    median = why == NULL ? tool_median(ms, iterations) : (double)NAN;
-    for (int k = 0; k < 2 * iterations; k++) {
-        must_cuda(cudaEventDestroy(event[k]));
-    }
-    free(event);
-    free(ms);
-    return median;
+    return 1e3 * seconds;
 }
 
 static double element(int which, int64_t i, int64_t j, spmm_type_t type)
@@ -125,10 +103,20 @@ static double element(int which, int64_t i, int64_t j, spmm_type_t type)
     return spmmi_value_get(type, &rounded, 0);
 }
 
+/* A device copy of @p host, which is freed. */
+static void *upload(void *host, size_t bytes)
+{
+    void *device;
+
+    must(spmm_buffer_alloc(ctx, bytes, &device));
+    must(spmm_buffer_copy(ctx, device, host, bytes));
+    free(host);
+    return device;
+}
+
 static void *operand(int which, int64_t rows, int64_t k, spmm_type_t type)
 {
-    const size_t bytes = (size_t)(rows * k) * spmm_type_size(type);
-    void        *host  = host_memory(rows * k, spmm_type_size(type)), *device;
+    void *host = host_memory(rows * k, spmm_type_size(type));
 
 #pragma omp parallel for
     for (int64_t i = 0; i < rows; i++) {
@@ -136,24 +124,17 @@ static void *operand(int which, int64_t rows, int64_t k, spmm_type_t type)
             spmmi_value_set(type, host, i * k + j, spmmi_random_value((uint64_t)which, i, j));
         }
     }
-    must(spmm_buffer_alloc(ctx, bytes, &device));
-    must(spmm_buffer_copy(ctx, device, host, bytes));
-    free(host);
-    return device;
+    return upload(host, (size_t)(rows * k) * spmm_type_size(type));
 }
 
 static int32_t *narrow(const int64_t *wide, int64_t count)
 {
     int32_t *host = host_memory(count, sizeof *host);
-    void    *device;
 
     for (int64_t e = 0; e < count; e++) {
         host[e] = (int32_t)wide[e];
     }
-    must(spmm_buffer_alloc(ctx, (size_t)count * sizeof *host, &device));
-    must(spmm_buffer_copy(ctx, device, host, (size_t)count * sizeof *host));
-    free(host);
-    return device;
+    return upload(host, (size_t)count * sizeof *host);
 }
 
 /* Entries of rows here and there, S in the order of CSR. */
@@ -182,8 +163,7 @@ static double error_of(const bench_sddmm_t *x, const int64_t *row_ptr, const int
     return worst;
 }
 
-/* @return whether @p error is within; else it is said and kept for the exit
- * code */
+/* @return whether @p error is within; else it is said and kept for the exit code */
 static int is_right(const bench_sddmm_t *x, const char *name, const char *who, double error)
 {
     const double bound = tool_tolerance(x->type, SPMM_COMPUTE_AUTO);
@@ -228,12 +208,12 @@ static double time_cusparse(const bench_sddmm_t *x, const char *name, const int6
     return best;
 }
 
-static void print_ratio(double ratio)
+static void print_number(int digits, double number)
 {
-    if (isnan(ratio)) {
+    if (isnan(number)) {
         (void)printf("\t-");
     } else {
-        (void)printf("\t%.4f", ratio);
+        (void)printf("\t%.*f", digits, number);
     }
 }
 
@@ -274,16 +254,12 @@ static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, in
     passed = is_right(&x, name, chosen.kernel, error);
     *fp32  = type == SPMM_R_32F ? theirs : *fp32;
     yard   = isnan(theirs) ? *fp32 : theirs;
-    (void)printf("%s\t%lld\t%lld\t%lld\t%lld\t%s\t%s\t%d\t%.6f\t", name, (long long)x.rows,
+    (void)printf("%s\t%lld\t%lld\t%lld\t%lld\t%s\t%s\t%d\t%.6f", name, (long long)x.rows,
                  (long long)x.cols, (long long)x.nnz, (long long)k, spmmi_type_name(type),
                  chosen.kernel, chosen.vector, ours);
-    if (isnan(theirs)) {
-        (void)printf("-");
-    } else {
-        (void)printf("%.6f", theirs);
-    }
-    print_ratio(yard / ours);
-    print_ratio(*fp32 / ours);
+    print_number(6, theirs);
+    print_number(4, yard / ours);
+    print_number(4, *fp32 / ours);
     (void)printf("\t%.2e\t%s\n", error, passed ? "yes" : "no");
     (void)fflush(stdout);
     must(spmm_sddmm_plan_destroy(&plan));
@@ -296,9 +272,8 @@ static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, in
 
 static void run_matrix(const request_t *r, const char *what)
 {
-    const char *name =
-        strchr(what, ':') != NULL || strrchr(what, '/') == NULL ? what : strrchr(what, '/') + 1;
-    double fp32[MOST];
+    const char *name = bench_block_name(what);
+    double      fp32[MOST];
 
     for (int w = 0; w < MOST; w++) {
         fp32[w] = (double)NAN;
@@ -356,18 +331,14 @@ int main(int argc, char **argv)
     o.device = SPMM_DEVICE_CUDA;
     must(spmm_context_create(MPI_COMM_SELF, &o, &ctx));
     must(spmm_context_get_info(ctx, &info));
-    must(spmm_buffer_alloc(ctx, LEAD_BYTES, &lead[0]));
-    must(spmm_buffer_alloc(ctx, LEAD_BYTES, &lead[1]));
     (void)printf("# SDDMM on %s, device time, median of %d after %d, caches warm\n",
-                 info.device_name, r.iterations, WARMUP);
+                 info.device_name, r.iterations, BENCH_WARMUP);
     (void)printf(
         "matrix\trows\tcols\tnnz\tK\ttype\tkernel\tV\tms\tcusparse_ms\tratio\tratio_to_32f\t"
         "error\tpassed\n");
     for (int k = at + 2; k < argc; k++) {
         run_matrix(&r, argv[k]);
     }
-    must(spmm_buffer_free(ctx, &lead[0]));
-    must(spmm_buffer_free(ctx, &lead[1]));
     must(spmm_context_destroy(&ctx));
     MPI_Finalize();
     return inaccurate;

@@ -33,17 +33,7 @@ for rows in 4096 8192; do
         done
     done
 done
-[ -x "$bench" ] || die "no program $bench"
-[ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
-
-part=$output.part
-mkdir -p "$(dirname "$output")"
-status=0
-{
-    echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(commit)"
-    "$bench" --iterations "$iterations" "$types" "$columns" "${files[@]}"
-} >"$part" || status=$? # 1: an error above its bound
-mv "$part" "$output"
+write_table "$output" "$bench" --iterations "$iterations" "$types" "$columns"
 # Column 11: to cuSPARSE in the same type, to its FP32 where it refuses that; 12: to its FP32; `-`
 # without a time of it.  Rows that did not pass (column 14) count for nothing but the exit code.
 awk -F '\t' '
@@ -64,4 +54,4 @@ awk -F '\t' '
                wide[key] ? sprintf("%.3f", exp(all[key] / wide[key])) : "-", error[key] }
         if (failed) printf "# failed: %d rows, left out of the summary\n", failed }
 ' "$output" | tee -a "$output"
-exit $status
+exit "$status"

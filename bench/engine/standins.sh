@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Generate the stand-ins for the large matrices of the benchmark tables, as binary CSR.
 #
-#     bench/engine/standins.sh OUT_DIR [NAME...]      default: the twenty of the tables, about 1.5
-#     GB bench/engine/standins.sh --list                 their names
+#     bench/engine/standins.sh OUT_DIR [NAME...]   default: the twenty of the tables, about 1.5 GB
+#     bench/engine/standins.sh --list              their names
 #
 #   SPMM_STANDINS_SOURCE  the generator, default ../shared/tools/gen_standins.c beside the
-#   repository;
-#                         where a synth.md5 lies beside it, new files are checked against that
+#                         repository; where a synth.md5 lies beside it, new files are checked
+#                         against that
 #   CC                    default cc
 #   JOBS                  generated at a time, default the number of cores; the largest takes 3 GB
 #

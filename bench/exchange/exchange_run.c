@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "tool_common.h"
 
 enum { WARM = 5 };
 
@@ -129,16 +130,9 @@ void bench_run_packed(bench_t *b)
     bench_run_transport(b);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double bench_time(bench_t *b, void (*run)(bench_t *), int chain)
 {
-    double seconds[RUNS], worst;
+    double seconds[RUNS], median, worst;
 
     for (int k = -WARM; k < RUNS; k++) {
         MPI_Barrier(b->env.comm);
@@ -151,7 +145,7 @@ double bench_time(bench_t *b, void (*run)(bench_t *), int chain)
             b, b->device.ops->event_elapsed(&b->device, b->from, b->to, &seconds[k < 0 ? 0 : k]),
             "event");
     }
-    qsort(seconds, RUNS, sizeof seconds[0], by_value);
-    MPI_Allreduce(&seconds[RUNS / 2], &worst, 1, MPI_DOUBLE, MPI_MAX, b->env.comm);
+    median = tool_median(seconds, RUNS);
+    MPI_Allreduce(&median, &worst, 1, MPI_DOUBLE, MPI_MAX, b->env.comm);
     return worst / chain;
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constants of the cost models that fit times of spmm_bench best.
 
-    bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv   (and of other modes, behind
-    it)
+    bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv
+        (and of other modes, behind it)
     bench/fit/fit.py --terms TERMS.tsv RESULT.tsv...
 
 A model is a sum of terms, each seconds times a constant of at least 0.  Minimised is the mean of

@@ -14,9 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "block.h"
-#include "partition/reorder/reorder.h"
 #include "plan/block/gain.h"
 #include "plan/plan.h"
 #include "tool_common.h"
@@ -171,21 +169,13 @@ static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
                                     spmm_pattern_t *pattern)
 {
     spmm_csr_t    permuted = {0};
-    spmm_status_t status;
-    int32_t      *order;
+    spmm_status_t status =
+        bench_block_reorder(env, &spmmi_reorderer_affinity, block, &permuted, NULL);
 
-    if (SPMM_NEW(order, block->n_rows) == NULL) {
-        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *order, "an order");
-    }
-    status = spmmi_reorder(env, &spmmi_reorderer_affinity, block, 0, order);
-    if (status == SPMM_OK) {
-        status = spmmi_csr_permute(env, block, order, &permuted, NULL);
-    }
     if (status == SPMM_OK) {
         status = spmmi_pattern_scan(env, &permuted, pattern);
     }
     spmmi_csr_free(&permuted);
-    spmmi_free(order);
     return status;
 }
 

@@ -22,7 +22,6 @@
 #include "block.h"
 #include "block_main.h"
 #include "engine/bittcf/engine.h"
-#include "partition/reorder/reorder.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
@@ -85,8 +84,8 @@ static const variant_t variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
-/* Largest difference of C from @p first, over its largest entry; infinity where one is not finite.
- * */
+/* Largest difference of C from @p first, over its largest entry; infinity where one of them is not
+ * finite. */
 static double difference_of(const bench_operands_t *o, const float *first)
 {
     const int64_t size  = (int64_t)o->block->c_rows * o->n;
@@ -121,13 +120,8 @@ static spmm_status_t run_variant(const variant_t *v, const spmm_csr_t *block,
     kind.limits = v->limits != NULL ? v->limits : kind.limits;
     kind.create = v->create != NULL ? v->create : kind.create;
     SPMM_TRY(spmmi_tc_build(&kind, block, &problem, o->device, &format));
-    status = bench_operands_poison(o);
-    if (status == SPMM_OK) {
-        status = bench_operands_time(o, spmmi_engine_find("bittcf"), format, iterations, seconds);
-    }
-    if (status == SPMM_OK) {
-        status = bench_operands_error(o, error);
-    }
+    status =
+        bench_operands_measure(o, spmmi_engine_find("bittcf"), format, iterations, seconds, error);
     spmmi_tc_destroy(format);
     return status;
 }
@@ -190,18 +184,8 @@ static spmm_status_t order(spmm_env_t *env, const spmm_csr_t *block, spmm_csr_t 
 {
     spmm_tc_facts_t before, after;
     int64_t         used;
-    int32_t        *rows;
-    spmm_status_t   status;
 
-    if (SPMM_NEW(rows, block->n_rows) == NULL) {
-        return spmmi_fail_memory(&env->err, block->n_rows, sizeof *rows, "an order");
-    }
-    status = spmmi_reorder(env, &spmmi_reorderer_affinity, block, 0, rows);
-    if (status == SPMM_OK) {
-        status = spmmi_csr_permute(env, block, rows, ordered, NULL);
-    }
-    spmmi_free(rows);
-    SPMM_TRY(status);
+    SPMM_TRY(bench_block_reorder(env, &spmmi_reorderer_affinity, block, ordered, NULL));
     SPMM_TRY(spmmi_tc_facts_scan(env, block, &before, &used));
     SPMM_TRY(spmmi_tc_facts_scan(env, ordered, &after, &used));
     *better = (double)after.pairs[0] <= 0.9 * (double)before.pairs[0];

@@ -7,8 +7,7 @@
 #
 #   --columns N,N     multiples of 32 [32,128]
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all but the
-#   three
-#                     largest, whose formats take the host minutes]
+#                     three largest, whose formats take the host minutes]
 #   --iterations K    [20]
 #   OUTPUT.tsv        [bench/results/ablation.tsv]
 #
@@ -24,17 +23,7 @@ need SPMM_MATRIX_DIR SPMM_STANDIN_DIR
 output=$(realpath -m "${operands[0]:-$root/bench/results/ablation.tsv}")
 bench=$(program bench/bench_ablation)
 collect "$names"
-[ -x "$bench" ] || die "no program $bench"
-[ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
-
-part=$output.part
-mkdir -p "$(dirname "$output")"
-status=0
-{
-    echo "# made by $made_by, $(date -u '+%F %H:%M') UTC; $(commit)"
-    "$bench" --iterations "$iterations" "$columns" "${files[@]}"
-} >"$part" || status=$?
-mv "$part" "$output"
+write_table "$output" "$bench" --iterations "$iterations" "$columns"
 # Geometric means of time over that of `all`; of `no reordering` where an order was applied.
 awk -F '\t' '
     /^#/ || $1 == "matrix" { next }
@@ -48,4 +37,4 @@ awk -F '\t' '
                part[1], part[2], n[key], exp(sum[key] / n[key]), worst[key] }
         if (failed) printf "# failed: %d rows, left out of the summary\n", failed }
 ' "$output" | tee -a "$output"
-exit $status
+exit "$status"

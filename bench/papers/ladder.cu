@@ -10,18 +10,10 @@ namespace
 
 constexpr unsigned kAll = 0xffffffffu;
 
-/** How tiles come to shared memory. */
-enum class Copy { Plain, Async, Pipeline };
-
 template <int kWidth> struct Stage {
     __half   a[LADDER_ROWS * kWidth];
     __half   b[LADDER_COLUMNS * kWidth]; /* by columns */
     uint32_t meta[LADDER_META];
-};
-
-struct Tile {
-    int  col, at;
-    bool sp24;
 };
 
 __device__ unsigned shared_address(const void *ptr)
@@ -29,15 +21,10 @@ __device__ unsigned shared_address(const void *ptr)
     return (unsigned)__cvta_generic_to_shared(ptr);
 }
 
-template <bool kAsync> __device__ void copy16(void *to, const void *from)
+__device__ void copy16(void *to, const void *from)
 {
-    if constexpr (kAsync) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(shared_address(to)),
-                     "l"(from)
-                     : "memory");
-    } else {
-        *(int4 *)to = *(const int4 *)from;
-    }
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(shared_address(to)), "l"(from)
+                 : "memory");
 }
 
 __device__ void commit()
@@ -50,30 +37,29 @@ template <int kLeft> __device__ void wait()
     asm volatile("cp.async.wait_group %0;\n" ::"n"(kLeft) : "memory");
 }
 
-/** A tile of A and the 8 columns of B that it meets. */
-template <int kWidth, bool kAsync>
-__device__ void load(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, Tile tile,
+/** Tile @p t of a list of A and the 8 columns of B that it meets. */
+template <int kWidth, bool kSparse>
+__device__ void load(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, int t,
                      Stage<kWidth> &stage)
 {
     constexpr int kParts = kWidth / 8; /* words of 16 bytes in a column of B's tile */
     const int     lane   = threadIdx.x;
+    const int     col    = kSparse ? A.sparse_col[t] : A.dense_col[t];
 
-    if (tile.sp24) {
-        copy16<kAsync>(stage.a + 8 * lane, A.packed + (int64_t)tile.at * LADDER_PACKED + 8 * lane);
+    if constexpr (kSparse) {
+        copy16(stage.a + 8 * lane, A.packed + (int64_t)t * LADDER_PACKED + 8 * lane);
         if (lane < LADDER_META / 4) {
-            copy16<kAsync>(stage.meta + 4 * lane,
-                           A.meta + (int64_t)tile.at * LADDER_META + 4 * lane);
+            copy16(stage.meta + 4 * lane, A.meta + (int64_t)t * LADDER_META + 4 * lane);
         }
     } else {
 #pragma unroll
         for (int k = lane; k < 2 * kWidth; k += 32) {
-            copy16<kAsync>(stage.a + 8 * k,
-                           A.dense + (int64_t)tile.at * (LADDER_ROWS * kWidth) + 8 * k);
+            copy16(stage.a + 8 * k, A.dense + (int64_t)t * (LADDER_ROWS * kWidth) + 8 * k);
         }
     }
     if (lane < LADDER_COLUMNS * kParts) {
-        copy16<kAsync>(stage.b + 8 * lane,
-                       Bt + lane / kParts * ldb + (int64_t)tile.col * kWidth + lane % kParts * 8);
+        copy16(stage.b + 8 * lane,
+               Bt + lane / kParts * ldb + (int64_t)col * kWidth + lane % kParts * 8);
     }
 }
 
@@ -111,7 +97,7 @@ __device__ void mma_sp(float c[4], const uint32_t a[4], const uint32_t b[4], uin
                    "r"(b[3]), "r"(meta));
 }
 
-template <int kWidth> __device__ void multiply(const Stage<kWidth> &stage, bool sp24, float c[4])
+template <int kWidth, bool kSparse> __device__ void multiply(const Stage<kWidth> &stage, float c[4])
 {
     const int lane = threadIdx.x;
     const int row = lane % 16, right = lane / 16 * 8; /* of A, for ldmatrix */
@@ -124,7 +110,7 @@ template <int kWidth> __device__ void multiply(const Stage<kWidth> &stage, bool 
         mma(c, a, b[0], b[1]);
     } else {
         ldmatrix4(stage.b + below, b);
-        if (sp24) {
+        if constexpr (kSparse) {
             ldmatrix4(stage.a + row * 16 + right, a);
             mma_sp(c, a, b, stage.meta[lane / 4 * 2 + lane % 2]);
         } else {
@@ -136,31 +122,18 @@ template <int kWidth> __device__ void multiply(const Stage<kWidth> &stage, bool 
     }
 }
 
-/** One stage, filled and used in turn. */
-template <int kWidth, bool kAsync>
-__device__ void step(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, Tile tile,
-                     Stage<kWidth> &stage, float c[4])
+/** All tiles of a list in tile row @p row, the next one on its way while one is multiplied. */
+template <int kWidth, bool kSparse>
+__device__ void pipeline(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, int row,
+                         Stage<kWidth> stage[2], float c[4])
 {
-    load<kWidth, kAsync>(A, Bt, ldb, tile, stage);
-    if constexpr (kAsync) {
-        commit();
-        wait<0>();
-    }
-    __syncwarp(kAll);
-    multiply<kWidth>(stage, tile.sp24, c);
-    __syncwarp(kAll);
-}
+    const int32_t *ptr   = kSparse ? A.sparse_ptr : A.dense_ptr;
+    const int      first = ptr[row], last = ptr[row + 1];
 
-/** All tiles from @p first on, the next one on its way while one is multiplied.  @p tile_of: of a
- *  number. */
-template <int kWidth, class TileOf>
-__device__ void pipeline(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, int first,
-                         int last, Stage<kWidth> stage[2], float c[4], TileOf tile_of)
-{
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         if (first + k < last) {
-            load<kWidth, true>(A, Bt, ldb, tile_of(first + k), stage[k]);
+            load<kWidth, kSparse>(A, Bt, ldb, first + k, stage[k]);
         }
         commit();
     }
@@ -169,10 +142,10 @@ __device__ void pipeline(const ladder_tiles_t &A, const __half *Bt, int64_t ldb,
 
         wait<1>();
         __syncwarp(kAll);
-        multiply<kWidth>(now, tile_of(t).sp24, c);
+        multiply<kWidth, kSparse>(now, c);
         __syncwarp(kAll);
         if (t + 2 < last) {
-            load<kWidth, true>(A, Bt, ldb, tile_of(t + 2), now);
+            load<kWidth, kSparse>(A, Bt, ldb, t + 2, now);
         }
         commit();
     }
@@ -180,45 +153,21 @@ __device__ void pipeline(const ladder_tiles_t &A, const __half *Bt, int64_t ldb,
     __syncwarp(kAll);
 }
 
-template <int kWidth, Copy kCopy, bool kMap, bool kSeparate>
+template <int kWidth>
 __global__ void __launch_bounds__(32)
     ladder_kernel(ladder_tiles_t A, const __half *Bt, int64_t ldb, __half *C, int64_t n)
 {
-    __shared__ __align__(16) Stage<kWidth> stage[kCopy == Copy::Pipeline ? 2 : 1];
+    __shared__ __align__(16) Stage<kWidth> stage[2];
 
     const int     lane = threadIdx.x;
     const int     row  = blockIdx.y;
     const int64_t n0   = (int64_t)blockIdx.x * LADDER_COLUMNS;
     float         c[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 
-    /* Tiles of 16 x 16 are of one kind: nothing asks. */
-    const auto any = [&](int t) {
-        return Tile{A.col[t], kWidth == 16 ? t : A.at[t], kWidth != 16 && A.sp24[t] != 0};
-    };
-    const auto dense  = [&](int t) { return Tile{A.dense_col[t], t, false}; };
-    const auto sparse = [&](int t) { return Tile{A.sparse_col[t], t, true}; };
-
     Bt += n0 * ldb;
-    if constexpr (kMap) {
-        for (int col = 0; col < A.n_tile_cols; col++) {
-            const int t = A.map[(int64_t)row * A.n_tile_cols + col];
-
-            if (t >= 0) {
-                Tile tile = any(t);
-
-                tile.col = col;
-                step<kWidth, kCopy == Copy::Async>(A, Bt, ldb, tile, stage[0], c);
-            }
-        }
-    } else if constexpr (kSeparate) {
-        pipeline<kWidth>(A, Bt, ldb, A.dense_ptr[row], A.dense_ptr[row + 1], stage, c, dense);
-        pipeline<kWidth>(A, Bt, ldb, A.sparse_ptr[row], A.sparse_ptr[row + 1], stage, c, sparse);
-    } else if constexpr (kCopy == Copy::Pipeline) {
-        pipeline<kWidth>(A, Bt, ldb, A.row_ptr[row], A.row_ptr[row + 1], stage, c, any);
-    } else {
-        for (int t = A.row_ptr[row]; t < A.row_ptr[row + 1]; t++) {
-            step<kWidth, kCopy == Copy::Async>(A, Bt, ldb, any(t), stage[0], c);
-        }
+    pipeline<kWidth, false>(A, Bt, ldb, row, stage, c);
+    if constexpr (kWidth == LADDER_WIDE) {
+        pipeline<kWidth, true>(A, Bt, ldb, row, stage, c);
     }
     C += ((int64_t)row * LADDER_ROWS + lane / 4) * n + n0 + lane % 4 * 2;
     *(__half2 *)C           = __floats2half2_rn(c[0], c[1]);
@@ -230,24 +179,16 @@ __global__ void __launch_bounds__(32)
 extern "C" cudaError_t ladder_mm(ladder_step_t step, const ladder_tiles_t *A, const void *Bt,
                                  int64_t ldb, void *C, int64_t n, cudaStream_t stream)
 {
-    using Kernel = void (*)(ladder_tiles_t, const __half *, int64_t, __half *, int64_t);
-
-    constexpr Kernel kernels[LADDER_STEPS] = {
-        ladder_kernel<16, Copy::Plain, true, false>,
-        ladder_kernel<16, Copy::Plain, false, false>,
-        ladder_kernel<16, Copy::Async, false, false>,
-        ladder_kernel<16, Copy::Pipeline, false, false>,
-        ladder_kernel<32, Copy::Plain, true, false>,
-        ladder_kernel<32, Copy::Pipeline, false, false>,
-        ladder_kernel<32, Copy::Pipeline, false, true>,
-    };
     const dim3 grid((unsigned)(n / LADDER_COLUMNS), (unsigned)A->n_tile_rows);
 
     if (n % LADDER_COLUMNS != 0 || A->n_tile_rows > 65535 || A->width != ladder_width(step)) {
         return cudaErrorInvalidValue;
     }
     if (n > 0 && A->n_tile_rows > 0) {
-        kernels[step]<<<grid, 32, 0, stream>>>(*A, (const __half *)Bt, ldb, (__half *)C, n);
+        auto *const kernel =
+            step == LADDER_OBT ? ladder_kernel<LADDER_ROWS> : ladder_kernel<LADDER_WIDE>;
+
+        kernel<<<grid, 32, 0, stream>>>(*A, (const __half *)Bt, ldb, (__half *)C, n);
     }
     return cudaGetLastError();
 }

@@ -12,23 +12,16 @@
 /** C = A * B in FP16, A a block whose rows and columns fill whole tiles of any contender. */
 typedef struct {
     bench_operands_t o;
-    ladder_tiles_t   tiles[2]; /**< device arrays, widths 16 and 32 */
-    void            *Bt;       /**< [n x n_cols] B by columns, device memory */
+    ladder_tiles_t   tiles[LADDER_STEPS]; /**< device arrays */
+    void            *Bt;                  /**< [n x n_cols] B by columns, device memory */
 } ladder_case_t;
 
-typedef struct ladder_contender ladder_contender_t;
-
-/** One line of the table for each matrix and width. */
-struct ladder_contender {
-    const char *name;
-    int         kind; /**< a step, or what open() makes of it */
-    /** SPMM_ERR_UNSUPPORTED: cannot take the case, the sentence says why. */
-    spmm_status_t (*open)(const ladder_contender_t *who, const ladder_case_t *c, void **state);
-    /** Enqueue the product. */
-    spmm_status_t (*run)(const ladder_contender_t *who, const ladder_case_t *c, void *state);
-    void (*close)(const ladder_contender_t *who, const ladder_case_t *c,
-                  void *state); /**< NULL-safe */
-};
+/** One line of the table for each matrix and width: an engine of the library or a step. */
+typedef struct {
+    const char              *name;
+    const spmm_engine_ops_t *engine; /**< NULL: the step */
+    ladder_step_t            step;
+} ladder_contender_t;
 
 /** A line of it. */
 typedef struct {
@@ -41,14 +34,14 @@ spmm_status_t ladder_open_operands(ladder_case_t *c, const spmm_device_t *device
                                    const spmm_csr_t *block, int64_t n);
 void          ladder_close_operands(ladder_case_t *c);
 
-enum { LADDER_ARRAYS = 12 };
+enum { LADDER_ARRAYS = 7 };
 
 /** Device copies of the tiles; owned[] are to be released, also after a failure. */
 spmm_status_t ladder_upload(const spmm_device_t *device, const ladder_host_t *h,
                             void *owned[LADDER_ARRAYS], ladder_tiles_t *tiles);
 
 /** Median of @p iterations products, of fewer where they take long, and the error against the FP64
- *  product. */
+ *  product.  SPMM_ERR_UNSUPPORTED: cannot take the case, the sentence says why. */
 spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t *c,
                              int64_t iterations, ladder_result_t *result);
 

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "block_main.h"
 #include "ladder_case.h"
+#include "ladder_mm.h"
 #include "spmm_dist/context.h"
 
 static const double most_seconds = 0.2; /* of one contender's timed products */
@@ -18,9 +19,34 @@ typedef struct {
 
 static spmm_status_t run(void *self)
 {
-    const product_t *p = self;
+    const product_t     *p    = self;
+    const ladder_case_t *c    = p->c;
+    const ladder_step_t  step = p->who->step;
 
-    return p->who->run(p->who, p->c, p->state);
+    if (p->who->engine != NULL) {
+        return bench_operands_multiply(&c->o, p->who->engine, p->state);
+    }
+    return spmmi_cuda_check(c->o.device,
+                            ladder_mm(step, &c->tiles[step], c->Bt, c->o.block->n_cols, c->o.C,
+                                      c->o.n, (cudaStream_t)c->o.stream),
+                            p->who->name);
+}
+
+static spmm_status_t open_engine(const spmm_engine_ops_t *engine, const ladder_case_t *c,
+                                 void **state)
+{
+    char                 why[SPMM_WHY] = "";
+    const spmm_problem_t problem       = {.ab_type = SPMM_R_16F,
+                                          .c_type  = SPMM_R_16F,
+                                          .compute = SPMM_COMPUTE_32F,
+                                          .layout  = SPMM_LAYOUT_ROW,
+                                          .n       = c->o.n};
+
+    if (!engine->supports(&problem, c->o.device, why)) {
+        return spmmi_fail(&c->o.device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s",
+                          engine->name, why);
+    }
+    return engine->build(c->o.block, &problem, c->o.device, state);
 }
 
 static spmm_status_t measure(product_t *p, int64_t iterations, double *median)
@@ -38,8 +64,11 @@ spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t 
                              int64_t iterations, ladder_result_t *result)
 {
     product_t     product = {who, c, NULL};
-    spmm_status_t status  = who->open(who, c, &product.state);
+    spmm_status_t status  = SPMM_OK;
 
+    if (who->engine != NULL) {
+        status = open_engine(who->engine, c, &product.state);
+    }
     if (status == SPMM_OK) {
         status = bench_operands_poison(&c->o);
     }
@@ -49,7 +78,9 @@ spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t 
     if (status == SPMM_OK) {
         status = bench_operands_error(&c->o, &result->error);
     }
-    who->close(who, c, product.state);
+    if (who->engine != NULL) {
+        who->engine->destroy(product.state);
+    }
     result->name = who->name;
     return status;
 }
@@ -88,16 +119,11 @@ spmm_status_t ladder_upload(const spmm_device_t *device, const ladder_host_t *h,
                             void *owned[LADDER_ARRAYS], ladder_tiles_t *tiles)
 {
     const size_t rows  = ((size_t)h->n_tile_rows + 1) * sizeof(int32_t);
-    const size_t dense = (size_t)h->n_dense, sparse = (size_t)h->n_sparse, all = (size_t)h->n_tiles;
+    const size_t dense = (size_t)h->n_dense, sparse = (size_t)h->n_sparse;
     const struct {
         const void *from;
         size_t      bytes;
     } arrays[LADDER_ARRAYS] = {
-        {h->map, (size_t)h->n_tile_rows * (size_t)h->n_tile_cols * sizeof *h->map},
-        {h->row_ptr, rows},
-        {h->col, all * sizeof *h->col},
-        {h->at, all * sizeof *h->at},
-        {h->sp24, all},
         {h->dense_ptr, rows},
         {h->dense_col, dense * sizeof *h->dense_col},
         {h->dense, dense * LADDER_ROWS * (size_t)h->width * sizeof *h->dense},
@@ -111,19 +137,13 @@ spmm_status_t ladder_upload(const spmm_device_t *device, const ladder_host_t *h,
         SPMM_TRY(spmmi_device_upload(device, arrays[k].from, arrays[k].bytes, &owned[k]));
     }
     *tiles = (ladder_tiles_t){.n_tile_rows = h->n_tile_rows,
-                              .n_tile_cols = h->n_tile_cols,
                               .width       = h->width,
-                              .map         = owned[0],
-                              .row_ptr     = owned[1],
-                              .col         = owned[2],
-                              .at          = owned[3],
-                              .sp24        = owned[4],
-                              .dense_ptr   = owned[5],
-                              .dense_col   = owned[6],
-                              .dense       = owned[7],
-                              .sparse_ptr  = owned[8],
-                              .sparse_col  = owned[9],
-                              .packed      = owned[10],
-                              .meta        = owned[11]};
+                              .dense_ptr   = owned[0],
+                              .dense_col   = owned[1],
+                              .dense       = owned[2],
+                              .sparse_ptr  = owned[3],
+                              .sparse_col  = owned[4],
+                              .packed      = owned[5],
+                              .meta        = owned[6]};
     return SPMM_OK;
 }

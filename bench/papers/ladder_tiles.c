@@ -34,35 +34,26 @@ static bool is_sp24(const spmm_windows_t *windows, int32_t w, int32_t k, int32_t
     return good;
 }
 
-/* Tiles of a row of them; listed where host->col is there. */
+/* Tiles of a row of them; listed where the lists are there. */
 static void scan_row(const spmm_windows_t *windows, int32_t w, ladder_host_t *host)
 {
-    const int32_t *col   = windows->col + windows->first[w];
-    const int32_t  width = host->width;
+    const int32_t *col = windows->col + windows->first[w];
 
     for (int32_t k = 0; k < windows->count[w];) {
-        const int32_t tile = col[k] / width;
+        const int32_t tile = col[k] / host->width;
         bool          sp24 = false;
 
-        if (width == LADDER_WIDE) {
+        if (host->width == LADDER_WIDE) {
             sp24 = is_sp24(windows, w, k, &k);
         } else {
-            while (k < windows->count[w] && col[k] / width == tile) {
+            while (k < windows->count[w] && col[k] / host->width == tile) {
                 k++;
             }
         }
-        if (host->col != NULL) {
-            host->col[host->n_tiles]  = tile;
-            host->sp24[host->n_tiles] = sp24;
-            host->at[host->n_tiles]   = (int32_t)(sp24 ? host->n_sparse : host->n_dense);
-            if (sp24) {
-                host->sparse_col[host->n_sparse] = tile;
-            } else {
-                host->dense_col[host->n_dense] = tile;
-            }
-            host->map[(int64_t)w * host->n_tile_cols + tile] = (int32_t)host->n_tiles;
+        if (host->dense_col != NULL) {
+            (sp24 ? host->sparse_col : host->dense_col)[sp24 ? host->n_sparse : host->n_dense] =
+                tile;
         }
-        host->n_tiles++;
         host->n_sparse += sp24;
         host->n_dense += !sp24;
     }
@@ -70,11 +61,10 @@ static void scan_row(const spmm_windows_t *windows, int32_t w, ladder_host_t *ho
 
 static void scan_tiles(const spmm_windows_t *windows, ladder_host_t *host)
 {
-    host->n_tiles = host->n_dense = host->n_sparse = 0;
+    host->n_dense = host->n_sparse = 0;
     for (int32_t w = 0; w < windows->n_windows; w++) {
         scan_row(windows, w, host);
-        if (host->col != NULL) {
-            host->row_ptr[w + 1]    = (int32_t)host->n_tiles;
+        if (host->dense_col != NULL) {
             host->dense_ptr[w + 1]  = (int32_t)host->n_dense;
             host->sparse_ptr[w + 1] = (int32_t)host->n_sparse;
         }
@@ -133,27 +123,38 @@ static void pack(const uint16_t *values, const uint32_t stored[LADDER_ROWS], uin
     }
 }
 
+/* Is the leftmost of the tiles from @p d and @p s on in the two lists of row @p w a 2:4 one? */
+static bool is_next_sparse(const ladder_host_t *host, int32_t w, int64_t d, int64_t s)
+{
+    return d == host->dense_ptr[w + 1] ||
+           (s < host->sparse_ptr[w + 1] && host->sparse_col[s] < host->dense_col[d]);
+}
+
 static void fill(const spmm_csr_t *block, ladder_host_t *host)
 {
+    const int64_t size = (int64_t)LADDER_ROWS * host->width;
+
 #pragma omp parallel for schedule(dynamic, 64)
     for (int32_t w = 0; w < host->n_tile_rows; w++) {
-        int64_t at[LADDER_ROWS] = {0};
+        int64_t at[LADDER_ROWS] = {0}, d = host->dense_ptr[w], s = host->sparse_ptr[w];
 
         for (int32_t r = 0; r < LADDER_ROWS && w * LADDER_ROWS + r < block->n_rows; r++) {
             at[r] = block->row_ptr[w * LADDER_ROWS + r];
         }
-        for (int32_t t = host->row_ptr[w]; t < host->row_ptr[w + 1]; t++) {
+        while (d < host->dense_ptr[w + 1] || s < host->sparse_ptr[w + 1]) {
+            const bool    sp24 = is_next_sparse(host, w, d, s);
+            const int32_t tile = sp24 ? host->sparse_col[s] : host->dense_col[d];
             uint16_t      values[LADDER_ROWS * LADDER_WIDE];
             uint32_t      stored[LADDER_ROWS] = {0};
-            const int64_t to                  = host->at[t];
-            const int64_t size                = LADDER_ROWS * host->width;
 
-            gather_tile(block, w, host->col[t] * host->width, host->width, at, values, stored);
-            if (host->sp24[t]) {
-                pack(values, stored, host->packed + to * LADDER_PACKED,
-                     host->meta + to * LADDER_META);
+            gather_tile(block, w, tile * host->width, host->width, at, values, stored);
+            if (sp24) {
+                pack(values, stored, host->packed + s * LADDER_PACKED,
+                     host->meta + s * LADDER_META);
+                s++;
             } else {
-                memcpy(host->dense + to * size, values, (size_t)size * sizeof *values);
+                memcpy(host->dense + d * size, values, (size_t)size * sizeof *values);
+                d++;
             }
         }
     }
@@ -162,27 +163,20 @@ static void fill(const spmm_csr_t *block, ladder_host_t *host)
 static spmm_status_t alloc(spmm_env_t *env, ladder_host_t *host)
 {
     const int64_t rows = (int64_t)host->n_tile_rows + 1;
-    const int64_t map  = (int64_t)host->n_tile_rows * host->n_tile_cols;
 
-    SPMM_NEW(host->map, map);
-    SPMM_NEW_ZERO(host->row_ptr, rows);
     SPMM_NEW_ZERO(host->dense_ptr, rows);
     SPMM_NEW_ZERO(host->sparse_ptr, rows);
-    SPMM_NEW(host->col, host->n_tiles);
-    SPMM_NEW(host->at, host->n_tiles);
-    SPMM_NEW(host->sp24, host->n_tiles);
     SPMM_NEW(host->dense_col, host->n_dense);
     SPMM_NEW(host->sparse_col, host->n_sparse);
     SPMM_NEW(host->dense, host->n_dense * LADDER_ROWS * host->width);
     SPMM_NEW(host->packed, host->n_sparse * LADDER_PACKED);
     SPMM_NEW(host->meta, host->n_sparse * LADDER_META);
-    if (host->map == NULL || host->row_ptr == NULL || host->dense_ptr == NULL ||
-        host->sparse_ptr == NULL || host->col == NULL || host->at == NULL || host->sp24 == NULL ||
-        host->dense_col == NULL || host->sparse_col == NULL || host->dense == NULL ||
-        host->packed == NULL || host->meta == NULL) {
-        return spmmi_fail_memory(&env->err, host->n_tiles, LADDER_ROWS * LADDER_WIDE * 2, "tiles");
+    if (host->dense_ptr == NULL || host->sparse_ptr == NULL || host->dense_col == NULL ||
+        host->sparse_col == NULL || host->dense == NULL || host->packed == NULL ||
+        host->meta == NULL) {
+        return spmmi_fail_memory(&env->err, host->n_dense + host->n_sparse,
+                                 LADDER_ROWS * LADDER_WIDE * 2, "tiles");
     }
-    memset(host->map, 0xff, (size_t)map * sizeof *host->map); /* -1 */
     return SPMM_OK;
 }
 
@@ -193,12 +187,10 @@ spmm_status_t ladder_host_create(spmm_env_t *env, const spmm_csr_t *block, int32
     spmm_status_t  status;
 
     *host = (ladder_host_t){.n_tile_rows = spmmi_windows_count(block->n_rows, LADDER_ROWS),
-                            .n_tile_cols = spmmi_windows_count(block->n_cols, width),
                             .width       = width};
-    if ((int64_t)host->n_tile_rows * host->n_tile_cols > INT32_MAX) {
-        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
-                          "%" PRId32 " x %" PRId32 " tiles are more than 2^31", host->n_tile_rows,
-                          host->n_tile_cols);
+    if (spmmi_csr_nnz(block) > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE, "%" PRId64 " entries are 2^31 or more",
+                          spmmi_csr_nnz(block));
     }
     SPMM_TRY(spmmi_windows_create(env, block, LADDER_ROWS, 0, &windows));
     scan_tiles(&windows, host);
@@ -216,13 +208,8 @@ spmm_status_t ladder_host_create(spmm_env_t *env, const spmm_csr_t *block, int32
 
 void ladder_host_free(ladder_host_t *host)
 {
-    spmmi_free(host->map);
-    spmmi_free(host->row_ptr);
     spmmi_free(host->dense_ptr);
     spmmi_free(host->sparse_ptr);
-    spmmi_free(host->col);
-    spmmi_free(host->at);
-    spmmi_free(host->sp24);
     spmmi_free(host->dense_col);
     spmmi_free(host->sparse_col);
     spmmi_free(host->dense);
@@ -231,21 +218,20 @@ void ladder_host_free(ladder_host_t *host)
     memset(host, 0, sizeof *host);
 }
 
-/* Entry (r, c) of tile t, by its metadata where it is 2:4. */
-static double value_at(const ladder_host_t *host, int64_t t, int32_t r, int32_t c)
+/* Entry (r, c) of tile @p t of a list, by its metadata where it is 2:4. */
+static double value_at(const ladder_host_t *host, bool sp24, int64_t t, int32_t r, int32_t c)
 {
-    const int64_t at = host->at[t];
+    const int32_t q = c / GROUP;
 
-    if (!host->sp24[t]) {
-        return spmmi_value_get(SPMM_R_16F, host->dense, (at * LADDER_ROWS + r) * host->width + c);
+    if (!sp24) {
+        return spmmi_value_get(SPMM_R_16F, host->dense, (t * LADDER_ROWS + r) * host->width + c);
     }
     for (int32_t k = 0; k < 2; k++) {
-        const int32_t  q    = c / GROUP;
-        const uint32_t word = host->meta[at * LADDER_META + r % 8 * 2 + q / 4];
+        const uint32_t word = host->meta[t * LADDER_META + r % 8 * 2 + q / 4];
 
         if ((int32_t)(word >> (16 * (r / 8) + 4 * (q % 4) + 2 * k) & 3) == c % GROUP) {
             return spmmi_value_get(SPMM_R_16F, host->packed,
-                                   at * LADDER_PACKED + r * 16 + 2 * q + k);
+                                   t * LADDER_PACKED + r * 16 + 2 * q + k);
         }
     }
     return 0.0;
@@ -254,12 +240,15 @@ static double value_at(const ladder_host_t *host, int64_t t, int32_t r, int32_t 
 void ladder_host_multiply(const ladder_host_t *host, int32_t n_rows, int32_t n_cols, int64_t n,
                           const double *B, double *C)
 {
-    for (int32_t w = 0; w < host->n_tile_rows; w++) {
-        for (int64_t t = host->row_ptr[w]; t < host->row_ptr[w + 1]; t++) {
-            for (int32_t i = w * LADDER_ROWS; i < n_rows && i < (w + 1) * LADDER_ROWS; i++) {
+    for (int sp24 = 0; sp24 < 2; sp24++) {
+        const int32_t *ptr = sp24 ? host->sparse_ptr : host->dense_ptr;
+        const int32_t *col = sp24 ? host->sparse_col : host->dense_col;
+
+        for (int32_t i = 0; i < n_rows; i++) {
+            for (int64_t t = ptr[i / LADDER_ROWS]; t < ptr[i / LADDER_ROWS + 1]; t++) {
                 for (int32_t c = 0; c < host->width; c++) {
-                    const int32_t row = host->col[t] * host->width + c;
-                    const double  a   = value_at(host, t, i % LADDER_ROWS, c);
+                    const int32_t row = col[t] * host->width + c;
+                    const double  a   = value_at(host, sp24, t, i % LADDER_ROWS, c);
 
                     for (int64_t j = 0; j < n && row < n_cols && a != 0.0; j++) {
                         C[i * n + j] += a * B[row * n + j];

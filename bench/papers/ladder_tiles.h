@@ -8,17 +8,16 @@
 
 /** Arrays as in ladder_tiles_t, owned. */
 typedef struct {
-    int32_t   n_tile_rows, n_tile_cols, width;
-    int64_t   n_tiles, n_dense, n_sparse;
-    int32_t  *map, *row_ptr, *col, *at, *dense_ptr, *dense_col, *sparse_ptr, *sparse_col;
-    uint8_t  *sp24;
+    int32_t   n_tile_rows, width;
+    int64_t   n_dense, n_sparse;
+    int32_t  *dense_ptr, *dense_col, *sparse_ptr, *sparse_col;
     uint16_t *dense, *packed;
     uint32_t *meta;
 } ladder_host_t;
 
 /** @param[in] block  of type 16F
  *  @param[in] width  16, or 32: then tiles with at most two entries in any four columns are 2:4
- *  @return SPMM_ERR_RANGE for 2^31 tiles, empty ones among them, or more */
+ *  @return SPMM_ERR_RANGE for 2^31 entries or more */
 spmm_status_t ladder_host_create(spmm_env_t *env, const spmm_csr_t *block, int32_t width,
                                  ladder_host_t *host);
 void          ladder_host_free(ladder_host_t *host);

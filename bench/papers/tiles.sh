@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# BCSR and 2:4 tensor cores on one GPU: the ladder of the thesis, the gain over the share of 2:4
+# BCSR and 2:4 tensor cores on one GPU: the kernels of the thesis, the gain over the share of 2:4
 # tiles, and dense blocks against cuSPARSE's Blocked-ELL.  Each section takes less than 150 s on a
 # node with an H200 and 16 cores.
 #
@@ -9,9 +9,9 @@
 #   SECTION           ladder, real, amdahl, blocks [all]; each writes OUTPUT/tiles_SECTION.tsv and
 #                     prints what bench/papers/tiles.py makes of it
 #   --iterations K    [20]
-#   SPMM_STANDIN_DIR  stand-ins (bench/engine/standins.sh), for real and blocks; where the five of
-#   the thesis
-#                     that are not among the twenty are missing they are generated there if possible
+#   SPMM_STANDIN_DIR  stand-ins (bench/engine/standins.sh), for real and blocks; where those of
+#                     the thesis that are not among the twenty are missing, they are generated there
+#                     if possible
 #   SPMM_MATRIX_DIR   folder of Matrix Market files, for blocks
 #   SPMM_BUILD_DIR    default build/cuda: its bench/bench_ladder
 #   SPMM_OUTPUT_DIR   default bench/results
@@ -25,7 +25,7 @@ sections=("${operands[@]}")
 bench=$(program bench/bench_ladder)
 output=$(realpath -m "${SPMM_OUTPUT_DIR:-$root/bench/results}")
 thesis=(mip1 conf5_4-8x8 cant pdb1HYS rma10 cop20k_A consph shipsec1 dc2)
-steps=T,BT,CBT,OBT,ST_large,OBTS_large,OBTS_large_separate
+steps=OBT,OBTS_large_separate
 [ -x "$bench" ] || die "no program $bench (cmake --build build/cuda --target bench_ladder)"
 
 # Those of the thesis, generated where they are not there.
@@ -72,7 +72,7 @@ section() {
                     files+=("xdys:size=$size,dense=$shares")
                 done
             done
-            run cusparse,bcsr,bcsr-sp24,OBT,OBTS_large_separate 32,128,512 "${files[@]}" ;;
+            run "cusparse,bcsr,bcsr-sp24,$steps" 32,128,512 "${files[@]}" ;;
         blocks) # 20 % of the places of non-empty 16 x 16 tiles and more
             need SPMM_STANDIN_DIR SPMM_MATRIX_DIR
             for shares in 0.2 0.3 0.5 1; do

@@ -43,9 +43,8 @@ static int make_events(bench_timer_t *timer)
 {
     CHECK(cudaStreamCreateWithFlags(&timer->stream, cudaStreamNonBlocking));
     CHECK(cudaMalloc(&timer->scratch, 2 * timer->l2_bytes + 1));
-    for (int64_t k = 0; k < timer->iterations; k++) {
-        CHECK(cudaEventCreate(&timer->from[k]));
-        CHECK(cudaEventCreate(&timer->to[k]));
+    for (int64_t k = 0; k < 2 * timer->iterations; k++) {
+        CHECK(cudaEventCreate(&timer->mark[k]));
     }
     return BENCH_GOOD;
 }
@@ -56,10 +55,9 @@ int bench_timer_create(int64_t iterations, bench_timer_t *timer)
 
     memset(timer, 0, sizeof *timer);
     timer->iterations = iterations;
-    timer->from       = calloc((size_t)iterations, sizeof *timer->from);
-    timer->to         = calloc((size_t)iterations, sizeof *timer->to);
+    timer->mark       = calloc(2 * (size_t)iterations, sizeof *timer->mark);
     timer->seconds    = calloc((size_t)iterations, sizeof *timer->seconds);
-    if (timer->from == NULL || timer->to == NULL || timer->seconds == NULL) {
+    if (timer->mark == NULL || timer->seconds == NULL) {
         (void)fprintf(stderr, "spmm_bench: out of memory for %lld iterations\n",
                       (long long)iterations);
         bench_timer_destroy(timer);
@@ -77,20 +75,16 @@ int bench_timer_create(int64_t iterations, bench_timer_t *timer)
 
 void bench_timer_destroy(bench_timer_t *timer)
 {
-    for (int64_t k = 0; k < timer->iterations && timer->from != NULL && timer->to != NULL; k++) {
-        if (timer->from[k] != NULL) {
-            (void)check(cudaEventDestroy(timer->from[k]), "cudaEventDestroy");
-        }
-        if (timer->to[k] != NULL) {
-            (void)check(cudaEventDestroy(timer->to[k]), "cudaEventDestroy");
+    for (int64_t k = 0; k < 2 * timer->iterations && timer->mark != NULL; k++) {
+        if (timer->mark[k] != NULL) {
+            (void)check(cudaEventDestroy(timer->mark[k]), "cudaEventDestroy");
         }
     }
     if (timer->stream != NULL) {
         (void)check(cudaStreamDestroy(timer->stream), "cudaStreamDestroy");
     }
     (void)check(cudaFree(timer->scratch), "cudaFree");
-    free(timer->from);
-    free(timer->to);
+    free(timer->mark);
     free(timer->seconds);
     memset(timer, 0, sizeof *timer);
 }
@@ -132,7 +126,7 @@ static int median_of(bench_timer_t *timer, double *median)
     for (int64_t k = 0; k < timer->iterations; k++) {
         float ms = 0.0f;
 
-        CHECK(cudaEventElapsedTime(&ms, timer->from[k], timer->to[k]));
+        CHECK(cudaEventElapsedTime(&ms, timer->mark[2 * k], timer->mark[2 * k + 1]));
         timer->seconds[k] = 1e-3 * (double)ms;
     }
     *median = tool_median(timer->seconds, timer->iterations);
@@ -153,13 +147,13 @@ int bench_time_plan(bench_timer_t *timer, int64_t warmup, bench_cache_t cache, s
             code = overwrite(timer, k % LEAD_EVERY == 0 ? LEAD_COPIES : 1);
         }
         if (code == BENCH_GOOD && k % LEAD_EVERY == 0 && cache == BENCH_WARM) {
-            code = product(timer, cache, plan, dense,
-                           k); /* what the overwriting took from the cache */
+            /* what the overwriting took from the cache */
+            code = product(timer, cache, plan, dense, k);
         }
         if (code == BENCH_GOOD) {
-            CHECK(cudaEventRecord(timer->from[k], timer->stream));
+            CHECK(cudaEventRecord(timer->mark[2 * k], timer->stream));
             code = product(timer, cache, plan, dense, k);
-            CHECK(cudaEventRecord(timer->to[k], timer->stream));
+            CHECK(cudaEventRecord(timer->mark[2 * k + 1], timer->stream));
         }
     }
     CHECK(cudaStreamSynchronize(timer->stream));

@@ -11,9 +11,9 @@
 typedef struct {
     cudaStream_t stream;
     size_t       l2_bytes;
-    void        *scratch;   /**< 2 * l2_bytes, overwritten to flush and to give the host a lead */
-    cudaEvent_t *from, *to; /**< [iterations] */
-    double      *seconds;   /**< [iterations] */
+    void        *scratch; /**< 2 * l2_bytes, overwritten to flush and to give the host a lead */
+    cudaEvent_t *mark;    /**< [2 x iterations] before and after each product */
+    double      *seconds; /**< [iterations] */
     int64_t      iterations;
     char         device[256];
     int          runtime, driver; /**< CUDA versions, 13000 for 13.0 */

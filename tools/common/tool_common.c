@@ -47,6 +47,19 @@ static bool read_part(const char *text, int64_t least, char **end, int64_t *valu
     return errno == 0 && *end != text && *value >= least;
 }
 
+bool tool_is_listed(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return list == NULL;
+}
+
 bool tool_read_int(const char *text, int64_t least, int64_t *value)
 {
     char   *end;

@@ -24,6 +24,9 @@ const tool_word_t *tool_word_find(const tool_word_t *words, const char *text);
 /** The word that stands for @p value, "auto" when there is none. */
 const char *tool_word_name(const tool_word_t *words, int value);
 
+/** Is @p name one of the names with commas between them in @p list?  NULL has all. */
+bool tool_is_listed(const char *list, const char *name);
+
 /** A whole number, at least @p least and nothing behind it, into *value; else false. */
 bool tool_read_int(const char *text, int64_t least, int64_t *value);
 /** Numbers of columns with commas between them, multiples of @p step, @p most at most.

@@ -36,21 +36,23 @@ static bool has_partitioner(const char *name)
 
 static void check_partitioners(driver_checkup_t *x)
 {
-    if (has_partitioner("metis")) {
-        driver_find(x, DRIVER_CHECK_GOOD, "METIS", "", "%s", DRIVER_METIS_VERSION);
-    } else {
-        driver_find(x, DRIVER_CHECK_MISSING, "METIS",
-                    "install libmetis-dev, or give its prefix in CMAKE_PREFIX_PATH, and configure "
-                    "again",
-                    "not in this build: no partition metis, auto takes ptscotch or block");
-    }
-    if (has_partitioner("ptscotch")) {
-        driver_find(x, DRIVER_CHECK_GOOD, "PT-Scotch", "", "%s", DRIVER_PTSCOTCH_VERSION);
-    } else {
-        driver_find(x, DRIVER_CHECK_MISSING, "PT-Scotch",
-                    "for graphs too large for METIS install libptscotch-dev (version 7), or give "
-                    "its prefix in CMAKE_PREFIX_PATH, and configure again",
-                    "not in this build: no partition ptscotch");
+    static const struct {
+        const char *name, *topic, *version, *advice, *lacking;
+    } those[] = {
+        {"metis", "METIS", DRIVER_METIS_VERSION,
+         "install libmetis-dev, or give its prefix in CMAKE_PREFIX_PATH, and configure again",
+         "not in this build: no partition metis, auto takes ptscotch or block"},
+        {"ptscotch", "PT-Scotch", DRIVER_PTSCOTCH_VERSION,
+         "for graphs too large for METIS install libptscotch-dev (version 7), or give its prefix "
+         "in CMAKE_PREFIX_PATH, and configure again",
+         "not in this build: no partition ptscotch"}};
+
+    for (size_t k = 0; k < sizeof those / sizeof those[0]; k++) {
+        const bool built = has_partitioner(those[k].name);
+
+        driver_find(x, built ? DRIVER_CHECK_GOOD : DRIVER_CHECK_MISSING, those[k].topic,
+                    built ? "" : those[k].advice, "%s",
+                    built ? those[k].version : those[k].lacking);
     }
 }
 
