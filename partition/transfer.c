@@ -9,7 +9,8 @@ enum { TAG_BYTES = 21 };
 static spmm_status_t finish(spmm_env_t *env, const void *at, size_t bytes, int n_requests,
                             MPI_Request *request)
 {
-    const spmm_status_t status = spmmi_waitall(env, n_requests, request, "a transfer at setup");
+    const spmm_status_t status =
+        spmmi_waitall(env, n_requests, request, spmmi_now(), "a transfer at setup");
 
     if (status != SPMM_OK && spmmi_abandon(env, n_requests, request, 0.1)) {
         spmmi_alloc_keep(at, bytes);

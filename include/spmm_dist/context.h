@@ -77,9 +77,9 @@ typedef struct {
 } spmm_context_info_t;
 
 /** Create a context on a duplicate of @p comm.  Collective, between MPI_Init and MPI_Finalize; the
- *  caller keeps @p comm.  The first context on a kind of GPU measures its rates and keeps them in
- *  a file below the home directory: SPMM_CACHE_DIR names another place,
- *  SPMM_CALIBRATE=0 does without.
+ *  caller keeps @p comm.  After MPI_Finalize, calls that communicate return SPMM_ERR_ARGUMENT.
+ *  The first context on a kind of GPU measures its rates and keeps them in a file below the home
+ *  directory: SPMM_CACHE_DIR names another place, SPMM_CALIBRATE=0 does without.
  *  @param[in]  comm     intra-communicator, one rank per device
  *  @param[in]  options  NULL for defaults
  *  @param[out] ctx      release with spmm_context_destroy()

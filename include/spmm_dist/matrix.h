@@ -85,7 +85,8 @@ SPMM_API spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_ro
  *  summed; the entries of a Matrix Market pattern and of a `.smtx` file are 1, those of a `.csr`
  *  file are drawn from @p seed.
  *  @param[in] type  storage type of the values; SPMM_TYPE_AUTO: FP64
- *  @return SPMM_ERR_IO for a missing or malformed file, with the line where there is one;
+ *  @return SPMM_ERR_IO for a missing or malformed file, with the line where there is one, and where
+ *          ranks see files of different size or, by samples, content: in up to 4 MiB any byte;
  *          SPMM_ERR_RANGE when a value overflows @p type or the shape overflows the index types */
 SPMM_API spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_t type,
                                         uint64_t seed, spmm_matrix_t **A);

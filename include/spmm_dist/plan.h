@@ -94,11 +94,14 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  not pass the same pointer for different buffers of the others.  A buffer that a graph was
  *  captured with may be freed only after the plan.
  *  Not while @p stream is being captured by the program: that is what option graph is for.
- *  @param[in]     n           columns, 1 .. n of the plan; may change from call to call
+ *  @param[in]     n           columns, 1 .. n of the plan, equal on all ranks; may change from call
+ *                             to call.  Over MPI, ranks that get rows of another n return
+ *                             SPMM_ERR_COMM; NCCL does not see it
  *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C; alpha == 0
  *                             may read B, and 0 * Inf then is NaN
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
- *                             device; must not overlap C
+ *                             device; shares no element with C, which is checked.  Both may be
+ *                             blocks of one array side by side, with one ld
  *  @param[in]     ldb,ldc     row-major: >= n; column-major: >= local rows
  *  @param[in,out] C           local rows of C x n */
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,

@@ -134,6 +134,14 @@ bool spmmi_mpi_runs(void)
     return initialised && !finalised;
 }
 
+spmm_status_t spmmi_enter(spmm_env_t *env, const char *call)
+{
+    spmmi_error_clear(&env->err);
+    return spmmi_mpi_runs() ? SPMM_OK
+                            : spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                                         "%s is called before MPI_Finalize(), not after it", call);
+}
+
 /* Local, but all ranks of a communicator see the same. */
 static spmm_status_t check_comm(MPI_Comm comm)
 {
@@ -153,27 +161,36 @@ static spmm_status_t check_comm(MPI_Comm comm)
     return SPMM_OK;
 }
 
-spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *options,
-                                  spmm_context_t **ctx)
+/* SPMM_OK where all ranks have a context and a place for it: there is no spmmi_agree() yet.
+ * Collective. */
+static spmm_status_t agree_on_begin(MPI_Comm comm, const spmm_context_t *made, bool has_place)
 {
-    int             everywhere;
-    spmm_context_t *made;
-    spmm_status_t   status;
+    int v[2] = {has_place, made != NULL};
 
-    if (ctx == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_context_create: ctx is NULL");
-    }
-    SPMM_TRY(check_comm(comm));
-    /* Without a context there is no spmmi_agree() yet. */
-    everywhere = SPMM_NEW_ZERO(made, 1) != NULL;
-    if (MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_LAND, comm) != MPI_SUCCESS) {
-        spmmi_free(made);
+    if (MPI_Allreduce(MPI_IN_PLACE, v, 2, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS) {
         return spmmi_fail(NULL, SPMM_ERR_COMM,
                           "spmm_context_create: MPI_Allreduce failed on the communicator given");
     }
-    if (!everywhere) {
+    if (v[0] == 0) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT,
+                          "spmm_context_create: ctx is NULL, on one rank at least");
+    }
+    return v[1] != 0 ? SPMM_OK
+                     : spmmi_fail_memory(NULL, 1, sizeof *made, "a context, on one rank at least");
+}
+
+spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *options,
+                                  spmm_context_t **ctx)
+{
+    spmm_context_t *made;
+    spmm_status_t   status;
+
+    SPMM_TRY(check_comm(comm));
+    (void)SPMM_NEW_ZERO(made, 1);
+    status = agree_on_begin(comm, made, ctx != NULL);
+    if (status != SPMM_OK) {
         spmmi_free(made);
-        return spmmi_fail_memory(NULL, 1, sizeof *made, "a context, on one rank at least");
+        return status;
     }
     made->env.comm = MPI_COMM_NULL;
     status         = open_context(made, comm, options);

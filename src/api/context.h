@@ -28,6 +28,10 @@ static inline bool spmmi_ld_fits(int64_t count, int64_t ld)
 /** Is it after MPI_Init and before MPI_Finalize? */
 bool spmmi_mpi_runs(void);
 
+/** What public calls that communicate begin with: the last failure is forgotten.  SPMM_ERR_ARGUMENT
+ *  after MPI_Finalize(), where MPI would end the program.  Local. */
+spmm_status_t spmmi_enter(spmm_env_t *env, const char *call);
+
 /** Copy a caller's options, which may be of an older, shorter version, over the defaults in
  *  *options.  A struct_size of 0 or beyond @p size is SPMM_ERR_ARGUMENT. */
 spmm_status_t spmmi_take_options(spmm_error_t *err, const void *given, size_t given_size,

@@ -14,7 +14,7 @@ static spmm_status_t check_handles(spmm_context_t *ctx, spmm_matrix_t **A, const
     if (ctx == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: ctx is NULL", call);
     }
-    spmmi_error_clear(&ctx->env.err);
+    SPMM_TRY(spmmi_enter(&ctx->env, call));
     if (A == NULL) {
         status = spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "%s: A is NULL", call);
     }
@@ -280,7 +280,7 @@ spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values)
     if (A == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_update_values: A is NULL");
     }
-    spmmi_error_clear(&A->env->err);
+    SPMM_TRY(spmmi_enter(A->env, "spmm_matrix_update_values"));
     SPMM_TRY(spmmi_agree(A->env, store_values(A, values)));
     for (spmm_matrix_user_t *user = A->users; user != NULL; user = user->next) {
         SPMM_TRY(spmmi_agree(A->env, user->refill(user->self)));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/context.h"
+#include "api/overlap.h"
 #include "plan/create.h"
 #include "plan/execute.h"
 #include "plan/move.h"
@@ -23,7 +24,7 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_create: A is NULL");
     }
     ctx = A->context;
-    spmmi_error_clear(&ctx->env.err);
+    SPMM_TRY(spmmi_enter(&ctx->env, "spmm_plan_create"));
     if (plan == NULL) {
         status = spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_plan_create: plan is NULL");
     } else if (options != NULL) {
@@ -75,6 +76,18 @@ static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
     return SPMM_OK;
 }
 
+static spmm_extent_t extent_of(const spmm_plan_t *plan, const void *data, int64_t rows, int64_t n,
+                               int64_t ld, spmm_type_t type)
+{
+    const bool   is_row = plan->layout == SPMM_LAYOUT_ROW;
+    const size_t size   = spmm_type_size(type);
+
+    return (spmm_extent_t){.at    = (uintptr_t)data,
+                           .lines = (size_t)(is_row ? rows : n),
+                           .line  = (size_t)(is_row ? n : rows) * size,
+                           .apart = (size_t)ld * size};
+}
+
 /* Rounded once, so that all engines agree on whether beta is 0.  Volatile, since GCC 12.2 at -O3
  * joins the roundings of alpha and beta into one of vectors and then drops it (test_plan). */
 static spmm_scalar_t in_compute_type(const spmm_plan_t *plan, double x)
@@ -88,20 +101,24 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
                            double beta, void *C, int64_t ldc, spmm_stream_t stream)
 {
     const spmm_layout_map_t *b_rows, *c_rows;
+    spmm_extent_t            b_bytes, c_bytes;
 
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
     }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(spmmi_enter(plan->env, "spmm_execute"));
     b_rows = spmmi_plan_map(plan, SPMM_OPERAND_B);
     c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C);
     SPMM_TRY(check_n(plan, n));
     SPMM_TRY(check_dense(plan, "B", B, b_rows->n_local, n, ldb));
     SPMM_TRY(check_dense(plan, "C", C, c_rows->n_local, n, ldc));
-    if (B == C && b_rows->n_local > 0 && c_rows->n_local > 0) {
+    b_bytes = extent_of(plan, B, b_rows->n_local, n, ldb, plan->ab_type);
+    c_bytes = extent_of(plan, C, c_rows->n_local, n, ldc, plan->c_type);
+    if (spmmi_extents_overlap(&b_bytes, &c_bytes)) {
         return spmmi_fail(
             &plan->env->err, SPMM_ERR_ARGUMENT,
-            "C is B: the product cannot overwrite its operand, give C memory of its own");
+            "C overlaps B: the product cannot overwrite its operand, give C memory of its own, or "
+            "other columns of one array with the same ld");
     }
     return spmmi_plan_execute(plan, &(spmm_operands_t){.ab_type = plan->ab_type,
                                                        .c_type  = plan->c_type,
@@ -182,7 +199,7 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_%s: plan is NULL",
                           to_plan ? "scatter" : "gather");
     }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(spmmi_enter(plan->env, to_plan ? "spmm_plan_scatter" : "spmm_plan_gather"));
     SPMM_TRY(
         spmmi_agree(plan->env, check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst)));
     return spmmi_plan_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst, stream);
@@ -209,7 +226,7 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_write_partition: plan is NULL");
     }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(spmmi_enter(plan->env, "spmm_plan_write_partition"));
     if (path == NULL) {
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                             "spmm_plan_write_partition: path is NULL");

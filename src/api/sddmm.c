@@ -18,7 +18,7 @@ spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm_plan_create: mask is NULL");
     }
     ctx = mask->context;
-    spmmi_error_clear(&ctx->env.err);
+    SPMM_TRY(spmmi_enter(&ctx->env, "spmm_sddmm_plan_create"));
     if (plan == NULL) {
         status =
             spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "spmm_sddmm_plan_create: plan is NULL");
@@ -81,7 +81,7 @@ spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm: plan is NULL");
     }
     base = plan->base;
-    spmmi_error_clear(&base->env->err);
+    SPMM_TRY(spmmi_enter(base->env, "spmm_sddmm"));
     if (k < 1 || k > base->n) {
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "k is %" PRId64 ", must be 1 to %" PRId64 " as planned", k, base->n);

@@ -55,12 +55,20 @@ spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, i
     return SPMM_OK;
 }
 
-/* @p more: seconds beyond the timeout. */
-static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requests, double more,
-                              const char *what)
+/* @p seconds: of the timeout, and more at setup. */
+static spmm_status_t fail_late(spmm_env_t *env, const char *what, double seconds)
 {
-    const double start = spmmi_now();
-    int          done  = 0;
+    return spmmi_fail(&env->err, SPMM_ERR_COMM,
+                      "%s did not finish within the timeout of %g s: a rank is late or gone; "
+                      "destroy the context",
+                      what, seconds);
+}
+
+/* Since @p start; @p more: seconds beyond the timeout. */
+static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requests, double start,
+                              double more, const char *what)
+{
+    int done = 0;
 
     if (env->timeout_s <= 0.0) {
         SPMM_MPI(env, MPI_Waitall(n_requests, requests, MPI_STATUSES_IGNORE));
@@ -72,19 +80,78 @@ static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requ
             return SPMM_OK;
         }
         if (spmmi_now() - start > env->timeout_s + more) {
-            return spmmi_fail(
-                &env->err, SPMM_ERR_COMM,
-                "%s did not finish within the timeout of %g s: a rank is late or gone; "
-                "destroy the context",
-                what, env->timeout_s + more);
+            return fail_late(env, what, env->timeout_s + more);
         }
     }
 }
 
-spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests,
+spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, double start,
                             const char *what)
 {
-    return wait_for(env, n_requests, requests, 0.0, what);
+    return wait_for(env, n_requests, requests, start, 0.0, what);
+}
+
+/* One request, tested and not waited for: its own error is told, and the peer is known.
+ * @p code: what MPI says of it. */
+static spmm_status_t wait_one(spmm_env_t *env, MPI_Request *request, double start, const char *what,
+                              MPI_Status *status, int *code)
+{
+    int done = 0;
+
+    for (;;) {
+        *code = MPI_Test(request, &done, status);
+        if (done || *code != MPI_SUCCESS) {
+            return SPMM_OK;
+        }
+        if (env->timeout_s > 0.0 && spmmi_now() - start > env->timeout_s) {
+            return fail_late(env, what, env->timeout_s);
+        }
+    }
+}
+
+static bool is_truncated(int code)
+{
+    int class = MPI_SUCCESS;
+
+    return code != MPI_SUCCESS && MPI_Error_class(code, &class) == MPI_SUCCESS &&
+           class == MPI_ERR_TRUNCATE;
+}
+
+static spmm_status_t wait_part(spmm_env_t *env, size_t bytes, int peer, MPI_Request *request,
+                               double start, const char *what)
+{
+    int        code, came = 0;
+    MPI_Status status;
+
+    SPMM_TRY(wait_one(env, request, start, what, &status, &code));
+    if (!is_truncated(code)) {
+        SPMM_TRY(spmmi_mpi_check(env, code, "the receipt of a message"));
+        SPMM_MPI(env, MPI_Get_count(&status, MPI_BYTE, &came));
+        if ((size_t)came == bytes) {
+            return SPMM_OK;
+        }
+    }
+    return spmmi_fail(
+        &env->err, SPMM_ERR_COMM,
+        "%s: a message of %s%zu bytes came from rank %d where %zu were expected: is n "
+        "the same on both? destroy the plan and its context",
+        what, is_truncated(code) ? "more than " : "", is_truncated(code) ? bytes : (size_t)came,
+        peer, bytes);
+}
+
+spmm_status_t spmmi_wait_received(spmm_env_t *env, size_t bytes, int peer, MPI_Request *requests,
+                                  int *n_requests, double start, const char *what)
+{
+    const size_t limit = spmmi_message_limit(env);
+
+    while (bytes > 0) {
+        const size_t part = bytes < limit ? bytes : limit;
+
+        SPMM_TRY(wait_part(env, part, peer, &requests[*n_requests], start, what));
+        ++*n_requests;
+        bytes -= part;
+    }
+    return SPMM_OK;
 }
 
 bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
@@ -112,6 +179,8 @@ bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, doubl
         (void)MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
         if (!done) {
             env->lost = env->unfinished = left = true;
+        }
+        if (requests[i] != MPI_REQUEST_NULL) { /* also what failed, in some MPIs */
             (void)MPI_Request_free(&requests[i]);
         }
     }
@@ -175,7 +244,7 @@ spmm_status_t spmmi_alltoallv(spmm_env_t *env, const void *send, const int64_t *
                (size_t)send_count[env->rank] * elem_size);
     }
     if (status == SPMM_OK) {
-        status = wait_for(env, n_requests, requests, seconds, "an exchange at setup");
+        status = wait_for(env, n_requests, requests, spmmi_now(), seconds, "an exchange at setup");
     }
     /* Mostly all ranks are here then, and what has met its receive arrives. */
     status = spmmi_agree(env, status);

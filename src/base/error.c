@@ -41,11 +41,15 @@ spmm_status_t spmmi_fail(spmm_error_t *err, spmm_status_t status, const char *fo
     return status;
 }
 
+spmm_status_t spmmi_fail_bytes(spmm_error_t *err, size_t bytes, const char *what)
+{
+    return spmmi_fail(err, SPMM_ERR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
+}
+
 spmm_status_t spmmi_fail_memory(spmm_error_t *err, int64_t count, size_t size, const char *what)
 {
     if (size == 1) {
-        return spmmi_fail(err, SPMM_ERR_MEMORY, "out of memory: %" PRId64 " bytes for %s", count,
-                          what);
+        return spmmi_fail_bytes(err, (size_t)count, what);
     }
     return spmmi_fail(err, SPMM_ERR_MEMORY,
                       "out of memory: %" PRId64 " elements of %zu bytes for %s", count, size, what);

@@ -23,6 +23,9 @@ void spmmi_error_clear(spmm_error_t *err);
 spmm_status_t spmmi_fail(spmm_error_t *err, spmm_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** SPMM_ERR_MEMORY for @p bytes meant as @p what. */
+spmm_status_t spmmi_fail_bytes(spmm_error_t *err, size_t bytes, const char *what);
+
 /** SPMM_ERR_MEMORY for @p count elements of @p size bytes meant as @p what. */
 spmm_status_t spmmi_fail_memory(spmm_error_t *err, int64_t count, size_t size, const char *what);
 

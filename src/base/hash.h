@@ -6,7 +6,9 @@
 #ifndef SPMM_BASE_HASH_H
 #define SPMM_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /** The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection with full avalanche. */
 static inline uint64_t spmmi_mix64(uint64_t z)
@@ -28,6 +30,21 @@ static inline uint64_t spmmi_hash_text(uint64_t h, const char *text)
 {
     for (; *text != '\0'; text++) {
         h = spmmi_mix64(h ^ (unsigned char)*text);
+    }
+    return spmmi_mix64(h);
+}
+
+/** Key of @p size bytes after the key @p h. */
+static inline uint64_t spmmi_hash_bytes(uint64_t h, const void *data, size_t size)
+{
+    for (const char *at = data; size > 0;) {
+        const size_t part = size < sizeof h ? size : sizeof h;
+        uint64_t     word = 0;
+
+        memcpy(&word, at, part);
+        h = spmmi_mix64(h ^ word);
+        at += part;
+        size -= part;
     }
     return spmmi_mix64(h);
 }

@@ -35,7 +35,7 @@ static spmm_status_t cpu_alloc(const spmm_device_t *device, size_t bytes, void *
     void *memory = spmmi_alloc((int64_t)bytes, 1);
 
     if (memory == NULL) {
-        return spmmi_fail_memory(&device->env->err, (int64_t)bytes, 1, "a buffer");
+        return spmmi_fail_bytes(&device->env->err, bytes, "a buffer");
     }
     *ptr = memory;
     return SPMM_OK;

@@ -127,7 +127,7 @@ static spmm_status_t cuda_alloc_pinned(const spmm_device_t *device, size_t bytes
         return status;
     }
     if (!spmmi_alloc_note()) {
-        return spmmi_fail_memory(&device->env->err, (int64_t)bytes, 1, "a pinned buffer");
+        return spmmi_fail_bytes(&device->env->err, bytes, "a pinned buffer");
     }
     status = spmmi_cuda_check(device,
                               cudaHostAlloc(&fresh, bytes == 0 ? 1 : bytes, cudaHostAllocDefault),

@@ -123,7 +123,7 @@ static spmm_status_t take(const spmm_device_t *device, size_t bytes, bool cached
         return status;
     }
     if (!spmmi_alloc_note()) {
-        return spmmi_fail_memory(&device->env->err, (int64_t)bytes, 1, "a device buffer");
+        return spmmi_fail_bytes(&device->env->err, bytes, "a device buffer");
     }
     cached = cached && m != NULL && m->pool != NULL;
     code   = cached ? take_from_pool(m, &fresh, some) : cudaMalloc(&fresh, some);

@@ -85,13 +85,41 @@ spmm_status_t spmmi_mpi_messages_post(spmm_mpi_messages_t   *messages,
     return status;
 }
 
-spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t *messages)
+static spmm_status_t wait_for_all(spmm_mpi_messages_t *m, const spmm_exchange_t *exchange)
 {
-    const spmm_status_t status = spmmi_waitall(messages->env, messages->n_requests,
-                                               messages->requests, "an exchange over MPI");
+    const char *const          what  = "an exchange over MPI";
+    const spmm_exchange_side_t to    = spmmi_exchange_target(m->halo, exchange);
+    const double               start = spmmi_now();
+    int                        first = 0; /* receives are posted first */
+
+    for (int p = 0; p < to.n_peers; p++) {
+        SPMM_TRY(spmmi_wait_received(m->env, spmmi_side_bytes(&to, p, exchange->row_bytes),
+                                     to.peer[p], m->requests, &first, start, what));
+    }
+    return spmmi_waitall(m->env, m->n_requests - first, m->requests + first, start, what);
+}
+
+/* What this rank sends is on its way: peers are to find out, too, what is wrong. */
+static void linger(spmm_mpi_messages_t *m)
+{
+    const double grace = 0.1, start = spmmi_now();
+    int          all = 0;
+
+    while (!all && spmmi_now() - start < grace) {
+        if (MPI_Testall(m->n_requests, m->requests, &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
+            return;
+        }
+    }
+}
+
+spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t   *messages,
+                                      const spmm_exchange_t *exchange)
+{
+    const spmm_status_t status = wait_for_all(messages, exchange);
 
     if (status != SPMM_OK) {
         messages->failed = true;
+        linger(messages);
         return status;
     }
     messages->n_requests = 0;

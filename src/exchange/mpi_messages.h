@@ -30,7 +30,9 @@ void spmmi_mpi_messages_free(spmm_mpi_messages_t *messages);
  *  Allocates nothing. */
 spmm_status_t spmmi_mpi_messages_post(spmm_mpi_messages_t   *messages,
                                       const spmm_exchange_t *exchange);
-/** Wait for all of them, up to the timeout of the context. */
-spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t *messages);
+/** Wait for all of them, up to the timeout of the context.  Rows of another length than @p exchange
+ *  has here are SPMM_ERR_COMM. */
+spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t   *messages,
+                                      const spmm_exchange_t *exchange);
 
 #endif /* SPMM_EXCHANGE_MPI_MESSAGES_H */

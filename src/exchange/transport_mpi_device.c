@@ -120,9 +120,8 @@ static spmm_status_t mpi_device_end(void *state, const spmm_exchange_t *exchange
 {
     mpi_device_t *t = state;
 
-    (void)exchange;
     (void)stream;
-    return spmmi_mpi_messages_wait(&t->messages);
+    return spmmi_mpi_messages_wait(&t->messages, exchange);
 }
 
 static void mpi_device_bytes(const void *state, size_t *host, size_t *device)

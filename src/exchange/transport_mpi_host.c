@@ -163,7 +163,7 @@ static spmm_status_t mpi_host_end(void *state, const spmm_exchange_t *exchange,
     if (is_alone(t)) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmmi_mpi_messages_wait(&t->messages));
+    SPMM_TRY(spmmi_mpi_messages_wait(&t->messages, exchange));
     return t->staged ? stage_in(t, exchange, stream) : SPMM_OK;
 }
 

@@ -60,7 +60,7 @@ static spmm_status_t end(void *state, const spmm_exchange_t *exchange, spmm_stre
 {
     (void)stream;
     SPMM_TRY(spmmi_mpi_messages_post(state, exchange));
-    return spmmi_mpi_messages_wait(state);
+    return spmmi_mpi_messages_wait(state, exchange);
 }
 
 static void bytes(const void *state, size_t *host, size_t *device)

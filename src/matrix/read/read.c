@@ -59,7 +59,10 @@ static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const pr
         return spmmi_mm_read_gzip(env, path, type, A);
     }
     SPMM_TRY(spmmi_file_open(env, path, probe->size, &file));
-    if (spmmi_csr_file_matches(probe->head)) {
+    status = spmmi_file_compare(&file);
+    if (status != SPMM_OK) {
+        /* nothing to read */
+    } else if (spmmi_csr_file_matches(probe->head)) {
         status = spmmi_csr_file_read(&file, probe->head, type, seed, A);
     } else if (spmmi_smtx_matches(probe->head)) {
         status = spmmi_smtx_read(&file, type, A);

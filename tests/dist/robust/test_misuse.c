@@ -5,6 +5,7 @@
 #include "test_context.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "plan/plan.h"
@@ -184,6 +185,69 @@ static void test_times_of_failed_execute(void **state)
     spmm_assert_ok(spmm_plan_destroy(&plan));
 }
 
+/* Columns of one array: @p b_at and @p c_at elements from its beginning. */
+static spmm_status_t multiply_within(spmm_plan_t *plan, double *all, int64_t b_at, int64_t ldb,
+                                     int64_t c_at, int64_t ldc)
+{
+    return spmm_execute(plan, 2, 1.0, all + b_at, ldb, 0.0, all + c_at, ldc, NULL);
+}
+
+static void expect_overlap(spmm_plan_t *plan, double *all, int64_t b_at, int64_t ldb, int64_t c_at,
+                           int64_t ldc)
+{
+    assert_int_equal(multiply_within(plan, all, b_at, ldb, c_at, ldc), SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), "C overlaps B"));
+}
+
+/* Each rank's A is the identity of 3 rows: B and C are blocks of 3 x 2, in either order. */
+static void test_overlap(void **state)
+{
+    enum { ROWS = 3, LD = 8, APART = 3 * LD };
+    const int64_t row_ptr[ROWS + 1] = {0, 1, 2, 3}, first = (int64_t)ROWS * spmm_test_env.rank;
+    const int64_t col[ROWS]    = {first, first + 1, first + 2};
+    const double  values[ROWS] = {1, 1, 1};
+
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
+    for (int columns = 0; columns < 2; columns++) {
+        const int64_t       wide = columns != 0 ? ROWS : 2; /* elements of a block side by side */
+        double              all[3 * APART];
+        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+        spmm_plan_t        *plan;
+
+        for (int k = 0; k < 3 * APART; k++) {
+            all[k] = k;
+        }
+        o.layout = columns != 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+        spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
+        expect_overlap(plan, all, 0, LD, 0, LD);
+        expect_overlap(plan, all, 0, LD, wide - 1, LD);
+        expect_overlap(plan, all, wide - 1, LD, 0, LD);
+        expect_overlap(plan, all, LD, LD, 0, LD);
+        expect_overlap(plan, all, 0, LD, LD - 1, LD); /* by its second row or column */
+        expect_overlap(plan, all, LD - 1, LD, 0, LD);
+        expect_overlap(plan, all, 0, LD, wide, LD - 1);
+        spmm_assert_ok(multiply_within(plan, all, 0, LD, wide, LD));
+        assert_true(all[wide] == 0.0 && all[LD + wide] == LD && all[wide + 1] == 1.0);
+        spmm_assert_ok(multiply_within(plan, all, wide, LD, 0, LD));
+        spmm_assert_ok(multiply_within(plan, all, 0, LD, LD - wide, LD));
+        spmm_assert_ok(multiply_within(plan, all, 0, LD, LD + wide, LD));
+        spmm_assert_ok(multiply_within(plan, all, 0, LD, APART, LD));
+        spmm_assert_ok(multiply_within(plan, all, APART, LD - 1, 0, LD));
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    }
+}
+
+static void test_buffer_beyond_memory(void **state)
+{
+    void *buffer = NULL;
+    char  bytes[64];
+
+    (void)snprintf(bytes, sizeof bytes, "%zu bytes", SIZE_MAX);
+    assert_int_equal(spmm_buffer_alloc(ctx, SIZE_MAX, &buffer), SPMM_ERR_MEMORY);
+    assert_non_null(strstr(spmm_last_error(ctx), bytes));
+    assert_null(buffer);
+}
+
 static void expect_no_context(MPI_Comm comm, const spmm_context_options_t *options,
                               const char *sentence)
 {
@@ -199,9 +263,14 @@ static void test_contexts_that_cannot_be(void **state)
     const int              lower  = spmm_test_env.rank < spmm_test_env.size / 2;
     const int              remote = lower ? spmm_test_env.size / 2 : 0;
     spmm_context_options_t o      = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_context_t        *made   = NULL;
     MPI_Comm               half, inter;
 
     expect_no_context(MPI_COMM_NULL, NULL, "pass a communicator");
+    assert_int_equal(spmm_context_create(spmm_test_env.comm, NULL, is_last() ? NULL : &made),
+                     SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(NULL), "ctx is NULL"));
+    assert_null(made);
     if (spmm_test_env.size == 1) {
         return;
     }
@@ -241,6 +310,36 @@ static void test_destroy_after_finalize(void **state)
     assert_null(ctx);
 }
 
-SPMM_TESTS(test_contexts_that_cannot_be, test_destroy_after_finalize, test_no_place_for_the_result,
+static void expect_over(spmm_status_t status)
+{
+    assert_int_equal(status, SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), "MPI_Finalize"));
+}
+
+/* What would call MPI, and be ended by it. */
+static void test_calls_after_finalize(void **state)
+{
+    const int64_t  row_ptr[] = {0, 0};
+    double         B = 1.0, C = 2.0;
+    spmm_matrix_t *other = NULL;
+    spmm_plan_t   *plan, *second = NULL;
+
+    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
+    spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
+    mpi_is_over = true;
+    expect_over(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, NULL, NULL, SPMM_R_64F, &other));
+    expect_over(spmm_matrix_update_values(A, &B));
+    expect_over(spmm_plan_create(A, 1, NULL, &second));
+    expect_over(spmm_execute(plan, 1, 1.0, &B, 1, 0.0, &C, 1, NULL));
+    expect_over(spmm_plan_scatter(plan, SPMM_OPERAND_B, 1, &B, 1, &C, 1, NULL));
+    expect_over(spmm_plan_gather(plan, SPMM_OPERAND_C, 1, &B, 1, &C, 1, NULL));
+    expect_over(spmm_plan_write_partition(plan, "/nonexistent/x.part"));
+    mpi_is_over = false;
+    assert_true(C == 2.0 && other == NULL && second == NULL);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+}
+
+SPMM_TESTS(test_contexts_that_cannot_be, test_destroy_after_finalize, test_calls_after_finalize,
+           test_overlap, test_buffer_beyond_memory, test_no_place_for_the_result,
            test_options_that_differ_a_little, test_sentence_is_of_the_last_failure,
            test_endless_blocks, test_volumes_of_a_star, test_times_of_failed_execute);
