@@ -42,7 +42,7 @@ typedef struct {
 enum { SPMM_MOST_ENGINES = 16 };
 
 typedef struct spmm_engine_ops {
-    const char *name;        /**< stable, user-visible, of small letters and '-' */
+    const char *name;        /**< stable, user-visible, of small letters, digits and '-' */
     const char *description; /**< one line */
     bool        built;       /**< false: this build lacks what it needs */
     /** What others are measured against, the library of the vendor: on rows in their own order, and

@@ -10,6 +10,7 @@ library=$2
 declared=$(cat include/spmm_dist/*.h | tr '\n' ' ' |
     grep -oE 'SPMM_API [^;(]*\(' | grep -oE 'spmm_[a-z0-9_]+ *\($' | tr -d ' (' | sort -u)
 [ -n "$declared" ] || { echo "no declaration found in include/"; exit 1; }
+[ -f "$library" ] || { echo "$library is not built"; exit 1; }
 case "$library" in
     *.a)
         # nvcc and the C++ library add names of their own.

@@ -103,26 +103,22 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
                                             .mem_bw  = 4e12};
     int64_t                    ptr[] = {0, n_halo}, all[] = {0, 3 * ROWS};
     spmm_candidate_t           candidates[SPMM_MOST_SCHEDULES];
-    spmm_plan_t                plan = {.env       = &spmm_test_env,
-                                       .device    = &gpu,
-                                       .n         = 128,
-                                       .op        = SPMM_OP_N,
-                                       .layout    = SPMM_LAYOUT_ROW,
-                                       .ab_type   = SPMM_R_32F,
-                                       .c_type    = SPMM_R_32F,
-                                       .halo_type = SPMM_R_32F,
-                                       .compute   = SPMM_COMPUTE_32F,
-                                       .choice    = {.schedules = candidates},
-                                       .exchange  = {.transport = &transport,
-                                                     .halo      = {.n_send_peers = 1,
-                                                                   .n_recv_peers = 1,
-                                                                   .send_ptr     = ptr,
-                                                                   .recv_ptr     = ptr},
-                                                     .full      = {.n_send_peers = 1,
-                                                                   .n_recv_peers = 1,
-                                                                   .send_ptr     = all,
-                                                                   .recv_ptr     = all}}};
-    int                        best = 0;
+    spmm_plan_t                plan = {
+                       .env       = &spmm_test_env,
+                       .device    = &gpu,
+                       .n         = 128,
+                       .op        = SPMM_OP_N,
+                       .layout    = SPMM_LAYOUT_ROW,
+                       .ab_type   = SPMM_R_32F,
+                       .c_type    = SPMM_R_32F,
+                       .halo_type = SPMM_R_32F,
+                       .compute   = SPMM_COMPUTE_32F,
+                       .choice    = {.schedules = candidates},
+                       .exchange  = {
+                            .transport = &transport,
+                            .halo = {.n_send_peers = 1, .n_recv_peers = 1, .send_ptr = ptr, .recv_ptr = ptr},
+                            .full = {.n_send_peers = 1, .n_recv_peers = 1, .send_ptr = all, .recv_ptr = all}}};
+    int best = 0;
 
     plan.rows.n_local = plan.cols.n_local = ROWS;
     plan.blocks.local.pattern             = pattern_of(ROWS, ROWS, near, nnz_local);
@@ -312,8 +308,9 @@ static void test_refusals(void **state)
             assert_non_null(strstr(spmm_last_error(ctx), "is for op N"));
         }
     }
-    o.op     = SPMM_OP_N;
-    o.layout = SPMM_LAYOUT_COL;
+    o.op       = SPMM_OP_N;
+    o.layout   = SPMM_LAYOUT_COL;
+    o.schedule = "allgather";
     assert_int_equal(spmm_plan_create(A, 2, &o, &plan), SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_last_error(ctx), "is for row-major"));
     assert_null(plan);
