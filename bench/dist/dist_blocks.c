@@ -40,7 +40,8 @@ static int32_t *ask_owners(const dist_case_t *c, const spmm_halo_t *halo)
                               halo->send_peer[p], TAG_ROWS, requests, &n),
                   "MPI_Isend");
     }
-    dist_must(b, spmmi_waitall(env, n, requests, "the owners of halo rows"), "MPI_Waitall");
+    dist_must(b, spmmi_waitall(env, n, requests, spmmi_now(), "the owners of halo rows"),
+              "MPI_Waitall");
     spmmi_free(requests);
     return index;
 }
