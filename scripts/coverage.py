@@ -17,8 +17,17 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-FOLDERS = ("src/base", "src/device", "src/matrix", "partition", "src/engine", "src/exchange", "src/plan",
-           "src/api", "kernels/cpu", "tools")
+FOLDERS = (
+    "src/base",
+    "src/device",
+    "src/matrix",
+    "partition",
+    "src/engine",
+    "src/exchange",
+    "src/plan",
+    "src/api",
+    "kernels/cpu",
+     "tools")
 
 
 def count(build):
@@ -29,8 +38,8 @@ def count(build):
         sys.exit(f"coverage: no test of {build} has run")
     with tempfile.TemporaryDirectory() as folder:
         for first in range(0, len(data), 50):
-            subprocess.run(["gcov", "--json-format", *data[first:first + 50]], cwd=folder, check=True,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run(["gcov", "--json-format", *data[first:first + 50]], cwd=folder,
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for report in pathlib.Path(folder).glob("*.gcov.json.gz"):
                 with gzip.open(report) as file:
                     for source in json.load(file)["files"]:

@@ -15,7 +15,14 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
-FLOATS = ("median_ms", "sp24_percent", "gflops", "tile_tflops", "to_OBT", "to_cusparse", "max_error")
+FLOATS = (
+    "median_ms",
+    "sp24_percent",
+    "gflops",
+    "tile_tflops",
+    "to_OBT",
+    "to_cusparse",
+     "max_error")
 
 
 def cases(rows):
@@ -51,7 +58,8 @@ def spec(matrix):
 
 
 def gain(case, slow="bcsr", fast="bcsr-sp24"):
-    return case[slow]["median_ms"] / case[fast]["median_ms"] if slow in case and fast in case else None
+    return case[slow]["median_ms"] / \
+        case[fast]["median_ms"] if slow in case and fast in case else None
 
 
 def amdahl(found):

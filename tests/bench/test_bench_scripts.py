@@ -159,7 +159,9 @@ class Fit(Scripts):
                      "cusparse, FP32: launch 3\n", "cusparse, 16 bits: launch 5\n"):
             self.assertIn(line, said)
         self.assertIn("| fit | 32f | all | 6 | 6 | 1.0000 | 1.00 | m5, 32 | csr-gpu | 1.500 |", said)
-        self.assertIn("| fit | 16f | all | 6 | 6 | 1.0000 | 1.00 | m5, 32 | cusparse | 1.000 |", said)
+        self.assertIn(
+    "| fit | 16f | all | 6 | 6 | 1.0000 | 1.00 | m5, 32 | cusparse | 1.000 |",
+     said)
 
     def test_one_matrix_bends_nothing_much(self):
         terms, times = self.tables(spoil=20.0)
@@ -217,7 +219,15 @@ class Plot(Scripts):
     def test_figure(self):
         first, again = self.path("a.svg"), self.path("b.svg")
         for out in (first, again):
-            self.run_script("plot/plot.py", "--peers", ROOT / "bench" / "papers" / "peers.tsv", out, ROWS)
+            self.run_script(
+    "plot/plot.py",
+    "--peers",
+    ROOT /
+    "bench" /
+    "papers" /
+    "peers.tsv",
+    out,
+     ROWS)
         text = pathlib.Path(first).read_text(encoding="utf-8")
         self.assertEqual(text, pathlib.Path(again).read_text(encoding="utf-8"))
         svg = xml.dom.minidom.parse(first)
@@ -260,13 +270,14 @@ class Half(Scripts):
 
     def test_lines_and_means(self):
         said = self.run_script("engine/half.py", self.path("r.tsv", self.ROWS)).splitlines()
-        self.assertEqual(said[1].split("\t"), ["a", "32", "16f", "0.0800", "0.0400", "0.0100", "0.0200",
-                                               "cvse", "4.0000", "2.0000", "0.5000"])
+        self.assertEqual(said[1].split("\t"), ["a", "32", "16f", "0.0800",
+                         "0.0400", "0.0100", "0.0200", "cvse", "4.0000", "2.0000", "0.5000"])
         self.assertEqual(said[2].split("\t"), ["b", "32", "16f", "0.0500", "0.0400", "-", "0.0500",
                                                "bcsr", "1.0000", "0.8000", "-"])
-        self.assertEqual(said[3], "# 16f, N = 32: to_fp32 2.000 over 2, least 1.000 on b, 0 below 1; "
-                                  "to_half 1.265 over 2, least 0.800 on b, 1 below 1; "
-                                  "to_bell 0.500 over 1, least 0.500 on a, 1 below 1")
+        self.assertEqual(
+    said[3], "# 16f, N = 32: to_fp32 2.000 over 2, least 1.000 on b, 0 below 1; "
+    "to_half 1.265 over 2, least 0.800 on b, 1 below 1; "
+    "to_bell 0.500 over 1, least 0.500 on a, 1 below 1")
         self.assertEqual(len(said), 4)
 
     def test_refused(self):
@@ -296,11 +307,21 @@ class Tiles(Scripts):
         said = self.run_script("papers/tiles.py", self.path("a.tsv", rows))
         self.assertIn("| 4096 | 0.2 | 128 | 50 | 1.250 | 1.333 | - |", said)
         self.assertIn("| 4096 | 0.2 | 128 | 100 | 2.000 | 2.000 | - |", said)
-        self.assertIn("| bcsr-sp24 | 128 | 3 | 2.714 | 2.000 | xdys:size=4096,dense=0.2,sp24=0 |", said)
+        self.assertIn(
+    "| bcsr-sp24 | 128 | 3 | 2.714 | 2.000 | xdys:size=4096,dense=0.2,sp24=0 |",
+     said)
 
     def test_wrong_results(self):
-        rows = self.TITLES + self.row("a.mtx", 8, 0, "T", 1.0, "no") + self.row("a.mtx", 8, 0, "BT", 1.0)
-        self.assertIn("wrong: T on a.mtx", self.run_script("papers/tiles.py", self.path("w.tsv", rows), code=1))
+        rows = self.TITLES + self.row("a.mtx", 8, 0, "T", 1.0, "no") + \
+                                      self.row("a.mtx", 8, 0, "BT", 1.0)
+        self.assertIn(
+    "wrong: T on a.mtx",
+    self.run_script(
+        "papers/tiles.py",
+        self.path(
+            "w.tsv",
+            rows),
+             code=1))
 
     def test_sections(self):
         self.program("build/bench/bench_ladder",
@@ -316,7 +337,13 @@ class Tiles(Scripts):
         self.assertEqual(len([line for line in lines if line.startswith("matrix")]), 1)
         self.assertEqual(len([line for line in lines if line.startswith("a.mtx")]), 2)
         self.assertIn("no section", self.run_script("papers/tiles.sh", "nonesuch", code=2, env=env))
-        self.assertIn("SPMM_STANDIN_DIR", self.run_script("papers/tiles.sh", "real", code=2, env=env))
+        self.assertIn(
+    "SPMM_STANDIN_DIR",
+    self.run_script(
+        "papers/tiles.sh",
+        "real",
+        code=2,
+         env=env))
         self.assertIn("bench_ladder", self.run_script(
             "papers/tiles.sh", code=2, env={"SPMM_BUILD_DIR": self.path("none")}))
 
@@ -340,7 +367,12 @@ class Runs(Scripts):
                     "SPMM_BUILD_DIR": self.path("build")}
 
     def runs(self, *args, code=0):
-        return self.run_script("engine/single_gpu.sh", *args, self.path("out"), code=code, env=self.env)
+        return self.run_script(
+    "engine/single_gpu.sh",
+    *args,
+    self.path("out"),
+    code=code,
+     env=self.env)
 
     def test_whole_table(self):
         out = self.runs("--modes", "32f,64f").splitlines()
@@ -380,7 +412,13 @@ class Runs(Scripts):
         self.assertIn("no matrix", self.runs("--names", "nonesuch", code=2))
         self.assertIn("64", self.runs("--modes", "64", code=2))
         self.assertIn("--nonesuch", self.runs("--nonesuch", code=2))
-        self.assertIn("value", self.run_script("engine/single_gpu.sh", "--tag", code=2, env=self.env))
+        self.assertIn(
+    "value",
+    self.run_script(
+        "engine/single_gpu.sh",
+        "--tag",
+        code=2,
+         env=self.env))
         self.assertIn("2 operands", self.runs("more", code=2))
         os.remove(self.path("s/syn-cant.csr"))
         self.assertIn("syn-cant.csr", self.runs(code=2))
@@ -411,9 +449,16 @@ class Runs(Scripts):
         self.path("INDEX.tsv", "name\trows\tcols\tnnz\na\t1\t1\t80000\n")
         self.path("a.mtx.gz", "")
         out = self.path("out.tsv")
-        self.run_script("papers/ablation.sh", "--names", "^a$", out, code=1,
-                        env={"SPMM_MATRIX_DIR": self.folder.name, "SPMM_BUILD_DIR": self.path("build"),
-                             "SPMM_STANDIN_DIR": self.folder.name})
+        self.run_script(
+    "papers/ablation.sh",
+    "--names",
+    "^a$",
+    out,
+    code=1,
+    env={
+        "SPMM_MATRIX_DIR": self.folder.name,
+        "SPMM_BUILD_DIR": self.path("build"),
+         "SPMM_STANDIN_DIR": self.folder.name})
         said = pathlib.Path(out).read_text(encoding="utf-8")
         self.assertEqual(said.split(rows[-1][-1] + "\n")[-1].splitlines(), [
             '# summary variant="all" N=32 matrices=1 geomean=1.0000 worst=1.00',
@@ -464,18 +509,31 @@ class Standins(Scripts):
 
 
 class Scaling(Scripts):
-    TITLES = ("set matrix ranks columns type compute partition variant engine halo_engine transport "
-              "schedule rows nnz halo_rows halo_rows_max total_ms loop_ms pack_ms exchange_ms local_ms "
-              "halo_ms overlap to_allgather to_needed to_in_place max_error passed").split()
+    TITLES = (
+    "set matrix ranks columns type compute partition variant engine halo_engine transport "
+    "schedule rows nnz halo_rows halo_rows_max total_ms loop_ms pack_ms exchange_ms local_ms "
+    "halo_ms overlap to_allgather to_needed to_in_place max_error passed").split()
 
     def rows(self, *rows):
         """A table; each row gives set, matrix, ranks, variant, total_ms, to_needed and passed."""
         lines = ["# head", "\t".join(self.TITLES)]
         for group, matrix, ranks, variant, total, ratio, passed in rows:
-            values = {"set": group, "matrix": matrix, "ranks": ranks, "variant": variant,
-                      "total_ms": total, "columns": 128, "type": "32f", "compute": "32f", "rows": 10,
-                      "nnz": 30, "to_allgather": 2 * ratio, "to_needed": ratio, "to_in_place": ratio,
-                      "max_error": 1e-7, "passed": passed}
+            values = {
+    "set": group,
+    "matrix": matrix,
+    "ranks": ranks,
+    "variant": variant,
+    "total_ms": total,
+    "columns": 128,
+    "type": "32f",
+    "compute": "32f",
+    "rows": 10,
+    "nnz": 30,
+    "to_allgather": 2 * ratio,
+    "to_needed": ratio,
+    "to_in_place": ratio,
+    "max_error": 1e-7,
+     "passed": passed}
             lines.append("\t".join(str(values.get(title, "-")) for title in self.TITLES))
         return self.path("dist.tsv", "\n".join(lines) + "\n")
 

@@ -74,7 +74,8 @@ class Documents(unittest.TestCase):
         for path in pictures:
             self.assertTrue(ET.parse(path).getroot().tag.endswith("svg"), path)
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([sys.executable, str(ROOT / "docs/pictures/draw.py"), folder], check=True)
+            subprocess.run([sys.executable, str(
+                ROOT / "docs/pictures/draw.py"), folder], check=True)
             drawn = sorted(os.listdir(folder))
             self.assertEqual(drawn, ["plan.svg", "schedules.svg", "windows.svg"])
             for name in drawn:

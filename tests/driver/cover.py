@@ -24,14 +24,14 @@ COLUMNS = 40  # a whole tile of the kernels for CPUs, and a part of one
 
 def factors(names):
     return {
-        "matrix": names,
-        "ranks": [1, 2, 3, 4, 8],
-        "partition": [p for p in ("keep", "block", "metis", "ptscotch", "auto") if harness.has_partitioner(p)],
-        "layout": ["row", "col"],
-        "op": ["n", "t"],
-        "type": ["64f", "32f"],
-        "schedule": ["overlap", "chunks4", "merged2", "halo-first", "allgather"],
-    }
+    "matrix": names, "ranks": [
+        1, 2, 3, 4, 8], "partition": [
+            p for p in (
+                "keep", "block", "metis", "ptscotch", "auto") if harness.has_partitioner(p)], "layout": [
+                    "row", "col"], "op": [
+                        "n", "t"], "type": [
+                            "64f", "32f"], "schedule": [
+                                "overlap", "chunks4", "merged2", "halo-first", "allgather"], }
 
 
 def verify(case, timeout):

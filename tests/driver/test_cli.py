@@ -120,7 +120,12 @@ class About(unittest.TestCase):
         for option in ("--help", "-h"):
             result = harness.run(option)
             self.assertEqual((result.code, result.err), (0, ""), result)
-        source = (harness.ROOT / "tools" / "driver" / "driver_options.c").read_text(encoding="utf-8")
+        source = (
+    harness.ROOT /
+    "tools" /
+    "driver" /
+    "driver_options.c").read_text(
+        encoding="utf-8")
         options = re.findall(r'^        {"([a-z-]+)", .*DRIVER_', source, re.M)
         self.assertGreater(len(options), 35)
         for option in options:

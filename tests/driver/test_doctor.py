@@ -36,7 +36,16 @@ class Doctor(unittest.TestCase):
             self.assertEqual(result.errors, [], result)
             self.assertEqual(report["ranks"], ranks)
             self.assertIn(report["version"], topics["library"][0]["text"])
-            for topic in ("library", "METIS", "PT-Scotch", "MPI", "CUDA", "NCCL", "GPUs", "device", "transport"):
+            for topic in (
+    "library",
+    "METIS",
+    "PT-Scotch",
+    "MPI",
+    "CUDA",
+    "NCCL",
+    "GPUs",
+    "device",
+     "transport"):
                 self.assertIn(topic, topics, result)
             self.assertIn("mpi-host: a product over it is right",
                           [c["text"] for c in topics["transport"]])
@@ -61,7 +70,8 @@ class Doctor(unittest.TestCase):
     def test_many_variables(self):
         many = {f"NCCL_OF_MANY_{k:02}": "x" * 60 for k in range(20)}
         _, _, topics = doctor(ranks=1, env=many)
-        self.assertLessEqual({f"{name}={value}" for name, value in many.items()}, set(variables(topics)))
+        self.assertLessEqual(
+            {f"{name}={value}" for name, value in many.items()}, set(variables(topics)))
 
     def test_threads_unset(self):
         """The library shares the cores out; that there are enough of them is the user's business."""

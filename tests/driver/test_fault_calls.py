@@ -15,14 +15,23 @@ import unittest
 
 import harness
 
-FAULTS = os.environ.get("SPMM_FAULTS", str(harness.ROOT / "build" / "cpu" / "tests" / "libspmm_faults.so"))
+FAULTS = os.environ.get("SPMM_FAULTS", str(
+    harness.ROOT / "build" / "cpu" / "tests" / "libspmm_faults.so"))
 DEVICE = os.environ.get("SPMM_FAULT_DEVICE", "cpu")
 RANKS = int(os.environ.get("SPMM_FAULT_RANKS", "3"))
 LIST = os.environ.get("SPMM_FAULT_LIST") == "1"
 JOBS = int(os.environ.get("SPMM_FAULT_JOBS", "1"))
 LIMIT = 40 if DEVICE == "cpu" else 60
-PRODUCT = ("--device", DEVICE, "--generate", "rmat:scale=8,degree=8", "--iterations", "2", "--verify",
-           "--timeout", "2" if DEVICE == "cpu" else "10")
+PRODUCT = (
+    "--device",
+    DEVICE,
+    "--generate",
+    "rmat:scale=8,degree=8",
+    "--iterations",
+    "2",
+    "--verify",
+    "--timeout",
+     "2" if DEVICE == "cpu" else "10")
 
 # Calls on one rank alone; where there is no such call nothing fails.
 MPI = [("MPI_Allreduce", 5), ("MPI_Alltoall", 0), ("MPI_Isend", 0)]

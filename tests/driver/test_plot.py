@@ -69,7 +69,8 @@ class Plot(unittest.TestCase):
         """A band on a few rows: each entry is a cell of its own, in the colour of its rank."""
         root, traffic, _ = self.check("--generate", "banded:rows=40,lower=1,upper=1",
                                       "--partition", "keep", ranks=4)
-        self.assertEqual(traffic, {(p, q): int(abs(p - q) == 1) for p in range(4) for q in range(4)})
+        self.assertEqual(traffic, {(p, q): int(abs(p - q) == 1)
+                         for p in range(4) for q in range(4)})
         entries = {(y, x + k) for runs in cells(root).values() for x, y, n in runs
                    for k in range(n)}
         self.assertEqual(entries, {(i, j) for i in range(40) for j in range(40) if abs(i - j) <= 1})

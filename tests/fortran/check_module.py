@@ -19,10 +19,16 @@ HEADERS = ROOT / "include" / "spmm_dist"
 MODULE = HEADERS / "spmm_dist.f90"
 
 # C functions that Fortran reaches under this name by an entry of fortran.h.
-ENTRIES = {"spmm_context_create": "spmm_context_create_f", "spmm_plan_explain": "spmm_plan_explain_f"}
-SCALARS = {"int": "integer(c_int)", "int64_t": "integer(c_int64_t)", "uint64_t": "integer(c_int64_t)",
-           "size_t": "integer(c_size_t)", "double": "real(c_double)", "spmm_stream_t": "type(c_ptr)",
-           "spmm_log_fn_t": "type(c_funptr)"}
+ENTRIES = {"spmm_context_create": "spmm_context_create_f",
+     "spmm_plan_explain": "spmm_plan_explain_f"}
+SCALARS = {
+    "int": "integer(c_int)",
+    "int64_t": "integer(c_int64_t)",
+    "uint64_t": "integer(c_int64_t)",
+    "size_t": "integer(c_size_t)",
+    "double": "real(c_double)",
+    "spmm_stream_t": "type(c_ptr)",
+     "spmm_log_fn_t": "type(c_funptr)"}
 ARRAYS = {"spans", "rows"}  # that a function fills
 
 
@@ -67,7 +73,10 @@ def compare(headers, module):
 
     differ("constants", {k: v for k, v in sorted(headers.enums.items())},
            {k: v for k, v in sorted(module.parameters.items())})
-    differ("structs", sorted(s.name for s in headers.structs), sorted(s.name for s in module.structs))
+    differ(
+    "structs", sorted(
+        s.name for s in headers.structs), sorted(
+            s.name for s in module.structs))
     of_module = {s.name: s.fields for s in module.structs}
     for struct in headers.structs:
         differ(struct.name, [(rules.field(kind), name) for kind, name in struct.fields],
@@ -185,7 +194,8 @@ def probe(headers, fortran, mpicc):
 
 def main():
     headers = Headers(HEADERS)
-    assert len(headers.functions) > 40 and len(headers.structs) > 9, "the headers were not understood"
+    assert len(headers.functions) > 40 and len(
+        headers.structs) > 9, "the headers were not understood"
     bad = compare(headers, Module(MODULE))
     if not bad:
         check_able_to_fail(headers)

@@ -119,5 +119,5 @@ class Module:
             self.procedures.append(name)
             return
         arguments = [(declared.get(d.strip()), d.strip()) for d in dummies.split(",") if d.strip()]
-        self.functions.append(Function(name, declared[result.group(1)] if result else None, arguments,
-                                       bound.group(1) or name))
+        self.functions.append(Function(name, declared[result.group(
+            1)] if result else None, arguments, bound.group(1) or name))

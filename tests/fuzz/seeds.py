@@ -24,16 +24,34 @@ def csr(rows, cols, nnz, row_ptr, col_idx):
 
 
 MARKET = {
-    "general": BANNER + "coordinate real general\n% text\n3 4 4\n1 1 1.5\n3 4 -2e-3\n2 2 1d2\n2 2 4\n",
-    "symmetric": BANNER + "coordinate integer symmetric\n3 3 3\n1 1 2\n2 1 -1\n3 3 7\n",
-    "skew": BANNER + "coordinate real skew-symmetric\n3 3 1\n3 1 .5\n",
-    "pattern": BANNER + "coordinate pattern general\n\n2 5 2\n1 5\n2 1\n",
-    "array": BANNER + "array real general\n2 2\n1\n0\n3\n4\n",
-    "array-symmetric": BANNER + "array double symmetric\n2 2\n1\n0.25\n3\n",
-    "crlf": (BANNER + "coordinate real general\n2 2 1\n1 1 1\n").replace("\n", "\r\n"),
-    "empty": BANNER + "coordinate real general\n0 0 0\n",
-    "digits": BANNER + "coordinate real general\n1 1 1\n1 1 " + "123456789" * 4 + "." + "5" * 30 + "e-40\n",
-}
+    "general": BANNER +
+    "coordinate real general\n% text\n3 4 4\n1 1 1.5\n3 4 -2e-3\n2 2 1d2\n2 2 4\n",
+    "symmetric": BANNER +
+    "coordinate integer symmetric\n3 3 3\n1 1 2\n2 1 -1\n3 3 7\n",
+    "skew": BANNER +
+    "coordinate real skew-symmetric\n3 3 1\n3 1 .5\n",
+    "pattern": BANNER +
+    "coordinate pattern general\n\n2 5 2\n1 5\n2 1\n",
+    "array": BANNER +
+    "array real general\n2 2\n1\n0\n3\n4\n",
+    "array-symmetric": BANNER +
+    "array double symmetric\n2 2\n1\n0.25\n3\n",
+    "crlf": (
+        BANNER +
+        "coordinate real general\n2 2 1\n1 1 1\n").replace(
+            "\n",
+            "\r\n"),
+            "empty": BANNER +
+            "coordinate real general\n0 0 0\n",
+            "digits": BANNER +
+            "coordinate real general\n1 1 1\n1 1 " +
+            "123456789" *
+            4 +
+            "." +
+            "5" *
+            30 +
+            "e-40\n",
+             }
 for name, text in MARKET.items():
     put("matrix_market", name + ".mtx", text)
 put("matrix_market", "general.mtx.gz", packed(MARKET["general"]))
@@ -53,10 +71,18 @@ put("partition", "blanks.part", " 0\r\n1 \n2\n3\n0\n1\n2\n3\n0\n\n\n")
 put("partition", "short.part", "0\n1\n")
 put("partition", "packed.part.gz", packed("0\n1\n2\n3\n0\n1\n2\n3\n0\n"))
 
-SPECS = ["stencil5:nx=4,ny=3", "stencil9:nx=4,ny=3,shuffle=1", "stencil7:nx=3,ny=2,nz=2,dof=2",
-         "stencil27:nx=2,ny=3,nz=2", "rmat:scale=4,degree=3", "rmat:scale=3,degree=2,a=.25,b=.25,c=.25",
-         "uniform:rows=9,cols=7,degree=2", "banded:rows=9,band=2", "banded:rows=9,lower=1,upper=2,fill=0.5",
-         "pruned:rows=8,cols=8,sparsity=0.5,vector=4", "molecules:count=3,atoms=12"]
+SPECS = [
+    "stencil5:nx=4,ny=3",
+    "stencil9:nx=4,ny=3,shuffle=1",
+    "stencil7:nx=3,ny=2,nz=2,dof=2",
+    "stencil27:nx=2,ny=3,nz=2",
+    "rmat:scale=4,degree=3",
+    "rmat:scale=3,degree=2,a=.25,b=.25,c=.25",
+    "uniform:rows=9,cols=7,degree=2",
+    "banded:rows=9,band=2",
+    "banded:rows=9,lower=1,upper=2,fill=0.5",
+    "pruned:rows=8,cols=8,sparsity=0.5,vector=4",
+     "molecules:count=3,atoms=12"]
 for i, spec in enumerate(SPECS):
     put("spec", f"{i:02}", spec)
 

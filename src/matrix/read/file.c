@@ -8,19 +8,18 @@
 
 spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, spmm_file_t *file)
 {
-    spmm_status_t status                     = SPMM_OK;
-    char          text[MPI_MAX_ERROR_STRING] = "unknown error";
-    int           length                     = 0;
+    spmm_status_t status                    = SPMM_OK;
+    char          why[MPI_MAX_ERROR_STRING] = "unknown error";
+    int           length                    = 0;
     int           code;
 
     *file = (spmm_file_t){.env = env, .path = path, .handle = MPI_FILE_NULL, .size = size};
     code  = MPI_File_open(env->comm, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file->handle);
     if (code != MPI_SUCCESS) {
-        (void)MPI_Error_string(code, text, &length);
+        (void)MPI_Error_string(code, why, &length);
         file->handle = MPI_FILE_NULL;
         status       = spmmi_fail(&env->err, SPMM_ERR_IO,
-                                  SPMM_PATH_SHOWN " cannot be opened by MPI-IO: %.160s", path,
-                                  text);
+                                  SPMM_PATH_SHOWN " cannot be opened by MPI-IO: %.160s", path, why);
     } else {
         (void)MPI_File_set_errhandler(file->handle, MPI_ERRORS_RETURN);
     }
