@@ -25,7 +25,10 @@ if ! nvidia-smi -L >/dev/null 2>&1 || [ ! -x "$build/bench/bench_schedules" ]; t
 fi
 export NCCL_NVLS_ENABLE=0 # lets auto take nccl-push
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-bench() { timeout --kill-after=10 240 mpirun --bind-to none -n "$ranks" "$build/bench/bench_schedules" -c 32f-fast-tf32 "$@"; }
+bench() {
+    timeout --kill-after=10 240 mpirun --bind-to none -n "$ranks" \
+        "$build/bench/bench_schedules" -c 32f-fast-tf32 "$@"
+}
 
 {
     echo "# $(date +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1), $ranks ranks"
@@ -41,4 +44,5 @@ echo "== fastest for each input and N (total_ms), and auto"
 awk -F'\t' '/^#/ { sweep = /ctas/; next } sweep || NF < 9 || $1 == "input" { next }
     { k = $1 " N=" $2; if ($3 == "auto") { a[k] = $4 " " $9 } else if (!(k in b) || $9 < t[k]) { b[k] = $3; t[k] = $9 }
       if ($3 == "overlap") { o[k] = $9 } }
-    END { for (k in b) { printf "%-44s %-10s %9.4f   overlap %9.4f   auto %s\n", k, b[k], t[k], o[k], a[k] } }' "$output" | sort
+    END { for (k in b) { printf "%-44s %-10s %9.4f   overlap %9.4f   auto %s\n", k, b[k], t[k], o[k], a[k] } }' \
+    "$output" | sort

@@ -6,7 +6,8 @@
 
 RESULT is of --type 16f or 16bf, --yardstick 32f, with engine cusparse among its engines: the
 fastest of cuSPARSE's CSR algorithms (ALG2 and ALG3 among them) in 16 bits, and cusparse-bell,
-Blocked-ELL.  One line for each matrix and N, tab-separated, then per type and N the geometric means and least ratios."""
+Blocked-ELL.  One line for each matrix and N, tab-separated, then per type and N the geometric means
+and least ratios."""
 import argparse
 import pathlib
 import sys

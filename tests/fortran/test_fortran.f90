@@ -1,5 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> The module on any number of ranks, on CPUs: products against sums over a matrix that every rank knows,
+!> The module on any number of ranks, on CPUs: products against sums over a matrix that every rank
+!> knows,
 !> indices of 64 and 32 bits, options, texts, errors.
 program test_fortran
   use, intrinsic :: iso_c_binding
@@ -274,7 +275,8 @@ contains
     do j = 1, n
       do i = 1, rows_C%local_rows
         call expect(abs(alpha * C(i, j) + beta * dense(row(i), j - 1) &
-                        - wanted(SPMM_OP_N, row(i), j - 1)) < 1e-12_c_double, 'a partitioned product')
+                        - wanted(SPMM_OP_N, row(i), j - 1)) < 1e-12_c_double, &
+                        'a partitioned product')
       end do
     end do
     call ok(spmm_plan_get_stats(plan, stats), 'spmm_plan_get_stats')
@@ -340,7 +342,8 @@ contains
     A = c_null_ptr
     values = 4
     call ok(spmm_matrix_create_csr(ctx, 1_c_int64_t, columns, [0_c_int64_t, 1_c_int64_t], &
-                                   [ranks * columns - 1], c_loc(values), SPMM_R_64F, A), 'create_csr')
+                                   [ranks * columns - 1], c_loc(values), SPMM_R_64F, A), &
+                                   'create_csr')
     call ok(spmm_matrix_get_info(A, info), 'spmm_matrix_get_info')
     call expect(info%cols == ranks * columns .and. info%local_nnz == 1, 'columns past 2^31')
     call ok(spmm_matrix_get_csr(A, row_ptr, col_idx, held), 'spmm_matrix_get_csr')
@@ -373,7 +376,8 @@ contains
     call expect(spmm_plan_create(A, 1_c_int64_t, options, plan) == SPMM_ERR_ARGUMENT, &
                 'options of another library are refused')
     call ok(spmm_plan_create(A, 2_c_int64_t, plan=plan), 'spmm_plan_create')
-    call expect(spmm_execute(plan, 7_c_int64_t, 1.0_c_double, c_null_ptr, 7_c_int64_t, 0.0_c_double, &
+    call expect(spmm_execute(plan, 7_c_int64_t, 1.0_c_double, c_null_ptr, 7_c_int64_t, &
+                             0.0_c_double, &
                 c_null_ptr, 7_c_int64_t, c_null_ptr) == SPMM_ERR_ARGUMENT, 'too many columns')
     call expect(index(spmm_string(spmm_last_error(ctx)), 'n is 7') > 0, 'are counted')
     call expect(len(spmm_string(spmm_status_string(SPMM_ERR_RANGE))) > 0, 'a status has a text')

@@ -133,8 +133,8 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    /* tc.pairs[0], [1] and [2] are of windows of 8, 16 and 32 rows.  A pair of window and column has
-     * 4 bytes of col and, a block being 4 pairs, a quarter of the 8 of bits and value_ptr. */
+    /* tc.pairs[0], [1] and [2] are of windows of 8, 16 and 32 rows.  A pair of window and column
+     * has 4 bytes of col and, a block being 4 pairs, a quarter of the 8 of bits and value_ptr. */
     const double pairs = (double)pattern->tc.pairs[0];
 
     if (device->kind == SPMM_DEVICE_CPU) {
