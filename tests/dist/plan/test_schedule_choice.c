@@ -103,26 +103,22 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
                                             .mem_bw  = 4e12};
     int64_t                    ptr[] = {0, n_halo}, all[] = {0, 3 * ROWS};
     spmm_candidate_t           candidates[SPMM_MOST_SCHEDULES];
-    spmm_plan_t                plan = {.env       = &spmm_test_env,
-                                       .device    = &gpu,
-                                       .n         = 128,
-                                       .op        = SPMM_OP_N,
-                                       .layout    = SPMM_LAYOUT_ROW,
-                                       .ab_type   = SPMM_R_32F,
-                                       .c_type    = SPMM_R_32F,
-                                       .halo_type = SPMM_R_32F,
-                                       .compute   = SPMM_COMPUTE_32F,
-                                       .choice    = {.schedules = candidates},
-                                       .exchange  = {.transport = &transport,
-                                                     .halo      = {.n_send_peers = 1,
-                                                                   .n_recv_peers = 1,
-                                                                   .send_ptr     = ptr,
-                                                                   .recv_ptr     = ptr},
-                                                     .full      = {.n_send_peers = 1,
-                                                                   .n_recv_peers = 1,
-                                                                   .send_ptr     = all,
-                                                                   .recv_ptr     = all}}};
-    int                        best = 0;
+    const spmm_halo_t          peers = {
+                 .n_send_peers = 1, .n_recv_peers = 1, .send_ptr = ptr, .recv_ptr = ptr};
+    const spmm_halo_t everyone = {
+        .n_send_peers = 1, .n_recv_peers = 1, .send_ptr = all, .recv_ptr = all};
+    spmm_plan_t plan = {.env       = &spmm_test_env,
+                        .device    = &gpu,
+                        .n         = 128,
+                        .op        = SPMM_OP_N,
+                        .layout    = SPMM_LAYOUT_ROW,
+                        .ab_type   = SPMM_R_32F,
+                        .c_type    = SPMM_R_32F,
+                        .halo_type = SPMM_R_32F,
+                        .compute   = SPMM_COMPUTE_32F,
+                        .choice    = {.schedules = candidates},
+                        .exchange  = {.transport = &transport, .halo = peers, .full = everyone}};
+    int         best = 0;
 
     plan.rows.n_local = plan.cols.n_local = ROWS;
     plan.blocks.local.pattern             = pattern_of(ROWS, ROWS, near, nnz_local);
