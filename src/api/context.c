@@ -136,10 +136,13 @@ bool spmmi_mpi_runs(void)
 
 spmm_status_t spmmi_enter(spmm_env_t *env, const char *call)
 {
+    int finalised = 0; /* that MPI was initialised, the context proves */
+
     spmmi_error_clear(&env->err);
-    return spmmi_mpi_runs() ? SPMM_OK
-                            : spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                                         "%s is called before MPI_Finalize(), not after it", call);
+    (void)MPI_Finalized(&finalised);
+    return finalised ? spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                                  "%s is called before MPI_Finalize(), not after it", call)
+                     : SPMM_OK;
 }
 
 /* Local, but all ranks of a communicator see the same. */
