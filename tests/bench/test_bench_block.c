@@ -3,10 +3,6 @@
 /** @file test_bench_block.c  The reference that benchmarks of one block compare C with. */
 #include "test_main.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/scalar.h"
 #include "block.h"
 #include "block_error.h"
 #include "tool_common.h"

@@ -4,12 +4,9 @@
  *      SOURCES bench/dist/dist_blocks.c bench/dist/dist_check.c bench/dist/dist_time.c */
 /* Parts of bench_dist: the blocks of the baselines, whose two numberings of columns give the same
  * product as the original matrix, and the check of results.  Needs CUDA to build, not to run. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "test_context.h"
 
-#include "base/hash.h"
 #include "dist.h"
 
 /* B has one column: its entry is a function of the original row. */

@@ -5,10 +5,6 @@
  *  The kernels run on GPUs only and are checked there in every run. */
 #include "format_case.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/scalar.h"
 #include "ladder_tiles.h"
 
 enum { N = 3 };

@@ -5,9 +5,6 @@
  */
 #include "plan_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/engine.h"
 #include "partition/partition.h"
 #include "transport_case.h"
@@ -105,10 +102,4 @@ static void test_names(void **state)
     close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_engine),
-    cmocka_unit_test(test_partitioner),
-    cmocka_unit_test(test_transport),
-    cmocka_unit_test(test_names),
-    {0},
-};
+SPMM_TESTS(test_engine, test_partitioner, test_transport, test_names);

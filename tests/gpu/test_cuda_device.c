@@ -3,8 +3,6 @@
 /* The CUDA device layer: memory, copies, streams, events. */
 #include "gpu_test.h"
 
-#include "base/alloc.h"
-
 static spmm_device_t device;
 
 static void test_facts(void **state)

@@ -3,8 +3,6 @@
 /* The CUDA kernels that move and add rows, against the CPU ones. */
 #include "gpu_test.h"
 
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cuda/cuda_kernels.h"
 #include "spmm_dist/context.h"

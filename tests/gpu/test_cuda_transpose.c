@@ -3,10 +3,6 @@
 /* The CUDA kernel that stores a row-major product into column-major C, against the CPU one. */
 #include "gpu_test.h"
 
-#include <math.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "spmm_dist/context.h"
 

@@ -199,9 +199,5 @@ static void test_refusal(void **state)
     spmmi_csr_free(&block);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_empty),   cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_refill),  cmocka_unit_test(test_same_bits),
-    cmocka_unit_test(test_refusal), {0},
-};
+SPMM_TESTS(test_open, test_shapes, test_empty, test_matrices, test_refill, test_same_bits,
+           test_refusal);

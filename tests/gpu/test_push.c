@@ -4,8 +4,6 @@
  *  order between executes that nobody waits for: rows read too early or too late give sums of
  *  another round. */
 #include <cuda_runtime.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "api/context.h"
 #include "gpu_test.h"

@@ -2,9 +2,6 @@
 /* Memory, halo plans and choices; ranks_run.c runs the exchanges. */
 #include "ranks_case.h"
 
-#include <string.h>
-
-#include "base/hash.h"
 #include "exchange/push_share.h"
 
 enum { SPARE = 64 }; /* bytes that rows may begin late, or be apart */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pair_matrix.h"
 
-#include <stdlib.h>
-
 #include "test_main.h"
 
 int64_t pair_other(int64_t row, int64_t rows)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan_case.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
-
 spmm_context_t *ctx;
 
 static double entry(const shape_t *s, uint64_t seed, int64_t i, int64_t j, spmm_type_t type)

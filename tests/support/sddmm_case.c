@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sddmm_case.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
-
 enum { OPERAND_X = 1, OPERAND_Y, OPERAND_S };
 
 static bool has(const mask_t *m, int64_t i, int64_t j)

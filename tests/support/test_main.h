@@ -4,16 +4,24 @@
 #ifndef SPMM_TEST_MAIN_H
 #define SPMM_TEST_MAIN_H
 
+/* What nearly all tests use. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <mpi.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
+#include "base/hash.h"
+#include "base/scalar.h"
 
 /** The tests of this program, ended by an entry without a function.  SPMM_TESTS(test_a, test_b);
  *  defines them; a list with conditions is written out. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_matrix.h"
 
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "test_main.h"
 
 static bool none(int64_t i, int64_t j)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/comm.h"
 
 spmm_device_t           device;

@@ -4,13 +4,8 @@
 #include "test_main.h"
 
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/comm.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "base/sort.h"
 #include "spmm_dist/context.h"
 

@@ -6,10 +6,7 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "engine/tc/windows.h"
 #include "matrix/generate/shuffle.h"
 #include "partition/reorder/reorder.h"

@@ -3,11 +3,7 @@
 /** @file test_comm.c  Agreement and the all-to-all of setup. */
 #include "test_main.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/comm.h"
-#include "base/hash.h"
 
 /* Rank p sends count(p, q) numbers f(p, q, k) to rank q. */
 static int64_t count_of(int p, int q)

@@ -2,8 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "halo_case.h"
 
-#include <string.h>
-
 #include "exchange/halo.h"
 
 /* Both halves of the halo against the needs of all ranks, one index at a time. */

@@ -5,8 +5,6 @@
  *  SPMM_TEST_DEVICE=cuda the GPUs that are visible (77, skipped, where none is). */
 #include "transport_case.h"
 
-#include <string.h>
-
 #include "base/comm.h"
 
 static void both_directions(const spmm_transport_ops_t *transport)

@@ -5,10 +5,6 @@
  *  SPMM_TEST_DEVICE=cuda on the GPUs that are visible (77, skipped, where none is). */
 #include "transport_case.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { MOST_TRANSPORTS = 8 };
 
 /** A halo and what was chosen for it. */

@@ -2,12 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/assemble.h"
 
 /* A pseudo-random multiset of entries in a fixed order; rank p holds the p-th slice of it. */

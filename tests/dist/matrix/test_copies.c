@@ -8,12 +8,7 @@
 #include "test_context.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include "base/hash.h"
 
 static const char name[] = "copy.matrix";
 
@@ -121,10 +116,5 @@ static void test_other_content_of_a_long_file(void **state)
     expect_refusal(write_text, 400000, 400000, 2, "other 8000073 bytes");
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_one_content),
-    cmocka_unit_test(test_other_size),
-    cmocka_unit_test(test_other_content),
-    cmocka_unit_test(test_other_content_of_a_long_file),
-    {0},
-};
+SPMM_TESTS(test_one_content, test_other_size, test_other_content,
+           test_other_content_of_a_long_file);

@@ -3,12 +3,6 @@
 /* Binary pattern CSR, as shared generators write it. */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 

@@ -2,12 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 
 /* Rank p owns 3 + p rows and 10 columns, rank 0 no rows when there are more ranks; row i has

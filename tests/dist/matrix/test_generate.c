@@ -2,12 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 
 enum { SEED = 42 };

@@ -2,9 +2,6 @@
 /* test: RANKS 1 */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "matrix/generate/shuffle.h"
 #include "matrix/matrix.h"
 

@@ -2,9 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
 #include "matrix/matrix.h"
 
 enum { SEED = 42 };

@@ -4,12 +4,8 @@
 #include "test_main.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
-#include "base/alloc.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 

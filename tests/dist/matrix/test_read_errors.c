@@ -4,13 +4,9 @@
  * ranks, soon, and with nothing left allocated. */
 #include "test_main.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 

@@ -3,11 +3,6 @@
 /* Text files of the Deep Learning Matrix Collection. */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 

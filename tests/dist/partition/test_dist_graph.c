@@ -3,9 +3,6 @@
 /* The distributed graph against its definition, evaluated on the whole matrix. */
 #include "partition/ptscotch/dist_graph.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
 #include "base/comm.h"
 #include "test_main.h"
 #include "test_matrix.h"

@@ -3,11 +3,7 @@
 /* Layout maps and translation against the definition, evaluated on all parts. */
 #include "partition/layout.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
 #include "base/comm.h"
-#include "base/hash.h"
 #include "base/sort.h"
 #include "test_main.h"
 #include "test_matrix.h"

@@ -3,7 +3,6 @@
 /* Another library of the program has loaded a METIS with indices of the other length: the sentence
  * says so, and auto does without.  The function by which METIS tells is the test's own here. */
 #include <metis.h>
-#include <string.h>
 
 #include "partition/partition.h"
 #include "test_main.h"

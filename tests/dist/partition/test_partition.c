@@ -3,12 +3,7 @@
 /* Every partitioner on every rule and split, against definitions evaluated on the whole matrix. */
 #include "partition/partition.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "base/comm.h"
-#include "base/hash.h"
 #include "test_main.h"
 #include "test_matrix.h"
 

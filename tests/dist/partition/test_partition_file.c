@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* Part files: written, read back, and malformed in every way. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "partition/partition.h"
 #include "test_main.h"
 #include "test_matrix.h"

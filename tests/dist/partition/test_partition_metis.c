@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* What METIS is for, its limits, and the choice of auto. */
-#include <stdio.h>
-#include <string.h>
 
 #include "partition/metis/graph.h"
 #include "partition/partition.h"

@@ -5,8 +5,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "partition/partition.h"
 #include "test_main.h"

@@ -2,9 +2,6 @@
 /* test: RANKS 1 2 */
 /* Option graph: where it is refused, when it captures, and results where arguments change.  Without
  * a GPU for each rank only refusals are tested. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test_main.h"
 

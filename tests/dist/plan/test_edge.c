@@ -4,11 +4,6 @@
 /** @file test_edge.c  Column-major B and C with engines that multiply row-major blocks. */
 #include "plan_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "plan/plan.h"
 

@@ -4,9 +4,6 @@
  *  compiler is needed for them. */
 #include "test_context.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static spmm_context_t *open_by(MPI_Comm comm)

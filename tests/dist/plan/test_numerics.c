@@ -10,11 +10,6 @@
 #include "plan_case.h"
 
 #include <float.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 
 enum { ROWS = 90, N = 37, PAD = 3, SEED_A = 101, SEED_B = 102, SEED_C = 103 };
 

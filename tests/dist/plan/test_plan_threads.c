@@ -6,12 +6,7 @@
  *  would show.  An engine that needs ascending columns must come to the same product. */
 #include "test_context.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
 
 enum { N = 3, N_COUNTS = 4 };
 

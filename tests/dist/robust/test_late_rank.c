@@ -6,11 +6,8 @@
 #define _DEFAULT_SOURCE /* usleep() */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/comm.h"
 #include "partition/partitioners.h"
 #include "plan/plan.h"

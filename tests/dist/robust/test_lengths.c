@@ -6,9 +6,6 @@
  */
 #include "test_context.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "plan/plan.h"
 
 enum { MOST = 8, LARGE = 4096, TIMEOUT = 20 /* s: nobody may wait for it */ };
@@ -108,8 +105,4 @@ static void test_parts(void **state)
     multiply_both_ways(1, 24); /* bytes: 3 columns, which divides no n above */
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_whole_messages),
-    cmocka_unit_test(test_parts),
-    {0},
-};
+SPMM_TESTS(test_whole_messages, test_parts);

@@ -14,8 +14,6 @@
 #include "plan_case.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/comm.h"
 #include "partition/partitioners.h"

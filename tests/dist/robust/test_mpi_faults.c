@@ -6,10 +6,8 @@
  *  crashes, nothing waits. */
 #include "walk.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "faults/faults.h"
 #include "temp_file.h"
 

@@ -6,7 +6,6 @@
  */
 #include "test_main.h"
 
-#include "base/alloc.h"
 #include "spmm_dist/spmm_dist.h"
 
 enum { ROWS = 40, N_PLANS = 6 };

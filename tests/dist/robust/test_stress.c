@@ -11,13 +11,10 @@
  *   SPMM_TEST_SCHEDULE=NAME    likewise
  *   SPMM_TEST_GRAPH=1          with option graph: nearly all executes are launches of a graph
  *   SPMM_TEST_EXECUTES=K       of each op, default 50 */
-#include <stdlib.h>
-#include <string.h>
 
 #include "plan_case.h"
 
 #include "api/context.h"
-#include "base/hash.h"
 #include "plan/plan.h"
 
 enum {

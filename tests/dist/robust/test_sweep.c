@@ -6,10 +6,6 @@
  *  leak.  With SPMM_TEST_DEVICE=cuda those of device memory count, too. */
 #include "walk.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/alloc.h"
 #include "temp_file.h"
 
 /* All ranks must hold what rank 0 holds, failed or not. */

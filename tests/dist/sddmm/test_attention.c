@@ -5,12 +5,6 @@
  *  both behind an SDDMM: sparse attention against FP64. */
 #include "sddmm_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/scalar.h"
-
 enum { Q = 1, K, S, V = 5, P = 6 };
 
 /* Row r of this rank times V by the values @p of its entries; for C(r, j). */

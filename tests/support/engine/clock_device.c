@@ -3,8 +3,6 @@
 
 #include "test_main.h"
 
-#include "base/alloc.h"
-
 double                   clock_device_now;
 static spmm_device_ops_t ops;
 

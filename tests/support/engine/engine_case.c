@@ -2,12 +2,7 @@
 #include "engine_case.h"
 
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "reference.h"
 #include "spmm_dist/context.h"
 

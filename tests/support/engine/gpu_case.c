@@ -6,7 +6,6 @@
 
 #include "gpu_test.h"
 
-#include "base/scalar.h"
 #include "spmm_dist/context.h"
 
 bool gpu_case_small(void)

@@ -6,10 +6,6 @@
  */
 #include "fake_engines.h"
 
-#include <math.h>
-
-#include "base/alloc.h"
-
 enum { N_WARM = 2 };
 static const double us = 1e-6;
 
@@ -307,18 +303,6 @@ static void test_no_memory(void **state)
     assert_true(calls >= 5); /* events, operands and formats at least */
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_limits),
-    cmocka_unit_test(test_budget),
-    cmocka_unit_test(test_winner),
-    cmocka_unit_test(test_operands),
-    cmocka_unit_test(test_copies),
-    cmocka_unit_test(test_slow),
-    cmocka_unit_test(test_passed_over),
-    cmocka_unit_test(test_crowded),
-    cmocka_unit_test(test_passed_over_unmeasured),
-    cmocka_unit_test(test_all_fail),
-    cmocka_unit_test(test_unmeasured),
-    cmocka_unit_test(test_no_memory),
-    {0},
-};
+SPMM_TESTS(test_limits, test_budget, test_winner, test_operands, test_copies, test_slow,
+           test_passed_over, test_crowded, test_passed_over_unmeasured, test_all_fail,
+           test_unmeasured, test_no_memory);

@@ -6,10 +6,6 @@
  */
 #include "test_main.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "engine/csr_gpu/work.h"
 
 enum { MOST_ROWS = 600 };
@@ -250,7 +246,4 @@ static void test_limit(void **state)
     assert_int_equal(spmmi_csr_work_limit(INT32_MAX, 1000000, SPMM_R_16F, 1), 1024);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_cover),  cmocka_unit_test(test_limits), cmocka_unit_test(test_too_many),
-    cmocka_unit_test(test_memory), cmocka_unit_test(test_limit),  {0},
-};
+SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory, test_limit);

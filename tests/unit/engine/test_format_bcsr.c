@@ -6,10 +6,6 @@
  */
 #include "format_case.h"
 
-#include <string.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "engine/bcsr/format.h"
 
@@ -326,12 +322,4 @@ static void test_range(void **state)
                      SPMM_ERR_RANGE);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_codes),
-    cmocka_unit_test(test_small),
-    cmocka_unit_test(test_groups),
-    cmocka_unit_test(test_refill),
-    cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_range),
-    {0},
-};
+SPMM_TESTS(test_codes, test_small, test_groups, test_refill, test_matrices, test_range);

@@ -6,10 +6,6 @@
  */
 #include "format_case.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "engine/bittcf/format.h"
 #include "engine/cvse/format.h"
 #include "engine/hrpb/format.h"
@@ -293,8 +289,4 @@ static void test_memory(void **state)
     spmmi_csr_free(&block);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_definition), cmocka_unit_test(test_vectors),
-    cmocka_unit_test(test_bytes),      cmocka_unit_test(test_too_many_entries),
-    cmocka_unit_test(test_memory),     {0},
-};
+SPMM_TESTS(test_definition, test_vectors, test_bytes, test_too_many_entries, test_memory);

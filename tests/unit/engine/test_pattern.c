@@ -94,8 +94,4 @@ static void test_no_room(void **state)
     spmmi_pattern_free(&p);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_kept),
-    cmocka_unit_test(test_no_room),
-    {0},
-};
+SPMM_TESTS(test_kept, test_no_room);

@@ -6,10 +6,6 @@
  */
 #include "test_main.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "engine/tc/engine.h"
 
 enum { WINDOWS = 90, HEIGHT = 8, SIDE = 8, COLS = 4096 };
@@ -187,9 +183,4 @@ static void test_describe(void **state)
     assert_string_equal(text, "");
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_load),
-    cmocka_unit_test(test_lengths),
-    cmocka_unit_test(test_describe),
-    {0},
-};
+SPMM_TESTS(test_load, test_lengths, test_describe);

@@ -8,8 +8,6 @@
 
 #include <limits.h>
 
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "engine/tc/work.h"
 
 enum { MOST_WINDOWS = 400 };
@@ -194,10 +192,4 @@ static void test_memory(void **state)
     spmmi_free(w.start);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_cover),
-    cmocka_unit_test(test_limits),
-    cmocka_unit_test(test_too_many),
-    cmocka_unit_test(test_memory),
-    {0},
-};
+SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory);

@@ -5,9 +5,6 @@
  */
 #include "format_case.h"
 
-#include <math.h>
-
-#include "base/alloc.h"
 #include "engine/tc/windows.h"
 #include "spmm_dist/context.h"
 
@@ -137,8 +134,4 @@ static void test_memory(void **state)
     spmmi_csr_free(&block);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_windows_and_facts),
-    cmocka_unit_test(test_memory),
-    {0},
-};
+SPMM_TESTS(test_windows_and_facts, test_memory);
