@@ -55,8 +55,7 @@ static void check(spmm_type_t type, double factor)
     free(C);
     C = calloc((size_t)A.n_rows * COLUMNS + 1, spmm_type_size(type));
     assert_false(bench_block_error(&A, COLUMNS, B, C) <= bound);
-    free(B);
-    free(C);
+    spmm_test_free(B, C);
     spmmi_csr_free(&A);
 }
 

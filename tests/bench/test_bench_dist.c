@@ -101,12 +101,10 @@ static void check(const char *spec, const char *partition)
             }
         }
         assert_true(off[size] == c.A->cols);
-        free(all);
-        free(mine);
+        spmm_test_free(all, mine);
     }
     check_block(&blocks.needed, B, plan, wanted);
-    free(B);
-    free(wanted);
+    spmm_test_free(B, wanted);
     dist_blocks_free(&blocks);
     test_context_destroy(&plan, &c.A, &bench.ctx);
 }

@@ -64,9 +64,7 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
     compare(&args, got, want, size);
     device.ops->release(&device, base[0]);
     device.ops->release(&device, base[1]);
-    free(src);
-    free(want);
-    free(got);
+    spmm_test_free(src, want, got);
 }
 
 static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};

@@ -190,11 +190,8 @@ void ranks_case_close(ranks_case_t *c)
             c->device->ops->release(c->device, device[k]);
         }
         c->device->ops->release_pinned(c->device, rank->report);
-        free(rank->halo.send_peer);
-        free(rank->halo.recv_peer);
-        free(rank->halo.send_ptr);
-        free(rank->halo.recv_ptr);
-        free(rank->halo.send_row);
+        spmm_test_free(rank->halo.send_peer, rank->halo.recv_peer, rank->halo.send_ptr,
+                       rank->halo.recv_ptr, rank->halo.send_row);
     }
 }
 

@@ -46,9 +46,7 @@ static caller_t make_caller(const shape_t *s, uint64_t seed, spmm_type_t type)
 
 static void free_caller(caller_t *c)
 {
-    free(c->row_ptr);
-    free(c->col);
-    free(c->values);
+    spmm_test_free(c->row_ptr, c->col, c->values);
 }
 
 /* A block of @p rows x n in the plan's layout, filled from (global row, column); NaN in the
@@ -149,8 +147,7 @@ static void check_gathered(const shape_t *s, const product_t *p, uint64_t seed, 
     spmm_assert_ok(spmm_buffer_copy(ctx, back, device, bytes));
     check_c(s, p, seed, back, ld, c->original_rows, row);
     spmm_assert_ok(spmm_buffer_free(ctx, &device));
-    free(back);
-    free(row);
+    spmm_test_free(back, row);
 }
 
 /* B made in the caller's distribution and moved to the plan's: what execute then reads. */

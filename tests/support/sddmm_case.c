@@ -73,16 +73,14 @@ masked_t make_masked(const mask_t *shape, spmm_type_t type)
                                                ptr, blocks, values, type, &m.A));
         free(blocks);
     }
-    free(ptr);
-    free(values);
+    spmm_test_free(ptr, values);
     return m;
 }
 
 void free_masked(masked_t *m)
 {
     spmm_assert_ok(spmm_matrix_destroy(&m->A));
-    free(m->row);
-    free(m->col);
+    spmm_test_free(m->row, m->col);
 }
 
 double operand(int which, int64_t i, int64_t j, spmm_type_t type, int special)
@@ -167,8 +165,7 @@ static void check_values(const masked_t *m, const sampled_t *s, const char *host
             assert_true(got == 3.0);
         }
     }
-    free(x);
-    free(y);
+    spmm_test_free(x, y);
 }
 
 /* Guards around S show writes outside of it; 7 of them take it off the alignment of pairs. */

@@ -63,8 +63,7 @@ const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, siz
         }
         assert_int_equal(fclose(file), 0);
         (void)deflateEnd(&z);
-        free(packed);
-        free(input);
+        spmm_test_free(packed, input);
     }
     return share();
 }

@@ -50,6 +50,13 @@ void spmm_assert_ok(spmm_status_t status)
     assert_int_equal(status, SPMM_OK);
 }
 
+void spmm_test_free_list(void **ptr, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        free(ptr[k]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int    failed = 0, provided;

@@ -72,4 +72,9 @@ _Noreturn void spmm_test_skip(const char *why);
 /** Assert SPMM_OK and print the sentence otherwise. */
 void spmm_assert_ok(spmm_status_t status);
 
+/** free() of each of several: spmm_test_free(a, b, c). */
+#define spmm_test_free(...)                                                                        \
+    spmm_test_free_list((void *[]){__VA_ARGS__}, sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
+void spmm_test_free_list(void **ptr, size_t count);
+
 #endif /* SPMM_TEST_MAIN_H */

@@ -69,8 +69,7 @@ void transport_case_close(transport_case_t *f)
     device.ops->release(&device, f->device_mirror);
     device.ops->release(&device, f->device_halo);
     spmmi_halo_free(&f->peers);
-    spmmi_free(f->mirror);
-    spmmi_free(f->halo);
+    spmmi_free_all(f->mirror, f->halo);
     halo_case_free(&f->needs);
 }
 

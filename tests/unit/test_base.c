@@ -111,8 +111,7 @@ static void test_alloc(void **state)
     assert_null(spmmi_realloc(x, 100, sizeof *x));
     x = spmmi_realloc(x, 100, sizeof *x);
     assert_non_null(x);
-    spmmi_free(x);
-    spmmi_free(y);
+    spmmi_free_all(x, y);
     assert_true(spmmi_alloc_get_stats().live == before.live);
 }
 

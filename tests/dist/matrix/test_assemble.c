@@ -114,8 +114,7 @@ static void check_stream(const stream_t *stream, spmm_duplicates_t duplicates, s
         assert_int_equal(k, A->row_ptr[r + 1]);
     }
     spmmi_matrix_free(A);
-    free(dense);
-    free(there);
+    spmm_test_free(dense, there);
 }
 
 static void test_against_dense(void **state)

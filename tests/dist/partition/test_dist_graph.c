@@ -177,8 +177,7 @@ static int32_t *fingerprints(const spmm_dist_graph_t *graph)
             sum[v] += all[graph->adj[k]];
         }
     }
-    spmmi_free(local);
-    spmmi_free(all);
+    spmmi_free_all(local, all);
     return sum;
 }
 
@@ -203,9 +202,7 @@ static void check_deal(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     assert_non_null(SPMM_NEW(after, deal.n_vertices));
     spmm_assert_ok(spmmi_deal_collect(&spmm_test_env, &deal, dealt, after));
     assert_memory_equal(before, after, (size_t)deal.n_vertices * sizeof *after);
-    spmmi_free(before);
-    spmmi_free(dealt);
-    spmmi_free(after);
+    spmmi_free_all(before, dealt, after);
     spmmi_deal_free(&deal);
     spmmi_dist_graph_free(&graph);
     assert_int_equal(spmmi_alloc_get_stats().live, live);

@@ -104,8 +104,7 @@ static void check_movement(const spmm_layout_map_t *map)
     spmm_assert_ok(spmmi_alltoallv(&spmm_test_env, sent, map->send_count, arrived, map->recv_count,
                                    sizeof *sent));
     assert_memory_equal(arrived, map->orig, (size_t)map->n_local * sizeof *arrived);
-    spmmi_free(sent);
-    spmmi_free(arrived);
+    spmmi_free_all(sent, arrived);
 }
 
 static void check_translate(const spmm_layout_map_t *map, const int64_t *new_index)
@@ -158,8 +157,7 @@ static void check_layout(int64_t n, split_t split, rule_t rule, bool keep)
     check_translate(&map, new_index);
     spmmi_layout_map_free(&map);
     assert_null(map.orig);
-    spmmi_free(part);
-    spmmi_free(new_index);
+    spmmi_free_all(part, new_index);
 }
 
 static void test_layouts(void **state)

@@ -46,8 +46,7 @@ static void make_reference(const spmm_test_rule_t *rule, const spmm_matrix_t *A,
 
 static void free_reference(void)
 {
-    spmmi_free(ref.row);
-    spmmi_free(ref.col);
+    spmmi_free_all(ref.row, ref.col);
 }
 
 static void check_score(const spmm_matrix_t *A, const spmm_partition_t *partition)

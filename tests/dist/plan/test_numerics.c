@@ -116,9 +116,7 @@ static spmm_matrix_t *make_matrix(const case_t *c)
     }
     spmm_assert_ok(
         spmm_matrix_create_csr(ctx, rows, rows, row_ptr, col, values, c->mode->type, &A));
-    free(row_ptr);
-    free(col);
-    free(values);
+    spmm_test_free(row_ptr, col, values);
     return A;
 }
 

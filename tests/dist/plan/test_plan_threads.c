@@ -62,8 +62,7 @@ static double *multiply(int threads, const char *engine, const char *partition, 
     for (int64_t k = 0; k < *count; k++) {
         assert_true(twice[k] == 2.0 * C[k]);
     }
-    spmmi_free(B);
-    spmmi_free(twice);
+    spmmi_free_all(B, twice);
     test_context_destroy(&plan, &A, &ctx);
     return C;
 }
@@ -86,8 +85,7 @@ static void check(const char *partition, spmm_op_t op)
     for (int64_t k = 0; k < n_first; k++) {
         assert_true(fabs(other[k] - first[k]) <= 1e-12 * fabs(first[k]));
     }
-    spmmi_free(other);
-    spmmi_free(first);
+    spmmi_free_all(other, first);
 }
 
 static void test_thread_counts(void **state)

@@ -73,9 +73,7 @@ static spmm_status_t make_band(const band_t *b, spmm_matrix_t **A)
         }
     }
     status = spmm_matrix_create_csr(ctx, rows, cols, row_ptr, col, values, SPMM_R_32F, A);
-    free(row_ptr);
-    free(col);
-    free(values);
+    spmm_test_free(row_ptr, col, values);
     return status;
 }
 
@@ -317,8 +315,7 @@ static void test_long_message(void **state)
     for (int64_t k = 0; k < count; k++) {
         assert_true(in[k] == (uint64_t)k * 3 + (uint64_t)peer);
     }
-    free(out);
-    free(in);
+    spmm_test_free(out, in);
 }
 
 enum { WIDE = 64 }; /* entries of a row */

@@ -166,9 +166,7 @@ static spmm_matrix_t *make_matrix(void)
     }
     spmm_assert_ok(
         spmm_matrix_create_csr(ctx, last - first, last - first, ptr, col, val, SPMM_R_32F, &A));
-    free(ptr);
-    free(col);
-    free(val);
+    spmm_test_free(ptr, col, val);
     return A;
 }
 
@@ -222,8 +220,7 @@ static void close_stress(stress_t *s)
         spmm_assert_ok(spmm_buffer_free(ctx, &s->source[b]));
     }
     test_context_free(ctx, &s->B, &s->C, &s->result);
-    free(s->host);
-    free(s->expected);
+    spmm_test_free(s->host, s->expected);
 }
 
 /* B is overwritten in stream order right before the product, and C taken away right after it. */

@@ -83,9 +83,7 @@ void make_product(product_t *p, int64_t n, int64_t extra)
 
 void free_product(product_t *p)
 {
-    free(p->B);
-    free(p->C);
-    free(p->got);
+    spmm_test_free(p->B, p->C, p->got);
 }
 
 double product_bound(const spmm_problem_t *problem)

@@ -144,8 +144,7 @@ static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device
     engine->destroy(format);
     device->ops->release(device, b.large);
     device->ops->release(device, c.large);
-    free(block.col_idx);
-    free(block.row_map);
+    spmm_test_free(block.col_idx, block.row_map);
 }
 
 void check_far(const spmm_engine_ops_t *engine, const spmm_device_t *device,

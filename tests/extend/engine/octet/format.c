@@ -75,12 +75,8 @@ spmm_status_t spmmi_octet_create(spmm_env_t *env, const spmm_csr_t *block,
 
 void spmmi_octet_free(spmm_octet_t *format)
 {
-    spmmi_free(format->block_ptr);
-    spmmi_free(format->col);
-    spmmi_free(format->bits);
-    spmmi_free(format->value_ptr);
-    spmmi_free(format->values);
-    spmmi_free(format->entry_ptr);
+    spmmi_free_all(format->block_ptr, format->col, format->bits, format->value_ptr, format->values,
+                   format->entry_ptr);
     memset(format, 0, sizeof *format);
 }
 
