@@ -97,8 +97,7 @@ static void test_names(void **state)
     assert_string_equal(stats.engine, "octet");
     assert_true(transport == NULL || strcmp(stats.transport, transport) == 0);
     assert_string_equal(stats.partition, "stripes");
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_destroy(&plan, &A, NULL);
     close_context();
 }
 

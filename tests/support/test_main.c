@@ -50,6 +50,15 @@ void spmm_assert_ok(spmm_status_t status)
     assert_int_equal(status, SPMM_OK);
 }
 
+void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *words)
+{
+    assert_int_equal(status, want);
+    if (words != NULL && strstr(spmm_test_env.err.text, words) == NULL) {
+        fail_msg("no '%s' in: %s", words, spmm_test_env.err.text);
+    }
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
 void spmm_test_free_list(void **ptr, size_t count)
 {
     for (size_t k = 0; k < count; k++) {

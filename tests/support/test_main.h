@@ -71,6 +71,8 @@ _Noreturn void spmm_test_skip(const char *why);
 
 /** Assert SPMM_OK and print the sentence otherwise. */
 void spmm_assert_ok(spmm_status_t status);
+/** Assert @p want and, if not NULL, @p words in the sentence, which is cleared. */
+void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *words);
 
 /** free() of each of several: spmm_test_free(a, b, c). */
 #define spmm_test_free(...)                                                                        \

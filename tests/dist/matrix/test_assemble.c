@@ -233,7 +233,6 @@ static void test_values_out_of_range(void **state)
     check_range(4e4, 2, SPMM_R_16F,
                 "value 80000 at row 3, column 7 is out of the range of type 16f");
     check_range(1.5e308, 2, SPMM_R_64F, "at row 3, column 7 is out of the range of type 64f");
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* The rank that holds a bad entry must not leave the others behind. */
@@ -254,7 +253,6 @@ static void test_bad_entry_on_one_rank(void **state)
             SPMM_ERR_INTERNAL);
         assert_null(A);
     }
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_too_many_rows(void **state)
@@ -262,14 +260,12 @@ static void test_too_many_rows(void **state)
     spmm_entries_t list = {0};
     spmm_matrix_t *A    = NULL;
 
-    assert_int_equal(
+    spmm_assert_error(
         spmmi_assemble(&spmm_test_env, INT64_MAX, 1, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
-        SPMM_ERR_RANGE);
-    spmmi_error_clear(&spmm_test_env.err);
-    assert_int_equal(
+        SPMM_ERR_RANGE, NULL);
+    spmm_assert_error(
         spmmi_assemble(&spmm_test_env, 1, INT64_MAX, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
-        SPMM_ERR_RANGE);
-    spmmi_error_clear(&spmm_test_env.err);
+        SPMM_ERR_RANGE, NULL);
 }
 
 /* Fail each allocation of rank 0 in turn, short of those inside the exchange itself, whose failure
@@ -305,7 +301,6 @@ static void test_failing_allocations(void **state)
         spmmi_matrix_free(A);
     }
     assert_int_equal(spmmi_alloc_get_stats().live, live);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 SPMM_TESTS(test_against_dense, test_empty_shapes, test_balance, test_sum_order,

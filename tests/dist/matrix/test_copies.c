@@ -62,8 +62,7 @@ static spmm_status_t read_copy(void (*write)(FILE *file, int64_t rows, uint64_t 
     test_context_open(&ctx);
     status = spmm_matrix_read(ctx, name, SPMM_R_64F, 1, &A);
     (void)snprintf(sentence, 512, "%s", spmm_last_error(ctx));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
     assert_int_equal(remove(name), 0);
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(rmdir(folder), 0);

@@ -207,7 +207,6 @@ static void test_memory_failures(void **state)
         assert_int_equal(status, SPMM_OK);
     }
     free(image.word);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 SPMM_TESTS(test_shapes_and_types, test_malformed, test_memory_failures);

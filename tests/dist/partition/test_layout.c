@@ -187,8 +187,8 @@ static void test_bad_index(void **state)
     for (size_t b = 0; b < 2; b++) {
         int64_t index[2] = {49, spmm_test_env.rank == 0 ? bad[b] : 0};
 
-        assert_int_equal(spmmi_layout_translate(&spmm_test_env, &map, 2, index), SPMM_ERR_INTERNAL);
-        spmmi_error_clear(&spmm_test_env.err);
+        spmm_assert_error(spmmi_layout_translate(&spmm_test_env, &map, 2, index), SPMM_ERR_INTERNAL,
+                          NULL);
     }
     spmmi_layout_map_free(&map);
     spmmi_free(part);

@@ -225,11 +225,10 @@ static void expect_error(const spmm_matrix_t *A, const char *spec,
 {
     spmm_partition_t partition;
 
-    assert_int_equal(spmmi_partition_create(A, spec, options, &partition), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_test_env.err.text, sentence));
+    spmm_assert_error(spmmi_partition_create(A, spec, options, &partition), SPMM_ERR_ARGUMENT,
+                      sentence);
     assert_null(partition.row_part);
     assert_null(partition.col_part);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_bad_arguments(void **state)

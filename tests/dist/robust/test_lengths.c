@@ -72,9 +72,7 @@ static void multiply(const case_t *c, int64_t n, int64_t other)
         assert_int_equal(spmm_execute(plan, most, 1.0, B, most, 0.0, C, most, NULL), SPMM_ERR_COMM);
     }
     assert_true(spmmi_now() - start < TIMEOUT);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(&plan, &A, &ctx);
     free(B);
 }
 
