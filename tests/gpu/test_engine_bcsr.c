@@ -201,10 +201,6 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 static spmm_tc_limits_t limits_wanted(const spmm_device_t *on, const spmm_problem_t *problem,
                                       int32_t n_windows, int32_t blocks)
 {
-    (void)on;
-    (void)problem;
-    (void)n_windows;
-    (void)blocks;
     return (spmm_tc_limits_t){.team = 0, .cut = wanted_cut};
 }
 
@@ -264,7 +260,6 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
         tc_case_check(&t, &p);
         free_product(&p);
     }
-    (void)spec;
 }
 
 static void test_matrices(void **state)

@@ -113,7 +113,6 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
         tc_case_check(&t, &p);
         free_product(&p);
     }
-    (void)spec;
 }
 
 static void test_matrices(void **state)

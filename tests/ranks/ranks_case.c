@@ -17,9 +17,8 @@ uint64_t ranks_draw(const ranks_case_t *c, uint64_t round, int rank, int what)
 
 static void *zeros(size_t n, size_t size)
 {
-    void *memory = calloc(n + 1, size);
+    void *memory = spmm_test_calloc(n + 1, size);
 
-    assert_non_null(memory);
     return memory;
 }
 

@@ -117,9 +117,8 @@ double sampled_bound(spmm_type_t type, spmm_type_t s_type)
 /* Rows [first, first + rows) of k elements each, for the reference: a row serves many entries. */
 static double *reference_rows(int which, int64_t first, int64_t rows, const sampled_t *s)
 {
-    double *all = malloc((size_t)(rows * s->k + 1) * sizeof *all);
+    double *all = spmm_test_malloc((size_t)(rows * s->k + 1) * sizeof *all);
 
-    assert_non_null(all);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < s->k; j++) {
             all[i * s->k + j] = operand(which, first + i, j, s->type, s->special);

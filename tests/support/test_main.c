@@ -59,6 +59,22 @@ void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *wor
     spmmi_error_clear(&spmm_test_env.err);
 }
 
+void *spmm_test_malloc(size_t bytes)
+{
+    void *memory = malloc(bytes);
+
+    assert_non_null(memory);
+    return memory;
+}
+
+void *spmm_test_calloc(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+
+    assert_non_null(memory);
+    return memory;
+}
+
 void spmm_test_free_list(void **ptr, size_t count)
 {
     for (size_t k = 0; k < count; k++) {

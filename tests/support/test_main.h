@@ -74,6 +74,10 @@ void spmm_assert_ok(spmm_status_t status);
 /** Assert @p want and, if not NULL, @p words in the sentence, which is cleared. */
 void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *words);
 
+/** As malloc() and calloc(); assert that there is memory. */
+void *spmm_test_malloc(size_t bytes);
+void *spmm_test_calloc(size_t count, size_t size);
+
 /** free() of each of several: spmm_test_free(a, b, c). */
 #define spmm_test_free(...)                                                                        \
     spmm_test_free_list((void *[]){__VA_ARGS__}, sizeof(void *[]){__VA_ARGS__} / sizeof(void *))

@@ -54,7 +54,6 @@ static spmm_status_t read_image(const image_t *image, size_t bytes, spmm_type_t 
     const spmm_status_t status =
         spmmi_matrix_from_file(&spmm_test_env, spmm_temp_write(image->word, bytes), type, SEED, A);
 
-    spmm_temp_remove();
     return status;
 }
 

@@ -131,8 +131,7 @@ static bool check_band(const band_t *b)
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &x));
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &y));
     room = x.local_rows > y.local_rows ? x.local_rows : y.local_rows;
-    host = malloc((size_t)(room * b->n) * sizeof *host + 1);
-    assert_non_null(host);
+    host = spmm_test_malloc((size_t)(room * b->n) * sizeof *host + 1);
     for (int64_t k = 0; k < x.local_rows * b->n; k++) {
         host[k] = (float)b_of(x.global_row[k / b->n], k % b->n);
     }

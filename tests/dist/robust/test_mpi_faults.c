@@ -126,7 +126,6 @@ static void test_file_and_partition(void **state)
     walk.options.op        = SPMM_OP_T;
     walk.path              = spmm_temp_write(market, sizeof market - 1);
     fail_each(&walk);
-    spmm_temp_remove();
 }
 
 static void test_binary_csr(void **state)
@@ -134,7 +133,6 @@ static void test_binary_csr(void **state)
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
 
     fail_each(&walk);
-    spmm_temp_remove();
 }
 
 static void test_auto(void **state)

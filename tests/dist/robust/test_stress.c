@@ -110,9 +110,8 @@ static int64_t weight(int64_t row, int64_t j)
 /* Sum over the rows of C of this rank, by an exact product; *rows_of op(A) is found by scanning. */
 static void expect(stress_t *s)
 {
-    double *sum = calloc((size_t)ROWS * BLOCKS * WIDE, sizeof *sum);
+    double *sum = spmm_test_calloc((size_t)ROWS * BLOCKS * WIDE, sizeof *sum);
 
-    assert_non_null(sum);
     for (int64_t i = 0; i < ROWS; i++) {
         int64_t   col[DEGREE + 1];
         const int count = row_of(i, col);

@@ -197,9 +197,8 @@ worst_t product_worst(const product_t *p)
 static void check_rest(const product_t *p)
 {
     const size_t elem = spmm_type_size(p->problem.c_type);
-    char        *seen = calloc((size_t)p->c_size + 1, 1);
+    char        *seen = spmm_test_calloc((size_t)p->c_size + 1, 1);
 
-    assert_non_null(seen);
     for (int32_t i = 0; i < p->block->n_rows; i++) {
         const int64_t row = p->block->row_map == NULL ? i : p->block->row_map[i];
 

@@ -20,7 +20,6 @@ static void CUDART_CB hold(void *unused)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
 
-    (void)unused;
     for (int k = 0; k < 20000 && atomic_load(&gate) == 0; k++) {
         (void)nanosleep(&nap, NULL);
     }

@@ -93,9 +93,8 @@ static void check_split(const rows_t *r, const spmm_csr_work_t *w, int32_t s, in
 static void check_cover(const rows_t *r, const spmm_csr_work_t *w, int64_t limit)
 {
     const int64_t nnz  = r->row_ptr[r->block.n_rows];
-    char         *seen = calloc((size_t)nnz + 1, 1);
+    char         *seen = spmm_test_calloc((size_t)nnz + 1, 1);
 
-    assert_non_null(seen);
     for (int32_t p = 0; p < w->n_pieces; p++) {
         const spmm_csr_piece_t *piece = &w->piece[p];
         int64_t                 ends  = 0;

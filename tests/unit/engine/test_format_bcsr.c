@@ -268,7 +268,6 @@ static void test_codes(void **state)
 
 static void check_matrix(const char *spec, const spmm_csr_t *block)
 {
-    (void)spec;
     for (int kind = 2; kind < N_KINDS; kind += 2) {
         spmm_bcsr_t one, other;
 

@@ -189,7 +189,6 @@ static void check_block(const char *spec, const spmm_csr_t *block)
 {
     int32_t *last;
 
-    (void)spec;
     assert_non_null(SPMM_NEW(last, block->n_cols));
     for (int which = 0; which < N_FORMATS; which++) {
         format_t f;

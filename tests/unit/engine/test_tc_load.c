@@ -122,7 +122,6 @@ static const int32_t two_windows[3] = {0, 4, 40};
 
 static spmm_tc_view_t view(const spmm_tc_engine_t *f)
 {
-    (void)f;
     return (spmm_tc_view_t){.n_windows = 2, .height = 8, .block_ptr = two_windows};
 }
 static spmm_tc_limits_t limits_9(const spmm_device_t *device, const spmm_problem_t *problem,
@@ -136,9 +135,6 @@ static spmm_tc_limits_t limits_9(const spmm_device_t *device, const spmm_problem
 }
 static double waves(const spmm_device_t *device, const spmm_problem_t *problem, int32_t n_windows)
 {
-    (void)device;
-    (void)problem;
-    (void)n_windows;
     return 0.5;
 }
 
