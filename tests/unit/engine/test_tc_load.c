@@ -124,9 +124,9 @@ static void test_lengths(void **state)
 
 static const int32_t two_windows[3] = {0, 4, 40};
 
-static spmm_tc_view_t view(const spmm_tc_engine_t *f)
+static spmm_tc_view_t view(const void *arrays)
 {
-    (void)f;
+    (void)arrays;
     return (spmm_tc_view_t){.n_windows = 2, .height = 8, .block_ptr = two_windows};
 }
 static spmm_tc_limits_t limits_9(const spmm_device_t *device, const spmm_problem_t *problem,
