@@ -8,7 +8,6 @@
 
 #include "base/scalar.h"
 #include "block.h"
-#include "block_error.h"
 #include "tool_common.h"
 
 enum { COLUMNS = 5, SEEN = 3 };
