@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "block_operands.h"
+#include "block.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "block_error.h"
-#include "block_main.h"
 #include "spmm_dist/context.h"
 
 static size_t bytes_of_c(const bench_operands_t *o)

@@ -4,7 +4,6 @@
 #include "test_main.h"
 
 #include "block.h"
-#include "block_error.h"
 #include "tool_common.h"
 
 enum { COLUMNS = 5, SEEN = 3 };

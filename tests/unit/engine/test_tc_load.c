@@ -120,7 +120,7 @@ static void test_lengths(void **state)
 
 static const int32_t two_windows[3] = {0, 4, 40};
 
-static spmm_tc_view_t view(const spmm_tc_engine_t *f)
+static spmm_tc_view_t view(const void *arrays)
 {
     return (spmm_tc_view_t){.n_windows = 2, .height = 8, .block_ptr = two_windows};
 }
