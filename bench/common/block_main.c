@@ -158,7 +158,6 @@ spmm_status_t bench_block_median(const spmm_device_t *device, spmm_stream_t stre
     for (int64_t k = 0; k < 2 * iterations && m.mark != NULL; k++) {
         device->ops->event_destroy(device, m.mark[k]);
     }
-    spmmi_free(m.mark);
-    spmmi_free(m.seconds);
+    spmmi_free_all(m.mark, m.seconds);
     return status;
 }

@@ -36,8 +36,7 @@ void bench_operands_close(bench_operands_t *o)
     }
     o->device->ops->release(o->device, o->B);
     o->device->ops->release(o->device, o->C);
-    spmmi_free(o->host_B);
-    spmmi_free(o->host_C);
+    spmmi_free_all(o->host_B, o->host_C);
 }
 
 spmm_status_t bench_operands_poison(const bench_operands_t *o)

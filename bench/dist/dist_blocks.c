@@ -116,7 +116,6 @@ void dist_blocks_free(dist_blocks_t *blocks)
 {
     spmmi_csr_free(&blocks->needed);
     spmmi_csr_free(&blocks->all);
-    spmmi_free(blocks->parts.blocks.local.source);
-    spmmi_free(blocks->parts.blocks.halo.source);
+    spmmi_free_all(blocks->parts.blocks.local.source, blocks->parts.blocks.halo.source);
     spmmi_halo_free(&blocks->parts.exchange.halo);
 }

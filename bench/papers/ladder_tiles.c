@@ -190,13 +190,8 @@ spmm_status_t ladder_host_create(spmm_env_t *env, const spmm_csr_t *block, int32
 
 void ladder_host_free(ladder_host_t *host)
 {
-    spmmi_free(host->dense_ptr);
-    spmmi_free(host->sparse_ptr);
-    spmmi_free(host->dense_col);
-    spmmi_free(host->sparse_col);
-    spmmi_free(host->dense);
-    spmmi_free(host->packed);
-    spmmi_free(host->meta);
+    spmmi_free_all(host->dense_ptr, host->sparse_ptr, host->dense_col, host->sparse_col,
+                   host->dense, host->packed, host->meta);
     memset(host, 0, sizeof *host);
 }
 

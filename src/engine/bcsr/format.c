@@ -333,14 +333,8 @@ void spmmi_bcsr_free(void *format)
 {
     spmm_bcsr_t *f = format;
 
-    spmmi_free(f->panel_ptr);
-    spmmi_free(f->step);
-    spmmi_free(f->bits_ptr);
-    spmmi_free(f->bits);
-    spmmi_free(f->row_ptr);
-    spmmi_free(f->tile);
-    spmmi_free(f->entry_ptr);
-    spmmi_free(f->values);
+    spmmi_free_all(f->panel_ptr, f->step, f->bits_ptr, f->bits, f->row_ptr, f->tile, f->entry_ptr,
+                   f->values);
     memset(f, 0, sizeof *f);
 }
 

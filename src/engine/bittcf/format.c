@@ -205,12 +205,7 @@ void spmmi_bittcf_free(void *format)
 {
     spmm_bittcf_t *f = format;
 
-    spmmi_free(f->window_ptr);
-    spmmi_free(f->value_ptr);
-    spmmi_free(f->col);
-    spmmi_free(f->bits);
-    spmmi_free(f->values);
-    spmmi_free(f->entry_ptr);
+    spmmi_free_all(f->window_ptr, f->value_ptr, f->col, f->bits, f->values, f->entry_ptr);
     memset(f, 0, sizeof *f);
 }
 

@@ -137,11 +137,7 @@ void spmmi_cvse_free(void *format)
 {
     spmm_cvse_t *f = format;
 
-    spmmi_free(f->window_ptr);
-    spmmi_free(f->col);
-    spmmi_free(f->bits);
-    spmmi_free(f->values);
-    spmmi_free(f->entry_ptr);
+    spmmi_free_all(f->window_ptr, f->col, f->bits, f->values, f->entry_ptr);
     memset(f, 0, sizeof *f);
 }
 

@@ -197,11 +197,7 @@ void spmmi_hrpb_free(void *format)
 {
     spmm_hrpb_t *f = format;
 
-    spmmi_free(f->block_ptr);
-    spmmi_free(f->size_ptr);
-    spmmi_free(f->col);
-    spmmi_free(f->packed);
-    spmmi_free(f->entry_ptr);
+    spmmi_free_all(f->block_ptr, f->size_ptr, f->col, f->packed, f->entry_ptr);
     memset(f, 0, sizeof *f);
 }
 

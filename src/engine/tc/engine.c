@@ -223,8 +223,7 @@ void spmmi_tc_destroy(void *format)
         f->device->ops->release(f->device, f->upload[k]);
     }
     f->kind->free(format_of(f));
-    spmmi_free(f->row_map);
-    spmmi_free(f);
+    spmmi_free_all(f->row_map, f);
 }
 
 bool spmmi_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device, spmm_type_t type,
