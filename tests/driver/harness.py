@@ -133,6 +133,12 @@ class Job:
         self.process.stdout.close()
 
 
+def is_open_mpi_4():
+    out = subprocess.run([MPIEXEC, "--version"], stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, check=False).stdout.decode()
+    return re.search(r"\((Open MPI|OpenRTE)\) 4\.", out) is not None
+
+
 def side_by_side(function, items):
     """The answers of a function for each item, in their order, JOBS at a time."""
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:

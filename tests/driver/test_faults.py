@@ -24,12 +24,6 @@ PATIENT = {"OMPI_MCA_mpi_yield_when_idle": "1", "OMP_WAIT_POLICY": "passive",
            "OMP_NUM_THREADS": "1"}
 
 
-def is_open_mpi_4():
-    out = subprocess.run([harness.MPIEXEC, "--version"], stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, check=False).stdout.decode()
-    return re.search(r"\((Open MPI|OpenRTE)\) 4\.", out) is not None
-
-
 def start(command, *options):
     return harness.Job([harness.MPIEXEC, *options, harness.NUMPROC_FLAG, str(RANKS), *command],
                        PATIENT)
@@ -61,7 +55,7 @@ class Faults(unittest.TestCase):
             with self.subTest(transport):
                 self.lose_rank(transport, signal.SIGSTOP)
 
-    @unittest.skipUnless(is_open_mpi_4(), "knows how to keep the job of Open MPI 4 alive only")
+    @unittest.skipUnless(harness.is_open_mpi_4(), "knows how to keep the job of Open MPI 4 alive only")
     def test_one_rank_is_killed(self):
         for transport in TRANSPORTS:
             with self.subTest(transport):

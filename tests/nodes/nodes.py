@@ -45,8 +45,7 @@ def enter():
     missing = [p for p in ("ip", "unshare", "nsenter") if shutil.which(p) is None]
     if missing:
         return "there is no " + ", ".join(missing) + " (packages iproute2 and util-linux)"
-    version = subprocess.run([harness.MPIEXEC, "--version"], stdout=subprocess.PIPE, check=False)
-    if b"Open MPI) 4." not in version.stdout:
+    if not harness.is_open_mpi_4():
         return "the launcher is not that of Open MPI 4"
     tried = subprocess.run([*OUTER, *NODE, "ip", "link", "add", "name", "b", "type", "bridge"],
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
