@@ -110,8 +110,11 @@ static spmm_status_t wait_for_all(spmm_env_t *env, MPI_Request *request, double 
         if (done) {
             return SPMM_OK;
         }
-        if (spmmi_now() - start > most || roll_is_called(env, &who)) {
+        if (spmmi_now() - start > most) {
             return give_up(env, most);
+        }
+        if (roll_is_called(env, &who)) {
+            return give_up(env, env->timeout_s + SETUP_MORE);
         }
     }
 }
@@ -214,7 +217,7 @@ static spmm_status_t run(spmm_env_t *env, const collective_t *c)
         status = wait_for_all(env, &request, env->timeout_s + SETUP_MORE);
     }
     if (status != SPMM_OK) {
-        spmmi_alloc_keep(box, bytes);
+        spmmi_alloc_keep(to, box != NULL ? bytes : c->to_bytes);
     } else if (to != c->to) {
         memcpy(c->to, to, c->to_bytes);
     }

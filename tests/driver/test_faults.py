@@ -55,7 +55,7 @@ class Faults(unittest.TestCase):
             with self.subTest(transport):
                 self.lose_rank(transport, signal.SIGSTOP)
 
-    @unittest.skipUnless(harness.is_open_mpi_4(), "knows how to keep the job of Open MPI 4 alive only")
+    @unittest.skipUnless(harness.is_open_mpi_4(), "keeps the job of Open MPI 4 alive only")
     def test_one_rank_is_killed(self):
         for transport in TRANSPORTS:
             with self.subTest(transport):

@@ -44,9 +44,9 @@ int driver_fail_memory(driver_job_t *job, int64_t count, size_t size, const char
 /** DRIVER_GOOD for SPMM_OK, else @p code with the sentence of @p ctx (may be NULL). */
 int driver_check(driver_job_t *job, const spmm_context_t *ctx, spmm_status_t status, int code);
 
-/** Collective.  Every rank gets code and sentence of the lowest rank that failed.  Where a rank does
- *  not come within the timeout of the job, of one that met SPMM_ERR_COMM within DRIVER_GRACE
- *  seconds, the program ends as driver_lost() does. */
+/** Collective.  Every rank gets code and sentence of the lowest rank that failed.  Where a rank
+ *  does not come within the timeout of the job, or DRIVER_GRACE seconds after SPMM_ERR_COMM, the
+ *  program ends as driver_lost() does. */
 int driver_agree(driver_job_t *job, int code);
 
 /** A rank is lost, so that no collective would return: print the sentence and end all ranks with

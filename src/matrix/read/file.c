@@ -14,7 +14,7 @@ spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, s
     int           code;
 
     *file = (spmm_file_t){.env = env, .path = path, .handle = MPI_FILE_NULL, .size = size};
-    /* Each rank for itself: reads are, too, and a collective open hangs in Open MPI where nodes have
+    /* Each rank for itself, as the reads are: a collective open hangs in Open MPI where nodes have
      * copies of their own, for a lock file that it makes beside one of them. */
     code = MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file->handle);
     if (code != MPI_SUCCESS) {
