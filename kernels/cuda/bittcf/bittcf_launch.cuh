@@ -119,9 +119,10 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     static const Choice &best(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args)
     {
         constexpr int   kEnough = 12; /* warps of a multiprocessor */
+        const bool      c_rows  = args.x.layout == SPMM_LAYOUT_ROW;
         const uintptr_t mix =
-            (uintptr_t)args.x.B | (uintptr_t)args.x.C |
-            (uintptr_t)((args.x.n | args.x.ldb | args.x.ldc) * (int64_t)sizeof(T));
+            (uintptr_t)args.x.B | (c_rows ? (uintptr_t)args.x.C : 0) |
+            (uintptr_t)((args.x.n | args.x.ldb | (c_rows ? args.x.ldc : 0)) * (int64_t)sizeof(T));
         const bool    wide = mix % 16 == 0 && (uint64_t)args.x.ldb * sizeof(T) <= UINT32_MAX;
         const Choice *list = all();
         const Choice *take = &list[kNarrow];

@@ -125,6 +125,10 @@ struct CsrGroup {
     /** Row @p row of C = alpha sum + beta C.  Overwrites the sums, which saves registers. */
     __device__ __forceinline__ void store(int32_t row)
     {
+        if (dense.c_columns) {
+            store_columns(row);
+            return;
+        }
         C *const c = (C *)dense.C + row * dense.ldc;
 
 #pragma unroll
@@ -147,6 +151,25 @@ struct CsrGroup {
                 }
             }
             put(c + column(load), x);
+        }
+    }
+
+    /** The same in column-major C.  Neighbouring rows end at about the same time, and L2 joins their
+     *  elements to whole sectors. */
+    __device__ __forceinline__ void store_columns(int32_t row) const
+    {
+#pragma unroll
+        for (int load = 0; load < kLoads; load++) {
+            C *at = (C *)dense.C + row + column(load) * dense.ldc;
+
+#pragma unroll
+            for (int e = 0; e < kVector; e++, at += dense.ldc) {
+                if (column(load) < dense.n) {
+                    const Sum x = dense.alpha * sum[load].at[e];
+
+                    *at = Narrow<C>::from(dense.has_beta ? x + dense.beta * widen<Sum>(*at) : x);
+                }
+            }
         }
     }
 

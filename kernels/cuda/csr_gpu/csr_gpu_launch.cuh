@@ -81,8 +81,10 @@ template <typename T, typename C> struct CsrKernels {
 
     static bool is_aligned(const spmm_operands_t &x)
     {
-        return fits(x.B, 16) && fits(x.C, 16) && fits(x.n, kVector) &&
-               fits(x.ldb * (int64_t)sizeof(T), 16) && fits(x.ldc * (int64_t)sizeof(C), 16) &&
+        const bool c = x.layout == SPMM_LAYOUT_MIXED ||
+                       (fits(x.C, 16) && fits(x.ldc * (int64_t)sizeof(C), 16));
+
+        return c && fits(x.B, 16) && fits(x.n, kVector) && fits(x.ldb * (int64_t)sizeof(T), 16) &&
                (uint64_t)x.ldb * sizeof(T) <= UINT32_MAX;
     }
 
@@ -121,6 +123,7 @@ template <typename T, typename C> struct CsrKernels {
                                 (Sum)x.alpha.re,
                                 (Sum)x.beta.re,
                                 x.beta.re != 0.0,
+                                x.layout == SPMM_LAYOUT_MIXED,
                                 (int32_t)x.n,
                                 0,
                                 0};

@@ -321,13 +321,14 @@ const spmm_engine_ops_t spmmi_engine_csr_gpu = {
     .cost        = cost,
     .terms       = terms,
 #ifdef SPMM_HAVE_CUDA
-    .built   = true,
-    .preload = preload,
-    .build   = build,
-    .refill  = refill,
-    .places  = places,
-    .execute = execute,
-    .bytes   = bytes,
-    .destroy = destroy,
+    .built          = true,
+    .stores_columns = true,
+    .preload        = preload,
+    .build          = build,
+    .refill         = refill,
+    .places         = places,
+    .execute        = execute,
+    .bytes          = bytes,
+    .destroy        = destroy,
 #endif
 };

@@ -58,6 +58,19 @@ static void print_engine(const spmm_plan_t *plan, const spmm_block_t *block,
                           c->engine == block->engine, out);
 }
 
+static void print_edge(const spmm_plan_t *plan, FILE *out)
+{
+    const spmm_block_t *block = &plan->blocks.local;
+
+    for (int e = 0; plan->edge.used && e < spmmi_n_engines; e++) {
+        if (block->candidates[e].engine == block->engine) {
+            (void)fprintf(out, "edge: B is copied to row-major, C %s, %.3f us predicted\n",
+                          plan->edge.direct ? "is written by columns" : "from it",
+                          block->candidates[e].copies_s * 1e6);
+        }
+    }
+}
+
 /* What the chosen format holds, values included, beside CSR with indices of 32 bits. */
 static void print_format(const spmm_block_t *block, FILE *out)
 {
@@ -171,10 +184,7 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
                         f == SPMM_BLOCKSET_MERGED ? "merged" : "gathered", out);
         }
     }
-    if (plan->edge.used) {
-        (void)fprintf(out, "edge: B and C are copied to and from row-major, %.3f us predicted\n",
-                      plan->edge.predicted_s * 1e6);
-    }
+    print_edge(plan, out);
     (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",
                   s->halo_rows, s->mirror_rows, s->recv_bytes, s->send_bytes);
     for (int t = 0; t < spmmi_n_transports; t++) {
