@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "cuda/csr_gpu/csr_gpu.cuh"
+#include "cuda/csr_gpu/csr_gpu_vector.cuh"
 
 namespace spmmi
 {
@@ -35,6 +36,28 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     }
 }
 
+/** The product with one column. */
+template <typename T, typename C>
+__global__ void __launch_bounds__(kCsrBlock, 8)
+    csr_mv(const __grid_constant__ spmm_csr_pieces_t A,
+           const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
+{
+    using Vector = CsrVector<T, C>;
+    __shared__ typename Vector::Shared shared;
+    Vector                             vector(A, dense, shared);
+
+    if (blockIdx.x < (unsigned)A.n_pieces) {
+        const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
+
+        vector.run(words.x, words.y);
+    }
+    if (dense.share > 0) {
+        const int64_t from = (int64_t)blockIdx.x * dense.share;
+
+        vector.run_empty(from, least(from + dense.share, A.n_empty));
+    }
+}
+
 /** The kernels for A and B of type T and C of type C. */
 template <typename T, typename C> struct CsrKernels {
     using Sum    = typename CsrSum<T>::type;
@@ -48,7 +71,7 @@ template <typename T, typename C> struct CsrKernels {
     static constexpr int     kVector     = 16 / (int)sizeof(T);
     static constexpr int     kEmptyShare = 256;      /**< most empty rows of a thread block */
     static constexpr int64_t kSliceBytes = 48000000; /**< of B that L2 serves at its full rate */
-    static constexpr int     kNumber     = 4;
+    static constexpr int     kNumber = 4, kNarrow = 6;
 
     /* Accesses of 16 bytes, narrow to wide.  Several rows of B under way per group, and registers
      * for 40 warps on a multiprocessor; sums of 16-bit types and of FP64 take more. */
@@ -69,11 +92,12 @@ template <typename T, typename C> struct CsrKernels {
     /* One element at a time, for any alignment and any n. */
     static const Choice *narrow()
     {
-        static const Choice choices[kNumber] = {
-            {csr_mm<T, C, 4, 1, 1, 4, 5>, 4},
-            {csr_mm<T, C, 8, 1, 1, 4, 5>, 8},
-            {csr_mm<T, C, 32, 1, 1, 4, 5>, 32},
-            {csr_mm < T, C, 32, 1, 4, 4, sizeof(T) == 8 ? 3 : 4 >, 128},
+        constexpr int kBlocks = sizeof(T) == 8 ? 3 : 4;
+
+        static const Choice choices[kNarrow] = {
+            {csr_mm<T, C, 4, 1, 1, 4, 5>, 4},         {csr_mm<T, C, 8, 1, 1, 4, 5>, 8},
+            {csr_mm<T, C, 4, 1, 4, 4, kBlocks>, 16},  {csr_mm<T, C, 8, 1, 4, 4, kBlocks>, 32},
+            {csr_mm<T, C, 16, 1, 4, 4, kBlocks>, 64}, {csr_mm<T, C, 32, 1, 4, 4, kBlocks>, 128},
         };
 
         return choices;
@@ -93,11 +117,15 @@ template <typename T, typename C> struct CsrKernels {
      * Their rows have 128 bytes at least. */
     static const Choice &best(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
     {
-        const bool    aligned = is_aligned(x);
-        const Choice *list    = aligned ? wide() : narrow();
-        const int64_t row     = A.used_cols * (int64_t)sizeof(T);
-        int           take    = kNumber - 1;
+        static const Choice one     = {csr_mv<T, C>, 1};
+        const bool          aligned = is_aligned(x);
+        const Choice       *list    = aligned ? wide() : narrow();
+        const int64_t       row     = A.used_cols * (int64_t)sizeof(T);
+        int                 take    = (aligned ? kNumber : kNarrow) - 1;
 
+        if (x.n == 1) {
+            return one;
+        }
         while (take > 0 && list[take - 1].width >= x.n) {
             take--;
         }
@@ -142,10 +170,10 @@ template <typename T, typename C> struct CsrKernels {
 
     static cudaError_t load()
     {
-        cudaError_t code = cudaSuccess;
+        cudaError_t code = preload(csr_mv<T, C>);
 
-        for (int k = 0; k < kNumber && code == cudaSuccess; k++) {
-            code = preload(wide()[k].kernel, narrow()[k].kernel);
+        for (int k = 0; k < kNarrow && code == cudaSuccess; k++) {
+            code = preload(narrow()[k].kernel, k < kNumber ? wide()[k].kernel : csr_mv<T, C>);
         }
         return code;
     }
