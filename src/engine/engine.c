@@ -69,7 +69,7 @@ void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *
         c->engine      = engine;
         c->layout      = problem->layout;
         c->usable      = engine->supports(&rows, device, c->why);
-        c->predicted_s = c->usable ? engine->cost(pattern, &rows, device) : (double)INFINITY;
+        c->predicted_s = c->usable ? engine->cost(pattern, problem, device) : (double)INFINITY;
         if (problem->layout == SPMM_LAYOUT_MIXED && c->usable &&
             !(engine->stores_columns && device->kind == SPMM_DEVICE_CUDA)) {
             spmmi_candidate_leave_out(c, "stores row-major C");

@@ -30,7 +30,7 @@ typedef struct {
     int  variant; /**< which of the ways that variants() counts; 0: the best predicted one */
 } spmm_problem_t;
 
-enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
+enum { SPMM_COST_TERMS = 7 }; /**< most of one model */
 
 /** One term of a cost model that is a sum of plain accounts, each times a constant that measured
  *  times gave (bench/fit/fit.py). */

@@ -20,8 +20,9 @@ namespace spmmi
  *  @tparam kLanes   lanes that share a row of B
  *  @tparam kVector  elements of one access: 16 bytes, or 1 where alignment does not allow more
  *  @tparam kLoads   accesses of a lane to a row of B
- *  @tparam kUnroll  rows of B under way at a time */
-template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll>
+ *  @tparam kUnroll  rows of B under way at a time
+ *  @tparam kColumns C is column-major */
+template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, bool kColumns>
 struct CsrGroup {
     static constexpr int kGroups = kCsrBlock / kLanes;
     static constexpr int kWidth  = kLanes * kVector * kLoads;
@@ -125,7 +126,7 @@ struct CsrGroup {
     /** Row @p row of C = alpha sum + beta C.  Overwrites the sums, which saves registers. */
     __device__ __forceinline__ void store(int32_t row)
     {
-        if (dense.c_columns) {
+        if constexpr (kColumns) {
             store_columns(row);
             return;
         }

@@ -15,12 +15,13 @@ namespace spmmi
 {
 
 /** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
-template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks>
+template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks,
+          bool kColumns>
 __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     csr_mm(const __grid_constant__ spmm_csr_pieces_t A,
            const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
-    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll>;
+    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll, kColumns>;
     __shared__ typename Group::Shared shared;
     const int                         slice = dense.first + (int)blockIdx.y * Group::kWidth;
 
@@ -75,32 +76,44 @@ template <typename T, typename C> struct CsrKernels {
 
     /* Accesses of 16 bytes, narrow to wide.  Several rows of B under way per group, and registers
      * for 40 warps on a multiprocessor; sums of 16-bit types and of FP64 take more. */
-    static const Choice *wide()
+    template <bool kColumns> static const Choice *wide()
     {
         constexpr int kBlocks = sizeof(T) == 4 ? 5 : 4;
 
         static const Choice choices[kNumber] = {
-            {csr_mm<T, C, 4, kVector, 1, 4, kBlocks>, 4 * kVector},
-            {csr_mm<T, C, 8, kVector, 1, 4, kBlocks>, 8 * kVector},
-            {csr_mm<T, C, 16, kVector, 1, 4, kBlocks>, 16 * kVector},
-            {csr_mm<T, C, 32, kVector, 1, 4, kBlocks>, 32 * kVector},
+            {csr_mm<T, C, 4, kVector, 1, 4, kBlocks, kColumns>, 4 * kVector},
+            {csr_mm<T, C, 8, kVector, 1, 4, kBlocks, kColumns>, 8 * kVector},
+            {csr_mm<T, C, 16, kVector, 1, 4, kBlocks, kColumns>, 16 * kVector},
+            {csr_mm<T, C, 32, kVector, 1, 4, kBlocks, kColumns>, 32 * kVector},
         };
 
         return choices;
     }
 
-    /* One element at a time, for any alignment and any n. */
-    static const Choice *narrow()
+    /* One element at a time, for any alignment and any n.  A group's access should have 64 bytes at
+     * least, and a lane several of them. */
+    template <bool kColumns> static const Choice *narrow()
     {
-        constexpr int kBlocks = sizeof(T) == 8 ? 3 : 4;
+        constexpr int kBlocks = sizeof(T) == 8 ? 3 : 4, kTwice = sizeof(T) == 8 ? 2 : 1;
 
         static const Choice choices[kNarrow] = {
-            {csr_mm<T, C, 4, 1, 1, 4, 5>, 4},         {csr_mm<T, C, 8, 1, 1, 4, 5>, 8},
-            {csr_mm<T, C, 4, 1, 4, 4, kBlocks>, 16},  {csr_mm<T, C, 8, 1, 4, 4, kBlocks>, 32},
-            {csr_mm<T, C, 16, 1, 4, 4, kBlocks>, 64}, {csr_mm<T, C, 32, 1, 4, 4, kBlocks>, 128},
+            {csr_mm<T, C, 4, 1, 1, 4, 5, kColumns>, 4},
+            {csr_mm<T, C, 8, 1, 1, 4, 5, kColumns>, 8},
+            {csr_mm<T, C, 4 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 16},
+            {csr_mm<T, C, 8 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 32},
+            {csr_mm<T, C, 16 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 64},
+            {csr_mm<T, C, 32, 1, 4, 4, kBlocks, kColumns>, 128},
         };
 
         return choices;
+    }
+
+    static const Choice *all(bool aligned, bool columns)
+    {
+        if (columns) {
+            return aligned ? wide<true>() : narrow<true>();
+        }
+        return aligned ? wide<false>() : narrow<false>();
     }
 
     static bool is_aligned(const spmm_operands_t &x)
@@ -119,7 +132,7 @@ template <typename T, typename C> struct CsrKernels {
     {
         static const Choice one     = {csr_mv<T, C>, 1};
         const bool          aligned = is_aligned(x);
-        const Choice       *list    = aligned ? wide() : narrow();
+        const Choice       *list    = all(aligned, x.layout == SPMM_LAYOUT_MIXED);
         const int64_t       row     = A.used_cols * (int64_t)sizeof(T);
         int                 take    = (aligned ? kNumber : kNarrow) - 1;
 
@@ -172,8 +185,12 @@ template <typename T, typename C> struct CsrKernels {
     {
         cudaError_t code = preload(csr_mv<T, C>);
 
-        for (int k = 0; k < kNarrow && code == cudaSuccess; k++) {
-            code = preload(narrow()[k].kernel, k < kNumber ? wide()[k].kernel : csr_mv<T, C>);
+        for (int k = 0; k < 2 * kNarrow && code == cudaSuccess; k++) {
+            const bool columns = k >= kNarrow;
+            const int  one     = k % kNarrow;
+
+            code = preload(all(false, columns)[one].kernel,
+                           all(true, columns)[std::min(one, kNumber - 1)].kernel);
         }
         return code;
     }
