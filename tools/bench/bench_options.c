@@ -206,7 +206,7 @@ void bench_print_help(FILE *out)
         "  --deterministic      bitwise equal results from run to run\n"
         "  --no-autotune        engine auto chooses by the cost model\n"
         "  --seed S             of generated matrices and dense blocks [1]\n"
-        "  --out FILE           the same rows as tab-separated values\n"
+        "  --out FILE           the same rows as tab-separated values, when all are measured\n"
         "  --note TEXT          a first line of the header\n"
         "  -h, --help           print this help\n\n"
         "The ratio column is the median time of engine cusparse, in the type of --yardstick, over "
