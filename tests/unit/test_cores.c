@@ -5,6 +5,7 @@
 
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/device.h"
 
@@ -58,4 +59,22 @@ static void test_count(void **state)
     assert_in_range(threads, 1, omp_get_num_procs());
 }
 
-SPMM_TESTS(test_share, test_count);
+/* Of one rank, where all hear of it. */
+static void test_too_many(void **state)
+{
+    const int     before = omp_get_max_threads();
+    spmm_device_t device;
+
+    for (int beyond = 0; beyond <= 1; beyond++) {
+        omp_set_num_threads(SPMM_DEVICE_THREADS +
+                            (spmm_test_env.rank == spmm_test_env.size - 1 ? beyond : 0));
+        assert_int_equal(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device),
+                         beyond == 0 ? SPMM_OK : SPMM_ERR_ARGUMENT);
+        spmmi_device_close(&device);
+    }
+    assert_non_null(strstr(spmm_test_env.err.text, "has 4097 OpenMP threads, and may have 4096"));
+    spmmi_error_clear(&spmm_test_env.err);
+    omp_set_num_threads(before);
+}
+
+SPMM_TESTS(test_share, test_count, test_too_many);
