@@ -217,5 +217,5 @@ void bench_print_help(FILE *out)
         "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"
         "or of those that 4e8 multiplications allow.\n"
         "What cannot run is reported and left out; only a lost GPU ends the run.\n"
-        "exit codes: 0 good, 1 an error above its bound, 2 usage, 3 matrix input, 4 other\n");
+        "exit codes: 0 good, 2 usage, 3 matrix input, 4 other, 5 an error above its bound\n");
 }
