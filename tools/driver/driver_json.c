@@ -99,9 +99,15 @@ static void add_bool(cJSON *object, const char *key, bool value, bool *ok)
 static void add_problem(cJSON *root, const driver_options_t *o, const driver_report_t *r, bool *ok)
 {
     cJSON *matrix = cJSON_AddObjectToObject(root, "matrix");
-    char   seed[24];
+    char   seed[24], digest[24];
 
     add_text(matrix, "source", o->matrix != NULL ? o->matrix : o->generate, ok);
+    (void)snprintf(digest, sizeof digest, "%016" PRIx64, r->matrix.digest);
+    if (o->matrix != NULL) {
+        add_text(matrix, "digest", digest, ok);
+    } else { /* the generator and the seed say what it is */
+        *ok = cJSON_AddNullToObject(matrix, "digest") != NULL && *ok;
+    }
     add_int(matrix, "rows", r->matrix.rows, ok);
     add_int(matrix, "cols", r->matrix.cols, ok);
     add_int(matrix, "nnz", r->matrix.nnz, ok);
