@@ -7,10 +7,6 @@
 #include "walk.h"
 
 #include <dirent.h>
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "temp_file.h"
 
 /* What is open, by the profiling interface of MPI. */
 static int communicators, requests;
@@ -123,7 +119,6 @@ static void test_many_plans(void **state)
     after = count_open();
     assert_memory_equal(&after, &before, sizeof before);
     assert_int_equal(after.requests, 0);
-    spmm_temp_remove();
 }
 
 SPMM_TESTS(test_many_plans);
