@@ -24,12 +24,16 @@ static double predict(const spmm_plan_t *plan, bool copies_c)
     return launch * (copies_c ? 2.0 : 1.0) + bytes / plan->device->mem_bw;
 }
 
-/* Keep the better of the two ways for each engine; the one in the list where it is no slower. */
+/* Keep the better of the two ways for each engine; the one in the list where it is no slower.  The
+ * yardstick is measured as its library takes the block. */
 static void merge(const spmm_candidate_t *other, double copies_s, spmm_candidate_t *list)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
         const double other_s = other[e].predicted_s + copies_s;
 
+        if (list[e].engine->yardstick) {
+            continue;
+        }
         if (!list[e].usable || (other[e].usable && other_s < list[e].predicted_s)) {
             list[e]             = other[e];
             list[e].predicted_s = other_s;

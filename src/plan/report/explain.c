@@ -52,10 +52,11 @@ static void print_engine(const spmm_plan_t *plan, const spmm_block_t *block,
                          const spmm_candidate_t *c, FILE *out)
 {
     /* The halo block of an edge works on the copies that the local block pays for. */
-    const bool copies = block == &plan->blocks.local && c->layout != plan->layout;
+    const bool  copies = block == &plan->blocks.local && c->layout != plan->layout;
+    const char *note =
+        c->layout == SPMM_LAYOUT_MIXED ? " with a row-major copy of B" : " with row-major copies";
 
-    spmmi_candidate_print(c, "engine", copies ? " with row-major copies" : "",
-                          c->engine == block->engine, out);
+    spmmi_candidate_print(c, "engine", copies ? note : "", c->engine == block->engine, out);
 }
 
 static void print_edge(const spmm_plan_t *plan, FILE *out)
