@@ -133,7 +133,7 @@ static void test_explain(void **state)
         test_context_destroy(&plan, &A, NULL);
     }
     assert_int_equal(bytes[1] - bytes[0],
-                     (direct ? 1 : 2) * 5 * sizeof(double)); /* a row of B, and one of C */
+                     (direct ? 1U : 2U) * 5 * sizeof(double)); /* a row of B, and one of C */
 }
 
 /* An engine that takes column-major blocks gets them. */
