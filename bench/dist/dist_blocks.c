@@ -28,14 +28,14 @@ static int32_t *ask_owners(const dist_case_t *c, const spmm_halo_t *halo)
     }
     for (int p = 0; p < halo->n_recv_peers; p++) {
         dist_must(b,
-                  spmmi_irecv(env, index + halo->recv_ptr[p],
+                  spmmi_irecv(env, env->comm, index + halo->recv_ptr[p],
                               (size_t)(halo->recv_ptr[p + 1] - halo->recv_ptr[p]) * sizeof *index,
                               halo->recv_peer[p], TAG_ROWS, requests, &n),
                   "MPI_Irecv");
     }
     for (int p = 0; p < halo->n_send_peers; p++) {
         dist_must(b,
-                  spmmi_isend(env, halo->send_row + halo->send_ptr[p],
+                  spmmi_isend(env, env->comm, halo->send_row + halo->send_ptr[p],
                               (size_t)(halo->send_ptr[p + 1] - halo->send_ptr[p]) * sizeof *index,
                               halo->send_peer[p], TAG_ROWS, requests, &n),
                   "MPI_Isend");
