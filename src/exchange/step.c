@@ -18,11 +18,11 @@ spmm_status_t spmmi_fail_step(spmm_env_t *env, int peer, uint32_t came, uint32_t
                       peer, env->rank, came / chunks, expected / chunks);
 }
 
-spmm_status_t spmmi_fail_bytes_came(spmm_env_t *env, int peer, const char *more, size_t came,
+spmm_status_t spmmi_fail_bytes_came(spmm_env_t *env, int peer, const char *of, size_t came,
                                     size_t expected)
 {
     return spmmi_fail(&env->err, SPMM_ERR_COMM,
                       "%s%zu bytes came from rank %d where %zu were expected: is n the same on "
                       "both? destroy the plan and its context",
-                      more, came, peer, expected);
+                      of, came, peer, expected);
 }

@@ -96,10 +96,7 @@ spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
 
 void spmmi_plan_miss(spmm_plan_t *plan)
 {
-    plan->exchange.missed++;
-    if (plan->env->check) { /* all ranks refused the call */
-        plan->exchange.in_step = plan->exchange.missed;
-    }
+    plan->exchange.missed += !plan->env->check; /* else all ranks refuse, perhaps other calls */
 }
 
 spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan)
