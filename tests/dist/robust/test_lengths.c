@@ -7,9 +7,6 @@
  */
 #include "test_context.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "plan/plan.h"
 
 enum { MOST = 8, LARGE = 4096, TIMEOUT = 20 /* s: nobody may wait for it */ };
