@@ -16,8 +16,9 @@ enum {
     SPMM_PUSH_TILE    = 4096,      /**< bytes of other rows that a warp sends at a time */
     SPMM_PUSH_UNIT    = 8,         /**< bytes of a row in two such words */
     SPMM_PUSH_THREADS = 256,
-    SPMM_PUSH_KEPT = 8 /**< exchanges whose announcements are kept: a rank that sends is two ahead
-                               of its reader at most, also where numbers begin anew after 2^32 - 2 */
+    /** Exchanges whose announcements are kept: a sender is two ahead of its reader at most, also
+     *  where numbers begin anew after 2^32 - 2. */
+    SPMM_PUSH_KEPT = 8
 };
 
 /** What one rank writes into the memory of another, beside rows. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 ENV SPMM_CHECK=0 */
-/** @file test_check.c  Context option check: a call that one rank makes otherwise than the others is
- *  refused on all, with a sentence that names argument and rank, and the next one goes well. */
+/** @file test_check.c
+ *  Context option check: a call that one rank makes otherwise than the others is refused on all,
+ *  with a sentence that names argument and rank, and the next one goes well.
+ */
 #include "test_context.h"
 
 #include "spmm_dist/sddmm.h"
@@ -208,7 +210,10 @@ static void test_misuses(void **state)
         char wanted[200];
 
         (void)snprintf(wanted, sizeof wanted, misuses[m].sentence, spmm_test_env.size - 1);
-        spmm_assert_error(misuses[m].call(is_last()), SPMM_ERR_ARGUMENT, wanted);
+        assert_int_equal(misuses[m].call(is_last()), SPMM_ERR_ARGUMENT);
+        if (strstr(spmm_last_error(ctx), wanted) == NULL) {
+            fail_msg("no '%s' in: %s", wanted, spmm_last_error(ctx));
+        }
         expect_product();
     }
     close_plans();
