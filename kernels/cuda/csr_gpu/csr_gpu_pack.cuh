@@ -24,12 +24,13 @@ template <> struct CsrSum<double> {
 
 /** The dense side and what one launch covers of it. */
 template <typename Sum> struct CsrDense {
-    const void *B; /**< row-major, as C */
+    const void *B; /**< row-major, as C unless c_columns */
     void       *C;
     int64_t     ldb, ldc;
     uint32_t    stride; /**< bytes of a row of B, where accesses have 16 bytes */
     Sum         alpha, beta;
-    bool        has_beta; /**< beta != 0: C is read */
+    bool        has_beta;  /**< beta != 0: C is read */
+    bool        c_columns; /**< C is column-major */
     int32_t     n;
     int32_t     first; /**< column of the first slice; blockIdx.y counts from there */
     int32_t     share; /**< rows without entries for each thread block along x */
