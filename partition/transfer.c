@@ -28,7 +28,7 @@ spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, 
         MPI_Request  request;
         int          n_requests = 0;
 
-        SPMM_TRY(spmmi_isend(env, at, part, peer, TAG_BYTES, &request, &n_requests));
+        SPMM_TRY(spmmi_isend(env, env->comm, at, part, peer, TAG_BYTES, &request, &n_requests));
         SPMM_TRY(finish(env, at, part, n_requests, &request));
         at += part;
         bytes -= part;
@@ -46,7 +46,7 @@ spmm_status_t spmmi_recv_bytes(spmm_env_t *env, void *data, size_t bytes, int pe
         MPI_Request  request;
         int          n_requests = 0;
 
-        SPMM_TRY(spmmi_irecv(env, at, part, peer, TAG_BYTES, &request, &n_requests));
+        SPMM_TRY(spmmi_irecv(env, env->comm, at, part, peer, TAG_BYTES, &request, &n_requests));
         SPMM_TRY(finish(env, at, part, n_requests, &request));
         at += part;
         bytes -= part;

@@ -19,8 +19,8 @@ int64_t spmmi_message_count(const spmm_env_t *env, size_t bytes)
     return (int64_t)((bytes + limit - 1) / limit);
 }
 
-spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
-                          MPI_Request *requests, int *n_requests)
+spmm_status_t spmmi_isend(spmm_env_t *env, MPI_Comm comm, const void *data, size_t bytes, int peer,
+                          int tag, MPI_Request *requests, int *n_requests)
 {
     const size_t limit = spmmi_message_limit(env);
     const char  *at    = data;
@@ -28,8 +28,7 @@ spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int p
     while (bytes > 0) {
         const size_t part = bytes < limit ? bytes : limit;
 
-        SPMM_MPI(env,
-                 MPI_Isend(at, (int)part, MPI_BYTE, peer, tag, env->comm, &requests[*n_requests]));
+        SPMM_MPI(env, MPI_Isend(at, (int)part, MPI_BYTE, peer, tag, comm, &requests[*n_requests]));
         ++*n_requests;
         at += part;
         bytes -= part;
@@ -37,8 +36,8 @@ spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int p
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
-                          MPI_Request *requests, int *n_requests)
+spmm_status_t spmmi_irecv(spmm_env_t *env, MPI_Comm comm, void *data, size_t bytes, int peer,
+                          int tag, MPI_Request *requests, int *n_requests)
 {
     const size_t limit = spmmi_message_limit(env);
     char        *at    = data;
@@ -46,8 +45,7 @@ spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, i
     while (bytes > 0) {
         const size_t part = bytes < limit ? bytes : limit;
 
-        SPMM_MPI(env,
-                 MPI_Irecv(at, (int)part, MPI_BYTE, peer, tag, env->comm, &requests[*n_requests]));
+        SPMM_MPI(env, MPI_Irecv(at, (int)part, MPI_BYTE, peer, tag, comm, &requests[*n_requests]));
         ++*n_requests;
         at += part;
         bytes -= part;
@@ -91,10 +89,8 @@ spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *reques
     return wait_for(env, n_requests, requests, start, 0.0, what);
 }
 
-/* One request, tested and not waited for: its own error is told, and the peer is known.
- * @p code: what MPI says of it. */
-static spmm_status_t wait_one(spmm_env_t *env, MPI_Request *request, double start, const char *what,
-                              MPI_Status *status, int *code)
+spmm_status_t spmmi_wait_one(spmm_env_t *env, MPI_Request *request, double start, const char *what,
+                             MPI_Status *status, int *code)
 {
     int done = 0;
 
@@ -107,51 +103,6 @@ static spmm_status_t wait_one(spmm_env_t *env, MPI_Request *request, double star
             return fail_late(env, what, env->timeout_s);
         }
     }
-}
-
-static bool is_truncated(int code)
-{
-    int class = MPI_SUCCESS;
-
-    return code != MPI_SUCCESS && MPI_Error_class(code, &class) == MPI_SUCCESS &&
-           class == MPI_ERR_TRUNCATE;
-}
-
-static spmm_status_t wait_part(spmm_env_t *env, size_t bytes, int peer, MPI_Request *request,
-                               double start, const char *what)
-{
-    int        code, came = 0;
-    MPI_Status status;
-
-    SPMM_TRY(wait_one(env, request, start, what, &status, &code));
-    if (!is_truncated(code)) {
-        SPMM_TRY(spmmi_mpi_check(env, code, "the receipt of a message"));
-        SPMM_MPI(env, MPI_Get_count(&status, MPI_BYTE, &came));
-        if ((size_t)came == bytes) {
-            return SPMM_OK;
-        }
-    }
-    return spmmi_fail(
-        &env->err, SPMM_ERR_COMM,
-        "%s: a message of %s%zu bytes came from rank %d where %zu were expected: is n "
-        "the same on both? destroy the plan and its context",
-        what, is_truncated(code) ? "more than " : "", is_truncated(code) ? bytes : (size_t)came,
-        peer, bytes);
-}
-
-spmm_status_t spmmi_wait_received(spmm_env_t *env, size_t bytes, int peer, MPI_Request *requests,
-                                  int *n_requests, double start, const char *what)
-{
-    const size_t limit = spmmi_message_limit(env);
-
-    while (bytes > 0) {
-        const size_t part = bytes < limit ? bytes : limit;
-
-        SPMM_TRY(wait_part(env, part, peer, &requests[*n_requests], start, what));
-        ++*n_requests;
-        bytes -= part;
-    }
-    return SPMM_OK;
 }
 
 bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
@@ -195,7 +146,8 @@ static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *
         const size_t bytes = (size_t)recv_count[p] * elem_size;
 
         if (p != env->rank) {
-            SPMM_TRY(spmmi_irecv(env, recv, bytes, p, TAG_ALLTOALL, requests, n_requests));
+            SPMM_TRY(
+                spmmi_irecv(env, env->comm, recv, bytes, p, TAG_ALLTOALL, requests, n_requests));
         }
         recv += bytes;
     }
@@ -203,7 +155,8 @@ static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *
         const size_t bytes = (size_t)send_count[p] * elem_size;
 
         if (p != env->rank) {
-            SPMM_TRY(spmmi_isend(env, send, bytes, p, TAG_ALLTOALL, requests, n_requests));
+            SPMM_TRY(
+                spmmi_isend(env, env->comm, send, bytes, p, TAG_ALLTOALL, requests, n_requests));
         }
         send += bytes;
     }

@@ -16,10 +16,10 @@ int64_t spmmi_message_count(const spmm_env_t *env, size_t bytes);
 
 /** Post the sends or receives of one buffer, split by spmmi_message_limit().
  *  @param[in,out] n_requests  grows by spmmi_message_count() */
-spmm_status_t spmmi_isend(spmm_env_t *env, const void *data, size_t bytes, int peer, int tag,
-                          MPI_Request *requests, int *n_requests);
-spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, int tag,
-                          MPI_Request *requests, int *n_requests);
+spmm_status_t spmmi_isend(spmm_env_t *env, MPI_Comm comm, const void *data, size_t bytes, int peer,
+                          int tag, MPI_Request *requests, int *n_requests);
+spmm_status_t spmmi_irecv(spmm_env_t *env, MPI_Comm comm, void *data, size_t bytes, int peer,
+                          int tag, MPI_Request *requests, int *n_requests);
 
 /** Wait for all requests.  With a timeout in @p env, counted from @p start (spmmi_now()), a late
  *  peer is SPMM_ERR_COMM: give the requests to spmmi_abandon() then; the context must be
@@ -27,11 +27,10 @@ spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, i
 spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, double start,
                             const char *what);
 
-/** Wait for what spmmi_irecv() posted with the same arguments.  A message of another length is
- *  SPMM_ERR_COMM, and a sentence about n: executes have no other way to differ.
- *  @param[in,out] n_requests  moves on as spmmi_irecv() has moved it */
-spmm_status_t spmmi_wait_received(spmm_env_t *env, size_t bytes, int peer, MPI_Request *requests,
-                                  int *n_requests, double start, const char *what);
+/** Wait for one request, likewise; it is tested, so that its own error is told.
+ *  @param[out] code  what MPI says of it */
+spmm_status_t spmmi_wait_one(spmm_env_t *env, MPI_Request *request, double start, const char *what,
+                             MPI_Status *status, int *code);
 
 /** Give up messages in flight, so that a late peer does not write into memory that is freed next.
  *  Waits for @p grace seconds at most: the peer may be gone.  A send cannot be taken back, nor a

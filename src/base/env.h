@@ -28,6 +28,8 @@ typedef struct {
     bool  schedules_on_cpu; /**< tests alone: plans on CPUs measure schedules too; equal on all
                                  ranks */
     bool  debug;            /**< SPMM_DEBUG=1: log lines go to stderr as well */
+    bool  check;            /**< collective calls compare their arguments over ranks: see same.h;
+                                 equal on all ranks, false on one */
 } spmm_env_t;
 
 /** Collective.  Every rank gets the status and the sentence of the lowest failing rank, SPMM_OK

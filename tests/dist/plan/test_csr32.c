@@ -176,7 +176,7 @@ static void test_refused(void **state)
          {2, 2, NULL, col, entries, SPMM_R_64F, "row_ptr NULL"},
          {2, 2, ptr, NULL, entries, SPMM_R_64F, "col_idx is NULL but row_ptr announces 2"},
          {2, 2, ptr, col, NULL, SPMM_R_64F, "values is NULL but row_ptr announces 2"},
-         {2, 2, ptr, col, entries, (spmm_type_t)99, "type 99"},
+         {2, 2, ptr, col, entries, (spmm_type_t)99, "99"},
          {2, 2, falls, col, entries, SPMM_R_64F, "row_ptr[1] = 2 is above row_ptr[2] = 1"},
          {2, 2, late, col, entries, SPMM_R_64F, "row_ptr starts with 1"},
          {2, 2, wraps, col, entries, SPMM_R_64F, "ends with -2"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 3 NEEDS ZLIB_FOUND SANITIZED SPMM_TEST_STRIDE=11 INCLUDE tests
+/* test: RANKS 1 3 NEEDS ZLIB_FOUND ENV SPMM_CHECK=0 SANITIZED SPMM_TEST_STRIDE=11
+ *      INCLUDE tests
  *      SOURCES tests/faults/faults.c tests/faults/faults_mpi.c */
 /** @file test_mpi_faults.c  Every MPI call of the library fails once, the same one on all ranks:
  *  SPMM_ERR_COMM (of files SPMM_ERR_IO) and one sentence on all of them, nothing leaks, nothing
