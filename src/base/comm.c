@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/request.h"
 
 enum { TAG_ALLTOALL = 11 };
 
@@ -55,58 +56,39 @@ spmm_status_t spmmi_irecv(spmm_env_t *env, void *data, size_t bytes, int peer, i
     return SPMM_OK;
 }
 
-/* @p seconds: of the timeout, and more at setup. */
-static spmm_status_t fail_late(spmm_env_t *env, const char *what, double seconds)
+/* One request, tested and not waited for: its own error is told, and the peer is known.
+ * @p code: what MPI says of it. */
+static spmm_status_t wait_one(spmm_env_t *env, MPI_Request *request, double start, const char *what,
+                              MPI_Status *status, int *code)
 {
-    return spmmi_fail(&env->err, SPMM_ERR_COMM,
-                      "%s did not finish within the timeout of %g s: a rank is late or gone; "
-                      "destroy the context",
-                      what, seconds);
-}
+    int done, polls = 0;
 
-/* Since @p start; @p more: seconds beyond the timeout. */
-static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requests, double start,
-                              double more, const char *what)
-{
-    int done = 0;
-
-    if (env->timeout_s <= 0.0) {
-        SPMM_MPI(env, MPI_Waitall(n_requests, requests, MPI_STATUSES_IGNORE));
-        return SPMM_OK;
-    }
     for (;;) {
-        SPMM_MPI(env, MPI_Testall(n_requests, requests, &done, MPI_STATUSES_IGNORE));
-        if (done) {
+        *code = spmmi_test(request, &done, status);
+        if (done || *code != MPI_SUCCESS) {
             return SPMM_OK;
         }
-        if (spmmi_now() - start > env->timeout_s + more) {
-            return fail_late(env, what, env->timeout_s + more);
+        if (env->timeout_s > 0.0 && spmmi_now() - start > env->timeout_s) {
+            return spmmi_fail(&env->err, SPMM_ERR_COMM,
+                              "%s did not finish within the timeout of %g s: a rank is late or "
+                              "gone; destroy the context",
+                              what, env->timeout_s);
         }
+        spmmi_let_run(&polls);
     }
 }
 
 spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, double start,
                             const char *what)
 {
-    return wait_for(env, n_requests, requests, start, 0.0, what);
-}
+    MPI_Status status;
+    int        code;
 
-/* One request, tested and not waited for: its own error is told, and the peer is known.
- * @p code: what MPI says of it. */
-static spmm_status_t wait_one(spmm_env_t *env, MPI_Request *request, double start, const char *what,
-                              MPI_Status *status, int *code)
-{
-    int done = 0;
-
-    for (;;) {
-        *code = MPI_Test(request, &done, status);
-        if (done || *code != MPI_SUCCESS) {
-            return SPMM_OK;
-        }
-        if (env->timeout_s > 0.0 && spmmi_now() - start > env->timeout_s) {
-            return fail_late(env, what, env->timeout_s);
-        }
+    for (int i = 0; i < n_requests; i++) {
+        SPMM_TRY(wait_one(env, &requests[i], start, what, &status, &code));
+        SPMM_TRY(spmmi_mpi_check(env, code, what));
     }
+    return SPMM_OK;
 }
 
 static bool is_truncated(int code)
@@ -154,29 +136,34 @@ spmm_status_t spmmi_wait_received(spmm_env_t *env, size_t bytes, int peer, MPI_R
     return SPMM_OK;
 }
 
-bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
+void spmmi_linger(int n_requests, MPI_Request *requests, double grace)
 {
     const double start = spmmi_now();
-    int          all   = n_requests == 0;
-    bool         left  = false;
+    int          polls = 0, done;
+
+    for (int i = 0; i < n_requests && spmmi_now() - start < grace; i += done) {
+        (void)spmmi_test(&requests[i], &done, MPI_STATUS_IGNORE);
+        spmmi_let_run(&polls);
+    }
+}
+
+bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
+{
+    bool left = false;
 
     for (int i = 0; i < n_requests; i++) {
         if (requests[i] != MPI_REQUEST_NULL) {
             (void)MPI_Cancel(&requests[i]);
         }
     }
-    while (!all && spmmi_now() - start < grace) { /* short messages are gone soon */
-        if (MPI_Testall(n_requests, requests, &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
-            break;
-        }
-    }
+    spmmi_linger(n_requests, requests, grace); /* short messages are gone soon */
     for (int i = 0; i < n_requests; i++) {
-        int done = 0;
+        int done;
 
         if (requests[i] == MPI_REQUEST_NULL) {
             continue;
         }
-        (void)MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+        (void)spmmi_test(&requests[i], &done, MPI_STATUS_IGNORE);
         if (!done) {
             env->lost = env->unfinished = left = true;
         }
@@ -244,7 +231,8 @@ spmm_status_t spmmi_alltoallv(spmm_env_t *env, const void *send, const int64_t *
                (size_t)send_count[env->rank] * elem_size);
     }
     if (status == SPMM_OK) {
-        status = wait_for(env, n_requests, requests, spmmi_now(), seconds, "an exchange at setup");
+        status =
+            spmmi_waitall(env, n_requests, requests, spmmi_now() + seconds, "an exchange at setup");
     }
     /* Mostly all ranks are here then, and what has met its receive arrives. */
     status = spmmi_agree(env, status);

@@ -33,6 +33,9 @@ spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *reques
 spmm_status_t spmmi_wait_received(spmm_env_t *env, size_t bytes, int peer, MPI_Request *requests,
                                   int *n_requests, double start, const char *what);
 
+/** Let messages in flight go on for @p grace seconds at most, whatever comes of them. */
+void spmmi_linger(int n_requests, MPI_Request *requests, double grace);
+
 /** Give up messages in flight, so that a late peer does not write into memory that is freed next.
  *  Waits for @p grace seconds at most: the peer may be gone.  A send cannot be taken back, nor a
  *  receive that has begun: true, and env->unfinished, then say that MPI may come back to their

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/request.h"
+
 spmm_status_t spmmi_mpi_check(spmm_env_t *env, int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
@@ -26,15 +28,12 @@ static spmm_status_t meet(spmm_env_t *env, spmm_status_t local)
     const double most  = env->timeout_s > 0.0 ? env->timeout_s : LOST_AFTER;
     const double start = spmmi_now();
     MPI_Request  request;
-    int          done = 0;
+    int          done = 0, polls = 0;
 
     SPMM_MPI(env, MPI_Ibarrier(env->comm, &request));
-    if (local != SPMM_ERR_COMM) {
-        SPMM_MPI(env, MPI_Wait(&request, MPI_STATUS_IGNORE));
-        return SPMM_OK;
-    }
-    while (!done && spmmi_now() - start <= most) {
-        SPMM_MPI(env, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    while (!done && (local != SPMM_ERR_COMM || spmmi_now() - start <= most)) {
+        SPMM_MPI(env, spmmi_test(&request, &done, MPI_STATUS_IGNORE));
+        spmmi_let_run(&polls);
     }
     env->lost = env->lost || !done;
     return done ? SPMM_OK : local;

@@ -99,19 +99,6 @@ static spmm_status_t wait_for_all(spmm_mpi_messages_t *m, const spmm_exchange_t 
     return spmmi_waitall(m->env, m->n_requests - first, m->requests + first, start, what);
 }
 
-/* What this rank sends is on its way: peers are to find out, too, what is wrong. */
-static void linger(spmm_mpi_messages_t *m)
-{
-    const double grace = 0.1, start = spmmi_now();
-    int          all = 0;
-
-    while (!all && spmmi_now() - start < grace) {
-        if (MPI_Testall(m->n_requests, m->requests, &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
-            return;
-        }
-    }
-}
-
 spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t   *messages,
                                       const spmm_exchange_t *exchange)
 {
@@ -119,7 +106,8 @@ spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t   *messages,
 
     if (status != SPMM_OK) {
         messages->failed = true;
-        linger(messages);
+        /* What this rank sends is on its way: peers are to find out, too, what is wrong. */
+        spmmi_linger(messages->n_requests, messages->requests, 0.1);
         return status;
     }
     messages->n_requests = 0;
