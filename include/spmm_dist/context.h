@@ -59,12 +59,17 @@ typedef struct {
                                        one exchange of transport nccl may take from the products
                                        that run meanwhile; 0: NCCL's choice (at most 32 as of 2.28).
                                        Fewer than the links need slow the exchange down */
+    int    check;     /**< local; nonzero on any rank, or SPMM_CHECK=1 in its environment: every
+                           collective call but those that destroy compares its arguments over the
+                           ranks first, in one small reduction that has no timeout; where they
+                           differ, all ranks get SPMM_ERR_ARGUMENT and a sentence that names
+                           argument and rank.  The calls of a product then wait for all ranks */
 } spmm_context_options_t;
 
 /** "Choose for me" in every field. */
 #define SPMM_CONTEXT_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0, 0                 \
+        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0, 0, 0              \
     }
 
 /** What a context runs on. */

@@ -81,11 +81,15 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
                                         const spmm_plan_options_t *options, spmm_plan_t **plan);
 
 /** Enqueue C = alpha * op(A) * B + beta * C.  Collective, but it spends no reduction: a failure
- *  is reported by the ranks that saw it; after SPMM_ERR_COMM MPI may still read @p B, which must
- *  not be freed then.  Allocates nothing.  On CUDA contexts with transport
- *  nccl it returns before the result is ready, which is when @p stream reaches this point; the
- *  first call, and with engine cusparse the first after a change of n, ldb or ldc, may wait for
- *  the device.
+ *  is reported by the ranks that saw it.  A call that is refused counts all the same: what all
+ *  ranks refuse leaves them in step, what some refuse puts them out of step, and rows that arrive
+ *  in a later call of theirs are SPMM_ERR_COMM where they are expected.  Transport nccl cannot see
+ *  that: there a rank that has peers refuses all calls after one that it refused, until
+ *  spmm_plan_resync().  Context option check makes one rank's refusal that of all.  After
+ *  SPMM_ERR_COMM MPI may still read @p B, which must not be freed then.  Allocates nothing.  On
+ *  CUDA contexts with transport nccl it returns before the result is ready, which is when @p stream
+ *  reaches this point; the first call, and with engine cusparse the first after a change of n, ldb
+ *  or ldc, may wait for the device.
  *  With option graph, the second call with the same arguments captures them and allocates; it and
  *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of
  *  B and C (modulo 16 bytes) stay.  NCCL demands that all ranks capture and launch alike: on
@@ -95,18 +99,25 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  captured with may be freed only after the plan.
  *  Not while @p stream is being captured by the program: that is what option graph is for.
  *  @param[in]     n           columns, 1 .. n of the plan, equal on all ranks; may change from call
- *                             to call.  Over MPI, ranks that get rows of another n return
- *                             SPMM_ERR_COMM; NCCL does not see it
+ *                             to call.  Rows of another n are SPMM_ERR_COMM on the ranks that get
+ *                             them, over nccl-push from the next call on; transport nccl does not
+ *                             see it: context option check does, and timeout_s ends what waits
  *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C; alpha == 0
  *                             may read B, and 0 * Inf then is NaN
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; shares no element with C, which is checked.  Both may be
  *                             blocks of one array side by side, with one ld
- *  @param[in]     ldb,ldc     row-major: >= n; column-major: >= local rows
+ *  @param[in]     ldb,ldc     row-major: >= n; column-major: local, >= local rows
  *  @param[in,out] C           local rows of C x n */
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,
                                     int64_t ldb, double beta, void *C, int64_t ldc,
                                     spmm_stream_t stream);
+
+/** Are all ranks in step, having refused the same number of executes of @p plan?  Collective.
+ *  Plans over transport nccl execute again where they are.
+ *  @return SPMM_ERR_COMM where they are not: rows under way then belong to no common execute, and
+ *          plan and context are to be destroyed */
+SPMM_API spmm_status_t spmm_plan_resync(spmm_plan_t *plan);
 
 /** Enqueue new values for this plan alone, in the order of @p stream: later executes, on any
  *  stream, multiply by them, until the next call or spmm_matrix_update_values().  Matrix and other

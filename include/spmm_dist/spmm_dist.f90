@@ -57,6 +57,7 @@ module spmm_dist
     type(c_ptr) :: log_user = c_null_ptr
     real(c_double) :: timeout_s = 0.0_c_double
     integer(c_int) :: nccl_ctas = 0
+    integer(c_int) :: check = 0
   end type
 
   type, bind(c) :: spmm_context_info_t
@@ -394,6 +395,12 @@ module spmm_dist
       type(c_ptr), value :: C
       integer(c_int64_t), value :: ldc
       type(c_ptr), value :: stream
+      integer(c_int) :: status
+    end function
+
+    function spmm_plan_resync(plan) result(status) bind(c)
+      import
+      type(c_ptr), value :: plan
       integer(c_int) :: status
     end function
 

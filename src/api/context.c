@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
+#include "base/comm.h"
+#include "base/same.h"
 #include "engine/engine.h"
 
 enum { MOST_CTAS = 64 }; /* that NCCL takes */
@@ -42,12 +43,19 @@ spmm_status_t spmmi_give_info(spmm_error_t *err, const void *info, size_t size, 
     return SPMM_OK;
 }
 
+/* By the environment: neither missing nor empty nor 0. */
+static bool is_on(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
 static spmm_status_t open_env(spmm_context_t *ctx, MPI_Comm comm)
 {
-    spmm_env_t *env   = &ctx->env;
-    const char *debug = getenv("SPMM_DEBUG");
+    spmm_env_t *env = &ctx->env;
 
-    env->debug = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
+    env->debug = is_on("SPMM_DEBUG");
     SPMM_MPI(env, MPI_Comm_dup(comm, &env->comm));
     SPMM_MPI(env, MPI_Comm_set_errhandler(env->comm, MPI_ERRORS_RETURN));
     SPMM_MPI(env, MPI_Comm_rank(env->comm, &env->rank));
@@ -73,20 +81,17 @@ static spmm_status_t check_options(spmm_env_t *env, const spmm_context_options_t
     return SPMM_OK;
 }
 
-/* NCCL does not survive ranks that configure its communicator differently.  Collective. */
-static spmm_status_t check_same(spmm_env_t *env, const spmm_context_options_t *options)
+/* NCCL does not survive ranks that configure its communicator differently.  All ranks check calls
+ * where one asks for it.  Collective. */
+static spmm_status_t compare_options(spmm_env_t *env, const spmm_context_options_t *options)
 {
-    uint64_t timeout, range[2];
+    int check = options->check != 0 || is_on("SPMM_CHECK");
 
-    memcpy(&timeout, &options->timeout_s, sizeof timeout);
-    range[0] = spmmi_mix64(timeout ^ spmmi_mix64((uint64_t)options->nccl_ctas));
-    range[1] = ~range[0];
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm));
-    if (range[0] != ~range[1]) {
-        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                          "the ranks ask for different contexts: timeout_s and nccl_ctas must be "
-                          "equal on all ranks");
-    }
+    SPMM_TRY(SPMM_COMPARE(env, "spmm_context_create", SPMM_OK,
+                          spmmi_real("timeout_s", options->timeout_s),
+                          spmmi_whole("nccl_ctas", options->nccl_ctas)));
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &check, 1, MPI_INT, MPI_MAX, env->comm));
+    env->check = check != 0 && env->size > 1;
     return SPMM_OK;
 }
 
@@ -97,10 +102,11 @@ static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
 
     SPMM_TRY(open_env(ctx, comm));
     SPMM_TRY(spmmi_agree(&ctx->env, check_options(&ctx->env, given, &options)));
-    SPMM_TRY(check_same(&ctx->env, &options));
+    SPMM_TRY(compare_options(&ctx->env, &options));
     ctx->env.log       = options.log;
     ctx->env.log_user  = options.log_user;
     ctx->env.timeout_s = options.timeout_s;
+    SPMM_TRY(spmmi_gather_hosts(&ctx->env));
     SPMM_TRY(spmmi_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
     SPMM_TRY(spmmi_agree(&ctx->env, spmmi_engines_preload(&ctx->device)));
     ctx->shared.env       = &ctx->env;
@@ -122,6 +128,7 @@ static void close_context(spmm_context_t *ctx)
     if (ctx->env.comm != MPI_COMM_NULL && !ctx->env.lost) {
         (void)MPI_Comm_free(&ctx->env.comm);
     }
+    spmmi_free(ctx->env.hosts);
     spmmi_free(ctx);
 }
 

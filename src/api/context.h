@@ -12,6 +12,7 @@ struct spmm_context {
     spmm_device_t           device;
     spmm_transport_shared_t shared;
     int                     live; /**< matrices and plans not yet destroyed */
+    int                     made; /**< so far: their numbers, equal on all ranks */
 };
 
 /** Does a block of @p count rows or columns, @p ld elements apart, fit the address space?  Kernels

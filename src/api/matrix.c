@@ -3,11 +3,13 @@
 
 #include "api/context.h"
 #include "base/alloc.h"
+#include "base/same.h"
 #include "base/scalar.h"
 #include "matrix/matrix.h"
 
-/* Collective, agreed. */
-static spmm_status_t check_handles(spmm_context_t *ctx, spmm_matrix_t **A, const char *call)
+/* Collective, agreed.  @p argument: [count] that are equal on all ranks. */
+static spmm_status_t check_handles(spmm_context_t *ctx, spmm_matrix_t **A, const char *call,
+                                   int count, const spmm_same_t *argument)
 {
     spmm_status_t status = SPMM_OK;
 
@@ -17,6 +19,9 @@ static spmm_status_t check_handles(spmm_context_t *ctx, spmm_matrix_t **A, const
     SPMM_TRY(spmmi_enter(&ctx->env, call));
     if (A == NULL) {
         status = spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "%s: A is NULL", call);
+    }
+    if (ctx->env.check) {
+        status = spmmi_compare(&ctx->env, call, status, count, argument);
     }
     return spmmi_agree(&ctx->env, status);
 }
@@ -30,6 +35,7 @@ static spmm_status_t adopt(spmm_context_t *ctx, spmm_status_t status, spmm_matri
     }
     made->context = ctx;
     made->live    = &ctx->live;
+    made->number  = ++ctx->made;
     ctx->live++;
     *A = made;
     return SPMM_OK;
@@ -129,11 +135,12 @@ static spmm_status_t fetch_csr(spmm_context_t *ctx, const given_csr_t *in, host_
 static spmm_status_t create_rows(spmm_context_t *ctx, int64_t n_cols, const given_csr_t *in,
                                  const char *call, spmm_matrix_t **A)
 {
-    host_csr_t     host = {0};
-    spmm_matrix_t *made = NULL;
-    spmm_status_t  status;
+    const spmm_same_t type = spmmi_whole("type", in->type);
+    host_csr_t        host = {0};
+    spmm_matrix_t    *made = NULL;
+    spmm_status_t     status;
 
-    SPMM_TRY(check_handles(ctx, A, call));
+    SPMM_TRY(check_handles(ctx, A, call, 1, &type));
     status = spmmi_agree(&ctx->env, fetch_csr(ctx, in, &host));
     if (status == SPMM_OK) {
         status = spmmi_matrix_from_csr(&ctx->env, in->n_rows, n_cols, host.row_ptr, host.col_idx,
@@ -186,11 +193,13 @@ spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_rows, int64
                                       const int64_t *col_idx, const void *values, spmm_type_t type,
                                       spmm_matrix_t **A)
 {
-    host_csr_t     host = {0};
-    spmm_matrix_t *made = NULL;
-    spmm_status_t  status;
+    const spmm_same_t same[] = {spmmi_whole("vector", vector), spmmi_whole("width", width),
+                                spmmi_whole("type", type)};
+    host_csr_t        host   = {0};
+    spmm_matrix_t    *made   = NULL;
+    spmm_status_t     status;
 
-    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_create_cvse"));
+    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_create_cvse", 3, same));
     status = check_blocks(ctx, n_rows, vector, width);
     if (status == SPMM_OK) {
         const given_csr_t given = {
@@ -221,10 +230,12 @@ static spmm_status_t check_type(spmm_context_t *ctx, spmm_type_t *type)
 spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_t type,
                                uint64_t seed, spmm_matrix_t **A)
 {
-    spmm_matrix_t *made = NULL;
-    spmm_status_t  status;
+    const spmm_same_t same[] = {spmmi_text("path", path), spmmi_whole("type", type),
+                                spmmi_whole("seed", (int64_t)seed)};
+    spmm_matrix_t    *made   = NULL;
+    spmm_status_t     status;
 
-    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_read"));
+    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_read", 3, same));
     status = path != NULL ? check_type(ctx, &type)
                           : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the path is NULL");
     SPMM_TRY(spmmi_agree(&ctx->env, status));
@@ -235,10 +246,12 @@ spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_
 spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spec, spmm_type_t type,
                                    uint64_t seed, spmm_matrix_t **A)
 {
-    spmm_matrix_t *made = NULL;
-    spmm_status_t  status;
+    const spmm_same_t same[] = {spmmi_text("spec", spec), spmmi_whole("type", type),
+                                spmmi_whole("seed", (int64_t)seed)};
+    spmm_matrix_t    *made   = NULL;
+    spmm_status_t     status;
 
-    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_generate"));
+    SPMM_TRY(check_handles(ctx, A, "spmm_matrix_generate", 3, same));
     status = spec != NULL ? check_type(ctx, &type)
                           : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the spec is NULL");
     SPMM_TRY(spmmi_agree(&ctx->env, status));
@@ -279,6 +292,8 @@ spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *values)
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_update_values: A is NULL");
     }
     SPMM_TRY(spmmi_enter(A->env, "spmm_matrix_update_values"));
+    SPMM_TRY(SPMM_CHECK_CALL(A->env, "spmm_matrix_update_values", SPMM_OK,
+                             spmmi_whole("matrix", A->number)));
     SPMM_TRY(spmmi_agree(A->env, store_values(A, values)));
     for (spmm_matrix_user_t *user = A->users; user != NULL; user = user->next) {
         SPMM_TRY(spmmi_agree(A->env, user->refill(user->self)));

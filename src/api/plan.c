@@ -5,6 +5,7 @@
 
 #include "api/context.h"
 #include "api/overlap.h"
+#include "base/same.h"
 #include "plan/create.h"
 #include "plan/execute.h"
 #include "plan/move.h"
@@ -31,8 +32,11 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
         status = spmmi_take_options(&ctx->env.err, options, options->struct_size, &mine,
                                     sizeof mine, "plan");
     }
+    status = SPMM_CHECK_CALL(&ctx->env, "spmm_plan_create", status,
+                             spmmi_whole("matrix", A->number), spmmi_whole("n", n));
     SPMM_TRY(spmmi_agree(&ctx->env, status));
     SPMM_TRY(spmmi_plan_build(&ctx->shared, A, n, &mine, plan));
+    (*plan)->number = ++ctx->made;
     ctx->live++;
     return SPMM_OK;
 }
@@ -97,28 +101,52 @@ static spmm_scalar_t in_compute_type(const spmm_plan_t *plan, double x)
     return (spmm_scalar_t){.re = plan->compute == SPMM_COMPUTE_64F ? x : (double)rounded};
 }
 
-spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,
-                           double beta, void *C, int64_t ldc, spmm_stream_t stream)
+/* Local. */
+static spmm_status_t check_execute(const spmm_plan_t *plan, int64_t n, const void *B, int64_t ldb,
+                                   const void *C, int64_t ldc)
 {
-    const spmm_layout_map_t *b_rows, *c_rows;
-    spmm_extent_t            b_bytes, c_bytes;
+    const int64_t b_rows = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local;
+    const int64_t c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
+    spmm_extent_t b_bytes, c_bytes;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
-    }
-    SPMM_TRY(spmmi_enter(plan->env, "spmm_execute"));
-    b_rows = spmmi_plan_map(plan, SPMM_OPERAND_B);
-    c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C);
+    SPMM_TRY(spmmi_plan_check_step(plan));
     SPMM_TRY(check_n(plan, n));
-    SPMM_TRY(check_dense(plan, "B", B, b_rows->n_local, n, ldb));
-    SPMM_TRY(check_dense(plan, "C", C, c_rows->n_local, n, ldc));
-    b_bytes = extent_of(plan, B, b_rows->n_local, n, ldb, plan->ab_type);
-    c_bytes = extent_of(plan, C, c_rows->n_local, n, ldc, plan->c_type);
+    SPMM_TRY(check_dense(plan, "B", B, b_rows, n, ldb));
+    SPMM_TRY(check_dense(plan, "C", C, c_rows, n, ldc));
+    b_bytes = extent_of(plan, B, b_rows, n, ldb, plan->ab_type);
+    c_bytes = extent_of(plan, C, c_rows, n, ldc, plan->c_type);
     if (spmmi_extents_overlap(&b_bytes, &c_bytes)) {
         return spmmi_fail(
             &plan->env->err, SPMM_ERR_ARGUMENT,
             "C overlaps B: the product cannot overwrite its operand, give C memory of its own, or "
             "other columns of one array with the same ld");
+    }
+    return SPMM_OK;
+}
+
+/* Leading dimensions of column-major blocks go by the rows of each rank. */
+static int64_t common_ld(const spmm_plan_t *plan, int64_t ld)
+{
+    return plan->layout == SPMM_LAYOUT_ROW ? ld : 0;
+}
+
+spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,
+                           double beta, void *C, int64_t ldc, spmm_stream_t stream)
+{
+    spmm_status_t status;
+
+    if (plan == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
+    }
+    SPMM_TRY(spmmi_enter(plan->env, "spmm_execute"));
+    status = check_execute(plan, n, B, ldb, C, ldc);
+    status = SPMM_CHECK_CALL(plan->env, "spmm_execute", status, spmmi_whole("plan", plan->number),
+                             spmmi_whole("n", n), spmmi_real("alpha", alpha),
+                             spmmi_real("beta", beta), spmmi_whole("ldb", common_ld(plan, ldb)),
+                             spmmi_whole("ldc", common_ld(plan, ldc)));
+    if (status != SPMM_OK) {
+        spmmi_plan_miss(plan);
+        return status;
     }
     return spmmi_plan_execute(plan, &(spmm_operands_t){.ab_type = plan->ab_type,
                                                        .c_type  = plan->c_type,
@@ -131,6 +159,17 @@ spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const voi
                                                        .C       = C,
                                                        .ldc     = ldc,
                                                        .stream  = stream});
+}
+
+spmm_status_t spmm_plan_resync(spmm_plan_t *plan)
+{
+    if (plan == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_resync: plan is NULL");
+    }
+    SPMM_TRY(spmmi_enter(plan->env, "spmm_plan_resync"));
+    SPMM_TRY(
+        SPMM_CHECK_CALL(plan->env, "spmm_plan_resync", SPMM_OK, spmmi_whole("plan", plan->number)));
+    return spmmi_plan_resync(plan);
 }
 
 spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
@@ -195,13 +234,17 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
                           const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
                           spmm_stream_t stream)
 {
+    const char *const call = to_plan ? "spmm_plan_scatter" : "spmm_plan_gather";
+    spmm_status_t     status;
+
     if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_%s: plan is NULL",
-                          to_plan ? "scatter" : "gather");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: plan is NULL", call);
     }
-    SPMM_TRY(spmmi_enter(plan->env, to_plan ? "spmm_plan_scatter" : "spmm_plan_gather"));
-    SPMM_TRY(
-        spmmi_agree(plan->env, check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst)));
+    SPMM_TRY(spmmi_enter(plan->env, call));
+    status = check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst);
+    status = SPMM_CHECK_CALL(plan->env, call, status, spmmi_whole("plan", plan->number),
+                             spmmi_whole("operand", operand), spmmi_whole("n", n));
+    SPMM_TRY(spmmi_agree(plan->env, status));
     return spmmi_plan_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst, stream);
 }
 
@@ -231,6 +274,8 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                             "spmm_plan_write_partition: path is NULL");
     }
+    status = SPMM_CHECK_CALL(plan->env, "spmm_plan_write_partition", status,
+                             spmmi_whole("plan", plan->number), spmmi_text("path", path));
     SPMM_TRY(spmmi_agree(plan->env, status));
     return spmmi_partition_write(plan->A, plan->partition.row_part, path);
 }

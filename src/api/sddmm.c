@@ -3,6 +3,8 @@
 #include <inttypes.h>
 
 #include "api/context.h"
+#include "base/same.h"
+#include "plan/execute.h"
 #include "plan/plan.h"
 #include "plan/product/buffers.h"
 #include "plan/sddmm/softmax.h"
@@ -26,8 +28,12 @@ spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
         status = spmmi_take_options(&ctx->env.err, options, options->struct_size, &mine,
                                     sizeof mine, "SDDMM");
     }
+    status = SPMM_CHECK_CALL(&ctx->env, "spmm_sddmm_plan_create", status,
+                             spmmi_whole("mask", mask->number), spmmi_whole("k", k),
+                             spmmi_whole("s_type", mine.s_type));
     SPMM_TRY(spmmi_agree(&ctx->env, status));
     SPMM_TRY(spmmi_sddmm_build(&ctx->shared, mask, k, &mine, plan));
+    (*plan)->base->number = ++ctx->made;
     ctx->live++;
     return SPMM_OK;
 }
@@ -71,24 +77,41 @@ static double rounded(const spmm_plan_t *base, double x)
     return base->ab_type == SPMM_R_64F ? x : (double)narrow;
 }
 
-spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const void *X,
-                         int64_t ldx, const void *Y, int64_t ldy, double beta, void *S,
-                         spmm_stream_t stream)
+/* Local. */
+static spmm_status_t check_sddmm(const spmm_plan_t *base, int64_t k, const void *X, int64_t ldx,
+                                 const void *Y, int64_t ldy, const void *S)
 {
-    const spmm_plan_t *base;
-
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm: plan is NULL");
-    }
-    base = plan->base;
-    SPMM_TRY(spmmi_enter(base->env, "spmm_sddmm"));
+    SPMM_TRY(spmmi_plan_check_step(base));
     if (k < 1 || k > base->n) {
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "k is %" PRId64 ", must be 1 to %" PRId64 " as planned", k, base->n);
     }
     SPMM_TRY(check_rows(base, "X", X, base->A->n_rows, k, ldx));
     SPMM_TRY(check_rows(base, "Y", Y, base->A->n_cols, k, ldy));
-    SPMM_TRY(check_pointer(base, "S", S, spmmi_matrix_local_nnz(base->A)));
+    return check_pointer(base, "S", S, spmmi_matrix_local_nnz(base->A));
+}
+
+spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const void *X,
+                         int64_t ldx, const void *Y, int64_t ldy, double beta, void *S,
+                         spmm_stream_t stream)
+{
+    spmm_status_t status;
+    spmm_plan_t  *base;
+
+    if (plan == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm: plan is NULL");
+    }
+    base = plan->base;
+    SPMM_TRY(spmmi_enter(base->env, "spmm_sddmm"));
+    status = check_sddmm(base, k, X, ldx, Y, ldy, S);
+    status =
+        SPMM_CHECK_CALL(base->env, "spmm_sddmm", status, spmmi_whole("plan", base->number),
+                        spmmi_whole("k", k), spmmi_real("alpha", alpha), spmmi_real("beta", beta),
+                        spmmi_whole("ldx", ldx), spmmi_whole("ldy", ldy));
+    if (status != SPMM_OK) {
+        spmmi_plan_miss(base);
+        return status;
+    }
     return spmmi_sddmm_run(plan,
                            &(spmm_sddmm_args_t){.type   = base->ab_type,
                                                 .s_type = plan->s_type,

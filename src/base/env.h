@@ -8,10 +8,13 @@
 
 #include "base/error.h"
 
+enum { SPMM_HOST = 64 }; /**< bytes of a host's name in sentences */
+
 typedef struct {
-    MPI_Comm     comm; /**< the library's own duplicate, errors returned */
-    int          rank, size;
-    int          threads; /**< OpenMP threads of this rank, of its device; 0: not yet known */
+    MPI_Comm comm; /**< the library's own duplicate, errors returned */
+    int      rank, size;
+    char (*hosts)[SPMM_HOST]; /**< [size], owned by the context; NULL: not known */
+    int          threads;     /**< OpenMP threads of this rank, of its device; 0: not yet known */
     spmm_error_t err;
     double       timeout_s;     /**< 0: none */
     size_t       message_limit; /**< 0: that of comm.h; tests lower it to see messages
@@ -25,6 +28,8 @@ typedef struct {
     bool  schedules_on_cpu; /**< tests alone: plans on CPUs measure schedules too; equal on all
                                  ranks */
     bool  debug;            /**< SPMM_DEBUG=1: log lines go to stderr as well */
+    bool  check;            /**< collective calls compare their arguments over ranks: see same.h;
+                                 equal on all ranks, false on one */
 } spmm_env_t;
 
 /** Collective.  Every rank gets the status and the sentence of the lowest failing rank, SPMM_OK

@@ -3,36 +3,36 @@
 #ifndef SPMM_EXCHANGE_MPI_MESSAGES_H
 #define SPMM_EXCHANGE_MPI_MESSAGES_H
 
+#include "base/comm.h"
 #include "exchange/transport.h"
 
 typedef struct {
     spmm_env_t        *env;      /**< borrowed */
     const spmm_halo_t *halo;     /**< borrowed */
-    MPI_Request       *requests; /**< [capacity], owned: for the largest exchange */
+    MPI_Comm           comm;     /**< owned: of this plan alone, so that whatever comes from a peer
+                                      is a step of it; MPI_COMM_NULL on one rank */
+    spmm_message_t    *messages; /**< [capacity], owned: for the largest exchange */
     int64_t            capacity;
-    int                n_requests; /**< in flight */
-    int                tag;        /**< of this plan alone */
-    bool               failed;     /**< messages were abandoned: no exchange may follow */
+    int                count;  /**< in flight */
+    bool               failed; /**< messages were abandoned: no exchange may follow */
 } spmm_mpi_messages_t;
 
-/** A tag for one more plan: taken first thing in create(), so that ranks stay in step also where
- *  one of them fails later. */
-int spmmi_mpi_take_tag(spmm_transport_shared_t *shared);
-
-/** On failure nothing is owned, and spmmi_mpi_messages_free() is harmless. */
-spmm_status_t spmmi_mpi_messages_init(spmm_mpi_messages_t *messages, spmm_env_t *env,
-                                      const spmm_halo_t *halo, size_t max_row_bytes, int tag);
+/** Collective, agreed. */
+spmm_status_t spmmi_mpi_messages_create(spmm_env_t *env, const spmm_halo_t *halo,
+                                        size_t max_row_bytes, spmm_mpi_messages_t **messages);
 /** Abandons messages in flight, which only a failure leaves: see spmmi_abandon().  Before their
- *  rows are freed. */
+ *  rows are freed.  NULL-safe. */
 void spmmi_mpi_messages_free(spmm_mpi_messages_t *messages);
 
 /** Post all receives, then all sends, of an exchange whose pointers MPI can read and write.
  *  Allocates nothing. */
 spmm_status_t spmmi_mpi_messages_post(spmm_mpi_messages_t   *messages,
                                       const spmm_exchange_t *exchange);
-/** Wait for all of them, up to the timeout of the context.  Rows of another length than @p exchange
- *  has here are SPMM_ERR_COMM. */
+/** Wait for all of them, up to the timeout of the context.  Rows of another length or step than
+ *  @p exchange has here are SPMM_ERR_COMM. */
 spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t   *messages,
                                       const spmm_exchange_t *exchange);
+/** Host memory that they take. */
+size_t spmmi_mpi_messages_bytes(const spmm_mpi_messages_t *messages);
 
 #endif /* SPMM_EXCHANGE_MPI_MESSAGES_H */

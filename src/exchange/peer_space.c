@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "exchange/step.h"
 
 extern const spmm_transport_ops_t spmmi_transport_nccl;
 
@@ -194,6 +195,13 @@ spmm_status_t spmmi_peer_space_check(spmm_transport_shared_t *shared)
     report = space->report;
     if (report->failed == 0) {
         return SPMM_OK;
+    }
+    if (report->came[1] != report->expected[1]) {
+        return spmmi_fail_step(shared->env, report->peer, report->came[1], report->expected[1]);
+    }
+    if (report->came[0] != report->expected[0]) {
+        return spmmi_fail_bytes_came(shared->env, report->peer, "rows of ", report->came[0],
+                                     report->expected[0]);
     }
     return spmmi_fail(&shared->env->err, SPMM_ERR_COMM,
                       "an exchange between GPUs did not finish within the timeout of %g s: rank %d "

@@ -28,7 +28,6 @@ typedef struct {
     const spmm_device_t *device;
     void                *nccl;       /**< of transport_nccl.c, made by its first user */
     void                *peer_space; /**< of transport_nccl_push.c, likewise */
-    int                  next_tag;   /**< plans are made collectively: equal on all ranks */
     int                  nccl_ctas;  /**< most thread blocks of an NCCL kernel; 0: NCCL's choice */
     bool                 windows;    /**< the communicator is for windows: no exchange runs on it */
     /** Why nccl-push could not be opened: plans to come need not try.  Empty: not known; set on all
@@ -36,6 +35,8 @@ typedef struct {
     char               no_windows[SPMM_WHY];
     spmm_push_limits_t push;
 } spmm_transport_shared_t;
+
+enum { SPMM_MOST_CHUNKS = 4 }; /**< exchanges of one execute */
 
 /** Direction of one exchange. */
 typedef enum {
@@ -49,6 +50,9 @@ typedef struct {
     void            *mirror;    /**< [mirror rows]: source of FORWARD, target of REVERSE */
     void            *halo;      /**< [recv rows]: target of FORWARD, source of REVERSE */
     size_t           row_bytes;
+    /** SPMM_MOST_CHUNKS x executes in which this rank has exchanged nothing + chunk: equal on all
+     *  ranks, or they are out of step. */
+    uint32_t step;
     /** FORWARD, for a transport that packs: nothing is packed in mirror, the rows of send_row lie
      *  here, ld_bytes apart.  NULL: packed.  Ranks may differ. */
     const void *in_place;
@@ -152,6 +156,8 @@ typedef struct spmm_transport_ops {
 
     bool sends_same; /**< serves halo plans that are send_same */
     bool packs;      /**< takes rows in_place: it packs them on the way */
+    bool sees_steps; /**< rows of another length or step are SPMM_ERR_COMM on the rank that gets
+                          them; false: they are taken for what was expected */
     bool captures;   /**< begin() and end() may be captured in a CUDA graph and replayed */
 } spmm_transport_ops_t;
 

@@ -27,8 +27,8 @@ static int is_cuda_aware(void)
 #endif
 
 typedef struct {
-    const spmm_device_t *device; /**< borrowed */
-    spmm_mpi_messages_t  messages;
+    const spmm_device_t *device;   /**< borrowed */
+    spmm_mpi_messages_t *messages; /**< owned */
 } mpi_device_t;
 
 static bool mpi_device_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
@@ -77,7 +77,7 @@ static void mpi_device_destroy(void *state)
     mpi_device_t *t = state;
 
     if (t != NULL) {
-        spmmi_mpi_messages_free(&t->messages);
+        spmmi_mpi_messages_free(t->messages);
         spmmi_free(t);
     }
 }
@@ -85,19 +85,15 @@ static void mpi_device_destroy(void *state)
 static spmm_status_t mpi_device_create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                                        size_t max_row_bytes, void **state)
 {
-    const int     tag = spmmi_mpi_take_tag(shared);
-    mpi_device_t *t;
-    spmm_status_t status;
+    spmm_mpi_messages_t *messages = NULL;
+    mpi_device_t        *t;
 
+    SPMM_TRY(spmmi_mpi_messages_create(shared->env, halo, max_row_bytes, &messages));
     if (SPMM_NEW_ZERO(t, 1) == NULL) {
+        spmmi_mpi_messages_free(messages);
         return spmmi_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
     }
-    t->device = shared->device;
-    status    = spmmi_mpi_messages_init(&t->messages, shared->env, halo, max_row_bytes, tag);
-    if (status != SPMM_OK) {
-        mpi_device_destroy(t);
-        return status;
-    }
+    *t     = (mpi_device_t){.device = shared->device, .messages = messages};
     *state = t;
     return SPMM_OK;
 }
@@ -108,11 +104,11 @@ static spmm_status_t mpi_device_begin(void *state, const spmm_exchange_t *exchan
 {
     mpi_device_t *t = state;
 
-    if (t->messages.halo->n_send_peers == 0 && t->messages.halo->n_recv_peers == 0) {
+    if (t->messages->halo->n_send_peers == 0 && t->messages->halo->n_recv_peers == 0) {
         return SPMM_OK;
     }
     SPMM_TRY(t->device->ops->stream_sync(t->device, stream));
-    return spmmi_mpi_messages_post(&t->messages, exchange);
+    return spmmi_mpi_messages_post(t->messages, exchange);
 }
 
 static spmm_status_t mpi_device_end(void *state, const spmm_exchange_t *exchange,
@@ -121,14 +117,14 @@ static spmm_status_t mpi_device_end(void *state, const spmm_exchange_t *exchange
     mpi_device_t *t = state;
 
     (void)stream;
-    return spmmi_mpi_messages_wait(&t->messages, exchange);
+    return spmmi_mpi_messages_wait(t->messages, exchange);
 }
 
 static void mpi_device_bytes(const void *state, size_t *host, size_t *device)
 {
     const mpi_device_t *t = state;
 
-    *host   = sizeof *t + (size_t)t->messages.capacity * sizeof *t->messages.requests;
+    *host   = sizeof *t + spmmi_mpi_messages_bytes(t->messages);
     *device = 0;
 }
 
@@ -137,6 +133,7 @@ const spmm_transport_ops_t spmmi_transport_mpi_device = {
     .description = "CUDA-aware MPI between device buffers",
     .built       = IS_BUILT,
     .sends_same  = true,
+    .sees_steps  = true,
     .supports    = mpi_device_supports,
     .cost        = mpi_device_cost,
     .create      = mpi_device_create,

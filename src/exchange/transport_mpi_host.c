@@ -7,8 +7,8 @@
 #include "exchange/mpi_messages.h"
 
 typedef struct {
-    const spmm_device_t *device; /**< borrowed */
-    spmm_mpi_messages_t  messages;
+    const spmm_device_t *device;                 /**< borrowed */
+    spmm_mpi_messages_t *messages;               /**< owned */
     bool                 staged;                 /**< rows lie where MPI cannot reach them */
     void                *mirror_pinned;          /**< [send rows], owned; NULL unless staged */
     void                *halo_pinned;            /**< [recv rows] */
@@ -43,7 +43,7 @@ static void mpi_host_destroy(void *state)
     if (t == NULL) {
         return;
     }
-    spmmi_mpi_messages_free(&t->messages);
+    spmmi_mpi_messages_free(t->messages);
     if (t->staged) {
         t->device->ops->event_destroy(t->device, t->delivered);
     }
@@ -66,17 +66,19 @@ static spmm_status_t alloc_staging(mpi_host_t *t)
 static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                                      size_t max_row_bytes, void **state)
 {
-    const int     tag = spmmi_mpi_take_tag(shared);
-    mpi_host_t   *t;
-    spmm_status_t status;
+    spmm_mpi_messages_t *messages = NULL;
+    spmm_status_t        status   = SPMM_OK;
+    mpi_host_t          *t;
 
+    SPMM_TRY(spmmi_mpi_messages_create(shared->env, halo, max_row_bytes, &messages));
     if (SPMM_NEW_ZERO(t, 1) == NULL) {
+        spmmi_mpi_messages_free(messages);
         return spmmi_fail_memory(&shared->env->err, 1, sizeof *t, "a transport");
     }
-    t->device = shared->device;
-    t->staged = shared->device->kind != SPMM_DEVICE_CPU;
-    status    = spmmi_mpi_messages_init(&t->messages, shared->env, halo, max_row_bytes, tag);
-    if (status == SPMM_OK && t->staged) {
+    t->device   = shared->device;
+    t->staged   = shared->device->kind != SPMM_DEVICE_CPU;
+    t->messages = messages;
+    if (t->staged) {
         t->mirror_size = (size_t)spmmi_halo_mirror_rows(halo) * max_row_bytes;
         t->halo_size   = (size_t)spmmi_halo_recv_rows(halo) * max_row_bytes;
         status         = alloc_staging(t);
@@ -95,7 +97,8 @@ static spmm_exchange_t pinned(const mpi_host_t *t, const spmm_exchange_t *exchan
     return (spmm_exchange_t){.direction = exchange->direction,
                              .mirror    = t->mirror_pinned,
                              .halo      = t->halo_pinned,
-                             .row_bytes = exchange->row_bytes};
+                             .row_bytes = exchange->row_bytes,
+                             .step      = exchange->step};
 }
 
 static spmm_status_t copy_side(const mpi_host_t *t, const spmm_exchange_side_t *dst,
@@ -112,8 +115,8 @@ static spmm_status_t copy_side(const mpi_host_t *t, const spmm_exchange_side_t *
 static spmm_status_t stage_out(mpi_host_t *t, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     const spmm_exchange_t      copy = pinned(t, exchange);
-    const spmm_exchange_side_t dst  = spmmi_exchange_source(t->messages.halo, &copy);
-    const spmm_exchange_side_t src  = spmmi_exchange_source(t->messages.halo, exchange);
+    const spmm_exchange_side_t dst  = spmmi_exchange_source(t->messages->halo, &copy);
+    const spmm_exchange_side_t src  = spmmi_exchange_source(t->messages->halo, exchange);
 
     /* The messages to be posted write pinned memory that rows of the last exchange may still be
      * copied from, perhaps on another stream. */
@@ -126,8 +129,8 @@ static spmm_status_t stage_out(mpi_host_t *t, const spmm_exchange_t *exchange, s
 static spmm_status_t stage_in(mpi_host_t *t, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     const spmm_exchange_t      copy = pinned(t, exchange);
-    const spmm_exchange_side_t dst  = spmmi_exchange_target(t->messages.halo, exchange);
-    const spmm_exchange_side_t src  = spmmi_exchange_target(t->messages.halo, &copy);
+    const spmm_exchange_side_t dst  = spmmi_exchange_target(t->messages->halo, exchange);
+    const spmm_exchange_side_t src  = spmmi_exchange_target(t->messages->halo, &copy);
 
     SPMM_TRY(copy_side(t, &dst, &src, exchange->row_bytes, stream));
     return t->device->ops->event_record(t->device, t->delivered, stream);
@@ -135,7 +138,7 @@ static spmm_status_t stage_in(mpi_host_t *t, const spmm_exchange_t *exchange, sp
 
 static bool is_alone(const mpi_host_t *t)
 {
-    return t->messages.halo->n_send_peers == 0 && t->messages.halo->n_recv_peers == 0;
+    return t->messages->halo->n_send_peers == 0 && t->messages->halo->n_recv_peers == 0;
 }
 
 static spmm_status_t mpi_host_begin(void *state, const spmm_exchange_t *exchange,
@@ -150,9 +153,9 @@ static spmm_status_t mpi_host_begin(void *state, const spmm_exchange_t *exchange
         const spmm_exchange_t copy = pinned(t, exchange);
 
         SPMM_TRY(stage_out(t, exchange, stream));
-        return spmmi_mpi_messages_post(&t->messages, &copy);
+        return spmmi_mpi_messages_post(t->messages, &copy);
     }
-    return spmmi_mpi_messages_post(&t->messages, exchange);
+    return spmmi_mpi_messages_post(t->messages, exchange);
 }
 
 static spmm_status_t mpi_host_end(void *state, const spmm_exchange_t *exchange,
@@ -163,7 +166,7 @@ static spmm_status_t mpi_host_end(void *state, const spmm_exchange_t *exchange,
     if (is_alone(t)) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmmi_mpi_messages_wait(&t->messages, exchange));
+    SPMM_TRY(spmmi_mpi_messages_wait(t->messages, exchange));
     return t->staged ? stage_in(t, exchange, stream) : SPMM_OK;
 }
 
@@ -171,8 +174,7 @@ static void mpi_host_bytes(const void *state, size_t *host, size_t *device)
 {
     const mpi_host_t *t = state;
 
-    *host = sizeof *t + t->mirror_size + t->halo_size +
-            (size_t)t->messages.capacity * sizeof *t->messages.requests;
+    *host   = sizeof *t + t->mirror_size + t->halo_size + spmmi_mpi_messages_bytes(t->messages);
     *device = 0;
 }
 
@@ -181,6 +183,7 @@ const spmm_transport_ops_t spmmi_transport_mpi_host = {
     .description = "MPI between host buffers; rows of a GPU are staged through pinned memory",
     .built       = true,
     .sends_same  = true,
+    .sees_steps  = true,
     .supports    = mpi_host_supports,
     .cost        = mpi_host_cost,
     .create      = mpi_host_create,

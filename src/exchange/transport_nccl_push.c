@@ -232,6 +232,7 @@ static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, sp
         args.ld     = (int64_t)exchange->ld_bytes;
         args.row    = t->row;
     }
+    args.step  = exchange->step;
     args.state = t->words;
     args.watch = spmmi_peer_space_watch(t->space);
     SPMM_TRY(spmmi_cuda_use(device));
@@ -277,6 +278,7 @@ const spmm_transport_ops_t spmmi_transport_nccl_push = {
     .description = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
     .built       = true,
     .asks_first  = push_asks_first,
+    .sees_steps  = true,
     .captures    = true,
     .packs       = true,
     .supports    = spmmi_peer_space_supports,

@@ -32,7 +32,8 @@ struct spmm_matrix {
                                           arrays; NULL: in the same place */
     spmm_matrix_user_t *users;       /**< plans, linked by them */
     int                *live;        /**< of the context: matrices and plans alive; may be NULL */
-    void               *context;     /**< owner context, set by the api layer */
+    void               *context;     /**< owner context, set by the api layer, as is the next */
+    int                 number;      /**< among what the context has made: equal on all ranks */
 };
 
 /** This rank's entries of the matrix. */

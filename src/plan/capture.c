@@ -5,7 +5,8 @@
  *  second call captures, and launches like all later ones.
  *
  *  Engines may keep state for one kind of operands (cuSPARSE: n, leading dimensions, alignment of B
- *  and C) that captured kernels read: a call with others voids all captures.
+ *  and C) that captured kernels read: a call with others voids all captures.  So does a call that
+ *  was refused, since the steps of exchanges are captured, too.
  */
 #include "plan/capture.h"
 
@@ -27,6 +28,7 @@ struct spmm_captures {
     spmm_stream_t stream; /**< owned: captures, since the caller's may be the default one */
     entry_t       entry[MOST_CAPTURES];
     int           count;
+    uint32_t      missed; /**< steps of exchanges are part of a graph */
     uint64_t      calls;
     int64_t       captured, launched;
 };
@@ -179,11 +181,13 @@ spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *
     spmm_status_t    status;
 
     captures->calls++;
-    if (captures->count > 0 && !is_like(&captures->entry[0].x, x)) {
+    if (captures->count > 0 &&
+        (!is_like(&captures->entry[0].x, x) || captures->missed != plan->exchange.missed)) {
         SPMM_TRY(wait_until_idle(plan));
         drop_all(plan);
     }
-    entry = find(captures, x);
+    captures->missed = plan->exchange.missed;
+    entry            = find(captures, x);
     if (entry == NULL) {
         SPMM_TRY(enqueue(plan, x)); /* what failed is not prepared for a capture */
         return add(plan, x);
@@ -197,6 +201,7 @@ spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *
         }
     }
     captures->launched++;
+    plan->exchange.begun++;
     status = plan->device->ops->graph_launch(plan->device, entry->graph, x->stream);
     if (status != SPMM_OK) { /* the same: nothing of the graph runs */
         (void)enqueue(plan, x);

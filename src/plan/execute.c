@@ -13,6 +13,8 @@
  */
 #include "plan/execute.h"
 
+#include <inttypes.h>
+
 #include "plan/plan.h"
 #include "plan/product/products.h"
 
@@ -73,7 +75,7 @@ static spmm_status_t finish(spmm_plan_t *plan, const spmm_operands_t *x, uint64_
     return status;
 }
 
-spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
+static spmm_status_t execute(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     uint64_t      stream = 0;
     spmm_status_t status;
@@ -81,4 +83,50 @@ spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
     SPMM_TRY(follow_last(plan, x->stream, &stream));
     status = plan->captures != NULL ? spmmi_plan_run_captured(plan, x, enqueue) : enqueue(plan, x);
     return finish(plan, x, stream, status);
+}
+
+spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const uint32_t      begun  = plan->exchange.begun;
+    const spmm_status_t status = execute(plan, x);
+
+    plan->exchange.missed += status != SPMM_OK && plan->exchange.begun == begun;
+    return status;
+}
+
+void spmmi_plan_miss(spmm_plan_t *plan)
+{
+    plan->exchange.missed += !plan->env->check; /* else all ranks refuse, perhaps other calls */
+}
+
+spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan)
+{
+    if (plan->exchange.missed == plan->exchange.in_step || plan->exchange.transport->sees_steps ||
+        spmmi_plan_runs_alone(plan)) {
+        return SPMM_OK;
+    }
+    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                      "this rank may be out of step: an execute of this plan was refused or failed "
+                      "before rows travelled, and transport %s cannot tell whether on all ranks; "
+                      "call spmm_plan_resync() on all ranks, or destroy the plan",
+                      plan->exchange.transport->name);
+}
+
+spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
+{
+    const int64_t missed   = plan->exchange.missed;
+    const bool    alone    = spmmi_plan_runs_alone(plan); /* nobody's rows are at stake */
+    int64_t       range[2] = {alone ? INT64_MAX : missed, alone ? INT64_MAX : -missed};
+
+    SPMM_MPI(plan->env,
+             MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT64_T, MPI_MIN, plan->env->comm));
+    if (range[0] != INT64_MAX && range[0] != -range[1]) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_COMM,
+                          "ranks are out of step: one left out %" PRId64 " executes of this plan, "
+                          "another %" PRId64 ", and rows still wait for them; destroy the plan and "
+                          "its context",
+                          -range[1], range[0]);
+    }
+    plan->exchange.in_step = plan->exchange.missed;
+    return SPMM_OK;
 }

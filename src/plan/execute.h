@@ -11,6 +11,13 @@
 /** Enqueue one product by the plan's schedule, captured where the plan captures.
  *  @param[in] x  checked */
 spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x);
+/** An execute is refused before it begins.  Local. */
+void spmmi_plan_miss(spmm_plan_t *plan);
+/** SPMM_ERR_ARGUMENT where this rank has missed executes and the transport would take the rows of
+ *  one for those of another.  Local. */
+spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan);
+/** Find out whether all ranks have missed the same number of executes.  Collective, agreed. */
+spmm_status_t spmmi_plan_resync(spmm_plan_t *plan);
 /** Has this rank nothing to do with the schedule?  No row travels from or to it. */
 bool spmmi_plan_runs_alone(const spmm_plan_t *plan);
 

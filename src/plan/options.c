@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/same.h"
 #include "base/scalar.h"
 #include "plan/plan.h"
 static bool type_pair_is_valid(spmm_type_t ab, spmm_type_t c)
@@ -82,42 +82,22 @@ static spmm_status_t check_schedule(const spmm_plan_t *plan, const char *name)
                       name);
 }
 
-/* Ranks that plan different products would wait for each other for ever: find out now. */
-static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+/* Ranks that plan different products would wait for each other for ever: find out at once. */
+static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const int64_t numbers[] = {plan->n,
-                               plan->ab_type,
-                               plan->c_type,
-                               plan->op,
-                               plan->layout,
-                               plan->compute,
-                               plan->deterministic,
-                               plan->exact_nonfinite,
-                               (int64_t)o->seed,
-                               o->executes,
-                               o->graph,
-                               o->graph != 0 && plan->profile};
-    const char   *texts[]   = {o->partition, o->objective, o->engine,
-                               o->transport, o->reorder,   o->schedule};
-    uint64_t      h, range[2];
-
-    memcpy(&h, &o->imbalance, sizeof h);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        h = spmmi_mix64(h ^ (uint64_t)numbers[i]);
-    }
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        h = spmmi_hash_text(h, texts[i] != NULL ? texts[i] : "");
-    }
-    range[0] = h;
-    range[1] = ~h;
-    SPMM_MPI(plan->env,
-             MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, plan->env->comm));
-    if (range[0] != ~range[1]) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                          "the ranks ask for different plans: the type of A, n and all options but "
-                          "no_autotune, and profile without graph, must be equal on all ranks");
-    }
-    return SPMM_OK;
+    return SPMM_COMPARE(
+        plan->env, "a plan", SPMM_OK, spmmi_whole("n", plan->n),
+        spmmi_whole("type of A", plan->ab_type), spmmi_whole("c_type", plan->c_type),
+        spmmi_whole("op", plan->op), spmmi_whole("layout", plan->layout),
+        spmmi_whole("compute", plan->compute), spmmi_whole("deterministic", plan->deterministic),
+        spmmi_whole("exact_nonfinite", plan->exact_nonfinite),
+        spmmi_whole("seed", (int64_t)o->seed), spmmi_whole("executes", o->executes),
+        spmmi_whole("graph", o->graph),
+        spmmi_whole("profile with graph", o->graph != 0 && plan->profile),
+        spmmi_real("imbalance", o->imbalance), spmmi_text("partition", o->partition),
+        spmmi_text("objective", o->objective), spmmi_text("engine", o->engine),
+        spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
+        spmmi_text("schedule", o->schedule));
 }
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
@@ -125,7 +105,7 @@ spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options
     SPMM_TRY(spmmi_agree(plan->env, check_options(plan, o)));
     SPMM_TRY(spmmi_agree(plan->env, check_schedule(plan, o->schedule)));
     plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmmi_accum_type(plan->ab_type);
-    return check_same(plan, o);
+    return compare_options(plan, o);
 }
 
 /* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal

@@ -32,7 +32,8 @@ struct spmm_plan {
     const spmm_device_t     *device;
     spmm_transport_shared_t *shared;
     spmm_matrix_t           *A;
-    spmm_matrix_user_t       user; /**< links the plan to A for new values */
+    spmm_matrix_user_t       user;   /**< links the plan to A for new values */
+    int                      number; /**< among what its context has made: equal on all ranks */
 
     /* What was asked for, resolved: constant once options.c has filled it. */
     int64_t        n; /**< most columns */

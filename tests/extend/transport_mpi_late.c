@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "exchange/mpi_messages.h"
 
 /* All ranks ask, and all must get the same answer: the kind of device is equal on all. */
@@ -28,22 +27,12 @@ static double cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_
            2.0 * rows * (double)row_bytes / device->mem_bw;
 }
 
-/* The tag is taken before anything can fail: ranks stay in step. */
 static spmm_status_t create(spmm_transport_shared_t *shared, const spmm_halo_t *halo,
                             size_t max_row_bytes, void **state)
 {
-    const int            tag = spmmi_mpi_take_tag(shared);
-    spmm_mpi_messages_t *messages;
-    spmm_status_t        status;
+    spmm_mpi_messages_t *messages = NULL;
 
-    if (SPMM_NEW_ZERO(messages, 1) == NULL) {
-        return spmmi_fail_memory(&shared->env->err, 1, sizeof *messages, "a transport");
-    }
-    status = spmmi_mpi_messages_init(messages, shared->env, halo, max_row_bytes, tag);
-    if (status != SPMM_OK) {
-        spmmi_free(messages);
-        return status;
-    }
+    SPMM_TRY(spmmi_mpi_messages_create(shared->env, halo, max_row_bytes, &messages));
     *state = messages;
     return SPMM_OK;
 }
@@ -65,18 +54,13 @@ static spmm_status_t end(void *state, const spmm_exchange_t *exchange, spmm_stre
 
 static void bytes(const void *state, size_t *host, size_t *device)
 {
-    const spmm_mpi_messages_t *messages = state;
-
-    *host   = sizeof *messages + (size_t)messages->capacity * sizeof *messages->requests;
+    *host   = spmmi_mpi_messages_bytes(state);
     *device = 0;
 }
 
 static void destroy(void *state)
 {
-    if (state != NULL) {
-        spmmi_mpi_messages_free(state);
-        spmmi_free(state);
-    }
+    spmmi_mpi_messages_free(state);
 }
 
 const spmm_transport_ops_t spmmi_transport_mpi_late = {
@@ -85,6 +69,7 @@ const spmm_transport_ops_t spmmi_transport_mpi_late = {
     .built       = true,
     .by_name     = true, /* auto leaves it alone */
     .sends_same  = true,
+    .sees_steps  = true,
     .supports    = supports,
     .cost        = cost,
     .create      = create,

@@ -78,4 +78,10 @@ char *ranks_target(const ranks_case_t *c, const ranks_place_t *place, int rank);
 /** Run @p n_rounds rounds and compare all rows of each. */
 void ranks_case_run(ranks_case_t *c, int n_rounds);
 
+/** Run one round in which rank 0 has rows of @p row_bytes and @p step in mind, its peers longer rows
+ *  and step 0, or the reverse: every rank says what came and what it expected.  Nothing may follow.
+ *  @param[in] quick_bytes  as in spmm_push_limits_t */
+void ranks_case_differ(ranks_case_t *c, int quick_bytes, size_t row_bytes, uint32_t step,
+                       bool reverse);
+
 #endif /* SPMM_RANKS_CASE_H */

@@ -281,3 +281,35 @@ void ranks_case_run(ranks_case_t *c, int n_rounds)
         run_batch(c, (uint64_t)k, n_rounds - k < c->batch ? n_rounds - k : c->batch);
     }
 }
+
+static void expect_report(const ranks_case_t *c, const arguments_t *args, int r)
+{
+    const spmm_peer_report_t *report = c->rank[r].report;
+    const spmm_push_args_t   *mine = &args->push[r], *theirs = &args->push[r == 0 ? 1 : 0];
+
+    assert_int_not_equal(report->failed, 0);
+    assert_true(r == 0 ? report->peer > 0 : report->peer == 0);
+    assert_int_equal(report->came[0], theirs->row_bytes);
+    assert_int_equal(report->came[1], theirs->step);
+    assert_int_equal(report->expected[0], mine->row_bytes);
+    assert_int_equal(report->expected[1], mine->step);
+}
+
+void ranks_case_differ(ranks_case_t *c, int quick_bytes, size_t row_bytes, uint32_t step,
+                       bool reverse)
+{
+    const ranks_round_t longer  = {.row_bytes = c->max_row_bytes},
+                        shorter = {.row_bytes = row_bytes};
+    const ranks_round_t first = reverse ? longer : shorter, others = reverse ? shorter : longer;
+    static arguments_t  args;
+
+    c->limits = (spmm_push_limits_t){.max_blocks = 1, .quick_bytes = quick_bytes};
+    assert_true(make_arguments(c, &others, &args) <= c->machine->blocks / c->n_ranks);
+    (void)push_args(c, &first, 0, &args.push[0]);
+    args.push[0].step = step;
+    c->machine->push(args.push, args.n);
+    c->machine->wait();
+    for (int r = 0; r < c->n_ranks; r++) {
+        expect_report(c, &args, r);
+    }
+}

@@ -110,17 +110,24 @@ static bool fits(const ranks_graph_t *halo, const ranks_machine_t *machine)
     return true;
 }
 
-static void run(const ranks_machine_t *machine, int n, int64_t (*rows)(int n, int s, int r),
-                int64_t bytes, uint32_t number, int rounds, int batch)
+static ranks_graph_t halo_of(int n, int64_t (*rows)(int n, int s, int r))
 {
     ranks_graph_t halo = {.n_ranks = n};
-    ranks_case_t *c    = device_test_host(sizeof *c);
 
     for (int s = 0; s < n; s++) {
         for (int r = 0; r < n; r++) {
             halo.rows[s][r] = s == r ? RANKS_NONE : rows(n, s, r);
         }
     }
+    return halo;
+}
+
+static void run(const ranks_machine_t *machine, int n, int64_t (*rows)(int n, int s, int r),
+                int64_t bytes, uint32_t number, int rounds, int batch)
+{
+    const ranks_graph_t halo = halo_of(n, rows);
+    ranks_case_t       *c    = device_test_host(sizeof *c);
+
     if (!fits(&halo, machine)) {
         print_message("left out: a halo of %d ranks, for %s with %d thread blocks at a time\n", n,
                       machine->name, machine->blocks);
@@ -182,6 +189,26 @@ static void test_wide(void **state)
     }
 }
 
+/* Ranks whose products differ by n, or of which one has refused an execute. */
+static void test_differ(void **state)
+{
+    static const int quick_bytes[] = {0, 4096, -1};
+
+    for (int m = 0; ranks_machines[m] != NULL; m++) {
+        for (int k = 0; k < 3 * 3 * 2; k++) {
+            const ranks_graph_t halo = halo_of(2 + k % 2, even);
+            ranks_case_t       *c    = device_test_host(sizeof *c);
+            const int           what = k / 6; /* step, length, length in reverse */
+
+            ranks_case_open(c, ranks_machines[m], &device, &halo, 32 * 1024, 0, 1);
+            ranks_case_differ(c, quick_bytes[k / 2 % 3], what == 0 ? c->max_row_bytes : 8,
+                              what == 0 ? SPMM_MOST_CHUNKS : 0, what == 2);
+            ranks_case_close(c);
+            free(c);
+        }
+    }
+}
+
 static void test_open(void **state)
 {
     ranks_machines_open(&device, &scale);
@@ -192,4 +219,4 @@ static void test_close(void **state)
     ranks_machines_close(&device);
 }
 
-SPMM_TESTS(test_open, test_push, test_long, test_ahead, test_wide, test_close);
+SPMM_TESTS(test_open, test_push, test_long, test_ahead, test_wide, test_differ, test_close);

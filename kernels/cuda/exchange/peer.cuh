@@ -28,13 +28,28 @@ __device__ __forceinline__ bool has_failed(const spmm_peer_watch_t &watch)
     return *(volatile uint32_t *)watch.failed != 0;
 }
 
+/* What two ranks of a pair agree on. */
+struct Rows {
+    uint32_t row_bytes = 0, step = 0;
+
+    __device__ __forceinline__ bool operator==(const Rows &other) const
+    {
+        return row_bytes == other.row_bytes && step == other.step;
+    }
+};
+
 /* The first to give up says why. */
-static __device__ void give_up(const spmm_peer_watch_t &watch, int32_t peer)
+static __device__ void give_up(const spmm_peer_watch_t &watch, int32_t peer, const Rows &came,
+                               const Rows &expected)
 {
     if (atomicCAS(watch.failed, 0u, 1u) == 0u) {
         volatile spmm_peer_report_t *report = watch.report;
 
-        report->peer = peer;
+        report->peer        = peer;
+        report->came[0]     = came.row_bytes;
+        report->came[1]     = came.step;
+        report->expected[0] = expected.row_bytes;
+        report->expected[1] = expected.step;
         fence_system();
         report->failed = 1;
     }
@@ -60,7 +75,7 @@ struct Patience {
         }
         start = start == 0 ? time : start;
         if (watch.timeout_ns != 0 && time - start > watch.timeout_ns) {
-            give_up(watch, peer);
+            give_up(watch, peer, Rows(), Rows());
             return false;
         }
         return true;
@@ -69,8 +84,9 @@ struct Patience {
 
 /* Wait until all of kWords words carry @p number.  False: the context has failed. */
 template <int kWords>
-__device__ bool await(const spmm_peer_watch_t &watch, const uint64_t *word, uint32_t number,
-                      int32_t peer, uint32_t (&value)[kWords])
+__device__ __forceinline__ bool await(const spmm_peer_watch_t &watch,
+                                      const uint64_t *const (&word)[kWords], uint32_t number,
+                                      int32_t peer, uint32_t (&value)[kWords])
 {
     Patience patience;
 
@@ -80,7 +96,7 @@ __device__ bool await(const spmm_peer_watch_t &watch, const uint64_t *word, uint
 
 #pragma unroll
         for (int w = 0; w < kWords; w++) { /* all on their way at a time */
-            seen[w] = load_word(word + w);
+            seen[w] = load_word(word[w]);
         }
 #pragma unroll
         for (int w = 0; w < kWords; w++) {

@@ -12,8 +12,9 @@ enum {
 
 /** Pinned host memory of a context: why an exchange gave up. */
 typedef struct {
-    uint32_t failed; /**< written last */
-    int32_t  peer;   /**< that did not come */
+    uint32_t failed;               /**< written last */
+    int32_t  peer;                 /**< that did not come, or has other rows in mind */
+    uint32_t came[2], expected[2]; /**< bytes of a row, step; equal where it did not come */
 } spmm_peer_report_t;
 
 /** What a kernel needs that waits for peers. */

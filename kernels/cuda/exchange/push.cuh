@@ -9,6 +9,10 @@
  *  begun e - 1. More bytes go straight to where the reader wants them, once it has said where,
  *  and a word after them says that they are there (push_tiles.cuh).
  *
+ *  Each rank announces to its peers, as the exchange begins, which rows it is about. Who gets
+ *  others, or would send others to a reader's buffer, gives up; what the quick ones of them have
+ *  overwritten by then is the target alone.
+ *
  *  Nothing of the sender is read once its kernel has ended: it may change then.
  */
 #ifndef SPMM_PUSH_CUH
@@ -67,7 +71,18 @@ __device__ void await_arrival(const spmm_push_args_t &a, const spmm_push_owner_t
     fence_system(); /* the words before the rows */
 }
 
-/* Tell all ranks that this exchange has begun here, and wait for the rows of large ones. */
+/* Has the owner of rows announced those that this rank expects?  Whole warps. */
+__device__ bool is_announced(const spmm_push_args_t &a, int32_t owner, uint32_t number)
+{
+    const uint64_t *rows = announced_of(a.own, owner, number);
+    uint32_t        value[2];
+
+    return __all_sync(~0u, await(a.watch, {rows, rows + 1}, number, owner, value) &&
+                               expect(a, owner, {value[0], value[1]}, number));
+}
+
+/* Tell all ranks that this exchange has begun here and which rows it is about, and wait for the
+ * same of owners, and for the rows of large ones. */
 __device__ void direct(const spmm_push_args_t &a, uint32_t number)
 {
     const int t = int(threadIdx.x);
@@ -76,13 +91,12 @@ __device__ void direct(const spmm_push_args_t &a, uint32_t number)
         a.state->taken[(number + 1) % 2][t] = 0;
     }
     if (t < SPMM_PEER_RANKS && a.window[t] != nullptr) {
-        fence_system(); /* what earlier kernels did with the rows, before the word about it */
-        store_words(slot_of(a.window[t], a.rank)->ready, word_of(number, uint32_t(a.offset)),
-                    word_of(number, uint32_t(a.offset >> 32)));
+        tell(a, t, number);
     }
     __syncwarp();
     for (int p = t / kWarp; p < a.n_from; p += SPMM_PUSH_THREADS / kWarp) {
-        if (a.from[p].n_blocks == 0) {
+        if (a.from[p].count > 0 && is_announced(a, a.from[p].rank, number) &&
+            a.from[p].n_blocks == 0) {
             await_arrival(a, a.from[p], number);
         }
     }

@@ -15,7 +15,9 @@ enum {
     SPMM_PUSH_BLOCKS  = 128,       /**< most thread blocks that send other rows */
     SPMM_PUSH_TILE    = 4096,      /**< bytes of other rows that a warp sends at a time */
     SPMM_PUSH_UNIT    = 8,         /**< bytes of a row in two such words */
-    SPMM_PUSH_THREADS = 256
+    SPMM_PUSH_THREADS = 256,
+    SPMM_PUSH_KEPT = 8 /**< exchanges whose announcements are kept: a rank that sends is two ahead
+                               of its reader at most, also where numbers begin anew after 2^32 - 2 */
 };
 
 /** What one rank writes into the memory of another, beside rows. */
@@ -24,6 +26,8 @@ typedef struct {
      *  All rows of earlier exchanges have been used then. */
     uint64_t ready[2];
     uint64_t pad[6];
+    /** by exchange, modulo: "my rows have ROW_BYTES (modulo 2^32), and this is STEP to me" */
+    uint64_t announced[SPMM_PUSH_KEPT][2];
     /** by block: "VALUE tiles that I have sent you in exchange NUMBER are there"; the reader
      *  knows how many there are in all */
     uint64_t arrived[SPMM_PUSH_BLOCKS];
@@ -80,6 +84,7 @@ typedef struct {
     int64_t        ld;        /**< bytes */
     const int32_t *row;       /**< device [sum of count of to]; NULL: packed */
     int64_t        row_bytes; /**< a multiple of 2 */
+    uint32_t       step;      /**< as in spmm_exchange_t */
 
     spmm_push_state_t *state;
     spmm_peer_watch_t  watch;

@@ -28,6 +28,43 @@ __device__ __forceinline__ spmm_push_slot_t *slot_of(char *window, int rank)
     return (spmm_push_slot_t *)window + rank;
 }
 
+/* What @p rank has announced of an exchange. */
+__device__ __forceinline__ uint64_t *announced_of(char *window, int rank, uint32_t number)
+{
+    return slot_of(window, rank)->announced[number % SPMM_PUSH_KEPT];
+}
+
+__device__ __forceinline__ Rows rows_of(const spmm_push_args_t &a)
+{
+    return {uint32_t(a.row_bytes), a.step};
+}
+
+/* Tell a rank that this exchange has begun here, and which rows it is about. */
+__device__ __forceinline__ void tell(const spmm_push_args_t &a, int rank, uint32_t number)
+{
+    fence_system(); /* what earlier kernels did with the rows, before the word about it */
+    store_words(slot_of(a.window[rank], a.rank)->ready, word_of(number, uint32_t(a.offset)),
+                word_of(number, uint32_t(a.offset >> 32)));
+    store_words(announced_of(a.window[rank], a.rank, number),
+                word_of(number, uint32_t(a.row_bytes)), word_of(number, a.step));
+}
+
+/* Has the peer the same rows in mind?  Else this rank gives up, but tells all others, since block 0
+ * may come too late to do so. */
+__device__ bool expect(const spmm_push_args_t &a, int32_t peer, const Rows &came, uint32_t number)
+{
+    if (came == rows_of(a)) {
+        return true;
+    }
+    for (int r = 0; r < SPMM_PEER_RANKS; r++) {
+        if (a.window[r] != nullptr) {
+            tell(a, r, number);
+        }
+    }
+    give_up(a.watch, peer, came, rows_of(a));
+    return false;
+}
+
 __device__ __forceinline__ uint32_t tiles_of(int64_t count, int64_t row_bytes)
 {
     return uint32_t((count * row_bytes + SPMM_PUSH_TILE - 1) / SPMM_PUSH_TILE);
@@ -121,10 +158,13 @@ __device__ int find_work(const spmm_push_args_t &a, int home, uint32_t number, c
 
         if (taken + dealt_of(a.to[p]) < tiles_of(a.to[p].count, a.row_bytes)) {
             const uint64_t *word = slot_of(a.own, a.to[p].rank)->ready;
+            const uint64_t *rows = announced_of(a.own, a.to[p].rank, number);
             const uint64_t  low = acquire_word(word), high = acquire_word(word + 1);
 
-            some = uint32_t(low >> 32) == number && uint32_t(high >> 32) == number;
-            at   = (uint64_t)target_of(a, a.to[p], uint32_t(low), uint32_t(high));
+            some = uint32_t(low >> 32) == number && uint32_t(high >> 32) == number &&
+                   load_word(rows) == word_of(number, uint32_t(a.row_bytes)) &&
+                   load_word(rows + 1) == word_of(number, a.step);
+            at = (uint64_t)target_of(a, a.to[p], uint32_t(low), uint32_t(high));
         }
     }
     const unsigned who = __ballot_sync(~0u, some);
@@ -151,11 +191,14 @@ __device__ void send(const spmm_push_args_t &a, int home, int b, uint32_t number
         s_sent[t] = 0;
     }
     if (t == kLearner) {
-        uint32_t half[2];
+        const uint64_t *ready = slot_of(a.own, to.rank)->ready;
+        const uint64_t *rows  = announced_of(a.own, to.rank, number);
+        uint32_t        value[4];
 
-        ok = await(a.watch, slot_of(a.own, to.rank)->ready, number, to.rank, half);
+        ok = await(a.watch, {ready, ready + 1, rows, rows + 1}, number, to.rank, value) &&
+             expect(a, to.rank, {value[2], value[3]}, number);
         fence_system(); /* what the reader did with earlier rows before these */
-        s_target = target_of(a, to, half[0], half[1]);
+        s_target = target_of(a, to, value[0], value[1]);
     } else if (t / kWarp != kLearner / kWarp) {
         touch_tile(a, to, first);
     }

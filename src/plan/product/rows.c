@@ -46,6 +46,11 @@ static const void *find_in_place(const spmm_plan_t *plan, const spmm_operands_t 
                : NULL;
 }
 
+static uint32_t step_of(const spmm_plan_t *plan, const spmm_slice_t *slice)
+{
+    return plan->exchange.missed * SPMM_MOST_CHUNKS + (uint32_t)slice->index;
+}
+
 /* Where the mirror rows of a slice lie: packed behind those of the slices before. */
 static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_t *x,
                                    const spmm_slice_t *slice)
@@ -59,6 +64,7 @@ static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_
                              .mirror    = (char *)plan->exchange.mirror_rows + before,
                              .halo      = slice->halo,
                              .row_bytes = (size_t)slice->n * elem,
+                             .step      = step_of(plan, slice),
                              .in_place  = find_in_place(plan, x, slice),
                              .ld_bytes  = (size_t)x->ldb * elem};
 }
@@ -87,6 +93,7 @@ static spmm_status_t begin(spmm_plan_t *plan, int index, void *state, const spmm
     spmm_status_t status;
 
     SPMM_TRY(spmmi_plan_note(plan, index, SPMM_MARK_PACKED, stream));
+    plan->exchange.begun++;
     SPMM_TRY(plan->exchange.transport->begin(state, what, stream));
     status = spmmi_plan_note(plan, index, SPMM_MARK_BEGUN, stream);
     if (status != SPMM_OK) {
@@ -133,7 +140,8 @@ static spmm_exchange_t gather_of(const spmm_plan_t *plan, const spmm_slice_t *sl
     return (spmm_exchange_t){.direction = SPMM_HALO_FORWARD,
                              .mirror    = (void *)own,
                              .halo      = slice->halo,
-                             .row_bytes = (size_t)slice->n * spmm_type_size(plan->halo_type)};
+                             .row_bytes = (size_t)slice->n * spmm_type_size(plan->halo_type),
+                             .step      = step_of(plan, slice)};
 }
 
 spmm_status_t spmmi_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,

@@ -8,8 +8,6 @@
 #include "operands.h"
 #include "spmm_dist/plan.h"
 
-enum { SPMM_MOST_CHUNKS = 4 };
-
 /** Columns [first, first + n) of B and C, which travel together. */
 typedef struct {
     int     index; /**< counted from 0: which marks are theirs */
@@ -33,6 +31,9 @@ typedef struct {
     void                       *state;     /**< of the transport, owned */
     spmm_halo_t                 full;      /**< the halo plan of schedule allgather */
     void                       *gather;    /**< state of the transport on it; NULL: not needed */
+    uint32_t                    begun;     /**< exchanges, and captures launched, which have some */
+    uint32_t missed;  /**< executes in which nothing was begun: refused, or failed before */
+    uint32_t in_step; /**< missed, as all ranks had it when they last agreed on it */
 
     spmm_stream_t      comm_stream;
     int32_t           *send_row;    /**< device copy of halo.send_row: op N packs these */

@@ -155,8 +155,8 @@ static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_ar
     return run_halo(plan, args, base->exchange.halo_rows, stream);
 }
 
-spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
-                              spmm_stream_t stream)
+static spmm_status_t run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
+                         spmm_stream_t stream)
 {
     spmm_plan_t  *base = plan->base;
     spmm_status_t status, ended;
@@ -174,4 +174,15 @@ spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *
     ended               = spmmi_plan_mark(base, 0, SPMM_MARK_DONE, stream);
     base->timing.in_use = base->timing.in_use || ended == SPMM_OK;
     return spmmi_first_failure(status, ended);
+}
+
+spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
+                              spmm_stream_t stream)
+{
+    spmm_plan_exchange_t *exchange = &plan->base->exchange;
+    const uint32_t        begun    = exchange->begun;
+    const spmm_status_t   status   = run(plan, args, stream);
+
+    exchange->missed += status != SPMM_OK && exchange->begun == begun;
+    return status;
 }

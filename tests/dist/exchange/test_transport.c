@@ -271,7 +271,6 @@ static void late_rank(const spmm_transport_ops_t *transport)
     transport_case_t        f;
     spmm_exchange_t         exchange;
 
-    late.next_tag = 20000; /* nobody else's, since messages stay behind */
     transport_case_prepare(&f, transport, 100, 0.5, 8, 16);
     spmm_test_env.timeout_s = timeout;
     spmm_assert_ok(transport->create(&late, &f.peers, 16, &f.state));

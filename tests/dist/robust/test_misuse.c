@@ -55,7 +55,7 @@ static void test_options_that_differ_a_little(void **state)
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     if (spmm_test_env.size > 1) {
         o.imbalance = is_last() ? 1.05 : nextafter(1.05, 2.0);
-        expect_refusal(spmm_plan_create(A, 1, &o, &plan), "different plans");
+        expect_refusal(spmm_plan_create(A, 1, &o, &plan), "imbalance = 1.05");
     }
     o.imbalance = 1e300;
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
@@ -271,10 +271,10 @@ static void test_contexts_that_cannot_be(void **state)
         return;
     }
     o.nccl_ctas = is_last() ? 4 : 8;
-    expect_no_context(spmm_test_env.comm, &o, "different contexts");
+    expect_no_context(spmm_test_env.comm, &o, "nccl_ctas = 4 and rank 0 nccl_ctas = 8");
     o.nccl_ctas = 0;
     o.timeout_s = is_last() ? 1.0 : 0.0;
-    expect_no_context(spmm_test_env.comm, &o, "different contexts");
+    expect_no_context(spmm_test_env.comm, &o, "timeout_s = 1 and rank 0 timeout_s = 0");
     MPI_Comm_split(spmm_test_env.comm, lower, 0, &half);
     MPI_Intercomm_create(half, 0, spmm_test_env.comm, remote, 5, &inter);
     expect_no_context(inter, NULL, "intra-communicator");

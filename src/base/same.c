@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/same.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+enum { VALUE = 120, PLACES = SPMM_MOST_SAME + 1 };
+
+/** A call in words of one size, whatever it is; the first one is its name. */
+typedef struct {
+    uint64_t word[PLACES];
+} digest_t;
+
+static uint64_t word_of(const spmm_same_t *argument)
+{
+    uint64_t word = (uint64_t)argument->whole;
+
+    if (argument->kind == SPMM_SAME_REAL) {
+        memcpy(&word, &argument->real, sizeof word);
+    } else if (argument->kind == SPMM_SAME_TEXT) {
+        word = spmmi_hash_text(1, argument->text == NULL ? "" : argument->text);
+    }
+    return word;
+}
+
+static digest_t digest_of(const char *call, int count, const spmm_same_t *argument)
+{
+    digest_t digest = {.word = {spmmi_hash_text(1, call)}};
+
+    for (int a = 0; a < count; a++) {
+        digest.word[a + 1] = word_of(&argument[a]);
+    }
+    return digest;
+}
+
+/* The call itself at place 0, then its arguments. */
+static void print_value(const char *call, const spmm_same_t *argument, int place, char text[VALUE])
+{
+    const spmm_same_t *a = &argument[place - 1];
+
+    if (place == 0) {
+        (void)snprintf(text, VALUE, "%s()", call);
+    } else if (a->kind == SPMM_SAME_INT) {
+        (void)snprintf(text, VALUE, "%s = %" PRId64, a->name, a->whole);
+    } else if (a->kind == SPMM_SAME_REAL) {
+        (void)snprintf(text, VALUE, "%s = %.17g", a->name, a->real);
+    } else {
+        (void)snprintf(text, VALUE, "%s = \"%.80s\"", a->name, a->text == NULL ? "" : a->text);
+    }
+}
+
+/* The lowest rank that differs from rank 0, and the first place where it does.  Collective. */
+static spmm_status_t find_place(spmm_env_t *env, const digest_t *mine, int *rank, int *place)
+{
+    digest_t first = *mine;
+    int      found = INT_MAX;
+
+    SPMM_MPI(env, MPI_Bcast(first.word, PLACES, MPI_UINT64_T, 0, env->comm));
+    for (int k = PLACES - 1; k >= 0; k--) {
+        found = first.word[k] != mine->word[k] ? env->rank * PLACES + k : found;
+    }
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, env->comm));
+    *rank  = found / PLACES;
+    *place = found % PLACES;
+    return SPMM_OK;
+}
+
+static spmm_status_t fail_difference(spmm_env_t *env, const char *call, const digest_t *mine,
+                                     const spmm_same_t *argument)
+{
+    char there[VALUE] = "", first[VALUE] = "";
+    int  rank, place;
+
+    SPMM_TRY(find_place(env, mine, &rank, &place));
+    if (env->rank == rank) {
+        print_value(call, argument, place, there);
+    } else if (env->rank == 0) {
+        print_value(call, argument, place, first);
+    }
+    SPMM_MPI(env, MPI_Bcast(there, VALUE, MPI_CHAR, rank, env->comm));
+    SPMM_MPI(env, MPI_Bcast(first, VALUE, MPI_CHAR, 0, env->comm));
+    if (place == 0) {
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "rank %d calls %s where rank 0 calls %s: all ranks make the same "
+                          "collective calls in the same order",
+                          rank, there, first);
+    }
+    return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                      "%s: rank %d has %s and rank 0 %s: it must be equal on all ranks", call, rank,
+                      there, first);
+}
+
+spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t local, int count,
+                            const spmm_same_t *argument)
+{
+    const digest_t mine = digest_of(call, count, argument);
+    uint64_t       range[2];
+
+    range[0] = spmmi_hash_bytes((uint64_t)local, mine.word, sizeof mine.word);
+    range[1] = ~range[0];
+    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm));
+    if (range[0] == ~range[1]) {
+        return local;
+    }
+    SPMM_TRY(spmmi_agree(env, local));
+    return fail_difference(env, call, &mine, argument);
+}
