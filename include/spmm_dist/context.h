@@ -61,9 +61,9 @@ typedef struct {
                                        Fewer than the links need slow the exchange down */
     int    check;     /**< local; nonzero on any rank, or SPMM_CHECK=1 in its environment: every
                            collective call but those that destroy compares its arguments over the
-                           ranks first, in one small reduction that has no timeout; where they
-                           differ, all ranks get SPMM_ERR_ARGUMENT and a sentence that names
-                           argument and rank.  The calls of a product then wait for all ranks */
+                           ranks first, in one small reduction; where they differ, all ranks get
+                           SPMM_ERR_ARGUMENT and a sentence that names argument and rank.  Products
+                           then wait for all ranks */
 } spmm_context_options_t;
 
 /** "Choose for me" in every field. */

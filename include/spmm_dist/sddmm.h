@@ -57,7 +57,9 @@ SPMM_API spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
 
 /** Enqueue S_e = alpha * <X_i, Y_j> + beta * S_e for every entry e = (i, j) of the mask; what is
  *  not an entry is neither read nor multiplied into one, so Inf and NaN stay where they belong.
- *  Collective, but it spends no reduction, allocates nothing and returns like spmm_execute().
+ *  Collective, but it spends no reduction, allocates nothing and returns like spmm_execute(), also
+ *  where ranks differ by k or refused calls; over transport nccl a plan that refused one is to be
+ *  destroyed.
  *  @param[in]     k           columns, 1 .. k of the plan; equal on all ranks
  *  @param[in]     alpha,beta  converted to the type of the sums; beta == 0 never reads S
  *  @param[in]     X           [local_rows x k] row-major, of the mask's type

@@ -111,6 +111,8 @@ static void test_execute_arguments(void **state)
     assert_int_equal(spmm_execute(plan, 4, 1, NULL, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(plan, 4, 1, B, 4, 0, B, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(NULL, 4, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_plan_resync(NULL), SPMM_ERR_ARGUMENT);
+    spmm_assert_ok(spmm_plan_resync(plan)); /* transport nccl asks for it */
     spmm_assert_ok(spmm_execute(plan, 4, 1, B, 4, 0, C, 4, NULL));
     test_context_free(ctx, &B, &C);
     spmm_assert_ok(spmm_plan_destroy(&plan));

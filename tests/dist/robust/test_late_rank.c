@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 2 3 */
+/* test: RANKS 2 3 ENV SPMM_CHECK=0 */
 /** @file test_late_rank.c  A rank is late for an exchange, and the others destroy their plans
  *  meanwhile, or give up their setup: messages that MPI cannot take back any more find their
  *  memory. */
