@@ -256,8 +256,10 @@ spmm_status_t spmmi_gather_hosts(spmm_env_t *env)
 
 const char *spmmi_rank_name(const spmm_env_t *env, int rank, char text[SPMM_RANK_NAME])
 {
-    (void)snprintf(text, SPMM_RANK_NAME, "rank %d%s%s", rank, env->hosts == NULL ? "" : " on ",
-                   env->hosts == NULL ? "" : env->hosts[rank]);
+    const bool known = env->hosts != NULL && rank >= 0;
+
+    (void)snprintf(text, SPMM_RANK_NAME, rank < 0 ? "a rank" : "rank %d%s%s", rank,
+                   known ? " on " : "", known ? env->hosts[rank] : "");
     return text;
 }
 

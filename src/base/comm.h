@@ -17,7 +17,7 @@ int64_t spmmi_message_count(const spmm_env_t *env, size_t bytes);
 /** A message in flight. */
 typedef struct {
     MPI_Request request;
-    int         peer;
+    int         peer; /**< -1: all */
 } spmm_message_t;
 
 /** Post the sends or receives of one buffer, split by spmmi_message_limit().
@@ -64,7 +64,7 @@ spmm_status_t spmmi_gather_hosts(spmm_env_t *env);
 
 enum { SPMM_RANK_NAME = SPMM_HOST + 24 };
 
-/** "rank 2 on node07", for sentences; returns @p text. */
+/** "rank 2 on node07", "a rank" for -1, for sentences; returns @p text. */
 const char *spmmi_rank_name(const spmm_env_t *env, int rank, char text[SPMM_RANK_NAME]);
 
 /** Rank that owns @p index in @p offset [size + 1]; ranks without elements are skipped. */

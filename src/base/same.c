@@ -98,14 +98,14 @@ static spmm_status_t fail_difference(spmm_env_t *env, const char *call, const di
 /* Within the timeout, if there is one.  A barrier has no memory that MPI could write later. */
 static spmm_status_t meet(spmm_env_t *env, const char *call)
 {
-    MPI_Request   request;
-    spmm_status_t status;
+    spmm_message_t meeting = {.peer = -1};
+    spmm_status_t  status;
 
     if (env->timeout_s <= 0.0) {
         return SPMM_OK;
     }
-    SPMM_MPI(env, MPI_Ibarrier(env->comm, &request));
-    status    = spmmi_waitall(env, 1, &request, spmmi_now(), call);
+    SPMM_MPI(env, MPI_Ibarrier(env->comm, &meeting.request));
+    status    = spmmi_wait_messages(env, 1, &meeting, spmmi_now(), call);
     env->lost = env->lost || status != SPMM_OK;
     return status;
 }
