@@ -7,8 +7,8 @@
 #include <pthread.h>
 
 /* MPICH gives errors of requests to the handler of MPI_COMM_WORLD (up to 4.0) or MPI_COMM_SELF,
- * which ends the program unless told otherwise.  So both return errors during the call, and are then
- * as the program has them. */
+ * which ends the program unless told otherwise.  So both return errors during the call, and are
+ * then as the program has them. */
 int spmmi_test(MPI_Request *request, int *done, MPI_Status *status)
 {
     static pthread_mutex_t lock    = PTHREAD_MUTEX_INITIALIZER; /* two threads would keep ours */
