@@ -6,13 +6,13 @@
 enum { TAG_BYTES = 21 };
 
 /* What is given up must not meet memory that is freed and used again. */
-static spmm_status_t finish(spmm_env_t *env, const void *at, size_t bytes, int n_requests,
-                            MPI_Request *request)
+static spmm_status_t finish(spmm_env_t *env, const void *at, size_t bytes, int count,
+                            spmm_message_t *message)
 {
     const spmm_status_t status =
-        spmmi_waitall(env, n_requests, request, spmmi_now(), "a transfer at setup");
+        spmmi_wait_messages(env, count, message, spmmi_now(), "a transfer at setup");
 
-    if (status != SPMM_OK && spmmi_abandon(env, n_requests, request, 0.1)) {
+    if (status != SPMM_OK && spmmi_abandon(env, count, message, 0.1)) {
         spmmi_alloc_keep(at, bytes);
     }
     return status;
@@ -24,12 +24,12 @@ spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, 
     const char  *at    = data;
 
     while (bytes > 0) {
-        const size_t part = bytes < limit ? bytes : limit;
-        MPI_Request  request;
-        int          n_requests = 0;
+        const size_t   part = bytes < limit ? bytes : limit;
+        spmm_message_t message;
+        int            count = 0;
 
-        SPMM_TRY(spmmi_isend(env, env->comm, at, part, peer, TAG_BYTES, &request, &n_requests));
-        SPMM_TRY(finish(env, at, part, n_requests, &request));
+        SPMM_TRY(spmmi_isend(env, env->comm, at, part, peer, TAG_BYTES, &message, &count));
+        SPMM_TRY(finish(env, at, part, count, &message));
         at += part;
         bytes -= part;
     }
@@ -42,12 +42,12 @@ spmm_status_t spmmi_recv_bytes(spmm_env_t *env, void *data, size_t bytes, int pe
     char        *at    = data;
 
     while (bytes > 0) {
-        const size_t part = bytes < limit ? bytes : limit;
-        MPI_Request  request;
-        int          n_requests = 0;
+        const size_t   part = bytes < limit ? bytes : limit;
+        spmm_message_t message;
+        int            count = 0;
 
-        SPMM_TRY(spmmi_irecv(env, env->comm, at, part, peer, TAG_BYTES, &request, &n_requests));
-        SPMM_TRY(finish(env, at, part, n_requests, &request));
+        SPMM_TRY(spmmi_irecv(env, env->comm, at, part, peer, TAG_BYTES, &message, &count));
+        SPMM_TRY(finish(env, at, part, count, &message));
         at += part;
         bytes -= part;
     }

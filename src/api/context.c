@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/comm.h"
 #include "base/same.h"
 #include "engine/engine.h"
 
@@ -106,6 +107,7 @@ static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
     ctx->env.log       = options.log;
     ctx->env.log_user  = options.log_user;
     ctx->env.timeout_s = options.timeout_s;
+    SPMM_TRY(spmmi_gather_hosts(&ctx->env));
     SPMM_TRY(spmmi_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
     SPMM_TRY(spmmi_agree(&ctx->env, spmmi_engines_preload(&ctx->device)));
     ctx->shared.env       = &ctx->env;
@@ -127,6 +129,7 @@ static void close_context(spmm_context_t *ctx)
     if (ctx->env.comm != MPI_COMM_NULL && !ctx->env.lost) {
         (void)MPI_Comm_free(&ctx->env.comm);
     }
+    spmmi_free(ctx->env.hosts);
     spmmi_free(ctx);
 }
 

@@ -2,9 +2,11 @@
 #include "base/comm.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/request.h"
 
 enum { TAG_ALLTOALL = 11 };
 
@@ -20,7 +22,7 @@ int64_t spmmi_message_count(const spmm_env_t *env, size_t bytes)
 }
 
 spmm_status_t spmmi_isend(spmm_env_t *env, MPI_Comm comm, const void *data, size_t bytes, int peer,
-                          int tag, MPI_Request *requests, int *n_requests)
+                          int tag, spmm_message_t *messages, int *count)
 {
     const size_t limit = spmmi_message_limit(env);
     const char  *at    = data;
@@ -28,8 +30,9 @@ spmm_status_t spmmi_isend(spmm_env_t *env, MPI_Comm comm, const void *data, size
     while (bytes > 0) {
         const size_t part = bytes < limit ? bytes : limit;
 
-        SPMM_MPI(env, MPI_Isend(at, (int)part, MPI_BYTE, peer, tag, comm, &requests[*n_requests]));
-        ++*n_requests;
+        SPMM_MPI(env,
+                 MPI_Isend(at, (int)part, MPI_BYTE, peer, tag, comm, &messages[*count].request));
+        messages[(*count)++].peer = peer;
         at += part;
         bytes -= part;
     }
@@ -37,7 +40,7 @@ spmm_status_t spmmi_isend(spmm_env_t *env, MPI_Comm comm, const void *data, size
 }
 
 spmm_status_t spmmi_irecv(spmm_env_t *env, MPI_Comm comm, void *data, size_t bytes, int peer,
-                          int tag, MPI_Request *requests, int *n_requests)
+                          int tag, spmm_message_t *messages, int *count)
 {
     const size_t limit = spmmi_message_limit(env);
     char        *at    = data;
@@ -45,94 +48,99 @@ spmm_status_t spmmi_irecv(spmm_env_t *env, MPI_Comm comm, void *data, size_t byt
     while (bytes > 0) {
         const size_t part = bytes < limit ? bytes : limit;
 
-        SPMM_MPI(env, MPI_Irecv(at, (int)part, MPI_BYTE, peer, tag, comm, &requests[*n_requests]));
-        ++*n_requests;
+        SPMM_MPI(env,
+                 MPI_Irecv(at, (int)part, MPI_BYTE, peer, tag, comm, &messages[*count].request));
+        messages[(*count)++].peer = peer;
         at += part;
         bytes -= part;
     }
     return SPMM_OK;
 }
 
-/* @p seconds: of the timeout, and more at setup. */
-static spmm_status_t fail_late(spmm_env_t *env, const char *what, double seconds)
+static bool is_truncated(int code)
 {
-    return spmmi_fail(&env->err, SPMM_ERR_COMM,
-                      "%s did not finish within the timeout of %g s: a rank is late or gone; "
-                      "destroy the context",
-                      what, seconds);
+    int class = MPI_SUCCESS;
+
+    return MPI_Error_class(code, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
 }
 
-/* Since @p start; @p more: seconds beyond the timeout. */
-static spmm_status_t wait_for(spmm_env_t *env, int n_requests, MPI_Request *requests, double start,
-                              double more, const char *what)
+static spmm_status_t fail_message(spmm_env_t *env, int peer, int code, const char *what)
 {
-    int done = 0;
+    char reason[MPI_MAX_ERROR_STRING] = "unknown MPI error", who[SPMM_RANK_NAME];
+    int  length                       = 0;
 
-    if (env->timeout_s <= 0.0) {
-        SPMM_MPI(env, MPI_Waitall(n_requests, requests, MPI_STATUSES_IGNORE));
-        return SPMM_OK;
-    }
-    for (;;) {
-        SPMM_MPI(env, MPI_Testall(n_requests, requests, &done, MPI_STATUSES_IGNORE));
-        if (done) {
-            return SPMM_OK;
-        }
-        if (spmmi_now() - start > env->timeout_s + more) {
-            return fail_late(env, what, env->timeout_s + more);
-        }
-    }
+    (void)MPI_Error_string(code, reason, &length);
+    return spmmi_fail(&env->err, SPMM_ERR_COMM, "%s: a message to or from %s failed: %.200s", what,
+                      spmmi_rank_name(env, peer, who), reason);
 }
 
-spmm_status_t spmmi_waitall(spmm_env_t *env, int n_requests, MPI_Request *requests, double start,
-                            const char *what)
+spmm_status_t spmmi_wait_message(spmm_env_t *env, spmm_message_t *message, double start,
+                                 const char *what, MPI_Status *status, bool *truncated)
 {
-    return wait_for(env, n_requests, requests, start, 0.0, what);
-}
+    char who[SPMM_RANK_NAME];
+    int  done = 0, polls = 0, code;
 
-spmm_status_t spmmi_wait_one(spmm_env_t *env, MPI_Request *request, double start, const char *what,
-                             MPI_Status *status, int *code)
-{
-    int done = 0;
-
-    for (;;) {
-        *code = MPI_Test(request, &done, status);
-        if (done || *code != MPI_SUCCESS) {
-            return SPMM_OK;
-        }
+    while ((code = spmmi_test(&message->request, &done, status)) == MPI_SUCCESS && !done) {
         if (env->timeout_s > 0.0 && spmmi_now() - start > env->timeout_s) {
-            return fail_late(env, what, env->timeout_s);
+            return spmmi_fail(&env->err, SPMM_ERR_COMM,
+                              "%s did not finish within the timeout of %g s: %s is late or gone; "
+                              "destroy the context",
+                              what, env->timeout_s, spmmi_rank_name(env, message->peer, who));
         }
+        spmmi_let_run(&polls);
     }
+    if (truncated != NULL) {
+        *truncated = is_truncated(code);
+    }
+    return code == MPI_SUCCESS || (truncated != NULL && *truncated)
+               ? SPMM_OK
+               : fail_message(env, message->peer, code, what);
 }
 
-bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, double grace)
+spmm_status_t spmmi_wait_messages(spmm_env_t *env, int count, spmm_message_t *messages,
+                                  double start, const char *what)
+{
+    MPI_Status status; /* not MPI_STATUS_IGNORE: tests/faults */
+
+    for (int i = 0; i < count; i++) {
+        SPMM_TRY(spmmi_wait_message(env, &messages[i], start, what, &status, NULL));
+    }
+    return SPMM_OK;
+}
+
+void spmmi_linger(int count, spmm_message_t *messages, double grace)
 {
     const double start = spmmi_now();
-    int          all   = n_requests == 0;
-    bool         left  = false;
+    int          polls = 0, done;
 
-    for (int i = 0; i < n_requests; i++) {
-        if (requests[i] != MPI_REQUEST_NULL) {
-            (void)MPI_Cancel(&requests[i]);
+    for (int i = 0; i < count && spmmi_now() - start < grace; i += done) {
+        (void)spmmi_test(&messages[i].request, &done, MPI_STATUS_IGNORE);
+        spmmi_let_run(&polls);
+    }
+}
+
+bool spmmi_abandon(spmm_env_t *env, int count, spmm_message_t *messages, double grace)
+{
+    bool left = false;
+
+    for (int i = 0; i < count; i++) {
+        if (messages[i].request != MPI_REQUEST_NULL) {
+            (void)MPI_Cancel(&messages[i].request);
         }
     }
-    while (!all && spmmi_now() - start < grace) { /* short messages are gone soon */
-        if (MPI_Testall(n_requests, requests, &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
-            break;
-        }
-    }
-    for (int i = 0; i < n_requests; i++) {
-        int done = 0;
+    spmmi_linger(count, messages, grace); /* short messages are gone soon */
+    for (int i = 0; i < count; i++) {
+        int done;
 
-        if (requests[i] == MPI_REQUEST_NULL) {
+        if (messages[i].request == MPI_REQUEST_NULL) {
             continue;
         }
-        (void)MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+        (void)spmmi_test(&messages[i].request, &done, MPI_STATUS_IGNORE);
         if (!done) {
             env->lost = env->unfinished = left = true;
         }
-        if (requests[i] != MPI_REQUEST_NULL) { /* also what failed, in some MPIs */
-            (void)MPI_Request_free(&requests[i]);
+        if (messages[i].request != MPI_REQUEST_NULL) { /* also what failed, in some MPIs */
+            (void)MPI_Request_free(&messages[i].request);
         }
     }
     return left;
@@ -140,14 +148,13 @@ bool spmmi_abandon(spmm_env_t *env, int n_requests, MPI_Request *requests, doubl
 
 static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *send_count,
                               char *recv, const int64_t *recv_count, size_t elem_size,
-                              MPI_Request *requests, int *n_requests)
+                              spmm_message_t *messages, int *count)
 {
     for (int p = 0; p < env->size; p++) {
         const size_t bytes = (size_t)recv_count[p] * elem_size;
 
         if (p != env->rank) {
-            SPMM_TRY(
-                spmmi_irecv(env, env->comm, recv, bytes, p, TAG_ALLTOALL, requests, n_requests));
+            SPMM_TRY(spmmi_irecv(env, env->comm, recv, bytes, p, TAG_ALLTOALL, messages, count));
         }
         recv += bytes;
     }
@@ -155,8 +162,7 @@ static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *
         const size_t bytes = (size_t)send_count[p] * elem_size;
 
         if (p != env->rank) {
-            SPMM_TRY(
-                spmmi_isend(env, env->comm, send, bytes, p, TAG_ALLTOALL, requests, n_requests));
+            SPMM_TRY(spmmi_isend(env, env->comm, send, bytes, p, TAG_ALLTOALL, messages, count));
         }
         send += bytes;
     }
@@ -166,11 +172,11 @@ static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *
 spmm_status_t spmmi_alltoallv(spmm_env_t *env, const void *send, const int64_t *send_count,
                               void *recv, const int64_t *recv_count, size_t elem_size)
 {
-    MPI_Request  *requests;
-    int64_t       most = 0, before_send = 0, before_recv = 0, sent = 0, received = 0;
-    int           n_requests = 0;
-    double        seconds; /* beyond the timeout */
-    spmm_status_t status = SPMM_OK;
+    spmm_message_t *messages;
+    int64_t         most = 0, before_send = 0, before_recv = 0, sent = 0, received = 0;
+    int             count = 0;
+    double          seconds; /* beyond the timeout */
+    spmm_status_t   status = SPMM_OK;
 
     for (int p = 0; p < env->size; p++) {
         most += spmmi_message_count(env, (size_t)send_count[p] * elem_size);
@@ -180,32 +186,33 @@ spmm_status_t spmmi_alltoallv(spmm_env_t *env, const void *send, const int64_t *
         before_send += p < env->rank ? send_count[p] : 0;
         before_recv += p < env->rank ? recv_count[p] : 0;
     }
-    requests = most > INT_MAX ? NULL : spmmi_alloc(most, sizeof *requests);
-    if (requests == NULL) {
-        status = spmmi_fail_memory(&env->err, most, sizeof *requests, "message requests");
+    messages = most > INT_MAX ? NULL : spmmi_alloc(most, sizeof *messages);
+    if (messages == NULL) {
+        status = spmmi_fail_memory(&env->err, most, sizeof *messages, "messages");
     }
     status = spmmi_agree(env, status); /* before others wait for this rank's messages */
     if (status != SPMM_OK) {
-        spmmi_free(requests);
+        spmmi_free(messages);
         return status;
     }
     seconds = (double)(sent + received) * (double)elem_size / slow;
-    status  = post_all(env, send, send_count, recv, recv_count, elem_size, requests, &n_requests);
+    status  = post_all(env, send, send_count, recv, recv_count, elem_size, messages, &count);
     if (send_count[env->rank] > 0) {
         memcpy((char *)recv + (size_t)before_recv * elem_size,
                (const char *)send + (size_t)before_send * elem_size,
                (size_t)send_count[env->rank] * elem_size);
     }
     if (status == SPMM_OK) {
-        status = wait_for(env, n_requests, requests, spmmi_now(), seconds, "an exchange at setup");
+        status = spmmi_wait_messages(env, count, messages, spmmi_now() + seconds,
+                                     "an exchange at setup");
     }
     /* Mostly all ranks are here then, and what has met its receive arrives. */
     status = spmmi_agree(env, status);
-    if (status != SPMM_OK && spmmi_abandon(env, n_requests, requests, 0.1 + seconds)) {
+    if (status != SPMM_OK && spmmi_abandon(env, count, messages, 0.1 + seconds)) {
         spmmi_alloc_keep(send, (size_t)sent * elem_size);
         spmmi_alloc_keep(recv, (size_t)received * elem_size);
     }
-    spmmi_free(requests);
+    spmmi_free(messages);
     return status;
 }
 
@@ -228,6 +235,32 @@ spmm_status_t spmmi_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *o
         offset[p + 1] += offset[p];
     }
     return SPMM_OK;
+}
+
+spmm_status_t spmmi_gather_hosts(spmm_env_t *env)
+{
+    char          mine[MPI_MAX_PROCESSOR_NAME] = "";
+    int           length                       = 0;
+    spmm_status_t status;
+
+    status = spmmi_mpi_check(env, MPI_Get_processor_name(mine, &length), "MPI_Get_processor_name");
+    mine[SPMM_HOST - 1] = '\0';
+    if (status == SPMM_OK && SPMM_NEW(env->hosts, env->size) == NULL) {
+        status = spmmi_fail_memory(&env->err, env->size, sizeof *env->hosts, "names of hosts");
+    }
+    SPMM_TRY(spmmi_agree(env, status));
+    SPMM_MPI(env,
+             MPI_Allgather(mine, SPMM_HOST, MPI_CHAR, env->hosts, SPMM_HOST, MPI_CHAR, env->comm));
+    return SPMM_OK;
+}
+
+const char *spmmi_rank_name(const spmm_env_t *env, int rank, char text[SPMM_RANK_NAME])
+{
+    const bool known = env->hosts != NULL && rank >= 0;
+
+    (void)snprintf(text, SPMM_RANK_NAME, rank < 0 ? "a rank" : "rank %d%s%s", rank,
+                   known ? " on " : "", known ? env->hosts[rank] : "");
+    return text;
 }
 
 int spmmi_owner(const int64_t *offset, int size, int64_t index)

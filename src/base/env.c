@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/request.h"
 
 enum {
     TAG_ROLL   = 12,
@@ -100,22 +101,20 @@ static spmm_status_t wait_for_all(spmm_env_t *env, MPI_Request *request, double 
 {
     const double start = spmmi_now();
     MPI_Status   who;
-    int          done = 0;
+    int          done = 0, polls = 0;
 
-    if (most <= 0.0) {
-        return spmmi_mpi_check(env, MPI_Wait(request, MPI_STATUS_IGNORE), "MPI_Wait");
-    }
     for (;;) {
-        SPMM_MPI(env, MPI_Test(request, &done, MPI_STATUS_IGNORE));
+        SPMM_MPI(env, spmmi_test(request, &done, MPI_STATUS_IGNORE));
         if (done) {
             return SPMM_OK;
         }
-        if (spmmi_now() - start > most) {
+        if (most > 0.0 && spmmi_now() - start > most) {
             return give_up(env, most);
         }
-        if (roll_is_called(env, &who)) {
+        if (most > 0.0 && roll_is_called(env, &who)) {
             return give_up(env, env->timeout_s + SETUP_MORE);
         }
+        spmmi_let_run(&polls);
     }
 }
 

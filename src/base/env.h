@@ -9,10 +9,13 @@
 
 #include "base/error.h"
 
+enum { SPMM_HOST = 64 }; /**< bytes of a host's name in sentences */
+
 typedef struct {
-    MPI_Comm     comm; /**< the library's own duplicate, errors returned */
-    int          rank, size;
-    int          threads; /**< OpenMP threads of this rank, of its device; 0: not yet known */
+    MPI_Comm comm; /**< the library's own duplicate, errors returned */
+    int      rank, size;
+    char (*hosts)[SPMM_HOST]; /**< [size], owned by the context; NULL: not known */
+    int          threads;     /**< OpenMP threads of this rank, of its device; 0: not yet known */
     spmm_error_t err;
     double       timeout_s;     /**< 0: none */
     const char  *step;          /**< of set-up, for sentences; static storage */

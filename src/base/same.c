@@ -95,21 +95,6 @@ static spmm_status_t fail_difference(spmm_env_t *env, const char *call, const di
                       there, first);
 }
 
-/* Within the timeout, if there is one.  A barrier has no memory that MPI could write later. */
-static spmm_status_t meet(spmm_env_t *env, const char *call)
-{
-    MPI_Request   request;
-    spmm_status_t status;
-
-    if (env->timeout_s <= 0.0) {
-        return SPMM_OK;
-    }
-    SPMM_MPI(env, MPI_Ibarrier(env->comm, &request));
-    status    = spmmi_waitall(env, 1, &request, spmmi_now(), call);
-    env->lost = env->lost || status != SPMM_OK;
-    return status;
-}
-
 spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t local, int count,
                             const spmm_same_t *argument)
 {
@@ -118,7 +103,6 @@ spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t loc
 
     range[0] = spmmi_hash_bytes((uint64_t)local, mine.word, sizeof mine.word);
     range[1] = ~range[0];
-    SPMM_TRY(meet(env, call));
     SPMM_TRY(spmmi_allreduce(env, range, 2, MPI_UINT64_T, MPI_MIN));
     if (range[0] == ~range[1]) {
         return local;

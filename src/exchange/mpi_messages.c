@@ -35,7 +35,7 @@ static spmm_mpi_messages_t *alloc_messages(spmm_env_t *env, const spmm_halo_t *h
     *m          = (spmm_mpi_messages_t){.env = env, .halo = halo, .comm = MPI_COMM_NULL};
     m->capacity = count_messages(env, halo->send_ptr, halo->n_send_peers, max_row_bytes) +
                   count_messages(env, halo->recv_ptr, halo->n_recv_peers, max_row_bytes);
-    if (m->capacity > INT_MAX || SPMM_NEW(m->requests, m->capacity) == NULL) {
+    if (m->capacity > INT_MAX || SPMM_NEW(m->messages, m->capacity) == NULL) {
         spmmi_free(m);
         return NULL;
     }
@@ -81,18 +81,18 @@ void spmmi_mpi_messages_free(spmm_mpi_messages_t *m)
     if (m == NULL) {
         return;
     }
-    (void)spmmi_abandon(m->env, m->n_requests, m->requests, 0.1);
+    (void)spmmi_abandon(m->env, m->count, m->messages, 0.1);
     (void)MPI_Finalized(&finalised);
     if (m->comm != MPI_COMM_NULL && !m->failed && !m->env->lost && !finalised) {
         (void)MPI_Comm_free(&m->comm);
     }
-    spmmi_free(m->requests);
+    spmmi_free(m->messages);
     spmmi_free(m);
 }
 
 size_t spmmi_mpi_messages_bytes(const spmm_mpi_messages_t *m)
 {
-    return sizeof *m + (size_t)m->capacity * sizeof *m->requests;
+    return sizeof *m + (size_t)m->capacity * sizeof *m->messages;
 }
 
 static int tag_of(const spmm_exchange_t *exchange)
@@ -108,13 +108,13 @@ static spmm_status_t post(spmm_mpi_messages_t *m, const spmm_exchange_t *exchang
 
     for (int p = 0; p < to.n_peers; p++) {
         SPMM_TRY(spmmi_irecv(m->env, m->comm, spmmi_side_rows(&to, p, bytes),
-                             spmmi_side_bytes(&to, p, bytes), to.peer[p], MPI_ANY_TAG, m->requests,
-                             &m->n_requests));
+                             spmmi_side_bytes(&to, p, bytes), to.peer[p], MPI_ANY_TAG, m->messages,
+                             &m->count));
     }
     for (int p = 0; p < from.n_peers; p++) {
         SPMM_TRY(spmmi_isend(m->env, m->comm, spmmi_side_rows(&from, p, bytes),
                              spmmi_side_bytes(&from, p, bytes), from.peer[p], tag_of(exchange),
-                             m->requests, &m->n_requests));
+                             m->messages, &m->count));
     }
     return SPMM_OK;
 }
@@ -134,33 +134,25 @@ spmm_status_t spmmi_mpi_messages_post(spmm_mpi_messages_t   *messages,
     return status;
 }
 
-static bool is_truncated(int code)
-{
-    int class = MPI_SUCCESS;
-
-    return code != MPI_SUCCESS && MPI_Error_class(code, &class) == MPI_SUCCESS &&
-           class == MPI_ERR_TRUNCATE;
-}
-
-/* @p bytes that are to come from @p peer with @p tag, in one message. */
-static spmm_status_t wait_part(spmm_mpi_messages_t *m, MPI_Request *request, size_t bytes, int peer,
+/* @p bytes that are to come with @p tag, in one message. */
+static spmm_status_t wait_part(spmm_mpi_messages_t *m, spmm_message_t *message, size_t bytes,
                                int tag, double start)
 {
     MPI_Status status = {.MPI_TAG = tag}; /* a message cut short may leave it alone */
-    int        code, came = 0;
+    int        came   = 0;
+    bool       truncated;
 
-    SPMM_TRY(spmmi_wait_one(m->env, request, start, what, &status, &code));
-    if (!is_truncated(code)) {
-        SPMM_TRY(spmmi_mpi_check(m->env, code, "the receipt of a message"));
+    SPMM_TRY(spmmi_wait_message(m->env, message, start, what, &status, &truncated));
+    if (!truncated) {
         SPMM_MPI(m->env, MPI_Get_count(&status, MPI_BYTE, &came));
     }
     if (status.MPI_TAG != tag) {
-        return spmmi_fail_step(m->env, peer, (uint32_t)(status.MPI_TAG - TAG_FIRST),
+        return spmmi_fail_step(m->env, message->peer, (uint32_t)(status.MPI_TAG - TAG_FIRST),
                                (uint32_t)(tag - TAG_FIRST));
     }
     return (size_t)came == bytes ? SPMM_OK
-           : is_truncated(code)  ? spmmi_fail_bytes_came(m->env, peer, "more than ", bytes, bytes)
-                                 : spmmi_fail_bytes_came(m->env, peer, "", (size_t)came, bytes);
+           : truncated ? spmmi_fail_bytes_came(m->env, message->peer, "more than ", bytes, bytes)
+                       : spmmi_fail_bytes_came(m->env, message->peer, "", (size_t)came, bytes);
 }
 
 /* What post() posted to receive from peer @p p. */
@@ -173,7 +165,7 @@ static spmm_status_t wait_for_peer(spmm_mpi_messages_t *m, const spmm_exchange_s
     while (bytes > 0) {
         const size_t part = bytes < limit ? bytes : limit;
 
-        SPMM_TRY(wait_part(m, &m->requests[*first], part, to->peer[p], tag_of(exchange), start));
+        SPMM_TRY(wait_part(m, &m->messages[*first], part, tag_of(exchange), start));
         ++*first;
         bytes -= part;
     }
@@ -189,20 +181,7 @@ static spmm_status_t wait_for_all(spmm_mpi_messages_t *m, const spmm_exchange_t 
     for (int p = 0; p < to.n_peers; p++) {
         SPMM_TRY(wait_for_peer(m, &to, p, exchange, &first, start));
     }
-    return spmmi_waitall(m->env, m->n_requests - first, m->requests + first, start, what);
-}
-
-/* What this rank sends is on its way: peers are to find out, too, what is wrong. */
-static void linger(spmm_mpi_messages_t *m)
-{
-    const double grace = 0.1, start = spmmi_now();
-    int          all = 0;
-
-    while (!all && spmmi_now() - start < grace) {
-        if (MPI_Testall(m->n_requests, m->requests, &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
-            return;
-        }
-    }
+    return spmmi_wait_messages(m->env, m->count - first, m->messages + first, start, what);
 }
 
 spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t   *messages,
@@ -212,9 +191,10 @@ spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t   *messages,
 
     if (status != SPMM_OK) {
         messages->failed = true;
-        linger(messages);
+        /* What this rank sends is on its way: peers are to find out, too, what is wrong. */
+        spmmi_linger(messages->count, messages->messages, 0.1);
         return status;
     }
-    messages->n_requests = 0;
+    messages->count = 0;
     return SPMM_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef SPMM_EXCHANGE_MPI_MESSAGES_H
 #define SPMM_EXCHANGE_MPI_MESSAGES_H
 
+#include "base/comm.h"
 #include "exchange/transport.h"
 
 typedef struct {
@@ -10,10 +11,10 @@ typedef struct {
     const spmm_halo_t *halo;     /**< borrowed */
     MPI_Comm           comm;     /**< owned: of this plan alone, so that whatever comes from a peer
                                       is a step of it; MPI_COMM_NULL on one rank */
-    MPI_Request       *requests; /**< [capacity], owned: for the largest exchange */
+    spmm_message_t    *messages; /**< [capacity], owned: for the largest exchange */
     int64_t            capacity;
-    int                n_requests; /**< in flight */
-    bool               failed;     /**< messages were abandoned: no exchange may follow */
+    int                count;  /**< in flight */
+    bool               failed; /**< messages were abandoned: no exchange may follow */
 } spmm_mpi_messages_t;
 
 /** Collective, agreed. */

@@ -38,8 +38,8 @@ PRODUCT = (
 MPI = [("MPI_Iallreduce", 5), ("MPI_Ialltoall", 0), ("MPI_Isend", 0)]
 if os.environ.get("SPMM_FAULT_ALL") == "1":
     MPI += [("MPI_Iallreduce", k) for k in (0, 1, 11, 20, 30)] + [
-        ("MPI_Bcast", 0), ("MPI_Testall", 0), ("MPI_Testall", 9),
-        ("MPI_Comm_dup", 0), ("MPI_Allreduce", 0), ("MPI_Ibarrier", 3), ("MPI_Wait", 3),
+        ("MPI_Bcast", 0), ("MPI_Test", 0), ("MPI_Test", 40), ("MPI_Allreduce", 0),
+        ("MPI_Comm_dup", 0), ("MPI_Ibarrier", 3), ("MPI_Test of a barrier", 3),
         ("MPI_Irecv", 0), ("MPI_Irecv", 4), ("MPI_Bcast", 100000)]
 CUDA = [(f"cuda{name}", k) for name, k in
         [("GetDeviceCount", 0), ("SetDevice", 0), ("Malloc", 0), ("Malloc", 2), ("MemcpyAsync", 0),
@@ -55,7 +55,8 @@ NCCL = [(f"nccl{name}", k) for name, k in
 def launch(ranks, fault, *args):
     """Exit code and error stream of the driver under a fault, CALL:K[:RANK]."""
     # Not the launcher itself: it is no program of MPI.
-    command = ["env", f"LD_PRELOAD={FAULTS}", harness.DRIVER, *args]
+    preload = f"LD_PRELOAD={FAULTS}:{os.environ.get('LD_PRELOAD', '')}"
+    command = ["env", preload, harness.DRIVER, *args]
     process = subprocess.Popen([harness.MPIEXEC, harness.NUMPROC_FLAG, str(ranks), *command],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, start_new_session=True,

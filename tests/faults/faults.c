@@ -29,11 +29,19 @@ int64_t faults_met(void)
     return atomic_load(&met);
 }
 
-/* CALL:K[:RANK].  MPI is not up yet when calls are met: the launcher tells the rank. */
+/* MPI is not up yet when calls are met: the launcher tells, Open MPI's or that of MPICH. */
+static const char *rank_by_launcher(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+    return rank != NULL ? rank : getenv("PMI_RANK");
+}
+
+/* CALL:K[:RANK] */
 static void arm_by_environment(void)
 {
     const char *text = getenv("SPMM_FAULT");
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    const char *rank = rank_by_launcher();
     char        name[NAME];
     const char *colon = text == NULL ? NULL : strchr(text, ':');
     char       *after;

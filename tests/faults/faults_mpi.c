@@ -12,10 +12,11 @@
 
 enum { FIRST_TAG_OF_ROWS = 1024 }; /* src/exchange/mpi_messages.c; less: setup */
 
-/* PT-Scotch calls MPI by its public names. */
+/* PT-Scotch calls MPI by its public names; the library itself sets handlers of these two. */
 static bool hit(const char *name, MPI_Comm comm, const void *caller)
 {
-    return comm != MPI_COMM_WORLD && !faults_is_library(caller) && faults_hit(name);
+    return comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF && !faults_is_library(caller) &&
+           faults_hit(name);
 }
 
 #define CALLER __builtin_return_address(0)
@@ -54,7 +55,6 @@ COLLECTIVE(MPI_Ialltoall, c,
            (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c,
             MPI_Request *r),
            (a, n, t, b, m, u, c, r))
-COLLECTIVE(MPI_Wait, MPI_COMM_NULL, (MPI_Request * r, MPI_Status *s), (r, s))
 COLLECTIVE(MPI_Comm_dup, MPI_COMM_NULL, (MPI_Comm c, MPI_Comm *d), (c, d))
 TRANSFER(MPI_Comm_split_type, c, (MPI_Comm c, int kind, int key, MPI_Info info, MPI_Comm *d),
          (c, kind, key, info, d))
@@ -95,9 +95,17 @@ int MPI_Isend(const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm c,
 TRANSFER(MPI_Irecv, c,
          (void *a, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
          (a, n, t, from, tag, c, r))
-TRANSFER(MPI_Waitall, MPI_COMM_NULL, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s))
-TRANSFER(MPI_Testall, MPI_COMM_NULL, (int n, MPI_Request r[], int *done, MPI_Status s[]),
-         (n, r, done, s))
+
+/* Of a request that is complete: how often one is tested before differs.  Without a status it is a
+ * barrier, which ranks come to together, unlike messages. */
+int MPI_Test(MPI_Request *r, int *done, MPI_Status *s)
+{
+    const int   code = PMPI_Test(r, done, s);
+    const char *name = s == MPI_STATUS_IGNORE ? "MPI_Test of a barrier" : "MPI_Test";
+
+    return *done && hit(name, MPI_COMM_NULL, CALLER) ? MPI_ERR_OTHER : code;
+}
+
 TRANSFER(MPI_File_open, MPI_COMM_NULL,
          (MPI_Comm c, const char *path, int mode, MPI_Info info, MPI_File *f),
          (c, path, mode, info, f))

@@ -3,6 +3,7 @@
 /** @file test_comm.c  Agreement and the all-to-all of setup. */
 #include "test_main.h"
 
+#include "base/alloc.h"
 #include "base/comm.h"
 
 /* Rank p sends count(p, q) numbers f(p, q, k) to rank q. */
@@ -57,12 +58,20 @@ static void test_alltoallv_fails_together(void **state)
     int64_t      *recv   = calloc((size_t)env->size, sizeof *recv);
     const int64_t out[2] = {1, 2};
     int64_t       in[2];
+    char          name[SPMM_RANK_NAME];
 
     if (env->size > 1) {
         send[last] = env->rank == 0 ? 2 : 0;
         recv[0]    = env->rank == last ? 1 : 0; /* one less than rank 0 sends */
+        spmm_assert_ok(spmmi_gather_hosts(env));
         assert_int_equal(spmmi_alltoallv(env, out, send, in, recv, sizeof *in), SPMM_ERR_COMM);
+        (void)spmmi_rank_name(env, 0, name);
+        assert_non_null(strstr(name, "rank 0 on "));
+        assert_non_null(strstr(env->err.text, name));
+        assert_non_null(strstr(env->err.text, "runcated")); /* the cause, in words of any MPI */
         spmmi_error_clear(&env->err);
+        spmmi_free(env->hosts);
+        env->hosts = NULL;
     }
     spmm_test_free(send, recv);
 }

@@ -113,6 +113,11 @@ static void test_op_t(void **state)
     late_rank(SPMM_OP_T);
 }
 
+#ifdef MPICH_VERSION /* its receiver fetches a message itself: the sender is never late */
+enum { FETCHES = 1 };
+#else
+enum { FETCHES = 0 };
+#endif
 enum { MESSAGE = 1 << 20, TAG_ALLTOALL = 11, TAG_PIECE = 21 }; /* tags of comm.c and pieces.c */
 
 /* Rank 1: a message that has begun when its sender goes away for longer than rank 0 waits. */
@@ -147,7 +152,7 @@ static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char 
     unsigned char *block[BLOCKS];
     char          *data;
 
-    if (spmm_test_env.size != 2) {
+    if (spmm_test_env.size != 2 || FETCHES) {
         skip();
     }
     MPI_Comm_dup(spmm_test_env.comm, &env.comm);
