@@ -30,12 +30,27 @@ static void cpu_close(spmm_device_t *device)
     (void)device;
 }
 
+enum { PAGE = 4096, LARGE = 1 << 20 };
+
+/* Each thread touches a share in the order of threads first, so that the memory is near the one
+ * that multiplies about these rows. */
+static void touch(const spmm_device_t *device, char *memory, size_t bytes)
+{
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(device->n_sm))
+    for (size_t k = 0; k < bytes; k += PAGE) {
+        memory[k] = 0;
+    }
+}
+
 static spmm_status_t cpu_alloc(const spmm_device_t *device, size_t bytes, void **ptr)
 {
     void *memory = spmmi_alloc((int64_t)bytes, 1);
 
     if (memory == NULL) {
         return spmmi_fail_bytes(&device->env->err, bytes, "a buffer");
+    }
+    if (bytes >= LARGE && device->n_sm > 1) {
+        touch(device, memory, bytes);
     }
     *ptr = memory;
     return SPMM_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file csr_mm.c  CSR times dense on the CPU: the reference of every other engine. */
+/** @file csr_mm.c  CSR times dense on the CPU: the kernels of 16-bit types, and the choice. */
 #include <omp.h>
 #include <stdbool.h>
 
@@ -7,33 +7,10 @@
 #include "cpu/cpu_kernels.h"
 #include "cpu/csr_cpu/csr_mm.h"
 
-enum { SUM_RUN = 64 };     /* entries of a row summed up in the accumulation type */
 enum { COLUMN_TILE = 32 }; /* FP64 sums of a tile: 16 SSE or 4 AVX-512 registers */
 enum { COLUMN_STREAMS = 4 };
 
 #define SAME(x) (x)
-
-#define MM_NAME    mm_64f
-#define MM_ROW     mm_64f_row
-#define MM_COLUMNS mm_64f_columns
-#define AB_T       double
-#define AB_LOAD    SAME
-#define C_T        double
-#define C_LOAD     SAME
-#define C_STORE    SAME
-#define ACC_T      double
-#include "cpu/csr_cpu/csr_mm.inc.h"
-
-#define MM_NAME    mm_32f
-#define MM_ROW     mm_32f_row
-#define MM_COLUMNS mm_32f_columns
-#define AB_T       float
-#define AB_LOAD    SAME
-#define C_T        float
-#define C_LOAD     SAME
-#define C_STORE    SAME
-#define ACC_T      float
-#include "cpu/csr_cpu/csr_mm.inc.h"
 
 #define MM_NAME    mm_16f
 #define MM_ROW     mm_16f_row
@@ -79,48 +56,46 @@ enum { COLUMN_STREAMS = 4 };
 #define ACC_T      float
 #include "cpu/csr_cpu/csr_mm.inc.h"
 
-typedef void mm_fn_t(const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row);
-
-static mm_fn_t *pick(spmm_type_t ab, spmm_type_t c)
+static spmm_csr_rows_t *pick(const spmm_operands_t *x, const spmm_csr_isa_t *isa)
 {
-    switch (ab) {
+    const bool same = x->c_type == x->ab_type;
+
+    switch (x->ab_type) {
     case SPMM_R_64F:
-        return c == SPMM_R_64F ? mm_64f : NULL;
+        return same ? isa->rows_64f : NULL;
     case SPMM_R_32F:
-        return c == SPMM_R_32F ? mm_32f : NULL;
+        return same ? isa->rows_32f : NULL;
     case SPMM_R_16F:
-        return c == SPMM_R_16F ? mm_16f : c == SPMM_R_32F ? mm_16f_32f : NULL;
+        return same ? mm_16f : x->c_type == SPMM_R_32F ? mm_16f_32f : NULL;
     case SPMM_R_16BF:
-        return c == SPMM_R_16BF ? mm_16bf : c == SPMM_R_32F ? mm_16bf_32f : NULL;
+        return same ? mm_16bf : x->c_type == SPMM_R_32F ? mm_16bf_32f : NULL;
     case SPMM_TYPE_AUTO:
         break;
     }
     return NULL;
 }
 
-/* First row of thread t: rows and entries together are split evenly, so that empty rows (which
- * still write C) count too. */
-static int64_t first_row(const spmm_csr_mm_args_t *args, int t, int n_threads)
+int64_t spmmi_cpu_csr_first_row(const int64_t *row_ptr, int64_t n_rows, int t, int n_threads)
 {
-    const int64_t work = args->row_ptr[args->n_rows] + args->n_rows;
+    const int64_t work = row_ptr[n_rows] + n_rows;
     const int64_t want = work / n_threads * t + work % n_threads * t / n_threads;
-    int64_t       low = 0, high = args->n_rows;
+    int64_t       low = 0, high = n_rows;
 
     while (low < high) {
         const int64_t mid = low + (high - low) / 2;
 
-        if (args->row_ptr[mid] + mid < want) {
+        if (row_ptr[mid] + mid < want) {
             low = mid + 1;
         } else {
             high = mid;
         }
     }
-    return low;
+    return t == n_threads ? n_rows : low;
 }
 
 bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type)
 {
-    return pick(ab_type, c_type) != NULL;
+    return pick(&(spmm_operands_t){.ab_type = ab_type, .c_type = c_type}, spmmi_csr_isas) != NULL;
 }
 
 /* A team costs half a microsecond to start on two cores and several on many, as long as some
@@ -132,21 +107,21 @@ static bool is_worth_a_team(const spmm_csr_mm_args_t *args)
 
 void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args)
 {
-    mm_fn_t *const mm   = pick(args->x.ab_type, args->x.c_type);
-    const int      team = spmmi_cpu_team(args->threads);
+    spmm_csr_rows_t *const rows = pick(&args->x, args->isa);
+    const int              team = spmmi_cpu_team(args->threads);
 
     if (args->n_rows == 0) {
         return;
     }
     if (team == 1 || !is_worth_a_team(args)) {
-        mm(args, 0, args->n_rows);
+        rows(args, 0, args->n_rows);
         return;
     }
 #pragma omp parallel num_threads(team)
     {
         const int t = omp_get_thread_num(), n_threads = omp_get_num_threads();
 
-        mm(args, first_row(args, t, n_threads),
-           t + 1 == n_threads ? args->n_rows : first_row(args, t + 1, n_threads));
+        rows(args, spmmi_cpu_csr_first_row(args->row_ptr, args->n_rows, t, n_threads),
+             spmmi_cpu_csr_first_row(args->row_ptr, args->n_rows, t + 1, n_threads));
     }
 }

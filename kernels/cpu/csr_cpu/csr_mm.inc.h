@@ -10,9 +10,9 @@
 /* Row i of A times columns j0 .. j0 + width of B: the sums stay in registers or L1.  Inlined
  * with column strides of 1 for row-major blocks, so that those loops become vector code.
  *
- * A sum of ACC_T takes SUM_RUN terms at most, runs are added up in FP64: a sum of 10^7 FP32
+ * A sum of ACC_T takes SPMM_CSR_RUN terms at most, runs are added up in FP64: a sum of 10^7 FP32
  * terms would be wrong by percents, once it is so large that its terms no longer count.
- * SUM_RUN * 2^-24 is below the bound of 32F. */
+ * SPMM_CSR_RUN * 2^-24 is below the bound of 32F. */
 static inline __attribute__((always_inline)) void MM_ROW(const spmm_csr_mm_args_t *args, int64_t i,
                                                          int64_t j0, int64_t width, int64_t b_row,
                                                          int64_t b_col, int64_t c_row,
@@ -28,14 +28,14 @@ static inline __attribute__((always_inline)) void MM_ROW(const spmm_csr_mm_args_
     double        total[COLUMN_TILE]; /* of the runs before */
     int64_t       k    = args->row_ptr[i];
     const int64_t last = args->row_ptr[i + 1];
-    const bool    runs = last - k > SUM_RUN;
+    const bool    runs = last - k > SPMM_CSR_RUN;
 
     for (int64_t j = 0; j < width; j++) { /* of all 32 it took longer than 4 columns of a row */
         sum[j]   = 0;
         total[j] = 0.0;
     }
     while (k < last) {
-        const int64_t end = last - k > SUM_RUN ? k + SUM_RUN : last;
+        const int64_t end = last - k > SPMM_CSR_RUN ? k + SPMM_CSR_RUN : last;
 
         for (; k < end; k++) {
             const ACC_T a = AB_LOAD(value[k]);

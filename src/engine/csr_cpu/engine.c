@@ -5,13 +5,8 @@
 
 #include "base/alloc.h"
 #include "cpu/csr_cpu/csr_mm.h"
-#include "engine/engine.h"
+#include "engine/csr_cpu/format.h"
 #include "spmm_dist/context.h"
-
-typedef struct {
-    spmm_csr_t block; /**< a copy of what build() was given */
-    int        threads;
-} csr_cpu_t;
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
@@ -42,42 +37,25 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 
 static void destroy(void *format)
 {
-    csr_cpu_t *f = format;
-
-    if (f != NULL) {
-        spmmi_csr_free(&f->block);
-        spmmi_free(f);
+    if (format != NULL) {
+        spmmi_csr_cpu_free(format);
+        spmmi_free(format);
     }
 }
 
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
                            const spmm_device_t *device, void **format)
 {
-    const int64_t nnz = spmmi_csr_nnz(block);
-    spmm_status_t status;
-    csr_cpu_t    *f;
+    spmm_csr_cpu_t *f;
+    spmm_status_t   status;
 
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
     }
-    (void)problem;
-    f->threads = device->n_sm;
-    status =
-        spmmi_csr_alloc(device->env, block->n_rows, block->n_cols, nnz, block->type, &f->block);
-    if (status == SPMM_OK && block->row_map != NULL &&
-        SPMM_NEW(f->block.row_map, block->n_rows) == NULL) {
-        status = spmmi_fail_memory(&device->env->err, block->n_rows, sizeof(int32_t), "a row map");
-    }
+    status = spmmi_csr_cpu_build(block, problem, device, f);
     if (status != SPMM_OK) {
         destroy(f);
         return status;
-    }
-    f->block.c_rows = block->c_rows;
-    memcpy(f->block.row_ptr, block->row_ptr, ((size_t)block->n_rows + 1) * sizeof(int64_t));
-    memcpy(f->block.col_idx, block->col_idx, (size_t)nnz * sizeof(int32_t));
-    memcpy(f->block.values, block->values, (size_t)nnz * spmm_type_size(block->type));
-    if (block->row_map != NULL) {
-        memcpy(f->block.row_map, block->row_map, (size_t)block->n_rows * sizeof(int32_t));
     }
     *format = f;
     return SPMM_OK;
@@ -85,7 +63,7 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
 
 static spmm_status_t refill(void *format, const void *values)
 {
-    csr_cpu_t *f = format;
+    spmm_csr_cpu_t *f = format;
 
     memcpy(f->block.values, values,
            (size_t)spmmi_csr_nnz(&f->block) * spmm_type_size(f->block.type));
@@ -94,7 +72,7 @@ static spmm_status_t refill(void *format, const void *values)
 
 static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
 {
-    const csr_cpu_t *f = format;
+    const spmm_csr_cpu_t *f = format;
 
     *values = f->block.values;
     *count  = spmmi_csr_nnz(&f->block);
@@ -104,23 +82,48 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
 
 static spmm_status_t execute(void *format, const spmm_operands_t *x)
 {
-    const csr_cpu_t *f = format;
+    const spmm_csr_cpu_t *f    = format;
+    spmm_csr_mm_args_t    args = {.n_rows  = f->block.n_rows,
+                                  .row_ptr = f->block.row_ptr,
+                                  .col_idx = f->block.col_idx,
+                                  .values  = f->block.values,
+                                  .row_map = f->block.row_map,
+                                  .pieces  = f->pieces,
+                                  .run     = SPMM_CSR_RUN,
+                                  .x       = *x,
+                                  .isa     = spmmi_csr_isa(),
+                                  .threads = f->threads};
 
-    spmmi_cpu_csr_mm(&(spmm_csr_mm_args_t){.n_rows  = f->block.n_rows,
-                                           .row_ptr = f->block.row_ptr,
-                                           .col_idx = f->block.col_idx,
-                                           .values  = f->block.values,
-                                           .row_map = f->block.row_map,
-                                           .x       = *x,
-                                           .threads = f->threads});
+    spmmi_cpu_csr_mm(&args);
+    if (f->sums.n_rows > 0) {
+        args.n_rows  = f->sums.n_rows;
+        args.row_ptr = f->sums.row_ptr;
+        args.col_idx = f->sums.col_idx;
+        args.values  = f->sums.values;
+        args.row_map = f->sums.row_map;
+        args.run     = 1; /* each piece is a sum of many: add in FP64 at once */
+        args.x.B     = f->pieces;
+        args.x.ldb   = x->n;
+        spmmi_cpu_csr_mm(&args);
+    }
     return SPMM_OK;
+}
+
+static void describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
+{
+    const spmm_csr_cpu_t *f = format;
+
+    (void)pattern;
+    (void)fprintf(out, "  row-major vectors of %s; %d rows of more than %d entries in %d pieces\n",
+                  spmmi_csr_isa()->name, (int)f->sums.n_rows, (int)SPMM_CSR_PIECE,
+                  (int)f->sums.n_cols);
 }
 
 static void bytes(const void *format, size_t *host, size_t *device)
 {
-    const csr_cpu_t *f = format;
+    const spmm_csr_cpu_t *f = format;
 
-    *host   = sizeof *f + spmmi_csr_bytes(&f->block);
+    *host   = sizeof *f + spmmi_csr_bytes(&f->block) + spmmi_csr_bytes(&f->sums) + f->piece_bytes;
     *device = 0;
 }
 
@@ -134,6 +137,7 @@ const spmm_engine_ops_t spmmi_engine_csr_cpu = {
     .refill      = refill,
     .places      = places,
     .execute     = execute,
+    .describe    = describe,
     .bytes       = bytes,
     .destroy     = destroy,
 };

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CSR times dense for one type and one kind of processor; csr_rows.c includes it once for
+ * each.
+ *
+ *   ROWS_ISA     word for the processor, part of names
+ *   ROWS_TARGET  attribute: its instructions
+ *   ROWS_BYTES   of its longest vector
+ *   ROWS_TYPE    word for the type, part of names
+ *   ROWS_T       real type of products and sums; rows of B and C are arrays of it
+ *   ROWS_REAL    its bytes
+ *   ROWS_PARTS   reals of a value: 1, or 2 for complex ones
+ */
+#define ROWS_INLINE static inline __attribute__((always_inline)) ROWS_TARGET
+#define ROWS_WIDEST (8 / ROWS_PARTS) /* sums of a block in registers: 8 of the 16 that there are */
+
+#if ROWS_PARTS == 1
+#define ROWS_LEAST 1
+#define ROWS_LANES 1
+#define ROWS_MOST  1
+#include "cpu/csr_cpu/csr_rows.inc.h"
+#else
+#define ROWS_LEAST 2
+#endif
+#define ROWS_LANES 2
+#define ROWS_MOST  (2 * ROWS_REAL < ROWS_BYTES ? 2 : ROWS_WIDEST)
+#include "cpu/csr_cpu/csr_rows.inc.h"
+#if 4 * ROWS_REAL <= ROWS_BYTES
+#define ROWS_LANES 4
+#define ROWS_MOST  (4 * ROWS_REAL < ROWS_BYTES ? 2 : ROWS_WIDEST)
+#include "cpu/csr_cpu/csr_rows.inc.h"
+#endif
+#if 8 * ROWS_REAL <= ROWS_BYTES
+#define ROWS_LANES 8
+#define ROWS_MOST  (8 * ROWS_REAL < ROWS_BYTES ? 2 : ROWS_WIDEST)
+#include "cpu/csr_cpu/csr_rows.inc.h"
+#endif
+#if 16 * ROWS_REAL <= ROWS_BYTES
+#define ROWS_LANES 16
+#define ROWS_MOST  ROWS_WIDEST
+#include "cpu/csr_cpu/csr_rows.inc.h"
+#endif
+
+#if ROWS_PARTS == 1
+/* n columns from j0 on, entries one after the other; b_row and c_row: from a row to the next. */
+ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_mm_args_t *shared,
+                                                                int64_t first_row, int64_t last_row,
+                                                                int64_t j0, const int n,
+                                                                int64_t b_row, int64_t c_row)
+{
+    const spmm_csr_mm_args_t args  = *shared; /* its own, as in csr_rows.inc.h */
+    const ROWS_T            *value = args.values, *B = (const ROWS_T *)args.x.B + j0 * args.x.ldb;
+    const bool               adds = args.x.beta.re != 0.0;
+    int64_t                  k    = args.row_ptr[first_row];
+
+    for (int64_t i = first_row; i < last_row; i++) {
+        const int64_t end      = args.row_ptr[i + 1];
+        const int64_t to       = args.row_map == NULL ? i : args.row_map[i];
+        const bool    is_piece = args.row_map != NULL && to < 0;
+        ROWS_T       *C        = is_piece ? (ROWS_T *)args.pieces + ~to
+                                          : (ROWS_T *)args.x.C + j0 * args.x.ldc + to * c_row;
+        ROWS_T        sum[4]   = {0};
+        double        total[4] = {0};
+
+        while (end - k > args.run) {
+            ROWS_T part[4] = {0};
+
+            for (const int64_t stop = k + args.run; k < stop; k++) {
+                for (int j = 0; j < n; j++) {
+                    part[j] += value[k] * B[args.col_idx[k] * b_row + j * args.x.ldb];
+                }
+            }
+            for (int j = 0; j < n; j++) {
+                total[j] += (double)part[j];
+            }
+        }
+        for (; k < end; k++) {
+            for (int j = 0; j < n; j++) {
+                sum[j] += value[k] * B[args.col_idx[k] * b_row + j * args.x.ldb];
+            }
+        }
+        for (int j = 0; j < n; j++) {
+            sum[j] = (ROWS_T)(total[j] + (double)sum[j]);
+            if (!is_piece) {
+                sum[j] *= (ROWS_T)args.x.alpha.re;
+                if (adds) {
+                    sum[j] += (ROWS_T)args.x.beta.re * C[j * args.x.ldc];
+                }
+            }
+            C[j * args.x.ldc] = sum[j];
+        }
+    }
+}
+
+/* One column of short rows. */
+static ROWS_TARGET void ROWS_PASTE(column, ROWS_TYPE, ROWS_ISA, one)(const spmm_csr_mm_args_t *args,
+                                                                     int64_t first_row,
+                                                                     int64_t last_row)
+{
+    ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)
+    (args, first_row, last_row, 0, 1, args->x.ldb, args->x.ldc);
+}
+
+/* A few columns at a time over all rows, since each is a stream of its own through the cache and
+ * the pages; A, read once for each few, is the smaller part. */
+static ROWS_TARGET void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA,
+                                   all)(const spmm_csr_mm_args_t *args, int64_t first_row,
+                                        int64_t last_row)
+{
+    int64_t j = 0;
+
+    for (; j + 4 <= args->x.n; j += 4) {
+        ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 4, 1, 1);
+    }
+    for (; j < args->x.n; j++) {
+        ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 1, 1, 1);
+    }
+}
+#else
+/* A column is a row-major block of one column. */
+static void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA, all)(const spmm_csr_mm_args_t *args,
+                                                          int64_t first_row, int64_t last_row)
+{
+    for (int64_t j = 0; j < args->x.n; j++) {
+        spmm_csr_mm_args_t one = *args;
+
+        one.x.n   = 1;
+        one.x.ldb = one.x.ldc = 1;
+        one.x.B               = (const ROWS_T *)args->x.B + j * args->x.ldb * ROWS_PARTS;
+        one.x.C               = (ROWS_T *)args->x.C + j * args->x.ldc * ROWS_PARTS;
+        ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, ROWS_LEAST)(&one, first_row, last_row);
+    }
+}
+#endif
+
+/* Row-major by the longest vectors that are no longer than a row of B. */
+#define TAKE(lanes)                                                                                \
+    if (args->x.n * ROWS_PARTS >= (lanes)) {                                                       \
+        rows = ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, lanes);                                       \
+    }
+static void ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, any)(const spmm_csr_mm_args_t *args,
+                                                       int64_t first_row, int64_t last_row)
+{
+    spmm_csr_rows_t *rows = ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, ROWS_LEAST);
+
+    if (args->x.layout == SPMM_LAYOUT_COL) {
+        ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA, all)(args, first_row, last_row);
+        return;
+    }
+#if ROWS_PARTS == 1
+    if (args->row_ptr[args->n_rows] < ROWS_LONG * args->n_rows) {
+        rows = ROWS_PASTE(column, ROWS_TYPE, ROWS_ISA, one);
+    }
+#endif
+    TAKE(2)
+#if 4 * ROWS_REAL <= ROWS_BYTES
+    TAKE(4)
+#endif
+#if 8 * ROWS_REAL <= ROWS_BYTES
+    TAKE(8)
+#endif
+#if 16 * ROWS_REAL <= ROWS_BYTES
+    TAKE(16)
+#endif
+    rows(args, first_row, last_row);
+}
+#undef TAKE
+#undef ROWS_LEAST
+#undef ROWS_INLINE
+#undef ROWS_WIDEST
+#undef ROWS_TYPE
+#undef ROWS_T
+#undef ROWS_REAL
+#undef ROWS_PARTS

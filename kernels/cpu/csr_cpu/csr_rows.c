@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file csr_rows.c  The kernels of csr_rows.inc.h for each type and kind of processor.  They are
+ *  written in vectors: the compiler is told to make none by itself (cmake/library.cmake), which
+ *  would sum the entries of a row by gathering. */
+#include "cpu/csr_cpu/csr_rows.h"
+
+enum { ROWS_SHORT = 8, ROWS_LONG = 32 }; /* entries of a row */
+
+#define ROWS_PASTE(x, type, isa, lanes)  ROWS_PASTE_(x, type, isa, lanes)
+#define ROWS_PASTE_(x, type, isa, lanes) x##_##type##_##isa##_##lanes
+
+#define ROWS_ISA plain
+#define ROWS_TARGET
+#define ROWS_BYTES 16
+#include "cpu/csr_cpu/csr_types.inc.h"
+
+#ifdef __x86_64__
+#define ROWS_ISA    avx2
+#define ROWS_TARGET __attribute__((target("avx2,fma")))
+#define ROWS_BYTES  32
+#include "cpu/csr_cpu/csr_types.inc.h"
+
+#define ROWS_ISA    avx512
+#define ROWS_TARGET __attribute__((target("avx512f,avx512vl,avx512dq,avx2,fma")))
+#define ROWS_BYTES  64
+#include "cpu/csr_cpu/csr_types.inc.h"
+
+static bool has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq");
+}
+
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+
+static bool always(void)
+{
+    return true;
+}
+
+#define ISA(name, runs_here, isa)                                                                  \
+    {                                                                                              \
+        name, runs_here, ROWS_PASTE(rows, 64f, isa, any), ROWS_PASTE(rows, 32f, isa, any),         \
+            ROWS_PASTE(rows, 64c, isa, any), ROWS_PASTE(rows, 32c, isa, any)                       \
+    }
+
+const spmm_csr_isa_t spmmi_csr_isas[SPMM_CSR_ISAS] = {
+#ifdef __x86_64__
+    ISA("AVX-512", has_avx512, avx512),
+    ISA("AVX2", has_avx2, avx2),
+#endif
+    ISA("no AVX", always, plain),
+};
+
+const spmm_csr_isa_t *spmmi_csr_isa(void)
+{
+    const spmm_csr_isa_t *isa = spmmi_csr_isas;
+
+    while (!isa->runs_here()) {
+        isa++;
+    }
+    return isa;
+}
