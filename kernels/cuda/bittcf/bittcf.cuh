@@ -338,8 +338,8 @@ struct BittcfWarp {
         }
     }
 
-    /* Into column-major C, from lanes as the fragments have them: those of one g hold the eight rows
-     * of a tile, which are neighbours in a column. */
+    /* Into column-major C, from lanes as the fragments have them: those of one g hold the eight
+     * rows of a tile, which are neighbours in a column. */
     __device__ __forceinline__ void store_columns() const
     {
         const int first = kWide ? j0 + kElems * (g - chunk) : j0;

@@ -155,8 +155,8 @@ struct CsrGroup {
         }
     }
 
-    /** The same in column-major C.  Neighbouring rows end at about the same time, and L2 joins their
-     *  elements to whole sectors. */
+    /** The same in column-major C.  Neighbouring rows end at about the same time, and L2 joins
+     *  their elements to whole sectors. */
     __device__ __forceinline__ void store_columns(int32_t row) const
     {
 #pragma unroll

@@ -19,8 +19,8 @@ typedef struct {
 } spmm_plan_edge_t;
 
 /** Ask all engines about the local block of a column-major plan, each in the best of three ways:
- *  on the block as it is, on a row-major copy of B, or on one of C too.  Ranks may come to choose differently, since halo
- *  rows travel row-major anyway. */
+ *  on the block as it is, on a row-major copy of B, or on one of C too.  Ranks may come to choose
+ *  differently, since halo rows travel row-major anyway. */
 spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan);
 /** What the blocks multiply and write: @p x itself, or the copies of the edge.  A single column is
  *  row-major as it lies. */
