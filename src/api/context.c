@@ -54,6 +54,7 @@ static spmm_status_t open_env(spmm_context_t *ctx, MPI_Comm comm)
 {
     spmm_env_t *env = &ctx->env;
 
+    env->step  = "spmm_context_create";
     env->debug = is_on("SPMM_DEBUG");
     SPMM_MPI(env, MPI_Comm_dup(comm, &env->comm));
     SPMM_MPI(env, MPI_Comm_set_errhandler(env->comm, MPI_ERRORS_RETURN));
@@ -89,7 +90,7 @@ static spmm_status_t compare_options(spmm_env_t *env, const spmm_context_options
     SPMM_TRY(SPMM_COMPARE(env, "spmm_context_create", SPMM_OK,
                           spmmi_real("timeout_s", options->timeout_s),
                           spmmi_whole("nccl_ctas", options->nccl_ctas)));
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &check, 1, MPI_INT, MPI_MAX, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, &check, 1, MPI_INT, MPI_MAX));
     env->check = check != 0 && env->size > 1;
     return SPMM_OK;
 }
@@ -143,6 +144,7 @@ spmm_status_t spmmi_enter(spmm_env_t *env, const char *call)
     int finalised = 0; /* that MPI was initialised, the context proves */
 
     spmmi_error_clear(&env->err);
+    env->step = call;
     (void)MPI_Finalized(&finalised);
     return finalised ? spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                                   "%s is called before MPI_Finalize(), not after it", call)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/hash.h"
 
 enum { VALUE = 120, PLACES = SPMM_MOST_SAME + 1 };
@@ -60,11 +59,11 @@ static spmm_status_t find_place(spmm_env_t *env, const digest_t *mine, int *rank
     digest_t first = *mine;
     int      found = INT_MAX;
 
-    SPMM_MPI(env, MPI_Bcast(first.word, PLACES, MPI_UINT64_T, 0, env->comm));
+    SPMM_TRY(spmmi_bcast(env, first.word, sizeof first.word, 0));
     for (int k = PLACES - 1; k >= 0; k--) {
         found = first.word[k] != mine->word[k] ? env->rank * PLACES + k : found;
     }
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, &found, 1, MPI_INT, MPI_MIN));
     *rank  = found / PLACES;
     *place = found % PLACES;
     return SPMM_OK;
@@ -82,8 +81,8 @@ static spmm_status_t fail_difference(spmm_env_t *env, const char *call, const di
     } else if (env->rank == 0) {
         print_value(call, argument, place, first);
     }
-    SPMM_MPI(env, MPI_Bcast(there, VALUE, MPI_CHAR, rank, env->comm));
-    SPMM_MPI(env, MPI_Bcast(first, VALUE, MPI_CHAR, 0, env->comm));
+    SPMM_TRY(spmmi_bcast(env, there, VALUE, rank));
+    SPMM_TRY(spmmi_bcast(env, first, VALUE, 0));
     if (place == 0) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                           "rank %d calls %s where rank 0 calls %s: all ranks make the same "
@@ -95,21 +94,6 @@ static spmm_status_t fail_difference(spmm_env_t *env, const char *call, const di
                       there, first);
 }
 
-/* Within the timeout, if there is one.  A barrier has no memory that MPI could write later. */
-static spmm_status_t meet(spmm_env_t *env, const char *call)
-{
-    MPI_Request   request;
-    spmm_status_t status;
-
-    if (env->timeout_s <= 0.0) {
-        return SPMM_OK;
-    }
-    SPMM_MPI(env, MPI_Ibarrier(env->comm, &request));
-    status    = spmmi_waitall(env, 1, &request, spmmi_now(), call);
-    env->lost = env->lost || status != SPMM_OK;
-    return status;
-}
-
 spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t local, int count,
                             const spmm_same_t *argument)
 {
@@ -118,8 +102,7 @@ spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t loc
 
     range[0] = spmmi_hash_bytes((uint64_t)local, mine.word, sizeof mine.word);
     range[1] = ~range[0];
-    SPMM_TRY(meet(env, call));
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, range, 2, MPI_UINT64_T, MPI_MIN));
     if (range[0] == ~range[1]) {
         return local;
     }

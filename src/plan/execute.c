@@ -118,8 +118,7 @@ spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
     const bool    alone    = spmmi_plan_runs_alone(plan); /* nobody's rows are at stake */
     int64_t       range[2] = {alone ? INT64_MAX : missed, alone ? INT64_MAX : -missed};
 
-    SPMM_MPI(plan->env,
-             MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT64_T, MPI_MIN, plan->env->comm));
+    SPMM_TRY(spmmi_allreduce(plan->env, range, 2, MPI_INT64_T, MPI_MIN));
     if (range[0] != INT64_MAX && range[0] != -range[1]) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_COMM,
                           "ranks are out of step: one left out %" PRId64 " executes of this plan, "
