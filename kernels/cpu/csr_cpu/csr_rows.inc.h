@@ -96,7 +96,7 @@ ROWS_INLINE void ROWS_NAME(runs)(const spmm_csr_mm_args_t *args, int64_t k, int6
 #if ROWS_PARTS == 2
 ROWS_INLINE VECTOR ROWS_NAME(times_i)(VECTOR x)
 {
-    VECTOR y;
+    VECTOR y = x;
 
     for (int l = 0; l < ROWS_LANES; l += 2) {
         y[l]     = -x[l + 1];

@@ -25,6 +25,22 @@ MAKES(communicators, MPI_Comm_split_type, (MPI_Comm c, int t, int k, MPI_Info i,
       (c, t, k, i, d))
 MAKES(communicators, MPI_Intercomm_merge, (MPI_Comm c, int high, MPI_Comm *d), (c, high, d))
 MAKES(requests, MPI_Ibarrier, (MPI_Comm c, MPI_Request *r), (c, r))
+MAKES(requests, MPI_Ibcast, (void *a, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *r),
+      (a, n, t, root, c, r))
+MAKES(requests, MPI_Iallreduce,
+      (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c, MPI_Request *r),
+      (a, b, n, t, o, c, r))
+MAKES(requests, MPI_Iexscan,
+      (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c, MPI_Request *r),
+      (a, b, n, t, o, c, r))
+MAKES(requests, MPI_Iallgather,
+      (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c,
+       MPI_Request *r),
+      (a, n, t, b, m, u, c, r))
+MAKES(requests, MPI_Ialltoall,
+      (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c,
+       MPI_Request *r),
+      (a, n, t, b, m, u, c, r))
 MAKES(requests, MPI_Isend,
       (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),
       (a, n, t, to, tag, c, r))
