@@ -14,6 +14,12 @@ typedef struct {
     double re, im;
 } spmm_scalar_t;
 
+/** Does a product with this beta not read C? */
+static inline int spmmi_scalar_is_zero(spmm_scalar_t x)
+{
+    return x.re == 0.0 && x.im == 0.0;
+}
+
 /** C = alpha * A * B + beta * C; beta 0: C is not read.  Types and layout are those that the
  *  format of A was built for. */
 typedef struct {

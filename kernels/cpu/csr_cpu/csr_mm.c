@@ -6,6 +6,7 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/csr_cpu/csr_mm.h"
+#include "cpu/csr_cpu/csr_mm_complex.h"
 
 enum { SUM_RUN = 64 };     /* entries of a row summed up in the accumulation type */
 enum { COLUMN_TILE = 32 }; /* FP64 sums of a tile: 16 SSE or 4 AVX-512 registers */
@@ -92,6 +93,10 @@ static mm_fn_t *pick(spmm_type_t ab, spmm_type_t c)
         return c == SPMM_R_16F ? mm_16f : c == SPMM_R_32F ? mm_16f_32f : NULL;
     case SPMM_R_16BF:
         return c == SPMM_R_16BF ? mm_16bf : c == SPMM_R_32F ? mm_16bf_32f : NULL;
+    case SPMM_C_64F:
+        return c == ab ? spmmi_cpu_csr_rows_64c : NULL;
+    case SPMM_C_32F:
+        return c == ab ? spmmi_cpu_csr_rows_32c : NULL;
     case SPMM_TYPE_AUTO:
         break;
     }

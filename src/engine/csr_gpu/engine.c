@@ -44,7 +44,7 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
                        spmmi_type_name(ab), half ? " or 32f" : "");
         return false;
     }
-    if ((ab == SPMM_R_64F) != (problem->compute == SPMM_COMPUTE_64F)) {
+    if (spmmi_is_64f(ab) != (problem->compute == SPMM_COMPUTE_64F)) {
         (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
         return false;
     }

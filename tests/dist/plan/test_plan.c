@@ -13,19 +13,22 @@ static const char *const partitions[] = {NULL, "block", "auto"};
 static void test_types_ops_layouts(void **state)
 {
     const shape_t     shape   = {61, 61, 5, 17};
-    const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+    const spmm_type_t types[] = {SPMM_C_64F, SPMM_C_32F, SPMM_R_64F,
+                                 SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    for (int t = 0; t < 4; t++) {
-        for (int k = 0; k < 4; k++) {
+    for (int t = 0; t < 6; t++) {
+        for (int k = 0; k < 6; k++) {
             for (int q = 0; q < 3; q++) {
                 check_plan(&shape, &(product_t){.type   = types[t],
-                                                .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
-                                                .layout = k < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
+                                                .op     = (spmm_op_t)(k % 3),
+                                                .layout = k < 3 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
                                                 .partition = partitions[q],
                                                 .n         = 6,
                                                 .planned_n = 9,
-                                                .alpha     = 1.5,
-                                                .beta      = q == 0 ? 0.0 : -0.5});
+                                                .alpha     = t < 2 ? 1.5 - 0.25 * I : 1.5,
+                                                .beta      = q == 0            ? 0.0
+                                                             : q == 1 && t < 2 ? 0.5 * I
+                                                                               : -0.5});
             }
         }
     }
@@ -44,6 +47,25 @@ static void test_mixed_c(void **state)
                                         .n         = 7,
                                         .alpha     = 1.0,
                                         .beta      = 2.0});
+    }
+}
+
+/* A real matrix times complex blocks. */
+static void test_complex_b(void **state)
+{
+    const shape_t shape = {40, 40, 4, 3};
+
+    for (int k = 0; k < 12; k++) {
+        check_plan(&shape, &(product_t){.type      = k % 2 == 0 ? SPMM_R_64F : SPMM_R_32F,
+                                        .b_type    = k % 2 == 0 ? SPMM_C_64F : SPMM_C_32F,
+                                        .op        = k < 6 ? SPMM_OP_N : SPMM_OP_H,
+                                        .partition = partitions[k / 2 % 3],
+                                        .layout    = SPMM_LAYOUT_ROW,
+                                        .n         = 7,
+                                        .planned_n = 9,
+                                        .pad       = k % 3,
+                                        .alpha     = -1.5,
+                                        .beta      = k % 3});
     }
 }
 
@@ -171,5 +193,5 @@ static void test_no_leak(void **state)
     assert_true(spmmi_alloc_get_stats().live == live);
 }
 
-PLAN_TESTS(test_types_ops_layouts, test_mixed_c, test_shapes, test_agreement,
+PLAN_TESTS(test_types_ops_layouts, test_mixed_c, test_complex_b, test_shapes, test_agreement,
            test_execute_arguments, test_tiny_beta, test_no_leak);
