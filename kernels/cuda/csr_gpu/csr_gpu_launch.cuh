@@ -73,7 +73,7 @@ template <typename T, typename C> struct CsrKernels {
             {csr_mm<T, C, 4, 1, 1, 4, 5>, 4},
             {csr_mm<T, C, 8, 1, 1, 4, 5>, 8},
             {csr_mm<T, C, 32, 1, 1, 4, 5>, 32},
-            {csr_mm < T, C, 32, 1, 4, 4, sizeof(T) == 8 ? 3 : 4 >, 128},
+            {csr_mm < T, C, 32, 1, 4, 4, sizeof(T) >= 8 ? 3 : 4 >, 128},
         };
 
         return choices;
@@ -118,9 +118,9 @@ template <typename T, typename C> struct CsrKernels {
                                 x.ldb,
                                 x.ldc,
                                 (uint32_t)(x.ldb * (int64_t)sizeof(T)),
-                                (Sum)x.alpha.re,
-                                (Sum)x.beta.re,
-                                x.beta.re != 0.0,
+                                Factor<Sum>::of(x.alpha),
+                                Factor<Sum>::of(x.beta),
+                                !is_zero(x.beta),
                                 (int32_t)x.n,
                                 0,
                                 0};

@@ -21,6 +21,38 @@ template <typename T> struct CsrSum {
 template <> struct CsrSum<double> {
     using type = double;
 };
+template <typename T> struct CsrSum<Complex<T>> {
+    using type = Complex<T>;
+};
+
+/** What one access reads or writes of an element. */
+template <typename T> struct CsrWord {
+    using type = T;
+};
+template <> struct CsrWord<Complex<float>> {
+    using type = float2;
+};
+template <> struct CsrWord<Complex<double>> {
+    using type = double2;
+};
+
+template <typename T> __device__ __forceinline__ T fetch_once(const T *from)
+{
+    using Word      = typename CsrWord<T>::type;
+    const Word word = __ldcs((const Word *)from);
+
+    return *(const T *)&word;
+}
+
+/** The element that lane @p from of @p width lanes holds. */
+template <typename T> __device__ __forceinline__ T share(T x, int from, int width)
+{
+    return __shfl_sync(0xffffffffu, x, from, width);
+}
+template <typename T> __device__ __forceinline__ Complex<T> share(Complex<T> x, int from, int width)
+{
+    return {share(x.re, from, width), share(x.im, from, width)};
+}
 
 /** The dense side and what one launch covers of it. */
 template <typename Sum> struct CsrDense {
@@ -44,6 +76,11 @@ __device__ __forceinline__ void clear(double &x)
 {
     asm volatile("mov.f64 %0, 0d0000000000000000;" : "+d"(x));
 }
+template <typename T> __device__ __forceinline__ void clear(Complex<T> &x)
+{
+    clear(x.re);
+    clear(x.im);
+}
 
 /** Read-only data, through L1. */
 template <typename P> __device__ __forceinline__ P fetch(const void *from)
@@ -54,7 +91,8 @@ template <typename P> __device__ __forceinline__ P fetch(const void *from)
         *(int4 *)&x = __ldg((const int4 *)from);
     } else {
         static_assert(sizeof x.at == sizeof x.at[0], "one element or 16 bytes");
-        x.at[0] = __ldg((decltype(&x.at[0]))from);
+        using Word    = typename CsrWord<typename P::Element>::type;
+        *(Word *)x.at = __ldg((const Word *)from);
     }
     return x;
 }
@@ -70,7 +108,8 @@ template <typename P> __device__ __forceinline__ P load_pack(const void *from)
             ((int4 *)&x)[k] = __ldcg((const int4 *)from + k);
         }
     } else {
-        x.at[0] = __ldcg((decltype(&x.at[0]))from);
+        using Word    = typename CsrWord<typename P::Element>::type;
+        *(Word *)x.at = __ldcg((const Word *)from);
     }
     return x;
 }
@@ -84,7 +123,8 @@ template <typename P> __device__ __forceinline__ void store_pack(void *to, const
             __stcs((int4 *)to + k, ((const int4 *)&x)[k]);
         }
     } else {
-        __stcs(&((P *)to)->at[0], x.at[0]);
+        using Word = typename CsrWord<typename P::Element>::type;
+        __stcs((Word *)to, *(const Word *)x.at);
     }
 }
 
