@@ -102,8 +102,9 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  @param[in]     n           columns, 1 .. n of the plan, equal on all ranks; may change from call
  *                             to call.  Over MPI, ranks that get rows of another n return
  *                             SPMM_ERR_COMM; NCCL does not see it
- *  @param[in]     alpha,beta  real, converted to the compute type; beta == 0 never reads C; alpha == 0
- *                             may read B, and 0 * Inf then is NaN
+ *  @param[in]     alpha,beta  real, see spmm_execute_scaled(); converted to the compute type;
+ *                             beta == 0 never reads C; alpha == 0 may read B, and 0 * Inf then is
+ *                             NaN
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; shares no element with C, which is checked.  Both may be
  *                             blocks of one array side by side, with one ld.  On GPUs complex

@@ -56,8 +56,8 @@ double spmmi_value_get(spmm_type_t type, const void *values, int64_t i);
 void spmmi_value_set(spmm_type_t type, void *values, int64_t i, double x);
 /** Does a finite @p x stay finite in @p type? */
 bool spmmi_value_fits(spmm_type_t type, double x);
-/** Store spmmi_random_value() of @p seed, row and column as element @p i; an imaginary part is drawn
- *  likewise. */
+/** Store spmmi_random_value() of @p seed, row and column as element @p i; an imaginary part is
+ *  drawn likewise. */
 void spmmi_value_draw(spmm_type_t type, void *values, int64_t i, uint64_t seed, int64_t row,
                       int64_t col);
 /** Change the sign of @p count imaginary parts. */

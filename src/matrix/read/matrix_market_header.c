@@ -152,7 +152,7 @@ static spmm_status_t check_sizes(spmm_mm_header_t *header, spmm_text_error_t *er
                                " columns",
                                symmetry_name[header->symmetry], header->rows, header->cols);
     }
-    if (header->cols > INT64_MAX / 2) { /* where columns are counted by parts */
+    if (header->field == SPMM_MM_COMPLEX && header->cols > INT64_MAX / 2) { /* columns of parts */
         return spmmi_text_fail(err, SPMM_ERR_IO, line, "%" PRId64 " columns are too many",
                                header->cols);
     }

@@ -8,7 +8,8 @@
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
 
-/* Gather the values of one block from the arrival order, conjugate them for op H, and hand them to its engine. */
+/* Gather the values of one block from the arrival order, conjugate them for op H, and hand them to
+ * its engine. */
 spmm_status_t spmmi_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
                                       const void *arrived)
 {
