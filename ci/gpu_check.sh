@@ -74,8 +74,9 @@ fail() { # SENTENCE...
     note "FAILED$*"
     touch "$work/failed"
 }
-echo "# ci/gpu_check.sh at $(git describe --always --dirty 2>/dev/null || echo 'no git'), $(date -u +%F)," \
-    "$gpus x $(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)" >"$log"
+echo "# ci/gpu_check.sh at $(git describe --always --dirty 2>/dev/null || echo 'no git')," \
+    "$(date -u +%F), $gpus x" \
+    "$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)" >"$log"
 note "build: $SECONDS s"
 
 # Checks run side by side, each on GPUs of its own or some at a time on the same: a line of this
@@ -261,20 +262,21 @@ widths_step() {
 widths_of() { # TYPE
     local start=$SECONDS code=0 out=$work/widths.$1 table=$work/gpu_check_$1.tsv engines=4 widths=8
     local refused rows bad
-    timeout --kill-after=10 300 "$build/tools/spmm_bench" --matrix-list "$list" --type "$1" --compute 32f \
-        --engines cvse,csr-gpu,bcsr,bcsr-sp24 --reorder none --warmup 0 --iterations 1 \
-        --columns 1,8,32,64,100,128,256,512 --out "$table" >"$out" 2>&1 || code=$?
+    timeout --kill-after=10 300 "$build/tools/spmm_bench" --matrix-list "$list" --type "$1" \
+        --compute 32f --engines cvse,csr-gpu,bcsr,bcsr-sp24 --reorder none --warmup 0 \
+        --iterations 1 --columns 1,8,32,64,100,128,256,512 --out "$table" >"$out" 2>&1 || code=$?
     refused=$(grep -c "^spmm_bench: .*out of the range of type $1" "$out")
     rows=$(grep -v '^#' "$table" | tail -n +2 | wc -l)
     bad=$(grep -v '^#' "$table" | awk -F'\t' 'NR > 1 && $20 != "yes"' | wc -l)
     grep "out of the range of type $1" "$out"
-    if { [ "$code" -eq 0 ] || { [ "$code" -eq 3 ] && [ "$refused" -gt 0 ]; }; } && [ "$bad" -eq 0 ] &&
+    if { [ "$code" -eq 0 ] || { [ "$code" -eq 3 ] && [ "$refused" -gt 0 ]; }; } &&
+        [ "$bad" -eq 0 ] &&
         [ "$rows" -eq $((($(wc -l <"$list") - refused) * engines * widths)) ]; then
         passed "$start" "$rows products of type $1, $refused files refused"
         note "  $rows products of type $1, $refused files refused"
     else
-        fail " ($code): $rows products of type $1, $bad above their bound, $refused files refused"$'\n'"$(
-            tail -n 30 "$out")"
+        fail " ($code): $rows products of type $1, $bad above their bound, $refused files refused
+$(tail -n 30 "$out")"
     fi
 }
 
@@ -324,7 +326,8 @@ calls_step() {
     env SPMM_FAULT_LIST=1 SPMM_FAULT_JOBS=6 SPMM_FAULT_DEVICE=cuda \
         "SPMM_FAULT_RANKS=$ranks" "SPMM_DRIVER=$driver" \
         "SPMM_FAULTS=$build/tests/libspmm_faults.so" timeout 400 \
-        python3 tests/driver/test_fault_calls.py || { fail ": calls that fail on one rank" && return; }
+        python3 tests/driver/test_fault_calls.py ||
+        { fail ": calls that fail on one rank" && return; }
     passed "$start" "calls that fail on one rank"
 }
 
@@ -415,7 +418,8 @@ listed=$("$driver" --list-transports)
 for ranks in 1 2 4 8; do
     on="$ranks ranks on $gpus GPUs"
     [ "$ranks" -gt 1 ] || step widths 1 4 "16-bit engines at many widths" widths_step
-    [ "$ranks" -gt 4 ] || step ctest "$ranks" 4 "ctest -L gpu, $on" ctest_step "$ranks" # they may share GPUs
+    # They may share GPUs.
+    [ "$ranks" -gt 4 ] || step ctest "$ranks" 4 "ctest -L gpu, $on" ctest_step "$ranks"
     [ "$ranks" -le "$gpus" ] || continue
     step engines "$ranks" 4 "engines, $on" engines_step
     step ranks "$ranks" 4 "tests of plans and transports, $on" ranks_step
@@ -438,7 +442,8 @@ for ranks in 1 2 4 8; do
     [ "$ranks" -ne 2 ] || step trust 2 1 "calls that fail on one rank of 2" calls_step
 done
 ranks=4
-[ "$gpus" -ge "$ranks" ] || limit=60 step crowded "$ranks" 2 "$ranks ranks crowded on $gpus GPUs" crowded_step
+[ "$gpus" -ge "$ranks" ] ||
+    limit=60 step crowded "$ranks" 2 "$ranks ranks crowded on $gpus GPUs" crowded_step
 drain
 
 products_step() {

@@ -53,7 +53,8 @@ check() { # TOOL RANKS TEST; one line, and what was found
     esac
     timeout "${SECONDS_EACH:-400}" mpirun --bind-to none -n "$2" compute-sanitizer --tool "$1" \
         "${options[@]}" --report-api-errors no "$tests/$3" >"$out" 2>&1 || code=$?
-    found=$(grep -A 1 'Uninitialized' "$out" | grep -E ' at .*spmmi::' | sed 's/+0x.* in / in /' | sort | uniq -c)
+    found=$(grep -A 1 'Uninitialized' "$out" | grep -E ' at .*spmmi::' |
+        sed 's/+0x.* in / in /' | sort | uniq -c)
     [ -z "$found" ] || code=9
     {
         echo "$1, $2 rank(s), $3: exit $code in $((SECONDS - start)) s, $(grep -E 'SUMMARY' "$out" |
@@ -77,8 +78,9 @@ for test in "${names[@]}"; do
     done
 done
 mkdir -p "$(dirname "$log")"
-echo "# ci/gpu_sanitize.sh at $(git describe --always --dirty 2>/dev/null || echo 'no git'), $(date -u +%F)," \
-    "${#gpus[@]} x $(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)," \
+echo "# ci/gpu_sanitize.sh at $(git describe --always --dirty 2>/dev/null || echo 'no git')," \
+    "$(date -u +%F), ${#gpus[@]} x" \
+    "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)," \
     "$(compute-sanitizer --version | tail -n 1)" | tee "$log"
 turn=0
 for run in "${runs[@]}"; do
@@ -95,7 +97,8 @@ done
 wait
 for tool in "${tools[@]}"; do
     for ranks in 1 2; do
-        [ ! -f "$parts/$tool.$ranks" ] || sort -k 2 "$parts/$tool.$ranks" | awk -v what="$tool, $ranks rank(s)" '
+        [ ! -f "$parts/$tool.$ranks" ] || sort -k 2 "$parts/$tool.$ranks" |
+            awk -v what="$tool, $ranks rank(s)" '
             { n++; bad += $1 != 0; names = names " " $2 }
             END { print "# " what ": " n " tests, " bad + 0 " failed:" names }' | tee -a "$log"
     done

@@ -25,7 +25,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
 inputs=()
-for shape in "16 2048" "16 8192" "64 2048" "128 2048"; do # columns of the grid, its rows on each GPU
+for shape in "16 2048" "16 8192" "64 2048" "128 2048"; do # columns of a grid, its rows on each GPU
     read -r nx ny <<<"$shape"
     inputs+=(--generate "stencil9:nx=$nx,ny=$((ny * ranks))")
 done
@@ -35,6 +35,6 @@ for transport in nccl-push nccl; do
         variants+=(--variant "transport=$transport,$how")
     done
 done
-timeout --kill-after=10 100 mpirun --bind-to none -n "$ranks" "$bench" --set overlap --iterations 50 \
-    "${inputs[@]}" "${variants[@]}" --variant auto --out "$rows" || exit 1
+timeout --kill-after=10 100 mpirun --bind-to none -n "$ranks" "$bench" --set overlap \
+    --iterations 50 "${inputs[@]}" "${variants[@]}" --variant auto --out "$rows" || exit 1
 python3 bench/dist/overlap.py "$output" "$rows"

@@ -31,7 +31,8 @@ bench() {
 }
 
 {
-    echo "# $(date +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1), $ranks ranks"
+    echo "# $(date +%F), $(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)," \
+        "$ranks ranks"
     bench -n 32,128 "${inputs[@]}" || exit 1
     # Multiprocessors for NCCL beside the local block.
     for ctas in 4 8 16 24 32; do
@@ -42,7 +43,9 @@ bench() {
 mv "$output.part" "$output"
 echo "== fastest for each input and N (total_ms), and auto"
 awk -F'\t' '/^#/ { sweep = /ctas/; next } sweep || NF < 9 || $1 == "input" { next }
-    { k = $1 " N=" $2; if ($3 == "auto") { a[k] = $4 " " $9 } else if (!(k in b) || $9 < t[k]) { b[k] = $3; t[k] = $9 }
+    { k = $1 " N=" $2
+      if ($3 == "auto") { a[k] = $4 " " $9 }
+      else if (!(k in b) || $9 < t[k]) { b[k] = $3; t[k] = $9 }
       if ($3 == "overlap") { o[k] = $9 } }
-    END { for (k in b) { printf "%-44s %-10s %9.4f   overlap %9.4f   auto %s\n", k, b[k], t[k], o[k], a[k] } }' \
-    "$output" | sort
+    END { line = "%-44s %-10s %9.4f   overlap %9.4f   auto %s\n"
+          for (k in b) { printf line, k, b[k], t[k], o[k], a[k] } }' "$output" | sort

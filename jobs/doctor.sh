@@ -62,9 +62,10 @@ for ranks in 1 2 4 8; do
     done
 done
 ranks=$((gpus < 4 ? gpus : 4))
-check 60 mpirun --bind-to none -n "$ranks" "$build/tools/spmm_dist" --type 32f --columns 128 --partition block \
-    --generate rmat:scale=20,degree=16 --plot "$output/plot.svg"
-check 10 python3 -c "import sys, xml.etree.ElementTree as e; e.parse(sys.argv[1])" "$output/plot.svg"
+check 60 mpirun --bind-to none -n "$ranks" "$build/tools/spmm_dist" --type 32f --columns 128 \
+    --partition block --generate rmat:scale=20,degree=16 --plot "$output/plot.svg"
+check 10 python3 -c "import sys, xml.etree.ElementTree as e; e.parse(sys.argv[1])" \
+    "$output/plot.svg"
 cat "$output/doctor.txt" "$output/lobpcg.tsv"
 [ "$failed" -eq 0 ] && echo "all passed" || echo "SOME FAILED"
 exit "$failed"

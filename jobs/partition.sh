@@ -35,8 +35,8 @@ if [ $# -eq 0 ]; then
         echo "$0: set SPMM_STANDIN_DIR or name matrices" >&2
         exit 2
     fi
-    for name in roadNet-CA shipsec1 Emilia_923 ASIC_680k FraudYelp-RSR YeastH amazon0601 cant in-2004 \
-        lap3d mip1 protein reddit rmat20 soc-BlogCatalog web-BerkStan web-Google; do
+    for name in roadNet-CA shipsec1 Emilia_923 ASIC_680k FraudYelp-RSR YeastH amazon0601 cant \
+        in-2004 lap3d mip1 protein reddit rmat20 soc-BlogCatalog web-BerkStan web-Google; do
         set -- "$@" "$SPMM_STANDIN_DIR/syn-$name.csr"
     done
     set -- "$@" rmat:scale=22,degree=16
@@ -58,8 +58,8 @@ for matrix in "$@"; do
             --columns 1 --engine csr-cpu --partition metis --objective "${OBJECTIVE:-vol}" \
             --write-partition "$part" --warmup 0 --iterations 1 >"$part.log" &&
             gzip -9 -n "$part"; then
-            echo "$name, $ranks parts, $((SECONDS - start)) s: $(sed -n 's/^halo  *//p' "$part.log" |
-                head -n 1)"
+            echo "$name, $ranks parts, $((SECONDS - start)) s:" \
+                "$(sed -n 's/^halo  *//p' "$part.log" | head -n 1)"
             rm -f "$part.log"
         else
             echo "$0: $name could not be partitioned into $ranks: $(tail -n 1 "$part.log")" >&2

@@ -140,6 +140,6 @@ between=()
 ! wants strong || run_strong "${between[@]}"
 ! wants weak || run_weak "${between[@]}"
 ! wants transports || run_transports
-python3 bench/dist/scaling.py --figure "$output/scaling_$mode.svg" "$output/scaling_$mode.tsv" "$rows" ||
-    status=4
+python3 bench/dist/scaling.py --figure "$output/scaling_$mode.svg" "$output/scaling_$mode.tsv" \
+    "$rows" || status=4
 exit $status

@@ -145,8 +145,7 @@ spmm_status_t spmmi_consumers_create(const spmm_matrix_t *A, const int32_t *row_
         }
         status = spmmi_agree(env, status);
     }
-    spmmi_free(send_count);
-    spmmi_free(recv_count);
+    spmmi_free_all(send_count, recv_count);
     spmmi_consumers_free(&pairs);
     if (status != SPMM_OK) {
         spmmi_consumers_free(consumers);
@@ -156,7 +155,6 @@ spmm_status_t spmmi_consumers_create(const spmm_matrix_t *A, const int32_t *row_
 
 void spmmi_consumers_free(spmm_consumers_t *consumers)
 {
-    spmmi_free(consumers->key);
-    spmmi_free(consumers->uses);
+    spmmi_free_all(consumers->key, consumers->uses);
     *consumers = (spmm_consumers_t){0};
 }

@@ -239,8 +239,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
         (void)fclose(in.file); /* read only: nothing can be lost */
     }
     spmmi_gzip_close(in.packed);
-    spmmi_free(in.buffer);
-    spmmi_free(piece);
+    spmmi_free_all(in.buffer, piece);
     SPMM_TRY(status);
     if (A->env->rank == 0 && in.n_parts < A->env->size) {
         partition->note = "of fewer parts than ranks: the last ranks have no rows";

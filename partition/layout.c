@@ -130,8 +130,7 @@ spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offse
     if (status == SPMM_OK && !keep) {
         status = spmmi_agree(env, exchange_rows(env, map, moving, scratch));
     }
-    spmmi_free(moving);
-    spmmi_free(scratch);
+    spmmi_free_all(moving, scratch);
     if (status != SPMM_OK) {
         spmmi_layout_map_free(map);
     }
@@ -140,12 +139,7 @@ spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offse
 
 void spmmi_layout_map_free(spmm_layout_map_t *map)
 {
-    spmmi_free(map->offset);
-    spmmi_free(map->orig);
-    spmmi_free(map->orig_offset);
-    spmmi_free(map->new_index);
-    spmmi_free(map->send_row);
-    spmmi_free(map->send_count);
-    spmmi_free(map->recv_count);
+    spmmi_free_all(map->offset, map->orig, map->orig_offset, map->new_index, map->send_row,
+                   map->send_count, map->recv_count);
     *map = (spmm_layout_map_t){0};
 }

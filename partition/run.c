@@ -87,7 +87,6 @@ spmm_status_t spmmi_partition_run(const spmm_matrix_t *A, const spmm_partitioner
 
 void spmmi_partition_free(spmm_partition_t *partition)
 {
-    spmmi_free(partition->row_part);
-    spmmi_free(partition->col_part);
+    spmmi_free_all(partition->row_part, partition->col_part);
     *partition = (spmm_partition_t){0};
 }

@@ -23,12 +23,7 @@ typedef struct {
 
 static void free_query(query_t *q)
 {
-    spmmi_free(q->index);
-    spmmi_free(q->position);
-    spmmi_free(q->ask);
-    spmmi_free(q->asked);
-    spmmi_free(q->ask_count);
-    spmmi_free(q->asked_count);
+    spmmi_free_all(q->index, q->position, q->ask, q->asked, q->ask_count, q->asked_count);
 }
 
 static spmm_status_t sort_indices(spmm_env_t *env, int64_t count, const int64_t *index, query_t *q)

@@ -71,7 +71,8 @@ def main():
                 missed = sorted(line for line, times in counts.items() if times == 0)
                 low.append((path, met, len(counts), missed))
         if folder_all:
-            print(f"{folder:32} {folder_ran:6} of {folder_all:6} lines {100 * folder_ran / folder_all:6.1f} %")
+            print(f"{folder:32} {folder_ran:6} of {folder_all:6} lines "
+                  f"{100 * folder_ran / folder_all:6.1f} %")
         for path, met, total, missed in low:
             print(f"  {path:30} {met:6} of {total:6} lines {100 * met / total:6.1f} %")
             if options.lines:

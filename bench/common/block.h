@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file block.h  A matrix as one block, for benchmarks below the public API. */
+/** @file block.h
+ *  Benchmarks below the public API: a matrix as one block, B and C of its products on host and
+ *  device, C against the FP64 product, times, and matrices one after the other on one GPU.
+ */
 #ifndef BENCH_BLOCK_H
 #define BENCH_BLOCK_H
 
+#include "engine/engine.h"
 #include "matrix/csr.h"
 #include "partition/reorder/reorder.h"
 
@@ -18,5 +22,100 @@ spmm_status_t bench_block_read(spmm_env_t *env, const char *path, spmm_type_t ty
  *  @param[out] seconds  NULL, or CPU seconds of all threads that the order took */
 spmm_status_t bench_block_reorder(spmm_env_t *env, const spmm_reorderer_t *method,
                                   const spmm_csr_t *block, spmm_csr_t *permuted, double *seconds);
+
+/* block_error.c */
+
+/** Fill @p B, host [n_cols x n] of the type of @p A, with random values; for FP16 scaled by a power
+ *  of two so that sums stay in range. */
+void bench_block_random(const spmm_csr_t *A, int64_t n, void *B);
+
+/** Largest |C - FP64 product| / (|A| |B|), after what underflow may cost, over rows here and there
+ *  of @p A, whose rows are those of C in their order, and over all elements that are no finite
+ *  numbers, where it is infinite.
+ *  @param[in] B, C  host, row-major, of the type of A: [n_cols x n], [n_rows x n] */
+double bench_block_error(const spmm_csr_t *A, int64_t n, const void *B, const void *C);
+
+/* block_operands.c */
+
+typedef struct {
+    const spmm_device_t *device; /**< borrowed, as is block */
+    const spmm_csr_t    *block;
+    int64_t              n;
+    void                *B, *C;           /**< device, owned, row-major, of the type of block */
+    void                *host_B, *host_C; /**< owned */
+    spmm_stream_t        stream;
+} bench_operands_t;
+
+/** B [n_cols x n] random, C [c_rows x n].  Close @p o after a failure, too. */
+spmm_status_t bench_operands_open(const spmm_device_t *device, const spmm_csr_t *block, int64_t n,
+                                  bench_operands_t *o);
+void          bench_operands_close(bench_operands_t *o);
+
+/** Overwrite C with NaN, so that rows which a product forgets show. */
+spmm_status_t bench_operands_poison(const bench_operands_t *o);
+
+/** Enqueue a product in a format of @p engine. */
+spmm_status_t bench_operands_multiply(const bench_operands_t *o, const spmm_engine_ops_t *engine,
+                                      void *format);
+
+/** Median seconds of products in a format of @p engine, or in one that its build() made, and their
+ *  error; C is overwritten with NaN before. */
+spmm_status_t bench_operands_measure(const bench_operands_t *o, const spmm_engine_ops_t *engine,
+                                     void *format, int64_t iterations, double *seconds,
+                                     double *error);
+
+/** Fetch C to host_C.  @param[out] error  as bench_block_error() */
+spmm_status_t bench_operands_error(const bench_operands_t *o, double *error);
+
+/* block_main.c */
+
+enum { BENCH_WIDTHS = 16, BENCH_WARMUP = 3 };
+
+typedef struct bench_program bench_program_t;
+
+/** What a benchmark does with a matrix.  @return an exit code: 0, 1 wrong product, 3 matrix, 4
+ *  other */
+typedef int (*bench_block_run_t)(const spmm_device_t *device, const char *path,
+                                 bench_program_t *program);
+
+/** A program `[--iterations K] [--only NAME,...] N,N,... MATRIX...`. */
+struct bench_program {
+    const char *name;
+    const char *usage; /**< what comes behind the name */
+    int64_t     unit;  /**< of which all widths are multiples */
+    void (*head)(const spmm_device_t *device, const bench_program_t *program); /**< prints titles */
+    bench_block_run_t run;
+
+    int64_t     iterations; /**< 20; 0: no such option */
+    bool        has_only;   /**< whether there is option --only */
+    const char *only;       /**< NULL: all */
+    int64_t     width[BENCH_WIDTHS];
+    int         n_widths;
+    bool        is_wrong; /**< a C was, to be set by run() */
+
+    spmm_status_t (*one)(const bench_operands_t *o, const spmm_problem_t *problem, const char *name,
+                         bool *is_wrong); /**< of bench_block_widths() */
+};
+
+/** Read @p arguments, which end with NULL, start MPI and the GPU, print the titles and run each
+ *  matrix.  @return the largest exit code, 2 usage, 4 where there is no GPU */
+int bench_block_main(bench_program_t *program, char **arguments);
+
+/** Print the error of the device's environment and clear it.  @return 3, or 0 for SPMM_OK */
+int bench_block_failed(const char *program, const char *path, const spmm_device_t *device,
+                       spmm_status_t status);
+
+/** A run(): program->one with FP16 operands of each width, and a problem that has the facts of the
+ *  pattern; it sets *is_wrong where a C was. */
+int bench_block_widths(const spmm_device_t *device, const char *path, bench_program_t *program);
+
+/** Enqueue one product on the stream that is timed. */
+typedef spmm_status_t (*bench_product_t)(void *self);
+
+/** Median device time of @p iterations products after BENCH_WARMUP; the device waits until the
+ *  host, whose launches are not timed, is ahead. */
+spmm_status_t bench_block_median(const spmm_device_t *device, spmm_stream_t stream,
+                                 int64_t iterations, bench_product_t product, void *self,
+                                 double *seconds);
 
 #endif /* BENCH_BLOCK_H */

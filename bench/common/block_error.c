@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "block_error.h"
+#include "block.h"
 
 #include <math.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "block_main.h"
+#include "block.h"
 
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
-#include "block.h"
 #include "matrix/matrix.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"
@@ -23,45 +24,63 @@ int bench_block_failed(const char *program, const char *path, const spmm_device_
     return 3;
 }
 
-int bench_block_main(const char *program, char **paths, void (*head)(const spmm_device_t *, void *),
-                     bench_block_run_t run, void *self)
+/* @return what comes behind the options and widths, NULL: arguments are wrong */
+static char **parse(bench_program_t *p, char **at)
+{
+    bool good = true;
+
+    for (; at[0] != NULL && at[1] != NULL; at += 2) {
+        if (p->iterations > 0 && strcmp(at[0], "--iterations") == 0) {
+            p->iterations = strtoll(at[1], NULL, 10);
+            good          = good && p->iterations > 0;
+        } else if (p->has_only && strcmp(at[0], "--only") == 0) {
+            p->only = at[1];
+        } else {
+            break;
+        }
+    }
+    if (good && at[0] != NULL && at[1] != NULL) {
+        p->n_widths = tool_read_widths(at[0], p->unit, p->width, BENCH_WIDTHS);
+    }
+    return p->n_widths == 0 ? NULL : at + 1;
+}
+
+int bench_block_main(bench_program_t *program, char **arguments)
 {
     spmm_env_t    env = {.size = 1};
     spmm_device_t device;
-    int           code = 0;
+    char        **paths = parse(program, arguments);
+    int           code  = 0;
 
+    if (paths == NULL) {
+        (void)fprintf(stderr, "usage: %s %s\n", program->name, program->usage);
+        return 2;
+    }
     MPI_Init(NULL, NULL);
     env.comm = MPI_COMM_SELF;
     if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK ||
         spmmi_engines_preload(&device) != SPMM_OK) {
-        (void)fprintf(stderr, "%s: %s\n", program, env.err.text);
+        (void)fprintf(stderr, "%s: %s\n", program->name, env.err.text);
         MPI_Finalize();
         return 4;
     }
-    head(&device, self);
+    program->head(&device, program);
     for (; *paths != NULL; paths++) {
-        const int now = run(&device, *paths, self);
+        const int now = program->run(&device, *paths, program);
 
         code = now > code ? now : code;
         (void)fflush(stdout);
     }
     spmmi_device_close(&device);
     MPI_Finalize();
+    if (program->is_wrong) {
+        (void)fprintf(stderr, "%s: a product is wrong: it is marked `!` or `no`\n", program->name);
+    }
     return code;
 }
 
-/** What bench_block_widths_main() hands through. */
-typedef struct {
-    const char         *program;
-    bench_block_width_t one;
-    int64_t             width[BENCH_WIDTHS];
-    int                 n_widths;
-    bool                is_wrong; /**< a C was */
-} widths_t;
-
-static int run_widths(const spmm_device_t *device, const char *path, void *self)
+int bench_block_widths(const spmm_device_t *device, const char *path, bench_program_t *program)
 {
-    widths_t      *r       = self;
     spmm_csr_t     block   = {0};
     spmm_pattern_t pattern = {0};
     spmm_status_t  status  = bench_block_read(device->env, path, SPMM_R_16F, &block);
@@ -69,44 +88,25 @@ static int run_widths(const spmm_device_t *device, const char *path, void *self)
     if (status == SPMM_OK) {
         status = spmmi_pattern_scan(device->env, &block, &pattern);
     }
-    for (int w = 0; w < r->n_widths && status == SPMM_OK; w++) {
+    for (int w = 0; w < program->n_widths && status == SPMM_OK; w++) {
         const spmm_problem_t problem = {.ab_type = SPMM_R_16F,
                                         .c_type  = SPMM_R_16F,
                                         .compute = SPMM_COMPUTE_32F,
                                         .layout  = SPMM_LAYOUT_ROW,
-                                        .n       = r->width[w],
+                                        .n       = program->width[w],
                                         .pattern = &pattern};
         bench_operands_t     o;
 
-        status = bench_operands_open(device, &block, r->width[w], &o);
+        status = bench_operands_open(device, &block, problem.n, &o);
         if (status == SPMM_OK) {
-            status = r->one(&o, &problem, bench_block_name(path), &r->is_wrong);
+            status = program->one(&o, &problem, bench_block_name(path), &program->is_wrong);
         }
         bench_operands_close(&o);
     }
     spmmi_pattern_free(&pattern);
     spmmi_csr_free(&block);
-    return status == SPMM_OK ? r->is_wrong : bench_block_failed(r->program, path, device, status);
-}
-
-int bench_block_widths_main(const char *program, const char *usage, char **arguments,
-                            void (*head)(const spmm_device_t *, void *), bench_block_width_t one)
-{
-    widths_t r = {.program = program, .one = one};
-    int      code;
-
-    if (arguments[0] != NULL && arguments[1] != NULL) {
-        r.n_widths = tool_read_widths(arguments[0], 1, r.width, BENCH_WIDTHS);
-    }
-    if (r.n_widths == 0) {
-        (void)fprintf(stderr, "usage: %s %s\n", program, usage);
-        return 2;
-    }
-    code = bench_block_main(program, arguments + 1, head, run_widths, &r);
-    if (code == 1) {
-        (void)fprintf(stderr, "%s: a product is wrong: it is marked `!`\n", program);
-    }
-    return code;
+    return status == SPMM_OK ? program->is_wrong
+                             : bench_block_failed(program->name, path, device, status);
 }
 
 /** Events around each product, and what the times are kept in. */
@@ -158,7 +158,6 @@ spmm_status_t bench_block_median(const spmm_device_t *device, spmm_stream_t stre
     for (int64_t k = 0; k < 2 * iterations && m.mark != NULL; k++) {
         device->ops->event_destroy(device, m.mark[k]);
     }
-    spmmi_free(m.mark);
-    spmmi_free(m.seconds);
+    spmmi_free_all(m.mark, m.seconds);
     return status;
 }

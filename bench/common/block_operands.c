@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "block_operands.h"
+#include "block.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "block_error.h"
-#include "block_main.h"
 #include "spmm_dist/context.h"
 
 static size_t bytes_of_c(const bench_operands_t *o)
@@ -38,8 +36,7 @@ void bench_operands_close(bench_operands_t *o)
     }
     o->device->ops->release(o->device, o->B);
     o->device->ops->release(o->device, o->C);
-    spmmi_free(o->host_B);
-    spmmi_free(o->host_C);
+    spmmi_free_all(o->host_B, o->host_C);
 }
 
 spmm_status_t bench_operands_poison(const bench_operands_t *o)

@@ -150,9 +150,7 @@ static driver_verdict_t compare(const dist_case_t *c, const trip_t *t)
     rows.values  = my_values;
     verdict      = driver_compare(&(driver_product_t){
              .rows = &rows, .B = c->dense, .alpha = 1.0, .block = &block, .C = t->from_rows});
-    spmmi_free(ptr);
-    spmmi_free(my_col);
-    spmmi_free(my_values);
+    spmmi_free_all(ptr, my_col, my_values);
     return verdict;
 }
 
@@ -186,11 +184,6 @@ void dist_check(const dist_case_t *c, const spmm_plan_t *plan, dist_row_t *row)
     verdict        = driver_verdict_reduce(&job, &verdict);
     row->max_error = verdict.max_error;
     row->passed    = is_right(c, plan, row, &verdict);
-    spmmi_free(trip.to_count);
-    spmmi_free(trip.from_count);
-    spmmi_free(trip.place);
-    spmmi_free(trip.to);
-    spmmi_free(trip.from);
-    spmmi_free(trip.to_rows);
-    spmmi_free(trip.from_rows);
+    spmmi_free_all(trip.to_count, trip.from_count, trip.place, trip.to, trip.from, trip.to_rows,
+                   trip.from_rows);
 }

@@ -12,7 +12,7 @@
  */
 #include <stdio.h>
 
-#include "block_main.h"
+#include "block.h"
 #include "engine/bcsr/variant.h"
 #include "matrix/matrix.h"
 #include "spmm_dist/context.h"
@@ -82,9 +82,9 @@ static spmm_status_t run_variants(const bench_operands_t *o, const spmm_problem_
     return SPMM_OK;
 }
 
-static void print_head(const spmm_device_t *device, void *self)
+static void print_head(const spmm_device_t *device, const bench_program_t *program)
 {
-    (void)self;
+    (void)program;
     (void)printf(
         "# %s, FP16, microseconds: predicted of bcsr and bcsr-sp24, then by steps (S) and lists "
         "(L), "
@@ -107,7 +107,13 @@ static void print_head(const spmm_device_t *device, void *self)
 
 int main(int argc, char **argv)
 {
+    bench_program_t program = {.name  = "bench_bcsr",
+                               .usage = "N,N,... MATRIX...",
+                               .unit  = 1,
+                               .head  = print_head,
+                               .run   = bench_block_widths,
+                               .one   = run_variants};
+
     (void)argc;
-    return bench_block_widths_main("bench_bcsr", "N,N,... MATRIX...", argv + 1, print_head,
-                                   run_variants);
+    return bench_block_main(&program, argv + 1);
 }

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "block_main.h"
+#include "block.h"
 #include "engine/cvse/variant.h"
 #include "matrix/matrix.h"
 #include "spmm_dist/context.h"
@@ -121,15 +121,21 @@ static spmm_status_t run_width(const bench_operands_t *o, const spmm_problem_t *
     return status;
 }
 
-static void print_head(const spmm_device_t *device, void *self)
+static void print_head(const spmm_device_t *device, const bench_program_t *program)
 {
-    (void)self;
+    (void)program;
     (void)printf("# %s, FP16, microseconds by V/blocks/columns/warps\n", device->description);
 }
 
 int main(int argc, char **argv)
 {
+    bench_program_t program = {.name  = "bench_cvse",
+                               .usage = "[--all] N,N,... FILE...",
+                               .unit  = 1,
+                               .head  = print_head,
+                               .run   = bench_block_widths,
+                               .one   = run_width};
+
     all = argc > 1 && strcmp(argv[1], "--all") == 0;
-    return bench_block_widths_main("bench_cvse", "[--all] N,N,... FILE...", argv + (all ? 2 : 1),
-                                   print_head, run_width);
+    return bench_block_main(&program, argv + (all ? 2 : 1));
 }

@@ -21,7 +21,6 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "block.h"
-#include "block_main.h"
 #include "sddmm.h"
 #include "tool_common.h"
 

@@ -47,7 +47,8 @@ awk -F '\t' '
     /^#/ || $1 == "matrix" { next }
     $14 != "yes" { failed++; next }
     $4 == 0 || $11 == "-" { next }
-    { add("all"); add($1 ~ /^dlmc|vector=1$/ ? "unstructured" : $1 ~ /^pruned/ ? "vectors" : "matrices") }
+    { add("all")
+      add($1 ~ /^dlmc|vector=1$/ ? "unstructured" : $1 ~ /^pruned/ ? "vectors" : "matrices") }
     END { for (k = 1; k <= keys; k++) { key = order[k]; split(key, part, "\t")
         printf "# summary type=%s K=%s of %d %s: geomean=%.3f least=%.3f to_32f=%s error=%.1e\n",
                part[1], part[2], n[key], part[3], exp(sum[key] / n[key]), low[key],

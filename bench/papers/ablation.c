@@ -20,19 +20,9 @@
 
 #include "base/alloc.h"
 #include "block.h"
-#include "block_main.h"
 #include "engine/bittcf/engine.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"
-
-static const char program[] = "bench_ablation";
-
-typedef struct {
-    int64_t width[BENCH_WIDTHS];
-    int     n_widths;
-    int64_t iterations;
-    bool    is_wrong; /**< a C was */
-} request_t;
 
 /* Limits. */
 static spmm_tc_limits_t no_balance(const spmm_device_t *device, const spmm_problem_t *problem,
@@ -139,7 +129,7 @@ static void print_row(const char *name, const spmm_csr_t *block, const char *ord
     }
 }
 
-static spmm_status_t run_width(request_t *r, const bench_operands_t *o, const char *name,
+static spmm_status_t run_width(bench_program_t *r, const bench_operands_t *o, const char *name,
                                const spmm_csr_t *ordered)
 {
     const size_t  bytes  = (size_t)o->block->c_rows * (size_t)o->n * sizeof(float);
@@ -192,9 +182,8 @@ static spmm_status_t order(spmm_env_t *env, const spmm_csr_t *block, spmm_csr_t 
     return SPMM_OK;
 }
 
-static int run_matrix(const spmm_device_t *device, const char *path, void *self)
+static int run_matrix(const spmm_device_t *device, const char *path, bench_program_t *r)
 {
-    request_t    *r     = self;
     spmm_env_t   *env   = device->env;
     spmm_csr_t    block = {0}, ordered = {0};
     bool          better = false;
@@ -214,35 +203,25 @@ static int run_matrix(const spmm_device_t *device, const char *path, void *self)
     }
     spmmi_csr_free(&block);
     spmmi_csr_free(&ordered);
-    return status != SPMM_OK ? bench_block_failed(program, path, device, status) : r->is_wrong;
+    return status != SPMM_OK ? bench_block_failed(r->name, path, device, status) : r->is_wrong;
 }
 
-static void print_head(const spmm_device_t *device, void *self)
+static void print_head(const spmm_device_t *device, const bench_program_t *program)
 {
     (void)printf("# engine bittcf on %s, TF32, device time, median of %lld after %d, caches warm\n",
-                 device->description, (long long)((request_t *)self)->iterations, BENCH_WARMUP);
+                 device->description, (long long)program->iterations, BENCH_WARMUP);
     (void)printf("matrix\tnnz\tN\torder\tvariant\tmedian_ms\tratio\tdifference\terror\tpassed\n");
 }
 
 int main(int argc, char **argv)
 {
-    request_t request = {.iterations = 20};
-    int       first   = 1, code;
+    bench_program_t program = {.name       = "bench_ablation",
+                               .usage      = "[--iterations K] N,N,... FILE...",
+                               .unit       = 32, /* kernels access 16 bytes at a time */
+                               .head       = print_head,
+                               .run        = run_matrix,
+                               .iterations = 20};
 
-    if (argc > 2 && strcmp(argv[1], "--iterations") == 0) {
-        request.iterations = strtoll(argv[2], NULL, 10);
-        first              = 3;
-    }
-    if (argc > first + 1) { /* multiples of 32, for which the kernels access 16 bytes at a time */
-        request.n_widths = tool_read_widths(argv[first], 32, request.width, BENCH_WIDTHS);
-    }
-    if (request.iterations < 1 || request.n_widths == 0) {
-        (void)fprintf(stderr, "usage: bench_ablation [--iterations K] N,N,... FILE...\n");
-        return 2;
-    }
-    code = bench_block_main(program, argv + first + 1, print_head, run_matrix, &request);
-    if (code == 1) {
-        (void)fprintf(stderr, "bench_ablation: a product is wrong: see column passed\n");
-    }
-    return code;
+    (void)argc;
+    return bench_block_main(&program, argv + 1);
 }

@@ -20,20 +20,11 @@
 
 #include "base/alloc.h"
 #include "block.h"
-#include "block_main.h"
 #include "ladder_case.h"
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
-static const char program[] = "bench_ladder";
 enum { MOST = 32, PAD = 64, NAME = 48 };
-
-typedef struct {
-    int64_t     width[BENCH_WIDTHS];
-    int         n_widths;
-    int64_t     iterations;
-    const char *only; /* NULL: all */
-} request_t;
 
 static const ladder_contender_t steps[LADDER_STEPS] = {
     {.name = "OBT", .step = LADDER_OBT},
@@ -99,7 +90,7 @@ static bool print_results(const char *name, const ladder_case_t *c, const ladder
 }
 
 /* @return the exit code so far; errors of contenders are said and passed over */
-static int run_width(const request_t *r, ladder_case_t *c, const char *name,
+static int run_width(const bench_program_t *r, ladder_case_t *c, const char *name,
                      const ladder_host_t *wide)
 {
     spmm_error_t      *err = &c->o.device->env->err;
@@ -150,7 +141,7 @@ static spmm_status_t pad(spmm_env_t *env, spmm_csr_t *block)
 }
 
 /* @return the exit code of the widths; @p status tells of the rest */
-static int run_tiles(const request_t *r, const spmm_device_t *device, const char *name,
+static int run_tiles(const bench_program_t *r, const spmm_device_t *device, const char *name,
                      const spmm_csr_t *block, spmm_status_t *status)
 {
     void         *owned[LADDER_STEPS][LADDER_ARRAYS] = {{NULL}};
@@ -182,7 +173,7 @@ static int run_tiles(const request_t *r, const spmm_device_t *device, const char
     return code;
 }
 
-static int run_matrix(const spmm_device_t *device, const char *path, void *self)
+static int run_matrix(const spmm_device_t *device, const char *path, bench_program_t *r)
 {
     spmm_csr_t    block  = {0};
     spmm_status_t status = bench_block_read(device->env, path, SPMM_R_16F, &block);
@@ -192,51 +183,31 @@ static int run_matrix(const spmm_device_t *device, const char *path, void *self)
         status = pad(device->env, &block);
     }
     if (status == SPMM_OK) {
-        code = run_tiles(self, device, bench_block_name(path), &block, &status);
+        code = run_tiles(r, device, bench_block_name(path), &block, &status);
     }
-    failed = bench_block_failed(program, path, device, status);
+    failed = bench_block_failed(r->name, path, device, status);
     spmmi_csr_free(&block);
     return failed > code ? failed : code;
 }
 
-static void print_head(const spmm_device_t *device, void *self)
+static void print_head(const spmm_device_t *device, const bench_program_t *program)
 {
     (void)printf("# %s, FP16, device time, median of %" PRId64 " after %d, caches warm\n",
-                 device->description, ((request_t *)self)->iterations, BENCH_WARMUP);
+                 device->description, program->iterations, BENCH_WARMUP);
     (void)printf("matrix\tnnz\tN\ttiles32\tsp24_percent\tvariant\tmedian_ms\tgflops\t"
                  "tile_tflops\tto_OBT\tto_cusparse\tmax_error\tpassed\n");
 }
 
-/* @return the first argument behind the options */
-static int parse_options(int argc, char **argv, request_t *r)
-{
-    int k = 1;
-
-    for (; k + 1 < argc; k += 2) {
-        if (strcmp(argv[k], "--iterations") == 0) {
-            r->iterations = strtoll(argv[k + 1], NULL, 10);
-        } else if (strcmp(argv[k], "--only") == 0) {
-            r->only = argv[k + 1];
-        } else {
-            break;
-        }
-    }
-    return k;
-}
-
 int main(int argc, char **argv)
 {
-    request_t request = {.iterations = 20};
-    const int first   = parse_options(argc, argv, &request);
+    bench_program_t program = {.name       = "bench_ladder",
+                               .usage      = "[--iterations K] [--only NAME,...] N,N,... MATRIX...",
+                               .unit       = LADDER_COLUMNS,
+                               .head       = print_head,
+                               .run        = run_matrix,
+                               .iterations = 20,
+                               .has_only   = true};
 
-    if (argc > first + 1) {
-        request.n_widths =
-            tool_read_widths(argv[first], LADDER_COLUMNS, request.width, BENCH_WIDTHS);
-    }
-    if (request.iterations < 1 || request.n_widths == 0) {
-        (void)fprintf(stderr, "usage: bench_ladder [--iterations K] [--only NAME,...] N,N,... "
-                              "MATRIX...\n");
-        return 2;
-    }
-    return bench_block_main(program, argv + first + 1, print_head, run_matrix, &request);
+    (void)argc;
+    return bench_block_main(&program, argv + 1);
 }

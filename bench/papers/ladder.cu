@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ladder.cu  The steps of the ladder.  Fragments are read by ldmatrix, which SMaT does by
  *  32-bit loads; C goes to memory from registers, in all steps alike. */
+#include "cuda/tc/tc_common.cuh"
 #include "ladder_mm.h"
-
-#include <cuda_fp16.h>
 
 namespace
 {
@@ -16,27 +15,6 @@ template <int kWidth> struct Stage {
     uint32_t meta[LADDER_META];
 };
 
-__device__ unsigned shared_address(const void *ptr)
-{
-    return (unsigned)__cvta_generic_to_shared(ptr);
-}
-
-__device__ void copy16(void *to, const void *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(shared_address(to)), "l"(from)
-                 : "memory");
-}
-
-__device__ void commit()
-{
-    asm volatile("cp.async.commit_group;\n" ::: "memory");
-}
-
-template <int kLeft> __device__ void wait()
-{
-    asm volatile("cp.async.wait_group %0;\n" ::"n"(kLeft) : "memory");
-}
-
 /** Tile @p t of a list of A and the 8 columns of B that it meets. */
 template <int kWidth, bool kSparse>
 __device__ void load(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, int t,
@@ -47,19 +25,21 @@ __device__ void load(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, int
     const int     col    = kSparse ? A.sparse_col[t] : A.dense_col[t];
 
     if constexpr (kSparse) {
-        copy16(stage.a + 8 * lane, A.packed + (int64_t)t * LADDER_PACKED + 8 * lane);
+        spmmi::cp_async<16>(stage.a + 8 * lane, A.packed + (int64_t)t * LADDER_PACKED + 8 * lane);
         if (lane < LADDER_META / 4) {
-            copy16(stage.meta + 4 * lane, A.meta + (int64_t)t * LADDER_META + 4 * lane);
+            spmmi::cp_async<16>(stage.meta + 4 * lane,
+                                A.meta + (int64_t)t * LADDER_META + 4 * lane);
         }
     } else {
 #pragma unroll
         for (int k = lane; k < 2 * kWidth; k += 32) {
-            copy16(stage.a + 8 * k, A.dense + (int64_t)t * (LADDER_ROWS * kWidth) + 8 * k);
+            spmmi::cp_async<16>(stage.a + 8 * k,
+                                A.dense + (int64_t)t * (LADDER_ROWS * kWidth) + 8 * k);
         }
     }
     if (lane < LADDER_COLUMNS * kParts) {
-        copy16(stage.b + 8 * lane,
-               Bt + lane / kParts * ldb + (int64_t)col * kWidth + lane % kParts * 8);
+        spmmi::cp_async<16>(stage.b + 8 * lane,
+                            Bt + lane / kParts * ldb + (int64_t)col * kWidth + lane % kParts * 8);
     }
 }
 
@@ -67,7 +47,7 @@ __device__ void ldmatrix4(const void *at, uint32_t r[4])
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(shared_address(at))
+                 : "r"(spmmi::shared_address(at))
                  : "memory");
 }
 
@@ -75,29 +55,12 @@ __device__ void ldmatrix2(const void *at, uint32_t r[2])
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];\n"
                  : "=r"(r[0]), "=r"(r[1])
-                 : "r"(shared_address(at))
+                 : "r"(spmmi::shared_address(at))
                  : "memory");
 }
 
-__device__ void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-/** Lanes 4 g and 4 g + 1 give the metadata (selector 0). */
-__device__ void mma_sp(float c[4], const uint32_t a[4], const uint32_t b[4], uint32_t meta)
-{
-    asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
-                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9,%10,%11}, {%0,%1,%2,%3}, %12, 0x0;\n"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]),
-                   "r"(b[3]), "r"(meta));
-}
-
-template <int kWidth, bool kSparse> __device__ void multiply(const Stage<kWidth> &stage, float c[4])
+template <int kWidth, bool kSparse>
+__device__ void multiply(const Stage<kWidth> &stage, float (&c)[4])
 {
     const int lane = threadIdx.x;
     const int row = lane % 16, right = lane / 16 * 8; /* of A, for ldmatrix */
@@ -107,17 +70,17 @@ template <int kWidth, bool kSparse> __device__ void multiply(const Stage<kWidth>
     if constexpr (kWidth == LADDER_ROWS) {
         ldmatrix4(stage.a + row * kWidth + right, a);
         ldmatrix2(stage.b + below, b);
-        mma(c, a, b[0], b[1]);
+        spmmi::mma_half_m16n8k16<__half>(c, a, b[0], b[1]);
     } else {
         ldmatrix4(stage.b + below, b);
         if constexpr (kSparse) {
             ldmatrix4(stage.a + row * 16 + right, a);
-            mma_sp(c, a, b, stage.meta[lane / 4 * 2 + lane % 2]);
+            spmmi::mma_sparse_m16n8k32<__half>(c, a, b, stage.meta[lane / 4 * 2 + lane % 2]);
         } else {
             ldmatrix4(stage.a + row * kWidth + right, a);
-            mma(c, a, b[0], b[1]);
+            spmmi::mma_half_m16n8k16<__half>(c, a, b[0], b[1]);
             ldmatrix4(stage.a + row * kWidth + 16 + right, a);
-            mma(c, a, b[2], b[3]);
+            spmmi::mma_half_m16n8k16<__half>(c, a, b[2], b[3]);
         }
     }
 }
@@ -125,7 +88,7 @@ template <int kWidth, bool kSparse> __device__ void multiply(const Stage<kWidth>
 /** All tiles of a list in tile row @p row, the next one on its way while one is multiplied. */
 template <int kWidth, bool kSparse>
 __device__ void pipeline(const ladder_tiles_t &A, const __half *Bt, int64_t ldb, int row,
-                         Stage<kWidth> stage[2], float c[4])
+                         Stage<kWidth> stage[2], float (&c)[4])
 {
     const int32_t *ptr   = kSparse ? A.sparse_ptr : A.dense_ptr;
     const int      first = ptr[row], last = ptr[row + 1];
@@ -135,21 +98,21 @@ __device__ void pipeline(const ladder_tiles_t &A, const __half *Bt, int64_t ldb,
         if (first + k < last) {
             load<kWidth, kSparse>(A, Bt, ldb, first + k, stage[k]);
         }
-        commit();
+        spmmi::cp_async_commit();
     }
     for (int t = first; t < last; t++) {
         Stage<kWidth> &now = stage[(t - first) % 2];
 
-        wait<1>();
+        spmmi::cp_async_wait<1>();
         __syncwarp(kAll);
         multiply<kWidth, kSparse>(now, c);
         __syncwarp(kAll);
         if (t + 2 < last) {
             load<kWidth, kSparse>(A, Bt, ldb, t + 2, now);
         }
-        commit();
+        spmmi::cp_async_commit();
     }
-    wait<0>();
+    spmmi::cp_async_wait<0>();
     __syncwarp(kAll);
 }
 

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "block_operands.h"
+#include "block.h"
 #include "device/device_cuda.h"
 #include "ladder_tiles.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "block_main.h"
+#include "block.h"
 #include "ladder_case.h"
 #include "ladder_mm.h"
 #include "spmm_dist/context.h"

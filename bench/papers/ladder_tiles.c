@@ -6,9 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
+#include "engine/bcsr/args.h"
 #include "engine/tc/windows.h"
 
-enum { GROUP = 4, GROUPS = LADDER_WIDE / GROUP };
+enum { GROUP = 4 };
 
 /* Is there no row with more than two of its four columns, in any group of a tile?  The columns of
  * the tile are those from @p k on; *next is left behind them. */
@@ -91,35 +92,16 @@ static void gather_tile(const spmm_csr_t *block, int32_t w, int32_t first_col, i
     }
 }
 
-/* The two columns of four that are kept, first < second, also where fewer are stored. */
-static void kept(uint32_t bits, int32_t *first, int32_t *second)
-{
-    *first = 0;
-    while (*first < GROUP - 2 && (bits >> *first & 1) == 0) {
-        (*first)++;
-    }
-    *second = GROUP - 1;
-    while (*second > *first + 1 && (bits >> *second & 1) == 0) {
-        (*second)--;
-    }
-}
-
 static void pack(const uint16_t *values, const uint32_t stored[LADDER_ROWS], uint16_t *packed,
                  uint32_t *meta)
 {
-    memset(meta, 0, LADDER_META * sizeof *meta);
-    for (int32_t r = 0; r < LADDER_ROWS; r++) {
-        for (int32_t q = 0; q < GROUPS; q++) {
-            int32_t         first, second;
-            uint32_t        code;
-            const uint16_t *four = values + r * LADDER_WIDE + q * GROUP;
+    for (int32_t k = 0; k < LADDER_PACKED; k++) {
+        const int32_t r = k / LADDER_ROWS;
 
-            kept(stored[r] >> q * GROUP & 15, &first, &second);
-            packed[r * 16 + 2 * q]     = four[first];
-            packed[r * 16 + 2 * q + 1] = four[second];
-            code                       = (uint32_t)first | (uint32_t)second << 2;
-            meta[r % 8 * 2 + q / 4] |= code << (16 * (r / 8) + 4 * (q % 4));
-        }
+        packed[k] = values[r * LADDER_WIDE + spmmi_bcsr_kept(stored[r], k % LADDER_ROWS)];
+    }
+    for (int32_t k = 0; k < LADDER_META; k++) {
+        meta[k] = spmmi_bcsr_meta(stored, k / 2, k % 2);
     }
 }
 
@@ -208,13 +190,8 @@ spmm_status_t ladder_host_create(spmm_env_t *env, const spmm_csr_t *block, int32
 
 void ladder_host_free(ladder_host_t *host)
 {
-    spmmi_free(host->dense_ptr);
-    spmmi_free(host->sparse_ptr);
-    spmmi_free(host->dense_col);
-    spmmi_free(host->sparse_col);
-    spmmi_free(host->dense);
-    spmmi_free(host->packed);
-    spmmi_free(host->meta);
+    spmmi_free_all(host->dense_ptr, host->sparse_ptr, host->dense_col, host->sparse_col,
+                   host->dense, host->packed, host->meta);
     memset(host, 0, sizeof *host);
 }
 

@@ -97,7 +97,8 @@ def means(found):
                       if m == n and name in case and case[name]["to_cusparse"]]
             if ratios and name != "cusparse":
                 least = min(ratios)
-                yield (f"| {name} | {n} | {len(ratios)} | {table.geomean(r for r, _ in ratios):.3f} | "
+                mean = table.geomean(r for r, _ in ratios)
+                yield (f"| {name} | {n} | {len(ratios)} | {mean:.3f} | "
                        f"{least[0]:.3f} | {table.stem(least[1])} |")
 
 

@@ -35,7 +35,8 @@ standins() {
     for name in "${thesis[@]}"; do
         [ -f "$SPMM_STANDIN_DIR/syn-$name.csr" ] || missing+=("syn-$name")
     done
-    [ ${#missing[@]} -eq 0 ] || "$root/bench/engine/standins.sh" "$SPMM_STANDIN_DIR" "${missing[@]}" >&2
+    [ ${#missing[@]} -eq 0 ] ||
+        "$root/bench/engine/standins.sh" "$SPMM_STANDIN_DIR" "${missing[@]}" >&2
     for name in "${thesis[@]}"; do
         files+=("$SPMM_STANDIN_DIR/syn-$name.csr")
     done
@@ -61,14 +62,16 @@ section() {
                     files+=("xdys:size=$size,$shares")
                 done
             done
-            run "cusparse,bcsr,bcsr-sp24,$steps" 8,32,128 "${files[@]}" xdys:size=16384,dense=0.05,sp24=0.05
+            run "cusparse,bcsr,bcsr-sp24,$steps" 8,32,128 "${files[@]}" \
+                xdys:size=16384,dense=0.05,sp24=0.05
             run "cusparse,bcsr,bcsr-sp24,$steps" 8,16,32,64,128 xdys:size=4096,dense=0,sp24=1 ;;
         real)
             standins
             run "cusparse,bcsr,bcsr-sp24,$steps" 8,128 "${files[@]}" ;;
         amdahl) # a fifth of all tiles, of these 0 to 100 % in 2:4
             for size in 4096 8192; do
-                for shares in 0.2,sp24=0 0.15,sp24=0.05 0.1,sp24=0.1 0.05,sp24=0.15 0.02,sp24=0.18 0,sp24=0.2; do
+                for shares in 0.2,sp24=0 0.15,sp24=0.05 0.1,sp24=0.1 0.05,sp24=0.15 \
+                    0.02,sp24=0.18 0,sp24=0.2; do
                     files+=("xdys:size=$size,dense=$shares")
                 done
             done
@@ -96,8 +99,8 @@ for name in "${sections[@]}"; do
     file=$output/tiles_$name.tsv
     started=$SECONDS code=0
     {
-        echo "# made by bench/papers/tiles.sh --iterations $iterations $name, $(date -u '+%F %H:%M') UTC;" \
-            "$(commit)"
+        echo "# made by bench/papers/tiles.sh --iterations $iterations $name," \
+            "$(date -u '+%F %H:%M') UTC; $(commit)"
         section "$name" | rows
     } >"$file.part" || code=$?
     mv "$file.part" "$file"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the pictures of docs/explanation/how_it_works.md into the folder of this script, or into FOLDER.
+"""Draw the pictures of docs/explanation/how_it_works.md into the folder of this script, or into
+FOLDER.
 
 draw.py [FOLDER]    windows.svg, plan.svg, schedules.svg (plot.svg is made by spmm_dist --plot)"""
 import pathlib

@@ -36,8 +36,7 @@ static spmm_status_t check_size(const spmm_matrix_t *A, int64_t max_edges)
 
 static void free_pattern(spmm_metis_pattern_t *pattern)
 {
-    spmmi_free(pattern->row_ptr);
-    spmmi_free(pattern->col);
+    spmmi_free_all(pattern->row_ptr, pattern->col);
     *pattern = (spmm_metis_pattern_t){0};
 }
 
@@ -293,10 +292,7 @@ spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int64_t max_edges
 
 void spmmi_metis_graph_free(spmm_metis_graph_t *graph)
 {
-    spmmi_free(graph->xadj);
-    spmmi_free(graph->adjncy);
-    spmmi_free(graph->vwgt);
-    spmmi_free(graph->vsize);
+    spmmi_free_all(graph->xadj, graph->adjncy, graph->vwgt, graph->vsize);
     *graph = (spmm_metis_graph_t){0};
 }
 #endif

@@ -152,8 +152,7 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
     if (status == SPMM_OK) {
         status = spmmi_agree(env, scatter(A, part, piece, row_part));
     }
-    spmmi_free(part);
-    spmmi_free(piece);
+    spmmi_free_all(part, piece);
     return status;
 }
 

@@ -25,11 +25,7 @@ typedef struct {
 
 static void free_entries(columns_t *c)
 {
-    spmmi_free(c->send);
-    spmmi_free(c->recv);
-    spmmi_free(c->send_count);
-    spmmi_free(c->recv_count);
-    spmmi_free(c->at);
+    spmmi_free_all(c->send, c->recv, c->send_count, c->recv_count, c->at);
     c->send = c->recv = NULL;
     c->send_count = c->recv_count = c->at = NULL;
 }
@@ -37,8 +33,7 @@ static void free_entries(columns_t *c)
 static void free_columns(columns_t *c)
 {
     free_entries(c);
-    spmmi_free(c->ptr);
-    spmmi_free(c->row);
+    spmmi_free_all(c->ptr, c->row);
 }
 
 static spmm_status_t fail_memory(const spmm_matrix_t *A, int64_t count)
@@ -331,8 +326,6 @@ spmm_status_t spmmi_dist_graph_create(const spmm_matrix_t *A, const char *partit
 
 void spmmi_dist_graph_free(spmm_dist_graph_t *graph)
 {
-    spmmi_free(graph->ptr);
-    spmmi_free(graph->adj);
-    spmmi_free(graph->weight);
+    spmmi_free_all(graph->ptr, graph->adj, graph->weight);
     *graph = (spmm_dist_graph_t){0};
 }

@@ -76,13 +76,7 @@ typedef struct {
 
 static void free_packed(packed_t *x)
 {
-    spmmi_free(x->length);
-    spmmi_free(x->weight);
-    spmmi_free(x->adj);
-    spmmi_free(x->send_count);
-    spmmi_free(x->recv_count);
-    spmmi_free(x->at);
-    spmmi_free(x->at_edge);
+    spmmi_free_all(x->length, x->weight, x->adj, x->send_count, x->recv_count, x->at, x->at_edge);
 }
 
 static spmm_status_t alloc_packed(spmm_env_t *env, const spmm_dist_graph_t *graph,
@@ -184,9 +178,7 @@ spmm_status_t spmmi_dist_graph_deal(spmm_env_t *env, spmm_dist_graph_t *graph, s
     status = spmmi_agree(env, alloc_packed(env, graph, deal, &x));
     if (status == SPMM_OK) {
         pack(env->size, graph, deal, &x);
-        spmmi_free(graph->ptr);
-        spmmi_free(graph->adj);
-        spmmi_free(graph->weight);
+        spmmi_free_all(graph->ptr, graph->adj, graph->weight);
         graph->ptr = graph->adj = graph->weight = NULL;
         status                                  = exchange(env, &x, deal, graph);
     }
@@ -218,14 +210,12 @@ spmm_status_t spmmi_deal_collect(spmm_env_t *env, const spmm_deal_t *deal, const
             part[v] = packed[at[dealt_to(&d, deal->first + v)]++];
         }
     }
-    spmmi_free(packed);
-    spmmi_free(at);
+    spmmi_free_all(packed, at);
     return status;
 }
 
 void spmmi_deal_free(spmm_deal_t *deal)
 {
-    spmmi_free(deal->send_count);
-    spmmi_free(deal->recv_count);
+    spmmi_free_all(deal->send_count, deal->recv_count);
     *deal = (spmm_deal_t){0};
 }

@@ -131,8 +131,7 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
     if (status == SPMM_OK) { /* rows come first */
         memcpy(row_part, part, (size_t)A->n_rows * sizeof *row_part);
     }
-    spmmi_free(dealt);
-    spmmi_free(part);
+    spmmi_free_all(dealt, part);
     spmmi_deal_free(&deal);
     return status;
 }

@@ -103,8 +103,7 @@ static spmm_status_t try_communities(spmm_env_t *env, const spmm_csr_t *block, i
             memcpy(base, rows, (size_t)n * sizeof *base);
         }
     }
-    spmmi_free(walk);
-    spmmi_free(rows);
+    spmmi_free_all(walk, rows);
     spmmi_row_graph_free(&graph);
     return status;
 }

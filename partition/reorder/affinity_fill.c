@@ -209,10 +209,7 @@ static spmm_status_t fill_all(spmm_env_t *env, const fill_t *f, int team, scratc
 static void free_scratch(scratch_t *scratch, int team)
 {
     for (int t = 0; scratch != NULL && t < team; t++) {
-        spmmi_free(scratch[t].taken);
-        spmmi_free(scratch[t].shared);
-        spmmi_free(scratch[t].touched);
-        spmmi_free(scratch[t].mark);
+        spmmi_free_all(scratch[t].taken, scratch[t].shared, scratch[t].touched, scratch[t].mark);
     }
     spmmi_free(scratch);
 }

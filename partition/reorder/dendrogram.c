@@ -38,18 +38,8 @@ typedef struct {
 
 static void tree_free(tree_t *t)
 {
-    spmmi_free(t->parent);
-    spmmi_free(t->child);
-    spmmi_free(t->sibling);
-    spmmi_free(t->weight);
-    spmmi_free(t->touched);
-    spmmi_free(t->size);
-    spmmi_free(t->degree);
-    spmmi_free(t->done);
-    spmmi_free(t->first);
-    spmmi_free(t->count);
-    spmmi_free(t->kept);
-    spmmi_free(t->link);
+    spmmi_free_all(t->parent, t->child, t->sibling, t->weight, t->touched, t->size, t->degree,
+                   t->done, t->first, t->count, t->kept, t->link);
     memset(t, 0, sizeof *t);
 }
 

@@ -91,10 +91,7 @@ static spmm_status_t order_graph(spmm_env_t *env, spmm_row_graph_t *graph, int32
     if (status == SPMM_OK) {
         gather(part, n_rows, parts, start, order);
     }
-    spmmi_free(xadj);
-    spmmi_free(adjncy);
-    spmmi_free(part);
-    spmmi_free(start);
+    spmmi_free_all(xadj, adjncy, part, start);
     return status;
 }
 

@@ -130,9 +130,7 @@ static spmm_status_t run(spmm_env_t *env, const spmm_csr_t *block, int threads, 
         r.queue == NULL || r.rank == NULL || r.level == NULL
             ? spmmi_fail_memory(&env->err, graph.n_vertices, sizeof *r.queue, "an order of rows")
             : walk(env, &r, block->n_rows, order);
-    spmmi_free(r.queue);
-    spmmi_free(r.rank);
-    spmmi_free(r.level);
+    spmmi_free_all(r.queue, r.rank, r.level);
     spmmi_row_graph_free(&graph);
     return status;
 }

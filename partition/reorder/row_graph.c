@@ -18,8 +18,7 @@ spmm_status_t spmmi_columns_create(spmm_env_t *env, const spmm_csr_t *block, con
     SPMM_NEW_ZERO(ptr, (int64_t)block->n_cols + 2);
     SPMM_NEW(row, nnz);
     if (ptr == NULL || row == NULL) {
-        spmmi_free(ptr);
-        spmmi_free(row);
+        spmmi_free_all(ptr, row);
         return spmmi_fail_memory(&env->err, nnz, sizeof *row, "the columns of a block");
     }
     /* Counting sort; ptr[c + 1] runs from the start of column c to its end. */
@@ -46,8 +45,7 @@ spmm_status_t spmmi_columns_create(spmm_env_t *env, const spmm_csr_t *block, con
 
 void spmmi_columns_free(spmm_columns_t *columns)
 {
-    spmmi_free(columns->ptr);
-    spmmi_free(columns->row);
+    spmmi_free_all(columns->ptr, columns->row);
     memset(columns, 0, sizeof *columns);
 }
 
@@ -146,8 +144,7 @@ spmm_status_t spmmi_row_graph_create(spmm_env_t *env, const spmm_csr_t *block, i
 
 void spmmi_row_graph_free(spmm_row_graph_t *graph)
 {
-    spmmi_free(graph->ptr);
-    spmmi_free(graph->adj);
+    spmmi_free_all(graph->ptr, graph->adj);
     memset(graph, 0, sizeof *graph);
 }
 

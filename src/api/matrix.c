@@ -52,9 +52,7 @@ typedef struct {
 
 static void host_csr_free(host_csr_t *host)
 {
-    spmmi_free(host->row_ptr);
-    spmmi_free(host->col_idx);
-    spmmi_free(host->values);
+    spmmi_free_all(host->row_ptr, host->col_idx, host->values);
 }
 
 /* Fetch [count] indices of either width.  Narrow ones go to the upper half of @p to and are widened

@@ -156,6 +156,13 @@ void spmmi_free(void *ptr)
     }
 }
 
+void spmmi_free_list(void **ptr, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        spmmi_free(ptr[k]);
+    }
+}
+
 spmm_alloc_stats_t spmmi_alloc_get_stats(void)
 {
     return (spmm_alloc_stats_t){.calls = atomic_load(&calls), .live = atomic_load(&live)};

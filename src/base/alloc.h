@@ -19,6 +19,10 @@ void *spmmi_alloc_zero(int64_t count, size_t size);
 void *spmmi_realloc(void *ptr, int64_t count, size_t size);
 /** NULL-safe. */
 void spmmi_free(void *ptr);
+/** Each of several: spmmi_free_all(a, b, c). */
+#define spmmi_free_all(...)                                                                        \
+    spmmi_free_list((void *[]){__VA_ARGS__}, sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
+void spmmi_free_list(void **ptr, size_t count);
 /** Somebody else may still come back to @p bytes at @p at, or to all memory if the process has kept
  *  many ranges: spmmi_free() of a block with some of them leaves it, for good. */
 void spmmi_alloc_keep(const void *at, size_t bytes);

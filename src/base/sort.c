@@ -77,8 +77,7 @@ spmm_status_t spmmi_sort_u64_with(spmm_env_t *env, uint64_t *key, int64_t *value
     } else {
         sort((list_t){key, value}, scratch, n, highest);
     }
-    spmmi_free(scratch.key);
-    spmmi_free(scratch.value);
+    spmmi_free_all(scratch.key, scratch.value);
     return status;
 }
 

@@ -19,11 +19,7 @@ typedef struct {
 
 static void draft_free(draft_t *draft)
 {
-    spmmi_free(draft->recv_count);
-    spmmi_free(draft->send_count);
-    spmmi_free(draft->asked);
-    spmmi_free(draft->ours);
-    spmmi_free(draft->theirs);
+    spmmi_free_all(draft->recv_count, draft->send_count, draft->asked, draft->ours, draft->theirs);
 }
 
 static spmm_status_t count_needs(spmm_env_t *env, draft_t *draft, int64_t n_need)
@@ -221,10 +217,7 @@ spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const in
 
 void spmmi_halo_free(spmm_halo_t *halo)
 {
-    spmmi_free(halo->send_peer);
-    spmmi_free(halo->recv_peer);
-    spmmi_free(halo->send_ptr);
-    spmmi_free(halo->recv_ptr);
-    spmmi_free(halo->send_row);
+    spmmi_free_all(halo->send_peer, halo->recv_peer, halo->send_ptr, halo->recv_ptr,
+                   halo->send_row);
     memset(halo, 0, sizeof *halo);
 }

@@ -155,8 +155,7 @@ static void free_all(spmm_nccl_watchdog_t *w)
     }
     (void)pthread_cond_destroy(&w->changed);
     (void)pthread_mutex_destroy(&w->lock);
-    spmmi_free(w->slot);
-    spmmi_free(w);
+    spmmi_free_all(w->slot, w);
 }
 
 static spmm_status_t create_events(spmm_nccl_watchdog_t *w)

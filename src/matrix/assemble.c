@@ -256,8 +256,7 @@ spmm_status_t spmmi_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_e
                  "MPI_Allreduce");
     }
     spmmi_entries_free(list);
-    spmmi_free(histogram.count);
-    spmmi_free(traffic.send_count);
+    spmmi_free_all(histogram.count, traffic.send_count);
     if (status != SPMM_OK) {
         spmmi_matrix_free(matrix);
         return status;

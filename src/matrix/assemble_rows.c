@@ -243,7 +243,6 @@ spmm_status_t spmmi_assemble_rows(spmm_matrix_t *A, spmm_entries_t *list,
     }
 undo:
     spmmi_entries_free(list);
-    spmmi_free(rows.start);
-    spmmi_free(rows.pair);
+    spmmi_free_all(rows.start, rows.pair);
     return status;
 }

@@ -28,10 +28,7 @@ spmm_status_t spmmi_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, i
 
 void spmmi_csr_free(spmm_csr_t *csr)
 {
-    spmmi_free(csr->row_ptr);
-    spmmi_free(csr->col_idx);
-    spmmi_free(csr->values);
-    spmmi_free(csr->row_map);
+    spmmi_free_all(csr->row_ptr, csr->col_idx, csr->values, csr->row_map);
     memset(csr, 0, sizeof *csr);
 }
 

@@ -17,10 +17,7 @@ typedef struct {
 
 static void rows_free(rows_t *rows)
 {
-    spmmi_free(rows->row_ptr);
-    spmmi_free(rows->col_idx);
-    spmmi_free(rows->from);
-    spmmi_free(rows->values);
+    spmmi_free_all(rows->row_ptr, rows->col_idx, rows->from, rows->values);
 }
 
 static spmm_status_t check_block_ptr(spmm_env_t *env, const spmm_blocks_t *in)

@@ -29,13 +29,8 @@ void spmmi_matrix_free(spmm_matrix_t *A)
     if (A == NULL) {
         return;
     }
-    spmmi_free(A->row_offset);
-    spmmi_free(A->col_offset);
-    spmmi_free(A->row_ptr);
-    spmmi_free(A->col_idx);
-    spmmi_free(A->values);
-    spmmi_free(A->value_order);
-    spmmi_free(A);
+    spmmi_free_all(A->row_offset, A->col_offset, A->row_ptr, A->col_idx, A->values, A->value_order,
+                   A);
 }
 
 void spmmi_even_offsets(int64_t n, int size, int64_t *offset)

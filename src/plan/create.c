@@ -162,9 +162,7 @@ void spmmi_plan_free(spmm_plan_t *plan)
     for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
         spmmi_block_free(&plan->blocks.joined[f].block);
     }
-    spmmi_free(plan->choice.schedules);
-    spmmi_free(plan->choice.transports);
-    spmmi_free(plan->blocks.need);
+    spmmi_free_all(plan->choice.schedules, plan->choice.transports, plan->blocks.need);
     spmmi_halo_free(&plan->exchange.full);
     spmmi_halo_free(&plan->exchange.halo);
     spmmi_layout_map_free(&plan->rows);

@@ -24,8 +24,7 @@ static void staging_free(const spmm_plan_t *plan, staging_t *s)
     plan->device->ops->release(plan->device, s->device_from);
     plan->device->ops->release(plan->device, s->device_to);
     plan->device->ops->release(plan->device, s->order);
-    spmmi_free(s->host_from);
-    spmmi_free(s->host_to);
+    spmmi_free_all(s->host_from, s->host_to);
 }
 
 static spmm_status_t staging_alloc(const spmm_plan_t *plan, const spmm_layout_map_t *map,

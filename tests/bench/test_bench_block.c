@@ -3,12 +3,7 @@
 /** @file test_bench_block.c  The reference that benchmarks of one block compare C with. */
 #include "test_main.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/scalar.h"
 #include "block.h"
-#include "block_error.h"
 #include "tool_common.h"
 
 enum { COLUMNS = 5, SEEN = 3 };
@@ -59,8 +54,7 @@ static void check(spmm_type_t type, double factor)
     free(C);
     C = calloc((size_t)A.n_rows * COLUMNS + 1, spmm_type_size(type));
     assert_false(bench_block_error(&A, COLUMNS, B, C) <= bound);
-    free(B);
-    free(C);
+    spmm_test_free(B, C);
     spmmi_csr_free(&A);
 }
 

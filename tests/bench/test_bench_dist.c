@@ -4,12 +4,9 @@
  *      SOURCES bench/dist/dist_blocks.c bench/dist/dist_check.c bench/dist/dist_time.c */
 /* Parts of bench_dist: the blocks of the baselines, whose two numberings of columns give the same
  * product as the original matrix, and the check of results.  Needs CUDA to build, not to run. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "test_context.h"
 
-#include "base/hash.h"
 #include "dist.h"
 
 /* B has one column: its entry is a function of the original row. */
@@ -104,12 +101,10 @@ static void check(const char *spec, const char *partition)
             }
         }
         assert_true(off[size] == c.A->cols);
-        free(all);
-        free(mine);
+        spmm_test_free(all, mine);
     }
     check_block(&blocks.needed, B, plan, wanted);
-    free(B);
-    free(wanted);
+    spmm_test_free(B, wanted);
     dist_blocks_free(&blocks);
     test_context_destroy(&plan, &c.A, &bench.ctx);
 }

@@ -5,10 +5,6 @@
  *          tools/bench/bench_report.c */
 /* The parts of spmm_bench that need no GPU: options, the modelled limit, rows and summary. */
 #include <getopt.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test_main.h"
 

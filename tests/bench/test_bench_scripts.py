@@ -143,7 +143,7 @@ class Fit(Scripts):
             self.assertIn(f"| {way} | 32f | all | {times // 2} | {times // 2} | 1.0000 |", said)
 
     def test_same_kernel(self):
-        """csr-gpu in TF32 takes part in the choice of FP32, where 16 bits do not; least to cuSPARSE."""
+        """csr-gpu in TF32 takes part in FP32's choice, where 16 bits do not; least to cuSPARSE."""
         terms = "matrix\tengine\tN\tcompute\tterm\tconstant\tseconds\n"
         times = "matrix\tengine\tN\tcompute\tmedian_ms\n"
         for k in range(6):
@@ -158,7 +158,8 @@ class Fit(Scripts):
         for line in ("csr-gpu, FP32 and FP64: launch 2\n", "csr-gpu, 16 bits: launch 8\n",
                      "cusparse, FP32: launch 3\n", "cusparse, 16 bits: launch 5\n"):
             self.assertIn(line, said)
-        self.assertIn("| fit | 32f | all | 6 | 6 | 1.0000 | 1.00 | m5, 32 | csr-gpu | 1.500 |", said)
+        self.assertIn("| fit | 32f | all | 6 | 6 | 1.0000 | 1.00 | m5, 32 | csr-gpu | 1.500 |",
+                      said)
         self.assertIn(
     "| fit | 16f | all | 6 | 6 | 1.0000 | 1.00 | m5, 32 | cusparse | 1.000 |",
      said)
@@ -288,7 +289,7 @@ class Half(Scripts):
 
 
 class Tiles(Scripts):
-    """bench/papers/tiles.py on rows of bench_ladder, and bench/papers/tiles.sh around a program in its place."""
+    """bench/papers/tiles.py on rows of bench_ladder, and tiles.sh around a program in its place."""
 
     TITLES = ("matrix\tnnz\tN\ttiles32\tsp24_percent\tvariant\tmedian_ms\tgflops\ttile_tflops\t"
               "to_OBT\tto_cusparse\tmax_error\tpassed\n")
@@ -349,7 +350,7 @@ class Tiles(Scripts):
 
 
 class Runs(Scripts):
-    """bench/engine/single_gpu.sh with a program in place of spmm_bench that prints what it was given."""
+    """bench/engine/single_gpu.sh with a program for spmm_bench that prints what it was given."""
 
     def setUp(self):
         super().setUp()
@@ -466,10 +467,11 @@ class Runs(Scripts):
             "# failed: 3 rows, left out of the summary"])
 
     def test_wrong_products_are_left_out(self):
-        titles = "matrix rows cols nnz K type kernel V ms cusparse_ms ratio ratio_to_32f error passed"
-        rows = (("a", "4.0000", "2.0000", "1.00e-07", "yes"), ("b", "1.0000", "-", "1.00e-07", "yes"),
-                ("c", "9.0000", "9.0000", "inf", "no"), ("d", "-", "-", "1.00e-07", "yes"),
-                ("e", "9.0000", "9.0000", "nan", "no"))
+        titles = ("matrix rows cols nnz K type kernel V ms cusparse_ms ratio ratio_to_32f error "
+                  "passed")
+        rows = (("a", "4.0000", "2.0000", "1.00e-07", "yes"),
+                ("b", "1.0000", "-", "1.00e-07", "yes"), ("c", "9.0000", "9.0000", "inf", "no"),
+                ("d", "-", "-", "1.00e-07", "yes"), ("e", "9.0000", "9.0000", "nan", "no"))
         self.failing_program("build/bench/bench_sddmm", titles,
                              [(name, "8", "8", "9", "64", "32f", "csr", "1", "1.0", "1.0", *rest)
                               for name, *rest in rows])

@@ -5,10 +5,6 @@
  *  The kernels run on GPUs only and are checked there in every run. */
 #include "format_case.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/scalar.h"
 #include "ladder_tiles.h"
 
 enum { N = 3 };
@@ -81,9 +77,7 @@ static int64_t check_block(const spmm_csr_t *block, int32_t width)
     }
     sparse = host.n_sparse;
     ladder_host_free(&host);
-    free(B);
-    free(C);
-    free(D);
+    spmm_test_free(B, C, D);
     return sparse;
 }
 

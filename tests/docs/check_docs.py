@@ -49,8 +49,8 @@ class Documents(unittest.TestCase):
         names = set(re.findall(r"\b(?:spmm|SPMM)_\w+", code))
         names |= {n for p in (ROOT / "cmake").glob("*.cmake")
                   for n in re.findall(r"\bspmm_\w+", p.read_text(encoding="utf-8"))}
-        names |= {n for n in re.findall(r"function\((\w+)",
-                                        (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8"))}
+        names |= set(re.findall(r"function\((\w+)",
+                                (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")))
         for path in documents():
             for name in CALL.findall(path.read_text(encoding="utf-8")):
                 self.assertIn(name, names, path)

@@ -3,11 +3,13 @@
 """A stranger's walk: the commands of the README and the guides, top to bottom, as they are printed.
 
 walk.py           with the finished build SPMM_BUILD: what installs, builds and tests everything
-                  (scripts/demo.sh, scripts/test.sh, cmake --build) is CI itself, and only recognised
+                  (scripts/demo.sh, scripts/test.sh, cmake --build) is CI itself, only recognised
 walk.py --full    on a fresh copy of the repository, nothing built: all of it but scripts/test.sh
 
 Where a command needs something that the reader is said to have, it is here: web.mtx.gz, his own
-matrix; my_program.c, the first example.  `cmake --install` goes below a folder of its own (DESTDIR)."""
+matrix; my_program.c, the first example.  `cmake --install` goes below a folder of its own
+(DESTDIR).
+"""
 import os
 import pathlib
 import re

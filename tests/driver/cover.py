@@ -3,7 +3,7 @@
 
 cover.py           every pair of values of any two of the seven occurs in some run (for CI)
 cover.py --full    every combination; prints a count and every failure
-cover.py --share 2/8   the second of eight shares, each a mixture of all values, drawn the same every time
+cover.py --share 2/8   the second of eight shares, each a mixture of all values, always the same
 cover.py --list    print the runs instead of making them
 
 Matrices: tests/data, and those of the folder SPMM_MATRIX_DIR with other names, where it is set."""
@@ -26,8 +26,8 @@ def factors(names):
     return {
     "matrix": names, "ranks": [
         1, 2, 3, 4, 8], "partition": [
-            p for p in (
-                "keep", "block", "metis", "ptscotch", "auto") if harness.has_partitioner(p)], "layout": [
+            p for p in ("keep", "block", "metis", "ptscotch", "auto")
+            if harness.has_partitioner(p)], "layout": [
                     "row", "col"], "op": [
                         "n", "t"], "type": [
                             "64f", "32f"], "schedule": [
@@ -35,8 +35,8 @@ def factors(names):
 
 
 def verify(case, timeout):
-    """None when good, "range" when the values do not fit the type, "refused" when the schedule is not
-    for such a product, else what went wrong."""
+    """None when good, "range" when the values do not fit the type, "refused" when the schedule is
+    not for such a product, else what went wrong."""
     result = harness.run(
         "--matrix", case["matrix"], "--partition", case["partition"], "--layout", case["layout"],
         "--op", case["op"], "--type", case["type"], "--schedule", case["schedule"],
@@ -95,7 +95,8 @@ def main():
             failures += 1
             print(f"FAILED: {name}\n{answer}", flush=True)
     print(f"{len(rows)} runs in {time.monotonic() - start:.0f} s: {failures} failed, "
-          f"{out_of_range} reported values out of the type's range, {refused} refused by the schedule")
+          f"{out_of_range} reported values out of the type's range, "
+          f"{refused} refused by the schedule")
     return failures != 0
 
 

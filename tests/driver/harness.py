@@ -95,7 +95,7 @@ def has_partitioner(name):
 
 
 def matrices():
-    """Committed matrices, and those of the folder SPMM_MATRIX_DIR with other names, where it is set."""
+    """Committed matrices, and those of SPMM_MATRIX_DIR with other names, where it is set."""
     found = {}
     for folder in (ROOT / "tests" / "data", os.environ.get("SPMM_MATRIX_DIR")):
         if folder:

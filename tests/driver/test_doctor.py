@@ -74,7 +74,7 @@ class Doctor(unittest.TestCase):
             {f"{name}={value}" for name, value in many.items()}, set(variables(topics)))
 
     def test_threads_unset(self):
-        """The library shares the cores out; that there are enough of them is the user's business."""
+        """The library shares the cores out; that there are enough is the user's business."""
         _, _, topics = doctor(ranks=1, env={"OMP_NUM_THREADS": None})
         self.assertNotIn("cores", topics)
         ranks = len(os.sched_getaffinity(0)) + 1

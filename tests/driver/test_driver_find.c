@@ -2,7 +2,6 @@
 /* test: RANKS 1 NEEDS SPMM_BUILD_TOOLS INCLUDE tools/driver LINK spmm_tools spmm_internal
  *      SOURCES tools/driver/driver_find.c */
 /* What --doctor found on many nodes must not hide a problem: the exit code follows from it. */
-#include <string.h>
 
 #include "test_main.h"
 

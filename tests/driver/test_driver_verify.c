@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 4 NEEDS SPMM_BUILD_TOOLS LINK spmm_tools spmm_internal */
 /* A program that only ever sees right results must still fail on wrong ones. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "test_main.h"
 
-#include "base/scalar.h"
 #include "driver_verify.h"
 #include "tool_common.h"
 

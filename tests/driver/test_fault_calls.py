@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call of MPI, CUDA or NCCL fails on one rank alone, a disk is full, a rank never comes: the driver
-ends in time, with a documented exit code and a sentence.
+"""A call of MPI, CUDA or NCCL fails on one rank alone, a disk is full, a rank never comes: the
+driver ends in time, with a documented exit code and a sentence.
 
 SPMM_FAULTS names libspmm_faults.so, SPMM_FAULT_DEVICE cpu (default) or cuda, SPMM_FAULT_RANKS their
 ranks (3).  SPMM_FAULT_ALL=1 takes many calls of MPI instead of a few, SPMM_FAULT_LIST=1 prints what
@@ -132,8 +132,8 @@ class FullDisk(unittest.TestCase):
 
 @unittest.skipUnless(DEVICE == "cpu", "changes messages of MPI")
 class Lies(unittest.TestCase):
-    """One rank sends other rows of B than its own, by a bit of each message: what is said to be right was
-    looked at."""
+    """One rank sends other rows of B than its own, by a bit of each message: what is said to be
+    right was looked at."""
 
     def test_verify(self):
         code, errors = launch(2, "other rows:0:1", *PRODUCT)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank is stopped or killed while all multiply: every other one returns an error, and a sentence,
-within the timeout and ten seconds more.
+"""One rank is stopped or killed while all multiply: every other one returns an error, and a
+sentence, within the timeout and ten seconds more.
 
 SPMM_FAULT_WORKER names the program, SPMM_FAULT_DEVICE cpu (default) or cuda, SPMM_FAULT_TRANSPORTS
 those to try (mpi-host), SPMM_FAULT_RANKS their ranks (3)."""

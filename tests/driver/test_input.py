@@ -45,8 +45,9 @@ MALFORMED = {
     "NaN": ("a.mtx", HEAD + "3 4 2\n1 1 1\n2 2 nan\n", "4"),
     "complex": ("a.mtx", HEAD.replace("real", "complex") + "1 1 1\n1 1 1 2\n", "complex"),
     "hermitian": ("a.mtx", HEAD.replace("general", "hermitian") + "1 1 1\n1 1 1\n", "hermitian"),
-    "not square but symmetric": ("a.mtx", HEAD.replace("general", "symmetric") + "3 4 1\n1 1 1\n", ""),
-    "unknown object": ("a.mtx", HEAD.replace("matrix coord", "vector coord") + "1 1 1\n1 1 1\n", ""),
+    "not square but symmetric": (
+        "a.mtx", HEAD.replace("general", "symmetric") + "3 4 1\n1 1 1\n", ""),
+    "unknown object": ("a.mtx", HEAD.replace("matrix", "vector") + "1 1 1\n1 1 1\n", ""),
     "array too short": ("a.mtx", HEAD.replace("coordinate", "array") + "2 2\n1\n2\n3\n", ""),
     "array too long": ("a.mtx", HEAD.replace("coordinate", "array") + "2 1\n1\n2\n3\n", ""),
     "other text": ("a.mtx", "rows: 3\ncols: 4\n", ""),
@@ -55,7 +56,8 @@ MALFORMED = {
     "binary after the sizes": ("a.mtx", (HEAD + "3 4 2\n").encode() + bytes(range(128, 256)), "3"),
     "cut gzip": ("a.mtx.gz", gzip.compress((GOOD + "% x\n" * 4000).encode())[:-20], ""),
     "damaged gzip": ("a.mtx.gz", gzip.compress(GOOD.encode())[:-6] + b"abcdef", ""),
-    "malformed in gzip": ("a.mtx.gz", gzip.compress((HEAD + "3 4 2\n1 1 1\n9 2 3\n").encode()), "4"),
+    "malformed in gzip": (
+        "a.mtx.gz", gzip.compress((HEAD + "3 4 2\n1 1 1\n9 2 3\n").encode()), "4"),
     "csr: cut header": ("a.csr", csr(2, 2, 2, [0, 1, 2], [0, 1])[:20], ""),
     "csr: cut data": ("a.csr", csr(2, 2, 2, [0, 1, 2], [0, 1])[:-4], ""),
     "csr: column out of range": ("a.csr", csr(2, 2, 2, [0, 1, 2], [0, 2]), ""),

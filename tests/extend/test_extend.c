@@ -5,9 +5,6 @@
  */
 #include "plan_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/engine.h"
 #include "partition/partition.h"
 #include "transport_case.h"
@@ -100,15 +97,8 @@ static void test_names(void **state)
     assert_string_equal(stats.engine, "octet");
     assert_true(transport == NULL || strcmp(stats.transport, transport) == 0);
     assert_string_equal(stats.partition, "stripes");
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
+    test_context_destroy(&plan, &A, NULL);
     close_context();
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_engine),
-    cmocka_unit_test(test_partitioner),
-    cmocka_unit_test(test_transport),
-    cmocka_unit_test(test_names),
-    {0},
-};
+SPMM_TESTS(test_engine, test_partitioner, test_transport, test_names);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Fortran module says what the public headers say: each function with its arguments, each struct
-with its fields, each value of an enum.
+"""The Fortran module says what the public headers say: each function with its arguments, each
+struct with its fields, each value of an enum.
 
 check_module.py               by their texts
 check_module.py FC MPICC      also by their compilers: size of each struct; offset, size and initial

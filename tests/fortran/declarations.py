@@ -62,7 +62,7 @@ class Headers:
 
 
 def fortran_lines(text):
-    """Statements: no comments, continued lines joined, blanks collapsed.  Texts hold no ! and no &."""
+    """Statements: no comments, continued lines joined, blanks collapsed.  Texts hold no ! or &."""
     text = re.sub(r"!.*", "", text)
     text = re.sub(r"&\s*\n\s*&?", " ", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]

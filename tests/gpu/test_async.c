@@ -3,8 +3,6 @@
 /** @file test_async.c  On the NCCL path an execute is enqueued, not waited for: with the user's
  *  stream held up by a host function, calls must return all the same, and nothing may be computed
  *  before its turn. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "gpu_gate.h"
 #include "pair_matrix.h"

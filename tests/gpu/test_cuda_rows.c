@@ -3,8 +3,6 @@
 /* The CUDA kernels that move and add rows, against the CPU ones. */
 #include "gpu_test.h"
 
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cuda/cuda_kernels.h"
 #include "spmm_dist/context.h"
@@ -90,10 +88,7 @@ static void check_move(const move_t *m, bool gather)
     device.ops->release(&device, src_base);
     device.ops->release(&device, dst_base);
     device.ops->release(&device, row_base);
-    free(src);
-    free(want);
-    free(got);
-    free(row);
+    spmm_test_free(src, want, got, row);
 }
 
 static const int64_t widths[] = {1, 2, 3, 7, 8, 9, 16, 31, 32, 33, 64, 128, 130};
@@ -208,12 +203,7 @@ static void check_add(spmm_type_t src_type, spmm_type_t dst_type, spmm_layout_t 
     for (int k = 0; k < 5; k++) {
         device.ops->release(&device, base[k]);
     }
-    free(src);
-    free(want);
-    free(got);
-    free(row);
-    free(ptr);
-    free(pos);
+    spmm_test_free(src, want, got, row, ptr, pos);
 }
 
 static void test_scatter_add(void **state)
@@ -318,10 +308,7 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
     for (int k = 0; k < 3; k++) {
         device.ops->release(&device, base[k]);
     }
-    free(C);
-    free(got);
-    free(sum);
-    free(row);
+    spmm_test_free(C, got, sum, row);
 }
 
 static void test_merge(void **state)

@@ -3,10 +3,6 @@
 /* The CUDA kernel that stores a row-major product into column-major C, against the CPU one. */
 #include "gpu_test.h"
 
-#include <math.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "spmm_dist/context.h"
 
@@ -72,9 +68,7 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
     compare(&args, got, want, size);
     device.ops->release(&device, base[0]);
     device.ops->release(&device, base[1]);
-    free(src);
-    free(want);
-    free(got);
+    spmm_test_free(src, want, got);
 }
 
 static const spmm_type_t types[] = {SPMM_R_64F,  SPMM_R_32F, SPMM_R_16F,

@@ -9,11 +9,6 @@
 #include "format_case.h"
 #include "gpu_engine.h"
 
-#include <math.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cuda/bcsr/bcsr.h"
 #include "engine/bcsr/format.h"
 #include "engine/bcsr/variant.h"
@@ -206,10 +201,6 @@ static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 static spmm_tc_limits_t limits_wanted(const spmm_device_t *on, const spmm_problem_t *problem,
                                       int32_t n_windows, int32_t blocks)
 {
-    (void)on;
-    (void)problem;
-    (void)n_windows;
-    (void)blocks;
     return (spmm_tc_limits_t){.team = 0, .cut = wanted_cut};
 }
 
@@ -269,7 +260,6 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
         tc_case_check(&t, &p);
         free_product(&p);
     }
-    (void)spec;
 }
 
 static void test_matrices(void **state)
@@ -307,19 +297,6 @@ static void test_padding(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_engine_open),
-    cmocka_unit_test(test_fill),
-    cmocka_unit_test(test_engine_asynchronous),
-    cmocka_unit_test(test_widths),
-    cmocka_unit_test(test_blocks),
-    cmocka_unit_test(test_engine_shapes),
-    cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_engine_accuracy),
-    cmocka_unit_test(test_padding),
-    cmocka_unit_test(test_engine_special_values),
-    cmocka_unit_test(test_engine_same_bits),
-    cmocka_unit_test(test_engine_life),
-    cmocka_unit_test(test_engine_far),
-    {0},
-};
+SPMM_TESTS(test_engine_open, test_fill, test_engine_asynchronous, test_widths, test_blocks,
+           test_engine_shapes, test_matrices, test_engine_accuracy, test_padding,
+           test_engine_special_values, test_engine_same_bits, test_engine_life, test_engine_far);

@@ -127,10 +127,5 @@ static void test_refusals(void **state)
     assert_non_null(strstr(why, "columns at most"));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_open),         cmocka_unit_test(test_mixed),
-    cmocka_unit_test(test_dense_row),    cmocka_unit_test(test_empty),
-    cmocka_unit_test(test_refill),       cmocka_unit_test(test_deterministic),
-    cmocka_unit_test(test_asynchronous), cmocka_unit_test(test_allocation_failures),
-    cmocka_unit_test(test_refusals),     {0},
-};
+SPMM_TESTS(test_open, test_mixed, test_dense_row, test_empty, test_refill, test_deterministic,
+           test_asynchronous, test_allocation_failures, test_refusals);

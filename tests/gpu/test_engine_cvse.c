@@ -9,8 +9,6 @@
 #include "format_case.h"
 #include "gpu_engine.h"
 
-#include <string.h>
-
 const gpu_engine_t gpu_engines[] = {
     {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false, false, NULL},
     {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true, false, NULL},
@@ -115,7 +113,6 @@ static void check_matrix(const char *spec, const spmm_csr_t *block)
         tc_case_check(&t, &p);
         free_product(&p);
     }
-    (void)spec;
 }
 
 static void test_matrices(void **state)
@@ -135,11 +132,6 @@ static void test_matrices(void **state)
     format_case_each(SPMM_R_16BF, check_matrix);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_engine_open),      cmocka_unit_test(test_engine_asynchronous),
-    cmocka_unit_test(test_widths),           cmocka_unit_test(test_every_variant),
-    cmocka_unit_test(test_engine_shapes),    cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_engine_accuracy),  cmocka_unit_test(test_engine_special_values),
-    cmocka_unit_test(test_engine_same_bits), cmocka_unit_test(test_engine_life),
-    cmocka_unit_test(test_engine_far),       {0},
-};
+SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_widths, test_every_variant,
+           test_engine_shapes, test_matrices, test_engine_accuracy, test_engine_special_values,
+           test_engine_same_bits, test_engine_life, test_engine_far);

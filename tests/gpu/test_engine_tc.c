@@ -15,14 +15,5 @@ const gpu_engine_t gpu_engines[] = {
     {0},
 };
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_engine_open),
-    cmocka_unit_test(test_engine_asynchronous),
-    cmocka_unit_test(test_engine_shapes),
-    cmocka_unit_test(test_engine_accuracy),
-    cmocka_unit_test(test_engine_special_values),
-    cmocka_unit_test(test_engine_same_bits),
-    cmocka_unit_test(test_engine_life),
-    cmocka_unit_test(test_engine_far),
-    {0},
-};
+SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_engine_accuracy,
+           test_engine_special_values, test_engine_same_bits, test_engine_life, test_engine_far);

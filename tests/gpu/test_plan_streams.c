@@ -3,7 +3,6 @@
 /** @file test_plan_streams.c  One plan on streams in turn: its buffers belong to an execute until
  *  that is done, so one on another stream has to wait for it, also where that stream has the handle
  *  of one that is gone. */
-#include <stdlib.h>
 
 #include "gpu_gate.h"
 #include "pair_matrix.h"

@@ -4,8 +4,6 @@
  *  order between executes that nobody waits for: rows read too early or too late give sums of
  *  another round. */
 #include <cuda_runtime.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "api/context.h"
 #include "gpu_test.h"
@@ -139,8 +137,7 @@ static spmm_matrix_t *make_uneven(void)
         row_ptr[i + 1] = (i + 1) * all;
     }
     spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, value, SPMM_R_32F, &A));
-    free(col);
-    free(value);
+    spmm_test_free(col, value);
     return A;
 }
 

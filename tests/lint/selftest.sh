@@ -106,7 +106,7 @@ rejects words docs/a.md 'It is the fastest today.'
 rejects words docs/a.md 'The kernel no longer waits.'
 rejects words src/base/a.c '/* Order as it was. */'
 rejects columns src/base/a.c "/* $(printf '%98s' x) */"
-rejects columns scripts/a.sh "# $(printf '%119s' x)"
+rejects columns scripts/a.sh "# $(printf '%99s' x)"
 rejects columns docs/a.md "$(printf '%101s' x | tr ' ' y)"
 rejects engine_names src/plan/a.c 'if (strcmp(name, "ell-gpu") == 0) {'
 rejects engine_names src/engine/a.c '#include "engine/ell/ell.h"'

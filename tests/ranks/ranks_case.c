@@ -2,9 +2,6 @@
 /* Memory, halo plans and choices; ranks_run.c runs the exchanges. */
 #include "ranks_case.h"
 
-#include <string.h>
-
-#include "base/hash.h"
 #include "exchange/push_share.h"
 
 enum { SPARE = 64 }; /* bytes that rows may begin late, or be apart */
@@ -20,9 +17,8 @@ uint64_t ranks_draw(const ranks_case_t *c, uint64_t round, int rank, int what)
 
 static void *zeros(size_t n, size_t size)
 {
-    void *memory = calloc(n + 1, size);
+    void *memory = spmm_test_calloc(n + 1, size);
 
-    assert_non_null(memory);
     return memory;
 }
 
@@ -193,11 +189,8 @@ void ranks_case_close(ranks_case_t *c)
             c->device->ops->release(c->device, device[k]);
         }
         c->device->ops->release_pinned(c->device, rank->report);
-        free(rank->halo.send_peer);
-        free(rank->halo.recv_peer);
-        free(rank->halo.send_ptr);
-        free(rank->halo.recv_ptr);
-        free(rank->halo.send_row);
+        spmm_test_free(rank->halo.send_peer, rank->halo.recv_peer, rank->halo.send_ptr,
+                       rank->halo.recv_ptr, rank->halo.send_row);
     }
 }
 

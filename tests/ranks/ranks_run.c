@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks_case.h"
 
-#include <string.h>
-
 #include "exchange/push_share.h"
 
 static bool is_alone(const ranks_case_t *c, int r)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file test_ranks.c  The kernel of nccl-push between 2 to 16 ranks of one process: what only many
  *  readers and owners bring about needs no machine with as many GPUs. */
-#include "base/hash.h"
 #include "ranks_case.h"
 
 static spmm_device_t device;

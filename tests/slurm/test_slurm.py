@@ -31,7 +31,7 @@ ASK = {
 
 
 class Jobs(unittest.TestCase):
-    """All jobs are submitted at once and run one after the other; each test looks at one of them."""
+    """All jobs are submitted at once and run one after the other; each test looks at one."""
 
     cluster = None  # running
 

@@ -3,8 +3,6 @@
 #ifndef SPMM_DEVICE_TEST_H
 #define SPMM_DEVICE_TEST_H
 
-#include <stdlib.h>
-
 #include "test_main.h"
 
 #include "device/device.h"

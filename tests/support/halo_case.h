@@ -3,8 +3,6 @@
 #ifndef SPMM_TEST_HALO_CASE_H
 #define SPMM_TEST_HALO_CASE_H
 
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "test_main.h"
 
 typedef struct {

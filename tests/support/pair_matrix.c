@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pair_matrix.h"
 
-#include <stdlib.h>
-
 #include "test_main.h"
 
 int64_t pair_other(int64_t row, int64_t rows)
@@ -30,8 +28,6 @@ spmm_matrix_t *pair_matrix(spmm_context_t *ctx, int64_t rows)
         row_ptr[i + 1]   = 2 * i + 2;
     }
     spmm_assert_ok(spmm_matrix_create_csr(ctx, rows, rows, row_ptr, col, value, SPMM_R_32F, &A));
-    free(row_ptr);
-    free(col);
-    free(value);
+    spmm_test_free(row_ptr, col, value);
     return A;
 }

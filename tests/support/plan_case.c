@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan_case.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
-
 spmm_context_t *ctx;
 
 static double complex entry(const shape_t *s, uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
@@ -52,9 +46,7 @@ static caller_t make_caller(const shape_t *s, uint64_t seed, spmm_type_t type)
 
 static void free_caller(caller_t *c)
 {
-    free(c->row_ptr);
-    free(c->col);
-    free(c->values);
+    spmm_test_free(c->row_ptr, c->col, c->values);
 }
 
 /* A block of @p rows x n in the plan's layout, filled from (global row, column); NaN in the
@@ -170,8 +162,7 @@ static void check_gathered(const shape_t *s, const product_t *p, uint64_t seed, 
     spmm_assert_ok(spmm_buffer_copy(ctx, back, device, bytes));
     check_c(s, p, seed, back, ld, c->original_rows, row);
     spmm_assert_ok(spmm_buffer_free(ctx, &device));
-    free(back);
-    free(row);
+    spmm_test_free(back, row);
 }
 
 /* B made in the caller's distribution and moved to the plan's: what execute then reads. */

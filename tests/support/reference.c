@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reference.h"
 
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "test_main.h"
 
 double reference_value(uint64_t seed, int64_t i, int64_t j, spmm_type_t type)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sddmm_case.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
-
 enum { OPERAND_X = 1, OPERAND_Y, OPERAND_S };
 
 static bool has(const mask_t *m, int64_t i, int64_t j)
@@ -79,16 +73,14 @@ masked_t make_masked(const mask_t *shape, spmm_type_t type)
                                                ptr, blocks, values, type, &m.A));
         free(blocks);
     }
-    free(ptr);
-    free(values);
+    spmm_test_free(ptr, values);
     return m;
 }
 
 void free_masked(masked_t *m)
 {
     spmm_assert_ok(spmm_matrix_destroy(&m->A));
-    free(m->row);
-    free(m->col);
+    spmm_test_free(m->row, m->col);
 }
 
 double operand(int which, int64_t i, int64_t j, spmm_type_t type, int special)
@@ -125,9 +117,8 @@ double sampled_bound(spmm_type_t type, spmm_type_t s_type)
 /* Rows [first, first + rows) of k elements each, for the reference: a row serves many entries. */
 static double *reference_rows(int which, int64_t first, int64_t rows, const sampled_t *s)
 {
-    double *all = malloc((size_t)(rows * s->k + 1) * sizeof *all);
+    double *all = spmm_test_malloc((size_t)(rows * s->k + 1) * sizeof *all);
 
-    assert_non_null(all);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < s->k; j++) {
             all[i * s->k + j] = operand(which, first + i, j, s->type, s->special);
@@ -173,8 +164,7 @@ static void check_values(const masked_t *m, const sampled_t *s, const char *host
             assert_true(got == 3.0);
         }
     }
-    free(x);
-    free(y);
+    spmm_test_free(x, y);
 }
 
 /* Guards around S show writes outside of it; 7 of them take it off the alignment of pairs. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "temp_file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -11,12 +8,23 @@
 
 static char path[256];
 
+static void remove_last(void)
+{
+    if (path[0] != '\0') {
+        (void)remove(path);
+    }
+}
+
 static FILE *create(void)
 {
     const char *dir = getenv("TMPDIR");
     FILE       *file;
     int         handle;
 
+    if (path[0] == '\0') {
+        assert_int_equal(atexit(remove_last), 0);
+    }
+    remove_last();
     (void)snprintf(path, sizeof path, "%.200s/spmm_test_XXXXXX", dir == NULL ? "/tmp" : dir);
     handle = mkstemp(path);
     assert_true(handle >= 0);
@@ -33,6 +41,7 @@ static const char *share(void)
 
 const char *spmm_temp_write(const void *bytes, size_t size)
 {
+    MPI_Barrier(spmm_test_env.comm);
     if (spmm_test_env.rank == 0) {
         FILE *file = create();
 
@@ -44,6 +53,7 @@ const char *spmm_temp_write(const void *bytes, size_t size)
 
 const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, size_t garbage)
 {
+    MPI_Barrier(spmm_test_env.comm);
     if (spmm_test_env.rank == 0) {
         FILE          *file   = create();
         const size_t   room   = size + size / 100 + 256;
@@ -66,16 +76,7 @@ const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, siz
         }
         assert_int_equal(fclose(file), 0);
         (void)deflateEnd(&z);
-        free(packed);
-        free(input);
+        spmm_test_free(packed, input);
     }
     return share();
-}
-
-void spmm_temp_remove(void)
-{
-    MPI_Barrier(spmm_test_env.comm);
-    if (spmm_test_env.rank == 0) {
-        assert_int_equal(remove(path), 0);
-    }
 }

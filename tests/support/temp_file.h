@@ -6,12 +6,11 @@
 
 #include <stddef.h>
 
-/** Write a file; returns its path, valid until the next call. */
+/** Write a file; returns its path, valid until the next call, which removes the file when all ranks
+ *  have come to it; so does the end of the program. */
 const char *spmm_temp_write(const void *bytes, size_t size);
 /** The same, gzipped as one member and with @p garbage bytes of other data after it; the last
  *  @p cut bytes of the member are left out. */
 const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, size_t garbage);
-/** Remove the file of the last call, after all ranks are done with it. */
-void spmm_temp_remove(void);
 
 #endif /* SPMM_TEMP_FILE_H */

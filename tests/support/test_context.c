@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_context.h"
 
-#include <stdio.h>
-
 void test_context_open(spmm_context_t **ctx)
 {
     spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_main.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { SKIPPED = 77 };
 
 spmm_env_t spmm_test_env;
@@ -52,6 +48,38 @@ void spmm_assert_ok(spmm_status_t status)
         print_error("status %d: %s\n", (int)status, spmmi_error_thread_text());
     }
     assert_int_equal(status, SPMM_OK);
+}
+
+void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *words)
+{
+    assert_int_equal(status, want);
+    if (words != NULL && strstr(spmm_test_env.err.text, words) == NULL) {
+        fail_msg("no '%s' in: %s", words, spmm_test_env.err.text);
+    }
+    spmmi_error_clear(&spmm_test_env.err);
+}
+
+void *spmm_test_malloc(size_t bytes)
+{
+    void *memory = malloc(bytes);
+
+    assert_non_null(memory);
+    return memory;
+}
+
+void *spmm_test_calloc(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+
+    assert_non_null(memory);
+    return memory;
+}
+
+void spmm_test_free_list(void **ptr, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        free(ptr[k]);
+    }
 }
 
 int main(int argc, char **argv)

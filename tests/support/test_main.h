@@ -4,16 +4,24 @@
 #ifndef SPMM_TEST_MAIN_H
 #define SPMM_TEST_MAIN_H
 
+/* What nearly all tests use. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <mpi.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
+#include "base/hash.h"
+#include "base/scalar.h"
 
 /** The tests of this program, ended by an entry without a function.  SPMM_TESTS(test_a, test_b);
  *  defines them; a list with conditions is written out. */
@@ -63,5 +71,16 @@ _Noreturn void spmm_test_skip(const char *why);
 
 /** Assert SPMM_OK and print the sentence otherwise. */
 void spmm_assert_ok(spmm_status_t status);
+/** Assert @p want and, if not NULL, @p words in the sentence, which is cleared. */
+void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *words);
+
+/** As malloc() and calloc(); assert that there is memory. */
+void *spmm_test_malloc(size_t bytes);
+void *spmm_test_calloc(size_t count, size_t size);
+
+/** free() of each of several: spmm_test_free(a, b, c). */
+#define spmm_test_free(...)                                                                        \
+    spmm_test_free_list((void *[]){__VA_ARGS__}, sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
+void spmm_test_free_list(void **ptr, size_t count);
 
 #endif /* SPMM_TEST_MAIN_H */

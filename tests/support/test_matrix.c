@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_matrix.h"
 
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "test_main.h"
 
 static bool none(int64_t i, int64_t j)
@@ -108,9 +106,7 @@ spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t 
     }
     spmm_assert_ok(spmmi_matrix_from_csr(&spmm_test_env, last - first, last_col - first_col,
                                          row_ptr, col_idx, values, SPMM_R_64F, &A));
-    spmmi_free(row_ptr);
-    spmmi_free(col_idx);
-    spmmi_free(values);
+    spmmi_free_all(row_ptr, col_idx, values);
     return A;
 }
 
@@ -145,7 +141,6 @@ int32_t *spmm_test_gather(const int64_t *offset, const int32_t *part)
         count[p] = (int)(offset[p + 1] - offset[p]);
     }
     MPI_Allgatherv(part, count[env->rank], MPI_INT32_T, all, count, start, MPI_INT32_T, env->comm);
-    spmmi_free(count);
-    spmmi_free(start);
+    spmmi_free_all(count, start);
     return all;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/comm.h"
 
 spmm_device_t           device;
@@ -72,8 +69,7 @@ void transport_case_close(transport_case_t *f)
     device.ops->release(&device, f->device_mirror);
     device.ops->release(&device, f->device_halo);
     spmmi_halo_free(&f->peers);
-    spmmi_free(f->mirror);
-    spmmi_free(f->halo);
+    spmmi_free_all(f->mirror, f->halo);
     halo_case_free(&f->needs);
 }
 

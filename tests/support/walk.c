@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "walk.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "temp_file.h"
 #include "test_context.h"
 

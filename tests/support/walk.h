@@ -8,7 +8,7 @@
 
 #include "spmm_dist/spmm_dist.h"
 
-/** Write a 2 x 2 full matrix in binary CSR; spmm_temp_remove() removes it.  Collective. */
+/** Write a 2 x 2 full matrix in binary CSR, by spmm_temp_write().  Collective. */
 const char *walk_binary_csr(void);
 
 /** What A is made of, and the plan. */

@@ -4,13 +4,8 @@
 #include "test_main.h"
 
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/comm.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "base/sort.h"
 #include "spmm_dist/context.h"
 
@@ -116,8 +111,7 @@ static void test_alloc(void **state)
     assert_null(spmmi_realloc(x, 100, sizeof *x));
     x = spmmi_realloc(x, 100, sizeof *x);
     assert_non_null(x);
-    spmmi_free(x);
-    spmmi_free(y);
+    spmmi_free_all(x, y);
     assert_true(spmmi_alloc_get_stats().live == before.live);
 }
 

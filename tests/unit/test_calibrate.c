@@ -3,9 +3,6 @@
 /** @file test_calibrate.c  The file that keeps a device's rates. */
 #include "test_main.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 #include "test_main.h"
 
 #include <omp.h>
-#include <stdlib.h>
 
 #include "device/device.h"
 

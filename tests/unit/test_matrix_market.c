@@ -4,12 +4,7 @@
 #include "matrix/read/matrix_market.h"
 
 #include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/hash.h"
 #include "matrix/read/text_number.h"
 #include "test_main.h"
 

@@ -2,9 +2,7 @@
 /* test: RANKS 1 */
 /** @file test_push_share.c  What the thread blocks of nccl-push are told, for any rows between up
  *  to 16 ranks: each block one part, each part one block, and both ranks of a pair the same. */
-#include <string.h>
 
-#include "base/hash.h"
 #include "exchange/push_share.h"
 #include "test_main.h"
 

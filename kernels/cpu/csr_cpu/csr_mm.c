@@ -128,14 +128,26 @@ bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type)
     return pick(ab_type, c_type) != NULL;
 }
 
+/* A team costs half a microsecond to start on two cores and several on many, as long as some
+ * thousand multiply-adds of one thread take. */
+static bool is_worth_a_team(const spmm_csr_mm_args_t *args)
+{
+    return (args->row_ptr[args->n_rows] + args->n_rows) * args->x.n > 4096;
+}
+
 void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args)
 {
-    mm_fn_t *const mm = pick(args->x.ab_type, args->x.c_type);
+    mm_fn_t *const mm   = pick(args->x.ab_type, args->x.c_type);
+    const int      team = spmmi_cpu_team(args->threads);
 
     if (args->n_rows == 0) {
         return;
     }
-#pragma omp parallel num_threads(spmmi_cpu_team(args->threads))
+    if (team == 1 || !is_worth_a_team(args)) {
+        mm(args, 0, args->n_rows);
+        return;
+    }
+#pragma omp parallel num_threads(team)
     {
         const int t = omp_get_thread_num(), n_threads = omp_get_num_threads();
 

@@ -8,7 +8,7 @@
 
 #include "cuda/bcsr/bcsr.cuh"
 #include "cuda/bcsr/bcsr_lists.cuh"
-#include "cuda/tc/tc_half.cuh"
+#include "cuda/tc/tc_launch.cuh"
 
 namespace spmmi
 {

@@ -7,6 +7,7 @@
 #define SPMM_BITTCF_LAUNCH_CUH
 
 #include "cuda/bittcf/bittcf.cuh"
+#include "cuda/tc/tc_launch.cuh"
 
 namespace spmmi
 {
@@ -62,24 +63,18 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
 
 /** The kernels of one element type, compute mode and window height. */
 template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels {
-    using Kernel = void (*)(Bittcf<T, kTiles>, spmm_tc_work_t, spmm_tc_mm_args_t);
+    using Format = Bittcf<T, kTiles>;
+    using Choice = TcPieces<Format>;
 
-    struct Choice {
-        Kernel kernel;
-        int    width; /**< columns of a slice */
-        int    warps; /**< of a thread block */
-        bool   wide;  /**< accesses 16 bytes at a time */
-        int    room;  /**< bytes of shared memory for teams */
-    };
-
-    static constexpr int kNumber = 7, kNarrow = 6;
+    static constexpr int kNumber = 7;
 
     template <int kLoads, int kStages, bool kWide, int kWarps, int kBlocks> static Choice choice()
     {
         using Warp = BittcfWarp<T, kCompute, kTiles, kLoads, kStages, kWide, kWarps>;
 
         return {bittcf_mm<T, kCompute, kTiles, kLoads, kStages, kWide, kWarps, kBlocks>,
-                Warp::kWidth, kWarps, kWide, Warp::kTeamRoom * (int)sizeof(T)};
+                Warp::kWidth, kWarps, kWide ? 16 / (int)sizeof(T) : 1,
+                Warp::kTeamRoom * (int)sizeof(T)};
     }
 
     /* Measured on one H200 over real matrices and stand-ins, N = 32 and 128: with several loads a
@@ -101,77 +96,27 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         return choices;
     }
 
-    /* Few windows, as many rows with many entries make them, take large teams. */
-    static int warps_of_block(const spmm_tc_work_t &work)
-    {
-        return work.n_pieces <= SPMM_TC_FEW * work.n_sm ? 8 : 4;
-    }
-
-    /* Warps that a product has, in slices of this width. */
-    static int64_t all_warps(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args, int width)
-    {
-        return (work.n_pieces + (int64_t)(warps_of_block(work) - 1) * work.n_team) *
-               ceil_div(args.x.n, width);
-    }
-
-    /* The widest slices that compute no more columns than narrower ones and leave enough warps for
-     * the device, else the narrowest. */
-    static const Choice &best(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args)
-    {
-        constexpr int   kEnough = 12; /* warps of a multiprocessor */
-        const uintptr_t mix =
-            (uintptr_t)args.x.B | (uintptr_t)args.x.C |
-            (uintptr_t)((args.x.n | args.x.ldb | args.x.ldc) * (int64_t)sizeof(T));
-        const bool    wide = mix % 16 == 0 && (uint64_t)args.x.ldb * sizeof(T) <= UINT32_MAX;
-        const Choice *list = all();
-        const Choice *take = &list[kNarrow];
-
-        for (int k = kNarrow - 1; k >= 0; k--) {
-            const Choice &one = list[k];
-
-            if (one.warps == warps_of_block(work) && wide && args.x.n >= one.width &&
-                (!take->wide || (ceil_div(args.x.n, one.width) * one.width <=
-                                     ceil_div(args.x.n, take->width) * take->width &&
-                                 all_warps(work, args, one.width) >= kEnough * work.n_sm))) {
-                take = &one;
-            }
-        }
-        return *take;
-    }
-
     static cudaError_t launch(const spmm_bittcf_arrays_t &arrays, const spmm_tc_work_t &work,
                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
-        const T *const          values = (const T *)arrays.values;
-        const Bittcf<T, kTiles> A      = {arrays.n_rows, arrays.window_ptr, arrays.value_ptr,
-                                          arrays.col,    arrays.bits,       values};
-        const Choice           &choice = best(work, args);
-        const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
-        const dim3    grid((unsigned)blocks,
-                           (unsigned)least(ceil_div(args.x.n, choice.width), kMaxGridYZ));
-        const size_t  room = work.n_team == 0 ? 0 : (size_t)choice.room;
+        const T *const  values = (const T *)arrays.values;
+        const Format    A      = {arrays.n_rows, arrays.window_ptr, arrays.value_ptr,
+                                  arrays.col,    arrays.bits,       values};
+        const uintptr_t mix =
+            (uintptr_t)args.x.B | (uintptr_t)args.x.C |
+            (uintptr_t)((args.x.n | args.x.ldb | args.x.ldc) * (int64_t)sizeof(T));
+        const bool wide = mix % 16 == 0 && (uint64_t)args.x.ldb * sizeof(T) <= UINT32_MAX;
 
-        const cudaError_t code = launch_with(room, choice.kernel, grid, dim3(choice.warps * kWarp),
-                                             stream, A, work, args);
-
-        return code != cudaSuccess ? code : launch_finish(A, work, args, stream);
+        return launch_pieces(
+            best_choice<Format>(all(), kNumber, work, args.x.n, [=](int) { return wide; }), A, work,
+            args, stream);
     }
 
     static cudaError_t preload()
     {
-        cudaFuncAttributes facts;
-        cudaError_t        code = cudaFuncGetAttributes(&facts, finish_splits<Bittcf<T, kTiles>>);
+        const cudaError_t code = spmmi::preload(finish_splits<Format>);
 
-        for (int k = 0; k < kNumber && code == cudaSuccess; k++) {
-            const Choice &one = all()[k];
-
-            code = cudaFuncGetAttributes(&facts, one.kernel);
-            if (code == cudaSuccess) { /* more than 48 KB only on request */
-                code = cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            one.room);
-            }
-        }
-        return code;
+        return code != cudaSuccess ? code : preload_choices(all(), kNumber);
     }
 };
 

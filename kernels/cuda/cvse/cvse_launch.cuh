@@ -8,7 +8,6 @@
 
 #include "cuda/cvse/cvse.cuh"
 #include "cuda/cvse/cvse_short_launch.cuh"
-#include "cuda/tc/tc_half.cuh"
 
 namespace spmmi
 {
@@ -65,17 +64,9 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
 template <typename Half, typename Out, int kTiles> struct CvseKernels {
     using Format = Cvse<Half, Out, kTiles>;
     using Short  = CvseShortKernels<Half, Out, kTiles>;
-    using Kernel = void (*)(Format, spmm_tc_work_t, spmm_tc_mm_args_t);
+    using Choice = TcPieces<Format>;
 
-    struct Choice {
-        Kernel kernel;
-        int    width; /**< columns of a slice */
-        int    warps; /**< of a thread block */
-        int    elems; /**< columns of an access: 8 or 4; 1: narrow */
-        int    room;  /**< bytes of shared memory for teams */
-    };
-
-    static constexpr int kNumber = 9, kNarrow = 8;
+    static constexpr int kNumber = 9;
 
     template <int kLoads, int kElems, int kStages, bool kWide, int kWarps, int kBlocks>
     static Choice choice()
@@ -109,41 +100,6 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
         return choices;
     }
 
-    /* Few windows, as many rows with many entries make them, take large teams. */
-    static int warps_of_block(const spmm_tc_work_t &work)
-    {
-        return work.n_pieces <= SPMM_TC_FEW * work.n_sm ? 8 : 4;
-    }
-
-    /* Warps that a product has, in slices of this width. */
-    static int64_t all_warps(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args, int width)
-    {
-        return (work.n_pieces + (int64_t)(warps_of_block(work) - 1) * work.n_team) *
-               ceil_div(args.x.n, width);
-    }
-
-    /* The widest slices that compute no more columns than narrower ones and leave enough warps for
-     * the device, else the narrowest. */
-    static const Choice &best(const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args)
-    {
-        constexpr int kEnough = 12; /* warps of a multiprocessor */
-        const Choice *list    = all();
-        const Choice *take    = &list[kNarrow];
-
-        for (int k = kNarrow - 1; k >= 0; k--) {
-            const Choice &one = list[k];
-
-            if (one.warps == warps_of_block(work) && Short::is_aligned(args, one.elems) &&
-                args.x.n >= one.width &&
-                (take->elems == 1 || (ceil_div(args.x.n, one.width) * one.width <=
-                                          ceil_div(args.x.n, take->width) * take->width &&
-                                      all_warps(work, args, one.width) >= kEnough * work.n_sm))) {
-                take = &one;
-            }
-        }
-        return *take;
-    }
-
     static cudaError_t launch(const spmm_cvse_arrays_t &arrays, const spmm_cvse_short_t &tasks,
                               const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
                               cudaStream_t stream)
@@ -152,23 +108,13 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
                                (const Half *)arrays.values};
         const auto  *choice = Short::best(tasks, args);
 
-        return choice == NULL ? launch_long(A, work, args, stream)
-                              : Short::launch(*choice, A, tasks, args, stream);
-    }
-
-    static cudaError_t launch_long(const Format &A, const spmm_tc_work_t &work,
-                                   const spmm_tc_mm_args_t &args, cudaStream_t stream)
-    {
-        const Choice &choice = best(work, args);
-        const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
-        const dim3    grid((unsigned)blocks,
-                           (unsigned)least(ceil_div(args.x.n, choice.width), kMaxGridYZ));
-        const size_t  room = work.n_team == 0 ? 0 : (size_t)choice.room;
-
-        const cudaError_t code = launch_with(room, choice.kernel, grid, dim3(choice.warps * kWarp),
-                                             stream, A, work, args);
-
-        return code != cudaSuccess ? code : launch_finish(A, work, args, stream);
+        if (choice != NULL) {
+            return Short::launch(*choice, A, tasks, args, stream);
+        }
+        return launch_pieces(
+            best_choice<Format>(all(), kNumber, work, args.x.n,
+                                [&](int elems) { return Short::is_aligned(args, elems); }),
+            A, work, args, stream);
     }
 
     static cudaError_t preload()

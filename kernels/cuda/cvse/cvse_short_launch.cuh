@@ -4,7 +4,7 @@
 #define SPMM_CVSE_SHORT_LAUNCH_CUH
 
 #include "cuda/cvse/cvse_short.cuh"
-#include "cuda/tc/tc_half.cuh"
+#include "cuda/tc/tc_launch.cuh"
 
 namespace spmmi
 {
@@ -12,15 +12,7 @@ namespace spmmi
 /** The kernels of one pair of types and window height. */
 template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
     using Format = Cvse<Half, Out, kTiles>;
-    using Kernel = void (*)(Format, spmm_cvse_short_t, spmm_tc_mm_args_t);
-
-    struct Choice {
-        Kernel kernel;
-        int    width; /**< columns of a slice */
-        int    warps; /**< of a thread block */
-        int    elems; /**< columns of an access */
-        int    room;  /**< bytes of shared memory for teams */
-    };
+    using Choice = TcChoice<void (*)(Format, spmm_cvse_short_t, spmm_tc_mm_args_t)>;
 
     static constexpr int kNumber = 8;
 

@@ -18,8 +18,8 @@ constexpr int kCopyLanes = 8; /* lanes that copy a row of a tile; each serves 4 
 
 /* Stages of a warp and thread blocks on a multiprocessor: 32 warps of 2 stages were 5 to 8 % faster
  * than 24 warps of 3 on one H200.  3xTF32 has no registers for 32 warps. */
-template <class F> constexpr int              kStages   = 2;
-template <class F, bool kSplit> constexpr int kResident = F::kStack > 1 ? 4 : kSplit ? 6 : 8;
+constexpr int                        kStages   = 2;
+template <bool kSplit> constexpr int kResident = kSplit ? 6 : 8;
 
 /* What must be known of a block before it can be copied. */
 struct Ahead {
@@ -27,8 +27,7 @@ struct Ahead {
     int32_t end; /* where the packed block ends, in units */
 };
 
-template <class F>
-__device__ __forceinline__ Ahead look_ahead(const F &format, const spmm_tc_piece_t &piece, int i,
+__device__ __forceinline__ Ahead look_ahead(const Hrpb &format, const spmm_tc_piece_t &piece, int i,
                                             int lane)
 {
     const int64_t block = piece.block;
@@ -51,11 +50,11 @@ struct Tile {
 
 /* Start copying 4 rows of B: lanes 8 k .. 8 k + 7 rows 4 k .. 4 k + 3.  Columns past the width are
  * left as they are.  kWide: 16 bytes at a time, and rows are less than 4 GiB apart. */
-template <class F, bool kWide>
+template <bool kWide>
 __device__ __forceinline__ void copy_rows_of_b(uint32_t stage, const int4 &columns,
                                                const Tile &tile, int lane)
 {
-    using Stage           = HrpbStage<F>;
+    using Stage           = HrpbStage;
     const int32_t  col[4] = {columns.x, columns.y, columns.z, columns.w};
     const int      x      = lane % kCopyLanes;
     const uint32_t rows   = stage + lane / kCopyLanes * 4 * Stage::kRow;
@@ -87,11 +86,10 @@ __device__ __forceinline__ void copy_rows_of_b(uint32_t stage, const int4 &colum
 }
 
 /* Start copying units at .. end. */
-template <class F>
 __device__ __forceinline__ void copy_packed(uint32_t stage, const unsigned char *packed, int32_t at,
                                             int32_t end, int lane)
 {
-    uint32_t to = stage + HrpbStage<F>::kPacked + lane * SPMM_HRPB_UNIT;
+    uint32_t to = stage + HrpbStage::kPacked + lane * SPMM_HRPB_UNIT;
 
 #pragma unroll 1
     for (int32_t u = at + lane; u < end; u += kWarp) {
@@ -101,10 +99,10 @@ __device__ __forceinline__ void copy_packed(uint32_t stage, const unsigned char 
 }
 
 /* Columns past the width would keep what shared memory held before, perhaps NaN. */
-template <class F> __device__ __forceinline__ void clear_stages(uint32_t stage, int lane)
+__device__ __forceinline__ void clear_stages(uint32_t stage, int lane)
 {
 #pragma unroll 1
-    for (int k = lane * 16; k < kStages<F> * HrpbStage<F>::kBytes; k += kWarp * 16) {
+    for (int k = lane * 16; k < kStages * HrpbStage::kBytes; k += kWarp * 16) {
         clear_shared(stage + k);
     }
     __syncwarp();
@@ -113,20 +111,20 @@ template <class F> __device__ __forceinline__ void clear_stages(uint32_t stage, 
 /* sum = the blocks of the piece times the tile.  Block i stays in stage i % kStages of those at
  * `stages`; a group of copies is committed for every i, also past the last block, so that counting
  * groups is counting blocks. */
-template <class F, bool kSplit, bool kWide>
-__device__ __forceinline__ void sum_piece(const F &format, const spmm_tc_piece_t &piece,
+template <bool kSplit, bool kWide>
+__device__ __forceinline__ void sum_piece(const Hrpb &format, const spmm_tc_piece_t &piece,
                                           const Tile &tile, uint32_t stages, int lane,
-                                          float (&sum)[kHrpbFragments][F::kStack][4])
+                                          float (&sum)[kHrpbFragments][4])
 {
-    constexpr int      kDepth = kStages<F> - 1; /* blocks under way */
-    constexpr uint32_t kBytes = HrpbStage<F>::kBytes;
+    constexpr int      kDepth = kStages - 1; /* blocks under way */
+    constexpr uint32_t kBytes = HrpbStage::kBytes;
     int32_t            at     = piece.start;
     Ahead              ahead, first[kDepth];
 
     auto copy = [&](uint32_t to, const Ahead &known, int i) {
         if (i < piece.n_blocks) {
-            copy_rows_of_b<F, kWide>(to, known.col, tile, lane);
-            copy_packed<F>(to, format.packed, at, known.end, lane);
+            copy_rows_of_b<kWide>(to, known.col, tile, lane);
+            copy_packed(to, format.packed, at, known.end, lane);
             at = known.end;
         }
         cp_async_commit();
@@ -150,19 +148,19 @@ __device__ __forceinline__ void sum_piece(const F &format, const spmm_tc_piece_t
         __syncwarp();
         copy(free, ahead, i + kDepth);
         ahead = look_ahead(format, piece, i + kDepth + 1, lane);
-        multiply_block<F, kSplit>(now, lane, sum);
+        multiply_block<kSplit>(now, lane, sum);
         free = now;
         now  = now == stages + kDepth * kBytes ? stages : now + kBytes;
     }
 }
 
-template <class F, bool kSplit, bool kWide>
-__global__ void __launch_bounds__(kWarps *kWarp, kResident<F, kSplit>)
-    hrpb_mm(const __grid_constant__ F format, const __grid_constant__ spmm_tc_work_t work,
+template <bool kSplit, bool kWide>
+__global__ void __launch_bounds__(kWarps *kWarp, kResident<kSplit>)
+    hrpb_mm(const __grid_constant__ Hrpb format, const __grid_constant__ spmm_tc_work_t work,
             const __grid_constant__ spmm_tc_mm_args_t args, bool wide_c)
 {
-    using Stage = HrpbStage<F>;
-    __shared__ __align__(128) unsigned char shared[kWarps * kStages<F> * Stage::kBytes];
+    using Stage = HrpbStage;
+    __shared__ __align__(128) unsigned char shared[kWarps * kStages * Stage::kBytes];
     const int     lane = (int)threadIdx.x % kWarp, warp = (int)threadIdx.x / kWarp;
     const int64_t p  = (int64_t)blockIdx.x * kWarps + warp;
     const int64_t j0 = ((int64_t)blockIdx.z * gridDim.y + blockIdx.y) * kHrpbTn;
@@ -174,20 +172,20 @@ __global__ void __launch_bounds__(kWarps *kWarp, kResident<F, kSplit>)
     const spmm_tc_piece_t piece = {raw.x, raw.y, raw.z, raw.w};
     const int             width = args.x.n - j0 < kHrpbTn ? (int)(args.x.n - j0) : kHrpbTn;
     const Tile            tile  = {(const float *)args.x.B + j0, args.x.ldb, width};
-    float                 sum[kHrpbFragments][F::kStack][4] = {};
+    float                 sum[kHrpbFragments][4] = {};
 
-    uint32_t stages = shared_address(shared) + warp * kStages<F> * Stage::kBytes;
+    uint32_t stages = shared_address(shared) + warp * kStages * Stage::kBytes;
 
     keep(stages);
     if (width < kHrpbTn) {
-        clear_stages<F>(stages, lane);
+        clear_stages(stages, lane);
     }
-    sum_piece<F, kSplit, kWide>(format, piece, tile, stages, lane, sum);
+    sum_piece<kSplit, kWide>(format, piece, tile, stages, lane, sum);
 
     const bool    partial = p < work.n_partial;
-    const int64_t first   = (int64_t)piece.window * F::kHeight;
+    const int64_t first   = (int64_t)piece.window * Hrpb::kHeight;
 
-    if (!partial && !all_finite<F>(sum)) {
+    if (!partial && !all_finite(sum)) {
         repair_tile(format, args, piece.window, j0, width);
         return;
     }
@@ -195,22 +193,19 @@ __global__ void __launch_bounds__(kWarps *kWarp, kResident<F, kSplit>)
                      (float)args.x.alpha.re, (float)args.x.beta.re,  width};
 
     if (partial) {
-        to = {NULL,     (float *)work.partial + (p * F::kHeight - first) * args.x.n + j0,
+        to = {NULL,     (float *)work.partial + (p * Hrpb::kHeight - first) * args.x.n + j0,
               args.x.n, 1.0f,
               0.0f,     width};
     }
-#pragma unroll
-    for (int r = 0; r < F::kStack; r++) {
-        if (wide_c) {
-            store_sums<F, true>(format, to, first, lane, r, sum);
-        } else {
-            store_sums<F, false>(format, to, first, lane, r, sum);
-        }
+    if (wide_c) {
+        store_sums<true>(format, to, first, lane, sum);
+    } else {
+        store_sums<false>(format, to, first, lane, sum);
     }
 }
 
-template <class F, bool kSplit>
-cudaError_t launch_mm(const F &format, const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
+template <bool kSplit>
+cudaError_t launch_mm(const Hrpb &format, const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
                       cudaStream_t stream)
 {
     const int64_t size = (int64_t)sizeof(float);
@@ -222,35 +217,23 @@ cudaError_t launch_mm(const F &format, const spmm_tc_work_t &work, const spmm_tc
     const int64_t     tiles = ceil_div(args.x.n, kHrpbTn), y = least(tiles, kMaxGridYZ);
     const dim3        grid((unsigned)ceil_div(work.n_pieces, kWarps), (unsigned)y,
                            (unsigned)ceil_div(tiles, y));
-    const cudaError_t code = launch(b ? hrpb_mm<F, kSplit, true> : hrpb_mm<F, kSplit, false>, grid,
+    const cudaError_t code = launch(b ? hrpb_mm<kSplit, true> : hrpb_mm<kSplit, false>, grid,
                                     dim3(kWarps * kWarp), stream, format, work, args, c);
 
     return code == cudaSuccess ? launch_finish(format, work, args, stream) : code;
 }
 
-template <int kPanelRows>
-cudaError_t multiply(const spmm_hrpb_arrays_t &A, const spmm_tc_work_t &work,
-                     const spmm_tc_mm_args_t &args, cudaStream_t stream)
-{
-    const Hrpb<kPanelRows> format = {A.n_rows, A.block_ptr, A.size_ptr, A.col, A.packed};
+} // namespace
 
-    switch (args.compute) {
-    case SPMM_COMPUTE_32F:
-        return launch_mm<Hrpb<kPanelRows>, true>(format, work, args, stream);
-    case SPMM_COMPUTE_32F_FAST_TF32:
-        return launch_mm<Hrpb<kPanelRows>, false>(format, work, args, stream);
-    default:
-        return cudaErrorInvalidValue;
-    }
-}
+} // namespace spmmi
 
-/* Load the kernels and ask for the most shared memory, on which their residency depends. */
-template <class F> cudaError_t preload_format()
+/* Loads the kernels and asks for the most shared memory, on which their residency depends. */
+extern "C" cudaError_t spmmi_cuda_hrpb_preload(void)
 {
-    void (*const kernels[])(F, spmm_tc_work_t, spmm_tc_mm_args_t,
-                            bool) = {hrpb_mm<F, true, true>, hrpb_mm<F, true, false>,
-                                     hrpb_mm<F, false, true>, hrpb_mm<F, false, false>};
-    cudaError_t code              = preload(finish_splits<F>);
+    using namespace spmmi;
+    void (*const kernels[])(Hrpb, spmm_tc_work_t, spmm_tc_mm_args_t, bool) = {
+        hrpb_mm<true, true>, hrpb_mm<true, false>, hrpb_mm<false, true>, hrpb_mm<false, false>};
+    cudaError_t code = preload(finish_splits<Hrpb>);
 
     for (auto *kernel : kernels) {
         if (code == cudaSuccess) {
@@ -264,11 +247,13 @@ template <class F> cudaError_t preload_format()
     return code;
 }
 
-template <class F> cudaError_t resident(bool split, int *warps)
+extern "C" cudaError_t spmmi_cuda_hrpb_resident(spmm_compute_t compute, int *warps)
 {
+    using namespace spmmi;
     int               blocks = 0;
     const cudaError_t code   = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-          &blocks, split ? hrpb_mm<F, true, true> : hrpb_mm<F, false, true>, kWarps * kWarp, 0);
+          &blocks, compute == SPMM_COMPUTE_32F ? hrpb_mm<true, true> : hrpb_mm<false, true>,
+          kWarps * kWarp, 0);
 
     if (code == cudaSuccess && blocks > 0) {
         *warps = blocks * kWarps;
@@ -276,38 +261,23 @@ template <class F> cudaError_t resident(bool split, int *warps)
     return code;
 }
 
-} // namespace
-
-} // namespace spmmi
-
-extern "C" cudaError_t spmmi_cuda_hrpb_preload(void)
-{
-    using namespace spmmi;
-    const cudaError_t code = preload_format<Hrpb<16>>();
-
-    return code == cudaSuccess ? preload_format<Hrpb<32>>() : code;
-}
-
-extern "C" cudaError_t spmmi_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute,
-                                                int *warps)
-{
-    const bool split = compute == SPMM_COMPUTE_32F;
-
-    return panel_rows == 16 ? spmmi::resident<spmmi::Hrpb<16>>(split, warps)
-                            : spmmi::resident<spmmi::Hrpb<32>>(split, warps);
-}
-
 extern "C" cudaError_t spmmi_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
                                           const spmm_tc_mm_args_t *args, cudaStream_t stream)
 {
+    using namespace spmmi;
+    const Hrpb format = {A->n_rows, A->block_ptr, A->size_ptr, A->col, A->packed};
+
     if (A->n_rows <= 0 || args->x.n <= 0) {
         return cudaSuccess;
     }
-    switch (A->panel_rows) {
-    case 16:
-        return spmmi::multiply<16>(*A, *work, *args, stream);
-    case 32:
-        return spmmi::multiply<32>(*A, *work, *args, stream);
+    if (A->panel_rows != Hrpb::kHeight) {
+        return cudaErrorInvalidValue;
+    }
+    switch (args->compute) {
+    case SPMM_COMPUTE_32F:
+        return launch_mm<true>(format, *work, *args, stream);
+    case SPMM_COMPUTE_32F_FAST_TF32:
+        return launch_mm<false>(format, *work, *args, stream);
     default:
         return cudaErrorInvalidValue;
     }

@@ -23,15 +23,14 @@ constexpr int kHrpbFragments = 4;  /* of 8 columns: a tile */
 constexpr int kHrpbChunks    = 8;  /* of 4 columns, 16 bytes: a row of a tile */
 constexpr int kHrpbPairs     = SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K / 2; /* of brick columns */
 
-/** The format, as tc_common.cuh wants it. */
-template <int kPanelRows> struct Hrpb {
+/** The format with panels of 16 rows, a brick high, as tc_common.cuh wants it. */
+struct Hrpb {
     using T                      = float;
     using In                     = float;
     using Out                    = float;
-    static constexpr int kHeight = kPanelRows;
-    static constexpr int kStack  = kHeight / SPMM_HRPB_BRICK_M; /* bricks of a brick column */
+    static constexpr int kHeight = SPMM_HRPB_BRICK_M;
     static constexpr int kValues =
-        SPMM_HRPB_PATTERNS + kStack * SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K * (int)sizeof(uint64_t);
+        SPMM_HRPB_PATTERNS + SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K * (int)sizeof(uint64_t);
     static constexpr int kBytes = kValues + kHeight * SPMM_HRPB_BLOCK * (int)sizeof(float);
 
     int32_t              n_rows;
@@ -58,9 +57,8 @@ __device__ inline float exact_in_brick(uint64_t pattern, const float *value, int
     return sum;
 }
 
-template <int kPanelRows>
-__device__ float Hrpb<kPanelRows>::exact(int32_t panel, int32_t row, const float *B, int64_t ldb,
-                                         int64_t j) const
+__device__ inline float Hrpb::exact(int32_t panel, int32_t row, const float *B, int64_t ldb,
+                                    int64_t j) const
 {
     float sum = 0;
 
@@ -73,10 +71,8 @@ __device__ float Hrpb<kPanelRows>::exact(int32_t panel, int32_t row, const float
 
         for (int k = 0; k < SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K; k++) {
             for (int brick = col_ptr[k]; brick < col_ptr[k + 1]; brick++) {
-                if (head[SPMM_HRPB_ROWS + brick] == row / SPMM_HRPB_BRICK_M) {
-                    sum = exact_in_brick(pattern[brick], value, row % SPMM_HRPB_BRICK_M,
-                                         columns + k * SPMM_HRPB_BRICK_K, B, ldb, j, sum);
-                }
+                sum = exact_in_brick(pattern[brick], value, row, columns + k * SPMM_HRPB_BRICK_K, B,
+                                     ldb, j, sum);
                 value += __popcll(pattern[brick]);
             }
         }
@@ -137,10 +133,10 @@ __device__ __forceinline__ void copy_single(uint32_t to, const void *from, int32
 /** A stage: the rows of B of a block, then the packed block.  Chunk c of row k of B is at
  *  c ^ k % 4: the 8 lanes that a 16-byte access serves at a time then meet all banks once, on the
  *  way in and on the way out. */
-template <class F> struct HrpbStage {
+struct HrpbStage {
     static constexpr int kRow    = kHrpbTn * (int)sizeof(float);
     static constexpr int kPacked = SPMM_HRPB_BLOCK * kRow;
-    static constexpr int kBytes  = (kPacked + F::kBytes + 63) / 64 * 64; /* the xor needs that */
+    static constexpr int kBytes  = (kPacked + Hrpb::kBytes + 63) / 64 * 64; /* the xor needs that */
 };
 
 __device__ __forceinline__ int chunk_of(int m)
@@ -148,42 +144,15 @@ __device__ __forceinline__ int chunk_of(int m)
     return m / 2 + m % 2 * 4;
 }
 
-/** The patterns of brick columns 2 * pair and 2 * pair + 1, by brick row; zero: inactive. */
-template <class F>
-__device__ __forceinline__ void read_patterns(uint32_t packed, int pair,
-                                              uint2 (&pattern)[F::kStack][2])
+/** The patterns of brick columns 2 * pair and 2 * pair + 1; zero: inactive.  Each column of a panel
+ *  has an entry, so only the last bricks of its last block are inactive, and their patterns are
+ *  zero: colPtr and rows say no more than that. */
+__device__ __forceinline__ void read_patterns(uint32_t packed, int pair, uint2 (&pattern)[2])
 {
-    if constexpr (F::kStack == 1) {
-        /* Each column of a 16-row panel has an entry, so only the last bricks of its last block are
-         * inactive, and their patterns are zero: colPtr and rows say no more than that. */
-        const uint4 both = load_shared<uint4>(packed + SPMM_HRPB_PATTERNS + pair * 16);
+    const uint4 both = load_shared<uint4>(packed + SPMM_HRPB_PATTERNS + pair * 16);
 
-        pattern[0][0] = make_uint2(both.x, both.y);
-        pattern[0][1] = make_uint2(both.z, both.w);
-    } else {
-        const uint4    head    = load_shared<uint4>(packed);
-        const uint64_t col_ptr = head.x | (uint64_t)head.y << 32;
-        const uint64_t rows    = head.z | (uint64_t)head.w << 32;
-
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            int       brick = (int)(col_ptr >> (2 * pair + h) * 8 & 0xff);
-            const int end   = (int)(col_ptr >> (2 * pair + h + 1) * 8 & 0xff);
-
-#pragma unroll
-            for (int r = 0; r < F::kStack; r++) {
-                pattern[r][h] = make_uint2(0, 0);
-                if (brick < end && (int)(rows >> brick * 8 & 0xff) == r) {
-                    const uint4 both =
-                        load_shared<uint4>(packed + SPMM_HRPB_PATTERNS + brick / 2 * 16);
-
-                    pattern[r][h] =
-                        brick % 2 == 0 ? make_uint2(both.x, both.y) : make_uint2(both.z, both.w);
-                    brick++;
-                }
-            }
-        }
-    }
+    pattern[0] = make_uint2(both.x, both.y);
+    pattern[1] = make_uint2(both.z, both.w);
 }
 
 /** The values of a lane in a brick, 0 where none is stored; @p value steps to the next brick. */
@@ -200,77 +169,64 @@ __device__ __forceinline__ void decode_brick(uint2 pattern, int lane, uint32_t &
     value = below + 4 * __popc(pattern.y);
 }
 
-/** sum += A * B for one fragment of B (b0: rows t, b1: rows t + 4) and all brick rows.
+/** sum += A * B for one fragment of B (b0: rows t, b1: rows t + 4).
  *  Tensor cores cut sums off instead of rounding them.  So FP32 products, small terms first, are
  *  summed from zero there, and added up with rounding. */
-template <class F, bool kSplit>
-__device__ __forceinline__ void multiply_fragment(const uint32_t (&hi)[F::kStack][4],
-                                                  const uint32_t (&lo)[F::kStack][4], uint32_t b0,
-                                                  uint32_t b1, float (&sum)[F::kStack][4])
+template <bool kSplit>
+__device__ __forceinline__ void multiply_fragment(const uint32_t (&hi)[4], const uint32_t (&lo)[4],
+                                                  uint32_t b0, uint32_t b1, float (&sum)[4])
 {
     if constexpr (kSplit) {
         uint32_t b_hi[2], b_lo[2];
+        float    part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 
         split_tf32(__uint_as_float(b0), b_hi[0], b_lo[0]);
         split_tf32(__uint_as_float(b1), b_hi[1], b_lo[1]);
+        mma_tf32_m16n8k8(part, lo, b_hi);
+        mma_tf32_m16n8k8(part, hi, b_lo);
+        mma_tf32_m16n8k8(part, hi, b_hi);
 #pragma unroll
-        for (int r = 0; r < F::kStack; r++) {
-            float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-
-            mma_tf32_m16n8k8(part, lo[r], b_hi);
-            mma_tf32_m16n8k8(part, hi[r], b_lo);
-            mma_tf32_m16n8k8(part, hi[r], b_hi);
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-                sum[r][e] += part[e];
-            }
+        for (int e = 0; e < 4; e++) {
+            sum[e] += part[e];
         }
     } else {
         const uint32_t b[2] = {to_tf32(__uint_as_float(b0)), to_tf32(__uint_as_float(b1))};
 
-#pragma unroll
-        for (int r = 0; r < F::kStack; r++) {
-            mma_tf32_m16n8k8(sum[r], hi[r], b);
-        }
+        mma_tf32_m16n8k8(sum, hi, b);
     }
 }
 
-/** sum += the block at @p stage times its rows of B.  sum [fragment][brick row]: elements 0, 1 are
- *  row g and columns 2 t, 2 t + 1 of the fragment, elements 2, 3 row g + 8. */
-template <class F, bool kSplit>
+/** sum += the block at @p stage times its rows of B.  sum [fragment]: elements 0, 1 are row g and
+ *  columns 2 t, 2 t + 1 of the fragment, elements 2, 3 row g + 8. */
+template <bool kSplit>
 __device__ __forceinline__ void multiply_block(uint32_t stage, int lane,
-                                               float (&sum)[kHrpbFragments][F::kStack][4])
+                                               float (&sum)[kHrpbFragments][4])
 {
-    using Stage      = HrpbStage<F>;
+    using Stage      = HrpbStage;
     const int      g = lane / 4, t = lane % 4;
     const uint32_t quads = stage + t * Stage::kRow + (chunk_of(g) ^ t) * 16;
-    uint32_t       value = stage + Stage::kPacked + F::kValues;
+    uint32_t       value = stage + Stage::kPacked + Hrpb::kValues;
 
 #pragma unroll
     for (int pair = 0; pair < kHrpbPairs; pair++) {
-        uint2    pattern[F::kStack][2];
-        uint32_t any = 0, hi[F::kStack][4], lo[F::kStack][4];
+        uint2    pattern[2];
+        uint32_t hi[4], lo[4];
 
-        read_patterns<F>(stage + Stage::kPacked, pair, pattern);
-#pragma unroll
-        for (int k = 0; k < 2 * F::kStack; k++) {
-            any |= pattern[k / 2][k % 2].x | pattern[k / 2][k % 2].y;
-        }
-        if (any == 0) {
+        read_patterns(stage + Stage::kPacked, pair, pattern);
+        if ((pattern[0].x | pattern[0].y | pattern[1].x | pattern[1].y) == 0) {
             continue;
         }
 #pragma unroll
-        for (int k = 0; k < 2 * F::kStack; k++) {
-            const int h = k / F::kStack, r = k % F::kStack;
-            float     a[2];
+        for (int h = 0; h < 2; h++) {
+            float a[2];
 
-            decode_brick(pattern[r][h], lane, value, a[0], a[1]);
+            decode_brick(pattern[h], lane, value, a[0], a[1]);
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 if constexpr (kSplit) {
-                    split_tf32(a[e], hi[r][2 * h + e], lo[r][2 * h + e]);
+                    split_tf32(a[e], hi[2 * h + e], lo[2 * h + e]);
                 } else {
-                    hi[r][2 * h + e] = to_tf32(a[e]);
+                    hi[2 * h + e] = to_tf32(a[e]);
                 }
             }
         }
@@ -278,10 +234,10 @@ __device__ __forceinline__ void multiply_block(uint32_t stage, int lane,
         const uint4    b0  = load_shared<uint4>(row);
         const uint4    b1  = load_shared<uint4>(row + SPMM_HRPB_BRICK_K * Stage::kRow);
 
-        multiply_fragment<F, kSplit>(hi, lo, b0.x, b1.x, sum[0]);
-        multiply_fragment<F, kSplit>(hi, lo, b0.y, b1.y, sum[1]);
-        multiply_fragment<F, kSplit>(hi, lo, b0.z, b1.z, sum[2]);
-        multiply_fragment<F, kSplit>(hi, lo, b0.w, b1.w, sum[3]);
+        multiply_fragment<kSplit>(hi, lo, b0.x, b1.x, sum[0]);
+        multiply_fragment<kSplit>(hi, lo, b0.y, b1.y, sum[1]);
+        multiply_fragment<kSplit>(hi, lo, b0.z, b1.z, sum[2]);
+        multiply_fragment<kSplit>(hi, lo, b0.w, b1.w, sum[3]);
     }
 }
 

@@ -15,10 +15,10 @@ extern "C" {
 cudaError_t spmmi_cuda_hrpb_preload(void);
 
 /** Warps of the HRPB kernel that a multiprocessor holds at a time, for 16-byte access. */
-cudaError_t spmmi_cuda_hrpb_resident(int32_t panel_rows, spmm_compute_t compute, int *warps);
+cudaError_t spmmi_cuda_hrpb_resident(spmm_compute_t compute, int *warps);
 /** C = alpha * A * B + beta * C on tensor cores.  Entries that A does not store take no part, also
- *  where B holds Inf or NaN.  Results have the same bits from run to run.  The arrays of A and
- *  @p work are device memory. */
+ *  where B holds Inf or NaN.  Results have the same bits from run to run.  The arrays of A, whose
+ *  panels have 16 rows, and @p work are device memory. */
 cudaError_t spmmi_cuda_hrpb_mm(const spmm_hrpb_arrays_t *A, const spmm_tc_work_t *work,
                                const spmm_tc_mm_args_t *args, cudaStream_t stream);
 

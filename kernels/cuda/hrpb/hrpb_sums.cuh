@@ -11,14 +11,13 @@
 namespace spmmi
 {
 
-template <class F>
-__device__ __forceinline__ bool all_finite(const float (&sum)[kHrpbFragments][F::kStack][4])
+__device__ __forceinline__ bool all_finite(const float (&sum)[kHrpbFragments][4])
 {
     float t = 0.0f;
 
 #pragma unroll
-    for (int k = 0; k < kHrpbFragments * F::kStack * 4; k++) {
-        t = taint(sum[k / (F::kStack * 4)][k / 4 % F::kStack][k % 4], t);
+    for (int k = 0; k < kHrpbFragments * 4; k++) {
+        t = taint(sum[k / 4][k % 4], t);
     }
     return __any_sync(0xffffffffu, t != 0.0f) == 0;
 }
@@ -66,12 +65,10 @@ struct HrpbTarget {
     int            width;
 };
 
-/* Brick row r of the window whose row is `first`: rows g and g + 8, 4 columns at chunk t and at
- * chunk t + 4. */
-template <class F, bool kWide>
-__device__ __forceinline__ void store_sums(const F &format, const HrpbTarget &to, int64_t first,
-                                           int lane, int r,
-                                           const float (&sum)[kHrpbFragments][F::kStack][4])
+/* Rows g and g + 8 of the window whose row is `first`, 4 columns at chunk t and at chunk t + 4. */
+template <bool kWide>
+__device__ __forceinline__ void store_sums(const Hrpb &format, const HrpbTarget &to, int64_t first,
+                                           int lane, const float (&sum)[kHrpbFragments][4])
 {
     const int g = lane / 4, t = lane % 4;
     float    *c[4];
@@ -80,7 +77,7 @@ __device__ __forceinline__ void store_sums(const F &format, const HrpbTarget &to
 
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        const int64_t i    = first + r * SPMM_HRPB_BRICK_M + k / 2 * 8 + g;
+        const int64_t i    = first + k / 2 * 8 + g;
         const bool    real = i < format.n_rows;
         const int64_t row  = real && to.row_map != NULL ? __ldg(to.row_map + i) : i;
 
@@ -95,10 +92,10 @@ __device__ __forceinline__ void store_sums(const F &format, const HrpbTarget &to
     }
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        store_quad<kWide>(c[k], left[k], fmaf(to.beta, old[k].x, to.alpha * sum[0][r][k]),
-                          fmaf(to.beta, old[k].y, to.alpha * sum[1][r][k]),
-                          fmaf(to.beta, old[k].z, to.alpha * sum[2][r][k]),
-                          fmaf(to.beta, old[k].w, to.alpha * sum[3][r][k]));
+        store_quad<kWide>(c[k], left[k], fmaf(to.beta, old[k].x, to.alpha * sum[0][k]),
+                          fmaf(to.beta, old[k].y, to.alpha * sum[1][k]),
+                          fmaf(to.beta, old[k].z, to.alpha * sum[2][k]),
+                          fmaf(to.beta, old[k].w, to.alpha * sum[3][k]));
     }
 }
 

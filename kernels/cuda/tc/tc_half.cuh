@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file tc_half.cuh
- *  What the launchers of 16-bit kernels share: a choice by the types of a product, and the
- *  loading of kernels.  instances.cmake beside the kernels lists the pairs of types.
+ *  What the launchers of 16-bit kernels share: a choice by the types of a product.
+ *  instances.cmake beside the kernels lists the pairs of types.
  */
 #ifndef SPMM_TC_HALF_CUH
 #define SPMM_TC_HALF_CUH
@@ -55,21 +55,6 @@ template <class Load> cudaError_t for_all_half_types(Load load)
     code = code == cudaSuccess ? load(HalfTypes<__half, float>()) : code;
     code = code == cudaSuccess ? load(HalfTypes<__nv_bfloat16, __nv_bfloat16>()) : code;
     return code == cudaSuccess ? load(HalfTypes<__nv_bfloat16, float>()) : code;
-}
-
-/** Load the kernels of a list with members kernel and room, their dynamic shared memory. */
-template <class Choice> cudaError_t preload_choices(const Choice *choices, int number)
-{
-    cudaError_t code = cudaSuccess;
-
-    for (int k = 0; k < number && code == cudaSuccess; k++) {
-        code = preload(choices[k].kernel);
-        if (code == cudaSuccess) { /* more than 48 KB only on request */
-            code = cudaFuncSetAttribute(
-                choices[k].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, choices[k].room);
-        }
-    }
-    return code;
 }
 
 } // namespace spmmi

@@ -62,14 +62,16 @@ static size_t runs(const void *arrays, int64_t block, uint8_t *length)
     return (size_t)f->step[f->tile[block].step].at * SPMM_BCSR_UNIT;
 }
 
-spmm_tc_view_t spmmi_bcsr_view(const spmm_bcsr_arrays_t *arrays)
+spmm_tc_view_t spmmi_bcsr_view(const void *arrays)
 {
-    return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
-                            .n_windows = arrays->n_tile_rows,
+    const spmm_bcsr_arrays_t *a = arrays;
+
+    return (spmm_tc_view_t){.n_rows    = a->n_rows,
+                            .n_windows = a->n_tile_rows,
                             .height    = SPMM_BCSR_SIDE,
-                            .block_ptr = arrays->row_ptr,
+                            .block_ptr = a->row_ptr,
                             .arrays    = arrays,
-                            .values    = arrays->values,
+                            .values    = a->values,
                             .decode    = decode,
                             .n_runs    = SPMM_BCSR_SIDE,
                             .runs      = runs};

@@ -104,26 +104,10 @@ static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block)
     return status;
 }
 
-static void release(spmm_tc_engine_t *base)
+/* The values have their place: nothing is allocated, so nothing fails. */
+static void refill(void *format, const void *values, int threads)
 {
-    spmmi_bcsr_free(&((bcsr_t *)base)->format);
-}
-
-/* The values have their place. */
-static void refill(spmm_tc_engine_t *base, const void *values)
-{
-    (void)spmmi_bcsr_fill(base->device->env, &((bcsr_t *)base)->format, values,
-                          base->device->threads);
-}
-
-static size_t held(const spmm_tc_engine_t *base)
-{
-    return spmmi_bcsr_held(&((const bcsr_t *)base)->format);
-}
-
-static spmm_tc_view_t view(const spmm_tc_engine_t *base)
-{
-    return spmmi_bcsr_view(&((const bcsr_t *)base)->arrays);
+    (void)spmmi_bcsr_fill(NULL, format, values, threads);
 }
 
 static spmm_tc_view_t panels(const spmm_tc_engine_t *base)
@@ -137,15 +121,11 @@ static spmm_tc_view_t panels(const spmm_tc_engine_t *base)
 }
 
 #ifdef SPMM_HAVE_CUDA
-static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
+static int launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
 {
     const bcsr_t *f = (const bcsr_t *)base;
 
-    SPMM_TRY(spmmi_cuda_use(base->device));
-    return spmmi_cuda_check(
-        base->device,
-        spmmi_cuda_bcsr_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream),
-        "the kernel bcsr_mm");
+    return spmmi_cuda_bcsr_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream);
 }
 
 /* The values of CSR go to the device, and a kernel puts them where they belong. */
@@ -188,21 +168,18 @@ static spmm_status_t refill_device(spmm_tc_engine_t *base, const void *values)
 
 static spmm_status_t upload_lists(spmm_tc_engine_t *base)
 {
-    bcsr_t           *f     = (bcsr_t *)base;
-    const size_t      rows  = ((size_t)f->format.n_tile_rows + 1) * sizeof(int32_t);
-    const size_t      tiles = (size_t)(f->format.n_tiles + f->format.n_sp24);
-    spmm_bcsr_lists_t lists;
-    const void       *ptr = NULL, *list = NULL;
-    spmm_status_t     status;
+    bcsr_t             *f     = (bcsr_t *)base;
+    spmm_bcsr_arrays_t *to    = &f->device_arrays;
+    const size_t        rows  = ((size_t)f->format.n_tile_rows + 1) * sizeof(int32_t);
+    const size_t        tiles = (size_t)(f->format.n_tiles + f->format.n_sp24);
+    spmm_bcsr_lists_t   lists;
+    spmm_status_t       status =
+        spmmi_bcsr_lists_create(base->device->env, &f->format, base->device->threads, &lists);
 
-    SPMM_TRY(spmmi_bcsr_lists_create(base->device->env, &f->format, base->device->threads, &lists));
-    status = spmmi_tc_upload(base, lists.ptr, rows, 0, &ptr);
-    if (status == SPMM_OK) {
-        status = spmmi_tc_upload(base, lists.list, tiles * sizeof *lists.list, 0, &list);
-    }
+    SPMM_TRY(status);
+    to->list_ptr = spmmi_tc_upload(base, lists.ptr, rows, 0, &status);
+    to->list     = spmmi_tc_upload(base, lists.list, tiles * sizeof *lists.list, 0, &status);
     spmmi_bcsr_lists_free(&lists);
-    f->device_arrays.list_ptr = ptr;
-    f->device_arrays.list     = list;
     return status;
 }
 
@@ -210,30 +187,23 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
 {
     bcsr_t                   *f    = (bcsr_t *)base;
     const spmm_bcsr_arrays_t *a    = &f->arrays;
+    spmm_bcsr_arrays_t       *to   = &f->device_arrays;
     const size_t              wide = (size_t)f->format.n_wide, steps = (size_t)f->format.n_steps;
-    const size_t              rows = ((size_t)a->n_tile_rows + 1) * sizeof(int32_t);
-    const void *panel_ptr = NULL, *step = NULL, *bits_ptr = NULL, *bits = NULL, *row_ptr = NULL;
-    const void *tile = NULL, *entry_ptr = NULL;
-    void       *values = NULL;
+    const size_t              rows   = ((size_t)a->n_tile_rows + 1) * sizeof(int32_t);
+    const size_t              panels = ((size_t)a->n_panels + 1) * sizeof(int32_t);
+    const size_t              bits   = SPMM_BCSR_SIDE * sizeof *a->bits;
+    spmm_status_t             status = SPMM_OK;
 
-    SPMM_TRY(spmmi_tc_upload(base, a->panel_ptr, ((size_t)a->n_panels + 1) * sizeof(int32_t), 0,
-                             &panel_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->step, steps * sizeof *a->step, 0, &step));
-    SPMM_TRY(spmmi_tc_upload(base, a->bits_ptr, steps * sizeof *a->bits_ptr, 0, &bits_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->bits, wide * SPMM_BCSR_SIDE * sizeof *a->bits, 0, &bits));
-    SPMM_TRY(spmmi_tc_upload(base, a->row_ptr, rows, 0, &row_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->tile, wide * sizeof *a->tile, 0, &tile));
-    SPMM_TRY(spmmi_tc_upload(base, a->entry_ptr, rows, 0, &entry_ptr));
-    SPMM_TRY(spmmi_tc_take(base, spmmi_bcsr_value_bytes(&f->format), &values));
-    f->device_arrays           = *a;
-    f->device_arrays.panel_ptr = panel_ptr;
-    f->device_arrays.step      = step;
-    f->device_arrays.bits_ptr  = bits_ptr;
-    f->device_arrays.bits      = bits;
-    f->device_arrays.row_ptr   = row_ptr;
-    f->device_arrays.tile      = tile;
-    f->device_arrays.entry_ptr = entry_ptr;
-    f->device_arrays.values    = values;
+    *to           = *a;
+    to->panel_ptr = spmmi_tc_upload(base, a->panel_ptr, panels, 0, &status);
+    to->step      = spmmi_tc_upload(base, a->step, steps * sizeof *a->step, 0, &status);
+    to->bits_ptr  = spmmi_tc_upload(base, a->bits_ptr, steps * sizeof *a->bits_ptr, 0, &status);
+    to->bits      = spmmi_tc_upload(base, a->bits, wide * bits, 0, &status);
+    to->row_ptr   = spmmi_tc_upload(base, a->row_ptr, rows, 0, &status);
+    to->tile      = spmmi_tc_upload(base, a->tile, wide * sizeof *a->tile, 0, &status);
+    to->entry_ptr = spmmi_tc_upload(base, a->entry_ptr, rows, 0, &status);
+    to->values    = spmmi_tc_take(base, spmmi_bcsr_value_bytes(&f->format), &status);
+    SPMM_TRY(status);
     SPMM_TRY(upload_lists(base));
     return refill_device(base, f->values);
 }
@@ -267,19 +237,13 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
     spmmi_tc_describe(format, pattern, out);
 }
 
-#ifdef SPMM_HAVE_CUDA
-#define LAUNCH  launch
-#define PRELOAD preload
-#else
-#define LAUNCH  NULL
-#define PRELOAD NULL
-#endif
-
 #define TC_KIND(kind_name)                                                                         \
     {                                                                                              \
-        .name = (kind_name), .size = sizeof(bcsr_t), .limits = limits, .limits_made = limits_made, \
-        .create = create, .free = release, .refill = refill, .held = held, .view = view,           \
-        .panels = panels, .upload = upload, .refill_device = refill_device, .launch = LAUNCH       \
+        .name = (kind_name), .kernel = "the kernel bcsr_mm", .size = sizeof(bcsr_t),               \
+        .format = offsetof(bcsr_t, format), .arrays = offsetof(bcsr_t, arrays), .limits = limits,  \
+        .limits_made = limits_made, .create = create, .free = spmmi_bcsr_free, .refill = refill,   \
+        .held = spmmi_bcsr_held, .view = spmmi_bcsr_view, .panels = panels, .upload = upload,      \
+        .refill_device = refill_device, .launch = SPMM_TC_ON_CUDA(launch)                          \
     }
 #define KIND(kind_name, two_of_four, by)                                                           \
     {                                                                                              \
@@ -346,9 +310,9 @@ static int variants_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *pr
         .destroy = spmmi_tc_destroy                                                                \
     }
 
-const spmm_engine_ops_t spmmi_engine_bcsr =
-    ENGINE("bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16",
-           bcsr, spmmi_bcsr_cost, spmmi_bcsr_terms, PRELOAD, spmmi_bcsr_describe_pattern);
+const spmm_engine_ops_t spmmi_engine_bcsr = ENGINE(
+    "bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16", bcsr,
+    spmmi_bcsr_cost, spmmi_bcsr_terms, SPMM_TC_ON_CUDA(preload), spmmi_bcsr_describe_pattern);
 const spmm_engine_ops_t spmmi_engine_bcsr_sp24 = ENGINE(
     "bcsr-sp24", "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16",
     sp24, spmmi_bcsr_cost_sp24, spmmi_bcsr_terms_sp24, NULL, NULL);

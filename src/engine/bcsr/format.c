@@ -329,17 +329,13 @@ spmm_status_t spmmi_bcsr_create(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
-void spmmi_bcsr_free(spmm_bcsr_t *format)
+void spmmi_bcsr_free(void *format)
 {
-    spmmi_free(format->panel_ptr);
-    spmmi_free(format->step);
-    spmmi_free(format->bits_ptr);
-    spmmi_free(format->bits);
-    spmmi_free(format->row_ptr);
-    spmmi_free(format->tile);
-    spmmi_free(format->entry_ptr);
-    spmmi_free(format->values);
-    memset(format, 0, sizeof *format);
+    spmm_bcsr_t *f = format;
+
+    spmmi_free_all(f->panel_ptr, f->step, f->bits_ptr, f->bits, f->row_ptr, f->tile, f->entry_ptr,
+                   f->values);
+    memset(f, 0, sizeof *f);
 }
 
 spmm_bcsr_arrays_t spmmi_bcsr_arrays(const spmm_bcsr_t *format)
@@ -375,11 +371,13 @@ size_t spmmi_bcsr_value_bytes(const spmm_bcsr_t *format)
     return (size_t)format->n_units * SPMM_BCSR_UNIT;
 }
 
-size_t spmmi_bcsr_held(const spmm_bcsr_t *format)
+size_t spmmi_bcsr_held(const void *format)
 {
-    return ((size_t)format->n_panels + 1) * sizeof(int32_t) +
-           2 * ((size_t)format->n_tile_rows + 1) * sizeof(int32_t) +
-           (size_t)format->n_steps * (sizeof *format->step + sizeof *format->bits_ptr) +
-           (size_t)format->n_wide * (SIDE * sizeof *format->bits + sizeof *format->tile) +
-           (format->values == NULL ? 0 : spmmi_bcsr_value_bytes(format));
+    const spmm_bcsr_t *f = format;
+
+    return ((size_t)f->n_panels + 1) * sizeof(int32_t) +
+           2 * ((size_t)f->n_tile_rows + 1) * sizeof(int32_t) +
+           (size_t)f->n_steps * (sizeof *f->step + sizeof *f->bits_ptr) +
+           (size_t)f->n_wide * (SIDE * sizeof *f->bits + sizeof *f->tile) +
+           (f->values == NULL ? 0 : spmmi_bcsr_value_bytes(f));
 }

@@ -57,7 +57,7 @@ typedef struct {
 spmm_status_t spmmi_bcsr_create(spmm_env_t *env, const spmm_csr_t *block,
                                 const spmm_windows_t *tall, int32_t rows, bool sp24, int threads,
                                 spmm_bcsr_t *format);
-void          spmmi_bcsr_free(spmm_bcsr_t *format);
+void          spmmi_bcsr_free(void *format);
 
 /** What a pattern comes to in panels of some height, 2:4 tiles apart. */
 typedef struct {
@@ -99,9 +99,9 @@ spmm_status_t spmmi_bcsr_to_csr(spmm_env_t *env, const spmm_bcsr_t *format, spmm
 spmm_bcsr_arrays_t spmmi_bcsr_arrays(const spmm_bcsr_t *format);
 /** @p arrays as CPU code walks them, which must outlive the view: windows are tile rows, blocks
  *  16x32 tiles.  Of runs() only the lengths say something. */
-spmm_tc_view_t spmmi_bcsr_view(const spmm_bcsr_arrays_t *arrays);
+spmm_tc_view_t spmmi_bcsr_view(const void *arrays);
 /** Bytes held. */
-size_t spmmi_bcsr_held(const spmm_bcsr_t *format);
+size_t spmmi_bcsr_held(const void *format);
 /** Bytes of values. */
 size_t spmmi_bcsr_value_bytes(const spmm_bcsr_t *format);
 

@@ -64,7 +64,6 @@ spmm_status_t spmmi_bcsr_lists_create(spmm_env_t *env, const spmm_bcsr_t *format
 
 void spmmi_bcsr_lists_free(spmm_bcsr_lists_t *lists)
 {
-    spmmi_free(lists->ptr);
-    spmmi_free(lists->list);
+    spmmi_free_all(lists->ptr, lists->list);
     *lists = (spmm_bcsr_lists_t){.ptr = NULL};
 }

@@ -249,20 +249,6 @@ static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem
     return terms_by(&x, rates_of(list[0]), terms);
 }
 
-static double cost_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                      const spmm_device_t *device, bool sp24)
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (device->kind == SPMM_DEVICE_CPU) {
-        return spmmi_tc_cpu_cost(pattern, problem, device);
-    }
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return spmmi_gpu_sum_s(sum, terms_of(pattern, problem, device, sp24, sum));
-}
-
 int spmmi_bcsr_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                      const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -278,11 +264,11 @@ int spmmi_bcsr_terms_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *p
 double spmmi_bcsr_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device)
 {
-    return cost_of(pattern, problem, device, false);
+    return spmmi_tc_cost(pattern, problem, device, spmmi_bcsr_terms);
 }
 
 double spmmi_bcsr_cost_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                             const spmm_device_t *device)
 {
-    return cost_of(pattern, problem, device, true);
+    return spmmi_tc_cost(pattern, problem, device, spmmi_bcsr_terms_sp24);
 }

@@ -39,15 +39,18 @@ static size_t runs(const void *arrays, int64_t block, uint8_t *length)
     return (size_t)f->value_ptr[block] * (f->type == SPMM_R_64F ? 8 : 4);
 }
 
-spmm_tc_view_t spmmi_bittcf_view(const spmm_bittcf_arrays_t *arrays)
+spmm_tc_view_t spmmi_bittcf_view(const void *arrays)
 {
-    return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
-                            .n_windows = arrays->n_windows,
-                            .height    = arrays->tiles * SPMM_BITTCF_SIDE,
-                            .block_ptr = arrays->window_ptr,
+    const spmm_bittcf_arrays_t *a = arrays;
+
+    return (spmm_tc_view_t){.n_rows    = a->n_rows,
+                            .n_windows = a->n_windows,
+                            .height    = a->tiles * SPMM_BITTCF_SIDE,
+                            .block_ptr = a->window_ptr,
                             .arrays    = arrays,
-                            .values    = arrays->values,
+                            .values    = a->values,
+                            .starts    = a->value_ptr,
                             .decode    = decode,
-                            .n_runs    = arrays->tiles * SPMM_BITTCF_SIDE,
+                            .n_runs    = a->tiles * SPMM_BITTCF_SIDE,
                             .runs      = runs};
 }

@@ -66,54 +66,20 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
     return spmmi_bittcf_fill(base, block, tiles);
 }
 
-const spmm_bittcf_arrays_t *spmmi_bittcf_on_device(const spmm_tc_engine_t *base)
-{
-    return &((const bittcf_t *)base)->device_arrays;
-}
-
-static void release(spmm_tc_engine_t *base)
-{
-    spmmi_bittcf_free(&((bittcf_t *)base)->format);
-}
-
-static void refill(spmm_tc_engine_t *base, const void *values)
-{
-    spmmi_bittcf_refill(&((bittcf_t *)base)->format, values, base->device->threads);
-}
-
-static size_t held(const spmm_tc_engine_t *base)
-{
-    return spmmi_bittcf_held(&((const bittcf_t *)base)->format);
-}
-
-static spmm_tc_view_t view(const spmm_tc_engine_t *base)
-{
-    return spmmi_bittcf_view(&((const bittcf_t *)base)->arrays);
-}
-
-static const int32_t *starts(const spmm_tc_engine_t *base)
-{
-    return ((const bittcf_t *)base)->arrays.value_ptr;
-}
-
-static size_t value_bytes(const bittcf_t *f)
-{
-    return (size_t)f->arrays.value_ptr[f->format.n_blocks] * spmm_type_size(f->format.type);
-}
-
 /* Kernels load a row of B for every place of a block, so that no load depends on a comparison: a
  * place without a column repeats the one before it, which costs a hit in L1.  Its entries of A are
  * zero. */
-static spmm_status_t upload_columns(spmm_tc_engine_t *base, const spmm_bittcf_arrays_t *a,
-                                    int64_t n_blocks, const void **device)
+static const int32_t *upload_columns(spmm_tc_engine_t *base, const spmm_bittcf_arrays_t *a,
+                                     int64_t n_blocks, spmm_status_t *status)
 {
     const int64_t n    = n_blocks * SPMM_BITTCF_SIDE;
     const size_t  size = sizeof *a->col;
-    spmm_status_t status;
+    const void   *device;
     int32_t      *col;
 
     if (SPMM_NEW(col, n) == NULL) {
-        return spmmi_fail_memory(&base->device->env->err, n, size, "columns of TC blocks");
+        *status = spmmi_fail_memory(&base->device->env->err, n, size, "columns of TC blocks");
+        return NULL;
     }
 #pragma omp parallel for num_threads(spmmi_cpu_team(base->device->threads))
     for (int64_t b = 0; b < n_blocks; b++) {
@@ -124,54 +90,38 @@ static spmm_status_t upload_columns(spmm_tc_engine_t *base, const spmm_bittcf_ar
             col[k] = last;
         }
     }
-    status =
-        spmmi_tc_upload(base, col, (size_t)n * size, SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, device);
+    device =
+        spmmi_tc_upload(base, col, (size_t)n * size, SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, status);
     spmmi_free(col);
-    return status;
+    return device;
 }
 
 static spmm_status_t upload(spmm_tc_engine_t *base)
 {
     bittcf_t                   *f      = (bittcf_t *)base;
     const spmm_bittcf_arrays_t *a      = &f->arrays;
-    const size_t                blocks = (size_t)f->format.n_blocks;
+    spmm_bittcf_arrays_t       *to     = &f->device_arrays;
+    const size_t                blocks = (size_t)f->format.n_blocks, index = sizeof(int32_t);
     const size_t                bits   = (size_t)a->tiles * sizeof *a->bits;
-    const void                 *col = NULL, *bit = NULL, *window_ptr = NULL, *value_ptr = NULL;
-    const void                 *values = NULL;
+    const size_t                nnz    = (size_t)a->value_ptr[blocks];
+    spmm_status_t               status = SPMM_OK;
 
-    SPMM_TRY(upload_columns(base, a, f->format.n_blocks, &col));
-    SPMM_TRY(spmmi_tc_upload(base, a->bits, blocks * bits, SPMM_TC_PAD * bits, &bit));
-    SPMM_TRY(spmmi_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * sizeof(int32_t), 0,
-                             &window_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * sizeof(int32_t), 0, &value_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->values, value_bytes(f), 0, &values));
-    f->device_arrays            = *a;
-    f->device_arrays.col        = col;
-    f->device_arrays.bits       = bit;
-    f->device_arrays.window_ptr = window_ptr;
-    f->device_arrays.value_ptr  = value_ptr;
-    f->device_arrays.values     = values;
-    return SPMM_OK;
-}
-
-static spmm_status_t upload_values(spmm_tc_engine_t *base)
-{
-    const bittcf_t *f = (const bittcf_t *)base;
-
-    return spmmi_device_write(base->device, (void *)(uintptr_t)f->device_arrays.values,
-                              f->arrays.values, value_bytes(f));
+    *to      = *a;
+    to->col  = upload_columns(base, a, f->format.n_blocks, &status);
+    to->bits = spmmi_tc_upload(base, a->bits, blocks * bits, SPMM_TC_PAD * bits, &status);
+    to->window_ptr =
+        spmmi_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * index, 0, &status);
+    to->value_ptr = spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * index, 0, &status);
+    to->values    = spmmi_tc_upload_values(base, a->values, nnz * spmm_type_size(a->type), &status);
+    return status;
 }
 
 #ifdef SPMM_HAVE_CUDA
-static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
+static int launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
 {
     const bittcf_t *f = (const bittcf_t *)base;
 
-    SPMM_TRY(spmmi_cuda_use(base->device));
-    return spmmi_cuda_check(
-        base->device,
-        spmmi_cuda_bittcf_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream),
-        "the kernel bittcf_mm");
+    return spmmi_cuda_bittcf_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream);
 }
 
 static spmm_status_t preload(const spmm_device_t *device)
@@ -181,20 +131,19 @@ static spmm_status_t preload(const spmm_device_t *device)
 #endif
 
 const spmm_tc_kind_t spmmi_tc_kind_bittcf = {
-    .name          = "bittcf",
-    .size          = sizeof(bittcf_t),
-    .limits        = spmmi_bittcf_limits,
-    .create        = create,
-    .free          = release,
-    .refill        = refill,
-    .held          = held,
-    .view          = view,
-    .starts        = starts,
-    .upload        = upload,
-    .upload_values = upload_values,
-#ifdef SPMM_HAVE_CUDA
-    .launch = launch,
-#endif
+    .name   = "bittcf",
+    .kernel = "the kernel bittcf_mm",
+    .size   = sizeof(bittcf_t),
+    .format = offsetof(bittcf_t, format),
+    .arrays = offsetof(bittcf_t, arrays),
+    .limits = spmmi_bittcf_limits,
+    .create = create,
+    .free   = spmmi_bittcf_free,
+    .refill = spmmi_bittcf_refill,
+    .held   = spmmi_bittcf_held,
+    .view   = spmmi_bittcf_view,
+    .upload = upload,
+    .launch = SPMM_TC_ON_CUDA(launch),
 };
 
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -218,15 +167,7 @@ static bool supports_64f(const spmm_problem_t *problem, const spmm_device_t *dev
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    spmm_cost_term_t terms[SPMM_COST_TERMS];
-
-    if (device->kind == SPMM_DEVICE_CPU) {
-        return spmmi_tc_cpu_cost(pattern, problem, device);
-    }
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return spmmi_gpu_sum_s(terms, spmmi_bittcf_terms(pattern, problem, device, terms));
+    return spmmi_tc_cost(pattern, problem, device, spmmi_bittcf_terms);
 }
 
 static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
@@ -237,12 +178,6 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
                   "  bytes of indices: CSR %zu, TCF %zu, ME-TCF %zu, BitTCF %zu; of values %zu\n",
                   b.csr, b.tcf, b.me_tcf, b.bittcf, b.values);
 }
-
-#ifdef SPMM_HAVE_CUDA
-#define PRELOAD preload
-#else
-#define PRELOAD NULL
-#endif
 
 #define ENGINE(engine_name, text, supports_of, preload_of, tell)                                   \
     {                                                                                              \
@@ -255,6 +190,6 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
 
 const spmm_engine_ops_t spmmi_engine_bittcf =
     ENGINE("bittcf", "BitTCF: 8x8 blocks of condensed columns, bit patterns; FP32 and TF32",
-           supports_32f, PRELOAD, describe_pattern);
+           supports_32f, SPMM_TC_ON_CUDA(preload), describe_pattern);
 const spmm_engine_ops_t spmmi_engine_dmma =
     ENGINE("dmma", "BitTCF blocks on FP64 tensor cores", supports_64f, NULL, NULL);

@@ -11,7 +11,5 @@ extern const spmm_tc_kind_t spmmi_tc_kind_bittcf;
 
 /** Its create() with the height of windows given: 1 or 2 tiles. */
 spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *f, const spmm_csr_t *block, int32_t tiles);
-/** Its arrays on the device. */
-const spmm_bittcf_arrays_t *spmmi_bittcf_on_device(const spmm_tc_engine_t *f);
 
 #endif /* SPMM_ENGINE_BITTCF_ENGINE_H */

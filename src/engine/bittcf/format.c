@@ -201,15 +201,12 @@ spmm_status_t spmmi_bittcf_create(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
-void spmmi_bittcf_free(spmm_bittcf_t *format)
+void spmmi_bittcf_free(void *format)
 {
-    spmmi_free(format->window_ptr);
-    spmmi_free(format->value_ptr);
-    spmmi_free(format->col);
-    spmmi_free(format->bits);
-    spmmi_free(format->values);
-    spmmi_free(format->entry_ptr);
-    memset(format, 0, sizeof *format);
+    spmm_bittcf_t *f = format;
+
+    spmmi_free_all(f->window_ptr, f->value_ptr, f->col, f->bits, f->values, f->entry_ptr);
+    memset(f, 0, sizeof *f);
 }
 
 spmm_bittcf_arrays_t spmmi_bittcf_arrays(const spmm_bittcf_t *format)
@@ -225,13 +222,13 @@ spmm_bittcf_arrays_t spmmi_bittcf_arrays(const spmm_bittcf_t *format)
                                   .type       = format->type};
 }
 
-void spmmi_bittcf_refill(spmm_bittcf_t *format, const void *values, int threads)
+void spmmi_bittcf_refill(void *format, const void *values, int threads)
 {
-    const spmm_bittcf_arrays_t arrays = spmmi_bittcf_arrays(format);
+    spmm_bittcf_t             *f      = format;
+    const spmm_bittcf_arrays_t arrays = spmmi_bittcf_arrays(f);
     const spmm_tc_view_t       view   = spmmi_bittcf_view(&arrays);
 
-    spmmi_tc_fill(&view, format->entry_ptr, values, spmm_type_size(format->type), format->values,
-                  threads);
+    spmmi_tc_fill(&view, f->entry_ptr, values, spmm_type_size(f->type), f->values, threads);
 }
 
 spmm_status_t spmmi_bittcf_to_csr(spmm_env_t *env, const spmm_bittcf_t *format, spmm_csr_t *csr)
@@ -257,11 +254,12 @@ spmm_bittcf_bytes_t spmmi_bittcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t
                                  .values = entries * spmm_type_size(type)};
 }
 
-size_t spmmi_bittcf_held(const spmm_bittcf_t *format)
+size_t spmmi_bittcf_held(const void *format)
 {
-    const size_t windows = (size_t)format->n_windows, blocks = (size_t)format->n_blocks;
+    const spmm_bittcf_t *f       = format;
+    const size_t         windows = (size_t)f->n_windows, blocks = (size_t)f->n_blocks;
 
     return 2 * (windows + 1) * sizeof(int32_t) + (blocks + 1) * sizeof(int32_t) +
-           blocks * (SIDE * sizeof(int32_t) + (size_t)format->tiles * sizeof(uint64_t)) +
-           (size_t)format->entry_ptr[windows] * spmm_type_size(format->type);
+           blocks * (SIDE * sizeof(int32_t) + (size_t)f->tiles * sizeof(uint64_t)) +
+           (size_t)f->entry_ptr[windows] * spmm_type_size(f->type);
 }

@@ -36,17 +36,17 @@ typedef struct {
 spmm_status_t spmmi_bittcf_create(spmm_env_t *env, const spmm_csr_t *block,
                                   const spmm_windows_t *tall, int32_t tiles, int threads,
                                   spmm_bittcf_t *format);
-void          spmmi_bittcf_free(spmm_bittcf_t *format);
+void          spmmi_bittcf_free(void *format);
 
 /** New values in the order of CSR. */
-void spmmi_bittcf_refill(spmm_bittcf_t *format, const void *values, int threads);
+void spmmi_bittcf_refill(void *format, const void *values, int threads);
 /** Back to CSR: what spmmi_bittcf_create() was given, row map aside. */
 spmm_status_t spmmi_bittcf_to_csr(spmm_env_t *env, const spmm_bittcf_t *format, spmm_csr_t *csr);
 
 /** The arrays as kernels take them; borrowed. */
 spmm_bittcf_arrays_t spmmi_bittcf_arrays(const spmm_bittcf_t *format);
 /** @p arrays as CPU code walks them, which must outlive the view. */
-spmm_tc_view_t spmmi_bittcf_view(const spmm_bittcf_arrays_t *arrays);
+spmm_tc_view_t spmmi_bittcf_view(const void *arrays);
 /** Bytes that formats spend on where the entries are, as figure 12 of Acc-SpMM compares them;
  *  values come on top, the same in each.  All with indices of 32 bits and windows of 8 rows.  The
  *  paper gives the formula of BitTCF; the others count the arrays of those formats. */
@@ -64,6 +64,6 @@ typedef struct {
 spmm_bittcf_bytes_t spmmi_bittcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t nnz,
                                        spmm_type_t type);
 /** Bytes a format holds. */
-size_t spmmi_bittcf_held(const spmm_bittcf_t *format);
+size_t spmmi_bittcf_held(const void *format);
 
 #endif /* SPMM_ENGINE_FORMAT_BITTCF_H */

@@ -161,9 +161,6 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
 
 void spmmi_csr_work_free(spmm_csr_work_t *work)
 {
-    spmmi_free(work->row);
-    spmmi_free(work->empty);
-    spmmi_free(work->piece);
-    spmmi_free(work->split);
+    spmmi_free_all(work->row, work->empty, work->piece, work->split);
     memset(work, 0, sizeof *work);
 }

@@ -191,8 +191,7 @@ spmm_status_t spmmi_bell_create(spmm_env_t *env, const spmm_csr_t *block,
 
 void spmmi_bell_free(spmm_bell_t *bell)
 {
-    spmmi_free(bell->col);
-    spmmi_free(bell->place);
+    spmmi_free_all(bell->col, bell->place);
     memset(bell, 0, sizeof *bell);
 }
 

@@ -31,15 +31,17 @@ static size_t runs(const void *arrays, int64_t block, uint8_t *length)
     return (size_t)block * SPMM_CVSE_BLOCK * (size_t)f->height * sizeof(uint16_t);
 }
 
-spmm_tc_view_t spmmi_cvse_view(const spmm_cvse_arrays_t *arrays)
+spmm_tc_view_t spmmi_cvse_view(const void *arrays)
 {
-    return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
-                            .n_windows = arrays->n_windows,
-                            .height    = arrays->height,
-                            .block_ptr = arrays->window_ptr,
+    const spmm_cvse_arrays_t *a = arrays;
+
+    return (spmm_tc_view_t){.n_rows    = a->n_rows,
+                            .n_windows = a->n_windows,
+                            .height    = a->height,
+                            .block_ptr = a->window_ptr,
                             .arrays    = arrays,
-                            .values    = arrays->values,
+                            .values    = a->values,
                             .decode    = decode,
-                            .n_runs    = arrays->height,
+                            .n_runs    = a->height,
                             .runs      = runs};
 }

@@ -83,28 +83,25 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
                                          f->variant.chain, f->variant.n_warps, &f->tasks);
 }
 
-static void release(spmm_tc_engine_t *base)
+static void release(void *engine)
 {
-    spmmi_cvse_free(&((cvse_t *)base)->format);
-    spmmi_cvse_tasks_free(&((cvse_t *)base)->tasks);
+    cvse_t *f = engine;
+
+    spmmi_cvse_free(&f->format);
+    spmmi_cvse_tasks_free(&f->tasks);
 }
 
-static void refill(spmm_tc_engine_t *base, const void *values)
+static void refill(void *engine, const void *values, int threads)
 {
-    spmmi_cvse_refill(&((cvse_t *)base)->format, values, base->device->threads);
+    spmmi_cvse_refill(&((cvse_t *)engine)->format, values, threads);
 }
 
-static size_t held(const spmm_tc_engine_t *base)
+static size_t held(const void *engine)
 {
-    const cvse_t *f = (const cvse_t *)base;
+    const cvse_t *f = engine;
 
     return spmmi_cvse_held(&f->format) +
            (size_t)f->tasks.n_tasks * (sizeof *f->tasks.task + sizeof *f->tasks.first);
-}
-
-static spmm_tc_view_t view(const spmm_tc_engine_t *base)
-{
-    return spmmi_cvse_view(&((const cvse_t *)base)->arrays);
 }
 
 /* Bytes of one block's values. */
@@ -137,43 +134,44 @@ static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, vo
     return status;
 }
 
-static spmm_status_t put_new(cvse_t *f, const void *host, size_t size, int blank, const void **to)
+static void *put_new(cvse_t *f, const void *host, size_t size, int blank, spmm_status_t *status)
 {
     const size_t blocks = (size_t)f->format.n_blocks + (size_t)f->tasks.n_tasks;
-    void        *memory = NULL;
+    void        *to     = spmmi_tc_take(&f->base, blocks * size, status);
 
-    SPMM_TRY(spmmi_tc_take(&f->base, blocks * size, &memory));
-    *to = memory;
-    return put(f, host, size, blank, memory);
+    if (*status == SPMM_OK) {
+        *status = put(f, host, size, blank, to);
+    }
+    return to;
 }
 
 enum { NO_COLUMNS = 0xff, NO_VALUES = 0 }; /* bytes: SPMM_TC_NO_COLUMN and zeros */
 
 static spmm_status_t upload(spmm_tc_engine_t *base)
 {
-    cvse_t                   *f = (cvse_t *)base;
-    const spmm_cvse_arrays_t *a = &f->arrays;
-    const spmm_cvse_tasks_t  *t = &f->tasks;
-    const size_t blocks = (size_t)f->format.n_blocks, list = SPMM_CVSE_BLOCK * sizeof *a->col;
-    const void  *col = NULL, *bits = NULL, *window_ptr = NULL, *values = NULL, *task = NULL;
+    cvse_t                   *f  = (cvse_t *)base;
+    const spmm_cvse_arrays_t *a  = &f->arrays;
+    spmm_cvse_arrays_t       *to = &f->device_arrays;
+    const spmm_cvse_tasks_t  *t  = &f->tasks;
+    const size_t  blocks = (size_t)f->format.n_blocks, list = SPMM_CVSE_BLOCK * sizeof *a->col;
+    const size_t  bits    = (size_t)a->height * sizeof *a->bits;
+    const size_t  windows = (size_t)a->n_windows + 1;
+    spmm_status_t status  = SPMM_OK;
+    const void   *task;
 
-    SPMM_TRY(put_new(f, a->col, list, NO_COLUMNS, &col));
-    SPMM_TRY(put_new(f, a->values, block_bytes(f), NO_VALUES, &values));
-    SPMM_TRY(
-        spmmi_tc_upload(base, a->bits, blocks * (size_t)a->height * sizeof *a->bits, 0, &bits));
-    SPMM_TRY(spmmi_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * sizeof(int32_t), 0,
-                             &window_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, t->task, (size_t)t->n_tasks * sizeof *t->task, 0, &task));
-    f->device_arrays            = *a;
-    f->device_arrays.col        = col;
-    f->device_arrays.bits       = bits;
-    f->device_arrays.window_ptr = window_ptr;
-    f->device_arrays.values     = values;
-    f->device_tasks = (spmm_cvse_short_t){.slice   = t->n_tasks > 0 ? f->variant.slice : 0,
-                                          .n_warps = t->n_warps,
-                                          .task    = task,
-                                          .col    = (const int32_t *)col + blocks * SPMM_CVSE_BLOCK,
-                                          .values = (const char *)values + blocks * block_bytes(f)};
+    *to            = *a;
+    to->col        = put_new(f, a->col, list, NO_COLUMNS, &status);
+    to->values     = put_new(f, a->values, block_bytes(f), NO_VALUES, &status);
+    to->bits       = spmmi_tc_upload(base, a->bits, blocks * bits, 0, &status);
+    to->window_ptr = spmmi_tc_upload(base, a->window_ptr, windows * sizeof(int32_t), 0, &status);
+    task = spmmi_tc_upload(base, t->task, (size_t)t->n_tasks * sizeof *t->task, 0, &status);
+    SPMM_TRY(status);
+    f->device_tasks =
+        (spmm_cvse_short_t){.slice   = t->n_tasks > 0 ? f->variant.slice : 0,
+                            .n_warps = t->n_warps,
+                            .task    = task,
+                            .col     = to->col + blocks * SPMM_CVSE_BLOCK,
+                            .values  = (const char *)to->values + blocks * block_bytes(f)};
     memcpy(f->device_tasks.end, t->end, sizeof t->end);
     return SPMM_OK;
 }
@@ -188,15 +186,12 @@ static spmm_status_t upload_values(spmm_tc_engine_t *base)
 }
 
 #ifdef SPMM_HAVE_CUDA
-static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
+static int launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
 {
     const cvse_t *f = (const cvse_t *)base;
 
-    SPMM_TRY(spmmi_cuda_use(base->device));
-    return spmmi_cuda_check(base->device,
-                            spmmi_cuda_cvse_mm(&f->device_arrays, &f->device_tasks, &base->work,
-                                               args, (cudaStream_t)args->x.stream),
-                            "the kernel cvse_mm");
+    return spmmi_cuda_cvse_mm(&f->device_arrays, &f->device_tasks, &base->work, args,
+                              (cudaStream_t)args->x.stream);
 }
 
 static spmm_status_t preload(const spmm_device_t *device)
@@ -207,18 +202,19 @@ static spmm_status_t preload(const spmm_device_t *device)
 
 static const spmm_tc_kind_t kind = {
     .name          = "cvse",
+    .kernel        = "the kernel cvse_mm",
     .size          = sizeof(cvse_t),
+    .format        = 0, /* free(), refill() and held() take the engine */
+    .arrays        = offsetof(cvse_t, arrays),
     .limits        = limits,
     .create        = create,
     .free          = release,
     .refill        = refill,
     .held          = held,
-    .view          = view,
+    .view          = spmmi_cvse_view,
     .upload        = upload,
     .upload_values = upload_values,
-#ifdef SPMM_HAVE_CUDA
-    .launch = launch,
-#endif
+    .launch        = SPMM_TC_ON_CUDA(launch),
 };
 
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -327,24 +323,14 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (device->kind == SPMM_DEVICE_CPU) {
-        return spmmi_tc_cpu_cost(pattern, problem, device);
-    }
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
+    return spmmi_tc_cost(pattern, problem, device, terms);
 }
 
 const spmm_engine_ops_t spmmi_engine_cvse = {
-    .name        = "cvse",
-    .description = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
-    .built       = true,
-#ifdef SPMM_HAVE_CUDA
-    .preload = preload,
-#endif
+    .name             = "cvse",
+    .description      = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
+    .built            = true,
+    .preload          = SPMM_TC_ON_CUDA(preload),
     .describe_pattern = describe_pattern,
     .supports         = spmmi_tc_supports_half,
     .cost             = cost,

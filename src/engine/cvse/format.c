@@ -133,14 +133,12 @@ spmm_status_t spmmi_cvse_create(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
-void spmmi_cvse_free(spmm_cvse_t *format)
+void spmmi_cvse_free(void *format)
 {
-    spmmi_free(format->window_ptr);
-    spmmi_free(format->col);
-    spmmi_free(format->bits);
-    spmmi_free(format->values);
-    spmmi_free(format->entry_ptr);
-    memset(format, 0, sizeof *format);
+    spmm_cvse_t *f = format;
+
+    spmmi_free_all(f->window_ptr, f->col, f->bits, f->values, f->entry_ptr);
+    memset(f, 0, sizeof *f);
 }
 
 spmm_cvse_arrays_t spmmi_cvse_arrays(const spmm_cvse_t *format)
@@ -155,20 +153,27 @@ spmm_cvse_arrays_t spmmi_cvse_arrays(const spmm_cvse_t *format)
                                 .type       = format->type};
 }
 
-/* The values of window w: a row of it is consecutive in CSR. */
-static void refill_window(spmm_cvse_t *f, int32_t w, const uint16_t *values)
+/* The values of window w, a row of which is consecutive in CSR; or without @p values the entry that
+ * each place has, to @p from.  Inlined with one of them NULL. */
+static inline void fill_window(const spmm_cvse_t *f, int32_t w, const uint16_t *values,
+                               int32_t *from)
 {
     uint16_t *to = f->values;
     int32_t   at = f->entry_ptr[w];
 
     for (int32_t r = 0; r < f->height; r++) {
         for (int64_t block = f->window_ptr[w]; block < f->window_ptr[w + 1]; block++) {
-            uint16_t *value = to + block * WIDTH * f->height;
+            const int64_t first = block * WIDTH * f->height;
 
             for (uint64_t left = f->bits[block * f->height + r]; left != 0; left &= left - 1) {
-                const int32_t p = spmmi_cpu_lowest_bit(left);
+                const int32_t p     = spmmi_cpu_lowest_bit(left);
+                const int64_t place = first + spmmi_cvse_value_at(f->height, r, p);
 
-                value[spmmi_cvse_value_at(f->height, r, p)] = values[at++];
+                if (values != NULL) {
+                    to[place] = values[at++];
+                } else {
+                    from[place] = at++;
+                }
             }
         }
     }
@@ -178,25 +183,7 @@ void spmmi_cvse_refill(spmm_cvse_t *format, const void *values, int threads)
 {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
     for (int32_t w = 0; w < format->n_windows; w++) {
-        refill_window(format, w, values);
-    }
-}
-
-/* The same way as refill_window(), for entries instead of values. */
-static void list_window(const spmm_cvse_t *f, int32_t w, int32_t *from)
-{
-    int32_t at = f->entry_ptr[w];
-
-    for (int32_t r = 0; r < f->height; r++) {
-        for (int64_t block = f->window_ptr[w]; block < f->window_ptr[w + 1]; block++) {
-            int32_t *place = from + block * WIDTH * f->height;
-
-            for (uint64_t left = f->bits[block * f->height + r]; left != 0; left &= left - 1) {
-                const int32_t p = spmmi_cpu_lowest_bit(left);
-
-                place[spmmi_cvse_value_at(f->height, r, p)] = at++;
-            }
-        }
+        fill_window(format, w, values, NULL);
     }
 }
 
@@ -210,7 +197,7 @@ void spmmi_cvse_entries(const spmm_cvse_t *format, int threads, int32_t *from)
         }
 #pragma omp for schedule(dynamic, 16)
         for (int32_t w = 0; w < format->n_windows; w++) {
-            list_window(format, w, from);
+            fill_window(format, w, NULL, from);
         }
     }
 }
@@ -223,12 +210,13 @@ spmm_status_t spmmi_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm
     return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
 }
 
-size_t spmmi_cvse_held(const spmm_cvse_t *format)
+size_t spmmi_cvse_held(const void *format)
 {
-    return 2 * ((size_t)format->n_windows + 1) * sizeof(int32_t) +
-           (size_t)format->n_blocks *
-               (WIDTH * sizeof(int32_t) + (size_t)format->height * sizeof(uint16_t)) +
-           n_values(format) * sizeof(uint16_t);
+    const spmm_cvse_t *f = format;
+
+    return 2 * ((size_t)f->n_windows + 1) * sizeof(int32_t) +
+           (size_t)f->n_blocks * (WIDTH * sizeof(int32_t) + (size_t)f->height * sizeof(uint16_t)) +
+           n_values(f) * sizeof(uint16_t);
 }
 
 spmm_cvse_bytes_t spmmi_cvse_bytes(int32_t n_rows, int64_t nnz, int64_t vectors, int32_t height,

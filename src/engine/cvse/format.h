@@ -43,7 +43,7 @@ typedef struct {
 spmm_status_t spmmi_cvse_create(spmm_env_t *env, const spmm_csr_t *block,
                                 const spmm_windows_t *tall, int32_t height, int threads,
                                 spmm_cvse_t *format);
-void          spmmi_cvse_free(spmm_cvse_t *format);
+void          spmmi_cvse_free(void *format);
 
 /** New values in the order of CSR. */
 void spmmi_cvse_refill(spmm_cvse_t *format, const void *values, int threads);
@@ -57,9 +57,9 @@ spmm_status_t spmmi_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm
 spmm_cvse_arrays_t spmmi_cvse_arrays(const spmm_cvse_t *format);
 /** @p arrays as CPU code walks them, which must outlive the view; its values do not follow each
  *  other: of runs() only the lengths say something. */
-spmm_tc_view_t spmmi_cvse_view(const spmm_cvse_arrays_t *arrays);
+spmm_tc_view_t spmmi_cvse_view(const void *arrays);
 /** Bytes held. */
-size_t spmmi_cvse_held(const spmm_cvse_t *format);
+size_t spmmi_cvse_held(const void *format);
 
 /** What the vectors cost, as figures 12 and 13 of SSpMM show it: 4 bytes of index and V values of
  *  2 bytes for each vector, without the padding of blocks. */

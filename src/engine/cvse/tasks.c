@@ -108,8 +108,7 @@ spmm_status_t spmmi_cvse_tasks_create(spmm_env_t *env, int32_t n_windows, const 
 
 void spmmi_cvse_tasks_free(spmm_cvse_tasks_t *tasks)
 {
-    spmmi_free(tasks->task);
-    spmmi_free(tasks->first);
+    spmmi_free_all(tasks->task, tasks->first);
     memset(tasks, 0, sizeof *tasks);
 }
 

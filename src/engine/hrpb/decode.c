@@ -64,15 +64,18 @@ static size_t runs(const void *arrays, int64_t block, uint8_t *length)
     return start + SPMM_HRPB_PATTERNS + (size_t)bricks * sizeof(uint64_t);
 }
 
-spmm_tc_view_t spmmi_hrpb_view(const spmm_hrpb_arrays_t *arrays)
+spmm_tc_view_t spmmi_hrpb_view(const void *arrays)
 {
-    return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
-                            .n_windows = arrays->n_panels,
-                            .height    = arrays->panel_rows,
-                            .block_ptr = arrays->block_ptr,
+    const spmm_hrpb_arrays_t *a = arrays;
+
+    return (spmm_tc_view_t){.n_rows    = a->n_rows,
+                            .n_windows = a->n_panels,
+                            .height    = a->panel_rows,
+                            .block_ptr = a->block_ptr,
                             .arrays    = arrays,
-                            .values    = arrays->packed,
+                            .values    = a->packed,
+                            .starts    = a->size_ptr,
                             .decode    = decode,
-                            .n_runs    = SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K * arrays->panel_rows,
+                            .n_runs    = SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K * a->panel_rows,
                             .runs      = runs};
 }

@@ -26,7 +26,7 @@ static int resident_warps(const spmm_problem_t *problem)
     int warps = 24;
 
 #ifdef SPMM_HAVE_CUDA
-    if (spmmi_cuda_hrpb_resident(SPMM_HRPB_BRICK_M, problem->compute, &warps) != cudaSuccess) {
+    if (spmmi_cuda_hrpb_resident(problem->compute, &warps) != cudaSuccess) {
         (void)cudaGetLastError();
     }
 #else
@@ -71,75 +71,30 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
     return SPMM_OK;
 }
 
-static void release(spmm_tc_engine_t *base)
-{
-    spmmi_hrpb_free(&((hrpb_t *)base)->format);
-}
-
-static void refill(spmm_tc_engine_t *base, const void *values)
-{
-    spmmi_hrpb_refill(&((hrpb_t *)base)->format, values, base->device->threads);
-}
-
-static size_t held(const spmm_tc_engine_t *base)
-{
-    return spmmi_hrpb_held(&((const hrpb_t *)base)->format);
-}
-
-static spmm_tc_view_t view(const spmm_tc_engine_t *base)
-{
-    return spmmi_hrpb_view(&((const hrpb_t *)base)->arrays);
-}
-
-static const int32_t *starts(const spmm_tc_engine_t *base)
-{
-    return ((const hrpb_t *)base)->arrays.size_ptr;
-}
-
-static size_t packed_bytes(const hrpb_t *f)
-{
-    return (size_t)f->arrays.size_ptr[f->format.n_blocks] * SPMM_HRPB_UNIT;
-}
-
 static spmm_status_t upload(spmm_tc_engine_t *base)
 {
     hrpb_t                   *f      = (hrpb_t *)base;
     const spmm_hrpb_arrays_t *a      = &f->arrays;
-    const size_t              blocks = (size_t)f->format.n_blocks;
-    const size_t              cols   = SPMM_HRPB_BLOCK * sizeof *a->col;
-    const void               *col = NULL, *block_ptr = NULL, *size_ptr = NULL, *packed = NULL;
+    spmm_hrpb_arrays_t       *to     = &f->device_arrays;
+    const size_t              blocks = (size_t)f->format.n_blocks, index = sizeof(int32_t);
+    const size_t              packed = (size_t)a->size_ptr[blocks] * SPMM_HRPB_UNIT;
+    spmm_status_t             status = SPMM_OK;
 
-    SPMM_TRY(spmmi_tc_upload(base, a->col, blocks * cols, 0, &col));
-    SPMM_TRY(spmmi_tc_upload(base, a->block_ptr, ((size_t)a->n_panels + 1) * sizeof(int32_t), 0,
-                             &block_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->size_ptr, (blocks + 1) * sizeof(int32_t), 0, &size_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->packed, packed_bytes(f), 0, &packed));
-    f->device_arrays           = *a;
-    f->device_arrays.col       = col;
-    f->device_arrays.block_ptr = block_ptr;
-    f->device_arrays.size_ptr  = size_ptr;
-    f->device_arrays.packed    = packed;
-    return SPMM_OK;
-}
-
-static spmm_status_t upload_values(spmm_tc_engine_t *base)
-{
-    const hrpb_t *f = (const hrpb_t *)base;
-
-    return spmmi_device_write(base->device, (void *)(uintptr_t)f->device_arrays.packed,
-                              f->arrays.packed, packed_bytes(f));
+    *to     = *a;
+    to->col = spmmi_tc_upload(base, a->col, blocks * SPMM_HRPB_BLOCK * index, 0, &status);
+    to->block_ptr =
+        spmmi_tc_upload(base, a->block_ptr, ((size_t)a->n_panels + 1) * index, 0, &status);
+    to->size_ptr = spmmi_tc_upload(base, a->size_ptr, (blocks + 1) * index, 0, &status);
+    to->packed   = spmmi_tc_upload_values(base, a->packed, packed, &status);
+    return status;
 }
 
 #ifdef SPMM_HAVE_CUDA
-static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
+static int launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
 {
     const hrpb_t *f = (const hrpb_t *)base;
 
-    SPMM_TRY(spmmi_cuda_use(base->device));
-    return spmmi_cuda_check(
-        base->device,
-        spmmi_cuda_hrpb_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream),
-        "the kernel hrpb_mm");
+    return spmmi_cuda_hrpb_mm(&f->device_arrays, &base->work, args, (cudaStream_t)args->x.stream);
 }
 
 static spmm_status_t preload(const spmm_device_t *device)
@@ -149,21 +104,20 @@ static spmm_status_t preload(const spmm_device_t *device)
 #endif
 
 static const spmm_tc_kind_t kind = {
-    .name          = "hrpb",
-    .size          = sizeof(hrpb_t),
-    .limits        = limits,
-    .waves         = waves_of,
-    .create        = create,
-    .free          = release,
-    .refill        = refill,
-    .held          = held,
-    .view          = view,
-    .starts        = starts,
-    .upload        = upload,
-    .upload_values = upload_values,
-#ifdef SPMM_HAVE_CUDA
-    .launch = launch,
-#endif
+    .name   = "hrpb",
+    .kernel = "the kernel hrpb_mm",
+    .size   = sizeof(hrpb_t),
+    .format = offsetof(hrpb_t, format),
+    .arrays = offsetof(hrpb_t, arrays),
+    .limits = limits,
+    .waves  = waves_of,
+    .create = create,
+    .free   = spmmi_hrpb_free,
+    .refill = spmmi_hrpb_refill,
+    .held   = spmmi_hrpb_held,
+    .view   = spmmi_hrpb_view,
+    .upload = upload,
+    .launch = SPMM_TC_ON_CUDA(launch),
 };
 
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -208,31 +162,21 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (device->kind == SPMM_DEVICE_CPU) {
-        return spmmi_tc_cpu_cost(pattern, problem, device);
-    }
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
+    return spmmi_tc_cost(pattern, problem, device, terms);
 }
 
 const spmm_engine_ops_t spmmi_engine_hrpb = {
     .name        = "hrpb",
     .description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
     .built       = true,
-#ifdef SPMM_HAVE_CUDA
-    .preload = preload,
-#endif
-    .supports = supports,
-    .cost     = cost,
-    .terms    = terms,
-    .build    = build,
-    .refill   = spmmi_tc_refill,
-    .execute  = spmmi_tc_execute,
-    .describe = spmmi_tc_describe,
-    .bytes    = spmmi_tc_bytes,
-    .destroy  = spmmi_tc_destroy,
+    .preload     = SPMM_TC_ON_CUDA(preload),
+    .supports    = supports,
+    .cost        = cost,
+    .terms       = terms,
+    .build       = build,
+    .refill      = spmmi_tc_refill,
+    .execute     = spmmi_tc_execute,
+    .describe    = spmmi_tc_describe,
+    .bytes       = spmmi_tc_bytes,
+    .destroy     = spmmi_tc_destroy,
 };

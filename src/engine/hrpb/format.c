@@ -193,14 +193,12 @@ spmm_status_t spmmi_hrpb_create(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
-void spmmi_hrpb_free(spmm_hrpb_t *format)
+void spmmi_hrpb_free(void *format)
 {
-    spmmi_free(format->block_ptr);
-    spmmi_free(format->size_ptr);
-    spmmi_free(format->col);
-    spmmi_free(format->packed);
-    spmmi_free(format->entry_ptr);
-    memset(format, 0, sizeof *format);
+    spmm_hrpb_t *f = format;
+
+    spmmi_free_all(f->block_ptr, f->size_ptr, f->col, f->packed, f->entry_ptr);
+    memset(f, 0, sizeof *f);
 }
 
 spmm_hrpb_arrays_t spmmi_hrpb_arrays(const spmm_hrpb_t *format)
@@ -214,12 +212,13 @@ spmm_hrpb_arrays_t spmmi_hrpb_arrays(const spmm_hrpb_t *format)
                                 .packed     = format->packed};
 }
 
-void spmmi_hrpb_refill(spmm_hrpb_t *format, const float *values, int threads)
+void spmmi_hrpb_refill(void *format, const void *values, int threads)
 {
-    const spmm_hrpb_arrays_t arrays = spmmi_hrpb_arrays(format);
+    spmm_hrpb_t             *f      = format;
+    const spmm_hrpb_arrays_t arrays = spmmi_hrpb_arrays(f);
     const spmm_tc_view_t     view   = spmmi_hrpb_view(&arrays);
 
-    spmmi_tc_fill(&view, format->entry_ptr, values, sizeof *values, format->packed, threads);
+    spmmi_tc_fill(&view, f->entry_ptr, values, sizeof(float), f->packed, threads);
 }
 
 spmm_status_t spmmi_hrpb_to_csr(spmm_env_t *env, const spmm_hrpb_t *format, spmm_csr_t *csr)
@@ -241,8 +240,9 @@ spmm_hrpb_bytes_t spmmi_hrpb_bytes(const spmm_hrpb_t *format)
                                    (size_t)format->size_ptr[blocks] * SPMM_HRPB_UNIT};
 }
 
-size_t spmmi_hrpb_held(const spmm_hrpb_t *format)
+size_t spmmi_hrpb_held(const void *format)
 {
-    return spmmi_hrpb_bytes(format).hrpb +
-           ((size_t)format->n_panels + 1) * sizeof *format->entry_ptr;
+    const spmm_hrpb_t *f = format;
+
+    return spmmi_hrpb_bytes(f).hrpb + ((size_t)f->n_panels + 1) * sizeof *f->entry_ptr;
 }

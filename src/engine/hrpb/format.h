@@ -43,19 +43,19 @@ typedef struct {
 spmm_status_t spmmi_hrpb_create(spmm_env_t *env, const spmm_csr_t *block,
                                 const spmm_windows_t *tall, int32_t panel_rows, int threads,
                                 spmm_hrpb_t *format);
-void          spmmi_hrpb_free(spmm_hrpb_t *format);
+void          spmmi_hrpb_free(void *format);
 
 /** New values in the order of CSR. */
-void spmmi_hrpb_refill(spmm_hrpb_t *format, const float *values, int threads);
+void spmmi_hrpb_refill(void *format, const void *values, int threads);
 /** Back to CSR: what spmmi_hrpb_create() was given, row map aside. */
 spmm_status_t spmmi_hrpb_to_csr(spmm_env_t *env, const spmm_hrpb_t *format, spmm_csr_t *csr);
 
 /** The arrays as kernels take them; borrowed. */
 spmm_hrpb_arrays_t spmmi_hrpb_arrays(const spmm_hrpb_t *format);
 /** @p arrays as CPU code walks them, which must outlive the view. */
-spmm_tc_view_t spmmi_hrpb_view(const spmm_hrpb_arrays_t *arrays);
+spmm_tc_view_t spmmi_hrpb_view(const void *arrays);
 /** Bytes held. */
-size_t spmmi_hrpb_held(const spmm_hrpb_t *format);
+size_t spmmi_hrpb_held(const void *format);
 
 /** Bytes of the arrays, values included, against CSR with indices of 32 bits. */
 typedef struct {

@@ -39,8 +39,7 @@ spmm_status_t spmmi_sddmm_make_tasks(spmm_env_t *env, const spmm_csr_t *block,
 
 void spmmi_sddmm_free_tasks(spmm_sddmm_task_list_t *tasks)
 {
-    spmmi_free(tasks->row);
-    spmmi_free(tasks->first);
+    spmmi_free_all(tasks->row, tasks->first);
     memset(tasks, 0, sizeof *tasks);
 }
 
@@ -237,8 +236,6 @@ spmm_status_t spmmi_sddmm_make_tiles(spmm_env_t *env, const spmm_csr_t *block, i
 
 void spmmi_sddmm_free_tiles(spmm_sddmm_tile_list_t *tiles)
 {
-    spmmi_free(tiles->window);
-    spmmi_free(tiles->col);
-    spmmi_free(tiles->place);
+    spmmi_free_all(tiles->window, tiles->col, tiles->place);
     memset(tiles, 0, sizeof *tiles);
 }

@@ -66,8 +66,7 @@ spmm_status_t spmmi_sddmm_make_sequence(spmm_env_t *env, const spmm_csr_t *block
 
 void spmmi_sddmm_free_sequence(spmm_sddmm_sequence_t *sequence)
 {
-    spmmi_free(sequence->entry);
-    spmmi_free(sequence->row);
+    spmmi_free_all(sequence->entry, sequence->row);
     memset(sequence, 0, sizeof *sequence);
 }
 
@@ -146,8 +145,6 @@ spmm_status_t spmmi_sddmm_make_batches(spmm_env_t *env, const spmm_csr_t *block,
 
 void spmmi_sddmm_free_batches(spmm_sddmm_batch_list_t *batches)
 {
-    spmmi_free(batches->row);
-    spmmi_free(batches->entry);
-    spmmi_free(batches->place);
+    spmmi_free_all(batches->row, batches->entry, batches->place);
     memset(batches, 0, sizeof *batches);
 }

@@ -6,52 +6,86 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
+#include "engine/choose/roofline.h"
 #include "spmm_dist/context.h"
+#ifdef SPMM_HAVE_CUDA
+#include "device/device_cuda.h"
+#endif
 
-spmm_status_t spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, void **memory)
+static void *format_of(const spmm_tc_engine_t *f)
 {
-    if (f->n_uploads == SPMM_TC_UPLOADS) {
-        return spmmi_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
-                          "format %s has more than %d arrays on a device; raise SPMM_TC_UPLOADS",
-                          f->kind->name, SPMM_TC_UPLOADS);
-    }
-    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, memory));
-    f->upload[f->n_uploads++] = *memory;
-    f->device_bytes += bytes;
-    return SPMM_OK;
+    return (char *)(uintptr_t)f + f->kind->format;
 }
 
-spmm_status_t spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
-                              const void **device)
+static spmm_tc_view_t view_of(const spmm_tc_engine_t *f)
+{
+    return f->kind->view((const char *)f + f->kind->arrays);
+}
+
+void *spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, spmm_status_t *status)
+{
+    void *memory = NULL;
+
+    if (*status == SPMM_OK && f->n_uploads == SPMM_TC_UPLOADS) {
+        *status = spmmi_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
+                             "format %s has more than %d arrays on a device; raise SPMM_TC_UPLOADS",
+                             f->kind->name, SPMM_TC_UPLOADS);
+    }
+    if (*status == SPMM_OK) {
+        *status = f->device->ops->alloc_cached(f->device, bytes, &memory);
+    }
+    if (*status != SPMM_OK) {
+        return NULL;
+    }
+    f->upload[f->n_uploads++] = memory;
+    f->device_bytes += bytes;
+    return memory;
+}
+
+void *spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
+                      spmm_status_t *status)
 {
     static const char zeros[128];
-    void             *copy = NULL;
+    char             *copy = spmmi_tc_take(f, bytes + pad, status);
 
-    SPMM_TRY(spmmi_tc_take(f, bytes + pad, &copy));
-    *device = copy;
-    SPMM_TRY(f->device->ops->stage(f->device, copy, host, bytes));
-    for (size_t at = 0; at < pad; at += sizeof zeros) {
-        SPMM_TRY(f->device->ops->stage(f->device, (char *)copy + bytes + at, zeros,
-                                       pad - at < sizeof zeros ? pad - at : sizeof zeros));
+    if (*status == SPMM_OK) {
+        *status = f->device->ops->stage(f->device, copy, host, bytes);
     }
-    return SPMM_OK;
+    for (size_t at = 0; at < pad && *status == SPMM_OK; at += sizeof zeros) {
+        *status = f->device->ops->stage(f->device, copy + bytes + at, zeros,
+                                        pad - at < sizeof zeros ? pad - at : sizeof zeros);
+    }
+    return copy;
+}
+
+void *spmmi_tc_upload_values(spmm_tc_engine_t *f, const void *host, size_t bytes,
+                             spmm_status_t *status)
+{
+    void *copy = spmmi_tc_upload(f, host, bytes, 0, status);
+
+    f->host_values   = host;
+    f->device_values = copy;
+    f->value_bytes   = bytes;
+    return copy;
 }
 
 /* Sums of pieces, which no one reads before they are written. */
 static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
 {
-    const size_t row = (size_t)height * spmm_type_size(spmmi_accum_type(f->problem.c_type));
-    size_t       bytes;
+    const size_t  row    = (size_t)height * spmm_type_size(spmmi_accum_type(f->problem.c_type));
+    spmm_status_t status = SPMM_OK;
+    size_t        bytes;
 
     if (!spmmi_size_mul((size_t)f->work.n_partial * (size_t)f->problem.n, row, &bytes)) {
         return spmmi_fail_memory(&f->device->env->err, f->work.n_partial, row, "sums of pieces");
     }
-    return spmmi_tc_take(f, bytes, &f->work.partial);
+    f->work.partial = spmmi_tc_take(f, bytes, &status);
+    return status;
 }
 
 spmm_tc_view_t spmmi_tc_dealt(const spmm_tc_engine_t *f)
 {
-    return f->kind->panels == NULL ? f->kind->view(f) : f->kind->panels(f);
+    return f->kind->panels == NULL ? view_of(f) : f->kind->panels(f);
 }
 
 spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
@@ -67,39 +101,33 @@ static spmm_status_t upload_work(spmm_tc_engine_t *f)
 {
     const spmm_tc_view_t view   = spmmi_tc_dealt(f);
     const int32_t        blocks = view.block_ptr[view.n_windows];
-    const void          *piece = NULL, *split = NULL;
+    spmm_status_t        status = SPMM_OK;
     spmm_tc_pieces_t     pieces;
-    spmm_status_t        status;
 
-    SPMM_TRY(spmmi_tc_pieces_create(f->device->env, view.n_windows, view.block_ptr,
-                                    f->kind->starts == NULL ? NULL : f->kind->starts(f),
+    SPMM_TRY(spmmi_tc_pieces_create(f->device->env, view.n_windows, view.block_ptr, view.starts,
                                     spmmi_tc_limits(f, view.n_windows, blocks), &pieces));
-    status =
-        spmmi_tc_upload(f, pieces.piece, (size_t)pieces.n_pieces * sizeof *pieces.piece, 0, &piece);
-    if (status == SPMM_OK) {
-        status = spmmi_tc_upload(f, pieces.split, (size_t)pieces.n_splits * sizeof *pieces.split, 0,
-                                 &split);
-    }
-    f->work = (spmm_tc_work_t){.n_pieces  = pieces.n_pieces,
-                               .n_partial = pieces.n_partial,
-                               .n_team    = pieces.n_team,
-                               .n_sm      = f->device->n_sm,
-                               .n_splits  = pieces.n_splits,
-                               .piece     = piece,
-                               .split     = split};
+    f->work       = (spmm_tc_work_t){.n_pieces  = pieces.n_pieces,
+                                     .n_partial = pieces.n_partial,
+                                     .n_team    = pieces.n_team,
+                                     .n_sm      = f->device->n_sm,
+                                     .n_splits  = pieces.n_splits};
+    f->work.piece = spmmi_tc_upload(f, pieces.piece, (size_t)pieces.n_pieces * sizeof *pieces.piece,
+                                    0, &status);
+    f->work.split = spmmi_tc_upload(f, pieces.split, (size_t)pieces.n_splits * sizeof *pieces.split,
+                                    0, &status);
     spmmi_tc_pieces_free(&pieces);
     return status == SPMM_OK ? alloc_partial(f, view.height) : status;
 }
 
 static spmm_status_t upload(spmm_tc_engine_t *f, int32_t n_rows)
 {
-    const void *row_map = NULL;
+    spmm_status_t status = f->kind->upload(f);
 
-    SPMM_TRY(f->kind->upload(f));
     if (f->row_map != NULL) {
-        SPMM_TRY(spmmi_tc_upload(f, f->row_map, (size_t)n_rows * sizeof *f->row_map, 0, &row_map));
-        f->device_row_map = row_map;
+        f->device_row_map =
+            spmmi_tc_upload(f, f->row_map, (size_t)n_rows * sizeof *f->row_map, 0, &status);
     }
+    SPMM_TRY(status);
     SPMM_TRY(upload_work(f));
     return f->device->ops->stream_sync(f->device, NULL);
 }
@@ -129,7 +157,7 @@ spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block
         return status;
     }
     f->problem.pattern = NULL; /* borrowed during the call */
-    spmmi_log(device->env, "format %s: %zu bytes", kind->name, kind->held(f));
+    spmmi_log(device->env, "format %s: %zu bytes", kind->name, kind->held(format_of(f)));
     *format = f;
     return SPMM_OK;
 }
@@ -141,8 +169,14 @@ spmm_status_t spmmi_tc_refill(void *format, const void *values)
     if (f->device->kind != SPMM_DEVICE_CPU && f->kind->refill_device != NULL) {
         return f->kind->refill_device(f, values);
     }
-    f->kind->refill(f, values);
-    return f->device->kind == SPMM_DEVICE_CPU ? SPMM_OK : f->kind->upload_values(f);
+    f->kind->refill(format_of(f), values, f->device->threads);
+    if (f->device->kind == SPMM_DEVICE_CPU) {
+        return SPMM_OK;
+    }
+    return f->kind->upload_values != NULL
+               ? f->kind->upload_values(f)
+               : spmmi_device_write(f->device, (void *)(uintptr_t)f->device_values, f->host_values,
+                                    f->value_bytes);
 }
 
 spmm_status_t spmmi_tc_execute(void *format, const spmm_operands_t *x)
@@ -155,20 +189,26 @@ spmm_status_t spmmi_tc_execute(void *format, const spmm_operands_t *x)
                                     .threads = f->device->threads};
 
     if (cpu) {
-        const spmm_tc_view_t view = f->kind->view(f);
+        const spmm_tc_view_t view = view_of(f);
 
         spmmi_cpu_tc_mm(&view, &args);
         return SPMM_OK;
     }
-    return f->kind->launch(f, &args);
+#ifdef SPMM_HAVE_CUDA
+    SPMM_TRY(spmmi_cuda_use(f->device));
+    return spmmi_cuda_check(f->device, (cudaError_t)f->kind->launch(f, &args), f->kind->kernel);
+#else
+    return spmmi_fail(&f->device->env->err, SPMM_ERR_INTERNAL, "format %s on a GPU without CUDA",
+                      f->kind->name);
+#endif
 }
 
 void spmmi_tc_bytes(const void *format, size_t *host, size_t *device)
 {
     const spmm_tc_engine_t *f = format;
 
-    *host = f->kind->size + f->kind->held(f) +
-            (f->row_map == NULL ? 0 : (size_t)f->kind->view(f).n_rows * sizeof *f->row_map);
+    *host = f->kind->size + f->kind->held(format_of(f)) +
+            (f->row_map == NULL ? 0 : (size_t)view_of(f).n_rows * sizeof *f->row_map);
     *device = f->device_bytes;
 }
 
@@ -182,9 +222,8 @@ void spmmi_tc_destroy(void *format)
     for (int k = 0; k < f->n_uploads; k++) {
         f->device->ops->release(f->device, f->upload[k]);
     }
-    f->kind->free(f);
-    spmmi_free(f->row_map);
-    spmmi_free(f);
+    f->kind->free(format_of(f));
+    spmmi_free_all(f->row_map, f);
 }
 
 bool spmmi_tc_supports(const spmm_problem_t *problem, const spmm_device_t *device, spmm_type_t type,
@@ -221,6 +260,20 @@ bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *
     }
     same.c_type = problem->ab_type;
     return spmmi_tc_supports(&same, device, problem->ab_type, why);
+}
+
+double spmmi_tc_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                     const spmm_device_t *device,
+                     int (*terms)(const spmm_pattern_t *, const spmm_problem_t *,
+                                  const spmm_device_t *, spmm_cost_term_t[SPMM_COST_TERMS]))
+{
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
+
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmmi_tc_cpu_cost(pattern, problem, device);
+    }
+    return pattern->nnz > INT32_MAX ? (double)INFINITY
+                                    : spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
 }
 
 /* What CSR moves on CPUs, and the bit arithmetic that finds every entry once per 32 columns:

@@ -12,11 +12,20 @@
 
 typedef struct spmm_tc_engine spmm_tc_engine_t;
 
-/** A format as these engines see it.  Functions get the engine, whose struct it is the first
- *  member of. */
+#ifdef SPMM_HAVE_CUDA
+#define SPMM_TC_ON_CUDA(function) function
+#else
+#define SPMM_TC_ON_CUDA(function) NULL /**< nor need there be such a function */
+#endif
+
+/** A format as these engines see it.  The struct of an engine begins with spmm_tc_engine_t and has
+ *  the format and its arrays at the offsets given. */
 typedef struct {
     const char *name;
-    size_t      size; /**< of the whole struct */
+    const char *kernel; /**< what launch() enqueues, in errors: "the kernel NAME_mm" */
+    size_t      size;   /**< of the whole struct */
+    size_t      format; /**< offset of what free(), refill() and held() get */
+    size_t      arrays; /**< offset of what view() gets, in host memory */
     /** Which windows its kernel wants shared or cut, of @p n_windows with @p blocks in all; NULL:
      *  none. */
     spmm_tc_limits_t (*limits)(const spmm_device_t *device, const spmm_problem_t *problem,
@@ -29,25 +38,23 @@ typedef struct {
 
     /** Convert the block for f->problem. */
     spmm_status_t (*create)(spmm_tc_engine_t *f, const spmm_csr_t *block);
-    void (*free)(spmm_tc_engine_t *f);
-    void (*refill)(spmm_tc_engine_t *f, const void *values);
-    size_t (*held)(const spmm_tc_engine_t *f); /**< bytes */
+    void (*free)(void *format);
+    void (*refill)(void *format, const void *values, int threads);
+    size_t (*held)(const void *format); /**< bytes */
     /** As the CPU walks it; valid while the engine is. */
-    spmm_tc_view_t (*view)(const spmm_tc_engine_t *f);
+    spmm_tc_view_t (*view)(const void *arrays);
     /** Windows as the GPU kernel deals them out, of which the CPU's may be parts: n_windows, height
      *  and block_ptr; NULL: those of view(). */
     spmm_tc_view_t (*panels)(const spmm_tc_engine_t *f);
-    /** [blocks + 1] what spmm_tc_piece_t.start says of each block; NULL: nothing. */
-    const int32_t *(*starts)(const spmm_tc_engine_t *f);
 
     /** Copy to the device, by spmmi_tc_upload(). */
     spmm_status_t (*upload)(spmm_tc_engine_t *f);
-    /** Copy the values again. */
+    /** Copy the values again; NULL: what spmmi_tc_upload_values() copied. */
     spmm_status_t (*upload_values)(spmm_tc_engine_t *f);
     /** New values on the device from those of CSR; NULL: refill() and upload_values() do it. */
     spmm_status_t (*refill_device)(spmm_tc_engine_t *f, const void *values);
-    /** Enqueue the product on the GPU; NULL without CUDA. */
-    spmm_status_t (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args);
+    /** Enqueue the product on the GPU, which is current; NULL without CUDA.  @return cudaError_t */
+    int (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args);
 } spmm_tc_kind_t;
 
 enum { SPMM_TC_UPLOADS = 14 }; /**< arrays of a format on a device, the work included */
@@ -64,6 +71,8 @@ struct spmm_tc_engine {
     void          *upload[SPMM_TC_UPLOADS]; /**< owned device memory */
     int            n_uploads;
     size_t         device_bytes;
+    const void    *host_values, *device_values; /**< of spmmi_tc_upload_values() */
+    size_t         value_bytes;
 };
 
 /** build() of an engine of this kind. */
@@ -85,14 +94,18 @@ bool spmmi_tc_supports(const spmm_problem_t *problem, const spmm_device_t *devic
 bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *device,
                             char why[SPMM_WHY]);
 
-/** Device memory of @p bytes, filled from @p host, and @p pad zeros behind them, which kernels
- *  read but make no use of; the engine owns it and counts it.  The copy is enqueued, see
- *  spmm_device_ops_t.stage. */
-spmm_status_t spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
-                              const void **device);
-
-/** Device memory that the engine owns and counts, uninitialised. */
-spmm_status_t spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, void **memory);
+/** Device memory that the engine owns and counts, uninitialised.  This and what follows do nothing
+ *  where *status is not SPMM_OK, and set it where they fail: arrays are made one after the other,
+ *  and *status is looked at once.
+ *  @return NULL unless *status is SPMM_OK */
+void *spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, spmm_status_t *status);
+/** The same, filled from @p host, and @p pad zeros behind, which kernels read but make no use of.
+ *  The copy is enqueued, see spmm_device_ops_t.stage. */
+void *spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
+                      spmm_status_t *status);
+/** The same of the values, which new values at @p host replace. */
+void *spmmi_tc_upload_values(spmm_tc_engine_t *f, const void *host, size_t bytes,
+                             spmm_status_t *status);
 
 /** Limits of its kind for @p n_windows with @p blocks. */
 spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks);
@@ -112,6 +125,11 @@ typedef struct {
 spmm_tc_load_t spmmi_tc_load(const spmm_pattern_t *pattern, int height, int block_cols,
                              spmm_tc_limits_t limits);
 
+/** cost() of an engine: on GPUs the sum of its @p terms; infinite where its build() refuses. */
+double spmmi_tc_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                     const spmm_device_t *device,
+                     int (*terms)(const spmm_pattern_t *, const spmm_problem_t *,
+                                  const spmm_device_t *, spmm_cost_term_t[SPMM_COST_TERMS]));
 /** Seconds on CPUs. */
 double spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                          const spmm_device_t *device);

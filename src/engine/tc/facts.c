@@ -206,8 +206,7 @@ spmm_status_t spmmi_tc_facts_of(spmm_env_t *env, const spmm_csr_t *block,
         derive(&scan, spmmi_csr_nnz(block), n_small, facts);
         count_columns(&scan, block->n_cols, team, columns);
     }
-    spmmi_free(scan.blocks);
-    spmmi_free(scan.seen);
+    spmmi_free_all(scan.blocks, scan.seen);
     return status;
 }
 

@@ -235,9 +235,6 @@ spmm_status_t spmmi_windows_split(spmm_env_t *env, const spmm_csr_t *block,
 
 void spmmi_windows_free(spmm_windows_t *windows)
 {
-    spmmi_free(windows->first);
-    spmmi_free(windows->count);
-    spmmi_free(windows->col);
-    spmmi_free(windows->rows);
+    spmmi_free_all(windows->first, windows->count, windows->col, windows->rows);
     memset(windows, 0, sizeof *windows);
 }

@@ -96,7 +96,6 @@ spmm_status_t spmmi_tc_pieces_create(spmm_env_t *env, int32_t n_windows, const i
 
 void spmmi_tc_pieces_free(spmm_tc_pieces_t *pieces)
 {
-    spmmi_free(pieces->piece);
-    spmmi_free(pieces->split);
+    spmmi_free_all(pieces->piece, pieces->split);
     memset(pieces, 0, sizeof *pieces);
 }

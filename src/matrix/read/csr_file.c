@@ -291,8 +291,7 @@ spmm_status_t spmmi_csr_file_read(spmm_file_t *file, const unsigned char head[SP
     if (status == SPMM_OK) {
         status = read_matrix(&csr, seed, matrix);
     }
-    spmmi_free(csr.word);
-    spmmi_free(csr.split);
+    spmmi_free_all(csr.word, csr.split);
     if (status != SPMM_OK) {
         spmmi_matrix_free(matrix);
         return status;

@@ -86,8 +86,7 @@ void spmmi_gzip_close(spmm_gzip_source_t *source)
     if (source->ready) {
         (void)inflateEnd(&source->inflate);
     }
-    spmmi_free(source->packed);
-    spmmi_free(source);
+    spmmi_free_all(source->packed, source);
 }
 
 static spmm_status_t fail(spmm_gzip_source_t *self, const char *problem)

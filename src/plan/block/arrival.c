@@ -9,11 +9,7 @@
 
 void spmmi_arrival_free(spmm_arrival_t *in)
 {
-    spmmi_free(in->own_row_ptr);
-    spmmi_free(in->own_col);
-    spmmi_free(in->own_values);
-    spmmi_free(in->send_count);
-    spmmi_free(in->recv_count);
+    spmmi_free_all(in->own_row_ptr, in->own_col, in->own_values, in->send_count, in->recv_count);
     memset(in, 0, sizeof *in);
 }
 

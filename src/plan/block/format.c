@@ -89,8 +89,7 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
         settled->picked->engine->destroy(settled->format);
         spmmi_pattern_free(&own.pattern);
         spmmi_csr_free(&own.csr);
-        spmmi_free(own.source);
-        spmmi_free(own.candidates);
+        spmmi_free_all(own.source, own.candidates);
         block->reordering.applied = true;
         *settled                  = other;
         return SPMM_OK;

@@ -143,8 +143,6 @@ spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
     if (status == SPMM_OK) {
         fill(plan, &local, &halo, col, block);
     }
-    spmmi_free(col);
-    spmmi_free(local.at);
-    spmmi_free(halo.at);
+    spmmi_free_all(col, local.at, halo.at);
     return status; /* the block's owner frees it */
 }

@@ -80,10 +80,7 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
             status = upload(plan, pos, n_mirror, &plan->exchange.reduce.pos);
         }
     }
-    spmmi_free(cursor);
-    spmmi_free(row);
-    spmmi_free(ptr);
-    spmmi_free(pos);
+    spmmi_free_all(cursor, row, ptr, pos);
     return status;
 }
 

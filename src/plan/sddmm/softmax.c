@@ -82,8 +82,7 @@ static spmm_status_t upload_groups(spmm_sddmm_plan_t *plan)
         status = spmmi_device_upload(base->device, g.ptr, ((size_t)g.n_groups + 1) * sizeof *g.ptr,
                                      &plan->group_ptr);
     }
-    spmmi_free(g.ptr);
-    spmmi_free(g.place);
+    spmmi_free_all(g.ptr, g.place);
     if (status != SPMM_OK) {
         base->device->ops->release(base->device, plan->place);
         plan->place = NULL;

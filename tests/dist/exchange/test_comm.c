@@ -3,11 +3,7 @@
 /** @file test_comm.c  Agreement and the all-to-all of setup. */
 #include "test_main.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/comm.h"
-#include "base/hash.h"
 
 /* Rank p sends count(p, q) numbers f(p, q, k) to rank q. */
 static int64_t count_of(int p, int q)
@@ -49,10 +45,7 @@ static void test_alltoallv(void **state)
         }
     }
     assert_true(at == n_recv);
-    free(send);
-    free(recv);
-    free(out);
-    free(in);
+    spmm_test_free(send, recv, out, in);
 }
 
 /* A message that breaks on one rank is an error of all: none goes on to the next collective. */
@@ -71,8 +64,7 @@ static void test_alltoallv_fails_together(void **state)
         assert_int_equal(spmmi_alltoallv(env, out, send, in, recv, sizeof *in), SPMM_ERR_COMM);
         spmmi_error_clear(&env->err);
     }
-    free(send);
-    free(recv);
+    spmm_test_free(send, recv);
 }
 
 static void test_agree(void **state)

@@ -3,8 +3,6 @@
 /** @file test_place.c  Which GPU each rank of a node takes; no GPU is needed. */
 #include "test_main.h"
 
-#include <string.h>
-
 #include "device/place.h"
 
 enum { MOST = SPMM_PLACE_DEVICES, RANKS = 8 };

@@ -5,10 +5,6 @@
  *  SPMM_TEST_DEVICE=cuda on the GPUs that are visible (77, skipped, where none is). */
 #include "transport_case.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { MOST_TRANSPORTS = 8 };
 
 /** A halo and what was chosen for it. */
@@ -45,10 +41,8 @@ static void check_refused(choice_t *c, const char *name, spmm_status_t status, c
     char kept[SPMM_WHY];
 
     (void)snprintf(kept, sizeof kept, "%s", sentence); /* of a candidate, which is written anew */
-    assert_int_equal(choose(c, name), status);
-    assert_non_null(strstr(spmm_test_env.err.text, kept));
+    spmm_assert_error(choose(c, name), status, kept);
     assert_null(c->chosen);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static bool is_nccl(const spmm_transport_ops_t *transport)

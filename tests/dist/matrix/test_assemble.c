@@ -2,12 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/assemble.h"
 
 /* A pseudo-random multiset of entries in a fixed order; rank p holds the p-th slice of it. */
@@ -120,8 +114,7 @@ static void check_stream(const stream_t *stream, spmm_duplicates_t duplicates, s
         assert_int_equal(k, A->row_ptr[r + 1]);
     }
     spmmi_matrix_free(A);
-    free(dense);
-    free(there);
+    spmm_test_free(dense, there);
 }
 
 static void test_against_dense(void **state)
@@ -240,7 +233,6 @@ static void test_values_out_of_range(void **state)
     check_range(4e4, 2, SPMM_R_16F,
                 "value 80000 at row 3, column 7 is out of the range of type 16f");
     check_range(1.5e308, 2, SPMM_R_64F, "at row 3, column 7 is out of the range of type 64f");
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* The rank that holds a bad entry must not leave the others behind. */
@@ -261,7 +253,6 @@ static void test_bad_entry_on_one_rank(void **state)
             SPMM_ERR_INTERNAL);
         assert_null(A);
     }
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_too_many_rows(void **state)
@@ -269,14 +260,12 @@ static void test_too_many_rows(void **state)
     spmm_entries_t list = {0};
     spmm_matrix_t *A    = NULL;
 
-    assert_int_equal(
+    spmm_assert_error(
         spmmi_assemble(&spmm_test_env, INT64_MAX, 1, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
-        SPMM_ERR_RANGE);
-    spmmi_error_clear(&spmm_test_env.err);
-    assert_int_equal(
+        SPMM_ERR_RANGE, NULL);
+    spmm_assert_error(
         spmmi_assemble(&spmm_test_env, 1, INT64_MAX, &list, SPMM_DUPLICATES_SUM, 0, SPMM_R_64F, &A),
-        SPMM_ERR_RANGE);
-    spmmi_error_clear(&spmm_test_env.err);
+        SPMM_ERR_RANGE, NULL);
 }
 
 /* Fail each allocation of rank 0 in turn, short of those inside the exchange itself, whose failure
@@ -312,7 +301,6 @@ static void test_failing_allocations(void **state)
         spmmi_matrix_free(A);
     }
     assert_int_equal(spmmi_alloc_get_stats().live, live);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 SPMM_TESTS(test_against_dense, test_empty_shapes, test_balance, test_sum_order,

@@ -8,12 +8,7 @@
 #include "test_context.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include "base/hash.h"
 
 static const char name[] = "copy.matrix";
 
@@ -67,8 +62,7 @@ static spmm_status_t read_copy(void (*write)(FILE *file, int64_t rows, uint64_t 
     test_context_open(&ctx);
     status = spmm_matrix_read(ctx, name, SPMM_R_64F, 1, &A);
     (void)snprintf(sentence, 512, "%s", spmm_last_error(ctx));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
     assert_int_equal(remove(name), 0);
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(rmdir(folder), 0);
@@ -121,10 +115,5 @@ static void test_other_content_of_a_long_file(void **state)
     expect_refusal(write_text, 400000, 400000, 2, "other 8000073 bytes");
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_one_content),
-    cmocka_unit_test(test_other_size),
-    cmocka_unit_test(test_other_content),
-    cmocka_unit_test(test_other_content_of_a_long_file),
-    {0},
-};
+SPMM_TESTS(test_one_content, test_other_size, test_other_content,
+           test_other_content_of_a_long_file);

@@ -3,12 +3,6 @@
 /* Binary pattern CSR, as shared generators write it. */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 
@@ -60,7 +54,6 @@ static spmm_status_t read_image(const image_t *image, size_t bytes, spmm_type_t 
     const spmm_status_t status =
         spmmi_matrix_from_file(&spmm_test_env, spmm_temp_write(image->word, bytes), type, SEED, A);
 
-    spmm_temp_remove();
     return status;
 }
 
@@ -213,7 +206,6 @@ static void test_memory_failures(void **state)
         assert_int_equal(status, SPMM_OK);
     }
     free(image.word);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 SPMM_TESTS(test_shapes_and_types, test_malformed, test_memory_failures);

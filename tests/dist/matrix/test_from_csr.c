@@ -2,12 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 
 /* Rank p owns 3 + p rows and 10 columns, rank 0 no rows when there are more ranks; row i has
@@ -213,7 +207,6 @@ static void test_broken_rules(void **state)
     check_fails(&bad, "not -1 rows");
     bad.n_rows = (int64_t)1 << 31;
     check_fails(&bad, "not 2147483648 rows");
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void check_null(const int64_t *row_ptr, const int64_t *col_idx, const void *values,
@@ -267,7 +260,6 @@ static void test_failing_allocations(void **state)
     }
     assert_true(tried > 6 && tried < 100);
     spmmi_matrix_free(A);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 SPMM_TESTS(test_sorted_rows, test_scattered_rows, test_long_row_of_each_type, test_empty,

@@ -4,11 +4,6 @@
  * several engines, and what is refused. */
 #include "test_context.h"
 
-#include <string.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
-
 enum { MOST_BLOCKS = 64, MOST_VALUES = 4096, COLS = 40 /* of each rank */ };
 
 /* Blocks of V x W: rank p owns p + 2 rows of blocks, rank 0 none where there are more ranks; block

@@ -2,12 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 
 enum { SEED = 42 };
@@ -334,8 +328,7 @@ static void check_molecules(const char *spec, int64_t count, int64_t atoms)
         assert_true(degree > 1.9 && degree < 2.3);
         assert_true(A->nnz > 2 * (A->rows - count)); /* more than trees: some rings */
     }
-    free(parent);
-    free(size);
+    spmm_test_free(parent, size);
     spmmi_matrix_free(A);
 }
 

@@ -2,9 +2,6 @@
 /* test: RANKS 1 */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "matrix/generate/shuffle.h"
 #include "matrix/matrix.h"
 
@@ -58,8 +55,7 @@ static void check_shuffle(const char *plain_spec, const char *shuffled_spec, boo
         int64_t *a = degrees(A, columns), *b = degrees(B, columns);
 
         assert_memory_equal(a, b, (size_t)(columns ? A->cols : A->rows) * sizeof *a);
-        free(a);
-        free(b);
+        spmm_test_free(a, b);
     }
     for (int32_t r = 0; r < A->n_rows; r++) {
         loops_A += has_entry(A, r, r);

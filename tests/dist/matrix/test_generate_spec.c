@@ -2,9 +2,6 @@
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
 #include "matrix/matrix.h"
 
 enum { SEED = 42 };
@@ -112,21 +109,18 @@ static void test_ranks_that_disagree(void **state)
         skip();
     }
     spmmi_error_clear(&spmm_test_env.err);
-    assert_int_equal(
+    spmm_assert_error(
         spmmi_matrix_from_spec(&spmm_test_env,
                                rank == last ? "banded:rows=9,band=1" : "banded:rows=99999,band=1",
                                SPMM_R_64F, SEED, &A),
-        SPMM_ERR_ARGUMENT);
-    spmmi_error_clear(&spmm_test_env.err);
-    assert_int_equal(spmmi_matrix_from_spec(&spmm_test_env, "banded:rows=9,band=1", SPMM_R_64F,
-                                            rank == last, &A),
-                     SPMM_ERR_ARGUMENT);
-    spmmi_error_clear(&spmm_test_env.err);
-    assert_int_equal(spmmi_matrix_from_spec(&spmm_test_env, rank == last ? "x" : "banded:rows=9",
-                                            SPMM_R_64F, SEED, &A),
-                     SPMM_ERR_ARGUMENT);
+        SPMM_ERR_ARGUMENT, NULL);
+    spmm_assert_error(spmmi_matrix_from_spec(&spmm_test_env, "banded:rows=9,band=1", SPMM_R_64F,
+                                             rank == last, &A),
+                      SPMM_ERR_ARGUMENT, NULL);
+    spmm_assert_error(spmmi_matrix_from_spec(&spmm_test_env, rank == last ? "x" : "banded:rows=9",
+                                             SPMM_R_64F, SEED, &A),
+                      SPMM_ERR_ARGUMENT, NULL);
     assert_null(A);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_failing_allocations(void **state)

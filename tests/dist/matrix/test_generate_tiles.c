@@ -3,8 +3,6 @@
 /** @file test_generate_tiles.c  Generators of whole vectors and tiles: pruned and xdys. */
 #include "test_main.h"
 
-#include <math.h>
-
 #include "matrix/matrix.h"
 
 /* Made by this rank alone. */

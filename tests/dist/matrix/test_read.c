@@ -4,12 +4,8 @@
 #include "test_main.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
-#include "base/alloc.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 
@@ -190,7 +186,6 @@ static void test_real_matrices(void **state)
         check_file(path);
         text = unpack(path, &size);
         check_file(spmm_temp_write(text, size));
-        spmm_temp_remove();
         free(text);
     }
 }
@@ -246,12 +241,9 @@ static void test_every_cut(void **state)
             path = length % 2 == 0 ? spmm_temp_write(padded, strlen(padded))
                                    : spmm_temp_write(padded, strlen(padded) - 1);
             check_file(path);
-            spmm_temp_remove();
         }
         check_file(spmm_temp_write(text[i], strlen(text[i])));
-        spmm_temp_remove();
         check_file(spmm_temp_write_gzip(text[i], strlen(text[i]), 0, 0));
-        spmm_temp_remove();
     }
 }
 
@@ -272,7 +264,6 @@ static void test_symmetric_array(void **state)
     }
     path = spmm_temp_write(buffer, (size_t)used);
     spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_32F, 1, &A));
-    spmm_temp_remove();
     assert_int_equal(A->nnz, N * N);
     for (int64_t i = 0; i < A->n_rows; i++) {
         const int64_t row = A->row_offset[spmm_test_env.rank] + i;
@@ -321,7 +312,6 @@ static void test_complex(void **state)
                          SPMM_ERR_ARGUMENT);
         assert_non_null(
             strstr(spmm_test_env.err.text, "holds complex values, which type 32f"));
-        spmm_temp_remove();
     }
 }
 
@@ -342,11 +332,9 @@ static void test_concatenated_gzip(void **state)
         assert_non_null(file);
         size += fread(whole + size, 1, sizeof whole - size, file);
         (void)fclose(file);
-        spmm_temp_remove();
     }
     spmm_assert_ok(
         spmmi_matrix_from_file(&spmm_test_env, spmm_temp_write(whole, size), SPMM_R_64F, 1, &A));
-    spmm_temp_remove();
     assert_int_equal(A->nnz, 2);
     if (A->row_offset[spmm_test_env.rank] == 0 && A->n_rows > 0) {
         assert_true(((const double *)A->values)[0] == 42.0);

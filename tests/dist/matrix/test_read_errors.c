@@ -4,13 +4,9 @@
  * ranks, soon, and with nothing left allocated. */
 #include "test_main.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 
@@ -39,10 +35,8 @@ static void expect(const char *path, spmm_status_t status, const char *sentence)
 static void expect_text(const char *text, spmm_status_t status, const char *sentence)
 {
     expect(spmm_temp_write(text, strlen(text)), status, sentence);
-    spmm_temp_remove();
     if (text[0] != '\0') {
         expect(spmm_temp_write_gzip(text, strlen(text), 0, 0), status, sentence);
-        spmm_temp_remove();
     }
 }
 
@@ -151,9 +145,8 @@ static void test_bad_bodies(void **state)
 static void test_lines_of_a_long_file(void **state)
 {
     enum { LINES = 30000, ROOM = 16 * LINES };
-    char *text = malloc(ROOM);
+    char *text = spmm_test_malloc(ROOM);
 
-    assert_non_null(text);
     for (int bad = 0; bad < 4; bad++) {
         int  used = snprintf(text, ROOM, "%s%% a comment\n9 9 %d\n", BANNER,
                             bad == 3 ? 22222 : LINES + (bad == 2));
@@ -180,18 +173,15 @@ static void test_lines_of_a_long_file(void **state)
 static void test_endless_line(void **state)
 {
     enum { SIZE = 9 << 20 };
-    char *text = malloc(SIZE);
+    char *text = spmm_test_malloc(SIZE);
 
-    assert_non_null(text);
     memset(text, ' ', SIZE);
     memcpy(text, BANNER "3 3 1\n", strlen(BANNER "3 3 1\n"));
     expect(spmm_temp_write(text, SIZE), SPMM_ERR_IO,
            ", line 3: the line is longer than 4194304 bytes, which no Matrix Market line is");
-    spmm_temp_remove();
     memset(text, 0, SIZE);
     expect(spmm_temp_write(text, SIZE), SPMM_ERR_IO,
            ", line 1: the line is longer than 4194304 bytes, which no Matrix Market line is");
-    spmm_temp_remove();
     free(text);
 }
 
@@ -207,22 +197,16 @@ static void test_bad_gzip(void **state)
     for (size_t cut = 1; cut < 5000; cut *= 4) {
         expect(spmm_temp_write_gzip(text, (size_t)used, cut, 0), SPMM_ERR_IO,
                ": the gzip data ends too early: the file has been cut");
-        spmm_temp_remove();
     }
     expect(spmm_temp_write_gzip(text, (size_t)used, 0, 5), SPMM_ERR_IO,
            ": other data follows the end of the gzip data");
-    spmm_temp_remove();
     expect(spmm_temp_write_gzip(text, (size_t)used, 8, 8), SPMM_ERR_IO,
            ": the gzip data is damaged (incorrect data check)");
-    spmm_temp_remove();
     expect(spmm_temp_write("\x1f\x8bnot gzip after all", 20), SPMM_ERR_IO,
            ": the gzip data is damaged (unknown compression method)");
-    spmm_temp_remove();
     expect(spmm_temp_write("\x1f\x8b", 2), SPMM_ERR_IO,
            ": the gzip data ends too early: the file has been cut");
-    spmm_temp_remove();
     expect(spmm_temp_write_gzip("", 0, 0, 0), SPMM_ERR_IO, ", line 1: the file is empty");
-    spmm_temp_remove();
 }
 
 static void test_no_file(void **state)
@@ -239,7 +223,6 @@ static void test_no_file(void **state)
         assert_true(spmm_test_env.rank != 0 || chmod(path, 0) == 0);
         MPI_Barrier(spmm_test_env.comm);
         expect(path, SPMM_ERR_IO, " cannot be opened: Permission denied");
-        spmm_temp_remove();
     }
 }
 
@@ -277,9 +260,7 @@ static void test_memory_failures(void **state)
 
     for (int failing = 0; failing < spmm_test_env.size; failing++) {
         sweep_allocations(spmm_temp_write(text, size), failing, last);
-        spmm_temp_remove();
         sweep_allocations(spmm_temp_write_gzip(text, size, 0, 0), failing, last);
-        spmm_temp_remove();
     }
 }
 

@@ -3,11 +3,6 @@
 /* Text files of the Deep Learning Matrix Collection. */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 #include "temp_file.h"
 
@@ -18,7 +13,6 @@ static spmm_status_t read_text(const char *text, spmm_type_t type, spmm_matrix_t
     spmmi_error_clear(&spmm_test_env.err);
     status =
         spmmi_matrix_from_file(&spmm_test_env, spmm_temp_write(text, strlen(text)), type, 0, A);
-    spmm_temp_remove();
     return status;
 }
 

@@ -3,11 +3,7 @@
 /* Layout maps and translation against the definition, evaluated on all parts. */
 #include "partition/layout.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
 #include "base/comm.h"
-#include "base/hash.h"
 #include "base/sort.h"
 #include "test_main.h"
 #include "test_matrix.h"
@@ -108,8 +104,7 @@ static void check_movement(const spmm_layout_map_t *map)
     spmm_assert_ok(spmmi_alltoallv(&spmm_test_env, sent, map->send_count, arrived, map->recv_count,
                                    sizeof *sent));
     assert_memory_equal(arrived, map->orig, (size_t)map->n_local * sizeof *arrived);
-    spmmi_free(sent);
-    spmmi_free(arrived);
+    spmmi_free_all(sent, arrived);
 }
 
 static void check_translate(const spmm_layout_map_t *map, const int64_t *new_index)
@@ -162,8 +157,7 @@ static void check_layout(int64_t n, split_t split, rule_t rule, bool keep)
     check_translate(&map, new_index);
     spmmi_layout_map_free(&map);
     assert_null(map.orig);
-    spmmi_free(part);
-    spmmi_free(new_index);
+    spmmi_free_all(part, new_index);
 }
 
 static void test_layouts(void **state)
@@ -193,8 +187,8 @@ static void test_bad_index(void **state)
     for (size_t b = 0; b < 2; b++) {
         int64_t index[2] = {49, spmm_test_env.rank == 0 ? bad[b] : 0};
 
-        assert_int_equal(spmmi_layout_translate(&spmm_test_env, &map, 2, index), SPMM_ERR_INTERNAL);
-        spmmi_error_clear(&spmm_test_env.err);
+        spmm_assert_error(spmmi_layout_translate(&spmm_test_env, &map, 2, index), SPMM_ERR_INTERNAL,
+                          NULL);
     }
     spmmi_layout_map_free(&map);
     spmmi_free(part);

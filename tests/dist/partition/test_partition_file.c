@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* Part files: written, read back, and malformed in every way. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "partition/partition.h"
 #include "test_main.h"
 #include "test_matrix.h"
@@ -222,13 +217,9 @@ static void test_gzipped(void **state)
                          text[2 * (A->row_offset[spmm_test_env.rank] + i)] - '0');
     }
     spmmi_partition_free(&partition);
-    spmm_temp_remove();
     expect_sentence(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 20, 0), "has been cut");
-    spmm_temp_remove();
     expect_sentence(A, spmm_temp_write_gzip(text, 2 * (size_t)LINES, 0, 5), "other data follows");
-    spmm_temp_remove();
     expect_sentence(A, spmm_temp_write_gzip(text, (size_t)LINES, 0, 0), "ends after line 40000");
-    spmm_temp_remove();
     free(text);
     spmmi_matrix_free(A);
 }

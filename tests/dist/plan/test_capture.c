@@ -2,9 +2,6 @@
 /* test: RANKS 1 2 */
 /* Option graph: where it is refused, when it captures, and results where arguments change.  Without
  * a GPU for each rank only refusals are tested. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test_main.h"
 
@@ -232,8 +229,7 @@ static void new_values_are_seen(void **state)
         skip();
     }
     spmm_assert_ok(spmm_matrix_get_info(A, &info));
-    values = malloc((size_t)info.local_nnz * sizeof *values + 1);
-    assert_non_null(values);
+    values = spmm_test_malloc((size_t)info.local_nnz * sizeof *values + 1);
     open_pair(&p);
     for (int round = 0; round < 3; round++) {
         for (int64_t k = 0; k < info.local_nnz; k++) {

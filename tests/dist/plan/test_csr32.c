@@ -5,12 +5,6 @@
  * indices, more columns than 32 bits can name, and what is refused. */
 #include "plan_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-
 enum { MOST_ROWS = 32, MOST_ENTRIES = MOST_ROWS * 9, COLS = 31 /* of each rank */, N = 5 };
 
 /* In FP64, as the engines' tests; with new values in the caller's order. */

@@ -4,11 +4,6 @@
 /** @file test_edge.c  Column-major B and C with engines that multiply row-major blocks. */
 #include "plan_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "plan/plan.h"
 
@@ -257,9 +252,7 @@ static void check_store(spmm_type_t type, int64_t rows, int64_t n, double beta)
     }
     spmmi_cpu_store_columns(&args);
     assert_memory_equal(dst, want, (size_t)size * spmm_type_size(type)); /* gaps untouched */
-    free(src);
-    free(dst);
-    free(want);
+    spmm_test_free(src, dst, want);
 }
 
 static void test_store(void **state)

@@ -4,9 +4,6 @@
  *  compiler is needed for them. */
 #include "test_context.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static spmm_context_t *open_by(MPI_Comm comm)
@@ -82,8 +79,7 @@ static void check_file(const spmm_plan_t *plan)
     assert_memory_equal(found + n, text, n);
     (void)fclose(in);
     (void)unlink(path);
-    free(text);
-    free(found);
+    spmm_test_free(text, found);
 }
 
 static void test_explain(void **state)

@@ -10,11 +10,6 @@
 #include "plan_case.h"
 
 #include <float.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 
 enum { ROWS = 90, N = 37, PAD = 3, SEED_A = 101, SEED_B = 102, SEED_C = 103 };
 
@@ -121,9 +116,7 @@ static spmm_matrix_t *make_matrix(const case_t *c)
     }
     spmm_assert_ok(
         spmm_matrix_create_csr(ctx, rows, rows, row_ptr, col, values, c->mode->type, &A));
-    free(row_ptr);
-    free(col);
-    free(values);
+    spmm_test_free(row_ptr, col, values);
     return A;
 }
 

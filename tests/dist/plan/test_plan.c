@@ -4,10 +4,6 @@
 /** @file test_plan.c  Plans: every op, layout, type and partition, odd shapes, and mistakes. */
 #include "plan_case.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
-
 static const char *const partitions[] = {NULL, "block", "auto"};
 
 static void test_types_ops_layouts(void **state)

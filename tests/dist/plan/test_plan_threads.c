@@ -6,12 +6,7 @@
  *  would show.  An engine that needs ascending columns must come to the same product. */
 #include "test_context.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
 
 enum { N = 3, N_COUNTS = 4 };
 
@@ -67,8 +62,7 @@ static double *multiply(int threads, const char *engine, const char *partition, 
     for (int64_t k = 0; k < *count; k++) {
         assert_true(twice[k] == 2.0 * C[k]);
     }
-    spmmi_free(B);
-    spmmi_free(twice);
+    spmmi_free_all(B, twice);
     test_context_destroy(&plan, &A, &ctx);
     return C;
 }
@@ -91,8 +85,7 @@ static void check(const char *partition, spmm_op_t op)
     for (int64_t k = 0; k < n_first; k++) {
         assert_true(fabs(other[k] - first[k]) <= 1e-12 * fabs(first[k]));
     }
-    spmmi_free(other);
-    spmmi_free(first);
+    spmmi_free_all(other, first);
 }
 
 static void test_thread_counts(void **state)

@@ -6,8 +6,6 @@
 #include "plan/plan.h"
 #include "plan_case.h"
 
-#include <string.h>
-
 static const char *const methods[] = {"none", "affinity", "rcm", "auto", "tiles",
 #ifdef SPMM_HAVE_METIS
                                       "metis"

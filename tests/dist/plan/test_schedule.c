@@ -4,8 +4,6 @@
 /** @file test_schedule.c  Every schedule against the dense product. */
 #include "plan_case.h"
 
-#include <string.h>
-
 #include "plan/plan.h"
 
 static bool is_joined(const spmm_schedule_t *schedule)

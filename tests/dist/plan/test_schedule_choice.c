@@ -4,11 +4,6 @@
 /** @file test_schedule_choice.c  The choice of a schedule, and what a plan then holds. */
 #include "plan_case.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "plan/choose/predict.h"
 #include "plan/plan.h"
 #include "plan/product/buffers.h"

@@ -6,11 +6,8 @@
 #define _DEFAULT_SOURCE /* usleep() */
 #include "test_main.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/comm.h"
 #include "partition/partitioners.h"
 #include "plan/plan.h"
@@ -39,9 +36,7 @@ static spmm_matrix_t *create_full(void)
         }
     }
     spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
-    free(row_ptr);
-    free(col);
-    free(values);
+    spmm_test_free(row_ptr, col, values);
     return A;
 }
 
@@ -105,8 +100,7 @@ static void late_rank(spmm_op_t op)
     MPI_Barrier(spmm_test_env.comm);
     spmm_assert_ok(spmm_matrix_destroy(&A));
     spmm_assert_ok(spmm_context_destroy(&ctx));
-    free(B);
-    free(C);
+    spmm_test_free(B, C);
 }
 
 static void test_op_n(void **state)

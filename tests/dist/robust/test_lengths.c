@@ -6,9 +6,6 @@
  */
 #include "test_context.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "plan/plan.h"
 
 enum { MOST = 8, LARGE = 4096, TIMEOUT = 20 /* s: nobody may wait for it */ };
@@ -75,9 +72,7 @@ static void multiply(const case_t *c, int64_t n, int64_t other)
         assert_int_equal(spmm_execute(plan, most, 1.0, B, most, 0.0, C, most, NULL), SPMM_ERR_COMM);
     }
     assert_true(spmmi_now() - start < TIMEOUT);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(&plan, &A, &ctx);
     free(B);
 }
 
@@ -108,8 +103,4 @@ static void test_parts(void **state)
     multiply_both_ways(1, 24); /* bytes: 3 columns, which divides no n above */
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_whole_messages),
-    cmocka_unit_test(test_parts),
-    {0},
-};
+SPMM_TESTS(test_whole_messages, test_parts);

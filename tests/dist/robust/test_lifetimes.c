@@ -5,10 +5,6 @@
  *  in any order that is allowed. */
 #include "test_context.h"
 
-#include <math.h>
-
-#include "base/alloc.h"
-
 static spmm_context_t *open_on(MPI_Comm comm)
 {
     spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;

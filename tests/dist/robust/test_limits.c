@@ -14,8 +14,6 @@
 #include "plan_case.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/comm.h"
 #include "partition/partitioners.h"
@@ -75,9 +73,7 @@ static spmm_status_t make_band(const band_t *b, spmm_matrix_t **A)
         }
     }
     status = spmm_matrix_create_csr(ctx, rows, cols, row_ptr, col, values, SPMM_R_32F, A);
-    free(row_ptr);
-    free(col);
-    free(values);
+    spmm_test_free(row_ptr, col, values);
     return status;
 }
 
@@ -135,8 +131,7 @@ static bool check_band(const band_t *b)
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &x));
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &y));
     room = x.local_rows > y.local_rows ? x.local_rows : y.local_rows;
-    host = malloc((size_t)(room * b->n) * sizeof *host + 1);
-    assert_non_null(host);
+    host = spmm_test_malloc((size_t)(room * b->n) * sizeof *host + 1);
     for (int64_t k = 0; k < x.local_rows * b->n; k++) {
         host[k] = (float)b_of(x.global_row[k / b->n], k % b->n);
     }
@@ -319,8 +314,7 @@ static void test_long_message(void **state)
     for (int64_t k = 0; k < count; k++) {
         assert_true(in[k] == (uint64_t)k * 3 + (uint64_t)peer);
     }
-    free(out);
-    free(in);
+    spmm_test_free(out, in);
 }
 
 enum { WIDE = 64 }; /* entries of a row */

@@ -4,10 +4,6 @@
  *  is that of the last failure, and what a plan says of itself stays true. */
 #include "test_context.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "plan/plan.h"
 
 static spmm_context_t *ctx;

@@ -6,10 +6,8 @@
  *  crashes, nothing waits. */
 #include "walk.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "faults/faults.h"
 #include "temp_file.h"
 
@@ -128,7 +126,6 @@ static void test_file_and_partition(void **state)
     walk.options.op        = SPMM_OP_T;
     walk.path              = spmm_temp_write(market, sizeof market - 1);
     fail_each(&walk);
-    spmm_temp_remove();
 }
 
 static void test_binary_csr(void **state)
@@ -136,7 +133,6 @@ static void test_binary_csr(void **state)
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
 
     fail_each(&walk);
-    spmm_temp_remove();
 }
 
 static void test_auto(void **state)

@@ -6,7 +6,6 @@
  */
 #include "test_main.h"
 
-#include "base/alloc.h"
 #include "spmm_dist/spmm_dist.h"
 
 enum { ROWS = 40, N_PLANS = 6 };
@@ -92,8 +91,7 @@ static void check(spmm_plan_t *plan, spmm_op_t op, double scale)
         /* small integers and halves: exact */
         assert_true(C[i] == scale * c_at(op, c.global_row[i]));
     }
-    spmmi_free(B);
-    spmmi_free(C);
+    spmmi_free_all(B, C);
 }
 
 static spmm_op_t op_of(int p)

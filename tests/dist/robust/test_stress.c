@@ -11,13 +11,10 @@
  *   SPMM_TEST_SCHEDULE=NAME    likewise
  *   SPMM_TEST_GRAPH=1          with option graph: nearly all executes are launches of a graph
  *   SPMM_TEST_EXECUTES=K       of each op, default 50 */
-#include <stdlib.h>
-#include <string.h>
 
 #include "plan_case.h"
 
 #include "api/context.h"
-#include "base/hash.h"
 #include "plan/plan.h"
 
 enum {
@@ -113,9 +110,8 @@ static int64_t weight(int64_t row, int64_t j)
 /* Sum over the rows of C of this rank, by an exact product; *rows_of op(A) is found by scanning. */
 static void expect(stress_t *s)
 {
-    double *sum = calloc((size_t)ROWS * BLOCKS * WIDE, sizeof *sum);
+    double *sum = spmm_test_calloc((size_t)ROWS * BLOCKS * WIDE, sizeof *sum);
 
-    assert_non_null(sum);
     for (int64_t i = 0; i < ROWS; i++) {
         int64_t   col[DEGREE + 1];
         const int count = row_of(i, col);
@@ -169,9 +165,7 @@ static spmm_matrix_t *make_matrix(void)
     }
     spmm_assert_ok(
         spmm_matrix_create_csr(ctx, last - first, last - first, ptr, col, val, SPMM_R_32F, &A));
-    free(ptr);
-    free(col);
-    free(val);
+    spmm_test_free(ptr, col, val);
     return A;
 }
 
@@ -225,8 +219,7 @@ static void close_stress(stress_t *s)
         spmm_assert_ok(spmm_buffer_free(ctx, &s->source[b]));
     }
     test_context_free(ctx, &s->B, &s->C, &s->result);
-    free(s->host);
-    free(s->expected);
+    spmm_test_free(s->host, s->expected);
 }
 
 /* B is overwritten in stream order right before the product, and C taken away right after it. */

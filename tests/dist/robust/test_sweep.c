@@ -6,10 +6,6 @@
  *  leak.  With SPMM_TEST_DEVICE=cuda those of device memory count, too. */
 #include "walk.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/alloc.h"
 #include "temp_file.h"
 
 /* All ranks must hold what rank 0 holds, failed or not. */
@@ -209,10 +205,8 @@ static void test_matrix_market(void **state)
 
     walk.path = spmm_temp_write(market, sizeof market - 1);
     sweep(&walk);
-    spmm_temp_remove();
     walk.path = spmm_temp_write_gzip(market, sizeof market - 1, 0, 0);
     sweep(&walk);
-    spmm_temp_remove();
 }
 
 static void test_binary_csr(void **state)
@@ -220,7 +214,6 @@ static void test_binary_csr(void **state)
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
 
     sweep(&walk);
-    spmm_temp_remove();
 }
 
 static void test_smtx(void **state)
@@ -230,7 +223,6 @@ static void test_smtx(void **state)
 
     walk.path = spmm_temp_write(text, sizeof text - 1);
     sweep(&walk);
-    spmm_temp_remove();
 }
 
 static void test_partition_file(void **state)
@@ -242,7 +234,6 @@ static void test_partition_file(void **state)
     (void)snprintf(option, sizeof option, "file:%s", spmm_temp_write(part, sizeof part - 1));
     walk.options.partition = option;
     sweep(&walk);
-    spmm_temp_remove();
 }
 
 #if defined(SPMM_HAVE_METIS) || defined(SPMM_HAVE_PTSCOTCH)

@@ -5,12 +5,6 @@
  *  both behind an SDDMM: sparse attention against FP64. */
 #include "sddmm_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/scalar.h"
-
 enum { Q = 1, K, S, V = 5, P = 6 };
 
 /* Row r of this rank times V by the values @p of its entries; for C(r, j). */
@@ -85,8 +79,7 @@ static void check_update(const mask_t *shape, spmm_type_t type, const char *engi
     spmm_assert_ok(spmm_buffer_free(ctx, (void **)&device));
     spmm_assert_ok(spmm_plan_destroy(&plan));
     free_masked(&m);
-    free(values);
-    free(of);
+    spmm_test_free(values, of);
 }
 
 static void test_update(void **state)
@@ -161,8 +154,7 @@ static void reference_softmax(const masked_t *m, double scale, const double *of,
     for (int64_t e = 0; e < m->nnz; e++) {
         p[e] /= sum[m->row[e] - m->first_row];
     }
-    free(most);
-    free(sum);
+    spmm_test_free(most, sum);
 }
 
 /* Scores far beyond what exp() takes; in place where that is possible. */
@@ -202,9 +194,7 @@ static void check_softmax(const mask_t *shape, spmm_type_t type, spmm_type_t s_t
     spmm_assert_ok(spmm_buffer_free(ctx, &scores));
     spmm_assert_ok(spmm_sddmm_plan_destroy(&plan));
     free_masked(&m);
-    free(host);
-    free(of);
-    free(want);
+    spmm_test_free(host, of, want);
 }
 
 static const spmm_type_t pairs[][2] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, SPMM_R_32F},
@@ -263,8 +253,7 @@ static void check_attention(const mask_t *shape, spmm_type_t type, spmm_type_t s
     spmm_assert_ok(spmm_plan_destroy(&plan));
     spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
     free_masked(&m);
-    free(of);
-    free(want);
+    spmm_test_free(of, want);
 }
 
 static void test_attention(void **state)

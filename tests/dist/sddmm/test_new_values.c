@@ -5,8 +5,6 @@
  *  other streams, and new values of the matrix, which the host writes.  The later ones win. */
 #include "plan_case.h"
 
-#include <string.h>
-
 #include "api/context.h"
 #include "plan/plan.h"
 

@@ -5,8 +5,6 @@
  *  mistakes. */
 #include "sddmm_case.h"
 
-#include <stdlib.h>
-
 #include "engine/sddmm/sddmm.h"
 
 static const spmm_type_t types[][2] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, SPMM_R_32F},

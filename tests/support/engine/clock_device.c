@@ -3,8 +3,6 @@
 
 #include "test_main.h"
 
-#include "base/alloc.h"
-
 double                   clock_device_now;
 static spmm_device_ops_t ops;
 
@@ -23,15 +21,12 @@ static spmm_status_t event_create(const spmm_device_t *on, bool timed, spmm_even
 
 static void event_destroy(const spmm_device_t *on, spmm_event_t *event)
 {
-    (void)on;
     spmmi_free(event);
 }
 
 static spmm_status_t event_record(const spmm_device_t *on, spmm_event_t *event,
                                   spmm_stream_t stream)
 {
-    (void)on;
-    (void)stream;
     event->when = clock_device_now;
     return SPMM_OK;
 }
@@ -39,7 +34,6 @@ static spmm_status_t event_record(const spmm_device_t *on, spmm_event_t *event,
 static spmm_status_t event_elapsed(const spmm_device_t *on, spmm_event_t *from, spmm_event_t *to,
                                    double *seconds)
 {
-    (void)on;
     *seconds = to->when - from->when;
     return SPMM_OK;
 }

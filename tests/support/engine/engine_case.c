@@ -2,12 +2,7 @@
 #include "engine_case.h"
 
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "reference.h"
 #include "spmm_dist/context.h"
 
@@ -91,9 +86,7 @@ void make_product(product_t *p, int64_t n, int64_t extra)
 
 void free_product(product_t *p)
 {
-    free(p->B);
-    free(p->C);
-    free(p->got);
+    spmm_test_free(p->B, p->C, p->got);
 }
 
 double product_bound(const spmm_problem_t *problem)
@@ -239,9 +232,8 @@ worst_t product_worst(const product_t *p)
 static void check_rest(const product_t *p)
 {
     const size_t elem = spmm_type_size(p->problem.c_type);
-    char        *seen = calloc((size_t)p->c_size + 1, 1);
+    char        *seen = spmm_test_calloc((size_t)p->c_size + 1, 1);
 
-    assert_non_null(seen);
     for (int32_t i = 0; i < p->block->n_rows; i++) {
         const int64_t row = p->block->row_map == NULL ? i : p->block->row_map[i];
 

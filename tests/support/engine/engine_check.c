@@ -2,11 +2,6 @@
 /** @file engine_check.c  What every engine owes beyond one product. */
 #include "engine_case.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "spmm_dist/context.h"
 
 void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *device,

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_engines.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "clock_device.h"
 
 static const double us = 1e-6;

@@ -2,13 +2,7 @@
 #include "format_case.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "matrix/matrix.h"
 #include "spmm_dist/context.h"
 

@@ -6,7 +6,6 @@
 
 #include "gpu_test.h"
 
-#include "base/scalar.h"
 #include "spmm_dist/context.h"
 
 bool gpu_case_small(void)
@@ -21,7 +20,6 @@ static void CUDART_CB hold(void *unused)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
 
-    (void)unused;
     for (int k = 0; k < 20000 && atomic_load(&gate) == 0; k++) {
         (void)nanosleep(&nap, NULL);
     }
@@ -145,8 +143,7 @@ static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device
     engine->destroy(format);
     device->ops->release(device, b.large);
     device->ops->release(device, c.large);
-    free(block.col_idx);
-    free(block.row_map);
+    spmm_test_free(block.col_idx, block.row_map);
 }
 
 void check_far(const spmm_engine_ops_t *engine, const spmm_device_t *device,

@@ -3,10 +3,6 @@
 #ifndef SPMM_GPU_TEST_H
 #define SPMM_GPU_TEST_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "device_test.h"
 
 #include "device/device_cuda.h"

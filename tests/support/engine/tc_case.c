@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tc_case.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "spmm_dist/context.h"
 
 spmm_problem_t tc_case_problem(const tc_case_t *t, int64_t n)

@@ -3,11 +3,7 @@
 #include "tc_case.h"
 
 #include <float.h>
-#include <math.h>
 
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "spmm_dist/context.h"
 
 static const struct {

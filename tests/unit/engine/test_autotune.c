@@ -6,10 +6,6 @@
  */
 #include "fake_engines.h"
 
-#include <math.h>
-
-#include "base/alloc.h"
-
 enum { N_WARM = 2 };
 static const double us = 1e-6;
 
@@ -199,9 +195,8 @@ static void test_passed_over_unmeasured(void **state)
     }
     fake_prepare(predicted); /* one that was asked for is not replaced */
     fakes[0].build_status = SPMM_ERR_RANGE;
-    assert_int_equal(fake_settle("zero", false), SPMM_ERR_RANGE);
+    spmm_assert_error(fake_settle("zero", false), SPMM_ERR_RANGE, NULL);
     assert_int_equal(fakes[1].builds, 0);
-    spmmi_error_clear(&spmm_test_env.err);
     fake_prepare(predicted); /* none is left */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].build_status = SPMM_ERR_RANGE;
@@ -209,7 +204,6 @@ static void test_passed_over_unmeasured(void **state)
     assert_int_equal(fake_settle(NULL, false), SPMM_ERR_RANGE);
     assert_string_equal(spmm_test_env.err.text, "fake 0 is not built");
     assert_int_equal(fake_held, 0);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Rivals that do not fit beside what is there, and room for the first one at the third try. */
@@ -255,7 +249,6 @@ static void test_all_fail(void **state)
     assert_string_equal(spmm_test_env.err.text, "fake 0 does not run");
     assert_int_equal(fake_held, 0);
     assert_null(fake_settled.format);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Nothing runs when the prediction is to decide, an engine is named, or there are no entries. */
@@ -277,11 +270,9 @@ static void test_unmeasured(void **state)
         fake_check_taken(way == 1 ? 2 : 1);
     }
     fake_prepare(predicted);
-    assert_int_equal(fake_settle("three", true), SPMM_ERR_UNSUPPORTED);
-    spmmi_error_clear(&spmm_test_env.err);
-    assert_int_equal(fake_settle("four", true), SPMM_ERR_ARGUMENT);
+    spmm_assert_error(fake_settle("three", true), SPMM_ERR_UNSUPPORTED, NULL);
+    spmm_assert_error(fake_settle("four", true), SPMM_ERR_ARGUMENT, NULL);
     assert_int_equal(fake_held, 0);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Every allocation in turn fails: an engine is taken all the same while one can be built. */
@@ -307,18 +298,6 @@ static void test_no_memory(void **state)
     assert_true(calls >= 5); /* events, operands and formats at least */
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_limits),
-    cmocka_unit_test(test_budget),
-    cmocka_unit_test(test_winner),
-    cmocka_unit_test(test_operands),
-    cmocka_unit_test(test_copies),
-    cmocka_unit_test(test_slow),
-    cmocka_unit_test(test_passed_over),
-    cmocka_unit_test(test_crowded),
-    cmocka_unit_test(test_passed_over_unmeasured),
-    cmocka_unit_test(test_all_fail),
-    cmocka_unit_test(test_unmeasured),
-    cmocka_unit_test(test_no_memory),
-    {0},
-};
+SPMM_TESTS(test_limits, test_budget, test_winner, test_operands, test_copies, test_slow,
+           test_passed_over, test_crowded, test_passed_over_unmeasured, test_all_fail,
+           test_unmeasured, test_no_memory);

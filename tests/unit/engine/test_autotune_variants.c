@@ -5,9 +5,6 @@
  */
 #include "test_main.h"
 
-#include <math.h>
-
-#include "base/alloc.h"
 #include "clock_device.h"
 #include "engine/choose/autotune.h"
 
@@ -47,7 +44,6 @@ static spmm_status_t execute(void *format, const spmm_operands_t *x)
 {
     const int it = *(const int *)format;
 
-    (void)x;
     clock_device_now += seconds[it / N_SHAPES][it % N_SHAPES];
     return SPMM_OK;
 }
@@ -261,9 +257,5 @@ static void test_budget(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_fastest),     cmocka_unit_test(test_far),
-    cmocka_unit_test(test_near),        cmocka_unit_test(test_left_behind),
-    cmocka_unit_test(test_passed_over), cmocka_unit_test(test_predicted),
-    cmocka_unit_test(test_budget),      {0},
-};
+SPMM_TESTS(test_fastest, test_far, test_near, test_left_behind, test_passed_over, test_predicted,
+           test_budget);

@@ -5,10 +5,6 @@
  */
 #include "format_case.h"
 
-#include <math.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cuda/bcsr/bcsr_place.h"
 #include "engine/bcsr/format.h"
 
@@ -188,8 +184,4 @@ static void test_empty(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_lists),
-    cmocka_unit_test(test_empty),
-    {0},
-};
+SPMM_TESTS(test_lists, test_empty);

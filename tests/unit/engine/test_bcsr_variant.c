@@ -6,10 +6,6 @@
  */
 #include "test_main.h"
 
-#include <math.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "engine/bcsr/variant.h"
 #include "engine/engine.h"
 
@@ -222,10 +218,4 @@ static void test_cut(void **state)
     assert_int_equal(spmmi_bcsr_cut(lists, N_SM, 128, 132 * 1000), 12000);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_facts),
-    cmocka_unit_test(test_variants),
-    cmocka_unit_test(test_measured),
-    cmocka_unit_test(test_cut),
-    {0},
-};
+SPMM_TESTS(test_facts, test_variants, test_measured, test_cut);

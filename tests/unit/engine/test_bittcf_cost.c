@@ -6,9 +6,6 @@
  */
 #include "test_main.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "engine/bittcf/cost.h"
 
 enum {
@@ -91,8 +88,4 @@ static void test_chain(void **state)
     check(count_of(3 * WIDE, 128, "chain"), 1.6 * (BLOCKS + 2.0 * mean));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_rounds),
-    cmocka_unit_test(test_chain),
-    {0},
-};
+SPMM_TESTS(test_rounds, test_chain);

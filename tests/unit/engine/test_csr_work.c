@@ -6,10 +6,6 @@
  */
 #include "test_main.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "engine/csr_gpu/work.h"
 
 enum { MOST_ROWS = 600 };
@@ -97,9 +93,8 @@ static void check_split(const rows_t *r, const spmm_csr_work_t *w, int32_t s, in
 static void check_cover(const rows_t *r, const spmm_csr_work_t *w, int64_t limit)
 {
     const int64_t nnz  = r->row_ptr[r->block.n_rows];
-    char         *seen = calloc((size_t)nnz + 1, 1);
+    char         *seen = spmm_test_calloc((size_t)nnz + 1, 1);
 
-    assert_non_null(seen);
     for (int32_t p = 0; p < w->n_pieces; p++) {
         const spmm_csr_piece_t *piece = &w->piece[p];
         int64_t                 ends  = 0;
@@ -213,10 +208,10 @@ static void test_too_many(void **state)
     make_rows(&r, 2, 1, 1, false);
     r.row_ptr[1] = INT32_MAX;
     r.row_ptr[2] = (int64_t)INT32_MAX + 1;
-    assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 64, 1, &w), SPMM_ERR_RANGE);
+    spmm_assert_error(spmmi_csr_work_create(&spmm_test_env, &r.block, 64, 1, &w), SPMM_ERR_RANGE,
+                      NULL);
     assert_null(w.row);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_memory(void **state)
@@ -234,7 +229,6 @@ static void test_memory(void **state)
         assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
     spmmi_alloc_inject(-1);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Small products in many pieces, large ones in pieces that no longer grow. */
@@ -250,7 +244,4 @@ static void test_limit(void **state)
     assert_int_equal(spmmi_csr_work_limit(INT32_MAX, 1000000, SPMM_R_16F, 1), 1024);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_cover),  cmocka_unit_test(test_limits), cmocka_unit_test(test_too_many),
-    cmocka_unit_test(test_memory), cmocka_unit_test(test_limit),  {0},
-};
+SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory, test_limit);

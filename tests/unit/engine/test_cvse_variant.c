@@ -6,10 +6,6 @@
  */
 #include "test_main.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "engine/cvse/tasks.h"
 #include "engine/cvse/variant.h"
 #include "engine/engine.h"
@@ -230,10 +226,4 @@ static void test_variant_at(void **state)
     assert_false(spmmi_cvse_variant_at(-1, &a));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_tasks),
-    cmocka_unit_test(test_gather),
-    cmocka_unit_test(test_variants),
-    cmocka_unit_test(test_variant_at),
-    {0},
-};
+SPMM_TESTS(test_tasks, test_gather, test_variants, test_variant_at);

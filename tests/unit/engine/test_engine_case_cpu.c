@@ -7,7 +7,6 @@
 #include "tc_case.h"
 
 #include <float.h>
-#include <math.h>
 
 static spmm_device_t device;
 
@@ -128,12 +127,5 @@ static void test_comparison(void **state)
     assert_true(error_of(0.0, 1e-20, 1e-20) == 0.0 && isinf(error_of(1e-3, 0.0, 1.0)));
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_comparison),
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_accuracy),
-    cmocka_unit_test(test_special_values),
-    cmocka_unit_test(test_same_bits),
-    cmocka_unit_test(test_life),
-    {0},
-};
+SPMM_TESTS(test_comparison, test_shapes, test_accuracy, test_special_values, test_same_bits,
+           test_life);

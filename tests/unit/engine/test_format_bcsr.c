@@ -6,10 +6,6 @@
  */
 #include "format_case.h"
 
-#include <string.h>
-
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "engine/bcsr/format.h"
 
@@ -272,7 +268,6 @@ static void test_codes(void **state)
 
 static void check_matrix(const char *spec, const spmm_csr_t *block)
 {
-    (void)spec;
     for (int kind = 2; kind < N_KINDS; kind += 2) {
         spmm_bcsr_t one, other;
 
@@ -326,12 +321,4 @@ static void test_range(void **state)
                      SPMM_ERR_RANGE);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_codes),
-    cmocka_unit_test(test_small),
-    cmocka_unit_test(test_groups),
-    cmocka_unit_test(test_refill),
-    cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_range),
-    {0},
-};
+SPMM_TESTS(test_codes, test_small, test_groups, test_refill, test_matrices, test_range);

@@ -7,11 +7,6 @@
  */
 #include "format_case.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "engine/cusparse_bell/format.h"
 #include "engine/engine.h"
 
@@ -189,7 +184,6 @@ static void test_failures(void **state)
         assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
     assert_in_range(failures, 4, 19);
-    spmmi_error_clear(&spmm_test_env.err);
     spmmi_csr_free(&block);
 }
 
@@ -268,12 +262,4 @@ static void test_cost(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_matrices),
-    cmocka_unit_test(test_choice),
-    cmocka_unit_test(test_failures),
-    cmocka_unit_test(test_supports),
-    cmocka_unit_test(test_cost),
-    {0},
-};
+SPMM_TESTS(test_shapes, test_matrices, test_choice, test_failures, test_supports, test_cost);

@@ -6,10 +6,6 @@
  */
 #include "format_case.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "engine/bittcf/format.h"
 #include "engine/cvse/format.h"
 #include "engine/hrpb/format.h"
@@ -264,12 +260,12 @@ static void test_too_many_entries(void **state)
     spmm_hrpb_t   hrpb;
     spmm_cvse_t   cvse;
 
-    assert_int_equal(spmmi_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &cvse), SPMM_ERR_RANGE);
+    spmm_assert_error(spmmi_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &cvse), SPMM_ERR_RANGE,
+                      NULL);
     assert_int_equal(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &bittcf),
                      SPMM_ERR_RANGE);
     assert_int_equal(spmmi_hrpb_create(&spmm_test_env, &block, NULL, 16, 1, &hrpb), SPMM_ERR_RANGE);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 /* Every allocation on the way back to CSR fails once. */
@@ -288,13 +284,8 @@ static void test_memory(void **state)
         assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
     spmmi_alloc_inject(-1);
-    spmmi_error_clear(&spmm_test_env.err);
     spmmi_bittcf_free(&format);
     spmmi_csr_free(&block);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_definition), cmocka_unit_test(test_vectors),
-    cmocka_unit_test(test_bytes),      cmocka_unit_test(test_too_many_entries),
-    cmocka_unit_test(test_memory),     {0},
-};
+SPMM_TESTS(test_definition, test_vectors, test_bytes, test_too_many_entries, test_memory);

@@ -7,12 +7,6 @@
  */
 #include "format_case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/hash.h"
-#include "base/scalar.h"
 #include "engine/bittcf/format.h"
 #include "engine/cvse/format.h"
 #include "engine/hrpb/format.h"
@@ -195,7 +189,6 @@ static void check_block(const char *spec, const spmm_csr_t *block)
 {
     int32_t *last;
 
-    (void)spec;
     assert_non_null(SPMM_NEW(last, block->n_cols));
     for (int which = 0; which < N_FORMATS; which++) {
         format_t f;
@@ -365,14 +358,5 @@ static void test_equal_formats(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_every_generator),
-    cmocka_unit_test(test_shapes),
-    cmocka_unit_test(test_far_columns),
-    cmocka_unit_test(test_thread_counts),
-    cmocka_unit_test(test_equal_formats),
-    cmocka_unit_test(test_matrices_16bf),
-    cmocka_unit_test(test_matrices_32f),
-    cmocka_unit_test(test_matrices_64f),
-    {0},
-};
+SPMM_TESTS(test_every_generator, test_shapes, test_far_columns, test_thread_counts,
+           test_equal_formats, test_matrices_16bf, test_matrices_32f, test_matrices_64f);

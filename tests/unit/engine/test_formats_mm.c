@@ -6,10 +6,6 @@
  */
 #include "format_case.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/scalar.h"
 #include "cpu/tc/tc_mm.h"
 #include "engine/engine.h"
 #include "engine_case.h"
@@ -229,8 +225,4 @@ static void test_choice(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_products),      cmocka_unit_test(test_not_finite),
-    cmocka_unit_test(test_thread_counts), cmocka_unit_test(test_tf32_round),
-    cmocka_unit_test(test_choice),        {0},
-};
+SPMM_TESTS(test_products, test_not_finite, test_thread_counts, test_tf32_round, test_choice);

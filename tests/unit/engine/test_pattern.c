@@ -16,7 +16,6 @@ static void scan(const spmm_pattern_t *pattern, const spmm_csr_t *block, int thr
 {
     small_t *f = facts;
 
-    (void)threads;
     assert_int_equal(f->rows + f->nnz, 0);
     *f = (small_t){.rows = block->n_rows, .nnz = pattern->nnz};
 }
@@ -94,8 +93,4 @@ static void test_no_room(void **state)
     spmmi_pattern_free(&p);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_kept),
-    cmocka_unit_test(test_no_room),
-    {0},
-};
+SPMM_TESTS(test_kept, test_no_room);

@@ -3,9 +3,6 @@
 /** @file test_roofline.c  Facts and rates that the cost models of GPU engines share. */
 #include "test_main.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "engine/choose/roofline.h"
 
 static spmm_device_t gpu(void)
@@ -210,8 +207,4 @@ static void test_accuracy(void **state)
     spmmi_csr_free(&block);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_rates),    cmocka_unit_test(test_near_columns),
-    cmocka_unit_test(test_empty),    cmocka_unit_test(test_models),
-    cmocka_unit_test(test_accuracy), {0},
-};
+SPMM_TESTS(test_rates, test_near_columns, test_empty, test_models, test_accuracy);

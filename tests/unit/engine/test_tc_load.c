@@ -6,10 +6,6 @@
  */
 #include "test_main.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/alloc.h"
 #include "engine/tc/engine.h"
 
 enum { WINDOWS = 90, HEIGHT = 8, SIDE = 8, COLS = 4096 };
@@ -124,9 +120,8 @@ static void test_lengths(void **state)
 
 static const int32_t two_windows[3] = {0, 4, 40};
 
-static spmm_tc_view_t view(const spmm_tc_engine_t *f)
+static spmm_tc_view_t view(const void *arrays)
 {
-    (void)f;
     return (spmm_tc_view_t){.n_windows = 2, .height = 8, .block_ptr = two_windows};
 }
 static spmm_tc_limits_t limits_9(const spmm_device_t *device, const spmm_problem_t *problem,
@@ -140,9 +135,6 @@ static spmm_tc_limits_t limits_9(const spmm_device_t *device, const spmm_problem
 }
 static double waves(const spmm_device_t *device, const spmm_problem_t *problem, int32_t n_windows)
 {
-    (void)device;
-    (void)problem;
-    (void)n_windows;
     return 0.5;
 }
 
@@ -187,9 +179,4 @@ static void test_describe(void **state)
     assert_string_equal(text, "");
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_load),
-    cmocka_unit_test(test_lengths),
-    cmocka_unit_test(test_describe),
-    {0},
-};
+SPMM_TESTS(test_load, test_lengths, test_describe);

@@ -8,8 +8,6 @@
 
 #include <limits.h>
 
-#include "base/alloc.h"
-#include "base/hash.h"
 #include "engine/tc/work.h"
 
 enum { MOST_WINDOWS = 400 };
@@ -165,12 +163,11 @@ static void test_too_many(void **state)
     const int64_t    live        = spmmi_alloc_get_stats().live;
     spmm_tc_pieces_t p;
 
-    assert_int_equal(
+    spmm_assert_error(
         spmmi_tc_pieces_create(&spmm_test_env, 2, block_ptr, NULL, (spmm_tc_limits_t){1, 1}, &p),
-        SPMM_ERR_RANGE);
+        SPMM_ERR_RANGE, NULL);
     assert_null(p.piece);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
-    spmmi_error_clear(&spmm_test_env.err);
 }
 
 static void test_memory(void **state)
@@ -190,14 +187,7 @@ static void test_memory(void **state)
         assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
     spmmi_alloc_inject(-1);
-    spmmi_error_clear(&spmm_test_env.err);
     spmmi_free(w.start);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_cover),
-    cmocka_unit_test(test_limits),
-    cmocka_unit_test(test_too_many),
-    cmocka_unit_test(test_memory),
-    {0},
-};
+SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory);

@@ -5,9 +5,6 @@
  */
 #include "format_case.h"
 
-#include <math.h>
-
-#include "base/alloc.h"
 #include "engine/tc/windows.h"
 #include "spmm_dist/context.h"
 
@@ -133,12 +130,7 @@ static void test_memory(void **state)
         assert_int_equal(spmmi_alloc_get_stats().live, live);
     }
     spmmi_alloc_inject(-1);
-    spmmi_error_clear(&spmm_test_env.err);
     spmmi_csr_free(&block);
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_windows_and_facts),
-    cmocka_unit_test(test_memory),
-    {0},
-};
+SPMM_TESTS(test_windows_and_facts, test_memory);

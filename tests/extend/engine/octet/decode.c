@@ -32,14 +32,16 @@ static size_t runs(const void *arrays, int64_t block, uint8_t *length)
     return (size_t)f->value_ptr[block] * sizeof(double);
 }
 
-spmm_tc_view_t spmmi_octet_view(const spmm_octet_arrays_t *arrays)
+spmm_tc_view_t spmmi_octet_view(const void *arrays)
 {
-    return (spmm_tc_view_t){.n_rows    = arrays->n_rows,
-                            .n_windows = arrays->n_windows,
+    const spmm_octet_arrays_t *a = arrays;
+
+    return (spmm_tc_view_t){.n_rows    = a->n_rows,
+                            .n_windows = a->n_windows,
                             .height    = ROWS,
-                            .block_ptr = arrays->block_ptr,
+                            .block_ptr = a->block_ptr,
                             .arrays    = arrays,
-                            .values    = arrays->values,
+                            .values    = a->values,
                             .decode    = decode,
                             .n_runs    = ROWS,
                             .runs      = runs};

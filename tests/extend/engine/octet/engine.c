@@ -32,68 +32,29 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
     return SPMM_OK;
 }
 
-static void release(spmm_tc_engine_t *base)
-{
-    spmmi_octet_free(&((octet_t *)base)->format);
-}
-
-static void refill(spmm_tc_engine_t *base, const void *values)
-{
-    spmmi_octet_refill(&((octet_t *)base)->format, values, base->device->threads);
-}
-
-static size_t held(const spmm_tc_engine_t *base)
-{
-    return spmmi_octet_held(&((const octet_t *)base)->format);
-}
-
-static spmm_tc_view_t view(const spmm_tc_engine_t *base)
-{
-    return spmmi_octet_view(&((const octet_t *)base)->arrays);
-}
-
-static size_t value_bytes(const octet_t *f)
-{
-    return (size_t)f->format.value_ptr[f->format.n_blocks] * sizeof(double);
-}
-
 static spmm_status_t upload(spmm_tc_engine_t *base)
 {
     octet_t                   *f       = (octet_t *)base;
     const spmm_octet_arrays_t *a       = &f->arrays;
+    spmm_octet_arrays_t       *to      = &f->device_arrays;
     const size_t               windows = (size_t)a->n_windows, blocks = (size_t)f->format.n_blocks;
-    const void *block_ptr = NULL, *col = NULL, *bits = NULL, *value_ptr = NULL, *values = NULL;
+    const size_t               index = sizeof(int32_t), nnz = (size_t)a->value_ptr[blocks];
+    spmm_status_t              status = SPMM_OK;
 
-    SPMM_TRY(spmmi_tc_upload(base, a->block_ptr, (windows + 1) * sizeof(int32_t), 0, &block_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->col, blocks * SPMM_OCTET_COLS * sizeof(int32_t), 0, &col));
-    SPMM_TRY(spmmi_tc_upload(base, a->bits, blocks * sizeof(uint32_t), 0, &bits));
-    SPMM_TRY(spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * sizeof(int32_t), 0, &value_ptr));
-    SPMM_TRY(spmmi_tc_upload(base, a->values, value_bytes(f), 0, &values));
-    f->device_arrays           = *a;
-    f->device_arrays.block_ptr = block_ptr;
-    f->device_arrays.col       = col;
-    f->device_arrays.bits      = bits;
-    f->device_arrays.value_ptr = value_ptr;
-    f->device_arrays.values    = values;
-    return SPMM_OK;
-}
-
-static spmm_status_t upload_values(spmm_tc_engine_t *base)
-{
-    const octet_t *f = (const octet_t *)base;
-
-    return spmmi_device_write(base->device, (void *)(uintptr_t)f->device_arrays.values,
-                              f->arrays.values, value_bytes(f));
+    *to           = *a;
+    to->block_ptr = spmmi_tc_upload(base, a->block_ptr, (windows + 1) * index, 0, &status);
+    to->col       = spmmi_tc_upload(base, a->col, blocks * SPMM_OCTET_COLS * index, 0, &status);
+    to->bits      = spmmi_tc_upload(base, a->bits, blocks * sizeof *a->bits, 0, &status);
+    to->value_ptr = spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * index, 0, &status);
+    to->values    = spmmi_tc_upload_values(base, a->values, nnz * sizeof(double), &status);
+    return status;
 }
 
 #ifdef SPMM_HAVE_CUDA
-static spmm_status_t launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
+static int launch(const spmm_tc_engine_t *base, const spmm_tc_mm_args_t *args)
 {
-    SPMM_TRY(spmmi_cuda_use(base->device));
-    return spmmi_cuda_check(base->device,
-                            spmmi_cuda_octet_mm(&((const octet_t *)base)->device_arrays, args,
-                                                (cudaStream_t)args->x.stream),
-                            "the kernel octet_mm");
+    return spmmi_cuda_octet_mm(&((const octet_t *)base)->device_arrays, args,
+                               (cudaStream_t)args->x.stream);
 }
 
 static spmm_status_t preload(const spmm_device_t *device)
@@ -103,18 +64,18 @@ static spmm_status_t preload(const spmm_device_t *device)
 #endif
 
 static const spmm_tc_kind_t kind = {
-    .name          = "octet",
-    .size          = sizeof(octet_t),
-    .create        = create,
-    .free          = release,
-    .refill        = refill,
-    .held          = held,
-    .view          = view,
-    .upload        = upload,
-    .upload_values = upload_values,
-#ifdef SPMM_HAVE_CUDA
-    .launch = launch,
-#endif
+    .name   = "octet",
+    .kernel = "the kernel octet_mm",
+    .size   = sizeof(octet_t),
+    .format = offsetof(octet_t, format),
+    .arrays = offsetof(octet_t, arrays),
+    .create = create,
+    .free   = spmmi_octet_free,
+    .refill = spmmi_octet_refill,
+    .held   = spmmi_octet_held,
+    .view   = spmmi_octet_view,
+    .upload = upload,
+    .launch = SPMM_TC_ON_CUDA(launch),
 };
 
 static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -151,15 +112,13 @@ const spmm_engine_ops_t spmmi_engine_octet = {
     .name        = "octet",
     .description = "blocks of 8 rows and 4 condensed columns; FP64",
     .built       = true,
-#ifdef SPMM_HAVE_CUDA
-    .preload = preload,
-#endif
-    .supports = supports,
-    .cost     = cost,
-    .build    = build,
-    .refill   = spmmi_tc_refill,
-    .execute  = spmmi_tc_execute,
-    .describe = spmmi_tc_describe,
-    .bytes    = spmmi_tc_bytes,
-    .destroy  = spmmi_tc_destroy,
+    .preload     = SPMM_TC_ON_CUDA(preload),
+    .supports    = supports,
+    .cost        = cost,
+    .build       = build,
+    .refill      = spmmi_tc_refill,
+    .execute     = spmmi_tc_execute,
+    .describe    = spmmi_tc_describe,
+    .bytes       = spmmi_tc_bytes,
+    .destroy     = spmmi_tc_destroy,
 };

@@ -73,32 +73,31 @@ spmm_status_t spmmi_octet_create(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
-void spmmi_octet_free(spmm_octet_t *format)
+void spmmi_octet_free(void *format)
 {
-    spmmi_free(format->block_ptr);
-    spmmi_free(format->col);
-    spmmi_free(format->bits);
-    spmmi_free(format->value_ptr);
-    spmmi_free(format->values);
-    spmmi_free(format->entry_ptr);
-    memset(format, 0, sizeof *format);
+    spmm_octet_t *f = format;
+
+    spmmi_free_all(f->block_ptr, f->col, f->bits, f->value_ptr, f->values, f->entry_ptr);
+    memset(f, 0, sizeof *f);
 }
 
-void spmmi_octet_refill(spmm_octet_t *format, const void *values, int threads)
+void spmmi_octet_refill(void *format, const void *values, int threads)
 {
-    const spmm_octet_arrays_t arrays = spmmi_octet_arrays(format);
+    spmm_octet_t             *f      = format;
+    const spmm_octet_arrays_t arrays = spmmi_octet_arrays(f);
     const spmm_tc_view_t      view   = spmmi_octet_view(&arrays);
 
-    spmmi_tc_fill(&view, format->entry_ptr, values, sizeof(double), format->values, threads);
+    spmmi_tc_fill(&view, f->entry_ptr, values, sizeof(double), f->values, threads);
 }
 
-size_t spmmi_octet_held(const spmm_octet_t *format)
+size_t spmmi_octet_held(const void *format)
 {
-    const size_t windows = (size_t)format->n_windows, blocks = (size_t)format->n_blocks;
+    const spmm_octet_t *f       = format;
+    const size_t        windows = (size_t)f->n_windows, blocks = (size_t)f->n_blocks;
 
     return 2 * (windows + 1) * sizeof(int32_t) +
            blocks * (COLS * sizeof(int32_t) + sizeof(uint32_t)) + (blocks + 1) * sizeof(int32_t) +
-           (size_t)format->entry_ptr[windows] * sizeof(double);
+           (size_t)f->entry_ptr[windows] * sizeof(double);
 }
 
 spmm_octet_arrays_t spmmi_octet_arrays(const spmm_octet_t *format)

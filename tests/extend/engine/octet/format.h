@@ -22,16 +22,16 @@ typedef struct {
  *  @param[out] format  to be freed in any case */
 spmm_status_t spmmi_octet_create(spmm_env_t *env, const spmm_csr_t *block,
                                  const spmm_windows_t *tall, int threads, spmm_octet_t *format);
-void          spmmi_octet_free(spmm_octet_t *format);
+void          spmmi_octet_free(void *format);
 
 /** New values in the order of CSR. */
-void spmmi_octet_refill(spmm_octet_t *format, const void *values, int threads);
+void spmmi_octet_refill(void *format, const void *values, int threads);
 /** Bytes held. */
-size_t spmmi_octet_held(const spmm_octet_t *format);
+size_t spmmi_octet_held(const void *format);
 
 /** The arrays as kernels take them; borrowed. */
 spmm_octet_arrays_t spmmi_octet_arrays(const spmm_octet_t *format);
 /** @p arrays as CPU code walks them, which must outlive the view. */
-spmm_tc_view_t spmmi_octet_view(const spmm_octet_arrays_t *arrays);
+spmm_tc_view_t spmmi_octet_view(const void *arrays);
 
 #endif /* SPMM_ENGINE_OCTET_FORMAT_H */
