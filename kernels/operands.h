@@ -20,11 +20,15 @@ static inline int spmmi_scalar_is_zero(spmm_scalar_t x)
     return x.re == 0.0 && x.im == 0.0;
 }
 
+/** Layout of operands and problems inside the library: row-major B, column-major C.  Kernels that
+ *  read rows of B can write their sums into columns of C as well as into rows. */
+#define SPMM_LAYOUT_MIXED ((spmm_layout_t)16)
+
 /** C = alpha * A * B + beta * C; beta 0: C is not read.  Types and layout are those that the
  *  format of A was built for. */
 typedef struct {
     spmm_type_t   ab_type, c_type; /**< of B, which is that of A, and of C */
-    spmm_layout_t layout;          /**< ROW or COL, of B and C */
+    spmm_layout_t layout;          /**< ROW or COL, of B and C, or MIXED */
     int64_t       n;               /**< columns of B and C */
     spmm_scalar_t alpha, beta;
     const void   *B;

@@ -5,63 +5,43 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/output.h"
 #include "partition/partitioners.h"
 
 /** A file being written by rank 0. */
 typedef struct {
-    spmm_env_t *env;
-    const char *path;
-    char       *temporary; /**< renamed to path at the end, owned; NULL: written in place */
-    FILE       *file;
+    spmm_env_t   *env;
+    const char   *path;
+    spmm_output_t output;
 } writer_t;
 
-static spmm_status_t fail_write(const writer_t *out)
+static spmm_status_t check_write(const writer_t *out, int error)
 {
-    return spmmi_fail(&out->env->err, SPMM_ERR_IO, "cannot write partition file '%.200s': %s",
-                      out->path, strerror(errno));
-}
-
-/* Devices and pipes are written in place: a rename would replace them. */
-static bool is_special(const char *path)
-{
-    struct stat facts;
-
-    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
+    return error == 0
+               ? SPMM_OK
+               : spmmi_fail(&out->env->err, SPMM_ERR_IO, "cannot write partition file '%.200s': %s",
+                            out->path, strerror(error));
 }
 
 static spmm_status_t open_file(writer_t *out, int32_t **piece)
 {
-    const size_t length = strlen(out->path) + 32;
-
     if (out->env->rank != 0) {
         return SPMM_OK;
     }
     if (SPMM_NEW(*piece, SPMM_PIECE) == NULL) {
         return spmmi_fail_memory(&out->env->err, SPMM_PIECE, sizeof **piece, "a partition");
     }
-    if (is_special(out->path)) {
-        out->file = fopen(out->path, "w");
-    } else {
-        if (SPMM_NEW(out->temporary, (int64_t)length) == NULL) {
-            return spmmi_fail_memory(&out->env->err, (int64_t)length, 1, "a file name");
-        }
-        (void)snprintf(out->temporary, length, "%s.%ld.tmp", out->path, (long)getpid());
-        out->file = fopen(out->temporary, "wx");
-    }
-    return out->file == NULL ? fail_write(out) : SPMM_OK;
+    return check_write(out, spmmi_output_open(&out->output, out->path, SPMM_OUTPUT_FOLLOW));
 }
 
 static spmm_status_t write_piece(const writer_t *out, int32_t count, const int32_t *part)
 {
     for (int32_t i = 0; i < count; i++) {
-        if (fprintf(out->file, "%" PRId32 "\n", part[i]) < 0) {
-            return fail_write(out);
+        if (fprintf(out->output.stream, "%" PRId32 "\n", part[i]) < 0) {
+            return check_write(out, errno);
         }
     }
     return SPMM_OK;
@@ -99,26 +79,9 @@ static spmm_status_t collect(const spmm_matrix_t *A, const writer_t *out, const 
 /* Close and, when all went well, give the file its name. */
 static spmm_status_t finish(writer_t *out, spmm_status_t status)
 {
-    if (out->file != NULL) {
-        /* A full disk may show only here. */
-        if (status == SPMM_OK &&
-            (fflush(out->file) != 0 || (out->temporary != NULL && fsync(fileno(out->file)) != 0))) {
-            status = fail_write(out);
-        }
-        if (fclose(out->file) != 0 && status == SPMM_OK) {
-            status = fail_write(out);
-        }
-        if (out->temporary != NULL) {
-            if (status == SPMM_OK && rename(out->temporary, out->path) != 0) {
-                status = fail_write(out);
-            }
-            if (status != SPMM_OK) {
-                (void)unlink(out->temporary);
-            }
-        }
-    }
-    spmmi_free(out->temporary);
-    return status;
+    const int error = spmmi_output_close(&out->output, status == SPMM_OK);
+
+    return status == SPMM_OK ? check_write(out, error) : status;
 }
 
 spmm_status_t spmmi_partition_write(const spmm_matrix_t *A, const int32_t *row_part,

@@ -8,7 +8,9 @@
 #   asan       unit and dist tests on all numbers of ranks (CI: 1 and 3, without the slowest), and
 #              the sweeps of failing allocations and calls, all of them, under AddressSanitizer
 #   faults     calls of MPI that fail on one rank alone: all of the list
-#   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB)
+#   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB);
+#              2,000 plans that leave nothing open
+#   readers    2,000 Matrix Market files, read as fast_matrix_market and SciPy (by pip) read them
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
@@ -22,7 +24,7 @@ export SPMM_SETUP_CLANG=1 SPMM_WERROR=1
 # Else each start of MPI looks for fabrics (tests/CMakeLists.txt).
 export OMPI_MCA_mtl=^ofi,psm,psm2
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(clang coverage tsan asan faults limits product fuzz)
+[ ${#steps[@]} -gt 0 ] || steps=(clang coverage tsan asan faults limits readers product fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
 
@@ -73,10 +75,17 @@ step_faults() {
 }
 
 step_limits() {
-    build cpu --target test_limits || return
+    build cpu --target test_limits test_leaks || return
     for ranks in 1 2; do
         SPMM_TEST_LARGE=1 mpirun -n "$ranks" build/cpu/tests/test_limits || return
     done
+    mpirun -n 3 -x SPMM_TEST_PLANS=2000 build/cpu/tests/test_leaks
+}
+
+step_readers() {
+    build cpu --target read_entries && python3 -m venv build/readers &&
+        build/readers/bin/pip install --quiet fast_matrix_market scipy &&
+        build/readers/bin/python tests/readers/compare.py build/cpu/tests/read_entries 2000
 }
 
 step_product() {
@@ -103,6 +112,7 @@ run_step() {
         asan) step_asan ;;
         faults) step_faults ;;
         limits) step_limits ;;
+        readers) step_readers ;;
         product) step_product ;;
         fuzz) step_fuzz ;;
         *) echo "no step $1" && return 2 ;;

@@ -35,7 +35,7 @@ void dist_print_help(FILE *out)
         "  --set NAME           first column of every row [-]\n"
         "  --out FILE, --append write or add to FILE instead of the standard output\n\n"
         "bench/README.md describes the columns.\n"
-        "exit codes: 0 good, 1 an error above its bound, 2 usage, 3 matrix input, 4 other\n",
+        "exit codes: 0 good, 2 usage, 3 matrix input, 4 other, 5 an error above its bound\n",
         out);
 }
 

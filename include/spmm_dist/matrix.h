@@ -20,6 +20,8 @@ typedef struct {
     int64_t     first_col, local_cols; /**< and these rows of B */
     int64_t     local_nnz;             /**< entries of this rank's rows */
     spmm_type_t type;                  /**< of the values */
+    uint64_t    digest; /**< of the file it was read from, equal for equal files on any number of
+                             ranks: its size and content, sampled beyond 4 MiB; 0: no file */
 } spmm_matrix_info_t;
 
 /** Build A from this rank's CSR rows.  Collective; all arrays are local, lie in host or device

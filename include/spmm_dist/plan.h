@@ -165,7 +165,9 @@ SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operan
                                         spmm_stream_t stream);
 
 /** Write the part of every row of A, one number a line in row order (METIS `.part` format), to be
- *  read back with partition "file:PATH", as it is or gzipped.  Collective. */
+ *  read back with partition "file:PATH", as it is or gzipped.  Collective.  The file appears when
+ *  it is whole; where @p path is a link, it is the one that the link leads to.
+ *  @return SPMM_ERR_IO, and the old file stands, where it cannot be written */
 SPMM_API spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path);
 
 /** What one execute does and did.  Times without a remark are seconds of the last execute on this

@@ -76,7 +76,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_matrix_info_t
-    integer(c_size_t) :: struct_size = 80_c_size_t
+    integer(c_size_t) :: struct_size = 88_c_size_t
     integer(c_int64_t) :: rows = 0_c_int64_t
     integer(c_int64_t) :: cols = 0_c_int64_t
     integer(c_int64_t) :: nnz = 0_c_int64_t
@@ -86,6 +86,7 @@ module spmm_dist
     integer(c_int64_t) :: local_cols = 0_c_int64_t
     integer(c_int64_t) :: local_nnz = 0_c_int64_t
     integer(c_int) :: type = 0
+    integer(c_int64_t) :: digest = 0_c_int64_t
   end type
 
   type, bind(c) :: spmm_plan_options_t

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "base/output.h"
 
 enum { PATH_BYTES = 1024, LINE_BYTES = 128 };
 static const char title[] = "spmm_dist rates 1";
@@ -104,33 +105,23 @@ static void make_folders(const char *path)
 
     for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-        (void)mkdir(folder, 0700); /* what is not there after all, fopen() notices */
+        (void)mkdir(folder, 0700); /* what is not there after all, opening notices */
     }
 }
 
 bool spmmi_calibrate_store(const char *path, const spmm_device_t *device)
 {
-    char  fresh[PATH_BYTES], name[LINE_BYTES];
-    FILE *out;
-    bool  good;
-    int   n = snprintf(fresh, sizeof fresh, "%s.%ld.tmp", path, (long)getpid());
+    spmm_output_t out;
+    char          name[LINE_BYTES];
 
-    if (n < 0 || n >= (int)sizeof fresh) {
-        return false;
-    }
     make_folders(path);
-    out = fopen(fresh, "w");
-    if (out == NULL) {
+    if (spmmi_output_open(&out, path, SPMM_OUTPUT_REPLACE) != 0) {
         return false;
     }
-    good = fprintf(out, "%s\ncopy %.0f\n", title, device->copy_bw) > 0;
+    (void)fprintf(out.stream, "%s\ncopy %.0f\n", title, device->copy_bw);
     for (int k = 0; k < SPMM_GATHER_SETS; k++) {
         name_set(k, name);
-        good = fprintf(out, "%s %.0f\n", name, device->gather_bw[k]) > 0 && good;
+        (void)fprintf(out.stream, "%s %.0f\n", name, device->gather_bw[k]);
     }
-    good = fclose(out) == 0 && good && rename(fresh, path) == 0;
-    if (!good) {
-        (void)remove(fresh);
-    }
-    return good;
+    return spmmi_output_close(&out, true) == 0;
 }

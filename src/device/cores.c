@@ -58,6 +58,13 @@ spmm_status_t spmmi_device_count_threads(spmm_env_t *env, int *threads)
         status = status == SPMM_OK ? freed : status;
     }
     SPMM_TRY(status);
+    if (most > SPMM_DEVICE_THREADS) {
+        return spmmi_fail(
+            &env->err, SPMM_ERR_ARGUMENT,
+            "this rank has %d OpenMP threads, and may have %d: set OMP_NUM_THREADS to "
+            "its number of cores",
+            most, (int)SPMM_DEVICE_THREADS);
+    }
     *threads = most;
     if (getenv("OMP_NUM_THREADS") == NULL) {
         const int share = spmmi_device_share(SPMM_DEVICE_CORES, mine, ranks_on);

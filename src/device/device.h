@@ -127,7 +127,10 @@ spmm_status_t spmmi_device_open(spmm_env_t *env, spmm_device_kind_t kind, const 
                                 spmm_device_t *device);
 void          spmmi_device_close(spmm_device_t *device);
 
-enum { SPMM_DEVICE_CORES = 1024 }; /**< of a node, that are told apart */
+enum {
+    SPMM_DEVICE_CORES   = 1024, /**< of a node, that are told apart */
+    SPMM_DEVICE_THREADS = 4096  /**< most of a rank; far beyond them OpenMP ends the program */
+};
 
 /** Threads of a rank that may run on the cores c with @p mine[c] != 0, where @p ranks_on[c] ranks
  *  of its node may: ranks share cores evenly, and those bound to cores of their

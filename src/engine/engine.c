@@ -62,11 +62,18 @@ void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *
         const spmm_engine_ops_t *engine = spmmi_engines[e];
         spmm_candidate_t        *c      = &candidates[e];
 
+        spmm_problem_t rows = *problem;
+
+        rows.layout    = problem->layout == SPMM_LAYOUT_MIXED ? SPMM_LAYOUT_ROW : problem->layout;
         *c             = spmmi_candidate_new(engine->name);
         c->engine      = engine;
         c->layout      = problem->layout;
-        c->usable      = engine->supports(problem, device, c->why);
+        c->usable      = engine->supports(&rows, device, c->why);
         c->predicted_s = c->usable ? engine->cost(pattern, problem, device) : (double)INFINITY;
+        if (problem->layout == SPMM_LAYOUT_MIXED && c->usable &&
+            !(engine->stores_columns && device->kind == SPMM_DEVICE_CUDA)) {
+            spmmi_candidate_leave_out(c, "stores row-major C");
+        }
     }
 }
 

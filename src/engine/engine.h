@@ -20,7 +20,7 @@
 typedef struct {
     spmm_type_t    ab_type, c_type;
     spmm_compute_t compute; /**< 64F, 32F or 32F_FAST_TF32 */
-    spmm_layout_t  layout;  /**< ROW or COL, of B and C */
+    spmm_layout_t  layout;  /**< ROW or COL, of B and C, or MIXED */
     int64_t        n;       /**< most columns */
     bool           deterministic;
     /** Of the block given to build(), borrowed during the call; NULL: build() finds what it
@@ -30,7 +30,7 @@ typedef struct {
     int  variant; /**< which of the ways that variants() counts; 0: the best predicted one */
 } spmm_problem_t;
 
-enum { SPMM_COST_TERMS = 6 }; /**< most of one model */
+enum { SPMM_COST_TERMS = 7 }; /**< most of one model */
 
 /** One term of a cost model that is a sum of plain accounts, each times a constant that measured
  *  times gave (bench/fit/fit.py). */
@@ -48,6 +48,8 @@ typedef struct spmm_engine_ops {
     /** What others are measured against, the library of the vendor: on rows in their own order, and
      *  for a larger share of the time there is for trials. */
     bool yardstick;
+    /** Its CUDA kernels multiply row-major B into column-major C too (layout MIXED). */
+    bool stores_columns;
 
     /** Load its kernels on @p device, a GPU, so that no product has to; NULL: it has none there, or
      *  another engine of its folder loads them. */

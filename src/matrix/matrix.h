@@ -21,6 +21,7 @@ struct spmm_matrix {
     spmm_env_t         *env;        /**< borrowed */
     int64_t             rows, cols; /**< global shape */
     int64_t             nnz;        /**< global */
+    uint64_t            digest;     /**< of the file it was read from; 0: none */
     int64_t            *row_offset; /**< [size + 1], owned: rank p owns rows [p] .. [p + 1] - 1 */
     int64_t            *col_offset; /**< [size + 1], owned: the same for columns */
     int32_t             n_rows, n_cols; /**< owned by this rank */

@@ -68,15 +68,19 @@ class Usage(unittest.TestCase):
 
     def test_outputs_are_only_tried(self):
         with tempfile.TemporaryDirectory() as folder:
-            old, new = os.path.join(folder, "old.svg"), os.path.join(folder, "new.svg")
+            old, new, link = (os.path.join(folder, name) for name in ("old", "new", "link"))
             with open(old, "w", encoding="ascii") as out:
                 out.write("kept")
-            for path in (old, new):
+            os.symlink("none", link)
+            for path in (old, new, link):
                 self.assertEqual(harness.run("--matrix", "/nonexistent", "--plot", path).code, 3)
             with open(old, encoding="ascii") as text:
                 self.assertEqual(text.read(), "kept")
-            self.assertFalse(os.path.exists(new))
+            self.assertEqual(sorted(os.listdir(folder)), ["link", "old"])
             self.refused(*SMALL, "--plot", folder, says="Is a directory", code=4)
+            self.assertEqual(harness.run(*SMALL, "--write-partition", link, "--plot", old).code, 0)
+            self.assertEqual(sorted(os.listdir(folder)), ["link", "none", "old"])
+            self.assertTrue(os.path.islink(link))
 
     def test_outputs_are_files_of_their_own(self):
         text = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n"

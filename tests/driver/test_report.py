@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON report, and what the partitioners reach on a shuffled grid."""
+import gzip
 import os
 import pathlib
 import subprocess
@@ -76,10 +77,32 @@ class Json(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         self.assertTrue(report["matrix"]["source"].endswith('/a "\\\n\x01\u00e4????'), report)
 
+    def test_digest_names_the_file(self):
+        text = b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 2\n2 2 3\n"
+        files = {"a.mtx": text, "same.mtx": text, "other.mtx": text.replace(b"3", b"4"),
+                 "a.mtx.gz": gzip.compress(text)}
+        digests = {}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in files.items():
+                path = pathlib.Path(folder, name)
+                path.write_bytes(content)
+                for ranks in (1, 3):
+                    result, report = harness.run_json("--matrix", str(path), "--iterations", "1",
+                                                      ranks=ranks)
+                    self.assertEqual(result.code, 0, result)
+                    digests[name, ranks] = report["matrix"]["digest"]
+                    self.assertIn(f" digest {digests[name, ranks]}\n", result.out)
+        for name in files:
+            self.assertRegex(digests[name, 1], "^[0-9a-f]{16}$")
+            self.assertEqual(digests[name, 1], digests[name, 3])
+        self.assertEqual(digests["a.mtx", 1], digests["same.mtx", 1])
+        self.assertEqual(len(set(digests.values())), 3)
+
     def test_without_verification(self):
         result, report = harness.run_json("--generate", "stencil5:nx=5,ny=5")
         self.assertEqual(result.code, 0, result)
         self.assertIsNone(report["verify"])
+        self.assertIsNone(report["matrix"]["digest"])
 
     def test_all_out_of_range_is_an_input_error(self):
         with tempfile.TemporaryDirectory() as folder:

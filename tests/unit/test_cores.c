@@ -57,4 +57,21 @@ static void test_count(void **state)
     assert_in_range(threads, 1, omp_get_num_procs());
 }
 
-SPMM_TESTS(test_share, test_count);
+/* Of one rank, where all hear of it. */
+static void test_too_many(void **state)
+{
+    const int     before = omp_get_max_threads();
+    spmm_device_t device;
+
+    for (int beyond = 0; beyond <= 1; beyond++) {
+        omp_set_num_threads(SPMM_DEVICE_THREADS +
+                            (spmm_test_env.rank == spmm_test_env.size - 1 ? beyond : 0));
+        spmm_assert_error(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device),
+                          beyond == 0 ? SPMM_OK : SPMM_ERR_ARGUMENT,
+                          beyond == 0 ? "" : "has 4097 OpenMP threads, and may have 4096");
+        spmmi_device_close(&device);
+    }
+    omp_set_num_threads(before);
+}
+
+SPMM_TESTS(test_share, test_count, test_too_many);

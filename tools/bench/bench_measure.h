@@ -3,6 +3,7 @@
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
+#include "base/output.h"
 #include "bench_limit.h"
 #include "bench_report.h"
 #include "bench_time.h"
@@ -12,6 +13,7 @@ typedef struct {
     bench_options_t options;
     bench_timer_t   timer;
     bench_report_t  report;
+    spmm_output_t   out; /**< of --out */
     spmm_context_t *ctx;
     int             failed; /**< exit code of the first failure the run went on after */
     bool            inaccurate;

@@ -207,7 +207,7 @@ void bench_print_help(FILE *out)
         "  --deterministic      bitwise equal results from run to run\n"
         "  --no-autotune        engine auto chooses by the cost model\n"
         "  --seed S             of generated matrices and dense blocks [1]\n"
-        "  --out FILE           the same rows as tab-separated values\n"
+        "  --out FILE           the same rows as tab-separated values, when all are measured\n"
         "  --note TEXT          a first line of the header\n"
         "  -h, --help           print this help\n\n"
         "The ratio column is the median time of engine cusparse, in the type of --yardstick, over "
@@ -218,5 +218,5 @@ void bench_print_help(FILE *out)
         "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"
         "or of those that 4e8 multiplications allow.\n"
         "What cannot run is reported and left out; only a lost GPU ends the run.\n"
-        "exit codes: 0 good, 1 an error above its bound, 2 usage, 3 matrix input, 4 other\n");
+        "exit codes: 0 good, 2 usage, 3 matrix input, 4 other, 5 an error above its bound\n");
 }

@@ -11,10 +11,10 @@
 /** What the program exits with; printed by --help. */
 enum {
     BENCH_GOOD       = 0,
-    BENCH_INACCURATE = 1, /**< an error above its bound */
     BENCH_USAGE      = 2,
     BENCH_INPUT      = 3, /**< a matrix file or generator */
-    BENCH_OTHER      = 4
+    BENCH_OTHER      = 4,
+    BENCH_INACCURATE = 5 /**< an error above its bound */
 };
 
 enum { BENCH_MANY = 256 }; /**< most matrices, widths and engines of one run */

@@ -238,16 +238,13 @@ static int check_engines(const bench_options_t *options)
     return BENCH_GOOD;
 }
 
-static int close_output(bench_t *bench)
+static int check_output(const bench_t *bench, int error)
 {
-    FILE      *tsv = bench->report.tsv;
-    const bool bad = tsv != NULL && ferror(tsv) != 0;
-
-    if (tsv != NULL && (fclose(tsv) != 0 || bad)) {
-        (void)fprintf(stderr, "spmm_bench: writing %s failed\n", bench->options.out);
-        return BENCH_OTHER;
+    if (error != 0) {
+        (void)fprintf(stderr, "spmm_bench: cannot write %s: %s\n", bench->options.out,
+                      strerror(error));
     }
-    return BENCH_GOOD;
+    return error == 0 ? BENCH_GOOD : BENCH_OTHER;
 }
 
 static int run(bench_t *bench, int argc, char **argv)
@@ -260,12 +257,13 @@ static int run(bench_t *bench, int argc, char **argv)
     }
     bench->report.options = &bench->options;
     if (bench->options.out != NULL) {
-        bench->report.tsv = fopen(bench->options.out, "w");
-        if (bench->report.tsv == NULL) {
-            (void)fprintf(stderr, "spmm_bench: cannot write %s\n", bench->options.out);
+        code = check_output(bench,
+                            spmmi_output_open(&bench->out, bench->options.out, SPMM_OUTPUT_FOLLOW));
+        if (code != BENCH_GOOD) {
             bench_timer_destroy(&bench->timer);
-            return BENCH_OTHER;
+            return code;
         }
+        bench->report.tsv = bench->out.stream;
         print_header(bench, bench->report.tsv, argc, argv);
     }
     print_header(bench, stdout, argc, argv);
@@ -275,7 +273,7 @@ static int run(bench_t *bench, int argc, char **argv)
     }
     bench_report_summary(&bench->report);
     bench_report_free(&bench->report);
-    code = close_output(bench);
+    code = check_output(bench, spmmi_output_close(&bench->out, true));
     bench_timer_destroy(&bench->timer);
     code = bench->failed != BENCH_GOOD ? bench->failed : code;
     return code == BENCH_GOOD && bench->inaccurate ? BENCH_INACCURATE : code;

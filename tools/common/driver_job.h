@@ -14,10 +14,10 @@
 /** What the program exits with; documented in --help. */
 enum {
     DRIVER_GOOD       = 0,
-    DRIVER_UNVERIFIED = 1, /**< the result differs from the reference */
-    DRIVER_USAGE      = 2,
+    DRIVER_USAGE      = 2, /**< 1: launchers say it where a rank ended by a signal */
     DRIVER_INPUT      = 3, /**< matrix file, generator, partition file, value out of range */
-    DRIVER_OTHER      = 4
+    DRIVER_OTHER      = 4,
+    DRIVER_UNVERIFIED = 5 /**< the result differs from the reference */
 };
 
 enum { DRIVER_TEXT = 640 };

@@ -89,7 +89,7 @@ static const char help_plan[] =
     "  -h, --help               print this help\n"
     "  -V, --version            print the version\n"
     "\n"
-    "Exit codes: 0 good, 1 verification failed, 2 wrong usage, 3 wrong input, 4 anything else.\n"
+    "Exit codes: 0 good, 2 wrong usage, 3 wrong input, 4 anything else, 5 verification failed.\n"
     "Documentation: README.md, docs/reference/spmm_dist.md, docs/how-to/troubleshooting.md.\n";
 
 void driver_print_help(FILE *out)

@@ -22,11 +22,12 @@ int driver_write_checkup(driver_job_t *job, const char *path, const driver_check
 #else
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/output.h"
 
 /* cJSON frees what it could not add and returns NULL; `ok` gathers that, so that a document that
  * lacks a member is never written. */
@@ -98,9 +99,15 @@ static void add_bool(cJSON *object, const char *key, bool value, bool *ok)
 static void add_problem(cJSON *root, const driver_options_t *o, const driver_report_t *r, bool *ok)
 {
     cJSON *matrix = cJSON_AddObjectToObject(root, "matrix");
-    char   seed[24];
+    char   seed[24], digest[24];
 
     add_text(matrix, "source", o->matrix != NULL ? o->matrix : o->generate, ok);
+    (void)snprintf(digest, sizeof digest, "%016" PRIx64, r->matrix.digest);
+    if (o->matrix != NULL) {
+        add_text(matrix, "digest", digest, ok);
+    } else { /* the generator and the seed say what it is */
+        *ok = cJSON_AddNullToObject(matrix, "digest") != NULL && *ok;
+    }
     add_int(matrix, "rows", r->matrix.rows, ok);
     add_int(matrix, "cols", r->matrix.cols, ok);
     add_int(matrix, "nnz", r->matrix.nnz, ok);
@@ -176,29 +183,22 @@ static void add_verdict(cJSON *root, const driver_report_t *r, bool *ok)
     add_int(verify, "out_of_range", r->verdict.out_of_range, ok);
 }
 
-static int write_text(driver_job_t *job, const char *path, const char *text)
-{
-    FILE *out = fopen(path, "w");
-    int   bad;
-
-    if (out == NULL) {
-        return driver_fail(job, DRIVER_OTHER, "cannot open %s for writing: %s", path,
-                           strerror(errno));
-    }
-    errno = 0;
-    bad   = fprintf(out, "%s\n", text) < 0;
-    bad   = fclose(out) != 0 || bad;
-    return bad ? driver_fail(job, DRIVER_OTHER, "cannot write %s: %s", path, strerror(errno))
-               : DRIVER_GOOD;
-}
-
 /** Write @p root to @p path and free it.  @p ok: nothing of it is missing. */
 static int write_root(driver_job_t *job, const char *path, cJSON *root, bool ok)
 {
-    char *text = ok ? cJSON_Print(root) : NULL;
-    int   code = text != NULL ? write_text(job, path, text)
-                              : driver_fail(job, DRIVER_OTHER, "out of memory for the JSON report");
+    char         *text = ok ? cJSON_Print(root) : NULL;
+    spmm_output_t out;
+    int           code;
 
+    if (text == NULL) {
+        code = driver_fail(job, DRIVER_OTHER, "out of memory for the JSON report");
+    } else {
+        code = driver_check_write(job, path, spmmi_output_open(&out, path, SPMM_OUTPUT_FOLLOW));
+    }
+    if (code == DRIVER_GOOD) {
+        (void)fprintf(out.stream, "%s\n", text);
+        code = driver_check_write(job, path, spmmi_output_close(&out, true));
+    }
     cJSON_free(text);
     cJSON_Delete(root);
     return code;

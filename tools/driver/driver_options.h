@@ -49,6 +49,10 @@ int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_option
  *  after it.  Collective, agreed. */
 int driver_check_outputs(driver_job_t *job, const driver_options_t *options);
 
+/** DRIVER_GOOD for 0, else DRIVER_OTHER with the sentence of the errno @p error
+ *  (base/output.h). */
+int driver_check_write(driver_job_t *job, const char *path, int error);
+
 void driver_print_help(FILE *out);
 
 /** "64f" and the like, as the options take them. */

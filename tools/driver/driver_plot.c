@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_plot.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/output.h"
 
 /* Phases travel between ranks as numbers. */
 static const char *const phases[] = {"pack", "exchange", "local", "halo"};
@@ -202,20 +203,17 @@ static int collect(const driver_run_t *run, driver_picture_t *x)
 
 static int write_picture(const driver_run_t *run, const driver_picture_t *x)
 {
-    const char *path = run->options->plot;
-    FILE       *out  = fopen(path, "w");
-    int         bad;
+    driver_job_t *job  = run->job;
+    const char   *path = run->options->plot;
+    spmm_output_t out;
+    int           code;
 
-    if (out == NULL) {
-        return driver_fail(run->job, DRIVER_OTHER, "cannot open %s for writing: %s", path,
-                           strerror(errno));
+    code = driver_check_write(job, path, spmmi_output_open(&out, path, SPMM_OUTPUT_FOLLOW));
+    if (code == DRIVER_GOOD) {
+        driver_draw(out.stream, run->options, run->report, x);
+        code = driver_check_write(job, path, spmmi_output_close(&out, true));
     }
-    errno = 0;
-    driver_draw(out, run->options, run->report, x);
-    bad = ferror(out);
-    bad = fclose(out) != 0 || bad;
-    return bad ? driver_fail(run->job, DRIVER_OTHER, "cannot write %s: %s", path, strerror(errno))
-               : DRIVER_GOOD;
+    return code;
 }
 
 int driver_plot(const driver_run_t *run)

@@ -69,6 +69,9 @@ static void print_problem(FILE *out, const driver_options_t *o, const driver_rep
                   grouped(r->matrix.rows, rows), grouped(r->matrix.cols, cols),
                   grouped(r->matrix.nnz, nnz), driver_type_name(o->type),
                   o->matrix != NULL ? "read" : "generated", duration_text(r->input_s, took));
+    if (o->matrix != NULL) {
+        (void)fprintf(out, "%-11s digest %016" PRIx64 "\n", "", r->matrix.digest);
+    }
     (void)fprintf(out,
                   "%-11s C = %g * %s * B + %g * C, %" PRId64 " columns, %s-major, compute %s\n",
                   "product", o->alpha,

@@ -338,8 +338,39 @@ struct BittcfWarp {
         }
     }
 
+    /* Into column-major C, from lanes as the fragments have them: those of one g hold the eight rows
+     * of a tile, which are neighbours in a column. */
+    __device__ __forceinline__ void store_columns() const
+    {
+        const int first = kWide ? j0 + kElems * (g - chunk) : j0;
+
+#pragma unroll
+        for (int k = 0; k < 2 * kTiles; k++) {
+            const int64_t row =
+                (int64_t)piece.window * (kTiles * kSide) + k / 2 * kSide + 2 * t + k % 2;
+
+            if (row >= A.n_rows) {
+                continue;
+            }
+#pragma unroll
+            for (int e = 0; e < kLoads * kElems; e++) {
+                const int j =
+                    first + e / kElems * 8 * kElems + (kWide ? e % kElems : 8 * (e % kElems));
+
+                if (j >= slice && j < args.x.n) {
+                    store_c(args, at_c<T>(args, row, j),
+                            sum[k / 2][e / kElems][e % kElems / 2][2 * (e % 2) + k % 2]);
+                }
+            }
+        }
+    }
+
     __device__ __forceinline__ void store() const
     {
+        if (args.x.layout == SPMM_LAYOUT_MIXED) {
+            store_columns();
+            return;
+        }
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
             const int64_t row =

@@ -20,8 +20,9 @@ namespace spmmi
  *  @tparam kLanes   lanes that share a row of B
  *  @tparam kVector  elements of one access: 16 bytes, or 1 where alignment does not allow more
  *  @tparam kLoads   accesses of a lane to a row of B
- *  @tparam kUnroll  rows of B under way at a time */
-template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll>
+ *  @tparam kUnroll  rows of B under way at a time
+ *  @tparam kColumns C is column-major */
+template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, bool kColumns>
 struct CsrGroup {
     static constexpr int kGroups = kCsrBlock / kLanes;
     static constexpr int kWidth  = kLanes * kVector * kLoads;
@@ -125,6 +126,10 @@ struct CsrGroup {
     /** Row @p row of C = alpha sum + beta C.  Overwrites the sums, which saves registers. */
     __device__ __forceinline__ void store(int32_t row)
     {
+        if constexpr (kColumns) {
+            store_columns(row);
+            return;
+        }
         C *const c = (C *)dense.C + row * dense.ldc;
 
 #pragma unroll
@@ -147,6 +152,25 @@ struct CsrGroup {
                 }
             }
             put(c + column(load), x);
+        }
+    }
+
+    /** The same in column-major C.  Neighbouring rows end at about the same time, and L2 joins their
+     *  elements to whole sectors. */
+    __device__ __forceinline__ void store_columns(int32_t row) const
+    {
+#pragma unroll
+        for (int load = 0; load < kLoads; load++) {
+            C *at = (C *)dense.C + row + column(load) * dense.ldc;
+
+#pragma unroll
+            for (int e = 0; e < kVector; e++, at += dense.ldc) {
+                if (column(load) < dense.n) {
+                    const Sum x = dense.alpha * sum[load].at[e];
+
+                    *at = Narrow<C>::from(dense.has_beta ? x + dense.beta * widen<Sum>(*at) : x);
+                }
+            }
         }
     }
 

@@ -9,17 +9,19 @@
 #include <algorithm>
 
 #include "cuda/csr_gpu/csr_gpu.cuh"
+#include "cuda/csr_gpu/csr_gpu_vector.cuh"
 
 namespace spmmi
 {
 
 /** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
-template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks>
+template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks,
+          bool kColumns>
 __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     csr_mm(const __grid_constant__ spmm_csr_pieces_t A,
            const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
-    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll>;
+    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll, kColumns>;
     __shared__ typename Group::Shared shared;
     const int                         slice = dense.first + (int)blockIdx.y * Group::kWidth;
 
@@ -32,6 +34,28 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
         const int64_t from = (int64_t)blockIdx.x * dense.share;
 
         Group(A, dense, shared, slice).run_empty(from, least(from + dense.share, A.n_empty));
+    }
+}
+
+/** The product with one column. */
+template <typename T, typename C>
+__global__ void __launch_bounds__(kCsrBlock, 8)
+    csr_mv(const __grid_constant__ spmm_csr_pieces_t A,
+           const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
+{
+    using Vector = CsrVector<T, C>;
+    __shared__ typename Vector::Shared shared;
+    Vector                             vector(A, dense, shared);
+
+    if (blockIdx.x < (unsigned)A.n_pieces) {
+        const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
+
+        vector.run(words.x, words.y);
+    }
+    if (dense.share > 0) {
+        const int64_t from = (int64_t)blockIdx.x * dense.share;
+
+        vector.run_empty(from, least(from + dense.share, A.n_empty));
     }
 }
 
@@ -48,41 +72,56 @@ template <typename T, typename C> struct CsrKernels {
     static constexpr int     kVector     = 16 / (int)sizeof(T);
     static constexpr int     kEmptyShare = 256;      /**< most empty rows of a thread block */
     static constexpr int64_t kSliceBytes = 48000000; /**< of B that L2 serves at its full rate */
-    static constexpr int     kNumber     = 4;
+    static constexpr int     kNumber = 4, kNarrow = 6;
 
     /* Accesses of 16 bytes, narrow to wide.  Several rows of B under way per group, and registers
      * for 40 warps on a multiprocessor; sums of 16-bit types and of FP64 take more. */
-    static const Choice *wide()
+    template <bool kColumns> static const Choice *wide()
     {
         constexpr int kBlocks = sizeof(T) == 4 ? 5 : 4;
 
         static const Choice choices[kNumber] = {
-            {csr_mm<T, C, 4, kVector, 1, 4, kBlocks>, 4 * kVector},
-            {csr_mm<T, C, 8, kVector, 1, 4, kBlocks>, 8 * kVector},
-            {csr_mm<T, C, 16, kVector, 1, 4, kBlocks>, 16 * kVector},
-            {csr_mm<T, C, 32, kVector, 1, 4, kBlocks>, 32 * kVector},
+            {csr_mm<T, C, 4, kVector, 1, 4, kBlocks, kColumns>, 4 * kVector},
+            {csr_mm<T, C, 8, kVector, 1, 4, kBlocks, kColumns>, 8 * kVector},
+            {csr_mm<T, C, 16, kVector, 1, 4, kBlocks, kColumns>, 16 * kVector},
+            {csr_mm<T, C, 32, kVector, 1, 4, kBlocks, kColumns>, 32 * kVector},
         };
 
         return choices;
     }
 
-    /* One element at a time, for any alignment and any n. */
-    static const Choice *narrow()
+    /* One element at a time, for any alignment and any n.  A group's access should have 64 bytes at
+     * least, and a lane several of them. */
+    template <bool kColumns> static const Choice *narrow()
     {
-        static const Choice choices[kNumber] = {
-            {csr_mm<T, C, 4, 1, 1, 4, 5>, 4},
-            {csr_mm<T, C, 8, 1, 1, 4, 5>, 8},
-            {csr_mm<T, C, 32, 1, 1, 4, 5>, 32},
-            {csr_mm < T, C, 32, 1, 4, 4, sizeof(T) >= 8 ? 3 : 4 >, 128},
+        constexpr int kBlocks = sizeof(T) >= 8 ? 3 : 4, kTwice = sizeof(T) >= 8 ? 2 : 1;
+
+        static const Choice choices[kNarrow] = {
+            {csr_mm<T, C, 4, 1, 1, 4, 5, kColumns>, 4},
+            {csr_mm<T, C, 8, 1, 1, 4, 5, kColumns>, 8},
+            {csr_mm<T, C, 4 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 16},
+            {csr_mm<T, C, 8 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 32},
+            {csr_mm<T, C, 16 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 64},
+            {csr_mm<T, C, 32, 1, 4, 4, kBlocks, kColumns>, 128},
         };
 
         return choices;
+    }
+
+    static const Choice *all(bool aligned, bool columns)
+    {
+        if (columns) {
+            return aligned ? wide<true>() : narrow<true>();
+        }
+        return aligned ? wide<false>() : narrow<false>();
     }
 
     static bool is_aligned(const spmm_operands_t &x)
     {
-        return fits(x.B, 16) && fits(x.C, 16) && fits(x.n, kVector) &&
-               fits(x.ldb * (int64_t)sizeof(T), 16) && fits(x.ldc * (int64_t)sizeof(C), 16) &&
+        const bool c = x.layout == SPMM_LAYOUT_MIXED ||
+                       (fits(x.C, 16) && fits(x.ldc * (int64_t)sizeof(C), 16));
+
+        return c && fits(x.B, 16) && fits(x.n, kVector) && fits(x.ldb * (int64_t)sizeof(T), 16) &&
                (uint64_t)x.ldb * sizeof(T) <= UINT32_MAX;
     }
 
@@ -91,11 +130,15 @@ template <typename T, typename C> struct CsrKernels {
      * Their rows have 128 bytes at least. */
     static const Choice &best(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
     {
-        const bool    aligned = is_aligned(x);
-        const Choice *list    = aligned ? wide() : narrow();
-        const int64_t row     = A.used_cols * (int64_t)sizeof(T);
-        int           take    = kNumber - 1;
+        static const Choice one     = {csr_mv<T, C>, 1};
+        const bool          aligned = is_aligned(x);
+        const Choice       *list    = all(aligned, x.layout == SPMM_LAYOUT_MIXED);
+        const int64_t       row     = A.used_cols * (int64_t)sizeof(T);
+        int                 take    = (aligned ? kNumber : kNarrow) - 1;
 
+        if (x.n == 1) {
+            return one;
+        }
         while (take > 0 && list[take - 1].width >= x.n) {
             take--;
         }
@@ -121,6 +164,7 @@ template <typename T, typename C> struct CsrKernels {
                                 Factor<Sum>::of(x.alpha),
                                 Factor<Sum>::of(x.beta),
                                 !is_zero(x.beta),
+                                x.layout == SPMM_LAYOUT_MIXED,
                                 (int32_t)x.n,
                                 0,
                                 0};
@@ -139,10 +183,14 @@ template <typename T, typename C> struct CsrKernels {
 
     static cudaError_t load()
     {
-        cudaError_t code = cudaSuccess;
+        cudaError_t code = preload(csr_mv<T, C>);
 
-        for (int k = 0; k < kNumber && code == cudaSuccess; k++) {
-            code = preload(wide()[k].kernel, narrow()[k].kernel);
+        for (int k = 0; k < 2 * kNarrow && code == cudaSuccess; k++) {
+            const bool columns = k >= kNarrow;
+            const int  one     = k % kNarrow;
+
+            code = preload(all(false, columns)[one].kernel,
+                           all(true, columns)[std::min(one, kNumber - 1)].kernel);
         }
         return code;
     }

@@ -47,21 +47,40 @@ template <typename T> __device__ __forceinline__ T fetch_once(const T *from)
 /** The element that lane @p from of @p width lanes holds. */
 template <typename T> __device__ __forceinline__ T share(T x, int from, int width)
 {
-    return __shfl_sync(0xffffffffu, x, from, width);
+    return __shfl_sync(kAllLanes, x, from, width);
 }
 template <typename T> __device__ __forceinline__ Complex<T> share(Complex<T> x, int from, int width)
 {
     return {share(x.re, from, width), share(x.im, from, width)};
 }
 
+/** That of the lane @p by in front of this one, or behind it. */
+template <typename T> __device__ __forceinline__ T shift_up(T x, int by)
+{
+    return __shfl_up_sync(kAllLanes, x, by);
+}
+template <typename T> __device__ __forceinline__ Complex<T> shift_up(Complex<T> x, int by)
+{
+    return {shift_up(x.re, by), shift_up(x.im, by)};
+}
+template <typename T> __device__ __forceinline__ T shift_down(T x, int by)
+{
+    return __shfl_down_sync(kAllLanes, x, by);
+}
+template <typename T> __device__ __forceinline__ Complex<T> shift_down(Complex<T> x, int by)
+{
+    return {shift_down(x.re, by), shift_down(x.im, by)};
+}
+
 /** The dense side and what one launch covers of it. */
 template <typename Sum> struct CsrDense {
-    const void *B; /**< row-major, as C */
+    const void *B; /**< row-major, as C unless c_columns */
     void       *C;
     int64_t     ldb, ldc;
     uint32_t    stride; /**< bytes of a row of B, where accesses have 16 bytes */
     Sum         alpha, beta;
-    bool        has_beta; /**< beta != 0: C is read */
+    bool        has_beta;  /**< beta != 0: C is read */
+    bool        c_columns; /**< C is column-major */
     int32_t     n;
     int32_t     first; /**< column of the first slice; blockIdx.y counts from there */
     int32_t     share; /**< rows without entries for each thread block along x */

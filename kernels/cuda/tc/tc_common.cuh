@@ -229,6 +229,16 @@ __device__ __forceinline__ T *row_of_c(const spmm_tc_mm_args_t &args, int64_t i)
            (args.row_map == NULL ? i : (int64_t)__ldg(args.row_map + i)) * args.x.ldc;
 }
 
+/** Element (i, j) of C, row- or column-major, i a row of A. */
+template <typename T>
+__device__ __forceinline__ T *at_c(const spmm_tc_mm_args_t &args, int64_t i, int64_t j)
+{
+    const int64_t row = args.row_map == NULL ? i : (int64_t)__ldg(args.row_map + i);
+
+    return (T *)args.x.C +
+           (args.x.layout == SPMM_LAYOUT_MIXED ? row + j * args.x.ldc : row * args.x.ldc + j);
+}
+
 template <typename Out, typename T>
 __device__ __forceinline__ void store_c(const spmm_tc_mm_args_t &args, Out *c, T sum)
 {
@@ -256,10 +266,9 @@ __device__ __forceinline__ void repair_tile(const F &format, const spmm_tc_mm_ar
     const int     lane  = (int)threadIdx.x % kWarp;
 
     for (int row = 0; row < F::kHeight && first + row < format.n_rows; row++) {
-        auto *const c = row_of_c<typename F::Out>(args, first + row);
-
         for (int64_t j = j0 + lane; j < j0 + width && j < args.x.n; j += kWarp) {
-            store_c(args, c + j, format.exact(window, row, (const In *)args.x.B, args.x.ldb, j));
+            store_c(args, at_c<typename F::Out>(args, first + row, j),
+                    format.exact(window, row, (const In *)args.x.B, args.x.ldb, j));
         }
     }
 }
@@ -312,7 +321,7 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp)
             if (taint(sum, (T)0) != (T)0) {
                 sum = format.exact(split.window, row, (const In *)args.x.B, args.x.ldb, j);
             }
-            store_c(args, row_of_c<typename F::Out>(args, i) + j, sum);
+            store_c(args, at_c<typename F::Out>(args, i, j), sum);
         }
     }
 }

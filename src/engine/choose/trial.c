@@ -177,7 +177,7 @@ spmm_operands_t spmmi_trial_operands(const spmm_trial_t *trial, spmm_layout_t la
                             .B       = trial->B,
                             .ldb     = cols ? trial->b_rows : trial->n,
                             .C       = trial->C,
-                            .ldc     = cols ? trial->c_rows : trial->n,
+                            .ldc     = layout != SPMM_LAYOUT_ROW ? trial->c_rows : trial->n,
                             .stream  = trial->stream};
 
     x.ldb += x.ldb == 0; /* a rank without rows */

@@ -278,6 +278,18 @@ static const double constants[2][6] = {
     {5.65, 0.593, 0.422, 0.278, 0.500, 4.71},
 };
 
+/* One column: a launch, and the entries at the rate at which they come.  Fitted to FP64 on one
+ * H200. */
+static int terms_of_column(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                           spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double entry = (double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t);
+
+    terms[0] = (spmm_cost_term_t){"launch", 5.73, 1e-6};
+    terms[1] = (spmm_cost_term_t){"entries", 0.523, (double)pattern->nnz * entry * 1e-12};
+    return 2;
+}
+
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -289,6 +301,9 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double   passes = ceil(slices) / device->n_sm * 1e-9;
     spmm_problem_t one    = *problem;
 
+    if (problem->n == 1) {
+        return terms_of_column(pattern, problem, terms);
+    }
     one.n    = slice < problem->n ? slice : problem->n;
     terms[0] = (spmm_cost_term_t){"launch", k[0], us};
     terms[1] =
@@ -300,7 +315,12 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
         slices * spmmi_gpu_gather_s(pattern, &one, device, (double)pattern->tc.pairs[0])};
     terms[4] = (spmm_cost_term_t){"entries", k[4], nnz * passes};
     terms[5] = (spmm_cost_term_t){"rows", k[5], (double)pattern->n_rows * passes};
-    return 6;
+    /* Elements of column-major C are stored one by one. */
+    terms[6] = (spmm_cost_term_t){"columns", spmmi_is_64f(problem->ab_type) ? 13.8 : 8.5,
+                                  problem->layout == SPMM_LAYOUT_MIXED
+                                      ? (double)problem->n * (double)pattern->c_rows * 1e-12
+                                      : 0.0};
+    return 7;
 }
 
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -321,13 +341,14 @@ const spmm_engine_ops_t spmmi_engine_csr_gpu = {
     .cost        = cost,
     .terms       = terms,
 #ifdef SPMM_HAVE_CUDA
-    .built   = true,
-    .preload = preload,
-    .build   = build,
-    .refill  = refill,
-    .places  = places,
-    .execute = execute,
-    .bytes   = bytes,
-    .destroy = destroy,
+    .built          = true,
+    .stores_columns = true,
+    .preload        = preload,
+    .build          = build,
+    .refill         = refill,
+    .places         = places,
+    .execute        = execute,
+    .bytes          = bytes,
+    .destroy        = destroy,
 #endif
 };

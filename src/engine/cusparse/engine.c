@@ -67,6 +67,22 @@ static const double constants[3][5] = {
     {8.64, 1.07, 0.828, 219.0, 0.538},
 };
 
+/* Column-major B and C, by the same rule: launches; a row of B for every entry, element by element;
+ * columns of B and C.  16-bit types as FP32. */
+static const double by_column[2][3] = {{10.5, 1.59, 7.76}, {10.7, 2.67, 9.36}};
+
+static int terms_by_column(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                           spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double *c = by_column[spmmi_is_64f(problem->ab_type)];
+    const double  n = (double)problem->n * 1e-12;
+
+    terms[0] = (spmm_cost_term_t){"launch", c[0], 1e-6};
+    terms[1] = (spmm_cost_term_t){"gather", c[1], n * (double)pattern->nnz};
+    terms[2] = (spmm_cost_term_t){"once", c[2], n * (double)pattern->n_cols};
+    return 3;
+}
+
 /* Launches; what moves once through device memory; a row of B for every entry, through L2; every
  * row of A; and the longest one. */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -78,6 +94,9 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double *c     = constants[size > 8 ? 2 : size / 4];
     const double  a     = nnz * ((double)size + index) + rows * index;
 
+    if (problem->layout == SPMM_LAYOUT_COL) {
+        return terms_by_column(pattern, problem, terms);
+    }
     terms[0] = (spmm_cost_term_t){"launch", c[0], 1e-6};
     terms[1] = (spmm_cost_term_t){"once", c[1], spmmi_gpu_once_s(pattern, problem, device, a)};
     terms[2] =

@@ -7,7 +7,9 @@
  * places, as those of a file that was written anew: blocks that differ in a share f of the file go
  * unseen with a probability of (1 - f)^SAMPLES.  A few bytes that were edited in a long file are
  * not found: that takes reading all of it on every rank. */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -23,59 +25,75 @@ typedef struct {
     char     host[MPI_MAX_PROCESSOR_NAME];
 } seen_t;
 
-static spmm_status_t digest_samples(spmm_file_t *file, char *buffer, uint64_t *digest)
+/* @return whether all could be read */
+static bool digest_samples(FILE *stream, int64_t size, char *buffer, uint64_t *digest)
 {
-    const int64_t whole = (file->size + SAMPLE - 1) / SAMPLE;
+    const int64_t whole = (size + SAMPLE - 1) / SAMPLE;
     const int64_t count = whole < SAMPLES ? whole : SAMPLES;
+    const int64_t last  = size > SAMPLE ? size - SAMPLE : 0;
 
+    *digest = spmmi_mix64((uint64_t)size);
     for (int64_t k = 0; k < count; k++) {
-        const int64_t last = file->size > SAMPLE ? file->size - SAMPLE : 0;
         const int64_t at =
             count == 1 ? 0 : last / (count - 1) * k + last % (count - 1) * k / (count - 1);
-        const int64_t bytes = file->size - at < SAMPLE ? file->size - at : SAMPLE;
+        const size_t bytes = (size_t)(size - at < SAMPLE ? size - at : SAMPLE);
 
-        SPMM_TRY(spmmi_file_read(file, at, buffer, bytes));
-        *digest = spmmi_hash_bytes(*digest, buffer, (size_t)bytes);
+        if (fseeko(stream, at, SEEK_SET) != 0 || fread(buffer, 1, bytes, stream) != bytes) {
+            return false;
+        }
+        *digest = spmmi_hash_bytes(*digest, buffer, bytes);
     }
-    return SPMM_OK;
+    return true;
 }
 
-/* Local. */
-static spmm_status_t look(spmm_file_t *file, seen_t *seen)
+/* @p size: of the file on rank 0.  Local. */
+static spmm_status_t look(spmm_env_t *env, const char *path, int64_t size, seen_t *seen)
 {
-    spmm_env_t   *env    = file->env;
-    MPI_Offset    size   = 0;
-    int           length = 0;
-    char         *buffer;
-    spmm_status_t status;
+    int   length = 0;
+    char *buffer;
+    FILE *stream;
+    bool  good;
 
     SPMM_MPI(env, MPI_Get_processor_name(seen->host, &length));
-    SPMM_MPI(env, MPI_File_get_size(file->handle, &size));
-    seen->size = (int64_t)size;
-    if (seen->size != file->size) {
-        return SPMM_OK;
-    }
     if (SPMM_NEW(buffer, SAMPLE) == NULL) {
         return spmmi_fail_bytes(&env->err, SAMPLE, "samples of a file");
     }
-    status = digest_samples(file, buffer, &seen->digest);
+    errno  = 0;
+    stream = fopen(path, "rb");
+    good   = stream != NULL && fseeko(stream, 0, SEEK_END) == 0;
+    if (good) {
+        seen->size = (int64_t)ftello(stream);
+        good       = seen->size != size || digest_samples(stream, size, buffer, &seen->digest);
+    }
+    if (!good) {
+        (void)spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be read on %.64s: %s",
+                         path, seen->host,
+                         errno == 0 ? "it was changed while being read" : strerror(errno));
+    }
+    if (stream != NULL) {
+        (void)fclose(stream);
+    }
     spmmi_free(buffer);
-    return status;
+    return good ? SPMM_OK : SPMM_ERR_IO;
 }
 
-spmm_status_t spmmi_file_compare(spmm_file_t *file)
+spmm_status_t spmmi_file_compare(spmm_env_t *env, const char *path, int64_t size, int readers,
+                                 uint64_t *digest)
 {
-    spmm_env_t *env  = file->env;
-    seen_t      mine = {0}, first, other;
-    int         rank;
+    spmm_status_t status = SPMM_OK;
+    seen_t        mine   = {0}, first, other;
+    int           rank;
 
-    if (env->size == 1) {
-        return SPMM_OK;
+    if (env->rank < readers) {
+        status = look(env, path, size, &mine);
     }
-    SPMM_TRY(spmmi_file_agree(env, look(file, &mine)));
+    SPMM_TRY(spmmi_agree(env, status));
     first = mine;
     SPMM_MPI(env, MPI_Bcast(&first, (int)sizeof first, MPI_BYTE, 0, env->comm));
-    rank = mine.size == first.size && mine.digest == first.digest ? env->size : env->rank;
+    *digest = first.digest;
+    rank    = env->rank >= readers || (mine.size == first.size && mine.digest == first.digest)
+                  ? env->size
+                  : env->rank;
     SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &rank, 1, MPI_INT, MPI_MIN, env->comm));
     if (rank == env->size) {
         return SPMM_OK;
@@ -86,6 +104,6 @@ spmm_status_t spmmi_file_compare(spmm_file_t *file)
                       SPMM_PATH_SHOWN " is not the same file on all ranks: rank 0 on %.64s sees "
                                       "%" PRId64 " bytes, rank %d on %.64s %s%" PRId64
                                       " bytes; put one copy where all nodes see it",
-                      file->path, first.host, first.size, rank, other.host,
+                      path, first.host, first.size, rank, other.host,
                       other.size == first.size ? "other " : "", other.size);
 }

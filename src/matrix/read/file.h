@@ -25,9 +25,13 @@ void spmmi_file_close(spmm_file_t *file);
 /** Read exactly @p bytes.  Not collective; a file that has become shorter is an error. */
 spmm_status_t spmmi_file_read(spmm_file_t *file, int64_t offset, void *to, int64_t bytes);
 
-/** SPMM_ERR_IO where ranks see different files at its path, as far as sizes and samples of the
- *  content tell (copies.c).  Collective, agreed. */
-spmm_status_t spmmi_file_compare(spmm_file_t *file);
+/** SPMM_ERR_IO where ranks see different files at @p path, as far as sizes and samples of the
+ *  content tell (copies.c).  Collective, agreed.
+ *  @param[in] size     bytes, as rank 0 sees it
+ *  @param[in] readers  ranks that read the file, from 0
+ *  @param[out] digest  of size and samples, on all ranks */
+spmm_status_t spmmi_file_compare(spmm_env_t *env, const char *path, int64_t size, int readers,
+                                 uint64_t *digest);
 
 /** As spmmi_agree(), but without naming the rank where the content of a file is at fault: then the
  *  sentence is the same for any number of ranks. */

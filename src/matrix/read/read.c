@@ -60,10 +60,7 @@ static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const pr
         return spmmi_mm_read_gzip(env, path, type, A);
     }
     SPMM_TRY(spmmi_file_open(env, path, probe->size, &file));
-    status = spmmi_file_compare(&file);
-    if (status != SPMM_OK) {
-        /* nothing to read */
-    } else if (spmmi_csr_file_matches(probe->head)) {
+    if (spmmi_csr_file_matches(probe->head)) {
         status = spmmi_csr_file_read(&file, probe->head, real, seed, A);
     } else if (spmmi_smtx_matches(probe->head)) {
         status = spmmi_smtx_read(&file, real, A);
@@ -80,6 +77,7 @@ spmm_status_t spmmi_matrix_from_file(spmm_env_t *env, const char *path, spmm_typ
     const double  start  = spmmi_now();
     probe_t       probe  = {0};
     spmm_status_t status = SPMM_OK;
+    uint64_t      digest;
 
     if (env->rank == 0) {
         status = probe_file(env, path, &probe);
@@ -89,7 +87,9 @@ spmm_status_t spmmi_matrix_from_file(spmm_env_t *env, const char *path, spmm_typ
     if (env->rank == 0) {
         spmmi_log(env, "reading " SPMM_PATH_SHOWN ", %" PRId64 " bytes", path, probe.size);
     }
+    SPMM_TRY(spmmi_file_compare(env, path, probe.size, is_gzip(&probe) ? 1 : env->size, &digest));
     SPMM_TRY(read_by_content(env, path, &probe, type, seed, A));
+    (*A)->digest = digest;
     if (env->rank == 0) {
         spmmi_log(env,
                   "read " SPMM_PATH_SHOWN ": %" PRId64 " x %" PRId64 ", %" PRId64

@@ -17,7 +17,8 @@ static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o
     SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.local, plan->c_type, o));
     SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.halo, halo_c, o));
     SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.local, plan->c_type, o));
-    plan->edge.used = plan->blocks.local.problem.layout != plan->layout;
+    plan->edge.used   = plan->blocks.local.problem.layout != plan->layout;
+    plan->edge.direct = plan->blocks.local.problem.layout == SPMM_LAYOUT_MIXED;
     if (!plan->blocks.keep_input) {
         spmmi_csr_free(&plan->blocks.local.csr);
     }

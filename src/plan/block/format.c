@@ -14,13 +14,24 @@
 /* Of the time on rows in their own order: less is within what measuring scatters by. */
 static const double order_gain = 0.98;
 
+/* Op T: the halo block makes rows for peers. */
+static spmm_layout_t layout_of(const spmm_plan_t *plan, const spmm_block_t *block)
+{
+    const bool by_columns = block == &plan->blocks.halo && plan->op == SPMM_OP_N;
+
+    if (!plan->edge.used) {
+        return plan->layout;
+    }
+    return by_columns && plan->edge.direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
+}
+
 static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
 {
-    block->problem = (spmm_problem_t){.ab_type = plan->ab_type,
-                                      .c_type  = c_type,
-                                      .compute = plan->compute,
-                                      .layout  = plan->edge.used ? SPMM_LAYOUT_ROW : plan->layout,
-                                      .n       = plan->n,
+    block->problem = (spmm_problem_t){.ab_type       = plan->ab_type,
+                                      .c_type        = c_type,
+                                      .compute       = plan->compute,
+                                      .layout        = layout_of(plan, block),
+                                      .n             = plan->n,
                                       .deterministic = plan->deterministic,
                                       .pattern       = &block->pattern,
                                       .exact         = plan->exact_nonfinite};

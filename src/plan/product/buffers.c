@@ -84,7 +84,7 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
     return status;
 }
 
-/* Room for row-major copies of B and C. */
+/* Room for a row-major copy of B, and of C where the blocks do not write it by columns. */
 static spmm_status_t make_edge(spmm_plan_t *plan)
 {
     const size_t b_row = (size_t)plan->n * spmm_type_size(plan->ab_type);
@@ -92,8 +92,9 @@ static spmm_status_t make_edge(spmm_plan_t *plan)
 
     SPMM_TRY(take(plan, spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
                   "a row-major copy of B", &plan->edge.b));
-    return take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row, "a row-major copy of C",
-                &plan->edge.c);
+    return plan->edge.direct ? SPMM_OK
+                             : take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row,
+                                    "a row-major copy of C", &plan->edge.c);
 }
 
 static size_t row_bytes_of(const spmm_plan_t *plan)
@@ -226,10 +227,12 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
             plan->blocks.joined[f].rows != NULL ? (size_t)joined_rows(plan, (spmm_blockset_t)f) : 0;
     }
     if (plan->edge.used) {
-        bytes =
-            (size_t)plan->n *
-            ((size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * spmm_type_size(plan->ab_type) +
-             (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * spmm_type_size(plan->c_type));
+        bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * (size_t)plan->n *
+                 spmm_type_size(plan->ab_type);
+    }
+    if (plan->edge.used && !plan->edge.direct) {
+        bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * (size_t)plan->n *
+                 spmm_type_size(plan->c_type);
     }
     lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->exchange.reduce.n_rows + 1 + n_send;
     return bytes + rows * row_bytes_of(plan) + lists * sizeof *plan->exchange.send_row;

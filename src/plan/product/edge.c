@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file edge.c
- *  Column-major B and C for engines that multiply row-major blocks: B is copied once per execute,
- *  C comes out of a row-major product at the end.  Halo rows travel row-major anyway and are used
- *  as they arrive.
+ *  Column-major B and C for engines that multiply row-major blocks: B is copied once per execute;
+ *  C comes out of the kernel by columns (layout MIXED), or out of a row-major product at the end.
+ *  Halo rows travel row-major anyway and are used as they arrive.
  */
 #include "plan/product/edge.h"
 
@@ -11,49 +11,66 @@
 #include "plan/plan.h"
 
 /* B is read and written; the product C is read, and C is written and, as in the engines' models,
- * read, since beta may be non-zero.  On GPUs two launches more. */
-static double predict(const spmm_plan_t *plan)
+ * read, since beta may be non-zero.  On GPUs a launch more for each. */
+static double predict(const spmm_plan_t *plan, bool copies_c)
 {
-    const double launches = plan->device->kind == SPMM_DEVICE_CPU ? 0.0 : 2 * 3e-6;
-    const double b        = (double)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local *
+    const double launch = plan->device->kind == SPMM_DEVICE_CPU ? 0.0 : 3e-6;
+    const double b      = (double)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local *
                      (double)spmm_type_size(plan->ab_type);
     const double c = (double)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local *
                      (double)spmm_type_size(plan->c_type);
+    const double bytes = (double)plan->n * (2.0 * b + (copies_c ? 3.0 * c : 0.0));
 
-    return launches + (double)plan->n * (2.0 * b + 3.0 * c) / plan->device->mem_bw;
+    return launch * (copies_c ? 2.0 : 1.0) + bytes / plan->device->mem_bw;
 }
 
-/* Keep the better of the two ways for each engine; the direct one where it is no slower. */
-static void merge(const spmm_candidate_t *turned, double edge_s, spmm_candidate_t *direct)
+/* Keep the better of the two ways for each engine; the one in the list where it is no slower.  The
+ * yardstick is measured as its library takes the block. */
+static void merge(const spmm_candidate_t *other, double copies_s, spmm_candidate_t *list)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
-        const double turned_s = turned[e].predicted_s + edge_s;
+        const double other_s = other[e].predicted_s + copies_s;
 
-        if (!direct[e].usable || (turned[e].usable && turned_s < direct[e].predicted_s)) {
-            direct[e]             = turned[e];
-            direct[e].predicted_s = turned_s;
-            direct[e].copies_s    = edge_s;
+        if (list[e].engine->yardstick) {
+            continue;
+        }
+        if (!list[e].usable || (other[e].usable && other_s < list[e].predicted_s)) {
+            list[e]             = other[e];
+            list[e].predicted_s = other_s;
+            list[e].copies_s    = copies_s;
         }
     }
 }
 
 spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan)
 {
-    spmm_block_t     *block  = &plan->blocks.local;
-    spmm_problem_t    turned = block->problem;
-    spmm_candidate_t *candidates;
+    static const spmm_layout_t ways[] = {SPMM_LAYOUT_MIXED, SPMM_LAYOUT_ROW};
+    spmm_block_t              *block  = &plan->blocks.local;
+    spmm_problem_t             turned = block->problem;
+    spmm_candidate_t          *candidates;
 
     if (SPMM_NEW_ZERO(candidates, spmmi_n_engines) == NULL) {
         return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *candidates,
                                  "engine candidates");
     }
-    turned.layout          = SPMM_LAYOUT_ROW;
-    plan->edge.predicted_s = predict(plan);
     spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
-    spmmi_engine_consider(&block->pattern, &turned, plan->device, candidates);
-    merge(candidates, plan->edge.predicted_s, block->candidates);
+    for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++) {
+        turned.layout = ways[k];
+        spmmi_engine_consider(&block->pattern, &turned, plan->device, candidates);
+        merge(candidates, predict(plan, ways[k] == SPMM_LAYOUT_ROW), block->candidates);
+    }
     spmmi_free(candidates);
     return SPMM_OK;
+}
+
+static bool turns_b(const spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    return plan->edge.used && x->n > 1;
+}
+
+static bool turns_c(const spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    return turns_b(plan, x) && !plan->edge.direct;
 }
 
 spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x)
@@ -61,12 +78,14 @@ spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t 
     spmm_operands_t y = *x;
 
     if (plan->edge.used) {
-        y.layout = SPMM_LAYOUT_ROW;
-        y.beta   = (spmm_scalar_t){0};
-        y.B      = plan->edge.b;
+        y.layout = plan->edge.direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
+        y.B      = turns_b(plan, x) ? plan->edge.b : x->B;
         y.ldb    = x->n;
-        y.C      = plan->edge.c;
-        y.ldc    = x->n;
+        y.ldc    = plan->edge.direct ? x->ldc : x->n;
+    }
+    if (turns_c(plan, x)) {
+        y.beta = (spmm_scalar_t){0};
+        y.C    = plan->edge.c;
     }
     return y;
 }
@@ -81,8 +100,8 @@ spmm_status_t spmmi_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *
                                      .elem_size  = spmm_type_size(plan->ab_type),
                                      .dst        = plan->edge.b};
 
-    return plan->edge.used ? plan->device->ops->gather_rows(plan->device, &args, x->stream)
-                           : SPMM_OK;
+    return turns_b(plan, x) ? plan->device->ops->gather_rows(plan->device, &args, x->stream)
+                            : SPMM_OK;
 }
 
 spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x)
@@ -95,6 +114,6 @@ spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t 
                                     .ld_dst = x->ldc,
                                     .type   = plan->c_type};
 
-    return plan->edge.used ? plan->device->ops->store_columns(plan->device, &args, x->stream)
-                           : SPMM_OK;
+    return turns_c(plan, x) ? plan->device->ops->store_columns(plan->device, &args, x->stream)
+                            : SPMM_OK;
 }

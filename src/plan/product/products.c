@@ -21,10 +21,9 @@ spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
 static spmm_operands_t columns_of(const spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice)
 {
-    spmm_operands_t y      = spmmi_plan_inner(plan, x);
-    const bool      is_row = y.layout == SPMM_LAYOUT_ROW;
-    const int64_t   b_at   = is_row ? slice->first : slice->first * y.ldb;
-    const int64_t   c_at   = is_row ? slice->first : slice->first * y.ldc;
+    spmm_operands_t y    = spmmi_plan_inner(plan, x);
+    const int64_t   b_at = slice->first * (y.layout == SPMM_LAYOUT_COL ? y.ldb : 1);
+    const int64_t   c_at = slice->first * (y.layout == SPMM_LAYOUT_ROW ? 1 : y.ldc);
 
     if (slice->first > 0) { /* a rank without rows may have no B or C */
         y.B = (const char *)y.B + (size_t)b_at * spmm_type_size(plan->ab_type);
@@ -84,6 +83,7 @@ static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_
     const int64_t   n_halo  = spmmi_halo_recv_rows(&plan->exchange.halo);
     const bool      columns = y.layout == SPMM_LAYOUT_COL;
 
+    y.layout = columns ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
     y.c_type = plan->halo_type;
     y.beta   = (spmm_scalar_t){0};
     y.C      = columns ? edge_of(plan, slice) : slice->halo;
@@ -135,7 +135,8 @@ spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *
                                        .dst        = y.C,
                                        .dst_type   = y.c_type,
                                        .ld_dst     = y.ldc,
-                                       .dst_layout = y.layout},
+                                       .dst_layout = y.layout == SPMM_LAYOUT_ROW ? SPMM_LAYOUT_ROW
+                                                                                 : SPMM_LAYOUT_COL},
             y.stream));
     }
     return spmmi_plan_note(plan, slice->index, SPMM_MARK_UNPACK_TO, x->stream);

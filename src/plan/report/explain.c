@@ -52,10 +52,24 @@ static void print_engine(const spmm_plan_t *plan, const spmm_block_t *block,
                          const spmm_candidate_t *c, FILE *out)
 {
     /* The halo block of an edge works on the copies that the local block pays for. */
-    const bool copies = block == &plan->blocks.local && c->layout != plan->layout;
+    const bool  copies = block == &plan->blocks.local && c->layout != plan->layout;
+    const char *note =
+        c->layout == SPMM_LAYOUT_MIXED ? " with a row-major copy of B" : " with row-major copies";
 
-    spmmi_candidate_print(c, "engine", copies ? " with row-major copies" : "",
-                          c->engine == block->engine, out);
+    spmmi_candidate_print(c, "engine", copies ? note : "", c->engine == block->engine, out);
+}
+
+static void print_edge(const spmm_plan_t *plan, FILE *out)
+{
+    const spmm_block_t *block = &plan->blocks.local;
+
+    for (int e = 0; plan->edge.used && e < spmmi_n_engines; e++) {
+        if (block->candidates[e].engine == block->engine) {
+            (void)fprintf(out, "edge: B is copied to row-major, C %s, %.3f us predicted\n",
+                          plan->edge.direct ? "is written by columns" : "from it",
+                          block->candidates[e].copies_s * 1e6);
+        }
+    }
 }
 
 /* What the chosen format holds, values included, beside CSR with indices of 32 bits. */
@@ -174,10 +188,7 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
                         f == SPMM_BLOCKSET_MERGED ? "merged" : "gathered", out);
         }
     }
-    if (plan->edge.used) {
-        (void)fprintf(out, "edge: B and C are copied to and from row-major, %.3f us predicted\n",
-                      plan->edge.predicted_s * 1e6);
-    }
+    print_edge(plan, out);
     (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",
                   s->halo_rows, s->mirror_rows, s->recv_bytes, s->send_bytes);
     for (int t = 0; t < spmmi_n_transports; t++) {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file output.h
+ *  Files that appear under their name only when they are whole: until then, and where a disk is
+ *  full, the old file stands.  It needs nothing of the library, so that the programs of tools/
+ *  compile it, too.
+ */
+#ifndef SPMM_BASE_OUTPUT_H
+#define SPMM_BASE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { SPMM_OUTPUT_PATH = 4096 };
+
+typedef struct {
+    FILE *stream;                      /**< to write to; NULL: not open */
+    char  target[SPMM_OUTPUT_PATH];    /**< the file itself, not a link to it */
+    char  temporary[SPMM_OUTPUT_PATH]; /**< beside it; "": a device or pipe, written in place */
+} spmm_output_t;
+
+/** What becomes of links at the end of a path: a user's lead to the file that is meant; in a folder
+ *  that others may write to they may be planted. */
+typedef enum { SPMM_OUTPUT_FOLLOW, SPMM_OUTPUT_REPLACE } spmm_output_links_t;
+
+/** Open a temporary file beside the one that @p path means.  @return 0 or an errno */
+int spmmi_output_open(spmm_output_t *out, const char *path, spmm_output_links_t links);
+
+/** @p whole: sync the file and give it its name; else remove it.  Nothing to do where it is not
+ *  open.  @return 0, or the errno of what failed since it was opened: the old file stands */
+int spmmi_output_close(spmm_output_t *out, bool whole);
+
+/** Could @p path be written, links followed?  Nothing of it changes; devices and pipes are not
+ *  touched.  @return 0 or an errno */
+int spmmi_output_check(const char *path);
+
+#endif /* SPMM_BASE_OUTPUT_H */
