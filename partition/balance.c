@@ -21,8 +21,8 @@ static spmm_status_t report_balance(const spmm_matrix_t *A, const char *method,
         count[row_part[i]] += length;
         heaviest = length > heaviest ? length : heaviest;
     }
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, count, env->size, MPI_INT64_T, MPI_SUM, env->comm));
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &heaviest, 1, MPI_INT64_T, MPI_MAX, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, count, env->size, MPI_INT64_T, MPI_SUM));
+    SPMM_TRY(spmmi_allreduce(env, &heaviest, 1, MPI_INT64_T, MPI_MAX));
     for (int p = 0; p < env->size; p++) {
         most = count[p] > most ? count[p] : most;
         empty += count[p] == 0;

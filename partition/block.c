@@ -31,16 +31,14 @@ static spmm_status_t even_rows(const spmm_matrix_t *A, int32_t *row_part)
 
 spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int32_t *row_part)
 {
-    spmm_env_t   *env    = A->env;
-    const int64_t mine   = spmmi_matrix_local_nnz(A);
-    int64_t       before = 0; /* entries of the rows above, all ranks */
-    int32_t       part   = 0;
+    spmm_env_t *env    = A->env;
+    int64_t     before = spmmi_matrix_local_nnz(A); /* then of the rows above, all ranks */
+    int32_t     part   = 0;
 
     if (A->nnz == 0) {
         return even_rows(A, row_part);
     }
-    SPMM_MPI(env, MPI_Exscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, env->comm));
-    before = env->rank == 0 ? 0 : before; /* MPI leaves it undefined there */
+    SPMM_TRY(spmmi_exscan(env, &before, 1));
     for (int32_t i = 0; i < A->n_rows; i++) {
         const int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
 

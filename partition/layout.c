@@ -95,10 +95,8 @@ static spmm_status_t exchange_rows(spmm_env_t *env, spmm_layout_map_t *map, int6
     SPMM_TRY(
         spmmi_alltoallv(env, moving, map->send_count, map->orig, map->recv_count, sizeof *moving));
     /* before[p]: rows that lower ranks give to p, which stand above this rank's. */
-    SPMM_MPI(env, MPI_Exscan(map->send_count, before, env->size, MPI_INT64_T, MPI_SUM, env->comm));
-    if (env->rank == 0) {
-        memset(before, 0, (size_t)env->size * sizeof *before);
-    }
+    memcpy(before, map->send_count, (size_t)env->size * sizeof *before);
+    SPMM_TRY(spmmi_exscan(env, before, env->size));
     for (int p = 0; p < env->size; p++) {
         for (int64_t i = 0; i < map->send_count[p]; i++, k++) {
             map->new_index[map->send_row[k]] = map->offset[p] + before[p] + i;

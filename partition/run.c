@@ -63,7 +63,7 @@ static spmm_status_t complete(const spmm_matrix_t *A, spmm_partition_t *partitio
                              partition->col_part, &keep);
     }
     SPMM_TRY(spmmi_agree(env, status));
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &keep, 1, MPI_INT, MPI_LAND, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, &keep, 1, MPI_INT, MPI_LAND));
     partition->keep = keep != 0;
     return SPMM_OK;
 }

@@ -58,9 +58,7 @@ spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition
     }
     if (status == SPMM_OK) {
         count_local(A, partition, &consumers, count, count + env->size);
-        status = spmmi_mpi_check(
-            env, MPI_Allreduce(MPI_IN_PLACE, count, 2 * env->size, MPI_INT64_T, MPI_SUM, env->comm),
-            "MPI_Allreduce");
+        status = spmmi_allreduce(env, count, 2 * env->size, MPI_INT64_T, MPI_SUM);
     }
     if (status == SPMM_OK) {
         summarise(A, count, count + env->size, score);

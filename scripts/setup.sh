@@ -16,11 +16,11 @@ set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # What a feature or a test needs, what is built with the distribution's Open MPI and left out
-# without it, and what only the lint tests need.
+# without it, and what only the lint tests and tests/nodes need.
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libmetis-dev
     zlib1g-dev libcmocka-dev libcjson-dev python3)
 optional_packages=(libptscotch-dev)
-lint_packages=(clang-format cppcheck shellcheck)
+lint_packages=(clang-format cppcheck shellcheck iproute2)
 slurm_packages=(slurm-wlm munge)
 clang_packages=(clang libclang-rt-dev libomp-dev)
 petsc_packages=(libpetsc-real-dev)
@@ -55,6 +55,7 @@ present() {
         libomp-dev)
             compgen -G "$(clang -print-resource-dir 2>/dev/null)/include/omp.h" >/dev/null &&
                 return ;;
+        iproute2) command -v ip >/dev/null && return ;;
         *) command -v "$1" >/dev/null && return ;;
     esac
     installed "$1" && return

@@ -54,7 +54,8 @@ typedef struct {
     double timeout_s; /**< > 0: an exchange of an execute that takes longer, since a rank is late or
                            gone, is SPMM_ERR_COMM on every rank that waits for it: from
                            spmm_execute() or, with transports nccl and nccl-push, the next
-                           call on the context */
+                           call on the context.  Set-up waits for a rank 5 s longer, and an
+                           hour longer for rank 0 where it works alone: METIS, gzip, .smtx */
     int    nccl_ctas; /**< most thread blocks, each on a multiprocessor of its own, that
                                        one exchange of transport nccl may take from the products
                                        that run meanwhile; 0: NCCL's choice (at most 32 as of 2.28).

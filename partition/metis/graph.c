@@ -275,12 +275,10 @@ spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int64_t max_edges
         if (status == SPMM_OK) {
             status = build(A, &pattern, max_edges, graph);
         }
-        status = spmmi_agree(env, status);
+        status = spmmi_agree(env, spmmi_await(env, 0, status));
     }
     if (status == SPMM_OK) {
-        status = spmmi_mpi_check(
-            env, MPI_Bcast(&graph->n_edges, (int)sizeof graph->n_edges, MPI_BYTE, 0, env->comm),
-            "MPI_Bcast");
+        status = spmmi_bcast(env, &graph->n_edges, sizeof graph->n_edges, 0);
     }
     free_pattern(&pattern);
     spmmi_free(piece);

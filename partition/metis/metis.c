@@ -148,7 +148,7 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
                                          "the parts METIS makes")
                      : call_metis(env, options, graph, part);
     }
-    status = spmmi_agree(env, status);
+    status = spmmi_agree(env, spmmi_await(env, 0, status));
     if (status == SPMM_OK) {
         status = spmmi_agree(env, scatter(A, part, piece, row_part));
     }

@@ -32,9 +32,7 @@ static spmm_status_t lock(spmm_env_t *env)
         int           all  = mine;
         spmm_status_t status;
 
-        status =
-            spmmi_mpi_check(env, MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, env->comm),
-                            "MPI_Allreduce");
+        status = spmmi_allreduce(env, &all, 1, MPI_INT, MPI_LAND);
         status = spmmi_agree(env, status);
         if (status == SPMM_OK && all) {
             return SPMM_OK;

@@ -226,19 +226,13 @@ static spmm_status_t cut_heavy(spmm_env_t *env, spmm_dist_graph_t *graph)
         for (int64_t v = 0; v < graph->n_vertices; v++) {
             sum += graph->weight[v];
         }
-        SPMM_TRY(spmmi_agree(env, spmmi_mpi_check(env,
-                                                  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T,
-                                                                MPI_SUM, env->comm),
-                                                  "MPI_Allreduce")));
+        SPMM_TRY(spmmi_agree(env, spmmi_allreduce(env, &sum, 1, MPI_INT64_T, MPI_SUM)));
         limit = spmmi_weight_limit(sum, env->size);
         for (int64_t v = 0; v < graph->n_vertices; v++) {
             cut += graph->weight[v] > limit;
             graph->weight[v] = graph->weight[v] > limit ? limit : graph->weight[v];
         }
-        SPMM_TRY(spmmi_agree(env, spmmi_mpi_check(env,
-                                                  MPI_Allreduce(MPI_IN_PLACE, &cut, 1, MPI_INT64_T,
-                                                                MPI_SUM, env->comm),
-                                                  "MPI_Allreduce")));
+        SPMM_TRY(spmmi_agree(env, spmmi_allreduce(env, &cut, 1, MPI_INT64_T, MPI_SUM)));
         if (cut == 0) {
             return SPMM_OK;
         }
@@ -299,10 +293,7 @@ static spmm_status_t build(const spmm_matrix_t *A, const char *partitioner, int6
     SPMM_TRY(
         spmmi_agree(env, square ? symmetric_graph(A, c, graph) : bipartite_graph(A, c, graph)));
     graph->all_edges = graph->ptr[graph->n_vertices];
-    SPMM_TRY(spmmi_agree(env, spmmi_mpi_check(env,
-                                              MPI_Allreduce(MPI_IN_PLACE, &graph->all_edges, 1,
-                                                            MPI_INT64_T, MPI_SUM, env->comm),
-                                              "MPI_Allreduce")));
+    SPMM_TRY(spmmi_agree(env, spmmi_allreduce(env, &graph->all_edges, 1, MPI_INT64_T, MPI_SUM)));
     if (graph->all_edges > most) {
         return spmmi_agree(env, fail_size(env, partitioner, "edges", graph->all_edges, most));
     }

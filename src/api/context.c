@@ -47,6 +47,7 @@ static spmm_status_t open_env(spmm_context_t *ctx, MPI_Comm comm)
     spmm_env_t *env   = &ctx->env;
     const char *debug = getenv("SPMM_DEBUG");
 
+    env->step  = "spmm_context_create";
     env->debug = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
     SPMM_MPI(env, MPI_Comm_dup(comm, &env->comm));
     SPMM_MPI(env, MPI_Comm_set_errhandler(env->comm, MPI_ERRORS_RETURN));
@@ -81,7 +82,7 @@ static spmm_status_t check_same(spmm_env_t *env, const spmm_context_options_t *o
     memcpy(&timeout, &options->timeout_s, sizeof timeout);
     range[0] = spmmi_mix64(timeout ^ spmmi_mix64((uint64_t)options->nccl_ctas));
     range[1] = ~range[0];
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, range, 2, MPI_UINT64_T, MPI_MIN));
     if (range[0] != ~range[1]) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                           "the ranks ask for different contexts: timeout_s and nccl_ctas must be "
@@ -139,6 +140,7 @@ spmm_status_t spmmi_enter(spmm_env_t *env, const char *call)
     int finalised = 0; /* that MPI was initialised, the context proves */
 
     spmmi_error_clear(&env->err);
+    env->step = call;
     (void)MPI_Finalized(&finalised);
     return finalised ? spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                                   "%s is called before MPI_Finalize(), not after it", call)

@@ -259,7 +259,7 @@ spmm_status_t spmmi_alltoallv(spmm_env_t *env, const void *send, const int64_t *
 spmm_status_t spmmi_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_t *recv,
                                     int64_t *total)
 {
-    SPMM_MPI(env, MPI_Alltoall(send, 1, MPI_INT64_T, recv, 1, MPI_INT64_T, env->comm));
+    SPMM_TRY(spmmi_alltoall(env, send, recv, sizeof *send));
     *total = 0;
     for (int p = 0; p < env->size; p++) {
         *total += recv[p];
@@ -269,7 +269,7 @@ spmm_status_t spmmi_alltoall_counts(spmm_env_t *env, const int64_t *send, int64_
 
 spmm_status_t spmmi_allgather_offsets(spmm_env_t *env, int64_t count, int64_t *offset)
 {
-    SPMM_MPI(env, MPI_Allgather(&count, 1, MPI_INT64_T, offset + 1, 1, MPI_INT64_T, env->comm));
+    SPMM_TRY(spmmi_allgather(env, &count, offset + 1, sizeof count));
     offset[0] = 0;
     for (int p = 0; p < env->size; p++) {
         offset[p + 1] += offset[p];

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -14,10 +15,12 @@ typedef struct {
     int          threads; /**< OpenMP threads of this rank, of its device; 0: not yet known */
     spmm_error_t err;
     double       timeout_s;     /**< 0: none */
+    const char  *step;          /**< of set-up, for sentences; static storage */
     size_t       message_limit; /**< 0: that of comm.h; tests lower it to see messages
                                                     split; the same on all ranks */
     bool         lost;          /**< ranks did not come: comm is never freed, since
-                                                    MPI still works on what they left open */
+                                                    MPI still works on what they left open, and
+                                                    collectives are SPMM_ERR_COMM at once */
     bool         unfinished;    /**< MPI also works on memory of messages that were
                                                     given up: rows of plans are never freed */
     void (*log)(void *user, const char *line); /**< may be NULL */
@@ -32,6 +35,26 @@ typedef struct {
  *  SPMM_ERR_COMM waits for the others for timeout_s, without one for 10 s, and keeps its own
  *  sentence when they do not come. */
 spmm_status_t spmmi_agree(spmm_env_t *env, spmm_status_t local);
+
+/** What the library calls instead of MPI's collectives, on env->comm.  With a timeout no rank waits
+ *  for another longer than that and 5 s, since ranks keep less in step at set-up than in executes:
+ *  then it is SPMM_ERR_COMM on all that wait, at about the same time, with a sentence that names
+ *  env->step and the ranks that did not come.  Collective, not agreed: where a rank may have failed
+ *  before, agree first.
+ *  @param[in,out] data  [count] */
+spmm_status_t spmmi_allreduce(spmm_env_t *env, void *data, int count, MPI_Datatype type, MPI_Op op);
+spmm_status_t spmmi_bcast(spmm_env_t *env, void *data, size_t bytes, int root);
+/** data[k] = sum of data[k] of the ranks below, 0 on rank 0. */
+spmm_status_t spmmi_exscan(spmm_env_t *env, int64_t *data, int count);
+/** @p bytes from each rank; all [size * bytes]. */
+spmm_status_t spmmi_allgather(spmm_env_t *env, const void *mine, void *all, size_t bytes);
+/** @p bytes from each rank to each rank; both [size * bytes]. */
+spmm_status_t spmmi_alltoall(spmm_env_t *env, const void *send, void *recv, size_t bytes);
+spmm_status_t spmmi_barrier(spmm_env_t *env);
+
+/** Before the agreement on what rank @p worker alone has done, such as METIS: with a timeout the
+ *  others wait for it an hour longer.  @return @p local, or SPMM_ERR_COMM */
+spmm_status_t spmmi_await(spmm_env_t *env, int worker, spmm_status_t local);
 
 /** Record a failed MPI call of @p what; SPMM_OK for MPI_SUCCESS. */
 spmm_status_t spmmi_mpi_check(spmm_env_t *env, int code, const char *what);

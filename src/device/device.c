@@ -46,7 +46,7 @@ spmm_status_t spmmi_device_open(spmm_env_t *env, spmm_device_kind_t kind, const 
 
     memset(device, 0, sizeof *device);
     SPMM_TRY(spmmi_agree(env, check_kind(env, kind, visible)));
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_INT, MPI_MIN, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, least, 3, MPI_INT, MPI_MIN));
     if (least[1] != -least[2]) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                           "the ranks ask for different kinds of device; ask for one kind on all");

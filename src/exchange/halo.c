@@ -129,8 +129,7 @@ static spmm_status_t compare_pairs(spmm_env_t *env, const draft_t *draft, const 
             pair[1] = checksum(pair[1], draft->offset[env->rank] + halo->send_row[i]);
         }
     }
-    SPMM_MPI(env,
-             MPI_Alltoall(draft->ours, 2, MPI_UINT64_T, draft->theirs, 2, MPI_UINT64_T, env->comm));
+    SPMM_TRY(spmmi_alltoall(env, draft->ours, draft->theirs, 2 * sizeof *draft->ours));
     for (int r = 0; r < halo->n_recv_peers; r++) {
         uint64_t *pair = draft->theirs + 2 * (size_t)halo->recv_peer[r];
         uint64_t  sum  = 0;

@@ -118,7 +118,7 @@ static spmm_status_t open_steps(const spmm_transport_shared_t *shared, nccl_t *n
     ncclUniqueId id;
 
     SPMM_TRY(spmmi_agree(env, make_id(shared, nccl, &id)));
-    SPMM_MPI(env, MPI_Bcast(&id, (int)sizeof id, MPI_BYTE, 0, env->comm));
+    SPMM_TRY(spmmi_bcast(env, &id, sizeof id, 0));
     SPMM_TRY(spmmi_agree(env, init_comm(shared, nccl, id)));
     return spmmi_agree(env, start_watchdog(shared, nccl));
 }

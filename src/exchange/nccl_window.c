@@ -151,9 +151,7 @@ spmm_status_t spmmi_nccl_window_create(spmm_transport_shared_t *shared, size_t b
     }
     status = spmmi_agree(env, status);
     if (status == SPMM_OK) {
-        status = spmmi_mpi_check(
-            env, MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UINT64_T, MPI_MAX, env->comm),
-            "MPI_Allreduce");
+        status = spmmi_allreduce(env, &most, 1, MPI_UINT64_T, MPI_MAX);
     }
     if (status == SPMM_OK) {
         w->bytes = ((size_t)most + grain) / grain * grain;

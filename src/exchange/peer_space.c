@@ -15,7 +15,7 @@ static bool everywhere(spmm_env_t *env, bool here)
 {
     int all = here;
 
-    return MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, env->comm) == MPI_SUCCESS && all;
+    return spmmi_allreduce(env, &all, 1, MPI_INT, MPI_LAND) == SPMM_OK && all;
 }
 
 /* NCCL tells nodes apart by NCCL_HOSTID, or else by the name of the host. */
@@ -34,7 +34,7 @@ static bool on_one_node(spmm_env_t *env)
         range[0] = spmmi_mix64(range[0] ^ (unsigned char)*id);
     }
     range[1] = ~range[0];
-    return MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, env->comm) == MPI_SUCCESS &&
+    return spmmi_allreduce(env, range, 2, MPI_UINT64_T, MPI_MIN) == SPMM_OK &&
            range[0] == ~range[1];
 }
 

@@ -79,7 +79,7 @@ static spmm_status_t ask_first(spmm_env_t *env, spmm_candidate_t *c)
     const char *refusal = c->transport->asks_first();
     int         asks    = refusal != NULL;
 
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &asks, 1, MPI_INT, MPI_MAX, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, &asks, 1, MPI_INT, MPI_MAX));
     if (asks != 0 && c->usable) {
         spmmi_candidate_leave_out(
             c, "%s", refusal != NULL ? refusal : "was not consented to by another rank");
@@ -103,8 +103,7 @@ static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_transport_n
             SPMM_TRY(ask_first(shared->env, c));
         }
         c->predicted_s = c->usable ? predict(transport, need, shared->device) : (double)INFINITY;
-        SPMM_MPI(shared->env, MPI_Allreduce(MPI_IN_PLACE, &c->predicted_s, 1, MPI_DOUBLE, MPI_MAX,
-                                            shared->env->comm));
+        SPMM_TRY(spmmi_allreduce(shared->env, &c->predicted_s, 1, MPI_DOUBLE, MPI_MAX));
     }
     return SPMM_OK;
 }

@@ -47,8 +47,7 @@ static bool mpi_device_supports(spmm_transport_shared_t *shared, char why[SPMM_W
                        "MPIX_Query_cuda_support");
         return false;
     }
-    if (spmmi_mpi_check(env, MPI_Allreduce(MPI_IN_PLACE, &aware, 1, MPI_INT, MPI_MIN, env->comm),
-                        "MPI_Allreduce") != SPMM_OK) {
+    if (spmmi_allreduce(env, &aware, 1, MPI_INT, MPI_MIN) != SPMM_OK) {
         (void)snprintf(why, SPMM_WHY, "could not be agreed on: MPI failed");
         return false;
     }

@@ -52,7 +52,7 @@ static spmm_status_t find_shared(spmm_env_t *env, const gpu_t *gpu, int64_t *pai
             break;
         }
     }
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT64_T, MPI_MIN, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, &least, 1, MPI_INT64_T, MPI_MIN));
     *pair = least == INT64_MAX ? -1 : least;
     return SPMM_OK;
 }
@@ -67,8 +67,7 @@ static spmm_status_t compare_gpus(spmm_transport_shared_t *shared, gpu_t *gpu, i
     status = gpu == NULL ? spmmi_fail_memory(&env->err, env->size, sizeof *gpu, "the list of GPUs")
                          : describe_gpu(env, shared->device, &mine);
     SPMM_TRY(spmmi_agree(env, status));
-    SPMM_MPI(env, MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, gpu, (int)sizeof mine, MPI_BYTE,
-                                env->comm));
+    SPMM_TRY(spmmi_allgather(env, &mine, gpu, sizeof mine));
     return spmmi_agree(env, find_shared(env, gpu, pair));
 }
 

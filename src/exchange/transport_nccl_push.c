@@ -50,8 +50,7 @@ static spmm_status_t exchange_firsts(spmm_env_t *env, int n_peers, const int *pe
     for (int p = 0; p < n_peers; p++) {
         mine[peer[p]] = ptr[p];
     }
-    SPMM_MPI(env, MPI_Alltoall(mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, env->comm));
-    return SPMM_OK;
+    return spmmi_alltoall(env, mine, first, sizeof *mine);
 }
 
 /* Where the rows of this rank begin at each other one.  Collective, agreed. */

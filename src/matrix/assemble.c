@@ -130,8 +130,7 @@ static spmm_status_t check_blocks(spmm_env_t *env, const int64_t *offset, const 
 
 static spmm_status_t split(spmm_env_t *env, histogram_t *histogram, spmm_matrix_t *A)
 {
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, histogram->count, (int)histogram->n, MPI_INT64_T,
-                                MPI_SUM, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, histogram->count, (int)histogram->n, MPI_INT64_T, MPI_SUM));
     cut_rows(histogram, A->rows, env->size, A->row_offset);
     if (A->rows == A->cols) {
         for (int p = 0; p <= env->size; p++) {
@@ -251,9 +250,7 @@ spmm_status_t spmmi_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_e
     }
     if (status == SPMM_OK) {
         matrix->nnz = spmmi_matrix_local_nnz(matrix);
-        status      = spmmi_mpi_check(
-                 env, MPI_Allreduce(MPI_IN_PLACE, &matrix->nnz, 1, MPI_INT64_T, MPI_SUM, env->comm),
-                 "MPI_Allreduce");
+        status      = spmmi_allreduce(env, &matrix->nnz, 1, MPI_INT64_T, MPI_SUM);
     }
     spmmi_entries_free(list);
     spmmi_free_all(histogram.count, traffic.send_count);

@@ -70,7 +70,7 @@ static spmm_status_t share_shape(spmm_env_t *env, const source_t *in, spmm_matri
 
     SPMM_TRY(spmmi_allgather_offsets(env, in->n_rows, A->row_offset));
     SPMM_TRY(spmmi_allgather_offsets(env, in->n_cols, A->col_offset));
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, types, 2, MPI_INT, MPI_MAX, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, types, 2, MPI_INT, MPI_MAX));
     if (types[0] != -types[1]) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                           "ranks gave values of types %s and %s; all must give the same",
@@ -257,9 +257,7 @@ spmm_status_t spmmi_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_c
     }
     if (status == SPMM_OK) {
         matrix->nnz = spmmi_matrix_local_nnz(matrix);
-        status      = spmmi_mpi_check(
-                 env, MPI_Allreduce(MPI_IN_PLACE, &matrix->nnz, 1, MPI_INT64_T, MPI_SUM, env->comm),
-                 "MPI_Allreduce");
+        status      = spmmi_allreduce(env, &matrix->nnz, 1, MPI_INT64_T, MPI_SUM);
     }
     if (status != SPMM_OK) {
         spmmi_matrix_free(matrix);

@@ -150,8 +150,7 @@ static spmm_status_t check_same(const spmm_plan_t *plan, const spmm_plan_options
     }
     range[0] = h;
     range[1] = ~h;
-    SPMM_MPI(plan->env,
-             MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_UINT64_T, MPI_MIN, plan->env->comm));
+    SPMM_TRY(spmmi_allreduce(plan->env, range, 2, MPI_UINT64_T, MPI_MIN));
     if (range[0] != ~range[1]) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                           "the ranks ask for different plans: the type of A, n and all options but "

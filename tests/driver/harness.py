@@ -7,8 +7,10 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -75,6 +77,66 @@ def run_json(*args, ranks=None, **kw):
             with open(path, encoding="utf-8") as file:
                 report = json.load(file)
     return result, report
+
+
+class Job:
+    """A run that goes on meanwhile, and what it has printed."""
+
+    def __init__(self, command, env):
+        self.lines, self.changed = [], threading.Condition()
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True, env={**os.environ, **env})
+        self.listener = threading.Thread(target=self.listen, daemon=True)
+        self.listener.start()
+
+    def add(self, lines):
+        with self.changed:
+            self.lines += [(time.monotonic(), line.strip()) for line in lines if line.strip()]
+            self.changed.notify_all()
+
+    def listen(self):
+        """Lines end with a newline or, those of the progress, with a carriage return."""
+        text = ""
+        while True:
+            piece = os.read(self.process.stdout.fileno(), 65536)
+            if not piece:
+                break
+            *lines, text = re.split(r"[\r\n]", text + piece.decode("utf-8", "replace"))
+            self.add(lines)
+        self.add([text, "end"])
+
+    def wait(self, pattern, count, seconds):
+        """The first `count` lines that match, as (time, match), of at most `seconds`."""
+        until = time.monotonic() + seconds
+        with self.changed:
+            while True:
+                found = [(at, match) for at, line in self.lines
+                         for match in [re.fullmatch(pattern, line)] if match]
+                left = until - time.monotonic()
+                if len(found) >= count or left <= 0:
+                    return found
+                self.changed.wait(left)
+
+    def text(self):
+        return "\n".join(line for _, line in self.lines)
+
+    def end(self, pids=()):
+        """Nothing is left running, also what was stopped."""
+        for kill, pid in [*((os.kill, pid) for pid in pids), (os.killpg, self.process.pid)]:
+            try:
+                kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+        self.listener.join(10)
+        self.process.stdout.close()
+
+
+def is_open_mpi_4():
+    out = subprocess.run([MPIEXEC, "--version"], stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, check=False).stdout.decode()
+    return re.search(r"\((Open MPI|OpenRTE)\) 4\.", out) is not None
 
 
 def side_by_side(function, items):

@@ -43,7 +43,7 @@ class Doctor(unittest.TestCase):
     "MPI",
     "CUDA",
     "NCCL",
-    "GPUs",
+    "node",
     "device",
      "transport"):
                 self.assertIn(topic, topics, result)
@@ -101,8 +101,10 @@ class Doctor(unittest.TestCase):
             os.symlink(library, os.path.join(folder, "libnvidia-ml.so.1"))
             path = folder + ":" + os.environ.get("LD_LIBRARY_PATH", "")
             result, _, topics = doctor("--device", "cpu", ranks=2, env={"LD_LIBRARY_PATH": path})
-        self.assertEqual(topics["GPUs"][0]["text"].split(" (")[0],
-                         "2 x Pretended GPU, driver 123.45, 12 NVLinks active on each", result)
+        self.assertEqual(len(topics["node"]), 1, result)
+        self.assertRegex(topics["node"][0]["text"],
+                         r"^\S+: 2 ranks \(0-1\), GPUs: 2 x Pretended GPU, driver 123\.45, "
+                         r"12 NVLinks active on each$")
         if "not in this build" in topics["CUDA"][0]["text"]:
             self.assertIn("there are GPUs here", topics["CUDA"][0]["advice"])
         else:  # CUDA itself sees none of the pretended ones

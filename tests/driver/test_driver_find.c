@@ -32,7 +32,7 @@ static void test_problem_behind_many(void **state)
 static void test_first_problems_stand(void **state)
 {
     find_many(DRIVER_CHECK_PROBLEM);
-    assert_string_equal(x.finding[DRIVER_CHECKS - 1].text, "node 63");
+    assert_string_equal(x.finding[DRIVER_CHECKS - 1].text, "node 1023");
 }
 
 SPMM_TESTS(test_problem_behind_many, test_first_problems_stand);

@@ -47,6 +47,13 @@ COLLECTIVE(MPI_Alltoall, c,
            (a, n, t, b, m, u, c))
 COLLECTIVE(MPI_Barrier, c, (MPI_Comm c), (c))
 TRANSFER(MPI_Ibarrier, c, (MPI_Comm c, MPI_Request *r), (c, r))
+COLLECTIVE(MPI_Iallreduce, c,
+           (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c, MPI_Request *r),
+           (a, b, n, t, o, c, r))
+COLLECTIVE(MPI_Ialltoall, c,
+           (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c,
+            MPI_Request *r),
+           (a, n, t, b, m, u, c, r))
 COLLECTIVE(MPI_Wait, MPI_COMM_NULL, (MPI_Request * r, MPI_Status *s), (r, s))
 COLLECTIVE(MPI_Comm_dup, MPI_COMM_NULL, (MPI_Comm c, MPI_Comm *d), (c, d))
 TRANSFER(MPI_Comm_split_type, c, (MPI_Comm c, int kind, int key, MPI_Info info, MPI_Comm *d),

@@ -35,6 +35,10 @@ retired . '(send|recv)_piece\>' 'bytes: pieces are the work of a kernel'
 retired . 'nccl[-_]pull|pull_(space|share)' 'nccl-push'
 retired . 'alloc_shared' 'spmm_buffer_alloc'
 
+retired '^(partition|src/(matrix|exchange|plan|engine))/' \
+    'MPI_I?(allreduce|Allreduce|Bcast|Exscan|Allgather|Alltoall|Barrier)\(' \
+    'spmmi_allreduce() and so on of base/env.h, which end where a rank is lost'
+
 # Words of a notebook.
 documents='\.md$'
 retired '\.(c|h|cu|cuh|f90|sh|sbatch|cmake|md)$' \

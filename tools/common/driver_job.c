@@ -2,9 +2,12 @@
 #include "driver_job.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 int driver_fail(driver_job_t *job, int code, const char *format, ...)
 {
@@ -58,14 +61,14 @@ static void wait_for_all(driver_job_t *job, MPI_Request *request, double timeout
     }
 }
 
-int driver_agree_within(driver_job_t *job, int code, double timeout_s)
+int driver_agree(driver_job_t *job, int code)
 {
     MPI_Request request;
     int         first;
     int         mine = code == DRIVER_GOOD ? job->size : job->rank;
 
     MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, job->comm, &request);
-    wait_for_all(job, &request, timeout_s);
+    wait_for_all(job, &request, job->broken ? DRIVER_GRACE : job->timeout_s);
     if (first == job->size) {
         return DRIVER_GOOD;
     }
@@ -74,16 +77,25 @@ int driver_agree_within(driver_job_t *job, int code, double timeout_s)
     return code;
 }
 
-int driver_agree(driver_job_t *job, int code)
+static void leave(int signal_number)
 {
-    return driver_agree_within(job, code, job->broken ? DRIVER_GRACE : 0.0);
+    (void)signal_number;
+    _exit(DRIVER_OTHER);
+}
+
+void driver_leave_within(double seconds)
+{
+    (void)signal(SIGALRM, leave);
+    (void)alarm(seconds < 1e9 ? (unsigned)ceil(seconds) : 0);
 }
 
 void driver_lost(const driver_job_t *job)
 {
     (void)fflush(stdout);
     (void)fprintf(stderr, "spmm_dist: rank %d: %s\n", job->rank, job->text);
+    driver_leave_within(DRIVER_GRACE); /* MPI_Abort() waits for a launcher that is out of reach */
     MPI_Abort(job->comm, DRIVER_OTHER);
+    _exit(DRIVER_OTHER);
 }
 
 void *driver_alloc(int64_t count, size_t size)

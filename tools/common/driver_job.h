@@ -30,6 +30,7 @@ typedef struct {
     int      rank, size;
     char     text[DRIVER_TEXT]; /**< sentence of the first failure; "" when there was none */
     bool     broken;            /**< this rank met SPMM_ERR_COMM */
+    double   timeout_s;         /**< of --timeout; 0: none */
     bool     sets_nvls;         /**< NCCL_NVLS_ENABLE=0 is the program's own doing */
 } driver_job_t;
 
@@ -43,17 +44,17 @@ int driver_fail_memory(driver_job_t *job, int64_t count, size_t size, const char
 /** DRIVER_GOOD for SPMM_OK, else @p code with the sentence of @p ctx (may be NULL). */
 int driver_check(driver_job_t *job, const spmm_context_t *ctx, spmm_status_t status, int code);
 
-/** Collective.  Every rank gets code and sentence of the lowest rank that failed.  A rank that met
- *  SPMM_ERR_COMM waits DRIVER_GRACE seconds and then ends the program as driver_lost() does. */
+/** Collective.  Every rank gets code and sentence of the lowest rank that failed.  Where a rank
+ *  does not come within the timeout of the job, or DRIVER_GRACE seconds after SPMM_ERR_COMM, the
+ *  program ends as driver_lost() does. */
 int driver_agree(driver_job_t *job, int code);
 
-/** driver_agree() that does not wait for ever: when a rank does not come within @p timeout_s > 0
- *  seconds, the program ends as driver_lost() does. */
-int driver_agree_within(driver_job_t *job, int code, double timeout_s);
-
 /** A rank is lost, so that no collective would return: print the sentence and end all ranks with
- *  DRIVER_OTHER. */
+ *  DRIVER_OTHER, this one also where MPI cannot. */
 void driver_lost(const driver_job_t *job);
+
+/** This process ends with DRIVER_OTHER in @p seconds, whatever MPI waits for until then. */
+void driver_leave_within(double seconds);
 
 /** @p count elements of @p size bytes; never NULL for count == 0; NULL when the product overflows
  *  or memory is out.  Free with free(). */

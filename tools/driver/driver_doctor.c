@@ -113,26 +113,54 @@ static void check_mpi(driver_checkup_t *x, int gpus)
     }
 }
 
+/** Ranks on the node of rank @p p as "0-3, 8", and how many. */
+static int list_ranks(const place_t *place, int ranks, int p, char *text, size_t size)
+{
+    size_t used = 0;
+    int    mine = 0;
+
+    text[0] = '\0';
+    for (int q = 0, from = -1; q <= ranks; q++) {
+        const bool here = q < ranks && strcmp(place[p].node, place[q].node) == 0;
+
+        mine += here;
+        if (here && from < 0) {
+            from = q;
+        } else if (!here && from >= 0) {
+            if (used < size) {
+                used +=
+                    (size_t)snprintf(text + used, size - used, "%s%d", used > 0 ? ", " : "", from);
+            }
+            if (used < size && q - 1 > from) {
+                used += (size_t)snprintf(text + used, size - used, "-%d", q - 1);
+            }
+            from = -1;
+        }
+    }
+    return mine;
+}
+
+/** One line for each node, and one where its ranks have more threads than cores. */
 static void check_nodes(driver_checkup_t *x, const place_t *place, int ranks)
 {
     for (int p = 0; p < ranks; p++) {
-        int  nodes = 0, threads = 0, mine = 0;
-        bool first = true, told = false;
+        int  threads = 0, mine;
+        bool first   = true;
+        char list[100];
 
         for (int q = 0; q < ranks; q++) {
             const bool same = strcmp(place[p].node, place[q].node) == 0;
 
             first = first && !(same && q < p);
-            told  = told || (q < p && strcmp(place[p].gpu_text, place[q].gpu_text) == 0);
-            mine += same;
             threads += same ? place[q].threads : 0;
-            nodes += strcmp(place[p].gpu_text, place[q].gpu_text) == 0;
         }
-        if (!told) {
-            driver_find(x, DRIVER_CHECK_GOOD, "GPUs", "", "%s (node %s, %d of %d ranks)",
-                        place[p].gpu_text, place[p].node, nodes, ranks);
+        if (!first) {
+            continue;
         }
-        if (first && threads > place[p].cores) {
+        mine = list_ranks(place, ranks, p, list, sizeof list);
+        driver_find(x, DRIVER_CHECK_GOOD, "node", "", "%s: %d ranks (%s), GPUs: %s", place[p].node,
+                    mine, list, place[p].gpu_text);
+        if (threads > place[p].cores) {
             driver_find(x, DRIVER_CHECK_MISSING, "cores",
                         mine > place[p].cores
                             ? "start no more ranks on a node than it has cores"
@@ -140,7 +168,7 @@ static void check_nodes(driver_checkup_t *x, const place_t *place, int ranks)
                               "launcher bind each rank to so many (docs/how-to/cluster.md)",
                         "node %s: %d ranks with %d threads in all on %d cores", place[p].node, mine,
                         threads, place[p].cores);
-        } else if (first && place[p].threads > place[p].procs) {
+        } else if (place[p].threads > place[p].procs) {
             driver_find(x, DRIVER_CHECK_MISSING, "cores",
                         "bind ranks to as many cores as they have threads, e.g. mpirun --map-by "
                         "slot:PE=8",

@@ -83,7 +83,7 @@ static int execute_once(const driver_run_t *run, const operands_t *x, double *wa
     spmm_status_t           status;
     int                     code;
 
-    (void)driver_agree_within(run->job, DRIVER_GOOD, o->timeout_s); /* a common start */
+    (void)driver_agree(run->job, DRIVER_GOOD); /* a common start */
     start  = MPI_Wtime();
     status = spmm_execute(run->plan, o->columns, o->alpha, x->B.data, x->B.ld, o->beta, x->C.data,
                           x->C.ld, NULL);
@@ -95,7 +95,7 @@ static int execute_once(const driver_run_t *run, const operands_t *x, double *wa
     if (status == SPMM_ERR_COMM) {
         driver_lost(run->job);
     }
-    return driver_agree_within(run->job, code, o->timeout_s);
+    return driver_agree(run->job, code);
 }
 
 /** Phases of the last execute into column @p k of sample [DRIVER_PHASES + 1][n]. */
@@ -136,8 +136,7 @@ static int time_product(driver_run_t *run, const operands_t *x)
         if (code == DRIVER_GOOD && k >= 0) {
             sample[DRIVER_TOTAL * n + k] = wall_s;
             /* A rank that fails here alone is found by the agreement that follows. */
-            code = driver_agree_within(run->job, sample_phases(run, sample, n, k),
-                                       run->options->timeout_s);
+            code = driver_agree(run->job, sample_phases(run, sample, n, k));
         }
     }
     if (code == DRIVER_GOOD) {

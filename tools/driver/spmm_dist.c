@@ -212,7 +212,8 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(job.comm, &job.rank);
     MPI_Comm_size(job.comm, &job.size);
-    code = driver_options_parse(&job, argc, argv, &options);
+    code          = driver_options_parse(&job, argc, argv, &options);
+    job.timeout_s = code == DRIVER_GOOD ? options.timeout_s : 0.0;
     if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
         code = run_product(&job, &options);
     } else if (code == DRIVER_GOOD && options.action == DRIVER_DOCTOR) {
@@ -226,6 +227,9 @@ int main(int argc, char **argv)
     if (code != DRIVER_GOOD && job.rank == 0) {
         (void)fflush(stdout);
         (void)fprintf(stderr, "spmm_dist: %s\n", job.text);
+    }
+    if (job.timeout_s > 0.0) {
+        driver_leave_within(job.timeout_s + DRIVER_GRACE);
     }
     MPI_Finalize();
     return code;

@@ -112,12 +112,11 @@ static spmm_status_t check_size(spmm_env_t *env, const spmm_generator_t *g)
 /* Ranks with different arguments would meet in different collectives.  Collective. */
 static spmm_status_t check_same(spmm_env_t *env, const char *spec, spmm_type_t type, uint64_t seed)
 {
-    const uint64_t h = spmmi_hash_text(spmmi_hash2(seed, (int64_t)type, 0), spec);
-    uint64_t       least, most;
+    const uint64_t h        = spmmi_hash_text(spmmi_hash2(seed, (int64_t)type, 0), spec);
+    uint64_t       range[2] = {h, ~h};
 
-    SPMM_MPI(env, MPI_Allreduce(&h, &least, 1, MPI_UINT64_T, MPI_MIN, env->comm));
-    SPMM_MPI(env, MPI_Allreduce(&h, &most, 1, MPI_UINT64_T, MPI_MAX, env->comm));
-    if (least != most) {
+    SPMM_TRY(spmmi_allreduce(env, range, 2, MPI_UINT64_T, MPI_MIN));
+    if (range[0] != ~range[1]) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                           "ranks gave different generator specs, seeds or types; all must give the "
                           "same");

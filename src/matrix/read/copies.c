@@ -89,17 +89,17 @@ spmm_status_t spmmi_file_compare(spmm_env_t *env, const char *path, int64_t size
     }
     SPMM_TRY(spmmi_agree(env, status));
     first = mine;
-    SPMM_MPI(env, MPI_Bcast(&first, (int)sizeof first, MPI_BYTE, 0, env->comm));
+    SPMM_TRY(spmmi_bcast(env, &first, sizeof first, 0));
     *digest = first.digest;
     rank    = env->rank >= readers || (mine.size == first.size && mine.digest == first.digest)
                   ? env->size
                   : env->rank;
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &rank, 1, MPI_INT, MPI_MIN, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, &rank, 1, MPI_INT, MPI_MIN));
     if (rank == env->size) {
         return SPMM_OK;
     }
     other = mine;
-    SPMM_MPI(env, MPI_Bcast(&other, (int)sizeof other, MPI_BYTE, rank, env->comm));
+    SPMM_TRY(spmmi_bcast(env, &other, sizeof other, rank));
     return spmmi_fail(&env->err, SPMM_ERR_IO,
                       SPMM_PATH_SHOWN " is not the same file on all ranks: rank 0 on %.64s sees "
                                       "%" PRId64 " bytes, rank %d on %.64s %s%" PRId64

@@ -138,8 +138,7 @@ static spmm_status_t split_rows(csr_file_t *csr)
 {
     spmm_env_t *env = csr->file->env;
 
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, csr->split, env->size + 1, MPI_INT64_T, MPI_SUM,
-                                env->comm));
+    SPMM_TRY(spmmi_allreduce(env, csr->split, env->size + 1, MPI_INT64_T, MPI_SUM));
     csr->split[env->size] = csr->rows;
     if (csr->nnz == 0) {
         spmmi_even_offsets(csr->rows, env->size, csr->split);

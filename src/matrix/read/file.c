@@ -14,7 +14,9 @@ spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, s
     int           code;
 
     *file = (spmm_file_t){.env = env, .path = path, .handle = MPI_FILE_NULL, .size = size};
-    code  = MPI_File_open(env->comm, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file->handle);
+    /* Each rank for itself, as the reads are: a collective open hangs in Open MPI where nodes have
+     * copies of their own, for a lock file that it makes beside one of them. */
+    code = MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file->handle);
     if (code != MPI_SUCCESS) {
         (void)MPI_Error_string(code, why, &length);
         file->handle = MPI_FILE_NULL;
@@ -25,7 +27,7 @@ spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, s
     }
     status = spmmi_agree(env, status);
     if (status != SPMM_OK) {
-        file->handle = MPI_FILE_NULL; /* closing is collective: not with ranks that have none */
+        spmmi_file_close(file);
     }
     return status;
 }
@@ -77,17 +79,17 @@ spmm_status_t spmmi_file_agree(spmm_env_t *env, spmm_status_t local)
     int  status;
     char text[SPMM_ERROR_TEXT];
 
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, &first, 1, MPI_INT, MPI_MIN));
     if (first == env->size) {
         return SPMM_OK;
     }
     status = (int)local;
-    SPMM_MPI(env, MPI_Bcast(&status, 1, MPI_INT, first, env->comm));
+    SPMM_TRY(spmmi_bcast(env, &status, sizeof status, first));
     if (status != SPMM_ERR_IO && status != SPMM_ERR_RANGE && status != SPMM_ERR_UNSUPPORTED) {
         return spmmi_agree(env, local);
     }
     memcpy(text, env->err.text, sizeof text);
-    SPMM_MPI(env, MPI_Bcast(text, (int)sizeof text, MPI_CHAR, first, env->comm));
+    SPMM_TRY(spmmi_bcast(env, text, sizeof text, first));
     spmmi_error_clear(&env->err);
     return spmmi_fail(&env->err, (spmm_status_t)status, "%s", text);
 }

@@ -192,13 +192,11 @@ typedef struct {
 
 static spmm_status_t sum_totals(reader_t *reader, totals_t *before, totals_t *all)
 {
-    int64_t own[2] = {reader->cursor.lines, reader->cursor.entries}, below[2] = {0, 0}, sum[2];
+    int64_t below[2] = {reader->cursor.lines, reader->cursor.entries};
+    int64_t sum[2]   = {below[0], below[1]};
 
-    SPMM_MPI(reader->env, MPI_Exscan(own, below, 2, MPI_INT64_T, MPI_SUM, reader->env->comm));
-    SPMM_MPI(reader->env, MPI_Allreduce(own, sum, 2, MPI_INT64_T, MPI_SUM, reader->env->comm));
-    if (reader->env->rank == 0) { /* whose result of a scan is undefined */
-        below[0] = below[1] = 0;
-    }
+    SPMM_TRY(spmmi_exscan(reader->env, below, 2));
+    SPMM_TRY(spmmi_allreduce(reader->env, sum, 2, MPI_INT64_T, MPI_SUM));
     *before = (totals_t){.lines = reader->header.lines + below[0], .entries = below[1]};
     *all    = (totals_t){.lines = reader->header.lines + sum[0], .entries = sum[1]};
     return SPMM_OK;
@@ -237,8 +235,8 @@ static spmm_status_t read_text(reader_t *reader, spmm_file_t *file)
         status = read_file_header(reader, file);
     }
     SPMM_TRY(spmmi_file_agree(env, status));
-    SPMM_MPI(env, MPI_Bcast(&reader->header, (int)sizeof reader->header, MPI_BYTE, 0, env->comm));
-    SPMM_MPI(env, MPI_Bcast(&reader->body, 1, MPI_INT64_T, 0, env->comm));
+    SPMM_TRY(spmmi_bcast(env, &reader->header, sizeof reader->header, 0));
+    SPMM_TRY(spmmi_bcast(env, &reader->body, sizeof reader->body, 0));
     status = read_file_body(reader, file, INT64_MAX);
     SPMM_TRY(sum_totals(reader, &before, &all));
     /* All lines below the lowest failing rank have been counted: its sentence is the one kept. */
@@ -315,8 +313,8 @@ static spmm_status_t read_gzip_and_share(reader_t *reader)
     if (env->rank == 0) {
         status = read_gzip(reader);
     }
-    SPMM_TRY(spmmi_file_agree(env, status));
-    SPMM_MPI(env, MPI_Bcast(&reader->header, (int)sizeof reader->header, MPI_BYTE, 0, env->comm));
+    SPMM_TRY(spmmi_file_agree(env, spmmi_await(env, 0, status)));
+    SPMM_TRY(spmmi_bcast(env, &reader->header, sizeof reader->header, 0));
     return SPMM_OK;
 }
 

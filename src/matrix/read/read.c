@@ -83,7 +83,7 @@ spmm_status_t spmmi_matrix_from_file(spmm_env_t *env, const char *path, spmm_typ
         status = probe_file(env, path, &probe);
     }
     SPMM_TRY(spmmi_file_agree(env, status));
-    SPMM_MPI(env, MPI_Bcast(&probe, (int)sizeof probe, MPI_BYTE, 0, env->comm));
+    SPMM_TRY(spmmi_bcast(env, &probe, sizeof probe, 0));
     if (env->rank == 0) {
         spmmi_log(env, "reading " SPMM_PATH_SHOWN ", %" PRId64 " bytes", path, probe.size);
     }

@@ -187,9 +187,9 @@ spmm_status_t spmmi_smtx_read(spmm_file_t *file, spmm_type_t type, spmm_matrix_t
         }
         spmmi_free(in);
     }
-    status = spmmi_file_agree(env, status);
+    status = spmmi_file_agree(env, spmmi_await(env, 0, status));
     if (status == SPMM_OK) {
-        status = spmmi_mpi_check(env, MPI_Bcast(size, 3, MPI_INT64_T, 0, env->comm), "MPI_Bcast");
+        status = spmmi_bcast(env, size, 3 * sizeof *size, 0);
     }
     if (status == SPMM_OK) {
         status = spmmi_assemble(env, size[0], size[1], &list, SPMM_DUPLICATES_SUM, 0, type, A);

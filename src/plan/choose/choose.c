@@ -62,8 +62,7 @@ static spmm_status_t find_travel(walk_t *w)
 {
     int any[2] = {!w->plan->exchange.alone, w->options->no_autotune};
 
-    SPMM_MPI(w->plan->env,
-             MPI_Allreduce(MPI_IN_PLACE, any, 2, MPI_INT, MPI_MAX, w->plan->env->comm));
+    SPMM_TRY(spmmi_allreduce(w->plan->env, any, 2, MPI_INT, MPI_MAX));
     w->plan->choice.travels = any[0] != 0;
     w->may_measure          = any[1] == 0 && !w->plan->deterministic;
     return SPMM_OK;

@@ -138,8 +138,7 @@ static spmm_status_t share_exchanges(const spmm_plan_t *plan, spmm_terms_t *t)
     for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
         slowest[k] = t->chunk[k].exchange_s;
     }
-    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, slowest, SPMM_MOST_CHUNKS + 1, MPI_DOUBLE,
-                                      MPI_MAX, plan->env->comm));
+    SPMM_TRY(spmmi_allreduce(plan->env, slowest, SPMM_MOST_CHUNKS + 1, MPI_DOUBLE, MPI_MAX));
     t->gather_s = slowest[0];
     for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
         t->chunk[k].exchange_s = plan->exchange.alone ? 0.0 : slowest[k];
@@ -171,8 +170,7 @@ spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
                          ? t.local_s
                          : finite_or_last(schedule->predict(schedule, plan, &t));
     }
-    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, slowest, spmmi_n_schedules, MPI_DOUBLE, MPI_MAX,
-                                      plan->env->comm));
+    SPMM_TRY(spmmi_allreduce(plan->env, slowest, spmmi_n_schedules, MPI_DOUBLE, MPI_MAX));
     for (int s = 0; s < spmmi_n_schedules; s++) {
         plan->choice.schedules[s].predicted_s =
             plan->choice.schedules[s].usable ? slowest[s] : (double)INFINITY;

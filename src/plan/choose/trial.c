@@ -32,7 +32,7 @@ static spmm_status_t share_columns(spmm_schedule_trial_t *t)
 {
     spmm_env_t *env = t->plan->env;
 
-    SPMM_MPI(env, MPI_Allreduce(MPI_IN_PLACE, &t->operands.n, 1, MPI_INT64_T, MPI_MIN, env->comm));
+    SPMM_TRY(spmmi_allreduce(env, &t->operands.n, 1, MPI_INT64_T, MPI_MIN));
     t->x = spmmi_trial_operands(&t->operands, t->plan->layout);
     return SPMM_OK;
 }
@@ -93,7 +93,7 @@ static spmm_status_t time_runs(spmm_schedule_trial_t *t, int runs, double *secon
     const spmm_trial_t  *on     = &t->operands;
     spmm_status_t        status = SPMM_OK;
 
-    SPMM_MPI(t->plan->env, MPI_Barrier(t->plan->env->comm));
+    SPMM_TRY(spmmi_barrier(t->plan->env));
     status = device->ops->event_record(device, on->from, on->stream);
     for (int k = 0; k < runs; k++) {
         status = spmmi_first_failure(status, spmmi_plan_execute(t->plan, &t->x));
@@ -107,8 +107,7 @@ static spmm_status_t time_runs(spmm_schedule_trial_t *t, int runs, double *secon
 
 static spmm_status_t slowest(const spmm_plan_t *plan, double *seconds)
 {
-    SPMM_MPI(plan->env,
-             MPI_Allreduce(MPI_IN_PLACE, seconds, 1, MPI_DOUBLE, MPI_MAX, plan->env->comm));
+    SPMM_TRY(spmmi_allreduce(plan->env, seconds, 1, MPI_DOUBLE, MPI_MAX));
     return SPMM_OK;
 }
 

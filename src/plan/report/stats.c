@@ -133,10 +133,9 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
     double             times[4] = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
     const int64_t      b_rows   = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_global;
 
-    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT64_T, MPI_SUM, plan->env->comm));
-    SPMM_MPI(plan->env, MPI_Allreduce(MPI_IN_PLACE, max, 2, MPI_INT64_T, MPI_MAX, plan->env->comm));
-    SPMM_MPI(plan->env,
-             MPI_Allreduce(MPI_IN_PLACE, times, 4, MPI_DOUBLE, MPI_MAX, plan->env->comm));
+    SPMM_TRY(spmmi_allreduce(plan->env, sum, 2, MPI_INT64_T, MPI_SUM));
+    SPMM_TRY(spmmi_allreduce(plan->env, max, 2, MPI_INT64_T, MPI_MAX));
+    SPMM_TRY(spmmi_allreduce(plan->env, times, 4, MPI_DOUBLE, MPI_MAX));
     if (plan->env->size == 1 || strcmp(plan->partition.method, "block") == 0) {
         s->block_halo_rows_total = sum[0];
     } else {

@@ -184,4 +184,34 @@ static void test_piece(void **state)
     late_sender(TAG_PIECE, receive_piece, false);
 }
 
-SPMM_TESTS(test_op_n, test_op_t, test_all_to_all, test_piece);
+/* A rank does not come to set-up: the others say who, at about the same time, and what it sends
+ * later does not reach their memory. */
+static void test_setup(void **state)
+{
+    const int  late = spmm_test_env.size - 1;
+    spmm_env_t env  = {
+         .rank = spmm_test_env.rank, .size = late + 1, .timeout_s = 0.1, .step = "a step"};
+    int    sum = 1;
+    char   says[80];
+    double start;
+
+    MPI_Comm_dup(spmm_test_env.comm, &env.comm);
+    MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
+    if (env.rank != late) {
+        assert_int_equal(spmmi_allreduce(&env, &sum, 1, MPI_INT, MPI_SUM), SPMM_ERR_COMM);
+        (void)snprintf(says, sizeof says, "a step: rank %d did not come within the timeout of",
+                       late);
+        assert_ptr_equal(strstr(env.err.text, says), env.err.text);
+    }
+    MPI_Barrier(spmm_test_env.comm);
+    if (env.rank == late) { /* the others were there */
+        (void)spmmi_allreduce(&env, &sum, 1, MPI_INT, MPI_SUM);
+    }
+    start = spmmi_now();
+    assert_int_equal(spmmi_agree(&env, SPMM_OK), SPMM_ERR_COMM);
+    assert_true(spmmi_now() - start < 3.0);
+    MPI_Barrier(spmm_test_env.comm);
+    assert_true(sum == 1 || env.rank == late);
+}
+
+SPMM_TESTS(test_op_n, test_op_t, test_all_to_all, test_piece, test_setup);
