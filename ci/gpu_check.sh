@@ -204,7 +204,8 @@ push_step() {
     local push=(mpirun --bind-to none -n "$ranks" "$build/tools/spmm_dist" --device cuda
         --type 32f --verify --generate "rmat:scale=16,degree=16") options
     ! grep '^nccl-push ' <<<"$listed" | grep -q 'not in this build' || return 0
-    for options in "--op n" "--op t" "--layout col" "--pad 3 --columns 33" "--timeout 30"; do
+    for options in "--op n" "--op t" "--layout col" "--pad 3 --columns 33" "--timeout 30" \
+        "--type 64c --op h"; do
         # shellcheck disable=SC2086 # several words
         check "${push[@]}" --transport nccl-push $options
     done
@@ -228,7 +229,7 @@ engines_step() {
             --warmup 0 --iterations 1 --beta 1
     done
     for mode in bittcf/32f/32f bittcf/32f/32f-fast-tf32 hrpb/32f/32f hrpb/32f/32f-fast-tf32 \
-        dmma/64f/64f; do
+        dmma/64f/64f {csr-gpu,cusparse}/{64c/64f,32c/32f}; do
         IFS=/ read -r engine type compute <<<"$mode"
         verify --generate rmat:scale=16,degree=16 --columns 128
         verify --generate rmat:scale=16,degree=16 --columns 33 --op t --layout col --pad 3 \

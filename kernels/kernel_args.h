@@ -7,7 +7,7 @@
 #ifndef SPMM_KERNEL_ARGS_H
 #define SPMM_KERNEL_ARGS_H
 
-#include "spmm_dist/types.h"
+#include "operands.h"
 
 #ifdef __CUDACC__
 #define SPMM_BOTH __host__ __device__
@@ -22,7 +22,7 @@ typedef struct {
     spmm_layout_t  src_layout; /**< ROW or COL */
     const int32_t *row;        /**< [n_rows], NULL: the identity (a plain transpose for COL) */
     int64_t        n_rows, n;
-    size_t         elem_size; /**< 2, 4 or 8 */
+    size_t         elem_size; /**< 2, 4, 8 or 16 */
     void          *dst;       /**< [n_rows x n], row-major, ld = n */
     int            threads;   /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_gather_args_t;
@@ -43,7 +43,7 @@ typedef struct {
  *  the partial rows that peers send back for op T.  Deterministic. */
 typedef struct {
     const void    *src;      /**< [* x n], row-major, ld = n, of src_type */
-    spmm_type_t    src_type; /**< 64F or 32F: the accumulator type */
+    spmm_type_t    src_type; /**< 64F or 32F, real or complex: the accumulator type */
     const int32_t *row;      /**< [n_rows], no row twice */
     const int32_t *ptr;      /**< [n_rows + 1] */
     const int32_t *pos;      /**< [ptr[n_rows]] */
@@ -58,22 +58,23 @@ typedef struct {
 /** dst[i, j] = src[i, j] + beta * dst[i, j]: a row-major product into column-major C; beta == 0
  *  does not read dst.  Sums are in the accumulator's type and rounded once. */
 typedef struct {
-    const void *src; /**< [n_rows x n], row-major, ld = n */
-    int64_t     n_rows, n;
-    double      beta;
-    void       *dst; /**< [n_rows x n], column-major */
-    int64_t     ld_dst;
-    spmm_type_t type;    /**< of src and dst */
-    int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+    const void   *src; /**< [n_rows x n], row-major, ld = n */
+    int64_t       n_rows, n;
+    spmm_scalar_t beta;
+    void         *dst; /**< [n_rows x n], column-major */
+    int64_t       ld_dst;
+    spmm_type_t   type;    /**< of src and dst */
+    int           threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_store_args_t;
 
-/** to[i] = from[source[i]]: new values to where a format keeps them. */
+/** to[i] = from[source[i]], or its conjugate: new values to where a format keeps them. */
 typedef struct {
     const void    *from;
     const int32_t *source; /**< [count]; -1: to[i] stays as it is */
     int64_t        count;
-    size_t         elem_size; /**< 2, 4 or 8 */
-    void          *to;        /**< at a multiple of 32 bytes, source of 16 */
+    size_t         elem_size; /**< 2, 4, 8 or 16 */
+    int            conjugate; /**< nonzero: elements are complex, the imaginary part changes sign */
+    void          *to;        /**< at a multiple of 64 bytes, source of 16 */
     int            threads;   /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_place_args_t;
 

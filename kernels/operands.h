@@ -14,6 +14,12 @@ typedef struct {
     double re, im;
 } spmm_scalar_t;
 
+/** Does a product with this beta not read C? */
+static inline int spmmi_scalar_is_zero(spmm_scalar_t x)
+{
+    return x.re == 0.0 && x.im == 0.0;
+}
+
 /** Layout of operands and problems inside the library: row-major B, column-major C.  Kernels that
  *  read rows of B can write their sums into columns of C as well as into rows. */
 #define SPMM_LAYOUT_MIXED ((spmm_layout_t)16)

@@ -83,13 +83,14 @@ SPMM_API spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_ro
 /** Read A from a file, told by its content: Matrix Market (`.mtx`, also gzipped), binary pattern
  *  CSR (`.csr`, int64 magic 0x43535231, rows, cols, nnz; int32 row_ptr, col_idx; little endian) or
  *  text of the Deep Learning Matrix Collection (`.smtx`, read by rank 0).
- *  Collective.  Rows are split evenly by entries.  Symmetric storage is expanded, duplicates are
- *  summed; the entries of a Matrix Market pattern and of a `.smtx` file are 1, those of a `.csr`
- *  file are drawn from @p seed.
- *  @param[in] type  storage type of the values; SPMM_TYPE_AUTO: FP64
+ *  Collective.  Rows are split evenly by entries.  Symmetric, skew-symmetric and Hermitian storage
+ *  is expanded, duplicates are summed; the entries of a Matrix Market pattern and of a `.smtx` file
+ *  are 1, those of a `.csr` file are drawn from @p seed.
+ *  @param[in] type  storage type of the values; SPMM_TYPE_AUTO: FP64, complex where the file is
  *  @return SPMM_ERR_IO for a missing or malformed file, with the line where there is one, and where
  *          ranks see files of different size or, by samples, content: in up to 4 MiB any byte;
- *          SPMM_ERR_RANGE when a value overflows @p type or the shape overflows the index types */
+ *          SPMM_ERR_RANGE when a value overflows @p type or the shape overflows the index types;
+ *          SPMM_ERR_ARGUMENT where the file is complex and @p type is real */
 SPMM_API spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_t type,
                                         uint64_t seed, spmm_matrix_t **A);
 

@@ -15,11 +15,11 @@ extern "C" {
 /** Zero in any field means "choose for me"; the struct grows only at its end. */
 typedef struct {
     size_t         struct_size; /**< set by SPMM_PLAN_OPTIONS_INIT; lets old callers run */
-    spmm_op_t      op;          /**< product with A or with its transpose */
+    spmm_op_t      op;          /**< product with A, its transpose or its conjugate transpose */
     spmm_layout_t  layout;      /**< storage order of B and C; AUTO: row-major, which serves all
                                      engines directly.  Column-major may cost a row-major copy of
                                      B and of C on each rank; spmm_plan_explain() says so */
-    spmm_compute_t compute;     /**< AUTO: 64F for FP64, 32F for all other types */
+    spmm_compute_t compute;     /**< AUTO: 64F for FP64, complex too, 32F for all other types */
     spmm_type_t    c_type;      /**< AUTO: the type of A and B; FP32 possible for 16-bit A and B */
     const char    *partition;   /**< "keep" (NULL): rows stay with the caller's ranks; "block",
                                      "metis", "ptscotch", "auto", "file:PATH": the plan has its
@@ -57,17 +57,22 @@ typedef struct {
                                        or nccl-push, and a context without timeout_s.
                                        Plans that profile capture nothing: spmm_plan_explain() says
                                        so */
-    int exact_nonfinite;  /**< nonzero: where B holds Inf or NaN, C has what the entries of A
+    int         exact_nonfinite; /**< nonzero: where B holds Inf or NaN, C has what the entries of A
                                        make of them.  Zero: engines that also multiply zeros which
                                        fill up blocks or tiles (cusparse-bell, cusparse) may put NaN
                                        in other rows of C */
+    spmm_type_t b_type;          /**< of B and C.  AUTO: that of A (c_type aside).  SPMM_C_64F for A
+                                       of SPMM_R_64F, SPMM_C_32F for A of SPMM_R_32F: B and C are
+                                       complex, row-major, and multiplied as they lie, as real
+                                       blocks of twice the columns; alpha and beta are real then */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0           \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
+            SPMM_TYPE_AUTO                                                                         \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -102,11 +107,13 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *                             to call.  Rows of another n are SPMM_ERR_COMM on the ranks that get
  *                             them, over nccl-push from the next call on; transport nccl does not
  *                             see it: context option check does, and timeout_s ends what waits
- *  @param[in]     alpha,beta  converted to the compute type; beta == 0 never reads C; alpha == 0
- *                             may read B, and 0 * Inf then is NaN
+ *  @param[in]     alpha,beta  real, see spmm_execute_scaled(); converted to the compute type;
+ *                             beta == 0 never reads C; alpha == 0 may read B, and 0 * Inf then is
+ *                             NaN
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; shares no element with C, which is checked.  Both may be
- *                             blocks of one array side by side, with one ld
+ *                             blocks of one array side by side, with one ld.  On GPUs complex
+ *                             blocks of a complex A begin at a multiple of their element
  *  @param[in]     ldb,ldc     row-major: >= n; column-major: local, >= local rows
  *  @param[in,out] C           local rows of C x n */
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,
@@ -118,6 +125,14 @@ SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, 
  *  @return SPMM_ERR_COMM where they are not: rows under way then belong to no common execute, and
  *          plan and context are to be destroyed */
 SPMM_API spmm_status_t spmm_plan_resync(spmm_plan_t *plan);
+
+/** spmm_execute() with factors of the type that sums are kept in: complex for a complex A.
+ *  @param[in] alpha,beta  one number each in host memory, read before the call returns: of
+ *                         SPMM_C_64F or SPMM_C_32F as A is, of SPMM_R_64F for A of that type, else
+ *                         of SPMM_R_32F */
+SPMM_API spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const void *alpha,
+                                           const void *B, int64_t ldb, const void *beta, void *C,
+                                           int64_t ldc, spmm_stream_t stream);
 
 /** Enqueue new values for this plan alone, in the order of @p stream: later executes, on any
  *  stream, multiply by them, until the next call or spmm_matrix_update_values().  Matrix and other

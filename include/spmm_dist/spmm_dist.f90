@@ -26,14 +26,14 @@ module spmm_dist
     SPMM_ERR_RANGE = -7, SPMM_ERR_INTERNAL = -8
   ! Storage type of A, B and C
   integer(c_int), parameter :: SPMM_TYPE_AUTO = 0, SPMM_R_64F = 1, SPMM_R_32F = 2, SPMM_R_16F = 3, &
-    SPMM_R_16BF = 4
+    SPMM_R_16BF = 4, SPMM_C_64F = 5, SPMM_C_32F = 6
   ! Arithmetic
   integer(c_int), parameter :: SPMM_COMPUTE_AUTO = 0, SPMM_COMPUTE_64F = 1, SPMM_COMPUTE_32F = 2, &
     SPMM_COMPUTE_32F_FAST_TF32 = 3
   ! Storage order of B and C: SPMM_LAYOUT_COL is that of B(ldb, n)
   integer(c_int), parameter :: SPMM_LAYOUT_AUTO = 0, SPMM_LAYOUT_ROW = 1, SPMM_LAYOUT_COL = 2
   ! op(A)
-  integer(c_int), parameter :: SPMM_OP_N = 0, SPMM_OP_T = 1
+  integer(c_int), parameter :: SPMM_OP_N = 0, SPMM_OP_T = 1, SPMM_OP_H = 2
   ! Where a context computes
   integer(c_int), parameter :: SPMM_DEVICE_AUTO = 0, SPMM_DEVICE_CPU = 1, SPMM_DEVICE_CUDA = 2
   ! The two dense operands
@@ -91,7 +91,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 120_c_size_t
+    integer(c_size_t) :: struct_size = 128_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -110,6 +110,7 @@ module spmm_dist
     type(c_ptr) :: schedule = c_null_ptr
     integer(c_int) :: graph = 0
     integer(c_int) :: exact_nonfinite = 0
+    integer(c_int) :: b_type = 0
   end type
 
   type, bind(c) :: spmm_layout_info_t
@@ -394,6 +395,20 @@ module spmm_dist
       integer(c_int64_t), value :: ldb
       real(c_double), value :: beta
       type(c_ptr), value :: C
+      integer(c_int64_t), value :: ldc
+      type(c_ptr), value :: stream
+      integer(c_int) :: status
+    end function
+
+    !> alpha and beta: c_loc() of a real or, for a complex A, complex number
+    function spmm_execute_scaled(plan, n, alpha, B, ldb, beta, C, ldc, stream) &
+      result(status) bind(c)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n
+      type(c_ptr), value :: alpha, B
+      integer(c_int64_t), value :: ldb
+      type(c_ptr), value :: beta, C
       integer(c_int64_t), value :: ldc
       type(c_ptr), value :: stream
       integer(c_int) :: status

@@ -30,12 +30,15 @@ typedef enum {
     SPMM_R_64F,         /**< IEEE double */
     SPMM_R_32F,         /**< IEEE single */
     SPMM_R_16F,         /**< IEEE half */
-    SPMM_R_16BF         /**< bfloat16 */
+    SPMM_R_16BF,        /**< bfloat16 */
+    SPMM_C_64F,         /**< real and imaginary part, two FP64: C's double complex, C++'s
+                             std::complex<double>, Fortran's complex(c_double_complex) */
+    SPMM_C_32F          /**< the same of two FP32 */
 } spmm_type_t;
 
 /** Arithmetic, by cuBLAS's names. */
 typedef enum {
-    SPMM_COMPUTE_AUTO = 0,     /**< 64F for FP64 storage, 32F for all others */
+    SPMM_COMPUTE_AUTO = 0,     /**< 64F for FP64 storage, complex too, 32F for all others */
     SPMM_COMPUTE_64F,          /**< FP64 products and sums */
     SPMM_COMPUTE_32F,          /**< FP32-accurate products, FP32 sums */
     SPMM_COMPUTE_32F_FAST_TF32 /**< operands rounded to TF32, FP32 sums */
@@ -48,8 +51,9 @@ typedef enum {
     SPMM_LAYOUT_COL       /**< element (i, j) at i + j * ld, ld >= local rows */
 } spmm_layout_t;
 
-/** op(A): A itself or its transpose. */
-typedef enum { SPMM_OP_N = 0, SPMM_OP_T } spmm_op_t;
+/** op(A): A itself, its transpose, or its conjugate transpose, which of a real A is its
+ *  transpose. */
+typedef enum { SPMM_OP_N = 0, SPMM_OP_T, SPMM_OP_H } spmm_op_t;
 
 /** Where a context computes. */
 typedef enum {

@@ -57,19 +57,23 @@ void spmmi_cpu_scatter_rows(const spmm_scatter_args_t *args)
 
 void spmmi_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args)
 {
+    const int         parts = spmmi_type_parts(args->dst_type);
+    const spmm_type_t src = spmmi_part_type(args->src_type), dst = spmmi_part_type(args->dst_type);
+
 #pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
     for (int64_t u = 0; u < args->n_rows; u++) {
-        for (int64_t j = 0; j < args->n; j++) {
-            const int64_t at  = place(args->dst_layout, args->ld_dst, args->row[u], j);
-            double        sum = spmmi_value_get(args->dst_type, args->dst, at);
+        for (int64_t j = 0; j < parts * args->n; j++) {
+            const int64_t to  = place(args->dst_layout, args->ld_dst, args->row[u], j / parts);
+            const int64_t at  = parts * to + j % parts;
+            double        sum = spmmi_value_get(dst, args->dst, at);
 
             for (int32_t k = args->ptr[u]; k < args->ptr[u + 1]; k++) {
-                sum += spmmi_value_get(args->src_type, args->src, args->pos[k] * args->n + j);
-                if (args->src_type != SPMM_R_64F) {
+                sum += spmmi_value_get(src, args->src, parts * args->pos[k] * args->n + j);
+                if (src != SPMM_R_64F) {
                     sum = (double)(float)sum; /* FP32 sums, as on the GPU */
                 }
             }
-            spmmi_value_set(args->dst_type, args->dst, at, sum);
+            spmmi_value_set(dst, args->dst, at, sum);
         }
     }
 }
@@ -81,7 +85,7 @@ enum { STORE_ROWS = 32 }; /* at a time: a line of the cache of each stays while 
     static void NAME(const spmm_store_args_t *args, int64_t first, int64_t last)                   \
     {                                                                                              \
         const T *src  = args->src;                                                                 \
-        const T  beta = (T)args->beta;                                                             \
+        const T  beta = (T)args->beta.re;                                                          \
                                                                                                    \
         for (int64_t j = 0; j < args->n; j++) {                                                    \
             T *dst = (T *)args->dst + j * args->ld_dst;                                            \
@@ -89,7 +93,7 @@ enum { STORE_ROWS = 32 }; /* at a time: a line of the cache of each stays while 
             for (int64_t i = first; i < last; i++) {                                               \
                 const T x = src[i * args->n + j];                                                  \
                                                                                                    \
-                dst[i] = args->beta == 0.0 ? x : x + beta * dst[i];                                \
+                dst[i] = args->beta.re == 0.0 ? x : x + beta * dst[i];                             \
             }                                                                                      \
         }                                                                                          \
     }
@@ -100,14 +104,14 @@ STORE_COLUMNS(store_32f, float)
 /* 16-bit types, summed in FP32. */
 static void store_16(const spmm_store_args_t *args, int64_t first, int64_t last)
 {
-    const float beta = (float)args->beta;
+    const float beta = (float)args->beta.re;
 
     for (int64_t j = 0; j < args->n; j++) {
         for (int64_t i = first; i < last; i++) {
             const int64_t at = i + j * args->ld_dst;
             float         x  = (float)spmmi_value_get(args->type, args->src, i * args->n + j);
 
-            if (args->beta != 0.0) {
+            if (args->beta.re != 0.0) {
                 x += beta * (float)spmmi_value_get(args->type, args->dst, at);
             }
             spmmi_value_set(args->type, args->dst, at, (double)x);
@@ -115,12 +119,37 @@ static void store_16(const spmm_store_args_t *args, int64_t first, int64_t last)
     }
 }
 
+static void store_complex(const spmm_store_args_t *args, int64_t first, int64_t last)
+{
+    const spmm_type_t   part = spmmi_part_type(args->type);
+    const spmm_scalar_t beta = args->beta;
+
+    for (int64_t j = 0; j < args->n; j++) {
+        for (int64_t i = first; i < last; i++) {
+            const int64_t from = 2 * (i * args->n + j), to = 2 * (i + j * args->ld_dst);
+            double        re = spmmi_value_get(part, args->src, from);
+            double        im = spmmi_value_get(part, args->src, from + 1);
+
+            if (!spmmi_scalar_is_zero(beta)) {
+                const double x = spmmi_value_get(part, args->dst, to);
+                const double y = spmmi_value_get(part, args->dst, to + 1);
+
+                re += beta.re * x - beta.im * y;
+                im += beta.re * y + beta.im * x;
+            }
+            spmmi_value_set(part, args->dst, to, re);
+            spmmi_value_set(part, args->dst, to + 1, im);
+        }
+    }
+}
+
 void spmmi_cpu_store_columns(const spmm_store_args_t *args)
 {
     void (*store)(const spmm_store_args_t *, int64_t, int64_t) =
-        args->type == SPMM_R_64F   ? store_64f
-        : args->type == SPMM_R_32F ? store_32f
-                                   : store_16;
+        spmmi_is_complex(args->type) ? store_complex
+        : args->type == SPMM_R_64F   ? store_64f
+        : args->type == SPMM_R_32F   ? store_32f
+                                     : store_16;
 
 #pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
     for (int64_t first = 0; first < args->n_rows; first += STORE_ROWS) {

@@ -35,11 +35,11 @@ cudaError_t spmmi_cuda_delay(double seconds, cudaStream_t stream);
  *  read C. */
 typedef struct {
     const void    *sum;      /**< [n_rows x n] of sum_type in the layout of C; NULL: zeros */
-    spmm_type_t    sum_type; /**< 64F or 32F */
+    spmm_type_t    sum_type; /**< 64F or 32F, real or complex */
     int64_t        ld_sum;
     const int32_t *row_map; /**< [n_rows], no row twice; NULL: the identity */
     int64_t        n_rows, n;
-    double         beta;
+    spmm_scalar_t  beta;
     void          *C;
     spmm_type_t    c_type;
     int64_t        ldc;

@@ -92,8 +92,8 @@ static spmm_status_t fetch_csr(spmm_context_t *ctx, const given_csr_t *in, host_
     int64_t              nnz, n_values;
 
     if (size == 0) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
-                          "type %d of the values is none of 64F, 32F, 16F, 16BF", (int)in->type);
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "type %d of the values is none of spmm_type_t",
+                          (int)in->type);
     }
     if (n_rows < 0 || n_rows > INT32_MAX || (in->row_ptr == NULL && n_rows > 0)) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
@@ -219,12 +219,12 @@ spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_rows, int64
 }
 
 /* The type of a matrix that the library fills itself. */
-static spmm_status_t check_type(spmm_context_t *ctx, spmm_type_t *type)
+static spmm_status_t check_type(spmm_context_t *ctx, spmm_type_t type)
 {
-    *type = *type == SPMM_TYPE_AUTO ? SPMM_R_64F : *type;
-    return spmm_type_size(*type) != 0 ? SPMM_OK
-                                      : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
-                                                   "type %d is none of spmm_type_t", (int)*type);
+    return type == SPMM_TYPE_AUTO || spmm_type_size(type) != 0
+               ? SPMM_OK
+               : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "type %d is none of spmm_type_t",
+                            (int)type);
 }
 
 spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_t type,
@@ -236,7 +236,7 @@ spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_
     spmm_status_t     status;
 
     SPMM_TRY(check_handles(ctx, A, "spmm_matrix_read", 3, same));
-    status = path != NULL ? check_type(ctx, &type)
+    status = path != NULL ? check_type(ctx, type)
                           : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the path is NULL");
     SPMM_TRY(spmmi_agree(&ctx->env, status));
     status = spmmi_matrix_from_file(&ctx->env, path, type, seed, &made);
@@ -252,7 +252,7 @@ spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spec, spmm_t
     spmm_status_t     status;
 
     SPMM_TRY(check_handles(ctx, A, "spmm_matrix_generate", 3, same));
-    status = spec != NULL ? check_type(ctx, &type)
+    status = spec != NULL ? check_type(ctx, type)
                           : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the spec is NULL");
     SPMM_TRY(spmmi_agree(&ctx->env, status));
     status = spmmi_matrix_from_spec(&ctx->env, spec, type, seed, &made);

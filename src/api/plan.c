@@ -6,6 +6,7 @@
 #include "api/context.h"
 #include "api/overlap.h"
 #include "base/same.h"
+#include "base/scalar.h"
 #include "plan/create.h"
 #include "plan/execute.h"
 #include "plan/move.h"
@@ -41,6 +42,22 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
     return SPMM_OK;
 }
 
+/* GPUs read and write complex numbers whole. */
+static spmm_status_t check_alignment(const spmm_plan_t *plan, const char *name, const void *data)
+{
+    const size_t size = spmm_type_size(plan->ab_type);
+
+    if (spmmi_is_complex(plan->ab_type) && plan->device->kind != SPMM_DEVICE_CPU &&
+        (uintptr_t)data % size != 0) {
+        return spmmi_fail(
+            &plan->env->err, SPMM_ERR_ARGUMENT,
+            "%s begins at %p: on GPUs complex numbers of %zu bytes lie at multiples of "
+            "their size",
+            name, data, size);
+    }
+    return SPMM_OK;
+}
+
 /* A dense operand of @p rows rows: pointer and leading dimension. */
 static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, const void *data,
                                  int64_t rows, int64_t n, int64_t ld)
@@ -55,7 +72,8 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
                           name, ld, least < 1 ? (int64_t)1 : least,
                           plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", rows, n);
     }
-    if (rows > 0 && !spmmi_ld_fits(plan->layout == SPMM_LAYOUT_ROW ? rows : n, ld)) {
+    if (ld > INT64_MAX / 2 ||
+        (rows > 0 && !spmmi_ld_fits(plan->layout == SPMM_LAYOUT_ROW ? rows : n, ld))) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ": no memory is that large", name, ld);
     }
@@ -68,14 +86,16 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
                           "spmm_buffer_alloc()",
                           name, plan->device->description);
     }
-    return SPMM_OK;
+    return rows > 0 ? check_alignment(plan, name, data) : SPMM_OK;
 }
 
 static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
 {
-    if (n < 1 || n > plan->n) {
+    const int64_t most = plan->n / plan->b_parts;
+
+    if (n < 1 || n > most) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                          "n is %" PRId64 ", must be 1 to %" PRId64 " as planned", n, plan->n);
+                          "n is %" PRId64 ", must be 1 to %" PRId64 " as planned", n, most);
     }
     return SPMM_OK;
 }
@@ -84,7 +104,7 @@ static spmm_extent_t extent_of(const spmm_plan_t *plan, const void *data, int64_
                                int64_t ld, spmm_type_t type)
 {
     const bool   is_row = plan->layout == SPMM_LAYOUT_ROW;
-    const size_t size   = spmm_type_size(type);
+    const size_t size   = spmm_type_size(type) * (size_t)plan->b_parts;
 
     return (spmm_extent_t){.at    = (uintptr_t)data,
                            .lines = (size_t)(is_row ? rows : n),
@@ -94,27 +114,31 @@ static spmm_extent_t extent_of(const spmm_plan_t *plan, const void *data, int64_
 
 /* Rounded once, so that all engines agree on whether beta is 0.  Volatile, since GCC 12.2 at -O3
  * joins the roundings of alpha and beta into one of vectors and then drops it (test_plan). */
-static spmm_scalar_t in_compute_type(const spmm_plan_t *plan, double x)
+static double rounded(const spmm_plan_t *plan, double x)
 {
-    const volatile float rounded = (float)x;
+    const volatile float near = (float)x;
 
-    return (spmm_scalar_t){.re = plan->compute == SPMM_COMPUTE_64F ? x : (double)rounded};
+    return plan->compute == SPMM_COMPUTE_64F ? x : (double)near;
+}
+
+static spmm_scalar_t in_compute_type(const spmm_plan_t *plan, spmm_scalar_t x)
+{
+    return (spmm_scalar_t){.re = rounded(plan, x.re), .im = rounded(plan, x.im)};
 }
 
 /* Local. */
-static spmm_status_t check_execute(const spmm_plan_t *plan, int64_t n, const void *B, int64_t ldb,
-                                   const void *C, int64_t ldc)
+static spmm_status_t check_execute(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const int64_t b_rows = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local;
     const int64_t c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
     spmm_extent_t b_bytes, c_bytes;
 
     SPMM_TRY(spmmi_plan_check_step(plan));
-    SPMM_TRY(check_n(plan, n));
-    SPMM_TRY(check_dense(plan, "B", B, b_rows, n, ldb));
-    SPMM_TRY(check_dense(plan, "C", C, c_rows, n, ldc));
-    b_bytes = extent_of(plan, B, b_rows, n, ldb, plan->ab_type);
-    c_bytes = extent_of(plan, C, c_rows, n, ldc, plan->c_type);
+    SPMM_TRY(check_n(plan, x->n));
+    SPMM_TRY(check_dense(plan, "B", x->B, b_rows, x->n, x->ldb));
+    SPMM_TRY(check_dense(plan, "C", x->C, c_rows, x->n, x->ldc));
+    b_bytes = extent_of(plan, x->B, b_rows, x->n, x->ldb, plan->ab_type);
+    c_bytes = extent_of(plan, x->C, c_rows, x->n, x->ldc, plan->c_type);
     if (spmmi_extents_overlap(&b_bytes, &c_bytes)) {
         return spmmi_fail(
             &plan->env->err, SPMM_ERR_ARGUMENT,
@@ -130,35 +154,87 @@ static int64_t common_ld(const spmm_plan_t *plan, int64_t ld)
     return plan->layout == SPMM_LAYOUT_ROW ? ld : 0;
 }
 
-spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,
-                           double beta, void *C, int64_t ldc, spmm_stream_t stream)
+/* A product in the caller's words: n and leading dimensions count elements of B and C.
+ * @param[in] status  of what the caller has checked, local */
+static spmm_status_t execute(spmm_plan_t *plan, const char *call, spmm_status_t status,
+                             spmm_operands_t x)
 {
-    spmm_status_t status;
-
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
-    }
-    SPMM_TRY(spmmi_enter(plan->env, "spmm_execute"));
-    status = check_execute(plan, n, B, ldb, C, ldc);
-    status = SPMM_CHECK_CALL(plan->env, "spmm_execute", status, spmmi_whole("plan", plan->number),
-                             spmmi_whole("n", n), spmmi_real("alpha", alpha),
-                             spmmi_real("beta", beta), spmmi_whole("ldb", common_ld(plan, ldb)),
-                             spmmi_whole("ldc", common_ld(plan, ldc)));
+    status = status == SPMM_OK ? check_execute(plan, &x) : status;
+    status = SPMM_CHECK_CALL(plan->env, call, status, spmmi_whole("plan", plan->number),
+                             spmmi_whole("n", x.n), spmmi_real("alpha", x.alpha.re),
+                             spmmi_real("imaginary part of alpha", x.alpha.im),
+                             spmmi_real("beta", x.beta.re),
+                             spmmi_real("imaginary part of beta", x.beta.im),
+                             spmmi_whole("ldb", common_ld(plan, x.ldb)),
+                             spmmi_whole("ldc", common_ld(plan, x.ldc)));
     if (status != SPMM_OK) {
         spmmi_plan_miss(plan);
         return status;
     }
-    return spmmi_plan_execute(plan, &(spmm_operands_t){.ab_type = plan->ab_type,
-                                                       .c_type  = plan->c_type,
-                                                       .layout  = plan->layout,
-                                                       .n       = n,
-                                                       .alpha   = in_compute_type(plan, alpha),
-                                                       .beta    = in_compute_type(plan, beta),
-                                                       .B       = B,
-                                                       .ldb     = ldb,
-                                                       .C       = C,
-                                                       .ldc     = ldc,
-                                                       .stream  = stream});
+    x.ab_type = plan->ab_type;
+    x.c_type  = plan->c_type;
+    x.layout  = plan->layout;
+    x.alpha   = in_compute_type(plan, x.alpha);
+    x.beta    = in_compute_type(plan, x.beta);
+    x.n *= plan->b_parts;
+    x.ldb *= plan->b_parts;
+    x.ldc *= plan->b_parts;
+    return spmmi_plan_execute(plan, &x);
+}
+
+spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,
+                           double beta, void *C, int64_t ldc, spmm_stream_t stream)
+{
+    if (plan == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
+    }
+    SPMM_TRY(spmmi_enter(plan->env, "spmm_execute"));
+    return execute(plan, "spmm_execute", SPMM_OK,
+                   (spmm_operands_t){.n      = n,
+                                     .alpha  = {.re = alpha},
+                                     .beta   = {.re = beta},
+                                     .B      = B,
+                                     .ldb    = ldb,
+                                     .C      = C,
+                                     .ldc    = ldc,
+                                     .stream = stream});
+}
+
+/* Of the type that sums are kept in; 0 for NULL. */
+static spmm_scalar_t read_scalar(const spmm_plan_t *plan, const void *from)
+{
+    const spmm_type_t type = spmmi_accum_type(plan->ab_type), part = spmmi_part_type(type);
+
+    if (from == NULL) {
+        return (spmm_scalar_t){0};
+    }
+    return (spmm_scalar_t){.re = spmmi_value_get(part, from, 0),
+                           .im = spmmi_is_complex(type) ? spmmi_value_get(part, from, 1) : 0.0};
+}
+
+spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const void *alpha, const void *B,
+                                  int64_t ldb, const void *beta, void *C, int64_t ldc,
+                                  spmm_stream_t stream)
+{
+    spmm_status_t status = SPMM_OK;
+
+    if (plan == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute_scaled: plan is NULL");
+    }
+    SPMM_TRY(spmmi_enter(plan->env, "spmm_execute_scaled"));
+    if (alpha == NULL || beta == NULL) {
+        status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_execute_scaled: %s is NULL",
+                            alpha == NULL ? "alpha" : "beta");
+    }
+    return execute(plan, "spmm_execute_scaled", status,
+                   (spmm_operands_t){.n      = n,
+                                     .alpha  = read_scalar(plan, alpha),
+                                     .beta   = read_scalar(plan, beta),
+                                     .B      = B,
+                                     .ldb    = ldb,
+                                     .C      = C,
+                                     .ldc    = ldc,
+                                     .stream = stream});
 }
 
 spmm_status_t spmm_plan_resync(spmm_plan_t *plan)
@@ -185,6 +261,7 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
                           "spmm_buffer_alloc(), or spmm_matrix_update_values()",
                           plan->device->description);
     }
+    SPMM_TRY(check_alignment(plan, "values", values));
     return spmmi_plan_take_values(plan, values, stream);
 }
 
@@ -240,12 +317,20 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: plan is NULL", call);
     }
+<<<<<<< HEAD
     SPMM_TRY(spmmi_enter(plan->env, call));
     status = check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst);
     status = SPMM_CHECK_CALL(plan->env, call, status, spmmi_whole("plan", plan->number),
                              spmmi_whole("operand", operand), spmmi_whole("n", n));
     SPMM_TRY(spmmi_agree(plan->env, status));
     return spmmi_plan_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst, stream);
+=======
+    SPMM_TRY(spmmi_enter(plan->env, to_plan ? "spmm_plan_scatter" : "spmm_plan_gather"));
+    SPMM_TRY(
+        spmmi_agree(plan->env, check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst)));
+    return spmmi_plan_move(plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts,
+                           dst, ld_dst * plan->b_parts, stream);
+>>>>>>> complex
 }
 
 spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/hash.h"
 #include "spmm_dist/context.h"
 
 size_t spmm_type_size(spmm_type_t type)
@@ -11,12 +12,15 @@ size_t spmm_type_size(spmm_type_t type)
     case SPMM_TYPE_AUTO:
         return 0;
     case SPMM_R_64F:
+    case SPMM_C_32F:
         return 8;
     case SPMM_R_32F:
         return 4;
     case SPMM_R_16F:
     case SPMM_R_16BF:
         return 2;
+    case SPMM_C_64F:
+        return 16;
     }
     return 0;
 }
@@ -34,13 +38,17 @@ const char *spmmi_type_name(spmm_type_t type)
         return "16f";
     case SPMM_R_16BF:
         return "16bf";
+    case SPMM_C_64F:
+        return "64c";
+    case SPMM_C_32F:
+        return "32c";
     }
     return NULL;
 }
 
 spmm_type_t spmmi_accum_type(spmm_type_t type)
 {
-    return type == SPMM_R_64F ? SPMM_R_64F : SPMM_R_32F;
+    return type == SPMM_R_64F || spmmi_is_complex(type) ? type : SPMM_R_32F;
 }
 
 static uint32_t float_bits(float x)
@@ -135,6 +143,9 @@ double spmmi_value_get(spmm_type_t type, const void *values, int64_t i)
         return (double)spmmi_half_to_float(((const uint16_t *)values)[i]);
     case SPMM_R_16BF:
         return (double)spmmi_bf16_to_float(((const uint16_t *)values)[i]);
+    case SPMM_C_64F:
+    case SPMM_C_32F:
+        return spmmi_value_get(spmmi_part_type(type), values, 2 * i);
     case SPMM_TYPE_AUTO:
         break;
     }
@@ -156,6 +167,11 @@ void spmmi_value_set(spmm_type_t type, void *values, int64_t i, double x)
     case SPMM_R_16BF:
         ((uint16_t *)values)[i] = spmmi_bf16_from_float(round_to_odd(x));
         break;
+    case SPMM_C_64F:
+    case SPMM_C_32F:
+        spmmi_value_set(spmmi_part_type(type), values, 2 * i, x);
+        spmmi_value_set(spmmi_part_type(type), values, 2 * i + 1, 0.0);
+        break;
     case SPMM_TYPE_AUTO:
         break;
     }
@@ -168,6 +184,26 @@ bool spmmi_value_fits(spmm_type_t type, double x)
     if (!isfinite(x)) {
         return true; /* an infinity or NaN of the caller is the caller's */
     }
-    spmmi_value_set(type, &rounded, 0, x);
-    return isfinite(spmmi_value_get(type, &rounded, 0));
+    spmmi_value_set(spmmi_part_type(type), &rounded, 0, x);
+    return isfinite(spmmi_value_get(spmmi_part_type(type), &rounded, 0));
+}
+
+void spmmi_value_draw(spmm_type_t type, void *values, int64_t i, uint64_t seed, int64_t row,
+                      int64_t col)
+{
+    const int parts = spmmi_type_parts(type);
+
+    for (int part = 0; part < parts; part++) {
+        spmmi_value_set(spmmi_part_type(type), values, parts * i + part,
+                        spmmi_random_value(part == 0 ? seed : spmmi_mix64(seed), row, col));
+    }
+}
+
+void spmmi_conjugate(spmm_type_t type, void *values, int64_t count)
+{
+    const spmm_type_t part = spmmi_part_type(type);
+
+    for (int64_t k = 0; k < count; k++) {
+        spmmi_value_set(part, values, 2 * k + 1, -spmmi_value_get(part, values, 2 * k + 1));
+    }
 }

@@ -27,6 +27,8 @@ typedef struct {
 static spmm_status_t check_input(spmm_env_t *env, int64_t rows, int64_t cols,
                                  const spmm_entries_t *list, spmm_type_t type)
 {
+    const int64_t parts = list->complex ? 2 : 1;
+
     if (rows < 0 || cols < 0 || spmm_type_size(type) == 0) {
         return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
                           "assembly of a %" PRId64 " x %" PRId64 " matrix of type %d", rows, cols,
@@ -35,11 +37,11 @@ static spmm_status_t check_input(spmm_env_t *env, int64_t rows, int64_t cols,
     for (int64_t k = 0; k < list->count; k++) {
         const spmm_entry_t *entry = &list->entry[k];
 
-        if (entry->row < 0 || entry->row >= rows || entry->col < 0 || entry->col >= cols) {
+        if (entry->row < 0 || entry->row >= rows || entry->col < 0 || entry->col / parts >= cols) {
             return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
                               "entry %" PRId64 " at row %" PRId64 ", column %" PRId64
                               " (from 0) is outside the %" PRId64 " x %" PRId64 " matrix",
-                              k, entry->row, entry->col, rows, cols);
+                              k, entry->row, entry->col / parts, rows, cols);
         }
     }
     return SPMM_OK;
@@ -165,8 +167,9 @@ static spmm_status_t count_traffic(spmm_env_t *env, const spmm_matrix_t *A,
 static spmm_status_t group_by_owner(spmm_env_t *env, const spmm_matrix_t *A,
                                     const traffic_t *traffic, spmm_entries_t *list)
 {
-    spmm_entries_t sorted = {.count = list->count, .capacity = list->count};
-    int64_t       *next, at = 0;
+    spmm_entries_t sorted = {
+        .count = list->count, .capacity = list->count, .complex = list->complex};
+    int64_t *next, at = 0;
 
     if (SPMM_NEW(sorted.entry, list->count) == NULL || SPMM_NEW(next, env->size) == NULL) {
         spmmi_free(sorted.entry);
@@ -208,7 +211,7 @@ static spmm_status_t prepare_exchange(spmm_env_t *env, const spmm_matrix_t *A,
 static spmm_status_t exchange(spmm_env_t *env, const spmm_matrix_t *A, traffic_t *traffic,
                               spmm_entries_t *list)
 {
-    spmm_entries_t mine = {0};
+    spmm_entries_t mine = {.complex = list->complex};
     bool           grouped;
     spmm_status_t  status;
 

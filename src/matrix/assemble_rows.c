@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "matrix/pairs.h"
@@ -17,6 +16,7 @@ enum { PARALLEL_ENTRIES = 1 << 15, MAX_PARTS = 32 };
 typedef struct {
     int64_t     *start; /* [n_rows + 2]; row r has pair[start[r]] .. pair[start[r + 1] - 1] */
     spmm_pair_t *pair;  /* [count] */
+    int          parts; /* 2 where the list is complex: columns of pairs, and pairs of an entry */
 } rows_t;
 
 /* First row whose entries start at or after @p at.  next [n_rows]: where each row starts. */
@@ -98,7 +98,7 @@ static spmm_status_t group_by_row(const spmm_matrix_t *A, const spmm_entries_t *
     return SPMM_OK;
 }
 
-/* Sort each row and leave the number of its distinct columns in row_ptr[r + 1]. */
+/* Sort each row and leave the number of its entries in row_ptr[r + 1]. */
 static void sort_rows(spmm_matrix_t *A, const rows_t *rows, spmm_pair_t *scratch)
 {
     const int team = spmmi_cpu_team(A->env->threads);
@@ -117,7 +117,7 @@ static void sort_rows(spmm_matrix_t *A, const rows_t *rows, spmm_pair_t *scratch
         for (int64_t k = 1; k < n; k++) {
             unique += pair[k].col != pair[k - 1].col;
         }
-        A->row_ptr[r + 1] = unique;
+        A->row_ptr[r + 1] = unique / rows->parts;
     }
 }
 
@@ -134,41 +134,41 @@ static bool sum_values(const spmm_pair_t *pair, int64_t n, spmm_type_t type, dou
     return !finite || (isfinite(*sum) && (type == SPMM_R_64F || spmmi_value_fits(type, *sum)));
 }
 
-/* The first pairs of row r with one column are merged; *n is their number. */
-static bool merged_value(const spmm_matrix_t *A, const spmm_pair_t *pair, const spmm_pair_t *end,
-                         spmm_duplicates_t duplicates, uint64_t seed, int32_t r, int64_t *n,
-                         double *value)
+/* Pairs with the first one's column. */
+static int64_t count_equal(const spmm_pair_t *pair, const spmm_pair_t *end)
 {
     const spmm_pair_t *next = pair + 1;
 
     while (next < end && next->col == pair->col) {
         next++;
     }
-    *n = next - pair;
-    if (duplicates == SPMM_DUPLICATES_DROP) {
-        *value = spmmi_random_value(seed, A->row_offset[A->env->rank] + r, pair->col);
-        return true;
-    }
-    return sum_values(pair, *n, A->type, value);
+    return next - pair;
 }
 
-/* Write the merged entries of row r; false at the first value that does not fit. */
+/* Write the merged entries of row r, part by part; false at the first value that does not fit. */
 static bool fill_row(spmm_matrix_t *A, const rows_t *rows, spmm_duplicates_t duplicates,
                      uint64_t seed, int32_t r, int64_t *bad_col, double *bad_value)
 {
     const spmm_pair_t *pair = rows->pair + rows->start[r], *end = rows->pair + rows->start[r + 1];
+    const int          parts = rows->parts;
+    const spmm_type_t  type  = parts == 2 ? spmmi_part_type(A->type) : A->type;
     int64_t            n;
 
-    for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++, pair += n) {
-        double value;
+    for (int64_t k = A->row_ptr[r] * parts; k < A->row_ptr[r + 1] * parts; k++, pair += n) {
+        const int64_t col = pair->col / parts;
+        double        value;
 
-        if (!merged_value(A, pair, end, duplicates, seed, r, &n, &value)) {
-            *bad_col   = pair->col;
+        n                     = count_equal(pair, end);
+        A->col_idx[k / parts] = col;
+        if (duplicates == SPMM_DUPLICATES_DROP) {
+            spmmi_value_draw(type, A->values, k, seed, A->row_offset[A->env->rank] + r, col);
+        } else if (sum_values(pair, n, type, &value)) {
+            spmmi_value_set(type, A->values, k, value);
+        } else {
+            *bad_col   = col;
             *bad_value = value;
             return false;
         }
-        A->col_idx[k] = pair->col;
-        spmmi_value_set(A->type, A->values, k, value);
     }
     return true;
 }
@@ -218,7 +218,7 @@ static spmm_status_t alloc_entries(spmm_matrix_t *A)
 spmm_status_t spmmi_assemble_rows(spmm_matrix_t *A, spmm_entries_t *list,
                                   spmm_duplicates_t duplicates, uint64_t seed)
 {
-    rows_t        rows = {0};
+    rows_t        rows = {.parts = list->complex ? 2 : 1};
     spmm_status_t status;
 
     if (SPMM_NEW(A->row_ptr, (int64_t)A->n_rows + 1) == NULL) {

@@ -3,6 +3,7 @@
 #ifndef SPMM_MATRIX_ENTRIES_H
 #define SPMM_MATRIX_ENTRIES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** One entry, global indices from 0. */
@@ -15,6 +16,8 @@ typedef struct {
 typedef struct {
     spmm_entry_t *entry; /**< owned */
     int64_t       count, capacity;
+    bool          complex; /**< each stands twice: its real part in column 2 col, its imaginary part
+                                in column 2 col + 1; equal on all ranks */
 } spmm_entries_t;
 
 /** Empties the list. */

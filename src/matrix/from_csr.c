@@ -36,7 +36,7 @@ static spmm_status_t check_shape(spmm_env_t *env, const source_t *in)
     }
     if (spmm_type_size(in->type) == 0) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                          "type %d is none of the four storage types 64f, 32f, 16f, 16bf",
+                          "type %d is none of the storage types 64f, 32f, 16f, 16bf, 64c, 32c",
                           (int)in->type);
     }
     if (in->n_rows > 0 && in->row_ptr == NULL) {

@@ -7,6 +7,7 @@
 #include "base/same.h"
 #include "base/scalar.h"
 #include "plan/plan.h"
+
 static bool type_pair_is_valid(spmm_type_t ab, spmm_type_t c)
 {
     return c == ab || ((ab == SPMM_R_16F || ab == SPMM_R_16BF) && c == SPMM_R_32F);
@@ -14,7 +15,7 @@ static bool type_pair_is_valid(spmm_type_t ab, spmm_type_t c)
 
 static spmm_status_t check_compute(spmm_plan_t *plan)
 {
-    const bool is_64f = plan->ab_type == SPMM_R_64F;
+    const bool is_64f = spmmi_is_64f(plan->ab_type);
 
     if (plan->compute == SPMM_COMPUTE_AUTO) {
         plan->compute = is_64f ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
@@ -35,11 +36,40 @@ static spmm_status_t check_compute(spmm_plan_t *plan)
     return SPMM_OK;
 }
 
+/* Blocks of another type than A. */
+static spmm_status_t check_b_type(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    spmm_error_t *err = &plan->env->err;
+
+    plan->b_parts = 1;
+    if (o->b_type == SPMM_TYPE_AUTO || o->b_type == plan->ab_type) {
+        return SPMM_OK;
+    }
+    if (spmmi_part_type(o->b_type) != plan->ab_type) {
+        return spmmi_fail(
+            err, SPMM_ERR_ARGUMENT,
+            "B must have the type of A, or 64c where A is 64f and 32c where A is 32f");
+    }
+    if (o->c_type != SPMM_TYPE_AUTO && o->c_type != o->b_type) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "C must have the type of B where A is real and B is complex");
+    }
+    if (plan->layout == SPMM_LAYOUT_COL) {
+        return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
+                          "a real A multiplies complex blocks where they are row-major: use layout "
+                          "row, or a complex A");
+    }
+    plan->b_parts = 2;
+    plan->c_type  = plan->ab_type;
+    return SPMM_OK;
+}
+
 static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     spmm_error_t *err = &plan->env->err;
 
-    plan->op              = o->op;
+    plan->op              = o->op == SPMM_OP_H ? SPMM_OP_T : o->op;
+    plan->conjugate       = o->op == SPMM_OP_H && spmmi_is_complex(plan->ab_type);
     plan->layout          = o->layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : o->layout;
     plan->c_type          = o->c_type == SPMM_TYPE_AUTO ? plan->ab_type : o->c_type;
     plan->compute         = o->compute;
@@ -61,6 +91,7 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
         return spmmi_fail(err, SPMM_ERR_ARGUMENT, "compute mode %d is none of spmm_compute_t",
                           (int)o->compute);
     }
+    SPMM_TRY(check_b_type(plan, o));
     if (!type_pair_is_valid(plan->ab_type, plan->c_type)) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "C must have the type of A, or 32f where A is 16f or 16bf");
@@ -69,6 +100,13 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "executes %" PRId64 ": must be 0 (choose) or more", o->executes);
     }
+    if (plan->n > INT32_MAX / plan->b_parts) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "a plan for %" PRId64 " complex columns and a real A: n must be 1 to "
+                          "2^30 - 1",
+                          plan->n);
+    }
+    plan->n *= plan->b_parts;
     return check_compute(plan);
 }
 
@@ -88,7 +126,8 @@ static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_op
     return SPMM_COMPARE(
         plan->env, "a plan", SPMM_OK, spmmi_whole("n", plan->n),
         spmmi_whole("type of A", plan->ab_type), spmmi_whole("c_type", plan->c_type),
-        spmmi_whole("op", plan->op), spmmi_whole("layout", plan->layout),
+        spmmi_whole("op", plan->op), spmmi_whole("conjugated op", plan->conjugate),
+        spmmi_whole("parts of b_type", plan->b_parts), spmmi_whole("layout", plan->layout),
         spmmi_whole("compute", plan->compute), spmmi_whole("deterministic", plan->deterministic),
         spmmi_whole("exact_nonfinite", plan->exact_nonfinite),
         spmmi_whole("seed", (int64_t)o->seed), spmmi_whole("executes", o->executes),

@@ -36,8 +36,11 @@ struct spmm_plan {
     int                      number; /**< among what its context has made: equal on all ranks */
 
     /* What was asked for, resolved: constant once options.c has filled it. */
-    int64_t        n; /**< most columns */
-    spmm_op_t      op;
+    int64_t        n;         /**< most columns, times b_parts */
+    int            b_parts;   /**< 2: A is real, B and C are complex and row-major, which are real
+                                 blocks of twice the columns; else 1 */
+    spmm_op_t      op;        /**< N or T */
+    bool           conjugate; /**< op H: T with the values of A conjugated */
     spmm_layout_t  layout;
     spmm_type_t    ab_type, c_type;
     spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */

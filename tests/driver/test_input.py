@@ -44,7 +44,7 @@ MALFORMED = {
     "value missing": ("a.mtx", HEAD + "3 4 2\n1 1 1\n2 2\n", "4"),
     "NaN": ("a.mtx", HEAD + "3 4 2\n1 1 1\n2 2 nan\n", "4"),
     "complex": ("a.mtx", HEAD.replace("real", "complex") + "1 1 1\n1 1 1 2\n", "complex"),
-    "hermitian": ("a.mtx", HEAD.replace("general", "hermitian") + "1 1 1\n1 1 1\n", "hermitian"),
+    "unitary": ("a.mtx", HEAD.replace("general", "unitary") + "1 1 1\n1 1 1\n", "unitary"),
     "not square but symmetric": (
         "a.mtx", HEAD.replace("general", "symmetric") + "3 4 1\n1 1 1\n", ""),
     "unknown object": ("a.mtx", HEAD.replace("matrix", "vector") + "1 1 1\n1 1 1\n", ""),
@@ -122,6 +122,18 @@ class Malformed(unittest.TestCase):
             result = harness.run("--matrix", path, "--verify", ranks=4)
             self.assertEqual((result.code, result.errors), (0, []), result)
             self.assertIn("3 x 4, 5 entries", result.out)
+
+    def test_hermitian_file(self):
+        path = self.folder / "a.mtx"
+        path.write_text("%%MatrixMarket matrix coordinate complex hermitian\n"
+                        "3 3 3\n1 1 2 0\n2 1 1 -1\n3 2 0 4\n")
+        self.refused(path, "holds complex values, which type 64f cannot")
+        for kind in ("64c", "32c"):
+            result = harness.run("--matrix", path, "--type", kind, "--op", "h", "--verify",
+                                 ranks=2)
+            self.assertEqual((result.code, result.errors), (0, []), result)
+            self.assertIn("3 x 3, 5 entries", result.out)
+            self.assertIn("A^H * B", result.out)
 
 
 class PartitionFile(unittest.TestCase):

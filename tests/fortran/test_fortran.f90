@@ -20,6 +20,7 @@ program test_fortran
   call share()
   call test_context()
   call test_products()
+  call test_complex()
   call test_partition()
   call test_sddmm()
   call test_wide_indices()
@@ -228,6 +229,26 @@ contains
     end do
     i = merge(mine(op), n, layout == SPMM_LAYOUT_COL)
     call expect(all(abs(C(i + 1:, :) - guard) <= 0), 'what is below ldc stays')
+  end subroutine
+
+  !> The conjugate transpose of i times the identity, times i.
+  subroutine test_complex()
+    complex(c_double_complex), target :: values(1) = (0, 1), factors(2) = [(0, 1), (0, 0)]
+    complex(c_double_complex), target :: B(1), C(1)
+    type(spmm_plan_options_t)         :: options
+    type(c_ptr)                       :: A, plan
+
+    B = cmplx(rank + 1, 2, c_double_complex)
+    options%op = SPMM_OP_H
+    call ok(spmm_matrix_create_csr(ctx, 1_c_int64_t, 1_c_int64_t, [0_c_int64_t, 1_c_int64_t], &
+            [int(rank, c_int64_t)], c_loc(values), SPMM_C_64F, A), 'create_csr of complex values')
+    call ok(spmm_plan_create(A, 1_c_int64_t, options, plan), 'spmm_plan_create')
+    call ok(spmm_execute_scaled(plan, 1_c_int64_t, c_loc(factors(1)), c_loc(B), 1_c_int64_t, &
+                                c_loc(factors(2)), c_loc(C), 1_c_int64_t, c_null_ptr), &
+            'spmm_execute_scaled')
+    call expect(abs(C(1) - B(1)) < 1e-14_c_double, 'the complex product')
+    call ok(spmm_plan_destroy(plan), 'spmm_plan_destroy')
+    call ok(spmm_matrix_destroy(A), 'spmm_matrix_destroy')
   end subroutine
 
   !> Options with texts; the plan's own layout; stats and time line.

@@ -5,10 +5,11 @@
 
 void spmm_fuzz_one(const uint8_t *data, size_t size)
 {
-    static const spmm_type_t types[] = {SPMM_TYPE_AUTO, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+    static const spmm_type_t types[] = {SPMM_TYPE_AUTO, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF,
+                                        SPMM_C_32F};
     spmm_matrix_t           *A       = NULL;
     const spmm_status_t      status =
-        spmm_matrix_read(spmm_fuzz_ctx, spmm_fuzz_file(data, size), types[size % 4], 1, &A);
+        spmm_matrix_read(spmm_fuzz_ctx, spmm_fuzz_file(data, size), types[size % 5], 1, &A);
 
     spmm_fuzz_status(status, spmm_last_error(spmm_fuzz_ctx));
     if (status == SPMM_OK) {

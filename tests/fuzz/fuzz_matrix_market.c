@@ -8,7 +8,7 @@
 
 #include "matrix/read/matrix_market.h"
 
-enum { MOST_PACKED = 4096, ROOM = 2 };
+enum { MOST_PACKED = 4096, ROOM = 4 };
 
 static spmm_status_t read_file(const void *bytes, size_t size, spmm_type_t type, int64_t facts[3])
 {
@@ -78,8 +78,9 @@ static spmm_status_t parse(const char *at, const char *end, int64_t *entries)
 
 void spmm_fuzz_one(const uint8_t *data, size_t size)
 {
-    static const spmm_type_t types[]  = {SPMM_TYPE_AUTO, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
-    const spmm_type_t        type     = types[size % 4];
+    static const spmm_type_t types[]  = {SPMM_TYPE_AUTO, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF,
+                                         SPMM_C_32F};
+    const spmm_type_t        type     = types[size % 5];
     int64_t                  plain[3] = {0}, packed[3] = {0}, entries = 0;
     const spmm_status_t      whole = read_file(data, size, type, plain);
 

@@ -30,6 +30,12 @@ MARKET = {
     "coordinate integer symmetric\n3 3 3\n1 1 2\n2 1 -1\n3 3 7\n",
     "skew": BANNER +
     "coordinate real skew-symmetric\n3 3 1\n3 1 .5\n",
+    "complex": BANNER +
+    "coordinate complex general\n2 3 2\n1 3 1 -2\n1 3 1e3 .5\n",
+    "hermitian": BANNER +
+    "coordinate complex hermitian\n2 2 2\n1 1 2 0\n2 1 .5 -1\n",
+    "array-hermitian": BANNER +
+    "array complex hermitian\n2 2\n1 0\n0 2\n3 0\n",
     "pattern": BANNER +
     "coordinate pattern general\n\n2 5 2\n1 5\n2 1\n",
     "array": BANNER +

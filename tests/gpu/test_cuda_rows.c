@@ -96,7 +96,7 @@ enum { N_WIDTHS = sizeof widths / sizeof widths[0] };
 
 static void check_moves(int64_t n_rows, int64_t n)
 {
-    for (size_t elem = 2; elem <= 8; elem *= 2) {
+    for (size_t elem = 2; elem <= 16; elem *= 2) {
         for (int variant = 0; variant < 24; variant++) {
             const move_t m = {.n_rows   = n_rows,
                               .n        = n,
@@ -146,7 +146,7 @@ static void test_large_moves(void **state)
 static void random_values(spmm_type_t type, void *to, int64_t count, uint64_t seed)
 {
     for (int64_t k = 0; k < count; k++) {
-        spmmi_value_set(type, to, k, spmmi_random_value(seed, k, 1));
+        spmmi_value_draw(type, to, k, seed, k, 1);
     }
 }
 
@@ -208,9 +208,10 @@ static void check_add(spmm_type_t src_type, spmm_type_t dst_type, spmm_layout_t 
 
 static void test_scatter_add(void **state)
 {
-    static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+    static const spmm_type_t types[] = {SPMM_R_64F,  SPMM_R_32F, SPMM_R_16F,
+                                        SPMM_R_16BF, SPMM_C_64F, SPMM_C_32F};
 
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < 6; t++) {
         for (int w = 0; w < N_WIDTHS; w++) {
             for (int layout = SPMM_LAYOUT_ROW; layout <= SPMM_LAYOUT_COL; layout++) {
                 const spmm_type_t src = spmmi_accum_type(types[t]);
@@ -227,22 +228,28 @@ static void test_scatter_add(void **state)
 /* C[map] = sum + beta * C[map] by its definition. */
 static void merge_reference(const spmm_merge_args_t *args)
 {
-    const bool cols = args->layout == SPMM_LAYOUT_COL;
+    const bool        cols  = args->layout == SPMM_LAYOUT_COL;
+    const int         parts = spmmi_type_parts(args->c_type);
+    const spmm_type_t type  = spmmi_part_type(args->c_type);
 
     for (int64_t i = 0; i < args->n_rows; i++) {
         for (int64_t j = 0; j < args->n; j++) {
-            const int64_t to = args->row_map == NULL ? i : args->row_map[i];
-            const int64_t at = cols ? to + j * args->ldc : to * args->ldc + j;
-            double        x  = 0.0;
+            const int64_t to   = args->row_map == NULL ? i : args->row_map[i];
+            const int64_t at   = cols ? to + j * args->ldc : to * args->ldc + j;
+            const int64_t from = cols ? i + j * args->ld_sum : i * args->ld_sum + j;
 
-            if (args->sum != NULL) {
-                x = spmmi_value_get(args->sum_type, args->sum,
-                                    cols ? i + j * args->ld_sum : i * args->ld_sum + j);
+            for (int part = 0; part < parts; part++) { /* beta is real */
+                double x = 0.0;
+
+                if (args->sum != NULL) {
+                    x = spmmi_value_get(spmmi_part_type(args->sum_type), args->sum,
+                                        parts * from + part);
+                }
+                if (args->beta.re != 0.0) {
+                    x += args->beta.re * spmmi_value_get(type, args->C, parts * at + part);
+                }
+                spmmi_value_set(type, args->C, parts * at + part, x);
             }
-            if (args->beta != 0.0) {
-                x += args->beta * spmmi_value_get(args->c_type, args->C, at);
-            }
-            spmmi_value_set(args->c_type, args->C, at, x);
         }
     }
 }
@@ -263,7 +270,7 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
                               .ld_sum   = cols ? n_rows : n,
                               .n_rows   = n_rows,
                               .n        = n,
-                              .beta     = beta,
+                              .beta     = {.re = beta},
                               .c_type   = type,
                               .ldc      = ld,
                               .layout   = layout};
@@ -284,12 +291,13 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
     args.row_map = mapped ? row : NULL;
     merge_reference(&args);
     /* beta is a power of two, so FP32 and FP64 round alike but for one last bit of the sum. */
-    for (int64_t k = 0; k < size; k++) {
-        const double a = spmmi_value_get(type, got, k), b = spmmi_value_get(type, C, k);
-        const double unit = type == SPMM_R_64F   ? 1e-15
-                            : type == SPMM_R_32F ? 1e-6
-                            : type == SPMM_R_16F ? 1e-3
-                                                 : 8e-3;
+    for (int64_t k = 0; k < spmmi_type_parts(type) * size; k++) {
+        const spmm_type_t part = spmmi_part_type(type);
+        const double      a = spmmi_value_get(part, got, k), b = spmmi_value_get(part, C, k);
+        const double      unit = part == SPMM_R_64F   ? 1e-15
+                                 : part == SPMM_R_32F ? 1e-6
+                                 : part == SPMM_R_16F ? 1e-3
+                                                      : 8e-3;
 
         if (!(a == b || (a != a && b != b) || (a - b < 2 * unit && b - a < 2 * unit))) {
             fail_msg("merge %s, layout %d, %lld x %lld, beta %g, map %d, sum %d: %g, not %g",
@@ -305,10 +313,11 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
 
 static void test_merge(void **state)
 {
-    static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+    static const spmm_type_t types[] = {SPMM_R_64F,  SPMM_R_32F, SPMM_R_16F,
+                                        SPMM_R_16BF, SPMM_C_64F, SPMM_C_32F};
     static const double      betas[] = {0.0, 1.0, -0.5};
 
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < 6; t++) {
         for (int w = 0; w < N_WIDTHS; w++) {
             for (int v = 0; v < 24; v++) {
                 check_merge(types[t], v % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,

@@ -16,19 +16,20 @@ static void test_open(void **state)
 /* Differences of at most one rounding: the GPU may fuse the multiplication and the sum. */
 static void compare(const spmm_store_args_t *args, const void *got, const void *want, int64_t size)
 {
-    const double unit = args->type == SPMM_R_64F   ? 2e-16
-                        : args->type == SPMM_R_32F ? 2e-7
-                        : args->type == SPMM_R_16F ? 1e-3
-                                                   : 8e-3;
+    const spmm_type_t type = spmmi_part_type(args->type);
+    const double      unit = type == SPMM_R_64F   ? 2e-16
+                             : type == SPMM_R_32F ? 2e-7
+                             : type == SPMM_R_16F ? 1e-3
+                                                  : 8e-3;
 
-    for (int64_t k = 0; k < size; k++) {
-        const double a = spmmi_value_get(args->type, got, k);
-        const double b = spmmi_value_get(args->type, want, k);
+    for (int64_t k = 0; k < spmmi_type_parts(args->type) * size; k++) {
+        const double a = spmmi_value_get(type, got, k);
+        const double b = spmmi_value_get(type, want, k);
 
         if (!(fabs(a - b) <= 2.0 * unit || (isnan(a) && isnan(b)))) {
             fail_msg("%s, %lld x %lld, ld %lld, beta %g: %g at %lld, not %g",
                      spmmi_type_name(args->type), (long long)args->n_rows, (long long)args->n,
-                     (long long)args->ld_dst, args->beta, a, (long long)k, b);
+                     (long long)args->ld_dst, args->beta.re, a, (long long)k, b);
         }
     }
 }
@@ -43,15 +44,18 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
     void             *src = device_test_host(src_bytes), *want = device_test_host(bytes);
     void             *got  = device_test_host(bytes), *base[2];
     spmm_store_args_t args = {
-        .n_rows = n_rows, .n = n, .beta = beta, .ld_dst = ld, .type = type, .threads = 0};
+        .n_rows = n_rows, .n = n, .beta = {.re = beta}, .ld_dst = ld, .type = type, .threads = 0};
 
     for (int64_t k = 0; k < n_rows * n; k++) {
-        spmmi_value_set(type, src, k, spmmi_random_value(5, k, 0));
+        spmmi_value_draw(type, src, k, 5, k, 0);
     }
     for (int64_t k = 0; k < size; k++) { /* beta == 0 must not read C; gaps stay as they are */
         const bool gap = k % ld >= n_rows;
 
-        spmmi_value_set(type, want, k, beta == 0.0 || gap ? NAN : spmmi_random_value(6, k, 0));
+        spmmi_value_draw(type, want, k, 6, k, 0);
+        if (beta == 0.0 || gap) {
+            spmmi_value_set(type, want, k, NAN);
+        }
     }
     args.src = device_test_put(&device, src, src_bytes, shift * elem, &base[0]);
     args.dst = device_test_put(&device, want, bytes, shift * elem, &base[1]);
@@ -67,7 +71,8 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
     spmm_test_free(src, want, got);
 }
 
-static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+static const spmm_type_t types[] = {SPMM_R_64F,  SPMM_R_32F, SPMM_R_16F,
+                                    SPMM_R_16BF, SPMM_C_64F, SPMM_C_32F};
 static const double      betas[] = {0.0, 1.0, -0.5, 0.3};
 
 static void test_store(void **state)
@@ -75,7 +80,7 @@ static void test_store(void **state)
     static const int64_t rows[]   = {0, 1, 31, 32, 33, 257, 1000};
     static const int64_t widths[] = {1, 2, 7, 8, 9, 31, 32, 33, 100, 128};
 
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < 6; t++) {
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
             for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
                 for (int b = 0; b < 4; b++) {

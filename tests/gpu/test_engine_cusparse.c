@@ -14,7 +14,8 @@ typedef struct {
 
 static const types_t type_pairs[] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, SPMM_R_32F},
                                      {SPMM_R_16F, SPMM_R_16F},   {SPMM_R_16F, SPMM_R_32F},
-                                     {SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F}};
+                                     {SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F},
+                                     {SPMM_C_64F, SPMM_C_64F},   {SPMM_C_32F, SPMM_C_32F}};
 enum { N_PAIRS = sizeof type_pairs / sizeof type_pairs[0] };
 
 static void check_shape(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, int64_t planned)

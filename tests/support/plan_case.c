@@ -3,12 +3,12 @@
 
 spmm_context_t *ctx;
 
-static double entry(const shape_t *s, uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
+static double complex entry(const shape_t *s, uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
 {
     if (s->one_in == 0 || (i != s->dense_row && spmmi_hash2(7, i, j) % (uint64_t)s->one_in != 0)) {
         return 0.0;
     }
-    return reference_value(seed, i, j, type);
+    return reference_element(seed, i, j, type);
 }
 
 /** This rank's CSR rows, as a caller has them. */
@@ -27,16 +27,16 @@ static caller_t make_caller(const shape_t *s, uint64_t seed, spmm_type_t type)
     reference_part(s->cols, &first_col, &c.cols);
     c.row_ptr = calloc((size_t)c.rows + 1, sizeof *c.row_ptr);
     c.col     = calloc((size_t)(c.rows * s->cols) + 1, sizeof *c.col);
-    c.values  = calloc((size_t)(c.rows * s->cols) + 1, sizeof(double));
+    c.values  = calloc((size_t)(c.rows * s->cols) + 1, sizeof(double complex));
     for (int64_t i = 0; i < c.rows; i++) {
         for (int64_t k = 0; k < s->cols; k++) {
             /* Odd rows come in descending order of columns. */
-            const int64_t j = (first + i) % 2 == 0 ? k : s->cols - 1 - k;
-            const double  x = entry(s, seed, first + i, j, type);
+            const int64_t        j = (first + i) % 2 == 0 ? k : s->cols - 1 - k;
+            const double complex x = entry(s, seed, first + i, j, type);
 
             if (x != 0.0) {
                 c.col[nnz] = j;
-                spmmi_value_set(type, c.values, nnz++, x);
+                reference_set(type, c.values, nnz++, x);
             }
         }
         c.row_ptr[i + 1] = nnz;
@@ -60,20 +60,29 @@ static void *make_dense(const product_t *p, int64_t rows, const int64_t *global_
 
     *ld    = (width < 1 ? 1 : width) + p->pad;
     *bytes = (size_t)(*ld * blocks) * spmm_type_size(type);
-    data   = malloc((size_t)(*ld * blocks + 1) * sizeof(double));
+    data   = malloc((size_t)(*ld * blocks + 1) * sizeof(double complex));
     for (int64_t k = 0; k < *ld * blocks; k++) {
         spmmi_value_set(type, data, k, NAN);
     }
     for (int64_t i = 0; i < rows && seed != 0; i++) {
         for (int64_t j = 0; j < p->n; j++) {
-            spmmi_value_set(type, data, reference_place(p->layout, *ld, i, j),
-                            reference_value(seed, global_row[i], j, type));
+            reference_set(type, data, reference_place(p->layout, *ld, i, j),
+                          reference_element(seed, global_row[i], j, type));
         }
     }
     return data;
 }
 
 enum { SEED_B = 11, SEED_C = 13 };
+
+/* Bounds are relative to the magnitudes of complex terms. */
+static void add_term(reference_t *re, reference_t *im, double complex term)
+{
+    re->sum += creal(term);
+    im->sum += cimag(term);
+    re->size += fabs(creal(term)) + fabs(cimag(term));
+    im->size = re->size;
+}
 
 /* Compare one block of C, rows given by their global index, with the dense product. */
 static void check_c(const shape_t *s, const product_t *p, uint64_t seed, const void *C, int64_t ld,
@@ -83,23 +92,29 @@ static void check_c(const shape_t *s, const product_t *p, uint64_t seed, const v
 
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < p->n; j++) {
-            const int64_t g    = global_row[i];
-            reference_t   want = {0};
-            const double  got = spmmi_value_get(p->c_type, C, reference_place(p->layout, ld, i, j));
+            const int64_t g  = global_row[i];
+            reference_t   re = {0}, im = {0};
+
+            const double complex got =
+                reference_get(p->c_type, C, reference_place(p->layout, ld, i, j));
 
             for (int64_t k = 0; k < inner; k++) {
-                const double a = p->op == SPMM_OP_N ? entry(s, seed, g, k, p->type)
-                                                    : entry(s, seed, k, g, p->type);
+                const double complex a = p->op == SPMM_OP_N ? entry(s, seed, g, k, p->type)
+                                                            : entry(s, seed, k, g, p->type);
 
-                reference_add(&want, p->alpha * a * reference_value(SEED_B, k, j, p->type));
+                add_term(&re, &im,
+                         p->alpha * (p->op == SPMM_OP_H ? conj(a) : a) *
+                             reference_element(SEED_B, k, j, p->b_type));
             }
             if (p->beta != 0.0) {
-                reference_add(&want, p->beta * reference_value(SEED_C, g, j, p->c_type));
+                add_term(&re, &im, p->beta * reference_element(SEED_C, g, j, p->c_type));
             }
-            if (!reference_near(&want, got, reference_bound(p->type), 0.0)) {
-                print_error("C(%lld, %lld) = %.17g, expected %.17g (op %d layout %d type %d %s)\n",
-                            (long long)g, (long long)j, got, want.sum, (int)p->op, (int)p->layout,
-                            (int)p->type, p->partition);
+            if (!reference_near(&re, creal(got), reference_bound(p->type), 0.0) ||
+                !reference_near(&im, cimag(got), reference_bound(p->type), 0.0)) {
+                print_error("C(%lld, %lld) = %.17g, %.17g, expected %.17g, %.17g (op %d layout %d "
+                            "type %d %s)\n",
+                            (long long)g, (long long)j, creal(got), cimag(got), re.sum, im.sum,
+                            (int)p->op, (int)p->layout, (int)p->type, p->partition);
                 fail();
             }
         }
@@ -161,10 +176,10 @@ static void *scattered_b(const product_t *p, spmm_plan_t *plan, const spmm_layou
     for (int64_t i = 0; i < b->original_rows; i++) {
         row[i] = b->original_first + i;
     }
-    host = make_dense(p, b->original_rows, row, SEED_B, p->type, &ld, &bytes);
+    host = make_dense(p, b->original_rows, row, SEED_B, p->b_type, &ld, &bytes);
     from = to_device(host, bytes);
     free(host);
-    host = make_dense(p, b->local_rows, b->global_row, 0, p->type, ldb, &b_bytes);
+    host = make_dense(p, b->local_rows, b->global_row, 0, p->b_type, ldb, &b_bytes);
     B    = to_device(host, b_bytes);
     free(host);
     spmm_assert_ok(spmm_plan_scatter(plan, SPMM_OPERAND_B, p->n, from, ld, B, *ldb, NULL));
@@ -180,16 +195,25 @@ static void run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_p
     int64_t            ldb, ldc;
     size_t             c_bytes;
     void              *B, *C, *host;
+    double complex     scalars[2];
 
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
+    reference_set(p->type, scalars, 0, p->alpha);
+    reference_set(p->type, scalars, 1, p->beta);
     B = scattered_b(p, plan, &b, &ldb);
     /* beta == 0 must overwrite the NaN that C is then full of. */
     host   = make_dense(p, c.local_rows, c.global_row, p->beta == 0.0 ? 0 : SEED_C, p->c_type, &ldc,
                         &c_bytes);
     C      = to_device(host, c_bytes);
     before = spmmi_alloc_get_stats();
-    spmm_assert_ok(spmm_execute(plan, p->n, p->alpha, B, ldb, p->beta, C, ldc, NULL));
+    if (p->alpha == creal(p->alpha) && p->beta == creal(p->beta)) {
+        spmm_assert_ok(
+            spmm_execute(plan, p->n, creal(p->alpha), B, ldb, creal(p->beta), C, ldc, NULL));
+    } else {
+        spmm_assert_ok(spmm_execute_scaled(
+            plan, p->n, scalars, B, ldb, (char *)scalars + spmm_type_size(p->type), C, ldc, NULL));
+    }
     assert_true(spmmi_alloc_get_stats().calls == before.calls);
     spmm_assert_ok(spmm_buffer_copy(ctx, host, C, c_bytes));
     check_c(s, p, seed, host, ldc, c.local_rows, c.global_row);
@@ -230,6 +254,7 @@ static void plan_and_run(const shape_t *s, const product_t *p)
     o.op        = p->op;
     o.layout    = p->layout;
     o.c_type    = p->c_type;
+    o.b_type    = p->b_type;
     o.partition = p->partition;
     o.engine    = p->engine;
     o.reorder   = p->reorder;
@@ -243,6 +268,14 @@ static void plan_and_run(const shape_t *s, const product_t *p)
     narrow.pad = 3;
     run_once(s, &narrow, 5, plan);
     run_once(s, p, 5, plan);
+    if (p->partition == NULL) { /* the first values again, by way of the device */
+        void *values =
+            to_device(first.values, (size_t)first.row_ptr[first.rows] * spmm_type_size(p->type));
+
+        spmm_assert_ok(spmm_plan_update_values(plan, values, NULL));
+        run_once(s, p, 3, plan);
+        spmm_assert_ok(spmm_buffer_free(ctx, &values));
+    }
     assert_int_equal(spmm_matrix_destroy(&A), SPMM_ERR_ARGUMENT); /* a plan is alive */
     test_context_destroy(&plan, &A, NULL);
     free_caller(&first);
@@ -253,7 +286,8 @@ void check_plan(const shape_t *s, const product_t *p)
 {
     product_t full = *p;
 
-    full.c_type    = p->c_type == SPMM_TYPE_AUTO ? p->type : p->c_type;
+    full.b_type    = p->b_type == SPMM_TYPE_AUTO ? p->type : p->b_type;
+    full.c_type    = p->c_type == SPMM_TYPE_AUTO ? full.b_type : p->c_type;
     full.planned_n = p->planned_n == 0 ? p->n : p->planned_n;
     plan_and_run(s, &full);
 }

@@ -16,16 +16,17 @@ typedef struct {
 
 /** One product to check. */
 typedef struct {
-    spmm_type_t   type, c_type; /**< c_type SPMM_TYPE_AUTO: type */
-    spmm_op_t     op;
-    spmm_layout_t layout;
-    const char   *partition;
-    int64_t       n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
-    double        alpha, beta;
-    const char   *engine;   /**< NULL: the plan chooses */
-    const char   *reorder;  /**< likewise */
-    const char   *schedule; /**< likewise */
-    bool          narrow;   /**< A from 32-bit indices, its arrays on the device */
+    spmm_type_t    type, c_type; /**< c_type SPMM_TYPE_AUTO: type */
+    spmm_type_t    b_type;       /**< SPMM_TYPE_AUTO: type; else complex, and so is C */
+    spmm_op_t      op;
+    spmm_layout_t  layout;
+    const char    *partition;
+    int64_t        n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
+    double complex alpha, beta;       /**< with imaginary parts by spmm_execute_scaled() */
+    const char    *engine;            /**< NULL: the plan chooses */
+    const char    *reorder;           /**< likewise */
+    const char    *schedule;          /**< likewise */
+    bool           narrow;            /**< A from 32-bit indices, its arrays on the device */
 } product_t;
 
 /** The context of the cases. */

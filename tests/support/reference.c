@@ -11,6 +11,31 @@ double reference_value(uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
     return spmmi_value_get(type, &rounded, 0);
 }
 
+double complex reference_element(uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
+{
+    const spmm_type_t part = spmmi_part_type(type);
+
+    return reference_value(seed, i, j, part) +
+           (spmmi_is_complex(type) ? reference_value(~seed, i, j, part) * I : 0.0);
+}
+
+double complex reference_get(spmm_type_t type, const void *values, int64_t k)
+{
+    const spmm_type_t part = spmmi_part_type(type);
+
+    return spmmi_is_complex(type)
+               ? spmmi_value_get(part, values, 2 * k) + spmmi_value_get(part, values, 2 * k + 1) * I
+               : spmmi_value_get(type, values, k);
+}
+
+void reference_set(spmm_type_t type, void *values, int64_t k, double complex x)
+{
+    spmmi_value_set(type, values, k, creal(x));
+    if (spmmi_is_complex(type)) {
+        spmmi_value_set(spmmi_part_type(type), values, 2 * k + 1, cimag(x));
+    }
+}
+
 int64_t reference_place(spmm_layout_t layout, int64_t ld, int64_t i, int64_t j)
 {
     return layout == SPMM_LAYOUT_COL ? i + j * ld : i * ld + j;
@@ -39,8 +64,8 @@ bool reference_near(const reference_t *r, double got, double bound, double slack
 
 double reference_bound(spmm_type_t type)
 {
-    return type == SPMM_R_64F   ? 1e-12
-           : type == SPMM_R_32F ? 5e-6
-           : type == SPMM_R_16F ? 2e-3
-                                : 1.6e-2;
+    return spmmi_is_64f(type)                    ? 1e-12
+           : spmmi_part_type(type) == SPMM_R_32F ? 5e-6
+           : type == SPMM_R_16F                  ? 2e-3
+                                                 : 1.6e-2;
 }

@@ -4,14 +4,21 @@
 #ifndef SPMM_REFERENCE_H
 #define SPMM_REFERENCE_H
 
+#include <complex.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "spmm_dist/types.h"
 
-/** Element (i, j) of the operand @p seed, of magnitude 1/4 to 1, rounded to @p type. */
-double reference_value(uint64_t seed, int64_t i, int64_t j, spmm_type_t type);
+/** Element (i, j) of the operand @p seed, of magnitude 1/4 to 1, rounded to @p type; of a complex
+ *  type each part is so. */
+double         reference_value(uint64_t seed, int64_t i, int64_t j, spmm_type_t type);
+double complex reference_element(uint64_t seed, int64_t i, int64_t j, spmm_type_t type);
+
+/** Element @p k of @p values, of any type. */
+double complex reference_get(spmm_type_t type, const void *values, int64_t k);
+void           reference_set(spmm_type_t type, void *values, int64_t k, double complex x);
 
 /** Where element (i, j) of a dense block stands. */
 int64_t reference_place(spmm_layout_t layout, int64_t ld, int64_t i, int64_t j);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/scalar.h"
 #include "tool_common.h"
 
@@ -23,7 +22,7 @@ static int fill_b(bench_dense_t *dense, uint64_t seed)
 
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < size; k++) {
-        spmmi_value_set(dense->type, dense->host_b, k, spmmi_random_value(seed, k, dense->n));
+        spmmi_value_draw(dense->type, dense->host_b, k, seed, k, dense->n);
     }
     for (int s = 0; s < dense->n_sets; s++) {
         if (spmm_buffer_copy(dense->ctx, dense->B[s], dense->host_b, dense->b_bytes) != SPMM_OK) {
@@ -118,10 +117,14 @@ static double row_error(const bench_dense_t *dense, const int64_t *row_ptr, cons
                         const void *values, int64_t i, int64_t *out_of_range)
 {
     const bool         by_column = dense->layout == SPMM_LAYOUT_COL;
-    const tool_range_t range     = tool_range(dense->type, row_ptr[i + 1] - row_ptr[i]);
+    const int          parts     = spmmi_type_parts(dense->type);
+    const spmm_type_t  type      = spmmi_part_type(dense->type);
+    const tool_range_t range     = tool_range(type, parts * (row_ptr[i + 1] - row_ptr[i]));
     double             worst     = 0.0;
 
-    for (int64_t j = 0; j < dense->n; j++) {
+    for (int64_t p = 0; p < parts * dense->n; p++) {
+        const int64_t j    = p / parts;
+        const int     part = (int)(p % parts);
         const int64_t at   = by_column ? i + j * dense->ldc : i * dense->ldc + j;
         tool_sum_t    want = {0.0, 0.0};
         double        error;
@@ -130,15 +133,21 @@ static double row_error(const bench_dense_t *dense, const int64_t *row_ptr, cons
             const int64_t from =
                 by_column ? col_idx[k] + j * dense->ldb : col_idx[k] * dense->ldb + j;
 
-            tool_sum_add(&want, spmmi_value_get(dense->type, values, k) *
-                                    spmmi_value_get(dense->type, dense->host_b, from));
+            tool_sum_add(&want, spmmi_value_get(type, values, parts * k) *
+                                    spmmi_value_get(type, dense->host_b, parts * from + part));
+            if (parts == 2) {
+                const double product = spmmi_value_get(type, values, 2 * k + 1) *
+                                       spmmi_value_get(type, dense->host_b, 2 * from + 1 - part);
+
+                tool_sum_add(&want, part == 0 ? -product : product);
+            }
         }
         if (!(want.size <= range.largest)) { /* NaN and infinity in A included */
             (*out_of_range)++;
             continue;
         }
-        error = tool_relative_error(spmmi_value_get(dense->type, dense->host_c, at), want.sum,
-                                    want.size, range.eta);
+        error = tool_relative_error(spmmi_value_get(type, dense->host_c, parts * at + part),
+                                    want.sum, want.size, range.eta);
         worst = error > worst ? error : worst;
     }
     return worst;
@@ -165,8 +174,10 @@ int bench_dense_error(bench_dense_t *dense, const spmm_matrix_t *A, double *erro
 
         worst = one > worst ? one : worst;
     }
-    *checked = (dense->rows + stride - 1) / stride;
-    *error   = out > 0 && out == *checked * dense->n ? INFINITY : worst; /* nothing was compared */
+    *checked      = (dense->rows + stride - 1) / stride;
+    *error        = out > 0 && out == *checked * dense->n * spmmi_type_parts(dense->type)
+                        ? INFINITY
+                        : worst; /* nothing was compared */
     *out_of_range = out;
     return BENCH_GOOD;
 }

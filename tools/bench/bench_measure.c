@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/scalar.h"
 #include "tool_common.h"
 
 int bench_fail(const bench_t *bench, int code)
@@ -119,7 +120,7 @@ bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t 
     int                  code;
 
     options->type        = options->yardstick;
-    options->compute     = options->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    options->compute     = spmmi_is_64f(options->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     other.engine         = "yardstick";
     other.chosen         = "cusparse";
     other.limit_seconds  = bench_limit_seconds(pattern, row->n, elem);

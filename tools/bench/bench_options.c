@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/scalar.h"
 #include "driver_parse.h"
 
 const char *bench_cache_text(bench_cache_t cache)
@@ -115,7 +116,7 @@ static int settle(driver_job_t *job, bool rotate, bool flush, bench_options_t *o
     }
     o->cache = rotate ? BENCH_ROTATE : flush ? BENCH_FLUSH : BENCH_WARM;
     if (o->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
-        o->compute = o->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+        o->compute = spmmi_is_64f(o->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
     if (o->yardstick == SPMM_TYPE_AUTO) {
         o->yardstick = o->type;
@@ -190,7 +191,7 @@ void bench_print_help(FILE *out)
         "  --generate SPEC      a generator (spmm_dist --help lists them); may be given again\n"
         "  --matrix-list FILE   one path or generator spec per line; # begins a comment\n"
         "  --columns N,N,...    widths of B and C [32,128,512]\n"
-        "  --type TYPE          64f, 32f, 16f or 16bf [32f]\n"
+        "  --type TYPE          64f, 32f, 16f, 16bf, complex 64c or 32c [32f]\n"
         "  --yardstick TYPE     storage of the cusparse runs that ratios refer to [that of "
         "--type]\n"
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"

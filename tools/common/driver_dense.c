@@ -11,7 +11,7 @@ driver_dense_t driver_dense(uint64_t seed, spmm_type_t type)
     const uint64_t all  = 0x000fffffffffffffu;
     int            kept = 52; /* fraction bits of the type */
 
-    if (type == SPMM_R_32F) {
+    if (type == SPMM_R_32F || type == SPMM_C_32F) {
         kept = 23;
     } else if (type == SPMM_R_16F) {
         kept = 10;
@@ -69,22 +69,25 @@ void driver_block_free(spmm_context_t *ctx, driver_block_t *block)
 static void fill_line(const driver_block_t *block, const driver_dense_t *dense,
                       const int64_t *global_row, int64_t line, double padding, void *host)
 {
-    const bool    by_column = block->layout == SPMM_LAYOUT_COL;
-    const int64_t length    = by_column ? block->rows : block->columns;
-    const int64_t first     = line * block->ld;
+    const bool        by_column = block->layout == SPMM_LAYOUT_COL;
+    const int         parts     = spmmi_type_parts(block->type);
+    const spmm_type_t type      = spmmi_part_type(block->type);
+    const int64_t     length    = parts * (by_column ? block->rows : block->columns);
+    const int64_t     first     = parts * line * block->ld;
 
     for (int64_t k = 0; k < length; k++) {
         double x = NAN;
 
         if (dense != NULL) {
-            const int64_t row = global_row[by_column ? k : line];
+            const int64_t row = global_row[by_column ? k / parts : line];
+            const int64_t col = by_column ? parts * line + k % parts : k;
 
-            x = driver_dense_value(dense, driver_dense_row(dense, row), by_column ? line : k);
+            x = driver_dense_value(dense, driver_dense_row(dense, row), col);
         }
-        spmmi_value_set(block->type, host, first + k, x);
+        spmmi_value_set(type, host, first + k, x);
     }
-    for (int64_t k = length; k < block->ld; k++) {
-        spmmi_value_set(block->type, host, first + k, padding);
+    for (int64_t k = length; k < parts * block->ld; k++) {
+        spmmi_value_set(type, host, first + k, padding);
     }
 }
 
@@ -132,14 +135,16 @@ int driver_block_fetch(driver_job_t *job, spmm_context_t *ctx, const driver_bloc
 
 int64_t driver_block_spoiled(const driver_block_t *block, const void *host, double padding)
 {
-    const bool    by_column = block->layout == SPMM_LAYOUT_COL;
-    const int64_t lines     = by_column ? block->columns : block->rows;
-    const int64_t length    = by_column ? block->rows : block->columns;
-    int64_t       spoiled   = 0;
+    const bool        by_column = block->layout == SPMM_LAYOUT_COL;
+    const int         parts     = spmmi_type_parts(block->type);
+    const spmm_type_t type      = spmmi_part_type(block->type);
+    const int64_t     lines     = by_column ? block->columns : block->rows;
+    const int64_t     length    = parts * (by_column ? block->rows : block->columns);
+    int64_t           spoiled   = 0;
 
     for (int64_t line = 0; line < lines; line++) {
-        for (int64_t k = length; k < block->ld; k++) {
-            spoiled += spmmi_value_get(block->type, host, line * block->ld + k) != padding;
+        for (int64_t k = length; k < parts * block->ld; k++) {
+            spoiled += spmmi_value_get(type, host, parts * line * block->ld + k) != padding;
         }
     }
     return spoiled;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file driver_dense.h
  *  Random dense operands.  An element is a pure function of seed, original global row and column,
- *  so every rank can evaluate any element: the reference needs no communication of B.
+ *  so every rank can evaluate any element: the reference needs no communication of B.  A complex
+ *  block has a column for each part: 2 j and 2 j + 1.
  */
 #ifndef DRIVER_DENSE_H
 #define DRIVER_DENSE_H

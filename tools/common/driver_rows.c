@@ -13,7 +13,7 @@ enum { ROUND = 1 << 18 };
 /** One entry on its way to the owner of its column. */
 typedef struct {
     int64_t row, col; /**< of A */
-    double  value;
+    double  value[2]; /**< parts */
 } entry_t;
 
 /** This rank's part of A and what its way through the transposition needs. */
@@ -21,6 +21,7 @@ typedef struct {
     const int64_t     *row_ptr, *col_idx;
     const void        *values;
     spmm_matrix_info_t info;
+    bool               conjugate;
     int64_t           *first_col; /**< [size] first column of every rank */
     int               *count;     /**< [4 * size]: send, send offset, receive, receive offset */
     entry_t           *send;      /**< [ROUND] */
@@ -84,6 +85,10 @@ static int transposition_prepare(driver_job_t *job, transposition_t *t)
 /** Group entries [begin, end) of this rank by owner into t->send; counts go to t->count. */
 static void group_entries(transposition_t *t, int size, int64_t *row, int64_t begin, int64_t end)
 {
+    const spmm_type_t part = spmmi_part_type(t->info.type);
+    const int         step = spmmi_type_parts(t->info.type);
+    const double      sign = t->conjugate ? -1.0 : 1.0;
+
     int    *n_send = t->count;
     int    *offset = t->count + size;
     int     sum    = 0;
@@ -106,7 +111,8 @@ static void group_entries(transposition_t *t, int size, int64_t *row, int64_t be
         t->send[offset[p]++] = (entry_t){
             .row   = t->info.first_row + r,
             .col   = t->col_idx[e],
-            .value = spmmi_value_get(t->info.type, t->values, e),
+            .value = {spmmi_value_get(part, t->values, step * e),
+                      sign * spmmi_value_get(part, t->values, step * e + step - 1)},
         };
     }
     for (int p = 0; p < size; p++) {
@@ -151,17 +157,18 @@ static void transposition_exchange(driver_job_t *job, transposition_t *t)
 /** Sort the received entries into rows of the transpose. */
 static int transposition_finish(driver_job_t *job, const transposition_t *t, driver_rows_t *rows)
 {
+    const int     parts   = spmmi_type_parts(t->info.type);
     const int64_t n       = t->info.local_cols;
     int64_t      *row_ptr = calloc((size_t)n + 2, sizeof *row_ptr);
     int64_t      *col     = driver_alloc(t->n_recv, sizeof *col);
-    double       *values  = driver_alloc(t->n_recv, sizeof *values);
+    double       *values  = driver_alloc(parts * t->n_recv, sizeof *values);
 
     *rows = (driver_rows_t){.first   = t->info.first_col,
                             .n_rows  = n,
                             .row_ptr = row_ptr,
                             .col     = col,
                             .values  = values,
-                            .type    = SPMM_R_64F,
+                            .type    = parts == 2 ? SPMM_C_64F : SPMM_R_64F,
                             .owned   = {row_ptr, col, values}};
     if (row_ptr == NULL || col == NULL || values == NULL) {
         return driver_fail_memory(job, t->n_recv, sizeof *values, "the reference");
@@ -176,8 +183,8 @@ static int transposition_finish(driver_job_t *job, const transposition_t *t, dri
     for (int64_t e = 0; e < t->n_recv; e++) {
         const int64_t at = row_ptr[t->recv[e].col - t->info.first_col + 1]++;
 
-        col[at]    = t->recv[e].row;
-        values[at] = t->recv[e].value;
+        col[at] = t->recv[e].row;
+        memcpy(values + parts * at, t->recv[e].value, (size_t)parts * sizeof *values);
     }
     return DRIVER_GOOD;
 }
@@ -185,7 +192,7 @@ static int transposition_finish(driver_job_t *job, const transposition_t *t, dri
 int driver_rows_create(driver_job_t *job, const spmm_context_t *ctx, const spmm_matrix_t *A,
                        spmm_op_t op, driver_rows_t *rows)
 {
-    transposition_t t = {.info = {.struct_size = sizeof t.info}};
+    transposition_t t = {.info = {.struct_size = sizeof t.info}, .conjugate = op == SPMM_OP_H};
     int             code;
 
     *rows = (driver_rows_t){0};

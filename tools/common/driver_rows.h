@@ -17,8 +17,8 @@ typedef struct {
     void          *owned[3];      /**< arrays to free; NULL where they are borrowed from A */
 } driver_rows_t;
 
-/** Op N borrows the rows of @p A; op T sends every entry to the owner of its column.  Collective,
- *  agreed. */
+/** Op N borrows the rows of @p A; op T and H send every entry to the owner of its column.
+ *  Collective, agreed. */
 int  driver_rows_create(driver_job_t *job, const spmm_context_t *ctx, const spmm_matrix_t *A,
                         spmm_op_t op, driver_rows_t *rows);
 void driver_rows_free(driver_rows_t *rows);

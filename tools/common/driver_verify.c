@@ -8,7 +8,15 @@
 
 enum { STRIP = 128 }; /* columns whose reference is held at a time */
 
-/** want = (alpha * op(A) * B + beta * C0)(row, first .. first + width - 1). */
+static double imaginary_part(const driver_rows_t *rows, int64_t e)
+{
+    return spmmi_is_complex(rows->type)
+               ? spmmi_value_get(spmmi_part_type(rows->type), rows->values, 2 * e + 1)
+               : 0.0;
+}
+
+/** want = (alpha * op(A) * B + beta * C0)(row, first .. first + width - 1); of complex blocks the
+ *  columns are parts, and first is even. */
 static void reference_strip(const driver_product_t *p, int64_t row, int64_t first, int width,
                             tool_sum_t *restrict want)
 {
@@ -19,10 +27,16 @@ static void reference_strip(const driver_product_t *p, int64_t row, int64_t firs
     }
     for (int64_t e = rows->row_ptr[row]; e < rows->row_ptr[row + 1]; e++) {
         const double   a   = p->alpha * spmmi_value_get(rows->type, rows->values, e);
+        const double   i   = p->alpha * imaginary_part(rows, e);
         const uint64_t key = driver_dense_row(&p->B, rows->col[e]);
 
         for (int j = 0; j < width; j++) {
             tool_sum_add(&want[j], a * driver_dense_value(&p->B, key, first + j));
+        }
+        for (int j = 0; j < width && spmmi_is_complex(rows->type); j++) {
+            const double b = driver_dense_value(&p->B, key, (first + j) ^ 1); /* the other part */
+
+            tool_sum_add(&want[j], j % 2 == 0 ? -i * b : i * b);
         }
     }
     if (p->beta != 0.0) { /* BLAS: beta == 0 overwrites C, NaN included */
@@ -36,18 +50,21 @@ static void reference_strip(const driver_product_t *p, int64_t row, int64_t firs
 
 static void compare_row(const driver_product_t *p, int64_t row, driver_verdict_t *verdict)
 {
+    const int          parts = spmmi_type_parts(p->block->type);
+    const spmm_type_t  type  = spmmi_part_type(p->block->type);
     const int64_t      terms = p->rows->row_ptr[row + 1] - p->rows->row_ptr[row] + 1;
-    const tool_range_t range = tool_range(p->block->type, terms);
+    const tool_range_t range = tool_range(type, parts * terms);
     tool_sum_t         want[STRIP];
 
-    for (int64_t first = 0; first < p->block->columns; first += STRIP) {
-        const int64_t left  = p->block->columns - first;
+    for (int64_t first = 0; first < parts * p->block->columns; first += STRIP) {
+        const int64_t left  = parts * p->block->columns - first;
         const int     width = left < STRIP ? (int)left : STRIP;
 
         reference_strip(p, row, first, width, want);
         for (int j = 0; j < width; j++) {
-            const int64_t at  = driver_block_index(p->block, row, first + j);
-            const double  got = spmmi_value_get(p->block->type, p->C, at);
+            const int64_t col = (first + j) / parts;
+            const int64_t at  = driver_block_index(p->block, row, col);
+            const double  got = spmmi_value_get(type, p->C, parts * at + (first + j) % parts);
             double        error;
 
             if (!(want[j].size <= range.largest)) { /* NaN and infinity in A included */
@@ -59,7 +76,7 @@ static void compare_row(const driver_product_t *p, int64_t row, driver_verdict_t
             if (verdict->row < 0 || error > verdict->max_error) {
                 verdict->max_error = error;
                 verdict->row       = p->rows->first + row;
-                verdict->col       = first + j;
+                verdict->col       = col;
                 verdict->got       = got;
                 verdict->want      = want[j].sum;
             }

@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     double  max_error;    /**< max of |C - ref| / (|alpha| |op(A)| |B| + |beta| |C0|); infinite
                                where C is not finite or should be 0 and is not */
-    int64_t compared;     /**< elements */
+    int64_t compared;     /**< elements; complex ones by parts, of which each has its own bound */
     int64_t out_of_range; /**< elements whose terms may overflow the type: not compared */
     int64_t row, col;     /**< original position of max_error; -1: no element compared */
     double  got, want;    /**< C and the reference there */

@@ -11,6 +11,8 @@ const tool_word_t tool_types[]    = {{"64f", SPMM_R_64F},
                                      {"32f", SPMM_R_32F},
                                      {"16f", SPMM_R_16F},
                                      {"16bf", SPMM_R_16BF},
+                                     {"64c", SPMM_C_64F},
+                                     {"32c", SPMM_C_32F},
                                      {NULL, 0}};
 const tool_word_t tool_computes[] = {{"64f", SPMM_COMPUTE_64F},
                                      {"32f", SPMM_COMPUTE_32F},
@@ -107,7 +109,7 @@ double tool_tolerance(spmm_type_t type, spmm_compute_t compute)
     double storage = 1e-12;
     double sums    = 1e-12;
 
-    if (type == SPMM_R_32F) {
+    if (type == SPMM_R_32F || type == SPMM_C_32F) {
         storage = 5e-6;
     } else if (type == SPMM_R_16F) {
         storage = 2e-3;
@@ -128,8 +130,10 @@ tool_range_t tool_range(spmm_type_t type, int64_t terms)
         (double)terms; /* each product in the type that sums are kept in, then C in its own */
 
     switch (type) {
+    case SPMM_C_64F:
     case SPMM_R_64F:
         return (tool_range_t){DBL_MAX, (n + 1.0) * DBL_MIN};
+    case SPMM_C_32F:
     case SPMM_R_32F:
         return (tool_range_t){(double)FLT_MAX, (n + 1.0) * (double)FLT_MIN};
     case SPMM_R_16F: /* subnormals are multiples of 2^-24 and never flushed */

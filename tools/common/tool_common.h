@@ -46,9 +46,9 @@ typedef struct {
     double eta;     /**< what underflow may cost in all */
 } tool_range_t;
 
-/** Of an element of @p type that is the sum of @p terms products.  One rounding may lose eta where
- *  the result is subnormal (or flushed to zero, as GPUs do): Higham, Accuracy and Stability,
- *  section 2.2. */
+/** Of an element of @p type, or a part of it, that is the sum of @p terms real products.  One
+ *  rounding may lose eta where the result is subnormal (or flushed to zero, as GPUs do): Higham,
+ *  Accuracy and Stability, section 2.2. */
 tool_range_t tool_range(spmm_type_t type, int64_t terms);
 
 /** Power of two by which B is scaled for products in 16f: sums soon pass 65504, the largest number

@@ -115,7 +115,7 @@ static void add_problem(cJSON *root, const driver_options_t *o, const driver_rep
     add_text(root, "type", driver_type_name(o->type), ok);
     add_text(root, "compute", driver_compute_name(driver_compute_resolve(o)), ok);
     add_text(root, "layout", o->layout == SPMM_LAYOUT_COL ? "col" : "row", ok);
-    add_text(root, "op", o->op == SPMM_OP_T ? "t" : "n", ok);
+    add_text(root, "op", driver_op_name(o->op), ok);
     add_real(root, "alpha", o->alpha, ok);
     add_real(root, "beta", o->beta, ok);
     (void)snprintf(seed, sizeof seed, "%" PRIu64, o->seed);

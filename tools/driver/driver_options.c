@@ -6,7 +6,8 @@
 
 #include "driver_parse.h"
 
-static const tool_word_t op_words[]     = {{"n", SPMM_OP_N}, {"t", SPMM_OP_T}, {NULL, 0}};
+static const tool_word_t op_words[] = {
+    {"n", SPMM_OP_N}, {"t", SPMM_OP_T}, {"h", SPMM_OP_H}, {NULL, 0}};
 static const tool_word_t device_words[] = {
     {"auto", SPMM_DEVICE_AUTO},
     {"cpu", SPMM_DEVICE_CPU},
@@ -19,6 +20,11 @@ const char *driver_type_name(spmm_type_t type)
     return tool_word_name(tool_types, (int)type);
 }
 
+const char *driver_op_name(spmm_op_t op)
+{
+    return tool_word_name(op_words, (int)op);
+}
+
 const char *driver_compute_name(spmm_compute_t compute)
 {
     return tool_word_name(tool_computes, (int)compute);
@@ -29,7 +35,8 @@ spmm_compute_t driver_compute_resolve(const driver_options_t *options)
     if (options->compute != SPMM_COMPUTE_AUTO) {
         return options->compute;
     }
-    return options->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    return options->type == SPMM_R_64F || options->type == SPMM_C_64F ? SPMM_COMPUTE_64F
+                                                                      : SPMM_COMPUTE_32F;
 }
 
 /* One of two words, kept as it is. */

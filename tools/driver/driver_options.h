@@ -57,6 +57,7 @@ void driver_print_help(FILE *out);
 
 /** "64f" and the like, as the options take them. */
 const char *driver_type_name(spmm_type_t type);
+const char *driver_op_name(spmm_op_t op);
 const char *driver_compute_name(spmm_compute_t compute);
 
 /** The mode that SPMM_COMPUTE_AUTO stands for. */

@@ -74,8 +74,11 @@ static void print_problem(FILE *out, const driver_options_t *o, const driver_rep
     }
     (void)fprintf(out,
                   "%-11s C = %g * %s * B + %g * C, %" PRId64 " columns, %s-major, compute %s\n",
-                  "product", o->alpha, o->op == SPMM_OP_T ? "A^T" : "A", o->beta, o->columns,
-                  o->layout == SPMM_LAYOUT_COL ? "column" : "row",
+                  "product", o->alpha,
+                  o->op == SPMM_OP_N   ? "A"
+                  : o->op == SPMM_OP_T ? "A^T"
+                                       : "A^H",
+                  o->beta, o->columns, o->layout == SPMM_LAYOUT_COL ? "column" : "row",
                   driver_compute_name(driver_compute_resolve(o)));
     (void)fprintf(out, "%-11s %d on %s (%s)\n", "ranks", r->context.size, r->context.device,
                   r->context.device_name);
@@ -152,9 +155,9 @@ static void print_times(FILE *out, const driver_options_t *o, const driver_repor
         (void)fprintf(out, "%-11s -\n", "overlap");
     }
     (void)fprintf(out,
-                  "%-11s %.4g GFLOP/s (2 * entries * columns / %.4g ms, the median of the slowest "
+                  "%-11s %.4g GFLOP/s (%g * entries * columns / %.4g ms, the median of the slowest "
                   "rank's)\n",
-                  "speed", r->gflops, 1e3 * r->total_s);
+                  "speed", r->gflops, r->flops, 1e3 * r->total_s);
 }
 
 static void print_verdict(FILE *out, const driver_options_t *o, const driver_report_t *r)

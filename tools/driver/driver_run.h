@@ -37,7 +37,8 @@ typedef struct {
     double           total_s;  /**< median over iterations of the slowest rank */
     double           overlap;  /**< part of the shorter of exchange and work that need not wait for
                                       it that the other hides, mean over ranks; NaN */
-    double           gflops;   /**< 2 * nnz * columns / total_s */
+    double           flops;    /**< of an entry and a column: 2, complex 8 */
+    double           gflops;   /**< flops * nnz * columns / total_s */
     bool             verified; /**< the fields below are set */
     bool             passed;
     driver_verdict_t verdict;

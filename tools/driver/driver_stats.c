@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/scalar.h"
 #include "driver_run.h"
 
 /** Over the ranks that measured; NaN when none did. */
@@ -92,7 +93,8 @@ int driver_collect(driver_run_t *run, const double median_s[DRIVER_PHASES], doub
     report->host_bytes_max   = (size_t)most[0];
     report->device_bytes_max = (size_t)most[1];
     report->recv_bytes_total = received;
-    report->gflops =
-        2e-9 * (double)report->matrix.nnz * (double)run->options->columns / report->total_s;
+    report->flops            = spmmi_is_complex(run->options->type) ? 8.0 : 2.0;
+    report->gflops           = 1e-9 * report->flops * (double)report->matrix.nnz *
+                     (double)run->options->columns / report->total_s;
     return DRIVER_GOOD;
 }

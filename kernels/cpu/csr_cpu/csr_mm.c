@@ -69,6 +69,10 @@ static spmm_csr_rows_t *pick(const spmm_operands_t *x, const spmm_csr_isa_t *isa
         return same ? mm_16f : x->c_type == SPMM_R_32F ? mm_16f_32f : NULL;
     case SPMM_R_16BF:
         return same ? mm_16bf : x->c_type == SPMM_R_32F ? mm_16bf_32f : NULL;
+    case SPMM_C_64F:
+        return same ? isa->rows_64c : NULL;
+    case SPMM_C_32F:
+        return same ? isa->rows_32c : NULL;
     case SPMM_TYPE_AUTO:
         break;
     }

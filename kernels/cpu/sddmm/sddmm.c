@@ -77,6 +77,8 @@ static dot_fn_t *pick(spmm_type_t type, spmm_type_t s)
         return s == SPMM_R_16F ? dot_16f : s == SPMM_R_32F ? dot_16f_32f : NULL;
     case SPMM_R_16BF:
         return s == SPMM_R_16BF ? dot_16bf : s == SPMM_R_32F ? dot_16bf_32f : NULL;
+    case SPMM_C_64F:
+    case SPMM_C_32F:
     case SPMM_TYPE_AUTO:
         break;
     }

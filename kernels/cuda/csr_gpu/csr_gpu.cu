@@ -12,12 +12,16 @@ template <typename T, typename C> cudaError_t csr_preload();
 
 } // namespace spmmi
 
+using spmmi::Complex;
+
 extern "C" cudaError_t spmmi_cuda_csr_preload(void)
 {
     using namespace spmmi;
     cudaError_t code = csr_preload<float, float>();
 
     code = code == cudaSuccess ? csr_preload<double, double>() : code;
+    code = code == cudaSuccess ? csr_preload<Complex<float>, Complex<float>>() : code;
+    code = code == cudaSuccess ? csr_preload<Complex<double>, Complex<double>>() : code;
     return code != cudaSuccess ? code : for_all_half_types([](auto types) {
         return csr_preload<typename decltype(types)::Half, typename decltype(types)::Out>();
     });
@@ -42,6 +46,12 @@ extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_
     case SPMM_R_16BF:
         return wide_c ? spmmi::csr_product<__nv_bfloat16, float>(*A, *x, stream)
                       : spmmi::csr_product<__nv_bfloat16, __nv_bfloat16>(*A, *x, stream);
+    case SPMM_C_64F:
+        return wide_c ? cudaErrorInvalidValue
+                      : spmmi::csr_product<Complex<double>, Complex<double>>(*A, *x, stream);
+    case SPMM_C_32F:
+        return wide_c ? cudaErrorInvalidValue
+                      : spmmi::csr_product<Complex<float>, Complex<float>>(*A, *x, stream);
     case SPMM_TYPE_AUTO:
         break;
     }

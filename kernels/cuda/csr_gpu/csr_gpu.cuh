@@ -88,12 +88,12 @@ struct CsrGroup {
     __device__ __forceinline__ Tile load_tile(int32_t entry, int left) const
     {
         const uint32_t at   = (uint32_t)(entry + lane);
-        Tile           tile = {0, 0, (Sum)0}; /* row 0 of B is there to read */
+        Tile           tile = {}; /* row 0 of B is there to read */
 
         if (lane < left) {
             tile.col   = __ldcs(A.col + at);
             tile.row   = __ldcs(A.row + at);
-            tile.value = widen<Sum>(__ldcs((const T *)A.values + at));
+            tile.value = widen<Sum>(fetch_once((const T *)A.values + at));
         }
         return tile;
     }
@@ -220,7 +220,7 @@ struct CsrGroup {
 #pragma unroll
         for (int i = 0; i < kUnroll; i++) {
             load_row(__shfl_sync(kAllLanes, tile.col, at + i, kLanes), b[i]);
-            a[i] = __shfl_sync(kAllLanes, tile.value, at + i, kLanes);
+            a[i] = share(tile.value, at + i, kLanes);
         }
 #pragma unroll
         for (int i = 0; i < kUnroll; i++) {

@@ -94,7 +94,7 @@ template <typename T, typename C> struct CsrKernels {
      * least, and a lane several of them. */
     template <bool kColumns> static const Choice *narrow()
     {
-        constexpr int kBlocks = sizeof(T) == 8 ? 3 : 4, kTwice = sizeof(T) == 8 ? 2 : 1;
+        constexpr int kBlocks = sizeof(T) >= 8 ? 3 : 4, kTwice = sizeof(T) >= 8 ? 2 : 1;
 
         static const Choice choices[kNarrow] = {
             {csr_mm<T, C, 4, 1, 1, 4, 5, kColumns>, 4},
@@ -161,9 +161,9 @@ template <typename T, typename C> struct CsrKernels {
                                 x.ldb,
                                 x.ldc,
                                 (uint32_t)(x.ldb * (int64_t)sizeof(T)),
-                                (Sum)x.alpha.re,
-                                (Sum)x.beta.re,
-                                x.beta.re != 0.0,
+                                Factor<Sum>::of(x.alpha),
+                                Factor<Sum>::of(x.beta),
+                                !is_zero(x.beta),
                                 x.layout == SPMM_LAYOUT_MIXED,
                                 (int32_t)x.n,
                                 0,

@@ -21,6 +21,56 @@ template <typename T> struct CsrSum {
 template <> struct CsrSum<double> {
     using type = double;
 };
+template <typename T> struct CsrSum<Complex<T>> {
+    using type = Complex<T>;
+};
+
+/** What one access reads or writes of an element. */
+template <typename T> struct CsrWord {
+    using type = T;
+};
+template <> struct CsrWord<Complex<float>> {
+    using type = float2;
+};
+template <> struct CsrWord<Complex<double>> {
+    using type = double2;
+};
+
+template <typename T> __device__ __forceinline__ T fetch_once(const T *from)
+{
+    using Word      = typename CsrWord<T>::type;
+    const Word word = __ldcs((const Word *)from);
+
+    return *(const T *)&word;
+}
+
+/** The element that lane @p from of @p width lanes holds. */
+template <typename T> __device__ __forceinline__ T share(T x, int from, int width)
+{
+    return __shfl_sync(kAllLanes, x, from, width);
+}
+template <typename T> __device__ __forceinline__ Complex<T> share(Complex<T> x, int from, int width)
+{
+    return {share(x.re, from, width), share(x.im, from, width)};
+}
+
+/** That of the lane @p by in front of this one, or behind it. */
+template <typename T> __device__ __forceinline__ T shift_up(T x, int by)
+{
+    return __shfl_up_sync(kAllLanes, x, by);
+}
+template <typename T> __device__ __forceinline__ Complex<T> shift_up(Complex<T> x, int by)
+{
+    return {shift_up(x.re, by), shift_up(x.im, by)};
+}
+template <typename T> __device__ __forceinline__ T shift_down(T x, int by)
+{
+    return __shfl_down_sync(kAllLanes, x, by);
+}
+template <typename T> __device__ __forceinline__ Complex<T> shift_down(Complex<T> x, int by)
+{
+    return {shift_down(x.re, by), shift_down(x.im, by)};
+}
 
 /** The dense side and what one launch covers of it. */
 template <typename Sum> struct CsrDense {
@@ -45,6 +95,11 @@ __device__ __forceinline__ void clear(double &x)
 {
     asm volatile("mov.f64 %0, 0d0000000000000000;" : "+d"(x));
 }
+template <typename T> __device__ __forceinline__ void clear(Complex<T> &x)
+{
+    clear(x.re);
+    clear(x.im);
+}
 
 /** Read-only data, through L1. */
 template <typename P> __device__ __forceinline__ P fetch(const void *from)
@@ -55,7 +110,8 @@ template <typename P> __device__ __forceinline__ P fetch(const void *from)
         *(int4 *)&x = __ldg((const int4 *)from);
     } else {
         static_assert(sizeof x.at == sizeof x.at[0], "one element or 16 bytes");
-        x.at[0] = __ldg((decltype(&x.at[0]))from);
+        using Word    = typename CsrWord<typename P::Element>::type;
+        *(Word *)x.at = __ldg((const Word *)from);
     }
     return x;
 }
@@ -71,7 +127,8 @@ template <typename P> __device__ __forceinline__ P load_pack(const void *from)
             ((int4 *)&x)[k] = __ldcg((const int4 *)from + k);
         }
     } else {
-        x.at[0] = __ldcg((decltype(&x.at[0]))from);
+        using Word    = typename CsrWord<typename P::Element>::type;
+        *(Word *)x.at = __ldcg((const Word *)from);
     }
     return x;
 }
@@ -85,7 +142,8 @@ template <typename P> __device__ __forceinline__ void store_pack(void *to, const
             __stcs((int4 *)to + k, ((const int4 *)&x)[k]);
         }
     } else {
-        __stcs(&((P *)to)->at[0], x.at[0]);
+        using Word = typename CsrWord<typename P::Element>::type;
+        __stcs((Word *)to, *(const Word *)x.at);
     }
 }
 

@@ -58,16 +58,18 @@ template <typename T, typename C> struct CsrVector {
         for (int i = 0; i < kItems; i++) {
             const int at = i * kCsrBlock + thread;
 
-            col[i]   = at < left ? __ldcs(A.col + (entry + at)) : 0; /* row 0 of B is there */
-            value[i] = at < left ? widen<Sum>(__ldcs((const T *)A.values + (entry + at))) : (Sum)0;
+            col[i] = at < left ? __ldcs(A.col + (entry + at)) : 0; /* row 0 of B is there */
+            value[i] =
+                at < left ? widen<Sum>(fetch_once((const T *)A.values + (entry + at))) : Sum{};
             shared.row[at] = at < left ? __ldcs(A.row + (entry + at)) : 0;
         }
 #pragma unroll
         for (int i = 0; i < kItems; i++) {
             const int at = i * kCsrBlock + thread;
-            const Sum b  = widen<Sum>(__ldg((const T *)dense.B + col[i] * dense.ldb));
+            const Sum b =
+                widen<Sum>(fetch<Pack<T, 1>>((const T *)dense.B + col[i] * dense.ldb).at[0]);
 
-            shared.product[at] = at < left ? value[i] * b : (Sum)0;
+            shared.product[at] = at < left ? value[i] * b : Sum{};
         }
     }
 
@@ -82,7 +84,7 @@ template <typename T, typename C> struct CsrVector {
 
 #pragma unroll
         for (int step = 1; step < kWarp; step *= 2) {
-            const Sum  other = __shfl_up_sync(kAllLanes, sum, step);
+            const Sum  other = shift_up(sum, step);
             const bool stops = __shfl_up_sync(kAllLanes, (int)ended, step) != 0;
 
             if (lane >= step) {
@@ -94,7 +96,7 @@ template <typename T, typename C> struct CsrVector {
             shared.warp_sum[warp]   = sum;
             shared.warp_ended[warp] = ended;
         }
-        front                = __shfl_up_sync(kAllLanes, sum, 1);
+        front                = shift_up(sum, 1);
         const bool own_front = __shfl_up_sync(kAllLanes, (int)ended, 1) != 0 && lane > 0;
 
         __syncthreads();
@@ -103,14 +105,14 @@ template <typename T, typename C> struct CsrVector {
         for (int w = 0; w < warp; w++) {
             carry = shared.warp_ended[w] ? shared.warp_sum[w] : carry + shared.warp_sum[w];
         }
-        front = lane == 0 ? (Sum)0 : front;
+        front = lane == 0 ? Sum{} : front;
         return own_front ? front : carry + front;
     }
 
     /* Rows that end among the products; shared.open is then of the row that none of them ends. */
     __device__ __forceinline__ void add_up()
     {
-        Sum     sum = 0, head = 0;
+        Sum     sum = {}, head = {};
         int32_t first = 0; /* row that ends first: negative where one does */
 
 #pragma unroll
@@ -125,7 +127,7 @@ template <typename T, typename C> struct CsrVector {
                     first = row;
                     head  = sum;
                 }
-                sum = 0;
+                sum = {};
             }
         }
         const Sum front = before(sum, first < 0);
@@ -146,9 +148,10 @@ template <typename T, typename C> struct CsrVector {
         const int32_t          at      = A.piece[blockIdx.x].split;
         const spmm_csr_split_t split   = A.split[at];
         Sum *const             partial = (Sum *)A.partial;
+        using Word                     = typename CsrWord<Sum>::type;
 
         if (thread == 0) {
-            __stcg(partial + blockIdx.x, shared.open);
+            __stcg((Word *)partial + blockIdx.x, *(const Word *)&shared.open);
             __threadfence();
             shared.last = atomicInc(A.arrived + (int64_t)at * A.n_slices,
                                     (unsigned)split.n_pieces - 1) == (unsigned)split.n_pieces - 1;
@@ -156,14 +159,14 @@ template <typename T, typename C> struct CsrVector {
         }
         __syncthreads();
         if (shared.last && thread < kWarp) {
-            Sum sum = 0;
+            Sum sum = {};
 
             for (int p = thread; p < split.n_pieces; p += kWarp) {
-                sum += __ldcg(partial + split.piece + p);
+                sum += load_pack<Pack<Sum, 1>>(partial + split.piece + p).at[0];
             }
 #pragma unroll
             for (int step = kWarp / 2; step > 0; step /= 2) {
-                sum += __shfl_down_sync(kAllLanes, sum, step);
+                sum += shift_down(sum, step);
             }
             if (thread == 0) {
                 store(split.row, sum);
@@ -174,7 +177,7 @@ template <typename T, typename C> struct CsrVector {
     __device__ __forceinline__ void run(int32_t entry, int n)
     {
         if (thread == 0) {
-            shared.open = 0;
+            shared.open = {};
         }
         for (int at = 0; at < n; at += kTile) {
             multiply(entry + at, n - at);
@@ -190,7 +193,7 @@ template <typename T, typename C> struct CsrVector {
     __device__ __forceinline__ void run_empty(int64_t from, int64_t to) const
     {
         for (int64_t i = from + thread; i < to; i += kCsrBlock) {
-            store(__ldcs(A.empty + i), (Sum)0);
+            store(__ldcs(A.empty + i), Sum{});
         }
     }
 };

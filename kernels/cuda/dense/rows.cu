@@ -193,6 +193,8 @@ template <bool kGather> cudaError_t move_rows(const Move &m)
         return launch_turn<unsigned, kGather>(m);
     case 8:
         return launch_turn<uint2, kGather>(m);
+    case 16:
+        return launch_turn<uint4, kGather>(m);
     default:
         return cudaErrorInvalidValue;
     }
@@ -206,7 +208,8 @@ template <bool kGather> cudaError_t preload_moves()
                    copy_rows<unsigned short, kGather, 1>, copy_rows<unsigned short, kGather, 4>,
                    turn_narrow<unsigned short, kGather>, turn_narrow<unsigned, kGather>,
                    turn_narrow<uint2, kGather>, turn_tiles<unsigned short, kGather>,
-                   turn_tiles<unsigned, kGather>, turn_tiles<uint2, kGather>);
+                   turn_tiles<unsigned, kGather>, turn_tiles<uint2, kGather>,
+                   turn_narrow<uint4, kGather>, turn_tiles<uint4, kGather>);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/cuda_kernels.h"
+#include "cuda/dense/complex.cuh"
 
 namespace spmmi
 {
@@ -22,6 +23,7 @@ constexpr int64_t kMaxGridYZ = 65535;
 
 /** V elements that travel in one access. */
 template <typename T, int V> struct alignas(sizeof(T) * V) Pack {
+    using Element = T;
     T at[V];
 };
 
@@ -41,6 +43,11 @@ template <typename A> __device__ __forceinline__ A widen(__half x)
 template <typename A> __device__ __forceinline__ A widen(__nv_bfloat16 x)
 {
     return (A)__bfloat162float(x);
+}
+
+template <typename A, typename T> __device__ __forceinline__ A widen(Complex<T> x)
+{
+    return x;
 }
 
 template <typename D> struct Narrow {
@@ -71,6 +78,13 @@ template <> struct Narrow<__nv_bfloat16> {
     static __device__ __forceinline__ __nv_bfloat16 from(float x)
     {
         return __float2bfloat16_rn(x);
+    }
+};
+
+template <typename T> struct Narrow<Complex<T>> {
+    static __device__ __forceinline__ Complex<T> from(Complex<T> x)
+    {
+        return x;
     }
 };
 

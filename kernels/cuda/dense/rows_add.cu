@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kTile *kTileY) add_columns(const spmm_scatter_
 template <typename A, typename D, int V, bool kByRow>
 __global__ void __launch_bounds__(kBlock) merge(const spmm_merge_args_t args)
 {
-    const A       beta  = (A)args.beta;
+    const A       beta  = Factor<A>::of(args.beta);
     const int64_t inner = (kByRow ? args.n : args.n_rows) / V;
     const int64_t outer = kByRow ? args.n_rows : args.n;
     const int64_t step  = int64_t(gridDim.x) * blockDim.y;
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kBlock) merge(const spmm_merge_args_t args)
             if (args.sum != nullptr) {
                 sum = *s;
             }
-            if (args.beta != 0.0) {
+            if (!is_zero(args.beta)) {
                 out = *c;
 #pragma unroll
                 for (int v = 0; v < V; v++) {
@@ -227,6 +227,12 @@ cudaError_t preload_add()
     cudaError_t code = preload_pair<double, double>();
 
     if (code == cudaSuccess) {
+        code = preload_pair<Complex<double>, Complex<double>>();
+    }
+    if (code == cudaSuccess) {
+        code = preload_pair<Complex<float>, Complex<float>>();
+    }
+    if (code == cudaSuccess) {
         code = preload_pair<float, float>();
     }
     if (code == cudaSuccess) {
@@ -237,14 +243,24 @@ cudaError_t preload_add()
 
 } // namespace spmmi
 
+using spmmi::Complex;
+
 extern "C" cudaError_t spmmi_cuda_scatter_add_rows(const spmm_scatter_add_args_t *args,
                                                    cudaStream_t                   stream)
 {
     if (args->n_rows <= 0 || args->n <= 0) {
         return cudaSuccess;
     }
-    return args->src_type == SPMM_R_64F ? spmmi::add_into<double>(*args, stream)
-                                        : spmmi::add_into<float>(*args, stream);
+    switch (args->src_type) {
+    case SPMM_C_64F:
+        return spmmi::launch_add<Complex<double>, Complex<double>>(*args, stream);
+    case SPMM_C_32F:
+        return spmmi::launch_add<Complex<float>, Complex<float>>(*args, stream);
+    case SPMM_R_64F:
+        return spmmi::add_into<double>(*args, stream);
+    default:
+        return spmmi::add_into<float>(*args, stream);
+    }
 }
 
 extern "C" cudaError_t spmmi_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t stream)
@@ -252,6 +268,14 @@ extern "C" cudaError_t spmmi_cuda_merge_rows(const spmm_merge_args_t *args, cuda
     if (args->n_rows <= 0 || args->n <= 0) {
         return cudaSuccess;
     }
-    return args->sum_type == SPMM_R_64F ? spmmi::merge_into<double>(*args, stream)
-                                        : spmmi::merge_into<float>(*args, stream);
+    switch (args->sum_type) {
+    case SPMM_C_64F:
+        return spmmi::launch_merge<Complex<double>, Complex<double>>(*args, stream);
+    case SPMM_C_32F:
+        return spmmi::launch_merge<Complex<float>, Complex<float>>(*args, stream);
+    case SPMM_R_64F:
+        return spmmi::merge_into<double>(*args, stream);
+    default:
+        return spmmi::merge_into<float>(*args, stream);
+    }
 }

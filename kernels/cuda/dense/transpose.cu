@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(kBlock) store_narrow(const spmm_store_args_t a
     const D      *src   = (const D *)args.src;
     D            *dst   = (D *)args.dst;
     const int     n     = (int)args.n;
-    const A       beta  = (A)args.beta;
-    const bool    reads = args.beta != 0.0;
+    const A       beta  = Factor<A>::of(args.beta);
+    const bool    reads = !is_zero(args.beta);
     const int64_t step  = int64_t(gridDim.x) * blockDim.x;
 
     for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < args.n_rows; i += step) {
@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(kTile *kTileY) store_tiles(const spmm_store_ar
     __shared__ A  tile[kTile][kTile + 1]; /* [row][column], padded against bank conflicts */
     const D      *src   = (const D *)args.src;
     D            *dst   = (D *)args.dst;
-    const A       beta  = (A)args.beta;
-    const bool    reads = args.beta != 0.0;
+    const A       beta  = Factor<A>::of(args.beta);
+    const bool    reads = !is_zero(args.beta);
     const int64_t i0    = int64_t(blockIdx.x) * kTile;
     const int64_t i     = i0 + threadIdx.x;
 
@@ -88,13 +88,17 @@ cudaError_t launch_store(const spmm_store_args_t &args, cudaStream_t stream)
 
 cudaError_t preload_store()
 {
-    return preload(store_narrow<double, double>, store_narrow<float, float>,
-                   store_narrow<float, __half>, store_narrow<float, __nv_bfloat16>,
-                   store_tiles<double, double>, store_tiles<float, float>,
-                   store_tiles<float, __half>, store_tiles<float, __nv_bfloat16>);
+    return preload(
+        store_narrow<double, double>, store_narrow<float, float>, store_narrow<float, __half>,
+        store_narrow<float, __nv_bfloat16>, store_narrow<Complex<double>, Complex<double>>,
+        store_narrow<Complex<float>, Complex<float>>, store_tiles<Complex<double>, Complex<double>>,
+        store_tiles<Complex<float>, Complex<float>>, store_tiles<double, double>,
+        store_tiles<float, float>, store_tiles<float, __half>, store_tiles<float, __nv_bfloat16>);
 }
 
 } // namespace spmmi
+
+using spmmi::Complex;
 
 extern "C" cudaError_t spmmi_cuda_store_columns(const spmm_store_args_t *args, cudaStream_t stream)
 {
@@ -102,6 +106,10 @@ extern "C" cudaError_t spmmi_cuda_store_columns(const spmm_store_args_t *args, c
         return cudaSuccess;
     }
     switch (args->type) {
+    case SPMM_C_64F:
+        return spmmi::launch_store<Complex<double>, Complex<double>>(*args, stream);
+    case SPMM_C_32F:
+        return spmmi::launch_store<Complex<float>, Complex<float>>(*args, stream);
     case SPMM_R_64F:
         return spmmi::launch_store<double, double>(*args, stream);
     case SPMM_R_32F:

@@ -54,18 +54,19 @@ static spmm_status_t fill_operands(const spmm_trial_t *trial)
                                 (size_t)trial->c_rows * (size_t)trial->n};
     const spmm_type_t type[] = {trial->ab_type, trial->c_type};
     void *const       to[]   = {trial->B, trial->C};
-    char             *chunk  = spmmi_alloc(CHUNK, sizeof(double));
+    char             *chunk  = spmmi_alloc(CHUNK, 2 * sizeof(double));
     spmm_status_t     status = SPMM_OK;
 
     if (chunk == NULL) {
-        return spmmi_fail_memory(&trial->device->env->err, CHUNK, sizeof(double), "trial values");
+        return spmmi_fail_memory(&trial->device->env->err, CHUNK, 2 * sizeof(double),
+                                 "trial values");
     }
     /* Where beta is 0 no engine reads C. */
     for (int k = 0; k < (trial->beta != 0.0 ? 2 : 1) && status == SPMM_OK; k++) {
         const size_t size = spmm_type_size(type[k]);
 
         for (int i = 0; i < CHUNK; i++) {
-            spmmi_value_set(type[k], chunk, i, spmmi_random_value(1, i, k));
+            spmmi_value_draw(type[k], chunk, i, 1, i, k);
         }
         status = fill(trial, to[k], row[k] * size, chunk, CHUNK * size);
     }

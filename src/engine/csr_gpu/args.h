@@ -8,7 +8,7 @@
 /* CSR on CUDA cores.  The non-zeros are dealt out evenly, wherever rows begin and end. */
 enum {
     SPMM_CSR_WHOLE = -1, /**< spmm_csr_piece_t.split of whole rows */
-    SPMM_CSR_SLICE = 16  /**< fewest columns that a kernel cuts C into, if it cuts at all */
+    SPMM_CSR_SLICE = 8   /**< fewest columns that a kernel cuts C into, if it cuts at all */
 };
 
 /** What a thread block takes: the entries of consecutive rows, or a part of one long row. */

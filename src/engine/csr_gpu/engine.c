@@ -44,7 +44,7 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
                        spmmi_type_name(ab), half ? " or 32f" : "");
         return false;
     }
-    if ((ab == SPMM_R_64F) != (problem->compute == SPMM_COMPUTE_64F)) {
+    if (spmmi_is_64f(ab) != (problem->compute == SPMM_COMPUTE_64F)) {
         (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
         return false;
     }
@@ -316,7 +316,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     terms[4] = (spmm_cost_term_t){"entries", k[4], nnz * passes};
     terms[5] = (spmm_cost_term_t){"rows", k[5], (double)pattern->n_rows * passes};
     /* Elements of column-major C are stored one by one. */
-    terms[6] = (spmm_cost_term_t){"columns", problem->ab_type == SPMM_R_64F ? 13.8 : 8.5,
+    terms[6] = (spmm_cost_term_t){"columns", spmmi_is_64f(problem->ab_type) ? 13.8 : 8.5,
                                   problem->layout == SPMM_LAYOUT_MIXED
                                       ? (double)problem->n * (double)pattern->c_rows * 1e-12
                                       : 0.0};

@@ -2,6 +2,7 @@
 /** @file engine.c  CSR through cuSPARSE's generic API: the yardstick and the fallback. */
 #include <stdio.h>
 
+#include "base/scalar.h"
 #include "engine/choose/roofline.h"
 #include "engine/engine.h"
 #include "spmm_dist/context.h"
@@ -29,7 +30,7 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
                        "FP32 for 16-bit ones aside");
         return false;
     }
-    if ((ab == SPMM_R_64F) != (problem->compute == SPMM_COMPUTE_64F)) {
+    if (spmmi_is_64f(ab) != (problem->compute == SPMM_COMPUTE_64F)) {
         (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
         return false;
     }
@@ -59,7 +60,7 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 #endif
 
 /* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md):
- * 16-bit types, FP32, FP64. */
+ * 16-bit types, FP32, types of 8 bytes and more. */
 static const double constants[3][5] = {
     {7.60, 1.92, 1.64, 152.0, 1.18},
     {6.48, 1.21, 0.826, 110.0, 0.540},
@@ -73,7 +74,7 @@ static const double by_column[2][3] = {{10.5, 1.59, 7.76}, {10.7, 2.67, 9.36}};
 static int terms_by_column(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                            spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    const double *c = by_column[problem->ab_type == SPMM_R_64F];
+    const double *c = by_column[spmmi_is_64f(problem->ab_type)];
     const double  n = (double)problem->n * 1e-12;
 
     terms[0] = (spmm_cost_term_t){"launch", c[0], 1e-6};
@@ -89,8 +90,9 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 {
     const double  nnz = (double)pattern->nnz, rows = (double)pattern->n_rows;
     const double  index = pattern->nnz > INT32_MAX ? 8.0 : 4.0;
-    const double *c     = constants[spmm_type_size(problem->ab_type) / 4];
-    const double  a     = nnz * ((double)spmm_type_size(problem->ab_type) + index) + rows * index;
+    const size_t  size  = spmm_type_size(problem->ab_type);
+    const double *c     = constants[size > 8 ? 2 : size / 4];
+    const double  a     = nnz * ((double)size + index) + rows * index;
 
     if (problem->layout == SPMM_LAYOUT_COL) {
         return terms_by_column(pattern, problem, terms);

@@ -32,6 +32,10 @@ cudaDataType spmmi_cusparse_type(spmm_type_t type)
         return CUDA_R_16F;
     case SPMM_R_16BF:
         return CUDA_R_16BF;
+    case SPMM_C_64F:
+        return CUDA_C_64F;
+    case SPMM_C_32F:
+        return CUDA_C_32F;
     case SPMM_R_32F:
     case SPMM_TYPE_AUTO:
         break;
@@ -95,25 +99,28 @@ static cusparseStatus_t bind(spmm_cusparse_t *f, const spmm_operands_t *x)
     return code;
 }
 
-/* alpha and beta in the compute type. */
+/* alpha and beta in the compute type, each as a complex number, which begins with its real part. */
 typedef struct {
-    double       d[2];
-    float        s[2];
+    double       d[2][2];
+    float        s[2][2];
     const void  *alpha, *beta;
     cudaDataType type;
 } scalars_t;
 
 static void set_scalars(const spmm_cusparse_t *f, const spmm_operands_t *x, scalars_t *to)
 {
-    const bool fp64 = f->problem.ab_type == SPMM_R_64F;
+    const bool          fp64  = spmmi_is_64f(f->problem.ab_type);
+    const spmm_scalar_t of[2] = {x->alpha, x->beta};
 
-    to->d[0]  = x->alpha.re;
-    to->d[1]  = x->beta.re;
-    to->s[0]  = (float)x->alpha.re;
-    to->s[1]  = (float)x->beta.re;
-    to->alpha = fp64 ? (const void *)&to->d[0] : (const void *)&to->s[0];
-    to->beta  = fp64 ? (const void *)&to->d[1] : (const void *)&to->s[1];
-    to->type  = fp64 ? CUDA_R_64F : CUDA_R_32F;
+    for (int k = 0; k < 2; k++) {
+        to->d[k][0] = of[k].re;
+        to->d[k][1] = of[k].im;
+        to->s[k][0] = (float)of[k].re;
+        to->s[k][1] = (float)of[k].im;
+    }
+    to->alpha = fp64 ? (const void *)to->d[0] : (const void *)to->s[0];
+    to->beta  = fp64 ? (const void *)to->d[1] : (const void *)to->s[1];
+    to->type  = spmmi_cusparse_type(spmmi_accum_type(f->problem.ab_type));
 }
 
 static cusparseStatus_t query(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
@@ -257,7 +264,7 @@ spmm_status_t spmmi_cusparse_execute(void *format, const spmm_operands_t *x)
                                  .row_map  = f->row_map,
                                  .n_rows   = f->n_rows,
                                  .n        = x->n,
-                                 .beta     = x->beta.re,
+                                 .beta     = x->beta,
                                  .C        = x->C,
                                  .c_type   = x->c_type,
                                  .ldc      = x->ldc,

@@ -188,7 +188,7 @@ spmm_status_t spmmi_cusparse_bell_execute(void *format, const spmm_operands_t *x
                                  .row_map  = f->row_map,
                                  .n_rows   = f->bell.n_rows,
                                  .n        = x->n,
-                                 .beta     = x->beta.re,
+                                 .beta     = x->beta,
                                  .C        = x->C,
                                  .c_type   = x->c_type,
                                  .ldc      = x->ldc,

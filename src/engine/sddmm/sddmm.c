@@ -27,6 +27,11 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
     const bool    tiles = asks_for(what, "cvse");
     const bool    mma   = tiles || (asks_for(what, "panels") && spmm_type_size(what->type) == 2);
 
+    if (spmmi_is_complex(what->type)) {
+        return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
+                          "SDDMM is of real matrices: this mask has type %s",
+                          spmmi_type_name(what->type));
+    }
     if (!spmmi_cpu_sddmm_supports(what->type, what->s_type)) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "S must have the type of X and Y, or 32f where they are 16f or 16bf");

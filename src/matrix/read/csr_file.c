@@ -229,7 +229,7 @@ static spmm_status_t fill_rows(const csr_file_t *csr, uint64_t seed, spmm_matrix
                                   j < 0 || j >= A->cols ? "outside the matrix"
                                                         : "not above the one before it");
             }
-            spmmi_value_set(A->type, A->values, k, spmmi_random_value(seed, first + i, j));
+            spmmi_value_draw(A->type, A->values, k, seed, first + i, j);
             previous = j;
         }
     }

@@ -11,8 +11,18 @@
 #include "matrix/read/text.h"
 
 typedef enum { SPMM_MM_COORDINATE = 0, SPMM_MM_ARRAY } spmm_mm_format_t;
-typedef enum { SPMM_MM_REAL = 0, SPMM_MM_INTEGER, SPMM_MM_PATTERN } spmm_mm_field_t;
-typedef enum { SPMM_MM_GENERAL = 0, SPMM_MM_SYMMETRIC, SPMM_MM_SKEW } spmm_mm_symmetry_t;
+typedef enum {
+    SPMM_MM_REAL = 0,
+    SPMM_MM_INTEGER,
+    SPMM_MM_PATTERN,
+    SPMM_MM_COMPLEX
+} spmm_mm_field_t;
+typedef enum {
+    SPMM_MM_GENERAL = 0,
+    SPMM_MM_SYMMETRIC,
+    SPMM_MM_SKEW,
+    SPMM_MM_HERMITIAN
+} spmm_mm_symmetry_t;
 
 /** Banner and size line; zeroed before the first line. */
 typedef struct {
@@ -39,10 +49,11 @@ typedef struct {
 } spmm_mm_cursor_t;
 
 /** Consume body lines of [*at, end), whole lines, until @p end or until @p list has no room for
- *  the at most two entries of a line.
- *  @param[in,out] list  entries are appended within its capacity, symmetric ones mirrored; those of
- *                       an array are non-zero, with their place in the file, counted from
- *                       cursor.entries == 0, as row: see spmmi_mm_place_array() */
+ *  the at most four that a line makes.
+ *  @param[in,out] list  entries are appended within its capacity, symmetric ones mirrored, complex
+ *                       ones by parts (entries.h); those of an array are non-zero, with their place
+ *                       in the file, counted from cursor.entries == 0, as row, in column 0: see
+ *                       spmmi_mm_place_array() */
 spmm_status_t spmmi_mm_parse_entries(const spmm_mm_header_t *header, spmm_mm_cursor_t *cursor,
                                      const char **at, const char *end, spmm_entries_t *list,
                                      spmm_text_error_t *err);

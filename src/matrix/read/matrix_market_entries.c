@@ -5,15 +5,22 @@
 #include "matrix/read/matrix_market.h"
 #include "matrix/read/text_number.h"
 
-/* Room that one line may need: an entry and its mirror image. */
-enum { LINE_ENTRIES = 2 };
+/* Numbers that make a value, and entries that stand for it. */
+static int parts_of(const spmm_mm_header_t *header)
+{
+    return header->field == SPMM_MM_COMPLEX ? 2 : 1;
+}
 
 static const char *expected_tokens(const spmm_mm_header_t *header)
 {
+    const bool complex = header->field == SPMM_MM_COMPLEX;
+
     if (header->format == SPMM_MM_ARRAY) {
-        return "one value";
+        return complex ? "real part, imaginary part" : "one value";
     }
-    return header->field == SPMM_MM_PATTERN ? "row, column" : "row, column, value";
+    return complex                            ? "row, column, real part, imaginary part"
+           : header->field == SPMM_MM_PATTERN ? "row, column"
+                                              : "row, column, value";
 }
 
 static spmm_status_t fail_short(const spmm_mm_header_t *header, int found, int64_t line,
@@ -51,7 +58,7 @@ static inline spmm_status_t parse_index(const char **at, const char *end, const 
 static spmm_status_t parse_value(const spmm_mm_header_t *header, const char **at, const char *end,
                                  int64_t line, double *value, spmm_text_error_t *err)
 {
-    const bool          real = header->field == SPMM_MM_REAL;
+    const bool          real = header->field != SPMM_MM_INTEGER;
     const spmm_number_t number =
         real ? spmmi_parse_real(at, end, value) : spmmi_parse_whole(at, end, value);
 
@@ -77,39 +84,69 @@ static inline spmm_status_t check_line_end(const spmm_mm_header_t *header, const
     return SPMM_OK;
 }
 
+/* The numbers of a value, of which @p found stand before on the line. */
+static spmm_status_t parse_parts(const spmm_mm_header_t *header, const char **at, const char *end,
+                                 int found, int64_t line, double value[2], spmm_text_error_t *err)
+{
+    for (int part = 0; part < parts_of(header); part++) {
+        *at = spmmi_skip_blanks(*at, end);
+        if (*at == end) {
+            return fail_short(header, found + part, line, err);
+        }
+        SPMM_TRY(parse_value(header, at, end, line, &value[part], err));
+    }
+    return SPMM_OK;
+}
+
+static void put(const spmm_mm_header_t *header, int64_t row, int64_t col, const double value[2],
+                spmm_entries_t *list)
+{
+    const int parts = parts_of(header);
+
+    for (int part = 0; part < parts; part++) {
+        list->entry[list->count++] =
+            (spmm_entry_t){.row = row, .col = parts * col + part, .value = value[part]};
+    }
+}
+
+/* The mirror image of an entry that lies off the diagonal. */
+static void put_image(const spmm_mm_header_t *header, int64_t row, int64_t col,
+                      const double value[2], spmm_entries_t *list)
+{
+    const bool   skew     = header->symmetry == SPMM_MM_SKEW;
+    const double image[2] = {skew ? -value[0] : value[0],
+                             skew || header->symmetry == SPMM_MM_HERMITIAN ? -value[1] : value[1]};
+
+    if (header->symmetry != SPMM_MM_GENERAL && row != col) {
+        put(header, col, row, image, list);
+    }
+}
+
 static spmm_status_t parse_coordinate(const spmm_mm_header_t *header, const char *at,
                                       const char *end, int64_t line, spmm_entries_t *list,
                                       spmm_text_error_t *err)
 {
-    spmm_entry_t entry = {.value = 1.0};
+    double  value[2] = {1.0, 0.0};
+    int64_t row = 0, col = 0;
 
-    SPMM_TRY(parse_index(&at, end, "row", header->rows, line, &entry.row, err));
+    SPMM_TRY(parse_index(&at, end, "row", header->rows, line, &row, err));
     at = spmmi_skip_blanks(at, end);
     if (at == end) {
         return fail_short(header, 1, line, err);
     }
-    SPMM_TRY(parse_index(&at, end, "column", header->cols, line, &entry.col, err));
+    SPMM_TRY(parse_index(&at, end, "column", header->cols, line, &col, err));
     if (header->field != SPMM_MM_PATTERN) {
-        at = spmmi_skip_blanks(at, end);
-        if (at == end) {
-            return fail_short(header, 2, line, err);
-        }
-        SPMM_TRY(parse_value(header, &at, end, line, &entry.value, err));
+        SPMM_TRY(parse_parts(header, &at, end, 2, line, value, err));
     }
     SPMM_TRY(check_line_end(header, at, end, line, err));
-    if (header->symmetry == SPMM_MM_SKEW && entry.row == entry.col) {
+    if (header->symmetry == SPMM_MM_SKEW && row == col) {
         return spmmi_text_fail(err, SPMM_ERR_IO, line,
                                "entry (%" PRId64 ", %" PRId64 ") lies on the diagonal, which a "
                                "skew-symmetric file does not store",
-                               entry.row + 1, entry.col + 1);
+                               row + 1, col + 1);
     }
-    list->entry[list->count++] = entry;
-    if (header->symmetry != SPMM_MM_GENERAL && entry.row != entry.col) {
-        list->entry[list->count++] =
-            (spmm_entry_t){.row   = entry.col,
-                           .col   = entry.row,
-                           .value = header->symmetry == SPMM_MM_SKEW ? -entry.value : entry.value};
-    }
+    put(header, row, col, value, list);
+    put_image(header, row, col, value, list);
     return SPMM_OK;
 }
 
@@ -117,12 +154,12 @@ static spmm_status_t parse_array(const spmm_mm_header_t *header, int64_t place, 
                                  const char *end, int64_t line, spmm_entries_t *list,
                                  spmm_text_error_t *err)
 {
-    double value = 0.0;
+    double value[2] = {0.0, 0.0};
 
-    SPMM_TRY(parse_value(header, &at, end, line, &value, err));
+    SPMM_TRY(parse_parts(header, &at, end, 0, line, value, err));
     SPMM_TRY(check_line_end(header, at, end, line, err));
-    if (value != 0.0) {
-        list->entry[list->count++] = (spmm_entry_t){.row = place, .col = 0, .value = value};
+    if (value[0] != 0.0 || value[1] != 0.0) {
+        put(header, place, 0, value, list);
     }
     return SPMM_OK;
 }
@@ -131,9 +168,10 @@ spmm_status_t spmmi_mm_parse_entries(const spmm_mm_header_t *header, spmm_mm_cur
                                      const char **at, const char *end, spmm_entries_t *list,
                                      spmm_text_error_t *err)
 {
-    const bool sparse = header->format == SPMM_MM_COORDINATE;
+    const bool    sparse = header->format == SPMM_MM_COORDINATE;
+    const int64_t room   = 2 * (int64_t)parts_of(header); /* an entry and its mirror image */
 
-    while (*at < end && list->capacity - list->count >= LINE_ENTRIES) {
+    while (*at < end && list->capacity - list->count >= room) {
         const char   *newline  = memchr(*at, '\n', (size_t)(end - *at));
         const char   *line_end = newline == NULL ? end : newline;
         const char   *line     = spmmi_skip_blanks(*at, line_end);
@@ -168,26 +206,27 @@ static int64_t triangle_before(const spmm_mm_header_t *header, int64_t j)
 void spmmi_mm_place_array(const spmm_mm_header_t *header, int64_t before, spmm_entries_t *list)
 {
     const int64_t count = list->count;
+    const int     parts = parts_of(header);
     const bool    skew  = header->symmetry == SPMM_MM_SKEW;
     int64_t       j     = 0;
 
-    for (int64_t k = 0; k < count; k++) {
-        spmm_entry_t *entry = &list->entry[k];
-        const int64_t place = before + entry->row;
+    for (int64_t k = 0; k < count; k += parts) {
+        spmm_entry_t *entry    = &list->entry[k];
+        const int64_t place    = before + entry->row;
+        const double  value[2] = {entry->value, entry[parts - 1].value};
+        int64_t       row = place % header->rows, col = place / header->rows;
 
-        if (header->symmetry == SPMM_MM_GENERAL) {
-            entry->row = place % header->rows;
-            entry->col = place / header->rows;
-            continue;
+        if (header->symmetry != SPMM_MM_GENERAL) {
+            while (triangle_before(header, j + 1) <= place) {
+                j++;
+            }
+            row = j + skew + place - triangle_before(header, j);
+            col = j;
         }
-        while (triangle_before(header, j + 1) <= place) {
-            j++;
+        for (int part = 0; part < parts; part++) {
+            entry[part].row = row;
+            entry[part].col = parts * col + part;
         }
-        entry->row = j + skew + place - triangle_before(header, j);
-        entry->col = j;
-        if (entry->row != entry->col) {
-            list->entry[list->count++] = (spmm_entry_t){
-                .row = j, .col = entry->row, .value = skew ? -entry->value : entry->value};
-        }
+        put_image(header, row, col, value, list);
     }
 }

@@ -52,8 +52,8 @@ static int find_word(word_t word, const char *const *names, int count)
 }
 
 static const char *const format_name[]   = {"coordinate", "array"};
-static const char *const field_name[]    = {"real", "integer", "pattern", "double"};
-static const char *const symmetry_name[] = {"general", "symmetric", "skew-symmetric"};
+static const char *const field_name[]    = {"real", "integer", "pattern", "complex", "double"};
+static const char *const symmetry_name[] = {"general", "symmetric", "skew-symmetric", "hermitian"};
 
 static spmm_status_t unknown(spmm_text_error_t *err, const char *what, word_t word,
                              const char *known)
@@ -91,15 +91,15 @@ static spmm_status_t parse_banner(spmm_mm_header_t *header, const char *at, cons
     }
     header->format = (spmm_mm_format_t)found;
     word           = next_word(&at, end);
-    found          = find_word(word, field_name, 4);
+    found          = find_word(word, field_name, 5);
     if (found < 0) {
-        return unknown(err, "field", word, "real, double, integer and pattern");
+        return unknown(err, "field", word, "real, double, integer, complex and pattern");
     }
-    header->field = found == 3 ? SPMM_MM_REAL : (spmm_mm_field_t)found;
+    header->field = found == 4 ? SPMM_MM_REAL : (spmm_mm_field_t)found;
     word          = next_word(&at, end);
-    found         = find_word(word, symmetry_name, 3);
+    found         = find_word(word, symmetry_name, 4);
     if (found < 0) {
-        return unknown(err, "symmetry", word, "general, symmetric and skew-symmetric");
+        return unknown(err, "symmetry", word, "general, symmetric, skew-symmetric and hermitian");
     }
     header->symmetry = (spmm_mm_symmetry_t)found;
     word             = next_word(&at, end);
@@ -129,6 +129,7 @@ static bool count_array(spmm_mm_header_t *header)
         header->entries = whole;
         break;
     case SPMM_MM_SYMMETRIC:
+    case SPMM_MM_HERMITIAN:
         header->entries = whole / 2 + header->rows / 2 + (header->rows & 1);
         break;
     case SPMM_MM_SKEW:
@@ -150,6 +151,10 @@ static spmm_status_t check_sizes(spmm_mm_header_t *header, spmm_text_error_t *er
                                "a %s matrix is square, this one has %" PRId64 " rows and %" PRId64
                                " columns",
                                symmetry_name[header->symmetry], header->rows, header->cols);
+    }
+    if (header->field == SPMM_MM_COMPLEX && header->cols > INT64_MAX / 2) { /* columns of parts */
+        return spmmi_text_fail(err, SPMM_ERR_IO, line, "%" PRId64 " columns are too many",
+                               header->cols);
     }
     if (header->format == SPMM_MM_ARRAY) {
         if (!count_array(header)) {

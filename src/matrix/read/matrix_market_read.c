@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/scalar.h"
 #include "matrix/read/gzip_source.h"
 #include "matrix/read/matrix_market.h"
 
@@ -247,6 +248,18 @@ static spmm_status_t read_text(reader_t *reader, spmm_file_t *file)
 static spmm_status_t finish(reader_t *reader, spmm_type_t type, spmm_status_t status,
                             spmm_matrix_t **A)
 {
+    const bool complex = reader->header.field == SPMM_MM_COMPLEX;
+
+    reader->list.complex = complex;
+    if (type == SPMM_TYPE_AUTO) {
+        type = complex ? SPMM_C_64F : SPMM_R_64F;
+    }
+    if (status == SPMM_OK && complex && !spmmi_is_complex(type)) {
+        status = spmmi_fail(&reader->env->err, SPMM_ERR_ARGUMENT,
+                            SPMM_PATH_SHOWN " holds complex values, which type %s cannot: use 64c "
+                                            "or 32c",
+                            reader->path, spmmi_type_name(type));
+    }
     if (status == SPMM_OK) {
         status = spmmi_assemble(reader->env, reader->header.rows, reader->header.cols,
                                 &reader->list, SPMM_DUPLICATES_SUM, 0, type, A);

@@ -52,17 +52,18 @@ static bool is_gzip(const probe_t *probe)
 static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const probe_t *probe,
                                      spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
 {
-    spmm_file_t   file;
-    spmm_status_t status;
+    const spmm_type_t real = type == SPMM_TYPE_AUTO ? SPMM_R_64F : type;
+    spmm_file_t       file;
+    spmm_status_t     status;
 
     if (is_gzip(probe)) {
         return spmmi_mm_read_gzip(env, path, type, A);
     }
     SPMM_TRY(spmmi_file_open(env, path, probe->size, &file));
     if (spmmi_csr_file_matches(probe->head)) {
-        status = spmmi_csr_file_read(&file, probe->head, type, seed, A);
+        status = spmmi_csr_file_read(&file, probe->head, real, seed, A);
     } else if (spmmi_smtx_matches(probe->head)) {
-        status = spmmi_smtx_read(&file, type, A);
+        status = spmmi_smtx_read(&file, real, A);
     } else {
         status = spmmi_mm_read_text(&file, type, A);
     }
@@ -87,8 +88,7 @@ spmm_status_t spmmi_matrix_from_file(spmm_env_t *env, const char *path, spmm_typ
         spmmi_log(env, "reading " SPMM_PATH_SHOWN ", %" PRId64 " bytes", path, probe.size);
     }
     SPMM_TRY(spmmi_file_compare(env, path, probe.size, is_gzip(&probe) ? 1 : env->size, &digest));
-    SPMM_TRY(
-        read_by_content(env, path, &probe, type == SPMM_TYPE_AUTO ? SPMM_R_64F : type, seed, A));
+    SPMM_TRY(read_by_content(env, path, &probe, type, seed, A));
     (*A)->digest = digest;
     if (env->rank == 0) {
         spmmi_log(env,

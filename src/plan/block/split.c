@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/scalar.h"
 #include "base/sort.h"
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
@@ -232,11 +233,12 @@ static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
     return SPMM_OK;
 }
 
-/* For op T the engines multiply by the transposed block. */
-static spmm_status_t transpose_block(spmm_env_t *env, spmm_block_t *block)
+/* For op T the engines multiply by the transposed block, for op H by its conjugate. */
+static spmm_status_t transpose_block(const spmm_plan_t *plan, spmm_block_t *block)
 {
-    spmm_csr_t flipped;
-    int64_t   *order;
+    spmm_env_t *env = plan->env;
+    spmm_csr_t  flipped;
+    int64_t    *order;
 
     SPMM_TRY(spmmi_csr_transpose(env, &block->csr, &flipped, &order));
     for (int64_t k = 0; k < block->nnz; k++) {
@@ -246,6 +248,9 @@ static spmm_status_t transpose_block(spmm_env_t *env, spmm_block_t *block)
     spmmi_free(block->source);
     block->csr    = flipped;
     block->source = order;
+    if (plan->conjugate) {
+        spmmi_conjugate(plan->ab_type, block->csr.values, block->nnz);
+    }
     return SPMM_OK;
 }
 
@@ -265,8 +270,8 @@ static spmm_status_t make_blocks(spmm_plan_t *plan, split_t *split)
         SPMM_TRY(deal_rows(plan, split));
     }
     if (plan->op == SPMM_OP_T) {
-        SPMM_TRY(transpose_block(plan->env, &plan->blocks.local));
-        return transpose_block(plan->env, &plan->blocks.halo);
+        SPMM_TRY(transpose_block(plan, &plan->blocks.local));
+        return transpose_block(plan, &plan->blocks.halo);
     }
     return compress_rows(plan->env, &plan->blocks.halo.csr);
 }

@@ -109,7 +109,7 @@ spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t 
     const spmm_store_args_t args = {.src    = plan->edge.c,
                                     .n_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
                                     .n      = x->n,
-                                    .beta   = x->beta.re,
+                                    .beta   = x->beta,
                                     .dst    = x->C,
                                     .ld_dst = x->ldc,
                                     .type   = plan->c_type};

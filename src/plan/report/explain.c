@@ -168,8 +168,11 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
         out,
         "plan of rank %d of %d on %s: op %c, %s-major, type %s, C %s, up to %" PRId64 " columns\n",
         plan->env->rank, plan->env->size, plan->device->description,
-        plan->op == SPMM_OP_N ? 'N' : 'T', plan->layout == SPMM_LAYOUT_ROW ? "row" : "column",
-        spmmi_type_name(plan->ab_type), spmmi_type_name(plan->c_type), plan->n);
+        plan->conjugate         ? 'H'
+        : plan->op == SPMM_OP_N ? 'N'
+                                : 'T',
+        plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", spmmi_type_name(plan->ab_type),
+        plan->b_parts == 2 ? "complex" : spmmi_type_name(plan->c_type), plan->n / plan->b_parts);
     (void)fprintf(out,
                   "partition %s: imbalance %.3f, halo rows %" PRId64 " in total and %" PRId64
                   " at most (block: %" PRId64 " in total, allgather: %" PRId64 ")%s%s\n",

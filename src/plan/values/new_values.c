@@ -36,7 +36,7 @@ static bool has_places(const spmm_block_t *block)
 static bool follow(const spmm_plan_t *plan, const spmm_block_t *block, int64_t count, int32_t *list)
 {
     const int64_t *order = plan->A->value_order;
-    bool           moves = false;
+    bool           moves = plan->conjugate; /* a copy would not do */
 
     for (int64_t k = 0; k < count; k++) {
         int64_t e = list[k];
@@ -123,6 +123,7 @@ static spmm_status_t place(const spmm_plan_t *plan, const spmm_value_list_t *lis
                                                    .source    = list->source,
                                                    .count     = list->count,
                                                    .elem_size = size,
+                                                   .conjugate = plan->conjugate,
                                                    .to        = list->values},
                               stream);
 }

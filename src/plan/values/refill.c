@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/scalar.h"
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
-/* Gather the values of one block from the arrival order and hand them to its engine. */
+
+/* Gather the values of one block from the arrival order, conjugate them for op H, and hand them to
+ * its engine. */
 spmm_status_t spmmi_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
                                       const void *arrived)
 {
@@ -28,6 +31,9 @@ spmm_status_t spmmi_plan_refill_block(const spmm_plan_t *plan, const spmm_block_
     for (int64_t k = 0; k < block->nnz; k++) {
         memcpy(values + (size_t)k * size, (const char *)arrived + (size_t)block->source[k] * size,
                size);
+    }
+    if (plan->conjugate) {
+        spmmi_conjugate(plan->ab_type, values, block->nnz);
     }
     status = block->engine->refill(block->format, values);
     spmmi_free(values);

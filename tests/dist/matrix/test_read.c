@@ -280,6 +280,39 @@ static void test_symmetric_array(void **state)
     spmmi_matrix_free(A);
 }
 
+/* Duplicates of a Hermitian file, on any number of ranks; types that cannot hold it. */
+static void test_complex(void **state)
+{
+    static const char   hermitian[] = "%%MatrixMarket matrix coordinate complex hermitian\n3 3 4\n"
+                                      "1 1 2 0\n2 1 1 -1\n2 1 0.5 -2\n3 2 0 4\n";
+    static const double values[]    = {2.0, 0.0, 1.5, 3.0, 1.5, -3.0, 0.0, -4.0, 0.0, 4.0};
+    static const int    col[] = {0, 1, 0, 2, 1}, row_ptr[] = {0, 2, 4, 5};
+
+    for (int packed = 0; packed < 2; packed++) {
+        spmm_matrix_t *A    = NULL;
+        const char    *path = packed ? spmm_temp_write_gzip(hermitian, sizeof hermitian - 1, 0, 0)
+                                     : spmm_temp_write(hermitian, sizeof hermitian - 1);
+
+        spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_TYPE_AUTO, 1, &A));
+        assert_int_equal(A->type, SPMM_C_64F);
+        assert_int_equal(A->nnz, 5);
+        for (int64_t i = 0; i < A->n_rows; i++) {
+            const int64_t from = row_ptr[A->row_offset[spmm_test_env.rank] + i];
+
+            for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+                const int64_t at = from + k - A->row_ptr[i];
+
+                assert_int_equal(A->col_idx[k], col[at]);
+                assert_memory_equal((double *)A->values + 2 * k, values + 2 * at,
+                                    2 * sizeof *values);
+            }
+        }
+        spmmi_matrix_free(A);
+        spmm_assert_error(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_32F, 1, &A),
+                          SPMM_ERR_ARGUMENT, "holds complex values, which type 32f");
+    }
+}
+
 /* Two gzip members one after the other are one text. */
 static void test_concatenated_gzip(void **state)
 {
@@ -308,4 +341,4 @@ static void test_concatenated_gzip(void **state)
 }
 
 SPMM_TESTS(test_real_matrices, test_more_matrices, test_every_cut, test_symmetric_array,
-           test_concatenated_gzip);
+           test_complex, test_concatenated_gzip);

@@ -56,11 +56,14 @@ static const struct {
      ", line 1: the object 'vector' is not supported: only matrix"},
     {"%%MatrixMarket matrix\n",
      ", line 1: the banner does not name the format (coordinate and array)"},
-    {"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
-     ", line 1: the field 'complex' is not supported: only real, double, integer and pattern"},
-    {"%%MatrixMarket matrix coordinate real hermitian\n1 1 1\n1 1 1\n",
-     ", line 1: the symmetry 'hermitian' is not supported: only general, symmetric and "
-     "skew-symmetric"},
+    {"%%MatrixMarket matrix coordinate quaternion general\n1 1 1\n1 1 1 0\n",
+     ", line 1: the field 'quaternion' is not supported: only real, double, integer, complex and "
+     "pattern"},
+    {"%%MatrixMarket matrix coordinate real unitary\n1 1 1\n1 1 1\n",
+     ", line 1: the symmetry 'unitary' is not supported: only general, symmetric, skew-symmetric "
+     "and hermitian"},
+    {"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1\n",
+     ", line 3: the line ends after 3 of its numbers (row, column, real part, imaginary part)"},
     {"%%MatrixMarket matrix array pattern general\n1 1\n",
      ", line 1: a pattern cannot be an array: it has no values"},
     {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n",

@@ -247,7 +247,7 @@ static void check_store(spmm_type_t type, int64_t rows, int64_t n, double beta)
     void             *src  = calloc((size_t)(rows * n) + 1, sizeof(double));
     void             *dst  = calloc((size_t)size + 1, sizeof(double));
     void             *want = calloc((size_t)size + 1, sizeof(double));
-    spmm_store_args_t args = {src, rows, n, beta, dst, ld, type, 0};
+    spmm_store_args_t args = {src, rows, n, {beta, 0.0}, dst, ld, type, 0};
 
     for (int64_t k = 0; k < rows * n; k++) {
         spmmi_value_set(type, src, k, spmmi_random_value(5, k, 0));

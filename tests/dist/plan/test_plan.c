@@ -9,19 +9,22 @@ static const char *const partitions[] = {NULL, "block", "auto"};
 static void test_types_ops_layouts(void **state)
 {
     const shape_t     shape   = {61, 61, 5, 17};
-    const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+    const spmm_type_t types[] = {SPMM_C_64F, SPMM_C_32F, SPMM_R_64F,
+                                 SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
 
-    for (int t = 0; t < 4; t++) {
-        for (int k = 0; k < 4; k++) {
+    for (int t = 0; t < 6; t++) {
+        for (int k = 0; k < 6; k++) {
             for (int q = 0; q < 3; q++) {
                 check_plan(&shape, &(product_t){.type   = types[t],
-                                                .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
-                                                .layout = k < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
+                                                .op     = (spmm_op_t)(k % 3),
+                                                .layout = k < 3 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
                                                 .partition = partitions[q],
                                                 .n         = 6,
                                                 .planned_n = 9,
-                                                .alpha     = 1.5,
-                                                .beta      = q == 0 ? 0.0 : -0.5});
+                                                .alpha     = t < 2 ? 1.5 - 0.25 * I : 1.5,
+                                                .beta      = q == 0            ? 0.0
+                                                             : q == 1 && t < 2 ? 0.5 * I
+                                                                               : -0.5});
             }
         }
     }
@@ -40,6 +43,25 @@ static void test_mixed_c(void **state)
                                         .n         = 7,
                                         .alpha     = 1.0,
                                         .beta      = 2.0});
+    }
+}
+
+/* A real matrix times complex blocks. */
+static void test_complex_b(void **state)
+{
+    const shape_t shape = {40, 40, 4, 3};
+
+    for (int k = 0; k < 12; k++) {
+        check_plan(&shape, &(product_t){.type      = k % 2 == 0 ? SPMM_R_64F : SPMM_R_32F,
+                                        .b_type    = k % 2 == 0 ? SPMM_C_64F : SPMM_C_32F,
+                                        .op        = k < 6 ? SPMM_OP_N : SPMM_OP_H,
+                                        .partition = partitions[k / 2 % 3],
+                                        .layout    = SPMM_LAYOUT_ROW,
+                                        .n         = 7,
+                                        .planned_n = 9,
+                                        .pad       = k % 3,
+                                        .alpha     = -1.5,
+                                        .beta      = k % 3});
     }
 }
 
@@ -93,6 +115,49 @@ static void test_agreement(void **state)
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
+/* What complex numbers do not go with; the sentences say what does. */
+static void test_complex_refusals(void **state)
+{
+    static const struct {
+        spmm_type_t         type;
+        spmm_plan_options_t o;
+        spmm_status_t       status;
+        const char         *sentence;
+    } cases[] = {
+        {SPMM_R_64F, {.b_type = SPMM_C_32F}, SPMM_ERR_ARGUMENT, "64c where A is 64f"},
+        {SPMM_C_64F, {.b_type = SPMM_R_64F}, SPMM_ERR_ARGUMENT, "must have the type of A"},
+        {SPMM_R_64F,
+         {.b_type = SPMM_C_64F, .c_type = SPMM_R_64F},
+         SPMM_ERR_ARGUMENT,
+         "C must have the type of B"},
+        {SPMM_R_64F,
+         {.b_type = SPMM_C_64F, .layout = SPMM_LAYOUT_COL},
+         SPMM_ERR_UNSUPPORTED,
+         "use layout row"},
+        {SPMM_C_64F, {.engine = "dmma"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 64f"},
+        {SPMM_C_32F, {.engine = "bittcf"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 32f"},
+        {SPMM_C_32F, {.engine = "cvse"}, SPMM_ERR_UNSUPPORTED, "of type 16f or 16bf"},
+        {SPMM_C_32F, {.compute = SPMM_COMPUTE_64F}, SPMM_ERR_ARGUMENT, "matrix of type 32c"},
+    };
+    spmm_sddmm_plan_t *sampled = NULL;
+    spmm_matrix_t     *A;
+    spmm_plan_t       *plan = NULL;
+
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        spmm_plan_options_t o = cases[k].o;
+
+        o.struct_size = sizeof o;
+        spmm_assert_ok(spmm_matrix_generate(ctx, "banded:rows=8,band=1", cases[k].type, 1, &A));
+        assert_int_equal(spmm_plan_create(A, 4, &o, &plan), cases[k].status);
+        assert_non_null(strstr(spmm_last_error(ctx), cases[k].sentence));
+        if (cases[k].type != SPMM_R_64F) {
+            assert_int_equal(spmm_sddmm_plan_create(A, 4, NULL, &sampled), SPMM_ERR_UNSUPPORTED);
+            assert_non_null(strstr(spmm_last_error(ctx), "SDDMM is of real matrices"));
+        }
+        spmm_assert_ok(spmm_matrix_destroy(&A));
+    }
+}
+
 static void test_execute_arguments(void **state)
 {
     const double   host[4] = {1, 2, 3, 4};
@@ -111,6 +176,9 @@ static void test_execute_arguments(void **state)
     assert_int_equal(spmm_execute(plan, 4, 1, NULL, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(plan, 4, 1, B, 4, 0, B, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_execute(NULL, 4, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_execute_scaled(NULL, 4, host, B, 4, host, C, 4, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_execute_scaled(plan, 4, NULL, B, 4, host, C, 4, NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_execute_scaled(plan, 4, host, B, 4, NULL, C, 4, NULL), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_plan_resync(NULL), SPMM_ERR_ARGUMENT);
     spmm_assert_ok(spmm_plan_resync(plan)); /* transport nccl asks for it */
     spmm_assert_ok(spmm_execute(plan, 4, 1, B, 4, 0, C, 4, NULL));
@@ -169,5 +237,5 @@ static void test_no_leak(void **state)
     assert_true(spmmi_alloc_get_stats().live == live);
 }
 
-PLAN_TESTS(test_types_ops_layouts, test_mixed_c, test_shapes, test_agreement,
-           test_execute_arguments, test_tiny_beta, test_no_leak);
+PLAN_TESTS(test_types_ops_layouts, test_mixed_c, test_complex_b, test_shapes, test_agreement,
+           test_complex_refusals, test_execute_arguments, test_tiny_beta, test_no_leak);

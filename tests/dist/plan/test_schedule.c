@@ -32,17 +32,18 @@ static void check_all(const shape_t *shape, const product_t *p)
 /* check_plan() also runs 1 column, with new values, and poisons C where beta is 0. */
 static void test_products(void **state)
 {
-    const shape_t       shape  = {61, 61, 5, 17};
-    const spmm_op_t     ops[]  = {SPMM_OP_N, SPMM_OP_T};
-    const spmm_layout_t rows[] = {SPMM_LAYOUT_ROW, SPMM_LAYOUT_COL};
+    const shape_t       shape   = {61, 61, 5, 17};
+    const spmm_op_t     ops[]   = {SPMM_OP_N, SPMM_OP_T, SPMM_OP_H};
+    const spmm_type_t   types[] = {SPMM_R_32F, SPMM_C_64F, SPMM_R_64F, SPMM_C_32F};
+    const spmm_layout_t rows[]  = {SPMM_LAYOUT_ROW, SPMM_LAYOUT_COL};
     static const struct {
         int64_t n, planned_n, pad;
         double  beta;
     } widths[] = {{1, 1, 0, 0.0}, {33, 40, 0, -0.5}, {128, 128, 5, 0.0}, {64, 128, 0, 1.0}};
 
     for (int v = 0; v < 16; v++) {
-        const product_t p = {.type      = v % 3 == 0 ? SPMM_R_32F : SPMM_R_64F,
-                             .op        = ops[v % 2],
+        const product_t p = {.type      = types[v % 4],
+                             .op        = ops[v % 3],
                              .layout    = rows[v / 2 % 2],
                              .partition = v % 5 == 4 ? "block" : NULL,
                              .n         = widths[v / 4].n,

@@ -27,7 +27,7 @@ static void fill_row(spmm_csr_t *block, int32_t i)
         const int64_t from = k * block->n_cols / length, to = (k + 1) * block->n_cols / length;
 
         block->col_idx[first + k] = (int32_t)(from + spmmi_below(spmmi_hash2(1, i, k), to - from));
-        spmmi_value_set(block->type, block->values, first + k, spmmi_random_value(2, i, k));
+        spmmi_value_draw(block->type, block->values, first + k, 2, i, k);
     }
 }
 
@@ -60,7 +60,10 @@ static void draw(spmm_type_t type, void *values, int64_t size, uint64_t seed, in
 {
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < size; k++) {
-        spmmi_value_set(type, values, k, seed == 0 ? (double)NAN : spmmi_random_value(seed, k, n));
+        spmmi_value_draw(type, values, k, seed, k, n);
+        if (seed == 0) {
+            spmmi_value_set(type, values, k, NAN);
+        }
     }
 }
 
@@ -102,7 +105,7 @@ static int64_t place(const product_t *p, int64_t ld, int64_t i, int64_t j)
 static double underflow(const product_t *p)
 {
     return (p->problem.c_type == SPMM_R_16F ? 0x1p-24 : 0.0) +
-           fabs(p->alpha) * (p->problem.c_type == SPMM_R_64F ? DBL_MIN : (double)FLT_MIN);
+           fabs(p->alpha) * (spmmi_is_64f(p->problem.c_type) ? DBL_MIN : (double)FLT_MIN);
 }
 
 static double error_of(const product_t *p, double got, double want, double magnitude, double slack)
@@ -122,44 +125,76 @@ static double error_of(const product_t *p, double got, double want, double magni
     return isfinite(off) ? off / magnitude : (double)INFINITY;
 }
 
-/* B in FP64, decoded once: every row of it is read many times. */
+/* B in FP64 by parts, decoded once: every row of it is read many times. */
 static double *decode_b(const product_t *p)
 {
-    double *B = device_test_host((size_t)p->b_size * sizeof *B);
+    const int64_t parts = spmmi_type_parts(p->problem.ab_type) * p->b_size;
+    double       *B     = device_test_host((size_t)parts * sizeof *B);
 
 #pragma omp parallel for schedule(static)
-    for (int64_t k = 0; k < p->b_size; k++) {
-        B[k] = spmmi_value_get(p->problem.ab_type, p->B, k);
+    for (int64_t k = 0; k < parts; k++) {
+        B[k] = spmmi_value_get(spmmi_part_type(p->problem.ab_type), p->B, k);
     }
     return B;
+}
+
+/** Sums of a tile by parts, and the magnitudes of their terms. */
+typedef struct {
+    double sum[2][TILE], magnitude[2][TILE];
+} tile_t;
+
+static void add_term(tile_t *t, int part, int64_t j, double term)
+{
+    t->sum[part][j] += term;
+    t->magnitude[part][j] += fabs(term);
+}
+
+static void add_entry(const product_t *p, const double *B, int64_t k, int64_t j0, int64_t width,
+                      tile_t *t)
+{
+    const int         parts = spmmi_type_parts(p->block->type);
+    const spmm_type_t type  = spmmi_part_type(p->block->type);
+    const double     *b     = B + parts * place(p, p->ldb, p->block->col_idx[k], j0);
+    const int64_t     apart = parts * (p->problem.layout == SPMM_LAYOUT_COL ? p->ldb : 1);
+    const double      re    = spmmi_value_get(type, p->block->values, parts * k);
+
+    for (int64_t j = 0; j < width; j++) {
+        add_term(t, 0, j, re * b[j * apart]);
+    }
+    if (parts == 2) {
+        const double im = spmmi_value_get(type, p->block->values, 2 * k + 1);
+
+        for (int64_t j = 0; j < width; j++) {
+            add_term(t, 0, j, -im * b[j * apart + 1]);
+            add_term(t, 1, j, re * b[j * apart + 1]);
+            add_term(t, 1, j, im * b[j * apart]);
+        }
+    }
 }
 
 /* Columns j0 .. j0 + width of row i of A. */
 static void compare_tile(const product_t *p, const double *B, int32_t i, int64_t j0, int64_t width,
                          worst_t *worst)
 {
-    const int64_t first = p->block->row_ptr[i], last = p->block->row_ptr[i + 1];
-    const int64_t row       = p->block->row_map == NULL ? i : p->block->row_map[i];
-    double        sum[TILE] = {0}, magnitude[TILE] = {0};
+    const int64_t     first = p->block->row_ptr[i], last = p->block->row_ptr[i + 1];
+    const int64_t     row   = p->block->row_map == NULL ? i : p->block->row_map[i];
+    const int         parts = spmmi_type_parts(p->problem.c_type);
+    const spmm_type_t type  = spmmi_part_type(p->problem.c_type);
+    tile_t            t     = {0};
 
     for (int64_t k = first; k < last; k++) {
-        const double  a     = spmmi_value_get(p->block->type, p->block->values, k);
-        const double *b     = B + place(p, p->ldb, p->block->col_idx[k], j0);
-        const int64_t apart = p->problem.layout == SPMM_LAYOUT_COL ? p->ldb : 1;
-
-        for (int64_t j = 0; j < width; j++) {
-            sum[j] += a * b[j * apart];
-            magnitude[j] += fabs(a * b[j * apart]);
-        }
+        add_entry(p, B, k, j0, width, &t);
     }
-    for (int64_t j = 0; j < width; j++) {
-        const int64_t at = place(p, p->ldc, row, j0 + j);
-        const double  old =
-            p->beta == 0.0 ? 0.0 : p->beta * spmmi_value_get(p->problem.c_type, p->C, at);
-        const double want  = p->alpha * sum[j] + old;
-        const double got   = spmmi_value_get(p->problem.c_type, p->got, at);
-        const double error = error_of(p, got, want, fabs(p->alpha) * magnitude[j] + fabs(old),
-                                      (double)(last - first) * underflow(p));
+    for (int64_t c = 0; c < parts * width; c++) {
+        const int64_t j    = c / parts;
+        const int     part = (int)(c % parts);
+        const int64_t at   = parts * place(p, p->ldc, row, j0 + j) + part;
+        const double  old  = p->beta == 0.0 ? 0.0 : p->beta * spmmi_value_get(type, p->C, at);
+        const double  want = p->alpha * t.sum[part][j] + old;
+        const double  got  = spmmi_value_get(type, p->got, at);
+        const double  error =
+            error_of(p, got, want, fabs(p->alpha) * t.magnitude[part][j] + fabs(old),
+                     (double)(parts * (last - first)) * underflow(p));
 
         if (error > worst->error) {
             *worst = (worst_t){.error = error, .row = i, .col = j0 + j, .got = got, .want = want};

@@ -11,7 +11,7 @@ void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *de
     static const double  betas[] = {0.0, 1.0, -0.5};
     const int64_t        n[]     = {planned, 1, planned, planned > 6 ? 7 : 1, planned};
     const spmm_problem_t problem = {
-        block->type, c_type,  block->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F,
+        block->type, c_type,  spmmi_is_64f(block->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F,
         layout,      planned, deterministic,
         NULL,        false,   0};
     char   why[SPMM_WHY];
@@ -48,9 +48,10 @@ void check_refill(const spmm_engine_ops_t *engine, const spmm_device_t *device,
         run_product(engine, device, format, &p);
         check_product(&p);
         for (int64_t k = 0; k < spmmi_csr_nnz(&block); k++) {
-            spmmi_value_set(block.type, block.values, k,
-                            spmmi_hash2(98, k, round) % 4 == 0 ? 0.0
-                                                               : spmmi_random_value(99, k, round));
+            spmmi_value_draw(block.type, block.values, k, 99, k, round);
+            if (spmmi_hash2(98, k, round) % 4 == 0) {
+                spmmi_value_set(block.type, block.values, k, 0.0);
+            }
         }
         spmm_assert_ok(engine->refill(format, block.values));
     }
