@@ -160,13 +160,11 @@ static spmm_status_t execute(spmm_plan_t *plan, const char *call, spmm_status_t 
                              spmm_operands_t x)
 {
     status = status == SPMM_OK ? check_execute(plan, &x) : status;
-    status = SPMM_CHECK_CALL(plan->env, call, status, spmmi_whole("plan", plan->number),
-                             spmmi_whole("n", x.n), spmmi_real("alpha", x.alpha.re),
-                             spmmi_real("imaginary part of alpha", x.alpha.im),
-                             spmmi_real("beta", x.beta.re),
-                             spmmi_real("imaginary part of beta", x.beta.im),
-                             spmmi_whole("ldb", common_ld(plan, x.ldb)),
-                             spmmi_whole("ldc", common_ld(plan, x.ldc)));
+    status = SPMM_CHECK_CALL(
+        plan->env, call, status, spmmi_whole("plan", plan->number), spmmi_whole("n", x.n),
+        spmmi_real("alpha", x.alpha.re), spmmi_real("imaginary part of alpha", x.alpha.im),
+        spmmi_real("beta", x.beta.re), spmmi_real("imaginary part of beta", x.beta.im),
+        spmmi_whole("ldb", common_ld(plan, x.ldb)), spmmi_whole("ldc", common_ld(plan, x.ldc)));
     if (status != SPMM_OK) {
         spmmi_plan_miss(plan);
         return status;
@@ -317,20 +315,13 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: plan is NULL", call);
     }
-<<<<<<< HEAD
     SPMM_TRY(spmmi_enter(plan->env, call));
     status = check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst);
     status = SPMM_CHECK_CALL(plan->env, call, status, spmmi_whole("plan", plan->number),
                              spmmi_whole("operand", operand), spmmi_whole("n", n));
     SPMM_TRY(spmmi_agree(plan->env, status));
-    return spmmi_plan_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst, stream);
-=======
-    SPMM_TRY(spmmi_enter(plan->env, to_plan ? "spmm_plan_scatter" : "spmm_plan_gather"));
-    SPMM_TRY(
-        spmmi_agree(plan->env, check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst)));
     return spmmi_plan_move(plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts,
                            dst, ld_dst * plan->b_parts, stream);
->>>>>>> complex
 }
 
 spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
