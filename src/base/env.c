@@ -216,6 +216,7 @@ static spmm_status_t run(spmm_env_t *env, const collective_t *c)
         status = wait_for_all(env, &request, env->timeout_s + SETUP_MORE);
     }
     if (status != SPMM_OK) {
+        env->lost = true; /* what others began waits for this rank */
         spmmi_alloc_keep(to, box != NULL ? bytes : c->to_bytes);
     } else if (to != c->to) {
         memcpy(c->to, to, c->to_bytes);

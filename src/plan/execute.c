@@ -20,7 +20,10 @@
 
 bool spmmi_plan_runs_alone(const spmm_plan_t *plan)
 {
-    return plan->exchange.alone && plan->choice.schedule->blockset != SPMM_BLOCKSET_GATHERED;
+    const spmm_schedule_t *schedule = plan->choice.schedule; /* NULL: of an SDDMM */
+
+    return plan->exchange.alone &&
+           (schedule == NULL || schedule->blockset != SPMM_BLOCKSET_GATHERED);
 }
 
 /* The buffers belong to the last execute until it is done, on whatever stream that was; on this one
@@ -101,8 +104,8 @@ void spmmi_plan_miss(spmm_plan_t *plan)
 
 spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan)
 {
-    if (plan->exchange.missed == plan->exchange.in_step || plan->exchange.transport->sees_steps ||
-        spmmi_plan_runs_alone(plan)) {
+    if (plan->exchange.missed == plan->exchange.in_step || spmmi_plan_runs_alone(plan) ||
+        plan->exchange.transport->sees_steps) {
         return SPMM_OK;
     }
     return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,

@@ -133,7 +133,7 @@ class Broken(Case):
 
     def test_stopped_rank_at_setup(self):
         """Rank 5 stops while the matrix is made: the others say where they wait, and for whom."""
-        job = self.start("--generate", "uniform:rows=1000000,cols=1000000,degree=8", "--progress",
+        job = self.start("--generate", "uniform:rows=4000000,cols=4000000,degree=8", "--progress",
                          "--timeout", str(TIMEOUT))
         self.assertTrue(job.wait(r".*generating.*", 1, 60), job.text())
         ranks = {rank_of(pid): pid for pid in self.nodes[2].processes("spmm_dist")}
