@@ -12,7 +12,7 @@
 #   --columns N,N     [1,4,8,16,32,128]
 #   --threads K,K     [1 and those of the machine]
 #   --pairs K         [21]
-#   OUTPUT.tsv        [bench/results/cpu_mkl.tsv]
+#   OUTPUT.tsv        [bench/results/cpu.tsv]
 #
 #   SPMM_BUILD_DIR    [build/cpu]
 set -euo pipefail
@@ -23,7 +23,7 @@ names='^(bcsstk29|delaunay_n16|soc-Epinions1|ckt11752_dc_1|dlmc_tr_ffn1_mp80|lp_
 processor=$(LC_ALL=C lscpu | sed -n 's/^Model name: *//p')
 made_by="bench/engine/cpu.sh ${*@Q}, $processor, $(nproc) cores"
 options 'mkl petsc types columns threads pairs' 1 "$@"
-output=$(realpath -m "${operands[0]:-$root/bench/results/cpu_mkl.tsv}")
+output=$(realpath -m "${operands[0]:-$root/bench/results/cpu.tsv}")
 SPMM_BUILD_DIR=${SPMM_BUILD_DIR:-build/cpu}
 collect "$names"
 files=("stencil7:nx=60,ny=60,nz=58" "${files[@]}")

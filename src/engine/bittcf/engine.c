@@ -167,11 +167,7 @@ static bool supports_64f(const spmm_problem_t *problem, const spmm_device_t *dev
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    /* One column leaves most of a fragment unused: 1.1 to 2 times the time that the terms come to,
-     * nine real matrices on one H200. */
-    const double one = problem->n == 1 && device->kind == SPMM_DEVICE_CUDA ? 1.3 : 1.0;
-
-    return one * spmmi_tc_cost(pattern, problem, device, spmmi_bittcf_terms);
+    return spmmi_tc_cost(pattern, problem, device, spmmi_bittcf_terms);
 }
 
 static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
