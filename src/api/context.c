@@ -55,7 +55,7 @@ static spmm_status_t open_env(spmm_context_t *ctx, MPI_Comm comm)
 {
     spmm_env_t *env = &ctx->env;
 
-    env->step  = "spmm_context_create";
+    env->stage = "spmm_context_create";
     env->debug = is_on("SPMM_DEBUG");
     SPMM_MPI(env, MPI_Comm_dup(comm, &env->comm));
     SPMM_MPI(env, MPI_Comm_set_errhandler(env->comm, MPI_ERRORS_RETURN));
@@ -147,7 +147,7 @@ spmm_status_t spmmi_enter(spmm_env_t *env, const char *call)
     int finalised = 0; /* that MPI was initialised, the context proves */
 
     spmmi_error_clear(&env->err);
-    env->step = call;
+    env->stage = call;
     (void)MPI_Finalized(&finalised);
     return finalised ? spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                                   "%s is called before MPI_Finalize(), not after it", call)

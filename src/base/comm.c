@@ -249,9 +249,7 @@ spmm_status_t spmmi_gather_hosts(spmm_env_t *env)
         status = spmmi_fail_memory(&env->err, env->size, sizeof *env->hosts, "names of hosts");
     }
     SPMM_TRY(spmmi_agree(env, status));
-    SPMM_MPI(env,
-             MPI_Allgather(mine, SPMM_HOST, MPI_CHAR, env->hosts, SPMM_HOST, MPI_CHAR, env->comm));
-    return SPMM_OK;
+    return spmmi_allgather(env, mine, env->hosts, SPMM_HOST);
 }
 
 const char *spmmi_rank_name(const spmm_env_t *env, int rank, char text[SPMM_RANK_NAME])

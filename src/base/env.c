@@ -93,7 +93,7 @@ static spmm_status_t give_up(spmm_env_t *env, double waited)
     return spmmi_fail(&env->err, SPMM_ERR_COMM,
                       "%s: %s did not come within the timeout of %g s: late or gone; destroy the "
                       "context",
-                      env->step != NULL ? env->step : "set-up", missing, waited);
+                      env->stage != NULL ? env->stage : "set-up", missing, waited);
 }
 
 /* Until all ranks have come to a collective, for @p most seconds; 0: for ever. */

@@ -18,7 +18,7 @@ typedef struct {
     int          threads;     /**< OpenMP threads of this rank, of its device; 0: not yet known */
     spmm_error_t err;
     double       timeout_s;     /**< 0: none */
-    const char  *step;          /**< of set-up, for sentences; static storage */
+    const char  *stage;         /**< of set-up, for sentences; static storage */
     size_t       message_limit; /**< 0: that of comm.h; tests lower it to see messages
                                                     split; the same on all ranks */
     bool         lost;          /**< ranks did not come: comm is never freed, since
@@ -44,8 +44,8 @@ spmm_status_t spmmi_agree(spmm_env_t *env, spmm_status_t local);
 /** What the library calls instead of MPI's collectives, on env->comm.  With a timeout no rank waits
  *  for another longer than that and 5 s, since ranks keep less in step at set-up than in executes:
  *  then it is SPMM_ERR_COMM on all that wait, at about the same time, with a sentence that names
- *  env->step and the ranks that did not come.  Collective, not agreed: where a rank may have failed
- *  before, agree first.
+ *  env->stage and the ranks that did not come.  Collective, not agreed: where a rank may have
+ *  failed before, agree first.
  *  @param[in,out] data  [count] */
 spmm_status_t spmmi_allreduce(spmm_env_t *env, void *data, int count, MPI_Datatype type, MPI_Op op);
 spmm_status_t spmmi_bcast(spmm_env_t *env, void *data, size_t bytes, int root);

@@ -41,7 +41,7 @@ static digest_t digest_of(const char *call, int count, const spmm_same_t *argume
 /* The call itself at place 0, then its arguments. */
 static void print_value(const char *call, const spmm_same_t *argument, int place, char text[VALUE])
 {
-    const spmm_same_t *a = &argument[place - 1];
+    const spmm_same_t *a = argument + (place > 0 ? place - 1 : 0);
 
     if (place == 0) {
         (void)snprintf(text, VALUE, "%s()", call);

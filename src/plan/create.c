@@ -57,11 +57,11 @@ static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t 
 static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(spmmi_plan_take_options(plan, o));
-    plan->env->step = "the partition";
+    plan->env->stage = "the partition";
     SPMM_TRY(make_partition(plan, o));
-    plan->env->step = "the halo plan";
+    plan->env->stage = "the halo plan";
     SPMM_TRY(spmmi_plan_make_blocks(plan));
-    plan->env->step = "the set-up of the exchange";
+    plan->env->stage = "the set-up of the exchange";
     plan->exchange.alone =
         plan->exchange.halo.n_send_peers == 0 && plan->exchange.halo.n_recv_peers == 0;
     return make_exchange(plan, o);
@@ -70,7 +70,7 @@ static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_option
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(make_distribution(plan, o));
-    plan->env->step = "the choice of engine and schedule";
+    plan->env->stage = "the choice of engine and schedule";
     SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
     SPMM_TRY(spmmi_agree(plan->env, spmmi_plan_make_captures(plan, o)));
     return spmmi_agree(plan->env, spmmi_plan_count(plan));

@@ -67,8 +67,9 @@ static const double constants[3][5] = {
     {8.64, 1.07, 0.828, 219.0, 0.538},
 };
 
-/* Column-major B and C, by the same rule: launches; a row of B for every entry, element by element;
- * columns of B and C.  16-bit types as FP32. */
+/* Column-major B and C: launches; a row of B for every entry, element by element; columns of B and
+ * C.  Least squares of relative errors over 46 real matrices, N = 8, 32 and 128, on one H200: 20 to
+ * 24 % rms.  16-bit types as FP32. */
 static const double by_column[2][3] = {{10.5, 1.59, 7.76}, {10.7, 2.67, 9.36}};
 
 static int terms_by_column(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

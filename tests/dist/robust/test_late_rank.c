@@ -195,7 +195,7 @@ static void test_setup(void **state)
 {
     const int  late = spmm_test_env.size - 1;
     spmm_env_t env  = {
-         .rank = spmm_test_env.rank, .size = late + 1, .timeout_s = 0.1, .step = "a step"};
+         .rank = spmm_test_env.rank, .size = late + 1, .timeout_s = 0.1, .stage = "a stage"};
     int    sum = 1;
     char   says[80];
     double start;
@@ -204,7 +204,7 @@ static void test_setup(void **state)
     MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
     if (env.rank != late) {
         assert_int_equal(spmmi_allreduce(&env, &sum, 1, MPI_INT, MPI_SUM), SPMM_ERR_COMM);
-        (void)snprintf(says, sizeof says, "a step: rank %d did not come within the timeout of",
+        (void)snprintf(says, sizeof says, "a stage: rank %d did not come within the timeout of",
                        late);
         assert_ptr_equal(strstr(env.err.text, says), env.err.text);
     }
