@@ -65,12 +65,15 @@ typedef struct {
                            ranks first, in one small reduction; where they differ, all ranks get
                            SPMM_ERR_ARGUMENT and a sentence that names argument and rank.  Products
                            then wait for all ranks */
+    int    ranks_per_node; /**< > 0: so many successive ranks are taken for a node, whatever
+                                       machines they run on; 0: ranks that MPI says can share
+                                       memory are one */
 } spmm_context_options_t;
 
 /** "Choose for me" in every field. */
 #define SPMM_CONTEXT_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0, 0, 0              \
+        sizeof(spmm_context_options_t), SPMM_DEVICE_AUTO, NULL, NULL, NULL, 0.0, 0, 0, 0           \
     }
 
 /** What a context runs on. */
@@ -80,6 +83,7 @@ typedef struct {
     const char *device;         /**< "cpu" or "cuda" */
     const char *device_name;    /**< e.g. "NVIDIA H200"; owned by the context */
     int         device_ordinal; /**< the CUDA ordinal; 0 on CPUs */
+    int         node, nodes;    /**< that of this rank, counted from 0; how many there are */
 } spmm_context_info_t;
 
 /** Create a context on a duplicate of @p comm.  Collective, between MPI_Init and MPI_Finalize; the

@@ -50,7 +50,7 @@ module spmm_dist
   end interface
 
   type, bind(c) :: spmm_context_options_t
-    integer(c_size_t) :: struct_size = 56_c_size_t
+    integer(c_size_t) :: struct_size = 64_c_size_t
     integer(c_int) :: device = 0
     type(c_ptr) :: cuda_device = c_null_ptr
     type(c_funptr) :: log = c_null_funptr
@@ -58,15 +58,18 @@ module spmm_dist
     real(c_double) :: timeout_s = 0.0_c_double
     integer(c_int) :: nccl_ctas = 0
     integer(c_int) :: check = 0
+    integer(c_int) :: ranks_per_node = 0
   end type
 
   type, bind(c) :: spmm_context_info_t
-    integer(c_size_t) :: struct_size = 40_c_size_t
+    integer(c_size_t) :: struct_size = 48_c_size_t
     integer(c_int) :: rank = 0
     integer(c_int) :: size = 0
     type(c_ptr) :: device = c_null_ptr
     type(c_ptr) :: device_name = c_null_ptr
     integer(c_int) :: device_ordinal = 0
+    integer(c_int) :: node = 0
+    integer(c_int) :: nodes = 0
   end type
 
   type, bind(c) :: spmm_component_info_t

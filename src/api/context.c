@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/comm.h"
+#include "base/nodes.h"
 #include "base/same.h"
 #include "engine/engine.h"
 
@@ -79,6 +80,10 @@ static spmm_status_t check_options(spmm_env_t *env, const spmm_context_options_t
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "nccl_ctas is %d, must be 0 to %d",
                           options->nccl_ctas, MOST_CTAS);
     }
+    if (options->ranks_per_node < 0) {
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "ranks_per_node is %d, must be >= 0",
+                          options->ranks_per_node);
+    }
     return SPMM_OK;
 }
 
@@ -90,7 +95,8 @@ static spmm_status_t compare_options(spmm_env_t *env, const spmm_context_options
 
     SPMM_TRY(SPMM_COMPARE(env, "spmm_context_create", SPMM_OK,
                           spmmi_real("timeout_s", options->timeout_s),
-                          spmmi_whole("nccl_ctas", options->nccl_ctas)));
+                          spmmi_whole("nccl_ctas", options->nccl_ctas),
+                          spmmi_whole("ranks_per_node", options->ranks_per_node)));
     SPMM_TRY(spmmi_allreduce(env, &check, 1, MPI_INT, MPI_MAX));
     env->check = check != 0 && env->size > 1;
     return SPMM_OK;
@@ -108,13 +114,14 @@ static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
     ctx->env.log_user  = options.log_user;
     ctx->env.timeout_s = options.timeout_s;
     SPMM_TRY(spmmi_gather_hosts(&ctx->env));
+    SPMM_TRY(spmmi_nodes_find(&ctx->env, options.ranks_per_node));
     SPMM_TRY(spmmi_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
     SPMM_TRY(spmmi_agree(&ctx->env, spmmi_engines_preload(&ctx->device)));
     ctx->shared.env       = &ctx->env;
     ctx->shared.device    = &ctx->device;
     ctx->shared.nccl_ctas = options.nccl_ctas;
-    spmmi_log(&ctx->env, "rank %d of %d on %s", ctx->env.rank, ctx->env.size,
-              ctx->device.description);
+    spmmi_log(&ctx->env, "rank %d of %d, on node %d of %d, on %s", ctx->env.rank, ctx->env.size,
+              ctx->env.nodes.node[ctx->env.rank], ctx->env.nodes.count, ctx->device.description);
     return SPMM_OK;
 }
 
@@ -130,6 +137,7 @@ static void close_context(spmm_context_t *ctx)
         (void)MPI_Comm_free(&ctx->env.comm);
     }
     spmmi_free(ctx->env.hosts);
+    spmmi_nodes_free(&ctx->env.nodes);
     spmmi_free(ctx);
 }
 
@@ -253,6 +261,8 @@ spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info
                                  .size           = ctx->env.size,
                                  .device         = ctx->device.ops->name,
                                  .device_name    = ctx->device.description,
-                                 .device_ordinal = ctx->device.ordinal};
+                                 .device_ordinal = ctx->device.ordinal,
+                                 .node           = ctx->env.nodes.node[ctx->env.rank],
+                                 .nodes          = ctx->env.nodes.count};
     return spmmi_give_info(err, &mine, sizeof mine, info, "context info");
 }

@@ -11,10 +11,22 @@
 
 enum { SPMM_HOST = 64 }; /**< bytes of a host's name in sentences */
 
+/** Nodes of the ranks of a communicator, numbered in the order of their lowest ranks: nodes.h.  The
+ *  arrays are one piece of memory. */
+typedef struct {
+    int  count; /**< nodes */
+    int  most;  /**< ranks of the largest */
+    int *node;  /**< [size] the node of each rank; NULL: not known, all is one node */
+    int *index; /**< [size] place of each rank among those of its node, from 0 */
+    int *rank;  /**< [size] ranks by node, ascending within each */
+    int *first; /**< [count + 1] node k has rank[first[k]] to rank[first[k + 1] - 1] */
+} spmm_nodes_t;
+
 typedef struct {
     MPI_Comm comm; /**< the library's own duplicate, errors returned */
     int      rank, size;
     char (*hosts)[SPMM_HOST]; /**< [size], owned by the context; NULL: not known */
+    spmm_nodes_t nodes;       /**< owned by the context */
     int          threads;     /**< OpenMP threads of this rank, of its device; 0: not yet known */
     spmm_error_t err;
     double       timeout_s;     /**< 0: none */

@@ -60,6 +60,8 @@ static const char help_plan[] =
     "      --schedule NAME      order of exchange and products, see --list-schedules\n"
     "      --nccl-ctas K        most thread blocks of an exchange over NCCL (default: NCCL's "
     "choice)\n"
+    "      --ranks-per-node K   take K successive ranks for a node (default: those that share "
+    "memory)\n"
     "      --executes K         products that will follow: bounds the time spent on tuning and\n"
     "                             reordering (default 1000)\n"
     "      --deterministic      bitwise equal results from run to run\n"

@@ -32,8 +32,9 @@ typedef struct {
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
     const char        *write_partition, *reorder, *schedule, *json, *plot;
-    int64_t            nccl_ctas; /**< as the context option */
-    int64_t            executes;  /**< as the plan option */
+    int64_t            nccl_ctas;      /**< as the context option */
+    int64_t            ranks_per_node; /**< likewise */
+    int64_t            executes;       /**< as the plan option */
     double             imbalance, alpha, beta, timeout_s;
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */

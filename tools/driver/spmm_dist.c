@@ -37,6 +37,8 @@ static int open_context(driver_run_t *run, driver_progress_t *progress)
     options.nccl_ctas = (int)run->options->nccl_ctas;
     options.log       = driver_progress_log;
     options.log_user  = progress;
+
+    options.ranks_per_node = (int)run->options->ranks_per_node;
     return driver_check(run->job, NULL, spmm_context_create(run->job->comm, &options, &run->ctx),
                         DRIVER_OTHER);
 }

@@ -272,8 +272,13 @@ static void test_contexts_that_cannot_be(void **state)
     }
     o.nccl_ctas = is_last() ? 4 : 8;
     expect_no_context(spmm_test_env.comm, &o, "nccl_ctas = 4 and rank 0 nccl_ctas = 8");
-    o.nccl_ctas = 0;
-    o.timeout_s = is_last() ? 1.0 : 0.0;
+    o.nccl_ctas      = 0;
+    o.ranks_per_node = is_last() ? 1 : 2;
+    expect_no_context(spmm_test_env.comm, &o, "ranks_per_node = 1 and rank 0 ranks_per_node = 2");
+    o.ranks_per_node = -1;
+    expect_no_context(spmm_test_env.comm, &o, "ranks_per_node is -1, must be >= 0");
+    o.ranks_per_node = 0;
+    o.timeout_s      = is_last() ? 1.0 : 0.0;
     expect_no_context(spmm_test_env.comm, &o, "timeout_s = 1 and rank 0 timeout_s = 0");
     MPI_Comm_split(spmm_test_env.comm, lower, 0, &half);
     MPI_Intercomm_create(half, 0, spmm_test_env.comm, remote, 5, &inter);
