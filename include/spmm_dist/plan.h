@@ -181,6 +181,14 @@ SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operan
  *  @return SPMM_ERR_IO, and the old file stands, where it cannot be written */
 SPMM_API spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path);
 
+/** What ranks send each other in an execute at the planned n, on ways of one kind: within nodes, or
+ *  between them.  Busiest: of one rank, in or out. */
+typedef struct {
+    int64_t rows, rows_max;         /**< of all ranks; of the busiest */
+    int64_t bytes, bytes_max;       /**< likewise */
+    int64_t messages, messages_max; /**< likewise, of one exchange: an execute has one a chunk */
+} spmm_flow_t;
+
 /** What one execute does and did.  Times without a remark are seconds of the last execute on this
  *  rank, NaN unless the plan profiles. */
 typedef struct {
@@ -215,6 +223,7 @@ typedef struct {
     int         chunks;   /**< of columns that rows travel in, at most */
     double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none */
     double      schedule_measured_s;  /**< at plan time, likewise; NaN: not measured */
+    spmm_flow_t within, between;      /**< what travels within nodes, and between them */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */

@@ -124,8 +124,17 @@ module spmm_dist
     integer(c_int64_t) :: original_rows = 0_c_int64_t
   end type
 
+  type, bind(c) :: spmm_flow_t
+    integer(c_int64_t) :: rows = 0_c_int64_t
+    integer(c_int64_t) :: rows_max = 0_c_int64_t
+    integer(c_int64_t) :: bytes = 0_c_int64_t
+    integer(c_int64_t) :: bytes_max = 0_c_int64_t
+    integer(c_int64_t) :: messages = 0_c_int64_t
+    integer(c_int64_t) :: messages_max = 0_c_int64_t
+  end type
+
   type, bind(c) :: spmm_plan_stats_t
-    integer(c_size_t) :: struct_size = 272_c_size_t
+    integer(c_size_t) :: struct_size = 368_c_size_t
     type(c_ptr) :: engine = c_null_ptr
     type(c_ptr) :: halo_engine = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
@@ -159,6 +168,8 @@ module spmm_dist
     integer(c_int) :: chunks = 0
     real(c_double) :: schedule_predicted_s = 0.0_c_double
     real(c_double) :: schedule_measured_s = 0.0_c_double
+    type(spmm_flow_t) :: within = spmm_flow_t()
+    type(spmm_flow_t) :: between = spmm_flow_t()
   end type
 
   type, bind(c) :: spmm_span_t

@@ -11,6 +11,13 @@
 
 enum { SPMM_HOST = 64 }; /**< bytes of a host's name in sentences */
 
+/** What lies between two ranks. */
+typedef enum {
+    SPMM_WITHIN,  /**< they share a node */
+    SPMM_BETWEEN, /**< the network is between them */
+    SPMM_WAYS
+} spmm_way_t;
+
 /** Nodes of the ranks of a communicator, numbered in the order of their lowest ranks: nodes.h.  The
  *  arrays are one piece of memory. */
 typedef struct {

@@ -28,4 +28,9 @@ static inline bool spmmi_nodes_share(const spmm_nodes_t *nodes, int p, int q)
     return nodes->node == NULL || nodes->node[p] == nodes->node[q];
 }
 
+static inline spmm_way_t spmmi_nodes_way(const spmm_nodes_t *nodes, int p, int q)
+{
+    return spmmi_nodes_share(nodes, p, q) ? SPMM_WITHIN : SPMM_BETWEEN;
+}
+
 #endif /* SPMM_BASE_NODES_H */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 #include "base/hash.h"
+#include "base/nodes.h"
 
 /** What the halo is made from; freed when it stands. */
 typedef struct {
@@ -212,6 +213,23 @@ spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const in
     }
     *halo = made;
     return SPMM_OK;
+}
+
+void spmmi_halo_flow(const spmm_halo_t *halo, const spmm_env_t *env,
+                     spmm_halo_flow_t flow[SPMM_WAYS])
+{
+    for (int p = 0; p < halo->n_recv_peers; p++) {
+        const spmm_way_t way = spmmi_nodes_way(&env->nodes, halo->recv_peer[p], env->rank);
+
+        flow[way].rows_in += halo->recv_ptr[p + 1] - halo->recv_ptr[p];
+        flow[way].messages_in++;
+    }
+    for (int p = 0; p < halo->n_send_peers; p++) {
+        const spmm_way_t way = spmmi_nodes_way(&env->nodes, halo->send_peer[p], env->rank);
+
+        flow[way].rows_out += halo->send_ptr[p + 1] - halo->send_ptr[p];
+        flow[way].messages_out++;
+    }
 }
 
 void spmmi_halo_free(spmm_halo_t *halo)

@@ -34,6 +34,15 @@ static inline int64_t spmmi_halo_recv_rows(const spmm_halo_t *halo)
     return halo->recv_ptr[halo->n_recv_peers];
 }
 
+/** Rows and messages of this rank in one exchange (op T: in is out). */
+typedef struct {
+    int64_t rows_in, rows_out, messages_in, messages_out;
+} spmm_halo_flow_t;
+
+/** What goes within nodes and what between them: added to @p flow.  Local. */
+void spmmi_halo_flow(const spmm_halo_t *halo, const spmm_env_t *env,
+                     spmm_halo_flow_t flow[SPMM_WAYS]);
+
 /** Build the halo plan.  Collective, agreed; both sides of every pair are compared.
  *  @param[in] offset [size + 1] owners of the indices
  *  @param[in] need   [n_need] indices owned by other ranks, ascending, no index twice: halo row i

@@ -80,6 +80,25 @@ class Plot(unittest.TestCase):
     def test_rectangular_transposed(self):
         self.check("--generate", "uniform:rows=300,cols=90,degree=4", "--op", "t", ranks=3)
 
+    def test_nodes(self):
+        """Lines between nodes, and the rows on either side of them."""
+        for ranks, per_node, nodes in ((4, 2, 2), (3, 2, 2), (4, 1, 4), (2, 8, 1)):
+            args = ("--generate", "rmat:scale=8,degree=8", "--ranks-per-node", str(per_node))
+            root, traffic, _ = self.check(*args, ranks=ranks)
+            _, report = harness.run_json(*args, ranks=ranks)
+            self.assertEqual(len(list(root.iter(SVG + "line"))), 2 * (nodes - 1))
+            self.assertEqual(report["nodes"], nodes)
+            for way, flow in (("within", report["within_nodes"]),
+                              ("between", report["between_nodes"])):
+                on = {(p, q): rows for (p, q), rows in traffic.items()
+                      if rows > 0 and (p // per_node == q // per_node) == (way == "within")}
+                most = max(max(sum(rows for pair, rows in on.items() if pair[end] == p)
+                               for end in (0, 1)) for p in range(ranks))
+                self.assertEqual(flow["rows_total"], sum(on.values()))
+                self.assertEqual(flow["rows_max"], most)
+                self.assertEqual(flow["messages_total"], len(on))
+                self.assertEqual(flow["bytes_total"], sum(on.values()) * 64 * 8)
+
     def test_chunks(self):
         _, _, spans = self.check("--generate", "rmat:scale=8,degree=8", "--schedule", "chunks2",
                                  ranks=2)

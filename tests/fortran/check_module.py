@@ -40,6 +40,8 @@ class Rules:
         self.structs = {s.name for s in headers.structs}
 
     def field(self, kind):
+        if kind in self.structs:
+            return f"type({kind})"
         return "type(c_ptr)" if kind.endswith("*") else self.scalars[kind]
 
     def argument(self, kind, name):

@@ -121,8 +121,21 @@ static void add_problem(cJSON *root, const driver_options_t *o, const driver_rep
     (void)snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     *ok = cJSON_AddRawToObject(root, "seed", seed) != NULL && *ok;
     add_int(root, "ranks", r->context.size, ok);
+    add_int(root, "nodes", r->context.nodes, ok);
     add_text(root, "device", r->context.device, ok);
     add_text(root, "device_name", r->context.device_name, ok);
+}
+
+static void add_flow(cJSON *root, const char *key, const spmm_flow_t *flow, bool *ok)
+{
+    cJSON *object = cJSON_AddObjectToObject(root, key);
+
+    add_int(object, "rows_total", flow->rows, ok);
+    add_int(object, "rows_max", flow->rows_max, ok);
+    add_int(object, "bytes_total", flow->bytes, ok);
+    add_int(object, "bytes_max", flow->bytes_max, ok);
+    add_int(object, "messages_total", flow->messages, ok);
+    add_int(object, "messages_max", flow->messages_max, ok);
 }
 
 static void add_plan(cJSON *root, const driver_report_t *r, bool *ok)
@@ -139,6 +152,8 @@ static void add_plan(cJSON *root, const driver_report_t *r, bool *ok)
     add_int(halo, "block_rows_total", s->block_halo_rows_total, ok);
     add_int(halo, "allgather_rows_total", s->allgather_rows_total, ok);
     add_int(halo, "bytes_total", r->recv_bytes_total, ok);
+    add_flow(root, "within_nodes", &s->within, ok);
+    add_flow(root, "between_nodes", &s->between, ok);
     add_int(memory, "host_bytes_max", (int64_t)r->host_bytes_max, ok);
     add_int(memory, "device_bytes_max", (int64_t)r->device_bytes_max, ok);
     add_text(root, "engine", r->engine, ok);

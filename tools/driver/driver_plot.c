@@ -142,6 +142,7 @@ static int collect_ranks(const driver_run_t *run, driver_picture_t *x)
                    SPAN_NUMBERS * sizeof *mine);
         }
         MPI_Gather(rows, job->size, MPI_INT64_T, x->traffic, job->size, MPI_INT64_T, 0, job->comm);
+        MPI_Gather(&run->report->context.node, 1, MPI_INT, x->node, 1, MPI_INT, 0, job->comm);
         MPI_Gather(&count, 1, MPI_INT, x->n_spans, 1, MPI_INT, 0, job->comm);
         MPI_Gather(mine, room, MPI_DOUBLE, all, room, MPI_DOUBLE, 0, job->comm);
         for (int k = 0; job->rank == 0 && k < job->size * SPMM_MOST_SPANS; k++) {
@@ -184,9 +185,11 @@ static int collect(const driver_run_t *run, driver_picture_t *x)
     x->ranks   = job->size;
     x->traffic = driver_alloc(pairs, sizeof *x->traffic);
     x->n_spans = driver_alloc(job->size, sizeof *x->n_spans);
+    x->node    = driver_alloc(job->size, sizeof *x->node);
     x->spans   = driver_alloc((int64_t)job->size * SPMM_MOST_SPANS, sizeof *x->spans);
-    if (code == DRIVER_GOOD && !(alloc_side(job, &x->row) && alloc_side(job, &x->col) &&
-                                 x->traffic != NULL && x->n_spans != NULL && x->spans != NULL)) {
+    if (code == DRIVER_GOOD &&
+        !(alloc_side(job, &x->row) && alloc_side(job, &x->col) && x->traffic != NULL &&
+          x->n_spans != NULL && x->node != NULL && x->spans != NULL)) {
         code = driver_fail_memory(job, pairs, sizeof *x->traffic, "a picture");
     }
     code = driver_agree(job, code);
@@ -232,6 +235,7 @@ int driver_plot(const driver_run_t *run)
     free(x.entries);
     free(x.traffic);
     free(x.n_spans);
+    free(x.node);
     free(x.spans);
     return code;
 }

@@ -20,6 +20,7 @@ typedef struct {
 /** What rank 0 draws. */
 typedef struct {
     int           ranks;
+    int          *node; /**< [ranks] of each */
     driver_side_t row, col;
     int64_t      *entries; /**< [row.cells][col.cells] of A */
     int64_t      *traffic; /**< [ranks][ranks] rows that the first receives from the second */

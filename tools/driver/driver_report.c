@@ -80,8 +80,33 @@ static void print_problem(FILE *out, const driver_options_t *o, const driver_rep
                                        : "A^H",
                   o->beta, o->columns, o->layout == SPMM_LAYOUT_COL ? "column" : "row",
                   driver_compute_name(driver_compute_resolve(o)));
-    (void)fprintf(out, "%-11s %d on %s (%s)\n", "ranks", r->context.size, r->context.device,
+    (void)fprintf(out, "%-11s %d on %s (%s)", "ranks", r->context.size, r->context.device,
                   r->context.device_name);
+    if (r->context.nodes > 1) {
+        (void)fprintf(out, ", %d nodes", r->context.nodes);
+    }
+    (void)fputc('\n', out);
+}
+
+/** Nothing on one node. */
+static void print_network(FILE *out, const driver_report_t *r)
+{
+    const spmm_flow_t *f = &r->stats.between;
+    char               a[32], b[32], c[32], d[32];
+
+    if (r->context.nodes == 1) {
+        return;
+    }
+    (void)fprintf(out, "%-11s %s rows between %d nodes in %s messages, %s for each execute\n",
+                  "network", grouped(f->rows, a), r->context.nodes, grouped(f->messages, b),
+                  bytes_text((double)f->bytes, c));
+    (void)fprintf(out, "%-11s %s rows in or out at most on a rank, %s messages, %s\n", "",
+                  grouped(f->rows_max, a), grouped(f->messages_max, b),
+                  bytes_text((double)f->bytes_max, c));
+    f = &r->stats.within;
+    (void)fprintf(out, "%-11s %s rows within nodes, %s at most on a rank, %s and %s messages\n", "",
+                  grouped(f->rows, a), grouped(f->rows_max, b), grouped(f->messages, c),
+                  grouped(f->messages_max, d));
 }
 
 static void print_plan(FILE *out, const driver_options_t *o, const driver_report_t *r)
@@ -108,6 +133,7 @@ static void print_plan(FILE *out, const driver_options_t *o, const driver_report
                       percent(s->halo_rows_total, s->block_halo_rows_total, a),
                       grouped(s->block_halo_rows_total, b));
     }
+    print_network(out, r);
     (void)fprintf(out, "%-11s %s", "engine", r->engine);
     if (r->halo_engine[0] != '\0') {
         (void)fprintf(out, ", %s for the halo block", r->halo_engine);

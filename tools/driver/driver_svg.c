@@ -182,6 +182,29 @@ static void draw_traffic(FILE *out, const driver_picture_t *x)
     }
 }
 
+static void put_line(FILE *out, double x, double y, double to_x, double to_y)
+{
+    (void)fprintf(out,
+                  "<line class=\"node\" x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
+                  "stroke=\"#222\"/>\n",
+                  x, y, to_x, to_y);
+}
+
+/** Lines between ranks that follow each other on different nodes. */
+static void draw_nodes(FILE *out, const driver_picture_t *x)
+{
+    const double all = (double)SIDE * 0.85;
+
+    for (int p = 1; p < x->ranks; p++) {
+        const double at = all * p / x->ranks;
+
+        if (x->node[p] != x->node[p - 1]) {
+            put_line(out, RIGHT + at, TOP, RIGHT + at, TOP + all);
+            put_line(out, RIGHT, TOP + at, RIGHT + all, TOP + at);
+        }
+    }
+}
+
 static double end_of(const driver_picture_t *x)
 {
     double end = 0.0;
@@ -275,6 +298,7 @@ void driver_draw(FILE *out, const driver_options_t *options, const driver_report
                   report->stats.transport != NULL ? report->stats.transport : "-");
     draw_matrix(out, report, picture);
     draw_traffic(out, picture);
+    draw_nodes(out, picture);
     draw_times(out, picture, lane);
     (void)fputs("</svg>\n", out);
 }

@@ -160,6 +160,14 @@ static void print_captures(const spmm_plan_t *plan, FILE *out)
     }
 }
 
+static void print_flow(const char *where, const spmm_flow_t *f, FILE *out)
+{
+    (void)fprintf(out,
+                  "  %s: %" PRId64 " rows, %" PRId64 " at most on a rank; %" PRId64 " messages, "
+                  "%" PRId64 " at most\n",
+                  where, f->rows, f->rows_max, f->messages, f->messages_max);
+}
+
 spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
 {
     const spmm_plan_stats_t *s = &plan->stats;
@@ -191,6 +199,10 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
     print_edge(plan, out);
     (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",
                   s->halo_rows, s->mirror_rows, s->recv_bytes, s->send_bytes);
+    print_flow("within nodes", &s->within, out);
+    if (plan->env->nodes.count > 1) {
+        print_flow("between nodes", &s->between, out);
+    }
     for (int t = 0; t < spmmi_n_transports; t++) {
         spmmi_candidate_print(&plan->choice.transports[t], "transport", "",
                               plan->choice.transports[t].transport == plan->exchange.transport,

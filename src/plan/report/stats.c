@@ -110,17 +110,45 @@ static void name_choices(spmm_plan_t *plan)
     }
 }
 
-/* What an execute moves: allgather moves more than is needed. */
-static void count_traffic(spmm_plan_t *plan)
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What @p mine is over all ranks.  Collective. */
+static spmm_status_t sum_flow(spmm_env_t *env, const spmm_halo_flow_t *mine, int64_t row_bytes,
+                              spmm_flow_t *all)
+{
+    int64_t sum[2] = {mine->rows_in, mine->messages_in};
+    int64_t max[2] = {greater(mine->rows_in, mine->rows_out),
+                      greater(mine->messages_in, mine->messages_out)};
+
+    SPMM_TRY(spmmi_allreduce(env, sum, 2, MPI_INT64_T, MPI_SUM));
+    SPMM_TRY(spmmi_allreduce(env, max, 2, MPI_INT64_T, MPI_MAX));
+    *all = (spmm_flow_t){.rows         = sum[0],
+                         .rows_max     = max[0],
+                         .bytes        = sum[0] * row_bytes,
+                         .bytes_max    = max[0] * row_bytes,
+                         .messages     = sum[1],
+                         .messages_max = max[1]};
+    return SPMM_OK;
+}
+
+/* What an execute moves: allgather moves more than is needed.  Collective. */
+static spmm_status_t count_traffic(spmm_plan_t *plan)
 {
     const spmm_halo_t *moved =
         plan->exchange.gather != NULL ? &plan->exchange.full : &plan->exchange.halo;
-    const size_t row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-    const size_t in        = (size_t)spmmi_halo_recv_rows(moved) * row_bytes;
-    const size_t out       = (size_t)spmmi_halo_send_rows(moved) * row_bytes;
+    const int64_t    row_bytes       = plan->n * (int64_t)spmm_type_size(plan->halo_type);
+    const size_t     in              = (size_t)(spmmi_halo_recv_rows(moved) * row_bytes);
+    const size_t     out             = (size_t)(spmmi_halo_send_rows(moved) * row_bytes);
+    spmm_halo_flow_t flow[SPMM_WAYS] = {{0}};
 
     plan->stats.recv_bytes = plan->op == SPMM_OP_N ? in : out;
     plan->stats.send_bytes = plan->op == SPMM_OP_N ? out : in;
+    spmmi_halo_flow(moved, plan->env, flow);
+    SPMM_TRY(sum_flow(plan->env, &flow[SPMM_WITHIN], row_bytes, &plan->stats.within));
+    return sum_flow(plan->env, &flow[SPMM_BETWEEN], row_bytes, &plan->stats.between);
 }
 
 spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
@@ -159,9 +187,8 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
     s->tune_s               = times[2];
     s->reorder_s            = times[3];
     name_choices(plan);
-    count_traffic(plan);
     count_bytes(plan);
-    return SPMM_OK;
+    return count_traffic(plan);
 }
 
 /* Add the time between two marks of a slice. */
