@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of docs/explanation/engines/ and docs/reference/engines.md."""
+
+from figures import fig
+from results import code, geomean, one, select, values
+
+FOLDER = "docs/explanation/engines/"
+
+
+def blocks(n, contender):
+    """Speed-ups over cuSPARSE's CSR of a contender of section blocks."""
+    return values(select("papers/tiles.tsv", section="blocks", N=n), contender, over="cusparse")
+
+
+def bcsr(page):
+    for title, contender in (("`bcsr`", "bcsr"), ("`cusparse-bell`", "cusparse-bell")):
+        found = [blocks(n, contender) for n in (32, 128, 512)]
+        count = "" if contender == "bcsr" else f" ({fig(len(found[0]), 0)})"
+        page.row(title + count, *(fig(geomean(f)) for f in found), fig(min(found[1])))
+    bsr = [[blocks(n, f"cusparse-bsr-{kind}") for kind in ("16f", "32f")] for n in (32, 128, 512)]
+    page.row(
+        "BSR of cuSPARSE, FP16 and FP32",
+        *(f"{fig(geomean(a))}, {fig(geomean(b))}" for a, b in bsr),
+        fig(min(min(bsr[1][0]), min(bsr[1][1]))),
+    )
+    every = select("papers/tiles.tsv", section="blocks")
+    pairs = [r for r in every if r["cusparse-bell"] is not None]
+    ahead = sum(r["cusparse-bell"] < r["bcsr"] for r in pairs)
+    page.says(
+        f"Over {fig(len(every) / 3, 0)} matrices of dense blocks",
+        f"of the {fig(len(pairs), 0)} pairs Blocked-ELL is ahead in",
+    )
+    assert ahead == 1
+    real = {n: select("papers/tiles.tsv", section="real", N=n) for n in (8, 128)}
+
+    def mean(n, contender):
+        return fig(geomean(values(real[n], contender, over="cusparse")))
+
+    def at(matrix):
+        row = one("papers/tiles.tsv", section="real", N=128, matrix=matrix)
+        return row["cusparse"] / row["bcsr"]
+
+    page.says(
+        f"`bcsr` has {mean(8, 'bcsr')} at N = 8 and {mean(128, 'bcsr')} at N = 128 (cant-like "
+        f"{fig(at('syn-cant'), 1)}; cop20k_A-like {fig(at('syn-cop20k_A'))} and dc2-like "
+        f"{fig(at('syn-dc2'))}, whose tiles",
+        f"SMaT's own, {mean(8, 'OBT')} and " f"{mean(128, 'OBT')}",
+    )
+    ladder = ("OBT", "OBTS_large", "OBTS_large_separate")
+    share = sorted(min(r[k] for k in ladder) / r["bcsr"] for r in real[8])
+    page.says(
+        f"At N = 8 the best kernel of the thesis is ahead of `bcsr` on "
+        f"{fig(sum(s < 1 for s in share), 0)} of the nine matrices: it takes {fig(share[0])} to "
+        f"{fig(share[-2])} of its time, on dc2-like {fig(share[-1], 1)} times it"
+    )
+    assert min(real[8], key=lambda r: r["bcsr"] / min(r[k] for k in ladder))["matrix"] == "syn-dc2"
+    for title, contender in (
+        ("`bcsr`", "bcsr"),
+        ("`bcsr-sp24`", "bcsr-sp24"),
+        ("OBT (dense tiles, thesis)", "OBT"),
+        ("OBTS_large_separate (thesis)", "OBTS_large_separate"),
+    ):
+        us = [
+            1000
+            * one(
+                "papers/tiles.tsv", section="amdahl", matrix="xdys:size=8192,dense=0,sp24=0.2", N=n
+            )[contender]
+            for n in (32, 128, 512)
+        ]
+        page.row(title, *(fig(t, 1 if t < 99 else 0) for t in us))
+    wide = [
+        one("papers/tiles.tsv", section="amdahl", matrix="xdys:size=8192,dense=0,sp24=0.2", N=n)
+        for n in (32, 128, 512)
+    ]
+    small = [
+        one("papers/tiles.tsv", section="amdahl", matrix="xdys:size=4096,dense=0,sp24=0.2", N=n)
+        for n in (32, 128, 512)
+    ]
+    gains = [r["OBT"] / r["OBTS_large_separate"] for r in wide + small]
+    page.says(
+        f"`mma.sp` gains {fig(wide[2]['bcsr'] / wide[2]['bcsr-sp24'])} there at N = 512",
+        f"the kernel of the thesis gains {fig(min(gains), 1)} to {fig(max(gains), 1)} over OBT",
+    )
+    page.noted_table("trial", "| idea | outcome (size 8192", 10)
+    page.noted("arithmetic", "0.4 GB through L2 at N = 512 instead of 1.8 (2:4) and 2.6 (OBT)")
+    page.noted("definition", "Matrices of 20 % tiles of 16x32", "steps as fit 48 KB, a chunk")
+    page.noted(
+        "log",
+        "17 variants x 4 widths x 5 matrices",
+        "errors 6 % in the median and 14 % at the 90th percentile, by steps 5 and 14 %",
+        "loses 0.3 % against the fastest variant (5 % once)",
+    )
+
+
+def bittcf(page):
+    titles = (
+        ("order of rows ({} matrices where it applies)", "no reordering"),
+        ("balancing: long windows cut and shared", "no balancing"),
+        ("several windows for a thread block", "one window a thread block"),
+        (
+            "prefetch: at N = 32 of rows of B and their lists, at 128 of the lists alone",
+            "no prefetch",
+        ),
+        ("lanes as L1 can serve them", "lanes not permuted"),
+        ("slices as wide as C allows; 32 columns instead", "slices of 32 columns"),
+        ("choice of window heights; 16 rows instead", "windows of 16 rows"),
+        ("the same; 8 rows instead", "windows of 8 rows"),
+    )
+    for title, variant in titles:
+        found = [one("papers/ablation.tsv", variant=variant, N=n) for n in (32, 128)]
+        cells = []
+        for row in found:
+            worst = row["worst"]
+            cells += [fig(row["geomean"]), fig(worst, 0 if worst > 10 else 1)]
+        page.row(title.format(fig(found[0]["matrices"], 0)), *cells)
+    count = one("papers/ablation.tsv", variant="all", N=128)["matrices"]
+    page.says(f"TF32, {fig(count, 0)} matrices, geometric mean and largest")
+    pays = code("src/engine/bittcf/cost.c", r"worth_it = ([0-9.]+)")
+    page.says(f"are taken where {fig(100 * (1 - pays), 0)} % of the pairs go away")
+    page.noted(
+        "trial",
+        "at 0.7 to 0.8 % of the time",
+        "device memory (52 to 57 % of its peak, L2 75 " "to 79 %",
+        "instructions (61 % of issue slots",
+        "over 15 to 22 matrices",
+    )
+    page.noted_table("trial", "| idea | outcome |", 36)
+
+
+def others(pages):
+    pages[FOLDER + "csr_cpu.md"].noted("trial", "was wrong by 5 %")
+    pages[FOLDER + "csr_gpu.md"].noted_table("trial", "| idea | expected | outcome |", 24)
+    page = pages[FOLDER + "cusparse.md"]
+    page.noted("definition", "134 million in all", "without a product at 500 million")
+    short = [
+        100 * r["format_ms"] / 1000 / r["cusparse"]
+        for r in select("engines/tf32_default.tsv", N=128)
+        if r["cusparse"] < 0.0215
+    ]
+    least, most = (
+        1000
+        * f(
+            r["cusparse"]
+            for r in select("engines/tf32_default.tsv", N=128)
+            if r["cusparse"] < 0.0215
+        )
+        for f in (min, max)
+    )
+    page.says(
+        f"takes {fig(min(short), 0)} to {fig(max(short), 0)} % of 1000 "
+        "products of "
+        f"{fig(least, 0)} to {fig(most, 0)} us at N = 128"
+    )
+    page.noted("definition", "% of 1000 products of")
+    page.noted("trial", "loses 1.6 % on average")
+    pages[FOLDER + "dmma.md"].noted("definition", "for every 8 x 8 x 8 products")
+    pages[FOLDER + "cvse.md"].noted("trial", "of the 9.5 us of bcsstk29", "an empty kernel is 3.3")
+    pages[FOLDER + "cvse.md"].noted_table("trial", "| idea | expected | outcome |", 8)
+    pages[FOLDER + "hrpb.md"].noted_table("trial", "| idea | expected | outcome |", 5)
+    page = pages[FOLDER + "dmma.md"]
+    found = select("engines/64f.tsv", N=128)
+    behind = sum(r["dmma"] > r["cusparse"] for r in found)
+    assert behind == 1
+    page.says(f"all but one of {fig(len(found), 0)} matrices at N = 128")
+    half = sum(r["chosen"] == "csr-gpu" for r in found) / len(found)
+    assert 0.4 < half < 0.6, half
+
+
+def reference(page):
+    names = ("csr-gpu", "bittcf", "hrpb", "cusparse")
+    for n in (32, 128, 512):
+        found = select("engines/tf32.tsv", N=n)
+        best = [min((e for e in names if r[e] is not None), key=lambda e, r=r: r[e]) for r in found]
+        page.row(fig(n, 0), *(fig(best.count(e), 0) for e in names))
+    page.says(f"over {fig(len(found), 0)} matrices on one H200")
+
+
+def quote(pages):
+    bcsr(pages[FOLDER + "bcsr.md"])
+    bittcf(pages[FOLDER + "bittcf.md"])
+    others(pages)
+    reference(pages["docs/reference/engines.md"])

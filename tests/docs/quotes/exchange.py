@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of docs/explanation/nccl_push.md and schedules.md."""
+
+from figures import fig
+from results import code, one, rows, select
+
+
+def us(value):
+    return fig(f"{value:.{1 if value < 100 else 0}f}")
+
+
+def push(page):
+    name = "exchange_push.tsv"
+    for four in select(name, gpus=4):
+        two = one(name, gpus=2, bytes_per_peer=four["bytes_per_peer"])
+        page.row(
+            fig(four["bytes_per_peer"], 0),
+            us(four["bare_us"]),
+            us(four["pack_transport_us"]),
+            us(four["push_us"]),
+            fig(four["pack_transport/push"]),
+            fig(four["push_GBps"], 1),
+            us(two["push_us"]),
+            fig(two["pack_transport/push"]),
+        )
+    bare, packed = (
+        [100 * r[c] for r in select(name, gpus=4)]
+        for c in ("bare/transport", "bare/pack_transport")
+    )
+    page.says(
+        f"reaches {fig(min(bare), 0)} to {fig(max(bare), 0)} % of bare NCCL over all sizes on "
+        f"4 GPUs, and {fig(min(packed), 0)} to {fig(max(packed), 0)} % including the packing"
+    )
+    assert all(r["push_us"] < r["pull_us"] for r in rows("exchange_pull_push.tsv"))
+    quick = code("kernels/cuda/exchange/push_args.h", r"SPMM_PUSH_QUICK += (\d+) \* 1024")
+    page.says(f"Up to {fig(quick, 0)} KiB go word by word")
+    page.noted(
+        "definition",
+        "plus 256 KiB for each rank",
+        "tiles of 4 KiB of the reader's",
+        "Rows of 512 bytes",
+        "from 4 MiB to each peer on",
+        "rows of 2 bytes to 12 KiB",
+    )
+    page.noted(
+        "trial",
+        "predictions that are within 17 % of these tables",
+        "took 22 us at 4 KiB",
+        "and 16 MiB came at 289 GB/s",
+    )
+    page.noted_table("trial", "| tried | outcome |\n|---|---|\n| Stores", 35)
+    page.noted_table("definition", "| test | what runs | ranks |", 8)
+    page.noted(
+        "arithmetic",
+        "350 GB/s at some 2 us (assumed) ask for 700 KB",
+        "2 h / 4.8 TB/s, where NVLink takes h / 350 GB/s: 14.6 % of the exchange at most, less "
+        "where the halo fits L2 (50 MB",
+        "And one launch, 2 to 3 us",
+        "Already r = 1.2 outweighs the 14.6 %",
+        "350 GB/s at about 2 us",
+        "need 700 KB in flight",
+        "at N = 128, 4 KB, and 1 KB at N = 32",
+        "a few hundred KB",
+    )
+
+
+def schedules(page):
+    name = "schedules.tsv"
+
+    def took(asked, matrix="rmat:scale=20,degree=16"):
+        return one(name, input=matrix, asked=asked)["total_ms"]
+
+    assert round(took("chunks2"), 2) == round(took("chunks4"), 2)
+    page.says(
+        f"takes {fig(took('overlap'))} ms with `overlap`, {fig(took('chunks2'))} with "
+        f"`chunks2` and `chunks4`, {fig(took('merged2'))} with `merged2`"
+    )
+    stencil = "stencil27:nx=128,ny=128,nz=128"
+    asked = [r for r in rows(name) if r["asked"] != "auto"]
+    assert (
+        min((r for r in asked if r["input"] == stencil), key=lambda r: r["total_ms"])["asked"]
+        == "overlap"
+    )
+    off = {
+        (r["input"], r["asked"]): 100 * abs(r["predicted_ms"] / r["total_ms"] - 1) for r in asked
+    }
+    worst = off.pop((stencil, "allgather"))
+    page.says(
+        f"Predictions are off by {fig(min(off.values()), 0)} to {fig(max(off.values()), 0)} %"
+        f", `allgather` of stencil27 by {fig(worst, 0)}"
+    )
+    found = {
+        t: [r["overlap"] for r in select("overlap.tsv", transport=t)] for t in ("nccl-push", "nccl")
+    }
+    local = [r["local_us"] for r in rows("overlap.tsv")]
+    page.says(
+        f"stencils of {fig(min(local), 0)} to {fig(max(local), 0)} us with halos of 8 to 64 " "KiB",
+        f"| {fig(min(found['nccl-push']))} to {fig(max(found['nccl-push']), 1)} | "
+        f"{fig(min(found['nccl']))} to {fig(max(found['nccl']))} |",
+    )
+    hidden = sorted(
+        float(r["overlap"])
+        for r in select("dist_32f.tsv", set="baselines", ranks=2)
+        if isinstance(r["overlap"], float)
+    )
+    page.says(
+        f"| sixteen matrices, 2 GPUs | {fig(hidden[0])} to {fig(hidden[-2], 1)}, once "
+        f"{fig(hidden[-1], 1)} |"
+    )
+    worth = code("src/plan/choose/choose.c", r"worth = ([\d.]+);")
+    less = 100 * code("src/plan/choose/choose.c", r"\n +(0\.\d+); +/\* of the yardstick")
+    page.says(
+        f"unless the second is {fig(worth, 1)} times longer",
+        f"take less than {fig(less, 0)} % of its time",
+    )
+    page.noted("definition", "halos of 8 to 64 KiB")
+    page.noted(
+        "trial",
+        "starts later: by 3 us behind a kernel",
+        "by some 10 us behind a group",
+        "costs the host about 12 us: three kernels of 2.5 us and five calls for events of 1 " "us",
+    )
+
+
+def quote(pages):
+    push(pages["docs/explanation/nccl_push.md"])
+    schedules(pages["docs/explanation/schedules.md"])

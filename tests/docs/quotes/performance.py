@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of docs/explanation/performance.md."""
+
+from figures import ROOT, fig
+from results import code, geomean, one, peers, rows, select, summary, values
+
+MODES = (
+    ("`32f-fast-tf32`", "32f-fast-tf32"),
+    ("`32f`", "32f"),
+    ("`64f`", "64f"),
+    ("`16f`, over cuSPARSE in FP16", "16f"),
+)
+MORE = (("FP64", "64f"), ("FP32", "32f"))
+
+
+def least_of(mode, n):
+    """The least speed-up with its matrix, and its time in us where cuSPARSE is ahead."""
+    found = [r for r in rows(f"single_gpu_{mode}.default.tsv") if r["N"] == n]
+    if not found:
+        return "-"
+    row = min(found, key=lambda r: r["ratio_to_cusparse"])
+    us = row["median_ms"] * 1000
+    time = f" ({fig(us, 0 if us > 20 else 1)} us)" if row["ratio_to_cusparse"] < 0.995 else ""
+    return f"{fig(row['ratio_to_cusparse'])}, {row['matrix']}{time}"
+
+
+def pair(name, column, **wanted):
+    found = values(select(name, **wanted), column)
+    return f"{fig(geomean(found))}, {fig(min(found))}"
+
+
+def one_gpu(page):
+    for title, mode in MODES:
+        page.row(title, *(least_of(mode, n) for n in (32, 128, 512)))
+    below = [
+        r
+        for _, mode in MODES
+        for r in rows(f"single_gpu_{mode}.default.tsv")
+        if r["ratio_to_cusparse"] < 0.995
+    ]
+    assert len(below) == len({(r["#"], r["compute"], r["type"], r["N"]) for r in below})
+    found = select("single_gpu_32f.default.tsv", N=128)
+    executes = fig(code("src/engine/choose/autotune.h", r"executes == 0 \? (\d+)"), 0)
+    page.says(
+        f"over the {fig(len(found), 0)} real matrices with at least 80,000 entries. The least",
+        f"one of the {fig(len(found), 0)} matrices each",
+        f"for a plan of {executes.replace(',', '')} products to measure",
+    )
+    page.noted("definition", "told of 100,000 products")
+    for title, kind in (
+        ("FP64, column-major", "64f"),
+        ("FP32, column-major", "32f"),
+        ("complex FP64", "64c"),
+        ("complex FP32", "32c"),
+    ):
+        found = [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_8" in r]
+        assert len(found) == 40, len(found)
+        page.row(title, *(both(found, n) for n in (8, 32, 128)))
+    for title, kind in MORE:
+        found = [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_1" in r]
+        assert len(found) == 40
+        page.row(title, *(both(found, n) for n in (1, 4, 20, 100)))
+    page.says(f"geometric mean and least of {fig(40, 0)} real matrices")
+    lowest = [
+        r
+        for r in rows("single_gpu_more.tsv")
+        if r["type"] == "64f" and (r.get("ratio_1") or 9) < 0.8
+    ]
+    assert lowest and all(r["engine_1"] == "dmma" for r in lowest)
+    assert any("ratio_1" in r for r in lowest)
+
+
+def both(found, n):
+    column = values(found, f"ratio_{n}")
+    return f"{fig(geomean(column))}, {fig(min(column))}"
+
+
+def many_products(page):
+    name = "engines/tf32_100000.tsv"
+    found = {n: values(select(name, N=n), "auto", over="cusparse") for n in (32, 128, 512)}
+    least = min(min(v) for v in found.values())
+    page.row("`32f-fast-tf32`", *(fig(geomean(found[n])) for n in found), fig(least, 3))
+    count = len(found[128])
+    standins = sum(r["matrix"].startswith("syn-") for r in select(name, N=128))
+    page.says(f"{fig(count, 0)} matrices, {standins} of them stand-ins")
+    default = values(select("single_gpu_32f-fast-tf32.default.tsv", N=128), "break_even")
+    page.says(
+        f"after {fig(sorted(default)[(len(default) - 1) // 2], 0)} products in the median "
+        f"of the {fig(len(default), 0)} matrices"
+    )
+    net = values(select("single_gpu_32f-fast-tf32.default.tsv", N=128), "break_even_net")
+    assert sum(v == 0 for v in net) > len(net) / 2
+
+
+def several_gpus(page):
+    weak = {
+        s: one("scaling_32f.tsv", set=f"weak:{s}", ranks=4)["efficiency"]
+        for s in ("stencil27", "stencil9")
+    }
+    rmat = one("scaling_32f.tsv", matrix="rmat:scale=22,degree=16", ranks=4)
+    ship = one("scaling_32f.tsv", matrix="syn-shipsec1", ranks=4)
+    moved = select("dist_32f.tsv", set="strong", matrix="rmat:scale=22,degree=16", ranks=4)[0]
+    assert {r["transport"] for r in select("scaling_32f.tsv", set="strong", ranks=4)} == {
+        "nccl-push"
+    } and rmat["schedule"] == "chunks2"
+    page.says(
+        f"stencil27 {fig(weak['stencil27'])}, stencil9 {fig(weak['stencil9'])}. In rmat",
+        f"limits, {fig(rmat['exchange_ms'])} ms for the "
+        f"{fig(round(moved['halo_rows_max'] * 512 / 1e6, -1), 0)} MB that one rank",
+        f"the local block, {fig(1000 * ship['local_ms'], 0)} us beside the exchange where a "
+        "quarter "
+        f"of T1 is {fig(250 * ship['T1_ms'], 0)}, and {fig(1000 * ship['halo_ms'], 0)} us of the "
+        "halo block",
+    )
+    for ranks in (4, 2):
+        found = select("dist_32f.tsv", set="baselines", ranks=ranks)
+        assert len(found) == 16 and all(r["passed"] == "yes" for r in found)
+        cells = []
+        for to in ("to_allgather", "to_needed", "to_in_place"):
+            cells += [fig(geomean(values(found, to))), fig(min(values(found, to)))]
+        page.row(fig(ranks, 0), *cells)
+    found = select("dist_32f.tsv", set="baselines", ranks=4)
+    least = min(found, key=lambda r: r["to_in_place"])
+    assert least["matrix"] == "syn-FraudYelp-RSR" and least["halo_rows"] == 0
+    page.says(
+        f"without a halo: {fig(least['total_ms'], 3)} ms by the predicted engine, "
+        f"{fig(least['total_ms'] * least['to_in_place'], 3)} by cuSPARSE"
+    )
+    left = [r for r in found if r["transport"] != "nccl-push"]
+    page.says(
+        f"`nccl-push` for {fig(len(found) - len(left), 0)} of the {fig(len(found), 0)} matrices"
+    )
+
+
+def cpus(page):
+    def machine(row):
+        return "EPYC" if "EPYC" in made[row["#"]] else "Xeon"
+
+    made, host = {}, ""
+    for line in (ROOT / "bench/results/cpu.tsv").read_text(encoding="utf-8").split("\n"):
+        if line.startswith("#"):
+            host = line if "made by" in line else host
+            made[line] = host
+    layout = {"mkl": "row", "petsc": "row"}
+    for n in (1, 4, 8, 16, 32, 128):
+        cells = []
+        for where, threads, kind, peer in (
+            ("Xeon", 1, "64f", "mkl"),
+            ("Xeon", 1, "32f", "mkl"),
+            ("Xeon", 16, "64f", "mkl"),
+            ("Xeon", 16, "32f", "mkl"),
+            ("EPYC", 1, "64f", "mkl"),
+            ("EPYC", 1, "32f", "mkl"),
+            ("EPYC", 1, "64f", "petsc"),
+        ):
+            found = [
+                r
+                for r in select(
+                    "cpu.tsv", threads=threads, N=n, type=kind, peer=peer, layout=layout[peer]
+                )
+                if machine(r) == where
+            ]
+            assert 6 <= len(found) <= 7
+            cells.append(
+                f"{fig(geomean(values(found, 'ratio')))}, " f"{fig(min(values(found, 'ratio')))}"
+            )
+        page.row(fig(n, 0), *cells)
+    found = [
+        geomean(values(select("cpu.tsv", peer="petsc", layout="col", N=n), "ratio"))
+        for n in (4, 8, 16, 32, 128)
+    ]
+    page.says(
+        f"The column-major product is {fig(min(found))} to {fig(max(found))} times as fast "
+        "as PETSc's from N = 4 on"
+    )
+
+
+def sddmm(page):
+    def cells(*words, key="geomean"):
+        return [
+            fig(float(summary("sddmm.tsv", f"type={kind}", f"K={k}", *words)[key]))
+            for kind in ("32f", "16f")
+            for k in (64, 128, 256)
+        ]
+
+    for title, words in (
+        ("bcsstk29, delaunay_n16, cant- and com-amazon-like", ("matrices:",)),
+        ("pruned, V = 8 and 16 (8)", ("vectors:",)),
+        ("pruned, V = 1 (4)", ("unstructured:",)),
+        ("all 16", ("all:",)),
+    ):
+        page.row(title, *cells(*words))
+    page.row("least", *cells("all:", key="least"))
+
+
+def programs(page):
+    ranks = (1, 2, 4)
+    for title, s in (
+        ("attention, 90 % of the vectors dropped, us", 0.9),
+        ("attention, 95 % dropped, us", 0.95),
+    ):
+        page.row(
+            title.replace("90 %", fig("90") + " %").replace("95 %", fig("95") + " %"),
+            *(
+                fig(1000 * one("attention.tsv", ranks=r, length=8192, sparsity=s)["all_ms"], 0)
+                for r in ranks
+            ),
+        )
+    for title, engine in (
+        ("LOBPCG, products, s", "auto"),
+        ("LOBPCG, products with cuSPARSE, s", "cusparse"),
+    ):
+        seconds = [
+            float(
+                one("lobpcg.tsv", ranks=r, engine=engine)["steps_and_times"]
+                .split(" s of it products")[0]
+                .split()[-1]
+            )
+            for r in ranks
+        ]
+        page.row(
+            title, *(fig(s, 2 if s > 0.2 or engine == "auto" and s > 0.1 else 3) for s in seconds)
+        )
+
+
+def published(page):
+    """Default plans and plans told of 100,000 products beside the published systems."""
+    ours = {
+        (r["matrix"], r["N"]): r["cusparse"] / r["auto"] for r in rows("engines/tf32_100000.tsv")
+    }
+    for n in (32, 128, 512):
+        both_ran = [(ours[m, n], best) for m, best in peers(n, 32).items() if (m, n) in ours]
+        ahead = sum(mine >= best for mine, best in both_ran)
+        page.row(
+            fig(n, 0),
+            fig(len(both_ran), 0),
+            fig(geomean(a for a, _ in both_ran)),
+            fig(geomean(b for _, b in both_ran)),
+            fig(100 * ahead / len(both_ran), 0) + " %",
+        )
+
+
+def quote(pages):
+    page = pages["docs/explanation/performance.md"]
+    for part in (one_gpu, many_products, published, several_gpus, cpus, sddmm, programs):
+        part(page)

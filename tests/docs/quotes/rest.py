@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of the guides, the reference and docs/explanation/reliability.md, sddmm.md."""
+
+import re
+
+from figures import fig
+from results import code, log, one, select
+
+DIST = "docs/how-to/"
+REFERENCE = "docs/reference/"
+SPLITS = (("block", None), ("metis", "vol"), ("metis", "cut"), ("ptscotch", None))
+
+
+def partition(page):
+    for title, matrix in (
+        ("stencil9 400 × 400, shuffled", "stencil9:nx=400,ny=400,shuffle=1"),
+        ("rmat scale 15, degree 16", "rmat:scale=15,degree=16"),
+        ("shipsec1-like (finite elements)", "syn-shipsec1"),
+        ("roadNet-CA-like", "syn-roadNet-CA"),
+    ):
+        page.row(
+            title,
+            *(
+                fig(
+                    one(
+                        "patterns/partition.tsv", matrix=matrix, partition=how, objective=objective
+                    )["rows_received"],
+                    0,
+                )
+                for how, objective in SPLITS
+            ),
+        )
+    page.noted("log", "`block` takes no time, `metis` 0.2 to 3 s, `ptscotch` 0.2 to 3 s")
+    page.noted_table("log", "| ranks | `keep` |", 10)
+    nnz = select("dist_32f.tsv", matrix="syn-Emilia_923", ranks=1)[0]["nnz"]
+    page.says(f"Emilia_923-like ({fig(nnz / 1e6, 0)} million entries)")
+    even = code("include/spmm_dist/plan.h", r"imbalance;.*\n +0: ([\d.]+) \*/")
+    page.says(f"by the option `imbalance` ({fig(even)})")
+
+
+def reliability(page):
+    """Tables whose rows give the command and the date; what has a log is computed from that."""
+    rows = [line for line in page.raw.split("\n") if re.search(r"\| 2026-\d\d-\d\d \|", line)]
+    for line in rows:
+        assert len(re.split(r"(?<!\\)\|", line)) == 6, line
+        page.noted("log", line)
+    runs = log("cpu_full_product.txt", r"(\d+) runs, 0 failed")[0]
+    page.says(f"{fig(float(runs), 0)} products right")
+    limits = log("gpu_check.log", r"2\^31 entries on 2 GPUs: 2 passed, (\d+) s")[0]
+    page.says(f"passed on 2 H200, {fig(limits)} s (gpu_check.log)")
+    counts = [
+        int(n)
+        for n in re.findall(
+            r"engines on \d GPUs: (\d+) passed", log("gpu_check.log", r"(?s)^(.*?all passed)")[0]
+        )
+    ]
+    page.says(f"{sum(counts)} of {sum(counts)} on 1, 2 and 4 H200")
+    runs, right = log("gpu_check.log", r"products: (\d+) runs on 4 cuda in \d+ s: (\d+) passed")
+    page.says(f"{right} of {runs} right on 1, 2 and 4 H200")
+    tests = [
+        int(log("gpu_check.log", rf"ctest -L gpu, {n} ranks: (\d+) passed")[0]) for n in (1, 2, 4)
+    ]
+    page.says(f"{sum(tests)} of {sum(tests)} on 4 H200")
+    wide = [int(log("gpu_check.log", rf"(\d+) products of type {t}")[0]) for t in ("16bf", "16f")]
+    page.says(f"{fig(sum(wide), 0)} products right on one H200")
+    page.noted(
+        "definition",
+        "beyond 1,048,560 columns",
+        "allows 30 s at least",
+        "no longer than that and 5 s",
+        "a second more for each 100 MB of a rank",
+        "between 2, 3 and 8 emulated ranks",
+        "MPICH up to 4.0",
+    )
+    page.noted(
+        "log", "one of more than 10,000 runs here ended so", "none of 918 runs of 1 to 3 ranks"
+    )
+
+
+def sddmm(page):
+    page.noted("trial", "8.3 to 9.5 TB/s in FP32")
+    l1 = code("src/engine/sddmm/choose.c", r"L1_BYTES += (\d+) << 10")
+    page.says(f"rows of Y fit L1 ({fig(l1, 0)} KiB)")
+    half, full = (
+        code("src/engine/sddmm/choose.c", rf"worth_it = half \? {p}")
+        for p in (r"([\d.]+)", r"[\d.]+ : ([\d.]+)")
+    )
+    page.says(f"fewer than {fig(half, 1)} of the bytes of `csr` ({fig(full, 1)} in FP32)")
+    page.noted("definition", "of the 8 products of a row of Y")
+
+
+def definitions(pages):
+    """Documents that define rather than measure: bounds, sizes, defaults and codes."""
+    for path, *passages in (
+        (DIST + "build.md", "from 2.28 also"),
+        (DIST + "cluster.md", "the default of 2.28", "give up after 25 s"),
+        (
+            DIST + "troubleshooting.md",
+            "Ubuntu 24.04",
+            "where rank 0 calls",
+            "files of up to 4 MiB",
+            "and 5 s. They",
+        ),
+        (DIST + "partition.md", "7.0.3 by itself crashed"),
+        (
+            REFERENCE + "files.md",
+            "| 1 | rank 0 |",
+            "of more than 4 MiB 64 evenly spaced blocks " "of 64 KiB",
+        ),
+        (
+            REFERENCE + "formats.md",
+            "| 0 | `uint8_t` [5] |",
+            "| 8 | `uint8_t` [4 S] |",
+            "| 16 | `uint64_t` [4 S] |",
+            "| columns kept | 0, 1 | 1, 2 | 2, 3 |",
+        ),
+        (REFERENCE + "glossary.md", "low below 12.5 %, high from 25 %"),
+    ):
+        pages[path].noted("definition", *passages)
+    generators = pages[REFERENCE + "generators.md"]
+    generators.noted_table("definition", "| kind | key | range |", 11)
+    generators.noted_table("definition", "| example | rows | entries |", 16)
+    pages[REFERENCE + "spmm_dist.md"].noted_table("definition", "| exit code |", 5)
+
+
+def quote(pages):
+    partition(pages[DIST + "partition.md"])
+    reliability(pages["docs/explanation/reliability.md"])
+    sddmm(pages["docs/explanation/sddmm.md"])
+    definitions(pages)
