@@ -27,6 +27,12 @@ static_assert(sizeof(PetscInt) == sizeof(int64_t), "PetscInt has 64 bits");
 static_assert(sizeof(PetscInt) == sizeof(int32_t), "PetscInt has 32 bits");
 #endif
 
+#ifdef PETSC_USE_COMPLEX
+#define SCALAR SPMM_C_64F
+#else
+#define SCALAR SPMM_R_64F
+#endif
+
 /* A copy of this rank's rows, whose columns PETSc keeps in two parts. */
 static PetscErrorCode copy_rows(Mat mat, spmm_matrix_t **A)
 {
@@ -42,7 +48,7 @@ static PetscErrorCode copy_rows(Mat mat, spmm_matrix_t **A)
     PetscCall(MatGetRowIJ(rows, 0, PETSC_FALSE, PETSC_FALSE, &n_rows, &row_ptr, &col_idx, &done));
     PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "the matrix has no CSR arrays");
     PetscCall(MatSeqAIJGetArrayRead(rows, &values));
-    check(create_csr(ctx, n_rows, n_cols, row_ptr, col_idx, values, SPMM_R_64F, A));
+    check(create_csr(ctx, n_rows, n_cols, row_ptr, col_idx, values, SCALAR, A));
     PetscCall(MatSeqAIJRestoreArrayRead(rows, &values));
     PetscCall(
         MatRestoreRowIJ(rows, 0, PETSC_FALSE, PETSC_FALSE, &n_rows, &row_ptr, &col_idx, &done));
@@ -63,7 +69,7 @@ static PetscErrorCode shell_mult(Mat mat, Vec x, Vec y)
     PetscCall(VecGetLocalSize(y, &y_rows));
     PetscCall(VecGetArrayRead(x, &from));
     PetscCall(VecGetArrayWrite(y, &to));
-    check(spmm_execute(shell->plan, 1, 1.0, from, x_rows + 1, 0.0, to, y_rows + 1, NULL));
+    check(spmm_execute(shell->plan, 1, 1.0, from, x_rows, 0.0, to, y_rows, NULL));
     PetscCall(VecRestoreArrayWrite(y, &to));
     PetscCall(VecRestoreArrayRead(x, &from));
     PetscFunctionReturn(0);

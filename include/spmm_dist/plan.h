@@ -114,7 +114,8 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *                             device; shares no element with C, which is checked.  Both may be
  *                             blocks of one array side by side, with one ld.  On GPUs complex
  *                             blocks of a complex A begin at a multiple of their element
- *  @param[in]     ldb,ldc     row-major: >= n; column-major: local, >= local rows
+ *  @param[in]     ldb,ldc     row-major: >= n; column-major: local, >= local rows;
+ *                             where a rank has no rows of B or C it is not read there
  *  @param[in,out] C           local rows of C x n */
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,
                                     int64_t ldb, double beta, void *C, int64_t ldc,

@@ -58,35 +58,39 @@ static spmm_status_t check_alignment(const spmm_plan_t *plan, const char *name, 
     return SPMM_OK;
 }
 
-/* A dense operand of @p rows rows: pointer and leading dimension. */
+/* A dense operand of @p rows rows: pointer and leading dimension, which without rows may be
+ * anything and is then set to the least that has a meaning. */
 static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, const void *data,
-                                 int64_t rows, int64_t n, int64_t ld)
+                                 int64_t rows, int64_t n, int64_t *ld)
 {
-    spmm_error_t *err   = &plan->env->err;
-    const int64_t least = plan->layout == SPMM_LAYOUT_ROW ? n : rows;
+    spmm_error_t *err    = &plan->env->err;
+    const bool    is_row = plan->layout == SPMM_LAYOUT_ROW;
+    const int64_t least  = is_row ? n : rows;
 
-    if (ld < least || ld < 1) {
+    if (rows == 0) {
+        *ld = is_row ? n : 1;
+        return SPMM_OK;
+    }
+    if (*ld < least) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ", must be at least %" PRId64
                           " (%s-major, %" PRId64 " local rows, %" PRId64 " columns)",
-                          name, ld, least < 1 ? (int64_t)1 : least,
-                          plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", rows, n);
+                          name, *ld, least, is_row ? "row" : "column", rows, n);
     }
-    if (ld > INT64_MAX / 2 ||
-        (rows > 0 && !spmmi_ld_fits(plan->layout == SPMM_LAYOUT_ROW ? rows : n, ld))) {
+    if (*ld > INT64_MAX / 2 || !spmmi_ld_fits(is_row ? rows : n, *ld)) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
-                          "ld of %s is %" PRId64 ": no memory is that large", name, ld);
+                          "ld of %s is %" PRId64 ": no memory is that large", name, *ld);
     }
-    if (rows > 0 && data == NULL) {
+    if (data == NULL) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
     }
-    if (rows > 0 && !plan->device->ops->is_usable(plan->device, data)) {
+    if (!plan->device->ops->is_usable(plan->device, data)) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "%s does not lie in memory of this context's device (%s); see "
                           "spmm_buffer_alloc()",
                           name, plan->device->description);
     }
-    return rows > 0 ? check_alignment(plan, name, data) : SPMM_OK;
+    return check_alignment(plan, name, data);
 }
 
 static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
@@ -127,7 +131,7 @@ static spmm_scalar_t in_compute_type(const spmm_plan_t *plan, spmm_scalar_t x)
 }
 
 /* Local. */
-static spmm_status_t check_execute(const spmm_plan_t *plan, const spmm_operands_t *x)
+static spmm_status_t check_execute(const spmm_plan_t *plan, spmm_operands_t *x)
 {
     const int64_t b_rows = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local;
     const int64_t c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
@@ -135,8 +139,8 @@ static spmm_status_t check_execute(const spmm_plan_t *plan, const spmm_operands_
 
     SPMM_TRY(spmmi_plan_check_step(plan));
     SPMM_TRY(check_n(plan, x->n));
-    SPMM_TRY(check_dense(plan, "B", x->B, b_rows, x->n, x->ldb));
-    SPMM_TRY(check_dense(plan, "C", x->C, c_rows, x->n, x->ldc));
+    SPMM_TRY(check_dense(plan, "B", x->B, b_rows, x->n, &x->ldb));
+    SPMM_TRY(check_dense(plan, "C", x->C, c_rows, x->n, &x->ldc));
     b_bytes = extent_of(plan, x->B, b_rows, x->n, x->ldb, plan->ab_type);
     c_bytes = extent_of(plan, x->C, c_rows, x->n, x->ldc, plan->c_type);
     if (spmmi_extents_overlap(&b_bytes, &c_bytes)) {
@@ -159,12 +163,14 @@ static int64_t common_ld(const spmm_plan_t *plan, int64_t ld)
 static spmm_status_t execute(spmm_plan_t *plan, const char *call, spmm_status_t status,
                              spmm_operands_t x)
 {
+    const int64_t ldb = x.ldb, ldc = x.ldc;
+
     status = status == SPMM_OK ? check_execute(plan, &x) : status;
     status = SPMM_CHECK_CALL(
         plan->env, call, status, spmmi_whole("plan", plan->number), spmmi_whole("n", x.n),
         spmmi_real("alpha", x.alpha.re), spmmi_real("imaginary part of alpha", x.alpha.im),
         spmmi_real("beta", x.beta.re), spmmi_real("imaginary part of beta", x.beta.im),
-        spmmi_whole("ldb", common_ld(plan, x.ldb)), spmmi_whole("ldc", common_ld(plan, x.ldc)));
+        spmmi_whole("ldb", common_ld(plan, ldb)), spmmi_whole("ldc", common_ld(plan, ldc)));
     if (status != SPMM_OK) {
         spmmi_plan_miss(plan);
         return status;
@@ -293,8 +299,8 @@ spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t opera
 
 /* Arguments of both ways of spmmi_plan_move(), local. */
 static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand, bool to_plan,
-                                int64_t n, const void *src, int64_t ld_src, const void *dst,
-                                int64_t ld_dst)
+                                int64_t n, const void *src, int64_t *ld_src, const void *dst,
+                                int64_t *ld_dst)
 {
     const spmm_layout_map_t *map;
 
@@ -316,7 +322,7 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: plan is NULL", call);
     }
     SPMM_TRY(spmmi_enter(plan->env, call));
-    status = check_move(plan, operand, to_plan, n, src, ld_src, dst, ld_dst);
+    status = check_move(plan, operand, to_plan, n, src, &ld_src, dst, &ld_dst);
     status = SPMM_CHECK_CALL(plan->env, call, status, spmmi_whole("plan", plan->number),
                              spmmi_whole("operand", operand), spmmi_whole("n", n));
     SPMM_TRY(spmmi_agree(plan->env, status));
