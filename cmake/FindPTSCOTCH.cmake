@@ -18,28 +18,10 @@ if(PTSCOTCH_INCLUDE_DIR)
   string(REGEX REPLACE "^\\.|\\.$" "" PTSCOTCH_VERSION "${PTSCOTCH_VERSION}")
 endif()
 
-# PTSCOTCH_soname(library tag variable): the libmpi that a library is (SONAME) or needs (NEEDED).
-function(PTSCOTCH_soname library tag variable)
-  set(found "")
-  if(CMAKE_READELF AND library MATCHES "\\.so")
-    execute_process(COMMAND ${CMAKE_READELF} -d ${library} OUTPUT_VARIABLE entries ERROR_QUIET)
-    if(entries MATCHES "\\(${tag}\\)[^\n]*\\[(libmpi[^\n]*)\\]")
-      set(found ${CMAKE_MATCH_1})
-    endif()
-  endif()
-  set(${variable} "${found}" PARENT_SCOPE)
-endfunction()
-
 # A PT-Scotch of another MPI links and then crashes.
 if(PTSCOTCH_PTSCOTCH_LIBRARY)
-  PTSCOTCH_soname(${PTSCOTCH_PTSCOTCH_LIBRARY} NEEDED PTSCOTCH_mpi)
-  foreach(library IN LISTS MPI_C_LIBRARIES)
-    PTSCOTCH_soname(${library} SONAME PTSCOTCH_program_mpi)
-    if(PTSCOTCH_mpi AND PTSCOTCH_program_mpi AND NOT PTSCOTCH_mpi STREQUAL PTSCOTCH_program_mpi)
-      set(PTSCOTCH_problem "it was built with the MPI of ${PTSCOTCH_mpi}, and this MPI is\
- ${PTSCOTCH_program_mpi}")
-    endif()
-  endforeach()
+  include(${CMAKE_CURRENT_LIST_DIR}/mpi_of_library.cmake)
+  spmm_other_mpi(${PTSCOTCH_PTSCOTCH_LIBRARY} PTSCOTCH_problem)
 endif()
 
 # Some builds of libptscotch bring all of Scotch and its messages, some leave them to the program.

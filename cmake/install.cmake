@@ -27,7 +27,7 @@ if(SPMM_ENABLE_CUDA)
 endif()
 if(NOT BUILD_SHARED_LIBS)
   install(FILES cmake/FindMETIS.cmake cmake/FindNCCL.cmake cmake/FindPTSCOTCH.cmake
-    DESTINATION ${spmm_cmake_dir})
+    cmake/mpi_of_library.cmake DESTINATION ${spmm_cmake_dir})
 endif()
 configure_package_config_file(cmake/spmm_distConfig.cmake.in spmm_distConfig.cmake
   INSTALL_DESTINATION ${spmm_cmake_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
