@@ -43,7 +43,8 @@ class Documents(unittest.TestCase):
 
     def test_functions(self):
         code = "\n".join(p.read_text(encoding="utf-8")
-                         for folder in ("include", "src", "partition", "kernels", "tests", "bench")
+                         for folder in ("include", "interfaces", "src", "partition", "kernels",
+                                        "tests", "bench")
                          for p in sorted((ROOT / folder).rglob("*"))
                          if p.suffix in (".h", ".c", ".cmake", ".cu", ".f90"))
         names = set(re.findall(r"\b(?:spmm|SPMM)_\w+", code))

@@ -25,7 +25,7 @@ UNIT = re.compile(
     r"matrices|products|runs|tests|calls|places|million|billion|percent)\b)"
 )
 SECTION = re.compile(
-    r"(?:[Ss]ections?|[Cc]apability|CMake|cuSPARSE|CUDA|METIS|MPICH|MPI|NCCL|"
+    r"(?:[Ss]ections?|[Cc]apability|CMake|cuSPARSE|CUDA|METIS|MPICH|MPI|PETSc|SLEPc|NCCL|"
     r"Scotch|gfortran|Python) $"
 )
 CELL = re.compile(r"[\s|:,-]*(?:(?:us|ms|s|[KMGT]i?B|%)[\s|:,-]*)*")

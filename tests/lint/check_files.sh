@@ -13,7 +13,8 @@ while read -r file; do
     fi
 done < <(files \
     '\.(c|h|cu|cuh|cpp|f90|sh|sbatch|cmake|in|supp|py)$|(^|/)CMakeLists\.txt$|^\.ci/run$')
-sources='^(include|src|partition|kernels|tools|examples|bench|tests)/.*\.(c|h|cu|cuh|cpp)$'
+sources='^(include|src|partition|kernels|interfaces|tools|examples|bench|tests)'
+sources+='/.*\.(c|h|cu|cuh|cpp)$'
 while read -r file; do
     lines=$(wc -l <"$file")
     if [ "$lines" -gt 450 ]; then

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file type.c  The matrix type: an AIJ becomes a MATSPMMDIST and the other way round. */
+#include "spmm_dist_petsc.h"
+#include "state.h"
+
+#define OWN_NAME     "spmm_dist state" /* the state's among the objects that a Mat carries */
+#define TYPE_SEQ     MATSEQAIJ MATSPMMDIST
+#define TYPE_MPI     MATMPIAIJ MATSPMMDIST
+#define COUNT(array) ((PetscInt)(sizeof(array) / sizeof(array)[0]))
+
+static PetscErrorCode view(Mat mat, PetscViewer viewer);
+static PetscErrorCode destroy(Mat mat);
+
+/* What is replaced of an AIJ. */
+static const struct {
+    MatOperation op;
+    void (*own)(void);
+} replaced[] = {
+    {MATOP_MULT, (void (*)(void))spmmi_mult},
+    {MATOP_MULT_ADD, (void (*)(void))spmmi_mult_add},
+    {MATOP_MULT_TRANSPOSE, (void (*)(void))spmmi_mult_transpose},
+    {MATOP_MULT_TRANSPOSE_ADD, (void (*)(void))spmmi_mult_transpose_add},
+    {MATOP_MULT_HERMITIAN_TRANSPOSE, (void (*)(void))spmmi_mult_hermitian},
+    {MATOP_MULT_HERMITIAN_TRANS_ADD, (void (*)(void))spmmi_mult_hermitian_add},
+    {MATOP_VIEW, (void (*)(void))view},
+    {MATOP_DESTROY, (void (*)(void))destroy},
+};
+
+/* The contexts in use, one for each communicator of PETSc. */
+typedef struct shared shared_t;
+struct shared {
+    MPI_Comm        comm;
+    spmm_context_t *ctx;
+    int             users;
+    shared_t       *next;
+};
+static shared_t *contexts = NULL;
+
+static PetscErrorCode take_context(MPI_Comm comm, spmm_context_t **ctx)
+{
+    /* Where the arrays of Vec and Mat lie. */
+    const spmm_context_options_t on_cpu = {.struct_size = sizeof on_cpu, .device = SPMM_DEVICE_CPU};
+    shared_t                    *s      = contexts;
+
+    PetscFunctionBegin;
+    while (s != NULL && s->comm != comm) {
+        s = s->next;
+    }
+    if (s == NULL) {
+        PetscCall(PetscNew(&s));
+        SPMMI_CALL(NULL, spmm_context_create(comm, &on_cpu, &s->ctx));
+        s->comm  = comm;
+        s->next  = contexts;
+        contexts = s;
+    }
+    s->users++;
+    *ctx = s->ctx;
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode leave_context(spmm_context_t *ctx)
+{
+    shared_t **at = &contexts, *s;
+
+    PetscFunctionBegin;
+    while ((*at)->ctx != ctx) {
+        at = &(*at)->next;
+    }
+    s = *at;
+    if (--s->users == 0) {
+        *at = s->next;
+        SPMMI_CALL(s->ctx, spmm_context_destroy(&s->ctx));
+        PetscCall(PetscFree(s));
+    }
+    PetscFunctionReturn(0);
+}
+
+PetscErrorCode spmmi_state_of(Mat mat, spmmi_state_t **state)
+{
+    PetscContainer container;
+
+    PetscFunctionBegin;
+    *state = NULL;
+    PetscCall(PetscObjectQuery((PetscObject)mat, OWN_NAME, (PetscObject *)&container));
+    if (container != NULL) {
+        PetscCall(PetscContainerGetPointer(container, (void **)state));
+    }
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode free_state(void *data)
+{
+    spmmi_state_t *state = data;
+
+    PetscFunctionBegin;
+    PetscCall(spmmi_reset(state));
+    PetscCall(leave_context(state->ctx));
+    PetscCall(PetscFree(state->inherited));
+    PetscCall(PetscFree(state));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode attach_state(Mat mat)
+{
+    spmmi_state_t *state;
+    PetscContainer container;
+
+    PetscFunctionBegin;
+    PetscCall(PetscNew(&state));
+    PetscCall(PetscMalloc1(COUNT(replaced), &state->inherited));
+    for (PetscInt i = 0; i < COUNT(replaced); i++) {
+        PetscCall(MatGetOperation(mat, replaced[i].op, &state->inherited[i]));
+        PetscCall(MatSetOperation(mat, replaced[i].op, replaced[i].own));
+    }
+    PetscCall(take_context(PetscObjectComm((PetscObject)mat), &state->ctx));
+    PetscCall(PetscContainerCreate(PetscObjectComm((PetscObject)mat), &container));
+    PetscCall(PetscContainerSetPointer(container, state));
+    PetscCall(PetscContainerSetUserDestroy(container, free_state));
+    PetscCall(PetscObjectCompose((PetscObject)mat, OWN_NAME, (PetscObject)container));
+    PetscCall(PetscContainerDestroy(&container));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode detach_state(Mat mat)
+{
+    spmmi_state_t *state;
+
+    PetscFunctionBegin;
+    PetscCall(spmmi_state_of(mat, &state));
+    for (PetscInt i = 0; i < COUNT(replaced); i++) {
+        PetscCall(MatSetOperation(mat, replaced[i].op, state->inherited[i]));
+    }
+    PetscCall(PetscObjectCompose((PetscObject)mat, OWN_NAME, NULL));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode to_aij(Mat mat, MatType type, MatReuse reuse, Mat *out);
+static PetscErrorCode from_aij(Mat mat, MatType type, MatReuse reuse, Mat *out);
+
+/* What PETSc looks up by names that are made of names of types: our function, or with NULL that of
+ * the AIJ under the name that it has for this type. */
+static PetscErrorCode compose(Mat mat, const char *pattern, const char *type, const char *other,
+                              void (*function)(void), const char *base)
+{
+    char name[128];
+
+    PetscFunctionBegin;
+    if (base != NULL) {
+        PetscCall(PetscSNPrintf(name, sizeof name, pattern, base, other));
+        PetscCall(PetscObjectQueryFunction((PetscObject)mat, name, &function));
+    }
+    PetscCall(PetscSNPrintf(name, sizeof name, pattern, type, other));
+    PetscCall(PetscObjectComposeFunction((PetscObject)mat, name, function));
+    PetscFunctionReturn(0);
+}
+
+/* Compose these functions, or remove them. */
+static PetscErrorCode compose_all(Mat mat, PetscBool is_mpi, PetscBool remove)
+{
+    static const char *const dense[]   = {MATSEQDENSE, MATMPIDENSE};
+    static const char *const targets[] = {MATSEQBAIJ,   MATMPIBAIJ,   MATSEQSBAIJ, MATMPISBAIJ,
+                                          MATSEQDENSE,  MATMPIDENSE,  MATSEQSELL,  MATMPISELL,
+                                          MATELEMENTAL, MATSCALAPACK, MATHYPRE,    MATIS};
+    const char *const        base      = is_mpi ? MATMPIAIJ : MATSEQAIJ;
+    const char *const        type      = is_mpi ? TYPE_MPI : TYPE_SEQ;
+    void (*const product)(void)        = remove ? NULL : (void (*)(void))spmmi_product_from_options;
+    void (*const back)(void)           = remove ? NULL : (void (*)(void))to_aij;
+    void (*const there)(void)          = remove ? NULL : (void (*)(void))from_aij;
+
+    PetscFunctionBegin;
+    for (PetscInt i = 0; i < COUNT(dense); i++) {
+        PetscCall(compose(mat, "MatProductSetFromOptions_%s_%s_C", type, dense[i], product, NULL));
+    }
+    for (PetscInt i = 0; i < COUNT(targets); i++) {
+        PetscCall(compose(mat, "MatConvert_%s_%s_C", type, targets[i], NULL, remove ? NULL : base));
+    }
+    PetscCall(compose(mat, "MatConvert_%s_%s_C", type, base, back, NULL));
+    PetscCall(compose(mat, "MatConvert_%s_%s_C", base, type, there, NULL));
+    PetscCall(compose(mat, "MatConvert_%s_%s_C", base, MATSPMMDIST, there, NULL));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode is_mpiaij(Mat mat, PetscBool *is_mpi)
+{
+    return PetscObjectBaseTypeCompare((PetscObject)mat, MATMPIAIJ, is_mpi);
+}
+
+/* The AIJ becomes a MATSPMMDIST. */
+static PetscErrorCode adopt(Mat mat)
+{
+    PetscBool is_mpi;
+
+    PetscFunctionBegin;
+    PetscCall(is_mpiaij(mat, &is_mpi));
+    PetscCall(attach_state(mat));
+    PetscCall(compose_all(mat, is_mpi, PETSC_FALSE));
+    PetscCall(PetscObjectChangeTypeName((PetscObject)mat, is_mpi ? TYPE_MPI : TYPE_SEQ));
+    PetscFunctionReturn(0);
+}
+
+/* The MATSPMMDIST becomes an AIJ. */
+static PetscErrorCode release(Mat mat)
+{
+    PetscBool is_mpi;
+
+    PetscFunctionBegin;
+    PetscCall(is_mpiaij(mat, &is_mpi));
+    PetscCall(detach_state(mat));
+    PetscCall(compose_all(mat, is_mpi, PETSC_TRUE));
+    PetscCall(PetscObjectChangeTypeName((PetscObject)mat, is_mpi ? MATMPIAIJ : MATSEQAIJ));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode convert(Mat mat, PetscErrorCode (*change)(Mat), MatReuse reuse, Mat *out)
+{
+    PetscFunctionBegin;
+    if (reuse == MAT_REUSE_MATRIX) {
+        PetscCall(MatCopy(mat, *out, SAME_NONZERO_PATTERN));
+        PetscFunctionReturn(0);
+    }
+    if (reuse == MAT_INITIAL_MATRIX) {
+        PetscCall(MatDuplicate(mat, MAT_COPY_VALUES, out));
+    }
+    PetscCall(change(*out));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode from_aij(Mat mat, MatType type, MatReuse reuse, Mat *out)
+{
+    (void)type;
+    return convert(mat, adopt, reuse, out);
+}
+
+static PetscErrorCode to_aij(Mat mat, MatType type, MatReuse reuse, Mat *out)
+{
+    (void)type;
+    return convert(mat, release, reuse, out);
+}
+
+static PetscErrorCode destroy(Mat mat)
+{
+    PetscErrorCode (*inherited)(Mat);
+
+    PetscFunctionBegin;
+    PetscCall(release(mat));
+    PetscCall(MatGetOperation(mat, MATOP_DESTROY, (void (**)(void)) & inherited));
+    PetscCall(inherited(mat));
+    PetscFunctionReturn(0);
+}
+
+/* What the plan of one op(A) chose. */
+static PetscErrorCode view_plan(const spmmi_state_t *state, spmm_op_t op, PetscViewer viewer)
+{
+    static const char *const names[SPMMI_OPS] = {"A", "A^T", "A^H"};
+    const spmmi_plan_t      *p                = &state->plans[op];
+    spmm_plan_stats_t        stats            = {.struct_size = sizeof stats};
+
+    PetscFunctionBegin;
+    if (p->plan == NULL) {
+        PetscFunctionReturn(0);
+    }
+    SPMMI_CALL(state->ctx, spmm_plan_get_stats(p->plan, &stats));
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer,
+        "spmm_dist: products with %s: up to %" PetscInt_FMT " columns, partition %s, engine %s, "
+        "transport %s, schedule %s, %lld rows to receive\n",
+        names[op], p->columns, stats.partition, stats.engine, stats.transport, stats.schedule,
+        (long long)stats.halo_rows_total));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode view(Mat mat, PetscViewer viewer)
+{
+    PetscErrorCode (*inherited)(Mat, PetscViewer) = NULL;
+    PetscBool         is_ascii;
+    PetscViewerFormat format;
+    spmmi_state_t    *state;
+
+    PetscFunctionBegin;
+    PetscCall(spmmi_state_of(mat, &state));
+    for (PetscInt i = 0; i < COUNT(replaced); i++) {
+        if (replaced[i].op == MATOP_VIEW) {
+            inherited = (PetscErrorCode(*)(Mat, PetscViewer))state->inherited[i];
+        }
+    }
+    PetscCall(inherited(mat, viewer));
+    PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &is_ascii));
+    PetscCall(PetscViewerGetFormat(viewer, &format));
+    if (is_ascii &&
+        (format == PETSC_VIEWER_ASCII_INFO || format == PETSC_VIEWER_ASCII_INFO_DETAIL)) {
+        for (int op = 0; op < SPMMI_OPS; op++) {
+            PetscCall(view_plan(state, (spmm_op_t)op, viewer));
+        }
+    }
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode create_seq(Mat mat)
+{
+    PetscFunctionBegin;
+    PetscCall(MatSetType(mat, MATSEQAIJ));
+    PetscCall(adopt(mat));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode create_mpi(Mat mat)
+{
+    PetscFunctionBegin;
+    PetscCall(MatSetType(mat, MATMPIAIJ));
+    PetscCall(adopt(mat));
+    PetscFunctionReturn(0);
+}
+
+static PetscBool is_registered = PETSC_FALSE;
+
+/* PetscFinalize() forgets the types. */
+static PetscErrorCode forget(void)
+{
+    is_registered = PETSC_FALSE;
+    return 0;
+}
+
+PetscErrorCode spmm_petsc_register(void)
+{
+    PetscFunctionBegin;
+    if (is_registered) {
+        PetscFunctionReturn(0);
+    }
+    is_registered = PETSC_TRUE;
+    PetscCall(PetscRegisterFinalize(forget));
+    PetscCall(MatRegisterRootName(MATSPMMDIST, TYPE_SEQ, TYPE_MPI));
+    PetscCall(MatRegister(TYPE_SEQ, create_seq));
+    PetscCall(MatRegister(TYPE_MPI, create_mpi));
+    PetscFunctionReturn(0);
+}
+
+/* PETSc calls it when option -dll_append, or PetscDLLibraryAppend(), loads the plugin: its name
+ * ends in the name of the file. */
+#define PASTE(a, b)       a##b
+#define REGISTER(library) PASTE(PetscDLLibraryRegister_, library)
+PETSC_EXTERN PetscErrorCode REGISTER(SPMM_PETSC_LIBRARY)(void);
+
+PetscErrorCode REGISTER(SPMM_PETSC_LIBRARY)(void)
+{
+    return spmm_petsc_register();
+}
