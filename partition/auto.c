@@ -4,6 +4,7 @@
  *  the build or cannot take the matrix.  The time of an exchange grows with what the network
  *  carries (halo_total) and with what the busiest rank waits for (halo_max): the partition with the
  *  lower halo_total + size * halo_max wins, both terms being equal when all parts receive the same.
+ *  Rows that cross a network count on top, in the same way, by as much as they take longer there.
  *  Block wins ties: it needs no other library and keeps neighbouring rows together.
  */
 #include <inttypes.h>
@@ -13,7 +14,8 @@
 
 static int64_t cost(const spmm_matrix_t *A, const spmm_partition_score_t *score)
 {
-    return score->halo_total + A->env->size * score->halo_max;
+    return score->halo_total + A->env->size * score->halo_max +
+           SPMM_NETWORK_COST * (score->network_total + A->env->size * score->network_max);
 }
 
 /* Block, without a comparison. */
@@ -70,20 +72,23 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
 }
 
 /* Does @p graph beat block? */
-static spmm_status_t compare(const spmm_matrix_t *A, const spmm_partition_score_t *block,
-                             const spmm_partition_t *graph, bool *better)
+static spmm_status_t compare(const spmm_matrix_t *A, const spmm_nodes_t *nodes,
+                             const spmm_partition_score_t *block, const spmm_partition_t *graph,
+                             bool *better)
 {
     spmm_partition_score_t score;
 
-    SPMM_TRY(spmmi_partition_score(A, graph, &score));
+    SPMM_TRY(spmmi_partition_score(A, graph, nodes, &score));
     *better = cost(A, &score) < cost(A, block);
     if (A->env->rank == 0) {
         spmmi_log(A->env,
                   "partition auto: %s; rows to receive, total and most: block %" PRId64 " %" PRId64
+                  ", %s %" PRId64 " %" PRId64 "; over the network: block %" PRId64 " %" PRId64
                   ", %s %" PRId64 " %" PRId64 "; imbalance: block %.3f, %s %.3f",
                   *better ? graph->method : "block", block->halo_total, block->halo_max,
-                  graph->method, score.halo_total, score.halo_max, block->imbalance, graph->method,
-                  score.imbalance);
+                  graph->method, score.halo_total, score.halo_max, block->network_total,
+                  block->network_max, graph->method, score.network_total, score.network_max,
+                  block->imbalance, graph->method, score.imbalance);
     }
     return SPMM_OK;
 }
@@ -101,7 +106,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
     if (A->env->size == 1) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmmi_partition_score(A, partition, &score));
+    SPMM_TRY(spmmi_partition_score(A, partition, options->nodes, &score));
     if (score.halo_total == 0) {
         return settle(A, "taken by auto, nothing is to be received", partition);
     }
@@ -113,7 +118,7 @@ static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t 
                           : "taken by auto, this build lacks METIS and PT-Scotch",
                       partition);
     }
-    status = compare(A, &score, &graph, &better);
+    status = compare(A, options->nodes, &score, &graph, &better);
     note   = note_of(better ? graph.method : "block", graph.method);
     if (better) {
         spmmi_partition_free(partition);

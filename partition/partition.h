@@ -13,6 +13,9 @@ typedef struct {
     const char *objective; /**< "vol", "cut"; NULL: what the partitioner is best at */
     double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1; 0: 1.03 */
     uint64_t    seed;
+    /** Borrowed: rows are parted by nodes first and then by the ranks of each, so that few cross
+     *  the network.  NULL: all ways between ranks are alike. */
+    const spmm_nodes_t *nodes;
 } spmm_partition_options_t;
 
 /** A partition of a matrix: parts are ranks.  Distributed like the matrix itself. */
@@ -30,6 +33,9 @@ typedef struct {
     double  imbalance;  /**< max / mean non-zeros per part */
     int64_t halo_total; /**< rows of B received, all parts */
     int64_t halo_max;   /**< of the part that receives most */
+    /** With nodes, else 0: rows of B that cross the network, each once for a node, and those
+     *  through the busiest adapter, in or out, where the ranks of a node share them evenly. */
+    int64_t network_total, network_max;
 } spmm_partition_score_t;
 
 typedef struct {
@@ -53,9 +59,10 @@ spmm_status_t spmmi_partition_create(const spmm_matrix_t *A, const char *spec,
                                      spmm_partition_t               *partition);
 void          spmmi_partition_free(spmm_partition_t *partition);
 
-/** Count what @p partition makes travel.  Collective, agreed. */
+/** Count what @p partition makes travel.  Collective, agreed.
+ *  @param[in] nodes  as in the options of the partition */
 spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition_t *partition,
-                                    spmm_partition_score_t *score);
+                                    const spmm_nodes_t *nodes, spmm_partition_score_t *score);
 
 /** Give every column to the part whose entries use it most (the lowest of equals; unused columns
  *  stay with their owner), by row_part, which is set.  For partitioners of rows alone; where

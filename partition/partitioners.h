@@ -23,6 +23,10 @@ spmm_status_t spmmi_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *pa
  *  @param[out] row_part [A->n_rows] */
 spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int32_t *row_part);
 
+/** A row over the network to one within a node, in time: NVLink has about 340 GB/s for each peer,
+ *  an adapter of 400 Gb/s about 48. */
+enum { SPMM_NETWORK_COST = 7 };
+
 /** Below this many vertices a part METIS makes empty parts and prints; blocks serve as well. */
 enum { SPMM_MIN_VERTICES_PER_PART = 16 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/nodes.h"
 #include "partition/partitioners.h"
 
 /* Non-zeros and rows to receive of every part, over all ranks.  @p nnz, @p halo [size], zeroed. */
@@ -20,6 +21,43 @@ static void count_local(const spmm_matrix_t *A, const spmm_partition_t *partitio
     }
 }
 
+/* Rows out of and into every node: a row counts once for each other node with a consumer.
+ * @p last [nodes->count] scratch; @p out, @p in likewise, zeroed. */
+static void count_network(const spmm_matrix_t *A, const spmm_partition_t *partition,
+                          const spmm_consumers_t *consumers, const spmm_nodes_t *nodes,
+                          int64_t *last, int64_t *out, int64_t *in)
+{
+    const uint64_t size  = (uint64_t)A->env->size;
+    const int64_t  first = A->col_offset[A->env->rank];
+
+    for (int k = 0; k < nodes->count; k++) {
+        last[k] = -1;
+    }
+    for (int64_t i = 0; i < consumers->count; i++) {
+        const int64_t column = (int64_t)(consumers->key[i] / size) - first;
+        const int     owner  = nodes->node[partition->col_part[column]];
+        const int     node   = nodes->node[consumers->key[i] % size];
+
+        if (node != owner && last[node] != column) {
+            last[node] = column;
+            out[owner]++;
+            in[node]++;
+        }
+    }
+}
+
+static void summarise_network(const spmm_nodes_t *nodes, const int64_t *out, const int64_t *in,
+                              spmm_partition_score_t *score)
+{
+    for (int k = 0; k < nodes->count; k++) {
+        const int64_t ranks = nodes->first[k + 1] - nodes->first[k];
+        const int64_t most  = ((out[k] > in[k] ? out[k] : in[k]) + ranks - 1) / ranks;
+
+        score->network_total += in[k];
+        score->network_max = most > score->network_max ? most : score->network_max;
+    }
+}
+
 static void summarise(const spmm_matrix_t *A, const int64_t *nnz, const int64_t *halo,
                       spmm_partition_score_t *score)
 {
@@ -37,31 +75,42 @@ static void summarise(const spmm_matrix_t *A, const int64_t *nnz, const int64_t 
 }
 
 spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition_t *partition,
-                                    spmm_partition_score_t *score)
+                                    const spmm_nodes_t *nodes, spmm_partition_score_t *score)
 {
     spmm_env_t      *env       = A->env;
+    const int        n_nodes   = spmmi_nodes_have_levels(nodes) ? nodes->count : 0;
+    const int        n_counts  = 2 * env->size + 2 * n_nodes;
     spmm_consumers_t consumers = {0};
-    int64_t         *count; /* [2 * size]: non-zeros, then halo rows */
-    spmm_status_t    status = SPMM_OK;
+    int64_t *count; /* [n_counts]: non-zeros, halo rows; out, in of nodes; and scratch [n_nodes] */
+    int64_t *out;
+    spmm_status_t status = SPMM_OK;
 
     if (env->size == 1) {
         *score = (spmm_partition_score_t){.imbalance = 1.0};
         return SPMM_OK;
     }
-    if (SPMM_NEW_ZERO(count, 2 * (int64_t)env->size) == NULL) {
-        status =
-            spmmi_fail_memory(&env->err, 2 * (int64_t)env->size, sizeof *count, "counts of parts");
+    if (SPMM_NEW_ZERO(count, (int64_t)n_counts + n_nodes) == NULL) {
+        status = spmmi_fail_memory(&env->err, (int64_t)n_counts + n_nodes, sizeof *count,
+                                   "counts of parts");
     }
     status = spmmi_agree(env, status);
     if (status == SPMM_OK) {
         status = spmmi_consumers_create(A, partition->row_part, &consumers);
     }
     if (status == SPMM_OK) {
+        out = count + 2 * env->size;
         count_local(A, partition, &consumers, count, count + env->size);
-        status = spmmi_allreduce(env, count, 2 * env->size, MPI_INT64_T, MPI_SUM);
+        if (n_nodes > 0) {
+            count_network(A, partition, &consumers, nodes, count + n_counts, out, out + n_nodes);
+        }
+        status = spmmi_allreduce(env, count, n_counts, MPI_INT64_T, MPI_SUM);
     }
     if (status == SPMM_OK) {
         summarise(A, count, count + env->size, score);
+        if (n_nodes > 0) {
+            out = count + 2 * env->size;
+            summarise_network(nodes, out, out + n_nodes, score);
+        }
     }
     spmmi_consumers_free(&consumers);
     spmmi_free(count);

@@ -24,7 +24,8 @@ typedef struct {
     const char    *partition;   /**< "keep" (NULL): rows stay with the caller's ranks; "block",
                                      "metis", "ptscotch", "auto", "file:PATH": the plan has its
                                      own layout, see spmm_plan_get_layout() */
-    const char    *objective;   /**< of metis: "vol" (NULL) or "cut"; of ptscotch: "cut" (NULL) */
+    const char    *objective;   /**< of metis: "vol" or "cut"; NULL: vol, but cut for very uneven
+                                     degrees in 32 parts or more; of ptscotch: "cut" (NULL) */
     double         imbalance;   /**< of metis and ptscotch: allowed max / mean non-zeros per rank;
                                      0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest measured of the best

@@ -25,14 +25,14 @@ spmm_status_t spmmi_metis_check(spmm_error_t *err, const char *instead)
 }
 
 int spmmi_metis_kway(idx_t n_vertices, idx_t n_parts, idx_t *xadj, idx_t *adjncy, idx_t *vwgt,
-                     idx_t *vsize, idx_t *settings, idx_t *objective, idx_t *part)
+                     idx_t *vsize, real_t *share, idx_t *settings, idx_t *objective, idx_t *part)
 {
     idx_t one_weight = 1;
     int   code;
 
     (void)pthread_mutex_lock(&one_call);
     code = METIS_PartGraphKway(&n_vertices, &one_weight, xadj, adjncy, vwgt, vsize, NULL, &n_parts,
-                               NULL, NULL, settings, objective, part);
+                               share, NULL, settings, objective, part);
     (void)pthread_mutex_unlock(&one_call);
     return code;
 }

@@ -6,90 +6,11 @@
 #include "partition/partitioners.h"
 
 #ifdef SPMM_HAVE_METIS
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "partition/metis/call.h"
-#include "partition/metis/graph.h"
-
-/* Entries of a graph up to which more tries cost seconds at most. */
-enum { SMALL = 1 << 23 };
-
-static bool by_volume(const spmm_partition_options_t *options)
-{
-    return options->objective == NULL || strcmp(options->objective, "vol") == 0;
-}
-
-idx_t spmmi_metis_most = IDX_MAX;
-
-/* METIS sums edge weights in idx_t; for volume an edge weighs 1 + the sizes of both ends. */
-static int64_t max_edges(const spmm_partition_options_t *options)
-{
-    return by_volume(options) ? spmmi_metis_most / 3 : spmmi_metis_most;
-}
-
-static void set_options(const spmm_partition_options_t *options, int64_t n_edges, idx_t *settings)
-{
-    const double slack = (options->imbalance - 1.0) * 1000.0;
-
-    METIS_SetDefaultOptions(settings);
-    settings[METIS_OPTION_NUMBERING] = 0;
-    settings[METIS_OPTION_OBJTYPE]   = by_volume(options) ? METIS_OBJTYPE_VOL : METIS_OBJTYPE_CUT;
-    settings[METIS_OPTION_UFACTOR]   = slack < 1.0 ? 1 : slack > 1e6 ? 1000000 : (idx_t)slack;
-    settings[METIS_OPTION_SEED]      = (idx_t)(options->seed % INT32_MAX);
-    if (n_edges <= SMALL) {
-        /* Two tries and more refinement than the defaults (1 and 10): fewer rows to exchange
-         * whatever the seed (1712 to 1776 against 1776 to 2010 on a 400 x 400 grid). */
-        settings[METIS_OPTION_NCUTS] = 2;
-        settings[METIS_OPTION_NITER] = 30;
-    }
-}
-
-static spmm_status_t check_metis(spmm_env_t *env, int code)
-{
-    switch (code) {
-    case METIS_OK:
-        return SPMM_OK;
-    case METIS_ERROR_MEMORY:
-        return spmmi_fail(&env->err, SPMM_ERR_MEMORY,
-                          "METIS ran out of memory: use partition ptscotch, block or file");
-    case METIS_ERROR_INPUT:
-        return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
-                          "METIS rejects the graph it was given: please report it");
-    default:
-        return spmmi_fail(&env->err, SPMM_ERR_INTERNAL, "METIS failed with status %d", code);
-    }
-}
-
-/* Rank 0.  @p part [n_vertices] */
-static spmm_status_t call_metis(spmm_env_t *env, const spmm_partition_options_t *options,
-                                const spmm_metis_graph_t *graph, idx_t *part)
-{
-    idx_t        objective = 0;
-    idx_t        settings[METIS_NOPTIONS];
-    const double start = spmmi_now();
-
-    set_options(options, graph->n_edges, settings);
-    memset(part, 0xff, (size_t)graph->n_vertices * sizeof *part); /* -1: not set */
-    SPMM_TRY(
-        check_metis(env, spmmi_metis_kway(graph->n_vertices, env->size, graph->xadj, graph->adjncy,
-                                          graph->vwgt, graph->vsize, settings, &objective, part)));
-    for (idx_t v = 0; v < graph->n_vertices; v++) {
-        if (part[v] < 0 || part[v] >= env->size) {
-            return spmmi_fail(&env->err, SPMM_ERR_INTERNAL,
-                              "METIS put vertex %" PRId64 " into part %" PRId64
-                              ", but parts are 0 to %d",
-                              (int64_t)v, (int64_t)part[v], env->size - 1);
-        }
-    }
-    spmmi_log(env,
-              "partition metis: %" PRId64 " vertices, %" PRId64 " edges, objective %s %" PRId64
-              ", %.2f s",
-              (int64_t)graph->n_vertices, (int64_t)graph->n_edges / 2,
-              by_volume(options) ? "vol" : "cut", (int64_t)objective, spmmi_now() - start);
-    return SPMM_OK;
-}
+#include "partition/metis/parts.h"
 
 /* To rank @p p its parts of rank 0.  @p piece is scratch of rank 0 [SPMM_PIECE]. */
 static spmm_status_t hand_out(const spmm_matrix_t *A, int p, const idx_t *part, int32_t *piece,
@@ -146,7 +67,7 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
         status = part == NULL || piece == NULL
                      ? spmmi_fail_memory(&env->err, graph->n_vertices, sizeof *part,
                                          "the parts METIS makes")
-                     : call_metis(env, options, graph, part);
+                     : spmmi_metis_parts(env, options, graph, env->size, part);
     }
     status = spmmi_agree(env, spmmi_await(env, 0, status));
     if (status == SPMM_OK) {
@@ -169,7 +90,7 @@ static spmm_status_t part_rows(const spmm_matrix_t *A, const spmm_partition_opti
     SPMM_TRY(
         spmmi_agree(A->env, spmmi_metis_check(&A->env->err, "partition ptscotch, block or file")));
     if (spmmi_graph_is_worth_cutting(A)) {
-        SPMM_TRY(spmmi_metis_graph_create(A, max_edges(options), &graph));
+        SPMM_TRY(spmmi_metis_graph_create(A, spmmi_metis_max_edges(options), &graph));
     }
     if (graph.n_edges == 0) {
         status = spmmi_blocks_instead(A, "metis", row_part);

@@ -54,9 +54,10 @@ static spmm_status_t check_local(spmm_env_t *env, const spmm_dist_graph_t *graph
     return SPMM_OK;
 }
 
-/* To the type of parts.  @p dealt [graph->n_vertices] */
+/* To ranks: PT-Scotch numbers parts as it halves the graph, so that successive ones lie next to
+ * each other.  They go to the ranks of one node after the other.  @p dealt [graph->n_vertices] */
 static spmm_status_t check_parts(spmm_env_t *env, const spmm_dist_graph_t *graph,
-                                 const SCOTCH_Num *part, int32_t *dealt)
+                                 const spmm_nodes_t *nodes, const SCOTCH_Num *part, int32_t *dealt)
 {
     for (int64_t v = 0; v < graph->n_vertices; v++) {
         if (part[v] < 0 || part[v] >= env->size) {
@@ -65,7 +66,7 @@ static spmm_status_t check_parts(spmm_env_t *env, const spmm_dist_graph_t *graph
                               ", but parts are 0 to %d",
                               graph->first + v, (int64_t)part[v], env->size - 1);
         }
-        dealt[v] = (int32_t)part[v];
+        dealt[v] = nodes == NULL ? (int32_t)part[v] : nodes->rank[part[v]];
     }
     return SPMM_OK;
 }
@@ -89,7 +90,7 @@ static spmm_status_t call_ptscotch(spmm_env_t *env, const spmm_partition_options
         status = spmmi_ptscotch_part(env, graph, options->imbalance, options->seed, part);
     }
     if (status == SPMM_OK) {
-        status = spmmi_agree(env, check_parts(env, graph, part, dealt));
+        status = spmmi_agree(env, check_parts(env, graph, options->nodes, part, dealt));
     }
     spmmi_free(part);
     if (status == SPMM_OK && env->rank == 0) {

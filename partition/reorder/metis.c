@@ -28,7 +28,7 @@ static spmm_status_t cut(spmm_env_t *env, spmm_row_graph_t *graph, idx_t *xadj, 
     METIS_SetDefaultOptions(settings);
     settings[METIS_OPTION_NUMBERING] = 0;
     settings[METIS_OPTION_SEED]      = 1;
-    code = spmmi_metis_kway(graph->n_vertices, parts, xadj, adjncy, NULL, NULL, settings,
+    code = spmmi_metis_kway(graph->n_vertices, parts, xadj, adjncy, NULL, NULL, NULL, settings,
                             &objective, part);
     if (code == METIS_ERROR_MEMORY) {
         return spmmi_fail(&env->err, SPMM_ERR_MEMORY,

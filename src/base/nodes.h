@@ -33,4 +33,10 @@ static inline spmm_way_t spmmi_nodes_way(const spmm_nodes_t *nodes, int p, int q
     return spmmi_nodes_share(nodes, p, q) ? SPMM_WITHIN : SPMM_BETWEEN;
 }
 
+/** Are there several nodes, of which one has several ranks?  NULL: no. */
+static inline bool spmmi_nodes_have_levels(const spmm_nodes_t *nodes)
+{
+    return nodes != NULL && nodes->count > 1 && nodes->most > 1;
+}
+
 #endif /* SPMM_BASE_NODES_H */

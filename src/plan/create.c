@@ -3,6 +3,7 @@
 #include "plan/create.h"
 
 #include "base/alloc.h"
+#include "base/nodes.h"
 #include "plan/block/blockset.h"
 #include "plan/block/split.h"
 #include "plan/options.h"
@@ -13,10 +14,14 @@
 
 static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const spmm_partition_options_t options = {
-        .objective = o->objective, .imbalance = o->imbalance, .seed = o->seed};
-    const double   start = spmmi_now();
-    spmm_matrix_t *A     = plan->A;
+    const spmm_nodes_t            *nodes   = &plan->env->nodes;
+    const spmm_partition_options_t options = {.objective = o->objective,
+                                              .imbalance = o->imbalance,
+                                              .seed      = o->seed,
+                                              .nodes =
+                                                  spmmi_nodes_have_levels(nodes) ? nodes : NULL};
+    const double                   start   = spmmi_now();
+    spmm_matrix_t                 *A       = plan->A;
 
     SPMM_TRY(spmmi_partition_create(A, o->partition, &options, &plan->partition));
     SPMM_TRY(spmmi_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,

@@ -19,7 +19,7 @@ static spmm_status_t score_block(spmm_plan_t *plan, int64_t *halo_total)
     spmm_status_t                  status;
 
     SPMM_TRY(spmmi_partition_create(plan->A, "block", &options, &block));
-    status = spmmi_partition_score(plan->A, &block, &score);
+    status = spmmi_partition_score(plan->A, &block, NULL, &score);
     spmmi_partition_free(&block);
     if (status == SPMM_OK) {
         *halo_total = score.halo_total;

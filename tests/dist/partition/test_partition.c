@@ -4,6 +4,7 @@
 #include "partition/partition.h"
 
 #include "base/comm.h"
+#include "base/nodes.h"
 #include "test_main.h"
 #include "test_matrix.h"
 
@@ -49,12 +50,53 @@ static void free_reference(void)
     spmmi_free_all(ref.row, ref.col);
 }
 
+/* Each row once for each other node with an entry in its column; the adapters of a node share. */
+static void check_network(const spmm_matrix_t *A, const spmm_partition_t *partition,
+                          const spmm_nodes_t *nodes)
+{
+    int64_t                through[MAX_RANKS][2] = {{0}}, total = 0, max = 0;
+    spmm_partition_score_t score;
+
+    for (int64_t j = 0; j < A->cols; j++) {
+        for (int k = 0; k < nodes->count; k++) {
+            int64_t uses = 0;
+
+            for (int at = nodes->first[k]; at < nodes->first[k + 1]; at++) {
+                uses += ref.uses[j][nodes->rank[at]];
+            }
+            if (uses > 0 && k != nodes->node[ref.col[j]]) {
+                total++;
+                through[nodes->node[ref.col[j]]][0]++;
+                through[k][1]++;
+            }
+        }
+    }
+    for (int k = 0; k < nodes->count; k++) {
+        const int64_t ranks = nodes->first[k + 1] - nodes->first[k];
+        const int64_t most  = through[k][0] > through[k][1] ? through[k][0] : through[k][1];
+
+        max = most > max * ranks ? (most + ranks - 1) / ranks : max;
+    }
+    spmm_assert_ok(spmmi_partition_score(A, partition, nodes, &score));
+    assert_int_equal(score.network_total, nodes->most > 1 ? total : 0);
+    assert_int_equal(score.network_max, nodes->most > 1 ? max : 0);
+}
+
 static void check_score(const spmm_matrix_t *A, const spmm_partition_t *partition)
 {
     spmm_partition_score_t score;
     int64_t                nnz_max = 0, total = 0, max = 0;
+    static int             calls;
+    spmm_nodes_t           nodes;
 
-    spmm_assert_ok(spmmi_partition_score(A, partition, &score));
+    if (calls++ % 5 == 0) { /* communication is what takes the time */
+        spmm_assert_ok(
+            spmmi_nodes_split(&spmm_test_env.err, spmm_test_env.size, 1 + calls % 4, &nodes));
+        check_network(A, partition, &nodes);
+        spmmi_nodes_free(&nodes);
+    }
+    spmm_assert_ok(spmmi_partition_score(A, partition, NULL, &score));
+    assert_int_equal(score.network_total + score.network_max, 0);
     for (int p = 0; p < spmm_test_env.size; p++) {
         nnz_max = ref.nnz[p] > nnz_max ? ref.nnz[p] : nnz_max;
         max     = ref.halo[p] > max ? ref.halo[p] : max;
@@ -261,7 +303,7 @@ static void sweep(const spmm_matrix_t *A, const char *spec)
         spmmi_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
         status = spmmi_partition_create(A, spec, &defaults, &partition);
         if (status == SPMM_OK) {
-            status = spmmi_partition_score(A, &partition, &score);
+            status = spmmi_partition_score(A, &partition, NULL, &score);
             spmmi_partition_free(&partition);
         }
         spmmi_alloc_inject(-1);

@@ -44,7 +44,7 @@ static spmm_partition_score_t score_of(const spmm_matrix_t *A, const char *spec,
     for (int32_t i = 0; i < A->n_rows; i++) {
         assert_in_range(partition.row_part[i], 0, spmm_test_env.size - 1);
     }
-    spmm_assert_ok(spmmi_partition_score(A, &partition, &score));
+    spmm_assert_ok(spmmi_partition_score(A, &partition, NULL, &score));
     spmmi_partition_free(&partition);
     return score;
 }
