@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 enum { MOST_KEPT = 64 };
-enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 2 * HUGE_PAGE };
+enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 2 * HUGE_PAGE, RETURN_FROM = 1 << 20, PAGE = 4096 };
 
 static atomic_llong calls, live;
 static atomic_llong inject = -1;
@@ -41,22 +41,38 @@ void spmmi_alloc_note_free(void)
     atomic_fetch_sub(&live, 1);
 }
 
-/* Ask for huge pages where a block is large: first touch of 4 KiB pages cost more than what plans
- * do with their arrays.  Only a hint. */
-static void advise(void *ptr, size_t bytes)
+/* Say something about the whole pages of a block.  Only a hint. */
+static void advise(void *ptr, size_t bytes, uintptr_t page, int advice)
 {
-#ifdef MADV_HUGEPAGE
-    const uintptr_t page = HUGE_PAGE, start = (uintptr_t)ptr;
+    const uintptr_t start = (uintptr_t)ptr;
     const uintptr_t first = (start + page - 1) / page * page;
     const uintptr_t last  = (start + bytes) / page * page;
 
-    if (ptr != NULL && bytes >= HUGE_FROM) {
-        (void)madvise((char *)ptr + (first - start), last - first, MADV_HUGEPAGE);
+    if (last > first) {
+        (void)madvise((char *)ptr + (first - start), last - first, advice);
     }
-#else
-    (void)ptr;
-    (void)bytes;
+}
+
+/* Ask for huge pages where a block is large: first touch of 4 KiB pages cost more than what plans
+ * do with their arrays. */
+static void *enlarge_pages(void *ptr, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    if (ptr != NULL && bytes >= HUGE_FROM) {
+        advise(ptr, bytes, HUGE_PAGE, MADV_HUGEPAGE);
+    }
 #endif
+    return ptr;
+}
+
+/* malloc keeps what is freed between other blocks; the system gets the memory back at once. */
+static void return_pages(void *ptr)
+{
+    const size_t bytes = malloc_usable_size(ptr);
+
+    if (bytes >= RETURN_FROM) {
+        advise(ptr, bytes, PAGE, MADV_DONTNEED);
+    }
 }
 
 static void *checked(int64_t count, size_t size, bool zero)
@@ -71,8 +87,7 @@ static void *checked(int64_t count, size_t size, bool zero)
     if (ptr == NULL) {
         spmmi_alloc_note_free();
     }
-    advise(ptr, bytes);
-    return ptr;
+    return enlarge_pages(ptr, bytes);
 }
 
 void *spmmi_alloc(int64_t count, size_t size)
@@ -88,7 +103,6 @@ void *spmmi_alloc_zero(int64_t count, size_t size)
 void *spmmi_realloc(void *ptr, int64_t count, size_t size)
 {
     size_t bytes;
-    void  *grown;
 
     if (ptr == NULL) {
         return spmmi_alloc(count, size);
@@ -97,8 +111,7 @@ void *spmmi_realloc(void *ptr, int64_t count, size_t size)
         return NULL;
     }
     spmmi_alloc_note_free(); /* one call more, not one block more */
-    grown = realloc(ptr, bytes == 0 ? 1 : bytes);
-    return grown;
+    return enlarge_pages(realloc(ptr, bytes == 0 ? 1 : bytes), bytes);
 }
 
 /* Their blocks are never freed, so that addresses do not come again.  n_kept >
@@ -152,6 +165,7 @@ void spmmi_free(void *ptr)
     }
     spmmi_alloc_note_free();
     if (!is_kept(ptr)) {
+        return_pages(ptr);
         free(ptr);
     }
 }

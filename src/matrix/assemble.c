@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 #include "base/scalar.h"
+#include "matrix/assemble_exchange.h"
 #include "matrix/assemble_rows.h"
 
 /* Rows are counted in at most this many buckets of equal width, so that no rank holds a number
@@ -13,16 +14,10 @@
 enum { MAX_BUCKETS = 65536 };
 
 typedef struct {
-    int64_t  width; /* rows per bucket, the last may have fewer */
+    int      shift; /* a bucket has 2^shift rows, the last may have fewer */
     int64_t  n;     /* buckets */
     int64_t *count; /* [n] entries of each, over all ranks after the reduction */
 } histogram_t;
-
-/* What a rank sends and gets. */
-typedef struct {
-    int64_t *send_count, *recv_count; /* [size] each, one block */
-    int64_t  total;                   /* entries to receive */
-} traffic_t;
 
 static spmm_status_t check_input(spmm_env_t *env, int64_t rows, int64_t cols,
                                  const spmm_entries_t *list, spmm_type_t type)
@@ -47,39 +42,43 @@ static spmm_status_t check_input(spmm_env_t *env, int64_t rows, int64_t cols,
     return SPMM_OK;
 }
 
-static spmm_status_t histogram_fill(spmm_env_t *env, int64_t rows, const spmm_entries_t *list,
+/* One bucket per 2^shift rows; on one rank there is nothing to cut. */
+static spmm_status_t histogram_fill(spmm_env_t *env, int64_t rows, const spmm_bag_t *bag,
                                     histogram_t *histogram)
 {
-    histogram->width = rows / MAX_BUCKETS + (rows % MAX_BUCKETS != 0);
-    histogram->n     = rows == 0 ? 0 : (rows - 1) / histogram->width + 1;
+    int64_t *count;
+
+    while (rows >> histogram->shift > MAX_BUCKETS - 1) {
+        histogram->shift++;
+    }
+    histogram->n = rows == 0 ? 0 : ((rows - 1) >> histogram->shift) + 1;
     if (SPMM_NEW_ZERO(histogram->count, histogram->n) == NULL) {
         return spmmi_fail_memory(&env->err, histogram->n, sizeof *histogram->count,
                                  "the row histogram");
     }
-    for (int64_t k = 0; k < list->count; k++) {
-        histogram->count[list->entry[k].row / histogram->width]++;
+    count = histogram->count;
+    for (int64_t p = 0; p < bag->n && env->size > 1; p++) {
+        for (int64_t k = 0; k < bag->piece[p].count; k++) {
+            count[spmmi_bag_get(bag->piece[p].data, bag->wide, k).row >> histogram->shift]++;
+        }
     }
     return SPMM_OK;
 }
 
 /* Everything a rank can fail at before the first message. */
-static spmm_status_t prepare(spmm_env_t *env, int64_t rows, int64_t cols,
-                             const spmm_entries_t *list, spmm_type_t type, histogram_t *histogram,
-                             traffic_t *traffic, spmm_matrix_t **A)
+static spmm_status_t prepare(spmm_env_t *env, int64_t rows, int64_t cols, const spmm_bag_t *bag,
+                             spmm_type_t type, histogram_t *histogram, spmm_matrix_t **A)
 {
     const int64_t n_offsets = (int64_t)env->size + 1;
 
-    SPMM_TRY(check_input(env, rows, cols, list, type));
     SPMM_TRY(spmmi_matrix_new(env, type, A));
     (*A)->rows = rows;
     (*A)->cols = cols;
     if (SPMM_NEW((*A)->row_offset, n_offsets) == NULL ||
-        SPMM_NEW((*A)->col_offset, n_offsets) == NULL ||
-        SPMM_NEW_ZERO(traffic->send_count, 2 * (int64_t)env->size) == NULL) {
-        return spmmi_fail_memory(&env->err, 4 * n_offsets, sizeof(int64_t), "row offsets");
+        SPMM_NEW((*A)->col_offset, n_offsets) == NULL) {
+        return spmmi_fail_memory(&env->err, 2 * n_offsets, sizeof(int64_t), "row offsets");
     }
-    traffic->recv_count = traffic->send_count + env->size;
-    return histogram_fill(env, rows, list, histogram);
+    return histogram_fill(env, rows, bag, histogram);
 }
 
 /* Cut p falls on the bucket boundary whose number of entries before it is nearest to p / size of
@@ -91,7 +90,7 @@ static void cut_rows(const histogram_t *histogram, int64_t rows, int size, int64
     for (int64_t b = 0; b < histogram->n; b++) {
         total += histogram->count[b];
     }
-    if (total == 0) {
+    if (total == 0 || size == 1) {
         spmmi_even_offsets(rows, size, offset);
         return;
     }
@@ -107,7 +106,7 @@ static void cut_rows(const histogram_t *histogram, int64_t rows, int size, int64
         if (bucket < histogram->n && before + histogram->count[bucket] - target < target - before) {
             cut++;
         }
-        offset[p] = cut >= histogram->n ? rows : cut * histogram->width;
+        offset[p] = cut >= histogram->n ? rows : cut << histogram->shift;
     }
     offset[size] = rows;
 }
@@ -146,118 +145,65 @@ static spmm_status_t split(spmm_env_t *env, histogram_t *histogram, spmm_matrix_
     return SPMM_OK;
 }
 
-/* Count what goes where; *grouped tells whether the list is in rank order already. */
-static spmm_status_t count_traffic(spmm_env_t *env, const spmm_matrix_t *A,
-                                   const spmm_entries_t *list, traffic_t *traffic, bool *grouped)
-{
-    int last = 0;
-
-    *grouped = true;
-    for (int64_t k = 0; k < list->count; k++) {
-        const int owner = spmmi_owner(A->row_offset, env->size, list->entry[k].row);
-
-        traffic->send_count[owner]++;
-        *grouped = *grouped && owner >= last;
-        last     = owner;
-    }
-    return spmmi_alltoall_counts(env, traffic->send_count, traffic->recv_count, &traffic->total);
-}
-
-/* Stable counting sort of the list by owner. */
-static spmm_status_t group_by_owner(spmm_env_t *env, const spmm_matrix_t *A,
-                                    const traffic_t *traffic, spmm_entries_t *list)
-{
-    spmm_entries_t sorted = {
-        .count = list->count, .capacity = list->count, .complex = list->complex};
-    int64_t *next, at = 0;
-
-    if (SPMM_NEW(sorted.entry, list->count) == NULL || SPMM_NEW(next, env->size) == NULL) {
-        spmmi_free(sorted.entry);
-        return spmmi_fail_memory(&env->err, list->count, sizeof *sorted.entry,
-                                 "matrix entries to send");
-    }
-    for (int p = 0; p < env->size; p++) {
-        next[p] = at;
-        at += traffic->send_count[p];
-    }
-    for (int64_t k = 0; k < list->count; k++) {
-        const int owner = spmmi_owner(A->row_offset, env->size, list->entry[k].row);
-
-        sorted.entry[next[owner]++] = list->entry[k];
-    }
-    spmmi_free(next);
-    spmmi_entries_free(list);
-    *list = sorted;
-    return SPMM_OK;
-}
-
-static spmm_status_t prepare_exchange(spmm_env_t *env, const spmm_matrix_t *A,
-                                      const traffic_t *traffic, bool grouped, spmm_entries_t *list,
-                                      spmm_entries_t *mine)
-{
-    if (!grouped) {
-        SPMM_TRY(group_by_owner(env, A, traffic, list));
-    }
-    if (SPMM_NEW(mine->entry, traffic->total) == NULL) {
-        return spmmi_fail_memory(&env->err, traffic->total, sizeof *mine->entry,
-                                 "matrix entries to receive");
-    }
-    mine->count = mine->capacity = traffic->total;
-    return SPMM_OK;
-}
-
-/* Replace the list by the entries of this rank's rows, in the order of the ranks they came from.
- * Collective; all ranks leave together. */
-static spmm_status_t exchange(spmm_env_t *env, const spmm_matrix_t *A, traffic_t *traffic,
-                              spmm_entries_t *list)
-{
-    spmm_entries_t mine = {.complex = list->complex};
-    bool           grouped;
-    spmm_status_t  status;
-
-    if (env->size == 1) {
-        return SPMM_OK;
-    }
-    SPMM_TRY(count_traffic(env, A, list, traffic, &grouped));
-    status = spmmi_agree(env, prepare_exchange(env, A, traffic, grouped, list, &mine));
-    if (status == SPMM_OK) {
-        status = spmmi_alltoallv(env, list->entry, traffic->send_count, mine.entry,
-                                 traffic->recv_count, sizeof *mine.entry);
-    }
-    spmmi_entries_free(list);
-    *list = mine;
-    return status;
-}
-
-spmm_status_t spmmi_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_entries_t *list,
-                             spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
-                             spmm_matrix_t **A)
+spmm_status_t spmmi_assemble_bag(spmm_env_t *env, int64_t rows, int64_t cols, spmm_bag_t *bag,
+                                 spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
+                                 spmm_matrix_t **A)
 {
     spmm_matrix_t *matrix    = NULL;
     histogram_t    histogram = {0};
-    traffic_t      traffic   = {0};
     spmm_status_t  status;
 
-    status = spmmi_agree(env, prepare(env, rows, cols, list, type, &histogram, &traffic, &matrix));
+    status = spmmi_agree(env, prepare(env, rows, cols, bag, type, &histogram, &matrix));
     if (status == SPMM_OK) {
         status = split(env, &histogram, matrix);
     }
     if (status == SPMM_OK) {
-        status = exchange(env, matrix, &traffic, list);
+        status = spmmi_assemble_exchange(matrix, bag);
     }
     if (status == SPMM_OK) {
-        status = spmmi_agree(env, spmmi_assemble_rows(matrix, list, duplicates, seed));
+        status = spmmi_agree(env, spmmi_assemble_rows(matrix, bag, duplicates, seed));
     }
     if (status == SPMM_OK) {
         matrix->nnz = spmmi_matrix_local_nnz(matrix);
         status      = spmmi_allreduce(env, &matrix->nnz, 1, MPI_INT64_T, MPI_SUM);
     }
-    spmmi_entries_free(list);
-    spmmi_free_all(histogram.count, traffic.send_count);
+    spmmi_bag_free(bag);
+    spmmi_free(histogram.count);
     if (status != SPMM_OK) {
         spmmi_matrix_free(matrix);
         return status;
     }
     *A = matrix;
     return SPMM_OK;
+}
+
+/* The list as the one piece of a bag. */
+static spmm_status_t adopt(spmm_env_t *env, spmm_entries_t *list, spmm_bag_t *bag)
+{
+    const spmm_piece_t piece = {
+        .data = list->entry, .block = list->entry, .count = list->count, .capacity = list->count};
+
+    *bag = (spmm_bag_t){.wide = true, .complex = list->complex};
+    SPMM_TRY(spmmi_bag_add(&env->err, bag, piece));
+    *list = (spmm_entries_t){0};
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_entries_t *list,
+                             spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
+                             spmm_matrix_t **A)
+{
+    spmm_bag_t    bag    = {0};
+    spmm_status_t status = check_input(env, rows, cols, list, type);
+
+    if (status == SPMM_OK) {
+        status = adopt(env, list, &bag);
+    }
+    status = spmmi_agree(env, status);
+    if (status == SPMM_OK) {
+        status = spmmi_assemble_bag(env, rows, cols, &bag, duplicates, seed, type, A);
+    }
+    spmmi_bag_free(&bag);
+    spmmi_entries_free(list);
+    return status;
 }

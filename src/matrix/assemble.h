@@ -3,7 +3,7 @@
 #ifndef SPMM_MATRIX_ASSEMBLE_H
 #define SPMM_MATRIX_ASSEMBLE_H
 
-#include "matrix/entries.h"
+#include "matrix/bag.h"
 #include "matrix/matrix.h"
 
 typedef enum {
@@ -22,5 +22,11 @@ typedef enum {
 spmm_status_t spmmi_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_entries_t *list,
                              spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
                              spmm_matrix_t **A);
+
+/** The same for a bag of entries that are inside the matrix; wide and complex are equal on all
+ *  ranks. */
+spmm_status_t spmmi_assemble_bag(spmm_env_t *env, int64_t rows, int64_t cols, spmm_bag_t *bag,
+                                 spmm_duplicates_t duplicates, uint64_t seed, spmm_type_t type,
+                                 spmm_matrix_t **A);
 
 #endif /* SPMM_MATRIX_ASSEMBLE_H */

@@ -35,9 +35,7 @@ void spmmi_matrix_free(spmm_matrix_t *A)
 
 void spmmi_even_offsets(int64_t n, int size, int64_t *offset)
 {
-    const int64_t base = n / size, extra = n % size;
-
     for (int p = 0; p <= size; p++) {
-        offset[p] = base * p + (p < extra ? p : extra);
+        offset[p] = spmmi_even_share(n, size, p);
     }
 }

@@ -54,6 +54,14 @@ void spmmi_matrix_free(spmm_matrix_t *A);
 /** Even split of @p n indices: the first n % size ranks get one more.  offset [size + 1]. */
 void spmmi_even_offsets(int64_t n, int size, int64_t *offset);
 
+/** offset[p] of an even split. */
+static inline int64_t spmmi_even_share(int64_t n, int size, int p)
+{
+    const int64_t base = n / size, extra = n % size;
+
+    return base * p + (p < extra ? p : extra);
+}
+
 /** The maker behind spmm_matrix_create_csr(), arrays in host memory.  Collective, agreed. */
 spmm_status_t spmmi_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_cols,
                                     const int64_t *row_ptr, const int64_t *col_idx,

@@ -20,15 +20,33 @@ static spmm_number_t real(const char *text, double *value)
     return result;
 }
 
-static void assert_real(const char *text)
+static int n_quick; /* of the numbers that the quick parser took */
+
+static void assert_bits(const char *text, double value)
 {
     const double expected = strtod(text, NULL);
-    double       value    = -12345.0;
 
-    assert_int_equal(real(text, &value), SPMM_NUMBER_OK);
     if (memcmp(&value, &expected, sizeof value) != 0) {
         print_error("%s: %a, not %a\n", text, value, expected);
         fail();
+    }
+}
+
+static void assert_real(const char *text)
+{
+    double      value = -12345.0;
+    char        line[1500];
+    const char *behind;
+
+    assert_int_equal(real(text, &value), SPMM_NUMBER_OK);
+    assert_bits(text, value);
+    /* The quick parser needs room behind the number, and may decline. */
+    (void)snprintf(line, sizeof line, "%s\n%040d", text, 0);
+    behind = spmmi_quick_real(line, line + strlen(line), &value);
+    if (behind != NULL) {
+        assert_ptr_equal(behind, line + strlen(text));
+        assert_bits(text, value);
+        n_quick++;
     }
 }
 
@@ -92,6 +110,7 @@ static void test_reals_are_correctly_rounded(void **state)
         (void)snprintf(text, sizeof text, "9007199254740993.%01000d%de-%d", 0, i % 2, i);
         assert_real(text);
     }
+    assert_true(n_quick > 300000); /* of 400000 random ones */
 }
 
 static void test_fortran_exponents(void **state)
@@ -112,7 +131,13 @@ static void test_what_is_no_real(void **state)
     double                   value = 7.0;
 
     for (size_t i = 0; i + 1 < sizeof bad / sizeof *bad; i++) {
+        char        line[64];
+        const char *behind;
+
         assert_int_equal(real(bad[i], &value), SPMM_NUMBER_BAD);
+        (void)snprintf(line, sizeof line, "%s\n%040d", bad[i], 0);
+        behind = spmmi_quick_real(line, line + strlen(line), &(double){0.0});
+        assert_true(behind == NULL || behind < line + strlen(bad[i])); /* what follows is seen */
     }
     assert_int_equal(real("1e309", &value), SPMM_NUMBER_OVERFLOW);
     assert_int_equal(real("-1.7976931348623159e308", &value), SPMM_NUMBER_OVERFLOW);

@@ -104,8 +104,8 @@ static int64_t count_below(const csr_file_t *csr, int64_t count, int64_t bound)
 static spmm_status_t scan_row_ptr(csr_file_t *csr)
 {
     const spmm_env_t *env      = csr->file->env;
-    const int64_t     last     = spmmi_file_share(csr->rows + 1, env->size, env->rank + 1);
-    int64_t           first    = spmmi_file_share(csr->rows + 1, env->size, env->rank);
+    const int64_t     last     = spmmi_even_share(csr->rows + 1, env->size, env->rank + 1);
+    int64_t           first    = spmmi_even_share(csr->rows + 1, env->size, env->rank);
     int64_t           previous = 0, count;
 
     if (first > 0 && first < last) {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _XOPEN_SOURCE 700 /* pread() */
 #include "matrix/read/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/comm.h"
 
@@ -13,7 +17,8 @@ spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, s
     int           length                    = 0;
     int           code;
 
-    *file = (spmm_file_t){.env = env, .path = path, .handle = MPI_FILE_NULL, .size = size};
+    *file = (spmm_file_t){
+        .env = env, .path = path, .handle = MPI_FILE_NULL, .descriptor = -1, .size = size};
     /* Each rank for itself, as the reads are: a collective open hangs in Open MPI where nodes have
      * copies of their own, for a lock file that it makes beside one of them. */
     code = MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file->handle);
@@ -24,6 +29,11 @@ spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, s
                                   SPMM_PATH_SHOWN " cannot be opened by MPI-IO: %.160s", path, why);
     } else {
         (void)MPI_File_set_errhandler(file->handle, MPI_ERRORS_RETURN);
+        file->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+        if (file->descriptor < 0) {
+            status = spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be opened: %s",
+                                path, strerror(errno));
+        }
     }
     status = spmmi_agree(env, status);
     if (status != SPMM_OK) {
@@ -37,6 +47,50 @@ void spmmi_file_close(spmm_file_t *file)
     if (file->handle != MPI_FILE_NULL) {
         (void)MPI_File_close(&file->handle);
     }
+    if (file->descriptor >= 0) {
+        (void)close(file->descriptor);
+        file->descriptor = -1;
+    }
+}
+
+static spmm_status_t fail_short(spmm_error_t *err, const spmm_file_t *file, int64_t offset)
+{
+    return spmmi_fail(err, SPMM_ERR_IO,
+                      SPMM_PATH_SHOWN " ends at byte %" PRId64 " of %" PRId64
+                                      ": it was changed while being read",
+                      file->path, offset, file->size);
+}
+
+static spmm_status_t read_descriptor(void *self, spmm_error_t *err, int64_t offset, void *to,
+                                     int64_t bytes)
+{
+    const spmm_file_t *file = self;
+    char              *at   = to;
+
+    while (bytes > 0) {
+        const ssize_t got = pread(file->descriptor, at, (size_t)bytes, (off_t)offset);
+
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return spmmi_fail(err, SPMM_ERR_IO,
+                              SPMM_PATH_SHOWN ": reading at byte %" PRId64 " failed: %s",
+                              file->path, offset, strerror(errno));
+        }
+        if (got == 0) {
+            return fail_short(err, file, offset);
+        }
+        at += got;
+        offset += got;
+        bytes -= got;
+    }
+    return SPMM_OK;
+}
+
+spmm_bytes_t spmmi_file_bytes(spmm_file_t *file)
+{
+    return (spmm_bytes_t){.read = read_descriptor, .self = file, .size = file->size};
 }
 
 spmm_status_t spmmi_file_read(spmm_file_t *file, int64_t offset, void *to, int64_t bytes)
@@ -61,10 +115,7 @@ spmm_status_t spmmi_file_read(spmm_file_t *file, int64_t offset, void *to, int64
         }
         SPMM_MPI(file->env, MPI_Get_count(&done, MPI_BYTE, &got));
         if (got <= 0) {
-            return spmmi_fail(&file->env->err, SPMM_ERR_IO,
-                              SPMM_PATH_SHOWN " ends at byte %" PRId64 " of %" PRId64
-                                              ": it was changed while being read",
-                              file->path, offset, file->size);
+            return fail_short(&file->env->err, file, offset);
         }
         at += got;
         offset += got;

@@ -14,8 +14,17 @@ typedef struct {
     spmm_env_t *env;  /**< borrowed */
     const char *path; /**< borrowed */
     MPI_File    handle;
-    int64_t     size; /**< bytes */
+    int         descriptor; /**< of the same file, for threads */
+    int64_t     size;       /**< bytes */
 } spmm_file_t;
+
+/** Bytes that threads read anywhere: a file, or what it unpacks to. */
+typedef struct {
+    /** Read exactly @p bytes at @p offset.  Local, safe for threads. */
+    spmm_status_t (*read)(void *self, spmm_error_t *err, int64_t offset, void *to, int64_t bytes);
+    void   *self; /**< of read, borrowed */
+    int64_t size;
+} spmm_bytes_t;
 
 /** Open a file of @p size bytes for reading.  Collective, agreed. */
 spmm_status_t spmmi_file_open(spmm_env_t *env, const char *path, int64_t size, spmm_file_t *file);
@@ -24,6 +33,9 @@ void spmmi_file_close(spmm_file_t *file);
 
 /** Read exactly @p bytes.  Not collective; a file that has become shorter is an error. */
 spmm_status_t spmmi_file_read(spmm_file_t *file, int64_t offset, void *to, int64_t bytes);
+
+/** The same for threads, beside MPI, which may be the main thread's alone. */
+spmm_bytes_t spmmi_file_bytes(spmm_file_t *file);
 
 /** SPMM_ERR_IO where ranks see different files at @p path, as far as sizes and samples of the
  *  content tell (copies.c).  Collective, agreed.
@@ -36,15 +48,6 @@ spmm_status_t spmmi_file_compare(spmm_env_t *env, const char *path, int64_t size
 /** As spmmi_agree(), but without naming the rank where the content of a file is at fault: then the
  *  sentence is the same for any number of ranks. */
 spmm_status_t spmmi_file_agree(spmm_env_t *env, spmm_status_t local);
-
-/** First of the consecutive parts of @p n elements that go to ranks p and p + 1; as
- *  spmmi_even_offsets(). */
-static inline int64_t spmmi_file_share(int64_t n, int size, int p)
-{
-    const int64_t base = n / size, extra = n % size;
-
-    return base * p + (p < extra ? p : extra);
-}
 
 enum { SPMM_CSR_FILE_HEADER = 32 /**< bytes: magic, rows, cols, nnz */ };
 

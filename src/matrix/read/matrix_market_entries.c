@@ -164,6 +164,53 @@ static spmm_status_t parse_array(const spmm_mm_header_t *header, int64_t place, 
     return SPMM_OK;
 }
 
+/* A line of a coordinate file as programs write them: numbers of digits with one blank between them
+ * and no blank beside them.
+ * @return the next line; NULL: a careful look is needed, or there is a mistake */
+static const char *quick_line(const spmm_mm_header_t *header, const char *at, const char *end,
+                              int64_t *row, int64_t *col, double value[2])
+{
+    const int parts = header->field == SPMM_MM_PATTERN ? 0 : parts_of(header);
+    uint64_t  i, j;
+
+    if ((at = spmmi_quick_digits(at, end, &i)) == NULL || *at != ' ' ||
+        (at = spmmi_quick_digits(at + 1, end, &j)) == NULL || i - 1 >= (uint64_t)header->rows ||
+        j - 1 >= (uint64_t)header->cols) {
+        return NULL;
+    }
+    for (int part = 0; part < parts; part++) {
+        if (*at != ' ' || (at = spmmi_quick_real(at + 1, end, &value[part])) == NULL) {
+            return NULL;
+        }
+    }
+    at += *at == '\r'; /* quick parsers leave room */
+    *row = (int64_t)i - 1;
+    *col = (int64_t)j - 1;
+    return *at == '\n' ? at + 1 : NULL;
+}
+
+/* Lines that a quick look is enough for. */
+static void parse_quickly(const spmm_mm_header_t *header, spmm_mm_cursor_t *cursor, const char **at,
+                          const char *end, int64_t room, spmm_entries_t *list)
+{
+    const bool diagonal = header->symmetry != SPMM_MM_SKEW;
+    double     value[2] = {1.0, 0.0};
+    int64_t    row, col;
+
+    while (cursor->entries < cursor->limit && list->capacity - list->count >= room) {
+        const char *next = quick_line(header, *at, end, &row, &col, value);
+
+        if (next == NULL || (row == col && !diagonal)) {
+            return;
+        }
+        put(header, row, col, value, list);
+        put_image(header, row, col, value, list);
+        cursor->lines++;
+        cursor->entries++;
+        *at = next;
+    }
+}
+
 spmm_status_t spmmi_mm_parse_entries(const spmm_mm_header_t *header, spmm_mm_cursor_t *cursor,
                                      const char **at, const char *end, spmm_entries_t *list,
                                      spmm_text_error_t *err)
@@ -172,20 +219,27 @@ spmm_status_t spmmi_mm_parse_entries(const spmm_mm_header_t *header, spmm_mm_cur
     const int64_t room   = 2 * (int64_t)parts_of(header); /* an entry and its mirror image */
 
     while (*at < end && list->capacity - list->count >= room) {
-        const char   *newline  = memchr(*at, '\n', (size_t)(end - *at));
-        const char   *line_end = newline == NULL ? end : newline;
-        const char   *line     = spmmi_skip_blanks(*at, line_end);
-        const int64_t number   = ++cursor->lines;
+        const char *newline, *line_end, *line;
 
+        if (sparse && header->field != SPMM_MM_INTEGER) { /* whose values have no point */
+            parse_quickly(header, cursor, at, end, room, list);
+            if (*at == end || list->capacity - list->count < room) {
+                break;
+            }
+        }
+        newline  = memchr(*at, '\n', (size_t)(end - *at));
+        line_end = newline == NULL ? end : newline;
+        line     = spmmi_skip_blanks(*at, line_end);
+        cursor->lines++;
         if (line < line_end && *line != '%') {
             if (cursor->entries == cursor->limit) {
-                return spmmi_text_fail(err, SPMM_ERR_IO, number,
+                return spmmi_text_fail(err, SPMM_ERR_IO, cursor->lines,
                                        "here begin more entries than the %" PRId64 " of the header",
                                        header->entries);
             }
-            SPMM_TRY(sparse
-                         ? parse_coordinate(header, line, line_end, number, list, err)
-                         : parse_array(header, cursor->entries, line, line_end, number, list, err));
+            SPMM_TRY(sparse ? parse_coordinate(header, line, line_end, cursor->lines, list, err)
+                            : parse_array(header, cursor->entries, line, line_end, cursor->lines,
+                                          list, err));
             cursor->entries++;
         }
         *at = newline == NULL ? end : newline + 1;

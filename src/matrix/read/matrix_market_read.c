@@ -4,121 +4,83 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
+#include "cpu/cpu_kernels.h"
 #include "matrix/read/gzip_source.h"
-#include "matrix/read/matrix_market.h"
+#include "matrix/read/matrix_market_part.h"
 
-enum {
-    FIRST_ENTRIES = 1024,     /* room of a list that begins to grow */
-    PAST_RANGE    = 64 << 10, /* bytes read at a time to finish the last line of a range */
-    HEADER_PIECE  = 64 << 10  /* bytes read at a time while only the header is wanted */
-};
+enum { LEAST_PART = 256 << 10 /* bytes that are worth waking a thread for */ };
 
-/* A part of an open file as a source of text. */
-typedef struct {
-    spmm_file_t *file;
-    int64_t      at;   /* next byte to read */
-    int64_t      last; /* read up to here in long pieces, then in short ones */
-    int64_t      piece;
-} file_range_t;
-
-static spmm_status_t read_file_range(void *self, char *to, int64_t capacity, int64_t *got)
+/* Tests ask for short parts as for short messages. */
+static int64_t least_part(const spmm_env_t *env)
 {
-    file_range_t *range = self;
-    int64_t       bytes = range->at < range->last ? range->last - range->at : range->piece;
-
-    bytes = bytes < capacity ? bytes : capacity;
-    bytes = bytes < range->file->size - range->at ? bytes : range->file->size - range->at;
-    SPMM_TRY(spmmi_file_read(range->file, range->at, to, bytes));
-    range->at += bytes;
-    *got = bytes;
-    return SPMM_OK;
+    return env->message_limit > 0 && env->message_limit < LEAST_PART ? (int64_t)env->message_limit
+                                                                     : LEAST_PART;
 }
 
 /* What one rank knows while it reads. */
 typedef struct {
-    spmm_env_t       *env;
-    const char       *path;
-    spmm_mm_header_t  header;
-    int64_t           body; /* offset of the first byte after the header */
-    spmm_mm_cursor_t  cursor;
-    spmm_entries_t    list;
-    spmm_text_error_t error; /* of a line counted from the first one that the rank reads */
+    spmm_env_t      *env;
+    const char      *path;
+    spmm_mm_header_t header;
+    int64_t          body; /* offset of the first byte after the header */
+    spmm_mm_cursor_t cursor;
+    spmm_mm_part_t  *part; /* [n_parts], owned */
+    int              n_parts;
+    spmm_bag_t       bag; /* in the end the entries of all parts */
 } reader_t;
 
-/* The sentence for a bad line, unless a failure of another kind has left one. */
-static spmm_status_t fail_at_line(reader_t *reader, spmm_status_t status, int64_t lines_before)
+static bool is_array(const reader_t *reader)
 {
-    if (status == SPMM_OK || reader->error.line == 0) {
-        return status;
-    }
-    return spmmi_fail(&reader->env->err, status, SPMM_PATH_SHOWN ", line %" PRId64 ": %s",
-                      reader->path, lines_before + reader->error.line, reader->error.text);
+    return reader->header.format == SPMM_MM_ARRAY;
 }
 
-static spmm_status_t reserve(spmm_env_t *env, spmm_entries_t *list, int64_t more)
+static void free_parts(reader_t *reader)
 {
-    spmm_entry_t *grown;
-    int64_t       capacity = list->capacity + list->capacity / 2;
+    for (int t = 0; t < reader->n_parts; t++) {
+        spmmi_entries_free(&reader->part[t].list);
+        spmmi_bag_free(&reader->part[t].bag);
+    }
+    spmmi_free(reader->part);
+    reader->part    = NULL;
+    reader->n_parts = 0;
+}
 
-    if (list->capacity - list->count >= more) {
+/* Once the header is known. */
+static void choose_form(reader_t *reader)
+{
+    const spmm_mm_header_t *header = &reader->header;
+
+    reader->bag.complex = header->field == SPMM_MM_COMPLEX;
+    reader->bag.wide    = is_array(reader) || spmmi_bag_must_be_wide(header->rows, header->cols,
+                                                                  reader->bag.complex ? 2 : 1);
+}
+
+static spmm_status_t make_parts(reader_t *reader, int count)
+{
+    free_parts(reader);
+    if (SPMM_NEW_ZERO(reader->part, count) == NULL) {
+        return spmmi_fail_memory(&reader->env->err, count, sizeof *reader->part, "parts of a file");
+    }
+    reader->n_parts = count;
+    for (int t = 0; t < count; t++) {
+        reader->part[t].bag    = reader->bag;
+        reader->part[t].cursor = (spmm_mm_cursor_t){.limit = INT64_MAX};
+    }
+    return SPMM_OK;
+}
+
+/* The sentence for the first bad line, unless a failure of another kind has left one. */
+static spmm_status_t fail_at_line(reader_t *reader, const spmm_mm_part_t *part,
+                                  int64_t lines_before)
+{
+    if (part->status == SPMM_OK) {
         return SPMM_OK;
     }
-    capacity = capacity < FIRST_ENTRIES ? FIRST_ENTRIES : capacity;
-    capacity = capacity < list->count + more ? list->count + more : capacity;
-    grown    = spmmi_realloc(list->entry, capacity, sizeof *grown);
-    if (grown == NULL) {
-        return spmmi_fail_memory(&env->err, capacity, sizeof *grown, "the entries of a file");
+    if (part->error.line == 0) {
+        return spmmi_fail(&reader->env->err, part->status, "%s", part->err.text);
     }
-    list->entry    = grown;
-    list->capacity = capacity;
-    return SPMM_OK;
-}
-
-static spmm_status_t read_header(reader_t *reader, spmm_text_t *text)
-{
-    spmm_mm_header_t *header = &reader->header;
-    const char       *at, *end;
-
-    while (!header->complete) {
-        SPMM_TRY(spmmi_text_window(text, header->lines + 1, &at, &end, &reader->error));
-        if (at == end) {
-            return spmmi_text_fail(&reader->error, SPMM_ERR_IO,
-                                   header->lines + (header->lines == 0),
-                                   header->lines == 0 ? "the file is empty"
-                                                      : "the file ends before its line of sizes");
-        }
-        SPMM_TRY(spmmi_mm_parse_header(header, &at, end, &reader->error));
-        spmmi_text_consume(text, at);
-    }
-    reader->body = text->offset;
-    return SPMM_OK;
-}
-
-/* Parse the lines that begin before offset @p last of the text. */
-static spmm_status_t read_lines(reader_t *reader, spmm_text_t *text, int64_t last)
-{
-    const char *at, *end;
-
-    while (text->offset < last) {
-        SPMM_TRY(spmmi_text_window(text, reader->cursor.lines + 1, &at, &end, &reader->error));
-        if (at == end) {
-            break;
-        }
-        if (end - at >
-            last - 1 - text->offset) { /* the next line after byte last - 1 is not ours */
-            const char *own     = at + (last - 1 - text->offset);
-            const char *newline = memchr(own, '\n', (size_t)(end - own));
-
-            end = newline == NULL ? end : newline + 1;
-        }
-        while (at < end) {
-            SPMM_TRY(reserve(reader->env, &reader->list, FIRST_ENTRIES));
-            SPMM_TRY(spmmi_mm_parse_entries(&reader->header, &reader->cursor, &at, end,
-                                            &reader->list, &reader->error));
-        }
-        spmmi_text_consume(text, at);
-    }
-    return SPMM_OK;
+    return spmmi_fail(&reader->env->err, part->status, SPMM_PATH_SHOWN ", line %" PRId64 ": %s",
+                      reader->path, lines_before + part->error.line, part->error.text);
 }
 
 static spmm_status_t fail_too_few(reader_t *reader, int64_t lines, int64_t found)
@@ -129,60 +91,70 @@ static spmm_status_t fail_too_few(reader_t *reader, int64_t lines, int64_t found
                       reader->path, lines, found, reader->header.entries);
 }
 
-/* Rows, columns and mirror images for an array, @p before entries of which lie on lower ranks. */
-static spmm_status_t place(reader_t *reader, int64_t before)
+/* The bags of the parts become one.  Those of an array get rows, columns and mirror images;
+ * @p before entries of it lie on lower ranks. */
+static spmm_status_t collect(reader_t *reader, int64_t before)
 {
-    const spmm_mm_header_t *header = &reader->header;
+    spmm_error_t *err = &reader->env->err;
 
-    if (header->format == SPMM_MM_COORDINATE) {
-        return SPMM_OK;
+    for (int t = 0; t < reader->n_parts; t++) {
+        spmm_mm_part_t *part = &reader->part[t];
+
+        if (is_array(reader)) {
+            spmm_entries_t *list = &part->list;
+
+            if (reader->header.symmetry != SPMM_MM_GENERAL) {
+                SPMM_TRY(spmmi_mm_grow(err, list, list->count));
+            }
+            spmmi_mm_place_array(&reader->header, before, list);
+            SPMM_TRY(spmmi_bag_add(err, &part->bag,
+                                   (spmm_piece_t){.data     = list->entry,
+                                                  .block    = list->entry,
+                                                  .count    = list->count,
+                                                  .capacity = list->capacity}));
+            *list = (spmm_entries_t){0};
+        }
+        before += part->cursor.entries;
+        SPMM_TRY(spmmi_bag_take(err, &reader->bag, &part->bag));
     }
-    if (header->symmetry != SPMM_MM_GENERAL) {
-        SPMM_TRY(reserve(reader->env, &reader->list, reader->list.count));
-    }
-    spmmi_mm_place_array(header, before, &reader->list);
     return SPMM_OK;
 }
 
-static spmm_status_t read_file_header(reader_t *reader, spmm_file_t *file)
+/* This rank's share of the body, in parts of about equal length, one for each thread. */
+static spmm_status_t read_body(reader_t *reader, const spmm_bytes_t *bytes, int parts,
+                               int64_t limit)
 {
-    file_range_t  range = {.file = file, .piece = HEADER_PIECE};
-    spmm_text_t   text;
-    spmm_status_t status;
+    const spmm_env_t *env   = reader->env;
+    const int64_t     all   = bytes->size - reader->body;
+    const int64_t     first = spmmi_even_share(all, env->size, env->rank) + reader->body;
+    const int64_t     mine = spmmi_even_share(all, env->size, env->rank + 1) + reader->body - first;
 
-    SPMM_TRY(spmmi_text_open(reader->env, read_file_range, &range, 0, &text));
-    status = fail_at_line(reader, read_header(reader, &text), 0);
-    spmmi_text_close(&text);
-    return status;
+    SPMM_TRY(make_parts(reader, parts));
+    reader->part[0].cursor.limit = limit;
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+    for (int t = 0; t < parts; t++) {
+        spmm_mm_part_t *part = &reader->part[t];
+
+        part->status = spmmi_mm_read_part(&reader->header, bytes, reader->body,
+                                          first + spmmi_even_share(mine, parts, t),
+                                          first + spmmi_even_share(mine, parts, t + 1), part);
+    }
+    reader->cursor = (spmm_mm_cursor_t){0};
+    for (int t = 0; t < parts; t++) {
+        reader->cursor.lines += reader->part[t].cursor.lines;
+        reader->cursor.entries += reader->part[t].cursor.entries;
+    }
+    return SPMM_OK;
 }
 
-/* This rank's share of the body.  The lines of a range are those that begin in it. */
-static spmm_status_t read_file_body(reader_t *reader, spmm_file_t *file, int64_t limit)
+/* The first failure of this rank's parts. */
+static spmm_status_t fail_first(reader_t *reader, int64_t lines_before)
 {
-    const int64_t bytes = file->size - reader->body;
-    const int64_t first =
-        reader->body + spmmi_file_share(bytes, reader->env->size, reader->env->rank);
-    const int64_t last =
-        reader->body + spmmi_file_share(bytes, reader->env->size, reader->env->rank + 1);
-    const bool    within = first > reader->body;
-    file_range_t  range  = {.file = file, .at = first - within, .last = last, .piece = PAST_RANGE};
-    spmm_text_t   text;
-    spmm_status_t status = SPMM_OK;
-
-    reader->cursor     = (spmm_mm_cursor_t){.limit = limit};
-    reader->list.count = 0;
-    if (first == last) {
-        return SPMM_OK;
+    for (int t = 0; t < reader->n_parts; t++) {
+        SPMM_TRY(fail_at_line(reader, &reader->part[t], lines_before));
+        lines_before += reader->part[t].cursor.lines;
     }
-    SPMM_TRY(spmmi_text_open(reader->env, read_file_range, &range, range.at, &text));
-    if (within) { /* a line begins here where the byte before ends one */
-        status = spmmi_text_skip_line(&text);
-    }
-    if (status == SPMM_OK) {
-        status = read_lines(reader, &text, last);
-    }
-    spmmi_text_close(&text);
-    return status;
+    return SPMM_OK;
 }
 
 /* Lines and entries on lower ranks and on all. */
@@ -204,8 +176,8 @@ static spmm_status_t sum_totals(reader_t *reader, totals_t *before, totals_t *al
 
 /* Compare the number of entries with the header.  Where there are too many, the rank that holds the
  * first one too many reads its range again to find its line. */
-static spmm_status_t check_count(reader_t *reader, spmm_file_t *file, const totals_t *before,
-                                 const totals_t *all)
+static spmm_status_t check_count(reader_t *reader, const spmm_bytes_t *bytes,
+                                 const totals_t *before, const totals_t *all)
 {
     const int64_t declared = reader->header.entries;
 
@@ -214,35 +186,38 @@ static spmm_status_t check_count(reader_t *reader, spmm_file_t *file, const tota
     }
     if (all->entries > declared && before->entries <= declared &&
         declared < before->entries + reader->cursor.entries) {
-        const spmm_status_t status = read_file_body(reader, file, declared - before->entries);
-
-        if (status == SPMM_OK) {
-            return spmmi_fail(&reader->env->err, SPMM_ERR_IO,
-                              SPMM_PATH_SHOWN " was changed while being read", reader->path);
-        }
-        return fail_at_line(reader, status, before->lines);
+        SPMM_TRY(read_body(reader, bytes, 1, declared - before->entries));
+        SPMM_TRY(fail_first(reader, before->lines));
+        return spmmi_fail(&reader->env->err, SPMM_ERR_IO,
+                          SPMM_PATH_SHOWN " was changed while being read", reader->path);
     }
     return SPMM_OK;
 }
 
-static spmm_status_t read_text(reader_t *reader, spmm_file_t *file)
+static spmm_status_t read_bytes(reader_t *reader, const spmm_bytes_t *bytes)
 {
-    spmm_env_t   *env    = reader->env;
-    spmm_status_t status = SPMM_OK;
-    totals_t      before, all;
+    spmm_env_t    *env     = reader->env;
+    const int      threads = spmmi_cpu_team(env->threads);
+    spmm_mm_part_t head    = {.status = SPMM_OK};
+    spmm_status_t  status  = SPMM_OK;
+    totals_t       before, all;
+    int64_t        parts;
 
     if (env->rank == 0) {
-        status = read_file_header(reader, file);
+        head.status = spmmi_mm_read_head(&reader->header, bytes, &reader->body, &head);
+        status      = fail_at_line(reader, &head, 0);
     }
     SPMM_TRY(spmmi_file_agree(env, status));
     SPMM_TRY(spmmi_bcast(env, &reader->header, sizeof reader->header, 0));
     SPMM_TRY(spmmi_bcast(env, &reader->body, sizeof reader->body, 0));
-    status = read_file_body(reader, file, INT64_MAX);
+    choose_form(reader);
+    parts  = (bytes->size - reader->body) / env->size / least_part(env) + 1;
+    status = read_body(reader, bytes, parts < threads ? (int)parts : threads, INT64_MAX);
     SPMM_TRY(sum_totals(reader, &before, &all));
     /* All lines below the lowest failing rank have been counted: its sentence is the one kept. */
-    SPMM_TRY(spmmi_file_agree(env, fail_at_line(reader, status, before.lines)));
-    SPMM_TRY(spmmi_file_agree(env, check_count(reader, file, &before, &all)));
-    return spmmi_file_agree(env, place(reader, before.entries));
+    SPMM_TRY(spmmi_file_agree(env, status == SPMM_OK ? fail_first(reader, before.lines) : status));
+    SPMM_TRY(spmmi_file_agree(env, check_count(reader, bytes, &before, &all)));
+    return spmmi_file_agree(env, collect(reader, before.entries));
 }
 
 static spmm_status_t finish(reader_t *reader, spmm_type_t type, spmm_status_t status,
@@ -250,7 +225,7 @@ static spmm_status_t finish(reader_t *reader, spmm_type_t type, spmm_status_t st
 {
     const bool complex = reader->header.field == SPMM_MM_COMPLEX;
 
-    reader->list.complex = complex;
+    free_parts(reader);
     if (type == SPMM_TYPE_AUTO) {
         type = complex ? SPMM_C_64F : SPMM_R_64F;
     }
@@ -261,21 +236,45 @@ static spmm_status_t finish(reader_t *reader, spmm_type_t type, spmm_status_t st
                             reader->path, spmmi_type_name(type));
     }
     if (status == SPMM_OK) {
-        status = spmmi_assemble(reader->env, reader->header.rows, reader->header.cols,
-                                &reader->list, SPMM_DUPLICATES_SUM, 0, type, A);
+        status = spmmi_assemble_bag(reader->env, reader->header.rows, reader->header.cols,
+                                    &reader->bag, SPMM_DUPLICATES_SUM, 0, type, A);
     }
-    spmmi_entries_free(&reader->list);
+    spmmi_bag_free(&reader->bag);
     return status;
 }
 
 spmm_status_t spmmi_mm_read_text(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A)
 {
-    reader_t reader = {.env = file->env, .path = file->path};
+    const spmm_bytes_t bytes  = spmmi_file_bytes(file);
+    reader_t           reader = {.env = file->env, .path = file->path};
 
-    return finish(&reader, type, read_text(&reader, file), A);
+    return finish(&reader, type, read_bytes(&reader, &bytes), A);
 }
 
 /* The whole file, on one rank. */
+static spmm_status_t read_gzip_lines(reader_t *reader, spmm_text_t *text)
+{
+    spmm_mm_part_t part = {.status = SPMM_OK};
+
+    part.status = spmmi_mm_read_header(&reader->header, &part, text);
+    if (part.status == SPMM_OK) {
+        choose_form(reader);
+        SPMM_TRY(make_parts(reader, 1));
+        reader->part[0].cursor.limit = reader->header.entries;
+        reader->part[0].capacity     = spmmi_mm_piece(reader->header.entries);
+        reader->part[0].status =
+            spmmi_mm_read_lines(&reader->header, &reader->part[0], text, INT64_MAX);
+    }
+    SPMM_TRY(fail_at_line(reader, &part, 0));
+    SPMM_TRY(fail_first(reader, reader->header.lines));
+    reader->cursor = reader->part[0].cursor;
+    if (reader->cursor.entries < reader->header.entries) {
+        return fail_too_few(reader, reader->header.lines + reader->cursor.lines,
+                            reader->cursor.entries);
+    }
+    return collect(reader, 0);
+}
+
 static spmm_status_t read_gzip(reader_t *reader)
 {
     spmm_gzip_source_t *source = NULL;
@@ -283,22 +282,10 @@ static spmm_status_t read_gzip(reader_t *reader)
     spmm_status_t       status = spmmi_gzip_open(reader->env, reader->path, &source);
 
     if (status == SPMM_OK) {
-        status = spmmi_text_open(reader->env, spmmi_gzip_read, source, 0, &text);
+        status = spmmi_text_open(&reader->env->err, spmmi_gzip_read, source, 0, &text);
     }
     if (status == SPMM_OK) {
-        status = read_header(reader, &text);
-    }
-    if (status == SPMM_OK) {
-        reader->cursor =
-            (spmm_mm_cursor_t){.lines = reader->header.lines, .limit = reader->header.entries};
-        status = read_lines(reader, &text, INT64_MAX);
-    }
-    status = fail_at_line(reader, status, 0);
-    if (status == SPMM_OK && reader->cursor.entries < reader->header.entries) {
-        status = fail_too_few(reader, reader->cursor.lines, reader->cursor.entries);
-    }
-    if (status == SPMM_OK) {
-        status = place(reader, 0);
+        status = read_gzip_lines(reader, &text);
     }
     spmmi_text_close(&text);
     spmmi_gzip_close(source);
@@ -315,6 +302,7 @@ static spmm_status_t read_gzip_and_share(reader_t *reader)
     }
     SPMM_TRY(spmmi_file_agree(env, spmmi_await(env, 0, status)));
     SPMM_TRY(spmmi_bcast(env, &reader->header, sizeof reader->header, 0));
+    choose_form(reader);
     return SPMM_OK;
 }
 

@@ -38,12 +38,12 @@ spmm_token_t spmmi_text_token(const char *at, const char *end)
     return token;
 }
 
-spmm_status_t spmmi_text_open(spmm_env_t *env, spmm_text_read_t read, void *self, int64_t offset,
+spmm_status_t spmmi_text_open(spmm_error_t *err, spmm_text_read_t read, void *self, int64_t offset,
                               spmm_text_t *text)
 {
     *text = (spmm_text_t){.read = read, .self = self, .offset = offset};
     if (SPMM_NEW(text->buffer, SPMM_TEXT_BUFFER) == NULL) {
-        return spmmi_fail_memory(&env->err, SPMM_TEXT_BUFFER, 1, "a text buffer");
+        return spmmi_fail_memory(err, SPMM_TEXT_BUFFER, 1, "a text buffer");
     }
     return SPMM_OK;
 }

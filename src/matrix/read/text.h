@@ -40,7 +40,7 @@ typedef struct {
 } spmm_text_t;
 
 /** @param[in] offset  of the first byte that @p read will give */
-spmm_status_t spmmi_text_open(spmm_env_t *env, spmm_text_read_t read, void *self, int64_t offset,
+spmm_status_t spmmi_text_open(spmm_error_t *err, spmm_text_read_t read, void *self, int64_t offset,
                               spmm_text_t *text);
 void          spmmi_text_close(spmm_text_t *text);
 

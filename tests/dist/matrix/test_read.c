@@ -136,16 +136,25 @@ static void compare(const spmm_matrix_t *A, const reference_t *ref)
     assert_true(k == ref->count || ref->entry[k].row >= first + A->n_rows);
 }
 
+/* By one thread of each rank, and in parts of its text by three. */
 static void check_file(const char *path)
 {
-    const int64_t  live = spmmi_alloc_get_stats().live;
-    spmm_matrix_t *A    = NULL;
-    reference_t    ref  = read_reference(path);
+    const int64_t    live = spmmi_alloc_get_stats().live;
+    const spmm_env_t own  = spmm_test_env;
+    reference_t      ref  = read_reference(path);
 
-    spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_TYPE_AUTO, 1, &A));
-    assert_int_equal(A->type, SPMM_R_64F);
-    compare(A, &ref);
-    spmmi_matrix_free(A);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        spmm_matrix_t *A = NULL;
+
+        spmm_test_env.threads       = threads;
+        spmm_test_env.message_limit = threads == 1 ? 0 : ref.count < 100 ? 8 : 1 << 16;
+        spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_TYPE_AUTO, 1, &A));
+        assert_int_equal(A->type, SPMM_R_64F);
+        compare(A, &ref);
+        spmmi_matrix_free(A);
+    }
+    spmm_test_env.threads       = own.threads;
+    spmm_test_env.message_limit = own.message_limit;
     free(ref.entry);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }

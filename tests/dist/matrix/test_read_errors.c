@@ -13,7 +13,7 @@
 #define BANNER            "%%MatrixMarket matrix coordinate real general\n"
 #define BAD_NUMBER(token) ", line 3: the value '" token "' is not a finite decimal number"
 
-static void expect(const char *path, spmm_status_t status, const char *sentence)
+static void expect_once(const char *path, spmm_status_t status, const char *sentence)
 {
     const int64_t  live  = spmmi_alloc_get_stats().live;
     const double   start = spmmi_now();
@@ -30,6 +30,19 @@ static void expect(const char *path, spmm_status_t status, const char *sentence)
     assert_int_equal(spmmi_alloc_get_stats().live, live);
     assert_true(spmmi_now() - start < 20.0); /* also on a machine that is busy */
     spmmi_error_clear(&spmm_test_env.err);
+}
+
+/* Also where threads share the text of a rank. */
+static void expect(const char *path, spmm_status_t status, const char *sentence)
+{
+    const spmm_env_t own = spmm_test_env;
+
+    expect_once(path, status, sentence);
+    spmm_test_env.threads       = 3;
+    spmm_test_env.message_limit = 8;
+    expect_once(path, status, sentence);
+    spmm_test_env.threads       = own.threads;
+    spmm_test_env.message_limit = own.message_limit;
 }
 
 static void expect_text(const char *text, spmm_status_t status, const char *sentence)
