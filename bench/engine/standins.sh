@@ -5,13 +5,11 @@
 #     bench/engine/standins.sh OUT_DIR [NAME...]   default: the twenty of the tables, about 1.5 GB
 #     bench/engine/standins.sh --list              their names
 #
-#   SPMM_STANDINS_SOURCE  the generator, default ../shared/tools/gen_standins.c beside the
-#                         repository; where a synth.md5 lies beside it, new files are checked
-#                         against that
 #   CC                    default cc
 #   JOBS                  generated at a time, default the number of cores; the largest takes 3 GB
 #
-# Files that are there already are kept.  Every name the generator knows is accepted.
+# The generator is in bench/standins; new files are compared with its checksums.md5.  Files that are
+# there already are kept.  Every name that the generator knows is accepted.
 set -euo pipefail
 
 # The largest first, so that none of them is started last.
@@ -31,13 +29,10 @@ esac
 out=$1
 shift
 [ $# -eq 0 ] || names=("$@")
-source=${SPMM_STANDINS_SOURCE:-$(dirname "$0")/../../../shared/tools/gen_standins.c}
-if [ ! -f "$source" ]; then
-    echo "$0: no generator $source; give it as SPMM_STANDINS_SOURCE" >&2
-    exit 2
-fi
+source=$(realpath "$(dirname "$0")/../standins")
 mkdir -p "$out"
-"${CC:-cc}" -O2 -o "$out/gen_standins" "$source" -lm
+# Multiply-adds would round once where the processor has them, and change the files.
+"${CC:-cc}" -std=c11 -O2 -ffp-contract=off -o "$out/gen_standins" "$source"/*.c -lm
 
 missing=()
 for name in "${names[@]}"; do
@@ -51,7 +46,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         '"$1/gen_standins" "$2" "$1/$2.part" && mv "$1/$2.part" "$1/$2.csr" || {
             rm -f "$1/$2.part"; exit 1; }' - "$out" NAME || status=1
 fi
-sums=$(dirname "$source")/synth.md5
+sums=$source/checksums.md5
 for name in "${names[@]}"; do
     if [ ! -f "$out/$name.csr" ]; then
         echo "$0: $name could not be generated" >&2
@@ -60,7 +55,7 @@ for name in "${names[@]}"; do
     fi
     printf '%12d bytes  %s\n' "$(stat -c %s "$out/$name.csr")" "$out/$name.csr"
     case " ${missing[*]-} " in *" $name "*) ;; *) continue ;; esac
-    wanted=$(sed -n "s|^\([0-9a-f]*\)  csr/$name\.csr\$|\1|p" "$sums" 2>/dev/null || true)
+    wanted=$(sed -n "s|^\([0-9a-f]*\)  $name\.csr\$|\1|p" "$sums" 2>/dev/null || true)
     if [ -n "$wanted" ] && [ "$(md5sum <"$out/$name.csr")" != "$wanted  -" ]; then
         echo "$0: $name differs from the file that $sums describes: its times are no comparison" >&2
         status=1

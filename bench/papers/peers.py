@@ -2,30 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of spmm_bench beside those of the published systems, matrix by matrix.
 
-    bench/papers/peers.py [--engine auto] [--bits 32|16] [--peers PEERS.tsv] RESULT.tsv...
+    bench/papers/peers.py [--engine auto] [--bits 32|16] [--peers FOLDER] RESULT.tsv...
 
 Per N: the geometric means of our ratio to cuSPARSE and of the fastest peer's on the same matrices,
 the share of matrices where ours is at least the peer's, and the matrices where it is not.  Each
 ratio is to the cuSPARSE of its own run; `cuSPARSE here / there` says how far those two agree."""
 import argparse
-import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
-import table  # noqa: E402
+import published
+from published import table
 
 
 def compare(rows, peers, best):
     """(N, compute) -> [(matrix, ours, peer, cuSPARSE time here / there)], in the peers' order."""
     found = {}
-    for peer in peers:
+    for key, ratio in best.items():
         for row in rows:
-            if table.stem(row["matrix"]) != peer["matrix"] or row["N"] != peer["N"]:
+            if (table.stem(row["matrix"]), row["N"]) != key:
                 continue
             ours = row["ratio_to_cusparse"] if table.counts(row) else None
-            drift = ours and ours * row["median_ms"] / peer["cusparse_ms"]
+            drift = ours and ours * row["median_ms"] / peers.cusparse(key)
             group = found.setdefault((row["N"], table.mode(row)), {})
-            group[peer["matrix"]] = (peer["matrix"], ours, peer[best], drift)
+            group[key[0]] = (key[0], ours, ratio, drift)
     return {key: list(group.values()) for key, group in found.items()}
 
 
@@ -52,11 +51,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--engine", default="auto", help="whose rows are ours [auto]")
     parser.add_argument("--bits", choices=("32", "16"), default="32", help="of the peers [32]")
-    parser.add_argument("--peers", default=pathlib.Path(__file__).with_name("peers.tsv"))
+    parser.add_argument("--peers", default=published.FOLDER,
+                        help="their times [bench/results/peers]")
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()
-    best = f"best{options.bits}"
-    peers = table.read(options.peers, ("matrix", "N", "cusparse_ms", best))[2]
+    peers = published.Published(options.peers)
+    best = peers.fastest(int(options.bits))
     needed = ("matrix", "N", "engine", "median_ms", "ratio_to_cusparse")
     rows = [row for row in table.read_rows(options.result, needed)
             if row["engine"] == options.engine]
@@ -64,7 +64,7 @@ def main():
     if not found:
         raise table.TableError(f"no row of engine {options.engine} is in {options.peers}")
     for key in sorted(found):
-        report(key, found[key], sum(peer["N"] == key[0] for peer in peers), sys.stdout)
+        report(key, found[key], sum(n == key[0] for _, n in best), sys.stdout)
     return 0
 
 

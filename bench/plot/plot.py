@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A figure of the ratio to cuSPARSE, for each matrix and width, of the engines in result files.
 
-    bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers PEERS.tsv] \\
+    bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers FOLDER] \\
         OUT.svg RESULT.tsv...
 
 One panel for each N, matrices by their entries, one mark for each engine, mode and, where those
@@ -14,7 +14,9 @@ import pathlib
 import sys
 from xml.sax.saxutils import escape
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+BENCH = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(BENCH / "common"), str(BENCH / "papers")]
+import published  # noqa: E402
 import table  # noqa: E402
 
 STEP, LEFT, RIGHT, PANEL, GAP, TOP, BOTTOM = 17, 62, 20, 210, 46, 40, 130
@@ -139,16 +141,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--engines", help="names with commas between them [all but cusparse]")
     parser.add_argument("--columns", help="widths with commas between them [all]")
-    parser.add_argument("--peers", help="table of published systems, bench/papers/peers.tsv")
+    parser.add_argument("--peers", help="times of published systems, bench/results/peers")
     parser.add_argument("out")
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()
     series, entries = load(options.result,
                            options.engines.split(",") if options.engines else None)
     if options.peers:
-        rows = table.read(options.peers, ("matrix", "N", "best32"))[2]
-        series[PEERS] = {(row["matrix"], row["N"]): row["best32"] for row in rows
-                         if row["matrix"] in entries}
+        series[PEERS] = {key: ratio for key, ratio
+                         in published.Published(options.peers).fastest(32).items()
+                         if key[0] in entries}
     measured = {n for label in series if label != PEERS for _, n in series[label]}
     columns = sorted(measured)
     if options.columns:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts around spmm_bench, on a small table and with two small stand-ins."""
+import hashlib
 import os
 import pathlib
 import shutil
@@ -11,8 +12,6 @@ import xml.dom.minidom
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROWS = pathlib.Path(__file__).with_name("bench_rows.tsv")
-SOURCE = pathlib.Path(os.environ.get("SPMM_STANDINS_SOURCE",
-                                     ROOT / ".." / "shared" / "tools" / "gen_standins.c"))
 
 
 class Scripts(unittest.TestCase):
@@ -179,14 +178,24 @@ class Fit(Scripts):
 
 
 class Peers(Scripts):
-    PEERS = ("matrix\tN\tcusparse_ms\tbest32\tbest16\n"
-             "bcsstk29\t128\t0.0400\t1.00\t3.00\n"
-             "syn-cant\t128\t0.2400\t2.00\t3.00\n"
-             "syn-reddit\t128\t8.0000\t4.00\t0.25\n"
-             "syn-mip1\t128\t0.5000\t1.43\t2.15\n")
+    SYSTEMS = ("system\tof\tpaper\tbits\tfastest\n"
+               "cusparse-csr-alg2-row\tcuSPARSE\t-\t32\tno\n"
+               "cusparse-csr-alg3-row\tcuSPARSE\t-\t32\tno\n"
+               "one\tOne\t-\t32\tyes\nleft-out\tTwo\t-\t32\tno\nhalf\tHalf\t-\t16\tyes\n")
+    TIMES = (("bcsstk29", 0.04, "-", 0.04, 0.001, 0.04 / 3),
+             ("syn-cant", 0.3, 0.24, 0.12, "-", 0.08),
+             ("syn-reddit", 8, 9, 2, "wrong", 32), ("syn-mip1", 0.5, 0.5, 0.5 / 1.43, "-", "-"))
+
+    def peers(self):
+        """A folder of times as bench/results/peers."""
+        titles = ["matrix", "N"] + [line.split("\t")[0] for line in self.SYSTEMS.split("\n")[1:-1]]
+        self.path("systems.tsv", self.SYSTEMS)
+        self.path("times.tsv", "\n".join("\t".join(map(str, row)) for row in [
+            titles, *((m, 128, *ms) for m, *ms in self.TIMES)]) + "\n")
+        return self.folder.name
 
     def test_comparison(self):
-        peers = self.path("peers.tsv", self.PEERS)
+        peers = self.peers()
         self.assertEqual(
             self.run_script("papers/peers.py", "--peers", peers, ROWS).splitlines(),
             ["N = 128, 32f-fast-tf32: 3 of 4 matrices; geomean 1.587, best peers 2.000; "
@@ -198,18 +207,20 @@ class Peers(Scripts):
         self.assertNotIn("behind on syn-reddit", out)
 
     def test_wrong_results_do_not_count(self):
-        peers = self.path("peers.tsv", self.PEERS)
-        out = self.run_script("papers/peers.py", "--peers", peers, "--engine", "hrpb", ROWS)
+        out = self.run_script("papers/peers.py", "--peers", self.peers(), "--engine", "hrpb", ROWS)
         self.assertIn("1 of 4 matrices; geomean 0.800, best peers 1.000;", out)
         self.assertIn("no right result on syn-cant", out)
 
-    def test_published_table(self):
+    def test_published_times(self):
         out = self.run_script("papers/peers.py", ROWS)
-        self.assertIn("N = 32, 32f-fast-tf32: 1 of 27 matrices", out)
-        self.assertIn("N = 128, 32f-fast-tf32: 3 of 30 matrices", out)
+        self.assertIn("N = 32, 32f-fast-tf32: 1 of 30 matrices", out)
+        self.assertIn("N = 128, 32f-fast-tf32: 3 of 33 matrices", out)
         self.assertIn("behind on syn-reddit: 0.50 to 1.27", out)
-        lines = (ROOT / "bench" / "papers" / "peers.tsv").read_text(encoding="utf-8").splitlines()
-        self.assertEqual(len([x for x in lines if not x.startswith("#")]), 1 + 27 + 30 + 27)
+
+    def test_headlines(self):
+        out = self.run_script("papers/headlines.py", "acc-spmm", "cutespmm")
+        self.assertEqual(out.count("| 128 | all |"), 2)
+        self.assertIn("no paper x", self.run_script("papers/headlines.py", "x", code=2))
 
     def test_nothing_to_compare(self):
         self.assertIn("bcsr", self.run_script("papers/peers.py", "--engine", "bcsr", ROWS, code=3))
@@ -220,15 +231,7 @@ class Plot(Scripts):
     def test_figure(self):
         first, again = self.path("a.svg"), self.path("b.svg")
         for out in (first, again):
-            self.run_script(
-    "plot/plot.py",
-    "--peers",
-    ROOT /
-    "bench" /
-    "papers" /
-    "peers.tsv",
-    out,
-     ROWS)
+            self.run_script("plot/plot.py", "--peers", ROOT / "bench/results/peers", out, ROWS)
         text = pathlib.Path(first).read_text(encoding="utf-8")
         self.assertEqual(text, pathlib.Path(again).read_text(encoding="utf-8"))
         svg = xml.dom.minidom.parse(first)
@@ -488,12 +491,19 @@ class Runs(Scripts):
 class Standins(Scripts):
     def test_usage(self):
         self.run_script("engine/standins.sh", code=2)
-        self.run_script("engine/standins.sh", self.folder.name, code=2,
-                        env={"SPMM_STANDINS_SOURCE": self.path("none.c")})
 
-    @unittest.skipUnless(SOURCE.exists(), "needs the generator: SPMM_STANDINS_SOURCE")
-    def test_two_small_ones(self):
-        env = {"SPMM_STANDINS_SOURCE": str(SOURCE), "JOBS": "2"}
+    def test_small_ones(self):
+        """One of each kind of generator that is quick, with the bytes that tables were made of."""
+        env = {"JOBS": "2"}
+        sums = (ROOT / "bench/standins/checksums.md5").read_text(encoding="utf-8")
+        names = ("syn-conf5_4-8x8", "syn-dc2", "syn-pdb1HYS", "syn-rma10")
+        self.run_script("engine/standins.sh", self.path("out"), *names, env=env)
+        for name in names:
+            made = pathlib.Path(self.path("out"), name + ".csr").read_bytes()
+            self.assertIn(f"{hashlib.md5(made).hexdigest()}  {name}.csr\n", sums)
+
+    def test_files_are_kept(self):
+        env = {"JOBS": "2"}
         out = self.path("out")
         printed = self.run_script("engine/standins.sh", out, "syn-dnn-95", "syn-dnn-98", env=env)
         self.assertIn("847088 bytes", printed)  # as SYNTH.tsv has it

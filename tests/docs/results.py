@@ -8,7 +8,8 @@ import sys
 
 from figures import ROOT
 
-sys.path.insert(0, str(ROOT / "bench/common"))
+sys.path[:0] = [str(ROOT / "bench/common"), str(ROOT / "bench/papers")]
+import published  # noqa: E402
 import table  # noqa: E402
 
 geomean = table.geomean
@@ -80,8 +81,8 @@ def summary(name, *words):
 
 def peers(n, bits):
     """matrix -> speed-up over cuSPARSE of the fastest published system of 32 or 16 bits."""
-    found = table.read(ROOT / "bench/papers/peers.tsv", ("matrix", "N", f"best{bits}"))[2]
-    return {r["matrix"]: r[f"best{bits}"] for r in found if r["N"] == n}
+    found = published.Published().fastest(bits)
+    return {matrix: ratio for (matrix, columns), ratio in found.items() if columns == n}
 
 
 def code(path, pattern):
