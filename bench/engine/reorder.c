@@ -2,11 +2,12 @@
 /** @file reorder.c
  *  How dense do the tensor-core blocks of a matrix become in each order of its rows?  Needs no GPU:
  *
- *      bench_reorder [--only METHOD] FILE... > TABLE.tsv
+ *      bench_reorder [--only METHOD] MATRIX... > TABLE.tsv
  *
- *  One line per matrix and method, tab-separated: MeanNNZTC (entries per 8x8 TC block), (window,
- *  active column) pairs at heights 8 and 16, their ratio to those of the file's order, CPU seconds
- *  of all threads.
+ *  The orders of the library and those that papers compare.  One line per matrix and method,
+ *  tab-separated: MeanNNZTC (entries per 8x8 TC block), (window, active column) pairs at heights 8
+ *  and 16, their ratio to those of the file's order, CPU seconds of all threads.  A method that
+ *  cannot take a matrix has no line; stderr says why.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,12 @@
 
 #include "block.h"
 #include "engine/tc/windows.h"
+#include "orders.h"
+
+static const spmm_reorderer_t *const published[] = {&bench_order_acc, &bench_order_rabbit,
+                                                    &bench_order_louvain, &bench_order_lsh16,
+                                                    &bench_order_lsh64};
+enum { N_PUBLISHED = sizeof published / sizeof published[0] };
 
 static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
                              const spmm_csr_t *block, spmm_tc_facts_t *facts, double *seconds)
@@ -36,14 +43,21 @@ static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only
     double          seconds = 0.0;
     spmm_status_t   status  = bench_block_read(env, path, SPMM_R_32F, &block);
 
-    for (int k = 0; k < spmmi_n_reorderers && status == SPMM_OK; k++) {
-        const spmm_reorderer_t *method = spmmi_reorderers[k];
+    for (int k = 0; k < spmmi_n_reorderers + N_PUBLISHED && status == SPMM_OK; k++) {
+        const spmm_reorderer_t *method =
+            k < spmmi_n_reorderers ? spmmi_reorderers[k] : published[k - spmmi_n_reorderers];
 
         if (!method->built || (k > 0 && only != NULL && strcmp(only, method->name) != 0)) {
             continue;
         }
         status = measure(env, method, &block, &facts, &seconds);
-        first  = k == 0 ? facts : first; /* "none" */
+        if (status == SPMM_ERR_UNSUPPORTED) {
+            (void)fprintf(stderr, "bench_reorder: %s, %s: %s\n", bench_block_name(path),
+                          method->name, env->err.text);
+            status = SPMM_OK;
+            continue;
+        }
+        first = k == 0 ? facts : first; /* "none" */
         if (status == SPMM_OK) {
             (void)printf("%s\t%s\t%.2f\t%" PRId64 "\t%" PRId64 "\t%.3f\t%.3f\t%.2f\n",
                          bench_block_name(path), method->name, facts.mean_nnz_tc, facts.pairs[0],

@@ -15,6 +15,10 @@
  * blocks of one stretch. */
 static const double good_spread = 3.0;
 
+/* Vertices of a community.  Larger ones, which modularity would make of large graphs, order nothing
+ * that windows can use, and their edges would be gathered over and over. */
+enum { MOST = 4096 };
+
 /* (stretch, column) pairs of an order: what windows filled stretch by stretch cannot share.
  * @p mark is scratch [n_cols]. */
 static int64_t count_spread(const spmm_csr_t *block, const int32_t *row, int32_t n, int32_t *mark)
@@ -95,7 +99,7 @@ static spmm_status_t try_communities(spmm_env_t *env, const spmm_csr_t *block, i
     if (walk == NULL || rows == NULL) {
         status = spmmi_fail_memory(&env->err, graph.n_vertices, sizeof *walk, "an order of rows");
     } else {
-        status = spmmi_dendrogram_walk(env, &graph, walk);
+        status = spmmi_dendrogram_walk(env, &graph, MOST, walk);
     }
     if (status == SPMM_OK) {
         take_walk(block, walk, graph.n_vertices, rows);

@@ -5,10 +5,6 @@
 
 #include "base/alloc.h"
 
-/* Vertices of a community.  Larger ones, which modularity would make of large graphs, order nothing
- * that windows can use, and their edges would be gathered over and over. */
-enum { MOST = 4096 };
-
 /** An edge of a community to another one. */
 typedef struct {
     int32_t  to;
@@ -18,6 +14,7 @@ typedef struct {
 /** Vertices merge into others, their communities' edges with them. */
 typedef struct {
     const spmm_row_graph_t *graph;
+    int32_t                 most;    /**< vertices of a community */
     int32_t                *parent;  /**< [n] a community on the way to the one it is in; itself */
     int32_t                *child;   /**< [n] last vertex merged into this one, -1: none */
     int32_t                *sibling; /**< [n] the one merged into the same vertex before, -1 */
@@ -160,7 +157,7 @@ static int32_t best_neighbour(const tree_t *t, int32_t v, int32_t n_touched)
         const int32_t u    = t->touched[k];
         const double  gain = (double)t->weight[u] - scale * t->degree[u];
 
-        if (t->size[u] <= MOST - t->size[v] &&
+        if (t->size[u] <= t->most - t->size[v] &&
             (gain > most || (gain == most && best >= 0 && u < best))) {
             most = gain;
             best = u;
@@ -227,12 +224,14 @@ static void walk_tree(const tree_t *t, int32_t *stack, int32_t *walk)
     }
 }
 
-spmm_status_t spmmi_dendrogram_walk(spmm_env_t *env, const spmm_row_graph_t *graph, int32_t *walk)
+spmm_status_t spmmi_dendrogram_walk(spmm_env_t *env, const spmm_row_graph_t *graph, int32_t most,
+                                    int32_t *walk)
 {
     tree_t        t;
     spmm_status_t status;
 
     SPMM_TRY(tree_create(env, graph, &t));
+    t.most = most;
     status = spmmi_row_graph_by_degree(env, graph, walk);
     for (int32_t k = 0; k < graph->n_vertices && status == SPMM_OK; k++) {
         status = visit(env, &t, walk[k]);
