@@ -23,6 +23,8 @@ if(SPMM_ENABLE_PTSCOTCH)
 else()
   message(STATUS "spmm_dist: PT-Scotch: off (SPMM_ENABLE_PTSCOTCH)")
 endif()
+spmm_summary("NVTX" "${SPMM_NVTX_INCLUDE_DIR}" "${SPMM_NVTX_INCLUDE_DIR}"
+  "profilers see no names of phases")
 if(SPMM_ENABLE_FORTRAN)
   spmm_summary("Fortran" "${MPI_Fortran_HAVE_F90_MODULE}" "${CMAKE_Fortran_COMPILER_ID}"
     "no compiler, or none with MPI's modules: the Fortran module is installed, but not tested")

@@ -9,8 +9,16 @@
 #include "plan/options.h"
 #include "plan/plan.h"
 #include "plan/product/buffers.h"
+#include "plan/range.h"
 #include "plan/report/stats.h"
 #include "plan/values/refill.h"
+
+/* For sentences and profilers. */
+static void enter_stage(spmm_plan_t *plan, const char *stage)
+{
+    plan->env->stage = stage;
+    spmmi_range(&plan->timing.range, stage);
+}
 
 static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
@@ -62,11 +70,11 @@ static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t 
 static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(spmmi_plan_take_options(plan, o));
-    plan->env->stage = "the partition";
+    enter_stage(plan, "the partition");
     SPMM_TRY(make_partition(plan, o));
-    plan->env->stage = "the halo plan";
+    enter_stage(plan, "the halo plan");
     SPMM_TRY(spmmi_plan_make_blocks(plan));
-    plan->env->stage = "the set-up of the exchange";
+    enter_stage(plan, "the set-up of the exchange");
     plan->exchange.alone =
         plan->exchange.halo.n_send_peers == 0 && plan->exchange.halo.n_recv_peers == 0;
     return make_exchange(plan, o);
@@ -75,7 +83,7 @@ static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_option
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(make_distribution(plan, o));
-    plan->env->stage = "the choice of engine and schedule";
+    enter_stage(plan, "the choice of engine and schedule");
     SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
     SPMM_TRY(spmmi_agree(plan->env, spmmi_plan_make_captures(plan, o)));
     return spmmi_agree(plan->env, spmmi_plan_count(plan));
@@ -121,6 +129,7 @@ static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, in
     made->n       = n;
     made->ab_type = A->type;
     status        = steps(made, options);
+    spmmi_range(&made->timing.range, NULL);
     if (status != SPMM_OK) {
         spmmi_plan_free(made);
         return status;

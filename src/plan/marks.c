@@ -2,6 +2,7 @@
 #include "plan/marks.h"
 
 #include "plan/plan.h"
+#include "plan/range.h"
 
 static bool is_tie(int mark)
 {
@@ -45,8 +46,17 @@ spmm_event_t *spmmi_plan_event(const spmm_plan_t *plan, int index, spmm_mark_t w
     return plan->timing.marks[index].time[which];
 }
 
+/* What the host enqueues between two marks, as profilers show it; NULL: nothing of its own. */
+static const char *const k_ranges[SPMM_MARKS] = {[SPMM_MARK_PACK]        = "pack",
+                                                 [SPMM_MARK_PACKED]      = "begin exchange",
+                                                 [SPMM_MARK_ENDING]      = "end exchange",
+                                                 [SPMM_MARK_LOCAL_FROM]  = "local block",
+                                                 [SPMM_MARK_HALO_FROM]   = "halo block",
+                                                 [SPMM_MARK_UNPACK_FROM] = "unpack"};
+
 spmm_status_t spmmi_plan_note(spmm_plan_t *plan, int index, spmm_mark_t which, spmm_stream_t stream)
 {
+    spmmi_range(&plan->timing.range, k_ranges[which]);
     return plan->profile ? plan->device->ops->event_record(
                                plan->device, spmmi_plan_event(plan, index, which), stream)
                          : SPMM_OK;

@@ -37,6 +37,7 @@ typedef struct {
 typedef struct {
     spmm_marks_t marks[SPMM_MOST_CHUNKS]; /**< of each slice; NULL: none */
     uint64_t last_stream; /**< number of the stream that DONE was recorded on; 0: wait for DONE */
+    bool     range;       /**< a phase is open on the time line of a profiler */
     bool     in_use;      /**< DONE has been recorded: streams may be at work on the buffers */
     bool     has_run;     /**< the last execute succeeded: all marks are of it */
     int64_t  last_n;      /**< columns of the last execute */

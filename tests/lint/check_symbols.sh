@@ -13,9 +13,10 @@ declared=$(cat include/spmm_dist/*.h | tr '\n' ' ' |
 [ -f "$library" ] || { echo "$library is not built"; exit 1; }
 case "$library" in
     *.a)
-        # nvcc and the C++ library add names of their own.
+        # nvcc, the C++ library and the headers of NVTX add names of their own.
         internal='^(spmmi_.*|_Z.*5spmmi.*|_ZN?K?S.*|_ZN3std.*|_Z.*_GLOBAL__N_.*|DW\.ref\..*'
-        internal+='|__(cuda|nv|fatbin).*|_?_?[0-9]*fatbin.*)$'
+        internal+='|__(cuda|nv|fatbin).*|_?_?[0-9]*fatbin.*|nvtx[A-Z].*'
+        internal+='|InitializeInjectionNvtx2_fnptr)$'
         defined=$(nm --defined-only --extern-only "$library" 2>/dev/null |
             awk 'NF == 3 {print $3}' | grep -vE "$internal" | sort -u) ;;
     *.so*)
