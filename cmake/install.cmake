@@ -5,7 +5,12 @@ set(spmm_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/spmm_dist)
 install(TARGETS spmm_dist EXPORT spmm_distTargets)
 install(DIRECTORY include/spmm_dist TYPE INCLUDE FILES_MATCHING PATTERN "*.h"
   PATTERN "*.f90")
-install(FILES LICENSE NOTICE TYPE DOC)
+# Documents keep their places to each other, so that their links hold.
+install(FILES LICENSE NOTICE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md TYPE DOC)
+install(DIRECTORY docs examples jobs TYPE DOC
+  PATTERN "Doxyfile.in" EXCLUDE PATTERN "draw.py" EXCLUDE)
+install(DIRECTORY bench/results DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
+install(FILES bench/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
 install(EXPORT spmm_distTargets NAMESPACE spmm_dist:: DESTINATION ${spmm_cmake_dir})
 
 # Programs that link a static library find its dependencies with the same modules.

@@ -11,7 +11,7 @@
 # with SPMM_SETUP_PETSC=1 (CI) PETSc and SLEPc, real and complex, for interfaces/petsc, with
 # SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh, and with SPMM_SETUP_FORTRAN=1 (CI) gfortran
 # for the tests of the Fortran module.  With SPMM_SETUP_MPICH=1 (nightly.sh) also MPICH, beside Open
-# MPI, which mpicc and mpirun go on to mean.
+# MPI, which mpicc and mpirun go on to mean, and with SPMM_SETUP_DEBIAN=1 what builds packages.
 # shellcheck disable=SC2034
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,13 +21,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libmetis-dev
     zlib1g-dev libcmocka-dev libcjson-dev python3)
 optional_packages=(libptscotch-dev)
-lint_packages=(clang-format cppcheck shellcheck iproute2)
+lint_packages=(clang-format cppcheck shellcheck iproute2 help2man man-db bsdextrautils)
 slurm_packages=(slurm-wlm munge)
 clang_packages=(clang libclang-rt-dev libomp-dev)
 petsc_packages=(libpetsc-real-dev libpetsc-complex-dev libslepc-real-dev libslepc-complex-dev)
 docs_packages=(doxygen)
 fortran_packages=(gfortran)
 mpich_packages=(mpich libmpich-dev)
+debian_packages=(debhelper dpkg-dev fakeroot lintian)
 
 installed() {
     [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
@@ -57,6 +58,8 @@ present() {
             compgen -G "$(clang -print-resource-dir 2>/dev/null)/include/omp.h" >/dev/null &&
                 return ;;
         iproute2) command -v ip >/dev/null && return ;;
+        man-db) command -v man >/dev/null && return ;;
+        bsdextrautils) command -v col >/dev/null && return ;;
         *) command -v "$1" >/dev/null && return ;;
     esac
     installed "$1" && return
@@ -112,6 +115,7 @@ extra=()
 [ "${SPMM_SETUP_DOCS:-0}" != 1 ] || extra+=("${docs_packages[@]}")
 [ "${SPMM_SETUP_FORTRAN:-0}" != 1 ] || extra+=("${fortran_packages[@]}")
 [ "${SPMM_SETUP_MPICH:-0}" != 1 ] || extra+=("${mpich_packages[@]}")
+[ "${SPMM_SETUP_DEBIAN:-0}" != 1 ] || extra+=("${debian_packages[@]}")
 for package in "${extra[@]}"; do
     present "$package" || missing_extra+=("$package")
 done

@@ -66,7 +66,8 @@ run cmake -S "$source/tests/consumer" -B "$work/outside/find_package" -G Ninja \
 run cmake --build "$work/outside/find_package"
 multiply "$work/outside/find_package/consumer"
 
-run cmake -S "$source/examples" -B "$work/outside/examples" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
+examples=$prefix/share/doc/spmm_dist/examples
+run cmake -S "$examples" -B "$work/outside/examples" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
 run cmake --build "$work/outside/examples"
 run mpirun -n 2 "$work/outside/examples/01_own_csr_rows"
 languages="C, C++"
@@ -75,18 +76,21 @@ if [ -x "$build/examples/06_fortran" ]; then
     languages="C, C++, Fortran"
 fi
 
-# The package says what its component Fortran lacks.
-mkdir "$work/outside/no_fortran"
-printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' 'project(no_fortran LANGUAGES C)' \
-    'find_package(spmm_dist 0.1 REQUIRED COMPONENTS Fortran)' \
-    >"$work/outside/no_fortran/CMakeLists.txt"
-if cmake -S "$work/outside/no_fortran" -B "$work/outside/no_fortran/build" -G Ninja \
-    -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 ||
-    ! grep -q 'call enable_language(Fortran)' "$work/log"; then
-    echo "find_package did not ask for the language:"
-    cat "$work/log"
-    exit 1
-fi
+# The package says which language a project lacks.
+refuses() { # LANGUAGES COMPONENTS SENTENCE
+    local folder=$work/outside/refused
+    rm -rf "$folder" && mkdir "$folder"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' "project(refused LANGUAGES $1)" \
+        "find_package(spmm_dist 0.1 REQUIRED $2)" >"$folder/CMakeLists.txt"
+    if cmake -S "$folder" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+        >"$work/log" 2>&1 || ! grep -q "$3" "$work/log"; then
+        echo "find_package did not ask for the language:"
+        cat "$work/log"
+        exit 1
+    fi
+}
+refuses C "COMPONENTS Fortran" 'call enable_language(Fortran)'
+refuses CXX "" 'call enable_language(C) '
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name spmm_dist.pc)")
 export PKG_CONFIG_PATH
@@ -106,7 +110,7 @@ grep -qxF "$version" "$work/log"
 if [ -x "$build/examples/06_fortran" ]; then
     module=$(pkg-config --variable=fortran_module spmm_dist)
     cd "$work/outside"
-    run mpif90 "$module" "$source/examples/06_fortran.f90" -o 06_fortran "${flags[@]}" "$rpath"
+    run mpif90 "$module" "$examples/06_fortran.f90" -o 06_fortran "${flags[@]}" "$rpath"
     run mpirun -n 2 ./06_fortran
 fi
 echo "$kind library: find_package, pkg-config, $languages and the examples: good"

@@ -3,10 +3,9 @@
 
 static const char help_input[] =
     "Usage: mpirun -n RANKS spmm_dist --matrix FILE [option...]\n"
-    "       mpirun -n RANKS spmm_dist --generate SPEC [option...]\n"
-    "       mpirun -n RANKS spmm_dist --doctor [--json FILE]\n"
-    "       spmm_dist --list-engines | --list-transports | --list-partitioners |\n"
-    "                 --list-schedules\n"
+    "  or:  mpirun -n RANKS spmm_dist --generate SPEC [option...]\n"
+    "  or:  mpirun -n RANKS spmm_dist --doctor [--json FILE]\n"
+    "  or:  spmm_dist --list-engines|--list-transports|--list-partitioners|--list-schedules\n"
     "\n"
     "Multiply a sparse matrix A, distributed by rows, by a random dense block B:\n"
     "C = alpha * op(A) * B + beta * C.  Print what was chosen and how long it took.\n"
