@@ -15,17 +15,19 @@
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
+#   debian     packages of packaging/debian, and what lintian says of them
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
 #
 #     scripts/nightly.sh [STEP...]
 set -eu -o pipefail
-export SPMM_SETUP_CLANG=1 SPMM_SETUP_MPICH=1 SPMM_WERROR=1
+export SPMM_SETUP_CLANG=1 SPMM_SETUP_MPICH=1 SPMM_SETUP_DEBIAN=1 SPMM_WERROR=1
 # shellcheck source=scripts/setup.sh
 . "$(dirname "$0")/setup.sh"
 # Else each start of MPI looks for fabrics (tests/CMakeLists.txt).
 export OMPI_MCA_mtl=^ofi,psm,psm2
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(clang mpich coverage tsan asan faults limits readers product fuzz)
+[ ${#steps[@]} -gt 0 ] ||
+    steps=(clang mpich coverage tsan asan faults limits readers product debian fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
 
@@ -98,6 +100,10 @@ step_product() {
     build cpu && python3 tests/driver/cover.py --full --share "${SPMM_PRODUCT_SHARE:-1/1}"
 }
 
+step_debian() {
+    cmake --preset cpu && scripts/package_debian.sh
+}
+
 # What is found new is kept from night to night.
 step_fuzz() {
     build fuzz || return
@@ -121,6 +127,7 @@ run_step() {
         limits) step_limits ;;
         readers) step_readers ;;
         product) step_product ;;
+        debian) step_debian ;;
         fuzz) step_fuzz ;;
         *) echo "no step $1" && return 2 ;;
     esac
