@@ -90,6 +90,7 @@ typedef struct {
  *  caller keeps @p comm.  After MPI_Finalize, calls that communicate return SPMM_ERR_ARGUMENT.
  *  The first context on a kind of GPU measures its rates and keeps them in a file below the home
  *  directory: SPMM_CACHE_DIR names another place, SPMM_CALIBRATE=0 does without.
+ *  So does the first on the same ranks of several nodes with the latency and rate between ranks.
  *  @param[in]  comm     intra-communicator, one rank per device
  *  @param[in]  options  NULL for defaults
  *  @param[out] ctx      release with spmm_context_destroy()

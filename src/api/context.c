@@ -8,6 +8,7 @@
 #include "base/comm.h"
 #include "base/nodes.h"
 #include "base/same.h"
+#include "device/network.h"
 #include "engine/engine.h"
 
 enum { MOST_CTAS = 64 }; /* that NCCL takes */
@@ -116,6 +117,7 @@ static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
     SPMM_TRY(spmmi_gather_hosts(&ctx->env));
     SPMM_TRY(spmmi_nodes_find(&ctx->env, options.ranks_per_node));
     SPMM_TRY(spmmi_device_open(&ctx->env, options.device, options.cuda_device, &ctx->device));
+    SPMM_TRY(spmmi_network_open(&ctx->device));
     SPMM_TRY(spmmi_agree(&ctx->env, spmmi_engines_preload(&ctx->device)));
     ctx->shared.env       = &ctx->env;
     ctx->shared.device    = &ctx->device;

@@ -11,7 +11,7 @@
 
 #include "base/output.h"
 
-enum { PATH_BYTES = 1024, LINE_BYTES = 128 };
+enum { PATH_BYTES = 1024, LINE_BYTES = 128, NAME_BYTES = 32, RATES = SPMM_GATHER_SETS + 1 };
 static const char title[] = "spmm_dist rates 1";
 
 const double spmmi_gather_sets[SPMM_GATHER_SETS] = {32e6, 48e6, 64e6, 128e6, 512e6};
@@ -54,47 +54,38 @@ bool spmmi_calibrate_path(const char *key, char *path, size_t size)
     return true;
 }
 
-/* A line "NAME NUMBER": whole bytes per second, which no locale writes in another way. */
-static bool read_rate(FILE *in, const char *name, double *rate)
+/* A line "NAME NUMBER". */
+static bool read_rate(FILE *in, const spmm_rate_t *rate)
 {
-    char      line[LINE_BYTES], *end;
-    long long number;
+    const size_t length = strlen(rate->name);
+    char         line[LINE_BYTES], *end;
+    long long    number;
 
-    if (fgets(line, sizeof line, in) == NULL || strncmp(line, name, strlen(name)) != 0 ||
-        line[strlen(name)] != ' ') {
+    if (fgets(line, sizeof line, in) == NULL || strncmp(line, rate->name, length) != 0 ||
+        line[length] != ' ') {
         return false;
     }
-    errno  = 0;
-    number = strtoll(line + strlen(name), &end, 10);
-    *rate  = (double)number;
-    return errno == 0 && *end == '\n' && *rate > 1e9 && *rate < 1e15;
+    errno        = 0;
+    number       = strtoll(line + length, &end, 10);
+    *rate->value = (double)number;
+    return errno == 0 && *end == '\n' && *rate->value > rate->least && *rate->value < rate->most;
 }
 
-static void name_set(int k, char name[LINE_BYTES])
+bool spmmi_rates_load(const char *path, const char *first, int count, const spmm_rate_t *rate)
 {
-    (void)snprintf(name, LINE_BYTES, "gather-%" PRId64, (int64_t)spmmi_gather_sets[k]);
-}
-
-bool spmmi_calibrate_load(const char *path, spmm_device_t *device)
-{
-    spmm_device_t read = *device;
-    char          line[LINE_BYTES];
-    FILE         *in = fopen(path, "r");
-    bool          good;
+    char  line[LINE_BYTES];
+    FILE *in = fopen(path, "r");
+    bool  good;
 
     if (in == NULL) {
         return false;
     }
-    good = fgets(line, sizeof line, in) != NULL && strncmp(line, title, strlen(title)) == 0 &&
-           strcmp(line + strlen(title), "\n") == 0 && read_rate(in, "copy", &read.copy_bw);
-    for (int k = 0; k < SPMM_GATHER_SETS && good; k++) {
-        name_set(k, line);
-        good = read_rate(in, line, &read.gather_bw[k]);
+    good = fgets(line, sizeof line, in) != NULL && strncmp(line, first, strlen(first)) == 0 &&
+           strcmp(line + strlen(first), "\n") == 0;
+    for (int k = 0; k < count && good; k++) {
+        good = read_rate(in, &rate[k]);
     }
     (void)fclose(in);
-    if (good) {
-        *device = read;
-    }
     return good;
 }
 
@@ -109,19 +100,52 @@ static void make_folders(const char *path)
     }
 }
 
-bool spmmi_calibrate_store(const char *path, const spmm_device_t *device)
+bool spmmi_rates_store(const char *path, const char *first, int count, const spmm_rate_t *rate)
 {
     spmm_output_t out;
-    char          name[LINE_BYTES];
 
     make_folders(path);
     if (spmmi_output_open(&out, path, SPMM_OUTPUT_REPLACE) != 0) {
         return false;
     }
-    (void)fprintf(out.stream, "%s\ncopy %.0f\n", title, device->copy_bw);
-    for (int k = 0; k < SPMM_GATHER_SETS; k++) {
-        name_set(k, name);
-        (void)fprintf(out.stream, "%s %.0f\n", name, device->gather_bw[k]);
+    (void)fprintf(out.stream, "%s\n", first);
+    for (int k = 0; k < count; k++) {
+        (void)fprintf(out.stream, "%s %.0f\n", rate[k].name, *rate[k].value);
     }
     return spmmi_output_close(&out, true) == 0;
+}
+
+/* The rates of @p device, by name. */
+static void list_rates(spmm_device_t *device, char name[SPMM_GATHER_SETS][NAME_BYTES],
+                       spmm_rate_t rate[RATES])
+{
+    rate[0] = (spmm_rate_t){"copy", 1e9, 1e15, &device->copy_bw};
+    for (int k = 0; k < SPMM_GATHER_SETS; k++) {
+        (void)snprintf(name[k], NAME_BYTES, "gather-%" PRId64, (int64_t)spmmi_gather_sets[k]);
+        rate[k + 1] = (spmm_rate_t){name[k], 1e9, 1e15, &device->gather_bw[k]};
+    }
+}
+
+bool spmmi_calibrate_load(const char *path, spmm_device_t *device)
+{
+    spmm_device_t read = *device;
+    char          name[SPMM_GATHER_SETS][NAME_BYTES];
+    spmm_rate_t   rate[RATES];
+
+    list_rates(&read, name, rate);
+    if (!spmmi_rates_load(path, title, RATES, rate)) {
+        return false;
+    }
+    *device = read;
+    return true;
+}
+
+bool spmmi_calibrate_store(const char *path, const spmm_device_t *device)
+{
+    spmm_device_t kept = *device;
+    char          name[SPMM_GATHER_SETS][NAME_BYTES];
+    spmm_rate_t   rate[RATES];
+
+    list_rates(&kept, name, rate);
+    return spmmi_rates_store(path, title, RATES, rate);
 }

@@ -15,12 +15,26 @@ bool spmmi_calibrate_wanted(void);
  *  $XDG_CACHE_HOME or in $HOME/.cache.  @return false: there is no such folder, or no room */
 bool spmmi_calibrate_path(const char *key, char *path, size_t size);
 
+/** A number of a file of rates. */
+typedef struct {
+    const char *name;
+    double      least, most; /**< that are believed, both exclusive */
+    double     *value;       /**< whole numbers: no locale writes them in another way */
+} spmm_rate_t;
+
+/** Read the numbers of a file that begins with the line @p title.  @return false: there is no such
+ *  file, or not this version wrote it; values are then undefined */
+bool spmmi_rates_load(const char *path, const char *title, int count, const spmm_rate_t *rate);
+
+/** Write them, with the folders missing; a file appears whole or not at all, whoever else writes
+ *  it.  @return false: it could not be written */
+bool spmmi_rates_store(const char *path, const char *title, int count, const spmm_rate_t *rate);
+
 /** Read copy_bw and gather_bw.  @return false: no file, or none that this version wrote; *device is
  *  then unchanged */
 bool spmmi_calibrate_load(const char *path, spmm_device_t *device);
 
-/** Write them, with the folders missing; a file appears whole or not at all, whoever else writes
- *  it.  @return false: it could not be written */
+/** Write them as spmmi_rates_store() does. */
 bool spmmi_calibrate_store(const char *path, const spmm_device_t *device);
 
 #ifdef SPMM_HAVE_CUDA

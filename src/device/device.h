@@ -21,6 +21,14 @@ typedef struct spmm_device_ops spmm_device_ops_t;
 enum { SPMM_GATHER_SETS = 5 };
 extern const double spmmi_gather_sets[SPMM_GATHER_SETS];
 
+/** What ways between ranks cost a rank while all use theirs: network.h. */
+typedef struct {
+    double latency_s[SPMM_WAYS]; /**< of a message */
+    double message_s[SPMM_WAYS]; /**< that each further message at the same time takes */
+    double rate[SPMM_WAYS];      /**< bytes/s out, and as many in; 0: all ranks are on one node */
+    double alone;                /**< the same between nodes while one rank of a node does */
+} spmm_network_t;
+
 /** One device of one rank, with the facts that cost models read. */
 struct spmm_device {
     const spmm_device_ops_t *ops;
@@ -36,9 +44,12 @@ struct spmm_device {
     /** bytes/s of random rows of 512 bytes, out of working sets of
      *  spmmi_gather_sets; 0: likewise */
     double gather_bw[SPMM_GATHER_SETS];
-    char   description[96]; /**< "NVIDIA H200", "CPU, 2 threads" */
-    char   bus_id[32];      /**< "0000:1b:00.0"; "" on the CPU */
-    void  *state;           /**< of the implementation */
+
+    spmm_network_t network;
+
+    char  description[96]; /**< "NVIDIA H200", "CPU, 2 threads" */
+    char  bus_id[32];      /**< "0000:1b:00.0"; "" on the CPU */
+    void *state;           /**< of the implementation */
 };
 
 /** Every function records its own error in device->env; streams may be NULL (the default one). */

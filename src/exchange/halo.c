@@ -162,6 +162,55 @@ static spmm_status_t build(spmm_env_t *env, draft_t *draft, int64_t n_need, spmm
     return spmmi_agree(env, compare_pairs(env, draft, halo));
 }
 
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Ranks of a node may share its adapter.  Collective, agreed. */
+static spmm_status_t sum_node(spmm_env_t *env, spmm_halo_t *halo)
+{
+    const int        n               = 2 * env->nodes.count;
+    spmm_halo_flow_t flow[SPMM_WAYS] = {{0}};
+    spmm_status_t    status          = SPMM_OK;
+    int64_t         *rows;
+
+    if (env->nodes.count <= 1) {
+        return SPMM_OK;
+    }
+    if (SPMM_NEW_ZERO(rows, n) == NULL) {
+        status = spmmi_fail_memory(&env->err, n, sizeof *rows, "the rows between nodes");
+    }
+    status = spmmi_agree(env, status);
+    if (status == SPMM_OK) {
+        int64_t *mine = rows + 2 * (ptrdiff_t)env->nodes.node[env->rank];
+
+        spmmi_halo_flow(halo, env, flow);
+        mine[0]         = flow[SPMM_BETWEEN].rows_in;
+        mine[1]         = flow[SPMM_BETWEEN].rows_out;
+        status          = spmmi_allreduce(env, rows, n, MPI_INT64_T, MPI_SUM);
+        halo->node_rows = greater(mine[0], mine[1]);
+    }
+    spmmi_free(rows);
+    return status;
+}
+
+/* Every rank of a node gets all rows of the others, and sends its own to all of them. */
+static int64_t full_node_rows(const spmm_env_t *env, const int64_t *offset)
+{
+    const spmm_nodes_t *nodes = &env->nodes;
+    int64_t             own   = 0;
+    int                 ranks = 0;
+
+    for (int p = 0; p < env->size; p++) {
+        if (spmmi_nodes_share(nodes, p, env->rank)) {
+            own += offset[p + 1] - offset[p];
+            ranks++;
+        }
+    }
+    return greater(ranks * (offset[env->size] - own), own * (env->size - ranks));
+}
+
 /* The counts of a full halo: nothing to or from this rank itself. */
 static void count_full(const spmm_env_t *env, const int64_t *offset, int64_t *send, int64_t *recv)
 {
@@ -194,7 +243,8 @@ spmm_status_t spmmi_halo_create_full(spmm_env_t *env, const int64_t *offset, spm
         spmmi_halo_free(&made);
         return status;
     }
-    *halo = made;
+    made.node_rows = env->nodes.count > 1 ? full_node_rows(env, offset) : 0;
+    *halo          = made;
     return SPMM_OK;
 }
 
@@ -207,6 +257,9 @@ spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const in
 
     status = build(env, &draft, n_need, &made);
     draft_free(&draft);
+    if (status == SPMM_OK) {
+        status = sum_node(env, &made);
+    }
     if (status != SPMM_OK) {
         spmmi_halo_free(&made);
         return status;

@@ -14,7 +14,9 @@ typedef struct {
     int64_t *send_ptr, *recv_ptr;   /**< [n_*_peers + 1] rows, prefix sums */
     int32_t *send_row;              /**< [send_ptr[n_send_peers]] local rows to mirror, ascending
                                          for each peer; NULL when send_same */
-    bool     send_same; /**< every peer gets the same rows, of which there is one copy */
+    int64_t node_rows; /**< the rows that this rank's node gets from other nodes, or sends them: the
+                            greater */
+    bool    send_same; /**< every peer gets the same rows, of which there is one copy */
 } spmm_halo_t;
 
 static inline int64_t spmmi_halo_send_rows(const spmm_halo_t *halo)

@@ -10,7 +10,7 @@
 
 #include "base/candidate.h"
 #include "device/device.h"
-#include "exchange/halo.h"
+#include "exchange/flow.h"
 
 /** How nccl-push shares out its work.  All 0 but in benchmarks and tests; the same on all ranks. */
 typedef struct {

@@ -65,10 +65,7 @@ static bool mpi_device_supports(spmm_transport_shared_t *shared, char why[SPMM_W
 static double mpi_device_cost(const spmm_halo_t *halo, size_t row_bytes,
                               const spmm_device_t *device)
 {
-    const int64_t out = spmmi_halo_send_rows(halo), in = spmmi_halo_recv_rows(halo);
-
-    (void)device;
-    return 20e-6 + (double)(out > in ? out : in) * (double)row_bytes / 300e9;
+    return 20e-6 + spmmi_ways_s(halo, row_bytes, device, 300e9);
 }
 
 static void mpi_device_destroy(void *state)

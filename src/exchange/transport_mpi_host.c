@@ -25,15 +25,21 @@ static bool mpi_host_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY
 
 /* Messages of one node go through shared memory: about 1 us each and one copy in, one out.  Rows of
  * a GPU cross PCIe on top, out and in, at about 20 GB/s while other ranks do the same, after a
- * synchronisation of the host with the stream of about 10 us. */
+ * synchronisation of the host with the stream of about 10 us.  On several nodes both ways are
+ * measured, and one core moves what goes by either. */
 static double mpi_host_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
-    const double out   = (double)spmmi_halo_send_rows(halo) * (double)row_bytes;
-    const double in    = (double)spmmi_halo_recv_rows(halo) * (double)row_bytes;
-    const double posts = 1e-6 * (halo->n_send_peers + halo->n_recv_peers);
+    const double out       = (double)spmmi_halo_send_rows(halo) * (double)row_bytes;
+    const double in        = (double)spmmi_halo_recv_rows(halo) * (double)row_bytes;
+    const double posts     = 1e-6 * (halo->n_send_peers + halo->n_recv_peers);
+    const double between_s = spmmi_way_s(halo, SPMM_BETWEEN, row_bytes, device);
 
-    return device->kind == SPMM_DEVICE_CPU ? posts + 2.0 * (in + out) / device->mem_bw
-                                           : posts + 10e-6 + (in + out) / 20e9;
+    if (device->kind != SPMM_DEVICE_CPU) {
+        return posts + 10e-6 + (in + out) / 20e9 + between_s;
+    }
+    return device->env->nodes.count > 1
+               ? spmmi_way_s(halo, SPMM_WITHIN, row_bytes, device) + between_s
+               : posts + 2.0 * (in + out) / device->mem_bw;
 }
 
 static void mpi_host_destroy(void *state)

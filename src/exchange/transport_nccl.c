@@ -108,10 +108,7 @@ static bool nccl_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
  * the longest. */
 static double nccl_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
-    const int64_t out = spmmi_halo_send_rows(halo), in = spmmi_halo_recv_rows(halo);
-
-    (void)device;
-    return 14e-6 + (double)(out > in ? out : in) * (double)row_bytes / 340e9;
+    return 14e-6 + spmmi_ways_s(halo, row_bytes, device, 340e9);
 }
 
 static bool is_alone(const spmm_halo_t *halo)

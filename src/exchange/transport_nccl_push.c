@@ -33,13 +33,10 @@ typedef struct {
  * exchange_pull.tsv there. */
 static double push_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
-    const int64_t out = spmmi_halo_send_rows(halo), in = spmmi_halo_recv_rows(halo);
-
-    (void)device;
     return 10.5e-6 +
            1.5e-6 *
                (halo->n_send_peers > halo->n_recv_peers ? halo->n_send_peers : halo->n_recv_peers) +
-           (double)(out > in ? out : in) * (double)row_bytes / 350e9;
+           spmmi_ways_s(halo, row_bytes, device, 350e9);
 }
 
 static spmm_status_t exchange_firsts(spmm_env_t *env, int n_peers, const int *peer,

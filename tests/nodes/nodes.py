@@ -30,7 +30,8 @@ exec nsenter -t $pid -n -u -m --pid=/proc/$pid/ns/pid_for_children sh -c "$*"
 MPI = {"OMPI_MCA_btl": "self,vader,tcp", "OMPI_MCA_btl_tcp_if_include": "eth0",
        "OMPI_MCA_oob_tcp_if_include": "eth0", "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
        "OMPI_MCA_plm_rsh_agent": f"{FOLDER}.agent", "TMPDIR": str(FOLDER),
-       "OMPI_MCA_mpi_yield_when_idle": "1", "SPMM_CACHE_DIR": str(FOLDER), "OMP_NUM_THREADS": "1"}
+       "OMPI_MCA_mpi_yield_when_idle": "1", "SPMM_CACHE_DIR": str(FOLDER), "SPMM_CALIBRATE": "0",
+       "OMP_NUM_THREADS": "1"}
 
 
 def call(*command):
@@ -42,7 +43,7 @@ def enter():
     if os.environ.get(INSIDE):
         call("mount", "-t", "tmpfs", "tmpfs", str(FOLDER.parent))
         return None
-    missing = [p for p in ("ip", "unshare", "nsenter") if shutil.which(p) is None]
+    missing = [p for p in ("ip", "tc", "unshare", "nsenter") if shutil.which(p) is None]
     if missing:
         return "there is no " + ", ".join(missing) + " (packages iproute2 and util-linux)"
     if not harness.is_open_mpi_4():
@@ -90,6 +91,11 @@ class Node:
             except OSError:
                 pass  # it has ended
         return found
+
+    def limit(self, rate):
+        """Of what the node sends: "50mbit"."""
+        self.call("tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", rate, "burst",
+                  "16kb", "latency", "100ms")
 
     def cut(self):
         call("ip", "link", "set", self.name, "down")

@@ -4,6 +4,7 @@ nodes, links or files fail.  Exit code 77 where there can be no such nodes."""
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -47,8 +48,8 @@ class Case(unittest.TestCase):
         job.wait("end", 1, SLACK)
         return code, job.text()
 
-    def run_driver(self, *args, code=0):
-        got, text = self.finish(self.start(*args), 60)
+    def run_driver(self, *args, code=0, env=None):
+        got, text = self.finish(self.start(*args, env=env), 60)
         self.assertEqual(got, code, text)
         return text
 
@@ -86,6 +87,19 @@ class Good(Case):
                     self.assertIn(": passed", self.run_driver(
                         "--matrix", BIPS, "--transport", transport, "--partition", partition,
                         "--op", "t", "--iterations", "2", "--verify", "--device", "cpu"))
+
+    def test_slow_network(self):
+        """What the context measures is the rate of the adapters, shared by the ranks of a node."""
+        for node in self.nodes:
+            node.limit("50mbit")
+        self.run_driver("--generate", "rmat:scale=10,degree=8", "--iterations", "2",
+                        env={"SPMM_CALIBRATE": "1"})
+        kept = subprocess.run(self.nodes[0].within("sh", "-c", f"cat {nodes.FOLDER}/network*"),
+                              check=True, stdout=subprocess.PIPE).stdout.decode()
+        rates = {name: int(number) for name, number in re.findall(r"(?m)^(\S+) (\d+)$", kept)}
+        self.assertLess(rates["alone-between"], 1.3 * 50e6 / 8, kept)
+        self.assertGreater(rates["alone-between"], 0.3 * 50e6 / 8, kept)
+        self.assertLess(rates["rate-between"], 0.75 * rates["alone-between"], kept)
 
     def test_doctor(self):
         text = self.run_driver("--doctor", "--device", "cpu")
