@@ -42,6 +42,7 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
     o.reorder   = v->reorder;
     o.schedule  = v->schedule;
     o.executes  = c->bench->options.executes;
+    o.tune      = "before"; /* all products are timed */
     o.graph     = v->graph;
     o.profile   = !v->graph;
     return spmm_plan_create(c->A, c->n, &o, plan);

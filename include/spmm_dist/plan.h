@@ -28,9 +28,9 @@ typedef struct {
                                      degrees in 32 parts or more; of ptscotch: "cut" (NULL) */
     double         imbalance;   /**< of metis and ptscotch: allowed max / mean non-zeros per rank;
                                      0: 1.03 */
-    const char    *engine;      /**< NULL or "auto": on GPUs the fastest measured of the best
-                                     predicted and cusparse, as far as @p executes pays for it,
-                                     on CPUs the least predicted time */
+    const char    *engine;      /**< NULL or "auto": on GPUs the fastest of the best predicted and
+                                     cusparse, as far as @p executes pays for it, found as @p tune
+                                     says; on CPUs the least predicted time */
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines and schedule are then chosen by the model
@@ -46,8 +46,9 @@ typedef struct {
                                        than ordering costs; "none"; "affinity", "tiles", "rcm" and
                                        "metis": always */
     int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
-                                       can pay in so many, and measuring engines takes no more than
-                                       5 % of what they will: few get the model's choice */
+                                       can pay in so many, and finding the fastest engine takes no
+                                       more than 5 % of what they will: few get the model's
+                                       choice */
     const char    *schedule;      /**< order of exchange and products, see spmm_schedule_info() and
                                        docs/reference/schedules.md.  NULL or "auto": on GPUs the
                                        fastest measured of the two best predicted and
@@ -66,6 +67,13 @@ typedef struct {
                                        of SPMM_R_64F, SPMM_C_32F for A of SPMM_R_32F: B and C are
                                        complex, row-major, and multiplied as they lie, as real
                                        blocks of twice the columns; alpha and beta are real then */
+    const char *tune;            /**< when the fastest engine is found, with engine "auto" on GPUs.
+                                      "use" (NULL): in up to 64 products of the caller, see
+                                      spmm_execute(); "before": while the plan is made, by products
+                                      with blocks of its own, as all plans do that are captured,
+                                      column-major or may order rows; "none": not at all, as
+                                      no_autotune.  Schedules are measured while the plan is made
+                                      unless it is "none" */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -73,7 +81,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO                                                                         \
+            SPMM_TYPE_AUTO, NULL                                                                   \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -96,6 +104,13 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  CUDA contexts with transport nccl it returns before the result is ready, which is when @p stream
  *  reaches this point; the first call, and with engine cusparse the first after a change of n, ldb
  *  or ldc, may wait for the device.
+ *  While a plan finds out by use which engine is the fastest on this rank (option tune), its
+ *  products run several of them: each is right, but bits may differ from call to call within the
+ *  first 64 products, and not after them.  Calls of fewer columns than planned count, but find
+ *  nothing out.  Up to six formats are held for each block meanwhile, those beside the first within
+ *  1 MiB and four times what the block takes as CSR, on the device and on the host each.  What has
+ *  lost is freed by the next call of spmm_plan_update_values(), spmm_matrix_update_values(),
+ *  spmm_plan_scatter(), spmm_plan_gather() or spmm_plan_resync(), never by an execute.
  *  With option graph, the second call with the same arguments captures them and allocates; it and
  *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of
  *  B and C (modulo 16 bytes) stay.  NCCL demands that all ranks capture and launch alike: on
@@ -218,7 +233,7 @@ typedef struct {
     double      tune_s;     /**< part of build_s: measuring engines and schedules, max over
                                         ranks */
     double      local_predicted_s; /**< of the engine of the local or the one block, this rank */
-    double      local_measured_s;  /**< at plan time; NaN: the prediction alone chose */
+    double      local_measured_s;  /**< at plan time or in use; NaN: not measured */
     const char *reordering; /**< of the local block: the method applied or "none"; static storage */
     double      reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
     const char *schedule; /**< chosen; "none" where no row travels between ranks; static storage */
@@ -226,6 +241,10 @@ typedef struct {
     double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none */
     double      schedule_measured_s;  /**< at plan time, likewise; NaN: not measured */
     spmm_flow_t within, between;      /**< what travels within nodes, and between them */
+    const char *tuned; /**< what chose the engine of the local or the one block: "name", "model",
+                                  "before" (measured at plan time) or "use"; static storage */
+    int64_t     tuned_since; /**< product of this plan from which on its engines stay, 1 the first;
+                                  0: they are still tried */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */

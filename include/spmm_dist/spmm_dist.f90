@@ -94,7 +94,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 128_c_size_t
+    integer(c_size_t) :: struct_size = 136_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -114,6 +114,7 @@ module spmm_dist
     integer(c_int) :: graph = 0
     integer(c_int) :: exact_nonfinite = 0
     integer(c_int) :: b_type = 0
+    type(c_ptr) :: tune = c_null_ptr
   end type
 
   type, bind(c) :: spmm_layout_info_t
@@ -134,7 +135,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_stats_t
-    integer(c_size_t) :: struct_size = 368_c_size_t
+    integer(c_size_t) :: struct_size = 384_c_size_t
     type(c_ptr) :: engine = c_null_ptr
     type(c_ptr) :: halo_engine = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
@@ -170,6 +171,8 @@ module spmm_dist
     real(c_double) :: schedule_measured_s = 0.0_c_double
     type(spmm_flow_t) :: within = spmm_flow_t()
     type(spmm_flow_t) :: between = spmm_flow_t()
+    type(c_ptr) :: tuned = c_null_ptr
+    integer(c_int64_t) :: tuned_since = 0_c_int64_t
   end type
 
   type, bind(c) :: spmm_span_t

@@ -49,6 +49,7 @@ typedef struct {
     void *log_user;
     bool  schedules_on_cpu; /**< tests alone: plans on CPUs measure schedules too; equal on all
                                  ranks */
+    bool  tries_on_cpu;     /**< tests alone: plans on CPUs choose engines by use, too */
     bool  debug;            /**< SPMM_DEBUG=1: log lines go to stderr as well */
     bool  check;            /**< collective calls compare their arguments over ranks: see same.h;
                                  equal on all ranks, false on one */

@@ -100,6 +100,9 @@ struct spmm_device_ops {
     /** Keep the stream busy for about so long, at most 1 ms, without touching memory; on the CPU
      *  nothing. */
     spmm_status_t (*delay)(const spmm_device_t *device, double seconds, spmm_stream_t stream);
+    /** Has all work before the event's last record been done?  Waits for nothing. */
+    spmm_status_t (*event_query)(const spmm_device_t *device, const spmm_event_t *event,
+                                 bool *done);
     /** Waits for both events (timed, recorded). */
     spmm_status_t (*event_elapsed)(const spmm_device_t *device, spmm_event_t *from,
                                    spmm_event_t *to, double *seconds);

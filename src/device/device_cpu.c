@@ -163,6 +163,15 @@ static spmm_status_t cpu_stream_wait(const spmm_device_t *device, spmm_stream_t 
     return SPMM_OK;
 }
 
+static spmm_status_t cpu_event_query(const spmm_device_t *device, const spmm_event_t *event,
+                                     bool *done)
+{
+    (void)device;
+    (void)event;
+    *done = true;
+    return SPMM_OK;
+}
+
 static spmm_status_t cpu_event_elapsed(const spmm_device_t *device, spmm_event_t *from,
                                        spmm_event_t *to, double *seconds)
 {
@@ -237,6 +246,7 @@ const spmm_device_ops_t spmmi_device_cpu = {
     .event_destroy    = cpu_event_destroy,
     .event_record     = cpu_event_record,
     .stream_wait      = cpu_stream_wait,
+    .event_query      = cpu_event_query,
     .event_elapsed    = cpu_event_elapsed,
     .gather_rows      = cpu_gather_rows,
     .scatter_rows     = cpu_scatter_rows,

@@ -278,6 +278,21 @@ static spmm_status_t cuda_delay(const spmm_device_t *device, double seconds, spm
                             "the kernel delay");
 }
 
+static spmm_status_t cuda_event_query(const spmm_device_t *device, const spmm_event_t *event,
+                                      bool *done)
+{
+    cudaError_t code;
+
+    SPMM_TRY(spmmi_cuda_use(device));
+    code  = cudaEventQuery(raw(event));
+    *done = code == cudaSuccess;
+    if (code == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* an answer, no failure */
+        return SPMM_OK;
+    }
+    return spmmi_cuda_check(device, code, "cudaEventQuery");
+}
+
 static spmm_status_t cuda_event_elapsed(const spmm_device_t *device, spmm_event_t *from,
                                         spmm_event_t *to, double *seconds)
 {
@@ -346,6 +361,7 @@ const spmm_device_ops_t spmmi_device_cuda = {
     .event_record     = cuda_event_record,
     .stream_wait      = cuda_stream_wait,
     .delay            = cuda_delay,
+    .event_query      = cuda_event_query,
     .event_elapsed    = cuda_event_elapsed,
     .graph_begin      = spmmi_cuda_graph_begin,
     .graph_end        = spmmi_cuda_graph_end,

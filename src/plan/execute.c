@@ -17,6 +17,7 @@
 
 #include "plan/plan.h"
 #include "plan/product/products.h"
+#include "plan/values/settle.h"
 
 bool spmmi_plan_runs_alone(const spmm_plan_t *plan)
 {
@@ -130,5 +131,6 @@ spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
                           -range[1], range[0]);
     }
     plan->exchange.in_step = plan->exchange.missed;
+    spmmi_plan_end_tries(plan);
     return SPMM_OK;
 }

@@ -3,14 +3,13 @@
 #ifndef SPMM_PLAN_OPTIONS_H
 #define SPMM_PLAN_OPTIONS_H
 
-#include <stdbool.h>
-
+#include "engine/choose/autotune.h"
 #include "spmm_dist/plan.h"
 
 /** Resolve what the caller left open into the plan's own fields, and refuse what cannot be, or what
  *  ranks ask for differently.  Collective, agreed. */
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o);
-/** Does this plan choose by measured times? */
-bool spmmi_plan_uses_trials(const spmm_plan_t *plan, const spmm_plan_options_t *o);
+/** What checked options ask for. */
+spmm_tune_t spmmi_tune_asked(const spmm_plan_options_t *o);
 
 #endif /* SPMM_PLAN_OPTIONS_H */

@@ -46,6 +46,7 @@ struct spmm_plan {
     spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */
     spmm_compute_t compute;
     bool           deterministic, profile, exact_nonfinite;
+    spmm_tune_t    tune; /**< what engines of this rank are chosen by, where rows stay in order */
 
     spmm_partition_t  partition;
     spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A */
@@ -62,6 +63,14 @@ struct spmm_plan {
                                         asked */
     spmm_plan_stats_t stats;        /**< all but the times */
 };
+
+/** Number @p b, below SPMM_PLAN_BLOCKS: local, halo, joined ones. */
+static inline spmm_block_t *spmmi_plan_block(spmm_plan_t *plan, int b)
+{
+    return b == 0   ? &plan->blocks.local
+           : b == 1 ? &plan->blocks.halo
+                    : &plan->blocks.joined[b - 1].block;
+}
 
 /** The failure that came first. */
 static inline spmm_status_t spmmi_first_failure(spmm_status_t first, spmm_status_t second)

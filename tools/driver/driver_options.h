@@ -31,7 +31,7 @@ typedef struct {
     spmm_layout_t      layout;
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
-    const char        *write_partition, *reorder, *schedule, *json, *plot;
+    const char        *write_partition, *reorder, *schedule, *tune, *json, *plot;
     int64_t            nccl_ctas;      /**< as the context option */
     int64_t            ranks_per_node; /**< likewise */
     int64_t            executes;       /**< as the plan option */

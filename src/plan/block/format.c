@@ -5,6 +5,7 @@
  */
 #include "plan/block/format.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -48,13 +49,19 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
 }
 
 /* Take the engine chosen; the windows are not needed any more. */
-static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
+static void install(spmm_block_t *block, const spmm_engine_settled_t *settled, bool by_name)
 {
     block->engine         = settled->picked->engine;
     block->format         = settled->format;
     block->problem.layout = settled->picked->layout;
     block->predicted_s    = settled->picked->predicted_s;
     block->measured_s     = settled->picked->measured_s;
+    block->tries          = settled->tries;
+    block->since          = settled->tries == NULL;
+    block->tuned          = by_name                              ? "name"
+                            : settled->tries != NULL             ? "use"
+                            : isnan(settled->picked->measured_s) ? "model"
+                                                                 : "before";
     spmmi_pattern_free(&block->pattern);
     spmmi_permuted_free(&block->rival);
 }
@@ -125,10 +132,11 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
 spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                      const spmm_plan_options_t *o)
 {
+    const bool                 rivals = block->rival.csr.row_ptr != NULL;
     const bool                 adds   = block == &plan->blocks.halo && plan->op == SPMM_OP_N;
     const spmm_engine_choice_t choice = {.name     = o->engine,
-                                         .measure  = spmmi_plan_uses_trials(plan, o),
-                                         .compared = block->rival.csr.row_ptr != NULL,
+                                         .tune     = rivals ? SPMM_TUNE_BEFORE : plan->tune,
+                                         .compared = rivals,
                                          .beta     = adds ? 1.0 : 0.0,
                                          .executes = o->executes};
     const double               start  = spmmi_now();
@@ -139,14 +147,14 @@ spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spm
     SPMM_TRY(spmmi_engine_settle(&choice, &block->csr, &block->problem, plan->device,
                                  block->candidates, spmmi_n_engines, &settled));
     plan->stats.tune_s += settled.tune_s;
-    if (block->rival.csr.row_ptr != NULL) {
+    if (rivals) { /* two orders of its rows are compared by times that are there now */
         status = try_order(plan, block, c_type, &choice, &settled);
     }
     if (status != SPMM_OK) {
         settled.picked->engine->destroy(settled.format);
         return status;
     }
-    install(block, &settled);
+    install(block, &settled, !spmmi_candidate_is_auto(o->engine));
     plan->stats.build_s += spmmi_now() - start;
     spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
               spmmi_now() - start, settled.tune_s);

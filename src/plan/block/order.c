@@ -103,7 +103,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     r->before = before.tc;
     r->after  = p.pattern.tc;
     r->why    = "affinity makes no engine much faster";
-    if (spmmi_plan_uses_trials(plan, o) && !named &&
+    if (plan->tune != SPMM_TUNE_NONE && !named &&
         spmmi_has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
         spmmi_permuted_free(&block->rival); /* of a blockset that there was no memory for */
         block->rival = p;

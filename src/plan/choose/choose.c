@@ -9,6 +9,7 @@
 #include "plan/block/blockset.h"
 #include "plan/choose/predict.h"
 #include "plan/choose/trial.h"
+#include "plan/options.h"
 #include "plan/plan.h"
 
 enum { MOST_TRIED = 3 }; /* the two best predicted and the yardstick */
@@ -60,7 +61,7 @@ static spmm_status_t set_up(spmm_plan_t *plan)
 /* What one rank has, or asks for, counts for all. */
 static spmm_status_t find_travel(walk_t *w)
 {
-    int any[2] = {!w->plan->exchange.alone, w->options->no_autotune};
+    int any[2] = {!w->plan->exchange.alone, spmmi_tune_asked(w->options) == SPMM_TUNE_NONE};
 
     SPMM_TRY(spmmi_allreduce(w->plan->env, any, 2, MPI_INT, MPI_MAX));
     w->plan->choice.travels = any[0] != 0;

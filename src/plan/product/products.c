@@ -13,7 +13,7 @@ spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
         x = &y;
     }
     SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
-    SPMM_TRY(plan->blocks.local.engine->execute(plan->blocks.local.format, x));
+    SPMM_TRY(spmmi_block_multiply(&plan->blocks.local, x, 0, x->n == plan->n));
     return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
@@ -63,7 +63,7 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
         y.B   = edge_of(plan, slice);
         y.ldb = n_halo;
     }
-    return plan->blocks.halo.engine->execute(plan->blocks.halo.format, &y);
+    return spmmi_block_multiply(&plan->blocks.halo, &y, slice->index, x->n == plan->n);
 }
 
 spmm_status_t spmmi_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
@@ -88,7 +88,7 @@ static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_
     y.beta   = (spmm_scalar_t){0};
     y.C      = columns ? edge_of(plan, slice) : slice->halo;
     y.ldc    = columns ? n_halo : y.n;
-    SPMM_TRY(plan->blocks.halo.engine->execute(plan->blocks.halo.format, &y));
+    SPMM_TRY(spmmi_block_multiply(&plan->blocks.halo, &y, slice->index, x->n == plan->n));
     if (!columns) {
         return SPMM_OK;
     }
@@ -168,12 +168,12 @@ spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
                                     const spmm_operands_t *x, const spmm_slice_t *slice,
                                     const void *rows)
 {
-    const spmm_block_t *block = &plan->blocks.joined[blockset].block;
-    spmm_operands_t     y     = columns_of(plan, x, slice);
+    spmm_block_t   *block = &plan->blocks.joined[blockset].block;
+    spmm_operands_t y     = columns_of(plan, x, slice);
 
     y.B   = rows;
     y.ldb = slice->n;
     SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
-    SPMM_TRY(block->engine->execute(block->format, &y));
+    SPMM_TRY(spmmi_block_multiply(block, &y, slice->index, x->n == plan->n));
     return spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
 }

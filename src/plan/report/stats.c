@@ -43,63 +43,65 @@ static size_t halo_bytes(const spmm_halo_t *halo)
            (size_t)spmmi_halo_send_rows(halo) * sizeof *halo->send_row;
 }
 
-static void count_block(spmm_plan_t *plan, const spmm_block_t *block)
+static void count_block(const spmm_block_t *block, spmm_plan_stats_t *s)
 {
     size_t host, device;
 
-    if (block->engine == NULL) {
-        return;
+    spmmi_block_bytes(block, &host, &device);
+    s->host_bytes += host;
+    if (block->engine != NULL && block->source != NULL) {
+        s->host_bytes += (size_t)block->nnz * sizeof *block->source;
     }
-    block->engine->bytes(block->format, &host, &device);
-    plan->stats.host_bytes += host;
-    if (block->source != NULL) {
-        plan->stats.host_bytes += (size_t)block->nnz * sizeof *block->source;
-    }
-    plan->stats.device_bytes += device;
+    s->device_bytes += device;
 }
 
-static void count_exchange(spmm_plan_t *plan, const void *state, const spmm_halo_t *moved)
+static void count_exchange(const spmm_plan_t *plan, const void *state, const spmm_halo_t *moved,
+                           spmm_plan_stats_t *s)
 {
     size_t host, device;
 
     plan->exchange.transport->bytes(state, &host, &device);
-    plan->stats.host_bytes += host + halo_bytes(moved);
-    plan->stats.device_bytes += device;
+    s->host_bytes += host + halo_bytes(moved);
+    s->device_bytes += device;
 }
 
-static void count_bytes(spmm_plan_t *plan)
+static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 {
-    count_block(plan, &plan->blocks.local);
-    count_block(plan, &plan->blocks.halo);
+    s->host_bytes = sizeof *plan + map_bytes(&plan->rows, plan->env->size) +
+                    map_bytes(&plan->cols, plan->env->size) +
+                    (size_t)plan->rows.n_orig * sizeof *plan->partition.row_part +
+                    (size_t)plan->cols.n_orig * sizeof *plan->partition.col_part;
+    s->device_bytes = spmmi_plan_buffer_bytes(plan);
+    count_block(&plan->blocks.local, s);
+    count_block(&plan->blocks.halo, s);
     for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
-        count_block(plan, &plan->blocks.joined[f].block);
+        count_block(&plan->blocks.joined[f].block, s);
     }
-    count_exchange(plan, plan->exchange.state, &plan->exchange.halo);
+    count_exchange(plan, plan->exchange.state, &plan->exchange.halo, s);
     if (plan->exchange.gather != NULL) {
-        count_exchange(plan, plan->exchange.gather, &plan->exchange.full);
+        count_exchange(plan, plan->exchange.gather, &plan->exchange.full, s);
     }
-    plan->stats.host_bytes += sizeof *plan + map_bytes(&plan->rows, plan->env->size) +
-                              map_bytes(&plan->cols, plan->env->size) +
-                              (size_t)plan->rows.n_orig * sizeof *plan->partition.row_part +
-                              (size_t)plan->cols.n_orig * sizeof *plan->partition.col_part;
-    plan->stats.device_bytes += spmmi_plan_buffer_bytes(plan);
 }
 
 /* The choices made. */
-static void name_choices(spmm_plan_t *plan)
+static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 {
-    spmm_plan_stats_t  *s    = &plan->stats;
     const spmm_block_t *main = spmmi_plan_main_block(plan);
+    const spmm_block_t *last = main == &plan->blocks.local ? &plan->blocks.halo : main;
 
-    s->engine            = main->engine->name;
-    s->halo_engine       = main == &plan->blocks.local ? plan->blocks.halo.engine->name : s->engine;
-    s->local_predicted_s = main->predicted_s;
-    s->local_measured_s  = main->measured_s;
-    s->reordering        = main->reordering.applied ? main->reordering.method->name : "none";
-    s->transport         = plan->exchange.transport->name;
-    s->partition         = plan->partition.method;
-    s->schedule          = plan->choice.travels ? plan->choice.schedule->name : "none";
-    s->chunks            = plan->choice.travels ? plan->choice.schedule->chunks : 1;
+    s->engine               = main->engine->name;
+    s->halo_engine          = last->engine->name;
+    s->tuned                = main->tuned;
+    s->tuned_since          = main->since == 0 || last->since == 0 ? 0
+                              : main->since > last->since          ? main->since
+                                                                   : last->since;
+    s->local_predicted_s    = main->predicted_s;
+    s->local_measured_s     = main->measured_s;
+    s->reordering           = main->reordering.applied ? main->reordering.method->name : "none";
+    s->transport            = plan->exchange.transport->name;
+    s->partition            = plan->partition.method;
+    s->schedule             = plan->choice.travels ? plan->choice.schedule->name : "none";
+    s->chunks               = plan->choice.travels ? plan->choice.schedule->chunks : 1;
     s->schedule_predicted_s = NAN;
     s->schedule_measured_s  = NAN;
     for (int k = 0; k < spmmi_n_schedules && plan->choice.travels; k++) {
@@ -108,6 +110,12 @@ static void name_choices(spmm_plan_t *plan)
             s->schedule_measured_s  = plan->choice.schedules[k].measured_s;
         }
     }
+}
+
+void spmmi_plan_read_choices(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
+{
+    name_choices(plan, stats);
+    count_bytes(plan, stats);
 }
 
 static int64_t greater(int64_t a, int64_t b)
@@ -186,8 +194,7 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
     s->build_s              = times[1];
     s->tune_s               = times[2];
     s->reorder_s            = times[3];
-    name_choices(plan);
-    count_bytes(plan);
+    spmmi_plan_read_choices(plan, s);
     return count_traffic(plan);
 }
 
@@ -222,7 +229,8 @@ spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_
     spmm_slice_t slice[SPMM_MOST_CHUNKS];
     int          count;
 
-    *stats        = plan->stats;
+    *stats = plan->stats;
+    spmmi_plan_read_choices(plan, stats);
     stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = NAN;
     if (!plan->profile || !plan->timing.has_run) {
         return SPMM_OK;

@@ -7,6 +7,8 @@
 
 /** Volumes over all ranks, into plan->stats.  Collective, agreed. */
 spmm_status_t spmmi_plan_count(spmm_plan_t *plan);
+/** The choices as they stand, and the bytes held.  Local. */
+void spmmi_plan_read_choices(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
 /** Copy plan->stats with the times of the last execute. */
 spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
 

@@ -13,23 +13,26 @@
 #include "engine/sddmm/sddmm.h"
 #include "plan/plan.h"
 #include "plan/values/refill.h"
+#include "plan/values/settle.h"
 
-static spmm_block_t *block_of(spmm_plan_t *plan, int b)
+/* Formats are numbered block by block. */
+static const spmm_block_t *block_of(spmm_plan_t *plan, int k)
 {
-    return b == 0   ? &plan->blocks.local
-           : b == 1 ? &plan->blocks.halo
-                    : &plan->blocks.joined[b - 1].block;
+    return spmmi_plan_block(plan, k / SPMM_MOST_TRIES);
 }
 
 /* Blocks without entries may have any engine, and nothing to be refilled. */
-static bool has_values(const spmm_block_t *block)
+static spmm_block_format_t format_of(spmm_plan_t *plan, int k)
 {
-    return block->engine != NULL && block->nnz > 0;
+    return block_of(plan, k)->nnz > 0 ? spmmi_block_format(block_of(plan, k), k % SPMM_MOST_TRIES)
+                                      : (spmm_block_format_t){NULL, NULL};
 }
 
-static bool has_places(const spmm_block_t *block)
+static bool has_places(spmm_plan_t *plan, int k)
 {
-    return has_values(block) && block->engine->places != NULL;
+    const spmm_engine_ops_t *engine = format_of(plan, k).engine;
+
+    return engine != NULL && engine->places != NULL;
 }
 
 /* Entries of the block become places among the caller's values; false: all stay where they are. */
@@ -52,13 +55,13 @@ static bool follow(const spmm_plan_t *plan, const spmm_block_t *block, int64_t c
 }
 
 static spmm_status_t make_list(const spmm_plan_t *plan, const spmm_block_t *block,
-                               spmm_value_list_t *made)
+                               spmm_block_format_t f, spmm_value_list_t *made)
 {
     int32_t      *list   = NULL;
     void         *device = NULL;
     spmm_status_t status;
 
-    SPMM_TRY(block->engine->places(block->format, &made->values, &made->count, &list));
+    SPMM_TRY(f.engine->places(f.format, &made->values, &made->count, &list));
     if (list == NULL) {
         if (SPMM_NEW(list, made->count) == NULL) {
             return spmmi_fail_memory(&plan->env->err, made->count, sizeof *list,
@@ -83,11 +86,10 @@ static spmm_status_t make_lists(spmm_plan_t *plan)
     if (plan->values.listed) {
         return SPMM_OK;
     }
-    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
-        const spmm_block_t *block = block_of(plan, b);
-
-        if (has_places(block)) {
-            const spmm_status_t status = make_list(plan, block, &plan->values.list[b]);
+    for (int k = 0; k < SPMM_PLAN_FORMATS; k++) {
+        if (has_places(plan, k)) {
+            const spmm_status_t status =
+                make_list(plan, block_of(plan, k), format_of(plan, k), &plan->values.list[k]);
 
             if (status != SPMM_OK) {
                 spmmi_plan_free_lists(plan);
@@ -101,9 +103,9 @@ static spmm_status_t make_lists(spmm_plan_t *plan)
 
 void spmmi_plan_free_lists(spmm_plan_t *plan)
 {
-    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
-        plan->device->ops->release(plan->device, plan->values.list[b].source);
-        memset(&plan->values.list[b], 0, sizeof plan->values.list[b]);
+    for (int k = 0; k < SPMM_PLAN_FORMATS; k++) {
+        plan->device->ops->release(plan->device, plan->values.list[k].source);
+        memset(&plan->values.list[k], 0, sizeof plan->values.list[k]);
     }
     plan->values.listed = false;
 }
@@ -165,17 +167,15 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
     char         *stored = NULL;
     spmm_status_t status = SPMM_OK;
 
-    for (int b = 0; b < SPMM_PLAN_BLOCKS && status == SPMM_OK; b++) {
-        const spmm_block_t *block = block_of(plan, b);
-
-        if (!has_values(block) || has_places(block)) {
+    for (int k = 0; k < SPMM_PLAN_FORMATS && status == SPMM_OK; k++) {
+        if (format_of(plan, k).engine == NULL || has_places(plan, k)) {
             continue;
         }
         if (stored == NULL) {
             status = fetch(plan, values, stream, &stored);
         }
         if (status == SPMM_OK) {
-            status = spmmi_plan_refill_block(plan, block, stored);
+            status = spmmi_plan_refill_format(plan, block_of(plan, k), format_of(plan, k), stored);
         }
     }
     spmmi_free(stored);
@@ -184,9 +184,9 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
 
 static spmm_status_t enqueue(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
 {
-    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
-        if (has_places(block_of(plan, b))) {
-            SPMM_TRY(place(plan, &plan->values.list[b], values, stream));
+    for (int k = 0; k < SPMM_PLAN_FORMATS; k++) {
+        if (has_places(plan, k)) {
+            SPMM_TRY(place(plan, &plan->values.list[k], values, stream));
         }
     }
     return refill_rest(plan, values, stream);
@@ -223,6 +223,7 @@ spmm_status_t spmmi_plan_take_values(spmm_plan_t *plan, const void *values, spmm
                           "that lie on the device",
                           spmmi_matrix_local_nnz(plan->A), plan->env->rank);
     }
+    spmmi_plan_end_tries(plan);
     SPMM_TRY(make_lists(plan));
     /* The last execute reads the old values, on whatever stream that was. */
     if (plan->timing.in_use) {

@@ -5,7 +5,10 @@
 
 #include "plan/block/block.h"
 
-enum { SPMM_PLAN_BLOCKS = 1 + SPMM_BLOCKSETS }; /**< local, halo and joined ones */
+enum {
+    SPMM_PLAN_BLOCKS  = 1 + SPMM_BLOCKSETS, /**< local, halo and joined ones */
+    SPMM_PLAN_FORMATS = SPMM_PLAN_BLOCKS * SPMM_MOST_TRIES
+};
 
 /** Where the values of a format lie on the device, and come from. */
 typedef struct {
@@ -19,7 +22,7 @@ typedef struct {
  *  call of spmmi_plan_take_values(). */
 typedef struct {
     bool              listed; /**< list is made */
-    spmm_value_list_t list[SPMM_PLAN_BLOCKS];
+    spmm_value_list_t list[SPMM_PLAN_FORMATS];
 } spmm_plan_values_t;
 
 /** Enqueue new values for this plan alone.  Local; the first call makes lists.

@@ -7,21 +7,19 @@
 #include "base/scalar.h"
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
+#include "plan/values/settle.h"
 
 /* Gather the values of one block from the arrival order, conjugate them for op H, and hand them to
- * its engine. */
-spmm_status_t spmmi_plan_refill_block(const spmm_plan_t *plan, const spmm_block_t *block,
-                                      const void *arrived)
+ * the engine of a format. */
+spmm_status_t spmmi_plan_refill_format(const spmm_plan_t *plan, const spmm_block_t *block,
+                                       spmm_block_format_t f, const void *arrived)
 {
     const size_t  size = spmm_type_size(plan->ab_type);
     char         *values;
     spmm_status_t status;
 
-    if (block->engine == NULL) { /* the schedule has no use for it */
-        return SPMM_OK;
-    }
     if (block->source == NULL) {
-        return block->engine->refill(block->format, arrived);
+        return f.engine->refill(f.format, arrived);
     }
     values = spmmi_alloc(block->nnz, size);
     if (values == NULL) {
@@ -35,7 +33,7 @@ spmm_status_t spmmi_plan_refill_block(const spmm_plan_t *plan, const spmm_block_
     if (plan->conjugate) {
         spmmi_conjugate(plan->ab_type, values, block->nnz);
     }
-    status = block->engine->refill(block->format, values);
+    status = f.engine->refill(f.format, values);
     spmmi_free(values);
     return status;
 }
@@ -48,14 +46,14 @@ spmm_status_t spmmi_plan_refill(void *self)
 
     finished = spmmi_plan_wait_idle(plan); /* peers wait for this rank's values in any case */
     status   = spmmi_first_failure(spmmi_arrival_receive_values(plan, &in), finished);
-    if (status == SPMM_OK) {
-        status = spmmi_plan_refill_block(plan, &plan->blocks.local, in.values);
-    }
-    if (status == SPMM_OK) {
-        status = spmmi_plan_refill_block(plan, &plan->blocks.halo, in.values);
-    }
-    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS && status == SPMM_OK; f++) {
-        status = spmmi_plan_refill_block(plan, &plan->blocks.joined[f].block, in.values);
+    spmmi_plan_end_tries(plan);
+    for (int k = 0; k < SPMM_PLAN_FORMATS && status == SPMM_OK; k++) {
+        const spmm_block_t       *block = spmmi_plan_block(plan, k / SPMM_MOST_TRIES);
+        const spmm_block_format_t f     = spmmi_block_format(block, k % SPMM_MOST_TRIES);
+
+        if (f.engine != NULL) { /* else the schedule has no use for the block */
+            status = spmmi_plan_refill_format(plan, block, f, in.values);
+        }
     }
     spmmi_arrival_free(&in);
     return status;

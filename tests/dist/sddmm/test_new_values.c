@@ -79,11 +79,12 @@ static spmm_status_t noted_refill(void *format, const void *values)
 /* On the CPU nothing is ever on its way, so what is asked of the device is looked at. */
 static void test_host_waits_for_values(void **state)
 {
-    const double values[] = {2.0, 3.0};
+    const double        values[] = {2.0, 3.0};
+    spmm_plan_options_t o        = SPMM_PLAN_OPTIONS_INIT;
+    void               *device;
 
-    void *device;
-
-    spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
+    o.tune = "none";
+    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     device                    = to_device(values, sizeof values);
     real_device               = ctx->device.ops;
     real_engine               = plan->blocks.local.engine;

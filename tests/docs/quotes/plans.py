@@ -7,6 +7,9 @@ from results import code, geomean, one, rows, select, values
 TUNE = "src/engine/choose/autotune.c"
 ROOF = "src/engine/choose/roofline.c"
 TRIAL = "src/engine/choose/trial.c"
+TUNING = "src/engine/choose/tuning"
+TRIES = "src/engine/choose/tries"
+RIVALS = "src/engine/choose/rivals.h"
 ORDERED = (
     ("FraudYelp-like", "syn-FraudYelp-RSR"),
     ("roadNet-CA-like", "syn-roadNet-CA"),
@@ -26,9 +29,13 @@ def choices(page):
     share = fig(100 * code(TUNE, r"share = ([\d.]+);"), 0)
     page.says(
         f"may take {share} % of what the products to come will",
-        f"within a factor of {fig(code(TUNE, r' worth = ([0-9.]+)'), 1)} and `cusparse` within "
-        f"{fig(code(TUNE, r'yardstick_worth = ([0-9.]+)'), 0)}",
-        f"less than a factor of {fig(code(TUNE, r'may_gain = ([0-9.]+)'), 1)}",
+        f"within a factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}; `cusparse` "
+        f"within {fig(code(TUNING + '.c', r'yardstick_worth = ([0-9.]+)'), 0)}",
+        f"behind by less than {fig(code(TUNING + '.h', r'VARIANTS_GAIN ([0-9.]+)'), 1)}",
+        f"within {fig(code(RIVALS, r'RIVALS_BYTES +([0-9.]+)') / 2**20, 0)} MiB",
+        f"what takes {fig(code(TRIES + '.c', r'too_slow = ([0-9.]+)'), 1)} times the least",
+        f"at most {fig(code(TRIES + '.h', r'SPMM_TRY_PRODUCTS = ([0-9]+)'), 0)} in all",
+        f"To go on beyond {fig(code(TRIES + '.h', r'SPMM_TRY_PRODUCTS = ([0-9]+)'), 0)} products",
         f"after which one {fig(code(TRIAL, r'too_slow += ([0-9.]+)'), 1)} times slower",
         f"three batches of {fig(1000 * code(TRIAL, r'batch_seconds = ([0-9.e-]+)'), 1)} ms",
         f"that is {fig(code(TRIAL, r'clearly_slow += ([0-9.]+)'))} times slower ends it",
@@ -52,6 +59,7 @@ def choices(page):
         "off by up to 2.4 times; a choice by prediction loses 4.9 %",
         "2.8 to 25 ns for each entry to scan and 3.6 to 12 ns to make BitTCF",
     )
+    page.noted("log", "on CPUs the bookkeeping takes 0.1 us (`bench_tries`)")
     page.noted_table("trial", "| tried | outcome |", 12)
     page.noted("trial", "bring more than 1.19")
 
@@ -141,7 +149,12 @@ def reordering(page):
 def guides(pages):
     share = fig(100 * code(TUNE, r"share = ([\d.]+);"), 0)
     pages["docs/explanation/how_it_works.md"].says(f"for at most {share} % of the predicted time")
-    pages["docs/how-to/tune.md"].says(f"may take {share} % of their predicted time")
+    most = fig(code(TRIES + ".h", r"SPMM_TRY_PRODUCTS = ([0-9]+)"), 0)
+    pages["docs/how-to/tune.md"].says(
+        f"may take {share} % of their predicted time",
+        f"up to {most} run several engines",
+        f"Multiply {most} times before",
+    )
 
 
 def quote(pages):

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock_device.h"
 
+#include <math.h>
+
 #include "test_main.h"
 
-double                   clock_device_now;
+double                   clock_device_now, clock_device_seen;
 static spmm_device_ops_t ops;
 
 struct spmm_event {
@@ -31,6 +33,12 @@ static spmm_status_t event_record(const spmm_device_t *on, spmm_event_t *event,
     return SPMM_OK;
 }
 
+static spmm_status_t event_query(const spmm_device_t *on, const spmm_event_t *event, bool *done)
+{
+    *done = event->when <= clock_device_seen;
+    return SPMM_OK;
+}
+
 static spmm_status_t event_elapsed(const spmm_device_t *on, spmm_event_t *from, spmm_event_t *to,
                                    double *seconds)
 {
@@ -45,6 +53,8 @@ void clock_device_open(spmm_device_t *device)
     ops.event_create  = event_create;
     ops.event_destroy = event_destroy;
     ops.event_record  = event_record;
+    ops.event_query   = event_query;
     ops.event_elapsed = event_elapsed;
+    clock_device_seen = INFINITY;
     device->ops       = &ops;
 }

@@ -7,6 +7,8 @@
 
 /** What events record, in seconds. */
 extern double clock_device_now;
+/** Until when the device has come: later events are not done; INFINITY: all are. */
+extern double clock_device_seen;
 
 void clock_device_open(spmm_device_t *device);
 

@@ -59,6 +59,12 @@ static spmm_status_t fake_execute(void *format, const spmm_operands_t *x)
     return SPMM_OK;
 }
 
+static void fake_bytes(const void *format, size_t *host, size_t *on_device)
+{
+    *host      = sizeof(int);
+    *on_device = fakes[*(const int *)format].bytes;
+}
+
 void fake_destroy(void *format)
 {
     if (format != NULL) {
@@ -85,7 +91,7 @@ FAKE(4)
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
         .name = (title), .built = true, .yardstick = (k) == 4, .build = build_##k,                 \
-        .execute = fake_execute, .destroy = fake_destroy                                           \
+        .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy                      \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
@@ -126,10 +132,10 @@ void fake_prepare(const double predicted[N_FAKES])
     spmmi_error_clear(&spmm_test_env.err);
 }
 
-spmm_status_t fake_settle(const char *name, bool measure)
+spmm_status_t fake_settle(const char *name, spmm_tune_t tune)
 {
     const spmm_engine_choice_t choice = {
-        .name = name, .measure = measure, .beta = 1.0, .executes = fake_executes};
+        .name = name, .tune = tune, .beta = 1.0, .executes = fake_executes};
     const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
                                     .c_type  = SPMM_R_32F,
                                     .compute = SPMM_COMPUTE_32F,

@@ -20,6 +20,7 @@ typedef struct {
     spmm_layout_t layout; /**< built for */
     int           builds, executes, held;
     int           no_room; /**< first builds that find no memory */
+    size_t        bytes;   /**< of a format, on the device */
     double        beta;
     int64_t       n, ldb, ldc;
 } fake_engine_t;
@@ -36,7 +37,7 @@ extern spmm_engine_settled_t fake_settled;
 void fake_prepare(const double predicted[N_FAKES]);
 
 /** Let the choice be made; the outcome is in fake_settled. */
-spmm_status_t fake_settle(const char *name, bool measure);
+spmm_status_t fake_settle(const char *name, spmm_tune_t tune);
 
 /** Engine @p k was taken, without an error and with its format alone; the format is destroyed. */
 void fake_check_taken(int k);

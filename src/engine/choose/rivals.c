@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/choose/rivals.h"
+
+#include <math.h>
+
+#include "spmm_dist/context.h"
+
+/* The yardstick may cost so many times the budget of the others, as its own trials of algorithms
+ * do: what must not be slower may take longer to make sure of. */
+static const double yardstick_share = 4.0;
+
+typedef struct {
+    spmm_tuning_t *t;
+    spmm_tries_t  *tries;
+    size_t         host, device; /* bytes of what is built beside the first */
+} rivals_t;
+
+/* Would building @p c and trying it stay within the budget? */
+static bool is_affordable(const rivals_t *r, const spmm_candidate_t *c)
+{
+    const spmm_tuning_t *t     = r->t;
+    const double         spent = spmmi_now() - t->start;
+    const double         lost = SPMM_TRY_SAMPLES * fmax(0.0, c->predicted_s - t->best->predicted_s);
+    const double own = c->engine->yardstick ? 3.0 * spmmi_trial_seconds(c->predicted_s) : 0.0;
+
+    return spent + spmmi_tuning_build_seconds(t, c) + own + lost <=
+           (c->engine->yardstick ? yardstick_share : 1.0) * t->budget_s;
+}
+
+/* Is there room for @p format beside the others? */
+static bool fits(rivals_t *r, const spmm_candidate_t *c, const void *format)
+{
+    const double most = SPMM_RIVALS_FACTOR * spmmi_tuning_csr_bytes(r->t) + SPMM_RIVALS_BYTES;
+    size_t       host = 0, device = 0;
+
+    c->engine->bytes(format, &host, &device);
+    r->host += host;
+    r->device += device;
+    if ((double)r->host <= most && (double)r->device <= most) {
+        return true;
+    }
+    r->host -= host;
+    r->device -= device;
+    spmmi_log(r->t->device->env, "engine %s is not tried: its format is too large", c->name);
+    return false;
+}
+
+static spmm_status_t add(rivals_t *r, spmm_candidate_t *c, int variant)
+{
+    spmm_tuning_t *t = r->t;
+    double         seconds;
+    void          *format;
+    spmm_status_t  status = spmmi_tuning_build(t, c, variant, &format, &seconds);
+
+    if (status != SPMM_OK) {
+        return spmmi_tuning_pass_over(t, c, status);
+    }
+    if (!fits(r, c, format)) {
+        c->engine->destroy(format);
+        return SPMM_OK;
+    }
+    status = spmmi_tries_add(r->tries, c, format, variant);
+    if (status != SPMM_OK) {
+        c->engine->destroy(format);
+    }
+    return status;
+}
+
+static bool is_tried(const spmm_tries_t *tries, const spmm_candidate_t *c)
+{
+    for (int k = 0; k < tries->count; k++) {
+        if (tries->of[k].candidate == c) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static spmm_status_t add_all(rivals_t *r)
+{
+    spmm_tuning_t *t     = r->t;
+    int            tried = 1;
+
+    SPMM_TRY(spmmi_tries_add(r->tries, t->best, t->format, 0));
+    for (int rank = t->at + 1; rank < t->n && r->tries->count < SPMM_MOST_TRIES; rank++) {
+        spmm_candidate_t *c = t->order[rank];
+
+        if (c->layout == t->best->layout && spmmi_tuning_is_rival(t, c, tried) &&
+            is_affordable(r, c)) {
+            SPMM_TRY(add(r, c, 0));
+            tried += !c->engine->yardstick;
+        }
+    }
+    for (int rank = t->at; rank < t->n; rank++) {
+        spmm_candidate_t *c = t->order[rank];
+        const bool        may =
+            is_tried(r->tries, c) && c->predicted_s <= SPMM_VARIANTS_GAIN * t->best->predicted_s;
+        const int n = may ? spmmi_tuning_variants(t, c) : 1;
+
+        for (int v = 1; v < n && r->tries->count < SPMM_MOST_TRIES && is_affordable(r, c); v++) {
+            SPMM_TRY(add(r, c, v));
+        }
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_rivals_build(spmm_tuning_t *t, spmm_tries_t **tries)
+{
+    rivals_t      r = {.t = t};
+    spmm_status_t status;
+
+    *tries = NULL;
+    SPMM_TRY(spmmi_tries_create(t->device, &r.tries));
+    status = add_all(&r);
+    if (status != SPMM_OK || r.tries->count < 2) {
+        spmmi_tries_free(r.tries); /* the first format, in use, stays */
+        return status;
+    }
+    *tries = r.tries;
+    return SPMM_OK;
+}

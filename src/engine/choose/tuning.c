@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/choose/tuning.h"
+
+#include <math.h>
+
+#include "spmm_dist/context.h"
+
+/* The yardstick's format is the block as it is: bytes/s of a copy to the device, and the copy's own
+ * allocations. */
+static const double upload_rate = 5e9, upload_s = 0.5e-3;
+/* Times the least predicted: slower ones are not tried.  More for the yardstick, which the plan
+ * should never be slower than. */
+static const double worth = 1.6, yardstick_worth = 2.0;
+
+enum {
+    MOST_TRIED = 3 /* beside the yardstick */
+};
+
+void spmmi_tuning_sort(spmm_tuning_t *t, spmm_candidate_t *candidates, int n)
+{
+    for (int e = 0; e < n && t->n < SPMM_MOST_ENGINES; e++) {
+        int at = t->n;
+
+        if (!candidates[e].usable) {
+            continue;
+        }
+        for (; at > 0 && t->order[at - 1]->predicted_s > candidates[e].predicted_s; at--) {
+            t->order[at] = t->order[at - 1];
+        }
+        t->order[at] = &candidates[e];
+        t->n++;
+    }
+}
+
+spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, const spmm_candidate_t *c,
+                                     spmm_status_t status)
+{
+    spmm_error_t *err = &t->device->env->err;
+
+    if (!spmmi_is_refusal(status) || (t->needs_room && status == SPMM_ERR_MEMORY)) {
+        return status;
+    }
+    spmmi_log(t->device->env, "engine %s is passed over: %s", c->engine->name, err->text);
+    if (t->failed == SPMM_OK) {
+        t->failed = status;
+        t->first  = *err;
+    }
+    spmmi_error_clear(err);
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, int variant,
+                                 void **format, double *seconds)
+{
+    const double  start = spmmi_now();
+    spmm_status_t status;
+
+    *format            = NULL;
+    t->problem.layout  = c->layout;
+    t->problem.variant = variant;
+    status             = c->engine->build(t->block, &t->problem, t->device, format);
+    t->problem.variant = 0;
+    *seconds           = spmmi_now() - start;
+    return status;
+}
+
+spmm_status_t spmmi_tuning_build_first(spmm_tuning_t *t, int from)
+{
+    for (t->at = from; t->at < t->n && t->best == NULL; t->at++) {
+        spmm_candidate_t   *c      = t->order[t->at];
+        const spmm_status_t status = spmmi_tuning_build(t, c, 0, &t->format, &t->best_build_s);
+
+        if (status == SPMM_OK) {
+            t->best = c;
+            break;
+        }
+        SPMM_TRY(spmmi_tuning_pass_over(t, c, status));
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_tuning_build_best(spmm_tuning_t *t)
+{
+    SPMM_TRY(spmmi_tuning_build_first(t, 0));
+    if (t->best == NULL) {
+        t->device->env->err = t->first;
+        return t->failed;
+    }
+    return SPMM_OK;
+}
+
+void spmmi_tuning_drop_best(spmm_tuning_t *t)
+{
+    if (t->best != NULL) {
+        t->best->engine->destroy(t->format);
+        t->best = NULL;
+    }
+}
+
+double spmmi_tuning_csr_bytes(const spmm_tuning_t *t)
+{
+    return (double)spmmi_csr_nnz(t->block) *
+               (double)(sizeof(int32_t) + spmm_type_size(t->problem.ab_type)) +
+           (double)t->block->n_rows * (double)sizeof(int32_t);
+}
+
+/* Another engine than the yardstick takes about as long as the one that is there. */
+double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c)
+{
+    return c->engine->yardstick
+               ? fmin(t->best_build_s, upload_s + spmmi_tuning_csr_bytes(t) / upload_rate)
+               : t->best_build_s;
+}
+
+bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried)
+{
+    const double least_s = t->order[0]->predicted_s;
+
+    return c->engine->yardstick ? c->predicted_s <= yardstick_worth * least_s
+                                : tried < MOST_TRIED && c->predicted_s <= worth * least_s;
+}
+
+int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c)
+{
+    return c->engine->variants != NULL && t->problem.pattern != NULL
+               ? c->engine->variants(t->problem.pattern, &t->problem, t->device)
+               : 1;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file tuning.h  From candidates to formats: what choosing before the first product and choosing
+ *  by use have in common. */
+#ifndef SPMM_ENGINE_TUNING_H
+#define SPMM_ENGINE_TUNING_H
+
+#include "engine/choose/trial.h"
+
+/** What stands while candidates are tried. */
+typedef struct {
+    const spmm_csr_t    *block;
+    const spmm_device_t *device;
+    spmm_problem_t       problem;
+    double               beta;
+    spmm_trial_t         trial;
+    bool                 measuring;                /**< trial is open */
+    spmm_candidate_t    *order[SPMM_MOST_ENGINES]; /**< usable ones by predicted time */
+    int                  n, at;                    /**< at: rank of best */
+    spmm_candidate_t    *best;                     /**< NULL: none built yet */
+    void                *format;                   /**< of best */
+    double               best_build_s;
+    double               budget_s, start; /**< to find the fastest in; start: of that */
+    bool needs_room; /**< want of memory is an error: how much is free must not decide on bits, and
+                          a CPU has as much for one format as for another */
+    spmm_error_t  first; /**< failure of a candidate */
+    spmm_status_t failed;
+} spmm_tuning_t;
+
+/** What other variants were seen to bring at most, rounded (docs/explanation/choices.md): an engine
+ *  behind the best by more stays behind in all of them. */
+#define SPMM_VARIANTS_GAIN 1.3
+
+/** Fill order and n. */
+void spmmi_tuning_sort(spmm_tuning_t *t, spmm_candidate_t *candidates, int n);
+/** A candidate failed: remember the first reason, and go on where that may be. */
+spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, const spmm_candidate_t *c,
+                                     spmm_status_t status);
+/** The format of @p c in one of its variants.
+ *  @param[out] seconds  it took */
+spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, int variant,
+                                 void **format, double *seconds);
+/** The best predicted from rank @p from on that can be built; t->best stays NULL where none can. */
+spmm_status_t spmmi_tuning_build_first(spmm_tuning_t *t, int from);
+/** The same, with the first reason where none can. */
+spmm_status_t spmmi_tuning_build_best(spmm_tuning_t *t);
+void          spmmi_tuning_drop_best(spmm_tuning_t *t);
+/** Bytes of the block as CSR with 32-bit indices. */
+double spmmi_tuning_csr_bytes(const spmm_tuning_t *t);
+/** Seconds that the format of @p c may take to build, beside the yardstick's own trials. */
+double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c);
+/** Is @p c predicted to be near enough to the best, @p tried being in work beside the yardstick? */
+bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried);
+/** In how many ways @p c can lay its work out. */
+int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c);
+
+#endif /* SPMM_ENGINE_TUNING_H */
