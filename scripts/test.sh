@@ -7,4 +7,5 @@
 
 quietly cmake --preset "$preset" "${configure[@]}"
 quietly cmake --build --preset "$preset"
-ctest --preset "$preset" -j "$jobs" "$@" </dev/null
+# Ranks that start, end or wait leave cores idle.
+ctest --preset "$preset" -j $((2 * jobs)) "$@" </dev/null
