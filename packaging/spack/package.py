@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spack recipe: a repository's packages/spmm-dist/package.py."""
+# flake8: noqa: F403, F405
 from spack.package import *
 
 
