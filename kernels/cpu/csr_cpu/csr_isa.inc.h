@@ -111,8 +111,18 @@ static ROWS_TARGET void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA,
     for (; j + 4 <= args->x.n; j += 4) {
         ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 4, 1, 1);
     }
-    for (; j < args->x.n; j++) {
+    switch (args->x.n - j) {
+    case 3:
+        ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 3, 1, 1);
+        break;
+    case 2:
+        ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 2, 1, 1);
+        break;
+    case 1:
         ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 1, 1, 1);
+        break;
+    default:
+        break;
     }
 }
 #else
@@ -140,11 +150,17 @@ static void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA, all)(const spmm_csr_mm_args
 static void ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, any)(const spmm_csr_mm_args_t *args,
                                                        int64_t first_row, int64_t last_row)
 {
-    spmm_csr_rows_t *rows = ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, ROWS_LEAST);
+    spmm_csr_rows_t   *rows = ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, ROWS_LEAST);
+    spmm_csr_mm_args_t one;
 
-    if (args->x.layout == SPMM_LAYOUT_COL) {
+    if (args->x.layout == SPMM_LAYOUT_COL && args->x.n > 1) {
         ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA, all)(args, first_row, last_row);
         return;
+    }
+    if (args->x.layout == SPMM_LAYOUT_COL) { /* a column is a row-major block of one column */
+        one       = *args;
+        one.x.ldb = one.x.ldc = 1;
+        args                  = &one;
     }
 #if ROWS_PARTS == 1
     if (args->row_ptr[args->n_rows] < ROWS_LONG * args->n_rows) {
