@@ -22,6 +22,8 @@ typedef struct {
     spmm_type_t type;                  /**< of the values */
     uint64_t    digest; /**< of the file it was read from, equal for equal files on any number of
                              ranks: its size and content, sampled beyond 4 MiB; 0: no file */
+    size_t      host_bytes; /**< held by the matrix on this rank, plans aside; nothing of it lies on
+                                 a GPU */
 } spmm_matrix_info_t;
 
 /** Build A from this rank's CSR rows.  Collective; all arrays are local, lie in host or device

@@ -173,9 +173,13 @@ typedef struct {
     const int64_t *global_row;     /**< [local_rows] original index of each, ascending; borrowed */
     int64_t        original_first; /**< this rank's rows in the caller's distribution */
     int64_t        original_rows;  /**< how many of them */
+    int            is_shared;      /**< nonzero: the other operand has the same rows on each rank */
 } spmm_layout_info_t;
 
-/** Where the rows of an operand live.  Not collective. */
+/** Where the rows of an operand live.  Not collective.  B and C of a plan have the same layout,
+ *  with every partition and op, where A is square and each rank owns as many columns as rows
+ *  (@p n_cols == @p n_rows where A was made; always where a square A was read or generated): then
+ *  one array may be C of one execute and B of the next.  is_shared says so. */
 SPMM_API spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t operand,
                                             spmm_layout_info_t *info);
 
@@ -221,7 +225,8 @@ typedef struct {
     int64_t     allgather_rows_total;           /**< what sending all of B to all would */
     double      imbalance;                      /**< max / mean non-zeros over ranks */
     size_t      send_bytes, recv_bytes;         /**< per execute at the planned n, this rank */
-    size_t      host_bytes, device_bytes;       /**< held by the plan on this rank */
+    size_t      host_bytes, device_bytes;       /**< held by the plan on this rank; on CPUs all is
+                                                     the host's */
     double      partition_s, build_s;           /**< spent at plan time, max over ranks */
     double      pack_s;     /**< op N: packing rows to send; op T: adding rows received */
     double      exchange_s; /**< rows on their way, all chunks */
@@ -272,6 +277,13 @@ SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capac
  *  @param[out] rows  [ranks of the context] that this rank receives from each; their sum is
  *                    halo_rows of spmm_plan_stats_t */
 SPMM_API spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows);
+
+/** Which rows of B this rank's entries need of other ranks; with op T and H, to which rows of C of
+ *  other ranks they add.  Collective.
+ *  @param[out] rows  [halo_rows of spmm_plan_stats_t, op T and H: mirror_rows] original indices:
+ *                    rank after rank, as spmm_plan_get_traffic() counts them for op N, ascending
+ *                    for each; may be NULL where there are none */
+SPMM_API spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows);
 
 /** Print, on the calling rank, every engine, transport and schedule candidate with its predicted
  *  time and, where it was measured, that one, the winner and why.  Not collective. */

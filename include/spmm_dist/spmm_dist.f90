@@ -80,7 +80,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_matrix_info_t
-    integer(c_size_t) :: struct_size = 88_c_size_t
+    integer(c_size_t) :: struct_size = 96_c_size_t
     integer(c_int64_t) :: rows = 0_c_int64_t
     integer(c_int64_t) :: cols = 0_c_int64_t
     integer(c_int64_t) :: nnz = 0_c_int64_t
@@ -91,6 +91,7 @@ module spmm_dist
     integer(c_int64_t) :: local_nnz = 0_c_int64_t
     integer(c_int) :: type = 0
     integer(c_int64_t) :: digest = 0_c_int64_t
+    integer(c_size_t) :: host_bytes = 0_c_size_t
   end type
 
   type, bind(c) :: spmm_plan_options_t
@@ -118,11 +119,12 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_layout_info_t
-    integer(c_size_t) :: struct_size = 40_c_size_t
+    integer(c_size_t) :: struct_size = 48_c_size_t
     integer(c_int64_t) :: local_rows = 0_c_int64_t
     type(c_ptr) :: global_row = c_null_ptr
     integer(c_int64_t) :: original_first = 0_c_int64_t
     integer(c_int64_t) :: original_rows = 0_c_int64_t
+    integer(c_int) :: is_shared = 0
   end type
 
   type, bind(c) :: spmm_flow_t
@@ -503,6 +505,13 @@ module spmm_dist
     end function
 
     function spmm_plan_get_traffic(plan, rows) result(status) bind(c)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), intent(inout) :: rows(*)
+      integer(c_int) :: status
+    end function
+
+    function spmm_plan_get_halo(plan, rows) result(status) bind(c)
       import
       type(c_ptr), value :: plan
       integer(c_int64_t), intent(inout) :: rows(*)

@@ -318,7 +318,8 @@ spmm_status_t spmm_matrix_get_info(const spmm_matrix_t *A, spmm_matrix_info_t *i
                                 .local_cols = A->n_cols,
                                 .local_nnz  = spmmi_matrix_local_nnz(A),
                                 .type       = A->type,
-                                .digest     = A->digest};
+                                .digest     = A->digest,
+                                .host_bytes = spmmi_matrix_bytes(A)};
     return spmmi_give_info(&A->env->err, &mine, sizeof mine, info, "matrix info");
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "api/context.h"
 #include "api/overlap.h"
@@ -11,9 +10,6 @@
 #include "plan/execute.h"
 #include "plan/move.h"
 #include "plan/plan.h"
-#include "plan/report/explain.h"
-#include "plan/report/stats.h"
-#include "plan/report/timeline.h"
 
 spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *options,
                                spmm_plan_t **plan)
@@ -293,7 +289,8 @@ spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t opera
     mine = (spmm_layout_info_t){.local_rows     = map->n_local,
                                 .global_row     = map->orig,
                                 .original_first = map->orig_offset[plan->env->rank],
-                                .original_rows  = map->n_orig};
+                                .original_rows  = map->n_orig,
+                                .is_shared      = spmmi_matrix_is_square(plan->A)};
     return spmmi_give_info(&plan->env->err, &mine, sizeof mine, info, "layout info");
 }
 
@@ -360,68 +357,6 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
                              spmmi_whole("plan", plan->number), spmmi_text("path", path));
     SPMM_TRY(spmmi_agree(plan->env, status));
     return spmmi_partition_write(plan->A, plan->partition.row_part, path);
-}
-
-spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
-{
-    spmm_plan_stats_t mine;
-
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_stats: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
-    SPMM_TRY(spmmi_plan_collect_stats(plan, &mine));
-    return spmmi_give_info(&plan->env->err, &mine, sizeof mine, stats, "plan stats");
-}
-
-spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity, spmm_span_t *spans,
-                                     int *count)
-{
-    spmm_span_t mine[SPMM_MOST_SPANS];
-    int         n = 0;
-
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
-    if (spans == NULL || count == NULL) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: %s is NULL",
-                          spans == NULL ? "spans" : "count");
-    }
-    if (capacity < 0) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "capacity is %d, must be >= 0",
-                          capacity);
-    }
-    SPMM_TRY(spmmi_plan_trace(plan, mine, &n));
-    *count = n < capacity ? n : capacity;
-    memcpy(spans, mine, (size_t)*count * sizeof *spans);
-    return SPMM_OK;
-}
-
-spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows)
-{
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_traffic: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
-    if (rows == NULL) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                          "spmm_plan_get_traffic: rows is NULL");
-    }
-    spmmi_plan_trace_rows(plan, rows);
-    return SPMM_OK;
-}
-
-spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out)
-{
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
-    if (out == NULL) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: out is NULL");
-    }
-    return spmmi_plan_print(plan, out);
 }
 
 spmm_status_t spmm_plan_destroy(spmm_plan_t **plan)

@@ -5,6 +5,15 @@
 
 #include "base/alloc.h"
 
+size_t spmmi_matrix_bytes(const spmm_matrix_t *A)
+{
+    const size_t entry = sizeof *A->col_idx + spmm_type_size(A->type) +
+                         (A->value_order == NULL ? 0 : sizeof *A->value_order);
+
+    return sizeof *A + 2 * ((size_t)A->env->size + 1) * sizeof *A->row_offset +
+           ((size_t)A->n_rows + 1) * sizeof *A->row_ptr + (size_t)spmmi_matrix_local_nnz(A) * entry;
+}
+
 bool spmmi_matrix_is_square(const spmm_matrix_t *A)
 {
     return A->rows == A->cols && memcmp(A->row_offset, A->col_offset,

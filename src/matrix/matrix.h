@@ -43,6 +43,9 @@ static inline int64_t spmmi_matrix_local_nnz(const spmm_matrix_t *A)
     return A->row_ptr[A->n_rows];
 }
 
+/** Memory that the matrix holds on this rank. */
+size_t spmmi_matrix_bytes(const spmm_matrix_t *A);
+
 /** Are rows and columns one index set, split alike?  Then B lives where C lives. */
 bool spmmi_matrix_is_square(const spmm_matrix_t *A);
 

@@ -265,6 +265,7 @@ contains
     integer(c_int64_t), pointer   :: row(:)
     real(c_double), allocatable, target :: given(:, :), B(:, :), C(:, :)
     integer(c_int64_t) :: i, j, traffic(ranks)
+    integer(c_int64_t), allocatable :: halo(:)
     integer(c_int)     :: count
 
     A = c_null_ptr
@@ -305,6 +306,9 @@ contains
     call expect(stats%imbalance >= 1 .and. stats%total_s >= 0, 'the statistics')
     call ok(spmm_plan_get_traffic(plan, traffic), 'spmm_plan_get_traffic')
     call expect(sum(traffic) == stats%halo_rows, 'the traffic')
+    allocate(halo(stats%halo_rows))
+    call ok(spmm_plan_get_halo(plan, halo), 'spmm_plan_get_halo')
+    call expect(all(halo >= 0 .and. halo < info%cols), 'the halo')
     call ok(spmm_plan_get_timeline(plan, SPMM_MOST_SPANS, spans, count), 'spmm_plan_get_timeline')
     call expect(count > 0, 'the time line')
     call expect(all(spans(:count)%to_s >= spans(:count)%from_s), 'its times')

@@ -71,7 +71,9 @@ static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
                     map_bytes(&plan->cols, plan->env->size) +
                     (size_t)plan->rows.n_orig * sizeof *plan->partition.row_part +
                     (size_t)plan->cols.n_orig * sizeof *plan->partition.col_part;
-    s->device_bytes = spmmi_plan_buffer_bytes(plan);
+    s->device_bytes = 0;
+    *(plan->device->kind == SPMM_DEVICE_CPU ? &s->host_bytes : &s->device_bytes) +=
+        spmmi_plan_buffer_bytes(plan);
     count_block(&plan->blocks.local, s);
     count_block(&plan->blocks.halo, s);
     for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {

@@ -2,6 +2,9 @@
 /** @file timeline.c  When the phases of an execute ran, and which ranks its rows came from. */
 #include "plan/report/timeline.h"
 
+#include "base/alloc.h"
+#include "base/comm.h"
+
 #include "plan/execute.h"
 #include "plan/plan.h"
 
@@ -83,4 +86,43 @@ void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
     for (int k = 0; k < n_peers; k++) {
         rows[peer[k]] = ptr[k + 1] - ptr[k];
     }
+}
+
+/* The owners of the rows name them. */
+static spmm_status_t name_rows(const spmm_plan_t *plan, int64_t *owned, int64_t *count,
+                               int64_t *rows)
+{
+    const spmm_halo_t *halo   = &plan->exchange.halo;
+    const int64_t      n      = spmmi_halo_send_rows(halo);
+    int64_t *const     wanted = count + plan->env->size;
+
+    for (int64_t i = 0; i < n; i++) {
+        owned[i] = plan->cols.orig[halo->send_row[i]];
+    }
+    for (int k = 0; k < halo->n_send_peers; k++) {
+        count[halo->send_peer[k]] = halo->send_ptr[k + 1] - halo->send_ptr[k];
+    }
+    for (int k = 0; k < halo->n_recv_peers; k++) {
+        wanted[halo->recv_peer[k]] = halo->recv_ptr[k + 1] - halo->recv_ptr[k];
+    }
+    return spmmi_alltoallv(plan->env, owned, count, rows, wanted, sizeof *rows);
+}
+
+spmm_status_t spmmi_plan_list_halo(const spmm_plan_t *plan, int64_t *rows)
+{
+    const int64_t n      = spmmi_halo_send_rows(&plan->exchange.halo);
+    spmm_status_t status = SPMM_OK;
+    int64_t      *owned, *count;
+
+    SPMM_NEW(owned, n);
+    SPMM_NEW_ZERO(count, 2 * (int64_t)plan->env->size);
+    if (owned == NULL || count == NULL) {
+        status = spmmi_fail_memory(&plan->env->err, n, sizeof *owned, "the indices of halo rows");
+    }
+    status = spmmi_agree(plan->env, status);
+    if (status == SPMM_OK) {
+        status = name_rows(plan, owned, count, rows);
+    }
+    spmmi_free_all(owned, count);
+    return status;
 }

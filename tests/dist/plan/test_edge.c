@@ -128,7 +128,7 @@ static void test_explain(void **state)
         assert_null(plan->edge.halo);
         assert_int_equal(strstr(text, "\nedge: ") != NULL, col == 1);
         assert_int_equal(strstr(text, note) != NULL, col == 1);
-        bytes[col] = plan->stats.device_bytes;
+        bytes[col] = plan->stats.host_bytes + plan->stats.device_bytes;
         free(text);
         test_context_destroy(&plan, &A, NULL);
     }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* What can be asked of plans and matrices: the rows needed of other ranks, against the pattern and
+ * the layouts; whether B and C have one layout, against both; memory on CPUs. */
+#include "test_context.h"
+
+enum { ROWS = 37, COLS = 41, MOST = 41 };
+
+static bool is_entry(int64_t i, int64_t j)
+{
+    return i == j || (i * 31 + j * 17) % 13 == 3;
+}
+
+/* The last rank owns no rows, the first no columns unless @p alike. */
+static spmm_matrix_t *create(spmm_context_t *ctx, int64_t rows, int64_t cols, bool alike)
+{
+    const int      rank = spmm_test_env.rank, size = spmm_test_env.size;
+    const int      parts = size > 1 ? size - 1 : 1, c_part = size > 1 && !alike ? rank - 1 : rank;
+    const int64_t  first  = rank < parts ? rows * rank / parts : rows;
+    const int64_t  n_rows = rank < parts ? rows * (rank + 1) / parts - first : 0;
+    const bool     has    = c_part >= 0 && c_part < parts;
+    const int64_t  n_cols = has ? cols * (c_part + 1) / parts - cols * c_part / parts : 0;
+    int64_t        row_ptr[MOST + 1] = {0}, col_idx[MOST * MOST], n = 0;
+    double         values[MOST * MOST];
+    spmm_matrix_t *A = NULL;
+
+    for (int64_t i = 0; i < n_rows; i++) {
+        for (int64_t j = 0; j < cols; j++) {
+            if (is_entry(first + i, j)) {
+                values[n]    = spmmi_random_value(1, first + i, j);
+                col_idx[n++] = j;
+            }
+        }
+        row_ptr[i + 1] = n;
+    }
+    spmm_assert_ok(
+        spmm_matrix_create_csr(ctx, n_rows, n_cols, row_ptr, col_idx, values, SPMM_R_64F, &A));
+    return A;
+}
+
+static spmm_layout_info_t layout_of(const spmm_plan_t *plan, spmm_operand_t operand)
+{
+    spmm_layout_info_t info = {.struct_size = sizeof info};
+
+    spmm_assert_ok(spmm_plan_get_layout(plan, operand, &info));
+    return info;
+}
+
+/* The rank that owns each index. */
+static void find_owners(const spmm_layout_info_t *layout, int *owner)
+{
+    for (int64_t i = 0; i < MOST; i++) {
+        owner[i] = -1;
+    }
+    for (int64_t i = 0; i < layout->local_rows; i++) {
+        owner[layout->global_row[i]] = spmm_test_env.rank;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, owner, MOST, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+}
+
+static void check_halo(const spmm_plan_t *plan, spmm_op_t op, int64_t cols)
+{
+    const spmm_operand_t     of_rows = op == SPMM_OP_N ? SPMM_OPERAND_C : SPMM_OPERAND_B;
+    const spmm_operand_t     of_cols = op == SPMM_OP_N ? SPMM_OPERAND_B : SPMM_OPERAND_C;
+    const spmm_layout_info_t mine = layout_of(plan, of_rows), theirs = layout_of(plan, of_cols);
+    spmm_plan_stats_t        stats = {.struct_size = sizeof stats};
+    int64_t                  rows[MOST], count = 0;
+    int                      owner[MOST];
+
+    find_owners(&theirs, owner);
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    spmm_assert_ok(spmm_plan_get_halo(plan, rows));
+    for (int p = 0; p < spmm_test_env.size; p++) {
+        for (int64_t j = 0; j < cols && p != spmm_test_env.rank; j++) {
+            bool used = false;
+
+            for (int64_t i = 0; i < mine.local_rows; i++) {
+                used = used || is_entry(mine.global_row[i], j);
+            }
+            if (used && owner[j] == p) {
+                assert_int_equal(rows[count], j);
+                count++;
+            }
+        }
+    }
+    assert_int_equal(op == SPMM_OP_N ? stats.halo_rows : stats.mirror_rows, count);
+}
+
+/* Both layouts on this rank, and so on all. */
+static bool are_equal(const spmm_plan_t *plan)
+{
+    const spmm_layout_info_t B = layout_of(plan, SPMM_OPERAND_B);
+    const spmm_layout_info_t C = layout_of(plan, SPMM_OPERAND_C);
+    int                      differs;
+
+    assert_int_equal(B.is_shared, C.is_shared);
+    differs = B.local_rows != C.local_rows ||
+              memcmp(B.global_row, C.global_row, (size_t)B.local_rows * sizeof(int64_t)) != 0;
+    MPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return differs == 0;
+}
+
+static void check(int64_t rows, int64_t cols, bool alike)
+{
+    static const char *const partitions[] = {"keep", "block"};
+    spmm_context_t          *ctx          = NULL;
+    spmm_matrix_t           *A;
+    spmm_matrix_info_t       info = {.struct_size = sizeof info};
+
+    test_context_open(&ctx);
+    A = create(ctx, rows, cols, alike);
+    spmm_assert_ok(spmm_matrix_get_info(A, &info));
+    assert_true(info.host_bytes >= (size_t)info.local_nnz * 16 + (size_t)info.local_rows * 8);
+    assert_true(info.host_bytes < (size_t)info.local_nnz * 24 + (size_t)info.local_rows * 8 + 2000);
+    for (int k = 0; k < 4; k++) {
+        spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
+        spmm_plan_stats_t   stats   = {.struct_size = sizeof stats};
+        spmm_plan_t        *plan    = NULL;
+
+        options.op        = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
+        options.partition = partitions[k / 2];
+        spmm_assert_ok(spmm_plan_create(A, 3, &options, &plan));
+        check_halo(plan, options.op, cols);
+        assert_true(layout_of(plan, SPMM_OPERAND_B).is_shared ==
+                    (rows == cols && (alike || spmm_test_env.size == 1)));
+        assert_true(!layout_of(plan, SPMM_OPERAND_B).is_shared || are_equal(plan));
+        spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+        assert_int_equal(stats.device_bytes, 0);
+        assert_true(stats.host_bytes > 0);
+        assert_int_equal(spmm_plan_get_halo(NULL, NULL), SPMM_ERR_ARGUMENT);
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    }
+    test_context_destroy(NULL, &A, &ctx);
+}
+
+static void test_rectangular(void **state)
+{
+    check(ROWS, COLS, false);
+}
+
+static void test_square(void **state)
+{
+    check(COLS, COLS, true);
+}
+
+static void test_square_split_twice(void **state)
+{
+    check(COLS, COLS, false);
+}
+
+SPMM_TESTS(test_rectangular, test_square, test_square_split_twice);
