@@ -69,11 +69,13 @@ typedef struct {
                                        blocks of twice the columns; alpha and beta are real then */
     const char *tune;            /**< when the fastest engine is found, with engine "auto" on GPUs.
                                       "use" (NULL): in up to 64 products of the caller, see
-                                      spmm_execute(); "before": while the plan is made, by products
-                                      with blocks of its own, as all plans do that are captured,
-                                      column-major or may order rows; "none": not at all, as
-                                      no_autotune.  Schedules are measured while the plan is made
-                                      unless it is "none" */
+                                      spmm_execute(), or in those of an earlier plan with the same
+                                      pattern, types and n on such a device, which are remembered in
+                                      files of $SPMM_CACHE_DIR unless SPMM_REMEMBER=0; "before":
+                                      while the plan is made, by products with blocks of its own, as
+                                      all plans do that are captured, column-major or may order
+                                      rows; "none": not at all, as no_autotune.  Schedules are
+                                      measured while the plan is made unless it is "none" */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -246,8 +248,9 @@ typedef struct {
     double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none */
     double      schedule_measured_s;  /**< at plan time, likewise; NaN: not measured */
     spmm_flow_t within, between;      /**< what travels within nodes, and between them */
-    const char *tuned; /**< what chose the engine of the local or the one block: "name", "model",
-                                  "before" (measured at plan time) or "use"; static storage */
+    /** What chose the engine of the local or the one block: "name", "model", "before" (measured at
+     *  plan time), "use", or "remembered": it won in use in an earlier plan.  Static storage. */
+    const char *tuned;
     int64_t     tuned_since; /**< product of this plan from which on its engines stay, 1 the first;
                                   0: they are still tried */
 } spmm_plan_stats_t;

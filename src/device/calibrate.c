@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/output.h"
-
 enum { PATH_BYTES = 1024, LINE_BYTES = 128, NAME_BYTES = 32, RATES = SPMM_GATHER_SETS + 1 };
 static const char title[] = "spmm_dist rates 1";
 
@@ -100,12 +98,17 @@ static void make_folders(const char *path)
     }
 }
 
+bool spmmi_cache_open(const char *path, spmm_output_t *out)
+{
+    make_folders(path);
+    return spmmi_output_open(out, path, SPMM_OUTPUT_REPLACE) == 0;
+}
+
 bool spmmi_rates_store(const char *path, const char *first, int count, const spmm_rate_t *rate)
 {
     spmm_output_t out;
 
-    make_folders(path);
-    if (spmmi_output_open(&out, path, SPMM_OUTPUT_REPLACE) != 0) {
+    if (!spmmi_cache_open(path, &out)) {
         return false;
     }
     (void)fprintf(out.stream, "%s\n", first);

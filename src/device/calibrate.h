@@ -6,6 +6,7 @@
 #ifndef SPMM_DEVICE_CALIBRATE_H
 #define SPMM_DEVICE_CALIBRATE_H
 
+#include "base/output.h"
 #include "device/device.h"
 
 /** Not with SPMM_CALIBRATE=0. */
@@ -14,6 +15,11 @@ bool spmmi_calibrate_wanted(void);
 /** The file of the device that @p key tells from others: in $SPMM_CACHE_DIR, or in spmm_dist in
  *  $XDG_CACHE_HOME or in $HOME/.cache.  @return false: there is no such folder, or no room */
 bool spmmi_calibrate_path(const char *key, char *path, size_t size);
+
+/** Open a file of that folder to be written, with the folders missing; it appears whole or not at
+ *  all, whoever else writes it, when spmmi_output_close() is called.  @return false: it cannot be
+ *  written */
+bool spmmi_cache_open(const char *path, spmm_output_t *out);
 
 /** A number of a file of rates. */
 typedef struct {

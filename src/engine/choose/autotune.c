@@ -205,12 +205,52 @@ static spmm_status_t choose_before(spmm_tuning_t *t, const spmm_engine_choice_t 
     return status;
 }
 
-/* The best predicted, and what the caller's products are to try. */
-static spmm_status_t choose_by_use(spmm_tuning_t *t, spmm_tries_t **tries)
+/* What an earlier plan found out; t->best stays NULL where that is nothing, or cannot be built. */
+static spmm_status_t build_remembered(spmm_tuning_t *t, const char *key)
 {
+    spmm_winner_t winner;
+
+    if (!spmmi_remember_load(key, &winner)) {
+        return SPMM_OK;
+    }
+    for (int rank = 0; rank < t->n && t->best == NULL; rank++) {
+        spmm_candidate_t *c = t->order[rank];
+        spmm_status_t     status;
+
+        if (strcmp(c->name, winner.engine) != 0 || c->layout != t->order[0]->layout ||
+            winner.variant >= spmmi_tuning_variants(t, c)) {
+            continue;
+        }
+        status = spmmi_tuning_build(t, c, winner.variant, &t->format, &t->best_build_s);
+        if (status != SPMM_OK) {
+            return spmmi_tuning_pass_over(t, c, status);
+        }
+        t->best       = c;
+        c->measured_s = winner.seconds;
+    }
+    return SPMM_OK;
+}
+
+/* What won in use before, else the best predicted, and what the caller's products are to try. */
+static spmm_status_t choose_by_use(spmm_tuning_t *t, spmm_engine_settled_t *settled)
+{
+    char key[SPMM_REMEMBER_KEY] = "";
+
+    if (t->n > 1) { /* else there is no choice */
+        spmmi_remember_key(t->block, &t->problem, t->device, t->beta != 0.0, key);
+        SPMM_TRY(build_remembered(t, key));
+    }
+    if (t->best != NULL) {
+        settled->remembered = true;
+        return SPMM_OK;
+    }
     SPMM_TRY(spmmi_tuning_build_best(t));
     t->start = spmmi_now();
-    return spmmi_rivals_build(t, tries);
+    SPMM_TRY(spmmi_rivals_build(t, &settled->tries));
+    if (settled->tries != NULL) {
+        memcpy(settled->tries->key, key, sizeof key);
+    }
+    return SPMM_OK;
 }
 
 static spmm_status_t choose(spmm_tuning_t *t, const spmm_engine_choice_t *choice,
@@ -220,7 +260,7 @@ static spmm_status_t choose(spmm_tuning_t *t, const spmm_engine_choice_t *choice
     case SPMM_TUNE_BEFORE:
         return choose_before(t, choice);
     case SPMM_TUNE_USE:
-        return choose_by_use(t, &settled->tries);
+        return choose_by_use(t, settled);
     case SPMM_TUNE_NONE:
         break;
     }

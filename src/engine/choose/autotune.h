@@ -36,7 +36,8 @@ typedef struct {
     void                   *format; /**< owned by the caller, without tries */
     spmm_tries_t           *tries;  /**< owned by the caller: with format, the first of them; NULL:
                                          the choice stands */
-    double                  tune_s; /**< spent measuring, and building what was not taken */
+    bool                    remembered; /**< picked won in use before */
+    double                  tune_s;     /**< spent measuring, and building what was not taken */
 } spmm_engine_settled_t;
 
 /** Choose and build.  The best predicted is built.  SPMM_TUNE_USE builds what is to be tried beside

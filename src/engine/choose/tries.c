@@ -282,6 +282,20 @@ spmm_status_t spmmi_tries_execute(spmm_tries_t *tries, const spmm_operands_t *x)
     }
 }
 
+void spmmi_tries_remember(const spmm_tries_t *tries)
+{
+    const spmm_try_t *one    = &tries->of[tries->at];
+    spmm_winner_t     winner = {.variant = one->variant, .seconds = spmmi_try_seconds(one)};
+
+    if (tries->whole && tries->key[0] != '\0') {
+        (void)snprintf(winner.engine, sizeof winner.engine, "%s", one->candidate->name);
+        if (!spmmi_remember_store(tries->key, &winner)) {
+            spmmi_log(tries->device->env, "the choice of engine %s is not remembered: no file",
+                      winner.engine);
+        }
+    }
+}
+
 void spmmi_tries_free(spmm_tries_t *tries)
 {
     if (tries == NULL) {

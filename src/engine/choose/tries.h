@@ -14,7 +14,7 @@
 #ifndef SPMM_ENGINE_TRIES_H
 #define SPMM_ENGINE_TRIES_H
 
-#include "engine/engine.h"
+#include "engine/choose/remember.h"
 
 enum {
     SPMM_MOST_TRIES   = 6,  /**< formats, the first one included */
@@ -48,7 +48,8 @@ typedef struct {
     int64_t              products; /**< so far */
     int64_t              since;    /**< product from which on the choice stands; 0: not yet */
     bool                 whole;    /**< it stands on all the times asked for */
-    int                  head, n_pending; /**< a ring: timed, not yet known, as enqueued */
+    char                 key[SPMM_REMEMBER_KEY]; /**< of the choice; "": not to be remembered */
+    int                  head, n_pending;        /**< a ring: timed, not yet known, as enqueued */
     int                  pending[SPMM_MOST_PENDING]; /**< number of the format */
 } spmm_tries_t;
 
@@ -74,6 +75,10 @@ spmm_status_t spmmi_tries_read(spmm_tries_t *tries);
 
 /** Median of its times that count, else that of its first product; NaN: none is known. */
 double spmmi_try_seconds(const spmm_try_t *one);
+
+/** Let later plans know the winner, where all its times were taken.  Writes a file: not in an
+ *  execute. */
+void spmmi_tries_remember(const spmm_tries_t *tries);
 
 /** Free everything but the format in use, which is the caller's from here on; waits for the
  *  device.  NULL-safe. */

@@ -94,6 +94,7 @@ int spmmi_block_settle(spmm_block_t *block)
 
 void spmmi_block_end_tries(spmm_block_t *block)
 {
+    spmmi_tries_remember(block->tries);
     spmmi_tries_free(block->tries);
     block->tries = NULL;
 }
@@ -101,6 +102,7 @@ void spmmi_block_end_tries(spmm_block_t *block)
 void spmmi_block_give_up(spmm_block_t *block)
 {
     if (block->tries != NULL) {
+        (void)spmmi_block_settle(block);
         take(block);
         spmmi_block_end_tries(block);
     }

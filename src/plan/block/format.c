@@ -60,6 +60,7 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled, b
     block->since          = settled->tries == NULL;
     block->tuned          = by_name                              ? "name"
                             : settled->tries != NULL             ? "use"
+                            : settled->remembered                ? "remembered"
                             : isnan(settled->picked->measured_s) ? "model"
                                                                  : "before";
     spmmi_pattern_free(&block->pattern);

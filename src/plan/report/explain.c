@@ -77,7 +77,13 @@ static void print_edge(const spmm_plan_t *plan, FILE *out)
 /* Engines that the caller's products choose among. */
 static void print_tries(const spmm_block_t *block, FILE *out)
 {
-    if (block->engine == NULL || block->tuned == NULL || strcmp(block->tuned, "use") != 0) {
+    if (block->engine == NULL || block->tuned == NULL) {
+        return;
+    }
+    if (strcmp(block->tuned, "remembered") == 0) {
+        (void)fprintf(out, "  engine %s won in use in an earlier plan\n", block->engine->name);
+    }
+    if (strcmp(block->tuned, "use") != 0) {
         return;
     }
     if (block->since != 0) {

@@ -6,6 +6,9 @@
  */
 #include "plan_case.h"
 
+#include <dirent.h>
+#include <unistd.h>
+
 #include "api/context.h"
 #include "plan/plan.h"
 
@@ -294,6 +297,85 @@ static void test_before(void **state)
     }
 }
 
+/* Files of the folder that begin with @p name; @p removes: they go. */
+static int count_files(const char *folder, const char *name, bool removes)
+{
+    DIR           *dir   = opendir(folder);
+    int            count = 0;
+    struct dirent *entry;
+    char           path[600];
+
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        const bool is_one =
+            entry->d_name[0] != '.' && strncmp(entry->d_name, name, strlen(name)) == 0;
+
+        count += is_one;
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        assert_true(!is_one || !removes || remove(path) == 0);
+    }
+    assert_int_equal(closedir(dir), 0);
+    return count;
+}
+
+/* The second plan starts with the winner of the first; all ranks write into one folder. */
+static void check_remembered(const char *folder)
+{
+    spmm_plan_options_t o = options();
+    float               C[ROWS * N], again[ROWS * N];
+    char               *text;
+    int                 ends = 0;
+
+    for (int round = 0; round < 2; round++) { /* freed by resync, and with the plan */
+        spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
+        assert_string_equal(stats_of().tuned, "use");
+        multiply_until_settled(SPMM_OP_N, C);
+        assert_int_equal(count_files(folder, "", false), 0); /* no execute writes */
+        MPI_Barrier(spmm_test_env.comm);
+        if (round == 0) {
+            spmm_assert_ok(spmm_plan_resync(plan));
+        }
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+        MPI_Barrier(spmm_test_env.comm);
+        assert_in_range(count_files(folder, "choice-", false), 1, 2 * spmm_test_env.size);
+        assert_int_equal(count_files(folder, "choice-", false), count_files(folder, "", false));
+        winner = "csr-cpu"; /* by the events: nobody asks them */
+        spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
+        winner = "hrpb";
+        assert_string_equal(stats_of().tuned, "remembered");
+        assert_int_equal(stats_of().tuned_since, 1);
+        assert_string_equal(stats_of().engine, winner);
+        assert_true(fabs(stats_of().local_measured_s - 1e-3) < 1e-9);
+        text = test_context_explain(plan);
+        assert_non_null(strstr(text, "engine hrpb won in use in an earlier plan"));
+        free(text);
+        multiply(SPMM_OP_N, N, 1.0, 0.0, again);
+        assert_memory_equal(C, again, sizeof C);
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+        MPI_Barrier(spmm_test_env.comm);
+        ends += spmm_test_env.rank == 0 ? count_files(folder, "", true) : 0;
+        MPI_Barrier(spmm_test_env.comm);
+    }
+    assert_true(ends > 0 || spmm_test_env.rank > 0);
+}
+
+static void test_remembered(void **state)
+{
+    char folder[] = "/tmp/spmm_tune_XXXXXX";
+
+    if (spmm_test_env.rank == 0) {
+        assert_non_null(mkdtemp(folder));
+    }
+    MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, spmm_test_env.comm);
+    assert_int_equal(setenv("SPMM_CACHE_DIR", folder, 1), 0);
+    assert_int_equal(setenv("SPMM_REMEMBER", "1", 1), 0);
+    check_remembered(folder);
+    if (spmm_test_env.rank == 0) {
+        assert_int_equal(rmdir(folder), 0);
+    }
+    assert_int_equal(unsetenv("SPMM_CACHE_DIR"), 0);
+}
+
 static void test_refusals(void **state)
 {
     spmm_plan_options_t o = options();
@@ -329,5 +411,5 @@ static void test_sweep(void **state)
     }
 }
 
-SPMM_TESTS(test_winner, test_new_values, test_other_products, test_before, test_refusals,
-           test_sweep);
+SPMM_TESTS(test_winner, test_new_values, test_other_products, test_before, test_remembered,
+           test_refusals, test_sweep);
