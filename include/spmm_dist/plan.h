@@ -109,10 +109,12 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  While a plan finds out by use which engine is the fastest on this rank (option tune), its
  *  products run several of them: each is right, but bits may differ from call to call within the
  *  first 64 products, and not after them.  Calls of fewer columns than planned count, but find
- *  nothing out.  Up to six formats are held for each block meanwhile, those beside the first within
- *  1 MiB and four times what the block takes as CSR, on the device and on the host each.  What has
- *  lost is freed by the next call of spmm_plan_update_values(), spmm_matrix_update_values(),
- *  spmm_plan_scatter(), spmm_plan_gather() or spmm_plan_resync(), never by an execute.
+ *  nothing out.  Up to seven formats are held for each block meanwhile, those beside the first
+ *  within 1 MiB and four times what the block takes as CSR, on the device and on the host each.
+ *  What has lost is freed by the next call of spmm_plan_update_values(),
+ *  spmm_matrix_update_values(), spmm_plan_scatter(), spmm_plan_gather() or spmm_plan_resync(),
+ *  never by an execute.  Engine cusparse may be among them, whose first call may wait for the
+ *  device.
  *  With option graph, the second call with the same arguments captures them and allocates; it and
  *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of
  *  B and C (modulo 16 bytes) stay.  NCCL demands that all ranks capture and launch alike: on

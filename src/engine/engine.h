@@ -28,6 +28,9 @@ typedef struct {
     const spmm_pattern_t *pattern;
     bool exact;   /**< entries that A does not store take no part, also where B holds Inf or NaN */
     int  variant; /**< which of the ways that variants() counts; 0: the best predicted one */
+    /** A format of the same engine and block in another variant, whose arrays build() may share,
+     *  the last of them to be destroyed freeing them; borrowed during the call; NULL: none. */
+    const void *sibling;
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 7 }; /**< most of one model */

@@ -236,6 +236,7 @@ static spmm_status_t choose_by_use(spmm_tuning_t *t, spmm_engine_settled_t *sett
 {
     char key[SPMM_REMEMBER_KEY] = "";
 
+    t->in_use = true;
     if (t->n > 1) { /* else there is no choice */
         spmmi_remember_key(t->block, &t->problem, t->device, t->beta != 0.0, key);
         SPMM_TRY(build_remembered(t, key));
@@ -245,7 +246,6 @@ static spmm_status_t choose_by_use(spmm_tuning_t *t, spmm_engine_settled_t *sett
         return SPMM_OK;
     }
     SPMM_TRY(spmmi_tuning_build_best(t));
-    t->start = spmmi_now();
     SPMM_TRY(spmmi_rivals_build(t, &settled->tries));
     if (settled->tries != NULL) {
         memcpy(settled->tries->key, key, sizeof key);
@@ -286,7 +286,8 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
         return picked->engine->build(block, &t.problem, device, &settled->format);
     }
     spmmi_tuning_sort(&t, candidates, n);
-    t.budget_s = share * (double)spmmi_executes_to_come(choice->executes) * picked->predicted_s;
+    t.executes = spmmi_executes_to_come(choice->executes);
+    t.budget_s = share * (double)t.executes * picked->predicted_s;
     status     = choose(&t, choice, settled);
     if (status != SPMM_OK) {
         spmmi_tuning_drop_best(&t);

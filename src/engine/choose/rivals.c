@@ -5,9 +5,8 @@
 
 #include "spmm_dist/context.h"
 
-/* The yardstick may cost so many times the budget of the others, as its own trials of algorithms
- * do: what must not be slower may take longer to make sure of. */
-static const double yardstick_share = 4.0;
+/* So few products may not pay for the format of the yardstick: it is tried as the others are. */
+enum { FEW = 200 };
 
 typedef struct {
     spmm_tuning_t *t;
@@ -21,10 +20,8 @@ static bool is_affordable(const rivals_t *r, const spmm_candidate_t *c)
     const spmm_tuning_t *t     = r->t;
     const double         spent = spmmi_now() - t->start;
     const double         lost = SPMM_TRY_SAMPLES * fmax(0.0, c->predicted_s - t->best->predicted_s);
-    const double own = c->engine->yardstick ? 3.0 * spmmi_trial_seconds(c->predicted_s) : 0.0;
 
-    return spent + spmmi_tuning_build_seconds(t, c) + own + lost <=
-           (c->engine->yardstick ? yardstick_share : 1.0) * t->budget_s;
+    return spent + spmmi_tuning_build_seconds(t, c) + lost <= t->budget_s;
 }
 
 /* Is there room for @p format beside the others? */
@@ -76,25 +73,51 @@ static bool is_tried(const spmm_tries_t *tries, const spmm_candidate_t *c)
     return false;
 }
 
-static spmm_status_t add_all(rivals_t *r)
+/* All algorithms of the yardstick, whatever is predicted: its arrays are those of the block, which
+ * they share, and the plan should never be slower. */
+static spmm_status_t add_yardstick(rivals_t *r)
+{
+    spmm_tuning_t *t = r->t;
+
+    for (int rank = 0; rank < t->n && t->executes >= FEW; rank++) {
+        spmm_candidate_t *c     = t->order[rank];
+        const int         first = c == t->best ? 2 : 1, n = spmmi_tuning_variants(t, c);
+
+        if (!c->engine->yardstick || c->layout != t->best->layout) {
+            continue;
+        }
+        t->problem.sibling = c == t->best ? t->format : NULL;
+        for (int v = first; v < (n > 2 ? n : 2); v++) {
+            const int before = r->tries->count;
+
+            SPMM_TRY(add(r, c, v));
+            if (t->problem.sibling == NULL && r->tries->count > before) {
+                t->problem.sibling = r->tries->of[before].format;
+            }
+        }
+        t->problem.sibling = NULL;
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t add_others(rivals_t *r)
 {
     spmm_tuning_t *t     = r->t;
     int            tried = 1;
 
-    SPMM_TRY(spmmi_tries_add(r->tries, t->best, t->format, 0));
     for (int rank = t->at + 1; rank < t->n && r->tries->count < SPMM_MOST_TRIES; rank++) {
         spmm_candidate_t *c = t->order[rank];
 
-        if (c->layout == t->best->layout && spmmi_tuning_is_rival(t, c, tried) &&
-            is_affordable(r, c)) {
+        if (c->layout == t->best->layout && !is_tried(r->tries, c) &&
+            spmmi_tuning_is_rival(t, c, tried) && is_affordable(r, c)) {
             SPMM_TRY(add(r, c, 0));
-            tried += !c->engine->yardstick;
+            tried++;
         }
     }
     for (int rank = t->at; rank < t->n; rank++) {
-        spmm_candidate_t *c = t->order[rank];
-        const bool        may =
-            is_tried(r->tries, c) && c->predicted_s <= SPMM_VARIANTS_GAIN * t->best->predicted_s;
+        spmm_candidate_t *c   = t->order[rank];
+        const bool        may = is_tried(r->tries, c) && !c->engine->yardstick &&
+                         c->predicted_s <= SPMM_VARIANTS_GAIN * t->best->predicted_s;
         const int n = may ? spmmi_tuning_variants(t, c) : 1;
 
         for (int v = 1; v < n && r->tries->count < SPMM_MOST_TRIES && is_affordable(r, c); v++) {
@@ -102,6 +125,14 @@ static spmm_status_t add_all(rivals_t *r)
         }
     }
     return SPMM_OK;
+}
+
+static spmm_status_t add_all(rivals_t *r)
+{
+    SPMM_TRY(spmmi_tries_add(r->tries, r->t->best, r->t->format, 0));
+    SPMM_TRY(add_yardstick(r));
+    r->t->start = spmmi_now();
+    return add_others(r);
 }
 
 spmm_status_t spmmi_rivals_build(spmm_tuning_t *t, spmm_tries_t **tries)

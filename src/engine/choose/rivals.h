@@ -11,10 +11,11 @@
 #define SPMM_RIVALS_FACTOR 4.0
 #define SPMM_RIVALS_BYTES  1048576.0
 
-/** Build what is worth trying against the best predicted, which is built: the next two within a
- *  factor of 1.6, the yardstick within 2, and other variants of what is within 1.3, as far as
- *  memory and budget go.  The budget is for building; of the products
- *  to be tried it pays what they are predicted to lose.
+/** Build what is worth trying against the best predicted, which is built: the yardstick with all
+ *  its algorithms, where 200 products and more are to come; the next two within a factor of 1.6 and
+ *  other variants of what is within 1.3, as far as the budget goes; all as far as memory does.  The
+ *  budget is for building the others; of the products to be tried it pays what they are predicted
+ *  to lose.
  *  @param[out] tries  owns t->format, too; NULL: there is nothing to try */
 spmm_status_t spmmi_rivals_build(spmm_tuning_t *t, spmm_tries_t **tries);
 

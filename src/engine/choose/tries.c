@@ -7,8 +7,9 @@
 #include "base/sort.h"
 #include "spmm_dist/context.h"
 
-/* Turns: the first is timed; then, for those not dropped, one to warm up and those that count. */
-enum { TURN_FIRST = 0, TURN_WARM = 1, TURNS = 2 + SPMM_TRY_SAMPLES, READS = 2 /* a product */ };
+/* Turns: one to warm up, in which cuSPARSE also looks at A, and one that is timed; then, for those
+ * not dropped, one to warm up again and those that count. */
+enum { FIRST_TURNS = 2, TURNS = FIRST_TURNS + 1 + SPMM_TRY_SAMPLES, READS = 2 /* a product */ };
 static const double too_slow = 1.5; /* times the least, of first products */
 
 spmm_status_t spmmi_tries_create(const spmm_device_t *device, spmm_tries_t **tries)
@@ -69,10 +70,16 @@ static int pair_of(int k)
     return k == 0 ? 0 : k - 1;
 }
 
-/* How many of a format's products are to be timed, with those that are. */
+/* Is a format's product of this turn timed? */
+static bool is_timed(int turn)
+{
+    return turn != 0 && turn != FIRST_TURNS;
+}
+
+/* How many of its products are timed, the last one being so. */
 static int timed(const spmm_try_t *one)
 {
-    return one->turns - (one->turns > TURN_WARM);
+    return one->turns - (one->turns > FIRST_TURNS ? 2 : 1);
 }
 
 /* Times in the order of their products, @p most of them, up to one that is not there yet. */
@@ -207,7 +214,7 @@ static int next_turn(const spmm_tries_t *tries)
     for (int k = 0; k < tries->count; k++) {
         const spmm_try_t *one = &tries->of[k];
 
-        if (!one->dropped && one->turns < (firsts ? TURNS : TURN_WARM)) {
+        if (!one->dropped && one->turns < (firsts ? TURNS : FIRST_TURNS)) {
             return k;
         }
     }
@@ -228,14 +235,15 @@ spmm_status_t spmmi_tries_begin(spmm_tries_t *tries, bool typical, bool adds)
         return SPMM_OK;
     }
     if (typical && !tries->has_beta) {
-        tries->has_beta = true; /* this one warms up kernels and clocks: the first format's */
+        tries->has_beta = true;
         tries->adds     = adds;
-    } else if (typical && tries->adds == adds) {
+    }
+    if (typical && tries->adds == adds) {
         k = next_turn(tries);
     }
     tries->at = k >= 0 ? k : best_known(tries);
     if (k >= 0) {
-        tries->timing = tries->of[k].turns != TURN_WARM;
+        tries->timing = is_timed(tries->of[k].turns);
         tries->of[k].turns++;
     }
     return SPMM_OK;

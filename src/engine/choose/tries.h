@@ -4,7 +4,7 @@
  *  runs one of the formats, with events around it on the caller's stream; nobody waits for them:
  *  what they say is read in later products.
  *
- *      one product each, the first format's second one; who takes 1.5 times the least is dropped
+ *      two products each, of which the second is timed; who takes 1.5 times the least is dropped
  *      of each that is left one product more to warm up, and five that count
  *      the least median wins
  *
@@ -17,7 +17,7 @@
 #include "engine/choose/remember.h"
 
 enum {
-    SPMM_MOST_TRIES   = 6,  /**< formats, the first one included */
+    SPMM_MOST_TRIES   = 7,  /**< formats, the first one included */
     SPMM_TRY_SAMPLES  = 5,  /**< products of one that count */
     SPMM_TRY_PRODUCTS = 64, /**< behind so many the choice stands, whatever is known */
     SPMM_MOST_PENDING = SPMM_MOST_TRIES * SPMM_TRY_SAMPLES

@@ -57,7 +57,7 @@ spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, in
 
     *format            = NULL;
     t->problem.layout  = c->layout;
-    t->problem.variant = variant;
+    t->problem.variant = t->in_use && c->engine->yardstick && variant == 0 ? 1 : variant;
     status             = c->engine->build(t->block, &t->problem, t->device, format);
     t->problem.variant = 0;
     *seconds           = spmmi_now() - start;
@@ -122,7 +122,8 @@ bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, in
 
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    return c->engine->variants != NULL && t->problem.pattern != NULL
+    return c->engine->variants != NULL && t->problem.pattern != NULL &&
+                   (t->in_use || !c->engine->yardstick)
                ? c->engine->variants(t->problem.pattern, &t->problem, t->device)
                : 1;
 }

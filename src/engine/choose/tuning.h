@@ -19,7 +19,9 @@ typedef struct {
     spmm_candidate_t    *best;                     /**< NULL: none built yet */
     void                *format;                   /**< of best */
     double               best_build_s;
-    double               budget_s, start; /**< to find the fastest in; start: of that */
+    bool    in_use;          /**< the yardstick's algorithms are variants, and it measures none */
+    int64_t executes;        /**< products to come */
+    double  budget_s, start; /**< to find the fastest in; start: of that */
     bool needs_room; /**< want of memory is an error: how much is free must not decide on bits, and
                           a CPU has as much for one format as for another */
     spmm_error_t  first; /**< failure of a candidate */
@@ -50,7 +52,8 @@ double spmmi_tuning_csr_bytes(const spmm_tuning_t *t);
 double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c);
 /** Is @p c predicted to be near enough to the best, @p tried being in work beside the yardstick? */
 bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried);
-/** In how many ways @p c can lay its work out. */
+/** In how many ways @p c can lay its work out; the yardstick has its algorithms for products in
+ *  use alone, counted from 1. */
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c);
 
 #endif /* SPMM_ENGINE_TUNING_H */

@@ -123,12 +123,13 @@ const spmm_engine_ops_t spmmi_engine_cusparse = {
     .cost        = cost,
     .terms       = terms,
 #ifdef SPMM_HAVE_CUDA
-    .built   = true,
-    .build   = spmmi_cusparse_build,
-    .refill  = spmmi_cusparse_refill,
-    .places  = spmmi_cusparse_places,
-    .execute = spmmi_cusparse_execute,
-    .bytes   = spmmi_cusparse_bytes,
-    .destroy = spmmi_cusparse_destroy,
+    .built    = true,
+    .variants = spmmi_cusparse_variants,
+    .build    = spmmi_cusparse_build,
+    .refill   = spmmi_cusparse_refill,
+    .places   = spmmi_cusparse_places,
+    .execute  = spmmi_cusparse_execute,
+    .bytes    = spmmi_cusparse_bytes,
+    .destroy  = spmmi_cusparse_destroy,
 #endif
 };

@@ -82,6 +82,32 @@ static spmm_status_t upload(spmm_cusparse_t *f, const spmm_csr_t *block)
                    spmm_type_size(spmmi_accum_type(f->problem.ab_type)), &f->sum);
 }
 
+/* Arrays and handle of its own. */
+static spmm_status_t make_arrays(spmm_cusparse_t *f, const spmm_csr_t *block)
+{
+    if (SPMM_NEW(f->users, 1) == NULL) {
+        return spmmi_fail_memory(&f->device->env->err, 1, sizeof *f->users, "engine cusparse");
+    }
+    *f->users = 1;
+    SPMM_TRY(spmmi_cusparse_check(f->device, cusparseCreate(&f->handle), "cusparseCreate"));
+    return upload(f, block);
+}
+
+/* Those of another format of the same block, which run one after the other. */
+static void share_arrays(spmm_cusparse_t *f, const spmm_cusparse_t *of)
+{
+    f->users        = of->users;
+    f->handle       = of->handle;
+    f->row_ptr      = of->row_ptr;
+    f->col_idx      = of->col_idx;
+    f->values       = of->values;
+    f->row_map      = of->row_map;
+    f->sum          = of->sum;
+    f->device_bytes = of->device_bytes;
+    f->shares       = true;
+    ++*f->users;
+}
+
 spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,
                                    const spmm_device_t *device, void **format)
 {
@@ -100,10 +126,12 @@ spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t
     f->n_cols  = block->n_cols;
     f->nnz     = spmmi_csr_nnz(block);
     f->wide    = f->nnz > INT32_MAX;
-    status     = spmmi_cusparse_check(f->device, cusparseCreate(&f->handle), "cusparseCreate");
-    if (status == SPMM_OK) {
-        status = upload(f, block);
+    if (problem->sibling != NULL) {
+        share_arrays(f, problem->sibling);
+    } else {
+        status = make_arrays(f, block);
     }
+    f->problem.sibling = NULL; /* borrowed during the call */
     if (status == SPMM_OK && f->nnz > 0) {
         status = spmmi_cusparse_tune(f);
     }
@@ -111,7 +139,6 @@ spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t
         spmmi_cusparse_destroy(f);
         return status;
     }
-    f->device_bytes += f->work_bytes;
     *format = f;
     return SPMM_OK;
 }
@@ -140,7 +167,7 @@ void spmmi_cusparse_bytes(const void *format, size_t *host, size_t *device)
     const spmm_cusparse_t *f = format;
 
     *host   = sizeof *f;
-    *device = f->device_bytes;
+    *device = f->work_bytes + (f->shares && *f->users > 1 ? 0 : f->device_bytes);
 }
 
 void spmmi_cusparse_destroy(void *format)
@@ -152,14 +179,17 @@ void spmmi_cusparse_destroy(void *format)
     }
     (void)spmmi_cuda_use(f->device); /* of the handle; a failure here has been reported before */
     spmmi_cusparse_unbind(f);
-    if (f->handle != NULL) {
-        (void)cusparseDestroy(f->handle); /* the handle is gone either way */
-    }
-    f->device->ops->release(f->device, f->row_ptr);
-    f->device->ops->release(f->device, f->col_idx);
-    f->device->ops->release(f->device, f->values);
-    f->device->ops->release(f->device, f->row_map);
-    f->device->ops->release(f->device, f->sum);
     f->device->ops->release(f->device, f->work);
+    if (f->users != NULL && --*f->users == 0) {
+        if (f->handle != NULL) {
+            (void)cusparseDestroy(f->handle); /* the handle is gone either way */
+        }
+        f->device->ops->release(f->device, f->row_ptr);
+        f->device->ops->release(f->device, f->col_idx);
+        f->device->ops->release(f->device, f->values);
+        f->device->ops->release(f->device, f->row_map);
+        f->device->ops->release(f->device, f->sum);
+        spmmi_free(f->users);
+    }
     spmmi_free(f);
 }

@@ -23,8 +23,11 @@ typedef struct {
     void                *row_map; /**< [n_rows] int32, NULL: the identity */
     void                *sum;     /**< [n_rows x problem.n] of the accumulator type, where the
                                        product goes before its rows are added to C; with row_map */
+    int                 *users;   /**< formats that row_ptr to sum and handle belong to, owned
+                                       with them by the last */
+    bool                 shares;  /**< it found them in another format */
     void                *work;    /**< of cuSPARSE */
-    size_t               work_bytes, device_bytes;
+    size_t               work_bytes, device_bytes; /**< the second: of the arrays */
     size_t               work_need; /**< what cuSPARSE asked for at the last change of dense */
     cusparseHandle_t     handle;
     cusparseSpMMAlg_t    algorithm; /**< the fastest */
@@ -56,8 +59,12 @@ cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, const spmm_operands
 /** Forget descriptors and preprocessed state. */
 void spmmi_cusparse_unbind(spmm_cusparse_t *f);
 
-/** Choose f->algorithm by a short measurement and allocate f->work for it. */
+/** Choose f->algorithm, by a short measurement or, in a variant, as that says, and allocate f->work
+ *  for it. */
 spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f);
+/** Variant 0 is what was measured to be the fastest algorithm, the others are one each. */
+int spmmi_cusparse_variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                            const spmm_device_t *device);
 
 /* The operations of the engine. */
 spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,

@@ -246,6 +246,34 @@ static spmm_status_t measure_all(spmm_cusparse_t *f, const cusparseSpMMAlg_t *li
     return status;
 }
 
+int spmmi_cusparse_variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                            const spmm_device_t *device)
+{
+    cusparseSpMMAlg_t list[N_ALGORITHMS];
+
+    (void)pattern;
+    (void)device;
+    return 1 + candidates(problem, list);
+}
+
+/* The algorithm of a variant, unmeasured; the first of the list where it would read out of
+ * alignment. */
+static spmm_status_t take_variant(spmm_cusparse_t *f)
+{
+    cusparseSpMMAlg_t list[N_ALGORITHMS];
+    const int         n = candidates(&f->problem, list);
+    const int         k = f->problem.variant <= n ? f->problem.variant - 1 : 0;
+    size_t            bytes, careful;
+
+    SPMM_TRY(spmmi_cusparse_check(f->device, largest_work(f, list[k], &bytes),
+                                  "cusparseSpMM_bufferSize"));
+    SPMM_TRY(spmmi_cusparse_check(f->device, largest_work(f, list[0], &careful),
+                                  "cusparseSpMM_bufferSize"));
+    SPMM_TRY(adopt(f, list[k], bytes > careful ? bytes : careful));
+    f->careful = list[0];
+    return SPMM_OK;
+}
+
 spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f)
 {
     cusparseSpMMAlg_t list[N_ALGORITHMS];
@@ -253,6 +281,9 @@ spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f)
     double            seconds[N_ALGORITHMS] = {INFINITY, INFINITY, INFINITY};
     int               usable, best = 0, careful = -1;
 
+    if (f->problem.variant > 0) {
+        return take_variant(f);
+    }
     SPMM_TRY(list_usable(f, list, bytes, &usable));
     if (usable > 1 || f->nnz > INT32_MAX - GRID) {
         SPMM_TRY(measure_all(f, list, bytes, usable, seconds));

@@ -9,7 +9,7 @@ ROOF = "src/engine/choose/roofline.c"
 TRIAL = "src/engine/choose/trial.c"
 TUNING = "src/engine/choose/tuning"
 TRIES = "src/engine/choose/tries"
-RIVALS = "src/engine/choose/rivals.h"
+RIVALS = "src/engine/choose/rivals"
 ORDERED = (
     ("FraudYelp-like", "syn-FraudYelp-RSR"),
     ("roadNet-CA-like", "syn-roadNet-CA"),
@@ -29,11 +29,13 @@ def choices(page):
     share = fig(100 * code(TUNE, r"share = ([\d.]+);"), 0)
     page.says(
         f"may take {share} % of what the products to come will",
-        f"within a factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}; `cusparse` "
-        f"within {fig(code(TUNING + '.c', r'yardstick_worth = ([0-9.]+)'), 0)}",
+        f"within a factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}; then other",
+        "`cusparse`, within a factor of "
+        f"{fig(code(TUNING + '.c', r'yardstick_worth = ([0-9.]+)'), 0)}",
+        f"wherever {fig(code(RIVALS + '.c', r'FEW = ([0-9]+)'), 0)} products or more",
         f"behind by less than {fig(code(TUNING + '.h', r'VARIANTS_GAIN ([0-9.]+)'), 1)}",
-        f"within {fig(code(RIVALS, r'RIVALS_BYTES +([0-9.]+)') / 2**20, 0)} MiB",
-        f"what takes {fig(code(TRIES + '.c', r'too_slow = ([0-9.]+)'), 1)} times the least",
+        f"within {fig(code(RIVALS + '.h', r'RIVALS_BYTES +([0-9.]+)') / 2**20, 0)} MiB",
+        f"what then takes {fig(code(TRIES + '.c', r'too_slow = ([0-9.]+)'), 1)} times the least",
         f"at most {fig(code(TRIES + '.h', r'SPMM_TRY_PRODUCTS = ([0-9]+)'), 0)} in all",
         f"To go on beyond {fig(code(TRIES + '.h', r'SPMM_TRY_PRODUCTS = ([0-9]+)'), 0)} products",
         f"after which one {fig(code(TRIAL, r'too_slow += ([0-9.]+)'), 1)} times slower",

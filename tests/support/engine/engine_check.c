@@ -10,13 +10,16 @@ void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *de
 {
     static const double  betas[] = {0.0, 1.0, -0.5};
     const int64_t        n[]     = {planned, 1, planned, planned > 6 ? 7 : 1, planned};
-    const spmm_problem_t problem = {
-        block->type, c_type,  spmmi_is_64f(block->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F,
-        layout,      planned, deterministic,
-        NULL,        false,   0};
-    char   why[SPMM_WHY];
-    size_t host = 0, on_device = 0;
-    void  *format;
+    const spmm_problem_t problem = {.ab_type       = block->type,
+                                    .c_type        = c_type,
+                                    .compute       = spmmi_is_64f(block->type) ? SPMM_COMPUTE_64F
+                                                                               : SPMM_COMPUTE_32F,
+                                    .layout        = layout,
+                                    .n             = planned,
+                                    .deterministic = deterministic};
+    char                 why[SPMM_WHY];
+    size_t               host = 0, on_device = 0;
+    void                *format;
 
     assert_true(engine->supports(&problem, device, why));
     spmm_assert_ok(engine->build(block, &problem, device, &format));
