@@ -227,6 +227,47 @@ class Peers(Scripts):
         self.run_script("papers/peers.py", code=2)
 
 
+class Papers(Scripts):
+    """run.sh with programs that print what bench_patterns and bench_reorder do."""
+    FACTS = ("rows cols nnz tc_blocks mean_nnz_tc ibd csr_bytes tcf_bytes me_tcf_bytes "
+             "bittcf_bytes alpha synergy class oi_shmem bricks vectors8 fill8 cvse8_bytes "
+             "vectors16 fill16 cvse16_bytes v tiles16 tiles32 sp24").split()
+    VALUES = ("16 16 64 2 32 9 400 1600 200 100 0.5 0.5 high 256 2 16 0.5 264 8 0.5 264 16 1 1 "
+              "0").split()
+
+    def run_paper(self, paper, code=0):
+        def printed(*lines):
+            return "cat <<END\n" + "\n".join("\t".join(line) for line in lines) + "\nEND\n"
+        bench = "build/bench/bench_"
+        if not os.path.exists(self.path(bench + "patterns")):
+            self.program(bench + "patterns",
+                         printed(["matrix", *self.FACTS], ["a", *self.VALUES]))
+            orders = [["a", order, nnz] for order, nnz in
+                      (("none", "10"), ("acc", "20"), ("rabbit", "15"), ("louvain", "15"),
+                       ("lsh16", "12"), ("lsh64", "12"), ("metis", "11"), ("rcm", "5"),
+                       ("affinity", "25"))]
+            os.chmod(self.path(bench + "reorder", "#!/bin/sh\n" + printed(
+                ["matrix", "order", "mean_nnz_tc"], *orders)), 0o755)
+        return self.run_script("papers/run.sh", paper, self.path("out"), "a", code=code,
+                               env={"SPMM_BUILD_DIR": self.path("build"), "PATH": "/usr/bin:/bin"})
+
+    def test_counts(self):
+        said = self.run_paper("acc-spmm")
+        self.assertIn("| a | 2.00 | 9.00 | 32.00 | 4.00 | 8.00 | 16.00 | 2.00 |", said)
+        self.assertIn("IBD above 8: 1 of 1 matrices", said)
+        self.assertIn("| affinity | 2.50 | 2.50 | 2.50 |", said)
+        self.assertIn("| rcm | 0.50 | 0.50 | 0.50 |", said)
+        self.assertIn("| high | 1 | 0.50 | 256.00 | 256.00 |", self.run_paper("cutespmm"))
+        said = self.run_paper("sspmm")
+        self.assertIn("| a | 16 | 0.50 | 0.50 | 2.00 | 2.00 | 0.80 | 0.80 |", said)
+        self.assertIn("On H200, over cuSPARSE in FP32", said)
+        self.assertIn("| a | 64.00 | 1.00 | 0.00 |", self.run_paper("thesis"))
+
+    def test_refusals(self):
+        self.assertIn("no paper x", self.run_paper("x", code=2))
+        self.run_script("papers/counts.py", "thesis", self.path("none.tsv"), code=3)
+
+
 class Plot(Scripts):
     def test_figure(self):
         first, again = self.path("a.svg"), self.path("b.svg")

@@ -25,8 +25,8 @@ UNIT = re.compile(
     r"matrices|products|runs|tests|calls|places|million|billion|percent)\b)"
 )
 SECTION = re.compile(
-    r"(?:[Ss]ections?|[Cc]apability|CMake|cuSPARSE|CUDA|METIS|MPICH|MPI|PETSc|SLEPc|NCCL|"
-    r"Scotch|gfortran|Python) $"
+    r"(?:[Ss]ections?(?: \d[\d.]*,)*|[Cc]apability|CMake|cuSPARSE|CUDA|METIS|MPICH|MPI|"
+    r"PETSc|SLEPc|NCCL|Scotch|gfortran|Python) $"
 )
 CELL = re.compile(r"[\s|:,-]*(?:(?:us|ms|s|[KMGT]i?B|%)[\s|:,-]*)*")
 WHY = {

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of docs/reference/papers.md."""
+import math
+
+from figures import fig
+from results import ROOT, geomean, one, published, rows, select, summary, values
+
+import counts  # noqa: E402  results adds its folder
+import headlines  # noqa: E402
+
+FACTS = "patterns/facts.tsv"
+
+
+def ratio(name, over, under, n):
+    """Geometric mean of the times of one published system over those of another."""
+    found = [
+        r[over] / r[under]
+        for r in rows(name)
+        if r["N"] == n and isinstance(r[over], float) and isinstance(r[under], float)
+    ]
+    return geomean(found)
+
+
+def widths(name, over, under):
+    return ", ".join(f"{fig(ratio(name, over, under, n))}" for n in (32, 128, 512))
+
+
+def system(paper, engine):
+    """The paper's system over our engine, N by N: both over cuSPARSE of their run."""
+    cells = []
+    for n, group, count, theirs, mine in headlines.rows_of(paper, published.Published()):
+        if group == "all":
+            cells.append(
+                f"N = {n}: {fig(geomean(mine[engine]) / geomean(theirs))} "
+                f"({fig(count, 0)} matrices)"
+            )
+    return ", ".join(cells)
+
+
+def of_class(paper, n, engine=None):
+    found = {
+        group: mine[engine] if engine else theirs
+        for columns, group, _, theirs, mine in headlines.rows_of(paper, published.Published())
+        if columns == n
+    }
+    return ", ".join(fig(geomean(found[group])) for group in ("low", "medium", "high"))
+
+
+def left_out(variant):
+    return [fig(one("papers/ablation.tsv", variant=variant, N=n)["geomean"]) for n in (32, 128)]
+
+
+def acc_spmm(page):
+    facts = rows(FACTS)
+    page.says(f"Counts are of {fig(len(facts), 0)} matrices")
+    eight = left_out("windows of 8 rows")
+    page.says(f"N = 32: {eight[0]}, N = 128: {eight[1]} |")
+    gain = [
+        fig(geomean(r[k] / r["bittcf_bytes"] for r in facts))
+        for k in ("me_tcf_bytes", "tcf_bytes", "csr_bytes")
+    ]
+    page.says(f"bytes of ME-TCF over BitTCF {gain[0]}, of TCF {gain[1]}, of CSR {gain[2]}")
+    above = sum(r["ibd"] > counts.IBD for r in facts)
+    page.says(f"above 8 for {above} of {fig(len(facts), 0)} matrices")
+    page.says(
+        "without the row below, too: {}, at 128: {} |".format(*left_out("no prefetch")),
+        "without any: {}, {} |".format(*left_out("no balancing")),
+        "one window a thread block: {}, {} |".format(*left_out("one window a thread block")),
+    )
+    order = counts.orders(ROOT / "bench/results/patterns/orders.tsv")
+    means = ", ".join(
+        f"{title} {fig(geomean(order[key]))}"
+        for key, title in (
+            ("acc", "algorithm 1"),
+            ("rabbit", "Rabbit"),
+            ("louvain", "Louvain"),
+            ("lsh16", "MinHash, 16 rows"),
+            ("lsh64", "64 rows"),
+            ("metis", "METIS"),
+            ("rcm", "RCM"),
+            ("affinity", "`affinity`"),
+        )
+    )
+    page.says(
+        f"MeanNNZTC over that of the rows as given, {fig(len(order['none']), 0)} matrices: "
+        f"{means} |"
+    )
+    page.says(f"| {system('acc-spmm', 'bittcf')} | `bittcf` |")
+    own = {
+        n: geomean(theirs)
+        for n, group, _, theirs, _ in headlines.rows_of("acc-spmm", published.Published())
+        if group == "all"
+    }
+    page.says(f"its program has {fig(own[128])} at N = 128 on the H200")
+    page.noted("log", "The paper says 1.58 over cuSPARSE on H100")
+
+
+def cutespmm(page):
+    page.says(f"N = 32, 128, 512: {widths('peers/times.tsv', 'cutespmm-tm32', 'cutespmm-tm16')} |")
+    model = {r["matrix"]: r["oi_shmem"] for r in rows(FACTS)}
+    found = []
+    for n in (32, 128, 512):
+        pairs = [
+            (math.log(model[r["matrix"]]), math.log(r["nnz"] / r["hrpb"]))
+            for r in select("engines/tf32.tsv", N=n)
+            if r["hrpb"] and r["matrix"] in model
+        ]
+        mean = [sum(p[k] for p in pairs) / len(pairs) for k in (0, 1)]
+        moved = [[p[k] - mean[k] for p in pairs] for k in (0, 1)]
+        dot = [sum(a * b for a, b in zip(moved[i], moved[j])) for i, j in ((0, 1), (0, 0), (1, 1))]
+        found.append(fig(dot[0] / math.sqrt(dot[1] * dot[2])))
+    page.says(f"{', '.join(found)} (N = 32, 128, 512; {fig(len(pairs), 0)} matrices) |")
+    kinds = [sum(r["class"] == c for r in rows(FACTS)) for c in ("low", "medium", "high")]
+    page.says("{} low, {} medium, {} high".format(*kinds))
+    page.says(f"authors' program: {of_class('cutespmm', 128)} |")
+    page.says(f"plans: {of_class('cutespmm', 128, 'auto')} |")
+    page.says(f"| {system('cutespmm', 'hrpb')} | `hrpb` |")
+
+
+def sspmm(page):
+    facts = rows(FACTS)
+    fill = [fig(geomean(values(facts, f"fill{v}"))) for v in (8, 16)]
+    page.says(f"fill of vectors {fill[0]} (V = 8), {fill[1]} (V = 16)")
+    size = [
+        fig(geomean(r[f"cvse{v}_bytes"] / (r["me_tcf_bytes"] + 2 * r["nnz"]) for r in facts))
+        for v in (8, 16)
+    ]
+    page.says(f"bytes of CVSE over ME-TCF {size[0]} (V = 8), {size[1]} (V = 16)")
+    page.says(f"16 predicted for {sum(r['v'] == 16 for r in facts)} of {len(facts)}")
+    for text, over, under in (
+        ("authors' V = 16 over V = 8 in time", "sspmm-v16-h", "sspmm-v8-h"),
+        ("theirs with both schemes", "sspmm-repo-vectorsparse-v8-h", "sspmm-v8-h"),
+    ):
+        pair = [fig(ratio("peers/times.tsv", over, under, n)) for n in (128, 512)]
+        page.says(f"{text}: {pair[0]} at N = 128, {pair[1]} at 512")
+    page.says(f"| {system('sspmm', 'cvse')} | `cvse` |")
+    page.noted("definition", "V by sparsity, 16 below 90 %")
+
+
+def thesis(page):
+    def mean(section, step, n):
+        found = [
+            r[step] / r["bcsr"]
+            for r in select("papers/tiles.tsv", section=section, N=n)
+            if r[step] is not None
+        ]
+        return fig(geomean(found))
+
+    for step in ("T", "BT", "CBT", "OBT", "ST_large", "OBTS_large", "OBTS_large_separate"):
+        cells = [
+            f"{mean(section, step, 8)}, {mean(section, step, 128)}"
+            for section in ("ladder", "real")
+        ]
+        page.says(f"| {cells[0]} | {cells[1]} |")
+    half = [
+        r
+        for r in select("papers/tiles.tsv", section="amdahl")
+        if abs(r["sp24_percent"] - 50) < 1
+    ]
+    for over, under in (("OBT", "OBTS_large_separate"), ("bcsr", "bcsr-sp24")):
+        gain = [r[over] / r[under] for r in half]
+        page.says(f"`{over}` over `{under}`: {fig(min(gain))} to {fig(max(gain))}")
+    page.says(f"| {system('thesis', 'bcsr')} | `bcsr` |")
+    wrong = sum(r["sptc-obts32-mma.sp"] == "wrong" for r in rows("peers/times.tsv"))
+    right = sum(isinstance(r["sptc-obts32-mma.sp"], float) for r in rows("peers/times.tsv"))
+    assert right == 0
+    page.says(f"wrong products on all {fig(wrong, 0)} matrices")
+    page.noted("log", "A speed-up of 1.5 by 2:4 where 30 % of the tiles")
+
+
+def vectorsparse(page):
+    page.says(f"| {system('vectorsparse', 'cvse')} | `cvse` |")
+    gains = [
+        fig(float(summary("sddmm.tsv", "type=16f", f"K={k}", "vectors:")["geomean"]))
+        for k in (64, 256)
+    ]
+    page.says(f"K = 64: {gains[0]}, K = 256: {gains[1]} |")
+    took = 1000 * one("attention.tsv", ranks=1, length=4096, sparsity=0.9)["all_ms"]
+    page.says(f"one GPU: {fig(took, 0)} us |")
+    page.noted("definition", "4096 long, 90 % dropped", "removal of HMMA steps for V <= 4")
+
+
+def quote(pages):
+    page = pages["docs/reference/papers.md"]
+    for part in (acc_spmm, cutespmm, sspmm, thesis, vectorsparse):
+        part(page)
+    page.noted("definition", "conversion in 0.85 of the time of ME-TCF")
