@@ -65,7 +65,7 @@ class Documents(unittest.TestCase):
                      "explanation/how_it_works.md", "explanation/schedules.md",
                      "explanation/reordering.md"):
             for line in (ROOT / "docs" / name).read_text(encoding="utf-8").splitlines():
-                if not re.search("pkg-config|cmake|bench|ctest|mpirun --", line):
+                if not re.search("pkg-config|cmake|bench|ctest|mpirun --|nsys", line):
                     for option in OPTION.findall(line):
                         self.assertIn("--" + option, help_text, f"{name}: {line}")
 
