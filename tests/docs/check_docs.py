@@ -69,6 +69,32 @@ class Documents(unittest.TestCase):
                     for option in OPTION.findall(line):
                         self.assertIn("--" + option, help_text, f"{name}: {line}")
 
+    def test_reference(self):
+        """Every option of spmm_dist, and every variable SPMM_* that is read, is in the reference."""
+        reference = (ROOT / "docs/reference/spmm_dist.md").read_text(encoding="utf-8")
+        help_text = (ROOT / "tools/driver/driver_help.c").read_text(encoding="utf-8")
+        for option in sorted(set(OPTION.findall(help_text)) - {"help"}):
+            self.assertRegex(reference, rf"--{option}(?![a-z-])")
+        code = "".join(p.read_text(encoding="utf-8") for folder in ("src", "partition", "tools")
+                       for p in (ROOT / folder).rglob("*.c"))
+        names = set(re.findall(r'"(SPMM_[A-Z_]+)"', code))
+        self.assertGreater(len(names), 3)
+        for name in names:
+            self.assertIn("`" + name, reference)
+
+    def test_paths(self):
+        """Files of the repository that documents name exist."""
+        folders = "|".join(p.name for p in ROOT.iterdir()
+                           if p.is_dir() and p.name[0] != "." and p.name != "build")
+        pattern = re.compile(rf"`((?:{folders})/[\w./-]+)`")
+        found = 0
+        for path in documents():
+            for name in pattern.findall(path.read_text(encoding="utf-8")):
+                found += 1
+                known = "NAME" in name or any((ROOT / (name + ending)).exists() for ending in ("", ".c"))
+                self.assertTrue(known, f"{path}: {name}")
+        self.assertGreater(found, 50)
+
     def test_pictures(self):
         pictures = [p for p in ROOT.rglob("*.svg") if "build" not in p.relative_to(ROOT).parts]
         self.assertGreater(len(pictures), 3)
