@@ -44,7 +44,7 @@ if [ "$paper" = acc-spmm ]; then
 fi
 here=$root/bench
 "$here/papers/counts.py" "$paper" "${orders[@]}" "$out/facts.tsv"
-"$here/papers/headlines.py" "$paper"
+"$here/papers/headlines.py" --figures "$out" "$paper"
 
 if [ ! -x "$(program tools/spmm_bench)" ] || ! nvidia-smi -L >/dev/null 2>&1; then
     echo "No GPU, or no CUDA build: the times above are those of bench/results."

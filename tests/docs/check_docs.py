@@ -65,12 +65,12 @@ class Documents(unittest.TestCase):
                      "explanation/how_it_works.md", "explanation/schedules.md",
                      "explanation/reordering.md"):
             for line in (ROOT / "docs" / name).read_text(encoding="utf-8").splitlines():
-                if not re.search("pkg-config|cmake|bench|ctest|mpirun --|nsys", line):
+                if not re.search("pkg-config|cmake|bench|ctest|mpirun --|nsys ", line):
                     for option in OPTION.findall(line):
                         self.assertIn("--" + option, help_text, f"{name}: {line}")
 
     def test_reference(self):
-        """Every option of spmm_dist, and every variable SPMM_* that is read, is in the reference."""
+        """Every option of spmm_dist and every variable SPMM_* that is read is in the reference."""
         reference = (ROOT / "docs/reference/spmm_dist.md").read_text(encoding="utf-8")
         help_text = (ROOT / "tools/driver/driver_help.c").read_text(encoding="utf-8")
         for option in sorted(set(OPTION.findall(help_text)) - {"help"}):
@@ -91,8 +91,8 @@ class Documents(unittest.TestCase):
         for path in documents():
             for name in pattern.findall(path.read_text(encoding="utf-8")):
                 found += 1
-                known = "NAME" in name or any((ROOT / (name + ending)).exists() for ending in ("", ".c"))
-                self.assertTrue(known, f"{path}: {name}")
+                known = any((ROOT / (name + ending)).exists() for ending in ("", ".c"))
+                self.assertTrue(known or "NAME" in name, f"{path}: {name}")
         self.assertGreater(found, 50)
 
     def test_pictures(self):

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every figure of README.md and docs/ is what the tables, logs and code of the repository give."""
 
+import pathlib
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import figures
@@ -45,6 +49,20 @@ class Figures(unittest.TestCase):
             finally:
                 figures.Page.text = real
             self.assertTrue(page.wrong or page.unquoted(), end)
+
+    def test_pictures(self):
+        """The pictures of the papers are what headlines.py draws of the tables."""
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(
+                [sys.executable, ROOT / "bench/papers/headlines.py", "--figures", folder],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
+            drawn = sorted(pathlib.Path(folder).glob("*.svg"))
+            self.assertEqual(len(drawn), 5)
+            for path in drawn:
+                kept = ROOT / "bench/results/papers" / path.name
+                self.assertEqual(path.read_bytes(), kept.read_bytes(), kept)
 
     def test_documents(self):
         computed = 0

@@ -115,6 +115,10 @@ def cutespmm(page):
     page.says(f"authors' program: {of_class('cutespmm', 128)} |")
     page.says(f"plans: {of_class('cutespmm', 128, 'auto')} |")
     page.says(f"| {system('cutespmm', 'hrpb')} | `hrpb` |")
+    plans = select("single_gpu_32f-fast-tf32.default.tsv", N=128)
+    made = sorted(r["format_ms"] / r["median_ms"] for r in plans)[(len(plans) - 1) // 2]
+    page.says(f"in the time of {fig(made, 0)} products in the median |")
+    page.noted("log", "in the time of some 100 products, N = 128")
 
 
 def sspmm(page):
@@ -170,6 +174,11 @@ def thesis(page):
 
 def vectorsparse(page):
     page.says(f"| {system('vectorsparse', 'cvse')} | `cvse` |")
+    bell = []
+    for n in (32, 128, 512):
+        found = values(select("engines/16f.tsv", N=n), "cvse", over="cusparse-bell")
+        bell.append(f"N = {n}: {fig(geomean(found))} ({fig(len(found), 0)} matrices)")
+    page.says(f"| {', '.join(bell)} | `cvse` |")
     gains = [
         fig(float(summary("sddmm.tsv", "type=16f", f"K={k}", "vectors:")["geomean"]))
         for k in (64, 256)
