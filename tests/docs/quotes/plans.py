@@ -86,7 +86,7 @@ def reordering(page):
         )
     orders = ("affinity", "rcm", "metis")
     found = {
-        o: {r["matrix"]: r for r in select("patterns/reordering.tsv", order=o)}
+        o: {r["matrix"]: r for r in select("patterns/orders.tsv", order=o)}
         for o in orders + ("none",)
     }
     every = set.intersection(*(set(f) for f in found.values()))
@@ -134,8 +134,8 @@ def reordering(page):
         f"{fig(ps, 0)} ps at the {fig(8.9, 1)} TB/s of an H200, so the {fig(saved, 0)} pairs "
         f"that the order saves on shipsec1-like are {fig(saved * ps * 1e-6, 0)} us"
     )
-    nnz = {r["matrix"]: r["nnz"] for r in select("engines/tf32.tsv", N=128)}
-    cost = [1e6 * r["cpu_s"] / nnz[m] for m, r in found["affinity"].items() if m in nnz]
+    nnz = {r["matrix"]: r["nnz"] for r in rows("patterns/facts.tsv")}
+    cost = [1e6 * r["cpu_s"] / nnz[m] for m, r in found["affinity"].items() if r["cpu_s"] >= 0.05]
     page.says(f"takes {fig(min(cost))} to {fig(max(cost), 1)} us of a core for each entry")
     page.noted(
         "definition",
