@@ -45,11 +45,11 @@ def acc_spmm(path):
     print(f"IBD above {IBD:.0f}: {sum(r['ibd'] > IBD for r in rows)} of {len(rows)} matrices\n")
 
 
-def orders(path):
-    """MeanNNZTC of each order over that of the given one, where all orders are there."""
+def orders(path, column="mean_nnz_tc"):
+    """Each order's MeanNNZTC, or pairs, over that of the given one, where all orders are there."""
     found = {}
-    for row in table.read(path, ("matrix", "order", "mean_nnz_tc"))[2]:
-        found.setdefault(row["matrix"], {})[row["order"]] = float(row["mean_nnz_tc"])
+    for row in table.read(path, ("matrix", "order", column))[2]:
+        found.setdefault(row["matrix"], {})[row["order"]] = float(row[column])
     whole = {m: o for m, o in found.items() if all(k in o for k in ORDERS)}
     return {k: [o[k] / o["none"] for o in whole.values()] for k in ORDERS}
 

@@ -85,6 +85,14 @@ def acc_spmm(page):
         f"MeanNNZTC over that of the rows as given, {fig(len(order['none']), 0)} matrices: "
         f"{means} |"
     )
+    pairs = counts.orders(ROOT / "bench/results/patterns/orders.tsv", "pairs8")
+    best = [min(found) / found[-1] for found in zip(*pairs.values())]  # the last is `affinity`
+    acc = [a / b for a, b in zip(pairs["acc"], pairs["affinity"])]
+    page.says(
+        f"the best of all on each matrix has {fig(geomean(best), 3)} of its pairs at height 8; "
+        f"algorithm 1 has at least {fig(2, 0)} % fewer on {fig(sum(a <= 0.98 for a in acc), 0)} "
+        f"matrices, {fig(min(acc))} at best"
+    )
     page.says(f"| {system('acc-spmm', 'bittcf')} | `bittcf` |")
     own = {
         n: geomean(theirs)
