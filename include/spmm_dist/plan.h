@@ -76,6 +76,12 @@ typedef struct {
                                       all plans do that are captured, column-major or may order
                                       rows; "none": not at all, as no_autotune.  Schedules are
                                       measured while the plan is made unless it is "none" */
+    int reproducible; /**< nonzero: bitwise equal results for any number of ranks, partition and
+                           transport, on CPUs of one kind: each row is summed in the order of the
+                           columns of the original A, by engine csr-cpu, after all rows that it
+                           needs have arrived (schedule "merged", or "allgather" by name).  op T and
+                           H then multiply by blocks of the transposed A and bring rows of B, not
+                           sums.  SPMM_ERR_UNSUPPORTED on GPUs */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -83,7 +89,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO, NULL                                                                   \
+            SPMM_TYPE_AUTO, NULL, 0                                                                \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -163,7 +169,8 @@ SPMM_API spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const v
  *  @param[in] values  [local_nnz] of the matrix's type, in the order of
  *                     spmm_matrix_update_values(), memory of the context's device, read until
  *                     @p stream has passed this point
- *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep": rows would have to travel */
+ *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep", or op T or H of a plan is
+ *          reproducible: values would have to travel */
 SPMM_API spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values,
                                                spmm_stream_t stream);
 
@@ -222,7 +229,8 @@ typedef struct {
                                             one block for both; static storage */
     const char *transport, *partition; /**< chosen; static storage */
     int64_t     nnz_local, nnz_halo;   /**< entries of this rank whose column it owns / does not */
-    int64_t     halo_rows;             /**< rows of B (op T: of C) exchanged in, this rank */
+    int64_t     halo_rows;             /**< rows of B exchanged in, this rank; op T, unless the plan
+                                            is reproducible: of C */
     int64_t     mirror_rows;           /**< the same, out */
     int64_t     halo_rows_total, halo_rows_max; /**< over ranks */
     int64_t     block_halo_rows_total;          /**< what partition "block" would exchange */

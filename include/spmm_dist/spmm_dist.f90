@@ -95,7 +95,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 136_c_size_t
+    integer(c_size_t) :: struct_size = 144_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -116,6 +116,7 @@ module spmm_dist
     integer(c_int) :: exact_nonfinite = 0
     integer(c_int) :: b_type = 0
     type(c_ptr) :: tune = c_null_ptr
+    integer(c_int) :: reproducible = 0
   end type
 
   type, bind(c) :: spmm_layout_info_t

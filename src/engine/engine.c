@@ -74,6 +74,10 @@ void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *
             !(engine->stores_columns && device->kind == SPMM_DEVICE_CUDA)) {
             spmmi_candidate_leave_out(c, "stores row-major C");
         }
+        if (problem->in_order && c->usable && !engine->in_order) {
+            spmmi_candidate_leave_out(c, "sums no row for itself in the order of its entries, as "
+                                         "option reproducible asks");
+        }
     }
 }
 

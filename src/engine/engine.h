@@ -26,8 +26,10 @@ typedef struct {
     /** Of the block given to build(), borrowed during the call; NULL: build() finds what it
      *  needs */
     const spmm_pattern_t *pattern;
-    bool exact;   /**< entries that A does not store take no part, also where B holds Inf or NaN */
-    int  variant; /**< which of the ways that variants() counts; 0: the best predicted one */
+    bool exact;    /**< entries that A does not store take no part, also where B holds Inf or NaN */
+    bool in_order; /**< what a row of C becomes depends on the entries of this row alone, as the
+                        block has them: their columns may ascend or not */
+    int  variant;  /**< which of the ways that variants() counts; 0: the best predicted one */
     /** A format of the same engine and block in another variant, whose arrays build() may share,
      *  the last of them to be destroyed freeing them; borrowed during the call; NULL: none. */
     const void *sibling;
@@ -51,6 +53,7 @@ typedef struct spmm_engine_ops {
     /** What others are measured against, the library of the vendor: on rows in their own order, and
      *  for a larger share of the time there is for trials. */
     bool yardstick;
+    bool in_order; /**< serves problems that ask for it */
     /** Its CUDA kernels multiply row-major B into column-major C too (layout MIXED). */
     bool stores_columns;
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/nodes.h"
+#include "plan/block/arrival.h"
 #include "plan/block/blockset.h"
 #include "plan/block/split.h"
 #include "plan/options.h"
@@ -33,9 +34,11 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
 
     SPMM_TRY(spmmi_partition_create(A, o->partition, &options, &plan->partition));
     SPMM_TRY(spmmi_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,
-                                     plan->partition.keep, &plan->rows));
+                                     plan->partition.keep,
+                                     plan->flips ? &plan->cols : &plan->rows));
     SPMM_TRY(spmmi_layout_map_create(plan->env, A->col_offset, plan->partition.col_part,
-                                     plan->partition.keep, &plan->cols));
+                                     plan->partition.keep,
+                                     plan->flips ? &plan->rows : &plan->cols));
     plan->stats.partition_s = spmmi_now() - start;
     spmmi_log(plan->env, "partition %s made in %.2f s", plan->partition.method,
               plan->stats.partition_s);
@@ -73,7 +76,9 @@ static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_option
     enter_stage(plan, "the partition");
     SPMM_TRY(make_partition(plan, o));
     enter_stage(plan, "the halo plan");
+    SPMM_TRY(spmmi_plan_flip(plan));
     SPMM_TRY(spmmi_plan_make_blocks(plan));
+    spmmi_plan_unflip(plan);
     enter_stage(plan, "the set-up of the exchange");
     plan->exchange.alone =
         plan->exchange.halo.n_send_peers == 0 && plan->exchange.halo.n_recv_peers == 0;
@@ -189,5 +194,6 @@ void spmmi_plan_free(spmm_plan_t *plan)
     spmmi_layout_map_free(&plan->rows);
     spmmi_layout_map_free(&plan->cols);
     spmmi_partition_free(&plan->partition);
+    spmmi_plan_unflip(plan);
     spmmi_free(plan);
 }

@@ -114,7 +114,8 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
     plan->layout          = o->layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : o->layout;
     plan->c_type          = o->c_type == SPMM_TYPE_AUTO ? plan->ab_type : o->c_type;
     plan->compute         = o->compute;
-    plan->deterministic   = o->deterministic != 0;
+    plan->reproducible    = o->reproducible != 0;
+    plan->deterministic   = o->deterministic != 0 || plan->reproducible;
     plan->profile         = o->profile != 0;
     plan->exact_nonfinite = o->exact_nonfinite != 0;
     if (plan->n < 1 || plan->n > INT32_MAX) {
@@ -131,6 +132,12 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
     if (o->compute < SPMM_COMPUTE_AUTO || o->compute > SPMM_COMPUTE_32F_FAST_TF32) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT, "compute mode %d is none of spmm_compute_t",
                           (int)o->compute);
+    }
+    if (plan->reproducible && plan->device->kind != SPMM_DEVICE_CPU) {
+        return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
+                          "no engine for GPUs sums a row in an order that depends on this row "
+                          "alone: use a context on CPUs for reproducible results, or option "
+                          "deterministic for equal bits from run to run");
     }
     SPMM_TRY(check_b_type(plan, o));
     if (!type_pair_is_valid(plan->ab_type, plan->c_type)) {
@@ -174,7 +181,8 @@ static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_op
         spmmi_whole("type of A", plan->ab_type), spmmi_whole("c_type", plan->c_type),
         spmmi_whole("op", plan->op), spmmi_whole("conjugated op", plan->conjugate),
         spmmi_whole("parts of b_type", plan->b_parts), spmmi_whole("layout", plan->layout),
-        spmmi_whole("compute", plan->compute), spmmi_whole("deterministic", plan->deterministic),
+        spmmi_whole("compute", plan->compute), spmmi_whole("reproducible", plan->reproducible),
+        spmmi_whole("deterministic", plan->deterministic),
         spmmi_whole("exact_nonfinite", plan->exact_nonfinite),
         spmmi_whole("seed", (int64_t)o->seed), spmmi_whole("executes", o->executes),
         spmmi_whole("graph", o->graph),
@@ -189,6 +197,11 @@ spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options
 {
     SPMM_TRY(spmmi_agree(plan->env, check_options(plan, o)));
     SPMM_TRY(spmmi_agree(plan->env, check_schedule(plan, o->schedule)));
+    SPMM_TRY(compare_options(plan, o));
+    plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
+    plan->op    = plan->flips ? SPMM_OP_N : plan->op;
+    /* Joined blocks multiply no column-major rows. */
+    plan->edge.kept = plan->edge.used = plan->reproducible && plan->layout == SPMM_LAYOUT_COL;
     plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmmi_accum_type(plan->ab_type);
-    return compare_options(plan, o);
+    return SPMM_OK;
 }

@@ -45,8 +45,13 @@ struct spmm_plan {
     spmm_type_t    ab_type, c_type;
     spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */
     spmm_compute_t compute;
-    bool           deterministic, profile, exact_nonfinite;
+    bool           deterministic, profile, exact_nonfinite, reproducible;
     spmm_tune_t    tune; /**< what engines of this rank are chosen by, where rows stay in order */
+
+    /** Op T and H of a reproducible plan: to the plan, and so with op N, the rows of A are those of
+     *  the transposed A. */
+    bool           flips;
+    spmm_matrix_t *flipped; /**< that matrix, owned, while its entries are dealt; else NULL */
 
     spmm_partition_t  partition;
     spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A */
@@ -70,6 +75,12 @@ static inline spmm_block_t *spmmi_plan_block(spmm_plan_t *plan, int b)
     return b == 0   ? &plan->blocks.local
            : b == 1 ? &plan->blocks.halo
                     : &plan->blocks.joined[b - 1].block;
+}
+
+/** The matrix whose entries are dealt to blocks. */
+static inline const spmm_matrix_t *spmmi_plan_matrix(const spmm_plan_t *plan)
+{
+    return plan->flips ? plan->flipped : plan->A;
 }
 
 /** The failure that came first. */

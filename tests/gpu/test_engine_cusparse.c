@@ -66,7 +66,8 @@ static void test_empty(void **state)
 static void test_refill(void **state)
 {
     const spmm_problem_t problem = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 16, false, NULL, false, 0};
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 16, false, NULL, false,
+        false,      0};
 
     check_refill(&spmmi_engine_cusparse, &device, &problem);
 }
@@ -75,7 +76,7 @@ static void test_refill(void **state)
 static void test_deterministic(void **state)
 {
     const spmm_problem_t problem = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 64, true, NULL, false, 0};
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 64, true, NULL, false, false, 0};
     spmm_csr_t block;
     product_t  p = {.block = &block, .problem = problem, .alpha = 1.0, .beta = 0.0};
 
@@ -90,7 +91,8 @@ static void test_deterministic(void **state)
 static void test_asynchronous(void **state)
 {
     const spmm_problem_t problem = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 32, false, NULL, false, 0};
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 32, false, NULL, false,
+        false,      0};
 
     check_asynchronous(&spmmi_engine_cusparse, &device, &problem, false, true);
     check_asynchronous(&spmmi_engine_cusparse, &device, &problem, true, true);
@@ -99,7 +101,7 @@ static void test_asynchronous(void **state)
 static void test_allocation_failures(void **state)
 {
     const spmm_problem_t problem = {
-        SPMM_R_16F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, 0};
+        SPMM_R_16F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, false, 0};
 
     check_build_failures(&spmmi_engine_cusparse, &device, &problem, 5);
 }
@@ -107,9 +109,9 @@ static void test_allocation_failures(void **state)
 static void test_refusals(void **state)
 {
     const spmm_problem_t types = {
-        SPMM_R_32F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, 0};
+        SPMM_R_32F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, false, 0};
     const spmm_problem_t compute = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_64F, SPMM_LAYOUT_ROW, 8, false, NULL, false, 0};
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_64F, SPMM_LAYOUT_ROW, 8, false, NULL, false, false, 0};
     const spmm_problem_t tf32 = {
         SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32, SPMM_LAYOUT_ROW, 8, false, NULL,
         false,      0};

@@ -26,7 +26,8 @@ typedef struct {
     const char    *engine;            /**< NULL: the plan chooses */
     const char    *reorder;           /**< likewise */
     const char    *schedule;          /**< likewise */
-    bool           narrow;            /**< A from 32-bit indices, its arrays on the device */
+    bool           reproducible;
+    bool           narrow; /**< A from 32-bit indices, its arrays on the device */
 } product_t;
 
 /** The context of the cases. */

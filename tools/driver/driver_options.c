@@ -121,6 +121,7 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
         {"graph", 0, DRIVER_FLAG, .to = &o->graph},
         {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
+        {"reproducible", 0, DRIVER_FLAG, .to = &o->reproducible},
         {"tune", 0, DRIVER_NAME, .to = &o->tune},
         {"no-autotune", 0, DRIVER_FLAG, .to = &o->no_autotune},
         {"exact-nonfinite", 0, DRIVER_FLAG, .to = &o->exact_nonfinite},

@@ -39,7 +39,8 @@ typedef struct {
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */
     uint64_t           seed;
-    bool verify, explain, deterministic, no_autotune, exact_nonfinite, graph, progress;
+    bool verify, explain, deterministic, reproducible, no_autotune, exact_nonfinite, graph,
+        progress;
 } driver_options_t;
 
 /** Parse strictly.  Not collective: all ranks see the same arguments and fail alike.

@@ -76,6 +76,7 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.engine          = o->engine;
     options.transport       = o->transport;
     options.deterministic   = o->deterministic;
+    options.reproducible    = o->reproducible;
     options.exact_nonfinite = o->exact_nonfinite;
     options.profile         = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
     options.graph           = o->graph ? 1 : 0;

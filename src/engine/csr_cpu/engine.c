@@ -131,6 +131,7 @@ const spmm_engine_ops_t spmmi_engine_csr_cpu = {
     .name        = "csr-cpu",
     .description = "CSR with OpenMP on the CPU, all types; the reference",
     .built       = true,
+    .in_order    = true,
     .supports    = supports,
     .cost        = cost,
     .build       = build,

@@ -5,7 +5,19 @@
 
 #include "base/alloc.h"
 #include "base/comm.h"
+#include "matrix/transpose.h"
 #include "plan/plan.h"
+
+spmm_status_t spmmi_plan_flip(spmm_plan_t *plan)
+{
+    return plan->flips ? spmmi_matrix_transpose(plan->A, plan->conjugate, &plan->flipped) : SPMM_OK;
+}
+
+void spmmi_plan_unflip(spmm_plan_t *plan)
+{
+    spmmi_matrix_free(plan->flipped);
+    plan->flipped = NULL;
+}
 
 void spmmi_arrival_free(spmm_arrival_t *in)
 {
@@ -16,7 +28,7 @@ void spmmi_arrival_free(spmm_arrival_t *in)
 /* Row lengths of the new local rows into in->own_row_ptr, entries per peer into the counts. */
 static spmm_status_t exchange_lengths(const spmm_plan_t *plan, spmm_arrival_t *in)
 {
-    const spmm_matrix_t     *A    = plan->A;
+    const spmm_matrix_t     *A    = spmmi_plan_matrix(plan);
     const spmm_layout_map_t *rows = &plan->rows;
     int64_t                 *length, total;
     spmm_status_t            status = SPMM_OK;
@@ -63,7 +75,7 @@ static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entri
                                       size_t elem_size, const int64_t *send_count,
                                       const int64_t *recv_count, void *out)
 {
-    const spmm_matrix_t *A    = plan->A;
+    const spmm_matrix_t *A    = spmmi_plan_matrix(plan);
     const int64_t        nnz  = spmmi_matrix_local_nnz(A);
     char                *pack = NULL, *to;
     spmm_status_t        status;
@@ -94,8 +106,8 @@ spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival
     int64_t       nnz;
 
     if (plan->rows.keep) {
-        in->row_ptr = plan->A->row_ptr;
-        in->values  = plan->A->values;
+        in->row_ptr = spmmi_plan_matrix(plan)->row_ptr;
+        in->values  = spmmi_plan_matrix(plan)->values;
         return SPMM_OK;
     }
     SPMM_TRY(exchange_lengths(plan, in));
@@ -105,8 +117,8 @@ spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival
         status = spmmi_fail_memory(&plan->env->err, nnz, size, "the values of this rank");
     }
     SPMM_TRY(spmmi_agree(plan->env, status));
-    return exchange_entries(plan, plan->A->values, size, in->send_count, in->recv_count,
-                            in->own_values);
+    return exchange_entries(plan, spmmi_plan_matrix(plan)->values, size, in->send_count,
+                            in->recv_count, in->own_values);
 }
 
 spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
@@ -116,7 +128,7 @@ spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
 
     SPMM_TRY(spmmi_arrival_receive_values(plan, in));
     if (plan->rows.keep) {
-        in->col = plan->A->col_idx;
+        in->col = spmmi_plan_matrix(plan)->col_idx;
         return SPMM_OK;
     }
     nnz = in->row_ptr[plan->rows.n_local];
@@ -125,7 +137,7 @@ spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
                                    "this rank's part of the matrix");
     }
     SPMM_TRY(spmmi_agree(plan->env, status));
-    SPMM_TRY(exchange_entries(plan, plan->A->col_idx, sizeof *in->col, in->send_count,
-                              in->recv_count, in->own_col));
+    SPMM_TRY(exchange_entries(plan, spmmi_plan_matrix(plan)->col_idx, sizeof *in->col,
+                              in->send_count, in->recv_count, in->own_col));
     return spmmi_layout_translate(plan->env, &plan->cols, nnz, in->own_col);
 }

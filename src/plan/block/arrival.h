@@ -25,4 +25,8 @@ spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
 spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in);
 void          spmmi_arrival_free(spmm_arrival_t *in);
 
+/** Make plan->flipped for what follows, where the plan flips.  Collective, agreed. */
+spmm_status_t spmmi_plan_flip(spmm_plan_t *plan);
+void          spmmi_plan_unflip(spmm_plan_t *plan);
+
 #endif /* SPMM_PLAN_ARRIVAL_H */

@@ -73,6 +73,9 @@ typedef struct {
 
 /** Fill block->pattern unless it is there.  Local. */
 spmm_status_t spmmi_block_scan(spmm_env_t *env, spmm_block_t *block);
+/** Sort the entries of each row by source, so as they stand in the rows of A, whatever new columns
+ *  they have.  For blocks that hold rows of A whole and have been scanned.  Local. */
+spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block);
 /** Multiply: by the engine or, while engines are tried, by the one whose turn it is.
  *  @param[in] slice    of the columns of a product, 0 the first
  *  @param[in] typical  the product is of the planned width */

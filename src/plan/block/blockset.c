@@ -40,6 +40,9 @@ static spmm_status_t build_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
         spmmi_block_free_input(&plan->blocks.halo);
     }
     SPMM_TRY(spmmi_plan_reorder(plan, block, plan->c_type, o));
+    if (plan->reproducible) {
+        SPMM_TRY(spmmi_block_sort_by_source(plan->env, block));
+    }
     SPMM_TRY(spmmi_plan_build_block(plan, block, plan->c_type, o));
     spmmi_csr_free(&block->csr);
     return SPMM_OK;
@@ -75,7 +78,7 @@ static void drop_blockset(spmm_plan_t *plan, spmm_blockset_t f)
     if (f == SPMM_BLOCKSET_SPLIT) {
         spmmi_block_give_up(&plan->blocks.local);
         spmmi_block_give_up(&plan->blocks.halo);
-        plan->edge.used = false;
+        plan->edge.used = plan->edge.kept;
     } else {
         spmmi_block_give_up(&plan->blocks.joined[f].block);
         spmmi_block_free_input(&plan->blocks.joined[f].block);

@@ -35,13 +35,14 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
                                       .n             = plan->n,
                                       .deterministic = plan->deterministic,
                                       .pattern       = &block->pattern,
-                                      .exact         = plan->exact_nonfinite};
+                                      .exact         = plan->exact_nonfinite,
+                                      .in_order      = plan->reproducible};
     if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
         return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *block->candidates,
                                  "engine candidates");
     }
     SPMM_TRY(spmmi_block_scan(plan->env, block));
-    if (block == &plan->blocks.local && plan->layout == SPMM_LAYOUT_COL) {
+    if (block == &plan->blocks.local && plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept) {
         return spmmi_plan_consider_edge(plan);
     }
     spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);

@@ -124,7 +124,8 @@ static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block,
                                     .layout        = SPMM_LAYOUT_ROW,
                                     .n             = plan->n,
                                     .deterministic = plan->deterministic,
-                                    .exact         = plan->exact_nonfinite};
+                                    .exact         = plan->exact_nonfinite,
+                                    .in_order      = plan->reproducible};
     const double         start   = spmmi_now();
     spmm_status_t        status  = SPMM_OK;
 

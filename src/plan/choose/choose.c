@@ -17,10 +17,15 @@ static const double clear_gain =
     0.95;                        /* of the yardstick: a longer prediction does not replace it */
 static const double worth = 1.5; /* times the least predicted: longer ones are not measured */
 
-/* The schedule that the others must beat, and may always run. */
-static int yardstick(void)
+/* The schedule that the others must beat: the first that may run. */
+static int yardstick(const spmm_plan_t *plan)
 {
-    return 0;
+    int s = 0;
+
+    while (s + 1 < spmmi_n_schedules && !plan->choice.schedules[s].usable) {
+        s++;
+    }
+    return s;
 }
 
 /** Candidates in the order of trial. */
@@ -40,6 +45,12 @@ typedef struct {
     bool                       refused[SPMM_BLOCKSETS]; /**< formats that could not be made */
 } walk_t;
 
+/* Widths of chunks would count, too: engines sum narrow blocks in another order. */
+static bool sums_at_once(const spmm_schedule_t *schedule)
+{
+    return schedule->blockset != SPMM_BLOCKSET_SPLIT && schedule->chunks == 1;
+}
+
 static spmm_status_t set_up(spmm_plan_t *plan)
 {
     if (SPMM_NEW_ZERO(plan->choice.schedules, spmmi_n_schedules) == NULL) {
@@ -52,6 +63,10 @@ static spmm_status_t set_up(spmm_plan_t *plan)
         *c          = spmmi_candidate_new(spmmi_schedules[s]->name);
         c->schedule = spmmi_schedules[s];
         c->usable   = c->schedule->applies(plan, c->why);
+        if (plan->reproducible && c->usable && !sums_at_once(c->schedule)) {
+            spmmi_candidate_leave_out(c, "does not sum a row of C at once, as option reproducible "
+                                         "asks");
+        }
     }
     SPMM_TRY(spmmi_block_scan(plan->env, &plan->blocks.local));
     SPMM_TRY(spmmi_block_scan(plan->env, &plan->blocks.halo));
@@ -92,16 +107,16 @@ static void list_rivals(const spmm_plan_t *plan, list_t *list)
     const int    best = least_predicted(plan, -1), next = least_predicted(plan, best);
     const double least_s  = plan->choice.schedules[best].predicted_s;
     const bool   is_alike = plan->choice.schedules[best].schedule->blockset ==
-                          plan->choice.schedules[yardstick()].schedule->blockset;
+                          plan->choice.schedules[yardstick(plan)].schedule->blockset;
 
     add(list, best);
     if (is_alike) {
-        add(list, yardstick());
+        add(list, yardstick(plan));
     }
     if (next >= 0 && plan->choice.schedules[next].predicted_s <= worth * least_s) {
         add(list, next);
     }
-    add(list, yardstick());
+    add(list, yardstick(plan));
 }
 
 static spmm_status_t list_candidates(walk_t *w)
@@ -116,12 +131,12 @@ static spmm_status_t list_candidates(walk_t *w)
         const int s = spmmi_candidate_find(plan->choice.schedules, spmmi_n_schedules, o->schedule);
 
         SPMM_TRY(spmmi_candidate_check(&plan->env->err, "schedule", &plan->choice.schedules[s]));
-        add(list, plan->choice.travels ? s : yardstick());
+        add(list, plan->choice.travels ? s : yardstick(plan));
         return SPMM_OK;
     }
     /* Without streams nothing overlaps, and the schedules differ by a pass over C at most. */
     if (is_cpu || !plan->choice.travels) {
-        add(list, yardstick());
+        add(list, yardstick(plan));
         return SPMM_OK;
     }
     list->measure = w->may_measure;
@@ -130,10 +145,10 @@ static spmm_status_t list_candidates(walk_t *w)
         return SPMM_OK;
     }
     if (plan->choice.schedules[least_predicted(plan, -1)].predicted_s <
-        clear_gain * plan->choice.schedules[yardstick()].predicted_s) {
+        clear_gain * plan->choice.schedules[yardstick(plan)].predicted_s) {
         add(list, least_predicted(plan, -1));
     }
-    add(list, yardstick());
+    add(list, yardstick(plan));
     return SPMM_OK;
 }
 

@@ -80,7 +80,8 @@ static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_ty
                                     .layout        = SPMM_LAYOUT_ROW,
                                     .n             = n,
                                     .deterministic = plan->deterministic,
-                                    .exact         = plan->exact_nonfinite};
+                                    .exact         = plan->exact_nonfinite,
+                                    .in_order      = plan->reproducible};
 
     return spmmi_best_time(f->engine, pattern, &problem, plan->device);
 }

@@ -145,7 +145,7 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
     if (plan->blocks.halo.problem.layout == SPMM_LAYOUT_COL) {
         SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->edge.halo));
     }
-    return plan->edge.used ? make_edge(plan) : SPMM_OK;
+    return plan->edge.used && !plan->edge.kept ? make_edge(plan) : SPMM_OK;
 }
 
 static void give(const spmm_plan_t *plan, void **ptr)
@@ -157,13 +157,20 @@ static void give(const spmm_plan_t *plan, void **ptr)
     *ptr = NULL;
 }
 
+static void free_edge(spmm_plan_t *plan)
+{
+    give(plan, &plan->edge.b);
+    give(plan, &plan->edge.c);
+}
+
 void spmmi_plan_free_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
+    if (blockset == SPMM_BLOCKSET_SPLIT && !plan->edge.kept) {
+        free_edge(plan);
+    }
     if (blockset == SPMM_BLOCKSET_SPLIT) {
         give(plan, &plan->exchange.halo_rows);
         give(plan, &plan->edge.halo);
-        give(plan, &plan->edge.b);
-        give(plan, &plan->edge.c);
     } else {
         give(plan, &plan->blocks.joined[blockset].rows);
     }
@@ -189,6 +196,9 @@ spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan)
     } else {
         SPMM_TRY(make_reduce_list(plan));
     }
+    if (plan->edge.kept) {
+        SPMM_TRY(make_edge(plan));
+    }
     SPMM_TRY(plan->device->ops->stream_create(plan->device, true, &plan->exchange.comm_stream));
     return spmmi_plan_make_marks(plan, 1);
 }
@@ -197,6 +207,7 @@ void spmmi_plan_free_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops = plan->device->ops;
 
+    free_edge(plan);
     ops->release(plan->device, plan->exchange.send_row);
     ops->release(plan->device, plan->exchange.reduce.row);
     ops->release(plan->device, plan->exchange.reduce.ptr);

@@ -12,6 +12,7 @@
  *  the formats. */
 typedef struct {
     bool  used;   /**< B and C are column-major, the blocks multiply a row-major copy of B */
+    bool  kept;   /**< and joined blocks too: used by all formats that the plan may try */
     bool  direct; /**< and write column-major C themselves: layout MIXED */
     void *b;      /**< device [local rows of B x n], row-major; NULL unless used */
     void *c;      /**< device [local rows of C x n], likewise; NULL where direct */

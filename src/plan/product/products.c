@@ -145,19 +145,21 @@ spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *
 spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice, void *to, spmm_stream_t stream)
 {
-    const size_t             elem = spmm_type_size(plan->ab_type);
-    const spmm_gather_args_t args = {.src        = (const char *)x->B + (size_t)slice->first * elem,
-                                     .ld_src     = x->ldb,
-                                     .src_layout = SPMM_LAYOUT_ROW,
-                                     .n_rows     = plan->cols.n_local,
-                                     .n          = slice->n,
-                                     .elem_size  = elem,
-                                     .dst        = to};
+    const size_t             elem   = spmm_type_size(plan->ab_type);
+    const bool               by_row = plan->layout == SPMM_LAYOUT_ROW;
+    const int64_t            at     = by_row ? slice->first : slice->first * x->ldb;
+    const spmm_gather_args_t args   = {.src        = (const char *)x->B + (size_t)at * elem,
+                                       .ld_src     = x->ldb,
+                                       .src_layout = plan->layout,
+                                       .n_rows     = plan->cols.n_local,
+                                       .n          = slice->n,
+                                       .elem_size  = elem,
+                                       .dst        = to};
 
     if (args.n_rows == 0) {
         return SPMM_OK;
     }
-    if (slice->n == x->ldb) {
+    if (by_row && slice->n == x->ldb) {
         return plan->device->ops->copy(plan->device, to, x->B,
                                        (size_t)args.n_rows * (size_t)args.n * elem, stream);
     }

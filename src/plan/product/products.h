@@ -17,7 +17,7 @@ spmm_status_t spmmi_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_opera
 /** Op T: C += the partial rows received. */
 spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
                                       const spmm_slice_t *slice);
-/** The slice of this rank's rows of a row-major B, packed, to @p to.  On @p stream. */
+/** The slice of this rank's rows of B, row-major and packed, to @p to.  On @p stream. */
 spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice, void *to, spmm_stream_t stream);
 /** C = beta * C + product of the joined block with @p rows [own and other rows x n], packed. */

@@ -65,6 +65,10 @@ static void print_edge(const spmm_plan_t *plan, FILE *out)
 {
     const spmm_block_t *block = &plan->blocks.local;
 
+    if (plan->edge.kept) {
+        (void)fprintf(out, "edge: B is copied to row-major, C from it: reproducible\n");
+        return;
+    }
     for (int e = 0; plan->edge.used && e < spmmi_n_engines; e++) {
         if (block->candidates[e].engine == block->engine) {
             (void)fprintf(out, "edge: B is copied to row-major, C %s, %.3f us predicted\n",
@@ -214,9 +218,9 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
         out,
         "plan of rank %d of %d on %s: op %c, %s-major, type %s, C %s, up to %" PRId64 " columns\n",
         plan->env->rank, plan->env->size, plan->device->description,
-        plan->conjugate         ? 'H'
-        : plan->op == SPMM_OP_N ? 'N'
-                                : 'T',
+        plan->conjugate                        ? 'H'
+        : plan->op == SPMM_OP_T || plan->flips ? 'T'
+                                               : 'N',
         plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", spmmi_type_name(plan->ab_type),
         plan->b_parts == 2 ? "complex" : spmmi_type_name(plan->c_type), plan->n / plan->b_parts);
     (void)fprintf(out,

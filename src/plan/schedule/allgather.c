@@ -25,7 +25,7 @@ static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const s
 {
     char        *rows   = plan->blocks.joined[SPMM_BLOCKSET_GATHERED].rows;
     const size_t own    = (size_t)plan->cols.n_local * (size_t)x->n * spmm_type_size(plan->ab_type);
-    const bool   direct = x->ldb == x->n;
+    const bool   direct = plan->layout == SPMM_LAYOUT_ROW && x->ldb == x->n;
     const void  *from   = direct ? x->B : rows;
     const spmm_slice_t all = {.index = 0, .first = 0, .n = x->n, .halo = rows + own};
     spmm_status_t      work;
@@ -53,7 +53,7 @@ static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])
     why[0] = '\0';
     if (plan->op == SPMM_OP_T) {
         (void)snprintf(why, SPMM_WHY, "is for op N: op T sends sums, not rows of B");
-    } else if (plan->layout == SPMM_LAYOUT_COL) {
+    } else if (plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept) {
         (void)snprintf(why, SPMM_WHY, "is for row-major B and C");
     } else if (!plan->exchange.transport->sends_same) {
         (void)snprintf(why, SPMM_WHY, "needs another transport: %s brings needed rows only",

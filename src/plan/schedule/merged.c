@@ -80,7 +80,7 @@ static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])
     if (plan->op == SPMM_OP_T) {
         (void)snprintf(why, SPMM_WHY,
                        "is for op N: with op T the exchange would wait for the whole product");
-    } else if (plan->layout == SPMM_LAYOUT_COL) {
+    } else if (plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept) {
         (void)snprintf(why, SPMM_WHY, "is for row-major B and C");
     }
     return why[0] == '\0';

@@ -217,6 +217,11 @@ spmm_status_t spmmi_plan_take_values(spmm_plan_t *plan, const void *values, spmm
                           "spmm_matrix_update_values()",
                           plan->partition.method);
     }
+    if (plan->flips) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
+                          "op T of a reproducible plan keeps entries where their columns are: give "
+                          "new values to spmm_matrix_update_values()");
+    }
     if (spmmi_matrix_local_nnz(plan->A) > INT32_MAX) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
                           "%" PRId64 " entries on rank %d: up to 2^31 - 1 on each may take values "

@@ -30,7 +30,7 @@ spmm_status_t spmmi_plan_refill_format(const spmm_plan_t *plan, const spmm_block
         memcpy(values + (size_t)k * size, (const char *)arrived + (size_t)block->source[k] * size,
                size);
     }
-    if (plan->conjugate) {
+    if (plan->conjugate && !plan->flips) {
         spmmi_conjugate(plan->ab_type, values, block->nnz);
     }
     status = f.engine->refill(f.format, values);
@@ -45,7 +45,10 @@ spmm_status_t spmmi_plan_refill(void *self)
     spmm_status_t  status, finished;
 
     finished = spmmi_plan_wait_idle(plan); /* peers wait for this rank's values in any case */
-    status   = spmmi_first_failure(spmmi_arrival_receive_values(plan, &in), finished);
+    status   = spmmi_plan_flip(plan);
+    if (status == SPMM_OK) {
+        status = spmmi_first_failure(spmmi_arrival_receive_values(plan, &in), finished);
+    }
     spmmi_plan_end_tries(plan);
     for (int k = 0; k < SPMM_PLAN_FORMATS && status == SPMM_OK; k++) {
         const spmm_block_t       *block = spmmi_plan_block(plan, k / SPMM_MOST_TRIES);
@@ -56,5 +59,6 @@ spmm_status_t spmmi_plan_refill(void *self)
         }
     }
     spmmi_arrival_free(&in);
+    spmmi_plan_unflip(plan);
     return status;
 }

@@ -186,6 +186,17 @@ static void test_schedules(void **state)
     sweep(&walk);
 }
 
+static void test_reproducible(void **state)
+{
+    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
+
+    walk.options.reproducible = 1;
+    walk.options.partition    = "block";
+    walk.options.op           = SPMM_OP_T;
+    walk.options.layout       = SPMM_LAYOUT_COL;
+    sweep(&walk);
+}
+
 static void test_block_rectangular(void **state)
 {
     walk_t walk = {.spec = "uniform:rows=20,cols=9,degree=3", .options = SPMM_PLAN_OPTIONS_INIT};
@@ -273,6 +284,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_edge),
     cmocka_unit_test(test_reorder),
     cmocka_unit_test(test_schedules),
+    cmocka_unit_test(test_reproducible),
     cmocka_unit_test(test_block_rectangular),
     cmocka_unit_test(test_matrix_market),
     cmocka_unit_test(test_binary_csr),
