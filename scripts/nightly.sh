@@ -10,7 +10,8 @@
 #              the sweeps of failing allocations and calls, all of them, under AddressSanitizer
 #   faults     calls of MPI that fail on one rank alone: all of the list
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB);
-#              2,000 plans that leave nothing open
+#              2,000 plans that leave nothing open; 2,000 walks on 2 and on 3 ranks of which one
+#              passes other arguments
 #   readers    2,000 Matrix Market files, read as fast_matrix_market and SciPy (by pip) read them
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
@@ -83,11 +84,14 @@ step_faults() {
 }
 
 step_limits() {
-    build cpu --target test_limits test_leaks || return
+    build cpu --target test_limits test_leaks test_unlike || return
     for ranks in 1 2; do
         SPMM_TEST_LARGE=1 mpirun -n "$ranks" build/cpu/tests/test_limits || return
     done
-    mpirun -n 3 -x SPMM_TEST_PLANS=2000 build/cpu/tests/test_leaks
+    mpirun -n 3 -x SPMM_TEST_PLANS=2000 build/cpu/tests/test_leaks || return
+    for ranks in 2 3; do
+        SPMM_TEST_CASES=2000 mpirun -n "$ranks" build/cpu/tests/test_unlike || return
+    done
 }
 
 step_readers() {
