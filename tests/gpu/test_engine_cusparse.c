@@ -113,7 +113,7 @@ static void test_refusals(void **state)
     const spmm_problem_t compute = {
         SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_64F, SPMM_LAYOUT_ROW, 8, false, NULL, false, false, 0};
     const spmm_problem_t tf32 = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32, SPMM_LAYOUT_ROW, 8, false, NULL,
+        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32, SPMM_LAYOUT_ROW, 8, false, NULL, false,
         false,      0};
     spmm_problem_t wide          = tf32;
     char           why[SPMM_WHY] = "";
