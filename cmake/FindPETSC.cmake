@@ -4,6 +4,7 @@
 # is the default, and PETSC_TARGETS, such as PETSC::petsc_real: one for each, by the name of its
 # library.  Call after find_package(MPI): PETSc must be of that MPI.
 include(${CMAKE_CURRENT_LIST_DIR}/mpi_of_library.cmake)
+include(CheckCSourceCompiles)
 find_package(PkgConfig QUIET)
 set(PETSC_TARGETS "")
 set(PETSC_problem "pkg-config does not find it")
@@ -21,6 +22,13 @@ function(PETSC_add module)
     return()
   endif()
   spmm_other_mpi(${library} problem)
+  # Open MPI 4 and 5 have one SONAME; PETSc's headers tell them apart.
+  set(CMAKE_REQUIRED_LIBRARIES PkgConfig::${prefix} MPI::MPI_C)
+  set(CMAKE_REQUIRED_QUIET TRUE)
+  check_c_source_compiles("#include <petscsys.h>\nint main(void) { return 0; }" ${prefix}_compiles)
+  if(NOT problem AND NOT ${prefix}_compiles)
+    set(problem "its headers do not compile with this MPI: it was built with another")
+  endif()
   if(problem)
     set(PETSC_problem "${problem}" PARENT_SCOPE)
     return()
