@@ -5,8 +5,8 @@
  *                                     [-p PARTITION] [-x TRANSPORT] [-k CTAS] [-s NAME,...]
  *                                     FILE|SPEC...
  *
- * One line of tab-separated values for each input, N and schedule, and one for what "auto" makes of
- * it.  total_ms: one of many executes in a row, median, slowest rank.  The phases are those of
+ * One line of tab-separated values for each input, N and schedule, one for what "auto" makes of
+ * it, and by "-s reproducible" one of a plan with that option.  total_ms: one of many executes in a row, median, slowest rank.  The phases are those of
  * spmm_plan_stats_t, each the slowest rank's, of a plan that also times them. */
 #include <math.h>
 #include <stdio.h>
@@ -108,11 +108,15 @@ static void time_schedule(const bench_t *b, spmm_matrix_t *A, const char *name, 
     o.partition = b->partition;
     o.transport = b->transport;
     o.compute   = b->compute;
-    o.schedule  = schedule;
     o.tune      = "before"; /* all products are timed */
     o.profile   = 1;
-    status      = spmm_plan_create(A, n, &o, &plan);
-    plan_s      = MPI_Wtime() - start;
+    if (strcmp(schedule, "reproducible") == 0) {
+        o.reproducible = 1;
+    } else {
+        o.schedule = schedule;
+    }
+    status = spmm_plan_create(A, n, &o, &plan);
+    plan_s = MPI_Wtime() - start;
     if (status != SPMM_OK) {
         if (rank == 0) {
             (void)printf("%s\t%lld\t%s\t%s\n", name, (long long)n, schedule,
@@ -161,6 +165,9 @@ static void time_input(const bench_t *b, const char *name)
         }
         if (tool_is_listed(b->only, "auto")) {
             time_schedule(b, A, name, b->n[w], "auto");
+        }
+        if (b->only != NULL && tool_is_listed(b->only, "reproducible")) {
+            time_schedule(b, A, name, b->n[w], "reproducible");
         }
     }
     must(b, spmm_matrix_destroy(&A), "spmm_matrix_destroy");

@@ -35,7 +35,7 @@ static double real_at(const kind_t *t, const void *array, int64_t k)
 static double complex value_at(const kind_t *t, const void *array, int64_t k)
 {
     return t->parts == 1 ? real_at(t, array, k)
-                         : CMPLX(real_at(t, array, 2 * k), real_at(t, array, 2 * k + 1));
+                         : real_at(t, array, 2 * k) + real_at(t, array, 2 * k + 1) * I;
 }
 
 static void fill(const kind_t *t, void *array, int64_t count, uint64_t seed)
@@ -57,8 +57,8 @@ static void check_row(const kind_t *t, const spmm_csr_mm_args_t *args, int i, co
     const bool           is_piece = row_map[i] < 0;
     const int64_t        ld       = is_piece ? args->x.n : args->x.ldc;
     const int64_t        row      = is_piece ? ~row_map[i] : row_map[i];
-    const double complex alpha    = is_piece ? 1.0 : CMPLX(args->x.alpha.re, args->x.alpha.im);
-    const double complex beta     = is_piece ? 0.0 : CMPLX(args->x.beta.re, args->x.beta.im);
+    const double complex alpha    = is_piece ? 1.0 : args->x.alpha.re + args->x.alpha.im * I;
+    const double complex beta     = is_piece ? 0.0 : args->x.beta.re + args->x.beta.im * I;
 
     for (int64_t j = 0; j < args->x.n; j++) {
         const double complex got  = value_at(t, is_piece ? args->pieces : args->x.C, row * ld + j);
