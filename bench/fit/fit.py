@@ -13,7 +13,7 @@ others.
 
 Printed are, for each engine and set of constants, these in the order of the terms, and the errors
 |predicted / measured - 1|: of the fit; cross-validated, each matrix predicted from a fit to all
-others; and of the real matrices predicted from a fit to the stand-ins (names with `syn-`) alone. 
+others; and of the real matrices predicted from a fit to the stand-ins (names with `syn-`) alone.
 Then what a choice by prediction loses against the fastest engine measured, again for all three."""
 import argparse
 import math

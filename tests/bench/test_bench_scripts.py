@@ -166,7 +166,7 @@ class Fit(Scripts):
     def test_one_matrix_bends_nothing_much(self):
         terms, times = self.tables(spoil=20.0)
         said = self.run_script("fit/fit.py", "--terms", terms, times)
-        line = next(l for l in said.splitlines() if l.startswith("| fit | x | 32f | 32 |"))
+        line = next(x for x in said.splitlines() if x.startswith("| fit | x | 32f | 32 |"))
         self.assertLess(float(line.split("|")[6].split()[0]), 5.0)
 
     def test_nothing(self):

@@ -5,7 +5,6 @@ sentence, within the timeout and ten seconds more.
 SPMM_FAULT_WORKER names the program, SPMM_FAULT_DEVICE cpu (default) or cuda, SPMM_FAULT_TRANSPORTS
 those to try (mpi-host), SPMM_FAULT_RANKS their ranks (3)."""
 import os
-import re
 import signal
 import subprocess
 import time

@@ -51,7 +51,9 @@ mkdir -p "$tree"/{scripts,src/engine/ell}
 printf '%s\n' "$licence" 'SPMM_ENGINE(ell)' 'SPMM_ENGINE(ell_gpu)' >"$tree/src/engine/engine_list.h"
 printf '%s\n' "$licence" 'int spmmi_ell(void); /* ell-gpu */' >"$tree/src/engine/ell/ell.h"
 printf '%s\n' '#!/bin/sh' '# SPDX-License-Identifier: Apache-2.0' 'echo' >"$tree/scripts/clean.sh"
-for lint in layers headers format cppcheck files scripts words columns engine_names; do
+printf '%s\n' '# SPDX-License-Identifier: Apache-2.0' 'x = 1' >"$tree/scripts/clean.py"
+for lint in layers headers format cppcheck files scripts words columns engine_names \
+    python; do
     expect 0 $lint
 done
 
@@ -95,6 +97,8 @@ rejects files src/base/a.c "$licence" "$(yes 'int a;' | head -n 450)"
 rejects files src/base/a.c "$licence" "#pragma omp parallel for schedule(static) \\" \
     '    if (n > 1)'
 rejects scripts scripts/a.sh '#!/bin/bash' 'if true; then'
+rejects python tools/a.py '# SPDX-License-Identifier: Apache-2.0' 'import os'
+rejects python tools/a.py '# SPDX-License-Identifier: Apache-2.0' 'x=1'
 rejects scripts jobs/a.sbatch '#!/bin/bash' "rm \$1"
 
 rejects words src/base/a.c '/* Rows of the halo graph. */'
