@@ -29,6 +29,10 @@ if(SPMM_ENABLE_FORTRAN)
   spmm_summary("Fortran" "${MPI_Fortran_HAVE_F90_MODULE}" "${CMAKE_Fortran_COMPILER_ID}"
     "no compiler, or none with MPI's modules: the Fortran module is installed, but not tested")
 endif()
+if(DEFINED spmm_python_version)
+  spmm_summary("Python" "${SPMM_ENABLE_PYTHON}" "${spmm_python_version}"
+    "no package: it takes a shared library, and a Python with NumPy, mpi4py and cffi (SPMM_PYTHON)")
+endif()
 if(NOT SPMM_ENABLE_CUDA)
   message(STATUS "spmm_dist: CUDA: off (SPMM_ENABLE_CUDA): CPUs only")
 else()

@@ -12,6 +12,8 @@
 # SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh, and with SPMM_SETUP_FORTRAN=1 (CI) gfortran
 # for the tests of the Fortran module.  With SPMM_SETUP_MPICH=1 (nightly.sh) also MPICH, beside Open
 # MPI, which mpicc and mpirun go on to mean, and with SPMM_SETUP_DEBIAN=1 what builds packages.
+# With SPMM_SETUP_PYTHON=1 (CI) also what the Python package and its tests import, 170 MB with torch
+# and about a minute, and build/venv, a virtual environment that sees Debian's packages.
 # shellcheck disable=SC2034
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,7 +23,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libmetis-dev
     zlib1g-dev libcmocka-dev libcjson-dev python3)
 optional_packages=(libptscotch-dev)
-lint_packages=(clang-format cppcheck shellcheck iproute2 help2man man-db bsdextrautils)
+lint_packages=(clang-format cppcheck shellcheck flake8 iproute2 help2man man-db bsdextrautils)
 slurm_packages=(slurm-wlm munge)
 clang_packages=(clang libclang-rt-dev libomp-dev)
 petsc_packages=(libpetsc-real-dev libpetsc-complex-dev libslepc-real-dev libslepc-complex-dev)
@@ -29,6 +31,8 @@ docs_packages=(doxygen)
 fortran_packages=(gfortran)
 mpich_packages=(mpich libmpich-dev)
 debian_packages=(debhelper dpkg-dev fakeroot lintian)
+python_packages=(python3-numpy python3-scipy python3-mpi4py python3-cffi python3-pytest
+    python3-torch python3-venv)
 
 installed() {
     [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
@@ -116,6 +120,7 @@ extra=()
 [ "${SPMM_SETUP_FORTRAN:-0}" != 1 ] || extra+=("${fortran_packages[@]}")
 [ "${SPMM_SETUP_MPICH:-0}" != 1 ] || extra+=("${mpich_packages[@]}")
 [ "${SPMM_SETUP_DEBIAN:-0}" != 1 ] || extra+=("${debian_packages[@]}")
+[ "${SPMM_SETUP_PYTHON:-0}" != 1 ] || extra+=("${python_packages[@]}")
 for package in "${extra[@]}"; do
     present "$package" || missing_extra+=("$package")
 done
@@ -148,6 +153,15 @@ if ! cmake_is_new cmake; then
         quietly "$tools/bin/pip" install 'cmake>=3.24,<4'
     fi
     PATH=$tools/bin:$PATH
+fi
+
+# The Python on the path may not see Debian's packages: the one that does, in an environment of its
+# own, into which pip can install more.
+if [ "${SPMM_SETUP_PYTHON:-0}" = 1 ] && [ ! -x build/venv/bin/python ] &&
+    installed python3-venv; then
+    quietly /usr/bin/python3 -m venv --system-site-packages build/venv
+    quietly build/venv/bin/pip install 'scikit-build-core>=0.10' ||
+        echo "setup: without scikit-build-core the test of the wheel will be skipped" >&2
 fi
 
 # CUDA is used where both the toolkit and a GPU are there.

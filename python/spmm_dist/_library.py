@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C library: found, loaded, and compared with the MPI that mpi4py uses."""
+import ctypes
+import os
+import pathlib
+
+from . import _build, _structs
+from ._capi import ffi
+from ._errors import CLASSES, SpmmError
+
+
+def _candidates():
+    """Where the library may be: as the user says, as built, or wherever the system looks."""
+    if os.environ.get("SPMM_LIBRARY"):
+        return [os.environ["SPMM_LIBRARY"]]
+    built = pathlib.Path(__file__).parent / _build.LIBRARY
+    return [str(built.resolve())] * built.exists() + [pathlib.Path(_build.LIBRARY).name]
+
+
+def _load():
+    reasons = []
+    for path in _candidates():
+        try:
+            found = ffi.dlopen(path)
+            version = text(found.spmm_version())
+        except (OSError, AttributeError) as error:
+            reasons.append(str(error))
+            continue
+        if version.split(".")[:2] != _build.VERSION.split(".")[:2]:
+            raise ImportError(f"{path} is spmm_dist {version}, but this package was built for "
+                              f"{_build.VERSION}: install both of one version")
+        return path, found
+    raise ImportError("the C library of spmm_dist could not be loaded: " + "; ".join(reasons) +
+                      ": name it by the environment variable SPMM_LIBRARY")
+
+
+def text(chars):
+    """A `const char *` as a str; NULL as ""."""
+    return ffi.string(chars).decode("utf-8", "replace") if chars else ""
+
+
+path, lib = _load()
+_errors = {getattr(lib, name): cls for name, cls in CLASSES.items()}
+
+
+def error(status, ctx=ffi.NULL):
+    """The exception of a status, with the last sentence of a context (NULL: of this thread)."""
+    made = _errors.get(status, SpmmError)(
+        text(lib.spmm_last_error(ctx)) or text(lib.spmm_status_string(status)))
+    made.status = int(status)
+    return made
+
+
+def check(status, ctx=ffi.NULL):
+    if status:
+        raise error(status, ctx)
+
+
+def _address(handle, symbol):
+    try:
+        return ctypes.cast(getattr(handle, symbol), ctypes.c_void_p).value
+    except AttributeError:
+        return None
+
+
+def _mpi_version(handle):
+    buffer, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+    handle.MPI_Get_library_version(buffer, ctypes.byref(length))
+    return buffer.value.decode("utf-8", "replace").strip("\0 \n")
+
+
+def check_mpi(MPI):
+    """Are mpi4py's MPI and the library's one and the same?  Handles of one mean nothing to the
+    other, which would crash."""
+    ours, theirs = ctypes.CDLL(path), ctypes.CDLL(MPI.__file__)
+    mine, other = (_address(handle, "MPI_Comm_dup") for handle in (ours, theirs))
+    if mine is None:  # a static MPI: nothing to compare
+        return
+    names = _mpi_version(ours), MPI.Get_library_version().strip("\0 \n")
+    if mine != other if other is not None else names[0] != names[1]:
+        names = [name.splitlines()[0].split(", package")[0] for name in names]
+        raise ImportError(f"{path} was built with the MPI '{names[0]}', mpi4py with "
+                          f"'{names[1]}'{' of another place' * (names[0] == names[1])}: build one "
+                          "of them with the MPI of the other")
+
+
+def fill(kind, function, *arguments, ctx=ffi.NULL):
+    """The struct `kind` that `function(*arguments, &struct)` fills, as a dict; texts as str."""
+    info = ffi.new(kind + " *")
+    info.struct_size = ffi.sizeof(kind)
+    check(function(*arguments, info), ctx)
+    return as_dict(info)
+
+
+_chars = ffi.typeof("const char *")
+_type_enum = ffi.typeof("spmm_type_t")
+
+
+def as_dict(struct):
+    found = {}
+    kind = ffi.typeof(struct)
+    for name, field in (kind.item if kind.kind == "pointer" else kind).fields:
+        if name == "struct_size":
+            continue
+        value = getattr(struct, name)
+        if field.type is _chars:
+            value = text(value)
+        elif field.type is _type_enum:
+            value = TYPE_NAMES[value]
+        elif field.type.kind == "struct":
+            value = _structs.CLASSES[field.type.cname](**as_dict(value))
+        found[name] = value
+    return found
+
+
+# Storage types: NumPy's names, and "bfloat16", which NumPy lacks.
+TYPES = {
+    "auto": lib.SPMM_TYPE_AUTO,
+    "float64": lib.SPMM_R_64F,
+    "float32": lib.SPMM_R_32F,
+    "float16": lib.SPMM_R_16F,
+    "bfloat16": lib.SPMM_R_16BF,
+    "complex128": lib.SPMM_C_64F,
+    "complex64": lib.SPMM_C_32F,
+}
+TYPE_NAMES = {value: name for name, value in TYPES.items()}
+SIZES = {name: int(lib.spmm_type_size(value)) for name, value in TYPES.items()}
+
+
+def type_name(dtype):
+    """The name in `TYPES` of a name, a NumPy or CuPy dtype or a torch dtype."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(
+        dtype, "__name__", None) or str(dtype)
+    name = name.rpartition(".")[2]
+    if name not in TYPES:
+        raise TypeError(f"type {dtype!r}: spmm_dist has {', '.join(list(TYPES)[1:])}")
+    return name
+
+
+def choice(value, names, what):
+    """The constant that a word names; `names` maps words to constants."""
+    try:
+        return names[value]
+    except (KeyError, TypeError):
+        raise ValueError(f"{what} is {value!r}: it may be "
+                         f"{', '.join(repr(n) for n in names)}") from None

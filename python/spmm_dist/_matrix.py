@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sparse matrix."""
+import os
+
+import numpy as np
+
+from ._arrays import ranges, view
+from ._context import Resource
+from ._library import SIZES, TYPES, ffi, fill, lib, type_name
+from ._structs import MatrixInfo
+
+_VALUES = tuple(SIZES)[1:]
+
+
+def _csr_arrays(rows):
+    """(indptr, indices, data, columns or None) of whatever holds CSR rows."""
+    if isinstance(rows, (tuple, list)) and len(rows) == 3:
+        return (*rows, None)
+    if hasattr(rows, "crow_indices"):
+        return rows.crow_indices(), rows.col_indices(), rows.values(), rows.shape[1]
+    if getattr(rows, "format", None) == "csr":  # SciPy, CuPy
+        return rows.indptr, rows.indices, rows.data, rows.shape[1]
+    raise TypeError(f"rows are a {type(rows).__name__}: give (indptr, indices, data), a CSR matrix "
+                    "of SciPy or CuPy, or a sparse_csr tensor of torch")
+
+
+class Matrix(Resource):
+    """A sparse matrix, distributed over the ranks by blocks of consecutive rows.
+
+    Made by `from_csr`, `from_blocks`, `read` or `generate`, all of them collective.  Its columns,
+    which are the rows of B, are split over the ranks in the same way.
+    """
+
+    _word = "matrix"
+
+    def __init__(self, ctx, call, *arguments):
+        super().__init__(ctx, "spmm_matrix_t", lib.spmm_matrix_destroy,
+                         (call, ctx._pointer, *arguments))
+        #: MatrixInfo: the shape, and this rank's part
+        self.info = MatrixInfo(**fill("spmm_matrix_info_t", lib.spmm_matrix_get_info,
+                                      self._pointer))
+
+    def __repr__(self):
+        return (f"<spmm_dist.Matrix of {self.info.rows} x {self.info.cols}, {self.info.nnz} "
+                f"entries of {self.info.type}{', closed' * self.closed}>")
+
+    @property
+    def shape(self):
+        """Rows and columns of the whole matrix."""
+        return self.info.rows, self.info.cols
+
+    @property
+    def dtype(self):
+        """The storage type by name, "float64" for example."""
+        return self.info.type
+
+    @property
+    def nnz(self):
+        """Entries of the whole matrix."""
+        return self.info.nnz
+
+    @classmethod
+    def from_csr(cls, ctx, rows, *, local_cols=None):
+        """This rank's rows.  Collective; the arrays are local and copied.
+
+        Parameters
+        ----------
+        ctx : Context
+        rows : tuple or matrix
+            ``(indptr, indices, data)``, a CSR matrix of SciPy or CuPy or a sparse_csr tensor of
+            torch: the rows of this rank, with the columns of the whole matrix.  In host or device
+            memory, where it is read without a detour; indices of 64 or 32 bits; columns in any
+            order, none twice in a row.
+        local_cols : int, optional
+            Columns (rows of B) that this rank owns.  Default: for a square matrix, and for three
+            arrays, as many as rows; else the columns split evenly.
+
+        Raises
+        ------
+        TypeError, ValueError
+            for arrays that do not fit each other
+        ArgumentError
+            names row and entry where indices break the rules
+        """
+        call, arguments, failed, keep = None, None, None, None
+        try:
+            *keep, columns = _csr_arrays(rows)
+            call, arguments = cls._csr_arguments(*keep)
+        except (TypeError, ValueError, AttributeError) as error:
+            failed, columns = error, None
+        ctx._agree("Matrix.from_csr()", failed)
+        if local_cols is None:
+            local_cols = cls._own_columns(ctx, arguments[0], columns)
+        return cls(ctx, call, arguments[0], local_cols, *arguments[1:])
+
+    @staticmethod
+    def _csr_arguments(indptr, indices, data):
+        seen = [view(x, what) for x, what in zip((indptr, indices, data),
+                                                 ("indptr", "indices", "data"))]
+        width = seen[0].dtype
+        pointer = ranges(seen[0], "indptr", None, ("int64", "int32"))
+        if not seen[0].shape[0]:
+            raise ValueError("indptr is empty: it has one element more than there are rows")
+        entries = seen[2].shape[0] if len(seen[2].shape) == 1 else None
+        address = ranges(seen[1], "indices", entries, ("int64", "int32"))
+        if seen[1].dtype != width:
+            raise TypeError(f"indptr holds {width}, but indices holds {seen[1].dtype}: make them "
+                            "equal")
+        values = ranges(seen[2], "data", None, _VALUES)
+        if not seen[0].on_gpu and indptr[-1] != entries:
+            raise ValueError(f"indptr ends with {indptr[-1]}, but there are {entries} entries")
+        index = "const int32_t *" if width == "int32" else "const int64_t *"
+        call = lib.spmm_matrix_create_csr32 if width == "int32" else lib.spmm_matrix_create_csr
+        return call, (seen[0].shape[0] - 1, ffi.cast(index, pointer), ffi.cast(index, address),
+                      ffi.cast("void *", values), TYPES[seen[2].dtype])
+
+    @staticmethod
+    def _own_columns(ctx, rows, columns):
+        """Collective."""
+        every = ctx._comm.allgather((rows, columns))
+        known = [c for _, c in every if c is not None]
+        if not known or known[0] == sum(r for r, _ in every):
+            return rows
+        whole, extra = divmod(known[0], ctx.size)
+        return whole + (ctx.rank < extra)
+
+    @classmethod
+    def from_blocks(cls, ctx, block_ptr, col_idx, values, *, vector, width=1, n_rows,
+                    local_cols=None):
+        """This rank's blocks of `vector` rows by `width` columns.  Collective.
+
+        Parameters
+        ----------
+        ctx : Context
+        block_ptr : array of int64, ``(n_rows / vector + 1,)``
+            First block of each row of blocks.
+        col_idx : array of int64, ``(blocks,)``
+            First column of each block, of the whole matrix.
+        values : array, ``(blocks * width * vector,)``
+            Block after block, in each column after column.
+        vector : {2, 4, 8, 16}
+        width : int
+            1: column-vector-sparse.
+        n_rows : int
+            Rows of this rank, a multiple of `vector`.
+        local_cols : int, optional
+            Columns that this rank owns; default `n_rows`.
+        """
+        failed = pointers = None
+        try:
+            seen = view(values, "values")
+            blocks = len(col_idx)
+            # A number of rows that vectors do not divide is the library's to refuse.
+            rows = -(-n_rows // vector) + 1 if n_rows % vector == 0 else None
+            pointers = (ranges(view(block_ptr, "block_ptr"), "block_ptr", rows, ("int64",)),
+                        ranges(view(col_idx, "col_idx"), "col_idx", None, ("int64",)),
+                        ranges(seen, "values", blocks * width * vector, _VALUES))
+        except (TypeError, ValueError, ZeroDivisionError) as error:
+            failed = error
+        ctx._agree("Matrix.from_blocks()", failed)
+        return cls(ctx, lib.spmm_matrix_create_cvse, n_rows,
+                   n_rows if local_cols is None else local_cols, vector, width,
+                   ffi.cast("const int64_t *", pointers[0]),
+                   ffi.cast("const int64_t *", pointers[1]), ffi.cast("void *", pointers[2]),
+                   TYPES[seen.dtype])
+
+    @classmethod
+    def read(cls, ctx, path, dtype="auto", seed=0):
+        """A matrix from a file.  Collective; rows are split evenly by entries.
+
+        Parameters
+        ----------
+        ctx : Context
+        path : str or path
+            Matrix Market, also gzipped, binary CSR or DLMC's ``.smtx``, told by its content.
+        dtype : str or dtype
+            "auto": float64, complex128 where the file is complex.
+        seed : int
+            of the values of ``.csr`` files, which have none
+
+        Raises
+        ------
+        FileError
+            for a missing or malformed file, with the line where there is one
+        """
+        return cls._by_text(ctx, lib.spmm_matrix_read, "Matrix.read", path, dtype, seed)
+
+    @classmethod
+    def generate(cls, ctx, spec, dtype="float64", seed=0):
+        """A matrix by a generator, the same for any number of ranks.  Collective.
+
+        Parameters
+        ----------
+        ctx : Context
+        spec : str
+            ``kind:key=value,...``, "stencil5:nx=100,ny=100" for example;
+            docs/reference/generators.md lists them
+        dtype : str or dtype
+        seed : int
+        """
+        return cls._by_text(ctx, lib.spmm_matrix_generate, "Matrix.generate", spec, dtype, seed)
+
+    @classmethod
+    def _by_text(cls, ctx, call, name, what, dtype, seed):
+        failed = None
+        try:
+            what, dtype = os.fspath(what), type_name(dtype)
+            what = what if isinstance(what, bytes) else os.fsencode(what)
+        except (TypeError, ValueError) as error:
+            failed = error
+        ctx._agree(f"{name}()", failed, text=what, dtype=dtype, seed=seed)
+        return cls(ctx, call, what, TYPES[dtype], seed)
+
+    def csr(self):
+        """This rank's rows: ``(indptr, indices, data)``, copies in host memory with the columns of
+        the whole matrix, ascending in each row.  Local.  bfloat16 comes as its 16 bits."""
+        cells = ffi.new("const int64_t **"), ffi.new("const int64_t **"), ffi.new("const void **")
+        self._context._call(lib.spmm_matrix_get_csr, self._pointer, *cells)
+        size = SIZES[self.dtype]
+        kind = "uint16" if self.dtype == "bfloat16" else self.dtype
+        lengths = (self.info.local_rows + 1) * 8, self.info.local_nnz * 8, \
+            self.info.local_nnz * size
+        return tuple(np.frombuffer(ffi.buffer(cell[0], length), like).copy()
+                     if length else np.empty(0, like)
+                     for cell, length, like in zip(cells, lengths, ("int64", "int64", kind)))
+
+    def update_values(self, values):
+        """New values, same pattern, in the order of the arrays given at creation, of `csr` where
+        the matrix was read or generated.  Collective; refills every plan made from the matrix.
+
+        Parameters
+        ----------
+        values : array, ``(info.local_nnz,)``
+            of the matrix's type, host or device memory, copied
+        """
+        failed = address = None
+        try:
+            address = ranges(view(values, "values"), "values", self.info.local_nnz, (self.dtype,))
+        except (TypeError, ValueError) as error:
+            failed = error
+        self._context._agree(f"update_values() of object {self._number}", failed)
+        self._context._call(lib.spmm_matrix_update_values, self._pointer,
+                            ffi.cast("void *", address))
+
+    def plan(self, n, **options):
+        """Prepare ``C = alpha op(A) B + beta C``; see `Plan` for the options.  Collective."""
+        from ._plan import Plan
+
+        return Plan(self, n, **options)
+
+    def sddmm(self, k, **options):
+        """Prepare products sampled at the entries of this matrix; see `Sddmm`.  Collective."""
+        from ._sddmm import Sddmm
+
+        return Sddmm(self, k, **options)

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan, and the product itself."""
+import os
+import tempfile
+import typing
+
+import numpy as np
+
+from ._arrays import empty_like, leading, ranges, stream_of, view
+from ._context import Resource, _kept
+from ._errors import CommError
+from ._library import TYPES, choice, ffi, fill, lib, text, type_name
+from ._structs import LayoutInfo, PlanStats, Span
+
+_OPS = {"n": lib.SPMM_OP_N, "t": lib.SPMM_OP_T, "h": lib.SPMM_OP_H}
+_LAYOUTS = {"row": lib.SPMM_LAYOUT_ROW, "col": lib.SPMM_LAYOUT_COL}
+_COMPUTES = {"auto": lib.SPMM_COMPUTE_AUTO, "64f": lib.SPMM_COMPUTE_64F,
+             "32f": lib.SPMM_COMPUTE_32F, "32f-fast-tf32": lib.SPMM_COMPUTE_32F_FAST_TF32}
+_OPERANDS = {"B": lib.SPMM_OPERAND_B, "C": lib.SPMM_OPERAND_C}
+_COMPLEX = (complex, np.complexfloating)
+
+
+class Layout(typing.NamedTuple):
+    """Where the rows of B and C live; see `LayoutInfo`."""
+
+    B: LayoutInfo
+    C: LayoutInfo
+
+
+class Plan(Resource):
+    """All that ``C = alpha op(A) B + beta C`` pays once.  Collective; may take seconds.
+
+    Parameters
+    ----------
+    A : Matrix
+    n : int
+        Columns of B and C: executes may have fewer, but engines are chosen for it.
+    op : {"n", "t", "h"}
+        A itself, its transpose or its conjugate transpose.
+    layout : {"row", "col"}
+        Storage order of B and C.
+    compute : {"auto", "64f", "32f", "32f-fast-tf32"}
+    c_type : str or dtype
+        Of C: "auto", the type of A and B; "float32" possible for 16-bit ones.
+    b_type : str or dtype
+        Of B and C: "auto", that of A; the complex one of a real A, whose blocks are multiplied as
+        they lie.
+    partition : str
+        "keep": rows stay with their ranks.  "block", "metis", "ptscotch", "auto", "file:PATH": the
+        plan has its own `layout`, and `scatter` and `gather` move blocks.
+    objective : str, optional
+        Of metis, "vol" or "cut".
+    imbalance : float
+        Of metis and ptscotch: allowed max / mean entries per rank; 0: 1.03.
+    engine, transport, schedule, reorder : str
+        "auto", or a name that `components` lists (reorder: "none", "affinity", "tiles", "rcm",
+        "metis").
+    executes : int
+        Products to come, which pay for ordering and measuring; 0: 1000.
+    tune : {"use", "before", "none"}
+        When GPUs find the fastest engine: by the first products, while the plan is made, or not.
+    deterministic : bool
+        The same bits from run to run.
+    profile : bool
+        Time the phases of every product, for `stats`, `timeline` and `plot`.
+    no_autotune : bool
+        Measure nothing: the models choose alone.
+    seed : int
+        Of the partitioner.
+    graph : bool
+        Capture products in CUDA graphs.
+    exact_nonfinite : bool
+        Engines that multiply zeros that fill up blocks are left out.
+
+    Raises
+    ------
+    UnsupportedError
+        Engine, transport or partitioner cannot do it; the sentence says why.
+    """
+
+    _word = "plan"
+
+    def __init__(self, A, n, *, op="n", layout="row", compute="auto", c_type="auto", b_type="auto",
+                 partition="keep", objective=None, imbalance=0.0, engine="auto",
+                 transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
+                 reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
+                 tune="use"):
+        options, failed = ffi.new("spmm_plan_options_t *"), None
+        options.struct_size = ffi.sizeof("spmm_plan_options_t")
+        texts = []  # live until the call
+
+        def word(value):
+            texts.append(ffi.NULL if value is None else ffi.new("char[]", os.fsencode(value)))
+            return texts[-1]
+
+        try:
+            options.op = choice(op, _OPS, "op")
+            options.layout = choice(layout, _LAYOUTS, "layout")
+            options.compute = choice(compute, _COMPUTES, "compute")
+            options.c_type, options.b_type = TYPES[type_name(c_type)], TYPES[type_name(b_type)]
+            options.partition, options.objective = word(partition), word(objective)
+            options.engine, options.transport = word(engine), word(transport)
+            options.reorder, options.schedule = word(reorder), word(schedule)
+            options.tune = word(tune)
+            options.imbalance, options.seed, options.executes = imbalance, seed, executes
+            options.deterministic, options.profile = bool(deterministic), bool(profile)
+            options.no_autotune, options.graph = bool(no_autotune), bool(graph)
+            options.exact_nonfinite = bool(exact_nonfinite)
+            ffi.new("int64_t *", n)
+            A._pointer
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            failed = error
+        A._context._agree(f"plan() of object {A._number}", failed, n=n, op=op, layout=layout,
+                          compute=compute, c_type=str(c_type), b_type=str(b_type),
+                          partition=partition, objective=objective, imbalance=imbalance,
+                          engine=engine, transport=transport, deterministic=bool(deterministic),
+                          seed=seed, reorder=reorder, executes=executes, schedule=schedule,
+                          graph=bool(graph), exact_nonfinite=bool(exact_nonfinite), tune=tune)
+        super().__init__(A._context, "spmm_plan_t", lib.spmm_plan_destroy,
+                         (lib.spmm_plan_create, A._pointer, n, options))
+        #: The matrix, n and op as given.
+        self.matrix, self.n, self.op = A, n, op
+        self._is_row = layout == "row"
+        self._b_type = A.dtype if b_type == "auto" else type_name(b_type)
+        self._c_type = self._b_type if c_type == "auto" else type_name(c_type)
+        #: Layout: where the rows of B and C live
+        self.layout = Layout(self._get_layout("B"), self._get_layout("C"))
+        self._b_rows, self._c_rows = self.layout.B.local_rows, self.layout.C.local_rows
+        #: Of complex factors.
+        self._sum_type = {"complex128": "double[]", "complex64": "float[]"}.get(A.dtype)
+
+    def __repr__(self):
+        return (f"<spmm_dist.Plan of op {self.op.upper()}, {self.n} columns of {self._b_type}"
+                f"{', closed' * self.closed}>")
+
+    def _get_layout(self, operand):
+        found = fill("spmm_layout_info_t", lib.spmm_plan_get_layout, self._pointer,
+                     _OPERANDS[operand], ctx=self._context._pointer)
+        rows = found["local_rows"]
+        found["global_row"] = np.frombuffer(
+            ffi.buffer(found["global_row"], rows * 8), np.int64).copy() if rows else \
+            np.empty(0, np.int64)
+        return LayoutInfo(**found)
+
+    def _block(self, x, what, rows, columns, dtype):
+        """The view of a dense block and its leading dimension."""
+        seen = view(x, what)
+        if seen.dtype != dtype:
+            raise TypeError(f"{what} holds {seen.dtype}, but the plan multiplies {dtype}")
+        if seen.on_gpu != self._context._on_gpu and rows:
+            raise ValueError(
+                f"{what} lies on the {'GPU' if seen.on_gpu else 'host'}, but the context computes "
+                f"on the {'GPU' if self._context._on_gpu else 'host'}")
+        return seen, leading(seen, what, self._is_row, rows, columns)
+
+    def execute(self, B, C=None, alpha=1.0, beta=0.0, stream=None):
+        """``C = alpha op(A) B + beta C``.  Collective.
+
+        Parameters
+        ----------
+        B : array, ``(layout.B.local_rows, n)``
+            n from 1 to the planned one, the same on all ranks; of one dimension: n = 1.  Of NumPy,
+            CuPy, torch or anything with DLPack or the buffer protocol, in memory of the context's
+            device, and taken as it lies: rows (or, with layout "col", columns) may be further
+            apart than they are long.
+        C : array, ``(layout.C.local_rows, n)``, optional
+            Shares no element with B.  Default: made by the library that made B.
+        alpha, beta : number
+            Complex ones for a complex A.  beta = 0 never reads C.
+        stream : optional
+            A CUDA stream of CuPy or torch, an object with ``__cuda_stream__`` or an address.
+            Default: the current one of the library that made B.
+
+        Returns
+        -------
+        C
+            On GPUs before it is ready: `stream` orders what reads it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            B or C do not fit.  Other ranks that were not refused wait for this one's next call,
+            or until the context's timeout.
+        CommError
+            A rank is late, gone or out of step.
+        """
+        pointer = self._pointer
+        try:
+            # n is that of B, whatever shape B has: `leading` compares.
+            seen = view(B, "B")
+            n = seen.shape[1] if len(seen.shape) == 2 else 1
+            if seen.dtype != self._b_type or seen.on_gpu != self._context._on_gpu:
+                self._block(B, "B", self._b_rows, n, self._b_type)
+            ldb = leading(seen, "B", self._is_row, self._b_rows, n)
+            if C is None:
+                if beta != 0:
+                    raise ValueError(f"beta is {beta}, but there is no C to be multiplied by it")
+                C = empty_like(B, seen, (self._c_rows,) + seen.shape[1:], self._c_type,
+                               "C" if self._is_row else "F")
+            out, ldc = self._block(C, "C", self._c_rows, n, self._c_type)
+            if not out.writable:
+                raise ValueError("C is read-only")
+            handle = ffi.cast("void *", stream_of(stream, seen))
+            scaled = isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX)
+            if scaled and self._sum_type is None:
+                raise TypeError(f"alpha is {alpha} and beta {beta}, but A is real: so are they")
+            if not scaled:
+                alpha, beta = float(alpha), float(beta)
+        except Exception:
+            # A refused call counts as one, so that ranks stay in step.
+            lib.spmm_execute(pointer, 0, 0.0, ffi.NULL, 0, 0.0, ffi.NULL, 0, ffi.NULL)
+            raise
+        address, output = ffi.cast("void *", seen.address), ffi.cast("void *", out.address)
+        try:
+            if scaled:
+                alpha, beta = (ffi.new(self._sum_type, [complex(x).real, complex(x).imag])
+                               for x in (alpha, beta))
+                self._context._call(lib.spmm_execute_scaled, pointer, n, alpha, address, ldb, beta,
+                                    output, ldc, handle)
+            else:
+                self._context._call(lib.spmm_execute, pointer, n, alpha, address, ldb, beta,
+                                    output, ldc, handle)
+        except CommError:
+            _kept.append((B, C))  # MPI may still read B
+            raise
+        return C
+
+    def __matmul__(self, B):
+        """``op(A) @ B``, in an array made by the library that made B; see `execute`."""
+        return self.execute(B)
+
+    def resync(self):
+        """Are all ranks in step, having refused the same number of products?  Collective; a
+        `CommError` where they are not."""
+        self._context._agree(f"resync() of object {self._number}")
+        self._context._call(lib.spmm_plan_resync, self._pointer)
+
+    def update_values(self, values, stream=None):
+        """New values for this plan alone, in the order of `stream`.  Local.
+
+        Parameters
+        ----------
+        values : array, ``(matrix.info.local_nnz,)``
+            of the matrix's type, in the order of `Matrix.update_values`, in memory of the
+            context's device
+
+        Raises
+        ------
+        UnsupportedError
+            where the partition is not "keep"
+        """
+        seen = view(values, "values")
+        address = ranges(seen, "values", self.matrix.info.local_nnz, (self.matrix.dtype,),
+                         self._context._on_gpu)
+        self._context._call(lib.spmm_plan_update_values, self._pointer,
+                            ffi.cast("void *", address),
+                            ffi.cast("void *", stream_of(stream, seen)))
+
+    def scatter(self, operand, src, dst=None, stream=None):
+        """Move a block from the caller's distribution to the plan's.  Collective; done when it
+        returns.
+
+        Parameters
+        ----------
+        operand : {"B", "C"}
+        src : array, ``(original_rows, n)``
+        dst : array, ``(local_rows, n)``, optional
+            Default: made by the library that made `src`.
+
+        Returns
+        -------
+        dst
+        """
+        return self._move(lib.spmm_plan_scatter, "scatter", operand, src, dst, stream)
+
+    def gather(self, operand, src, dst=None, stream=None):
+        """The way back: ``(local_rows, n)`` to ``(original_rows, n)``; see `scatter`."""
+        return self._move(lib.spmm_plan_gather, "gather", operand, src, dst, stream)
+
+    def _move(self, call, name, operand, src, dst, stream):
+        failed = n = None
+        try:
+            which = choice(operand, _OPERANDS, "operand")
+            info = getattr(self.layout, operand)
+            rows = [info.original_rows, info.local_rows][::1 if name == "scatter" else -1]
+            dtype = self._b_type if operand == "B" else self._c_type
+            shape = view(src, "src").shape
+            n = shape[1] if len(shape) == 2 else 1
+            seen, ld_src = self._block(src, "src", rows[0], n, dtype)
+            if dst is None:
+                dst = empty_like(src, seen, (rows[1],) + shape[1:], dtype,
+                                 "C" if self._is_row else "F")
+            out, ld_dst = self._block(dst, "dst", rows[1], n, dtype)
+            if not out.writable:
+                raise ValueError("dst is read-only")
+            handle = ffi.cast("void *", stream_of(stream, seen))
+        except Exception as error:
+            failed = error
+        # Without columns a rank fails, and the others with it: only names are compared then.
+        self._context._agree(f"{name}({operand!r}) of object {self._number}", failed)
+        self._context._call(call, self._pointer, which, n, ffi.cast("void *", seen.address),
+                            ld_src, ffi.cast("void *", out.address), ld_dst, handle)
+        return dst
+
+    def write_partition(self, path):
+        """Write the part of every row, to be read back with partition "file:PATH".  Collective."""
+        self._context._agree(f"write_partition({os.fspath(path)!r}) of object {self._number}")
+        self._context._call(lib.spmm_plan_write_partition, self._pointer, os.fsencode(path))
+
+    @property
+    def stats(self):
+        """PlanStats: what one product does and did.  Local."""
+        return PlanStats(**fill("spmm_plan_stats_t", lib.spmm_plan_get_stats, self._pointer,
+                                ctx=self._context._pointer))
+
+    def timeline(self):
+        """The phases of the last product on this rank, of a plan with ``profile=True``.  Local.
+
+        Returns
+        -------
+        list of Span
+        """
+        spans, count = ffi.new("spmm_span_t[]", lib.SPMM_MOST_SPANS), ffi.new("int *")
+        self._context._call(lib.spmm_plan_get_timeline, self._pointer, lib.SPMM_MOST_SPANS, spans,
+                            count)
+        return [Span(text(s.phase), s.chunk, s.from_s, s.to_s) for s in spans[0:count[0]]]
+
+    def traffic(self):
+        """Halo rows that this rank receives from each.  Local.
+
+        Returns
+        -------
+        numpy.ndarray of int64, ``(ranks,)``
+        """
+        rows = np.zeros(self._context.size, np.int64)
+        self._context._call(lib.spmm_plan_get_traffic, self._pointer,
+                            ffi.from_buffer("int64_t[]", rows))
+        return rows
+
+    def explain(self):
+        """Every engine, transport and schedule with its predicted and measured time, the winner,
+        and why, on this rank.  Local.
+
+        Returns
+        -------
+        str
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "explain")
+            self._context._call(lib.spmm_plan_explain_f, self._pointer, os.fsencode(name))
+            with open(name, encoding="utf-8", errors="replace") as report:
+                return report.read()
+
+    def plot(self):
+        """Who sends how many rows to whom, and when each phase of the last product ran on each
+        rank.  Collective.
+
+        Returns
+        -------
+        Picture
+            A notebook shows it; `str()` of it is SVG.
+        """
+        from ._plot import draw
+
+        self._context._agree(f"plot() of object {self._number}")
+        return draw(self._context._comm.allgather(
+            ([(s.phase, s.from_s, s.to_s) for s in self.timeline()], self.traffic().tolist())))

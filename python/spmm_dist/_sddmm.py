@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sampled dense-dense products."""
+from ._arrays import empty_like, leading, ranges, stream_of, view
+from ._context import Resource
+from ._library import TYPES, ffi, fill, lib, type_name
+from ._structs import SddmmInfo
+
+
+class Sddmm(Resource):
+    """Prepare ``S_e = alpha <X_i, Y_j> + beta S_e`` for every entry e = (i, j) of a matrix.
+
+    Collective.  Values of the matrix take no part, as in cuSPARSE.
+
+    Parameters
+    ----------
+    mask : Matrix
+    k : int
+        Columns of X and Y: executes may have fewer.
+    s_type : str or dtype
+        "auto", the type of the mask; "float32" possible for 16-bit ones.
+    kernel : {"auto", "csr", "panels", "cvse"}
+    transport : str
+    """
+
+    _word = "sddmm plan"
+
+    def __init__(self, mask, k, *, s_type="auto", kernel="auto", transport="auto"):
+        options, failed = ffi.new("spmm_sddmm_options_t *"), None
+        options.struct_size = ffi.sizeof("spmm_sddmm_options_t")
+        try:
+            options.s_type = TYPES[type_name(s_type)]
+            texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport)]
+            options.kernel, options.transport = texts
+            ffi.new("int64_t *", k)
+            mask._pointer
+        except (TypeError, ValueError, AttributeError) as error:
+            failed = error
+        mask._context._agree(f"sddmm() of object {mask._number}", failed, k=k, kernel=kernel,
+                             s_type=str(s_type), transport=transport)
+        super().__init__(mask._context, "spmm_sddmm_plan_t", lib.spmm_sddmm_plan_destroy,
+                         (lib.spmm_sddmm_plan_create, mask._pointer, k, options))
+        #: The mask and k as given.
+        self.mask, self.k = mask, k
+        self._s_type = mask.dtype if s_type == "auto" else type_name(s_type)
+
+    @property
+    def info(self):
+        """SddmmInfo: what the plan chose, on this rank.  Local."""
+        return SddmmInfo(**fill("spmm_sddmm_info_t", lib.spmm_sddmm_plan_get_info, self._pointer,
+                                ctx=self._context._pointer))
+
+    def execute(self, X, Y, S=None, alpha=1.0, beta=0.0, stream=None):
+        """``S_e = alpha <X_i, Y_j> + beta S_e``.  Collective.
+
+        Parameters
+        ----------
+        X : array, ``(local rows of the mask, k)``
+            Row-major, of the mask's type, in memory of the context's device, as Y and S.
+        Y : array, ``(local columns of the mask, k)``
+        S : array, ``(mask.info.local_nnz,)``, optional
+            In the order of `Matrix.update_values`.  Default: made by the library that made X.
+        stream : optional
+            as in `Plan.execute`
+
+        Returns
+        -------
+        S
+        """
+        pointer, on_gpu, info = self._pointer, self._context._on_gpu, self.mask.info
+        try:
+            seen = [view(X, "X"), view(Y, "Y")]
+            k = seen[0].shape[1] if len(seen[0].shape) == 2 else 1
+            lds = []
+            for one, what, rows in zip(seen, "XY", (info.local_rows, info.local_cols)):
+                if one.dtype != self.mask.dtype:
+                    raise TypeError(f"{what} holds {one.dtype}, but the mask {self.mask.dtype}")
+                if one.on_gpu != on_gpu and rows:
+                    raise ValueError(f"{what} lies on the {'GPU' if one.on_gpu else 'host'}, but "
+                                     f"the context computes on the {'GPU' if on_gpu else 'host'}")
+                lds.append(leading(one, what, True, rows, k))
+            if S is None:
+                if beta != 0:
+                    raise ValueError(f"beta is {beta}, but there is no S to be multiplied by it")
+                S = empty_like(X, seen[0], (info.local_nnz,), self._s_type, "C")
+            out = view(S, "S")
+            address = ranges(out, "S", info.local_nnz, (self._s_type,), on_gpu)
+            if not out.writable:
+                raise ValueError("S is read-only")
+            handle = ffi.cast("void *", stream_of(stream, seen[0]))
+        except Exception:
+            # A refused call counts as one, so that ranks stay in step.
+            lib.spmm_sddmm(pointer, 0, 0.0, ffi.NULL, 0, ffi.NULL, 0, 0.0, ffi.NULL, ffi.NULL)
+            raise
+        self._context._call(
+            lib.spmm_sddmm, pointer, k, alpha, ffi.cast("void *", seen[0].address), lds[0],
+            ffi.cast("void *", seen[1].address), lds[1], beta, ffi.cast("void *", address), handle)
+        return S
+
+    def softmax(self, S, P=None, scale=1.0, stream=None):
+        """``P = softmax(scale S)`` over the entries of each row.  Local.
+
+        Parameters
+        ----------
+        S : array, ``(mask.info.local_nnz,)``
+            as `execute` leaves it
+        P : array, ``(mask.info.local_nnz,)``, optional
+            Of the mask's type; may be S where the types are equal.  Default: made by the library
+            that made S.
+
+        Returns
+        -------
+        P
+        """
+        entries, on_gpu = self.mask.info.local_nnz, self._context._on_gpu
+        seen = view(S, "S")
+        source = ranges(seen, "S", entries, (self._s_type,), on_gpu)
+        if P is None:
+            P = empty_like(S, seen, (entries,), self.mask.dtype, "C")
+        out = view(P, "P")
+        if not out.writable:
+            raise ValueError("P is read-only")
+        to = ranges(out, "P", entries, (self.mask.dtype,), on_gpu)
+        self._context._call(lib.spmm_sddmm_softmax, self._pointer, scale,
+                            ffi.cast("void *", source), ffi.cast("void *", to),
+                            ffi.cast("void *", stream_of(stream, seen)))
+        return P

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is closed, dropped or forgotten: exceptions with a sentence, memory that stays flat."""
+import gc
+import os
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from conftest import WORLD
+
+import spmm_dist
+from spmm_dist import ArgumentError, Context, Matrix
+
+
+def small(ctx):
+    return Matrix.generate(ctx, "stencil5:nx=4,ny=4")
+
+
+def test_closed_handles():
+    ctx = Context(device="cpu")
+    A = small(ctx)
+    plan, scores = A.plan(2), A.sddmm(2)
+    B = np.ones((A.info.local_cols, 2))
+    with pytest.raises(ArgumentError, match="plans made from this matrix"):
+        A.close()
+    plan.close()
+    plan.close()
+    for call in (lambda: plan.execute(B), lambda: plan.stats, plan.timeline, plan.explain,
+                 plan.resync, plan.traffic, lambda: plan.scatter("B", B),
+                 lambda: plan.update_values(np.ones(A.info.local_nnz)), plan.plot):
+        with pytest.raises(ArgumentError, match="the plan is closed"):
+            call()
+    ctx.close()
+    ctx.close()
+    assert ctx.closed and A.closed and scores.closed
+    for call in (A.csr, lambda: A.plan(1), lambda: scores.execute(B, B), lambda: scores.info,
+                 lambda: A.update_values(np.ones(A.info.local_nnz)), ctx.synchronize,
+                 lambda: Matrix.generate(ctx, "stencil5:nx=2,ny=2")):
+        with pytest.raises(ArgumentError, match="closed"):
+            call()
+    assert "closed" in repr(ctx) and "closed" in repr(A) and "closed" in repr(plan)
+
+
+def test_dropped_in_any_order():
+    """Plans go before their matrix, whatever order a program drops them in."""
+    with Context(device="cpu") as ctx:
+        A = small(ctx)
+        plan = A.plan(2)
+        del A
+        gc.collect()
+        assert plan @ np.ones((plan.layout.B.local_rows, 2)) is not None
+        cell, of_matrix = plan._cell, plan.matrix._cell
+        del plan
+        gc.collect()
+        if WORLD.size > 1:  # nothing is released alone
+            assert cell[0] and set(ctx._dropped) == {1, 2}
+        small(ctx)
+        assert not cell[0] and not of_matrix[0]
+
+
+@pytest.mark.skipif(WORLD.size == 1, reason="takes two ranks")
+def test_dropped_on_some_ranks():
+    """Others wait until the last rank has dropped it; at the end one is told that it forgot."""
+    ctx = Context(device="cpu")
+    A = small(ctx)
+    plan = A.plan(2)
+    cell, held = plan._cell, plan if WORLD.rank == 1 else None
+    del plan
+    small(ctx)
+    assert cell[0]
+    del held
+    small(ctx)
+    assert not cell[0]
+    plan = A.plan(3)
+    held = plan if WORLD.rank == 1 else None
+    del plan
+    with pytest.warns(RuntimeWarning, match="held on rank 1, so its memory was kept"):
+        ctx.close()
+    assert held is None or held.closed
+
+
+def test_exception_in_with():
+    """A rank that fails alone does not wait for the others."""
+    with pytest.raises(KeyError):
+        with Context(device="cpu") as ctx, small(ctx) as A, A.plan(1):
+            raise KeyError
+    assert ctx.closed == (WORLD.size == 1)
+    ctx.close()
+
+
+@pytest.mark.skipif(WORLD.size == 1, reason="takes two ranks")
+def test_ranks_that_differ():
+    """One sentence on all ranks."""
+    last = WORLD.size - 1
+    with Context(device="cpu") as ctx:
+        A = small(ctx)
+        for call, sentence in (
+                (lambda: A.plan(3 if WORLD.rank == last else 2), "n is 2 on rank 0, but 3"),
+                (lambda: A.plan(2, op="t" if WORLD.rank == last else "n"), "op is 'n' on rank 0"),
+                (lambda: A.sddmm(2) if WORLD.rank == last else A.plan(2), "call different things"),
+                (lambda: Matrix.generate(ctx, f"stencil5:nx={4 + (WORLD.rank == last)},ny=4"),
+                 "text is b'stencil5:nx=4,ny=4' on rank 0")):
+            with pytest.raises(ArgumentError, match=f"{sentence}.*rank {last}"):
+                call()
+        for call, error in ((lambda: A.plan("2" if WORLD.rank == last else 2), TypeError),
+                            (lambda: A.update_values(np.ones(A.info.local_nnz + (
+                                WORLD.rank == last))), ValueError),
+                            (lambda: Matrix.from_csr(ctx, A.csr()[:3 - (WORLD.rank == last)]),
+                             TypeError)):
+            with pytest.raises(error, match="" if WORLD.rank == last else f"rank {last}: "):
+                call()
+        plan = A.plan(4)
+        for rank in range(WORLD.size):  # one refuses: with check on, all do, and stay in step
+            n = 5 if WORLD.rank == rank else 4
+            with pytest.raises((ArgumentError, ValueError)):
+                plan.execute(np.ones((A.info.local_cols, n)))
+            with pytest.raises((ArgumentError, TypeError)):
+                plan.execute(np.ones((A.info.local_cols, 4)) if WORLD.rank != rank else [1])
+        plan.resync()
+        plan.execute(np.ones((A.info.local_cols, 4)))
+
+
+def test_wrong_contexts(ctx):
+    with pytest.raises(TypeError, match="comm is a int"):
+        Context(comm=7)
+    with pytest.raises(ValueError, match="device is 'tpu': it may be 'auto', 'cpu', 'cuda'"):
+        Context(device="tpu")
+    with pytest.raises(spmm_dist.SpmmError, match="CUDA"):
+        Context(device="cuda")
+    with pytest.raises(ArgumentError, match="timeout"):
+        Context(device="cpu", timeout_s=-1.0)
+    with pytest.raises(ValueError, match="kind is"):
+        spmm_dist.components("nix")
+    assert "csr-cpu" in [c.name for c in spmm_dist.components("engine") if c.built]
+
+
+def test_log_and_threads():
+    """The log callback gets lines and cannot call back; neither can a second thread."""
+    lines, refused = [], []
+
+    def log(line):
+        lines.append(line)
+        try:
+            ctx.synchronize()
+        except (ArgumentError, NameError) as error:
+            refused.append(error)
+
+    with Context(device="cpu", log=log) as ctx:
+        A = small(ctx)
+        A.plan(2, partition="block")
+        assert lines and any("one thread at a time" in str(e) for e in refused)
+        with ctx._lock:
+            other = threading.Thread(target=lambda: pytest.raises(ArgumentError, ctx.synchronize))
+            other.start()
+            other.join()
+
+
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_memory_is_flat(ctx):
+    """10,000 products, and 300 plans that are dropped: no reference and no memory stays."""
+    A = small(ctx)
+    plan = A.plan(4)
+    B = np.ones((A.info.local_cols, 4))
+    C = np.empty((A.info.local_rows, 4))
+
+    def products(count):
+        for _ in range(count):
+            plan.execute(B, C, 0.5, 1.0)
+            plan @ B
+
+    def refused(count):
+        for _ in range(count):
+            with pytest.raises(TypeError):
+                plan.execute([1.0])
+
+    def plans(count):
+        for _ in range(count):
+            A.plan(2) @ B[:, :2]
+
+    for work, count in ((products, 5000), (refused, 300), (plans, 300)):
+        work(max(count // 10, 100))
+        gc.collect()
+        before, references = resident(), (sys.getrefcount(B), sys.getrefcount(C))
+        blocks = sys.getallocatedblocks()
+        work(count)
+        gc.collect()
+        assert (sys.getrefcount(B), sys.getrefcount(C)) == references
+        assert resident() - before < 2 << 20, work
+        assert sys.getallocatedblocks() - blocks < 500, work
+    assert len(ctx._dropped) <= 2
+
+
+def test_end_without_close(monkeypatch):
+    """A program that forgets to close ends well, and is told by a ResourceWarning."""
+    from spmm_dist import _context
+
+    kept = Context(device="cpu")
+    monkeypatch.setattr(_context, "_open", {kept})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _context._warn_of_open_contexts()
+    if WORLD.size == 1:
+        assert kept.closed and not caught
+    else:
+        assert any("ends with an open Context" in str(w.message) for w in caught)
+    kept.close()
