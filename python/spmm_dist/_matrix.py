@@ -36,6 +36,7 @@ class Matrix(Resource):
     def __init__(self, ctx, call, *arguments):
         super().__init__(ctx, "spmm_matrix_t", lib.spmm_matrix_destroy,
                          (call, ctx._pointer, *arguments))
+        self._by_rows = call is not lib.spmm_matrix_create_cvse  # the order of values
         #: MatrixInfo: the shape, and this rank's part
         self.info = MatrixInfo(**fill("spmm_matrix_info_t", lib.spmm_matrix_get_info,
                                       self._pointer))

@@ -15,6 +15,12 @@ BOUNDS = {"float64": 1e-12, "complex128": 1e-12, "float32": 5e-6, "complex64": 5
           "float16": 2e-3, "bfloat16": 1.6e-2}
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    if WORLD.rank > 0:  # one rank reports, and whichever fails
+        config.pluginmanager.unregister(name="terminalreporter")
+
+
 def pytest_runtest_logreport(report):
     if report.failed and WORLD.size > 1:
         print(f"rank {WORLD.rank}: {report.nodeid}\n{report.longrepr}", file=sys.stderr, flush=True)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans in SciPy's block eigensolver.
+
+::
+
+    from spmm_dist.scipy import lobpcg
+
+    values, X = lobpcg(A.plan(10), X, largest=False, tol=1e-8, maxiter=200)
+
+SciPy's LOBPCG runs unchanged on every rank, on this rank's rows alone: `RowBlock` makes its inner
+products sums over all ranks, and `Operator` its products those of the plan.
+"""
+import warnings
+
+import numpy as np
+import scipy.sparse.linalg
+from mpi4py import MPI
+
+_LEAST = {np.add: 0, np.maximum: -np.inf, np.minimum: np.inf}  # what may run along rows
+# Functions of NumPy that end in methods or ufuncs, which know what to do.
+_PASSED = {np.sum, np.amax, np.amin, np.max, np.min, np.shape, np.ndim, np.copy}
+
+
+def _over_ranks(x, comm, ufunc=np.add):
+    """The same bits on all ranks, so that all take the same decisions.  Collective."""
+    if ufunc is not np.add:  # MPI has no order of complex numbers
+        return ufunc.reduce(comm.allgather(x), 0)
+    x = np.ascontiguousarray(x)
+    total = np.empty_like(x)
+    comm.Reduce(x, total, MPI.SUM, root=0)
+    comm.Bcast(total, root=0)
+    return total if total.ndim else total[()]
+
+
+class RowBlock(np.ndarray):
+    """This rank's rows of a block that is distributed over the ranks by rows.
+
+    An array of NumPy in which what runs along rows runs over all ranks, and is then collective:
+    ``X.T @ Y``, ``numpy.dot(X.T, Y)``, and sums, maxima and minima over axis 0.  Elementwise
+    arithmetic and ``X @ small`` give a `RowBlock`.  What would see the rows of one rank alone and
+    pass for the whole is a TypeError; ``numpy.asarray(X)`` has this rank's rows.
+
+    Parameters
+    ----------
+    rows : array, ``(local rows,)`` or ``(local rows, n)``
+    comm : mpi4py.MPI.Comm
+    """
+
+    def __new__(cls, rows, comm):
+        made = np.asarray(rows).view(cls)
+        made._comm = comm
+        return made
+
+    def __array_finalize__(self, other):
+        self._comm = getattr(other, "_comm", None)
+
+    @property
+    def T(self):
+        """Its transpose: columns over all ranks, to be multiplied by another block."""
+        return self if self.ndim < 2 else _Columns(self)
+
+    def transpose(self, *axes):
+        return self.T
+
+    def dot(self, other):
+        return self @ other
+
+    def __array_function__(self, function, types, arguments, options):
+        if function is np.dot:
+            return arguments[0] @ arguments[1]
+        if function in _PASSED:
+            return super().__array_function__(function, types, arguments, options)
+        raise TypeError(f"numpy.{function.__name__} of a RowBlock, whose rows are on several ranks:"
+                        " numpy.asarray() of it has this rank's")
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        plain = [np.asarray(x) if isinstance(x, RowBlock) else x for x in inputs]
+        if out is not None:
+            options["out"] = tuple(np.asarray(x) if isinstance(x, RowBlock) else x for x in out)
+        if ufunc is np.matmul and method == "__call__":
+            return self._matmul(inputs, plain, options)
+        if method == "__call__":
+            found = ufunc(*plain, **options)
+            return out[0] if out is not None else RowBlock(found, self._comm)
+        if method == "reduce":
+            return self._reduce(ufunc, plain[0], **options)
+        raise TypeError(f"numpy.{ufunc.__name__}.{method} of a RowBlock, whose rows are on several "
+                        "ranks")
+
+    def _matmul(self, inputs, plain, options):
+        if not isinstance(inputs[0], RowBlock):
+            raise TypeError("an array times a RowBlock would add rows of this rank alone: the "
+                            "transpose of a RowBlock adds those of all")
+        if not isinstance(inputs[1], RowBlock):
+            return RowBlock(np.matmul(*plain, **options), self._comm)
+        if inputs[0].ndim != 1:
+            raise TypeError("a RowBlock times a RowBlock: one of them is to be transposed")
+        return _over_ranks(np.matmul(*plain), self._comm)
+
+    def _reduce(self, ufunc, x, axis=0, out=None, **options):
+        axes = {a % x.ndim for a in (range(x.ndim) if axis is None else np.atleast_1d(axis))}
+        if 0 not in axes:
+            return RowBlock(ufunc.reduce(x, axis, **options), self._comm)
+        if ufunc not in _LEAST or out is not None:
+            raise TypeError(f"numpy.{ufunc.__name__} along the rows of a RowBlock, which are on "
+                            "several ranks")
+        options = {k: v for k, v in options.items() if k in ("keepdims", "dtype") and v is not None}
+        initial = {} if len(x) or ufunc is np.add else {"initial": _LEAST[ufunc]}
+        return _over_ranks(ufunc.reduce(x, tuple(axes), **options, **initial), self._comm, ufunc)
+
+
+class _Columns:
+    """The transpose of a `RowBlock`."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, rows):
+        self.T = rows
+        self.shape, self.dtype, self.ndim = rows.shape[::-1], rows.dtype, 2
+
+    def conj(self):
+        return _Columns(self.T.conj())
+
+    conjugate = conj
+
+    def __matmul__(self, other):
+        if not isinstance(other, RowBlock):
+            raise TypeError("the transpose of a RowBlock is multiplied by a RowBlock")
+        return _over_ranks(np.asarray(self.T).T @ np.asarray(other), self.T._comm)
+
+    dot = __matmul__
+
+    def __array_function__(self, function, types, arguments, options):
+        if function is not np.dot:
+            raise TypeError(f"numpy.{function.__name__} of the transpose of a RowBlock")
+        return arguments[0] @ arguments[1]
+
+
+class Operator:
+    """A plan as solvers call it, like ``scipy.sparse.linalg.LinearOperator``.
+
+    Parameters
+    ----------
+    plan : Plan
+        Square, its rows where its columns are.
+    adjoint : Plan, optional
+        The one with op "h", for `rmatmat`.
+
+    Attributes
+    ----------
+    shape : tuple
+        This rank's rows, twice.
+    dtype : numpy.dtype
+    """
+
+    def __init__(self, plan, adjoint=None):
+        rows = plan.layout.B.local_rows
+        if not np.array_equal(plan.layout.B.global_row, plan.layout.C.global_row):
+            raise ValueError("the matrix is not square, or its columns live elsewhere than its "
+                             "rows")
+        self.plan, self.adjoint = plan, adjoint
+        self.shape, self.dtype = (rows, rows), np.dtype(plan._b_type)
+
+    def _apply(self, plan, X):
+        rows = np.ascontiguousarray(X, self.dtype)
+        return RowBlock(plan.execute(rows), plan.context.comm)
+
+    def matmat(self, X):
+        """``A X``, a `RowBlock`, of this rank's rows of X.  Collective."""
+        return self._apply(self.plan, X)
+
+    def rmatmat(self, X):
+        """The conjugate transpose of A times X."""
+        if self.adjoint is None:
+            raise ValueError("give the plan with op='h' as adjoint")
+        return self._apply(self.adjoint, X)
+
+    matvec = dot = __matmul__ = __call__ = matmat
+    rmatvec = rmatmat
+
+
+def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **options):
+    """``scipy.sparse.linalg.lobpcg`` over all ranks.  Collective.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the Hermitian matrix, for as many columns as X has.
+    X : array, ``(local rows, k)``
+        This rank's rows of the first guess; at least 5 k of them on every rank.
+    B, M : Plan or callable, optional
+        The second matrix and the preconditioner.  A callable gets this rank's rows.
+    Y : array, ``(local rows, sizeY)``, optional
+        This rank's rows of the constraints.
+    tol : float, optional
+        Default: square root of the machine epsilon times the rows of the matrix.
+    options
+        maxiter, largest, retLambdaHistory and so on, as SciPy's.
+
+    Returns
+    -------
+    values : numpy.ndarray, ``(k,)``
+        The same on all ranks.
+    X : numpy.ndarray, ``(local rows, k)``
+        This rank's rows of the eigenvectors.
+    histories
+        where asked for
+    """
+    operator = Operator(plan)
+    comm, rows = plan.context.comm, operator.shape[0]
+    failed = None
+    if np.ndim(X) != 2 or np.shape(X)[0] != rows:
+        failed = ValueError(f"X has shape {np.shape(X)}, but it needs the {rows} rows of this rank")
+    elif rows - (0 if Y is None else np.shape(Y)[1]) < 5 * np.shape(X)[1]:
+        failed = ValueError(f"this rank has {rows} rows for {np.shape(X)[1]} columns of X: LOBPCG "
+                            "takes five times as many rows as columns on every rank")
+    plan.context._agree("lobpcg()", failed)
+
+    def wrapped(given):
+        if given is None or not callable(given):
+            return given if given is None else Operator(given)
+        return lambda block: RowBlock(given(np.asarray(block)), comm)
+
+    if tol is None:
+        tol = np.sqrt(np.finfo(operator.dtype).eps) * plan.matrix.shape[0]
+    with warnings.catch_warnings():
+        if comm.rank > 0:  # one rank says it
+            warnings.simplefilter("ignore")
+        values, vectors, *more = scipy.sparse.linalg.lobpcg(
+            operator, RowBlock(np.array(X, operator.dtype), comm), wrapped(B), wrapped(M),
+            None if Y is None else RowBlock(np.array(Y, operator.dtype), comm), tol=tol,
+            verbosityLevel=verbosityLevel if comm.rank == 0 else 0, **options)
+    return (values, np.asarray(vectors), *more)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks whose inner products run over the ranks, and SciPy's LOBPCG on them."""
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+from conftest import WORLD, dense, gathered
+
+from spmm_dist import ArgumentError, Matrix
+from spmm_dist.scipy import Operator, RowBlock, lobpcg
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_row_block(dtype):
+    """Whatever is defined equals what NumPy makes of all rows; ranks have the same bits."""
+    rng = np.random.default_rng(WORLD.rank)
+    rows = 0 if WORLD.rank == 1 else 5 + WORLD.rank
+    x, y, small = dense(rng, (rows, 4), dtype), dense(rng, (rows, 3), dtype), np.arange(12.0)
+    small = small.reshape(4, 3)
+    X, Y = RowBlock(x, WORLD), RowBlock(y, WORLD)
+    all_x, all_y = gathered(x), gathered(y)
+    assert np.allclose(X.T @ Y, all_x.T @ all_y) and np.allclose(X.T.dot(Y), all_x.T @ all_y)
+    assert np.allclose(np.dot(X.T.conj(), Y), all_x.conj().T @ all_y)
+    assert np.allclose(X.sum(axis=0), all_x.sum(0)) and np.allclose(np.sum(X), all_x.sum())
+    assert np.allclose(np.sum(X.conj() * X, 0), (abs(all_x)**2).sum(0))
+    assert np.allclose(X[:, 0] @ X[:, 1], all_x[:, 0] @ all_x[:, 1])
+    assert np.array_equal(X.max(axis=0), all_x.max(0)) and np.min(X) == all_x.min()
+    local = (2 * X + 1) / X.sum(axis=0) @ small
+    assert isinstance(local, RowBlock)
+    assert np.allclose(np.asarray(local), (2 * x + 1) / all_x.sum(0) @ small)
+    assert np.allclose(np.asarray(X.sum(axis=1)), x.sum(1)) and X[:, [True, False, False,
+                                                                      True]].shape == (rows, 2)
+    total = X.T @ Y
+    assert all(other == total.tobytes() for other in WORLD.allgather(total.tobytes()))
+    X -= X @ np.eye(4)
+    assert not np.asarray(X).any()
+
+
+def test_row_block_refuses():
+    """What would pass this rank's rows off as the whole."""
+    X = RowBlock(np.ones((4, 2)), WORLD)
+    for call in (lambda: X @ X, lambda: np.ones((3, 4)) @ X, lambda: np.linalg.norm(X),
+                 lambda: np.einsum("ij,ij->j", X, X), lambda: np.mean(X), lambda: X.prod(axis=0),
+                 lambda: np.cumsum(X), lambda: X.T @ np.ones((4, 2)), lambda: np.linalg.qr(X),
+                 lambda: np.add.accumulate(X)):
+        with pytest.raises(TypeError, match="RowBlock|RowBlock's|NumPy"):
+            call()
+
+
+def shifted(ctx, dtype="float64"):
+    """A Hermitian matrix: this rank's rows, and the whole."""
+    n = 40 * ctx.size
+    rng = np.random.default_rng(3)
+    low = scipy.sparse.random(n, n, 0.02, random_state=rng, format="csr").astype(dtype)
+    if dtype[0] == "c":
+        low = low * (1 + 2j)
+    whole = (low + low.conj().T + scipy.sparse.diags(np.arange(n) / 4)).tocsr()
+    first = 40 * ctx.rank
+    return whole[first:first + 40], whole
+
+
+@pytest.mark.parametrize("dtype, largest", [("float64", False), ("complex128", True)])
+def test_lobpcg(ctx, dtype, largest):
+    rows, whole = shifted(ctx, dtype)
+    with Matrix.from_csr(ctx, rows) as A:
+        guess = dense(np.random.default_rng(1), (whole.shape[0], 5), dtype)
+        first = A.info.first_row
+        values, X = lobpcg(A.plan(5), guess[first:first + 40], largest=largest, tol=1e-8,
+                           maxiter=300)
+    exact = np.linalg.eigvalsh(whole.toarray())
+    exact = exact[::-1] if largest else exact
+    assert np.allclose(values[:4], exact[:4], atol=1e-9)
+    vectors = gathered(X)
+    assert np.allclose(whole @ vectors[:, :4], vectors[:, :4] * values[:4], atol=1e-5)
+    assert np.allclose(vectors.conj().T @ vectors, np.eye(5), atol=1e-8)
+
+
+def test_lobpcg_generalised(ctx):
+    """With a second matrix, a preconditioner and constraints."""
+    rows, whole = shifted(ctx)
+    n, first = whole.shape[0], 40 * ctx.rank
+    own = slice(first, first + 40)
+    weight, diagonal = 1 + np.arange(n) / n, whole.diagonal() + 8
+    A = Matrix.from_csr(ctx, rows)
+    B = Matrix.from_csr(ctx, scipy.sparse.diags(weight).tocsr()[own])
+    exact, vectors = scipy.linalg.eigh(whole.toarray(), np.diag(weight))
+    guess = dense(np.random.default_rng(1), (n, 4), "float64")
+    values, _ = lobpcg(A.plan(4), guess[own], B.plan(4), lambda X: X / diagonal[own, None],
+                       vectors[own, :2], tol=1e-8, maxiter=300, largest=False)
+    assert np.allclose(values[:3], exact[2:5], atol=1e-9)
+
+
+def test_operator(ctx):
+    rows, whole = shifted(ctx)
+    A = Matrix.from_csr(ctx, rows)
+    operator = Operator(A.plan(2), A.plan(2, op="h"))
+    x = dense(np.random.default_rng(ctx.rank), (40, 2), "float64")
+    first = A.info.first_row
+    for call in (operator.matmat, operator.rmatmat, operator):
+        assert np.allclose(np.asarray(call(x)), (whole @ gathered(x))[first:first + 40])
+    with pytest.raises(ValueError, match="as adjoint"):
+        Operator(A.plan(2)).rmatmat(x)
+    with pytest.raises(ArgumentError if ctx.rank == 0 and ctx.size > 1 else ValueError,
+                       match="five times"):
+        # One rank has too few: all say so.
+        few = Matrix.from_csr(ctx, (np.zeros((4 if ctx.rank == ctx.size - 1 else 90) + 1, "i8"),
+                                    np.empty(0, "i8"), np.empty(0)))
+        lobpcg(few.plan(3), np.ones((few.info.local_rows, 3)))
