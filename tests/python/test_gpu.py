@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of torch and CuPy on GPUs: skipped without one.  Runs on as many ranks as there are GPUs;
+`python test_gpu.py` prints the overhead of a call."""
+import sys
+import time
+
+import numpy as np
+import pytest
+from conftest import WORLD, assert_close, dense, gathered, mine, sparse_rows, whole
+
+from spmm_dist import Context, Matrix, SpmmError, UnsupportedError
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available() or torch.cuda.device_count() < WORLD.size:
+    pytest.skip("no GPU for each rank", allow_module_level=True)
+try:
+    import cupy
+except ImportError:
+    cupy = None
+needs_cupy = pytest.mark.skipif(cupy is None, reason="CuPy is not installed")
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    try:
+        made = Context(device="cuda")
+    except SpmmError as error:
+        pytest.skip(str(error))
+    with made:
+        torch.cuda.set_device(made.info.device_ordinal)
+        if cupy is not None:
+            cupy.cuda.Device(made.info.device_ordinal).use()
+        yield made
+
+
+def case(gpu, dtype="float64", rows=40, n=6):
+    """A, this rank's rows of it and of B, and those of A B in FP64 with the terms of its bound."""
+    rng = np.random.default_rng(WORLD.rank)
+    given = sparse_rows(rng, rows, rows * gpu.size, dtype)
+    B = dense(rng, (rows, n), dtype)
+    full = whole(given, rows * gpu.size)
+    return given, B, mine(full @ gathered(B), rows), mine(abs(full) @ abs(gathered(B)), rows)
+
+
+def on_gpu(x, library):
+    return torch.from_numpy(x).cuda() if library == "torch" else cupy.asarray(x)
+
+
+def on_host(x):
+    return x.cpu().numpy() if isinstance(x, torch.Tensor) else cupy.asnumpy(x)
+
+
+LIBRARIES = ["torch", pytest.param("cupy", marks=needs_cupy)]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "complex64"])
+def test_products(gpu, library, dtype):
+    """Rows of A, B and C on the device, rows further apart than they are long, both layouts."""
+    given, B, expected, terms = case(gpu, dtype)
+    A = Matrix.from_csr(gpu, tuple(on_gpu(x, library) for x in given))
+    plan = A.plan(6)
+    B = on_gpu(B, library)
+    C = plan @ B
+    assert type(C) is type(B) and C.device == B.device
+    gpu.synchronize()
+    assert_close(on_host(C), expected, terms, dtype)
+    wide = on_gpu(np.full((40, 9), np.nan, dtype), library)
+    wide[:, 2:8] = B
+    plan.execute(wide[:, 2:8], C, 2.0, 1.0)
+    assert_close(on_host(C), 3 * expected, 3 * terms, dtype)
+    D = A.plan(6, layout="col") @ (B.T.contiguous().T if library == "torch"
+                                   else cupy.asfortranarray(B))
+    assert_close(on_host(D), expected, terms, dtype)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_sparse_objects(gpu, library):
+    """sparse_csr of torch with either width of indices, csr_matrix of CuPy."""
+    given, B, expected, terms = case(gpu)
+    B = on_gpu(B, library)
+    if library == "torch":
+        objects = [torch.sparse_csr_tensor(*(on_gpu(x.astype(k) if x.dtype == np.int64 else x,
+                                                    library) for x in given),
+                                           size=(40, 40 * gpu.size))
+                   for k in (np.int64, np.int32)]
+    else:
+        from cupyx.scipy.sparse import csr_matrix
+
+        objects = [csr_matrix(tuple(on_gpu(given[k], library) for k in (2, 1, 0)),
+                              shape=(40, 40 * gpu.size))]
+    for rows in objects:
+        C = Matrix.from_csr(gpu, rows).plan(6) @ B
+        assert_close(on_host(C), expected, terms, "float64")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_streams(gpu, library):
+    """Products come in the order of the stream: B is made on it late, C is read on it."""
+    given, B, expected, terms = case(gpu, n=512)
+    plan = Matrix.from_csr(gpu, given).plan(512, no_autotune=True)
+    target = on_gpu(B, library)
+    late = on_gpu(np.zeros_like(B), library)
+    out = on_gpu(np.zeros((40, 512)), library)
+    plan.execute(target, out)  # the first call may wait
+    big = torch.rand(4000, 4000, device="cuda")
+    torch.cuda.synchronize()
+    for explicit in (False, True):
+        late *= 0
+        torch.cuda.synchronize()
+        if library == "torch":
+            stream = torch.cuda.Stream()
+            scope = torch.cuda.stream(stream)
+        else:
+            stream = scope = cupy.cuda.Stream(non_blocking=True)
+        with scope:
+            address = stream.cuda_stream if library == "torch" else stream.ptr
+            with torch.cuda.stream(torch.cuda.ExternalStream(address)):
+                for _ in range(20):
+                    big = torch.tanh(big @ big)  # work in front of B
+            late += target
+            C = plan.execute(late, out, stream=stream if explicit else None)
+            result = C + 0
+        stream.synchronize()
+        assert_close(on_host(result), expected, terms, "float64")
+
+
+def test_no_copy_through_the_host(gpu):
+    """Nothing of B and C moves: the profiler of torch sees no copy during products."""
+    given, B, _, _ = case(gpu)
+    plan = Matrix.from_csr(gpu, given).plan(6)
+    B = torch.from_numpy(B).cuda()
+    C = plan @ B
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+        plan.execute(B, C)
+        torch.cuda.synchronize()
+    names = [event.key for event in seen.key_averages()]
+    assert not [name for name in names if "HtoD" in name or "DtoH" in name], names
+
+
+def test_wrong_device(gpu):
+    given, B, expected, terms = case(gpu)
+    plan = Matrix.from_csr(gpu, given).plan(6)
+    with pytest.raises(ValueError, match="B lies on the host, but the context computes on the GPU"):
+        plan.execute(B)
+    with pytest.raises(ValueError, match="C lies on the host"):
+        plan.execute(torch.from_numpy(B).cuda(), B.copy())
+    plan.resync()
+    assert_close(on_host(plan @ torch.from_numpy(B).cuda()), expected, terms, "float64")
+
+
+def test_dlpack(gpu):
+    """An object that speaks DLPack alone, of a type that NumPy lacks, too."""
+    class ByDlpack:
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, **more):
+            return self.x.__dlpack__(**more)
+
+    given, B, expected, terms = case(gpu, "float32")
+    B = torch.from_numpy(B).cuda()
+    C = torch.empty_like(B)
+    Matrix.from_csr(gpu, given).plan(6).execute(ByDlpack(B), C)
+    assert_close(on_host(C), expected, terms, "float32")
+    half = Matrix.from_csr(gpu, tuple(torch.from_numpy(x).cuda() if k < 2 else
+                                      torch.from_numpy(x).cuda().bfloat16()
+                                      for k, x in enumerate(given)))
+    C = torch.empty_like(B).bfloat16()
+    half.plan(6).execute(ByDlpack(B.bfloat16()), C)
+    assert_close(on_host(C.float()), expected, terms, "bfloat16")
+
+
+@pytest.mark.skipif(WORLD.size > 1, reason="finite differences change one rank at a time")
+def test_gradcheck(gpu):
+    from spmm_dist.torch import Graph, sddmm, sparse_softmax, spmm
+
+    given, _, _, _ = case(gpu, rows=12)
+    A = Matrix.from_csr(gpu, given)
+    graph, own = Graph(A, 3), Graph(A, 3)
+
+    def random(*shape):
+        return torch.rand(*shape, dtype=torch.float64, device="cuda").requires_grad_()
+
+    check, entries = torch.autograd.gradcheck, A.info.local_nnz
+    assert check(lambda v, b: spmm(graph, b, v), (random(entries), random(12, 3)),
+                 nondet_tol=1e-12)
+    assert check(lambda x, y: sddmm(graph, x, y), (random(12, 2), random(12, 2)), nondet_tol=1e-12)
+    assert check(lambda s: sparse_softmax(graph, s, 0.7), (random(entries),), nondet_tol=1e-12)
+    assert check(lambda b: spmm(own, b), (random(12, 3),), nondet_tol=1e-12)
+
+
+def test_compile_and_capture(gpu):
+    """torch.compile goes around a product; a capture is refused, and harms nothing."""
+    from spmm_dist.torch import Graph, spmm
+
+    given, B, expected, terms = case(gpu)
+    graph = Graph(Matrix.from_csr(gpu, given), 6)
+    B = torch.from_numpy(B).cuda()
+    if hasattr(torch, "compile"):
+        layer = torch.compile(lambda x: torch.relu(spmm(graph, x * 2) / 2))
+        try:
+            found = layer(B)
+        except Exception as error:
+            if "compiler" not in str(error).lower() and "triton" not in str(error).lower():
+                raise
+            pytest.skip(f"torch.compile does not work here: {str(error).splitlines()[0]}")
+        assert np.allclose(on_host(found), np.maximum(expected, 0))
+    C = spmm(graph, B)
+    torch.cuda.synchronize()
+    with pytest.raises((UnsupportedError, RuntimeError), match="graph=True"):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            spmm(graph, B)
+    assert torch.equal(spmm(graph, B), C)
+
+
+def test_memory_is_flat(gpu):
+    given, B, _, _ = case(gpu)
+    plan = Matrix.from_csr(gpu, given).plan(6)
+    B = torch.from_numpy(B).cuda()
+
+    def run(count):
+        for _ in range(count):
+            plan @ B
+        torch.cuda.synchronize()
+        return torch.cuda.mem_get_info()[0]
+
+    before = run(100)
+    assert before - run(10000) < 4 << 20
+
+
+def measure_overhead():
+    """Microseconds of plan.execute() and of the C call alone, medians; one rank."""
+    from spmm_dist._library import ffi, lib
+
+    with Context(device="cuda" if torch.cuda.is_available() else "cpu") as ctx:
+        A = Matrix.generate(ctx, "stencil5:nx=8,ny=8", "float32")
+        plan = A.plan(32)
+        n, pointer = 32, plan._pointer
+
+        def median(call, count=2000):
+            times = []
+            for k in range(count):
+                start = time.perf_counter()
+                call()
+                times.append(time.perf_counter() - start)
+                if k % 50 == 49:
+                    torch.cuda.synchronize()
+            return sorted(times)[count // 2] * 1e6
+
+        blocks = {"torch": [torch.rand(64, n, device="cuda") for _ in range(2)]}
+        if cupy is not None:
+            blocks["cupy"] = [cupy.ones((64, n), "f4") for _ in range(2)]
+        addresses = [ffi.cast("void *", x.data_ptr()) for x in blocks["torch"]]
+        bare = median(lambda: lib.spmm_execute(pointer, n, 1.0, addresses[0], n, 0.0, addresses[1],
+                                               n, ffi.NULL))
+        for library, (B, C) in blocks.items():
+            whole_call = median(lambda: plan.execute(B, C))
+            given = median(lambda: plan.execute(B, C, stream=0))
+            print(f"{library}: plan.execute {whole_call:.2f} us, with a stream {given:.2f} us, the "
+                  f"C call {bare:.2f} us: overhead {whole_call - bare:.2f} us")
+
+
+if __name__ == "__main__":
+    sys.exit(measure_overhead())
