@@ -61,6 +61,8 @@ class Plan(Resource):
         When GPUs find the fastest engine: by the first products, while the plan is made, or not.
     deterministic : bool
         The same bits from run to run.
+    reproducible : bool
+        The same bits for any number of ranks, partition and transport; on CPUs.
     profile : bool
         Time the phases of every product, for `stats`, `timeline` and `plot`.
     no_autotune : bool
@@ -84,7 +86,7 @@ class Plan(Resource):
                  partition="keep", objective=None, imbalance=0.0, engine="auto",
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
                  reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
-                 tune="use"):
+                 tune="use", reproducible=False):
         options, failed = ffi.new("spmm_plan_options_t *"), None
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
         texts = []  # live until the call
@@ -106,6 +108,7 @@ class Plan(Resource):
             options.deterministic, options.profile = bool(deterministic), bool(profile)
             options.no_autotune, options.graph = bool(no_autotune), bool(graph)
             options.exact_nonfinite = bool(exact_nonfinite)
+            options.reproducible = bool(reproducible)
             ffi.new("int64_t *", n)
             A._pointer
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
@@ -115,7 +118,8 @@ class Plan(Resource):
                           partition=partition, objective=objective, imbalance=imbalance,
                           engine=engine, transport=transport, deterministic=bool(deterministic),
                           seed=seed, reorder=reorder, executes=executes, schedule=schedule,
-                          graph=bool(graph), exact_nonfinite=bool(exact_nonfinite), tune=tune)
+                          graph=bool(graph), exact_nonfinite=bool(exact_nonfinite), tune=tune,
+                          reproducible=bool(reproducible))
         super().__init__(A._context, "spmm_plan_t", lib.spmm_plan_destroy,
                          (lib.spmm_plan_create, A._pointer, n, options))
         #: The matrix, n and op as given.
