@@ -53,9 +53,9 @@ spmm_status_t spmmi_balance_report(const spmm_matrix_t *A, const char *method,
     return status;
 }
 
-bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A)
+bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A, int n_parts)
 {
-    const int64_t least = (int64_t)SPMM_MIN_VERTICES_PER_PART * A->env->size;
+    const int64_t least = (int64_t)SPMM_MIN_VERTICES_PER_PART * n_parts;
 
     return A->nnz > 0 &&
            (A->rows >= least || (!spmmi_matrix_is_square(A) && A->cols >= least - A->rows));
@@ -69,5 +69,5 @@ spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method, i
                   "of non-zeros instead",
                   method);
     }
-    return spmmi_agree(A->env, spmmi_block_rows(A, row_part));
+    return spmmi_agree(A->env, spmmi_block_rows(A, A->env->size, row_part));
 }

@@ -15,9 +15,6 @@ const spmm_partitioner_t *const spmmi_partitioners[] = {
 #undef SPMM_PARTITIONER
 const int spmmi_n_partitioners = (int)(sizeof spmmi_partitioners / sizeof spmmi_partitioners[0]);
 
-/* METIS's own for k-way partitions (METIS_OPTION_UFACTOR 30). */
-static const double default_imbalance = 1.03;
-
 static spmm_status_t fail_unknown(spmm_env_t *env, const char *spec)
 {
     char known[128] = "";
@@ -73,7 +70,7 @@ static spmm_status_t check_options(spmm_env_t *env, spmm_partition_options_t *op
                           options->objective);
     }
     if (options->imbalance == 0.0) {
-        options->imbalance = default_imbalance;
+        options->imbalance = SPMM_DEFAULT_IMBALANCE;
     }
     if (!(options->imbalance >= 1.0) || isinf(options->imbalance)) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,

@@ -18,6 +18,9 @@ typedef struct {
     const spmm_nodes_t *nodes;
 } spmm_partition_options_t;
 
+/** METIS's own for k-way partitions (METIS_OPTION_UFACTOR 30). */
+#define SPMM_DEFAULT_IMBALANCE 1.03
+
 /** A partition of a matrix: parts are ranks.  Distributed like the matrix itself. */
 typedef struct {
     const char *method;   /**< the partitioner that made it (of auto: the winner); static */

@@ -21,7 +21,7 @@ spmm_status_t spmmi_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *pa
 
 /** Consecutive blocks of rows with about equal numbers of non-zeros.  Collective; not agreed.
  *  @param[out] row_part [A->n_rows] */
-spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int32_t *row_part);
+spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int n_parts, int32_t *row_part);
 
 /** A row over the network to one within a node, in time: NVLink has about 340 GB/s for each peer,
  *  an adapter of 400 Gb/s about 48. */
@@ -32,7 +32,7 @@ enum { SPMM_MIN_VERTICES_PER_PART = 16 };
 
 /** Has the graph of A (rows, and columns unless A is square) enough vertices, and A an entry?  The
  *  same on all ranks. */
-bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A);
+bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A, int n_parts);
 
 /** Blocks of rows where it is not, with a line in the log.  Collective, agreed.
  *  @param[out] row_part [A->n_rows] */

@@ -178,6 +178,31 @@ module spmm_dist
     integer(c_int64_t) :: tuned_since = 0_c_int64_t
   end type
 
+  type, bind(c) :: spmm_scale_options_t
+    integer(c_size_t) :: struct_size = 56_c_size_t
+    integer(c_int) :: ranks = 0
+    integer(c_int) :: ranks_per_node = 0
+    integer(c_int) :: column_groups = 0
+    integer(c_int) :: flat = 0
+    type(c_ptr) :: partition = c_null_ptr
+    type(c_ptr) :: objective = c_null_ptr
+    real(c_double) :: imbalance = 0.0_c_double
+    integer(c_int64_t) :: seed = 0_c_int64_t
+  end type
+
+  type, bind(c) :: spmm_scale_info_t
+    integer(c_size_t) :: struct_size = 280_c_size_t
+    type(c_ptr) :: partition = c_null_ptr
+    integer(c_int) :: nodes = 0
+    integer(c_int64_t) :: entries_max = 0_c_int64_t
+    real(c_double) :: partition_s = 0.0_c_double
+    type(spmm_flow_t) :: flat_within = spmm_flow_t()
+    type(spmm_flow_t) :: flat_between = spmm_flow_t()
+    type(spmm_flow_t) :: node_between = spmm_flow_t()
+    type(spmm_flow_t) :: cover_between = spmm_flow_t()
+    type(spmm_flow_t) :: cover_node_between = spmm_flow_t()
+  end type
+
   type, bind(c) :: spmm_span_t
     type(c_ptr) :: phase = c_null_ptr
     integer(c_int) :: chunk = 0
@@ -502,6 +527,15 @@ module spmm_dist
       integer(c_int), value :: capacity
       type(spmm_span_t), intent(inout) :: spans(*)
       integer(c_int), intent(inout) :: count
+      integer(c_int) :: status
+    end function
+
+    function spmm_matrix_scale(A, n, options, info) result(status) bind(c)
+      import
+      type(c_ptr), value :: A
+      integer(c_int64_t), value :: n
+      type(spmm_scale_options_t), intent(in), optional, target :: options
+      type(spmm_scale_info_t), intent(inout) :: info
       integer(c_int) :: status
     end function
 

@@ -8,6 +8,7 @@
 #include "spmm_dist/fortran.h"
 #include "spmm_dist/matrix.h"
 #include "spmm_dist/plan.h"
+#include "spmm_dist/scale.h"
 #include "spmm_dist/sddmm.h"
 #include "spmm_dist/version.h"
 

@@ -239,7 +239,7 @@ static spmm_status_t bipartite_graph(spmm_env_t *env, const spmm_metis_pattern_t
     return SPMM_OK;
 }
 
-static spmm_status_t build(const spmm_matrix_t *A, const spmm_metis_pattern_t *pattern,
+static spmm_status_t build(const spmm_matrix_t *A, const spmm_metis_pattern_t *pattern, int n_parts,
                            int64_t max_edges, spmm_metis_graph_t *graph)
 {
     spmm_metis_pattern_t transposed;
@@ -254,12 +254,12 @@ static spmm_status_t build(const spmm_matrix_t *A, const spmm_metis_pattern_t *p
                  : bipartite_graph(A->env, pattern, &transposed, graph);
     free_pattern(&transposed);
     if (status == SPMM_OK) {
-        spmmi_metis_weights(pattern, graph->n_vertices, A->env->size, graph->vwgt);
+        spmmi_metis_weights(pattern, graph->n_vertices, n_parts, graph->vwgt);
     }
     return status;
 }
 
-spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int64_t max_edges,
+spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int n_parts, int64_t max_edges,
                                        spmm_metis_graph_t *graph)
 {
     spmm_env_t          *env     = A->env;
@@ -273,7 +273,7 @@ spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int64_t max_edges
     if (status == SPMM_OK) {
         status = gather_pattern(A, &pattern, piece);
         if (status == SPMM_OK) {
-            status = build(A, &pattern, max_edges, graph);
+            status = build(A, &pattern, n_parts, max_edges, graph);
         }
         status = spmmi_agree(env, spmmi_await(env, 0, status));
     }

@@ -24,9 +24,10 @@ typedef struct {
 } spmm_metis_graph_t;
 
 /** Collective, agreed.
+ *  @param[in] n_parts    that it is to be cut into: no vertex weighs more than one should
  *  @param[in] max_edges  what METIS can take, <= IDX_MAX
  *  @return SPMM_ERR_UNSUPPORTED for a graph too large for idx_t */
-spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int64_t max_edges,
+spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int n_parts, int64_t max_edges,
                                        spmm_metis_graph_t *graph);
 void          spmmi_metis_graph_free(spmm_metis_graph_t *graph);
 

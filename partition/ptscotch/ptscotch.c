@@ -148,7 +148,7 @@ static spmm_status_t part_rows(const spmm_matrix_t *A, const spmm_partition_opti
         return SPMM_OK;
     }
     SPMM_TRY(spmmi_agree(A->env, check_build(A->env)));
-    if (spmmi_graph_is_worth_cutting(A)) {
+    if (spmmi_graph_is_worth_cutting(A, A->env->size)) {
         SPMM_TRY(spmmi_dist_graph_create(A, "PT-Scotch", SCOTCH_NUMMAX, &graph));
     }
     if (graph.all_edges == 0) {

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spmm_dist/scale.h"
+
+#include <string.h>
+
+#include "api/context.h"
+#include "matrix/matrix.h"
+#include "partition/scale/scale.h"
+
+enum { MOST_RANKS = 16384 };
+
+static spmm_status_t fail(spmm_env_t *env, const char *what, int value, const char *rule)
+{
+    return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "%s is %d, must %s", what, value, rule);
+}
+
+/* Groups must not lie on nodes in different ways: one would not count for all. */
+static spmm_status_t check_groups(spmm_env_t *env, const spmm_scale_options_t *o)
+{
+    const int groups = o->column_groups > 1 ? o->column_groups : 1, node = o->ranks_per_node;
+
+    if (o->column_groups < 0 || o->ranks % groups != 0) {
+        return fail(env, "column_groups", o->column_groups, "divide the number of ranks");
+    }
+    if (groups > 1 && node > 0 && (o->ranks / groups) % node != 0 &&
+        node % (o->ranks / groups) != 0) {
+        return fail(env, "column_groups", o->column_groups,
+                    "give groups that fill nodes, or nodes that groups fill");
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t check(spmm_env_t *env, int64_t n, const spmm_scale_options_t *given,
+                           spmm_scale_options_t *o)
+{
+    if (given == NULL) {
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "the scale options are NULL: they say for how many ranks to count");
+    }
+    SPMM_TRY(spmmi_take_options(&env->err, given, given->struct_size, o, sizeof *o, "scale"));
+    if (env->size > 1) {
+        return spmmi_fail(&env->err, SPMM_ERR_UNSUPPORTED,
+                          "the exchange of ranks that are not there is counted on one rank, and "
+                          "this context has %d",
+                          env->size);
+    }
+    if (n < 1 || n > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "n is %lld, must be 1 to 2^31 - 1",
+                          (long long)n);
+    }
+    if (o->ranks < 1 || o->ranks > MOST_RANKS) {
+        return fail(env, "ranks", o->ranks, "be 1 to 16384");
+    }
+    if (o->ranks_per_node < 0) {
+        return fail(env, "ranks_per_node", o->ranks_per_node, "be >= 0");
+    }
+    if (o->partition == NULL) {
+#ifdef SPMM_HAVE_METIS
+        o->partition = "metis";
+#else
+        o->partition = "block";
+#endif
+    }
+    if (strcmp(o->partition, "metis") != 0 && strcmp(o->partition, "block") != 0) {
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                          "partition '%.60s' cannot be made for ranks that are not there: take "
+                          "metis or block",
+                          o->partition);
+    }
+    return check_groups(env, o);
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Of all groups, which exchange alike. */
+static spmm_flow_t sum_up(const spmm_scale_tally_t *t, int ranks, int groups, int64_t row_bytes)
+{
+    spmm_flow_t flow = {0};
+
+    for (int p = 0; p < ranks; p++) {
+        flow.rows += groups * t->rows_in[p];
+        flow.messages += groups * t->messages_in[p];
+        flow.rows_max = greater(flow.rows_max, greater(t->rows_in[p], t->rows_out[p]));
+        flow.messages_max =
+            greater(flow.messages_max, greater(t->messages_in[p], t->messages_out[p]));
+    }
+    flow.bytes     = flow.rows * row_bytes;
+    flow.bytes_max = flow.rows_max * row_bytes;
+    return flow;
+}
+
+/* @p within NULL: not counted */
+static spmm_status_t count(const spmm_scale_t *scale, spmm_scale_variant_t variant, int groups,
+                           int64_t row_bytes, spmm_flow_t *within, spmm_flow_t *between)
+{
+    spmm_scale_tally_t tally[SPMM_WAYS];
+    spmm_status_t      status = spmmi_scale_count(scale, variant, tally);
+
+    if (status == SPMM_OK) {
+        *between = sum_up(&tally[SPMM_BETWEEN], scale->ranks, groups, row_bytes);
+        if (within != NULL) {
+            *within = sum_up(&tally[SPMM_WITHIN], scale->ranks, groups, row_bytes);
+        }
+    }
+    spmmi_scale_tally_free(&tally[SPMM_WITHIN]);
+    spmmi_scale_tally_free(&tally[SPMM_BETWEEN]);
+    return status;
+}
+
+static spmm_status_t count_all(const spmm_scale_t *scale, int groups, int64_t row_bytes,
+                               spmm_scale_info_t *info)
+{
+    SPMM_TRY(
+        count(scale, SPMM_SCALE_FLAT, groups, row_bytes, &info->flat_within, &info->flat_between));
+    SPMM_TRY(count(scale, SPMM_SCALE_NODE, groups, row_bytes, NULL, &info->node_between));
+    SPMM_TRY(count(scale, SPMM_SCALE_COVER, groups, row_bytes, NULL, &info->cover_between));
+    return count(scale, SPMM_SCALE_COVER_NODE, groups, row_bytes, NULL, &info->cover_node_between);
+}
+
+spmm_status_t spmm_matrix_scale(spmm_matrix_t *A, int64_t n, const spmm_scale_options_t *options,
+                                spmm_scale_info_t *info)
+{
+    spmm_scale_options_t     o     = SPMM_SCALE_OPTIONS_INIT;
+    spmm_scale_info_t        mine  = {0};
+    spmm_scale_t             scale = {0};
+    spmm_partition_options_t part;
+    spmm_env_t              *env;
+    spmm_status_t            status;
+    double                   start;
+    int                      groups;
+
+    if (A == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_scale: A is NULL");
+    }
+    env = A->env;
+    SPMM_TRY(spmmi_enter(env, "spmm_matrix_scale"));
+    SPMM_TRY(spmmi_agree(env, check(env, n, options, &o)));
+    groups = o.column_groups > 1 ? o.column_groups : 1;
+    part   = (spmm_partition_options_t){
+          .objective = o.objective, .imbalance = o.imbalance, .seed = o.seed};
+    start            = spmmi_now();
+    status           = spmmi_scale_create(A, o.ranks / groups, o.ranks_per_node, o.partition, &part,
+                                          o.flat == 0, &scale);
+    mine.partition_s = spmmi_now() - start;
+    if (status == SPMM_OK) {
+        mine.partition = scale.method;
+        mine.nodes     = o.ranks_per_node > 0 ? (o.ranks - 1) / o.ranks_per_node + 1 : 1;
+        status         = spmmi_scale_entries_max(&scale, &mine.entries_max);
+    }
+    if (status == SPMM_OK) {
+        status = count_all(&scale, groups,
+                           (n + groups - 1) / groups * (int64_t)spmm_type_size(A->type), &mine);
+    }
+    spmmi_scale_free(&scale);
+    return status == SPMM_OK ? spmmi_give_info(&env->err, &mine, sizeof mine, info, "scale info")
+                             : status;
+}

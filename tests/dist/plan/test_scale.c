@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/** @file test_scale.c  What is counted for ranks that are not there: as plans of as many ranks count
+ *  it, and for eight ranks by looking at every pair of entries. */
+#include "test_context.h"
+
+static spmm_context_t *open_on(MPI_Comm comm, int per_node)
+{
+    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_context_t        *ctx;
+
+    o.device         = SPMM_DEVICE_CPU;
+    o.ranks_per_node = per_node;
+    spmm_assert_ok(spmm_context_create(comm, &o, &ctx));
+    return ctx;
+}
+
+/* What @p spec would exchange, counted on this rank alone. */
+static spmm_scale_info_t count(const char *spec, int64_t n, const spmm_scale_options_t *o)
+{
+    spmm_context_t   *ctx  = open_on(MPI_COMM_SELF, 0);
+    spmm_scale_info_t info = {.struct_size = sizeof info};
+    spmm_matrix_t    *A;
+
+    spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
+    spmm_assert_ok(spmm_matrix_scale(A, n, o, &info));
+    test_context_destroy(NULL, &A, &ctx);
+    return info;
+}
+
+static void assert_flow(const spmm_flow_t *a, const spmm_flow_t *b)
+{
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->rows_max, b->rows_max);
+    assert_int_equal(a->bytes, b->bytes);
+    assert_int_equal(a->bytes_max, b->bytes_max);
+    assert_int_equal(a->messages, b->messages);
+    assert_int_equal(a->messages_max, b->messages_max);
+}
+
+/* A plan of all ranks counts what was predicted for it. */
+static void check_plan(const char *spec, const char *partition, int per_node)
+{
+    spmm_context_t      *ctx     = open_on(spmm_test_env.comm, per_node);
+    spmm_plan_options_t  options = SPMM_PLAN_OPTIONS_INIT;
+    spmm_scale_options_t o       = SPMM_SCALE_OPTIONS_INIT;
+    spmm_plan_stats_t    stats   = {.struct_size = sizeof stats};
+    spmm_scale_info_t    info;
+    spmm_matrix_t       *A;
+    spmm_plan_t         *plan;
+
+    o.ranks          = spmm_test_env.size;
+    o.ranks_per_node = per_node;
+    o.partition = options.partition = partition;
+    info                            = count(spec, 24, &o);
+    spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
+    spmm_assert_ok(spmm_plan_create(A, 24, &options, &plan));
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    assert_string_equal(info.partition, partition);
+    assert_int_equal(info.nodes, (spmm_test_env.size + per_node - 1) / per_node);
+    assert_flow(&info.flat_within, &stats.within);
+    assert_flow(&info.flat_between, &stats.between);
+    assert_true(spmm_test_env.size == 1 || stats.within.rows + stats.between.rows > 0);
+    test_context_destroy(&plan, &A, &ctx);
+}
+
+static void test_plans(void **state)
+{
+    for (int per_node = 1; per_node <= 3; per_node++) {
+        check_plan("rmat:scale=9,degree=6", "metis", per_node);
+        check_plan("stencil9:nx=31,ny=40,shuffle=1", "metis", per_node);
+        check_plan("stencil9:nx=31,ny=40,shuffle=1", "block", per_node);
+        check_plan("uniform:rows=700,cols=300,degree=4", "metis", per_node);
+        check_plan("uniform:rows=300,cols=700,degree=4", "block", per_node);
+    }
+}
+
+/** A matrix in blocks of equally many rows and columns on ranks. */
+enum { SIDE = 96, RANKS = 8, EACH = SIDE / RANKS, PER_NODE = 2 };
+typedef struct {
+    bool a[SIDE][SIDE];
+} dense_t;
+
+/* Rows of @p length entries each, which block parts evenly; every third row has its own in few
+ * columns, and all have one in column 40. */
+static void draw(dense_t *d, int length)
+{
+    memset(d, 0, sizeof *d);
+    for (int i = 0; i < SIDE; i++) {
+        const int among = i % 3 == 0 ? 2 * length : SIDE;
+
+        d->a[i][40] = true;
+        for (int64_t k = 0, n = 1; n < length; k++) {
+            const int j = (int)(spmmi_hash2(3, i, k) % (uint64_t)among);
+
+            n += !d->a[i][j];
+            d->a[i][j] = true;
+        }
+    }
+}
+
+/* Find a row for column @p j among those of [first, last); Kuhn's algorithm. */
+static bool match(const dense_t *d, int first, int last, int j, int *column_of, bool *seen)
+{
+    for (int i = first; i < last; i++) {
+        if (d->a[i][j] && !seen[i]) {
+            seen[i] = true;
+            if (column_of[i] < 0 || match(d, first, last, column_of[i], column_of, seen)) {
+                column_of[i] = j;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The least cover of the entries of rows [to, to + n) in columns [from, from + n). */
+static int64_t cover_of(const dense_t *d, int from, int to, int n)
+{
+    int     column_of[SIDE];
+    int64_t size = 0;
+
+    memset(column_of, 0xff, sizeof column_of);
+    for (int j = from; j < from + n; j++) {
+        bool seen[SIDE] = {false};
+
+        size += match(d, to, to + n, j, column_of, seen);
+    }
+    return size;
+}
+
+/* Columns of [from, from + n) with an entry in rows [to, to + m). */
+static int64_t needed(const dense_t *d, int from, int n, int to, int m)
+{
+    int64_t count = 0;
+
+    for (int j = from; j < from + n; j++) {
+        bool used = false;
+
+        for (int i = to; i < to + m; i++) {
+            used = used || d->a[i][j];
+        }
+        count += used;
+    }
+    return count;
+}
+
+/* The counts of eight ranks, two a node, from the definition. */
+static void count_all(const dense_t *d, spmm_scale_info_t *want)
+{
+    const int node = EACH * PER_NODE;
+
+    memset(want, 0, sizeof *want);
+    for (int p = 0; p < RANKS; p++) {
+        for (int q = 0; q < RANKS; q++) {
+            const bool    within = p / PER_NODE == q / PER_NODE;
+            spmm_flow_t  *flow   = within ? &want->flat_within : &want->flat_between;
+            const int64_t rows   = p == q ? 0 : needed(d, q * EACH, EACH, p * EACH, EACH);
+
+            flow->rows += rows;
+            flow->messages += rows > 0;
+            want->cover_between.rows += within ? 0 : cover_of(d, q * EACH, p * EACH, EACH);
+        }
+    }
+    for (int from = 0; from < SIDE; from += node) {
+        for (int to = 0; to < SIDE; to += node) {
+            want->node_between.rows += from == to ? 0 : needed(d, from, node, to, node);
+            want->cover_node_between.rows += from == to ? 0 : cover_of(d, from, to, node);
+        }
+    }
+}
+
+static void test_by_definition(void **state)
+{
+    static dense_t       d;
+    spmm_scale_options_t o = SPMM_SCALE_OPTIONS_INIT;
+
+    o.ranks          = RANKS;
+    o.ranks_per_node = PER_NODE;
+    o.partition      = "block";
+    for (int length = 1; length < SIDE / 2; length *= 3) {
+        int64_t           ptr[SIDE + 1] = {0}, *col = malloc(sizeof *col * SIDE * SIDE), n = 0;
+        double           *one  = malloc(sizeof *one * SIDE * SIDE);
+        spmm_context_t   *ctx  = open_on(MPI_COMM_SELF, 0);
+        spmm_scale_info_t info = {.struct_size = sizeof info}, want;
+        spmm_matrix_t    *A;
+
+        draw(&d, length);
+        for (int i = 0; i < SIDE; i++) {
+            for (int j = 0; j < SIDE; j++) {
+                col[n] = j;
+                one[n] = 1.0;
+                n += d.a[i][j];
+            }
+            ptr[i + 1] = n;
+        }
+        spmm_assert_ok(spmm_matrix_create_csr(ctx, SIDE, SIDE, ptr, col, one, SPMM_R_64F, &A));
+        spmm_assert_ok(spmm_matrix_scale(A, 1, &o, &info));
+        count_all(&d, &want);
+        assert_int_equal(info.flat_within.rows, want.flat_within.rows);
+        assert_int_equal(info.flat_between.rows, want.flat_between.rows);
+        assert_int_equal(info.flat_between.messages, want.flat_between.messages);
+        assert_int_equal(info.node_between.rows, want.node_between.rows);
+        assert_int_equal(info.cover_between.rows, want.cover_between.rows);
+        assert_int_equal(info.cover_node_between.rows, want.cover_node_between.rows);
+        assert_true(info.cover_node_between.rows <= info.node_between.rows);
+        assert_true(info.cover_between.rows <= info.flat_between.rows);
+        assert_true(info.node_between.messages_max <= RANKS / PER_NODE - 1);
+        assert_true(info.node_between.rows_max * RANKS >= info.node_between.rows);
+        spmm_test_free(col, one);
+        test_context_destroy(NULL, &A, &ctx);
+    }
+}
+
+/* Groups of columns: rows of fewer ranks, each of a part of the columns. */
+static void test_column_groups(void **state)
+{
+    const char          *spec = "rmat:scale=9,degree=6";
+    spmm_scale_options_t o    = SPMM_SCALE_OPTIONS_INIT;
+    spmm_scale_info_t    two, half;
+
+    o.ranks          = 8;
+    o.ranks_per_node = 2;
+    o.column_groups  = 2;
+    two              = count(spec, 10, &o);
+    o.ranks          = 4;
+    o.column_groups  = 0;
+    half             = count(spec, 5, &o);
+    assert_int_equal(two.nodes, 4);
+    assert_int_equal(two.flat_between.rows, 2 * half.flat_between.rows);
+    assert_int_equal(two.flat_between.rows_max, half.flat_between.rows_max);
+    assert_int_equal(two.flat_between.bytes, 2 * half.flat_between.bytes);
+    assert_int_equal(two.cover_node_between.rows, 2 * half.cover_node_between.rows);
+    o.ranks         = 8;
+    o.column_groups = 4; /* a group is a node */
+    two             = count(spec, 10, &o);
+    assert_int_equal(two.flat_between.rows, 0);
+    assert_true(two.flat_within.rows > 0);
+}
+
+static void expect_refused(spmm_matrix_t *A, const spmm_scale_options_t *o, spmm_status_t status,
+                           const char *words)
+{
+    spmm_scale_info_t info = {.struct_size = sizeof info};
+
+    assert_int_equal(spmm_matrix_scale(A, 4, o, &info), status);
+    assert_non_null(strstr(spmmi_error_thread_text(), words));
+}
+
+static void test_refused(void **state)
+{
+    spmm_context_t      *ctx = open_on(spmm_test_env.comm, 0);
+    spmm_scale_options_t o   = SPMM_SCALE_OPTIONS_INIT;
+    spmm_matrix_t       *A;
+
+    spmm_assert_ok(spmm_matrix_generate(ctx, "banded:rows=99,band=1", SPMM_R_64F, 0, &A));
+    o.ranks = 8;
+    if (spmm_test_env.size > 1) {
+        expect_refused(A, &o, SPMM_ERR_UNSUPPORTED, "is counted on one rank");
+    } else {
+        expect_refused(A, NULL, SPMM_ERR_ARGUMENT, "the scale options are NULL");
+        o.ranks = 0;
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "ranks is 0, must be 1 to 16384");
+        o.ranks         = 8;
+        o.column_groups = 3;
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "must divide the number of ranks");
+        o.ranks          = 12;
+        o.ranks_per_node = 3;
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "must give groups that fill nodes");
+        o.column_groups = 0;
+        o.partition     = "keep";
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "partition 'keep' cannot be made");
+    }
+    test_context_destroy(NULL, &A, &ctx);
+}
+
+SPMM_TESTS(test_plans, test_by_definition, test_column_groups, test_refused);
