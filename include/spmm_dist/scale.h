@@ -23,9 +23,9 @@ typedef struct {
                                      other */
     int         flat;           /**< nonzero: the partition knows nothing of nodes */
     const char *partition;      /**< "block", "metis"; NULL: "metis", "block" in builds without */
-    const char *objective;      /**< this and the next two as in spmm_plan_options_t */
-    double      imbalance;
-    uint64_t    seed;
+    const char *objective;      /**< as in spmm_plan_options_t */
+    double      imbalance;      /**< likewise */
+    uint64_t    seed;           /**< likewise */
 } spmm_scale_options_t;
 
 /** "Choose for me" in every field; ranks is to be set. */
@@ -37,9 +37,9 @@ typedef struct {
 /** What the ways to exchange rows move in a product with op N.  Rows are those of a group of
  *  columns; all groups are counted. */
 typedef struct {
-    size_t      struct_size; /**< set by the caller to sizeof(spmm_scale_info_t) */
-    const char *partition;   /**< that was made; static storage */
-    int         nodes;
+    size_t      struct_size;               /**< set by the caller to sizeof(spmm_scale_info_t) */
+    const char *partition;                 /**< that was made; static storage */
+    int         nodes;                     /**< of the ranks */
     int64_t     entries_max;               /**< of A on the rank that has most */
     double      partition_s;               /**< seconds that making the partition took */
     spmm_flow_t flat_within, flat_between; /**< every rank gets the rows that it needs from their

@@ -53,7 +53,7 @@ static int64_t scan(const spmm_scale_t *s, bool nodes, entries_t *out)
 
 /* Entries [from, to) of a pair as a graph: rows ascend.  Columns get places in order of
  * appearance. */
-static spmm_bipartite_t make_graph(const entries_t *e, int64_t from, int64_t to, scratch_t *x)
+static spmm_bipartite_t take_pair(const entries_t *e, int64_t from, int64_t to, scratch_t *x)
 {
     int32_t n_left = 0, n_right = 0;
 
@@ -89,7 +89,7 @@ static spmm_status_t cover_pairs(spmm_scale_count_t *count, bool nodes, const en
         while (to < e->n && e->pair[to] == e->pair[from]) {
             to++;
         }
-        graph = make_graph(e, from, to, x);
+        graph = take_pair(e, from, to, x);
         SPMM_TRY(spmmi_cover_least(&s->A->env->err, &graph, x->left_in, x->right_in, &rows));
         if (nodes) {
             spmmi_scale_deal(count, sender, getter, rows);

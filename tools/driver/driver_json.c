@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_doctor.h"
 #include "driver_report.h"
+#include "scale.h"
 
 #ifndef DRIVER_HAVE_CJSON
 
@@ -17,6 +18,13 @@ int driver_write_checkup(driver_job_t *job, const char *path, const driver_check
     (void)checkup;
     return driver_fail(job, DRIVER_OTHER, "cannot write %s: spmm_dist was built without cJSON",
                        path);
+}
+
+int scale_write_json(driver_job_t *job, const driver_options_t *options, const scale_t *scale)
+{
+    (void)scale;
+    return driver_fail(job, DRIVER_OTHER, "cannot write %s: spmm_dist was built without cJSON",
+                       options->json);
 }
 
 #else
@@ -239,6 +247,51 @@ int driver_write_checkup(driver_job_t *job, const char *path, const driver_check
         ok = cJSON_AddItemToArray(list, item) && ok;
     }
     return write_root(job, path, root, ok);
+}
+
+static cJSON *scale_row(const scale_row_t *r, bool *ok)
+{
+    cJSON *row = cJSON_CreateObject();
+
+    add_text(row, "exchange", r->exchange, ok);
+    add_bool(row, "nodes_first", r->nodes_first, ok);
+    add_int(row, "column_groups", r->groups, ok);
+    add_flow(row, "between_nodes", &r->between, ok);
+    for (int k = 0; k < SCALE_LIMITS; k++) {
+        char key[32];
+
+        (void)snprintf(key, sizeof key, "%s_s", scale_limit_name((scale_limit_t)k));
+        add_real(row, key, r->seconds[k], ok);
+    }
+    add_real(row, "predicted_s", r->seconds[r->limit], ok);
+    add_text(row, "limit", scale_limit_name(r->limit), ok);
+    return row;
+}
+
+int scale_write_json(driver_job_t *job, const driver_options_t *options, const scale_t *scale)
+{
+    cJSON *root  = cJSON_CreateObject();
+    cJSON *cases = cJSON_AddArrayToObject(root, "cases");
+    bool   ok    = cases != NULL;
+
+    add_text(root, "matrix", options->matrix != NULL ? options->matrix : options->generate, &ok);
+    add_int(root, "columns", options->columns, &ok);
+    add_text(root, "type", driver_type_name(options->type), &ok);
+    add_text(root, "partition", scale->partition, &ok);
+    add_int(root, "ranks_per_node", scale->per_node, &ok);
+    for (int k = 0; k < scale->n_cases && ok; k++) {
+        const scale_case_t *c    = &scale->item[k];
+        cJSON              *item = cJSON_CreateObject();
+        cJSON              *rows = cJSON_AddArrayToObject(item, "rows");
+
+        add_int(item, "ranks", c->ranks, &ok);
+        add_int(item, "nodes", c->nodes, &ok);
+        for (int r = 0; r < c->n_rows && ok; r++) {
+            ok = cJSON_AddItemToArray(rows, scale_row(&c->row[r], &ok)) && ok;
+        }
+        ok = cJSON_AddItemToArray(cases, item) && ok;
+    }
+    return write_root(job, options->json, root, ok);
 }
 
 int driver_write_json(driver_job_t *job, const driver_options_t *options,

@@ -80,6 +80,9 @@ static int check_run(driver_job_t *job, const driver_options_t *o)
     if (o->matrix != NULL && o->matrix[0] == '\0') {
         return driver_fail(job, DRIVER_USAGE, "--matrix needs the name of a file; see --help");
     }
+    if (o->machine != NULL && o->scale == NULL) {
+        return driver_fail(job, DRIVER_USAGE, "--machine FILE belongs to --scale; see --help");
+    }
     code = check_name(job, "engine", o->engine, spmm_engine_info);
     if (code == DRIVER_GOOD) {
         code = check_name(job, "transport", o->transport, spmm_transport_info);
@@ -132,6 +135,8 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"explain", 'E', DRIVER_FLAG, .to = &o->explain},
         {"json", 'j', DRIVER_NAME, .to = &o->json},
         {"plot", 0, DRIVER_NAME, .to = &o->plot},
+        {"scale", 0, DRIVER_NAME, .to = &o->scale},
+        {"machine", 0, DRIVER_NAME, .to = &o->machine},
         {"doctor", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_DOCTOR},
         {"progress", 0, DRIVER_FLAG, .to = &o->progress},
         {"list-engines", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_LIST_ENGINES},

@@ -32,9 +32,10 @@ typedef struct {
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
     const char        *write_partition, *reorder, *schedule, *tune, *json, *plot;
-    int64_t            nccl_ctas;      /**< as the context option */
-    int64_t            ranks_per_node; /**< likewise */
-    int64_t            executes;       /**< as the plan option */
+    const char        *scale, *machine; /**< numbers of ranks to count for; file of rates */
+    int64_t            nccl_ctas;       /**< as the context option */
+    int64_t            ranks_per_node;  /**< likewise */
+    int64_t            executes;        /**< as the plan option */
     double             imbalance, alpha, beta, timeout_s;
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */

@@ -10,6 +10,7 @@
 #include "driver_plot.h"
 #include "driver_progress.h"
 #include "driver_report.h"
+#include "scale.h"
 
 /** Exit code of a failed read: what the file is to blame for is input. */
 static int input_code(spmm_status_t status)
@@ -218,7 +219,9 @@ int main(int argc, char **argv)
     MPI_Comm_size(job.comm, &job.size);
     code          = driver_options_parse(&job, argc, argv, &options);
     job.timeout_s = code == DRIVER_GOOD ? options.timeout_s : 0.0;
-    if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
+    if (code == DRIVER_GOOD && options.action == DRIVER_RUN && options.scale != NULL) {
+        code = driver_agree(&job, driver_scale(&job, &options));
+    } else if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
         code = run_product(&job, &options);
     } else if (code == DRIVER_GOOD && options.action == DRIVER_DOCTOR) {
         code = driver_doctor(&job, &options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
-/** @file test_scale.c  What is counted for ranks that are not there: as plans of as many ranks count
- *  it, and for eight ranks by looking at every pair of entries. */
+/** @file test_scale.c  What is counted for ranks that are not there: as plans of as many ranks
+ *  count it, and for eight ranks by looking at every pair of entries. */
 #include "test_context.h"
 
 static spmm_context_t *open_on(MPI_Comm comm, int per_node)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--scale: counts for ranks that are not there, times by the rates of a machine, files."""
+import os
+import tempfile
+import unittest
+import xml.etree.ElementTree as ET
+
+import harness
+
+RMAT = ("--generate", "rmat:scale=9,degree=6", "--columns", "24", "--type", "32f")
+RATES = {"gather": 3e9, "within": 2e9, "between": 1e9, "latency": 5e-5, "message": 2e-5}
+
+
+def run(*args, machine=None, **kw):
+    """Result and report; @p machine: text of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "machine")
+        if machine is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(machine)
+            args += ("--machine", path)
+        return harness.run_json(*args, **kw)
+
+
+@unittest.skipUnless(harness.has_json(), "built without cJSON")
+class Scale(unittest.TestCase):
+    def test_as_a_run(self):
+        """What is predicted for four ranks is what four ranks count."""
+        for per_node in 1, 2:
+            nodes = ("--ranks-per-node", str(per_node), "--partition", "metis")
+            result, predicted = run("--scale", "4", *RMAT, *nodes)
+            self.assertEqual(result.code, 0, result)
+            _, counted = run(*RMAT, *nodes, ranks=4)
+            rows = predicted["cases"][0]["rows"]
+            flat = [r for r in rows if r["exchange"] == "flat" and r["column_groups"] == 1]
+            # A node of one rank is no reason to part nodes first.
+            self.assertEqual(flat[-1]["between_nodes"], counted["between_nodes"])
+            self.assertEqual([r["nodes_first"] for r in flat], [False, True])
+
+    def test_table(self):
+        result, report = run("--scale", "8,64", *RMAT, "--partition", "block")
+        self.assertEqual(result.code, 0, result)
+        self.assertEqual([(c["ranks"], c["nodes"]) for c in report["cases"]], [(8, 1), (64, 8)])
+        rows = report["cases"][1]["rows"]
+        by = {(r["nodes_first"], r["column_groups"], r["exchange"]): r["between_nodes"]
+              for r in rows}
+        for first in False, True:
+            flat, node, cover, both = (by[first, 1, e]["rows_total"] for e in
+                                       ("flat", "node", "cover", "cover-node"))
+            self.assertLess(both, node)
+            self.assertLess(node, flat)
+            self.assertLess(cover, flat)
+            self.assertLessEqual(by[first, 1, "node"]["messages_max"], 7)
+        self.assertEqual(by[True, 8, "flat"]["rows_total"], 0)  # a group is a node
+        self.assertEqual(sum(line.startswith("  block") for line in result.out.splitlines()),
+                         sum(len(c["rows"]) for c in report["cases"]))
+
+    def test_machine(self):
+        text = "# ours\n" + "".join(f"{k} {v}\n" for k, v in RATES.items()) + "\n"
+        _, report = run("--scale", "16", *RMAT, machine=text)
+        for row in report["cases"][0]["rows"]:
+            flow = row["between_nodes"]
+            messages = flow["messages_max"]
+            self.assertAlmostEqual(row["adapter_s"], flow["bytes_max"] / 1e9, 12)
+            self.assertAlmostEqual(row["messages_s"], 0 if messages == 0 else
+                                   5e-5 + (messages - 1) * 2e-5, 12)
+            self.assertEqual(row["predicted_s"], max(row[k] for k in (
+                "work_s", "adapter_s", "within_s", "messages_s")))
+            self.assertEqual(row["predicted_s"], row[row["limit"] + "_s"])
+
+    def test_bad_machines(self):
+        for text in "between\n", "between x\n", "between -1\n", "speed 1\n", "between 1 2\n":
+            result, _ = run("--scale", "16", *RMAT, machine="# first\n" + text)
+            self.assertEqual(result.code, 3, result)
+            self.assertRegex(result.err, r":2: a line of a machine is gather, within, between")
+        result = harness.run("--scale", "16", *RMAT, "--machine", "/no/such")
+        self.assertEqual(result.code, 3, result)
+        self.assertIn("cannot read /no/such", result.err)
+
+    def test_refused(self):
+        for args, code, words in (
+                (("--scale", "x"), 2, "--scale takes a whole number from 2 to 16384, not 'x'"),
+                (("--scale", ""), 2, "--scale takes numbers of ranks"),
+                (("--scale", ",".join(["2"] * 17)), 2, "--scale takes at most 16 numbers"),
+                (("--machine", "a"), 2, "--machine FILE belongs to --scale"),
+                (("--scale", "8", "--partition", "keep"), 4, "partition 'keep' cannot be made")):
+            result = harness.run(*args, *RMAT)
+            self.assertEqual(result.code, code, result)
+            self.assertIn(words, result.err)
+        result = harness.run("--scale", "8", *RMAT, ranks=2)
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("--scale counts on one rank, and this job has 2", result.err)
+
+    def test_picture(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.svg")
+            result = harness.run("--scale", "16,32", *RMAT, "--plot", path)
+            self.assertEqual(result.code, 0, result)
+            lines = list(ET.parse(path).getroot().iter("{http://www.w3.org/2000/svg}polyline"))
+        self.assertEqual(len(lines), max(8 + 3, 8 + 2))
+        self.assertTrue(all(len(line.get("points").split()) in (1, 2) for line in lines))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
