@@ -65,9 +65,11 @@ static void test_empty(void **state)
 
 static void test_refill(void **state)
 {
-    const spmm_problem_t problem = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 16, false, NULL, false,
-        false,      0};
+    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
+                                    .c_type  = SPMM_R_32F,
+                                    .compute = SPMM_COMPUTE_32F,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = 16};
 
     check_refill(&spmmi_engine_cusparse, &device, &problem);
 }
@@ -75,10 +77,14 @@ static void test_refill(void **state)
 /* deterministic: equal bits from run to run and from build to build. */
 static void test_deterministic(void **state)
 {
-    const spmm_problem_t problem = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 64, true, NULL, false, false, 0};
-    spmm_csr_t block;
-    product_t  p = {.block = &block, .problem = problem, .alpha = 1.0, .beta = 0.0};
+    const spmm_problem_t problem = {.ab_type       = SPMM_R_32F,
+                                    .c_type        = SPMM_R_32F,
+                                    .compute       = SPMM_COMPUTE_32F,
+                                    .layout        = SPMM_LAYOUT_ROW,
+                                    .n             = 64,
+                                    .deterministic = true};
+    spmm_csr_t           block;
+    product_t            p = {.block = &block, .problem = problem, .alpha = 1.0, .beta = 0.0};
 
     make_block(3000, 9000, DENSE_ROW, SPMM_R_32F, false, &block);
     make_product(&p, 64, 0);
@@ -90,9 +96,11 @@ static void test_deterministic(void **state)
 /* A shape other than the last one's is preprocessed first, for which cuSPARSE does wait. */
 static void test_asynchronous(void **state)
 {
-    const spmm_problem_t problem = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 32, false, NULL, false,
-        false,      0};
+    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
+                                    .c_type  = SPMM_R_32F,
+                                    .compute = SPMM_COMPUTE_32F,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = 32};
 
     check_asynchronous(&spmmi_engine_cusparse, &device, &problem, false, true);
     check_asynchronous(&spmmi_engine_cusparse, &device, &problem, true, true);
@@ -100,23 +108,34 @@ static void test_asynchronous(void **state)
 
 static void test_allocation_failures(void **state)
 {
-    const spmm_problem_t problem = {
-        SPMM_R_16F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, false, 0};
+    const spmm_problem_t problem = {.ab_type = SPMM_R_16F,
+                                    .c_type  = SPMM_R_16F,
+                                    .compute = SPMM_COMPUTE_32F,
+                                    .layout  = SPMM_LAYOUT_ROW,
+                                    .n       = 8};
 
     check_build_failures(&spmmi_engine_cusparse, &device, &problem, 5);
 }
 
 static void test_refusals(void **state)
 {
-    const spmm_problem_t types = {
-        SPMM_R_32F, SPMM_R_16F, SPMM_COMPUTE_32F, SPMM_LAYOUT_ROW, 8, false, NULL, false, false, 0};
-    const spmm_problem_t compute = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_64F, SPMM_LAYOUT_ROW, 8, false, NULL, false, false, 0};
-    const spmm_problem_t tf32 = {
-        SPMM_R_32F, SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32, SPMM_LAYOUT_ROW, 8, false, NULL, false,
-        false,      0};
-    spmm_problem_t wide          = tf32;
-    char           why[SPMM_WHY] = "";
+    const spmm_problem_t types         = {.ab_type = SPMM_R_32F,
+                                          .c_type  = SPMM_R_16F,
+                                          .compute = SPMM_COMPUTE_32F,
+                                          .layout  = SPMM_LAYOUT_ROW,
+                                          .n       = 8};
+    const spmm_problem_t compute       = {.ab_type = SPMM_R_32F,
+                                          .c_type  = SPMM_R_32F,
+                                          .compute = SPMM_COMPUTE_64F,
+                                          .layout  = SPMM_LAYOUT_ROW,
+                                          .n       = 8};
+    const spmm_problem_t tf32          = {.ab_type = SPMM_R_32F,
+                                          .c_type  = SPMM_R_32F,
+                                          .compute = SPMM_COMPUTE_32F_FAST_TF32,
+                                          .layout  = SPMM_LAYOUT_ROW,
+                                          .n       = 8};
+    spmm_problem_t       wide          = tf32;
+    char                 why[SPMM_WHY] = "";
 
     assert_false(spmmi_engine_cusparse.supports(&types, &device, why));
     assert_true(strlen(why) > 10);
