@@ -26,7 +26,7 @@ UNIT = re.compile(
 )
 SECTION = re.compile(
     r"(?:[Ss]ections?(?: \d[\d.]*,)*|[Cc]apability|CMake|cuSPARSE|CUDA|METIS|MPICH|MPI|"
-    r"PETSc|SLEPc|NCCL|Scotch|gfortran|Python) $"
+    r"PETSc|SLEPc|NCCL|Scotch|gfortran|Python|arXiv) $"
 )
 CELL = re.compile(r"[\s|:,-]*(?:(?:us|ms|s|[KMGT]i?B|%)[\s|:,-]*)*")
 WHY = {
