@@ -113,7 +113,7 @@ def train(adjacency, X, labels, vertices, options, comm):
             for w in weights:
                 w -= options.rate * w.grad
                 w.grad = None
-        losses.append(comm.allreduce(float(loss)))
+        losses.append(comm.allreduce(float(loss.detach())))
         times.append(time.perf_counter() - start)
     return losses, sorted(times)[len(times) // 2]
 

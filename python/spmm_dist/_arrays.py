@@ -134,6 +134,23 @@ def view(x, what):
                         "torch, or an object with DLPack or the buffer protocol") from error
 
 
+def quick_key(x):
+    """(address, key) of the common arrays: arrays of one key fit a plan alike, wherever they begin.
+    None of others."""
+    kind = type(x)
+    if kind is np.ndarray:
+        return x.__array_interface__["data"][0], (x.shape, x.strides, x.dtype, x.flags.writeable)
+    module = kind.__module__
+    if module == "torch":
+        torch = sys.modules["torch"]
+        if x.layout is not torch.strided or x.requires_grad or x.is_conj() or x.is_neg():
+            return None
+        return x.data_ptr(), (x.shape, x.stride(), x.dtype, x.is_cuda)
+    if module == "cupy":
+        return x.data.ptr, (x.shape, x.strides, x.dtype)
+    return None
+
+
 def leading(seen, what, is_row, rows, columns):
     """The leading dimension of a block of `rows` x `columns` that lies as `is_row` says.
 
@@ -143,8 +160,8 @@ def leading(seen, what, is_row, rows, columns):
     if len(shape) == 1:
         shape += (1,)
     if len(shape) != 2 or shape[0] != rows or shape[1] != columns:
-        raise ValueError(f"{what} has shape {seen.shape}, but it needs {rows} rows of this rank "
-                         f"and {columns} columns")
+        raise ValueError(f"{what} has shape {seen.shape}, but it needs {rows} rows, those of this "
+                         f"rank{f', and {columns} columns' * (shape[-1] != columns)}")
     unit = _BYTES[seen.dtype] // (2 if seen.dtype[0] == "c" else 1)
     if seen.address % unit:
         raise ValueError(f"{what} begins at an address that is no multiple of the {unit} bytes of "
@@ -187,19 +204,22 @@ def ranges(seen, what, length, dtypes, on_gpu=None):
     return seen.address
 
 
-def stream_of(stream, seen):
+def stream_of(stream, seen, device=None):
     """The address of a CUDA stream: of CuPy, torch, an object with `__cuda_stream__`, an int; of
-    None, the current one of the library that made the array."""
+    None, the current one, on `device`, of the library that made the array."""
     if stream is None:
         if not seen.on_gpu:
             return 0
         if seen.library == "torch":
-            cuda = sys.modules["torch"].cuda
-            if cuda.is_current_stream_capturing():
+            torch = sys.modules["torch"]
+            if torch.cuda.is_current_stream_capturing():
                 raise UnsupportedError(
                     "torch captures a CUDA graph, of which products are no part: plan with "
                     "graph=True, and the library captures its own")
-            return cuda.current_stream().cuda_stream
+            raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+            if raw is not None:  # what current_stream() wraps, without 5 us of wrapping
+                return raw(torch.cuda.current_device() if device is None else device)
+            return torch.cuda.current_stream(device).cuda_stream
         if seen.library == "cupy":
             return sys.modules["cupy"].cuda.get_current_stream().ptr
         return 0

@@ -6,7 +6,7 @@ import typing
 
 import numpy as np
 
-from ._arrays import empty_like, leading, ranges, stream_of, view
+from ._arrays import empty_like, leading, quick_key, ranges, stream_of, view
 from ._context import Resource, _kept
 from ._errors import CommError
 from ._library import TYPES, choice, ffi, fill, lib, text, type_name
@@ -17,6 +17,7 @@ _LAYOUTS = {"row": lib.SPMM_LAYOUT_ROW, "col": lib.SPMM_LAYOUT_COL}
 _COMPUTES = {"auto": lib.SPMM_COMPUTE_AUTO, "64f": lib.SPMM_COMPUTE_64F,
              "32f": lib.SPMM_COMPUTE_32F, "32f-fast-tf32": lib.SPMM_COMPUTE_32F_FAST_TF32}
 _OPERANDS = {"B": lib.SPMM_OPERAND_B, "C": lib.SPMM_OPERAND_C}
+_VOID = ffi.typeof("void *")
 _COMPLEX = (complex, np.complexfloating)
 
 
@@ -130,6 +131,7 @@ class Plan(Resource):
         #: Layout: where the rows of B and C live
         self.layout = Layout(self._get_layout("B"), self._get_layout("C"))
         self._b_rows, self._c_rows = self.layout.B.local_rows, self.layout.C.local_rows
+        self._known = {"B": {}, "C": {}}
         #: Of complex factors.
         self._sum_type = {"complex128": "double[]", "complex64": "float[]"}.get(A.dtype)
 
@@ -156,6 +158,24 @@ class Plan(Resource):
                 f"{what} lies on the {'GPU' if seen.on_gpu else 'host'}, but the context computes "
                 f"on the {'GPU' if self._context._on_gpu else 'host'}")
         return seen, leading(seen, what, self._is_row, rows, columns)
+
+    def _take(self, x, what):
+        """Address, columns, leading dimension and view of B or C.  What fits is kept by its key:
+        checks take longer than the launch of a small product."""
+        key, known = quick_key(x), self._known[what]
+        found = known.get(key[1]) if key is not None else None
+        if found is not None and key[0] % 16 == 0:
+            return (key[0], *found)
+        shape = view(x, what).shape
+        columns = shape[1] if len(shape) == 2 else 1
+        rows, dtype = ((self._b_rows, self._b_type) if what == "B" else
+                       (self._c_rows, self._c_type))
+        seen, ld = self._block(x, what, rows, columns, dtype)
+        if what == "C" and not seen.writable:
+            raise ValueError("C is read-only")
+        if key is not None and len(known) < 100:
+            known[key[1]] = columns, ld, seen
+        return seen.address, columns, ld, seen
 
     def execute(self, B, C=None, alpha=1.0, beta=0.0, stream=None):
         """``C = alpha op(A) B + beta C``.  Collective.
@@ -190,21 +210,17 @@ class Plan(Resource):
         """
         pointer = self._pointer
         try:
-            # n is that of B, whatever shape B has: `leading` compares.
-            seen = view(B, "B")
-            n = seen.shape[1] if len(seen.shape) == 2 else 1
-            if seen.dtype != self._b_type or seen.on_gpu != self._context._on_gpu:
-                self._block(B, "B", self._b_rows, n, self._b_type)
-            ldb = leading(seen, "B", self._is_row, self._b_rows, n)
+            at, n, ldb, seen = self._take(B, "B")
             if C is None:
                 if beta != 0:
                     raise ValueError(f"beta is {beta}, but there is no C to be multiplied by it")
                 C = empty_like(B, seen, (self._c_rows,) + seen.shape[1:], self._c_type,
                                "C" if self._is_row else "F")
-            out, ldc = self._block(C, "C", self._c_rows, n, self._c_type)
-            if not out.writable:
-                raise ValueError("C is read-only")
-            handle = ffi.cast("void *", stream_of(stream, seen))
+            to, columns, ldc, _ = self._take(C, "C")
+            if columns != n:
+                raise ValueError(f"C has shape {view(C, 'C').shape}, but B has {n} columns")
+            on = B.get_device() if seen.on_gpu and seen.library == "torch" else None
+            handle = ffi.cast(_VOID, stream_of(stream, seen, on))
             scaled = isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX)
             if scaled and self._sum_type is None:
                 raise TypeError(f"alpha is {alpha} and beta {beta}, but A is real: so are they")
@@ -214,7 +230,7 @@ class Plan(Resource):
             # A refused call counts as one, so that ranks stay in step.
             lib.spmm_execute(pointer, 0, 0.0, ffi.NULL, 0, 0.0, ffi.NULL, 0, ffi.NULL)
             raise
-        address, output = ffi.cast("void *", seen.address), ffi.cast("void *", out.address)
+        address, output = ffi.cast(_VOID, at), ffi.cast(_VOID, to)
         try:
             if scaled:
                 alpha, beta = (ffi.new(self._sum_type, [complex(x).real, complex(x).imag])

@@ -66,7 +66,7 @@ def test_protocols(setting):
     (lambda B: B.astype(">f8"), TypeError, "'>f8'"),
     (lambda B: B.tolist(), TypeError, "B is a list, not an array"),
     (lambda B: None, TypeError, "B is a NoneType"),
-    (lambda B: B[:-1], ValueError, "needs .* rows of this rank"),
+    (lambda B: B[:-1], ValueError, "needs .* rows, those of this rank"),
     (lambda B: B[:, :, None], ValueError, "has shape"),
     (lambda B: np.asfortranarray(B), ValueError, "plan with layout='col'"),
     (lambda B: np.repeat(B, 2, 1)[:, ::2], ValueError, "strides of"),
@@ -119,7 +119,25 @@ def test_refused_c(setting):
         plan.execute(B, fixed)
     with pytest.raises(ArgumentError, match="C overlaps B"):
         plan.execute(B, B)
+    with pytest.raises(ValueError, match="C has shape .* but B has 4 columns"):
+        plan.execute(B, np.zeros((len(B), 3)))
     assert np.all(B == 1) and np.all(fixed == 0)
+
+
+def test_what_fitted_once(setting):
+    """Arrays like one that fitted are taken without a look at each part, and others are not."""
+    A, plan, _, full = setting
+    B = np.random.default_rng(WORLD.rank).random((A.info.local_cols, 4))
+    for _ in range(3):
+        for first in (0, 1, 2):  # alike but for where they begin
+            wide = np.zeros((len(B), 9))
+            wide[:, first:first + 4] = B
+            assert_close(plan @ wide[:, first:first + 4], mine(full @ gathered(B), len(B)),
+                         mine(abs(full) @ gathered(B), len(B)), "float64")
+        for other in (B.astype("f4"), B[:, ::-1], B.astype(">f8"), np.ma.masked_array(B, B > 0.5)):
+            with pytest.raises((TypeError, ValueError)):
+                plan.execute(other)
+    plan.resync()
 
 
 @pytest.mark.parametrize("change, error, sentence", [

@@ -211,7 +211,8 @@ def test_compile_and_capture(gpu):
     with pytest.raises((UnsupportedError, RuntimeError), match="graph=True"):
         with torch.cuda.graph(torch.cuda.CUDAGraph()):
             spmm(graph, B)
-    assert torch.equal(spmm(graph, B), C)
+    # Plans that still find out which engine is the fastest differ by bits.
+    assert torch.allclose(spmm(graph, B), C)
 
 
 def test_memory_is_flat(gpu):

@@ -168,7 +168,8 @@ def test_capture_is_refused(monkeypatch):
     with pytest.raises(UnsupportedError, match="graph=True"):
         _arrays.stream_of(None, seen)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda: type("S", (), {"cuda_stream": 5})())
+    monkeypatch.setattr(torch.cuda, "current_stream",
+                        lambda device: type("S", (), {"cuda_stream": 5})())
     assert _arrays.stream_of(None, seen) == 5
 
 
