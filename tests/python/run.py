@@ -6,7 +6,8 @@ import os
 import sys
 
 ranks, what, *arguments = sys.argv[1:]
-needed = ["numpy", "scipy", "mpi4py", "cffi", "torch" if what.endswith("gcn.py") else "pytest"]
+needed = ["numpy", "scipy", "mpi4py", "cffi"]
+needed += ["pytest"] if os.path.isdir(what) else [] if what.endswith("lobpcg.py") else ["torch"]
 missing = [m for m in needed if importlib.util.find_spec(m) is None]
 if missing:
     print(f"skipped: {sys.executable} has no {', '.join(missing)}: SPMM_SETUP_PYTHON=1 "

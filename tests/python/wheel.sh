@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# wheel.sh SOURCES BUILD PYTHON: the package as a wheel, made by pip against an installed library,
+# unpacked elsewhere, runs an example on two ranks; so does what CMake installed.  77: there is no
+# scikit-build-core, which makes the wheel.
+set -eu -o pipefail
+sources=$1 build=$2 python=$3
+if ! "$python" -c 'import pip, scikit_build_core, scipy' 2>/dev/null; then
+    echo "skipped: $python has no pip, SciPy or scikit-build-core (SPMM_SETUP_PYTHON=1" \
+        "scripts/setup.sh)"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+CMAKE_PREFIX_PATH=$work/prefix "$python" -m pip wheel -q --no-deps --no-build-isolation \
+    -w "$work" "$sources/python"
+"$python" -m pip install -q --no-deps --target "$work/unpacked" "$work"/spmm_dist-*.whl
+for package in "$work/unpacked" "$work"/prefix/lib*/python*/site-packages; do
+    cd "$work" # where no sources are
+    PYTHONPATH=$package "$MPIEXEC" "$MPIEXEC_NUMPROC_FLAG" 2 "$python" -c '
+import sys, spmm_dist
+from spmm_dist import _library
+assert spmm_dist.__file__.startswith(sys.argv[1]), spmm_dist.__file__
+assert _library.path.startswith(sys.argv[2]), _library.path' "$package" "$work/prefix"
+    PYTHONPATH=$package "$MPIEXEC" "$MPIEXEC_NUMPROC_FLAG" 2 "$python" \
+        "$sources/examples/python/lobpcg.py" 31 20
+done
