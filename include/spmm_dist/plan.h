@@ -76,12 +76,18 @@ typedef struct {
                                       all plans do that are captured, column-major or may order
                                       rows; "none": not at all, as no_autotune.  Schedules are
                                       measured while the plan is made unless it is "none" */
-    int reproducible; /**< nonzero: bitwise equal results for any number of ranks, partition and
+    int reproducible;  /**< nonzero: bitwise equal results for any number of ranks, partition and
                            transport, on CPUs of one kind: each row is summed in the order of the
                            columns of the original A, by engine csr-cpu, after all rows that it
                            needs have arrived (schedule "merged", or "allgather" by name).  op T and
                            H then multiply by blocks of the transposed A and bring rows of B, not
                            sums.  SPMM_ERR_UNSUPPORTED on GPUs */
+    int column_groups; /**< > 1: B and C are split by columns among so many groups of successive
+                            ranks, each of which has a copy of A and multiplies its part; must
+                            divide the number of ranks.  Where a group fits a node nothing crosses
+                            the network.  Rows of B and C are then distributed over the ranks of
+                            each group, and n and ld of an execute are those of the group's columns.
+                            0: one group */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -89,7 +95,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO, NULL, 0                                                                \
+            SPMM_TYPE_AUTO, NULL, 0, 0                                                             \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -185,6 +191,10 @@ typedef struct {
     int64_t        original_first; /**< this rank's rows in the caller's distribution */
     int64_t        original_rows;  /**< how many of them */
     int            is_shared;      /**< nonzero: the other operand has the same rows on each rank */
+    int64_t        first_column;   /**< of the planned columns, that this rank holds: 0 */
+    int64_t        columns;        /**< how many of them: all, unless there are column groups.  Of
+                                        fewer columns the first n % column_groups groups have one
+                                        more than the others */
 } spmm_layout_info_t;
 
 /** Where the rows of an operand live.  Not collective.  B and C of a plan have the same layout,
@@ -197,12 +207,14 @@ SPMM_API spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operan
 /** Move a dense block from the caller's distribution to the plan's.  Collective; waits for
  *  @p stream and is done when it returns.  Layout and type as planned; both blocks lie in memory of
  *  the context's device.
+ *  @param[in]  n    columns of the caller's block, of all column groups
  *  @param[in]  src  [original_rows x n]
- *  @param[out] dst  [local_rows x n]; must not overlap @p src */
+ *  @param[out] dst  [local_rows x n], with column groups those of this rank's group alone; must not
+ *                   overlap @p src */
 SPMM_API spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
                                          const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
                                          spmm_stream_t stream);
-/** The way back: @p src [local_rows x n] to @p dst [original_rows x n]. */
+/** The way back: @p src [local_rows x n] (of this rank's group) to @p dst [original_rows x n]. */
 SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
                                         const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
                                         spmm_stream_t stream);

@@ -117,15 +117,18 @@ module spmm_dist
     integer(c_int) :: b_type = 0
     type(c_ptr) :: tune = c_null_ptr
     integer(c_int) :: reproducible = 0
+    integer(c_int) :: column_groups = 0
   end type
 
   type, bind(c) :: spmm_layout_info_t
-    integer(c_size_t) :: struct_size = 48_c_size_t
+    integer(c_size_t) :: struct_size = 64_c_size_t
     integer(c_int64_t) :: local_rows = 0_c_int64_t
     type(c_ptr) :: global_row = c_null_ptr
     integer(c_int64_t) :: original_first = 0_c_int64_t
     integer(c_int64_t) :: original_rows = 0_c_int64_t
     integer(c_int) :: is_shared = 0
+    integer(c_int64_t) :: first_column = 0_c_int64_t
+    integer(c_int64_t) :: columns = 0_c_int64_t
   end type
 
   type, bind(c) :: spmm_flow_t

@@ -8,6 +8,7 @@
 #include "base/scalar.h"
 #include "plan/create.h"
 #include "plan/execute.h"
+#include "plan/groups/groups.h"
 #include "plan/move.h"
 #include "plan/plan.h"
 
@@ -32,7 +33,10 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
     status = SPMM_CHECK_CALL(&ctx->env, "spmm_plan_create", status,
                              spmmi_whole("matrix", A->number), spmmi_whole("n", n));
     SPMM_TRY(spmmi_agree(&ctx->env, status));
-    SPMM_TRY(spmmi_plan_build(&ctx->shared, A, n, &mine, plan));
+    SPMM_TRY(SPMM_COMPARE(&ctx->env, "a plan", SPMM_OK,
+                          spmmi_whole("column_groups", mine.column_groups)));
+    SPMM_TRY(mine.column_groups == 0 ? spmmi_plan_build(&ctx->shared, A, n, &mine, plan)
+                                     : spmmi_groups_build(&ctx->shared, A, n, &mine, plan));
     (*plan)->number = ++ctx->made;
     ctx->live++;
     return SPMM_OK;
@@ -89,10 +93,8 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
     return check_alignment(plan, name, data);
 }
 
-static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n)
+static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n, int64_t most)
 {
-    const int64_t most = plan->n / plan->b_parts;
-
     if (n < 1 || n > most) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                           "n is %" PRId64 ", must be 1 to %" PRId64 " as planned", n, most);
@@ -134,7 +136,7 @@ static spmm_status_t check_execute(const spmm_plan_t *plan, spmm_operands_t *x)
     spmm_extent_t b_bytes, c_bytes;
 
     SPMM_TRY(spmmi_plan_check_step(plan));
-    SPMM_TRY(check_n(plan, x->n));
+    SPMM_TRY(check_n(plan, x->n, plan->n / plan->b_parts));
     SPMM_TRY(check_dense(plan, "B", x->B, b_rows, x->n, &x->ldb));
     SPMM_TRY(check_dense(plan, "C", x->C, c_rows, x->n, &x->ldc));
     b_bytes = extent_of(plan, x->B, b_rows, x->n, x->ldb, plan->ab_type);
@@ -254,7 +256,7 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
     }
     spmmi_error_clear(&plan->env->err);
-    if (spmmi_matrix_local_nnz(plan->A) > 0 &&
+    if (plan->groups == NULL && spmmi_matrix_local_nnz(plan->A) > 0 &&
         !plan->device->ops->is_usable(plan->device, values)) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                           "values do not lie in memory of this context's device (%s); see "
@@ -262,6 +264,12 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
                           plan->device->description);
     }
     SPMM_TRY(check_alignment(plan, "values", values));
+    if (plan->groups != NULL) {
+        return spmmi_fail(
+            &plan->env->err, SPMM_ERR_UNSUPPORTED,
+            "new values of one plan cannot reach the copies of A of its column groups: "
+            "use spmm_matrix_update_values()");
+    }
     return spmmi_plan_take_values(plan, values, stream);
 }
 
@@ -290,7 +298,12 @@ spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t opera
                                 .global_row     = map->orig,
                                 .original_first = map->orig_offset[plan->env->rank],
                                 .original_rows  = map->n_orig,
-                                .is_shared      = spmmi_matrix_is_square(plan->A)};
+                                .is_shared      = spmmi_matrix_is_square(plan->A),
+                                .columns        = plan->n / plan->b_parts};
+    if (plan->groups != NULL) {
+        mine.original_first = spmmi_groups_original(plan, operand, &mine.original_rows);
+        mine.first_column   = spmmi_groups_first(plan->groups, plan->groups->mine, plan->groups->n);
+    }
     return spmmi_give_info(&plan->env->err, &mine, sizeof mine, info, "layout info");
 }
 
@@ -299,13 +312,20 @@ static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand,
                                 int64_t n, const void *src, int64_t *ld_src, const void *dst,
                                 int64_t *ld_dst)
 {
-    const spmm_layout_map_t *map;
+    const spmm_plan_groups_t *groups = plan->groups;
+    int64_t                   rows, mine, whole;
 
     SPMM_TRY(check_operand(plan, operand));
-    SPMM_TRY(check_n(plan, n));
-    map = spmmi_plan_map(plan, operand);
-    SPMM_TRY(check_dense(plan, "src", src, to_plan ? map->n_orig : map->n_local, n, ld_src));
-    return check_dense(plan, "dst", dst, to_plan ? map->n_local : map->n_orig, n, ld_dst);
+    SPMM_TRY(check_n(plan, n, groups == NULL ? plan->n / plan->b_parts : groups->n));
+    rows  = spmmi_plan_map(plan, operand)->n_local;
+    whole = spmmi_plan_map(plan, operand)->n_orig;
+    mine  = n;
+    if (groups != NULL) {
+        (void)spmmi_groups_original(plan, operand, &whole);
+        mine = spmmi_groups_columns(groups, groups->mine, n);
+    }
+    SPMM_TRY(check_dense(plan, "src", src, to_plan ? whole : rows, to_plan ? n : mine, ld_src));
+    return check_dense(plan, "dst", dst, to_plan ? rows : whole, to_plan ? mine : n, ld_dst);
 }
 
 static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
@@ -322,9 +342,10 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
     status = check_move(plan, operand, to_plan, n, src, &ld_src, dst, &ld_dst);
     status = SPMM_CHECK_CALL(plan->env, call, status, spmmi_whole("plan", plan->number),
                              spmmi_whole("operand", operand), spmmi_whole("n", n));
-    SPMM_TRY(spmmi_agree(plan->env, status));
-    return spmmi_plan_move(plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts,
-                           dst, ld_dst * plan->b_parts, stream);
+    SPMM_TRY(spmmi_agree(plan->groups == NULL ? plan->env : plan->groups->outer->env, status));
+    return (plan->groups == NULL ? spmmi_plan_move : spmmi_groups_move)(
+        plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts, dst,
+        ld_dst * plan->b_parts, stream);
 }
 
 spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
@@ -356,6 +377,12 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
     status = SPMM_CHECK_CALL(plan->env, "spmm_plan_write_partition", status,
                              spmmi_whole("plan", plan->number), spmmi_text("path", path));
     SPMM_TRY(spmmi_agree(plan->env, status));
+    if (plan->groups != NULL) { /* all groups have one partition each, made alike */
+        status = plan->groups->mine == 0
+                     ? spmmi_partition_write(plan->A, plan->partition.row_part, path)
+                     : SPMM_OK;
+        return spmmi_agree(plan->groups->outer->env, status);
+    }
     return spmmi_partition_write(plan->A, plan->partition.row_part, path);
 }
 

@@ -55,7 +55,12 @@ spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows)
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                           "spmm_plan_get_traffic: rows is NULL");
     }
-    spmmi_plan_trace_rows(plan, rows);
+    if (plan->groups == NULL) {
+        spmmi_plan_trace_rows(plan, rows);
+    } else {
+        memset(rows, 0, (size_t)plan->groups->outer->env->size * sizeof *rows);
+        spmmi_plan_trace_rows(plan, rows + (ptrdiff_t)plan->groups->mine * plan->groups->ranks);
+    }
     return SPMM_OK;
 }
 

@@ -9,8 +9,10 @@ static _Thread_local char thread_text[SPMM_ERROR_TEXT];
 
 void spmmi_error_clear(spmm_error_t *err)
 {
-    err->status  = SPMM_OK;
-    err->text[0] = '\0';
+    for (; err != NULL; err = err->parent) {
+        err->status  = SPMM_OK;
+        err->text[0] = '\0';
+    }
 }
 
 /* Sentences quote files and arguments: one line, and nothing in it commands a terminal. */
@@ -34,7 +36,7 @@ spmm_status_t spmmi_fail(spmm_error_t *err, spmm_status_t status, const char *fo
     (void)vsnprintf(thread_text, sizeof thread_text, format, args);
     va_end(args);
     make_printable(thread_text);
-    if (err != NULL) {
+    for (; err != NULL; err = err->parent) {
         err->status = status;
         (void)snprintf(err->text, sizeof err->text, "%s", thread_text);
     }

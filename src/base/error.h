@@ -10,10 +10,12 @@
 enum { SPMM_ERROR_TEXT = 512 };
 
 /** The last failure.  The first sentence of a call stands: later ones only unwind it. */
-typedef struct {
+typedef struct spmm_error spmm_error_t;
+struct spmm_error {
     spmm_status_t status;
     char          text[SPMM_ERROR_TEXT];
-} spmm_error_t;
+    spmm_error_t *parent; /**< gets what this one gets; NULL: none */
+};
 
 /** Forget the last failure; every public call starts with it. */
 void spmmi_error_clear(spmm_error_t *err);

@@ -168,11 +168,13 @@ spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_ma
 
 void spmmi_plan_free(spmm_plan_t *plan)
 {
-    const bool keep[SPMM_BLOCKSETS] = {false};
+    const bool          keep[SPMM_BLOCKSETS] = {false};
+    spmm_plan_groups_t *groups;
 
     if (plan == NULL) {
         return;
     }
+    groups = plan->groups;
     (void)spmmi_plan_wait_idle(plan); /* an error of that work was its user's to see */
     unlink_from_matrix(plan);
     spmmi_plan_free_captures(plan); /* before the transport that they use */
@@ -196,4 +198,7 @@ void spmmi_plan_free(spmm_plan_t *plan)
     spmmi_partition_free(&plan->partition);
     spmmi_plan_unflip(plan);
     spmmi_free(plan);
+    if (groups != NULL) {
+        groups->close(groups);
+    }
 }

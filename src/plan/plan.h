@@ -10,6 +10,7 @@
  *      choose/               which of them runs
  *      values/               new values of A
  *      report/               statistics, timeline, explanation
+ *      groups/               column groups: a plan of some of the ranks, and what crosses them
  *      sddmm/                a plan of its own, on blocks and exchange of this one
  */
 #ifndef SPMM_PLAN_PLAN_H
@@ -21,6 +22,7 @@
 #include "plan/block/block.h"
 #include "plan/capture.h"
 #include "plan/choose/choose.h"
+#include "plan/groups/groups.h"
 #include "plan/marks.h"
 #include "plan/product/edge.h"
 #include "plan/product/rows.h"
@@ -63,10 +65,11 @@ struct spmm_plan {
     spmm_plan_timing_t   timing;
     spmm_plan_values_t   values;
 
-    spmm_captures_t  *captures;     /**< owned; NULL: executes are not captured */
-    const char       *captures_why; /**< though asked for; the end of a sentence, static; NULL: not
+    spmm_captures_t *captures;     /**< owned; NULL: executes are not captured */
+    const char      *captures_why; /**< though asked for; the end of a sentence, static; NULL: not
                                         asked */
-    spmm_plan_stats_t stats;        /**< all but the times */
+    spmm_plan_groups_t *groups;    /**< owned, of the group that this plan is of; NULL: one group */
+    spmm_plan_stats_t   stats;     /**< all but the times */
 };
 
 /** Number @p b, below SPMM_PLAN_BLOCKS: local, halo, joined ones. */
