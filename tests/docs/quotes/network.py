@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of docs/explanation/network.md."""
+
+import sys
+
+from figures import ROOT, fig
+from results import one, select
+
+WAYS = (
+    ("each row once a node", "metis", 1, "node"),
+    ("least cover, by rank", "metis", 1, "cover"),
+    ("least cover, by node", "metis", 1, "cover-node"),
+    ("nodes first, each row once a node", "nodes first", 1, "node"),
+    ("nodes first, least cover, by node", "nodes first", 1, "cover-node"),
+    ("nodes first, 2 column groups", "nodes first", 2, "flat"),
+    ("nodes first, 4 column groups", "nodes first", 4, "flat"),
+)
+
+
+def quote(pages):
+    page = pages["docs/explanation/network.md"]
+    sys.path.insert(0, str(ROOT / "bench/dist"))
+    import scale  # what makes the table sums it up
+
+    means = scale.summarise(ROOT / "bench/results/scale.tsv")
+    for title, *way in WAYS:
+        page.row(title, *(f"{fig(a)} / {fig(b)}" for a, b in
+                          (means[tuple(way)][kind] for kind in scale.MATRICES)))
+    found = select("scale.tsv", ranks=64, groups=8)
+    assert all(r["rows"] == 0 for r in found)
+    road = one("scale.tsv", matrix="luxembourg_osm", ranks=256, groups=1, partition="metis",
+               exchange="flat")
+    page.says(f"at 256 ranks it sends or gets {fig(road['rows_max'], 0)} rows")
+    page.noted("definition", "adapter of 400 Gb/s", "some 40 bytes an entry")
