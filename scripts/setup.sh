@@ -8,7 +8,7 @@
 #   jobs        number of cores, or CMAKE_BUILD_PARALLEL_LEVEL
 # With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
 # packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer,
-# with SPMM_SETUP_PETSC=1 (CI) PETSc and SLEPc, real and complex, for interfaces/petsc, with
+# with SPMM_SETUP_PETSC=1 (CI) PETSc, SLEPc and hypre, some 100 MB and 20 s, with
 # SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh, and with SPMM_SETUP_FORTRAN=1 (CI) gfortran
 # for the tests of the Fortran module.  With SPMM_SETUP_MPICH=1 (nightly.sh) also MPICH, beside Open
 # MPI, which mpicc and mpirun go on to mean, and with SPMM_SETUP_DEBIAN=1 what builds packages.
@@ -26,7 +26,8 @@ optional_packages=(libptscotch-dev)
 lint_packages=(clang-format cppcheck shellcheck flake8 iproute2 help2man man-db bsdextrautils)
 slurm_packages=(slurm-wlm munge)
 clang_packages=(clang libclang-rt-dev libomp-dev)
-petsc_packages=(libpetsc-real-dev libpetsc-complex-dev libslepc-real-dev libslepc-complex-dev)
+petsc_packages=(libpetsc-real-dev libpetsc-complex-dev libslepc-real-dev libslepc-complex-dev
+    libhypre-dev)
 docs_packages=(doxygen)
 fortran_packages=(gfortran)
 mpich_packages=(mpich libmpich-dev)
