@@ -6,8 +6,9 @@
  *                                     FILE|SPEC...
  *
  * One line of tab-separated values for each input, N and schedule, one for what "auto" makes of
- * it, and by "-s reproducible" one of a plan with that option.  total_ms: one of many executes in a row, median, slowest rank.  The phases are those of
- * spmm_plan_stats_t, each the slowest rank's, of a plan that also times them. */
+ * it, and by "-s reproducible" one of a plan with that option.  total_ms: one of many executes in a
+ * row, median, slowest rank.  The phases are those of spmm_plan_stats_t, each the slowest rank's,
+ * of a plan that also times them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

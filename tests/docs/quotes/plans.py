@@ -2,7 +2,7 @@
 """Figures of docs/explanation/choices.md, reordering.md and of the guides to tune and partition."""
 
 from figures import fig
-from results import code, geomean, one, select, values
+from results import code, geomean, one, rows, select, values
 
 TUNE = "src/engine/choose/autotune.c"
 ROOF = "src/engine/choose/roofline.c"
