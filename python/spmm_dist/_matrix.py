@@ -6,8 +6,8 @@ import numpy as np
 
 from ._arrays import ranges, view
 from ._context import Resource
-from ._library import SIZES, TYPES, ffi, fill, lib, type_name
-from ._structs import MatrixInfo
+from ._library import SIZES, TYPES, as_dict, ffi, fill, lib, type_name
+from ._structs import MatrixInfo, ScaleInfo
 
 _VALUES = tuple(SIZES)[1:]
 
@@ -242,6 +242,42 @@ class Matrix(Resource):
         self._context._agree(f"update_values() of object {self._number}", failed)
         self._context._call(lib.spmm_matrix_update_values, self._pointer,
                             ffi.cast("void *", address))
+
+    def scale(self, n, ranks, *, ranks_per_node=0, column_groups=0, flat=False, partition=None,
+              objective=None, imbalance=0.0, seed=0):
+        """What a product would exchange among ranks that need not be there.  On one rank.
+
+        Parameters
+        ----------
+        n : int
+            Columns of B.
+        ranks : int
+            How many there would be.
+        ranks_per_node : int
+            So many successive ones each; 0: all on one.
+        column_groups : int
+            > 1: so many groups of ranks have a copy of A and multiply their part of the columns.
+        flat : bool
+            The partition knows nothing of nodes.
+        partition : {"metis", "block"}, optional
+        objective, imbalance, seed
+            as of `Plan`
+
+        Returns
+        -------
+        ScaleInfo
+        """
+        options, info = ffi.new("spmm_scale_options_t *"), ffi.new("spmm_scale_info_t *")
+        options.struct_size = ffi.sizeof("spmm_scale_options_t")
+        info.struct_size = ffi.sizeof("spmm_scale_info_t")
+        words = [ffi.NULL if word is None else ffi.new("char[]", word.encode())
+                 for word in (partition, objective)]
+        options.partition, options.objective = words
+        options.ranks, options.ranks_per_node = ranks, ranks_per_node
+        options.column_groups, options.flat = column_groups, bool(flat)
+        options.imbalance, options.seed = imbalance, seed
+        self._context._call(lib.spmm_matrix_scale, self._pointer, n, options, info)
+        return ScaleInfo(**as_dict(info))
 
     def plan(self, n, **options):
         """Prepare ``C = alpha op(A) B + beta C``; see `Plan` for the options.  Collective."""

@@ -357,6 +357,22 @@ class Plan(Resource):
                             ffi.from_buffer("int64_t[]", rows))
         return rows
 
+    def halo(self):
+        """The rows of B that this rank needs of other ranks; with op "t" and "h", the rows of C of
+        other ranks to which it adds.  Collective.
+
+        Returns
+        -------
+        numpy.ndarray of int64, ``(stats.halo_rows,)``, with op "t" and "h" ``(stats.mirror_rows,)``
+            Original indices, rank after rank, ascending for each.
+        """
+        self._context._agree(f"halo() of object {self._number}")
+        stats = self.stats
+        rows = np.zeros(stats.halo_rows if self.op == "n" else stats.mirror_rows, np.int64)
+        self._context._call(lib.spmm_plan_get_halo, self._pointer,
+                            ffi.from_buffer("int64_t[]", rows))
+        return rows
+
     def explain(self):
         """Every engine, transport and schedule with its predicted and measured time, the winner,
         and why, on this rank.  Local.

@@ -73,6 +73,7 @@ def test_constants_and_functions():
 
 @pytest.mark.parametrize("struct, function, other", [
     ("spmm_plan_options_t", spmm_dist.Plan.__init__, {"A", "n"}),
+    ("spmm_scale_options_t", spmm_dist.Matrix.scale, {"n"}),
     ("spmm_sddmm_options_t", spmm_dist.Sddmm.__init__, {"mask", "k"}),
     ("spmm_context_options_t", spmm_dist.Context.__init__, {"comm"}),
 ])
@@ -81,9 +82,10 @@ def test_options(struct, function, other):
     fields = {name for name, _ in ffi.typeof(struct).fields} - {"struct_size", "log_user"}
     keywords = set(inspect.signature(function).parameters) - other - {"self"}
     assert keywords == fields
-    described = function.__globals__[function.__qualname__.split(".")[0]].__doc__
+    described = function.__doc__ or function.__globals__[function.__qualname__.partition(".")[0]
+                                                         ].__doc__
     for name in fields:
-        assert any(name in line.split(" : ")[0] for line in described.splitlines() if " : " in line)
+        assert re.search(rf"^ +(\w+, )*{name}\b", described, re.M), name
 
 
 def test_documented():

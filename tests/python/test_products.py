@@ -188,6 +188,17 @@ def test_read_and_partition_file(ctx, tmp_path_factory):
         Matrix.read(ctx, f"{folder}/nowhere.mtx")
 
 
+@pytest.mark.skipif(WORLD.size > 1, reason="is for one rank")
+def test_scale(ctx):
+    A = Matrix.generate(ctx, "stencil5:nx=16,ny=16")
+    found = A.scale(8, 4, ranks_per_node=2, partition="block")
+    assert found.nodes == 2 and found.partition == "block"
+    assert found.flat_between.bytes == found.flat_between.rows * 8 * 8 > 0
+    assert found.node_between.rows <= found.flat_between.rows
+    with pytest.raises(ValueError, match="ranks"):
+        A.scale(8, 0)
+
+
 def test_report(ctx):
     """stats, timeline, traffic, explain and plot belong together."""
     A = Matrix.generate(ctx, "stencil9:nx=12,ny=12")
@@ -198,6 +209,11 @@ def test_report(ctx):
     assert stats.engine == "csr-cpu" and stats.total_s > 0 and stats.partition == "keep"
     assert stats.nnz_local + stats.nnz_halo == A.info.local_nnz
     assert plan.traffic().sum() == stats.halo_rows
+    indices = np.unique(A.csr()[1])
+    own = (indices >= A.info.first_col) & (indices < A.info.first_col + A.info.local_cols)
+    assert np.array_equal(np.sort(plan.halo()), indices[~own])
+    assert np.array_equal(np.sort(A.plan(4, op="t").halo()), indices[~own])
+    assert stats.within.rows == stats.halo_rows_total
     phases = {span.phase for span in plan.timeline()}
     assert "local" in phases and phases <= {"pack", "exchange", "local", "halo"}
     assert "csr-cpu" in plan.explain() and "plan of rank" in plan.explain()
