@@ -169,9 +169,10 @@ SPMM_API spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const v
 
 /** Enqueue new values for this plan alone, in the order of @p stream: later executes, on any
  *  stream, multiply by them, until the next call or spmm_matrix_update_values().  Matrix and other
- *  plans keep theirs.  Not collective.  On GPUs nothing
- *  leaves the device or waits for it with engines csr-gpu, cusparse and cvse; formats of the others
- *  are refilled by the host.  The first call on a plan allocates and may wait.
+ *  plans keep theirs.  Not collective.  On GPUs nothing leaves the device or waits for it with
+ *  engines csr-gpu, cusparse and cvse; formats of the others, those tried in use among them, are
+ *  refilled by the host.  The first call on a plan, and the first after its engine is found in use,
+ *  allocates and may wait.
  *  @param[in] values  [local_nnz] of the matrix's type, in the order of
  *                     spmm_matrix_update_values(), memory of the context's device, read until
  *                     @p stream has passed this point

@@ -256,21 +256,25 @@ int spmmi_cusparse_variants(const spmm_pattern_t *pattern, const spmm_problem_t 
     return 1 + candidates(problem, list);
 }
 
-/* The algorithm of a variant, unmeasured; the first of the list where it would read out of
- * alignment. */
+/* The algorithm of a variant, unmeasured, and the first of the list where it would read out of
+ * alignment.  What cuSPARSE says against it concerns this algorithm alone. */
 static spmm_status_t take_variant(spmm_cusparse_t *f)
 {
     cusparseSpMMAlg_t list[N_ALGORITHMS];
-    const int         n = candidates(&f->problem, list);
-    const int         k = f->problem.variant <= n ? f->problem.variant - 1 : 0;
-    size_t            bytes, careful;
+    const int         n     = candidates(&f->problem, list);
+    const int         k     = f->problem.variant <= n ? f->problem.variant - 1 : 0;
+    size_t            bytes = 0, careful = 0;
+    cusparseStatus_t  code = largest_work(f, list[k], &bytes);
+    const bool        both = largest_work(f, list[0], &careful) == CUSPARSE_STATUS_SUCCESS;
 
-    SPMM_TRY(spmmi_cusparse_check(f->device, largest_work(f, list[k], &bytes),
-                                  "cusparseSpMM_bufferSize"));
-    SPMM_TRY(spmmi_cusparse_check(f->device, largest_work(f, list[0], &careful),
-                                  "cusparseSpMM_bufferSize"));
-    SPMM_TRY(adopt(f, list[k], bytes > careful ? bytes : careful));
-    f->careful = list[0];
+    if (code != CUSPARSE_STATUS_SUCCESS) {
+        (void)cudaGetLastError();
+        return spmmi_fail(&f->device->env->err, SPMM_ERR_UNSUPPORTED,
+                          "cuSPARSE does not take its algorithm %d here: %s", (int)list[k],
+                          cusparseGetErrorString(code));
+    }
+    SPMM_TRY(adopt(f, list[k], both && careful > bytes ? careful : bytes));
+    f->careful = both ? list[0] : list[k];
     return SPMM_OK;
 }
 
