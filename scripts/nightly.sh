@@ -10,7 +10,7 @@
 #              the sweeps of failing allocations and calls, all of them, under AddressSanitizer
 #   faults     calls of MPI that fail on one rank alone: all of the list
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB);
-#              2,000 plans that leave nothing open; 2,000 walks on 2 and on 3 ranks of which one
+#              2,000 plans that leave nothing open; 1,000 walks on 2 and on 3 ranks of which one
 #              passes other arguments
 #   readers    2,000 Matrix Market files, read as fast_matrix_market and SciPy (by pip) read them
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
@@ -90,7 +90,7 @@ step_limits() {
     done
     mpirun -n 3 -x SPMM_TEST_PLANS=2000 build/cpu/tests/test_leaks || return
     for ranks in 2 3; do
-        SPMM_TEST_CASES=2000 mpirun -n "$ranks" build/cpu/tests/test_unlike || return
+        SPMM_TEST_CASES=1000 mpirun -n "$ranks" build/cpu/tests/test_unlike || return
     done
 }
 

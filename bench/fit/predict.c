@@ -209,8 +209,8 @@ static int run(const request_t *r, char **files)
 {
     static const char *const titles[] = {
         "engine\tN\tcompute\tpredicted_ms", "engine\tN\tcompute\tterm\tconstant\tseconds",
-        "N\tpairs8\tpairs16\tnear_cols\tengine\tms\tbound_ms\taffinity_engine\taffinity_ms\t"
-        "auto_1000\tauto_10000"};
+        ("N\tpairs8\tpairs16\tnear_cols\tengine\tms\tbound_ms\taffinity_engine\taffinity_ms\t"
+         "auto_1000\tauto_10000")};
     spmm_env_t    env    = {.comm = MPI_COMM_WORLD, .size = 1};
     spmm_status_t status = SPMM_OK;
 

@@ -31,6 +31,7 @@ os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 os.environ.setdefault("OMPI_MCA_rmaps_base_oversubscribe", "1")
 os.environ.setdefault("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
 os.environ.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+os.environ.setdefault("OMPI_MCA_smsc", "^cma,xpmem,knem")  # the same of Open MPI 5
 os.environ.setdefault("OMPI_MCA_mtl", "^ofi,psm,psm2")  # each start would wait for their devices
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
