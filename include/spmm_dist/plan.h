@@ -76,18 +76,23 @@ typedef struct {
                                       all plans do that are captured, column-major or may order
                                       rows; "none": not at all, as no_autotune.  Schedules are
                                       measured while the plan is made unless it is "none" */
-    int reproducible;  /**< nonzero: bitwise equal results for any number of ranks, partition and
+    int reproducible;   /**< nonzero: bitwise equal results for any number of ranks, partition and
                            transport, on CPUs of one kind: each row is summed in the order of the
                            columns of the original A, by engine csr-cpu, after all rows that it
                            needs have arrived (schedule "merged", or "allgather" by name).  op T and
                            H then multiply by blocks of the transposed A and bring rows of B, not
                            sums.  SPMM_ERR_UNSUPPORTED on GPUs */
-    int column_groups; /**< > 1: B and C are split by columns among so many groups of successive
+    int column_groups;  /**< > 1: B and C are split by columns among so many groups of successive
                             ranks, each of which has a copy of A and multiplies its part; must
                             divide the number of ranks.  Where a group fits a node nothing crosses
                             the network.  Rows of B and C are then distributed over the ranks of
                             each group, and n and ld of an execute are those of the group's columns.
                             0: one group */
+    const char *levels; /**< "flat": rows go straight to the ranks that need them; "node": once
+                                      to each other node that needs them, spread over the ranks of
+                                      both nodes, and on from rank to rank there; op T adds sums for
+                                      a row on the node that sends them.  NULL or "auto": on CPUs
+                                      what is predicted to be faster, on GPUs flat */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -95,7 +100,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO, NULL, 0, 0                                                             \
+            SPMM_TYPE_AUTO, NULL, 0, 0, NULL                                                       \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -276,6 +281,7 @@ typedef struct {
     const char *tuned;
     int64_t     tuned_since; /**< product of this plan from which on its engines stay, 1 the first;
                                   0: they are still tried */
+    const char *levels;      /**< "flat" or "node"; static storage */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */

@@ -36,12 +36,13 @@ typedef struct {
                                   column-vector-sparse ones; NULL or "auto": on GPUs the one with
                                   the shortest predicted time, on CPUs csr */
     const char *transport; /**< as in spmm_plan_options_t */
+    const char *levels;    /**< likewise */
 } spmm_sddmm_options_t;
 
 /** "Choose for me" in every field. */
 #define SPMM_SDDMM_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(spmm_sddmm_options_t), SPMM_TYPE_AUTO, NULL, NULL                                   \
+        sizeof(spmm_sddmm_options_t), SPMM_TYPE_AUTO, NULL, NULL, NULL                             \
     }
 
 /** Prepare SDDMM at the entries of @p mask for X and Y of up to @p k columns, on the halo plan that

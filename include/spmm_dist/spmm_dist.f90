@@ -95,7 +95,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 144_c_size_t
+    integer(c_size_t) :: struct_size = 152_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -118,6 +118,7 @@ module spmm_dist
     type(c_ptr) :: tune = c_null_ptr
     integer(c_int) :: reproducible = 0
     integer(c_int) :: column_groups = 0
+    type(c_ptr) :: levels = c_null_ptr
   end type
 
   type, bind(c) :: spmm_layout_info_t
@@ -141,7 +142,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_stats_t
-    integer(c_size_t) :: struct_size = 384_c_size_t
+    integer(c_size_t) :: struct_size = 392_c_size_t
     type(c_ptr) :: engine = c_null_ptr
     type(c_ptr) :: halo_engine = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
@@ -179,6 +180,7 @@ module spmm_dist
     type(spmm_flow_t) :: between = spmm_flow_t()
     type(c_ptr) :: tuned = c_null_ptr
     integer(c_int64_t) :: tuned_since = 0_c_int64_t
+    type(c_ptr) :: levels = c_null_ptr
   end type
 
   type, bind(c) :: spmm_scale_options_t
@@ -214,10 +216,11 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_sddmm_options_t
-    integer(c_size_t) :: struct_size = 32_c_size_t
+    integer(c_size_t) :: struct_size = 40_c_size_t
     integer(c_int) :: s_type = 0
     type(c_ptr) :: kernel = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
+    type(c_ptr) :: levels = c_null_ptr
   end type
 
   type, bind(c) :: spmm_sddmm_info_t

@@ -19,24 +19,25 @@ class Sddmm(Resource):
     s_type : str or dtype
         "auto", the type of the mask; "float32" possible for 16-bit ones.
     kernel : {"auto", "csr", "panels", "cvse"}
-    transport : str
+    transport, levels : str
     """
 
     _word = "sddmm plan"
 
-    def __init__(self, mask, k, *, s_type="auto", kernel="auto", transport="auto"):
+    def __init__(self, mask, k, *, s_type="auto", kernel="auto", transport="auto",
+                 levels="auto"):
         options, failed = ffi.new("spmm_sddmm_options_t *"), None
         options.struct_size = ffi.sizeof("spmm_sddmm_options_t")
         try:
             options.s_type = TYPES[type_name(s_type)]
-            texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport)]
-            options.kernel, options.transport = texts
+            texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport, levels)]
+            options.kernel, options.transport, options.levels = texts
             ffi.new("int64_t *", k)
             mask._pointer
         except (TypeError, ValueError, AttributeError) as error:
             failed = error
         mask._context._agree(f"sddmm() of object {mask._number}", failed, k=k, kernel=kernel,
-                             s_type=str(s_type), transport=transport)
+                             s_type=str(s_type), transport=transport, levels=levels)
         super().__init__(mask._context, "spmm_sddmm_plan_t", lib.spmm_sddmm_plan_destroy,
                          (lib.spmm_sddmm_plan_create, mask._pointer, k, options))
         #: The mask and k as given.

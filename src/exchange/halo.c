@@ -167,8 +167,7 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Ranks of a node may share its adapter.  Collective, agreed. */
-static spmm_status_t sum_node(spmm_env_t *env, spmm_halo_t *halo)
+spmm_status_t spmmi_halo_sum_node(spmm_env_t *env, spmm_halo_t *halo)
 {
     const int        n               = 2 * env->nodes.count;
     spmm_halo_flow_t flow[SPMM_WAYS] = {{0}};
@@ -258,7 +257,7 @@ spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const in
     status = build(env, &draft, n_need, &made);
     draft_free(&draft);
     if (status == SPMM_OK) {
-        status = sum_node(env, &made);
+        status = spmmi_halo_sum_node(env, &made);
     }
     if (status != SPMM_OK) {
         spmmi_halo_free(&made);

@@ -45,6 +45,9 @@ typedef struct {
 void spmmi_halo_flow(const spmm_halo_t *halo, const spmm_env_t *env,
                      spmm_halo_flow_t flow[SPMM_WAYS]);
 
+/** Fill halo->node_rows: ranks of a node may share its adapter.  Collective, agreed. */
+spmm_status_t spmmi_halo_sum_node(spmm_env_t *env, spmm_halo_t *halo);
+
 /** Build the halo plan.  Collective, agreed; both sides of every pair are compared.
  *  @param[in] offset [size + 1] owners of the indices
  *  @param[in] need   [n_need] indices owned by other ranks, ascending, no index twice: halo row i

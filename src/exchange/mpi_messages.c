@@ -8,8 +8,8 @@
 #include "exchange/step.h"
 
 /* Tags of exchanges, beyond those of setup and below the least MPI_TAG_UB that MPI allows (32767):
- * one for each step, in turn. */
-enum { TAG_FIRST = 1024, TAG_COUNT = 30000 };
+ * one for each step, in turn, and one for SPMM_STEP_LOST. */
+enum { TAG_FIRST = 1024, TAG_COUNT = 30000, TAG_LOST = TAG_FIRST + TAG_COUNT };
 static const char *const what = "an exchange over MPI";
 _Static_assert(TAG_COUNT % SPMM_MOST_CHUNKS == 0, "chunks keep their numbers");
 
@@ -97,7 +97,8 @@ size_t spmmi_mpi_messages_bytes(const spmm_mpi_messages_t *m)
 
 static int tag_of(const spmm_exchange_t *exchange)
 {
-    return TAG_FIRST + (int)(exchange->step % TAG_COUNT);
+    return exchange->step == SPMM_STEP_LOST ? TAG_LOST
+                                            : TAG_FIRST + (int)(exchange->step % TAG_COUNT);
 }
 
 static spmm_status_t post(spmm_mpi_messages_t *m, const spmm_exchange_t *exchange)
@@ -147,7 +148,10 @@ static spmm_status_t wait_part(spmm_mpi_messages_t *m, spmm_message_t *message, 
         SPMM_MPI(m->env, MPI_Get_count(&status, MPI_BYTE, &came));
     }
     if (status.MPI_TAG != tag) {
-        return spmmi_fail_step(m->env, message->peer, (uint32_t)(status.MPI_TAG - TAG_FIRST),
+        const bool lost = status.MPI_TAG == TAG_LOST;
+
+        return spmmi_fail_step(m->env, message->peer,
+                               lost ? SPMM_STEP_LOST : (uint32_t)(status.MPI_TAG - TAG_FIRST),
                                (uint32_t)(tag - TAG_FIRST));
     }
     return (size_t)came == bytes ? SPMM_OK

@@ -8,6 +8,12 @@ spmm_status_t spmmi_fail_step(spmm_env_t *env, int peer, uint32_t came, uint32_t
     const unsigned chunks = SPMM_MOST_CHUNKS;
     char           who[SPMM_RANK_NAME];
 
+    if (came == SPMM_STEP_LOST) {
+        return spmmi_fail(&env->err, SPMM_ERR_COMM,
+                          "%s has no rows to pass on to rank %d: an exchange of its node failed; "
+                          "destroy the plan and its context",
+                          spmmi_rank_name(env, peer, who), env->rank);
+    }
     if (came / chunks == expected / chunks) {
         return spmmi_fail(&env->err, SPMM_ERR_COMM,
                           "chunk %u of columns came from %s where chunk %u was expected: is n "

@@ -38,6 +38,10 @@ typedef struct {
 
 enum { SPMM_MOST_CHUNKS = 4 }; /**< exchanges of one execute */
 
+/** In place of a step: what this rank was to pass on has not come.  Sent in place of rows that
+ *  others wait for, by transports that see steps. */
+#define SPMM_STEP_LOST UINT32_MAX
+
 /** Direction of one exchange. */
 typedef enum {
     SPMM_HALO_FORWARD, /**< op N: mirror rows -> halo rows */
@@ -176,6 +180,7 @@ typedef struct {
     size_t             row_bytes; /**< largest */
     bool               picks; /**< rows lie scattered: they are packed first, or by the transport */
     bool               same;  /**< halo plans that are send_same are to be served, too */
+    bool levels; /**< the rows go in two levels, which transports that pack do not serve */
 } spmm_transport_need_t;
 
 /** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least

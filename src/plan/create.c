@@ -7,6 +7,7 @@
 #include "plan/block/arrival.h"
 #include "plan/block/blockset.h"
 #include "plan/block/split.h"
+#include "plan/exchange.h"
 #include "plan/options.h"
 #include "plan/plan.h"
 #include "plan/product/buffers.h"
@@ -45,30 +46,6 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     return SPMM_OK;
 }
 
-static spmm_status_t make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *o)
-{
-    const size_t           row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-    const spmm_schedule_t *named = o->schedule == NULL ? NULL : spmmi_schedule_find(o->schedule);
-    const spmm_transport_need_t need = {
-        .halo      = &plan->exchange.halo,
-        .row_bytes = row_bytes,
-        .picks     = plan->op == SPMM_OP_N && plan->layout != SPMM_LAYOUT_COL,
-        .same      = named != NULL && named->blockset == SPMM_BLOCKSET_GATHERED};
-    spmm_status_t status = SPMM_OK;
-
-    if (SPMM_NEW_ZERO(plan->choice.transports, spmmi_n_transports) == NULL) {
-        status = spmmi_fail_memory(&plan->env->err, spmmi_n_transports,
-                                   sizeof *plan->choice.transports, "transport candidates");
-    }
-    SPMM_TRY(spmmi_agree(plan->env, status));
-    SPMM_TRY(spmmi_transport_choose(plan->shared, o->transport, &need, plan->choice.transports,
-                                    &plan->exchange.transport));
-    SPMM_TRY(
-        spmmi_agree(plan->env, plan->exchange.transport->create(plan->shared, &plan->exchange.halo,
-                                                                row_bytes, &plan->exchange.state)));
-    return spmmi_agree(plan->env, spmmi_plan_make_buffers(plan));
-}
-
 /* All that moves rows of B to those who need them. */
 static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
@@ -80,9 +57,7 @@ static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_option
     SPMM_TRY(spmmi_plan_make_blocks(plan));
     spmmi_plan_unflip(plan);
     enter_stage(plan, "the set-up of the exchange");
-    plan->exchange.alone =
-        plan->exchange.halo.n_send_peers == 0 && plan->exchange.halo.n_recv_peers == 0;
-    return make_exchange(plan, o);
+    return spmmi_plan_make_exchange(plan, o);
 }
 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
@@ -178,10 +153,7 @@ void spmmi_plan_free(spmm_plan_t *plan)
     (void)spmmi_plan_wait_idle(plan); /* an error of that work was its user's to see */
     unlink_from_matrix(plan);
     spmmi_plan_free_captures(plan); /* before the transport that they use */
-    if (plan->exchange.transport !=
-        NULL) { /* before the rows: messages may be under way after a failure */
-        plan->exchange.transport->destroy(plan->exchange.state);
-    }
+    spmmi_plan_free_exchange(plan); /* before the rows: messages may be under way after a failure */
     spmmi_plan_drop_blocksets(plan, keep);
     spmmi_plan_free_buffers(plan);
     spmmi_plan_free_lists(plan);

@@ -82,11 +82,15 @@ class Good(Case):
         for transport in transports:
             if not transport.startswith("mpi"):
                 continue  # GPUs are not divided among these nodes
-            for partition in "metis", "ptscotch":
-                with self.subTest(transport=transport, partition=partition):
-                    self.assertIn(": passed", self.run_driver(
+            for partition, op, levels in (("metis", "t", "node"), ("ptscotch", "t", "flat"),
+                                          ("ptscotch", "n", "node")):
+                with self.subTest(transport=transport, partition=partition, levels=levels):
+                    text = self.run_driver(
                         "--matrix", BIPS, "--transport", transport, "--partition", partition,
-                        "--op", "t", "--iterations", "2", "--verify", "--device", "cpu"))
+                        "--op", op, "--levels", levels, "--iterations", "2", "--verify",
+                        "--device", "cpu")
+                    self.assertIn(": passed", text)
+                    self.assertIn(f", levels {levels}\n", text)
 
     def test_slow_network(self):
         """What the context measures is the rate of the adapters, shared by the ranks of a node."""

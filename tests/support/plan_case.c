@@ -261,6 +261,7 @@ static void plan_and_run(const shape_t *s, const product_t *p)
     o.schedule     = p->schedule;
     o.profile      = p->n % 2 == 0;
     o.reproducible = p->reproducible;
+    o.levels       = test_context_levels();
     A              = create(&first, p);
     spmm_assert_ok(spmm_plan_create(A, p->planned_n, &o, &plan));
     run_once(s, p, 3, plan);

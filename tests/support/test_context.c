@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_context.h"
 
+#include <stdlib.h>
+
+static int ranks_per_node(void)
+{
+    const char *value = getenv("SPMM_TEST_RANKS_PER_NODE");
+
+    return value == NULL ? 0 : atoi(value);
+}
+
+const char *test_context_levels(void)
+{
+    return ranks_per_node() > 0 ? "node" : NULL;
+}
+
 void test_context_open(spmm_context_t **ctx)
 {
     spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
     spmm_status_t          status;
 
     o.device = spmm_test_on_gpu() ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
-    status   = spmm_context_create(MPI_COMM_WORLD, &o, ctx);
+
+    o.ranks_per_node = ranks_per_node();
+    status           = spmm_context_create(MPI_COMM_WORLD, &o, ctx);
     if (o.device == SPMM_DEVICE_CUDA && status == SPMM_ERR_UNSUPPORTED) {
         spmm_test_skip(spmm_last_error(NULL));
     }

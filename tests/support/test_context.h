@@ -8,8 +8,11 @@
 #include "spmm_dist/spmm_dist.h"
 
 /** A context on all ranks: on the CPU, or with SPMM_TEST_DEVICE=cuda on GPUs; without a GPU where
- *  one is asked for the program ends as skipped (77). */
+ *  one is asked for the program ends as skipped (77).  SPMM_TEST_RANKS_PER_NODE makes nodes. */
 void test_context_open(spmm_context_t **ctx);
+
+/** Option levels of plans: "node" where it does, else NULL. */
+const char *test_context_levels(void);
 
 /** A matrix of one row and @p cols columns on each rank; the row's entry is 1 in column @p col. */
 spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col,

@@ -138,7 +138,8 @@ static void print_plan(FILE *out, const driver_options_t *o, const driver_report
     if (r->halo_engine[0] != '\0') {
         (void)fprintf(out, ", %s for the halo block", r->halo_engine);
     }
-    (void)fprintf(out, "\n%-11s %s\n", "transport", s->transport != NULL ? s->transport : "-");
+    (void)fprintf(out, "\n%-11s %s", "transport", s->transport != NULL ? s->transport : "-");
+    (void)fprintf(out, r->context.nodes > 1 ? ", levels %s\n" : "\n", s->levels);
     (void)fprintf(out, "%-11s %s\n", "schedule", s->schedule);
     if (strcmp(r->context.device, "cpu") == 0) {
         (void)fprintf(out, "%-11s %s at most on a rank\n", "plan holds",

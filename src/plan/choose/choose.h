@@ -4,6 +4,7 @@
 #define SPMM_PLAN_CHOOSE_H
 
 #include "exchange/transport.h"
+#include "plan/exchange.h"
 #include "plan/schedule/schedule.h"
 
 /** The part of a plan that says what was compared, and which schedule runs.  Owned by the plan; the
@@ -13,6 +14,7 @@ typedef struct {
     const spmm_schedule_t *schedule;   /**< while schedules are tried: the one on trial */
     spmm_candidate_t      *schedules;  /**< [spmmi_n_schedules], owned */
     spmm_candidate_t      *transports; /**< [spmmi_n_transports], owned */
+    spmm_levels_choice_t   levels;
 } spmm_plan_choice_t;
 
 /** Choose the schedule of a plan and make its formats and buffers.  Collective, agreed. */

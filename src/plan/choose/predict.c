@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "plan/block/gain.h"
+#include "plan/exchange.h"
 #include "plan/plan.h"
 
 /* On a GPU: until one stream has seen a mark of the other, and until a kernel has started. */
@@ -122,10 +123,7 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
                                 ? 0.0
                                 : product_s(f, &plan->blocks.halo.pattern, remote_c, n);
         chunk->joined_s   = joined_s(f, n, chunk->halo_s);
-        chunk->exchange_s = plan->exchange.alone
-                                ? 0.0
-                                : plan->exchange.transport->cost(&plan->exchange.halo,
-                                                                 (size_t)n * elem, plan->device);
+        chunk->exchange_s = spmmi_plan_exchange_s(plan, (size_t)n * elem);
     }
     t->gather_s =
         plan->exchange.transport->cost(&plan->exchange.full, (size_t)plan->n * elem, plan->device);

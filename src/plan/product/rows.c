@@ -86,6 +86,21 @@ static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spm
     return args.n_rows == 0 ? SPMM_OK : plan->device->ops->gather_rows(plan->device, &args, stream);
 }
 
+/* Rows in two levels have no @p state. */
+static spmm_status_t begin_any(spmm_plan_t *plan, void *state, const spmm_exchange_t *what,
+                               spmm_stream_t stream)
+{
+    return state == NULL ? spmmi_levels_begin(plan->exchange.levels, what, stream)
+                         : plan->exchange.transport->begin(state, what, stream);
+}
+
+static spmm_status_t end_any(spmm_plan_t *plan, void *state, const spmm_exchange_t *what,
+                             spmm_stream_t stream)
+{
+    return state == NULL ? spmmi_levels_end(plan->exchange.levels, what, stream)
+                         : plan->exchange.transport->end(state, what, stream);
+}
+
 /* Peers count on an exchange that has begun: it is ended even where its mark could not be set. */
 static spmm_status_t begin(spmm_plan_t *plan, int index, void *state, const spmm_exchange_t *what,
                            spmm_stream_t stream)
@@ -94,10 +109,10 @@ static spmm_status_t begin(spmm_plan_t *plan, int index, void *state, const spmm
 
     SPMM_TRY(spmmi_plan_note(plan, index, SPMM_MARK_PACKED, stream));
     plan->exchange.begun++;
-    SPMM_TRY(plan->exchange.transport->begin(state, what, stream));
+    SPMM_TRY(begin_any(plan, state, what, stream));
     status = spmmi_plan_note(plan, index, SPMM_MARK_BEGUN, stream);
     if (status != SPMM_OK) {
-        (void)plan->exchange.transport->end(state, what, stream);
+        (void)end_any(plan, state, what, stream);
     }
     return status;
 }
@@ -107,7 +122,7 @@ static spmm_status_t end(spmm_plan_t *plan, int index, void *state, const spmm_e
 {
     const spmm_status_t noted = spmmi_plan_note(plan, index, SPMM_MARK_ENDING, stream);
 
-    SPMM_TRY(spmmi_first_failure(plan->exchange.transport->end(state, what, stream), noted));
+    SPMM_TRY(spmmi_first_failure(end_any(plan, state, what, stream), noted));
     return stream == plan->exchange.comm_stream /* else nobody waits for it */
                ? spmmi_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
                : spmmi_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);

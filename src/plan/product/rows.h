@@ -4,6 +4,7 @@
 #define SPMM_PLAN_ROWS_H
 
 #include "exchange/halo.h"
+#include "exchange/levels/levels.h"
 #include "exchange/transport.h"
 #include "operands.h"
 #include "spmm_dist/plan.h"
@@ -24,11 +25,13 @@ typedef struct {
 /** The part of a plan that moves rows.  Owned by the plan; halo is made with the blocks, the
  *  transport before any format, rows with the formats that need them. */
 typedef struct {
-    spmm_halo_t                 halo;  /**< the halo plan: which rows travel, from and to whom */
+    spmm_halo_t                 halo;  /**< the halo plan: which rows travel, from and to whom; in
+                                                two levels the rows to send are in one group */
     bool                        alone; /**< no row travels from or to this rank, and no halo
                                                 block */
     const spmm_transport_ops_t *transport; /**< borrowed */
-    void                       *state;     /**< of the transport, owned */
+    void                       *state;     /**< of the transport, owned; NULL in two levels */
+    spmm_levels_t              *levels;    /**< owned; NULL in one */
     spmm_halo_t                 full;      /**< the halo plan of schedule allgather */
     void                       *gather;    /**< state of the transport on it; NULL: not needed */
     uint32_t                    begun;     /**< exchanges, and captures launched, which have some */

@@ -209,6 +209,23 @@ static void print_flow(const char *where, const spmm_flow_t *f, FILE *out)
                   where, f->rows, f->rows_max, f->messages, f->messages_max);
 }
 
+static void print_levels(const spmm_plan_t *plan, FILE *out)
+{
+    const spmm_levels_choice_t *choice = &plan->choice.levels;
+
+    if (plan->env->nodes.count <= 1) {
+        return;
+    }
+    if (choice->why[0] != '\0') {
+        (void)fprintf(out, "levels flat: node %s\n", choice->why);
+    } else {
+        (void)fprintf(out,
+                      "levels %s: an exchange is predicted to take %.3g us flat, %.3g us in "
+                      "two levels\n",
+                      choice->chosen ? "node" : "flat", 1e6 * choice->flat_s, 1e6 * choice->node_s);
+    }
+}
+
 spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
 {
     spmm_plan_stats_t now = plan->stats, *s = &now;
@@ -250,6 +267,7 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
                               plan->choice.transports[t].transport == plan->exchange.transport,
                               out);
     }
+    print_levels(plan, out);
     print_schedules(plan, out);
     print_host(plan, out);
     print_captures(plan, out);

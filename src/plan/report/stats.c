@@ -60,7 +60,11 @@ static void count_exchange(const spmm_plan_t *plan, const void *state, const spm
 {
     size_t host, device;
 
-    plan->exchange.transport->bytes(state, &host, &device);
+    if (state == NULL) {
+        spmmi_levels_bytes(plan->exchange.levels, &host, &device);
+    } else {
+        plan->exchange.transport->bytes(state, &host, &device);
+    }
     s->host_bytes += host + halo_bytes(moved);
     s->device_bytes += device;
 }
@@ -102,6 +106,7 @@ static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     s->reordering           = main->reordering.applied ? main->reordering.method->name : "none";
     s->transport            = plan->exchange.transport->name;
     s->partition            = plan->partition.method;
+    s->levels               = plan->exchange.levels != NULL ? "node" : "flat";
     s->schedule             = plan->choice.travels ? plan->choice.schedule->name : "none";
     s->chunks               = plan->choice.travels ? plan->choice.schedule->chunks : 1;
     s->schedule_predicted_s = NAN;
@@ -156,7 +161,11 @@ static spmm_status_t count_traffic(spmm_plan_t *plan)
 
     plan->stats.recv_bytes = plan->op == SPMM_OP_N ? in : out;
     plan->stats.send_bytes = plan->op == SPMM_OP_N ? out : in;
-    spmmi_halo_flow(moved, plan->env, flow);
+    if (plan->exchange.levels != NULL && plan->exchange.gather == NULL) {
+        spmmi_levels_flow(plan->exchange.levels, flow);
+    } else {
+        spmmi_halo_flow(moved, plan->env, flow);
+    }
     SPMM_TRY(sum_flow(plan->env, &flow[SPMM_WITHIN], row_bytes, &plan->stats.within));
     return sum_flow(plan->env, &flow[SPMM_BETWEEN], row_bytes, &plan->stats.between);
 }

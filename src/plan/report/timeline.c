@@ -83,6 +83,10 @@ void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
     for (int p = 0; p < plan->env->size; p++) {
         rows[p] = 0;
     }
+    if (plan->exchange.levels != NULL) {
+        spmmi_levels_trace(plan->exchange.levels, rows);
+        return;
+    }
     for (int k = 0; k < n_peers; k++) {
         rows[peer[k]] = ptr[k + 1] - ptr[k];
     }

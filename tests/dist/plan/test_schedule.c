@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
+/* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_schedule.c  Every schedule against the dense product. */
 #include "plan_case.h"

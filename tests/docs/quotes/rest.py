@@ -109,6 +109,7 @@ def definitions(pages):
             "and 5 s. They",
         ),
         (DIST + "partition.md", "7.0.3 by itself crashed"),
+        ("docs/explanation/levels.md", "SHIRO (arXiv 2512.20178)"),
         (
             REFERENCE + "files.md",
             "| 1 | rank 0 |",

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file levels.h
+ *  An exchange in two levels: rows cross the network once for each node that needs them, spread
+ *  over the ranks of both nodes (lists.h).  It is made of three exchanges of one transport,
+ *  and of copies between them; op T adds the sums for a row on the node that sends them back.
+ *  SHIRO (arXiv 2512.20178) section 4 does the same on GPUs.
+ */
+#ifndef SPMM_EXCHANGE_LEVELS_H
+#define SPMM_EXCHANGE_LEVELS_H
+
+#include "exchange/levels/lists.h"
+#include "exchange/transport.h"
+
+typedef struct spmm_levels spmm_levels_t;
+
+/** What an exchange in two levels is made for. */
+typedef struct {
+    const spmm_halo_t *flat;   /**< who sends which rows to whom; borrowed by create() alone */
+    const int64_t     *offset; /**< [size + 1] owners of the indices, likewise */
+    const int64_t     *need;   /**< [recv rows] index of each halo row, likewise */
+    spmm_direction_t   direction;
+    spmm_type_t        type;      /**< of what rows hold; op T adds it */
+    size_t             row_bytes; /**< of the longest rows */
+} spmm_levels_need_t;
+
+/** Can @p transport make exchanges of two levels?  Local, the same on all ranks.
+ *  @param[out] why  the end of a sentence that starts with "levels node" */
+bool spmmi_levels_supports(const spmm_env_t *env, const spmm_transport_ops_t *transport,
+                           char why[SPMM_WHY]);
+
+/** Find the lists, which cost() and flow() tell of.  Collective, agreed. */
+spmm_status_t spmmi_levels_create(spmm_transport_shared_t    *shared,
+                                  const spmm_transport_ops_t *transport,
+                                  const spmm_levels_need_t *need, spmm_levels_t **levels);
+/** Make what exchanges take.  Collective, agreed. */
+spmm_status_t spmmi_levels_open(spmm_levels_t *levels);
+/** NULL-safe, collective; before the rows of its exchanges are freed. */
+void spmmi_levels_destroy(spmm_levels_t *levels);
+
+/** Predicted seconds of one exchange: its parts one after the other, with the copies. */
+double spmmi_levels_cost(const spmm_levels_t *levels, size_t row_bytes);
+/** As spmmi_halo_flow(). */
+void spmmi_levels_flow(const spmm_levels_t *levels, spmm_halo_flow_t flow[SPMM_WAYS]);
+/** rows[p] += rows that come from rank p.  @p rows [size] */
+void spmmi_levels_trace(const spmm_levels_t *levels, int64_t *rows);
+/** Does this rank take no part? */
+bool spmmi_levels_is_alone(const spmm_levels_t *levels);
+/** Give @p halo the mirror rows of this exchange in place of those that it has: the rows that are
+ *  packed, each once for a node, in one group. */
+spmm_status_t spmmi_levels_take_mirror(spmm_levels_t *levels, spmm_halo_t *halo);
+
+/** As of a transport; of need.direction alone.  Rows of B are packed in exchange->mirror, in the
+ *  order of take_mirror().  begin() also waits for what comes from the node.  Where a part fails
+ *  the ranks that wait for more are told, if the transport sees steps. */
+spmm_status_t spmmi_levels_begin(spmm_levels_t *levels, const spmm_exchange_t *exchange,
+                                 spmm_stream_t stream);
+spmm_status_t spmmi_levels_end(spmm_levels_t *levels, const spmm_exchange_t *exchange,
+                               spmm_stream_t stream);
+void          spmmi_levels_bytes(const spmm_levels_t *levels, size_t *host, size_t *device);
+
+#endif /* SPMM_EXCHANGE_LEVELS_H */

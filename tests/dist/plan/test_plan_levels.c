@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 4 */
+/** @file test_plan_levels.c  Option levels: what is taken, refused and reported.  Products in two
+ *  levels are those of test_schedule.c and test_sddmm.c, run as levels. */
+#include "test_context.h"
+
+#include <stdlib.h>
+
+static spmm_context_t *ctx;
+static spmm_matrix_t  *A;
+
+static void open_nodes(int ranks_per_node)
+{
+    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
+
+    o.device         = SPMM_DEVICE_CPU;
+    o.ranks_per_node = ranks_per_node;
+    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &o, &ctx));
+    spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=8", SPMM_R_64F, 1, &A));
+}
+
+static void close_nodes(void)
+{
+    test_context_destroy(NULL, &A, &ctx);
+}
+
+static spmm_status_t make(const char *levels, spmm_op_t op, spmm_plan_t **plan)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+
+    o.levels = levels;
+    o.op     = op;
+    return spmm_plan_create(A, 3, &o, plan);
+}
+
+static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    return stats;
+}
+
+static void check_explained(const spmm_plan_t *plan, const char *sentence)
+{
+    char *text = test_context_explain(plan);
+
+    assert_non_null(strstr(text, sentence));
+    free(text);
+}
+
+/* Of 4 ranks on 2 nodes each row crosses once, where flat exchanges send some twice; all that comes
+ * is traced. */
+static void check_counts(spmm_op_t op)
+{
+    spmm_plan_t      *flat, *node;
+    spmm_plan_stats_t f, n;
+    int64_t           rows[4], sum = 0;
+
+    spmm_assert_ok(make("flat", op, &flat));
+    spmm_assert_ok(make("node", op, &node));
+    f = stats_of(flat);
+    n = stats_of(node);
+    assert_string_equal(f.levels, "flat");
+    assert_string_equal(n.levels, "node");
+    assert_true(n.between.rows < f.between.rows);
+    assert_true(n.between.rows >= (f.between.rows + 1) / 2);
+    assert_true(n.between.rows_max <= (n.between.rows + 1) / 2 + 1);
+    assert_true(n.between.messages == 4 && n.between.messages_max == 1);
+    assert_true(f.between.messages == 8);
+    assert_true(n.mirror_rows < f.mirror_rows || op == SPMM_OP_T);
+    assert_true(op == SPMM_OP_T || n.halo_rows == f.halo_rows);
+    spmm_assert_ok(spmm_plan_get_traffic(node, rows));
+    for (int p = 0; p < 4; p++) {
+        sum += rows[p];
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T, MPI_SUM, spmm_test_env.comm);
+    assert_int_equal(sum, n.between.rows + n.within.rows);
+    check_explained(node, "levels node: an exchange is predicted to take ");
+    check_explained(flat, "levels flat: node is not asked for");
+    test_context_destroy(&flat, NULL, NULL);
+    test_context_destroy(&node, NULL, NULL);
+}
+
+static void test_counts(void **state)
+{
+    if (spmm_test_env.size == 4) {
+        open_nodes(2);
+        check_counts(SPMM_OP_N);
+        check_counts(SPMM_OP_T);
+        close_nodes();
+    }
+}
+
+/* Auto takes either, and says what it went by. */
+static void test_auto(void **state)
+{
+    spmm_plan_t *plan;
+
+    open_nodes(2);
+    spmm_assert_ok(make(NULL, SPMM_OP_N, &plan));
+    if (spmm_test_env.size == 1) {
+        assert_string_equal(stats_of(plan).levels, "flat");
+    } else {
+        check_explained(plan, ": an exchange is predicted to take ");
+    }
+    test_context_destroy(&plan, NULL, NULL);
+    close_nodes();
+}
+
+static void check_refused(const char *levels, spmm_status_t status, const char *sentence)
+{
+    spmm_plan_t *plan = NULL;
+
+    assert_int_equal(make(levels, SPMM_OP_N, &plan), status);
+    assert_non_null(strstr(spmm_last_error(ctx), sentence));
+    assert_null(plan);
+}
+
+static void test_refused(void **state)
+{
+    const bool last = spmm_test_env.rank == spmm_test_env.size - 1;
+
+    open_nodes(1);
+    check_refused("node", SPMM_ERR_UNSUPPORTED,
+                  "levels node needs several nodes, one at least of several ranks");
+    check_refused("both", SPMM_ERR_ARGUMENT,
+                  "there are no levels \"both\"; there are flat, node, and auto");
+    if (spmm_test_env.size > 1) {
+        check_refused(last ? "flat" : "auto", SPMM_ERR_ARGUMENT, "levels");
+    }
+    close_nodes();
+}
+
+SPMM_TESTS(test_counts, test_auto, test_refused);
