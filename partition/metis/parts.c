@@ -97,14 +97,15 @@ static spmm_status_t check_metis(spmm_env_t *env, int code)
 typedef struct {
     const spmm_partition_options_t *options;
     int                             n_parts;
-    double                          imbalance; /**< allowed, of these parts */
-    real_t                         *share;     /**< as in spmmi_metis_kway() */
+    int     all_parts; /**< of all cuts, where this is the last of several */
+    double  imbalance; /**< allowed, of these parts */
+    real_t *share;     /**< as in spmmi_metis_kway() */
 } cut_t;
 
 static spmm_status_t call_metis(spmm_env_t *env, const cut_t *cut, const spmm_metis_graph_t *graph,
                                 idx_t *part)
 {
-    const bool   volume    = by_volume(cut->options, graph, cut->n_parts);
+    const bool   volume    = by_volume(cut->options, graph, cut->all_parts);
     const double start     = spmmi_now();
     idx_t        objective = 0;
     idx_t        settings[METIS_NOPTIONS];
@@ -213,6 +214,7 @@ static spmm_status_t cut_node(spmm_env_t *env, const cut_t *all, int n_ranks, do
 {
     const cut_t cut = {.options   = all->options,
                        .n_parts   = n_ranks,
+                       .all_parts = all->n_parts,
                        .imbalance = all->imbalance * mean * n_ranks / (double)weight_of(&in->sub)};
 
     if (n_ranks == 1 || in->sub.n_edges == 0 ||
@@ -251,6 +253,7 @@ static spmm_status_t cut_nodes(spmm_env_t *env, const cut_t *all, const spmm_met
     /* Half of the slack; the ranks of a node get what is left. */
     const cut_t cut = {.options   = all->options,
                        .n_parts   = nodes->count,
+                       .all_parts = nodes->count,
                        .imbalance = 1.0 + 0.5 * (all->imbalance - 1.0),
                        .share     = share};
 
@@ -290,7 +293,10 @@ static spmm_status_t nodes_first(spmm_env_t *env, const cut_t *all, const spmm_m
 spmm_status_t spmmi_metis_parts(spmm_env_t *env, const spmm_partition_options_t *options,
                                 const spmm_metis_graph_t *graph, int n_parts, idx_t *part)
 {
-    const cut_t all = {.options = options, .n_parts = n_parts, .imbalance = options->imbalance};
+    const cut_t all = {.options   = options,
+                       .n_parts   = n_parts,
+                       .all_parts = n_parts,
+                       .imbalance = options->imbalance};
 
     return spmmi_nodes_have_levels(options->nodes) ? nodes_first(env, &all, graph, part)
                                                    : call_metis(env, &all, graph, part);
