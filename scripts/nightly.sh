@@ -16,6 +16,7 @@
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
+#   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds verified
 #   debian     packages of packaging/debian, and what lintian says of them
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
 #
@@ -28,7 +29,7 @@ export SPMM_SETUP_CLANG=1 SPMM_SETUP_MPICH=1 SPMM_SETUP_DEBIAN=1 SPMM_WERROR=1
 export OMPI_MCA_mtl=^ofi,psm,psm2
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] ||
-    steps=(clang mpich coverage tsan asan faults limits readers product debian fuzz)
+    steps=(clang mpich coverage tsan asan faults limits readers product nodes debian fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
 
@@ -104,6 +105,10 @@ step_product() {
     build cpu && python3 tests/driver/cover.py --full --share "${SPMM_PRODUCT_SHARE:-1/1}"
 }
 
+step_nodes() {
+    build cpu && SPMM_NODES_ALL=1 python3 tests/nodes/test_nodes.py Good.test_all_shapes
+}
+
 step_debian() {
     cmake --preset cpu && scripts/package_debian.sh
 }
@@ -131,6 +136,7 @@ run_step() {
         limits) step_limits ;;
         readers) step_readers ;;
         product) step_product ;;
+        nodes) step_nodes ;;
         debian) step_debian ;;
         fuzz) step_fuzz ;;
         *) echo "no step $1" && return 2 ;;

@@ -34,8 +34,8 @@ typedef struct {
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines and schedule are then chosen by the model
-                                       alone.  Name engine, reorder and schedule to not depend on
-                                       the device's calibrated rates either */
+                                       alone.  Name engine, reorder, schedule and levels to not
+                                       depend on calibrated rates either */
     int            profile;       /**< local unless with graph; nonzero: time the phases of every
                                        execute (for stats) */
     int            no_autotune;   /**< local; nonzero: choose by the model alone, measure nothing */
@@ -249,7 +249,7 @@ typedef struct {
     int64_t     nnz_local, nnz_halo;   /**< entries of this rank whose column it owns / does not */
     int64_t     halo_rows;             /**< rows of B exchanged in, this rank; op T, unless the plan
                                             is reproducible: of C */
-    int64_t     mirror_rows;           /**< the same, out */
+    int64_t     mirror_rows;           /**< the same, out; in two levels: packed, once for a node */
     int64_t     halo_rows_total, halo_rows_max; /**< over ranks */
     int64_t     block_halo_rows_total;          /**< what partition "block" would exchange */
     int64_t     allgather_rows_total;           /**< what sending all of B to all would */

@@ -130,8 +130,8 @@ class Nodes:
             subprocess.run(["ip", "link", "delete", link], stderr=subprocess.DEVNULL, check=False)
 
 
-def command(first, *args):
-    """mpirun of the driver, RANKS on each node."""
-    hosts = ",".join(f"{name}:{RANKS}" for name in NAMES)
-    return first.within(harness.MPIEXEC, "-H", hosts, harness.NUMPROC_FLAG, str(RANKS * len(NAMES)),
+def command(first, *args, count=len(NAMES), ranks=RANKS):
+    """mpirun of the driver, so many ranks on each of the first nodes."""
+    hosts = ",".join(f"{name}:{ranks}" for name in NAMES[:count])
+    return first.within(harness.MPIEXEC, "-H", hosts, harness.NUMPROC_FLAG, str(ranks * count),
                         harness.DRIVER, *map(str, args))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver on four nodes of two ranks: what it computes there, and how it ends where ranks,
 nodes, links or files fail.  Exit code 77 where there can be no such nodes."""
+import itertools
 import os
+import random
 import re
 import signal
 import subprocess
@@ -37,8 +39,8 @@ class Case(unittest.TestCase):
         self.addCleanup(bed.end)
         self.nodes = bed.nodes
 
-    def start(self, *args, env=None):
-        job = harness.Job(nodes.command(self.nodes[0], *args),
+    def start(self, *args, env=None, **shape):
+        job = harness.Job(nodes.command(self.nodes[0], *args, **shape),
                           {**nodes.MPI, **harness.QUICK_END, **(env or {})})
         self.addCleanup(job.end)
         return job
@@ -48,8 +50,8 @@ class Case(unittest.TestCase):
         job.wait("end", 1, SLACK)
         return code, job.text()
 
-    def run_driver(self, *args, code=0, env=None):
-        got, text = self.finish(self.start(*args, env=env), 60)
+    def run_driver(self, *args, code=0, env=None, **shape):
+        got, text = self.finish(self.start(*args, env=env, **shape), 60)
         self.assertEqual(got, code, text)
         return text
 
@@ -91,6 +93,22 @@ class Good(Case):
                         "--device", "cpu")
                     self.assertIn(": passed", text)
                     self.assertIn(f", levels {levels}\n", text)
+
+    @unittest.skipUnless("SPMM_NODES_ALL" in os.environ, "scripts/nightly.sh sets SPMM_NODES_ALL")
+    def test_all_shapes(self):
+        """1 to 4 nodes of 1 to 4 ranks: ops, types, layouts, partitions and levels in turn."""
+        choices = itertools.product(("n", "t", "h"), ("64f", "32f", "64c"), ("row", "col"),
+                                    ("metis", "ptscotch", "block"), ("overlap", "chunks2"))
+        mixed = random.Random(1).sample(list(choices), 32)
+        shapes = itertools.product(range(1, 5), range(1, 5), range(2))
+        for (count, ranks, _), (op, kind, layout, partition, schedule) in zip(shapes, mixed):
+            levels = "node" if count > 1 and ranks > 1 else "flat"
+            with self.subTest(count=count, ranks=ranks, op=op, kind=kind, layout=layout,
+                              partition=partition, schedule=schedule):
+                self.assertIn(": passed", self.run_driver(
+                    "--matrix", BIPS, "--op", op, "--type", kind, "--layout", layout,
+                    "--partition", partition, "--schedule", schedule, "--levels", levels,
+                    "--iterations", "2", "--verify", "--device", "cpu", count=count, ranks=ranks))
 
     def test_slow_network(self):
         """What the context measures is the rate of the adapters, shared by the ranks of a node."""

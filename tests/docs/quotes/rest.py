@@ -96,6 +96,26 @@ def sddmm(page):
     page.noted("definition", "of the 8 products of a row of Y")
 
 
+def levels(page):
+    for title, matrix in (
+        ("rmat scale 13, degree 16", "rmat:scale=13,degree=16"),
+        ("musae_git", "musae_git"),
+        ("mult_dcop_01 (hubs)", "mult_dcop_01"),
+        ("pubmed", "pubmed"),
+        ("delaunay_n16", "delaunay_n16"),
+        ("luxembourg_osm", "luxembourg_osm"),
+    ):
+        flat, node = (one("levels.tsv", matrix=matrix, levels=way) for way in ("flat", "node"))
+        page.row(
+            title,
+            fig(node["rows_between"] / flat["rows_between"]),
+            fig(node["exchange_ms"] / flat["exchange_ms"]),
+        )
+    gain = code("src/plan/exchange.c", r"clear_gain = ([\d.]+);")
+    page.says(f"less than {fig(gain, 1)} of a flat exchange")
+    page.noted("definition", "that send 20 Mb/s each")
+
+
 def definitions(pages):
     """Documents that define rather than measure: bounds, sizes, defaults and codes."""
     for path, *passages in (
@@ -135,4 +155,5 @@ def quote(pages):
     partition(pages[DIST + "partition.md"])
     reliability(pages["docs/explanation/reliability.md"])
     sddmm(pages["docs/explanation/sddmm.md"])
+    levels(pages["docs/explanation/levels.md"])
     definitions(pages)

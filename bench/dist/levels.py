@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges in one level and in two, between four nodes of two ranks with adapters of given rates.
+
+    bench/dist/levels.py OUT.tsv [RATE...]      default 10mbit 20mbit 40mbit
+
+The nodes are those of tests/nodes: namespaces on one machine, TCP between them, tc tbf on what they
+send, not on what they get.  As root.  Rates are low, so that the network and not the cores limit.
+exchange_ms is the slowest rank's; predicted_ms what the plan said of it, by rates that its context
+measured; auto is what levels auto takes.  Both take the same partition, METIS nodes first.
+
+    SPMM_MATRIX_DIR  the matrices of the .mtx.gz names
+    SPMM_DRIVER      default build/cpu/tools/spmm_dist"""
+import datetime
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "driver"), str(ROOT / "tests" / "nodes")]
+
+import nodes  # noqa: E402
+
+MATRICES = (
+    ("power law", "rmat:scale=13,degree=16", 8),
+    ("power law", "musae_git.mtx.gz", 8),
+    ("hubs", "mult_dcop_01.mtx.gz", 8),
+    ("citations", "pubmed.mtx.gz", 32),
+    ("mesh", "delaunay_n16.mtx.gz", 256),
+    ("road", "luxembourg_osm.mtx.gz", 1024),
+)
+TITLES = ("rate", "kind", "matrix", "columns", "levels", "rows_between", "rows_between_max",
+          "exchange_ms", "predicted_ms", "to_flat", "auto")
+PREDICTED = re.compile(r"levels (\w+): an exchange is predicted to take (\S+) us flat, "
+                       r"(\S+) us in two levels")
+ENVIRONMENT = {name: value for name, value in nodes.MPI.items() if name != "SPMM_CALIBRATE"}
+
+
+def source(matrix, folder):
+    """The matrix, and the partition that all runs share, as options."""
+    path = pathlib.Path(os.environ.get("SPMM_MATRIX_DIR", "."), matrix)
+    where = ("--generate", matrix) if ":" in matrix else ("--matrix", path.resolve())
+    return *where, "--seed", "1", "--device", "cpu", "--partition", f"file:{folder / matrix}.part"
+
+
+def run(bed, *args, env=None):
+    """Output of the driver and its report."""
+    with tempfile.NamedTemporaryFile(suffix=".json", dir=ROOT / "build") as report:
+        done = subprocess.run(nodes.command(bed.nodes[0], *args, "--json", report.name),
+                              env={**os.environ, **ENVIRONMENT, **(env or {})},
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        text = done.stdout.decode()
+        if done.returncode != 0:
+            sys.exit(text)
+        return text, json.loads(pathlib.Path(report.name).read_text(encoding="utf-8"))
+
+
+def partition(bed, matrix, folder):
+    where = list(source(matrix, folder))
+    where[-1] = "metis"
+    run(bed, *where, "--iterations", "1", "--columns", "1", "--write-partition",
+        folder / f"{matrix}.part", env={"SPMM_CALIBRATE": "0"})
+
+
+def measure(bed, rate, kind, matrix, columns, folder):
+    """Two rows: flat and node."""
+    args = (*source(matrix, folder), "--columns", columns, "--type", "64f", "--iterations", "5",
+            "--warmup", "1", "--explain")
+    flat, node, auto = (run(bed, *args, "--levels", way) for way in ("flat", "node", "auto"))
+    taken, flat_us, node_us = PREDICTED.search(auto[0]).groups()
+    first = None
+    for way, (_, report), predicted in ("flat", flat, flat_us), ("node", node, node_us):
+        took, between = report["time"]["exchange_ms"], report["between_nodes"]
+        first = first or took
+        yield (rate, kind, matrix, columns, way, between["rows_total"], between["rows_max"],
+               f"{took:.2f}", f"{float(predicted) / 1000:.2f}", f"{took / first:.3f}", taken)
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
+    hindered = nodes.enter()
+    if hindered:
+        sys.exit("levels.py: " + hindered)
+    commit = subprocess.run(("git", "-C", ROOT, "rev-parse", "--short", "HEAD"), check=True,
+                            stdout=subprocess.PIPE).stdout.decode().strip()
+    rates = sys.argv[2:] or ["10mbit", "20mbit", "40mbit"]
+    with open(sys.argv[1], "w", encoding="utf-8") as out, tempfile.TemporaryDirectory(
+            dir=ROOT / "build") as name:
+        folder = pathlib.Path(name)
+        print(f"# made by bench/dist/levels.py, 4 nodes of 2 ranks on {os.cpu_count()} cores "
+              f"shared with other jobs, 64f, {datetime.date.today()} UTC; {commit}", file=out)
+        print(*TITLES, sep="\t", file=out)
+        for number, rate in enumerate(rates):
+            bed = nodes.Nodes()
+            if number == 0:
+                for _, matrix, _ in MATRICES:
+                    partition(bed, matrix, folder)
+            for node in bed.nodes:
+                node.limit(rate)
+            for kind, matrix, columns in MATRICES:
+                for row in measure(bed, rate, kind, matrix, columns, folder):
+                    print(*row, sep="\t", file=out, flush=True)
+            bed.end()
+
+
+if __name__ == "__main__":
+    main()
