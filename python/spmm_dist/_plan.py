@@ -64,6 +64,8 @@ class Plan(Resource):
         The same bits from run to run.
     reproducible : bool
         The same bits for any number of ranks, partition and transport; on CPUs.
+    column_groups : int
+        B and C are split by columns among so many groups of ranks, each with a copy of A; 0: one.
     levels : {"auto", "flat", "node"}
         Rows go straight to ranks, or over the network once to each node and on within it.
     profile : bool
@@ -89,7 +91,7 @@ class Plan(Resource):
                  partition="keep", objective=None, imbalance=0.0, engine="auto",
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
                  reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
-                 tune="use", reproducible=False, levels="auto"):
+                 tune="use", reproducible=False, column_groups=0, levels="auto"):
         options, failed = ffi.new("spmm_plan_options_t *"), None
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
         texts = []  # live until the call
@@ -107,6 +109,7 @@ class Plan(Resource):
             options.engine, options.transport = word(engine), word(transport)
             options.reorder, options.schedule = word(reorder), word(schedule)
             options.tune, options.levels = word(tune), word(levels)
+            options.column_groups = column_groups
             options.imbalance, options.seed, options.executes = imbalance, seed, executes
             options.deterministic, options.profile = bool(deterministic), bool(profile)
             options.no_autotune, options.graph = bool(no_autotune), bool(graph)
@@ -122,7 +125,8 @@ class Plan(Resource):
                           engine=engine, transport=transport, deterministic=bool(deterministic),
                           seed=seed, reorder=reorder, executes=executes, schedule=schedule,
                           graph=bool(graph), exact_nonfinite=bool(exact_nonfinite), tune=tune,
-                          reproducible=bool(reproducible), levels=levels)
+                          reproducible=bool(reproducible),
+                          column_groups=column_groups, levels=levels)
         super().__init__(A._context, "spmm_plan_t", lib.spmm_plan_destroy,
                          (lib.spmm_plan_create, A._pointer, n, options))
         #: The matrix, n and op as given.
