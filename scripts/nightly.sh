@@ -3,7 +3,7 @@
 # The long rest of .ci/run, for a night on 2 cores or an hour on 16; no GPU.  Prints a table last:
 #
 #   clang      everything by clang with warnings as errors; unit and dist tests
-#   mpich      everything with Debian's MPICH; unit, dist, driver and example tests
+#   mpich      everything with Debian's MPICH; unit, dist, driver, example and consumer tests
 #   coverage   lines of the host sources that tests run: at least SPMM_COVERAGE_LEAST (90) percent
 #   tsan       threads under ThreadSanitizer
 #   asan       unit and dist tests on all numbers of ranks (CI: 1 and 3, without the slowest), and
@@ -43,7 +43,7 @@ step_clang() {
 
 step_mpich() {
     command -v mpicc.mpich || { echo "no mpicc.mpich: install mpich"; return 77; }
-    build mpich && ctest --preset mpich -L 'unit|dist|driver|example' -j "$jobs"
+    build mpich && ctest --preset mpich -L 'unit|dist|driver|example|consumer' -j "$jobs"
 }
 
 step_coverage() {

@@ -20,10 +20,21 @@ run() { # what is run is shown, with its output, only when it fails
     fi
 }
 
+# The MPI of the build, which need not be the one on the path.
+cached() { # VARIABLE
+    sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"
+}
+mpirun=$(cached MPIEXEC_EXECUTABLE)
+mpi=("-DMPI_C_COMPILER=$(cached MPI_C_COMPILER)")
+mpifort=$(cached MPI_Fortran_COMPILER)
+if command -v "$mpifort" >/dev/null; then
+    mpi+=("-DMPI_Fortran_COMPILER=$mpifort")
+fi
+
 if [ "$kind" = static ]; then
     run cmake -S "$source" -B "$work/library" -G Ninja -DBUILD_SHARED_LIBS=OFF \
         -DCMAKE_BUILD_TYPE=Debug -DSPMM_BUILD_TESTS=OFF -DSPMM_BUILD_TOOLS=OFF \
-        -DSPMM_BUILD_EXAMPLES=OFF
+        -DSPMM_BUILD_EXAMPLES=OFF "${mpi[@]}"
     run cmake --build "$work/library"
     run cmake --install "$work/library" --prefix "$prefix"
     pkg_config=(pkg-config --static)
@@ -53,7 +64,7 @@ matrix=$work/outside/small.mtx
 printf '%%%%MatrixMarket matrix coordinate real general\n3 4 4\n1 1 1\n2 4 2\n3 2 4.5\n3 3 8\n' \
     >"$matrix"
 multiply() { # PROGRAM: right on 2 ranks
-    run mpirun -n 2 "$@" "$matrix"
+    run "$mpirun" -n 2 "$@" "$matrix"
     if [ "$(grep -cxF 'sum of A * ones: 15.5' "$work/log")" != 1 ]; then
         echo "$1 printed the wrong sum, or not once:"
         cat "$work/log"
@@ -62,18 +73,31 @@ multiply() { # PROGRAM: right on 2 ranks
 }
 
 run cmake -S "$source/tests/consumer" -B "$work/outside/find_package" -G Ninja \
-    -DPROGRAM="$program" -DCMAKE_PREFIX_PATH="$prefix"
+    -DPROGRAM="$program" -DCMAKE_PREFIX_PATH="$prefix" "${mpi[@]}"
 run cmake --build "$work/outside/find_package"
 multiply "$work/outside/find_package/consumer"
 
 examples=$prefix/share/doc/spmm_dist/examples
-run cmake -S "$examples" -B "$work/outside/examples" -G Ninja -DCMAKE_PREFIX_PATH="$prefix"
+run cmake -S "$examples" -B "$work/outside/examples" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    "${mpi[@]}"
 run cmake --build "$work/outside/examples"
-run mpirun -n 2 "$work/outside/examples/01_own_csr_rows"
+run "$mpirun" -n 2 "$work/outside/examples/01_own_csr_rows"
 languages="C, C++"
 if [ -x "$build/examples/06_fortran" ]; then
-    run mpirun -n 2 "$work/outside/examples/06_fortran"
+    run "$mpirun" -n 2 "$work/outside/examples/06_fortran"
     languages="C, C++, Fortran"
+fi
+
+# The plugin for PETSc, built apart.
+if compgen -G "$build/interfaces/petsc/libspmm_dist_petsc*.so" >/dev/null; then
+    run cmake -S "$source/interfaces/petsc" -B "$work/outside/petsc" -G Ninja \
+        -DCMAKE_PREFIX_PATH="$prefix" "${mpi[@]}"
+    run cmake --build "$work/outside/petsc"
+    for plugin in "$work"/outside/petsc/libspmm_dist_petsc*.so; do
+        test=${plugin##*/libspmm_dist_}
+        run "$mpirun" -n 2 "$build/tests/${test%.so}_type" -dll_append "$plugin"
+    done
+    languages+=", PETSc"
 fi
 
 # The package says which language a project lacks.
@@ -82,7 +106,7 @@ refuses() { # LANGUAGES COMPONENTS SENTENCE
     rm -rf "$folder" && mkdir "$folder"
     printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' "project(refused LANGUAGES $1)" \
         "find_package(spmm_dist 0.1 REQUIRED $2)" >"$folder/CMakeLists.txt"
-    if cmake -S "$folder" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    if cmake -S "$folder" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" "${mpi[@]}" \
         >"$work/log" 2>&1 || ! grep -q "$3" "$work/log"; then
         echo "find_package did not ask for the language:"
         cat "$work/log"
@@ -110,7 +134,7 @@ grep -qxF "$version" "$work/log"
 if [ -x "$build/examples/06_fortran" ]; then
     module=$(pkg-config --variable=fortran_module spmm_dist)
     cd "$work/outside"
-    run mpif90 "$module" "$examples/06_fortran.f90" -o 06_fortran "${flags[@]}" "$rpath"
-    run mpirun -n 2 ./06_fortran
+    run "$mpifort" "$module" "$examples/06_fortran.f90" -o 06_fortran "${flags[@]}" "$rpath"
+    run "$mpirun" -n 2 ./06_fortran
 fi
 echo "$kind library: find_package, pkg-config, $languages and the examples: good"
