@@ -82,12 +82,12 @@ SPMM_API spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_ro
                                                const void *values, spmm_type_t type,
                                                spmm_matrix_t **A);
 
-/** Read A from a file, told by its content: Matrix Market (`.mtx`, also gzipped), binary pattern
- *  CSR (`.csr`, int64 magic 0x43535231, rows, cols, nnz; int32 row_ptr, col_idx; little endian) or
- *  text of the Deep Learning Matrix Collection (`.smtx`, read by rank 0).
+/** Read A from a file, told by its content: Matrix Market (`.mtx`, also gzipped), binary CSR with
+ *  values or without (`.csr`), PETSc's binary format, or text of the Deep Learning Matrix
+ *  Collection (`.smtx`, read by rank 0); docs/reference/files.md describes them.
  *  Collective.  Rows are split evenly by entries.  Symmetric, skew-symmetric and Hermitian storage
  *  is expanded, duplicates are summed; the entries of a Matrix Market pattern and of a `.smtx` file
- *  are 1, those of a `.csr` file are drawn from @p seed.
+ *  are 1, those of a `.csr` file without values are drawn from @p seed.
  *  @param[in] type  storage type of the values; SPMM_TYPE_AUTO: FP64, complex where the file is
  *  @return SPMM_ERR_IO for a missing or malformed file, with the line where there is one, and where
  *          ranks see files of different size or, by samples, content: in up to 4 MiB any byte;
@@ -95,6 +95,15 @@ SPMM_API spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_ro
  *          SPMM_ERR_ARGUMENT where the file is complex and @p type is real */
 SPMM_API spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_t type,
                                         uint64_t seed, spmm_matrix_t **A);
+
+/** Write A for spmm_matrix_read() and others, all ranks in parallel.  Collective; every rank needs
+ *  the folder of @p path.  The file appears under its name when it is whole.
+ *  @param[in] format  `csr` or `petsc` (FP64, complex where A is; 64-bit numbers where 32 bits do
+ *                     not do); NULL: by the end of @p path, `.csr`, `.petsc` or `.petscbin`.  FP16
+ *                     and BF16 values are written to `.csr` as FP32
+ *  @return SPMM_ERR_ARGUMENT for another format, SPMM_ERR_IO where the file cannot be written */
+SPMM_API spmm_status_t spmm_matrix_write(const spmm_matrix_t *A, const char *path,
+                                         const char *format);
 
 /** Build A by a generator, deterministic by @p seed for any number of ranks.  Collective.
  *  @param[in] spec  `kind:key=value,...`; docs/reference/generators.md lists them

@@ -389,6 +389,14 @@ module spmm_dist
       integer(c_int) :: status
     end function
 
+    function spmm_matrix_write(A, path, format) result(status) bind(c)
+      import
+      type(c_ptr), value :: A
+      character(kind=c_char), intent(in) :: path(*)
+      character(kind=c_char), intent(in) :: format(*)
+      integer(c_int) :: status
+    end function
+
     function spmm_matrix_generate(ctx, spec, type, seed, A) result(status) bind(c)
       import
       type(c_ptr), value :: ctx

@@ -6,6 +6,7 @@
 #include "base/same.h"
 #include "base/scalar.h"
 #include "matrix/matrix.h"
+#include "matrix/write/write.h"
 
 /* Collective, agreed.  @p argument: [count] that are equal on all ranks. */
 static spmm_status_t check_handles(spmm_context_t *ctx, spmm_matrix_t **A, const char *call,
@@ -241,6 +242,23 @@ spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_
     SPMM_TRY(spmmi_agree(&ctx->env, status));
     status = spmmi_matrix_from_file(&ctx->env, path, type, seed, &made);
     return adopt(ctx, status, made, A);
+}
+
+spmm_status_t spmm_matrix_write(const spmm_matrix_t *A, const char *path, const char *format)
+{
+    spmm_status_t status = SPMM_OK;
+
+    if (A == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_write: A is NULL");
+    }
+    SPMM_TRY(spmmi_enter(A->env, "spmm_matrix_write"));
+    if (path == NULL) {
+        status = spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT, "spmm_matrix_write: path is NULL");
+    }
+    status = SPMM_CHECK_CALL(A->env, "spmm_matrix_write", status, spmmi_whole("matrix", A->number),
+                             spmmi_text("path", path), spmmi_text("format", format));
+    SPMM_TRY(spmmi_agree(A->env, status));
+    return spmmi_matrix_write(A, path, format);
 }
 
 spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spec, spmm_type_t type,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any file: .csr, .smtx, gzip or none of them.  The corpora of fuzz_csr and fuzz_smtx start it
- * off. */
+/* Any file: .csr, PETSc's, .smtx, gzip or none of them.  The corpora of fuzz_csr, fuzz_petsc and
+ * fuzz_smtx start it off. */
 #include "fuzz.h"
 
 void spmm_fuzz_one(const uint8_t *data, size_t size)

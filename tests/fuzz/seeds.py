@@ -23,6 +23,19 @@ def csr(rows, cols, nnz, row_ptr, col_idx):
             struct.pack(f"<{len(row_ptr) + len(col_idx)}i", *row_ptr, *col_idx))
 
 
+def csr_values(cols_size, kind, rows, cols, row_ptr, col_idx, values):
+    index = {4: "i", 8: "q"}[cols_size]
+    return (struct.pack("<6q", 0x43535232, rows, cols, len(col_idx), cols_size, kind) +
+            struct.pack(f"<{len(row_ptr)}q{len(col_idx)}{index}", *row_ptr, *col_idx) +
+            struct.pack(f"<{len(values)}{'f' if kind in (2, 4) else 'd'}", *values))
+
+
+def petsc(number, rows, cols, lengths, col_idx, values):
+    numbers = (1211216, rows, cols, len(col_idx), *lengths, *col_idx)
+    return (struct.pack(f">{len(numbers)}{number}", *numbers) +
+            struct.pack(f">{len(values)}d", *values))
+
+
 MARKET = {
     "general": BANNER +
     "coordinate real general\n% text\n3 4 4\n1 1 1.5\n3 4 -2e-3\n2 2 1d2\n2 2 4\n",
@@ -67,6 +80,16 @@ put("matrix_market", "members.mtx.gz",
 put("csr", "small.csr", csr(3, 4, 5, [0, 2, 2, 5], [0, 3, 0, 1, 2]))
 put("csr", "none.csr", csr(0, 0, 0, [0], []))
 put("csr", "empty-rows.csr", csr(2, 3, 0, [0, 0, 0], []))
+
+put("csr", "values.csr", csr_values(4, 1, 3, 4, [0, 2, 2, 5], [0, 3, 0, 1, 2], [1, -2, 3, .5, 1e9]))
+put("csr", "wide.csr", csr_values(8, 4, 2, 2, [0, 1, 2], [1, 0], [1, -2, 3, .5]))
+
+put("petsc", "real.petsc", petsc("i", 3, 4, [2, 0, 3], [0, 3, 0, 1, 2], [1, -2, 3, .5, 1e9]))
+put("petsc", "wide.petsc", petsc("q", 2, 2, [1, 1], [1, 0], [1, -2]))
+put("petsc", "complex.petsc", petsc("i", 2, 2, [1, 1], [1, 0], [1, -2, 3, .5]))
+put("petsc", "vector.petsc",
+    petsc("i", 2, 2, [1, 1], [1, 0], [1, -2]) + struct.pack(">2i2d", 1211214, 2, 1, 2))
+put("petsc", "none.petsc", petsc("i", 0, 0, [], [], []))
 
 put("smtx", "small.smtx", "3, 4, 5\n0 2 2 5\n0 3 0 1 2\n")
 put("smtx", "none.smtx", "0, 0, 0\n0\n")

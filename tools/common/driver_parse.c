@@ -108,7 +108,7 @@ static void spell(const driver_option_t *options, struct option named[DRIVER_OPT
     *named   = (struct option){NULL, 0, NULL, 0};
 }
 
-static int take(driver_job_t *job, const driver_option_t *o)
+static int take(driver_job_t *job, const driver_option_t *o, int argc, char **argv)
 {
     switch (o->kind) {
     case DRIVER_FLAG:
@@ -119,6 +119,13 @@ static int take(driver_job_t *job, const driver_option_t *o)
         break;
     case DRIVER_NAME:
         *(const char **)o->to = optarg;
+        break;
+    case DRIVER_PAIR:
+        if (optind >= argc || argv[optind][0] == '-') {
+            return driver_fail(job, DRIVER_USAGE, "--%s needs two values; see --help", o->name);
+        }
+        ((const char **)o->to)[0] = optarg;
+        ((const char **)o->to)[1] = argv[optind++];
         break;
     case DRIVER_WORD:
         return driver_parse_word(job, o->name, optarg, o->words, o->to);
@@ -155,7 +162,7 @@ int driver_parse_options(driver_job_t *job, const driver_option_t *options, int 
             while (key != 0 && options[place].letter != key) {
                 place = options[place + 1].name == NULL ? 0 : place + 1;
             }
-            code = take(job, &options[place]);
+            code = take(job, &options[place], argc, argv);
         }
     }
     if (code == DRIVER_GOOD && optind < argc) {

@@ -23,6 +23,7 @@ typedef enum {
     DRIVER_FLAG, /**< none: to bool, which becomes true */
     DRIVER_SET,  /**< none: to int, an enum too, which becomes @ref driver_option_t.least */
     DRIVER_NAME, /**< to const char *: text as it is */
+    DRIVER_PAIR, /**< to const char *[2]: text and the argument after it */
     DRIVER_WORD, /**< to int, an enum too: one of words */
     DRIVER_INT,  /**< to int64_t in [least, most] */
     DRIVER_SEED, /**< to uint64_t */

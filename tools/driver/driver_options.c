@@ -96,6 +96,19 @@ static int check_run(driver_job_t *job, const driver_options_t *o)
     return code;
 }
 
+/* Converting keeps the type of the values where none is asked for. */
+static int check_convert(driver_job_t *job, driver_options_t *o)
+{
+    if (o->matrix != NULL || o->generate != NULL) {
+        return driver_fail(job, DRIVER_USAGE,
+                           "--convert IN OUT takes its input itself: leave out --%s; see --help",
+                           o->matrix != NULL ? "matrix" : "generate");
+    }
+    o->action = DRIVER_CONVERT;
+    o->matrix = o->convert[0];
+    return DRIVER_GOOD;
+}
+
 static int read_options(driver_job_t *job, int argc, char **argv, driver_options_t *o)
 {
     const driver_option_t options[] = {
@@ -139,6 +152,7 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"scale", 0, DRIVER_NAME, .to = &o->scale},
         {"machine", 0, DRIVER_NAME, .to = &o->machine},
         {"doctor", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_DOCTOR},
+        {"convert", 0, DRIVER_PAIR, .to = &o->convert},
         {"progress", 0, DRIVER_FLAG, .to = &o->progress},
         {"list-engines", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_LIST_ENGINES},
         {"list-transports", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_LIST_TRANSPORTS},
@@ -158,7 +172,7 @@ int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_option
 
     *o = (driver_options_t){
         .columns    = 64,
-        .type       = SPMM_R_64F,
+        .type       = SPMM_TYPE_AUTO,
         .layout     = SPMM_LAYOUT_ROW,
         .partition  = "auto",
         .alpha      = 1.0,
@@ -166,6 +180,11 @@ int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_option
         .iterations = 10,
     };
     code = read_options(job, argc, argv, o);
+    if (code == DRIVER_GOOD && o->convert[0] != NULL && o->action == DRIVER_RUN) {
+        code = check_convert(job, o);
+    } else if (o->type == SPMM_TYPE_AUTO) {
+        o->type = SPMM_R_64F;
+    }
 #ifndef DRIVER_HAVE_CJSON
     if (code == DRIVER_GOOD && o->json != NULL) {
         code = driver_fail(job, DRIVER_OTHER,

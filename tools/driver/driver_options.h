@@ -17,13 +17,15 @@ typedef enum {
     DRIVER_LIST_TRANSPORTS,
     DRIVER_LIST_PARTITIONERS,
     DRIVER_LIST_SCHEDULES,
-    DRIVER_DOCTOR
+    DRIVER_DOCTOR,
+    DRIVER_CONVERT
 } driver_action_t;
 
 /** Strings are borrowed from argv; NULL where an option was not given. */
 typedef struct {
     driver_action_t    action;
     const char        *matrix, *generate; /**< one of the two for DRIVER_RUN */
+    const char        *convert[2];        /**< from and to; the first is matrix, too */
     int64_t            columns;
     spmm_type_t        type;
     spmm_compute_t     compute;

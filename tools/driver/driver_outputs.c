@@ -33,6 +33,7 @@ int driver_check_outputs(driver_job_t *job, const driver_options_t *options)
         {"json", options->json},
         {"plot", options->plot},
         {"write-partition", options->write_partition},
+        {"convert", options->convert[1]},
     };
     int code = DRIVER_GOOD;
 

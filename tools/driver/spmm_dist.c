@@ -166,6 +166,42 @@ static int run_product(driver_job_t *job, const driver_options_t *options)
     return code;
 }
 
+/** From one file to another.  Collective, agreed. */
+static int run_convert(driver_job_t *job, const driver_options_t *options)
+{
+    driver_report_t    result = {0};
+    driver_run_t       run    = {.job = job, .options = options, .report = &result};
+    spmm_matrix_info_t info   = {.struct_size = sizeof info};
+    driver_progress_t  progress;
+    int                code;
+
+    driver_progress_open(&progress, job->rank == 0 && (options->progress || isatty(STDERR_FILENO)));
+    code = driver_check_outputs(job, options);
+    if (code == DRIVER_GOOD) {
+        code = driver_agree(job, open_context(&run, &progress));
+    }
+    if (code == DRIVER_GOOD) {
+        code = driver_agree(job, open_matrix(&run, &progress));
+    }
+    if (code == DRIVER_GOOD) {
+        const spmm_status_t status = spmm_matrix_write(run.A, options->convert[1], NULL);
+
+        code = driver_check(job, run.ctx, status,
+                            status == SPMM_ERR_ARGUMENT ? DRIVER_USAGE : DRIVER_OTHER);
+        code = driver_agree(job, code);
+    }
+    if (code == DRIVER_GOOD && job->rank == 0) {
+        (void)spmm_matrix_get_info(run.A, &info);
+        (void)printf("%s: %lld x %lld, %lld entries of type %s, from %s\n", options->convert[1],
+                     (long long)info.rows, (long long)info.cols, (long long)info.nnz,
+                     driver_type_name(info.type), options->convert[0]);
+    }
+    (void)spmm_matrix_destroy(&run.A);
+    (void)spmm_context_destroy(&run.ctx);
+    driver_progress_close(&progress);
+    return code;
+}
+
 /** What needs no matrix; rank 0 alone prints. */
 static void print_about(driver_action_t action)
 {
@@ -189,6 +225,7 @@ static void print_about(driver_action_t action)
         driver_print_components(stdout, spmm_schedule_info);
         break;
     case DRIVER_RUN:
+    case DRIVER_CONVERT:
     case DRIVER_DOCTOR:
         break;
     }
@@ -224,6 +261,8 @@ int main(int argc, char **argv)
         code = driver_agree(&job, driver_scale(&job, &options));
     } else if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
         code = run_product(&job, &options);
+    } else if (code == DRIVER_GOOD && options.action == DRIVER_CONVERT) {
+        code = run_convert(&job, &options);
     } else if (code == DRIVER_GOOD && options.action == DRIVER_DOCTOR) {
         code = driver_doctor(&job, &options);
     } else if (code == DRIVER_GOOD && job.rank == 0) {

@@ -49,21 +49,14 @@ spmm_status_t spmmi_file_compare(spmm_env_t *env, const char *path, int64_t size
  *  sentence is the same for any number of ranks. */
 spmm_status_t spmmi_file_agree(spmm_env_t *env, spmm_status_t local);
 
-enum { SPMM_CSR_FILE_HEADER = 32 /**< bytes: magic, rows, cols, nnz */ };
-
-/** Does a file that begins with @p head hold binary CSR?  @p head is zero past the file's end. */
-bool spmmi_csr_file_matches(const unsigned char head[SPMM_CSR_FILE_HEADER]);
-
-/** Read an open binary CSR file.  Collective, agreed.
- *  @param[in] head  the first bytes of the file, the same on every rank */
-spmm_status_t spmmi_csr_file_read(spmm_file_t *file, const unsigned char head[SPMM_CSR_FILE_HEADER],
-                                  spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
+enum { SPMM_FILE_HEAD = 64 /**< bytes by which formats are recognised */ };
 
 /** Does a file that begins with @p head hold a matrix of the Deep Learning Matrix Collection, a
  *  number and a comma?  @p head is zero past the file's end. */
-bool spmmi_smtx_matches(const unsigned char head[SPMM_CSR_FILE_HEADER]);
+bool spmmi_smtx_matches(const unsigned char head[SPMM_FILE_HEAD]);
 
-/** Read an open `.smtx` file; its entries are 1.  Collective, agreed. */
-spmm_status_t spmmi_smtx_read(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A);
+/** Read an open `.smtx` file; its entries are 1, so that it needs no seed.  Collective, agreed. */
+spmm_status_t spmmi_smtx_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
+                              spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
 
 #endif /* SPMM_MATRIX_FILE_H */

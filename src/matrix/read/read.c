@@ -6,13 +6,14 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "matrix/read/csr_file.h"
 #include "matrix/read/file.h"
 #include "matrix/read/matrix_market.h"
 
 /* What rank 0 finds out about a file before the others touch it. */
 typedef struct {
     int64_t       size;
-    unsigned char head[SPMM_CSR_FILE_HEADER]; /* zero past the end */
+    unsigned char head[SPMM_FILE_HEAD]; /* zero past the end */
 } probe_t;
 
 static spmm_status_t probe_file(spmm_env_t *env, const char *path, probe_t *probe)
@@ -49,24 +50,34 @@ static bool is_gzip(const probe_t *probe)
     return probe->head[0] == 0x1f && probe->head[1] == 0x8b;
 }
 
+/* Formats that their first bytes tell; everything else is Matrix Market, or none. */
+static const struct {
+    bool (*matches)(const unsigned char head[SPMM_FILE_HEAD]);
+    spmm_status_t (*read)(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
+                          spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
+} format[] = {
+    {spmmi_csr_file_matches, spmmi_csr_file_read},
+    {spmmi_petsc_file_matches, spmmi_petsc_file_read},
+    {spmmi_smtx_matches, spmmi_smtx_read},
+};
+
 static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const probe_t *probe,
                                      spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
 {
-    const spmm_type_t real = type == SPMM_TYPE_AUTO ? SPMM_R_64F : type;
-    spmm_file_t       file;
-    spmm_status_t     status;
+    const size_t  n = sizeof format / sizeof *format;
+    size_t        f = 0;
+    spmm_file_t   file;
+    spmm_status_t status;
 
     if (is_gzip(probe)) {
         return spmmi_mm_read_gzip(env, path, type, A);
     }
-    SPMM_TRY(spmmi_file_open(env, path, probe->size, &file));
-    if (spmmi_csr_file_matches(probe->head)) {
-        status = spmmi_csr_file_read(&file, probe->head, real, seed, A);
-    } else if (spmmi_smtx_matches(probe->head)) {
-        status = spmmi_smtx_read(&file, real, A);
-    } else {
-        status = spmmi_mm_read_text(&file, type, A);
+    while (f < n && !format[f].matches(probe->head)) {
+        f++;
     }
+    SPMM_TRY(spmmi_file_open(env, path, probe->size, &file));
+    status = f < n ? format[f].read(&file, probe->head, type, seed, A)
+                   : spmmi_mm_read_text(&file, type, A);
     spmmi_file_close(&file);
     return status;
 }

@@ -21,20 +21,20 @@ typedef struct {
     char         buffer[PIECE];
 } stream_t;
 
-bool spmmi_smtx_matches(const unsigned char head[SPMM_CSR_FILE_HEADER])
+bool spmmi_smtx_matches(const unsigned char head[SPMM_FILE_HEAD])
 {
     int k = 0;
 
-    while (k < SPMM_CSR_FILE_HEADER && isdigit(head[k])) {
+    while (k < SPMM_FILE_HEAD && isdigit(head[k])) {
         k++;
     }
     if (k == 0) {
         return false;
     }
-    while (k < SPMM_CSR_FILE_HEADER && head[k] == ' ') {
+    while (k < SPMM_FILE_HEAD && head[k] == ' ') {
         k++;
     }
-    return k < SPMM_CSR_FILE_HEADER && head[k] == ',';
+    return k < SPMM_FILE_HEAD && head[k] == ',';
 }
 
 /* The next character, -1 at the end of the file. */
@@ -169,13 +169,16 @@ static spmm_status_t read_all(stream_t *in, int64_t size[3], spmm_entries_t *lis
     return status;
 }
 
-spmm_status_t spmmi_smtx_read(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A)
+spmm_status_t spmmi_smtx_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
+                              spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
 {
     spmm_env_t    *env     = file->env;
     int64_t        size[3] = {0};
     spmm_entries_t list    = {0};
     spmm_status_t  status  = SPMM_OK;
 
+    (void)head;
+    (void)seed;
     if (env->rank == 0) {
         stream_t *in = spmmi_alloc_zero(1, sizeof *in);
 
@@ -192,7 +195,8 @@ spmm_status_t spmmi_smtx_read(spmm_file_t *file, spmm_type_t type, spmm_matrix_t
         status = spmmi_bcast(env, size, 3 * sizeof *size, 0);
     }
     if (status == SPMM_OK) {
-        status = spmmi_assemble(env, size[0], size[1], &list, SPMM_DUPLICATES_SUM, 0, type, A);
+        status = spmmi_assemble(env, size[0], size[1], &list, SPMM_DUPLICATES_SUM, 0,
+                                type == SPMM_TYPE_AUTO ? SPMM_R_64F : type, A);
     }
     spmmi_entries_free(&list);
     return status;

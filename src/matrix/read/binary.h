@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file binary.h
+ *  Binary files of rows: where row offsets, columns and values lie and how they are encoded.  What
+ *  reads and writes them is the same for all such formats, each of which fills this description.
+ */
+#ifndef SPMM_MATRIX_BINARY_H
+#define SPMM_MATRIX_BINARY_H
+
+#include "matrix/read/file.h"
+
+/** Numbers of one kind, one after the other. */
+typedef struct {
+    int64_t at;    /**< bytes before the first */
+    int     width; /**< bytes of each: 4 or 8 */
+} spmm_numbers_t;
+
+typedef struct spmm_binary spmm_binary_t;
+struct spmm_binary {
+    int64_t        rows, cols, nnz;
+    bool           big_endian;
+    bool           lengths; /**< rows: entries of each of them; else rows + 1 offsets */
+    spmm_numbers_t row, col;
+    spmm_numbers_t part;  /**< of the values: real numbers */
+    int            parts; /**< of a value: 1, 2: complex, 0: the file has no values */
+    int64_t        end;   /**< bytes of the matrix */
+
+    /** Read @p count numbers from number @p first on, of rows or columns; of parts.  Local.  NULL:
+     *  they lie in the file as described. */
+    spmm_status_t (*read_index)(const spmm_binary_t *self, spmm_file_t *file, bool rows,
+                                int64_t first, int64_t count, int64_t *to);
+    spmm_status_t (*read_parts)(const spmm_binary_t *self, spmm_file_t *file, int64_t first,
+                                int64_t count, double *to);
+    void *source; /**< of the two, borrowed */
+};
+
+/** Set col, part and end for arrays of these widths that follow each other from row.at on.
+ *  @return false where they are more than 64 bits count */
+bool spmmi_binary_place(spmm_binary_t *b, int row_width, int col_width, int part_width);
+
+/** Read an open file: every rank the rows of about an equal share of the entries.  Collective,
+ *  agreed.
+ *  @param[in] b  the same on every rank, sizes at least 0 and within the file
+ *  @return SPMM_ERR_IO for offsets or columns that make no matrix; SPMM_ERR_RANGE for a value that
+ *          @p type cannot hold; SPMM_ERR_ARGUMENT for a complex file and a real @p type */
+spmm_status_t spmmi_binary_read(spmm_file_t *file, const spmm_binary_t *b, spmm_type_t type,
+                                uint64_t seed, spmm_matrix_t **A);
+
+/** An integer of 4 or 8 bytes, two's complement. */
+int64_t spmmi_binary_decode(const unsigned char *bytes, int width, bool big_endian);
+void    spmmi_binary_encode(int64_t value, int width, bool big_endian, unsigned char *bytes);
+/** A real number of 4 or 8 bytes, IEEE 754. */
+double spmmi_binary_decode_real(const unsigned char *bytes, int width, bool big_endian);
+void   spmmi_binary_encode_real(double value, int width, bool big_endian, unsigned char *bytes);
+
+#endif /* SPMM_MATRIX_BINARY_H */
