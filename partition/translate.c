@@ -10,6 +10,9 @@
 #include "base/sort.h"
 #include "partition/layout.h"
 
+/* A piece takes four times its memory while it is sorted. */
+enum { MOST_PIECES = 32, LEAST_PIECE = 1 << 18 /* indices */ };
+
 /** What this rank asks the others, and what they ask it. */
 typedef struct {
     uint64_t *index;    /**< [count] indices to translate, ascending */
@@ -96,16 +99,14 @@ static spmm_status_t exchange(spmm_env_t *env, const spmm_layout_map_t *map, que
     return spmmi_alltoallv(env, q->asked, q->asked_count, q->ask, q->ask_count, sizeof *q->asked);
 }
 
-spmm_status_t spmmi_layout_translate(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,
+/* Collective, agreed. */
+static spmm_status_t translate_piece(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,
                                      int64_t *index)
 {
     query_t       q = {0};
     spmm_status_t status;
     int64_t       k = -1;
 
-    if (map->keep) {
-        return SPMM_OK;
-    }
     status = sort_indices(env, count, index, &q);
     if (status == SPMM_OK) {
         status = list_questions(env, map, count, &q);
@@ -122,4 +123,22 @@ spmm_status_t spmmi_layout_translate(spmm_env_t *env, const spmm_layout_map_t *m
     }
     free_query(&q);
     return status;
+}
+
+spmm_status_t spmmi_layout_translate(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,
+                                     int64_t *index)
+{
+    const int64_t piece  = count / MOST_PIECES < LEAST_PIECE ? LEAST_PIECE : count / MOST_PIECES;
+    int64_t       pieces = (count + piece - 1) / piece;
+
+    if (map->keep) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmmi_allreduce(env, &pieces, 1, MPI_INT64_T, MPI_MAX));
+    for (int64_t at = 0; pieces > 0; pieces--, at += piece) {
+        const int64_t left = at < count ? count - at : 0;
+
+        SPMM_TRY(translate_piece(env, map, left < piece ? left : piece, index + (count - left)));
+    }
+    return SPMM_OK;
 }

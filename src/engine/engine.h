@@ -33,6 +33,8 @@ typedef struct {
     /** A format of the same engine and block in another variant, whose arrays build() may share,
      *  the last of them to be destroyed freeing them; borrowed during the call; NULL: none. */
     const void *sibling;
+    bool lends; /**< the block given to build() stays until the format is destroyed, or adopts its
+                       columns and values: an engine with adopt() copies neither */
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 7 }; /**< most of one model */
@@ -91,6 +93,9 @@ typedef struct spmm_engine_ops {
     spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
                            const spmm_device_t *device, void **format);
 
+    /** Take columns and values of the block that was lent: they are the format's to free from now
+     *  on.  NULL: it has copied them. */
+    void (*adopt)(void *format);
     /** New values, same pattern: refills what build() laid out; done when it returns.
      *  @param[in] values  [nnz] host memory, in the order of the block given to build() */
     spmm_status_t (*refill)(void *format, const void *values);

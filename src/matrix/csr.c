@@ -55,11 +55,11 @@ size_t spmmi_csr_bytes(const spmm_csr_t *csr)
 }
 
 spmm_status_t spmmi_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
-                                  int64_t **order)
+                                  uint32_t **order)
 {
     const int64_t nnz   = spmmi_csr_nnz(csr);
     const size_t  size  = spmm_type_size(csr->type);
-    int64_t      *where = NULL;
+    uint32_t     *where = NULL;
 
     SPMM_TRY(spmmi_csr_alloc(env, csr->n_cols, csr->n_rows, nnz, csr->type, out));
     if (order != NULL && SPMM_NEW(where, nnz) == NULL) {
@@ -81,7 +81,7 @@ spmm_status_t spmmi_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_c
             memcpy((char *)out->values + (size_t)at * size, (char *)csr->values + (size_t)k * size,
                    size);
             if (where != NULL) {
-                where[at] = k;
+                where[at] = (uint32_t)k;
             }
         }
     }
@@ -95,7 +95,7 @@ spmm_status_t spmmi_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_c
 
 /* The arrays of out but its row lengths. */
 static void copy_rows(const spmm_csr_t *csr, const int32_t *order, int threads, spmm_csr_t *out,
-                      int64_t *where)
+                      uint32_t *where)
 {
     const size_t size = spmm_type_size(csr->type);
     const int    team = spmmi_cpu_team(threads);
@@ -110,16 +110,16 @@ static void copy_rows(const spmm_csr_t *csr, const int32_t *order, int threads, 
         memcpy((char *)out->values + (size_t)to * size, (char *)csr->values + (size_t)from * size,
                (size_t)count * size);
         for (int64_t k = 0; where != NULL && k < count; k++) {
-            where[to + k] = from + k;
+            where[to + k] = (uint32_t)(from + k);
         }
     }
 }
 
 spmm_status_t spmmi_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const int32_t *order,
-                                spmm_csr_t *out, int64_t **entry)
+                                spmm_csr_t *out, uint32_t **entry)
 {
     const int64_t nnz   = spmmi_csr_nnz(csr);
-    int64_t      *where = NULL;
+    uint32_t     *where = NULL;
 
     SPMM_TRY(spmmi_csr_alloc(env, csr->n_rows, csr->n_cols, nnz, csr->type, out));
     if (SPMM_NEW(out->row_map, csr->n_rows) == NULL ||

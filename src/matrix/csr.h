@@ -35,14 +35,14 @@ void spmmi_csr_free(spmm_csr_t *csr);
  *  @param[out] order  [nnz], owned by the caller, freed with spmmi_free(): where each entry of out
  *                     stands in @p csr; may be NULL */
 spmm_status_t spmmi_csr_transpose(spmm_env_t *env, const spmm_csr_t *csr, spmm_csr_t *out,
-                                  int64_t **order);
+                                  uint32_t **order);
 
 /** out = the rows of @p csr in another order, with their row map.
  *  @param[in]  order  [n_rows] old row of each new one, a permutation
  *  @param[out] entry  [nnz], owned by the caller, freed with spmmi_free(): where each entry of out
  *                     stands in @p csr; may be NULL */
 spmm_status_t spmmi_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const int32_t *order,
-                                spmm_csr_t *out, int64_t **entry);
+                                spmm_csr_t *out, uint32_t **entry);
 
 /** Bytes of the arrays. */
 size_t spmmi_csr_bytes(const spmm_csr_t *csr);

@@ -278,7 +278,7 @@ static void test_rcm_path(void **state)
 static void test_permute(void **state)
 {
     spmm_csr_t block, out;
-    int64_t   *entry;
+    uint32_t  *entry;
     int32_t    order[37];
 
     format_case_random(37, 19, 0.3, SPMM_R_32F, true, 5, &block);

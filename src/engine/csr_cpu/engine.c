@@ -61,6 +61,11 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return SPMM_OK;
 }
 
+static void adopt(void *format)
+{
+    ((spmm_csr_cpu_t *)format)->borrowed = false;
+}
+
 static spmm_status_t refill(void *format, const void *values)
 {
     spmm_csr_cpu_t *f = format;
@@ -135,6 +140,7 @@ const spmm_engine_ops_t spmmi_engine_csr_cpu = {
     .supports    = supports,
     .cost        = cost,
     .build       = build,
+    .adopt       = adopt,
     .refill      = refill,
     .places      = places,
     .execute     = execute,

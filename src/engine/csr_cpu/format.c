@@ -112,18 +112,35 @@ static void copy_entries(const spmm_csr_t *block, spmm_csr_cpu_t *f)
     }
 }
 
+/* Whoever lends a block has dealt it by threads as its entries are multiplied: they lie well. */
+static void borrow_entries(const spmm_csr_t *block, spmm_csr_cpu_t *f)
+{
+    spmmi_free_all(f->block.col_idx, f->block.values);
+    f->block.col_idx = block->col_idx;
+    f->block.values  = block->values;
+    f->borrowed      = true;
+}
+
 spmm_status_t spmmi_csr_cpu_build(const spmm_csr_t *block, const spmm_problem_t *problem,
                                   const spmm_device_t *device, spmm_csr_cpu_t *format)
 {
     format->threads = device->n_sm;
     SPMM_TRY(allocate(block, problem, device->env, count_cuts(block, problem), format));
     cut(block, format);
-    copy_entries(block, format);
+    if (problem->lends) {
+        borrow_entries(block, format);
+    } else {
+        copy_entries(block, format);
+    }
     return SPMM_OK;
 }
 
 void spmmi_csr_cpu_free(spmm_csr_cpu_t *format)
 {
+    if (format->borrowed) {
+        format->block.col_idx = NULL;
+        format->block.values  = NULL;
+    }
     spmmi_csr_free(&format->block);
     spmmi_csr_free(&format->sums);
     spmmi_free(format->pieces);

@@ -19,9 +19,10 @@ typedef struct {
     void      *pieces; /**< [sums.n_cols x n of the problem], of the type of C */
     size_t     piece_bytes;
     int        threads;
+    bool       borrowed; /**< columns and values of block are those of the block given to build() */
 } spmm_csr_cpu_t;
 
-/** A copy of @p block, cut where the kernel for @p problem adds pieces up. */
+/** @p block, copied or borrowed, cut where the kernel for @p problem adds pieces up. */
 spmm_status_t spmmi_csr_cpu_build(const spmm_csr_t *block, const spmm_problem_t *problem,
                                   const spmm_device_t *device, spmm_csr_cpu_t *format);
 void          spmmi_csr_cpu_free(spmm_csr_cpu_t *format);

@@ -70,36 +70,67 @@ static spmm_status_t exchange_lengths(const spmm_plan_t *plan, spmm_arrival_t *i
     return status;
 }
 
-/* Send the entries of A (8-byte columns or values) to the new owners of their rows. */
-static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entries,
-                                      size_t elem_size, const int64_t *send_count,
-                                      const int64_t *recv_count, void *out)
+/* Entries of rows @p from .. end of rows.send_row, one row after the other.  @return behind them */
+static char *pack_rows(const spmm_plan_t *plan, const void *entries, size_t elem_size, int64_t from,
+                       int64_t end, char *to)
 {
-    const spmm_matrix_t *A    = spmmi_plan_matrix(plan);
-    const int64_t        nnz  = spmmi_matrix_local_nnz(A);
-    char                *pack = NULL, *to;
-    spmm_status_t        status;
+    const spmm_matrix_t *A = spmmi_plan_matrix(plan);
 
-    status = (pack = spmmi_alloc(nnz, elem_size)) != NULL
+    for (int64_t k = from; k < end; k++) {
+        const int32_t row   = plan->rows.send_row[k];
+        const size_t  bytes = (size_t)(A->row_ptr[row + 1] - A->row_ptr[row]) * elem_size;
+
+        memcpy(to, (const char *)entries + (size_t)A->row_ptr[row] * elem_size, bytes);
+        to += bytes;
+    }
+    return to;
+}
+
+static int64_t sum(const int64_t *count, int from, int end)
+{
+    int64_t total = 0;
+
+    for (int p = from; p < end; p++) {
+        total += count[p];
+    }
+    return total;
+}
+
+/* Send the entries of A (8-byte columns or values) to the new owners of their rows.  Those that
+ * stay on this rank, most often nearly all, need no memory on the way. */
+static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entries,
+                                      size_t elem_size, spmm_arrival_t *in, char *out)
+{
+    const int     rank = plan->env->rank, size = plan->env->size;
+    const int64_t stay = in->send_count[rank], others = sum(in->send_count, 0, size) - stay;
+    const int64_t before = sum(in->recv_count, 0, rank),
+                  after  = sum(in->recv_count, rank + 1, size);
+    const int64_t first  = sum(plan->rows.send_count, 0, rank);
+    const int64_t last   = first + plan->rows.send_count[rank];
+    char         *pack, *to;
+    spmm_status_t status;
+
+    status = (pack = spmmi_alloc(others, elem_size)) != NULL
                  ? SPMM_OK
-                 : spmmi_fail_memory(&plan->env->err, nnz, elem_size, "entries on their way");
+                 : spmmi_fail_memory(&plan->env->err, others, elem_size, "entries on their way");
     status = spmmi_agree(plan->env, status);
     if (status == SPMM_OK) {
-        to = pack;
-        for (int32_t k = 0; k < plan->rows.n_orig; k++) {
-            const int32_t row   = plan->rows.send_row[k];
-            const size_t  bytes = (size_t)(A->row_ptr[row + 1] - A->row_ptr[row]) * elem_size;
-
-            memcpy(to, (const char *)entries + (size_t)A->row_ptr[row] * elem_size, bytes);
-            to += bytes;
-        }
-        status = spmmi_alltoallv(plan->env, pack, send_count, out, recv_count, elem_size);
+        to = pack_rows(plan, entries, elem_size, 0, first, pack);
+        (void)pack_rows(plan, entries, elem_size, last, plan->rows.n_orig, to);
+        in->send_count[rank] = in->recv_count[rank] = 0;
+        status = spmmi_alltoallv(plan->env, pack, in->send_count, out, in->recv_count, elem_size);
+        in->send_count[rank] = in->recv_count[rank] = stay;
     }
     spmmi_free(pack);
+    if (status == SPMM_OK) {
+        memmove(out + (size_t)(before + stay) * elem_size, out + (size_t)before * elem_size,
+                (size_t)after * elem_size);
+        (void)pack_rows(plan, entries, elem_size, first, last, out + (size_t)before * elem_size);
+    }
     return status;
 }
 
-spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in)
+spmm_status_t spmmi_arrival_add_values(const spmm_plan_t *plan, spmm_arrival_t *in)
 {
     const size_t  size   = spmm_type_size(plan->ab_type);
     spmm_status_t status = SPMM_OK;
@@ -110,23 +141,36 @@ spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival
         in->values  = spmmi_plan_matrix(plan)->values;
         return SPMM_OK;
     }
-    SPMM_TRY(exchange_lengths(plan, in));
     nnz        = in->row_ptr[plan->rows.n_local];
     in->values = in->own_values = spmmi_alloc(nnz, size);
     if (in->values == NULL) {
         status = spmmi_fail_memory(&plan->env->err, nnz, size, "the values of this rank");
     }
     SPMM_TRY(spmmi_agree(plan->env, status));
-    return exchange_entries(plan, spmmi_plan_matrix(plan)->values, size, in->send_count,
-                            in->recv_count, in->own_values);
+    return exchange_entries(plan, spmmi_plan_matrix(plan)->values, size, in, in->own_values);
 }
 
-spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
+static spmm_status_t receive_lengths(const spmm_plan_t *plan, spmm_arrival_t *in)
+{
+    if (plan->rows.keep) {
+        in->row_ptr = spmmi_plan_matrix(plan)->row_ptr;
+        return SPMM_OK;
+    }
+    return exchange_lengths(plan, in);
+}
+
+spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in)
+{
+    SPMM_TRY(receive_lengths(plan, in));
+    return spmmi_arrival_add_values(plan, in);
+}
+
+spmm_status_t spmmi_arrival_receive_columns(const spmm_plan_t *plan, spmm_arrival_t *in)
 {
     spmm_status_t status = SPMM_OK;
     int64_t       nnz;
 
-    SPMM_TRY(spmmi_arrival_receive_values(plan, in));
+    SPMM_TRY(receive_lengths(plan, in));
     if (plan->rows.keep) {
         in->col = spmmi_plan_matrix(plan)->col_idx;
         return SPMM_OK;
@@ -137,7 +181,14 @@ spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in)
                                    "this rank's part of the matrix");
     }
     SPMM_TRY(spmmi_agree(plan->env, status));
-    SPMM_TRY(exchange_entries(plan, spmmi_plan_matrix(plan)->col_idx, sizeof *in->col,
-                              in->send_count, in->recv_count, in->own_col));
+    SPMM_TRY(exchange_entries(plan, spmmi_plan_matrix(plan)->col_idx, sizeof *in->col, in,
+                              (char *)in->own_col));
     return spmmi_layout_translate(plan->env, &plan->cols, nnz, in->own_col);
+}
+
+void spmmi_arrival_drop_columns(spmm_arrival_t *in)
+{
+    spmmi_free(in->own_col);
+    in->own_col = NULL;
+    in->col     = NULL;
 }

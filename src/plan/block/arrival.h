@@ -19,10 +19,14 @@ typedef struct {
     int64_t       *recv_count;
 } spmm_arrival_t;
 
-/** Collective, agreed.  *in must be zeroed; free it in either case. */
-spmm_status_t spmmi_arrival_receive(const spmm_plan_t *plan, spmm_arrival_t *in);
-/** The same without columns.  Collective, agreed. */
+/** All but the values.  Collective, agreed.  *in must be zeroed; free it in either case. */
+spmm_status_t spmmi_arrival_receive_columns(const spmm_plan_t *plan, spmm_arrival_t *in);
+/** All but the columns, likewise. */
 spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in);
+/** Values after columns, or without them: a plan that has dealt the columns frees them first.
+ *  Collective, agreed. */
+spmm_status_t spmmi_arrival_add_values(const spmm_plan_t *plan, spmm_arrival_t *in);
+void          spmmi_arrival_drop_columns(spmm_arrival_t *in);
 void          spmmi_arrival_free(spmm_arrival_t *in);
 
 /** Make plan->flipped for what follows, where the plan flips.  Collective, agreed. */

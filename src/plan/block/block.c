@@ -120,7 +120,7 @@ static void sort_row(const spmm_block_t *block, int64_t from, int64_t to, spmm_c
                (const char *)block->csr.values + (size_t)k * size, size);
     }
     for (int64_t k = from; k < to; k++) {
-        block->source[k] = least + k - from;
+        block->source[k] = (uint32_t)(least + k - from);
     }
 }
 
@@ -157,6 +157,18 @@ void spmmi_block_give_up(spmm_block_t *block)
     }
     block->engine = NULL;
     block->format = NULL;
+    block->lent   = false;
+}
+
+void spmmi_block_free_csr(spmm_block_t *block)
+{
+    if (block->lent) {
+        block->engine->adopt(block->format);
+        block->csr.col_idx = NULL;
+        block->csr.values  = NULL;
+        block->lent        = false;
+    }
+    spmmi_csr_free(&block->csr);
 }
 
 void spmmi_permuted_free(spmm_permuted_t *p)
@@ -169,7 +181,7 @@ void spmmi_permuted_free(spmm_permuted_t *p)
 
 void spmmi_block_free_input(spmm_block_t *block)
 {
-    spmmi_csr_free(&block->csr);
+    spmmi_block_free_csr(block);
     spmmi_free(block->source);
     block->source = NULL;
     spmmi_pattern_free(&block->pattern);

@@ -29,7 +29,7 @@ typedef struct {
 /** A block with its rows in another order. */
 typedef struct {
     spmm_csr_t     csr;
-    int64_t       *source; /**< [nnz] as in spmm_block_t */
+    uint32_t      *source; /**< [nnz] as in spmm_block_t */
     spmm_pattern_t pattern;
 } spmm_permuted_t;
 
@@ -41,8 +41,9 @@ typedef struct {
     const char       *tuned;  /**< what it was chosen by, as in spmm_plan_stats_t */
     int64_t           since;  /**< product from which on it stands; 0: it is tried */
     spmm_csr_t        csr;    /**< input of the build; freed when no other format needs it */
-    int64_t          *source; /**< [nnz] place of each entry among this rank's entries,
+    uint32_t         *source; /**< [nnz] place of each entry among this rank's entries,
                                           NULL: the same as here */
+    bool              lent;   /**< columns and values of csr to the format */
     int64_t           nnz;
     spmm_reordering_t reordering;
     spmm_permuted_t   rival;   /**< owned: an order to be measured; no row_ptr: none */
@@ -102,6 +103,8 @@ int spmmi_block_settle(spmm_block_t *block);
 void spmmi_block_end_tries(spmm_block_t *block);
 /** Destroy the format; the facts stay for explain.  Local. */
 void spmmi_block_give_up(spmm_block_t *block);
+/** Free csr; what is lent is the format's from now on.  Local. */
+void spmmi_block_free_csr(spmm_block_t *block);
 /** Free what formats are made from: entries, their sources and windows.  Local. */
 void spmmi_block_free_input(spmm_block_t *block);
 /** Free what is left of a block. */

@@ -20,11 +20,11 @@ static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o
     plan->edge.used   = plan->blocks.local.problem.layout != plan->layout;
     plan->edge.direct = plan->blocks.local.problem.layout == SPMM_LAYOUT_MIXED;
     if (!plan->blocks.keep_input) {
-        spmmi_csr_free(&plan->blocks.local.csr);
+        spmmi_block_free_csr(&plan->blocks.local);
     }
     SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.halo, halo_c, o));
     if (!plan->blocks.keep_input) {
-        spmmi_csr_free(&plan->blocks.halo.csr);
+        spmmi_block_free_csr(&plan->blocks.halo);
     }
     return SPMM_OK;
 }
@@ -44,7 +44,7 @@ static spmm_status_t build_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
         SPMM_TRY(spmmi_block_sort_by_source(plan->env, block));
     }
     SPMM_TRY(spmmi_plan_build_block(plan, block, plan->c_type, o));
-    spmmi_csr_free(&block->csr);
+    spmmi_block_free_csr(block);
     return SPMM_OK;
 }
 

@@ -53,6 +53,7 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
 static void install(spmm_block_t *block, const spmm_engine_settled_t *settled, bool by_name)
 {
     block->engine         = settled->picked->engine;
+    block->lent           = block->problem.lends && block->engine->adopt != NULL;
     block->format         = settled->format;
     block->problem.layout = settled->picked->layout;
     block->predicted_s    = settled->picked->predicted_s;
@@ -131,6 +132,14 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
     return status;
 }
 
+/* Is there one format, and the block dealt to memory as one on CPUs wants it?  A transpose, and
+ * rows in another order, lie where other threads put them. */
+static bool may_lend(const spmm_plan_t *plan, const spmm_block_t *block)
+{
+    return plan->device->kind == SPMM_DEVICE_CPU && plan->tune == SPMM_TUNE_NONE &&
+           plan->op == SPMM_OP_N && block->rival.csr.row_ptr == NULL && !block->reordering.applied;
+}
+
 spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                      const spmm_plan_options_t *o)
 {
@@ -146,6 +155,7 @@ spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spm
     spmm_status_t              status = SPMM_OK;
 
     SPMM_TRY(consider_engines(plan, block, c_type));
+    block->problem.lends = may_lend(plan, block);
     SPMM_TRY(spmmi_engine_settle(&choice, &block->csr, &block->problem, plan->device,
                                  block->candidates, spmmi_n_engines, &settled));
     plan->stats.tune_s += settled.tune_s;

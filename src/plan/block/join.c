@@ -2,9 +2,11 @@
 /** @file join.c  One block from the local and the halo block, in whatever order their rows are. */
 #include "plan/block/join.h"
 
+#include <omp.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cpu/csr_cpu/csr_mm.h"
 #include "plan/plan.h"
 
 /** One of the two blocks on its way. */
@@ -55,7 +57,7 @@ static int64_t copy_row(const part_t *part, int32_t i, const int32_t *col, int32
 
         joined->csr.col_idx[to + k] = col != NULL ? col[c] : c + shift;
         joined->source[to + k] =
-            part->block->source == NULL ? from + k : part->block->source[from + k];
+            part->block->source == NULL ? (uint32_t)(from + k) : part->block->source[from + k];
     }
     if (n > 0) {
         memcpy((char *)joined->csr.values + (size_t)to * size,
@@ -73,11 +75,18 @@ static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *hal
     for (int32_t i = 0; i < joined->csr.n_rows; i++) {
         ptr[i + 1] = ptr[i] + row_length(local, i) + row_length(halo, i);
     }
-#pragma omp parallel for schedule(dynamic, 256) num_threads(plan->device->threads)
-    for (int32_t i = 0; i < joined->csr.n_rows; i++) {
-        const int64_t behind = copy_row(local, i, NULL, 0, ptr[i], joined);
+    /* Each thread has the rows that it will multiply, so that their memory is near it. */
+#pragma omp parallel num_threads(plan->device->threads)
+    {
+        const int     t = omp_get_thread_num(), n_threads = omp_get_num_threads();
+        const int64_t end = spmmi_cpu_csr_first_row(ptr, joined->csr.n_rows, t + 1, n_threads);
 
-        (void)copy_row(halo, i, col, plan->cols.n_local, behind, joined);
+        for (int64_t i = spmmi_cpu_csr_first_row(ptr, joined->csr.n_rows, t, n_threads); i < end;
+             i++) {
+            const int64_t behind = copy_row(local, (int32_t)i, NULL, 0, ptr[i], joined);
+
+            (void)copy_row(halo, (int32_t)i, col, plan->cols.n_local, behind, joined);
+        }
     }
 }
 

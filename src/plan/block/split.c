@@ -9,12 +9,14 @@
 #include "plan/block/split.h"
 
 #include <inttypes.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "base/sort.h"
+#include "cpu/csr_cpu/csr_mm.h"
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
 
@@ -107,61 +109,52 @@ static int32_t find(const uint64_t *list, int64_t count, uint64_t value)
 
 static int ascending(const void *a, const void *b)
 {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
     return (x > y) - (x < y);
 }
 
-/* A row of a block has its column and, below, its place in the row of A as one number each. */
-static int64_t pack(int64_t col, int64_t place)
+/* Columns and places of @p count entries of a row, which are packed as one number each, ascending
+ * in column.  @p from: where they go in the block; @p start: where their row starts in what
+ * arrived */
+static void put_row(uint64_t *packed, int64_t count, int64_t start, int64_t from,
+                    spmm_block_t *block)
 {
-    return (int64_t)((uint64_t)col << 32 | (uint64_t)place);
-}
-
-/* Sort entries from .. to of a block, packed in block->source, by column and fetch their values.
- * @p start: where their row starts in what arrived. */
-static void finish_row(const spmm_arrival_t *in, int64_t start, int64_t from, int64_t to,
-                       spmm_block_t *block)
-{
-    const size_t size = spmm_type_size(block->csr.type);
-
-    for (int64_t k = from + 1; k < to; k++) {
-        if (block->source[k - 1] > block->source[k]) {
-            qsort(block->source + from, (size_t)(to - from), sizeof *block->source, ascending);
+    for (int64_t k = 1; k < count; k++) {
+        if (packed[k - 1] > packed[k]) {
+            qsort(packed, (size_t)count, sizeof *packed, ascending);
             break;
         }
     }
-    for (int64_t k = from; k < to; k++) {
-        const int64_t packed = block->source[k];
-
-        block->csr.col_idx[k] = (int32_t)(packed >> 32);
-        block->source[k]      = start + (packed & UINT32_MAX);
-        memcpy((char *)block->csr.values + (size_t)k * size,
-               (const char *)in->values + (size_t)block->source[k] * size, size);
+    for (int64_t k = 0; k < count; k++) {
+        block->csr.col_idx[from + k] = (int32_t)(packed[k] >> 32);
+        block->source[from + k]      = (uint32_t)(start + (int64_t)(packed[k] & UINT32_MAX));
     }
 }
 
-static void deal_row(const split_t *split, int32_t i, spmm_block_t *local, spmm_block_t *halo)
+/* @p packed: scratch for the entries of a row, [2 * its length] */
+static void deal_row(const split_t *split, int32_t i, uint64_t *packed, spmm_block_t *local,
+                     spmm_block_t *halo)
 {
     const spmm_arrival_t *in    = &split->in;
-    const int64_t         start = in->row_ptr[i], end = in->row_ptr[i + 1];
+    const int64_t         start = in->row_ptr[i], length = in->row_ptr[i + 1] - start;
     const int64_t         other = split->other_ptr[i], own = start - other;
-    int64_t               own_at = own, other_at = other;
+    int64_t               n_own = 0, n_other = 0;
 
-    for (int64_t k = start; k < end; k++) {
-        const int64_t col = in->col[k];
+    for (int64_t k = 0; k < length; k++) {
+        const int64_t col = in->col[start + k];
 
         if (is_own(split, col)) {
-            local->source[own_at++] = pack(col - split->first, k - start);
+            packed[n_own++] = (uint64_t)(col - split->first) << 32 | (uint64_t)k;
         } else {
-            halo->source[other_at++] =
-                pack(find(split->need, split->n_need, (uint64_t)col), k - start);
+            packed[length + n_other++] =
+                (uint64_t)find(split->need, split->n_need, (uint64_t)col) << 32 | (uint64_t)k;
         }
     }
-    finish_row(in, start, own, own_at, local);
-    finish_row(in, start, other, other_at, halo);
-    local->csr.row_ptr[i + 1] = own_at;
-    halo->csr.row_ptr[i + 1]  = other_at;
+    put_row(packed, n_own, start, own, local);
+    put_row(packed + length, n_other, start, other, halo);
+    local->csr.row_ptr[i + 1] = own + n_own;
+    halo->csr.row_ptr[i + 1]  = other + n_other;
 }
 
 static spmm_status_t alloc_block(const spmm_plan_t *plan, int64_t n_cols, int64_t nnz,
@@ -172,20 +165,61 @@ static spmm_status_t alloc_block(const spmm_plan_t *plan, int64_t n_cols, int64_
                            &block->csr);
 }
 
-/* Deal the entries of every row to the two blocks. */
+static int64_t longest_row(const spmm_arrival_t *in, int32_t n)
+{
+    int64_t most = 0;
+
+    for (int32_t i = 0; i < n; i++) {
+        most =
+            in->row_ptr[i + 1] - in->row_ptr[i] > most ? in->row_ptr[i + 1] - in->row_ptr[i] : most;
+    }
+    return most;
+}
+
+/* Deal the columns of every row to the two blocks. */
 static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
 {
+    const int64_t *row_ptr = split->in.row_ptr;
+    const int32_t  n       = plan->rows.n_local;
+    const int64_t  room    = 2 * longest_row(&split->in, n);
+    bool           failed  = false;
+
     SPMM_NEW(plan->blocks.local.source, plan->blocks.local.nnz);
     SPMM_NEW(plan->blocks.halo.source, plan->blocks.halo.nnz);
     if (plan->blocks.local.source == NULL || plan->blocks.halo.source == NULL) {
         return spmmi_fail_memory(&plan->env->err, plan->blocks.local.nnz + plan->blocks.halo.nnz,
                                  sizeof *plan->blocks.local.source, "entry sources");
     }
-#pragma omp parallel for schedule(dynamic, 256) num_threads(plan->device->threads)
-    for (int32_t i = 0; i < plan->rows.n_local; i++) {
-        deal_row(split, i, &plan->blocks.local, &plan->blocks.halo);
+    /* Each thread has the rows that it will multiply, so that their memory is near it. */
+#pragma omp parallel num_threads(plan->device->threads) reduction(|| : failed)
+    {
+        const int     t = omp_get_thread_num(), n_threads = omp_get_num_threads();
+        const int64_t end = spmmi_cpu_csr_first_row(row_ptr, n, t + 1, n_threads);
+        uint64_t     *packed;
+
+        failed = SPMM_NEW(packed, room) == NULL;
+        for (int64_t i = spmmi_cpu_csr_first_row(row_ptr, n, t, n_threads); i < end && !failed;
+             i++) {
+            deal_row(split, (int32_t)i, packed, &plan->blocks.local, &plan->blocks.halo);
+        }
+        spmmi_free(packed);
     }
-    return SPMM_OK;
+    return failed ? spmmi_fail_memory(&plan->env->err, room, sizeof(uint64_t), "a row") : SPMM_OK;
+}
+
+/* The values of a block whose columns were dealt. */
+static void fetch_values(const spmm_plan_t *plan, const spmm_arrival_t *in, spmm_block_t *block)
+{
+    const size_t size = spmm_type_size(block->csr.type);
+
+    if (block->source == NULL) { /* they are there */
+        return;
+    }
+#pragma omp parallel for schedule(static) num_threads(plan->device->threads)
+    for (int64_t k = 0; k < block->nnz; k++) {
+        memcpy((char *)block->csr.values + (size_t)k * size,
+               (const char *)in->values + (size_t)block->source[k] * size, size);
+    }
 }
 
 /* All entries stay where they are in A: the local block is A, and sources are places. */
@@ -210,7 +244,8 @@ static void take_all(spmm_plan_t *plan, const split_t *split)
                 csr->col_idx[k] = (int32_t)(in->col[k] - split->first);
             }
             memcpy((char *)csr->values + (size_t)from * size,
-                   (const char *)in->values + (size_t)from * size, (size_t)count * size);
+                   (const char *)spmmi_plan_matrix(plan)->values + (size_t)from * size,
+                   (size_t)count * size);
         }
     }
 }
@@ -238,7 +273,7 @@ static spmm_status_t transpose_block(const spmm_plan_t *plan, spmm_block_t *bloc
 {
     spmm_env_t *env = plan->env;
     spmm_csr_t  flipped;
-    int64_t    *order;
+    uint32_t   *order;
 
     SPMM_TRY(spmmi_csr_transpose(env, &block->csr, &flipped, &order));
     for (int64_t k = 0; k < block->nnz; k++) {
@@ -254,21 +289,34 @@ static spmm_status_t transpose_block(const spmm_plan_t *plan, spmm_block_t *bloc
     return SPMM_OK;
 }
 
-static spmm_status_t make_blocks(spmm_plan_t *plan, split_t *split)
+/* All but the values that come from elsewhere. */
+static spmm_status_t deal_columns(spmm_plan_t *plan, split_t *split)
 {
-    int64_t n_other;
+    const int64_t nnz = split->in.row_ptr[plan->rows.n_local];
+    int64_t       n_other;
 
+    if (nnz > UINT32_MAX) { /* sources */
+        return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
+                          "rank %d would have %" PRId64
+                          " entries, more than 2^32 - 1; use more ranks",
+                          plan->env->rank, nnz);
+    }
     SPMM_TRY(count_others(plan, split));
     SPMM_TRY(list_halo_columns(plan, split));
     n_other = split->other_ptr[plan->rows.n_local];
-    SPMM_TRY(alloc_block(plan, split->n_own, split->in.row_ptr[plan->rows.n_local] - n_other,
-                         &plan->blocks.local));
+    SPMM_TRY(alloc_block(plan, split->n_own, nnz - n_other, &plan->blocks.local));
     SPMM_TRY(alloc_block(plan, split->n_need, n_other, &plan->blocks.halo));
     if (plan->rows.keep && n_other == 0) {
         take_all(plan, split);
-    } else {
-        SPMM_TRY(deal_rows(plan, split));
+        return SPMM_OK;
     }
+    return deal_rows(plan, split);
+}
+
+static spmm_status_t finish_blocks(spmm_plan_t *plan, const spmm_arrival_t *in)
+{
+    fetch_values(plan, in, &plan->blocks.local);
+    fetch_values(plan, in, &plan->blocks.halo);
     if (plan->op == SPMM_OP_T) {
         SPMM_TRY(transpose_block(plan, &plan->blocks.local));
         return transpose_block(plan, &plan->blocks.halo);
@@ -281,12 +329,19 @@ spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan)
     split_t split = {.first = plan->cols.offset[plan->env->rank], .n_own = plan->cols.n_local};
     spmm_status_t status;
 
-    status = spmmi_agree(plan->env, spmmi_arrival_receive(plan, &split.in));
+    status = spmmi_agree(plan->env, spmmi_arrival_receive_columns(plan, &split.in));
     if (status == SPMM_OK) {
-        status = spmmi_agree(plan->env, make_blocks(plan, &split));
+        status = spmmi_agree(plan->env, deal_columns(plan, &split));
+    }
+    spmmi_free(split.other_ptr);
+    spmmi_arrival_drop_columns(&split.in); /* values take their room */
+    if (status == SPMM_OK) {
+        status = spmmi_agree(plan->env, spmmi_arrival_add_values(plan, &split.in));
+    }
+    if (status == SPMM_OK) {
+        status = spmmi_agree(plan->env, finish_blocks(plan, &split.in));
     }
     spmmi_arrival_free(&split.in);
-    spmmi_free(split.other_ptr);
     if (status == SPMM_OK) {
         /* Same bits: an index is never negative. */
         status = spmmi_halo_create(plan->env, plan->cols.offset, (const int64_t *)split.need,

@@ -260,8 +260,8 @@ static spmm_status_t walk(walk_t *w)
 static void free_inputs(spmm_plan_t *plan)
 {
     plan->blocks.keep_input = false;
-    spmmi_csr_free(&plan->blocks.local.csr);
-    spmmi_csr_free(&plan->blocks.halo.csr);
+    spmmi_block_free_csr(&plan->blocks.local);
+    spmmi_block_free_csr(&plan->blocks.halo);
     spmmi_free(plan->blocks.need);
     plan->blocks.need = NULL;
 }

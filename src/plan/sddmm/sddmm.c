@@ -44,7 +44,7 @@ static spmm_status_t make_block(const spmm_plan_t *base, spmm_block_t *block,
         status = spmmi_sampler_create(base->device, &block->csr, place, what, sampler);
     }
     spmmi_free(place);
-    spmmi_csr_free(&block->csr);
+    spmmi_block_free_csr(block);
     spmmi_free(block->source);
     block->source = NULL;
     return status;

@@ -6,6 +6,8 @@
  */
 #include "tc_case.h"
 
+#include "format_case.h"
+
 #include <float.h>
 
 static spmm_device_t device;
@@ -127,5 +129,38 @@ static void test_comparison(void **state)
     assert_true(error_of(0.0, 1e-20, 1e-20) == 0.0 && isinf(error_of(1e-3, 0.0, 1.0)));
 }
 
+/* A block that is lent is not copied, and stays its owner's until it is adopted. */
+static void test_lent_block(void **state)
+{
+    const spmm_engine_ops_t *engine  = spmmi_engine_find("csr-cpu");
+    const spmm_problem_t     problem = {.ab_type = SPMM_R_64F,
+                                        .c_type  = SPMM_R_64F,
+                                        .compute = SPMM_COMPUTE_64F,
+                                        .layout  = SPMM_LAYOUT_ROW,
+                                        .n       = 8,
+                                        .lends   = true};
+    const int64_t            live    = spmmi_alloc_get_stats().live;
+
+    for (int adopts = 0; adopts < 2; adopts++) {
+        spmm_csr_t block;
+        int64_t    count;
+        int32_t   *from;
+        void      *format, *values;
+
+        format_case_random(40, 30, 0.2, SPMM_R_64F, false, 3, &block);
+        spmm_assert_ok(engine->build(&block, &problem, &device, &format));
+        spmm_assert_ok(engine->places(format, &values, &count, &from));
+        assert_ptr_equal(values, block.values);
+        if (adopts) {
+            engine->adopt(format);
+            block.col_idx = NULL;
+            block.values  = NULL;
+        }
+        engine->destroy(format);
+        spmmi_csr_free(&block);
+        assert_int_equal(spmmi_alloc_get_stats().live, live);
+    }
+}
+
 SPMM_TESTS(test_comparison, test_shapes, test_accuracy, test_special_values, test_same_bits,
-           test_life);
+           test_life, test_lent_block);
