@@ -28,7 +28,6 @@ int main(int argc, char **argv)
     TRY(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx)); /* one GPU per rank, or CPUs */
     TRY(spmm_matrix_read(ctx, argv[1], SPMM_R_64F, 0, &A));
     TRY(spmm_plan_create(A, n, NULL, &plan)); /* halo exchange, formats, autotuning: once */
-
     TRY(spmm_matrix_get_info(A, &my)); /* B: my.local_cols rows on this rank, C: my.local_rows */
     size_t  bytes_B = sizeof(double) * (size_t)(my.local_cols * n);
     size_t  bytes_C = sizeof(double) * (size_t)(my.local_rows * n);
@@ -40,7 +39,6 @@ int main(int argc, char **argv)
     TRY(spmm_buffer_alloc(ctx, bytes_B, &B)); /* GPU memory where the context has GPUs */
     TRY(spmm_buffer_alloc(ctx, bytes_C, &C));
     TRY(spmm_buffer_copy(ctx, B, host, bytes_B));
-
     for (int step = 0; step < 10; step++) {
         TRY(spmm_execute(plan, n, 1.0, B, n, 0.0, C, n, NULL)); /* C = 1 A B + 0 C */
     }

@@ -79,24 +79,6 @@ static spmm_csr_rows_t *pick(const spmm_operands_t *x, const spmm_csr_isa_t *isa
     return NULL;
 }
 
-int64_t spmmi_cpu_csr_first_row(const int64_t *row_ptr, int64_t n_rows, int t, int n_threads)
-{
-    const int64_t work = row_ptr[n_rows] + n_rows;
-    const int64_t want = work / n_threads * t + work % n_threads * t / n_threads;
-    int64_t       low = 0, high = n_rows;
-
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-
-        if (row_ptr[mid] + mid < want) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    return t == n_threads ? n_rows : low;
-}
-
 bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type)
 {
     return pick(&(spmm_operands_t){.ab_type = ab_type, .c_type = c_type}, spmmi_csr_isas) != NULL;
@@ -125,7 +107,7 @@ void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args)
     {
         const int t = omp_get_thread_num(), n_threads = omp_get_num_threads();
 
-        rows(args, spmmi_cpu_csr_first_row(args->row_ptr, args->n_rows, t, n_threads),
-             spmmi_cpu_csr_first_row(args->row_ptr, args->n_rows, t + 1, n_threads));
+        rows(args, spmmi_cpu_first_row(args->row_ptr, args->n_rows, t, n_threads),
+             spmmi_cpu_first_row(args->row_ptr, args->n_rows, t + 1, n_threads));
     }
 }

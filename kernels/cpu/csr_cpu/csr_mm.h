@@ -4,13 +4,10 @@
 #define SPMM_CPU_CSR_MM_H
 
 #include "cpu/csr_cpu/csr_rows.h"
+#include "cpu/first_row.h"
 
 /** Is there a kernel for A and B of @p ab_type and C of @p c_type? */
 bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);
-
-/** First row of thread @p t of @p n_threads, or the end for that behind the last: rows and entries
- *  together are dealt out evenly, so that empty rows, which still write C, count too. */
-int64_t spmmi_cpu_csr_first_row(const int64_t *row_ptr, int64_t n_rows, int t, int n_threads);
 
 /** The types must be supported.  FP64 data sums in FP64, all other types in FP32; C is rounded
  *  once.  Column-major blocks and 16-bit types have no pieces. */

@@ -102,9 +102,9 @@ static void copy_entries(const spmm_csr_t *block, spmm_csr_cpu_t *f)
 #pragma omp parallel num_threads(spmmi_cpu_team(f->threads))
     {
         const int     t = omp_get_thread_num(), n_threads = omp_get_num_threads();
-        const int64_t k = row_ptr[spmmi_cpu_csr_first_row(row_ptr, f->block.n_rows, t, n_threads)];
+        const int64_t k = row_ptr[spmmi_cpu_first_row(row_ptr, f->block.n_rows, t, n_threads)];
         const int64_t count =
-            row_ptr[spmmi_cpu_csr_first_row(row_ptr, f->block.n_rows, t + 1, n_threads)] - k;
+            row_ptr[spmmi_cpu_first_row(row_ptr, f->block.n_rows, t + 1, n_threads)] - k;
 
         memcpy(f->block.col_idx + k, block->col_idx + k, (size_t)count * sizeof(int32_t));
         memcpy((char *)f->block.values + (size_t)k * size,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cpu/csr_cpu/csr_mm.h"
+#include "cpu/first_row.h"
 #include "plan/plan.h"
 
 /** One of the two blocks on its way. */
@@ -79,10 +79,9 @@ static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *hal
 #pragma omp parallel num_threads(plan->device->threads)
     {
         const int     t = omp_get_thread_num(), n_threads = omp_get_num_threads();
-        const int64_t end = spmmi_cpu_csr_first_row(ptr, joined->csr.n_rows, t + 1, n_threads);
+        const int64_t end = spmmi_cpu_first_row(ptr, joined->csr.n_rows, t + 1, n_threads);
 
-        for (int64_t i = spmmi_cpu_csr_first_row(ptr, joined->csr.n_rows, t, n_threads); i < end;
-             i++) {
+        for (int64_t i = spmmi_cpu_first_row(ptr, joined->csr.n_rows, t, n_threads); i < end; i++) {
             const int64_t behind = copy_row(local, (int32_t)i, NULL, 0, ptr[i], joined);
 
             (void)copy_row(halo, (int32_t)i, col, plan->cols.n_local, behind, joined);

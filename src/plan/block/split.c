@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "base/sort.h"
-#include "cpu/csr_cpu/csr_mm.h"
+#include "cpu/first_row.h"
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
 
@@ -194,12 +194,11 @@ static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
 #pragma omp parallel num_threads(plan->device->threads) reduction(|| : failed)
     {
         const int     t = omp_get_thread_num(), n_threads = omp_get_num_threads();
-        const int64_t end = spmmi_cpu_csr_first_row(row_ptr, n, t + 1, n_threads);
+        const int64_t end = spmmi_cpu_first_row(row_ptr, n, t + 1, n_threads);
         uint64_t     *packed;
 
         failed = SPMM_NEW(packed, room) == NULL;
-        for (int64_t i = spmmi_cpu_csr_first_row(row_ptr, n, t, n_threads); i < end && !failed;
-             i++) {
+        for (int64_t i = spmmi_cpu_first_row(row_ptr, n, t, n_threads); i < end && !failed; i++) {
             deal_row(split, (int32_t)i, packed, &plan->blocks.local, &plan->blocks.halo);
         }
         spmmi_free(packed);
