@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file first_row.h
- *  How rows are dealt out to threads: to those who multiply them, and to those who write them first,
- *  with whom their memory lies.
+ *  How rows are dealt out to threads: to those that multiply them, and to those that write them
+ *  first, beside which memory lies.
  */
 #ifndef SPMM_CPU_FIRST_ROW_H
 #define SPMM_CPU_FIRST_ROW_H

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._arrays import empty_like, leading, quick_key, ranges, stream_of, view
 from ._context import Resource, _kept
-from ._errors import CommError
+from ._errors import CommError, UnsupportedError
 from ._library import TYPES, choice, ffi, fill, lib, text, type_name
 from ._structs import LayoutInfo, PlanStats, Span
 
@@ -64,8 +64,6 @@ class Plan(Resource):
         The same bits from run to run.
     reproducible : bool
         The same bits for any number of ranks, partition and transport; on CPUs.
-    column_groups : int
-        B and C are split by columns among so many groups of ranks, each with a copy of A; 0: one.
     levels : {"auto", "flat", "node"}
         Rows go straight to ranks, or over the network once to each node and on within it.
     profile : bool
@@ -78,6 +76,9 @@ class Plan(Resource):
         Capture products in CUDA graphs.
     exact_nonfinite : bool
         Engines that multiply zeros that fill up blocks are left out.
+    column_groups : int
+        > 1: so many groups of successive ranks have a copy of A each and multiply their part of the
+        columns, `layout.B.columns` of them; `scatter` and `gather` refuse such plans.
 
     Raises
     ------
@@ -131,7 +132,7 @@ class Plan(Resource):
                          (lib.spmm_plan_create, A._pointer, n, options))
         #: The matrix, n and op as given.
         self.matrix, self.n, self.op = A, n, op
-        self._is_row = layout == "row"
+        self._is_row, self._grouped = layout == "row", column_groups > 1
         self._b_type = A.dtype if b_type == "auto" else type_name(b_type)
         self._c_type = self._b_type if c_type == "auto" else type_name(c_type)
         #: Layout: where the rows of B and C live
@@ -307,6 +308,9 @@ class Plan(Resource):
         failed = n = None
         try:
             which = choice(operand, _OPERANDS, "operand")
+            if self._grouped:
+                raise UnsupportedError("blocks of plans with column_groups are not moved from "
+                                       "Python: give each group its columns")
             info = getattr(self.layout, operand)
             rows = [info.original_rows, info.local_rows][::1 if name == "scatter" else -1]
             dtype = self._b_type if operand == "B" else self._c_type
