@@ -212,6 +212,31 @@ class Matrix(Resource):
         ctx._agree(f"{name}()", failed, text=what, dtype=dtype, seed=seed)
         return cls(ctx, call, what, TYPES[dtype], seed)
 
+    def write(self, path, format=None):
+        """Write the matrix to a file that `read` reads.  Collective; all ranks write.
+
+        Parameters
+        ----------
+        path : str or path
+        format : {"csr", "petsc"}, optional
+            by the end of the path: ``.csr``, ``.petsc`` or ``.petscbin``
+
+        Raises
+        ------
+        ArgumentError
+            for another format
+        FileError
+            where the file cannot be written
+        """
+        failed = None
+        try:
+            path = os.fsencode(path)
+            name = ffi.NULL if format is None else ffi.new("char[]", os.fsencode(format))
+        except (TypeError, ValueError) as error:
+            failed = error
+        self._context._agree(f"write() of object {self._number}", failed, text=path, format=format)
+        self._context._call(lib.spmm_matrix_write, self._pointer, path, name)
+
     def csr(self):
         """This rank's rows: ``(indptr, indices, data)``, copies in host memory with the columns of
         the whole matrix, ascending in each row.  Local.  bfloat16 comes as its 16 bits."""

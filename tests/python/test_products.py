@@ -6,7 +6,7 @@ import scipy.sparse
 from conftest import WORLD, assert_close, dense, gathered, mine, sparse_rows, whole
 from mpi4py import MPI
 
-from spmm_dist import Matrix, UnsupportedError, components
+from spmm_dist import ArgumentError, Matrix, UnsupportedError, components
 
 CASES, TESTS = 300, 15
 PARTITIONS = ["keep", "keep", "block", "auto"] + [
@@ -165,6 +165,19 @@ def test_blocks(ctx):
         Matrix.from_blocks(ctx, block_ptr, col_idx, np.ones(6), vector=3, n_rows=n_rows)
     with pytest.raises(ValueError, match="values has"):
         Matrix.from_blocks(ctx, block_ptr, col_idx, values[1:], vector=2, width=2, n_rows=n_rows)
+
+
+def test_write(ctx, tmp_path_factory):
+    folder = WORLD.bcast(str(tmp_path_factory.mktemp("write")) if WORLD.rank == 0 else None)
+    A = Matrix.generate(ctx, "stencil5:nx=9,ny=7")
+    for name, format in (("a.csr", None), ("a.petsc", None), ("b", "petsc")):
+        A.write(f"{folder}/{name}", format)
+        B = Matrix.read(ctx, f"{folder}/{name}")
+        assert np.array_equal(whole(B.csr(), 63), whole(A.csr(), 63))
+        B.close()
+    with pytest.raises(ArgumentError, match="format"):
+        A.write(f"{folder}/a.txt")
+    A.close()
 
 
 def test_read_and_partition_file(ctx, tmp_path_factory):
