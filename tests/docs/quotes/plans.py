@@ -20,6 +20,12 @@ ORDERED = (
     ("wiki_squirrel", "wiki_squirrel"),
     ("BlogCatalog-like", "syn-soc-BlogCatalog"),
 )
+TUNED = (("tf32", "TF32", (32, 128, 512)), ("32f", "FP32", (32, 128, 512)),
+         ("64f", "FP64", (8, 32, 128)))
+
+
+def summary(ratios):
+    return f"{fig(geomean(ratios))}, {fig(min(ratios))}, {fig(sum(r < 0.98 for r in ratios), 0)}"
 
 
 def choices(page):
@@ -42,6 +48,13 @@ def choices(page):
         f"three batches of {fig(1000 * code(TRIAL, r'batch_seconds = ([0-9.e-]+)'), 1)} ms",
         f"that is {fig(code(TRIAL, r'clearly_slow += ([0-9.]+)'))} times slower ends it",
     )
+    for mode, title, widths in TUNED:
+        for n in widths:
+            found = select("engines/tune_use.tsv", mode=mode, N=n)
+            page.row(f"{title}, N = {n}", *(summary([r["cusparse_" + way] / r[way] for r in found])
+                                            for way in ("before", "use")))
+    page.says(f"Default plans of {fig(len(found), 0)} real matrices")
+    page.noted("definition", "how many are below 0.98")
     page.says(
         f"fit into L2 ({fig(code(ROOF, r'l2_bytes += ([0-9e]+)') / 1e6, 0)} "
         "MB of a slice"
