@@ -215,7 +215,11 @@ static spmm_status_t make_cross(spmm_levels_draft_t *d, spmm_levels_lists_t *lis
     if (SPMM_NEW(index, count) == NULL) {
         status = spmmi_levels_fail(d, count);
     }
-    SPMM_TRY(spmmi_agree(d->env, status));
+    status = spmmi_agree(d->env, status);
+    if (status != SPMM_OK) {
+        spmmi_free(index);
+        return status;
+    }
     memset(d->send_count, 0, (size_t)d->env->size * sizeof *d->send_count);
     for (int64_t k = 0; k < count; k++) {
         index[k] = d->relays[k].index;
