@@ -63,6 +63,11 @@ static spmm_status_t parse(spmm_file_t *file, const unsigned char *head, spmm_bi
                                        : "the file ends within the header of a PETSc matrix, or a "
                                          "size in it is negative");
     }
+    if (b->rows == 0 && b->nnz > 0) {
+        return spmmi_fail(&file->env->err, SPMM_ERR_IO,
+                          SPMM_PATH_SHOWN ": %" PRId64 " entries in a matrix without rows",
+                          file->path, b->nnz);
+    }
     for (b->parts = 1; b->parts <= 2; b->parts++) {
         if (spmmi_binary_place(b, width, width, 8)) {
             SPMM_TRY(check_end(file, b, &follows));
