@@ -39,8 +39,8 @@ typedef struct {
     int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_scatter_args_t;
 
-/** dst[row[u], j] += sum of src[pos[k], j] over k in [ptr[u], ptr[u + 1]), in the order of k: adds
- *  the partial rows that peers send back for op T.  Deterministic. */
+/** dst[row[u], j] += alpha * sum of src[pos[k], j] over k in [ptr[u], ptr[u + 1]), in the order of
+ *  k: adds the partial rows that peers send back for op T.  Deterministic. */
 typedef struct {
     const void    *src;      /**< [* x n], row-major, ld = n, of src_type */
     spmm_type_t    src_type; /**< 64F or 32F, real or complex: the accumulator type */
@@ -48,6 +48,7 @@ typedef struct {
     const int32_t *ptr;      /**< [n_rows + 1] */
     const int32_t *pos;      /**< [ptr[n_rows]] */
     int64_t        n_rows, n;
+    spmm_scalar_t  alpha;
     void          *dst;
     spmm_type_t    dst_type;
     int64_t        ld_dst;

@@ -146,7 +146,7 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *                             see it: context option check does, and timeout_s ends what waits
  *  @param[in]     alpha,beta  real, see spmm_execute_scaled(); converted to the compute type;
  *                             beta == 0 never reads C; alpha == 0 may read B, and 0 * Inf then is
- *                             NaN
+ *                             NaN.  Each rank's are those of its rows of C, for any op
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; shares no element with C, which is checked.  Both may be
  *                             blocks of one array side by side, with one ld.  On GPUs complex

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file rows.c  Movement of dense rows: pack, unpack, add. */
+#include <math.h>
 #include <string.h>
 
 #include "base/scalar.h"
@@ -55,26 +56,60 @@ void spmmi_cpu_scatter_rows(const spmm_scatter_args_t *args)
     }
 }
 
+/* The sum of number @p j of the parts of row @p u, in FP32 where they are, as on the GPU. */
+static double sum_part(const spmm_scatter_add_args_t *args, spmm_type_t type, int64_t u, int64_t j)
+{
+    const int64_t width = args->n * spmmi_type_parts(args->src_type);
+    double        sum   = 0.0;
+
+    for (int32_t k = args->ptr[u]; k < args->ptr[u + 1]; k++) {
+        sum += spmmi_value_get(type, args->src, args->pos[k] * width + j);
+        sum = type == SPMM_R_64F ? sum : (double)(float)sum;
+    }
+    return sum;
+}
+
+/* a x + y, rounded once. */
+static double multiply_add(spmm_type_t type, double a, double x, double y)
+{
+    return type == SPMM_R_64F ? fma(a, x, y) : (double)fmaf((float)a, (float)x, (float)y);
+}
+
+static void add_real(const spmm_scatter_add_args_t *args, spmm_type_t type, int64_t u)
+{
+    for (int64_t j = 0; j < args->n; j++) {
+        const int64_t at  = place(args->dst_layout, args->ld_dst, args->row[u], j);
+        const double  old = spmmi_value_get(args->dst_type, args->dst, at);
+
+        spmmi_value_set(args->dst_type, args->dst, at,
+                        multiply_add(type, args->alpha.re, sum_part(args, type, u, j), old));
+    }
+}
+
+static void add_complex(const spmm_scatter_add_args_t *args, spmm_type_t type, int64_t u)
+{
+    const spmm_scalar_t a = args->alpha;
+
+    for (int64_t j = 0; j < args->n; j++) {
+        const int64_t at = 2 * place(args->dst_layout, args->ld_dst, args->row[u], j);
+        const double  re = sum_part(args, type, u, 2 * j), im = sum_part(args, type, u, 2 * j + 1);
+        double        x = multiply_add(type, a.re, re, spmmi_value_get(type, args->dst, at));
+        double        y = multiply_add(type, a.re, im, spmmi_value_get(type, args->dst, at + 1));
+
+        spmmi_value_set(type, args->dst, at, multiply_add(type, -a.im, im, x));
+        spmmi_value_set(type, args->dst, at + 1, multiply_add(type, a.im, re, y));
+    }
+}
+
 void spmmi_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args)
 {
-    const int         parts = spmmi_type_parts(args->dst_type);
-    const spmm_type_t src = spmmi_part_type(args->src_type), dst = spmmi_part_type(args->dst_type);
+    const spmm_type_t type = spmmi_part_type(args->src_type);
+    void (*add)(const spmm_scatter_add_args_t *, spmm_type_t, int64_t) =
+        spmmi_is_complex(args->dst_type) ? add_complex : add_real;
 
 #pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
     for (int64_t u = 0; u < args->n_rows; u++) {
-        for (int64_t j = 0; j < parts * args->n; j++) {
-            const int64_t to  = place(args->dst_layout, args->ld_dst, args->row[u], j / parts);
-            const int64_t at  = parts * to + j % parts;
-            double        sum = spmmi_value_get(dst, args->dst, at);
-
-            for (int32_t k = args->ptr[u]; k < args->ptr[u + 1]; k++) {
-                sum += spmmi_value_get(src, args->src, parts * args->pos[k] * args->n + j);
-                if (src != SPMM_R_64F) {
-                    sum = (double)(float)sum; /* FP32 sums, as on the GPU */
-                }
-            }
-            spmmi_value_set(dst, args->dst, at, sum);
-        }
+        add(args, type, u);
     }
 }
 

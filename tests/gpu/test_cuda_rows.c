@@ -176,6 +176,7 @@ static void check_add(spmm_type_t src_type, spmm_type_t dst_type, spmm_layout_t 
     spmm_scatter_add_args_t args = {.src_type   = src_type,
                                     .n_rows     = n_rows,
                                     .n          = n,
+                                    .alpha      = {.re = 0.7, .im = -0.3},
                                     .dst_type   = dst_type,
                                     .ld_dst     = ld,
                                     .dst_layout = layout};

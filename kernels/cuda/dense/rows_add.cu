@@ -20,19 +20,16 @@ __global__ void __launch_bounds__(kBlock) add_rows(const spmm_scatter_add_args_t
     const int64_t     width = args.n / V;
     const int64_t     ld    = args.ld_dst / V;
     const int64_t     step  = int64_t(gridDim.x) * blockDim.y;
+    const A           alpha = Factor<A>::of(args.alpha);
 
     for (int64_t u = int64_t(blockIdx.x) * blockDim.y + threadIdx.y; u < args.n_rows; u += step) {
         const int32_t first = args.ptr[u], last = args.ptr[u + 1];
 
         for (int64_t j = threadIdx.x; j < width; j += blockDim.x) {
-            Pack<D, V> *at  = dst + int64_t(args.row[u]) * ld + j;
-            Pack<D, V>  out = *at;
-            A           sum[V];
+            Pack<D, V> *at     = dst + int64_t(args.row[u]) * ld + j;
+            Pack<D, V>  out    = *at;
+            A           sum[V] = {};
 
-#pragma unroll
-            for (int v = 0; v < V; v++) {
-                sum[v] = widen<A>(out.at[v]);
-            }
             for (int32_t k = first; k < last; k++) {
                 const Pack<A, V> part = src[int64_t(args.pos[k]) * width + j];
 
@@ -43,7 +40,7 @@ __global__ void __launch_bounds__(kBlock) add_rows(const spmm_scatter_add_args_t
             }
 #pragma unroll
             for (int v = 0; v < V; v++) {
-                out.at[v] = Narrow<D>::from(sum[v]);
+                out.at[v] = Narrow<D>::from(fma(alpha, sum[v], widen<A>(out.at[v])));
             }
             *at = out;
         }
@@ -56,11 +53,12 @@ template <typename A, typename D>
 __global__ void __launch_bounds__(kTile *kTileY) add_columns(const spmm_scatter_add_args_t args)
 {
     __shared__ A  tile[kTile][kTile + 1];
-    const A      *src = (const A *)args.src;
-    D            *dst = (D *)args.dst;
-    const int64_t u0  = int64_t(blockIdx.x) * kTile;
-    const int64_t u   = u0 + threadIdx.x; /* row of this lane when it runs along dst */
-    const int64_t to  = u < args.n_rows ? args.row[u] : 0;
+    const A      *src   = (const A *)args.src;
+    D            *dst   = (D *)args.dst;
+    const int64_t u0    = int64_t(blockIdx.x) * kTile;
+    const int64_t u     = u0 + threadIdx.x; /* row of this lane when it runs along dst */
+    const int64_t to    = u < args.n_rows ? args.row[u] : 0;
+    const A       alpha = Factor<A>::of(args.alpha);
 
     for (int64_t j0 = int64_t(blockIdx.y) * kTile; j0 < args.n; j0 += int64_t(gridDim.y) * kTile) {
         const int64_t j = j0 + threadIdx.x; /* column of this lane when it runs along src */
@@ -73,12 +71,12 @@ __global__ void __launch_bounds__(kTile *kTileY) add_columns(const spmm_scatter_
         __syncthreads();
         for (int y = threadIdx.y; y < kTile; y += kTileY) {
             if (u0 + y < args.n_rows && j < args.n) {
-                A sum = tile[y][threadIdx.x];
+                A sum = {};
 
                 for (int32_t k = args.ptr[u0 + y]; k < args.ptr[u0 + y + 1]; k++) {
                     sum += src[int64_t(args.pos[k]) * args.n + j];
                 }
-                tile[y][threadIdx.x] = sum;
+                tile[y][threadIdx.x] = fma(alpha, sum, tile[y][threadIdx.x]);
             }
         }
         __syncthreads();

@@ -118,6 +118,7 @@ static spmm_status_t add(const call_t *c)
                                             .pos        = l->sums.pos,
                                             .n_rows     = l->sums.n_rows,
                                             .n          = n,
+                                            .alpha      = {.re = 1.0},
                                             .dst        = l->room,
                                             .dst_type   = l->type,
                                             .ld_dst     = n,

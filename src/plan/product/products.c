@@ -85,6 +85,7 @@ static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_
 
     y.layout = columns ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
     y.c_type = plan->halo_type;
+    y.alpha  = (spmm_scalar_t){.re = 1.0}; /* that of the rank that gets the sums counts */
     y.beta   = (spmm_scalar_t){0};
     y.C      = columns ? edge_of(plan, slice) : slice->halo;
     y.ldc    = columns ? n_halo : y.n;
@@ -132,6 +133,7 @@ spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *
                                        .pos        = plan->exchange.reduce.pos,
                                        .n_rows     = plan->exchange.reduce.n_rows,
                                        .n          = y.n,
+                                       .alpha      = y.alpha,
                                        .dst        = y.C,
                                        .dst_type   = y.c_type,
                                        .ld_dst     = y.ldc,

@@ -166,10 +166,10 @@ void differ_execute(const walk_t *w, product_t *p)
     case 4:
         p->ldc = 0;
         break;
-    case 5:
+    case ALPHA:
         p->alpha = -2.0;
         break;
-    case 6:
+    case BETA:
         p->beta = p->beta == 0.0 ? 0.5 : 0.0;
         break;
     case 7:

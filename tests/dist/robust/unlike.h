@@ -12,6 +12,9 @@ enum { MOST_N = 9 };
 /** Where the one rank differs. */
 typedef enum { NOWHERE, CONTEXT, MATRIX, PLAN, EXECUTE, MOVE, VALUES, STAGES } stage_t;
 
+/** Some of the arguments of an execute. */
+enum { ALPHA = 5, BETA };
+
 /** What all ranks draw alike, and the draws that are left. */
 typedef struct {
     int64_t       number;
