@@ -128,8 +128,49 @@ static int report(driver_run_t *run)
     return DRIVER_GOOD;
 }
 
-/** The whole way of one product.  Collective, agreed. */
-static int run_product(driver_job_t *job, const driver_options_t *options)
+/** Plan, multiply and report.  Collective, agreed. */
+static int multiply(driver_run_t *run, driver_progress_t *progress)
+{
+    const driver_options_t *options = run->options;
+    driver_job_t           *job     = run->job;
+    int                     code    = driver_agree(job, open_plan(run, progress));
+
+    if (code == DRIVER_GOOD) {
+        driver_progress_phase(progress,
+                              options->verify ? "multiplying and verifying" : "multiplying");
+        code = driver_run(run);
+        driver_progress_done(progress);
+    }
+    if (code == DRIVER_GOOD) {
+        code = driver_agree(job, job->rank == 0 ? report(run) : DRIVER_GOOD);
+    }
+    return code == DRIVER_GOOD && options->plot != NULL ? driver_plot(run) : code;
+}
+
+/** From one file to another.  Collective, agreed. */
+static int convert(driver_run_t *run, driver_progress_t *progress)
+{
+    const char *const  *convert = run->options->convert;
+    const spmm_status_t status  = spmm_matrix_write(run->A, convert[1], NULL);
+    spmm_matrix_info_t  info    = {.struct_size = sizeof info};
+    int                 code;
+
+    (void)progress;
+    code = driver_agree(run->job,
+                        driver_check(run->job, run->ctx, status,
+                                     status == SPMM_ERR_ARGUMENT ? DRIVER_USAGE : DRIVER_OTHER));
+    if (code == DRIVER_GOOD && run->job->rank == 0) {
+        (void)spmm_matrix_get_info(run->A, &info);
+        (void)printf("%s: %lld x %lld, %lld entries of type %s, from %s\n", convert[1],
+                     (long long)info.rows, (long long)info.cols, (long long)info.nnz,
+                     driver_type_name(info.type), convert[0]);
+    }
+    return code;
+}
+
+/** Open context and matrix, @p work with them, and close them.  Collective, agreed. */
+static int run_with(driver_job_t *job, const driver_options_t *options,
+                    int (*work)(driver_run_t *run, driver_progress_t *progress))
 {
     driver_report_t   result = {0};
     driver_run_t      run    = {.job = job, .options = options, .report = &result};
@@ -145,57 +186,9 @@ static int run_product(driver_job_t *job, const driver_options_t *options)
         code = driver_agree(job, open_matrix(&run, &progress));
     }
     if (code == DRIVER_GOOD) {
-        code = driver_agree(job, open_plan(&run, &progress));
-    }
-    if (code == DRIVER_GOOD) {
-        driver_progress_phase(&progress,
-                              options->verify ? "multiplying and verifying" : "multiplying");
-        code = driver_run(&run);
-        driver_progress_done(&progress);
-    }
-    if (code == DRIVER_GOOD) {
-        code = driver_agree(job, job->rank == 0 ? report(&run) : DRIVER_GOOD);
-    }
-    if (code == DRIVER_GOOD && options->plot != NULL) {
-        code = driver_plot(&run);
+        code = work(&run, &progress);
     }
     (void)spmm_plan_destroy(&run.plan);
-    (void)spmm_matrix_destroy(&run.A);
-    (void)spmm_context_destroy(&run.ctx);
-    driver_progress_close(&progress);
-    return code;
-}
-
-/** From one file to another.  Collective, agreed. */
-static int run_convert(driver_job_t *job, const driver_options_t *options)
-{
-    driver_report_t    result = {0};
-    driver_run_t       run    = {.job = job, .options = options, .report = &result};
-    spmm_matrix_info_t info   = {.struct_size = sizeof info};
-    driver_progress_t  progress;
-    int                code;
-
-    driver_progress_open(&progress, job->rank == 0 && (options->progress || isatty(STDERR_FILENO)));
-    code = driver_check_outputs(job, options);
-    if (code == DRIVER_GOOD) {
-        code = driver_agree(job, open_context(&run, &progress));
-    }
-    if (code == DRIVER_GOOD) {
-        code = driver_agree(job, open_matrix(&run, &progress));
-    }
-    if (code == DRIVER_GOOD) {
-        const spmm_status_t status = spmm_matrix_write(run.A, options->convert[1], NULL);
-
-        code = driver_check(job, run.ctx, status,
-                            status == SPMM_ERR_ARGUMENT ? DRIVER_USAGE : DRIVER_OTHER);
-        code = driver_agree(job, code);
-    }
-    if (code == DRIVER_GOOD && job->rank == 0) {
-        (void)spmm_matrix_get_info(run.A, &info);
-        (void)printf("%s: %lld x %lld, %lld entries of type %s, from %s\n", options->convert[1],
-                     (long long)info.rows, (long long)info.cols, (long long)info.nnz,
-                     driver_type_name(info.type), options->convert[0]);
-    }
     (void)spmm_matrix_destroy(&run.A);
     (void)spmm_context_destroy(&run.ctx);
     driver_progress_close(&progress);
@@ -260,9 +253,9 @@ int main(int argc, char **argv)
     if (code == DRIVER_GOOD && options.action == DRIVER_RUN && options.scale != NULL) {
         code = driver_agree(&job, driver_scale(&job, &options));
     } else if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
-        code = run_product(&job, &options);
+        code = run_with(&job, &options, multiply);
     } else if (code == DRIVER_GOOD && options.action == DRIVER_CONVERT) {
-        code = run_convert(&job, &options);
+        code = run_with(&job, &options, convert);
     } else if (code == DRIVER_GOOD && options.action == DRIVER_DOCTOR) {
         code = driver_doctor(&job, &options);
     } else if (code == DRIVER_GOOD && job.rank == 0) {
