@@ -77,11 +77,11 @@ typedef struct {
                                       rows; "none": not at all, as no_autotune.  Schedules are
                                       measured while the plan is made unless it is "none" */
     int reproducible;   /**< nonzero: bitwise equal results for any number of ranks, partition and
-                           transport, on CPUs of one kind: each row is summed in the order of the
-                           columns of the original A, by engine csr-cpu, after all rows that it
-                           needs have arrived (schedule "merged", or "allgather" by name).  op T and
-                           H then multiply by blocks of the transposed A and bring rows of B, not
-                           sums.  SPMM_ERR_UNSUPPORTED on GPUs */
+                           transport, on CPUs of one kind, and on GPUs: each row is summed in the
+                           order of the columns of the original A, by engine csr-cpu or csr-gpu,
+                           after all rows that it needs have arrived (schedule "merged", or
+                           "allgather" by name).  op T and H then multiply by blocks of the
+                           transposed A and bring rows of B, not sums */
     int column_groups;  /**< > 1: B and C are split by columns among so many groups of successive
                             ranks, each of which has a copy of A and multiplies its part; must
                             divide the number of ranks.  Where a group fits a node nothing crosses

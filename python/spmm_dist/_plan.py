@@ -63,7 +63,7 @@ class Plan(Resource):
     deterministic : bool
         The same bits from run to run.
     reproducible : bool
-        The same bits for any number of ranks, partition and transport; on CPUs.
+        The same bits for any number of ranks, partition and transport.
     levels : {"auto", "flat", "node"}
         Rows go straight to ranks, or over the network once to each node and on within it.
     profile : bool

@@ -133,12 +133,6 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
         return spmmi_fail(err, SPMM_ERR_ARGUMENT, "compute mode %d is none of spmm_compute_t",
                           (int)o->compute);
     }
-    if (plan->reproducible && plan->device->kind != SPMM_DEVICE_CPU) {
-        return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
-                          "no engine for GPUs sums a row in an order that depends on this row "
-                          "alone: use a context on CPUs for reproducible results, or option "
-                          "deterministic for equal bits from run to run");
-    }
     SPMM_TRY(check_b_type(plan, o));
     if (!type_pair_is_valid(plan->ab_type, plan->c_type)) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,

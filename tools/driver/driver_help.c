@@ -71,7 +71,7 @@ static const char help_plan[] =
     "      --executes K         products that will follow: bounds the time spent on tuning and\n"
     "                             reordering (default 1000)\n"
     "      --deterministic      bitwise equal results from run to run\n"
-    "      --reproducible       bitwise equal results for any number of ranks, on CPUs\n"
+    "      --reproducible       bitwise equal results for any number of ranks\n"
     "      --tune WHEN          find the fastest engine: by use, before the first product, or "
     "none\n"
     "                             (default use)\n"

@@ -148,7 +148,7 @@ struct CsrGroup {
 
 #pragma unroll
                 for (int e = 0; e < kVector; e++) {
-                    x.at[e] += dense.beta * widen<Sum>(old.at[e]);
+                    x.at[e] = fma(dense.beta, widen<Sum>(old.at[e]), x.at[e]);
                 }
             }
             put(c + column(load), x);
@@ -315,7 +315,7 @@ struct CsrGroup {
             return;
         }
         __threadfence();
-        add_partial(partial + (int64_t)split.piece * dense.n, split.n_pieces);
+        add_partial(partial + (int64_t)split.piece * dense.n, split.n_pieces, kGroups);
         leave_sums();
         __syncthreads();
         if (id == 0) {
@@ -337,14 +337,14 @@ struct CsrGroup {
         }
     }
 
-    /** Pieces id, id + kGroups, ... of a row. */
-    __device__ __forceinline__ void add_partial(const Sum *from, int n_pieces)
+    /** Pieces id, id + step, ... of a row. */
+    __device__ __forceinline__ void add_partial(const Sum *from, int n_pieces, int step)
     {
 #pragma unroll
         for (int load = 0; load < kLoads; load++) {
             sum[load] = {};
 #pragma unroll 4
-            for (int p = id; p < n_pieces && column(load) < dense.n; p += kGroups) {
+            for (int p = id; p < n_pieces && column(load) < dense.n; p += step) {
                 add(sum[load], load_pack<Sums>(from + (int64_t)p * dense.n + column(load)));
             }
         }

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "cuda/csr_gpu/csr_gpu.cuh"
+#include "cuda/csr_gpu/csr_gpu_rows.cuh"
 #include "cuda/csr_gpu/csr_gpu_vector.cuh"
 
 namespace spmmi
@@ -66,7 +66,14 @@ template <typename T, typename C> struct CsrKernels {
 
     struct Choice {
         Kernel  kernel;
-        int64_t width; /**< columns of a slice */
+        int64_t width;      /**< columns of a slice */
+        int     pieces = 1; /**< of a thread block */
+    };
+
+    /** Kernels, narrow to wide. */
+    struct List {
+        const Choice *choice;
+        int           number;
     };
 
     static constexpr int     kVector     = 16 / (int)sizeof(T);
@@ -108,12 +115,42 @@ template <typename T, typename C> struct CsrKernels {
         return choices;
     }
 
-    static const Choice *all(bool aligned, bool columns)
+    /* Where pieces are rows, which row-major C alone is for. */
+    static List rows(bool aligned)
+    {
+        constexpr int kBlocks = sizeof(T) == 4 ? 5 : 4, kOne = sizeof(T) >= 8 ? 3 : 4;
+
+        static const Choice wide[] = {
+            {csr_mm_rows<T, C, 4, kVector, 1, kBlocks>, 4 * kVector, kCsrBlock / 4},
+            {csr_mm_rows<T, C, 8, kVector, 1, kBlocks>, 8 * kVector, kCsrBlock / 8},
+            {csr_mm_rows<T, C, 16, kVector, 1, kBlocks>, 16 * kVector, kCsrBlock / 16},
+            {csr_mm_rows<T, C, 32, kVector, 1, kBlocks>, 32 * kVector, kCsrBlock / 32},
+        };
+        static const Choice narrow[] = {
+            {csr_mm_rows<T, C, 4, 1, 1, 5>, 4, kCsrBlock / 4},
+            {csr_mm_rows<T, C, 16, 1, 1, 5>, 16, kCsrBlock / 16},
+            {csr_mm_rows<T, C, 32, 1, 4, kOne>, 128, kCsrBlock / 32},
+        };
+
+        return aligned ? List{wide, 4} : List{narrow, 3};
+    }
+
+    static const Choice &splits(bool aligned)
+    {
+        static const Choice choices[] = {
+            {csr_mm_splits<T, C, 1>, 32},
+            {csr_mm_splits<T, C, kVector>, 32 * kVector},
+        };
+
+        return choices[aligned];
+    }
+
+    static List all(bool aligned, bool columns)
     {
         if (columns) {
-            return aligned ? wide<true>() : narrow<true>();
+            return aligned ? List{wide<true>(), kNumber} : List{narrow<true>(), kNarrow};
         }
-        return aligned ? wide<false>() : narrow<false>();
+        return aligned ? List{wide<false>(), kNumber} : List{narrow<false>(), kNarrow};
     }
 
     static bool is_aligned(const spmm_operands_t &x)
@@ -132,11 +169,12 @@ template <typename T, typename C> struct CsrKernels {
     {
         static const Choice one     = {csr_mv<T, C>, 1};
         const bool          aligned = is_aligned(x);
-        const Choice       *list    = all(aligned, x.layout == SPMM_LAYOUT_MIXED);
-        const int64_t       row     = A.used_cols * (int64_t)sizeof(T);
-        int                 take    = (aligned ? kNumber : kNarrow) - 1;
+        const List from = A.by_rows ? rows(aligned) : all(aligned, x.layout == SPMM_LAYOUT_MIXED);
+        const Choice *const list = from.choice;
+        const int64_t       row  = A.used_cols * (int64_t)sizeof(T);
+        int                 take = from.number - 1;
 
-        if (x.n == 1) {
+        if (x.n == 1 && !A.by_rows) {
             return one;
         }
         while (take > 0 && list[take - 1].width >= x.n) {
@@ -154,27 +192,43 @@ template <typename T, typename C> struct CsrKernels {
                               cudaStream_t stream)
     {
         const Choice &choice = best(A, x);
-        const int64_t blocks = std::max<int64_t>(A.n_pieces, ceil_div(A.n_empty, kEmptyShare));
-        const int64_t step   = choice.width * kMaxGridYZ;
-        CsrDense<Sum> dense  = {x.B,
-                                x.C,
-                                x.ldb,
-                                x.ldc,
-                                (uint32_t)(x.ldb * (int64_t)sizeof(T)),
-                                Factor<Sum>::of(x.alpha),
-                                Factor<Sum>::of(x.beta),
-                                !is_zero(x.beta),
-                                x.layout == SPMM_LAYOUT_MIXED,
-                                (int32_t)x.n,
-                                0,
-                                0};
-        cudaError_t   code   = x.n > INT32_MAX ? cudaErrorInvalidValue : cudaSuccess;
+        const int64_t blocks =
+            std::max(ceil_div(A.n_pieces, choice.pieces), ceil_div(A.n_empty, kEmptyShare));
+        CsrDense<Sum> dense = {x.B,
+                               x.C,
+                               x.ldb,
+                               x.ldc,
+                               (uint32_t)(x.ldb * (int64_t)sizeof(T)),
+                               Factor<Sum>::of(x.alpha),
+                               Factor<Sum>::of(x.beta),
+                               !is_zero(x.beta),
+                               x.layout == SPMM_LAYOUT_MIXED,
+                               (int32_t)x.n,
+                               0,
+                               0};
+        cudaError_t   code;
 
-        for (int64_t j = 0; j < x.n && blocks > 0 && code == cudaSuccess; j += step) {
-            const int64_t slices = std::min(ceil_div(x.n - j, choice.width), kMaxGridYZ);
+        if (x.n > INT32_MAX || (A.by_rows && x.layout != SPMM_LAYOUT_ROW)) {
+            return cudaErrorInvalidValue;
+        }
+        dense.share = blocks > 0 ? (int32_t)ceil_div(A.n_empty, blocks) : 0;
+        code        = run(choice, blocks, A, dense, stream);
+        return A.by_rows && code == cudaSuccess
+                   ? run(splits(is_aligned(x)), A.n_splits, A, dense, stream)
+                   : code;
+    }
+
+    /* In all columns. */
+    static cudaError_t run(const Choice &choice, int64_t blocks, const spmm_csr_pieces_t &A,
+                           CsrDense<Sum> dense, cudaStream_t stream)
+    {
+        const int64_t step = choice.width * kMaxGridYZ;
+        cudaError_t   code = cudaSuccess;
+
+        for (int64_t j = 0; j < dense.n && blocks > 0 && code == cudaSuccess; j += step) {
+            const int64_t slices = std::min(ceil_div(dense.n - j, choice.width), kMaxGridYZ);
 
             dense.first = (int32_t)j;
-            dense.share = (int32_t)ceil_div(A.n_empty, blocks);
             code        = spmmi::launch(choice.kernel, dim3((unsigned)blocks, (unsigned)slices),
                                         dim3(kCsrBlock), stream, A, dense);
         }
@@ -183,14 +237,14 @@ template <typename T, typename C> struct CsrKernels {
 
     static cudaError_t load()
     {
-        cudaError_t code = preload(csr_mv<T, C>);
+        const List  lists[] = {rows(false),      rows(true),       all(false, false),
+                               all(true, false), all(false, true), all(true, true)};
+        cudaError_t code    = preload(csr_mv<T, C>, splits(false).kernel, splits(true).kernel);
 
-        for (int k = 0; k < 2 * kNarrow && code == cudaSuccess; k++) {
-            const bool columns = k >= kNarrow;
-            const int  one     = k % kNarrow;
-
-            code = preload(all(false, columns)[one].kernel,
-                           all(true, columns)[std::min(one, kNumber - 1)].kernel);
+        for (const List &list : lists) {
+            for (int k = 0; k < list.number && code == cudaSuccess; k++) {
+                code = preload(list.choice[k].kernel);
+            }
         }
         return code;
     }

@@ -29,9 +29,10 @@ __device__ __forceinline__ Complex<T> fma(Complex<T> a, Complex<T> b, Complex<T>
     return {::fma(-a.im, b.im, ::fma(a.re, b.re, c.re)),
             ::fma(a.im, b.re, ::fma(a.re, b.im, c.im))};
 }
+/* Where it is inlined does not decide which products are rounded. */
 template <typename T> __device__ __forceinline__ Complex<T> operator*(Complex<T> a, Complex<T> b)
 {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    return {::fma(-a.im, b.im, a.re * b.re), ::fma(a.im, b.re, a.re * b.im)};
 }
 template <typename T> __device__ __forceinline__ Complex<T> &operator*=(Complex<T> &a, Complex<T> b)
 {

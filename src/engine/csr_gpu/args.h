@@ -3,12 +3,17 @@
 #ifndef SPMM_ENGINE_CSR_GPU_ARGS_H
 #define SPMM_ENGINE_CSR_GPU_ARGS_H
 
+#include <stdbool.h>
+
 #include "operands.h"
 
 /* CSR on CUDA cores.  The non-zeros are dealt out evenly, wherever rows begin and end. */
 enum {
-    SPMM_CSR_WHOLE = -1, /**< spmm_csr_piece_t.split of whole rows */
-    SPMM_CSR_SLICE = 8   /**< fewest columns that a kernel cuts C into, if it cuts at all */
+    SPMM_CSR_WHOLE  = -1,  /**< spmm_csr_piece_t.split of whole rows */
+    SPMM_CSR_CHAIN  = 128, /**< where pieces are rows: most entries of a part of a row, of which one
+                               of up to twice as many has one */
+    SPMM_CSR_CHAINS = 8,   /**< sums to which those of the parts of such a row are dealt out */
+    SPMM_CSR_SLICE  = 8    /**< fewest columns that a kernel cuts C into, if it cuts at all */
 };
 
 /** What a thread block takes: the entries of consecutive rows, or a part of one long row. */
@@ -46,6 +51,11 @@ typedef struct {
     uint32_t               *arrived;  /**< [splits * n_slices] pieces that are done; zeros between
                                            products */
     int32_t                 n_slices; /**< at least ceil(n / SPMM_CSR_SLICE) */
+
+    bool    by_rows;  /**< a piece is one row, or a part of one as its length says, and its entries
+                           are added one after the other: what a row becomes depends on its own
+                           entries and their order alone */
+    int32_t n_splits; /**< of split */
 } spmm_csr_pieces_t;
 
 #endif /* SPMM_ENGINE_CSR_GPU_ARGS_H */

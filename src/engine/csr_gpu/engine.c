@@ -132,6 +132,7 @@ static spmm_status_t upload_block(csr_gpu_t *f, const spmm_csr_t *block,
     f->pieces.empty     = empty;
     f->pieces.n_pieces  = work->n_pieces;
     f->pieces.n_partial = work->n_partial;
+    f->pieces.n_splits  = work->n_splits;
     f->pieces.piece     = piece;
     f->pieces.split     = split;
     return SPMM_OK;
@@ -159,18 +160,21 @@ static spmm_status_t count_columns(spmm_env_t *env, const spmm_csr_t *block, int
 static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_problem_t *problem)
 {
     spmm_env_t   *env = f->device->env;
-    const int64_t limit =
+    const int64_t even =
         spmmi_csr_work_limit(spmmi_csr_nnz(block), problem->n, block->type, f->device->n_sm);
+    const int64_t   limit = problem->in_order ? SPMM_CSR_CHAIN : even;
     spmm_csr_work_t work;
     spmm_status_t   status;
 
-    f->pieces.type = block->type;
+    f->pieces.type    = block->type;
+    f->pieces.by_rows = problem->in_order;
     if (problem->pattern != NULL) {
         f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
     } else {
         SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
     }
-    SPMM_TRY(spmmi_csr_work_create(env, block, limit, f->device->threads, &work));
+    SPMM_TRY(
+        spmmi_csr_work_create(env, block, limit, problem->in_order, f->device->threads, &work));
     status = upload_block(f, block, &work);
     if (status == SPMM_OK) {
         status = make_room(f, work.n_splits, problem);
@@ -344,6 +348,7 @@ const spmm_engine_ops_t spmmi_engine_csr_gpu = {
 #ifdef SPMM_HAVE_CUDA
     .built          = true,
     .stores_columns = true,
+    .in_order       = true,
     .preload        = preload,
     .build          = build,
     .refill         = refill,

@@ -41,6 +41,7 @@ typedef struct {
     spmm_csr_work_t *work;                /* NULL: only count */
     int64_t          part, alone, packed; /* next piece: of a split row, of a long one, of others */
     int64_t          split, empty;
+    bool             by_rows;
 } cursor_t;
 
 static void put(const cursor_t *c, int64_t at, int64_t entry, int64_t n, int64_t split)
@@ -98,7 +99,7 @@ static void walk(const spmm_csr_t *block, int64_t limit, cursor_t *c)
             c->empty++;
             continue;
         }
-        if (length > limit || (open + length > limit && 2 * open > limit)) {
+        if (c->by_rows || length > limit || (open + length > limit && 2 * open > limit)) {
             close_piece(c, entry, &open);
         }
         if (length > 2 * limit) {
@@ -126,10 +127,10 @@ static void fill_rows(const spmm_csr_t *block, int threads, int32_t *row)
 }
 
 spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, int64_t limit,
-                                    int threads, spmm_csr_work_t *work)
+                                    bool by_rows, int threads, spmm_csr_work_t *work)
 {
     const int64_t nnz   = spmmi_csr_nnz(block);
-    cursor_t      count = {0}, at;
+    cursor_t      count = {.by_rows = by_rows}, at;
 
     memset(work, 0, sizeof *work);
     if (nnz > INT32_MAX) {
@@ -153,8 +154,10 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
                                  "the entries of engine csr-gpu");
     }
     fill_rows(block, threads, work->row);
-    at = (cursor_t){
-        .work = work, .alone = work->n_partial, .packed = (int64_t)work->n_partial + count.alone};
+    at = (cursor_t){.work    = work,
+                    .by_rows = by_rows,
+                    .alone   = work->n_partial,
+                    .packed  = (int64_t)work->n_partial + count.alone};
     walk(block, limit, &at);
     return SPMM_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 3 8 */
+/* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_reproducible.c  Option reproducible: the bits of a product on all ranks are those of
  *  the same product on one rank, which every rank makes for itself. */
 #include "plan_case.h"
@@ -7,7 +8,7 @@
 enum { SEED_A = 3, NEW_A = 5, SEED_B = 11, SEED_C = 13 };
 
 /** Rows and columns of a few entries, of more than a run of kernels on CPUs (64), and one of more
- *  than a piece of them (1024). */
+ *  than a piece of them (1024), and of GPUs (256). */
 typedef struct {
     int64_t rows, cols, full_row, full_col;
 } pattern_t;
@@ -77,12 +78,18 @@ static void free_rows(rows_t *r)
     spmm_test_free(r->row_ptr, r->col, r->values);
 }
 
-/* Rows @p global_row of the operand @p seed. */
+/* Bytes of a block with wide rows, one row too many. */
+static size_t block_bytes(const case_t *c, int64_t rows)
+{
+    return (size_t)((rows + 3) * (c->n + 3)) * sizeof(double complex);
+}
+
+/* Rows @p global_row of the operand @p seed, in memory of contexts. */
 static void *draw(const case_t *c, const spmm_layout_info_t *at, uint64_t seed, spmm_type_t type,
                   int64_t *ld)
 {
     const int64_t rows = at->local_rows;
-    void *data = spmm_test_calloc((size_t)((rows + 3) * (c->n + 3)), sizeof(double complex));
+    void         *data = spmm_test_calloc(block_bytes(c, rows), 1), *device;
 
     *ld = (c->layout == SPMM_LAYOUT_ROW ? c->n : rows > 0 ? rows : 1) + 2;
     for (int64_t i = 0; i < rows; i++) {
@@ -91,7 +98,9 @@ static void *draw(const case_t *c, const spmm_layout_info_t *at, uint64_t seed, 
                           reference_element(seed, at->global_row[i], j, type));
         }
     }
-    return data;
+    device = to_device(data, block_bytes(c, rows));
+    free(data);
+    return device;
 }
 
 /** Rows of C on this rank, of a block [rows x ld] or [ld x n]. */
@@ -105,19 +114,22 @@ static result_t execute(const case_t *c, spmm_plan_t *plan)
     spmm_layout_info_t b = {.struct_size = sizeof b}, at = {.struct_size = sizeof at};
     result_t           r;
     int64_t            ldb;
-    void              *B;
+    void              *B, *C;
 
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &at));
     B   = draw(c, &b, SEED_B, c->b_type, &ldb);
-    r.C = draw(c, &at, SEED_C, c->c_type, &r.ld);
-    spmm_assert_ok(spmm_execute(plan, c->n, c->alpha, B, ldb, c->beta, r.C, r.ld, NULL));
+    C   = draw(c, &at, SEED_C, c->c_type, &r.ld);
+    r.C = spmm_test_malloc(block_bytes(c, at.local_rows));
+    spmm_assert_ok(spmm_execute(plan, c->n, c->alpha, B, ldb, c->beta, C, r.ld, NULL));
+    spmm_assert_ok(spmm_buffer_copy(ctx, r.C, C, block_bytes(c, at.local_rows)));
     r.rows       = at.local_rows;
     r.global_row = spmm_test_malloc((size_t)(r.rows + 1) * sizeof *r.global_row);
     if (r.rows > 0) {
         memcpy(r.global_row, at.global_row, (size_t)r.rows * sizeof *r.global_row);
     }
-    free(B);
+    spmm_assert_ok(spmm_buffer_free(ctx, &B));
+    spmm_assert_ok(spmm_buffer_free(ctx, &C));
     return r;
 }
 
@@ -184,7 +196,7 @@ static void open_bench(bench_t *b)
     reference_part(b->p.cols, &unused, &cols);
     b->whole = make_rows(&b->p, 0, b->p.rows, b->p.cols, b->c.type);
     b->mine  = make_rows(&b->p, b->first, b->mine.rows, cols, b->c.type);
-    o.device = SPMM_DEVICE_CPU;
+    o.device = spmm_test_on_gpu() ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
     spmm_assert_ok(spmm_context_create(MPI_COMM_SELF, &o, &self));
     spmm_assert_ok(spmm_matrix_create_csr(self, b->whole.rows, b->whole.cols, b->whole.row_ptr,
                                           b->whole.col, b->whole.values, b->c.type, &A));
@@ -334,7 +346,7 @@ static void assert_refused(const way_t *way, const char *engine, const char *wor
 
 static void test_refused(void **state)
 {
-    const void         *values;
+    void               *values;
     char               *text;
     const case_t        c = cases[2];
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
@@ -349,13 +361,14 @@ static void test_refused(void **state)
     o.reproducible = 1;
     o.layout       = SPMM_LAYOUT_COL;
     spmm_assert_ok(spmm_plan_create(b.A, 4, &o, &plan));
-    values = b.mine.values;
+    values = to_device(b.mine.values, (size_t)b.mine.row_ptr[b.mine.rows] * spmm_type_size(c.type));
     text   = test_context_explain(plan);
     assert_non_null(strstr(text, ": op T, column-major, "));
     assert_non_null(strstr(text, "C from it: reproducible\n"));
     free(text);
     assert_int_equal(spmm_plan_update_values(plan, values, NULL), SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_last_error(ctx), "keeps entries where their columns are"));
+    spmm_assert_ok(spmm_buffer_free(ctx, &values));
     test_context_destroy(&plan, NULL, NULL);
     o.reproducible = spmm_test_env.rank;
     if (spmm_test_env.size > 1) {

@@ -145,7 +145,19 @@ static void check_full(const spmm_csr_work_t *w, int64_t limit, int64_t longest)
     }
 }
 
-static void check(const rows_t *r, int64_t limit)
+/* A row, or a part of one. */
+static void check_single(const spmm_csr_work_t *w)
+{
+    for (int32_t p = 0; p < w->n_pieces; p++) {
+        const int32_t *row = &w->row[w->piece[p].entry];
+
+        for (int32_t k = 0; k + 1 < w->piece[p].n_entries; k++) {
+            assert_true(row[k] >= 0 && row[k] == (row[k + 1] & INT32_MAX));
+        }
+    }
+}
+
+static void check(const rows_t *r, int64_t limit, bool by_rows)
 {
     int64_t         longest = 0;
     spmm_csr_work_t w;
@@ -155,14 +167,18 @@ static void check(const rows_t *r, int64_t limit)
 
         longest = length > longest ? length : longest;
     }
-    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, 2, &w));
+    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, by_rows, 2, &w));
     check_rows(r, &w, limit);
     for (int32_t s = 0; s < w.n_splits; s++) {
         check_split(r, &w, s, limit);
     }
     check_cover(r, &w, limit);
     check_order(&w, limit);
-    check_full(&w, limit, longest);
+    if (by_rows) {
+        check_single(&w);
+    } else {
+        check_full(&w, limit, longest);
+    }
     spmmi_csr_work_free(&w);
     assert_null(w.row);
 }
@@ -176,7 +192,8 @@ static void test_cover(void **state)
 
     for (int k = 0; k < 5 * 6 * 4; k++) {
         make_rows(&r, n_rows[k % 5], (uint64_t)k, 3 * (k % 4) * (k % 4), k % 3 == 0);
-        check(&r, limits[k / 5 % 6]);
+        check(&r, limits[k / 5 % 6], false);
+        check(&r, limits[k / 5 % 6], true);
     }
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
@@ -194,8 +211,9 @@ static void test_limits(void **state)
         r.row_ptr[i + 1] = r.row_ptr[i] + lengths[i];
     }
     for (int64_t limit = 30; limit < 34; limit++) {
-        check(&r, limit);
-        check(&r, 100 * limit);
+        check(&r, limit, false);
+        check(&r, limit, true);
+        check(&r, 100 * limit, false);
     }
 }
 
@@ -208,8 +226,8 @@ static void test_too_many(void **state)
     make_rows(&r, 2, 1, 1, false);
     r.row_ptr[1] = INT32_MAX;
     r.row_ptr[2] = (int64_t)INT32_MAX + 1;
-    spmm_assert_error(spmmi_csr_work_create(&spmm_test_env, &r.block, 64, 1, &w), SPMM_ERR_RANGE,
-                      NULL);
+    spmm_assert_error(spmmi_csr_work_create(&spmm_test_env, &r.block, 64, false, 1, &w),
+                      SPMM_ERR_RANGE, NULL);
     assert_null(w.row);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
@@ -223,7 +241,7 @@ static void test_memory(void **state)
     make_rows(&r, 50, 3, 20, false);
     for (int fail = 0; fail < 4; fail++) {
         spmmi_alloc_inject(fail);
-        assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 4, 1, &w),
+        assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 4, false, 1, &w),
                          SPMM_ERR_MEMORY);
         assert_null(w.row);
         assert_int_equal(spmmi_alloc_get_stats().live, live);
