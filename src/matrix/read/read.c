@@ -58,6 +58,7 @@ static const struct {
 } format[] = {
     {spmmi_csr_file_matches, spmmi_csr_file_read},
     {spmmi_petsc_file_matches, spmmi_petsc_file_read},
+    {spmmi_hdf5_file_matches, spmmi_hdf5_file_read},
     {spmmi_smtx_matches, spmmi_smtx_read},
 };
 

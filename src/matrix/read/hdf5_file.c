@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file hdf5_file.c
+ *  HDF5 in the layout of binsparse (github.com/GraphBLAS/binsparse-specification): the root has an
+ *  attribute `binsparse` of JSON, which names format, shape and types, and for CSR the datasets
+ *  pointers_to_1, indices_1 and values.  Every rank opens the file by itself and reads its rows:
+ *  the serial library does, and converts numbers of any type.
+ */
+#include "matrix/read/csr_file.h"
+
+#include <string.h>
+
+bool spmmi_hdf5_file_matches(const unsigned char head[SPMM_FILE_HEAD])
+{
+    return memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0;
+}
+
+#ifdef SPMM_HAVE_HDF5
+
+#include <cjson/cJSON.h>
+#include <hdf5.h>
+#include <inttypes.h>
+#include <pthread.h>
+
+#include "base/alloc.h"
+
+enum { MOST_TEXT = 1 << 20 /* bytes of an attribute */ };
+
+/** An open file; handles below 0 are none. */
+typedef struct {
+    hid_t  file, row, col, value;
+    bool   iso;    /* all values are the first one */
+    double one[2]; /* of them */
+} source_t;
+
+/** What HDF5 does with its messages. */
+typedef struct {
+    H5E_auto2_t print;
+    void       *data;
+} messages_t;
+
+/* Builds of HDF5 serve one thread at a time, and contexts of several threads may read. */
+static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What goes wrong is said by the library, not by HDF5. */
+static void enter(messages_t *m)
+{
+    (void)pthread_mutex_lock(&hdf5_lock);
+    (void)H5Eget_auto2(H5E_DEFAULT, &m->print, &m->data);
+    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+static void leave(const messages_t *m)
+{
+    (void)H5Eset_auto2(H5E_DEFAULT, m->print, m->data);
+    (void)pthread_mutex_unlock(&hdf5_lock);
+}
+
+static spmm_status_t fail(spmm_file_t *file, const char *what, const char *problem)
+{
+    return spmmi_fail(&file->env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN ": %.80s %s", file->path, what,
+                      problem);
+}
+
+/* Numbers first .. first + count of a dataset, converted to those in memory. */
+static spmm_status_t read_numbers(spmm_file_t *file, hid_t set, hid_t type, int64_t first,
+                                  int64_t count, void *to)
+{
+    const hsize_t start = (hsize_t)first, n = (hsize_t)count;
+    herr_t        got = 0;
+    hid_t         there, here;
+    messages_t    m;
+
+    if (count == 0) {
+        return SPMM_OK;
+    }
+    enter(&m);
+    there = H5Dget_space(set);
+    here  = H5Screate_simple(1, &n, NULL);
+    got   = H5Sselect_hyperslab(there, H5S_SELECT_SET, &start, NULL, &n, NULL);
+    got   = got < 0 ? got : H5Dread(set, type, here, there, H5P_DEFAULT, to);
+    (void)H5Sclose(here);
+    (void)H5Sclose(there);
+    leave(&m);
+    return got < 0 ? fail(file, "a dataset",
+                          "cannot be read: the file has been cut, or packed by "
+                          "a filter that this HDF5 has not")
+                   : SPMM_OK;
+}
+
+static spmm_status_t read_index(const spmm_binary_t *self, spmm_file_t *file, bool rows,
+                                int64_t first, int64_t count, int64_t *to)
+{
+    const source_t *s = self->source;
+
+    return read_numbers(file, rows ? s->row : s->col, H5T_NATIVE_INT64, first, count, to);
+}
+
+static spmm_status_t read_parts(const spmm_binary_t *self, spmm_file_t *file, int64_t first,
+                                int64_t count, double *to)
+{
+    const source_t *s = self->source;
+
+    if (!s->iso) {
+        return read_numbers(file, s->value, H5T_NATIVE_DOUBLE, first, count, to);
+    }
+    for (int64_t k = 0; k < count; k++) {
+        to[k] = s->one[(first + k) % self->parts];
+    }
+    return SPMM_OK;
+}
+
+/* A dataset of one dimension, and its length. */
+static spmm_status_t open_set(spmm_file_t *file, const source_t *s, const char *name,
+                              H5T_class_t kind, hid_t *set, int64_t *length)
+{
+    hsize_t     n    = 0;
+    int         dims = -1;
+    H5T_class_t has  = H5T_NO_CLASS;
+    hid_t       space, type;
+
+    *set  = H5Dopen2(s->file, name, H5P_DEFAULT);
+    space = H5Dget_space(*set);
+    type  = H5Dget_type(*set);
+    has   = H5Tget_class(type);
+    dims  = H5Sget_simple_extent_ndims(space);
+    if (dims == 1) {
+        (void)H5Sget_simple_extent_dims(space, &n, NULL);
+    }
+    (void)H5Tclose(type);
+    (void)H5Sclose(space);
+    *length = (int64_t)n;
+    if (*set < 0) {
+        return fail(file, name, "is missing, a dataset of binsparse's CSR");
+    }
+    if (dims != 1 || n > INT64_MAX) {
+        return fail(file, name, "does not have one dimension");
+    }
+    return has == H5T_INTEGER || (has == H5T_FLOAT && kind == H5T_FLOAT)
+               ? SPMM_OK
+               : fail(file, name,
+                      kind == H5T_FLOAT ? "does not hold numbers" : "does not hold integers");
+}
+
+/* The text of an attribute of the root, NULL where it has none. */
+static char *read_text(hid_t file, const char *name)
+{
+    hid_t  attribute, type, wide;
+    size_t size;
+    char  *text = NULL, *given = NULL;
+
+    attribute = H5Aopen(file, name, H5P_DEFAULT);
+    type      = H5Aget_type(attribute);
+    size      = attribute >= 0 && H5Tget_class(type) == H5T_STRING ? H5Tget_size(type) : 0;
+    wide      = H5Tcopy(H5T_C_S1);
+    (void)H5Tset_cset(wide, H5Tget_cset(type));
+    if (size > 0 && H5Tis_variable_str(type) > 0) {
+        (void)H5Tset_size(wide, H5T_VARIABLE);
+        if (H5Aread(attribute, wide, &given) >= 0 && given != NULL) {
+            size = strnlen(given, MOST_TEXT);
+            if (SPMM_NEW_ZERO(text, (int64_t)size + 1) != NULL) {
+                memcpy(text, given, size);
+            }
+            (void)H5free_memory(given);
+        }
+    } else if (size > 0 && size <= MOST_TEXT && SPMM_NEW_ZERO(text, (int64_t)size + 1) != NULL) {
+        (void)H5Tset_size(wide, size + 1);
+        if (H5Aread(attribute, wide, text) < 0) {
+            spmmi_free(text);
+            text = NULL;
+        }
+    }
+    (void)H5Tclose(wide);
+    (void)H5Tclose(type);
+    (void)H5Aclose(attribute);
+    return text;
+}
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+    return text == NULL ? "" : text;
+}
+
+/* A size of the matrix; -1 for what is none. */
+static int64_t size_of(const cJSON *number)
+{
+    const double most = 9007199254740992.0; /* JSON's numbers are doubles */
+
+    return cJSON_IsNumber(number) && number->valuedouble >= 0.0 && number->valuedouble <= most
+               ? (int64_t)number->valuedouble
+               : -1;
+}
+
+/* What the JSON says. */
+static spmm_status_t describe(spmm_file_t *file, const cJSON *json, source_t *s, spmm_binary_t *b)
+{
+    const cJSON *about     = cJSON_GetObjectItemCaseSensitive(json, "binsparse");
+    const cJSON *shape     = cJSON_GetObjectItemCaseSensitive(about, "shape");
+    const cJSON *types     = cJSON_GetObjectItemCaseSensitive(about, "data_types");
+    const char  *structure = text_of(about, "structure"), *values = text_of(types, "values");
+
+    if (strcmp(text_of(about, "format"), "CSR") != 0) {
+        return fail(file, "the attribute binsparse",
+                    "names another format than CSR, which alone is read");
+    }
+    if (structure[0] != '\0' && strcmp(structure, "general") != 0) {
+        return fail(file, "the attribute binsparse",
+                    "says that one half of a symmetric matrix is stored: store both");
+    }
+    s->iso   = strncmp(values, "iso[", 4) == 0;
+    b->parts = strncmp(values + (s->iso ? 4 : 0), "complex[", 8) == 0 ? 2 : 1;
+    b->rows  = size_of(cJSON_GetArrayItem(shape, 0));
+    b->cols  = size_of(cJSON_GetArrayItem(shape, 1));
+    return b->rows < 0 || b->cols < 0 || cJSON_GetArraySize(shape) != 2
+               ? fail(file, "the attribute binsparse", "has no shape of two sizes")
+               : SPMM_OK;
+}
+
+static spmm_status_t open_sets(spmm_file_t *file, source_t *s, spmm_binary_t *b)
+{
+    int64_t rows = 0, values = 0, want = 0;
+
+    SPMM_TRY(open_set(file, s, "pointers_to_1", H5T_INTEGER, &s->row, &rows));
+    SPMM_TRY(open_set(file, s, "indices_1", H5T_INTEGER, &s->col, &b->nnz));
+    SPMM_TRY(open_set(file, s, "values", H5T_FLOAT, &s->value, &values));
+    if (rows != b->rows + 1) {
+        return fail(file, "pointers_to_1", "does not have one number more than the shape has rows");
+    }
+    if (__builtin_mul_overflow(s->iso ? 1 : b->nnz, b->parts, &want) || values != want) {
+        return fail(file, "values", "does not have as many numbers as its type and indices_1 ask");
+    }
+    if (b->rows == 0 && b->nnz > 0) {
+        return fail(file, "indices_1", "has entries of a matrix without rows");
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t open_matrix(spmm_file_t *file, source_t *s, spmm_binary_t *b)
+{
+    unsigned      major = 0, minor = 0, release = 0;
+    char         *text;
+    cJSON        *json;
+    spmm_status_t status;
+
+    (void)H5get_libversion(&major, &minor, &release);
+    if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR || release != H5_VERS_RELEASE) {
+        return spmmi_fail(&file->env->err, SPMM_ERR_UNSUPPORTED,
+                          SPMM_PATH_SHOWN ": this program loads HDF5 %u.%u.%u, and spmm_dist was "
+                                          "built with " H5_VERS_INFO,
+                          file->path, major, minor, release);
+    }
+    s->file = H5Fopen(file->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    if (s->file < 0) {
+        return fail(file, "HDF5", "cannot open it: it has been cut, or is being written");
+    }
+    text   = read_text(s->file, "binsparse");
+    json   = text == NULL ? NULL : cJSON_Parse(text);
+    status = json == NULL ? fail(file, "its root",
+                                 "has no attribute binsparse of JSON, by which "
+                                 "HDF5 files with a sparse matrix are known")
+                          : describe(file, json, s, b);
+    cJSON_Delete(json);
+    spmmi_free(text);
+    return status == SPMM_OK ? open_sets(file, s, b) : status;
+}
+
+static void close_matrix(source_t *s)
+{
+    messages_t m;
+
+    enter(&m);
+    (void)H5Dclose(s->value);
+    (void)H5Dclose(s->col);
+    (void)H5Dclose(s->row);
+    (void)H5Fclose(s->file);
+    leave(&m);
+}
+
+spmm_status_t spmmi_hdf5_file_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
+                                   spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
+{
+    source_t      s = {.file = -1, .row = -1, .col = -1, .value = -1};
+    spmm_binary_t b = {.read_index = read_index, .read_parts = read_parts, .source = &s};
+    messages_t    m;
+    spmm_status_t status;
+
+    (void)head;
+    enter(&m);
+    status = open_matrix(file, &s, &b);
+    leave(&m);
+    if (status == SPMM_OK && s.iso) {
+        status = read_numbers(file, s.value, H5T_NATIVE_DOUBLE, 0, b.parts, s.one);
+    }
+    status = spmmi_file_agree(file->env, status);
+    if (status == SPMM_OK) {
+        status = spmmi_binary_read(file, &b, type, seed, A);
+    }
+    close_matrix(&s);
+    return status;
+}
+
+#else /* without HDF5 or cJSON */
+
+spmm_status_t spmmi_hdf5_file_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
+                                   spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
+{
+    (void)head;
+    (void)type;
+    (void)seed;
+    (void)A;
+    return spmmi_fail(&file->env->err, SPMM_ERR_UNSUPPORTED,
+                      SPMM_PATH_SHOWN " is an HDF5 file and this build has no HDF5, or no cJSON",
+                      file->path);
+}
+
+#endif

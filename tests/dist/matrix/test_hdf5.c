@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 3 NEEDS SPMM_HDF5 LINK spmm_hdf5 */
+/** @file test_hdf5.c
+ *  HDF5 in the layout of binsparse: numbers of all types, packed or not, and what is wrong in files
+ *  without such a matrix. */
+#include <hdf5.h>
+#include <unistd.h>
+
+#include "base/scalar.h"
+#include "matrix/matrix.h"
+#include "temp_file.h"
+#include "test_main.h"
+
+enum { ROWS = 41, COLS = 29, MOST = ROWS * COLS };
+
+/** How a file is written. */
+typedef struct {
+    const char *json;  /**< NULL: one that fits */
+    hid_t       index; /**< types in the file; 0: 64 bits */
+    hid_t       value;
+    int         parts;
+    bool        iso, packed, fixed; /**< fixed: the attribute has a length of its own */
+    const char *leave_out;          /**< a dataset, or NULL */
+    int         rows_more;          /**< numbers in pointers_to_1 beside those that belong there */
+    int         values_more;
+    bool        outside; /**< the first entry has column COLS */
+} file_t;
+
+static int64_t ptr[ROWS + 1], col[MOST];
+static double  value[2 * MOST];
+
+static double value_of(int64_t i, int64_t j, int part)
+{
+    return (double)(int64_t)(spmmi_hash2(5, i, 2 * j + part) % 100) - 50.5;
+}
+
+static int64_t fill(const file_t *f)
+{
+    int64_t nnz = 0;
+
+    for (int64_t i = 0; i < ROWS; i++) {
+        for (int64_t j = 0; j < COLS; j++) {
+            if (spmmi_hash2(3, i, j) % 4 == 0) {
+                for (int p = 0; p < f->parts; p++) {
+                    value[f->parts * nnz + p] = value_of(i, j, p);
+                }
+                col[nnz++] = j;
+            }
+        }
+        ptr[i + 1] = nnz;
+    }
+    if (f->outside) {
+        col[0] = COLS;
+    }
+    return nnz;
+}
+
+static void put_set(const file_t *f, hid_t file, const char *name, hid_t type, hid_t memory,
+                    int64_t count, const void *data)
+{
+    const hsize_t n = (hsize_t)count, chunk = n < 50 ? n : 50;
+    const hid_t   space = H5Screate_simple(1, &n, NULL), how = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t         set;
+
+    if (f->leave_out == NULL || strcmp(f->leave_out, name) != 0) {
+        if (f->packed) {
+            assert_true(H5Pset_chunk(how, 1, &chunk) >= 0 && H5Pset_deflate(how, 3) >= 0);
+        }
+        set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+        assert_true(set >= 0);
+        assert_true(H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+        (void)H5Dclose(set);
+    }
+    (void)H5Pclose(how);
+    (void)H5Sclose(space);
+}
+
+static void put_text(const file_t *f, hid_t file, const char *text)
+{
+    const hid_t space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
+    hid_t       attribute;
+
+    (void)H5Tset_size(type, f->fixed ? strlen(text) : H5T_VARIABLE);
+    (void)H5Tset_cset(type, f->fixed ? H5T_CSET_ASCII : H5T_CSET_UTF8);
+    attribute = H5Acreate2(file, "binsparse", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Awrite(attribute, type, f->fixed ? (const void *)text : &text) >= 0);
+    (void)H5Aclose(attribute);
+    (void)H5Tclose(type);
+    (void)H5Sclose(space);
+}
+
+static void write_file(const file_t *f, const char *path)
+{
+    const int64_t nnz   = fill(f);
+    const hid_t   file  = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t   index = f->index > 0 ? f->index : H5T_STD_U64LE;
+    char          json[400];
+
+    assert_true(file >= 0);
+    (void)snprintf(json, sizeof json,
+                   "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", \"shape\": [%d, "
+                   "%d], \"number_of_stored_values\": %d, \"data_types\": {\"values\": "
+                   "\"%s%sfloat64%s%s\"}}}",
+                   ROWS, COLS, (int)nnz, f->iso ? "iso[" : "", f->parts == 2 ? "complex[" : "",
+                   f->parts == 2 ? "]" : "", f->iso ? "]" : "");
+    if (f->leave_out == NULL || strcmp(f->leave_out, "json") != 0) {
+        put_text(f, file, f->json == NULL ? json : f->json);
+    }
+    put_set(f, file, "pointers_to_1", index, H5T_NATIVE_INT64, ROWS + 1 + f->rows_more, ptr);
+    put_set(f, file, "indices_1", index, H5T_NATIVE_INT64, nnz, col);
+    put_set(f, file, "values", f->value > 0 ? f->value : H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
+            f->parts * (f->iso ? 1 : nnz) + f->values_more, value);
+    assert_true(H5Fclose(file) >= 0);
+}
+
+/* The same path on every rank, written by one. */
+static spmm_status_t read_back(const file_t *f, spmm_type_t type, spmm_matrix_t **A)
+{
+    const char *path = spmm_temp_write("", 0);
+
+    if (spmm_test_env.rank == 0) {
+        write_file(f, path);
+    }
+    MPI_Barrier(spmm_test_env.comm);
+    return spmmi_matrix_from_file(&spmm_test_env, path, type, 1, A);
+}
+
+static void check(const file_t *f, spmm_type_t type)
+{
+    const int64_t  live = spmmi_alloc_get_stats().live;
+    const int      size = spmm_test_env.size;
+    spmm_matrix_t *A    = NULL;
+    int64_t        row;
+
+    (void)fill(f);
+    spmm_assert_ok(read_back(f, type, &A));
+    assert_true(A->rows == ROWS && A->cols == COLS && A->nnz == ptr[ROWS]);
+    assert_int_equal(A->type, type != SPMM_TYPE_AUTO ? type
+                              : f->parts == 2        ? SPMM_C_64F
+                                                     : SPMM_R_64F);
+    row = A->row_offset[spmm_test_env.rank];
+    assert_int_equal(A->row_offset[size], ROWS);
+    for (int64_t i = 0; i < A->n_rows; i++) {
+        assert_int_equal(A->row_ptr[i + 1] - A->row_ptr[i], ptr[row + i + 1] - ptr[row + i]);
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            const int64_t at = ptr[row + i] + k - A->row_ptr[i];
+
+            assert_int_equal(A->col_idx[k], col[at]);
+            for (int p = 0; p < f->parts; p++) {
+                const double want = value[f->iso ? p : f->parts * at + p];
+
+                assert_true(
+                    spmmi_value_get(spmmi_part_type(A->type), A->values, f->parts * k + p) == want);
+            }
+        }
+    }
+    spmmi_matrix_free(A);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+}
+
+static void test_types(void **state)
+{
+    const hid_t indices[] = {H5T_STD_U64LE, H5T_STD_I32LE, H5T_STD_U16BE, H5T_STD_U8LE};
+    const hid_t values[]  = {H5T_IEEE_F64LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE, H5T_IEEE_F32LE};
+
+    for (int k = 0; k < 3; k++) { /* 8 bits do not count all entries */
+        file_t f = {.parts = 1};
+
+        f.index  = indices[k];
+        f.value  = values[k];
+        f.packed = k % 2 == 1;
+        f.fixed  = k == 2;
+        check(&f, k == 1 ? SPMM_R_32F : SPMM_TYPE_AUTO);
+        f.iso = true;
+        check(&f, SPMM_TYPE_AUTO);
+        f.parts = 2;
+        check(&f, SPMM_C_32F);
+        f.iso = false;
+        check(&f, SPMM_TYPE_AUTO);
+    }
+}
+
+static void refuse(const file_t *f, spmm_type_t type, spmm_status_t status, const char *words)
+{
+    const int64_t  live = spmmi_alloc_get_stats().live;
+    spmm_matrix_t *A    = NULL;
+
+    spmm_assert_error(read_back(f, type, &A), status, words);
+    assert_null(A);
+    assert_int_equal(spmmi_alloc_get_stats().live, live);
+}
+
+#define WITH(...) (&(file_t){__VA_ARGS__})
+
+static void test_refused(void **state)
+{
+    const spmm_type_t any = SPMM_TYPE_AUTO;
+
+    refuse(WITH(.parts = 1, .leave_out = "json"), any, SPMM_ERR_IO, "no attribute binsparse");
+    refuse(WITH(.parts = 1, .json = "{\"binsparse\": "), any, SPMM_ERR_IO,
+           "no attribute binsparse");
+    refuse(WITH(.parts = 1, .json = "[1]"), any, SPMM_ERR_IO, "another format than CSR");
+    refuse(WITH(.parts = 1, .json = "{\"binsparse\":{\"format\":\"COO\"}}"), any, SPMM_ERR_IO,
+           "another format than CSR");
+    refuse(WITH(.parts = 1, .json = "{\"binsparse\":{\"format\":\"CSR\",\"shape\":[1e300,2]}}"),
+           any, SPMM_ERR_IO, "no shape of two sizes");
+    refuse(WITH(.parts = 1, .json = "{\"binsparse\":{\"format\":\"CSR\",\"shape\":[41,29],"
+                                    "\"structure\":\"symmetric_lower\"}}"),
+           any, SPMM_ERR_IO, "one half of a symmetric matrix");
+    refuse(WITH(.parts = 1, .leave_out = "pointers_to_1"), any, SPMM_ERR_IO,
+           "pointers_to_1 is missing");
+    refuse(WITH(.parts = 1, .leave_out = "values"), any, SPMM_ERR_IO, "values is missing");
+    refuse(WITH(.parts = 1, .rows_more = -1), any, SPMM_ERR_IO, "one number more than");
+    refuse(WITH(.parts = 1, .values_more = -1), any, SPMM_ERR_IO, "values does not have as many");
+    refuse(WITH(.parts = 1, .index = H5T_IEEE_F64LE), any, SPMM_ERR_IO, "does not hold integers");
+    refuse(WITH(.parts = 1, .outside = true), any, SPMM_ERR_IO, "is outside the matrix");
+    refuse(WITH(.parts = 2), SPMM_R_64F, SPMM_ERR_ARGUMENT, "holds complex values");
+}
+
+/* A file that ends early. */
+static void test_cut(void **state)
+{
+    const file_t   f    = {.parts = 1};
+    const char    *path = spmm_temp_write("", 0);
+    spmm_matrix_t *A    = NULL;
+
+    if (spmm_test_env.rank == 0) {
+        write_file(&f, path);
+        assert_int_equal(truncate(path, 3000), 0);
+    }
+    MPI_Barrier(spmm_test_env.comm);
+    spmm_assert_error(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_64F, 1, &A), SPMM_ERR_IO,
+                      "cannot open it");
+}
+
+SPMM_TESTS(test_types, test_refused, test_cut);
