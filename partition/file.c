@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "matrix/read/gzip_source.h"
+#include "matrix/read/gzip/gzip_source.h"
 #include "partition/partitioners.h"
 
 enum { TOKEN_TEXT = 32, BUFFER = 1 << 16 };

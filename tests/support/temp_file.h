@@ -13,4 +13,8 @@ const char *spmm_temp_write(const void *bytes, size_t size);
  *  @p cut bytes of the member are left out. */
 const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, size_t garbage);
 
+/** The same in blocks of BGZF of @p block bytes of text each and an empty one at the end; byte
+ *  @p damaged of the file, if it is not 0, is another. */
+const char *spmm_temp_write_bgzf(const void *bytes, size_t size, size_t block, size_t damaged);
+
 #endif /* SPMM_TEMP_FILE_H */

@@ -63,9 +63,10 @@ spmm_status_t spmmi_mm_parse_entries(const spmm_mm_header_t *header, spmm_mm_cur
  *  @param[in,out] list    ascending places; with room for as many again unless general */
 void spmmi_mm_place_array(const spmm_mm_header_t *header, int64_t before, spmm_entries_t *list);
 
-/** Read an open text file: every rank the lines that begin in its range of bytes.  Collective,
- *  agreed. */
-spmm_status_t spmmi_mm_read_text(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A);
+/** Read the @p text of an open file: every rank the lines that begin in its range of bytes.
+ *  Collective, agreed. */
+spmm_status_t spmmi_mm_read_text(const spmm_file_t *file, const spmm_bytes_t *text,
+                                 spmm_type_t type, spmm_matrix_t **A);
 
 /** Read a gzipped file on rank 0.  Collective, agreed. */
 spmm_status_t spmmi_mm_read_gzip(spmm_env_t *env, const char *path, spmm_type_t type,

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
-#include "matrix/read/gzip_source.h"
+#include "matrix/read/gzip/gzip_source.h"
 #include "matrix/read/matrix_market_part.h"
 
 enum { LEAST_PART = 256 << 10 /* bytes that are worth waking a thread for */ };
@@ -243,12 +243,12 @@ static spmm_status_t finish(reader_t *reader, spmm_type_t type, spmm_status_t st
     return status;
 }
 
-spmm_status_t spmmi_mm_read_text(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A)
+spmm_status_t spmmi_mm_read_text(const spmm_file_t *file, const spmm_bytes_t *text,
+                                 spmm_type_t type, spmm_matrix_t **A)
 {
-    const spmm_bytes_t bytes  = spmmi_file_bytes(file);
-    reader_t           reader = {.env = file->env, .path = file->path};
+    reader_t reader = {.env = file->env, .path = file->path};
 
-    return finish(&reader, type, read_bytes(&reader, &bytes), A);
+    return finish(&reader, type, read_bytes(&reader, text), A);
 }
 
 /* The whole file, on one rank. */

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "matrix/read/csr_file.h"
 #include "matrix/read/file.h"
+#include "matrix/read/gzip/bgzf.h"
 #include "matrix/read/matrix_market.h"
 
 /* What rank 0 finds out about a file before the others touch it. */
@@ -62,6 +63,31 @@ static const struct {
     {spmmi_smtx_matches, spmmi_smtx_read},
 };
 
+/* Gzipped in blocks: all ranks unpack; as a whole: rank 0. */
+static spmm_status_t read_gzip(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A)
+{
+    spmm_bgzf_t   blocks;
+    spmm_bytes_t  text;
+    spmm_status_t status;
+
+    SPMM_TRY(spmmi_bgzf_open(file, &blocks));
+    if (blocks.n == 0) {
+        status = spmmi_mm_read_gzip(file->env, file->path, type, A);
+    } else {
+        text   = spmmi_bgzf_bytes(&blocks);
+        status = spmmi_mm_read_text(file, &text, type, A);
+    }
+    spmmi_bgzf_close(&blocks);
+    return status;
+}
+
+static spmm_status_t read_text(spmm_file_t *file, spmm_type_t type, spmm_matrix_t **A)
+{
+    const spmm_bytes_t text = spmmi_file_bytes(file);
+
+    return spmmi_mm_read_text(file, &text, type, A);
+}
+
 static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const probe_t *probe,
                                      spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
 {
@@ -70,15 +96,18 @@ static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const pr
     spmm_file_t   file;
     spmm_status_t status;
 
-    if (is_gzip(probe)) {
+    if (is_gzip(probe) && !spmmi_bgzf_matches(probe->head)) {
         return spmmi_mm_read_gzip(env, path, type, A);
     }
     while (f < n && !format[f].matches(probe->head)) {
         f++;
     }
     SPMM_TRY(spmmi_file_open(env, path, probe->size, &file));
-    status = f < n ? format[f].read(&file, probe->head, type, seed, A)
-                   : spmmi_mm_read_text(&file, type, A);
+    if (f < n) {
+        status = format[f].read(&file, probe->head, type, seed, A);
+    } else {
+        status = is_gzip(probe) ? read_gzip(&file, type, A) : read_text(&file, type, A);
+    }
     spmmi_file_close(&file);
     return status;
 }
@@ -90,6 +119,7 @@ spmm_status_t spmmi_matrix_from_file(spmm_env_t *env, const char *path, spmm_typ
     probe_t       probe  = {0};
     spmm_status_t status = SPMM_OK;
     uint64_t      digest;
+    int           readers;
 
     if (env->rank == 0) {
         status = probe_file(env, path, &probe);
@@ -99,7 +129,8 @@ spmm_status_t spmmi_matrix_from_file(spmm_env_t *env, const char *path, spmm_typ
     if (env->rank == 0) {
         spmmi_log(env, "reading " SPMM_PATH_SHOWN ", %" PRId64 " bytes", path, probe.size);
     }
-    SPMM_TRY(spmmi_file_compare(env, path, probe.size, is_gzip(&probe) ? 1 : env->size, &digest));
+    readers = is_gzip(&probe) && !spmmi_bgzf_matches(probe.head) ? 1 : env->size;
+    SPMM_TRY(spmmi_file_compare(env, path, probe.size, readers, &digest));
     SPMM_TRY(read_by_content(env, path, &probe, type, seed, A));
     (*A)->digest = digest;
     if (env->rank == 0) {

@@ -253,7 +253,28 @@ static void test_every_cut(void **state)
         }
         check_file(spmm_temp_write(text[i], strlen(text[i])));
         check_file(spmm_temp_write_gzip(text[i], strlen(text[i]), 0, 0));
+        for (size_t block = 1; block < 200; block = 2 * block + 5) {
+            check_file(spmm_temp_write_bgzf(text[i], strlen(text[i]), block, 0));
+        }
     }
+}
+
+/* Blocks of the size that bgzip makes them. */
+static void test_blocks(void **state)
+{
+    enum { LINES = 40000, MOST = 16 * LINES };
+    char  *body = spmm_test_malloc(2 * MOST);
+    size_t used = (size_t)snprintf(body, MOST,
+                                   "%%%%MatrixMarket matrix coordinate real general\n977 991 "
+                                   "%d\n",
+                                   LINES);
+
+    for (int k = 0; k < LINES; k++) {
+        used += (size_t)snprintf(body + used, MOST - used, "%d %d %d\n", 1 + 7 * k % 977,
+                                 1 + 11 * k % 991, k);
+    }
+    check_file(spmm_temp_write_bgzf(body, used, 65280, 0));
+    free(body);
 }
 
 /* A symmetric array cut by the ranks. */
@@ -350,4 +371,4 @@ static void test_concatenated_gzip(void **state)
 }
 
 SPMM_TESTS(test_real_matrices, test_more_matrices, test_every_cut, test_symmetric_array,
-           test_complex, test_concatenated_gzip);
+           test_complex, test_concatenated_gzip, test_blocks);

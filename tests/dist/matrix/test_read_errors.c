@@ -50,6 +50,7 @@ static void expect_text(const char *text, spmm_status_t status, const char *sent
     expect(spmm_temp_write(text, strlen(text)), status, sentence);
     if (text[0] != '\0') {
         expect(spmm_temp_write_gzip(text, strlen(text), 0, 0), status, sentence);
+        expect(spmm_temp_write_bgzf(text, strlen(text), 11, 0), status, sentence);
     }
 }
 
@@ -220,6 +221,11 @@ static void test_bad_gzip(void **state)
     expect(spmm_temp_write("\x1f\x8b", 2), SPMM_ERR_IO,
            ": the gzip data ends too early: the file has been cut");
     expect(spmm_temp_write_gzip("", 0, 0, 0), SPMM_ERR_IO, ", line 1: the file is empty");
+    expect(spmm_temp_write_bgzf("", 0, 9, 0), SPMM_ERR_IO, ", line 1: the file is empty");
+    for (size_t damaged = 30; damaged < 60; damaged += 7) {
+        expect(spmm_temp_write_bgzf(text, (size_t)used, 200, damaged), SPMM_ERR_IO,
+               ": the gzip data is damaged (a block of it)");
+    }
 }
 
 static void test_no_file(void **state)
@@ -274,6 +280,7 @@ static void test_memory_failures(void **state)
     for (int failing = 0; failing < spmm_test_env.size; failing++) {
         sweep_allocations(spmm_temp_write(text, size), failing, last);
         sweep_allocations(spmm_temp_write_gzip(text, size, 0, 0), failing, last);
+        sweep_allocations(spmm_temp_write_bgzf(text, size, 8, 0), failing, last);
     }
 }
 

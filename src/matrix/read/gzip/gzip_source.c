@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "matrix/read/gzip_source.h"
+#include "matrix/read/gzip/gzip_source.h"
 
 #include "matrix/read/file.h"
 
@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/alloc.h"
 
@@ -40,6 +39,15 @@ static void zlib_free(void *unused, void *ptr)
     spmmi_free(ptr);
 }
 
+spmm_status_t spmmi_gzip_start(spmm_error_t *err, z_stream *inflate)
+{
+    inflate->zalloc = zlib_alloc;
+    inflate->zfree  = zlib_free;
+    return inflateInit2(inflate, GZIP_WINDOW) == Z_OK
+               ? SPMM_OK
+               : spmmi_fail(err, SPMM_ERR_MEMORY, "out of memory: zlib could not start");
+}
+
 spmm_status_t spmmi_gzip_open(spmm_env_t *env, const char *path, spmm_gzip_source_t **source)
 {
     spmm_gzip_source_t *self;
@@ -48,16 +56,14 @@ spmm_status_t spmmi_gzip_open(spmm_env_t *env, const char *path, spmm_gzip_sourc
     if (SPMM_NEW_ZERO(self, 1) == NULL) {
         return spmmi_fail_memory(&env->err, 1, sizeof *self, "a gzip source");
     }
-    self->env            = env;
-    self->path           = path;
-    self->inflate.zalloc = zlib_alloc;
-    self->inflate.zfree  = zlib_free;
+    self->env  = env;
+    self->path = path;
     if (SPMM_NEW(self->packed, PACKED_BUFFER) == NULL) {
         status = spmmi_fail_memory(&env->err, PACKED_BUFFER, 1, "gzip input");
         goto undo;
     }
-    if (inflateInit2(&self->inflate, GZIP_WINDOW) != Z_OK) {
-        status = spmmi_fail(&env->err, SPMM_ERR_MEMORY, "out of memory: zlib could not start");
+    status = spmmi_gzip_start(&env->err, &self->inflate);
+    if (status != SPMM_OK) {
         goto undo;
     }
     self->ready  = true;
