@@ -145,7 +145,7 @@ def quick_key(x):
         torch = sys.modules["torch"]
         if x.layout is not torch.strided or x.requires_grad or x.is_conj() or x.is_neg():
             return None
-        return x.data_ptr(), (x.shape, x.stride(), x.dtype, x.is_cuda)
+        return x.data_ptr(), (x.shape, x.stride(), x.dtype, x.get_device())
     if module == "cupy":
         return x.data.ptr, (x.shape, x.strides, x.dtype)
     return None
@@ -212,14 +212,16 @@ def stream_of(stream, seen, device=None):
             return 0
         if seen.library == "torch":
             torch = sys.modules["torch"]
-            if torch.cuda.is_current_stream_capturing():
+            raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+            if raw is not None:  # what current_stream() wraps, without 5 us of wrapping
+                stream = raw(torch.cuda.current_device() if device is None else device)
+            else:
+                stream = torch.cuda.current_stream(device).cuda_stream
+            if stream and torch.cuda.is_current_stream_capturing():  # never the default one
                 raise UnsupportedError(
                     "torch captures a CUDA graph, of which products are no part: plan with "
                     "graph=True, and the library captures its own")
-            raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-            if raw is not None:  # what current_stream() wraps, without 5 us of wrapping
-                return raw(torch.cuda.current_device() if device is None else device)
-            return torch.cuda.current_stream(device).cuda_stream
+            return stream
         if seen.library == "cupy":
             return sys.modules["cupy"].cuda.get_current_stream().ptr
         return 0

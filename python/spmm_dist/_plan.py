@@ -17,8 +17,11 @@ _LAYOUTS = {"row": lib.SPMM_LAYOUT_ROW, "col": lib.SPMM_LAYOUT_COL}
 _COMPUTES = {"auto": lib.SPMM_COMPUTE_AUTO, "64f": lib.SPMM_COMPUTE_64F,
              "32f": lib.SPMM_COMPUTE_32F, "32f-fast-tf32": lib.SPMM_COMPUTE_32F_FAST_TF32}
 _OPERANDS = {"B": lib.SPMM_OPERAND_B, "C": lib.SPMM_OPERAND_C}
-_VOID = ffi.typeof("void *")
 _COMPLEX = (complex, np.complexfloating)
+# Of spmm_execute() and spmm_execute_scaled() with addresses as numbers: to make pointers of them
+# would take longer than all checks.
+_EXECUTE = ("spmm_status_t(*)(spmm_plan_t *, int64_t, {0}, uintptr_t, int64_t, {0}, uintptr_t, "
+            "int64_t, uintptr_t)")
 
 
 class Layout(typing.NamedTuple):
@@ -139,6 +142,9 @@ class Plan(Resource):
         self.layout = Layout(self._get_layout("B"), self._get_layout("C"))
         self._b_rows, self._c_rows = self.layout.B.local_rows, self.layout.C.local_rows
         self._known = {"B": {}, "C": {}}
+        self._last = {"B": (None, None), "C": (None, None)}
+        self._execute = ffi.cast(_EXECUTE.format("double"), lib.spmm_execute)
+        self._execute_scaled = ffi.cast(_EXECUTE.format("void *"), lib.spmm_execute_scaled)
         #: Of complex factors.
         self._sum_type = {"complex128": "double[]", "complex64": "float[]"}.get(A.dtype)
 
@@ -170,9 +176,13 @@ class Plan(Resource):
         """Address, columns, leading dimension and view of B or C.  What fits is kept by its key:
         checks take longer than the launch of a small product."""
         key, known = quick_key(x), self._known[what]
-        found = known.get(key[1]) if key is not None else None
-        if found is not None and key[0] % 16 == 0:
-            return (key[0], *found)
+        if key is not None and key[0] % 16 == 0:
+            last, found = self._last[what]
+            if key[1] != last:
+                found = known.get(key[1])
+                self._last[what] = (key[1], found) if found is not None else (None, None)
+            if found is not None:
+                return (key[0], *found)
         shape = view(x, what).shape
         columns = shape[1] if len(shape) == 2 else 1
         rows, dtype = ((self._b_rows, self._b_type) if what == "B" else
@@ -227,26 +237,26 @@ class Plan(Resource):
             if columns != n:
                 raise ValueError(f"C has shape {view(C, 'C').shape}, but B has {n} columns")
             on = B.get_device() if seen.on_gpu and seen.library == "torch" else None
-            handle = ffi.cast(_VOID, stream_of(stream, seen, on))
-            scaled = isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX)
-            if scaled and self._sum_type is None:
-                raise TypeError(f"alpha is {alpha} and beta {beta}, but A is real: so are they")
-            if not scaled:
-                alpha, beta = float(alpha), float(beta)
+            handle = stream_of(stream, seen, on)
+            scaled = False
+            if type(alpha) is not float or type(beta) is not float:
+                scaled = isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX)
+                if scaled and self._sum_type is None:
+                    raise TypeError(f"alpha is {alpha} and beta {beta}, but A is real: so are they")
+                if not scaled:
+                    alpha, beta = float(alpha), float(beta)
         except Exception:
             # A refused call counts as one, so that ranks stay in step.
             lib.spmm_execute(pointer, 0, 0.0, ffi.NULL, 0, 0.0, ffi.NULL, 0, ffi.NULL)
             raise
-        address, output = ffi.cast(_VOID, at), ffi.cast(_VOID, to)
         try:
             if scaled:
                 alpha, beta = (ffi.new(self._sum_type, [complex(x).real, complex(x).imag])
                                for x in (alpha, beta))
-                self._context._call(lib.spmm_execute_scaled, pointer, n, alpha, address, ldb, beta,
-                                    output, ldc, handle)
+                call = self._execute_scaled
             else:
-                self._context._call(lib.spmm_execute, pointer, n, alpha, address, ldb, beta,
-                                    output, ldc, handle)
+                call = self._execute
+            self._context._call(call, pointer, n, alpha, at, ldb, beta, to, ldc, handle)
         except CommError:
             _kept.append((B, C))  # MPI may still read B
             raise

@@ -164,12 +164,12 @@ def test_capture_is_refused(monkeypatch):
     from spmm_dist import _arrays
 
     seen = _arrays.View(0, (1, 1), (1, 1), "float32", True, True, "torch")
+    monkeypatch.setattr(torch.cuda, "current_stream",
+                        lambda device: type("S", (), {"cuda_stream": 5})())
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     with pytest.raises(UnsupportedError, match="graph=True"):
         _arrays.stream_of(None, seen)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    monkeypatch.setattr(torch.cuda, "current_stream",
-                        lambda device: type("S", (), {"cuda_stream": 5})())
     assert _arrays.stream_of(None, seen) == 5
 
 
