@@ -63,6 +63,10 @@ typedef struct spmm_engine_ops {
      *  another engine of its folder loads them. */
     spmm_status_t (*preload)(const spmm_device_t *device);
 
+    /** Seconds that its next format takes to load a library, once in a process; 0 when that is
+     *  done.  NULL: it loads none. */
+    double (*load_s)(void);
+
     /** What its models read of a pattern beyond what all do; NULL: nothing.  Engines may share
      *  it. */
     const spmm_pattern_facts_t *facts;

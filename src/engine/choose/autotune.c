@@ -268,6 +268,25 @@ static spmm_status_t choose(spmm_tuning_t *t, const spmm_engine_choice_t *choice
     return spmmi_tuning_build_best(t);
 }
 
+/* So many products as the caller has said may not be worth the loading of a library. */
+static void leave_out_unloaded(const spmm_engine_choice_t *choice, spmm_candidate_t *candidates,
+                               int n)
+{
+    for (int e = 0; e < n && choice->executes > 0; e++) {
+        spmm_candidate_t *c    = &candidates[e];
+        const double      load = c->usable ? spmmi_tuning_load_seconds(c) : 0.0;
+        const int         next = spmmi_candidate_least(candidates, n, e);
+
+        if (load > 0.0 && next >= 0 &&
+            load > (double)choice->executes * (candidates[next].predicted_s - c->predicted_s)) {
+            spmmi_candidate_leave_out(c,
+                                      "needs a library that takes %.1f s to load, which %lld "
+                                      "products do not make up for",
+                                      load, (long long)choice->executes);
+        }
+    }
+}
+
 spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm_csr_t *block,
                                   const spmm_problem_t *problem, const spmm_device_t *device,
                                   spmm_candidate_t *candidates, int n,
@@ -279,6 +298,9 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
     const spmm_candidate_t *picked;
 
     memset(settled, 0, sizeof *settled);
+    if (spmmi_candidate_is_auto(choice->name)) {
+        leave_out_unloaded(choice, candidates, n);
+    }
     SPMM_TRY(spmmi_engine_pick(choice->name, device, candidates, n, &picked));
     if (!spmmi_candidate_is_auto(choice->name)) {
         settled->picked  = picked;

@@ -37,8 +37,10 @@ void spmmi_tuning_sort(spmm_tuning_t *t, spmm_candidate_t *candidates, int n);
 /** A candidate failed: remember the first reason, and go on where that may be. */
 spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, const spmm_candidate_t *c,
                                      spmm_status_t status);
+/** What the library of @p c still takes to load. */
+double spmmi_tuning_load_seconds(const spmm_candidate_t *c);
 /** The format of @p c in one of its variants.
- *  @param[out] seconds  it took */
+ *  @param[out] seconds  it took, without the loading of a library */
 spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, int variant,
                                  void **format, double *seconds);
 /** The best predicted from rank @p from on that can be built; t->best stays NULL where none can. */

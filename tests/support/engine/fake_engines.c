@@ -10,6 +10,7 @@ spmm_candidate_t      fake_candidates[N_FAKES];
 spmm_csr_t            fake_block;
 int                   fake_held;
 int64_t               fake_executes;
+double                fake_load_s;
 spmm_engine_settled_t fake_settled;
 
 static int           most_held;
@@ -88,10 +89,16 @@ FAKE(2)
 FAKE(3)
 FAKE(4)
 
+static double load_of_zero(void)
+{
+    return fake_load_s;
+}
+
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
-        .name = (title), .built = true, .yardstick = (k) == 4, .build = build_##k,                 \
-        .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy                      \
+        .load_s = (k) == 0 ? load_of_zero : NULL, .name = (title), .built = true,                  \
+        .yardstick = (k) == 4, .build = build_##k, .execute = fake_execute, .bytes = fake_bytes,   \
+        .destroy = fake_destroy                                                                    \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
@@ -115,6 +122,7 @@ void fake_prepare(const double predicted[N_FAKES])
                               .c_rows  = 5};
     memset(fakes, 0, sizeof fakes);
     fake_held = most_held = 0;
+    fake_load_s           = 0.0;
     fake_executes         = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].seconds   = k == YARDSTICK ? 150 * us : 100 * us;

@@ -44,6 +44,25 @@ static void test_limits(void **state)
     fake_check_taken(2);
 }
 
+/* A library is not loaded for so few products as the caller announces. */
+static void test_load(void **state)
+{
+    const double predicted[] = {1.0, 3.0, 0.0, 0.0, 0.0};
+
+    for (int k = 0; k < 3; k++) {
+        static const int64_t executes[] = {40000, 60000, 0};
+
+        fake_prepare(predicted);
+        fake_load_s   = 0.1;
+        fake_executes = executes[k];
+        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_NONE));
+        assert_int_equal(fakes[0].builds, k > 0);
+        assert_true(fake_candidates[0].usable == (k > 0));
+        assert_true(k > 0 || strstr(fake_candidates[0].why, "library") != NULL);
+        fake_check_taken(k == 0);
+    }
+}
+
 /* Measuring may take a share of the products to come: for few of them the prediction decides. */
 static void test_budget(void **state)
 {
@@ -300,6 +319,6 @@ static void test_no_memory(void **state)
     assert_true(calls >= 5); /* events, operands and formats at least */
 }
 
-SPMM_TESTS(test_limits, test_budget, test_winner, test_operands, test_copies, test_slow,
+SPMM_TESTS(test_limits, test_budget, test_load, test_winner, test_operands, test_copies, test_slow,
            test_passed_over, test_crowded, test_passed_over_unmeasured, test_all_fail,
            test_unmeasured, test_no_memory);
