@@ -4,7 +4,7 @@
 
     bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv
         (and of other modes, behind it)
-    bench/fit/fit.py --terms TERMS.tsv RESULT.tsv...
+    bench/fit/fit.py --terms TERMS.tsv [--classes bench/fit/classes.tsv] RESULT.tsv...
 
 A model is a sum of terms, each seconds times a constant of at least 0.  Minimised is the mean of
 d^2 (sqrt(1 + (e / d)^2) - 1), e = log(predicted / measured), d = 0.1: squares of small errors,
@@ -13,8 +13,10 @@ others.
 
 Printed are, for each engine and set of constants, these in the order of the terms, and the errors
 |predicted / measured - 1|: of the fit; cross-validated, each matrix predicted from a fit to all
-others; and of the real matrices predicted from a fit to the stand-ins (names with `syn-`) alone.
-Then what a choice by prediction loses against the fastest engine measured, again for all three."""
+others; with --classes each predicted from a fit to matrices of other classes; of the real matrices
+predicted from a fit to the stand-ins (names with `syn-`) alone; and of the constants that TERMS.tsv
+has from the sources.  Then what a choice by prediction loses against the fastest engine measured,
+again for all of them."""
 import argparse
 import math
 
@@ -103,12 +105,16 @@ def constants_of(engine, mode):
 
 
 def join(terms_path, results):
-    """{(engine, constants): ([name], {(matrix, N, mode): ([seconds], measured)})}."""
-    terms = {}
-    _, _, rows = table.read(terms_path, ("matrix", "engine", "N", "compute", "term", "seconds"))
+    """{(engine, constants): ([name], {(matrix, N, mode): ([seconds], measured)})}, and
+    {(engine, matrix, N, mode): seconds predicted by the constants of the sources}."""
+    terms, sources = {}, {}
+    _, _, rows = table.read(terms_path,
+                            ("matrix", "engine", "N", "compute", "term", "constant", "seconds"))
     for r in rows:
         key = (table.stem(r["matrix"]), r["engine"], r["N"], r["compute"])
         terms.setdefault(key, []).append((r["term"], float(r["seconds"])))
+        point = (key[1], key[0], key[2], key[3])
+        sources[point] = (sources.get(point, 0.0) + float(r["constant"]) * float(r["seconds"]))
     out = {}
     for path in results:
         _, _, rows = table.read(path, ("matrix", "engine", "N", "median_ms"))
@@ -121,23 +127,32 @@ def join(terms_path, results):
                 group = (r["engine"], constants_of(r["engine"], mode))
                 names, points = out.setdefault(group, ([t for t, _ in terms[key]], {}))
                 points[key[0], r["N"], mode] = ([s for _, s in terms[key]], 1e-3 * r["median_ms"])
-    return out
+    return out, sources
 
 
 def of_standins(matrix):
     return matrix.startswith("syn-")
 
 
-def three_ways(points):
+def left_out(points, group):
+    """Predictions {point: (predicted, measured)}, each from a fit to the points of other groups."""
+    out = {}
+    for one in dict.fromkeys(group(p[0]) for p in points):
+        others = [row for p, row in points.items() if group(p[0]) != one]
+        c = fit(others) if others else None
+        out.update({p: (predict(c, t), s) for p, (t, s) in points.items()
+                    if c and group(p[0]) == one})
+    return out
+
+
+def all_ways(engine, points, classes, sources):
     """Constants, and predictions {way: {point: (predicted, measured)}}."""
     c = fit(list(points.values()))
-    ways = {"fit": {p: (predict(c, t), s) for p, (t, s) in points.items()}, "left out": {},
-            "real from stand-ins": {}}
-    for matrix in dict.fromkeys(p[0] for p in points):
-        other = fit([row for p, row in points.items() if p[0] != matrix])
-        for p, (t, s) in points.items():
-            if p[0] == matrix:
-                ways["left out"][p] = (predict(other, t), s)
+    ways = {"sources": {p: (sources[(engine, *p)], s) for p, (_, s) in points.items()},
+            "fit": {p: (predict(c, t), s) for p, (t, s) in points.items()},
+            "left out": left_out(points, lambda matrix: matrix), "real from stand-ins": {}}
+    if classes:
+        ways["class left out"] = left_out(points, lambda matrix: classes.get(matrix, matrix))
     standins = [row for p, row in points.items() if of_standins(p[0])]
     if standins:
         other = fit(standins)
@@ -193,15 +208,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--terms", metavar="TERMS.tsv", required=True)
+    parser.add_argument("--classes", metavar="CLASSES.tsv", help="columns matrix and class")
     parser.add_argument("results", nargs="+", metavar="RESULT.tsv")
     arguments = parser.parse_args()
-    groups = join(arguments.terms, arguments.results)
+    groups, sources = join(arguments.terms, arguments.results)
+    classes = {}
+    if arguments.classes:
+        _, _, rows = table.read(arguments.classes, ("matrix", "class"))
+        classes = {r["matrix"]: r["class"] for r in rows}
     if not groups:
         raise table.TableError("no row has both a time and terms")
     every = {}
     lines = []
     for (engine, constants), (names, points) in groups.items():
-        c, ways = three_ways(points)
+        c, ways = all_ways(engine, points, classes, sources)
         print(f"{engine}, {constants}: " + ", ".join(f"{n} {x:.3g}" for n, x in zip(names, c)))
         for way, pairs in ways.items():
             every.setdefault(way, {}).setdefault(engine, {}).update(pairs)

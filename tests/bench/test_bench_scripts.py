@@ -141,6 +141,17 @@ class Fit(Scripts):
             self.assertIn(f"| {way} | all | 32f | all | {times} | 0.0 % | 0.0 % |", said)
             self.assertIn(f"| {way} | 32f | all | {times // 2} | {times // 2} | 1.0000 |", said)
 
+    def test_classes(self):
+        """A class is predicted from the others; the sources' constants, all 1, miss."""
+        terms, times = self.tables()
+        classes = "matrix\tclass\n" + "".join(
+            f"{'syn-' if k % 2 else ''}m{k}\t{'a' if k < 5 else 'b'}\n" for k in range(11))
+        said = self.run_script("fit/fit.py", "--terms", terms, "--classes",
+                               self.path("c.tsv", classes), times)
+        self.assertIn("| class left out | all | 32f | all | 24 | 0.0 % | 0.0 % |", said)
+        sources = next(x for x in said.splitlines() if x.startswith("| sources | all | 32f"))
+        self.assertGreater(float(sources.split("|")[6].split()[0]), 20.0)
+
     def test_same_kernel(self):
         """csr-gpu in TF32 takes part in FP32's choice, where 16 bits do not; least to cuSPARSE."""
         terms = "matrix\tengine\tN\tcompute\tterm\tconstant\tseconds\n"
