@@ -243,6 +243,13 @@ engines_step() {
             fi
         done
     done
+    engine=dense
+    for mode in 64f/64f 32f/32f 32f/32f-fast-tf32 16f/32f; do
+        IFS=/ read -r type compute <<<"$mode"
+        verify --generate pruned:rows=4000,cols=1000,sparsity=0.9 --columns 128
+        verify --generate pruned:rows=1001,cols=2003,sparsity=0.9 --columns 33 --op t \
+            --layout col --pad 3 --alpha 1.5 --beta -0.5
+    done
 }
 
 # Engines of 16-bit values at many widths of B, on every file and generators; a table for each type.

@@ -44,6 +44,8 @@ if(NOT SPMM_ENABLE_CUDA)
 else()
   message(STATUS
     "spmm_dist: CUDA: ${CUDAToolkit_VERSION} for architecture ${CMAKE_CUDA_ARCHITECTURES}")
+  spmm_summary("cuBLASLt" "${SPMM_CUBLASLT_INCLUDE_DIR}" "${SPMM_CUBLASLT_INCLUDE_DIR}"
+    "no engine dense")
   if(SPMM_ENABLE_NCCL)
     spmm_summary("NCCL" "${NCCL_FOUND}" "${NCCL_VERSION}"
       "no transport nccl; halos travel through MPI")

@@ -157,6 +157,8 @@ def others(pages):
     pages[FOLDER + "cvse.md"].noted("trial", "of the 9.5 us of bcsstk29", "an empty kernel is 3.3")
     pages[FOLDER + "cvse.md"].noted_table("trial", "| idea | expected | outcome |", 8)
     pages[FOLDER + "hrpb.md"].noted_table("trial", "| idea | expected | outcome |", 5)
+    most = code("src/engine/dense/format.h", r"SPMM_DENSE_MOST += ([0-9]+)")
+    pages[FOLDER + "dense.md"].says(f"more than {fig(most, 0)} times the memory of its entries")
     page = pages[FOLDER + "dmma.md"]
     found = select("engines/64f.tsv", N=128)
     behind = sum(r["dmma"] > r["cusparse"] for r in found)

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file tune_cuda.c
+ *  Which algorithm of cuBLASLt's list?  The first is the one it expects to be the fastest; the
+ *  format measures a few of them.
+ */
+#include <math.h>
+
+#include "base/scalar.h"
+#include "engine/dense/product_cuda.h"
+#include "spmm_dist/context.h"
+
+enum { RUNS = 5, BATCHES = 2 };
+static const double   too_slow     = 1.3;  /* times the best */
+static const double   lead_s       = 2e-5; /* for each launch: the device waits for the host */
+static const unsigned scratch_byte = 0x3c; /* repeated, a small positive number in every type */
+
+/* Scratch B, events and stream of a measurement. */
+typedef struct {
+    spmm_operands_t x;
+    void           *B;
+    spmm_event_t   *from, *to;
+} trial_t;
+
+static void close_trial(const spmm_dense_t *f, trial_t *trial)
+{
+    const spmm_device_ops_t *ops = f->device->ops;
+
+    ops->release(f->device, trial->B);
+    ops->event_destroy(f->device, trial->from);
+    ops->event_destroy(f->device, trial->to);
+    ops->stream_destroy(f->device, trial->x.stream);
+}
+
+/* The planned product, tight and aligned; the sums are C. */
+static spmm_status_t open_trial(const spmm_dense_t *f, trial_t *trial)
+{
+    const spmm_device_t     *device = f->device;
+    const spmm_device_ops_t *ops    = device->ops;
+    const bool               by_row = f->problem.layout == SPMM_LAYOUT_ROW;
+    const bool               b_cols = f->problem.layout == SPMM_LAYOUT_COL;
+    const size_t             bytes  = (size_t)f->A.n_cols * (size_t)f->problem.n *
+                         spmm_type_size(f->problem.ab_type); /* as B of the caller */
+
+    *trial   = (trial_t){.B = NULL};
+    trial->x = (spmm_operands_t){.layout = f->problem.layout,
+                                 .n      = f->problem.n,
+                                 .alpha  = {.re = 1.0},
+                                 .ldb    = b_cols ? f->A.n_cols : f->problem.n,
+                                 .C      = f->sum,
+                                 .ldc    = by_row ? f->problem.n : f->A.n_rows};
+    SPMM_TRY(ops->stream_create(device, false, &trial->x.stream));
+    SPMM_TRY(ops->event_create(device, true, &trial->from));
+    SPMM_TRY(ops->event_create(device, true, &trial->to));
+    SPMM_TRY(ops->alloc_cached(device, bytes, &trial->B));
+    trial->x.B = trial->B;
+    SPMM_CUDA(device,
+              cudaMemsetAsync(trial->B, (int)scratch_byte, bytes, (cudaStream_t)trial->x.stream));
+    return SPMM_OK;
+}
+
+static spmm_status_t time_runs(const spmm_dense_t *f, const trial_t *trial,
+                               const spmm_dense_call_t *call, const cublasLtMatmulAlgo_t *algorithm,
+                               int runs, double *seconds)
+{
+    const spmm_device_ops_t *ops = f->device->ops;
+    spmm_status_t            status;
+
+    SPMM_TRY(ops->delay(f->device, lead_s * (runs + 1), trial->x.stream));
+    SPMM_TRY(ops->event_record(f->device, trial->from, trial->x.stream));
+    status = SPMM_OK;
+    for (int k = 0; k < runs && status == SPMM_OK; k++) {
+        status = spmmi_dense_call(f, call, algorithm, &trial->x);
+    }
+    SPMM_TRY(ops->event_record(f->device, trial->to, trial->x.stream));
+    SPMM_TRY(ops->event_elapsed(f->device, trial->from, trial->to, seconds));
+    *seconds /= runs;
+    return status;
+}
+
+/* Seconds of one algorithm; INFINITY where cuBLASLt refuses it after all. */
+static spmm_status_t measure(const spmm_dense_t *f, const trial_t *trial,
+                             const spmm_dense_call_t *call, const cublasLtMatmulAlgo_t *algorithm,
+                             double best, double *seconds)
+{
+    const spmm_error_t before = f->device->env->err;
+    double             took   = 0.0;
+
+    *seconds = INFINITY;
+    for (int batch = 0; batch < 2 + BATCHES; batch++) { /* the first loads the kernel */
+        const spmm_status_t status =
+            time_runs(f, trial, call, algorithm, batch < 2 ? 1 : RUNS, &took);
+
+        if (spmmi_is_refusal(status)) {
+            f->device->env->err = before;
+            return SPMM_OK;
+        }
+        SPMM_TRY(status);
+        if (batch == 0) {
+            continue;
+        }
+        *seconds = batch == 1 ? took : fmin(*seconds, took);
+        if (took > too_slow * best) {
+            return SPMM_OK;
+        }
+    }
+    return SPMM_OK;
+}
+
+/* The planned product of a goal; measured, or by the first algorithm of the list. */
+static spmm_status_t choose(spmm_dense_t *f, const trial_t *trial, int goal, bool measured)
+{
+    cublasLtMatmulHeuristicResult_t list[SPMM_DENSE_ALGORITHMS];
+    spmm_dense_call_t              *call = &f->planned[goal];
+    double                          best = INFINITY, seconds;
+    int                             found;
+
+    SPMM_TRY(spmmi_dense_prepare(f, goal, &trial->x, call, list,
+                                 measured ? SPMM_DENSE_ALGORITHMS : 1, &found));
+    for (int k = 0; k < found; k++) {
+        if (!measured) {
+            return spmmi_dense_call(f, call, &call->algorithm, &trial->x);
+        }
+        SPMM_TRY(measure(f, trial, call, &list[k].algo, best, &seconds));
+        if (seconds < best) {
+            best            = seconds;
+            call->algorithm = list[k].algo;
+            f->rank         = k;
+        }
+    }
+    f->ranks   = found;
+    f->seconds = best;
+    return best < INFINITY ? SPMM_OK
+                           : spmmi_fail(&f->device->env->err, SPMM_ERR_UNSUPPORTED,
+                                        "cuBLASLt multiplies this block of %d x %d by none of %d "
+                                        "algorithms: use another engine",
+                                        (int)f->A.n_rows, (int)f->A.n_cols, found);
+}
+
+static spmm_status_t choose_all(spmm_dense_t *f, const trial_t *trial)
+{
+    const int usual = f->row_map == NULL ? SPMM_DENSE_TO_C : SPMM_DENSE_TO_SUM;
+
+    SPMM_TRY(choose(f, trial, usual, !f->problem.deterministic));
+    if (usual != SPMM_DENSE_TO_SUM) { /* beta that is not 0 */
+        SPMM_TRY(choose(f, trial, SPMM_DENSE_TO_SUM, false));
+    }
+    return f->device->ops->stream_sync(f->device, trial->x.stream);
+}
+
+spmm_status_t spmmi_dense_tune(spmm_dense_t *f)
+{
+    const spmm_error_t before = f->device->env->err;
+    trial_t            trial;
+    spmm_status_t      status = open_trial(f, &trial);
+
+    if (status == SPMM_ERR_MEMORY) { /* no room to measure: the first execute asks for its own */
+        f->device->env->err = before;
+        close_trial(f, &trial);
+        return SPMM_OK;
+    }
+    if (status == SPMM_OK) {
+        status = choose_all(f, &trial);
+    }
+    close_trial(f, &trial);
+    return status;
+}
