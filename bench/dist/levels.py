@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges in one level and in two, between four nodes of two ranks with adapters of given rates.
+"""Exchanges in one level and in two, without and with covers, between four nodes of two ranks with
+adapters of given rates.
 
     bench/dist/levels.py OUT.tsv [RATE...]      default 10mbit 20mbit 40mbit
 
 The nodes are those of tests/nodes: namespaces on one machine, TCP between them, tc tbf on what they
 send, not on what they get.  As root.  Rates are low, so that the network and not the cores limit.
 exchange_ms is the slowest rank's; predicted_ms what the plan said of it, by rates that its context
-measured; auto is what levels auto takes.  Both take the same partition, METIS nodes first.
+measured (with covers: of the way between nodes); auto is what levels and cover auto take.  All take
+the same partition, METIS nodes first.
 
     SPMM_MATRIX_DIR  the matrices of the .mtx.gz names
     SPMM_DRIVER      default build/cpu/tools/spmm_dist"""
@@ -33,10 +35,12 @@ MATRICES = (
     ("mesh", "delaunay_n16.mtx.gz", 256),
     ("road", "luxembourg_osm.mtx.gz", 1024),
 )
-TITLES = ("rate", "kind", "matrix", "columns", "levels", "rows_between", "rows_between_max",
-          "exchange_ms", "predicted_ms", "to_flat", "auto")
+TITLES = ("rate", "kind", "matrix", "columns", "cover", "levels", "rows_between",
+          "rows_between_max", "exchange_ms", "predicted_ms", "to_flat", "auto")
 PREDICTED = re.compile(r"levels (\w+): an exchange is predicted to take (\S+) us flat, "
                        r"(\S+) us in two levels")
+COVERED = re.compile(r"cover (\w+).*: between nodes rows of B alone are predicted to take \S+ us, "
+                     r"with partial rows of C (\S+) us")
 ENVIRONMENT = {name: value for name, value in nodes.MPI.items() if name != "SPMM_CALIBRATE"}
 
 
@@ -68,17 +72,26 @@ def partition(bed, matrix, folder):
 
 
 def measure(bed, rate, kind, matrix, columns, folder):
-    """Two rows: flat and node."""
+    """Four rows: flat and node, without a cover and with one."""
     args = (*source(matrix, folder), "--columns", columns, "--type", "64f", "--iterations", "5",
             "--warmup", "1", "--explain")
-    flat, node, auto = (run(bed, *args, "--levels", way) for way in ("flat", "node", "auto"))
-    taken, flat_us, node_us = PREDICTED.search(auto[0]).groups()
+    auto = run(bed, *args)
+    taken = f"{auto[1]['cover']} {auto[1]['levels']}"
+    levels = run(bed, *args, "--cover", "rows")[0]
+    times = dict(zip(("flat", "node"), PREDICTED.search(levels).groups()[1:]))
     first = None
-    for way, (_, report), predicted in ("flat", flat, flat_us), ("node", node, node_us):
-        took, between = report["time"]["exchange_ms"], report["between_nodes"]
-        first = first or took
-        yield (rate, kind, matrix, columns, way, between["rows_total"], between["rows_max"],
-               f"{took:.2f}", f"{float(predicted) / 1000:.2f}", f"{took / first:.3f}", taken)
+    for cover in "rows", "both":
+        for way in "flat", "node":
+            text, report = run(bed, *args, "--cover", cover, "--levels", way)
+            found = COVERED.search(text)
+            if cover == "both" and found is None:
+                continue  # a cover saves no row
+            predicted = times[way] if cover == "rows" else found.group(2)
+            took, between = report["time"]["exchange_ms"], report["between_nodes"]
+            first = first or took
+            yield (rate, kind, matrix, columns, cover, way, between["rows_total"],
+                   between["rows_max"], f"{took:.2f}", f"{float(predicted) / 1000:.2f}",
+                   f"{took / first:.3f}", taken)
 
 
 def main():

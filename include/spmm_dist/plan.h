@@ -93,6 +93,15 @@ typedef struct {
                                       both nodes, and on from rank to rank there; op T adds sums for
                                       a row on the node that sends them.  NULL or "auto": on CPUs
                                       what is predicted to be faster, on GPUs flat */
+    const char *cover;  /**< what travels.  "rows": rows of B (op T: partial rows of C); "both": for
+                             each pair of nodes, or with levels "flat" of ranks on different nodes,
+                             on one node of all ranks, the fewest rows of B and partial rows of C
+                             that serve all entries between them (least cover).  Entries with
+                             a row of the other kind move to the other rank, so new values come by
+                             spmm_matrix_update_values() alone.  Not for reproducible plans, option
+                             graph and schedule "allgather".  NULL or "auto": "both" on CPUs of
+                             several nodes where it is predicted to take less than 0.8 of the time
+                             between them, unless no row moves to another rank; else "rows" */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -100,7 +109,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO, NULL, 0, 0, NULL                                                       \
+            SPMM_TYPE_AUTO, NULL, 0, 0, NULL, NULL                                                 \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -282,6 +291,9 @@ typedef struct {
     int64_t     tuned_since; /**< product of this plan from which on its engines stay, 1 the first;
                                   0: they are still tried */
     const char *levels;      /**< "flat" or "node"; static storage */
+    const char *cover;       /**< "rows" or "both": rows are then those of both kinds; static
+                                  storage */
+    int64_t     moved_nnz;   /**< entries that a cover has moved, of all ranks */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */
@@ -314,7 +326,8 @@ SPMM_API spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *r
  *  other ranks they add.  Collective.
  *  @param[out] rows  [halo_rows of spmm_plan_stats_t, op T and H: mirror_rows] original indices:
  *                    rank after rank, as spmm_plan_get_traffic() counts them for op N, ascending
- *                    for each; may be NULL where there are none */
+ *                    for each; may be NULL where there are none
+ *  @return SPMM_ERR_UNSUPPORTED with cover "both", whose halo rows are of B and of C */
 SPMM_API spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows);
 
 /** Print, on the calling rank, every engine, transport and schedule candidate with its predicted

@@ -95,7 +95,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 152_c_size_t
+    integer(c_size_t) :: struct_size = 160_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -119,6 +119,7 @@ module spmm_dist
     integer(c_int) :: reproducible = 0
     integer(c_int) :: column_groups = 0
     type(c_ptr) :: levels = c_null_ptr
+    type(c_ptr) :: cover = c_null_ptr
   end type
 
   type, bind(c) :: spmm_layout_info_t
@@ -142,7 +143,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_stats_t
-    integer(c_size_t) :: struct_size = 392_c_size_t
+    integer(c_size_t) :: struct_size = 408_c_size_t
     type(c_ptr) :: engine = c_null_ptr
     type(c_ptr) :: halo_engine = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
@@ -181,6 +182,8 @@ module spmm_dist
     type(c_ptr) :: tuned = c_null_ptr
     integer(c_int64_t) :: tuned_since = 0_c_int64_t
     type(c_ptr) :: levels = c_null_ptr
+    type(c_ptr) :: cover = c_null_ptr
+    integer(c_int64_t) :: moved_nnz = 0_c_int64_t
   end type
 
   type, bind(c) :: spmm_scale_options_t

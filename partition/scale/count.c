@@ -102,7 +102,7 @@ static spmm_status_t alloc_tally(const spmm_scale_t *s, spmm_scale_tally_t *t)
 spmm_status_t spmmi_scale_count(const spmm_scale_t *scale, spmm_scale_variant_t variant,
                                 spmm_scale_tally_t tally[SPMM_WAYS])
 {
-    const int64_t      words = ((int64_t)scale->ranks * scale->ranks + 63) / 64;
+    const int64_t      words = (2 * (int64_t)scale->ranks * scale->ranks + 63) / 64;
     spmm_scale_count_t count = {.scale = scale, .tally = tally};
     spmm_status_t      status;
 

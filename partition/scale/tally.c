@@ -7,7 +7,8 @@ void spmmi_scale_add(spmm_scale_count_t *count, int from, int to, int64_t rows)
 {
     const spmm_scale_t *s    = count->scale;
     spmm_scale_tally_t *t    = &count->tally[spmmi_nodes_way(&s->nodes, from, to)];
-    const int64_t       pair = (int64_t)from * s->ranks + to;
+    const int64_t       kind = count->partials ? (int64_t)s->ranks * s->ranks : 0;
+    const int64_t       pair = kind + (int64_t)from * s->ranks + to;
     const uint64_t      bit  = (uint64_t)1 << (pair & 63);
 
     if (rows == 0) {

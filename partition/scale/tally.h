@@ -9,7 +9,9 @@
 typedef struct {
     const spmm_scale_t *scale;
     spmm_scale_tally_t *tally; /**< [SPMM_WAYS] */
-    uint64_t           *sends; /**< [ranks^2 / 64] bit from * ranks + to: there is a message */
+    uint64_t           *sends; /**< [2 * ranks^2 / 64] bit from * ranks + to: there is a message of
+                                    rows of B, and behind these: of partial rows of C */
+    bool                partials; /**< what is added are partial rows of C */
 } spmm_scale_count_t;
 
 /** @p rows go from one rank to another, in one message with all that do. */

@@ -270,6 +270,11 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
             "new values of one plan cannot reach the copies of A of its column groups: "
             "use spmm_matrix_update_values()");
     }
+    if (plan->cover.plan != NULL) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
+                          "new values of one plan cannot reach the entries that its cover has "
+                          "moved to other ranks: use spmm_matrix_update_values()");
+    }
     return spmmi_plan_take_values(plan, values, stream);
 }
 

@@ -19,7 +19,7 @@ typedef struct {
     const char *text; /**< NULL is "" */
 } spmm_same_t;
 
-enum { SPMM_MOST_SAME = 24 }; /**< arguments of a call */
+enum { SPMM_MOST_SAME = 32 }; /**< arguments of a call */
 
 static inline spmm_same_t spmmi_whole(const char *name, int64_t value)
 {
@@ -45,10 +45,17 @@ static inline spmm_same_t spmmi_text(const char *name, const char *value)
 spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t local, int count,
                             const spmm_same_t *argument);
 
+/** How many of them are listed; more than SPMM_MOST_SAME do not compile. */
+#define SPMM_COUNT_SAME(...)                                                                       \
+    (sizeof((const spmm_same_t[]){__VA_ARGS__}) / sizeof(spmm_same_t) *                            \
+     sizeof(                                                                                       \
+         char[sizeof((const spmm_same_t[]){__VA_ARGS__}) <= SPMM_MOST_SAME * sizeof(spmm_same_t)   \
+                  ? 1                                                                              \
+                  : -1]))
+
 /** spmmi_compare() of the arguments listed. */
 #define SPMM_COMPARE(env, call, local, ...)                                                        \
-    spmmi_compare((env), (call), (local),                                                          \
-                  (int)(sizeof((const spmm_same_t[]){__VA_ARGS__}) / sizeof(spmm_same_t)),         \
+    spmmi_compare((env), (call), (local), (int)SPMM_COUNT_SAME(__VA_ARGS__),                       \
                   (const spmm_same_t[]){__VA_ARGS__})
 
 /** The same where the context checks calls, else @p local: the first communication of every

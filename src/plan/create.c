@@ -46,18 +46,41 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     return SPMM_OK;
 }
 
+/* Those that the cover was made for. */
+static const char *levels_of(const spmm_plan_t *plan)
+{
+    return plan->cover.nodes ? "node" : "flat";
+}
+
 /* All that moves rows of B to those who need them. */
 static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
+    spmm_plan_options_t mine = *o;
+
     SPMM_TRY(spmmi_plan_take_options(plan, o));
     enter_stage(plan, "the partition");
     SPMM_TRY(make_partition(plan, o));
     enter_stage(plan, "the halo plan");
     SPMM_TRY(spmmi_plan_flip(plan));
-    SPMM_TRY(spmmi_plan_make_blocks(plan));
+    SPMM_TRY(spmmi_plan_make_blocks(plan, o));
     spmmi_plan_unflip(plan);
     enter_stage(plan, "the set-up of the exchange");
-    return spmmi_plan_make_exchange(plan, o);
+    mine.levels = plan->cover.chosen ? levels_of(plan) : o->levels;
+    return spmmi_plan_make_exchange(plan, &mine);
+}
+
+/* The plan of the entries that a cover moves. */
+static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    spmm_plan_options_t mine = *o;
+
+    mine.op        = plan->op == SPMM_OP_N ? SPMM_OP_T : SPMM_OP_N;
+    mine.partition = "keep";
+    mine.schedule  = "overlap";
+    mine.levels    = levels_of(plan);
+    mine.cover     = "rows";
+    return spmmi_plan_build(plan->shared, plan->cover.A, plan->n / plan->b_parts, &mine,
+                            &plan->cover.plan);
 }
 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
@@ -69,6 +92,7 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
         spmmi_block_open_tries(spmmi_plan_block(plan, b));
     }
+    SPMM_TRY(plan->cover.chosen ? make_moved(plan, o) : SPMM_OK);
     return spmmi_agree(plan->env, spmmi_plan_count(plan));
 }
 
@@ -150,6 +174,7 @@ void spmmi_plan_free(spmm_plan_t *plan)
         return;
     }
     groups = plan->groups;
+    spmmi_plan_free(plan->cover.plan);
     (void)spmmi_plan_wait_idle(plan); /* an error of that work was its user's to see */
     unlink_from_matrix(plan);
     spmmi_plan_free_captures(plan); /* before the transport that they use */
@@ -169,6 +194,7 @@ void spmmi_plan_free(spmm_plan_t *plan)
     spmmi_layout_map_free(&plan->cols);
     spmmi_partition_free(&plan->partition);
     spmmi_plan_unflip(plan);
+    spmmi_cover_free(&plan->cover);
     spmmi_free(plan);
     if (groups != NULL) {
         groups->close(groups);

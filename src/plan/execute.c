@@ -89,7 +89,7 @@ static spmm_status_t execute(spmm_plan_t *plan, const spmm_operands_t *x)
     return finish(plan, x, stream, status);
 }
 
-spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
+static spmm_status_t execute_one(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const uint32_t      begun  = plan->exchange.begun;
     const spmm_status_t status = execute(plan, x);
@@ -98,13 +98,53 @@ spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
     return status;
 }
 
+/* Both exchanges at once: cover/cover.h. */
+static spmm_status_t execute_around(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const uint32_t begun = plan->exchange.begun, missed = plan->exchange.missed;
+    spmm_plan_t   *moved = plan->cover.plan;
+    spmm_status_t  status;
+
+    moved->rest     = plan;
+    moved->run_rest = execute_one;
+    status          = execute_one(moved, x);
+    plan->exchange.missed +=
+        status != SPMM_OK && plan->exchange.begun == begun && plan->exchange.missed == missed;
+    return status;
+}
+
+/* One after the other: the copies of column-major blocks that one plan makes would not see what the
+ * other has written.  Ranks wait for the second also where the first has failed. */
+static spmm_status_t execute_both(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const spmm_status_t status = execute_one(plan, x);
+    spmm_operands_t     y      = *x;
+
+    y.beta = (spmm_scalar_t){.re = 1.0};
+    return spmmi_first_failure(status, execute_one(plan->cover.plan, &y));
+}
+
+spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    if (plan->cover.plan == NULL) {
+        return execute_one(plan, x);
+    }
+    return (plan->layout == SPMM_LAYOUT_ROW ? execute_around : execute_both)(plan, x);
+}
+
 void spmmi_plan_miss(spmm_plan_t *plan)
 {
     plan->exchange.missed += !plan->env->check; /* else all ranks refuse, perhaps other calls */
+    if (plan->cover.plan != NULL) {
+        spmmi_plan_miss(plan->cover.plan);
+    }
 }
 
 spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan)
 {
+    if (plan->cover.plan != NULL) {
+        SPMM_TRY(spmmi_plan_check_step(plan->cover.plan));
+    }
     if (plan->exchange.missed == plan->exchange.in_step || spmmi_plan_runs_alone(plan) ||
         plan->exchange.transport->sees_steps) {
         return SPMM_OK;
@@ -132,5 +172,5 @@ spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
     }
     plan->exchange.in_step = plan->exchange.missed;
     spmmi_plan_end_tries(plan);
-    return SPMM_OK;
+    return plan->cover.plan == NULL ? SPMM_OK : spmmi_plan_resync(plan->cover.plan);
 }

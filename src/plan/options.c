@@ -177,6 +177,16 @@ static spmm_status_t check_levels(const spmm_plan_t *plan, const char *levels)
                       "there are no levels \"%.60s\"; there are flat, node, and auto", levels);
 }
 
+static spmm_status_t check_cover(const spmm_plan_t *plan, const char *cover)
+{
+    if (cover == NULL || strcmp(cover, "auto") == 0 || strcmp(cover, "rows") == 0 ||
+        strcmp(cover, "both") == 0) {
+        return SPMM_OK;
+    }
+    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                      "there is no cover \"%.60s\"; there are rows, both, and auto", cover);
+}
+
 /* Ranks that plan different products would wait for each other for ever: find out at once. */
 static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
@@ -195,7 +205,7 @@ static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_op
         spmmi_text("objective", o->objective), spmmi_text("engine", o->engine),
         spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
         spmmi_text("schedule", o->schedule), spmmi_text("tune", tune_name(o)),
-        spmmi_text("levels", o->levels));
+        spmmi_text("levels", o->levels), spmmi_text("cover", o->cover));
 }
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
@@ -203,6 +213,7 @@ spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options
     SPMM_TRY(spmmi_agree(plan->env, check_options(plan, o)));
     SPMM_TRY(spmmi_agree(plan->env, check_schedule(plan, o->schedule)));
     SPMM_TRY(spmmi_agree(plan->env, check_levels(plan, o->levels)));
+    SPMM_TRY(spmmi_agree(plan->env, check_cover(plan, o->cover)));
     SPMM_TRY(compare_options(plan, o));
     plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
     plan->op    = plan->flips ? SPMM_OP_N : plan->op;

@@ -8,6 +8,7 @@
  *      product/              what schedules are made of: passes over C, exchanges, their buffers
  *      schedule/             the schedules
  *      choose/               which of them runs
+ *      cover/                entries that move, so that less travels: a plan of their own
  *      values/               new values of A
  *      report/               statistics, timeline, explanation
  *      groups/               column groups: a plan of some of the ranks, and what crosses them
@@ -22,6 +23,7 @@
 #include "plan/block/block.h"
 #include "plan/capture.h"
 #include "plan/choose/choose.h"
+#include "plan/cover/cover.h"
 #include "plan/groups/groups.h"
 #include "plan/marks.h"
 #include "plan/product/edge.h"
@@ -64,6 +66,11 @@ struct spmm_plan {
     spmm_plan_choice_t   choice;
     spmm_plan_timing_t   timing;
     spmm_plan_values_t   values;
+    spmm_plan_cover_t    cover;
+    /** Borrowed, and how it runs: this plan is of entries that a cover has moved, and the product
+     *  of that plan takes the place of the local block.  NULL: of this plan's own. */
+    spmm_plan_t *rest;
+    spmm_status_t (*run_rest)(spmm_plan_t *rest, const spmm_operands_t *x);
 
     spmm_captures_t *captures;     /**< owned; NULL: executes are not captured */
     const char      *captures_why; /**< though asked for; the end of a sentence, static; NULL: not

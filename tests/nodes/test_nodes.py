@@ -84,15 +84,18 @@ class Good(Case):
         for transport in transports:
             if not transport.startswith("mpi"):
                 continue  # GPUs are not divided among these nodes
-            for partition, op, levels in (("metis", "t", "node"), ("ptscotch", "t", "flat"),
-                                          ("ptscotch", "n", "node")):
-                with self.subTest(transport=transport, partition=partition, levels=levels):
+            for partition, op, levels, cover in (("metis", "t", "node", "rows"),
+                                                 ("ptscotch", "t", "flat", "both"),
+                                                 ("ptscotch", "n", "node", "both")):
+                with self.subTest(transport=transport, partition=partition, levels=levels,
+                                  cover=cover):
                     text = self.run_driver(
                         "--matrix", BIPS, "--transport", transport, "--partition", partition,
-                        "--op", op, "--levels", levels, "--iterations", "2", "--verify",
-                        "--device", "cpu")
+                        "--op", op, "--levels", levels, "--cover", cover, "--iterations", "2",
+                        "--verify", "--device", "cpu")
                     self.assertIn(": passed", text)
                     self.assertIn(f", levels {levels}\n", text)
+                    self.assertEqual(", cover both" in text, cover == "both")
 
     @unittest.skipUnless("SPMM_NODES_ALL" in os.environ, "scripts/nightly.sh sets SPMM_NODES_ALL")
     def test_all_shapes(self):
@@ -103,12 +106,14 @@ class Good(Case):
         shapes = itertools.product(range(1, 5), range(1, 5), range(2))
         for (count, ranks, _), (op, kind, layout, partition, schedule) in zip(shapes, mixed):
             levels = "node" if count > 1 and ranks > 1 else "flat"
+            cover = "rows" if op == "t" else "both"
             with self.subTest(count=count, ranks=ranks, op=op, kind=kind, layout=layout,
-                              partition=partition, schedule=schedule):
+                              partition=partition, schedule=schedule, cover=cover):
                 self.assertIn(": passed", self.run_driver(
                     "--matrix", BIPS, "--op", op, "--type", kind, "--layout", layout,
                     "--partition", partition, "--schedule", schedule, "--levels", levels,
-                    "--iterations", "2", "--verify", "--device", "cpu", count=count, ranks=ranks))
+                    "--cover", cover, "--iterations", "2", "--verify", "--device", "cpu",
+                    count=count, ranks=ranks))
 
     def test_slow_network(self):
         """What the context measures is the rate of the adapters, shared by the ranks of a node."""

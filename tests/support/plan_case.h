@@ -30,8 +30,9 @@ typedef struct {
     bool           narrow; /**< A from 32-bit indices, its arrays on the device */
 } product_t;
 
-/** The context of the cases. */
+/** The context of the cases, and plans of theirs whose covers moved entries. */
 extern spmm_context_t *ctx;
+extern int             plans_covered;
 
 /** Make ctx: test_context_open(). */
 void open_context(void);

@@ -64,6 +64,7 @@ static const char help_plan[] =
     "      --levels NAME        flat: rows go straight to the ranks that need them; node: once to "
     "each\n"
     "                             node, over all its ranks, and on within it\n"
+    "      --cover NAME         rows: rows of B travel; both: of B and of C, as few as can be\n"
     "      --nccl-ctas K        most thread blocks of an exchange over NCCL (default: NCCL's "
     "choice)\n"
     "      --ranks-per-node K   take K successive ranks for a node (default: those that share "

@@ -133,6 +133,7 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
         {"schedule", 0, DRIVER_NAME, .to = &o->schedule},
         {"levels", 0, DRIVER_NAME, .to = &o->levels},
+        {"cover", 0, DRIVER_NAME, .to = &o->cover},
         {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = 64},
         {"ranks-per-node", 0, DRIVER_INT, .to = &o->ranks_per_node, .most = INT32_MAX},
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},

@@ -32,6 +32,7 @@ typedef struct {
     spmm_op_t          op;
     spmm_layout_t      layout;
     const char        *levels; /**< as the plan option */
+    const char        *cover;  /**< likewise */
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
     const char        *write_partition, *reorder, *schedule, *tune, *json, *plot;

@@ -20,9 +20,11 @@
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
 
-/** Rows being dealt to the two blocks. */
+/** Rows being dealt to the two blocks; what moves to other ranks is in neither. */
 typedef struct {
     spmm_arrival_t in;
+    const bool    *moves; /**< [entries that arrive] of a cover; NULL: none */
+    int64_t        n_moved;
     int64_t        first, n_own; /**< columns of this rank */
     int64_t       *other_ptr;    /**< [rows.n_local + 1], owned: entries of the halo block */
     uint64_t      *need;         /**< [n_need], owned: columns of other ranks, ascending */
@@ -32,6 +34,16 @@ typedef struct {
 static bool is_own(const split_t *split, int64_t col)
 {
     return (uint64_t)(col - split->first) < (uint64_t)split->n_own;
+}
+
+static bool moves(const split_t *split, int64_t k)
+{
+    return split->moves != NULL && split->moves[k];
+}
+
+static bool is_other(const split_t *split, int64_t k)
+{
+    return !is_own(split, split->in.col[k]) && !moves(split, k);
 }
 
 /* Entries of the halo block before each row. */
@@ -47,12 +59,12 @@ static spmm_status_t count_others(const spmm_plan_t *plan, split_t *split)
     split->other_ptr[0] = 0;
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
     for (int32_t i = 0; i < n; i++) {
-        int64_t own = 0;
+        int64_t other = 0;
 
         for (int64_t k = in->row_ptr[i]; k < in->row_ptr[i + 1]; k++) {
-            own += is_own(split, in->col[k]);
+            other += is_other(split, k);
         }
-        split->other_ptr[i + 1] = in->row_ptr[i + 1] - in->row_ptr[i] - own;
+        split->other_ptr[i + 1] = other;
     }
     for (int32_t i = 0; i < n; i++) {
         split->other_ptr[i + 1] += split->other_ptr[i];
@@ -74,7 +86,7 @@ static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
         int64_t at = split->other_ptr[i];
 
         for (int64_t k = in->row_ptr[i]; at < split->other_ptr[i + 1]; k++) {
-            if (!is_own(split, in->col[k])) {
+            if (is_other(split, k)) {
                 split->need[at++] = (uint64_t)in->col[k];
             }
         }
@@ -138,7 +150,6 @@ static void deal_row(const split_t *split, int32_t i, uint64_t *packed, spmm_blo
 {
     const spmm_arrival_t *in    = &split->in;
     const int64_t         start = in->row_ptr[i], length = in->row_ptr[i + 1] - start;
-    const int64_t         other = split->other_ptr[i], own = start - other;
     int64_t               n_own = 0, n_other = 0;
 
     for (int64_t k = 0; k < length; k++) {
@@ -146,15 +157,13 @@ static void deal_row(const split_t *split, int32_t i, uint64_t *packed, spmm_blo
 
         if (is_own(split, col)) {
             packed[n_own++] = (uint64_t)(col - split->first) << 32 | (uint64_t)k;
-        } else {
+        } else if (!moves(split, start + k)) {
             packed[length + n_other++] =
                 (uint64_t)find(split->need, split->n_need, (uint64_t)col) << 32 | (uint64_t)k;
         }
     }
-    put_row(packed, n_own, start, own, local);
-    put_row(packed + length, n_other, start, other, halo);
-    local->csr.row_ptr[i + 1] = own + n_own;
-    halo->csr.row_ptr[i + 1]  = other + n_other;
+    put_row(packed, n_own, start, local->csr.row_ptr[i], local);
+    put_row(packed + length, n_other, start, halo->csr.row_ptr[i], halo);
 }
 
 static spmm_status_t alloc_block(const spmm_plan_t *plan, int64_t n_cols, int64_t nnz,
@@ -176,6 +185,20 @@ static int64_t longest_row(const spmm_arrival_t *in, int32_t n)
     return most;
 }
 
+/* Where the rows of the two blocks begin. */
+static void begin_rows(const split_t *split, int32_t n, int64_t *local_ptr, int64_t *halo_ptr)
+{
+    int64_t moved = 0;
+
+    for (int32_t i = 0; i <= n; i++) {
+        halo_ptr[i]  = split->other_ptr[i];
+        local_ptr[i] = split->in.row_ptr[i] - split->other_ptr[i] - moved;
+        for (int64_t k = split->in.row_ptr[i]; k < split->in.row_ptr[i < n ? i + 1 : i]; k++) {
+            moved += moves(split, k);
+        }
+    }
+}
+
 /* Deal the columns of every row to the two blocks. */
 static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
 {
@@ -190,6 +213,7 @@ static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
         return spmmi_fail_memory(&plan->env->err, plan->blocks.local.nnz + plan->blocks.halo.nnz,
                                  sizeof *plan->blocks.local.source, "entry sources");
     }
+    begin_rows(split, n, plan->blocks.local.csr.row_ptr, plan->blocks.halo.csr.row_ptr);
     /* Each thread has the rows that it will multiply, so that their memory is near it. */
 #pragma omp parallel num_threads(plan->device->threads) reduction(|| : failed)
     {
@@ -300,16 +324,22 @@ static spmm_status_t deal_columns(spmm_plan_t *plan, split_t *split)
                           " entries, more than 2^32 - 1; use more ranks",
                           plan->env->rank, nnz);
     }
+    split->moves   = plan->cover.partial;
+    split->n_moved = 0;
+    for (int64_t k = 0; k < nnz && split->moves != NULL; k++) {
+        split->n_moved += split->moves[k];
+    }
     SPMM_TRY(count_others(plan, split));
     SPMM_TRY(list_halo_columns(plan, split));
     n_other = split->other_ptr[plan->rows.n_local];
-    SPMM_TRY(alloc_block(plan, split->n_own, nnz - n_other, &plan->blocks.local));
+    SPMM_TRY(alloc_block(plan, split->n_own, nnz - n_other - split->n_moved, &plan->blocks.local));
     SPMM_TRY(alloc_block(plan, split->n_need, n_other, &plan->blocks.halo));
-    if (plan->rows.keep && n_other == 0) {
+    if (plan->rows.keep && n_other == 0 && split->moves == NULL) {
         take_all(plan, split);
         return SPMM_OK;
     }
-    return deal_rows(plan, split);
+    SPMM_TRY(deal_rows(plan, split));
+    return split->moves == NULL ? SPMM_OK : spmmi_cover_list(plan, &split->in);
 }
 
 static spmm_status_t finish_blocks(spmm_plan_t *plan, const spmm_arrival_t *in)
@@ -323,12 +353,15 @@ static spmm_status_t finish_blocks(spmm_plan_t *plan, const spmm_arrival_t *in)
     return compress_rows(plan->env, &plan->blocks.halo.csr);
 }
 
-spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan)
+spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     split_t split = {.first = plan->cols.offset[plan->env->rank], .n_own = plan->cols.n_local};
     spmm_status_t status;
 
     status = spmmi_agree(plan->env, spmmi_arrival_receive_columns(plan, &split.in));
+    if (status == SPMM_OK) {
+        status = spmmi_cover_choose(plan, o, &split.in);
+    }
     if (status == SPMM_OK) {
         status = spmmi_agree(plan->env, deal_columns(plan, &split));
     }
@@ -339,6 +372,9 @@ spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan)
     }
     if (status == SPMM_OK) {
         status = spmmi_agree(plan->env, finish_blocks(plan, &split.in));
+    }
+    if (status == SPMM_OK && plan->cover.chosen) {
+        status = spmmi_cover_send(plan, split.in.values);
     }
     spmmi_arrival_free(&split.in);
     if (status == SPMM_OK) {

@@ -5,7 +5,8 @@
 
 #include "spmm_dist/plan.h"
 
-/** Fill csr and source of both blocks, plan->blocks.need and the halo plan.  Collective, agreed. */
-spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan);
+/** Choose the cover; fill csr and source of both blocks, plan->blocks.need and the halo plan, and
+ *  plan->cover.A.  Collective, agreed. */
+spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan, const spmm_plan_options_t *options);
 
 #endif /* SPMM_PLAN_SPLIT_H */

@@ -8,6 +8,11 @@ spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     spmm_operands_t y;
 
+    if (plan->rest != NULL) {
+        SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
+        SPMM_TRY(plan->run_rest(plan->rest, x));
+        return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
+    }
     if (plan->edge.used) {
         y = spmmi_plan_inner(plan, x);
         x = &y;

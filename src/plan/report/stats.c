@@ -107,6 +107,8 @@ static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     s->transport            = plan->exchange.transport->name;
     s->partition            = plan->partition.method;
     s->levels               = plan->exchange.levels != NULL ? "node" : "flat";
+    s->cover                = plan->cover.plan != NULL ? "both" : "rows";
+    s->moved_nnz            = plan->cover.plan != NULL ? plan->cover.A->nnz : 0;
     s->schedule             = plan->choice.travels ? plan->choice.schedule->name : "none";
     s->chunks               = plan->choice.travels ? plan->choice.schedule->chunks : 1;
     s->schedule_predicted_s = NAN;
@@ -130,60 +132,117 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* What @p mine is over all ranks.  Collective. */
-static spmm_status_t sum_flow(spmm_env_t *env, const spmm_halo_flow_t *mine, int64_t row_bytes,
-                              spmm_flow_t *all)
-{
-    int64_t sum[2] = {mine->rows_in, mine->messages_in};
-    int64_t max[2] = {greater(mine->rows_in, mine->rows_out),
-                      greater(mine->messages_in, mine->messages_out)};
+/* In and out of this rank in one execute. */
+typedef struct {
+    int64_t rows[2], bytes[2], messages[2];
+} traffic_t;
 
-    SPMM_TRY(spmmi_allreduce(env, sum, 2, MPI_INT64_T, MPI_SUM));
-    SPMM_TRY(spmmi_allreduce(env, max, 2, MPI_INT64_T, MPI_MAX));
+static void add_flow(traffic_t *t, int in, int out, const spmm_halo_flow_t *flow, int64_t row_bytes)
+{
+    t->rows[in] += flow->rows_in;
+    t->rows[out] += flow->rows_out;
+    t->bytes[in] += flow->rows_in * row_bytes;
+    t->bytes[out] += flow->rows_out * row_bytes;
+    t->messages[in] += flow->messages_in;
+    t->messages[out] += flow->messages_out;
+}
+
+/* What an execute of @p part moves: allgather moves more than is needed.  @p t [SPMM_WAYS] */
+static void add_traffic(const spmm_plan_t *part, spmm_plan_stats_t *s, traffic_t *t)
+{
+    const spmm_plan_exchange_t *e         = &part->exchange;
+    const spmm_halo_t          *moved     = e->gather != NULL ? &e->full : &e->halo;
+    const int64_t               row_bytes = part->n * (int64_t)spmm_type_size(part->halo_type);
+    const int                   in = part->op == SPMM_OP_N ? 0 : 1, out = 1 - in;
+    const size_t                bytes[2] = {(size_t)(spmmi_halo_recv_rows(moved) * row_bytes),
+                                            (size_t)(spmmi_halo_send_rows(moved) * row_bytes)};
+    spmm_halo_flow_t            flow[SPMM_WAYS] = {{0}};
+
+    s->recv_bytes += bytes[in];
+    s->send_bytes += bytes[out];
+    if (e->levels != NULL && e->gather == NULL) {
+        spmmi_levels_flow(e->levels, flow);
+    } else {
+        spmmi_halo_flow(moved, part->env, flow);
+    }
+    for (int way = 0; way < SPMM_WAYS; way++) {
+        add_flow(&t[way], in, out, &flow[way], row_bytes);
+    }
+}
+
+/* What @p mine is over all ranks.  Collective. */
+static spmm_status_t sum_flow(spmm_env_t *env, const traffic_t *mine, spmm_flow_t *all)
+{
+    int64_t sum[3] = {mine->rows[0], mine->bytes[0], mine->messages[0]};
+    int64_t max[3] = {greater(mine->rows[0], mine->rows[1]),
+                      greater(mine->bytes[0], mine->bytes[1]),
+                      greater(mine->messages[0], mine->messages[1])};
+
+    SPMM_TRY(spmmi_allreduce(env, sum, 3, MPI_INT64_T, MPI_SUM));
+    SPMM_TRY(spmmi_allreduce(env, max, 3, MPI_INT64_T, MPI_MAX));
     *all = (spmm_flow_t){.rows         = sum[0],
                          .rows_max     = max[0],
-                         .bytes        = sum[0] * row_bytes,
-                         .bytes_max    = max[0] * row_bytes,
-                         .messages     = sum[1],
-                         .messages_max = max[1]};
+                         .bytes        = sum[1],
+                         .bytes_max    = max[1],
+                         .messages     = sum[2],
+                         .messages_max = max[2]};
     return SPMM_OK;
 }
 
-/* What an execute moves: allgather moves more than is needed.  Collective. */
+/* Of the plan and of the entries that its cover has moved.  Collective. */
 static spmm_status_t count_traffic(spmm_plan_t *plan)
 {
-    const spmm_halo_t *moved =
-        plan->exchange.gather != NULL ? &plan->exchange.full : &plan->exchange.halo;
-    const int64_t    row_bytes       = plan->n * (int64_t)spmm_type_size(plan->halo_type);
-    const size_t     in              = (size_t)(spmmi_halo_recv_rows(moved) * row_bytes);
-    const size_t     out             = (size_t)(spmmi_halo_send_rows(moved) * row_bytes);
-    spmm_halo_flow_t flow[SPMM_WAYS] = {{0}};
+    traffic_t t[SPMM_WAYS];
 
-    plan->stats.recv_bytes = plan->op == SPMM_OP_N ? in : out;
-    plan->stats.send_bytes = plan->op == SPMM_OP_N ? out : in;
-    if (plan->exchange.levels != NULL && plan->exchange.gather == NULL) {
-        spmmi_levels_flow(plan->exchange.levels, flow);
-    } else {
-        spmmi_halo_flow(moved, plan->env, flow);
+    memset(t, 0, sizeof t);
+    plan->stats.recv_bytes = plan->stats.send_bytes = 0;
+    add_traffic(plan, &plan->stats, t);
+    if (plan->cover.plan != NULL) {
+        add_traffic(plan->cover.plan, &plan->stats, t);
     }
-    SPMM_TRY(sum_flow(plan->env, &flow[SPMM_WITHIN], row_bytes, &plan->stats.within));
-    return sum_flow(plan->env, &flow[SPMM_BETWEEN], row_bytes, &plan->stats.between);
+    SPMM_TRY(sum_flow(plan->env, &t[SPMM_WITHIN], &plan->stats.within));
+    return sum_flow(plan->env, &t[SPMM_BETWEEN], &plan->stats.between);
+}
+
+static int64_t rows_in(const spmm_plan_t *plan)
+{
+    const spmm_halo_t *halo = &plan->exchange.halo;
+
+    return plan->op == SPMM_OP_N ? spmmi_halo_recv_rows(halo) : spmmi_halo_send_rows(halo);
+}
+
+static int64_t rows_out(const spmm_plan_t *plan)
+{
+    const spmm_halo_t *halo = &plan->exchange.halo;
+
+    return plan->op == SPMM_OP_N ? spmmi_halo_send_rows(halo) : spmmi_halo_recv_rows(halo);
+}
+
+static int64_t entries_of(const spmm_plan_t *plan)
+{
+    return plan->blocks.local.nnz + plan->blocks.halo.nnz;
 }
 
 spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
 {
     spmm_plan_stats_t *s        = &plan->stats;
-    const int64_t      in       = spmmi_halo_recv_rows(&plan->exchange.halo);
-    const int64_t      out      = spmmi_halo_send_rows(&plan->exchange.halo);
-    int64_t            sum[2]   = {in, plan->blocks.local.nnz + plan->blocks.halo.nnz};
-    int64_t            max[2]   = {plan->op == SPMM_OP_N ? in : out, sum[1]};
+    const spmm_plan_t *moved    = plan->cover.plan;
+    const int64_t      in       = rows_in(plan) + (moved == NULL ? 0 : rows_in(moved));
+    const int64_t      out      = rows_out(plan) + (moved == NULL ? 0 : rows_out(moved));
+    int64_t            sum[2]   = {spmmi_halo_recv_rows(&plan->exchange.halo), entries_of(plan)};
+    int64_t            max[2]   = {in, 0};
     double             times[4] = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
     const int64_t      b_rows   = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_global;
 
+    if (moved != NULL) {
+        sum[0] += spmmi_halo_recv_rows(&moved->exchange.halo);
+        sum[1] += entries_of(moved);
+    }
+    max[1] = sum[1];
     SPMM_TRY(spmmi_allreduce(plan->env, sum, 2, MPI_INT64_T, MPI_SUM));
     SPMM_TRY(spmmi_allreduce(plan->env, max, 2, MPI_INT64_T, MPI_MAX));
     SPMM_TRY(spmmi_allreduce(plan->env, times, 4, MPI_DOUBLE, MPI_MAX));
-    if (plan->env->size == 1 || strcmp(plan->partition.method, "block") == 0) {
+    if (plan->env->size == 1 || (moved == NULL && strcmp(plan->partition.method, "block") == 0)) {
         s->block_halo_rows_total = sum[0];
     } else {
         SPMM_TRY(score_block(plan, &s->block_halo_rows_total));
@@ -195,8 +254,8 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
     }
     s->nnz_local            = plan->blocks.local.nnz;
     s->nnz_halo             = plan->blocks.halo.nnz;
-    s->halo_rows            = plan->op == SPMM_OP_N ? in : out;
-    s->mirror_rows          = plan->op == SPMM_OP_N ? out : in;
+    s->halo_rows            = in;
+    s->mirror_rows          = out;
     s->halo_rows_total      = sum[0];
     s->halo_rows_max        = max[0];
     s->allgather_rows_total = (plan->env->size - 1) * b_rows;
@@ -235,6 +294,19 @@ static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_sta
     return add_between(plan, c, SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO, &stats->halo_s);
 }
 
+/* Times of the moved entries: around those of the plan, or after them. */
+static spmm_status_t add_moved(const spmm_plan_t *plan, spmm_plan_stats_t *s)
+{
+    spmm_plan_stats_t moved;
+
+    SPMM_TRY(spmmi_plan_collect_stats(plan->cover.plan, &moved));
+    s->pack_s += moved.pack_s;
+    s->exchange_s += moved.exchange_s;
+    s->halo_s += moved.halo_s;
+    s->total_s = plan->cover.plan->rest != NULL ? moved.total_s : s->total_s + moved.total_s;
+    return SPMM_OK;
+}
+
 spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
 {
     spmm_slice_t slice[SPMM_MOST_CHUNKS];
@@ -254,5 +326,6 @@ spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_
         SPMM_TRY(measure_slice(plan, c, stats));
     }
     SPMM_TRY(add_between(plan, 0, SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, &stats->local_s));
-    return add_between(plan, 0, SPMM_MARK_START, SPMM_MARK_DONE, &stats->total_s);
+    SPMM_TRY(add_between(plan, 0, SPMM_MARK_START, SPMM_MARK_DONE, &stats->total_s));
+    return plan->cover.plan != NULL ? add_moved(plan, stats) : SPMM_OK;
 }

@@ -72,7 +72,7 @@ spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int 
     return SPMM_OK;
 }
 
-void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
+static void add_rows(const spmm_plan_t *plan, int64_t *rows)
 {
     const spmm_halo_t *halo    = &plan->exchange.halo;
     const bool         n       = plan->op == SPMM_OP_N;
@@ -80,15 +80,23 @@ void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
     const int         *peer    = n ? halo->recv_peer : halo->send_peer;
     const int64_t     *ptr     = n ? halo->recv_ptr : halo->send_ptr;
 
-    for (int p = 0; p < plan->env->size; p++) {
-        rows[p] = 0;
-    }
     if (plan->exchange.levels != NULL) {
         spmmi_levels_trace(plan->exchange.levels, rows);
         return;
     }
     for (int k = 0; k < n_peers; k++) {
-        rows[peer[k]] = ptr[k + 1] - ptr[k];
+        rows[peer[k]] += ptr[k + 1] - ptr[k];
+    }
+}
+
+void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
+{
+    for (int p = 0; p < plan->env->size; p++) {
+        rows[p] = 0;
+    }
+    add_rows(plan, rows);
+    if (plan->cover.plan != NULL) {
+        add_rows(plan->cover.plan, rows);
     }
 }
 
@@ -118,6 +126,11 @@ spmm_status_t spmmi_plan_list_halo(const spmm_plan_t *plan, int64_t *rows)
     spmm_status_t status = SPMM_OK;
     int64_t      *owned, *count;
 
+    if (plan->cover.plan != NULL) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
+                          "halo rows of a plan with cover both are rows of B and of C: make a plan "
+                          "with cover rows to list those that are needed");
+    }
     SPMM_NEW(owned, n);
     SPMM_NEW_ZERO(count, 2 * (int64_t)plan->env->size);
     if (owned == NULL || count == NULL) {

@@ -64,6 +64,47 @@ static void check_plan(const char *spec, const char *partition, int per_node)
     test_context_destroy(&plan, &A, &ctx);
 }
 
+/* So does one whose exchange has a cover, of pairs of ranks or of nodes. */
+static void check_cover(const char *spec, const char *partition, int per_node, const char *levels)
+{
+    spmm_context_t      *ctx     = open_on(spmm_test_env.comm, per_node);
+    spmm_plan_options_t  options = SPMM_PLAN_OPTIONS_INIT;
+    spmm_scale_options_t o       = SPMM_SCALE_OPTIONS_INIT;
+    spmm_plan_stats_t    stats   = {.struct_size = sizeof stats};
+    const bool           nodes   = strcmp(levels, "node") == 0;
+    spmm_scale_info_t    info;
+    spmm_matrix_t       *A;
+    spmm_plan_t         *plan;
+
+    o.ranks          = spmm_test_env.size;
+    o.ranks_per_node = per_node;
+    o.partition = options.partition = partition;
+    options.levels                  = levels;
+    options.cover                   = "both";
+    info                            = count(spec, 24, &o);
+    spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
+    spmm_assert_ok(spmm_plan_create(A, 24, &options, &plan));
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    assert_string_equal(stats.cover, "both");
+    assert_true(stats.moved_nnz > 0);
+    assert_flow(nodes ? &info.cover_node_between : &info.cover_between, &stats.between);
+    assert_true(stats.between.rows < (nodes ? &info.node_between : &info.flat_between)->rows);
+    test_context_destroy(&plan, &A, &ctx);
+}
+
+static void test_covers(void **state)
+{
+    for (int per_node = 1; per_node < spmm_test_env.size; per_node++) {
+        for (int two = 0; two < (per_node > 1 ? 2 : 1); two++) {
+            const char *levels = two ? "node" : "flat";
+
+            check_cover("rmat:scale=9,degree=6", "metis", per_node, levels);
+            check_cover("rmat:scale=9,degree=6", "block", per_node, levels);
+            check_cover("uniform:rows=300,cols=700,degree=4", "block", per_node, levels);
+        }
+    }
+}
+
 static void test_plans(void **state)
 {
     for (int per_node = 1; per_node <= 3; per_node++) {
@@ -274,4 +315,4 @@ static void test_refused(void **state)
     test_context_destroy(NULL, &A, &ctx);
 }
 
-SPMM_TESTS(test_plans, test_by_definition, test_column_groups, test_refused);
+SPMM_TESTS(test_plans, test_covers, test_by_definition, test_column_groups, test_refused);

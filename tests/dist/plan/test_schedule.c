@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
+/* test: RANKS 2 3 AS cover ENV SPMM_TEST_COVER=both */
+/* test: RANKS 4 AS cover_levels ENV SPMM_TEST_COVER=both SPMM_TEST_RANKS_PER_NODE=2 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_schedule.c  Every schedule against the dense product. */
 #include "plan_case.h"
@@ -242,6 +244,12 @@ static void test_rank_alone(void **state)
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
+/* Of the products above, where covers are asked for. */
+static void test_covered(void **state)
+{
+    assert_int_equal(plans_covered > 0, test_context_cover() != NULL);
+}
+
 static void test_cut(void **state)
 {
     static spmm_plan_t plan;
@@ -270,4 +278,4 @@ static void test_cut(void **state)
 }
 
 PLAN_TESTS(test_products, test_shapes, test_engines, test_rank_alone, test_timeline_transposed,
-           test_cut);
+           test_covered, test_cut);

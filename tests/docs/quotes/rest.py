@@ -116,6 +116,11 @@ def levels(page):
     page.noted("definition", "that send 20 Mb/s each")
 
 
+def cover(page):
+    gain = code("src/plan/cover/choose.c", r"clear_gain = ([\d.]+);")
+    page.says(f"takes covers below {fig(gain, 1)}.")
+
+
 def definitions(pages):
     """Documents that define rather than measure: bounds, sizes, defaults and codes."""
     for path, *passages in (
@@ -156,4 +161,5 @@ def quote(pages):
     reliability(pages["docs/explanation/reliability.md"])
     sddmm(pages["docs/explanation/sddmm.md"])
     levels(pages["docs/explanation/levels.md"])
+    cover(pages["docs/explanation/cover.md"])
     definitions(pages)
