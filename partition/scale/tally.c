@@ -44,7 +44,9 @@ void spmmi_scale_deal(spmm_scale_count_t *count, int node, int to, int64_t rows)
     const int           lanes = a < b ? a : b;
 
     for (int lane = 0; lane < lanes && rows > 0; lane++) {
+        const int turn = (lane + node + to) % lanes;
+
         spmmi_scale_add(count, rank_of(nodes, node, to, lane), rank_of(nodes, to, node, lane),
-                        rows * (lane + 1) / lanes - rows * lane / lanes);
+                        rows * (turn + 1) / lanes - rows * turn / lanes);
     }
 }

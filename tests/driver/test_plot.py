@@ -83,7 +83,8 @@ class Plot(unittest.TestCase):
     def test_nodes(self):
         """Lines between nodes, and the rows on either side of them."""
         for ranks, per_node, nodes in ((4, 2, 2), (3, 2, 2), (4, 1, 4), (2, 8, 1)):
-            args = ("--generate", "rmat:scale=8,degree=8", "--ranks-per-node", str(per_node))
+            args = ("--generate", "rmat:scale=8,degree=8", "--ranks-per-node", str(per_node),
+                    "--levels", "flat", "--cover", "rows")
             root, traffic, _ = self.check(*args, ranks=ranks)
             _, report = harness.run_json(*args, ranks=ranks)
             self.assertEqual(len(list(root.iter(SVG + "line"))), 2 * (nodes - 1))

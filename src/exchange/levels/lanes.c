@@ -50,10 +50,13 @@ static int64_t rows_of(const pair_t *pair, int place)
     return pair->rows[(int64_t)place * pair->nodes->count];
 }
 
-/* Rows that a lane takes. */
+/* Rows that a lane takes.  What is left over falls to other lanes for other pairs, and to the same
+ * there and back. */
 static int64_t quota(const pair_t *pair, int lane)
 {
-    return pair->all * (lane + 1) / pair->lanes - pair->all * lane / pair->lanes;
+    const int turn = (lane + pair->node + pair->other) % pair->lanes;
+
+    return pair->all * (turn + 1) / pair->lanes - pair->all * turn / pair->lanes;
 }
 
 /* Rows of rank number @p place that stay with it. */

@@ -260,6 +260,8 @@ static void test_traffic(void **state)
             continue;
         }
         options.partition     = "metis";
+        options.levels        = "flat";
+        options.cover         = "rows";
         options.column_groups = groups;
         count.partition       = "metis";
         count.ranks           = size;

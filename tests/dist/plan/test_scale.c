@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 2 3 4 */
+/* test: RANKS 1 2 3 4 8 */
 /** @file test_scale.c  What is counted for ranks that are not there: as plans of as many ranks
  *  count it, and for eight ranks by looking at every pair of entries. */
 #include "test_context.h"
@@ -52,6 +52,8 @@ static void check_plan(const char *spec, const char *partition, int per_node)
     o.ranks          = spmm_test_env.size;
     o.ranks_per_node = per_node;
     o.partition = options.partition = partition;
+    options.levels                  = "flat";
+    options.cover                   = "rows";
     info                            = count(spec, 24, &o);
     spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
     spmm_assert_ok(spmm_plan_create(A, 24, &options, &plan));
@@ -64,14 +66,15 @@ static void check_plan(const char *spec, const char *partition, int per_node)
     test_context_destroy(&plan, &A, &ctx);
 }
 
-/* So does one whose exchange has a cover, of pairs of ranks or of nodes. */
-static void check_cover(const char *spec, const char *partition, int per_node, const char *levels)
+/* So does one whose exchange is in two levels, or has a cover, of pairs of ranks or of nodes. */
+static void check_way(const char *spec, const char *partition, int per_node, const char *levels,
+                      const char *cover)
 {
     spmm_context_t      *ctx     = open_on(spmm_test_env.comm, per_node);
     spmm_plan_options_t  options = SPMM_PLAN_OPTIONS_INIT;
     spmm_scale_options_t o       = SPMM_SCALE_OPTIONS_INIT;
     spmm_plan_stats_t    stats   = {.struct_size = sizeof stats};
-    const bool           nodes   = strcmp(levels, "node") == 0;
+    const bool           node = strcmp(levels, "node") == 0, both = strcmp(cover, "both") == 0;
     spmm_scale_info_t    info;
     spmm_matrix_t       *A;
     spmm_plan_t         *plan;
@@ -80,27 +83,35 @@ static void check_cover(const char *spec, const char *partition, int per_node, c
     o.ranks_per_node = per_node;
     o.partition = options.partition = partition;
     options.levels                  = levels;
-    options.cover                   = "both";
+    options.cover                   = cover;
     info                            = count(spec, 24, &o);
     spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
     spmm_assert_ok(spmm_plan_create(A, 24, &options, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    assert_string_equal(stats.cover, "both");
-    assert_true(stats.moved_nnz > 0);
-    assert_flow(nodes ? &info.cover_node_between : &info.cover_between, &stats.between);
-    assert_true(stats.between.rows < (nodes ? &info.node_between : &info.flat_between)->rows);
+    assert_string_equal(stats.cover, cover);
+    assert_int_equal(stats.moved_nnz > 0, both);
+    assert_flow(!both  ? &info.node_between
+                : node ? &info.cover_node_between
+                       : &info.cover_between,
+                &stats.between);
+    assert_true(!both ||
+                stats.between.rows < (node ? &info.node_between : &info.flat_between)->rows);
     test_context_destroy(&plan, &A, &ctx);
 }
 
-static void test_covers(void **state)
+static void test_ways(void **state)
 {
-    for (int per_node = 1; per_node < spmm_test_env.size; per_node++) {
-        for (int two = 0; two < (per_node > 1 ? 2 : 1); two++) {
-            const char *levels = two ? "node" : "flat";
+    const char *const specs[][2] = {{"rmat:scale=9,degree=6", "metis"},
+                                    {"rmat:scale=9,degree=6", "block"},
+                                    {"uniform:rows=300,cols=700,degree=4", "block"}};
 
-            check_cover("rmat:scale=9,degree=6", "metis", per_node, levels);
-            check_cover("rmat:scale=9,degree=6", "block", per_node, levels);
-            check_cover("uniform:rows=300,cols=700,degree=4", "block", per_node, levels);
+    for (int per_node = 1; per_node < spmm_test_env.size && per_node <= 3; per_node++) {
+        for (int k = 0; k < 3; k++) {
+            check_way(specs[k][0], specs[k][1], per_node, "flat", "both");
+            if (per_node > 1) {
+                check_way(specs[k][0], specs[k][1], per_node, "node", "both");
+                check_way(specs[k][0], specs[k][1], per_node, "node", "rows");
+            }
         }
     }
 }
@@ -315,4 +326,4 @@ static void test_refused(void **state)
     test_context_destroy(NULL, &A, &ctx);
 }
 
-SPMM_TESTS(test_plans, test_covers, test_by_definition, test_column_groups, test_refused);
+SPMM_TESTS(test_plans, test_ways, test_by_definition, test_column_groups, test_refused);
