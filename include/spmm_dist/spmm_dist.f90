@@ -240,6 +240,30 @@ module spmm_dist
     integer(c_size_t) :: device_bytes = 0_c_size_t
   end type
 
+  type, bind(c) :: spmm_attention_options_t
+    integer(c_size_t) :: struct_size = 40_c_size_t
+    integer(c_int) :: backward = 0
+    type(c_ptr) :: kernel = c_null_ptr
+    type(c_ptr) :: transport = c_null_ptr
+    type(c_ptr) :: levels = c_null_ptr
+  end type
+
+  type, bind(c) :: spmm_attention_info_t
+    integer(c_size_t) :: struct_size = 96_c_size_t
+    type(c_ptr) :: kernel = c_null_ptr
+    type(c_ptr) :: halo_kernel = c_null_ptr
+    integer(c_int) :: vector = 0
+    integer(c_int) :: halo_vector = 0
+    integer(c_int64_t) :: vectors = 0_c_int64_t
+    integer(c_int64_t) :: halo_vectors = 0_c_int64_t
+    integer(c_int64_t) :: columns = 0_c_int64_t
+    integer(c_int64_t) :: halo_columns = 0_c_int64_t
+    type(c_ptr) :: transport = c_null_ptr
+    integer(c_int64_t) :: halo_rows = 0_c_int64_t
+    integer(c_int64_t) :: mirror_rows = 0_c_int64_t
+    integer(c_size_t) :: device_bytes = 0_c_size_t
+  end type
+
   ! context.h
   interface
     function spmm_context_create(comm, options, ctx) result(status) &
@@ -625,6 +649,65 @@ module spmm_dist
     end function
 
     function spmm_sddmm_plan_destroy(plan) result(status) bind(c)
+      import
+      type(c_ptr), intent(inout) :: plan
+      integer(c_int) :: status
+    end function
+  end interface
+
+  ! attention.h
+  interface
+    function spmm_attention_plan_create(mask, heads, k, options, plan) result(status) bind(c)
+      import
+      type(c_ptr), value :: mask
+      integer(c_int64_t), value :: heads, k
+      type(spmm_attention_options_t), intent(in), optional, target :: options
+      type(c_ptr), intent(inout) :: plan
+      integer(c_int) :: status
+    end function
+
+    function spmm_attention(plan, scale, Q, ldq, K, ldk, V, ldv, O, ldo, lse, stream) &
+        result(status) bind(c)
+      import
+      type(c_ptr), value :: plan
+      real(c_double), value :: scale
+      type(c_ptr), value :: Q
+      integer(c_int64_t), value :: ldq
+      type(c_ptr), value :: K
+      integer(c_int64_t), value :: ldk
+      type(c_ptr), value :: V
+      integer(c_int64_t), value :: ldv
+      type(c_ptr), value :: O
+      integer(c_int64_t), value :: ldo
+      type(c_ptr), value :: lse, stream
+      integer(c_int) :: status
+    end function
+
+    function spmm_attention_backward(plan, scale, Q, ldq, K, ldk, V, ldv, O, dO, ldo, lse, dQ, dK, &
+        dV, stream) result(status) bind(c)
+      import
+      type(c_ptr), value :: plan
+      real(c_double), value :: scale
+      type(c_ptr), value :: Q
+      integer(c_int64_t), value :: ldq
+      type(c_ptr), value :: K
+      integer(c_int64_t), value :: ldk
+      type(c_ptr), value :: V
+      integer(c_int64_t), value :: ldv
+      type(c_ptr), value :: O, dO
+      integer(c_int64_t), value :: ldo
+      type(c_ptr), value :: lse, dQ, dK, dV, stream
+      integer(c_int) :: status
+    end function
+
+    function spmm_attention_plan_get_info(plan, info) result(status) bind(c)
+      import
+      type(c_ptr), value :: plan
+      type(spmm_attention_info_t), intent(inout) :: info
+      integer(c_int) :: status
+    end function
+
+    function spmm_attention_plan_destroy(plan) result(status) bind(c)
       import
       type(c_ptr), intent(inout) :: plan
       integer(c_int) :: status

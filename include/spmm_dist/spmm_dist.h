@@ -4,6 +4,7 @@
 #ifndef SPMM_DIST_H
 #define SPMM_DIST_H
 
+#include "spmm_dist/attention.h"
 #include "spmm_dist/context.h"
 #include "spmm_dist/fortran.h"
 #include "spmm_dist/matrix.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file probe.cu  The loading of all kernels that are no engine's. */
+#include "cuda/attention/attention.h"
 #include "cuda/dense/rows.cuh"
 #include "cuda/sddmm/sddmm.h"
 
@@ -14,7 +15,9 @@ extern "C" cudaError_t spmmi_cuda_probe(void)
                                     spmmi_cuda_sddmm_tiles_preload,
                                     spmmi_cuda_sddmm_batches_preload,
                                     spmmi_cuda_sddmm_panels_preload,
-                                    spmmi_cuda_softmax_preload};
+                                    spmmi_cuda_softmax_preload,
+                                    spmmi_cuda_attention_rows_preload,
+                                    spmmi_cuda_attention_windows_preload};
     cudaError_t code             = cudaSuccess;
 
     for (auto *const load : all) {

@@ -10,11 +10,13 @@
         plan = A.plan(64)
         C = plan @ B
 
-`Context`, `Matrix`, `Plan` and `Sddmm` are the objects of the C library with their calls as
-methods; `spmm_dist.scipy` and `spmm_dist.torch` fit them to SciPy's solvers and torch's autograd.
+`Context`, `Matrix`, `Plan`, `Sddmm` and `Attention` are the objects of the C library with their
+calls as methods; `spmm_dist.scipy` and `spmm_dist.torch` fit them to SciPy's solvers and torch's
+autograd.
 Exceptions are subclasses of `SpmmError` with the library's sentence, and of `TypeError` or
 `ValueError` where an array does not fit.
 """
+from ._attention import Attention
 from ._context import Context, components
 from ._errors import (ArgumentError, CommError, DeviceError, FileError, InternalError,
                       OutOfMemoryError, RangeError, SpmmError, UnsupportedError)
@@ -29,9 +31,9 @@ from ._structs import __all__ as _filled
 __version__ = _text(_lib.spmm_version())
 
 __all__ = [
-    "ArgumentError", "CommError", "Context", "DeviceError", "FileError", "InternalError", "Layout",
-    "Matrix", "OutOfMemoryError", "Plan", "RangeError", "Sddmm", "SpmmError", "UnsupportedError",
-    "components", *_filled,
+    "ArgumentError", "Attention", "CommError", "Context", "DeviceError", "FileError",
+    "InternalError", "Layout", "Matrix", "OutOfMemoryError", "Plan", "RangeError", "Sddmm",
+    "SpmmError", "UnsupportedError", "components", *_filled,
 ]
 for _name in __all__:
     globals()[_name].__module__ = __name__  # where users find it, and what messages say

@@ -315,3 +315,9 @@ class Matrix(Resource):
         from ._sddmm import Sddmm
 
         return Sddmm(self, k, **options)
+
+    def attention(self, heads, k, **options):
+        """Prepare attention at the entries of this matrix; see `Attention`.  Collective."""
+        from ._attention import Attention
+
+        return Attention(self, heads, k, **options)

@@ -3,12 +3,13 @@
 
 ::
 
-    from spmm_dist.torch import Graph, sddmm, sparse_softmax, spmm
+    from spmm_dist.torch import Graph, attention, sddmm, sparse_softmax, spmm
 
     graph = Graph(A, n=64)
     H = spmm(graph, X @ W)                          # a GCN layer
     P = sparse_softmax(graph, sddmm(graph, Q, K))   # sparse attention
     O = spmm(graph, V, values=P)
+    O = attention(A.attention(1, 64, backward=True), Q, K, V)   # the same in one operation
 
 Blocks are this rank's rows, on the context's device.  All functions but `sparse_softmax` are
 collective, forwards and backwards: all ranks run the same program, with gradients asked of the same
@@ -141,6 +142,44 @@ class _Softmax(torch.autograd.Function):
         terms = P * dP
         sums = torch.zeros(ctx.graph.matrix.info.local_rows, dtype=P.dtype, device=P.device)
         return None, ctx.scale * (terms - P * sums.index_add_(0, row, terms)[row]), None
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, plan, Q, K, V, scale):
+        Q, K, V = (_rows(x).contiguous() for x in (Q, K, V))
+        O, lse = plan.execute(Q, K, V, scale)
+        ctx.plan, ctx.scale = plan, scale
+        ctx.save_for_backward(Q, K, V, O, lse)
+        return O
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dO):
+        Q, K, V, O, lse = ctx.saved_tensors
+        gradients = ctx.plan.gradients(Q, K, V, O, lse, _rows(dO).contiguous(), ctx.scale)
+        return (None, *gradients, None)
+
+
+@_eager
+def attention(plan, Q, K, V, scale=None):
+    """``O_i = sum_j softmax_j(scale <Q_i, K_j>) V_j`` over the entries of a mask.  Collective.
+
+    Parameters
+    ----------
+    plan : spmm_dist.Attention
+        With option backward where a gradient is asked for.
+    Q : torch.Tensor, ``(local rows of the mask, heads k)``
+    K, V : torch.Tensor, ``(local columns of the mask, heads k)``
+    scale : float, optional
+        Default: ``1 / sqrt(k)``.
+
+    Returns
+    -------
+    torch.Tensor, ``(local rows of the mask, heads k)``
+        Differentiable by Q, K and V.
+    """
+    return _Attention.apply(plan, Q, K, V, scale)
 
 
 @_eager

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "api/blocks.h"
 #include "api/context.h"
 #include "base/same.h"
 #include "plan/execute.h"
@@ -38,37 +39,6 @@ spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
     return SPMM_OK;
 }
 
-static spmm_status_t check_pointer(const spmm_plan_t *base, const char *name, const void *data,
-                                   int64_t count)
-{
-    if (count > 0 && data == NULL) {
-        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
-    }
-    if (count > 0 && !base->device->ops->is_usable(base->device, data)) {
-        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
-                          "%s does not lie in memory of this context's device (%s); see "
-                          "spmm_buffer_alloc()",
-                          name, base->device->description);
-    }
-    return SPMM_OK;
-}
-
-static spmm_status_t check_rows(const spmm_plan_t *base, const char *name, const void *data,
-                                int64_t rows, int64_t k, int64_t ld)
-{
-    if (ld < k) {
-        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
-                          "ld of %s is %" PRId64 ", must be at least %" PRId64
-                          " (row-major, %" PRId64 " columns)",
-                          name, ld, k, k);
-    }
-    if (!spmmi_ld_fits(rows, ld)) {
-        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
-                          "ld of %s is %" PRId64 ": no memory is that large", name, ld);
-    }
-    return check_pointer(base, name, data, rows);
-}
-
 /* Rounded once to the type of the sums, see in_compute_type() of plan.c. */
 static double rounded(const spmm_plan_t *base, double x)
 {
@@ -86,9 +56,9 @@ static spmm_status_t check_sddmm(const spmm_plan_t *base, int64_t k, const void 
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "k is %" PRId64 ", must be 1 to %" PRId64 " as planned", k, base->n);
     }
-    SPMM_TRY(check_rows(base, "X", X, base->A->n_rows, k, ldx));
-    SPMM_TRY(check_rows(base, "Y", Y, base->A->n_cols, k, ldy));
-    return check_pointer(base, "S", S, spmmi_matrix_local_nnz(base->A));
+    SPMM_TRY(spmmi_check_rows(base, "X", X, base->A->n_rows, k, ldx));
+    SPMM_TRY(spmmi_check_rows(base, "Y", Y, base->A->n_cols, k, ldy));
+    return spmmi_check_block(base, "S", S, spmmi_matrix_local_nnz(base->A));
 }
 
 spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const void *X,
@@ -136,8 +106,8 @@ spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale, const vo
     }
     spmmi_error_clear(&plan->base->env->err);
     nnz = spmmi_matrix_local_nnz(plan->base->A);
-    SPMM_TRY(check_pointer(plan->base, "S", S, nnz));
-    SPMM_TRY(check_pointer(plan->base, "P", P, nnz));
+    SPMM_TRY(spmmi_check_block(plan->base, "S", S, nnz));
+    SPMM_TRY(spmmi_check_block(plan->base, "P", P, nnz));
     if (nnz > 0 && S == P && plan->s_type != plan->base->ab_type) {
         return spmmi_fail(&plan->base->env->err, SPMM_ERR_ARGUMENT,
                           "P is S, but their types differ: P needs memory of its own");

@@ -75,6 +75,7 @@ def test_constants_and_functions():
     ("spmm_plan_options_t", spmm_dist.Plan.__init__, {"A", "n"}),
     ("spmm_scale_options_t", spmm_dist.Matrix.scale, {"n"}),
     ("spmm_sddmm_options_t", spmm_dist.Sddmm.__init__, {"mask", "k"}),
+    ("spmm_attention_options_t", spmm_dist.Attention.__init__, {"mask", "heads", "k"}),
     ("spmm_context_options_t", spmm_dist.Context.__init__, {"comm"}),
 ])
 def test_options(struct, function, other):

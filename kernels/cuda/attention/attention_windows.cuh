@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file attention_windows.cuh
+ *  Sparse attention in one kernel, on tensor cores, FP16 and BF16 with sums in FP32: scores, online
+ *  softmax (as FlashAttention has it) and the product with V, without scores in memory.
+ *
+ *  A thread block has one head and a group of windows of 8 or 16 rows, some for each warp.  Rows of
+ *  K and V that any window of the group needs come panel by panel into shared memory, the next
+ *  panel while this one is worked on; so a row comes from L2 for a group, not for each window.  A
+ *  warp takes the vectors of its windows in chunks of 16, by ldmatrix from wherever in the panel
+ *  they lie:
+ *
+ *      S^T [16 vectors x 8 rows] = K [16 x k] Q^T [k x 8]      m16n8k16, Q in registers
+ *      O^T [k x 8 rows]         += V^T [k x 16] P^T [16 x 8]   P^T by two movmatrix from S^T
+ *
+ *  Vectors are the m16 side, rows of the window the n8 side (the transposed mapping of SSpMM): 8
+ *  rows waste nothing.  Rows 2 t and 2 t + 1 belong to lanes 4 g + t in S^T and in O^T alike, so
+ *  softmax keeps its state in registers, and lanes meet only where the reference, the largest score
+ *  when it was last looked at, is passed by 2^8: until then P stays below that, which FP16 holds.
+ */
+#ifndef SPMM_ATTENTION_WINDOWS_CUH
+#define SPMM_ATTENTION_WINDOWS_CUH
+
+#include "cuda/attention/attention_chunk.cuh"
+
+namespace spmmi
+{
+
+/** Bytes of a stage of @p width columns: K, V, a row of zeros. */
+constexpr __host__ __device__ int attention_stage(int width, int k)
+{
+    return (2 * width + 1) * k * 2;
+}
+
+/** Of a thread block: two stages and the columns of two panels. */
+constexpr __host__ __device__ int attention_shared(int width, int k)
+{
+    return 2 * (attention_stage(width, k) + width * 4);
+}
+
+/** Rows of a window that this lane reads and writes: row 8 i + g of tile i; negative: none. */
+template <int kTiles>
+__device__ __forceinline__ void attention_rows(const spmm_attention_windows_t &mask, int window,
+                                               int (&row)[kTiles])
+{
+#pragma unroll
+    for (int i = 0; i < kTiles; i++) {
+        const int r = window * (8 * kTiles) + 8 * i + (int)threadIdx.x % kWarp / 4;
+
+        row[i] = r >= mask.n_rows ? -1 : mask.row_map == NULL ? r : __ldg(mask.row_map + r);
+    }
+}
+
+template <typename Half, int kK, int kTiles, int kWindows>
+__device__ __forceinline__ void
+start_windows(const spmm_attention_windows_t &mask, const spmm_attention_args_t &args, int group,
+              int head, AttentionWindow<Half, kK, kTiles> (&window)[kWindows])
+{
+    const int warp = (int)threadIdx.x / kWarp, lane = (int)threadIdx.x % kWarp, t = lane % 4;
+
+#pragma unroll
+    for (int w = 0; w < kWindows; w++) {
+        int row[kTiles];
+
+        window[w].clear();
+        attention_rows(mask, group * mask.windows + warp * kWindows + w, row);
+#pragma unroll
+        for (int i = 0; i < kTiles; i++) {
+            const Half *const q = (const Half *)args.Q + row[i] * args.ldq + head * args.k;
+
+#pragma unroll
+            for (int d = 0; d < kK / 16; d++) {
+#pragma unroll
+                for (int h = 0; h < 2; h++) {
+                    const int at = 16 * d + 8 * h + 2 * t;
+
+                    window[w].q[i][d][h] =
+                        row[i] >= 0 && at < args.k ? *(const uint32_t *)(q + at) : 0;
+                }
+            }
+        }
+        /* What other columns gave: one lane has the sum of exponentials, 1 by definition of lse. */
+        for (int i = 0; i < kTiles && args.resume; i++) {
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                const int         to = __shfl_sync(0xffffffffu, row[i], 4 * (2 * t + r));
+                const Half *const o  = (const Half *)args.O + to * args.ldo + head * args.k;
+                const float       lse =
+                    to < 0 ? -INFINITY : ((const float *)args.lse)[to * args.heads + head];
+
+                if (lse > kLowest || lse != lse) {
+                    window[w].most[i][r] = lse * kLog2e;
+                    window[w].all[i][r]  = lane / 4 == 0 ? 1.0f : 0.0f;
+#pragma unroll
+                    for (int d = 0; d < kK / 16; d++) {
+#pragma unroll
+                        for (int h = 0; h < 2; h++) {
+                            const int at = 16 * d + 8 * h + lane / 4;
+
+                            window[w].sum[i][d][r + 2 * h] =
+                                at < args.k ? widen<float>(o[at]) : 0.0f;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+template <typename Half, int kK, int kTiles>
+__device__ __forceinline__ void finish_window(const spmm_attention_windows_t &mask,
+                                              const spmm_attention_args_t &args, int number,
+                                              int head, AttentionWindow<Half, kK, kTiles> &window)
+{
+    const int lane = (int)threadIdx.x % kWarp, t = lane % 4;
+    int       row[kTiles];
+
+    attention_rows(mask, number, row);
+#pragma unroll
+    for (int i = 0; i < kTiles; i++) {
+        Half *const o = (Half *)args.O + row[i] * args.ldo + head * args.k;
+        float       factor[2];
+
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const float all = over_vectors(window.all[i][r], true);
+            const int   to  = __shfl_sync(0xffffffffu, row[i], 4 * (2 * t + r));
+
+            factor[r] = all == 0.0f ? 0.0f : 1.0f / all;
+            if (lane / 4 == 0 && to >= 0) {
+                ((float *)args.lse)[to * args.heads + head] =
+                    all == 0.0f ? -INFINITY : (window.most[i][r] + log2f(all)) / kLog2e;
+            }
+        }
+#pragma unroll
+        for (int d = 0; d < kK / 16; d++) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const float *const s = window.sum[i][d] + 2 * h;
+                const uint32_t two = transposed(pack_two<Half>(s[0] * factor[0], s[1] * factor[1]));
+                const int      at  = 16 * d + 8 * h + 2 * t;
+
+                if (row[i] >= 0 && at < args.k) {
+                    *(uint32_t *)(o + at) = two;
+                }
+            }
+        }
+    }
+}
+
+/** Panels of a group, by all threads of a block. */
+template <typename Half, int kK> struct AttentionPanels {
+    const spmm_attention_windows_t &mask;
+    const Half                     *K, *V;
+    uint32_t                        k_bytes, v_bytes; /* from row to row */
+    int                             k;
+    uint32_t                        stage, col; /* shared addresses */
+
+    /* @p cols: where the columns of the panel lie.  All rows of a thread are the same modulo 8. */
+    __device__ __forceinline__ void load(int panel, const int32_t *cols) const
+    {
+        constexpr int     kPieces = kK / 8; /* of 16 bytes, of a row */
+        const int         piece = (int)threadIdx.x % kPieces, first = (int)threadIdx.x / kPieces;
+        const int         step  = (int)blockDim.x / kPieces;
+        const bool        valid = 8 * piece < k;
+        const char *const k0    = (const char *)(K + 8 * piece);
+        const char *const v0    = (const char *)(V + 8 * piece);
+        uint32_t to = stage + (panel & 1) * attention_stage(mask.width, kK) + first * (kK * 2) +
+                      ((piece ^ (first & 7)) * 16);
+
+#pragma unroll 4
+        for (int i = first; i < mask.width; i += step) {
+            const int j = cols[i];
+
+            if (j >= 0) {
+                cp_async_at<16>(to, k0 + (uint64_t)(uint32_t)j * k_bytes, valid);
+                cp_async_at<16>(to + mask.width * (kK * 2), v0 + (uint64_t)(uint32_t)j * v_bytes,
+                                valid);
+            }
+            to += step * (kK * 2);
+        }
+    }
+
+    /* Fetch the columns of a panel. */
+    __device__ __forceinline__ void load_cols(int panel) const
+    {
+        for (int i = 4 * (int)threadIdx.x; i < mask.width; i += 4 * (int)blockDim.x) {
+            cp_async_at<16>(col + ((panel & 1) * mask.width + i) * 4,
+                            mask.col + (int64_t)panel * mask.width + i);
+        }
+    }
+};
+
+template <typename Half, int kK, int kTiles, int kWindows, int kThreads, int kBlocks,
+          bool kPairs = true>
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    attention_windows(spmm_attention_windows_t mask, spmm_attention_args_t args)
+{
+    extern __shared__ __align__(128) unsigned char shared[];
+    const int                                      place = (int)blockIdx.x, head = (int)blockIdx.y;
+    const int                                      group = __ldg(mask.group + place);
+    const int            first = __ldg(mask.panels + place), end = __ldg(mask.panels + place + 1);
+    const int            warp = (int)threadIdx.x / kWarp, lane = (int)threadIdx.x % kWarp;
+    const float          scale               = (float)args.scale * kLog2e;
+    const int            stage_bytes         = attention_stage(mask.width, kK);
+    const uint32_t       stage               = shared_address(shared);
+    const int32_t *const cols                = (const int32_t *)(shared + 2 * stage_bytes);
+    const AttentionPanels<Half, kK>   panels = {mask,
+                                                (const Half *)args.K + head * args.k,
+                                                (const Half *)args.V + head * args.k,
+                                                (uint32_t)args.ldk * 2u,
+                                                (uint32_t)args.ldv * 2u,
+                                                (int)args.k,
+                                                stage,
+                                                stage + 2 * stage_bytes};
+    AttentionWindow<Half, kK, kTiles> window[kWindows];
+    const int32_t                    *ends[kWindows];
+
+    for (int i = (int)threadIdx.x; i < 2 * kK / 2; i += (int)blockDim.x) {
+        const int s = i / (kK / 2);
+
+        *(uint32_t *)(shared + s * stage_bytes + 2 * mask.width * (kK * 2) + i % (kK / 2) * 4) = 0;
+    }
+    if (first < end) {
+        panels.load(first, mask.col + (int64_t)first * mask.width);
+        if (first + 1 < end) {
+            panels.load_cols(first + 1);
+        }
+    }
+    cp_async_commit();
+    start_windows(mask, args, group, head, window);
+#pragma unroll
+    for (int w = 0; w < kWindows; w++) {
+        ends[w] = mask.chunks + (int64_t)first * mask.windows +
+                  (int64_t)(warp * kWindows + w) * (end - first);
+        window[w].chunk = __ldg(ends[w]);
+        window[w].next  = first < end ? __ldg(ends[w] + 1) : window[w].chunk;
+#pragma unroll
+        for (int n = 0; n < 2; n++) {
+            window[w].slot[n] =
+                __ldg(mask.slot + ((int64_t)window[w].chunk + n) * kChunk + lane % kChunk);
+        }
+    }
+    for (int panel = first; panel < end; panel++) {
+        cp_async_wait<0>();
+        __syncthreads();
+        if (panel + 1 < end) {
+            panels.load(panel + 1, cols + ((panel + 1) & 1) * mask.width);
+        }
+        if (panel + 2 < end) {
+            panels.load_cols(panel + 2);
+        }
+        cp_async_commit();
+#pragma unroll
+        for (int w = 0; w < kWindows; w++) {
+            const int      last = window[w].next;
+            const uint32_t at   = stage + (panel & 1) * stage_bytes;
+
+            if (panel + 1 < end) {
+                window[w].next = __ldg(ends[w] + (panel - first) + 2);
+            }
+            while (window[w].chunk < last) {
+                const uint32_t *const ahead =
+                    mask.slot + ((int64_t)window[w].chunk + 2) * kChunk + lane % kChunk;
+                const uint32_t after[2] = {__ldg(ahead), __ldg(ahead + kChunk)};
+
+                if (kPairs && window[w].chunk + 1 < last) {
+                    window[w].template take<2>(window[w].slot, at, mask.width, scale);
+                    window[w].slot[0] = after[0];
+                    window[w].slot[1] = after[1];
+                    window[w].chunk += 2;
+                } else {
+                    const uint32_t one[1] = {window[w].slot[0]};
+
+                    window[w].template take<1>(one, at, mask.width, scale);
+                    window[w].slot[0] = window[w].slot[1];
+                    window[w].slot[1] = after[0];
+                    window[w].chunk++;
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int w = 0; w < kWindows; w++) {
+        finish_window(mask, args, group * mask.windows + warp * kWindows + w, head, window[w]);
+    }
+}
+
+} // namespace spmmi
+
+#endif /* SPMM_ATTENTION_WINDOWS_CUH */

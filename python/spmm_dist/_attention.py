@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse attention in one operation."""
+from ._arrays import empty_like, leading, stream_of, view
+from ._context import Resource
+from ._library import ffi, fill, lib
+from ._structs import AttentionInfo
+
+
+class Attention(Resource):
+    """Prepare ``O_i = sum_j softmax_j(scale <Q_i, K_j>) V_j`` over the entries (i, j) of a matrix.
+
+    Collective.  Values of the matrix take no part.  Heads lie side by side: head h has columns
+    ``h k`` to ``h k + k - 1`` of all blocks.
+
+    Parameters
+    ----------
+    mask : Matrix
+    heads : int
+    k : int
+        Columns of a head.
+    backward : bool
+        Prepare `gradients`, too.
+    kernel : {"auto", "rows", "windows"}
+    transport, levels : str
+    """
+
+    _word = "attention plan"
+
+    def __init__(self, mask, heads, k, *, backward=False, kernel="auto", transport="auto",
+                 levels="auto"):
+        options, failed = ffi.new("spmm_attention_options_t *"), None
+        options.struct_size = ffi.sizeof("spmm_attention_options_t")
+        try:
+            options.backward = bool(backward)
+            texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport, levels)]
+            options.kernel, options.transport, options.levels = texts
+            ffi.new("int64_t *", heads)
+            ffi.new("int64_t *", k)
+            mask._pointer
+        except (TypeError, ValueError, AttributeError) as error:
+            failed = error
+        mask._context._agree(f"attention() of object {mask._number}", failed, heads=heads, k=k,
+                             backward=bool(backward), kernel=kernel, transport=transport,
+                             levels=levels)
+        super().__init__(mask._context, "spmm_attention_plan_t", lib.spmm_attention_plan_destroy,
+                         (lib.spmm_attention_plan_create, mask._pointer, heads, k, options))
+        #: The mask, heads and k as given.
+        self.mask, self.heads, self.k = mask, heads, k
+
+    @property
+    def info(self):
+        """AttentionInfo: what the plan chose, on this rank.  Local."""
+        return AttentionInfo(**fill("spmm_attention_info_t", lib.spmm_attention_plan_get_info,
+                                    self._pointer, ctx=self._context._pointer))
+
+    def _seen(self, blocks, gaps=True):
+        """(view, leading dimension) of each of [(array, name, lives with the columns)]."""
+        made, on_gpu, info = [], self._context._on_gpu, self.mask.info
+        width = self.heads * self.k
+        for array, name, with_columns in blocks:
+            seen = view(array, name)
+            rows = info.local_cols if with_columns else info.local_rows
+            if seen.dtype != self.mask.dtype:
+                raise TypeError(f"{name} holds {seen.dtype}, but the mask {self.mask.dtype}")
+            if seen.on_gpu != on_gpu and rows:
+                raise ValueError(f"{name} lies on the {'GPU' if seen.on_gpu else 'host'}, but the "
+                                 f"context computes on the {'GPU' if on_gpu else 'host'}")
+            ld = leading(seen, name, True, rows, width)
+            if not gaps and rows > 1 and ld != width:
+                raise ValueError(f"{name} has gaps between its rows: copy it")
+            made.append((seen, ld))
+        return made
+
+    def _sums(self, like, seen):
+        kind = "float64" if self.mask.dtype == "float64" else "float32"
+        return empty_like(like, seen, (self.mask.info.local_rows, self.heads), kind, "C")
+
+    def execute(self, Q, K, V, scale=None, stream=None):
+        """Attention.  Collective.
+
+        Parameters
+        ----------
+        Q : array, ``(local rows of the mask, heads k)``
+            Row-major, of the mask's type, in memory of the context's device, as all blocks.
+        K, V : array, ``(local columns of the mask, heads k)``
+        scale : float, optional
+            Default: ``1 / sqrt(k)``.
+        stream : optional
+            as in `Plan.execute`
+
+        Returns
+        -------
+        O : array, ``(local rows of the mask, heads k)``
+            Of the library that made Q.
+        lse : array, ``(local rows of the mask, heads)``
+            Log of the sum of exponentials of each row's scores, which `gradients` takes.
+        """
+        pointer = self._pointer
+        try:
+            (q, ldq), (k, ldk), (v, ldv) = self._seen([(Q, "Q", False), (K, "K", True),
+                                                       (V, "V", True)])
+            rows, width = self.mask.info.local_rows, self.heads * self.k
+            out = empty_like(Q, q, (rows, width), self.mask.dtype, "C")
+            sums = self._sums(Q, q)
+            to, lse = view(out, "O").address, view(sums, "lse").address
+            handle = ffi.cast("void *", stream_of(stream, q))
+            scale = self.k**-0.5 if scale is None else float(scale)
+        except Exception:
+            # A refused call counts as one, so that ranks stay in step.
+            lib.spmm_attention(pointer, 0.0, ffi.NULL, 0, ffi.NULL, 0, ffi.NULL, 0, ffi.NULL, 0,
+                               ffi.NULL, ffi.NULL)
+            raise
+        self._context._call(
+            lib.spmm_attention, pointer, scale, ffi.cast("void *", q.address), ldq,
+            ffi.cast("void *", k.address), ldk, ffi.cast("void *", v.address), ldv,
+            ffi.cast("void *", to), width, ffi.cast("void *", lse), handle)
+        return out, sums
+
+    def gradients(self, Q, K, V, out, lse, dO, scale=None, stream=None):
+        """Gradients of Q, K and V from that of O.  Collective; needs option backward.
+
+        Parameters
+        ----------
+        Q, K, V : array
+            As `execute` took them, without gaps between rows.
+        out, lse : array
+            What it gave.
+        dO : array, shaped as O
+            The gradient of O.
+        scale, stream : optional
+            as in `execute`
+
+        Returns
+        -------
+        dQ, dK, dV : array
+            Of the library that made Q.
+        """
+        pointer = self._pointer
+        try:
+            blocks = [(Q, "Q", False), (K, "K", True), (V, "V", True), (out, "O", False),
+                      (dO, "dO", False)]
+            seen = [one for one, _ in self._seen(blocks, gaps=False)]
+            width, rows = self.heads * self.k, self.mask.info.local_rows
+            sums = view(lse, "lse")
+            if sums.shape != (rows, self.heads) or sums.on_gpu != self._context._on_gpu and rows:
+                raise ValueError("lse is not what execute() gave")
+            made = [empty_like(Q, seen[0], (one.shape[0], width), self.mask.dtype, "C")
+                   for one in seen[:3]]
+            to = [ffi.cast("void *", view(one, "a gradient").address) for one in made]
+            at = [ffi.cast("void *", one.address) for one in seen]
+            handle = ffi.cast("void *", stream_of(stream, seen[0]))
+            scale = self.k**-0.5 if scale is None else float(scale)
+        except Exception:
+            lib.spmm_attention_backward(pointer, 0.0, *[ffi.NULL, 0] * 3, ffi.NULL, ffi.NULL, 0,
+                                        *[ffi.NULL] * 5)
+            raise
+        self._context._call(
+            lib.spmm_attention_backward, pointer, scale, at[0], width, at[1], width, at[2], width,
+            at[3], at[4], width, ffi.cast("void *", sums.address), *to, handle)
+        return tuple(made)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file attention.h
+ *  Sparse attention of one block of a mask.  Two formats:
+ *
+ *    rows     entries by rows, as CSR has them: all types, and the gradients
+ *    windows  windows of 8 or 16 rows in groups that share rows of K and V, for one kernel on
+ *             tensor cores (format.h): FP16 and BF16, heads of up to 128 columns, a multiple of 8
+ *
+ *  On CPUs a mask in windows is multiplied by the rows that they decode to.
+ */
+#ifndef SPMM_ENGINE_ATTENTION_H
+#define SPMM_ENGINE_ATTENTION_H
+
+#include <stdbool.h>
+
+#include "device/device.h"
+#include "engine/attention/args.h"
+#include "matrix/csr.h"
+
+enum { SPMM_ATTENTION_UPLOADS = 8 };
+
+/** What decides on the format. */
+typedef struct {
+    spmm_type_t type;
+    int64_t     heads, k;
+    const char *kernel;    /**< "rows", "windows"; NULL or "auto": rows */
+    bool        gradients; /**< rows are needed, too */
+} spmm_attention_what_t;
+
+/** A mask, ready for attention. */
+typedef struct {
+    const spmm_device_t     *device;
+    int64_t                  nnz;
+    bool                     in_windows;
+    spmm_attention_rows_t    rows;             /**< arrays on the device; those of gradients, too */
+    spmm_attention_windows_t windows;          /**< likewise */
+    int64_t                  vectors, columns; /**< of spmm_attention_list_t; in rows: nnz */
+    void                    *upload[SPMM_ATTENTION_UPLOADS]; /**< owned device memory: they */
+    int                      n_uploads;
+    size_t                   device_bytes;
+} spmm_attender_t;
+
+/** Can it be done?  Local, no side effects. */
+spmm_status_t spmmi_attender_check(const spmm_device_t *device, const spmm_attention_what_t *what);
+/** Static storage. */
+const char *spmmi_attender_kernel(const spmm_attender_t *attender);
+
+/** Make the format of @p block; its values are not looked at.  Local, waits for its own work. */
+spmm_status_t spmmi_attender_create(const spmm_device_t *device, const spmm_csr_t *block,
+                                    const spmm_attention_what_t *what, spmm_attender_t *attender);
+void          spmmi_attender_free(spmm_attender_t *attender);
+
+/** Enqueue, without allocation; rows of Q and O beyond row maps are left as they are. */
+spmm_status_t spmmi_attender_run(const spmm_attender_t *attender, const spmm_attention_args_t *args,
+                                 spmm_stream_t stream);
+spmm_status_t spmmi_attender_stats(const spmm_device_t *device, const spmm_attention_stats_t *args,
+                                   spmm_stream_t stream);
+/** dQ. */
+spmm_status_t spmmi_attender_query(const spmm_attender_t           *attender,
+                                   const spmm_attention_gradient_t *args, spmm_stream_t stream);
+/** dK and dV, of the transposed mask. */
+spmm_status_t spmmi_attender_key(const spmm_attender_t           *attender,
+                                 const spmm_attention_gradient_t *args, spmm_stream_t stream);
+
+#endif /* SPMM_ENGINE_ATTENTION_H */

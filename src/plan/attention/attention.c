@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file attention.c
+ *  Sparse attention distributed by rows of Q: rows of K and V travel, and the halo block resumes
+ *  the softmax where the local block left it, by O and the log of the sum of exponentials.
+ *
+ *  The gradient of Q has the rows of the mask; those of K and V have the rows of its transpose, at
+ *  whose columns rows of Q, dO and stats are: they travel, and no sums have to.
+ */
+#include "plan/attention/attention.h"
+
+#include "base/alloc.h"
+#include "base/scalar.h"
+#include "matrix/transpose.h"
+#include "plan/create.h"
+#include "plan/plan.h"
+#include "plan/product/buffers.h"
+
+/* Elements of the mask's type that a row of stats takes. */
+static int64_t stats_width(spmm_type_t type, int64_t heads)
+{
+    return 2 * heads * (int64_t)(spmm_type_size(spmmi_accum_type(type)) / spmm_type_size(type));
+}
+
+static spmm_status_t make_block(const spmm_plan_t *base, spmm_block_t *block,
+                                const spmm_attention_what_t *what, spmm_attender_t *attender)
+{
+    const spmm_status_t status = spmmi_attender_create(base->device, &block->csr, what, attender);
+
+    spmmi_block_free_csr(block);
+    spmmi_free(block->source);
+    block->source = NULL;
+    return status;
+}
+
+static spmm_status_t make_local(spmm_attention_side_t *side, const spmm_attention_what_t *what)
+{
+    SPMM_TRY(make_block(side->base, &side->base->blocks.local, what, &side->local));
+    SPMM_TRY(make_block(side->base, &side->base->blocks.halo, what, &side->halo));
+    SPMM_TRY(spmmi_plan_make_marks(side->base, SPMM_ATTENTION_OPERANDS));
+    return spmmi_plan_make_rows(side->base, SPMM_BLOCKSET_SPLIT);
+}
+
+/* @p n: columns of all operands that travel.  Collective, agreed. */
+static spmm_status_t make_side(spmm_transport_shared_t *shared, spmm_matrix_t *mask, int64_t n,
+                               const spmm_attention_what_t *what, const spmm_attention_options_t *o,
+                               spmm_attention_side_t *side)
+{
+    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
+
+    options.engine    = what->kernel; /* so that ranks that ask for different ones find out */
+    options.transport = o->transport;
+    options.levels    = o->levels;
+    SPMM_TRY(spmmi_plan_build_exchange(shared, mask, n, &options, &side->base));
+    return spmmi_agree(shared->env, make_local(side, what));
+}
+
+static spmm_status_t alloc_stats(const spmm_plan_t *base, int64_t rows, int64_t width, void **to)
+{
+    const size_t size = spmm_type_size(spmmi_accum_type(base->ab_type));
+    size_t       bytes;
+
+    if (!spmmi_size_mul((size_t)rows, (size_t)width * size, &bytes)) {
+        return spmmi_fail_memory(&base->env->err, rows, (size_t)width * size, "sums of attention");
+    }
+    return base->device->ops->alloc(base->device, bytes, to);
+}
+
+static spmm_status_t make(spmm_attention_plan_t *plan, spmm_transport_shared_t *shared,
+                          spmm_matrix_t *mask, const spmm_attention_options_t *o)
+{
+    const int64_t         n    = plan->heads * plan->k;
+    spmm_attention_what_t what = {.type      = mask->type,
+                                  .heads     = plan->heads,
+                                  .k         = plan->k,
+                                  .kernel    = o->kernel,
+                                  .gradients = o->backward != 0};
+
+    SPMM_TRY(spmmi_agree(shared->env, spmmi_attender_check(shared->device, &what)));
+    SPMM_TRY(make_side(shared, mask, 2 * n, &what, o, &plan->mask));
+    SPMM_TRY(spmmi_agree(shared->env,
+                         alloc_stats(plan->mask.base, mask->n_rows, plan->heads, &plan->lse)));
+    if (!what.gradients) {
+        return SPMM_OK;
+    }
+    what.kernel = "rows";
+    SPMM_TRY(spmmi_matrix_transpose(mask, false, &plan->transpose));
+    SPMM_TRY(make_side(shared, plan->transpose, 2 * n + stats_width(mask->type, plan->heads), &what,
+                       o, &plan->turned));
+    return spmmi_agree(shared->env,
+                       alloc_stats(plan->mask.base, mask->n_rows, 2 * plan->heads, &plan->stats));
+}
+
+spmm_status_t spmmi_attention_build(spmm_transport_shared_t *shared, spmm_matrix_t *mask,
+                                    int64_t heads, int64_t k,
+                                    const spmm_attention_options_t *options,
+                                    spmm_attention_plan_t         **plan)
+{
+    spmm_status_t          status = SPMM_OK;
+    spmm_attention_plan_t *made;
+
+    if (SPMM_NEW_ZERO(made, 1) == NULL) {
+        status = spmmi_fail_memory(&shared->env->err, 1, sizeof *made, "an attention plan");
+    }
+    status = spmmi_agree(shared->env, status);
+    if (status == SPMM_OK) {
+        made->heads = heads;
+        made->k     = k;
+        status      = make(made, shared, mask, options);
+    }
+    if (status != SPMM_OK) {
+        spmmi_attention_free(made);
+        return status;
+    }
+    *plan = made;
+    return SPMM_OK;
+}
+
+static void free_side(spmm_attention_side_t *side)
+{
+    spmmi_attender_free(&side->local);
+    spmmi_attender_free(&side->halo);
+    spmmi_plan_free(side->base);
+}
+
+void spmmi_attention_free(spmm_attention_plan_t *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    if (plan->mask.base != NULL) {
+        const spmm_device_t *device = plan->mask.base->device;
+
+        (void)spmmi_plan_wait_idle(plan->mask.base);
+        device->ops->release(device, plan->lse);
+        device->ops->release(device, plan->stats);
+    }
+    free_side(&plan->mask);
+    free_side(&plan->turned);
+    spmmi_matrix_free(plan->transpose);
+    spmmi_free(plan);
+}
+
+/* K and V of the halo block are what was received. */
+static spmm_status_t run_forward(const spmm_attender_t *attender, const void *args,
+                                 const spmm_attention_operand_t *operand, spmm_stream_t stream)
+{
+    spmm_attention_args_t mine = *(const spmm_attention_args_t *)args;
+
+    if (operand != NULL) {
+        mine.K      = operand[0].received;
+        mine.V      = operand[1].received;
+        mine.ldk    = operand[0].n;
+        mine.ldv    = operand[1].n;
+        mine.resume = true;
+    }
+    return spmmi_attender_run(attender, &mine, stream);
+}
+
+spmm_status_t spmmi_attention_run(spmm_attention_plan_t *plan, const spmm_attention_args_t *args,
+                                  spmm_stream_t stream)
+{
+    spmm_attention_args_t       mine      = *args;
+    const spmm_attention_work_t work      = {.args = &mine, .run = run_forward};
+    const int64_t               n         = plan->heads * plan->k;
+    spmm_attention_operand_t    operand[] = {{.rows = args->K, .ld = args->ldk, .n = n},
+                                             {.rows = args->V, .ld = args->ldv, .n = n}};
+
+    mine.lse = args->lse == NULL ? plan->lse : args->lse;
+    return spmmi_attention_side_run(&plan->mask, operand, 2, &work, stream);
+}
+
+static spmm_status_t run_query(const spmm_attender_t *attender, const void *args,
+                               const spmm_attention_operand_t *operand, spmm_stream_t stream)
+{
+    spmm_attention_gradient_t mine = *(const spmm_attention_gradient_t *)args;
+
+    if (operand != NULL) {
+        mine.K      = operand[0].received;
+        mine.V      = operand[1].received;
+        mine.ldk    = operand[0].n;
+        mine.ldv    = operand[1].n;
+        mine.resume = true;
+    }
+    return spmmi_attender_query(attender, &mine, stream);
+}
+
+static spmm_status_t run_key(const spmm_attender_t *attender, const void *args,
+                             const spmm_attention_operand_t *operand, spmm_stream_t stream)
+{
+    spmm_attention_gradient_t mine = *(const spmm_attention_gradient_t *)args;
+
+    if (operand != NULL) {
+        mine.Q      = operand[0].received;
+        mine.dO     = operand[1].received;
+        mine.stats  = operand[2].received;
+        mine.ldq    = operand[0].n;
+        mine.ldo    = operand[1].n;
+        mine.resume = true;
+    }
+    return spmmi_attender_key(attender, &mine, stream);
+}
+
+/* Both sides are run also where one has failed: peers wait for what travels. */
+spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan,
+                                           const spmm_attention_gradient_t *args,
+                                           const spmm_attention_stats_t    *stats,
+                                           spmm_stream_t                    stream)
+{
+    spmm_attention_gradient_t   mine   = *args;
+    spmm_attention_stats_t      filled = *stats;
+    const spmm_attention_work_t query  = {.args = &mine, .run = run_query};
+    const spmm_attention_work_t key    = {.args = &mine, .run = run_key};
+    const int64_t n = plan->heads * plan->k, width = stats_width(args->type, plan->heads);
+    spmm_attention_operand_t to_q[] = {{.rows = args->K, .ld = args->ldk, .n = n},
+                                       {.rows = args->V, .ld = args->ldv, .n = n}};
+    spmm_attention_operand_t to_k[] = {{.rows = args->Q, .ld = args->ldq, .n = n},
+                                       {.rows = args->dO, .ld = args->ldo, .n = n},
+                                       {.rows = plan->stats, .ld = width, .n = width}};
+    spmm_status_t            status;
+
+    mine.stats   = plan->stats;
+    filled.stats = plan->stats;
+    status       = spmmi_attender_stats(plan->mask.base->device, &filled, stream);
+    status =
+        spmmi_first_failure(status, spmmi_attention_side_run(&plan->mask, to_q, 2, &query, stream));
+    return spmmi_first_failure(status,
+                               spmmi_attention_side_run(&plan->turned, to_k, 3, &key, stream));
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=3 */
+/* test: RANKS 1 2 4 DEVICE cuda */
+/** @file test_attention_gradients.c  Gradients of sparse attention, in FP64 against finite
+ *  differences and in other types against those in FP64. */
+#include "attention_case.h"
+
+static void run_backward(spmm_attention_plan_t *plan, const case_t *c, const blocks_t *b)
+{
+    spmm_assert_ok(spmm_attention_backward(plan, scale_of(c), b->in[Q], b->ld, b->in[K], b->ld,
+                                           b->in[V], b->ld, b->O, b->in[DO], b->ld, b->lse, b->dQ,
+                                           b->dK, b->dV, NULL));
+}
+
+/* <dO, O> over all ranks. */
+static double loss(spmm_attention_plan_t *plan, const masked_t *m, const case_t *c,
+                   const blocks_t *b)
+{
+    double *O, *dO, sum = 0.0;
+
+    run_attention(plan, c, b);
+    O  = fetch(b->O, m->rows * b->ld, c->type);
+    dO = fetch(b->in[DO], m->rows * b->ld, c->type);
+    for (int64_t i = 0; i < m->rows; i++) {
+        for (int64_t j = 0; j < b->n; j++) {
+            sum += O[i * b->ld + j] * dO[i * b->ld + j];
+        }
+    }
+    spmm_test_free(O, dO);
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, spmm_test_env.comm);
+    return sum;
+}
+
+/* Block @p which plus @p step times a direction, FP64. */
+static void *moved(int which, int64_t first, int64_t rows, const blocks_t *b, double step)
+{
+    double *host = spmm_test_malloc((size_t)(rows * b->ld + 1) * sizeof *host);
+    void   *device;
+
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < b->ld; j++) {
+            host[i * b->ld + j] =
+                j >= b->n ? (double)NAN
+                          : operand(which, first + i, j, SPMM_R_64F, 0) +
+                                step * operand(DIRECTION + which, first + i, j, SPMM_R_64F, 0);
+        }
+    }
+    device = to_device(host, (size_t)(rows * b->ld) * sizeof *host);
+    free(host);
+    return device;
+}
+
+/* The slope along a direction: by the gradient, and by central differences. */
+static void check_slope(spmm_attention_plan_t *plan, const masked_t *m, const case_t *c,
+                        blocks_t *b, int which, const void *gradient)
+{
+    const int64_t first = which == Q ? m->first_row : m->first_col;
+    const int64_t rows  = which == Q ? m->rows : m->cols;
+    const double  step  = 1e-5;
+    double       *g = fetch(gradient, rows * b->ld, SPMM_R_64F), slope[2] = {0.0, 0.0}, value[2];
+    void *const   kept = b->in[which];
+
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < b->n; j++) {
+            const double term =
+                g[i * b->ld + j] * operand(DIRECTION + which, first + i, j, SPMM_R_64F, 0);
+
+            slope[0] += term;
+            slope[1] += fabs(term);
+        }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, slope, 2, MPI_DOUBLE, MPI_SUM, spmm_test_env.comm);
+    for (int k = 0; k < 2; k++) {
+        b->in[which] = moved(which, first, rows, b, k == 0 ? step : -step);
+        value[k]     = loss(plan, m, c, b);
+        spmm_assert_ok(spmm_buffer_free(ctx, &b->in[which]));
+    }
+    b->in[which] = kept;
+    assert_true(slope[1] > 0.0);
+    assert_true(fabs((value[0] - value[1]) / (2.0 * step) - slope[0]) <= 1e-7 * slope[1]);
+    free(g);
+}
+
+static void test_gradients(void **state)
+{
+    const mask_t masks[] = {{61, 70, 1, 200, 17, 0}, {90, 75, 1, 12, 3, 0}, {9, 90, 8, 500, 3, 1}};
+    const case_t c       = {SPMM_R_64F, 2, 9, 3, NULL};
+
+    for (size_t s = 0; s < sizeof masks / sizeof masks[0]; s++) {
+        masked_t               m    = make_masked(&masks[s], c.type);
+        spmm_attention_plan_t *plan = make_attention(&m, &c, 1);
+        blocks_t               b    = make_blocks(&m, &c);
+
+        run_attention(plan, &c, &b);
+        run_backward(plan, &c, &b);
+        check_slope(plan, &m, &c, &b, Q, b.dQ);
+        check_slope(plan, &m, &c, &b, K, b.dK);
+        check_slope(plan, &m, &c, &b, V, b.dV);
+        free_blocks(&b);
+        spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+        free_masked(&m);
+    }
+}
+
+/* Gradients of Q, K and V, and how many rows they have. */
+static blocks_t gradients_of(const mask_t *shape, const case_t *c, double *of[3], int64_t rows[3])
+{
+    masked_t               m    = make_masked(shape, c->type);
+    spmm_attention_plan_t *plan = make_attention(&m, c, 1);
+    blocks_t               b    = make_blocks(&m, c);
+
+    run_attention(plan, c, &b);
+    run_backward(plan, c, &b);
+    run_backward(plan, c, &b);
+    rows[0] = m.rows;
+    rows[1] = rows[2] = m.cols;
+    of[0]             = fetch(b.dQ, m.rows * b.ld, c->type);
+    of[1]             = fetch(b.dK, m.cols * b.ld, c->type);
+    of[2]             = fetch(b.dV, m.cols * b.ld, c->type);
+    free_blocks(&b);
+    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+    free_masked(&m);
+    return b;
+}
+
+/* Operands are of magnitude 1/4 to 1 in all types, and rounding them moves gradients by as much as
+ * rounding anything else does. */
+static void check_types(const mask_t *shape, const case_t *c)
+{
+    case_t   exact = *c;
+    double  *got[3], *want[3];
+    int64_t  rows[3];
+    blocks_t b;
+
+    exact.type   = SPMM_R_64F;
+    exact.kernel = NULL;
+    b            = gradients_of(shape, &exact, want, rows);
+    (void)gradients_of(shape, c, got, rows);
+    for (int g = 0; g < 3; g++) {
+        double most = 0.0;
+
+        for (int64_t i = 0; i < rows[g] * b.ld; i++) {
+            most = fmax(most, i % b.ld < b.n ? fabs(want[g][i]) : 0.0);
+        }
+        for (int64_t i = 0; i < rows[g] * b.ld; i++) {
+            if (i % b.ld < b.n &&
+                !(fabs(got[g][i] - want[g][i]) <= 5.0 * reference_bound(c->type) * most)) {
+                print_error("gradient %d, element %lld: %.9g, expected %.9g (type %d)\n", g,
+                            (long long)i, got[g][i], want[g][i], (int)c->type);
+                fail();
+            }
+        }
+        spmm_test_free(got[g], want[g]);
+    }
+}
+
+static void test_gradient_types(void **state)
+{
+    const mask_t masks[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}};
+    const case_t cases[] = {{SPMM_R_32F, 2, 64, 0, NULL},
+                            {SPMM_R_16F, 2, 40, 8, "windows"},
+                            {SPMM_R_16BF, 1, 200, 0, "rows"}};
+
+    for (size_t s = 0; s < sizeof masks / sizeof masks[0]; s++) {
+        for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+            check_types(&masks[s], &cases[k]);
+        }
+    }
+}
+
+PLAN_TESTS(test_gradients, test_gradient_types);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=3 */
+/* test: RANKS 1 2 4 DEVICE cuda */
+/** @file test_attention_plan.c  Sparse attention in one operation: O and the log of sums against
+ *  FP64, mistakes, failed allocations. */
+#include "attention_case.h"
+
+static double score(const masked_t *m, const case_t *c, int64_t e, int64_t h)
+{
+    double sum = 0.0;
+
+    for (int64_t j = h * c->k; j < (h + 1) * c->k; j++) {
+        sum += operand(Q, m->row[e], j, c->type, 0) * operand(K, m->col[e], j, c->type, 0);
+    }
+    return scale_of(c) * sum;
+}
+
+/* Row r of this rank and head h, whose entries are number[0] to number[count - 1]. */
+static void check_row(const masked_t *m, const case_t *c, int64_t r, int64_t h,
+                      const int64_t *number, int64_t count, const blocks_t *b, const double *O,
+                      const double *lse)
+{
+    double *weight = spmm_test_malloc((size_t)(count + 1) * sizeof *weight);
+    double  most = -INFINITY, sum = 0.0;
+
+    for (int64_t e = 0; e < count; e++) {
+        weight[e] = score(m, c, number[e], h);
+        most      = fmax(most, weight[e]);
+    }
+    for (int64_t e = 0; e < count; e++) {
+        sum += exp(weight[e] - most);
+    }
+    if (count == 0) {
+        assert_true(lse[r * c->heads + h] == -INFINITY);
+    } else {
+        assert_true(fabs(lse[r * c->heads + h] - most - log(sum)) <=
+                    (c->type == SPMM_R_64F ? 1e-12 : 1e-5));
+    }
+    for (int64_t j = h * c->k; j < (h + 1) * c->k; j++) {
+        reference_t want = {0};
+
+        for (int64_t e = 0; e < count; e++) {
+            reference_add(&want, exp(weight[e] - most) / sum *
+                                     operand(V, m->col[number[e]], j, c->type, 0));
+        }
+        /* O is rounded once by each of two blocks; weights of the tensor cores, too. */
+        if (!reference_near(&want, O[r * b->ld + j], 2.0 * reference_bound(c->type), 0.0)) {
+            print_error("O(%lld, %lld) = %.9g, expected %.9g (heads %lld k %lld type %d %s)\n",
+                        (long long)r, (long long)j, O[r * b->ld + j], want.sum, (long long)c->heads,
+                        (long long)c->k, (int)c->type, c->kernel);
+            fail();
+        }
+    }
+    free(weight);
+}
+
+static void check_forward(const masked_t *m, const case_t *c)
+{
+    spmm_attention_plan_t *plan   = make_attention(m, c, 0);
+    blocks_t               b      = make_blocks(m, c);
+    int64_t               *number = spmm_test_malloc((size_t)(m->nnz + 1) * sizeof *number);
+    spmm_alloc_stats_t     before;
+    double                *O, *lse;
+
+    run_attention(plan, c, &b);
+    before = spmmi_alloc_get_stats();
+    run_attention(plan, c, &b);
+    assert_true(spmmi_alloc_get_stats().calls == before.calls);
+    O   = fetch(b.O, m->rows * b.ld, c->type);
+    lse = fetch(b.lse, m->rows * c->heads, sum_type(c->type));
+    for (int64_t r = 0; r < m->rows; r++) {
+        int64_t count = 0;
+
+        for (int64_t e = 0; e < m->nnz; e++) {
+            if (m->row[e] == m->first_row + r) {
+                number[count++] = e;
+            }
+        }
+        for (int64_t h = 0; h < c->heads; h++) {
+            check_row(m, c, r, h, number, count, &b, O, lse);
+        }
+        for (int64_t j = b.n; j < b.ld; j++) {
+            assert_true(isnan(O[r * b.ld + j]));
+        }
+    }
+    spmm_test_free(O, lse, number);
+    free_blocks(&b);
+    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+    assert_null(plan);
+}
+
+/* Full rows, empty ones, one entry in a row, vectors of blocks, and no entry at all. */
+static const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {90, 75, 1, 12, 3, 0},
+                                {9, 90, 8, 500, 3, 1},   {5, 96, 16, 300, -1, 2},
+                                {30, 20, 1, 0, -1, 0},   {40, 700, 1, 700, 5, 0}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static void test_rows(void **state)
+{
+    const case_t cases[] = {{SPMM_R_64F, 1, 5, 0, "rows"},
+                            {SPMM_R_64F, 2, 150, 3, "rows"},
+                            {SPMM_R_32F, 3, 64, 0, "rows"},
+                            {SPMM_R_16F, 2, 40, 1, "rows"},
+                            {SPMM_R_16BF, 1, 200, 0, "rows"}};
+
+    for (int s = 0; s < SHAPES - 1; s++) {
+        for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+            masked_t m = make_masked(&shapes[s], cases[k].type);
+
+            check_forward(&m, &cases[k]);
+            free_masked(&m);
+        }
+    }
+}
+
+static void test_windows(void **state)
+{
+    const case_t cases[] = {{SPMM_R_16F, 2, 64, 8, "windows"},
+                            {SPMM_R_16F, 1, 40, 0, "windows"},
+                            {SPMM_R_16BF, 3, 24, 0, "windows"},
+                            {SPMM_R_16F, 2, 128, 0, "windows"},
+                            {SPMM_R_16BF, 1, 72, 16, NULL}};
+
+    for (int s = 0; s < SHAPES; s++) {
+        for (size_t k = 0; k < (s == SHAPES - 1 ? 1 : sizeof cases / sizeof cases[0]); k++) {
+            masked_t m = make_masked(&shapes[s], cases[k].type);
+
+            check_forward(&m, &cases[k]);
+            free_masked(&m);
+        }
+    }
+}
+
+static void refuse(const masked_t *m, int64_t heads, int64_t k, const char *kernel,
+                   spmm_status_t want)
+{
+    spmm_attention_options_t o    = SPMM_ATTENTION_OPTIONS_INIT;
+    spmm_attention_plan_t   *plan = NULL;
+
+    o.kernel = kernel;
+    assert_int_equal(spmm_attention_plan_create(m->A, heads, k, &o, &plan), want);
+    assert_null(plan);
+}
+
+static void test_mistakes(void **state)
+{
+    const mask_t           shape = {40, 40, 1, 300, -1, 0};
+    const case_t           c     = {SPMM_R_16F, 2, 16, 0, "windows"};
+    masked_t               m     = make_masked(&shape, c.type), wide;
+    spmm_attention_plan_t *plan  = make_attention(&m, &c, 0);
+    blocks_t               b     = make_blocks(&m, &c);
+    spmm_attention_info_t  info  = {.struct_size = sizeof info};
+
+    spmm_assert_ok(spmm_attention_plan_get_info(plan, &info));
+    assert_string_equal(info.kernel, "windows");
+    assert_true(info.vector == 8 || info.vector == 16);
+    assert_true(info.device_bytes > 0);
+    assert_int_equal(spmm_attention_plan_get_info(NULL, &info), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_attention(NULL, 1.0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL),
+                     SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_attention(plan, 1.0, b.in[Q], b.n - 1, b.in[K], b.n, b.in[V], b.n, b.O,
+                                    b.n, NULL, NULL),
+                     SPMM_ERR_ARGUMENT);
+    if (spmm_test_env.size < 3) { /* all ranks have rows */
+        assert_int_equal(spmm_attention(plan, 1.0, b.in[Q], b.n, b.in[K], b.n, b.in[V], b.n,
+                                        b.in[Q], b.n, NULL, NULL),
+                         SPMM_ERR_ARGUMENT);
+    }
+    assert_int_equal(spmm_attention_backward(plan, 1.0, b.in[Q], b.n, b.in[K], b.n, b.in[V], b.n,
+                                             b.O, b.in[DO], b.n, b.lse, b.dQ, b.dK, b.dV, NULL),
+                     SPMM_ERR_UNSUPPORTED);
+    refuse(&m, 0, 16, NULL, SPMM_ERR_ARGUMENT);
+    refuse(&m, 1, 0, NULL, SPMM_ERR_ARGUMENT);
+    refuse(&m, 1, 12, "windows", SPMM_ERR_UNSUPPORTED);
+    refuse(&m, 1, 136, "windows", SPMM_ERR_UNSUPPORTED);
+    refuse(&m, 1, 16, "tiles", SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_matrix_destroy(&m.A), SPMM_ERR_ARGUMENT); /* a plan is alive */
+    free_blocks(&b);
+    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+    free_masked(&m);
+    wide = make_masked(&shape, SPMM_R_32F);
+    refuse(&wide, 1, 16, "windows", SPMM_ERR_UNSUPPORTED);
+    free_masked(&wide);
+}
+
+/* Plans that one allocation of the last rank makes fail. */
+static void test_no_memory(void **state)
+{
+    const mask_t             shape  = {5, 40, 8, 500, 1, 1};
+    const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
+    spmm_attention_options_t o      = SPMM_ATTENTION_OPTIONS_INIT;
+    masked_t                 m      = make_masked(&shape, SPMM_R_16F);
+    int                      k      = 0;
+
+    o.backward = 1;
+    o.kernel   = "windows";
+    for (int reached = 1; reached != 0; k++) {
+        const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
+        spmm_attention_plan_t   *plan   = NULL;
+        spmm_status_t            status;
+
+        spmmi_alloc_inject(victim ? k : -1);
+        status  = spmm_attention_plan_create(m.A, 2, 8, &o, &plan);
+        reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
+        spmmi_alloc_inject(-1);
+        MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+        assert_int_equal(status, reached == 0 ? SPMM_OK : SPMM_ERR_MEMORY);
+        spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+        assert_true(spmmi_alloc_get_stats().live == before.live);
+    }
+    assert_true(k > 30);
+    free_masked(&m);
+}
+
+PLAN_TESTS(test_rows, test_windows, test_mistakes, test_no_memory);

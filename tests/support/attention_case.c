@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attention_case.h"
+
+spmm_type_t sum_type(spmm_type_t type)
+{
+    return type == SPMM_R_64F ? SPMM_R_64F : SPMM_R_32F;
+}
+
+/* Memory full of NaN. */
+static void *poisoned(int64_t count, spmm_type_t type)
+{
+    const size_t bytes = (size_t)count * spmm_type_size(type);
+    void        *host  = spmm_test_malloc(bytes + 1), *device;
+
+    memset(host, 0xff, bytes);
+    device = to_device(host, bytes);
+    free(host);
+    return device;
+}
+
+double *fetch(const void *device, int64_t count, spmm_type_t type)
+{
+    void   *host = spmm_test_malloc((size_t)count * spmm_type_size(type) + 1);
+    double *all  = spmm_test_malloc((size_t)(count + 1) * sizeof *all);
+
+    spmm_assert_ok(spmm_buffer_copy(ctx, host, device, (size_t)count * spmm_type_size(type)));
+    for (int64_t i = 0; i < count; i++) {
+        all[i] = spmmi_value_get(type, host, i);
+    }
+    free(host);
+    return all;
+}
+
+blocks_t make_blocks(const masked_t *m, const case_t *c)
+{
+    const int64_t n = c->heads * c->k, ld = n + c->pad;
+    blocks_t      b = {.n = n, .ld = ld};
+
+    b.in[Q]  = device_operand(Q, m->first_row, m->rows, n, ld, c->type, 0);
+    b.in[K]  = device_operand(K, m->first_col, m->cols, n, ld, c->type, 0);
+    b.in[V]  = device_operand(V, m->first_col, m->cols, n, ld, c->type, 0);
+    b.in[DO] = device_operand(DO, m->first_row, m->rows, n, ld, c->type, 0);
+    b.O      = poisoned(m->rows * ld, c->type);
+    b.lse    = poisoned(m->rows * c->heads, sum_type(c->type));
+    b.dQ     = poisoned(m->rows * ld, c->type);
+    b.dK     = poisoned(m->cols * ld, c->type);
+    b.dV     = poisoned(m->cols * ld, c->type);
+    return b;
+}
+
+void free_blocks(blocks_t *b)
+{
+    test_context_free(ctx, &b->in[Q], &b->in[K], &b->in[V], &b->in[DO], &b->O, &b->lse, &b->dQ,
+                      &b->dK, &b->dV);
+}
+
+spmm_attention_plan_t *make_attention(const masked_t *m, const case_t *c, int backward)
+{
+    spmm_attention_options_t o = SPMM_ATTENTION_OPTIONS_INIT;
+    spmm_attention_plan_t   *plan;
+
+    o.kernel   = c->kernel;
+    o.backward = backward;
+    o.levels   = test_context_levels();
+    spmm_assert_ok(spmm_attention_plan_create(m->A, c->heads, c->k, &o, &plan));
+    return plan;
+}
+
+double scale_of(const case_t *c)
+{
+    return 3.0 / sqrt((double)c->k);
+}
+
+void run_attention(spmm_attention_plan_t *plan, const case_t *c, const blocks_t *b)
+{
+    spmm_assert_ok(spmm_attention(plan, scale_of(c), b->in[Q], b->ld, b->in[K], b->ld, b->in[V],
+                                  b->ld, b->O, b->ld, b->lse, NULL));
+}
