@@ -6,11 +6,11 @@
  *      bench_ladder [--iterations K] [--only NAME,NAME,...] N,N,... MATRIX...
  *
  *  MATRIX is a file or a generator's spec; N multiples of 8.  Device time, median of K (20)
- *  products after 3, fewer where they take long, the same B and C again.  --only: steps (OBT,
- *  OBTS_large_separate) and engines of the library; without it all that there are.  A line for
- *  each matrix, N and contender: time; GFLOP/s of the entries; TFLOP/s as the thesis counts them,
- *  of all places of the 16 x 32 tiles; ratios to OBT and to engine cusparse in FP16; error against
- *  FP64 sums on the host.
+ *  products after 3, fewer where they take long, the same B and C again.  --only: steps (T, BT,
+ *  CBT, OBT, ST, ST_large, OBTS, OBTS_large, OBTS_large_separate, OBT_tiled) and engines of the
+ *  library; without it all that there are.  A line for each matrix, N and contender: time; GFLOP/s
+ *  of the entries; TFLOP/s as the thesis counts them, of all places of the 16 x 32 tiles; ratios to
+ *  OBT and to engine cusparse in FP16; error against FP64 sums on the host.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,8 +27,16 @@
 enum { MOST = 32, PAD = 64, NAME = 48 };
 
 static const ladder_contender_t steps[LADDER_STEPS] = {
+    {.name = "T", .step = LADDER_T},
+    {.name = "BT", .step = LADDER_BT},
+    {.name = "CBT", .step = LADDER_CBT},
     {.name = "OBT", .step = LADDER_OBT},
+    {.name = "ST", .step = LADDER_ST},
+    {.name = "ST_large", .step = LADDER_ST_LARGE},
+    {.name = "OBTS", .step = LADDER_OBTS},
+    {.name = "OBTS_large", .step = LADDER_OBTS_LARGE},
     {.name = "OBTS_large_separate", .step = LADDER_OBTS_SEPARATE},
+    {.name = "OBT_tiled", .step = LADDER_OBT_TILED},
 };
 
 /* All contenders, cusparse first; the list is the caller's. */
@@ -144,13 +152,15 @@ static spmm_status_t pad(spmm_env_t *env, spmm_csr_t *block)
 static int run_tiles(const bench_program_t *r, const spmm_device_t *device, const char *name,
                      const spmm_csr_t *block, spmm_status_t *status)
 {
-    void         *owned[LADDER_STEPS][LADDER_ARRAYS] = {{NULL}};
-    ladder_host_t host[LADDER_STEPS]                 = {{.width = 0}};
+    void         *owned[LADDER_FORMS][LADDER_ARRAYS] = {{NULL}};
+    ladder_host_t host[LADDER_FORMS]                 = {{.width = 0}};
     ladder_case_t c                                  = {.Bt = NULL};
     int           code                               = 0;
 
-    for (int k = 0; k < LADDER_STEPS && *status == SPMM_OK; k++) {
-        *status = ladder_host_create(device->env, block, ladder_width((ladder_step_t)k), &host[k]);
+    for (int k = 0; k < LADDER_FORMS && *status == SPMM_OK; k++) {
+        *status = k == LADDER_MERGED
+                      ? ladder_host_merge(device->env, &host[LADDER_DENSE_16], &host[k])
+                      : ladder_host_create(device->env, block, (ladder_form_t)k, &host[k]);
         if (*status == SPMM_OK) {
             *status = ladder_upload(device, &host[k], owned[k], &c.tiles[k]);
         }
@@ -158,13 +168,13 @@ static int run_tiles(const bench_program_t *r, const spmm_device_t *device, cons
     for (int w = 0; w < r->n_widths && *status == SPMM_OK; w++) {
         *status = ladder_open_operands(&c, device, block, r->width[w]);
         if (*status == SPMM_OK) {
-            const int now = run_width(r, &c, name, &host[LADDER_OBTS_SEPARATE]);
+            const int now = run_width(r, &c, name, &host[LADDER_SPARSE_32]);
 
             code = now > code ? now : code;
         }
         ladder_close_operands(&c);
     }
-    for (int k = 0; k < LADDER_STEPS; k++) {
+    for (int k = 0; k < LADDER_FORMS; k++) {
         for (int a = 0; a < LADDER_ARRAYS; a++) {
             device->ops->release(device, owned[k][a]);
         }

@@ -1,41 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ladder.h
- *  Two kernels of the thesis on sparse tensor cores (paper 003), for the benchmark alone: the last
- *  one of SMaT's ladder, and the best one of the thesis.  One warp computes a tile of 16 x 8 of C.
+ *  The kernels of the thesis on sparse tensor cores (paper 003), SMaT's ones among them, as steps
+ *  of a ladder, for the benchmark alone.  One warp computes a tile of 16 x 8 of C.
  */
 #ifndef LADDER_H
 #define LADDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { LADDER_ROWS = 16, LADDER_WIDE = 32, LADDER_COLUMNS = 8 };
-enum { LADDER_PACKED = 256, LADDER_META = 16 }; /* values and words of a 2:4 tile */
+enum { LADDER_BLOCK = 2 }; /* tiles of 16 x 16 along each side of a tile of mmaOBT_tiled */
 
-/** BCSR with tiles of 16 x width, FP16: a list of those that are 2:4, and one of the others, each
- *  by tile row, then column. */
+/** A tile in the list of all. */
 typedef struct {
-    int32_t         n_tile_rows;
-    int32_t         width;                 /**< 16 or 32; 2:4 tiles with 32 only */
-    const int32_t  *dense_ptr, *dense_col; /**< [n_tile_rows + 1]; of each tile, in tiles */
-    const uint16_t *dense;                 /**< [16 x width] of each, row-major */
-    const int32_t  *sparse_ptr, *sparse_col;
-    const uint16_t *packed; /**< [16 x 16] of each: the two values kept of every four columns */
-    const uint32_t *meta;   /**< [16] of each: word 2 g + h for rows g and g + 8 (upper half),
+    int32_t col; /**< in tiles */
+    int32_t at;  /**< twice its number among those of its kind, and 1 where it is 2:4 */
+} ladder_listed_t;
+
+/** BCSR with tiles of 16 x width, FP16, by tile row, then column: all, and a list for each kind. */
+typedef struct {
+    int32_t                n_tile_rows, n_tile_cols;
+    int32_t                width; /**< 16 or 32 */
+    const int32_t         *map; /**< [n_tile_rows x n_tile_cols] number of a tile, -1: it is empty;
+                                       NULL: too many */
+    const int32_t         *ptr; /**< [n_tile_rows + 1] of all tiles */
+    const ladder_listed_t *list;
+    const int32_t         *dense_ptr, *dense_col; /**< of those that are not 2:4 */
+    const uint16_t        *dense;                 /**< [16 x width] of each, row-major */
+    const int32_t         *sparse_ptr, *sparse_col;
+    const uint16_t *packed; /**< [16 x width / 2]: the two values kept of every four columns */
+    const uint32_t *meta; /**< [width / 2]: word g width / 16 + h for rows g and g + 8 (upper half),
                                  columns 16 h to 16 h + 15: four bits for every four columns */
 } ladder_tiles_t;
 
+/** How tiles are made. */
+typedef enum {
+    LADDER_DENSE_16,  /**< 16 x 16, none 2:4 */
+    LADDER_SPARSE_16, /**< 2:4 where they can be */
+    LADDER_SPARSE_32,
+    LADDER_MERGED, /**< squares of LADDER_BLOCK x LADDER_BLOCK tiles of 16 x 16 with any in it,
+                        one behind the other, row-major; tile rows and columns count squares */
+    LADDER_FORMS
+} ladder_form_t;
+
 /** The steps; names in parentheses are the thesis's. */
 typedef enum {
-    LADDER_OBT,           /**< tiles of 16 x 16, two stages of asynchronous copies (mmaOBT) */
-    LADDER_OBTS_SEPARATE, /**< the same on tiles of 16 x 32, mma.sp where they are 2:4, a loop for
-                               each kind (mmaOBTS_large_separate) */
+    LADDER_T,             /**< every tile of A is asked whether it is empty (mmaT) */
+    LADDER_BT,            /**< list of tiles (mmaBT) */
+    LADDER_CBT,           /**< asynchronous copies (mmaCBT) */
+    LADDER_OBT,           /**< two stages of them (mmaOBT) */
+    LADDER_ST,            /**< LADDER_T, mma.sp where tiles are 2:4 (mmaST) */
+    LADDER_ST_LARGE,      /**< the same with tiles of 16 x 32 (mmaST_large) */
+    LADDER_OBTS,          /**< LADDER_OBT, asking each tile for its kind (mmaOBTS) */
+    LADDER_OBTS_LARGE,    /**< the same with tiles of 16 x 32 (mmaOBTS_large) */
+    LADDER_OBTS_SEPARATE, /**< a loop for each kind (mmaOBTS_large_separate) */
+    LADDER_OBT_TILED,     /**< LADDER_OBT, 4 warps share a square of tiles (mmaOBT_tiled) */
     LADDER_STEPS
 } ladder_step_t;
 
-/** Width of the tiles of a step. */
-static inline int32_t ladder_width(ladder_step_t step)
+/** The tiles that a step takes. */
+static inline ladder_form_t ladder_form(ladder_step_t step)
 {
-    return step == LADDER_OBT ? LADDER_ROWS : LADDER_WIDE;
+    return step == LADDER_OBT_TILED                   ? LADDER_MERGED
+           : step <= LADDER_OBT                       ? LADDER_DENSE_16
+           : step == LADDER_ST || step == LADDER_OBTS ? LADDER_SPARSE_16
+                                                      : LADDER_SPARSE_32;
+}
+
+/** Does it look tiles up in the map? */
+static inline bool ladder_has_map(ladder_step_t step)
+{
+    return step == LADDER_T || step == LADDER_ST || step == LADDER_ST_LARGE;
 }
 
 #endif /* LADDER_H */

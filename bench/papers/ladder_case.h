@@ -12,7 +12,7 @@
 /** C = A * B in FP16, A a block whose rows and columns fill whole tiles of any contender. */
 typedef struct {
     bench_operands_t o;
-    ladder_tiles_t   tiles[LADDER_STEPS]; /**< device arrays */
+    ladder_tiles_t   tiles[LADDER_FORMS]; /**< device arrays */
     void            *Bt;                  /**< [n x n_cols] B by columns, device memory */
 } ladder_case_t;
 
@@ -34,7 +34,7 @@ spmm_status_t ladder_open_operands(ladder_case_t *c, const spmm_device_t *device
                                    const spmm_csr_t *block, int64_t n);
 void          ladder_close_operands(ladder_case_t *c);
 
-enum { LADDER_ARRAYS = 7 };
+enum { LADDER_ARRAYS = 10 };
 
 /** Device copies of the tiles; owned[] are to be released, also after a failure. */
 spmm_status_t ladder_upload(const spmm_device_t *device, const ladder_host_t *h,

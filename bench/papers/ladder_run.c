@@ -27,8 +27,8 @@ static spmm_status_t run(void *self)
         return bench_operands_multiply(&c->o, p->who->engine, p->state);
     }
     return spmmi_cuda_check(c->o.device,
-                            ladder_mm(step, &c->tiles[step], c->Bt, c->o.block->n_cols, c->o.C,
-                                      c->o.n, (cudaStream_t)c->o.stream),
+                            ladder_mm(step, &c->tiles[ladder_form(step)], c->Bt, c->o.block->n_cols,
+                                      c->o.C, c->o.n, (cudaStream_t)c->o.stream),
                             p->who->name);
 }
 
@@ -49,6 +49,22 @@ static spmm_status_t open_engine(const spmm_engine_ops_t *engine, const ladder_c
     return engine->build(c->o.block, &problem, c->o.device, state);
 }
 
+/* Whether the kernel of a step takes the case. */
+static spmm_status_t check_step(const ladder_contender_t *who, const ladder_case_t *c)
+{
+    const ladder_tiles_t *tiles = &c->tiles[ladder_form(who->step)];
+
+    if (who->step == LADDER_OBT_TILED && c->o.n % (LADDER_BLOCK * LADDER_COLUMNS) != 0) {
+        return spmmi_fail(&c->o.device->env->err, SPMM_ERR_UNSUPPORTED, "%s takes multiples of %d",
+                          who->name, LADDER_BLOCK * LADDER_COLUMNS);
+    }
+    if (ladder_has_map(who->step) && tiles->map == NULL) {
+        return spmmi_fail(&c->o.device->env->err, SPMM_ERR_UNSUPPORTED,
+                          "%s asks every tile, and A has too many", who->name);
+    }
+    return SPMM_OK;
+}
+
 static spmm_status_t measure(product_t *p, int64_t iterations, double *median)
 {
     const bench_operands_t *o = &p->c->o;
@@ -64,11 +80,9 @@ spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t 
                              int64_t iterations, ladder_result_t *result)
 {
     product_t     product = {who, c, NULL};
-    spmm_status_t status  = SPMM_OK;
+    spmm_status_t status;
 
-    if (who->engine != NULL) {
-        status = open_engine(who->engine, c, &product.state);
-    }
+    status = who->engine != NULL ? open_engine(who->engine, c, &product.state) : check_step(who, c);
     if (status == SPMM_OK) {
         status = bench_operands_poison(&c->o);
     }
@@ -119,31 +133,41 @@ spmm_status_t ladder_upload(const spmm_device_t *device, const ladder_host_t *h,
                             void *owned[LADDER_ARRAYS], ladder_tiles_t *tiles)
 {
     const size_t rows  = ((size_t)h->n_tile_rows + 1) * sizeof(int32_t);
+    const size_t map   = (size_t)h->n_tile_rows * (size_t)h->n_tile_cols;
     const size_t dense = (size_t)h->n_dense, sparse = (size_t)h->n_sparse;
+    const size_t all = dense + sparse, width = (size_t)h->width;
+    const size_t size = (h->list == NULL ? width : LADDER_ROWS) * width; /* of a dense tile */
     const struct {
         const void *from;
         size_t      bytes;
     } arrays[LADDER_ARRAYS] = {
+        {h->map, h->map == NULL ? 0 : map * sizeof *h->map},
+        {h->ptr, h->ptr == NULL ? 0 : rows},
+        {h->list, h->list == NULL ? 0 : all * sizeof *h->list},
         {h->dense_ptr, rows},
         {h->dense_col, dense * sizeof *h->dense_col},
-        {h->dense, dense * LADDER_ROWS * (size_t)h->width * sizeof *h->dense},
-        {h->sparse_ptr, rows},
+        {h->dense, dense * size * sizeof *h->dense},
+        {h->sparse_ptr, h->sparse_ptr == NULL ? 0 : rows},
         {h->sparse_col, sparse * sizeof *h->sparse_col},
-        {h->packed, sparse * LADDER_PACKED * sizeof *h->packed},
-        {h->meta, sparse * LADDER_META * sizeof *h->meta},
+        {h->packed, sparse * LADDER_ROWS * width / 2 * sizeof *h->packed},
+        {h->meta, sparse * width / 2 * sizeof *h->meta},
     };
 
     for (int k = 0; k < LADDER_ARRAYS; k++) {
         SPMM_TRY(spmmi_device_upload(device, arrays[k].from, arrays[k].bytes, &owned[k]));
     }
     *tiles = (ladder_tiles_t){.n_tile_rows = h->n_tile_rows,
+                              .n_tile_cols = h->n_tile_cols,
                               .width       = h->width,
-                              .dense_ptr   = owned[0],
-                              .dense_col   = owned[1],
-                              .dense       = owned[2],
-                              .sparse_ptr  = owned[3],
-                              .sparse_col  = owned[4],
-                              .packed      = owned[5],
-                              .meta        = owned[6]};
+                              .map         = h->map == NULL ? NULL : owned[0],
+                              .ptr         = owned[1],
+                              .list        = owned[2],
+                              .dense_ptr   = owned[3],
+                              .dense_col   = owned[4],
+                              .dense       = owned[5],
+                              .sparse_ptr  = owned[6],
+                              .sparse_col  = owned[7],
+                              .packed      = owned[8],
+                              .meta        = owned[9]};
     return SPMM_OK;
 }

@@ -5,20 +5,22 @@
  *      bench_patterns MATRIX... > TABLE.tsv
  *
  *  Acc-SpMM: 8x8 TC blocks, MeanNNZTC, IBD, bytes of indices in CSR, TCF, ME-TCF and BitTCF,
- *  milliseconds of one core to scan a pattern and to make BitTCF of it.  cuTeSpMM: pairs of a panel
- *  of 16 rows and an active column, bricks, their density, TCU-Synergy and its class, modelled
- *  OI_shmem.  SSpMM: vectors of 8 and 16 rows, their fill, bytes of CVSE, the V that plans predict
- *  for N = 128.  The thesis: 16x16 tiles, 16x32 tiles and those of them in 2:4.
+ *  milliseconds of one core to scan a pattern and to make BitTCF, or ME-TCF, of it.  cuTeSpMM:
+ *  pairs of a panel of 16 rows and an active column, bricks, their density, TCU-Synergy and its
+ *  class, modelled OI_shmem.  SSpMM: vectors of 8 and 16 rows, their fill, bytes of CVSE, the V
+ *  that plans predict for N = 128.  The thesis: 16x16 tiles, 16x32 tiles and those of them in 2:4.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "block.h"
 #include "engine/bcsr/format.h"
 #include "engine/bittcf/format.h"
 #include "engine/cvse/format.h"
 #include "engine/cvse/variant.h"
+#include "spmm_dist/context.h"
 
 static double now_ms(void)
 {
@@ -42,7 +44,78 @@ static spmm_status_t convert(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
-static void print(const char *name, const spmm_pattern_t *p, double scan_ms, double convert_ms)
+/** ME-TCF (DTC-SpMM): BitTCF but for a byte in place of each bit. */
+typedef struct {
+    int32_t *window_ptr, *value_ptr, *col;
+    uint8_t *place; /**< [nnz] 8 r + c in its TC block */
+    float   *values;
+} me_tcf_t;
+
+/* A window of 8 rows: TC blocks of its columns, eight at a time.  @return the next block */
+static int32_t lay_out(const spmm_csr_t *block, const spmm_windows_t *windows, int32_t w, int32_t b,
+                       me_tcf_t *to)
+{
+    const int32_t  *col  = windows->col + windows->first[w];
+    const uint32_t *rows = windows->rows + windows->first[w];
+    const float    *from = block->values;
+    int64_t         next[8], at = block->row_ptr[w * 8];
+
+    for (int32_t r = 0; r < 8; r++) {
+        next[r] = block->row_ptr[w * 8 + r < block->n_rows ? w * 8 + r : block->n_rows];
+    }
+    for (int32_t k = 0; k < windows->count[w]; k += 8, b++) {
+        const int32_t n = windows->count[w] - k < 8 ? windows->count[w] - k : 8;
+
+        to->value_ptr[b] = (int32_t)at;
+        for (int32_t c = 0; c < 8; c++) {
+            to->col[(int64_t)b * 8 + c] = c < n ? col[k + c] : SPMM_TC_NO_COLUMN;
+        }
+        for (int32_t r = 0; r < 8; r++) {
+            for (int32_t c = 0; c < n; c++) {
+                if ((rows[k + c] >> r & 1) != 0) {
+                    to->place[at]    = (uint8_t)(8 * r + c);
+                    to->values[at++] = from[next[r]++];
+                }
+            }
+        }
+    }
+    to->window_ptr[w + 1] = b;
+    return b;
+}
+
+/* Make ME-TCF from the scan, by one core, and drop it. */
+static spmm_status_t convert_me_tcf(spmm_env_t *env, const spmm_csr_t *block,
+                                    const spmm_pattern_t *pattern, double *ms)
+{
+    const int64_t  blocks = pattern->tc.tc_blocks, nnz = spmmi_csr_nnz(block);
+    const double   start = now_ms();
+    me_tcf_t       to    = {.window_ptr = NULL};
+    spmm_windows_t windows;
+    int32_t        b = 0;
+    spmm_status_t  status =
+        spmmi_windows_split(env, block, spmmi_pattern_windows(pattern), 8, env->threads, &windows);
+
+    SPMM_TRY(status);
+    SPMM_NEW_ZERO(to.window_ptr, (int64_t)windows.n_windows + 1);
+    SPMM_NEW(to.value_ptr, blocks + 1);
+    SPMM_NEW(to.col, blocks * 8);
+    SPMM_NEW(to.place, nnz);
+    SPMM_NEW(to.values, nnz);
+    if (to.window_ptr == NULL || to.value_ptr == NULL || to.col == NULL || to.place == NULL ||
+        to.values == NULL) {
+        status = spmmi_fail_memory(&env->err, nnz, sizeof(float) + 1, "ME-TCF");
+    }
+    for (int32_t w = 0; w < windows.n_windows && status == SPMM_OK; w++) {
+        b = lay_out(block, &windows, w, b, &to);
+    }
+    *ms = now_ms() - start;
+    spmmi_free_all(to.window_ptr, to.value_ptr, to.col, to.place, to.values);
+    spmmi_windows_free(&windows);
+    return status;
+}
+
+static void print(const char *name, const spmm_pattern_t *p, double scan_ms, double convert_ms,
+                  double me_tcf_ms)
 {
     const spmm_tc_facts_t    *tc = &p->tc;
     const spmm_bittcf_bytes_t index =
@@ -62,8 +135,9 @@ static void print(const char *name, const spmm_pattern_t *p, double scan_ms, dou
 
         (void)printf("\t%" PRId64 "\t%.4f\t%zu", vectors, 1.0 - bytes.new_sparsity, bytes.cvse);
     }
-    (void)printf("\t%" PRId32 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\n",
-                 spmmi_cvse_height(tc, 128), tiles.tiles + 2 * tiles.sp24, tiles.wide, tiles.legal);
+    (void)printf("\t%" PRId32 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%.2f\n",
+                 spmmi_cvse_height(tc, 128), tiles.tiles + 2 * tiles.sp24, tiles.wide, tiles.legal,
+                 me_tcf_ms);
     (void)fflush(stdout);
 }
 
@@ -71,7 +145,7 @@ static spmm_status_t run(spmm_env_t *env, const char *path)
 {
     spmm_csr_t     block   = {0};
     spmm_pattern_t pattern = {0};
-    double         start, scan_ms, convert_ms = 0.0;
+    double         start, scan_ms, convert_ms = 0.0, me_tcf_ms = 0.0;
     spmm_status_t  status = bench_block_read(env, path, SPMM_R_32F, &block);
 
     start = now_ms();
@@ -83,7 +157,10 @@ static spmm_status_t run(spmm_env_t *env, const char *path)
         status = convert(env, &block, &pattern, &convert_ms);
     }
     if (status == SPMM_OK) {
-        print(bench_block_name(path), &pattern, scan_ms, convert_ms);
+        status = convert_me_tcf(env, &block, &pattern, &me_tcf_ms);
+    }
+    if (status == SPMM_OK) {
+        print(bench_block_name(path), &pattern, scan_ms, convert_ms, me_tcf_ms);
     }
     spmmi_pattern_free(&pattern);
     spmmi_csr_free(&block);
@@ -100,7 +177,7 @@ int main(int argc, char **argv)
     (void)printf("matrix\trows\tcols\tnnz\ttc_blocks\tmean_nnz_tc\tibd\tcsr_bytes\ttcf_bytes"
                  "\tme_tcf_bytes\tbittcf_bytes\tscan_ms\tbittcf_ms\tpairs16\tbricks\talpha"
                  "\tsynergy\tclass\toi_shmem\tvectors8\tfill8\tcvse8_bytes\tvectors16\tfill16"
-                 "\tcvse16_bytes\tv\ttiles16\ttiles32\tsp24\n");
+                 "\tcvse16_bytes\tv\ttiles16\ttiles32\tsp24\tme_tcf_ms\n");
     for (int k = 1; k < argc; k++) {
         if (run(&env, argv[k]) != SPMM_OK) {
             (void)fprintf(stderr, "bench_patterns: %s: %s\n", argv[k], env.err.text);

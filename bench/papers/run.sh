@@ -57,14 +57,31 @@ engine() {
         --compute "$3" --columns 32,128,512 --engines "cusparse,$1,auto" --iterations 20 \
         --out "$out/$1.tsv" && grep '^# summary' "$out/$1.tsv"
 }
+# published N,N,... NAMES: the kernels of the paper beside the engine; where no MATRIX is named, of
+# matrices that match NAMES.
+published() {
+    local few=() file failed=0
+    for file in "${files[@]}"; do
+        [[ ${#operands[@]} -gt 2 || ${file##*/} =~ ^($2)[.] ]] && few+=("$file")
+    done
+    [ ${#few[@]} -gt 0 ] || return 0
+    "$(program bench/bench_published)" "$paper" "$1" "${few[@]}" >"$out/published.tsv" || failed=$?
+    "$here/papers/ratios.py" "$out/published.tsv" && return "$failed"
+}
+names='DD|PROTEINS_full|syn-(cant|conf5_4-8x8|com-amazon|FraudYelp-RSR|soc-BlogCatalog)'
 case $paper in
     acc-spmm)
-        engine bittcf 32f 32f-fast-tf32
+        published 128,256,512 "$names" || status=$?
         "$here/papers/ablation.sh" --iterations 20 "$out/ablation.tsv" &&
-            grep '^# summary' "$out/ablation.tsv" ;;
-    cutespmm) engine hrpb 32f 32f-fast-tf32 ;;
-    sspmm) engine cvse 16f 32f ;;
-    thesis) "$here/papers/tiles.sh" ladder real amdahl ;;
+            grep '^# summary' "$out/ablation.tsv"
+        engine bittcf 32f 32f-fast-tf32 ;;
+    cutespmm)
+        published 32,128,512 "$names" || status=$?
+        engine hrpb 32f 32f-fast-tf32 ;;
+    sspmm)
+        published 64,512,4096 "dlmc_.*|lp_.*|syn-(cant|conf5_4-8x8)" || status=$?
+        engine cvse 16f 32f ;;
+    thesis) SPMM_OUTPUT_DIR=$out "$here/papers/tiles.sh" ladder real amdahl ;;
     vectorsparse)
         "$here/engine/sddmm.sh" "$out/sddmm.tsv" && grep '^# summary' "$out/sddmm.tsv"
         for vector in 2 4 8; do

@@ -25,7 +25,7 @@ sections=("${operands[@]}")
 bench=$(program bench/bench_ladder)
 output=$(realpath -m "${SPMM_OUTPUT_DIR:-$root/bench/results}")
 thesis=(mip1 conf5_4-8x8 cant pdb1HYS rma10 cop20k_A consph shipsec1 dc2)
-steps=OBT,OBTS_large_separate
+steps=T,BT,CBT,OBT,OBT_tiled,ST,ST_large,OBTS,OBTS_large,OBTS_large_separate
 [ -x "$bench" ] || die "no program $bench (cmake --build build/cuda --target bench_ladder)"
 
 # Those of the thesis, generated where they are not there.

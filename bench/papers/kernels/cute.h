@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file cute.h  The kernel of cuTeSpMM (paper 000, sections 3.3 and 5, algorithm 1). */
+#ifndef CUTE_H
+#define CUTE_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
+#include "engine/hrpb/args.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A in HRPB, and the virtual panels. */
+typedef struct {
+    spmm_hrpb_arrays_t A;
+    spmm_tc_work_t     work; /**< pieces are of panels; partial for ordered sums */
+    bool atomic;             /**< sums of cut panels by atomics; else in the order of the pieces */
+} cute_work_t;
+
+/** Thread blocks of a product with @p n columns that a multiprocessor holds at a time. */
+cudaError_t cute_resident(int32_t panel_rows, int64_t n, int *thread_blocks);
+
+/** C = A * B in TF32. @param[in] n  a multiple of 32 */
+cudaError_t cute_mm(const cute_work_t *work, const float *B, float *C, int64_t n,
+                    cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CUTE_H */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file published.c
+ *  Kernels as their papers publish them on one GPU, beside the engine that took their place:
+ *
+ *      bench_published PAPER [--iterations K] [--only NAME,NAME,...] N,N,... MATRIX...
+ *
+ *  PAPER: acc-spmm, cutespmm (TF32) or sspmm (FP16).  MATRIX is a file or a generator's spec; N
+ *  multiples of 32.  Device time, median of K (20) products after 3, the same B and C again.
+ *  --only: variants, `cusparse` or `engine`, that of the library; without it all.  A line for each
+ *  matrix, N and variant: facts of the matrix (TCU-Synergy's class, modelled OI, IBD), time,
+ *  GFLOP/s, its time over those of the engine and of cusparse, error against FP64 sums on the host.
+ *  `engine ordered` has the rows in the order of the paper.  Exit code 1: an error is above its
+ *  bound.
+ */
+#include "published.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/device_cuda.h"
+#include "engine/pattern.h"
+#include "spmm_dist/context.h"
+#include "tool_common.h"
+
+static const published_t *const papers[] = {&published_acc, &published_cute, &published_sspmm};
+static const published_t       *paper; /* of the command line */
+
+/** A matrix, its facts, and one width. */
+typedef struct {
+    published_case_t       c;
+    bench_operands_t       o;
+    const bench_program_t *program;
+    const char            *name;
+    spmm_tc_facts_t        facts;
+    double                 engine_s, cusparse_s; /**< NaN: not measured */
+    bool                   is_wrong;
+} run_t;
+
+/** What bench_block_median() repeats. */
+typedef struct {
+    const bench_operands_t *o;
+    const void             *state;
+} product_t;
+
+void *published_upload(const spmm_device_t *device, const void *host, size_t bytes,
+                       published_arrays_t *arrays, spmm_status_t *status)
+{
+    void *to = NULL;
+
+    if (*status == SPMM_OK) {
+        *status                    = spmmi_device_upload(device, host, bytes, &to);
+        arrays->array[arrays->n++] = to;
+    }
+    return *status == SPMM_OK ? to : NULL;
+}
+
+void published_release(const spmm_device_t *device, published_arrays_t *arrays)
+{
+    for (int k = 0; k < arrays->n; k++) {
+        device->ops->release(device, arrays->array[k]);
+    }
+    arrays->n = 0;
+}
+
+static spmm_status_t multiply(void *self)
+{
+    const product_t *p = self;
+
+    return spmmi_cuda_check(
+        p->o->device, paper->run(p->state, p->o->B, p->o->C, p->o->n, (cudaStream_t)p->o->stream),
+        "a published kernel");
+}
+
+static spmm_status_t time_variant(run_t *r, int v, double *seconds, double *error)
+{
+    product_t     product = {.o = &r->o};
+    void         *state   = NULL;
+    spmm_status_t status  = paper->build(&r->c, v, &state);
+
+    product.state = state;
+    if (status == SPMM_OK) {
+        status = bench_operands_poison(&r->o);
+    }
+    if (status == SPMM_OK) {
+        status = bench_block_median(r->o.device, r->o.stream, r->program->iterations, multiply,
+                                    &product, seconds);
+    }
+    if (status == SPMM_OK) {
+        status = bench_operands_error(&r->o, error);
+    }
+    paper->destroy(r->o.device, state);
+    return status;
+}
+
+static spmm_status_t time_engine(run_t *r, const char *name, const spmm_csr_t *block,
+                                 double *seconds, double *error)
+{
+    const spmm_engine_ops_t *engine  = spmmi_engine_find(name);
+    spmm_pattern_t           pattern = {0};
+    spmm_problem_t           problem = {.ab_type = paper->type,
+                                        .c_type  = paper->type,
+                                        .compute = paper->compute,
+                                        .layout  = SPMM_LAYOUT_ROW,
+                                        .n       = r->o.n,
+                                        .pattern = &pattern};
+    void                    *format  = NULL;
+    spmm_status_t            status  = spmmi_pattern_scan(r->o.device->env, block, &pattern);
+
+    if (status == SPMM_OK) {
+        status = engine->build(block, &problem, r->o.device, &format);
+    }
+    if (status == SPMM_OK) {
+        status =
+            bench_operands_measure(&r->o, engine, format, r->program->iterations, seconds, error);
+        engine->destroy(format);
+    }
+    spmmi_pattern_free(&pattern);
+    return status;
+}
+
+static void print_row(run_t *r, const char *variant, double seconds, double error)
+{
+    const double nnz    = (double)spmmi_csr_nnz(r->c.block);
+    const bool   passed = error <= tool_tolerance(paper->type, paper->compute);
+
+    r->is_wrong = r->is_wrong || !passed;
+    (void)printf("%s\t%.0f\t%s\t%.1f\t%.2f\t%" PRId64 "\t%s\t%.6f\t%.1f", r->name, nnz,
+                 spmmi_tc_synergy_class(r->facts.synergy), r->facts.oi_shmem, r->facts.ibd, r->o.n,
+                 variant, 1e3 * seconds, 2e-9 * nnz * (double)r->o.n / seconds);
+    for (int k = 0; k < 2; k++) {
+        const double to = k == 0 ? r->engine_s : r->cusparse_s;
+
+        (void)printf(isnan(to) ? "\t-" : "\t%.3f", seconds / to);
+    }
+    (void)printf("\t%.2e\t%s\n", error, passed ? "yes" : "no");
+    (void)fflush(stdout);
+}
+
+/* One line, or nothing where the variant cannot take the case. */
+static spmm_status_t compete(run_t *r, const char *name, const char *engine,
+                             const spmm_csr_t *block, int v, double *seconds)
+{
+    double        error = 0.0, own = 0.0;
+    spmm_status_t status;
+
+    if (!tool_is_listed(r->program->only, name)) {
+        return SPMM_OK;
+    }
+    seconds = seconds == NULL ? &own : seconds;
+    status  = engine != NULL ? time_engine(r, engine, block, seconds, &error)
+                             : time_variant(r, v, seconds, &error);
+    if (status == SPMM_ERR_UNSUPPORTED) {
+        (void)fprintf(stderr, "%s: %s, %s: %s\n", r->program->name, r->name, name,
+                      r->o.device->env->err.text);
+        spmmi_error_clear(&r->o.device->env->err);
+        return SPMM_OK;
+    }
+    SPMM_TRY(status);
+    print_row(r, name, *seconds, error);
+    return SPMM_OK;
+}
+
+static spmm_status_t run_width(run_t *r)
+{
+    r->engine_s = r->cusparse_s = (double)NAN;
+    SPMM_TRY(compete(r, "cusparse", "cusparse", r->c.block, 0, &r->cusparse_s));
+    SPMM_TRY(compete(r, "engine", paper->engine, r->c.block, 0, &r->engine_s));
+    if (r->c.ordered != r->c.block) {
+        SPMM_TRY(compete(r, "engine ordered", paper->engine, r->c.ordered, 0, NULL));
+    }
+    for (int v = 0; v < paper->n_variants; v++) {
+        SPMM_TRY(compete(r, paper->variants[v], NULL, NULL, v, NULL));
+    }
+    return SPMM_OK;
+}
+
+static int run_matrix(const spmm_device_t *device, const char *path, bench_program_t *program)
+{
+    spmm_env_t   *env   = device->env;
+    spmm_csr_t    block = {0}, ordered = {0};
+    run_t         r      = {.program = program, .name = bench_block_name(path), .is_wrong = false};
+    spmm_status_t status = bench_block_read(env, path, paper->type, &block);
+
+    r.c = (published_case_t){.device = device, .block = &block, .ordered = &block};
+    if (status == SPMM_OK && paper->order != NULL && block.n_rows == block.n_cols) {
+        status = bench_block_reorder(env, paper->order, &block, &ordered, NULL);
+        if (status == SPMM_OK) {
+            r.c.ordered = &ordered;
+        } else if (status == SPMM_ERR_UNSUPPORTED) { /* variants have the rows as given */
+            (void)bench_block_failed(program->name, path, device, status);
+            status = SPMM_OK;
+        }
+    }
+    if (status == SPMM_OK) {
+        int64_t used;
+
+        status = spmmi_tc_facts_scan(env, &block, &r.facts, &used);
+    }
+    for (int w = 0; w < program->n_widths && status == SPMM_OK; w++) {
+        status = bench_operands_open(device, &block, program->width[w], &r.o);
+        r.c.n  = program->width[w];
+        if (status == SPMM_OK) {
+            status = run_width(&r);
+        }
+        bench_operands_close(&r.o);
+    }
+    spmmi_csr_free(&block);
+    spmmi_csr_free(&ordered);
+    program->is_wrong = program->is_wrong || r.is_wrong;
+    return status != SPMM_OK ? bench_block_failed(program->name, path, device, status) : r.is_wrong;
+}
+
+static void print_head(const spmm_device_t *device, const bench_program_t *program)
+{
+    (void)printf("# %s as published, and engine %s, on %s, device time, median of %" PRId64
+                 " after %d, caches warm\n",
+                 paper->name, paper->engine, device->description, program->iterations,
+                 BENCH_WARMUP);
+    (void)printf("matrix\tnnz\tclass\toi\tibd\tN\tvariant\tmedian_ms\tgflops\tto_engine"
+                 "\tto_cusparse\tmax_error\tpassed\n");
+}
+
+int main(int argc, char **argv)
+{
+    bench_program_t program = {.name = "bench_published",
+                               .usage =
+                                   "PAPER [--iterations K] [--only NAME,...] N,N,... MATRIX...",
+                               .unit       = 32,
+                               .head       = print_head,
+                               .run        = run_matrix,
+                               .iterations = 20,
+                               .has_only   = true};
+
+    for (size_t k = 0; k < sizeof papers / sizeof *papers && argc > 1; k++) {
+        if (strcmp(argv[1], papers[k]->name) == 0) {
+            paper = papers[k];
+        }
+    }
+    if (paper == NULL) {
+        (void)fprintf(stderr, "usage: %s %s\n", program.name, program.usage);
+        return 2;
+    }
+    return bench_block_main(&program, argv + 2);
+}
