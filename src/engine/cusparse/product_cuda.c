@@ -66,32 +66,71 @@ void spmmi_cusparse_unbind(spmm_cusparse_t *f)
     if (f->C != NULL) {
         (void)cusparseDestroyDnMat(f->C);
     }
+    if (f->b != NULL) {
+        (void)cusparseDestroyDnVec(f->b);
+    }
+    if (f->c != NULL) {
+        (void)cusparseDestroyDnVec(f->c);
+    }
     f->A = NULL;
     f->B = NULL;
     f->C = NULL;
+    f->b = NULL;
+    f->c = NULL;
     f->n = 0;
 }
 
-/* Fresh descriptors.  That of A is fresh too: it remembers which workspace holds state. */
-static cusparseStatus_t bind(spmm_cusparse_t *f, const spmm_operands_t *x)
+static bool is_vector(cusparseSpMMAlg_t algorithm)
 {
-    const cusparseIndexType_t index = f->wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
-    const cudaDataType        ab    = spmmi_cusparse_type(f->problem.ab_type);
-    const cusparseOrder_t     order =
+    return (int)algorithm >= SPMM_CUSPARSE_VECTOR;
+}
+
+static cusparseSpMVAlg_t vector_of(cusparseSpMMAlg_t algorithm)
+{
+    return (cusparseSpMVAlg_t)((int)algorithm - SPMM_CUSPARSE_VECTOR);
+}
+
+/* Are B and C single columns without gaps, as cusparseSpMV() takes them? */
+static bool are_vectors(const spmm_cusparse_t *f, const spmm_operands_t *x)
+{
+    return x->n == 1 && (f->problem.layout == SPMM_LAYOUT_COL || (x->ldb == 1 && x->ldc == 1));
+}
+
+static cusparseStatus_t bind_dense(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                                   const spmm_operands_t *x)
+{
+    const cudaDataType    ab = spmmi_cusparse_type(f->problem.ab_type);
+    const cudaDataType    to = spmmi_cusparse_type(product_type(f));
+    const cusparseOrder_t order =
         f->problem.layout == SPMM_LAYOUT_COL ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
     /* B is only read, but one kind of descriptor serves both. */
     void            *b = (void *)(uintptr_t)x->B;
     cusparseStatus_t code;
 
+    if (is_vector(algorithm)) {
+        code = cusparseCreateDnVec(&f->b, f->n_cols, b, ab);
+        return code != CUSPARSE_STATUS_SUCCESS ? code
+                                               : cusparseCreateDnVec(&f->c, f->n_rows, x->C, to);
+    }
+    code = cusparseCreateDnMat(&f->B, f->n_cols, x->n, x->ldb, b, ab, order);
+    return code != CUSPARSE_STATUS_SUCCESS
+               ? code
+               : cusparseCreateDnMat(&f->C, f->n_rows, x->n, x->ldc, x->C, to, order);
+}
+
+/* Fresh descriptors.  That of A is fresh too: it remembers which workspace holds state. */
+static cusparseStatus_t bind(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                             const spmm_operands_t *x)
+{
+    const cusparseIndexType_t index = f->wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
+    const cudaDataType        ab    = spmmi_cusparse_type(f->problem.ab_type);
+    cusparseStatus_t          code;
+
     spmmi_cusparse_unbind(f);
     code = cusparseCreateCsr(&f->A, f->n_rows, f->n_cols, f->nnz, f->row_ptr, f->col_idx, f->values,
                              index, index, CUSPARSE_INDEX_BASE_ZERO, ab);
     if (code == CUSPARSE_STATUS_SUCCESS) {
-        code = cusparseCreateDnMat(&f->B, f->n_cols, x->n, x->ldb, b, ab, order);
-    }
-    if (code == CUSPARSE_STATUS_SUCCESS) {
-        code = cusparseCreateDnMat(&f->C, f->n_rows, x->n, x->ldc, x->C,
-                                   spmmi_cusparse_type(product_type(f)), order);
+        code = bind_dense(f, algorithm, x);
     }
     if (code != CUSPARSE_STATUS_SUCCESS) {
         spmmi_cusparse_unbind(f);
@@ -126,6 +165,11 @@ static void set_scalars(const spmm_cusparse_t *f, const spmm_operands_t *x, scal
 static cusparseStatus_t query(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
                               const scalars_t *scalars, size_t *bytes)
 {
+    if (is_vector(algorithm)) {
+        return cusparseSpMV_bufferSize(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha,
+                                       f->A, f->b, scalars->beta, f->c, scalars->type,
+                                       vector_of(algorithm), bytes);
+    }
     return cusparseSpMM_bufferSize(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
                                    CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha, f->A, f->B,
                                    scalars->beta, f->C, scalars->type, algorithm, bytes);
@@ -145,7 +189,7 @@ cusparseStatus_t spmmi_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t 
     cusparseStatus_t      code;
 
     set_scalars(f, &x, &scalars);
-    code = bind(f, &x);
+    code = bind(f, algorithm, &x);
     if (code == CUSPARSE_STATUS_SUCCESS) {
         code = query(f, algorithm, &scalars, bytes);
     }
@@ -168,11 +212,29 @@ static bool misaligns(const spmm_cusparse_t *f, const spmm_operands_t *x)
             (step - 1)) != 0;
 }
 
+/* Reads the pattern once, for products that follow. */
+static cusparseStatus_t preprocess(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                                   const scalars_t *scalars)
+{
+    if (is_vector(algorithm)) {
+#if CUSPARSE_VERSION >= 12500
+        return cusparseSpMV_preprocess(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha,
+                                       f->A, f->b, scalars->beta, f->c, scalars->type,
+                                       vector_of(algorithm), f->work);
+#else
+        return CUSPARSE_STATUS_SUCCESS;
+#endif
+    }
+    return cusparseSpMM_preprocess(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                   CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha, f->A, f->B,
+                                   scalars->beta, f->C, scalars->type, algorithm, f->work);
+}
+
 /* New dense: descriptors, workspace check, preprocessed state. */
 static cusparseStatus_t redescribe(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
                                    const spmm_operands_t *x, const scalars_t *scalars)
 {
-    cusparseStatus_t code = bind(f, x);
+    cusparseStatus_t code = bind(f, algorithm, x);
 
     if (code == CUSPARSE_STATUS_SUCCESS) {
         code = query(f, algorithm, scalars, &f->work_need);
@@ -183,9 +245,7 @@ static cusparseStatus_t redescribe(spmm_cusparse_t *f, cusparseSpMMAlg_t algorit
     /* ALG3 gives the same bits from run to run, but not once it is preprocessed (measured with
      * CUDA 13.0: 0 and 99 of 99 runs differ from the first on a matrix with a long row). */
     if (code == CUSPARSE_STATUS_SUCCESS && !f->problem.deterministic) {
-        code = cusparseSpMM_preprocess(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                                       CUSPARSE_OPERATION_NON_TRANSPOSE, scalars->alpha, f->A, f->B,
-                                       scalars->beta, f->C, scalars->type, algorithm, f->work);
+        code = preprocess(f, algorithm, scalars);
     }
     if (code != CUSPARSE_STATUS_SUCCESS) {
         spmmi_cusparse_unbind(f);
@@ -196,6 +256,20 @@ static cusparseStatus_t redescribe(spmm_cusparse_t *f, cusparseSpMMAlg_t algorit
     f->ldb   = x->ldb;
     f->ldc   = x->ldc;
     return code;
+}
+
+static cusparseStatus_t set_dense(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                                  const spmm_operands_t *x)
+{
+    void            *b = (void *)(uintptr_t)x->B;
+    cusparseStatus_t code;
+
+    if (is_vector(algorithm)) {
+        code = cusparseDnVecSetValues(f->b, b);
+        return code != CUSPARSE_STATUS_SUCCESS ? code : cusparseDnVecSetValues(f->c, x->C);
+    }
+    code = cusparseDnMatSetValues(f->B, b);
+    return code != CUSPARSE_STATUS_SUCCESS ? code : cusparseDnMatSetValues(f->C, x->C);
 }
 
 static cusparseStatus_t multiply_by(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
@@ -210,13 +284,14 @@ static cusparseStatus_t multiply_by(spmm_cusparse_t *f, cusparseSpMMAlg_t algori
     if (!bound) {
         code = redescribe(f, algorithm, x, &scalars);
     } else {
-        code = cusparseDnMatSetValues(f->B, (void *)(uintptr_t)x->B);
-        if (code == CUSPARSE_STATUS_SUCCESS) {
-            code = cusparseDnMatSetValues(f->C, x->C);
-        }
+        code = set_dense(f, algorithm, x);
     }
     if (code != CUSPARSE_STATUS_SUCCESS) {
         return code;
+    }
+    if (is_vector(algorithm)) {
+        return cusparseSpMV(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalars.alpha, f->A, f->b,
+                            scalars.beta, f->c, scalars.type, vector_of(algorithm), f->work);
     }
     return cusparseSpMM(f->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
                         CUSPARSE_OPERATION_NON_TRANSPOSE, scalars.alpha, f->A, f->B, scalars.beta,
@@ -234,7 +309,8 @@ cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, const spmm_operands
     if (code != CUSPARSE_STATUS_SUCCESS) {
         return code;
     }
-    if (algorithm == CUSPARSE_SPMM_CSR_ALG3 && misaligns(f, x)) {
+    if ((algorithm == CUSPARSE_SPMM_CSR_ALG3 && misaligns(f, x)) ||
+        (is_vector(algorithm) && !are_vectors(f, x))) {
         algorithm = f->careful;
     }
     if (algorithm != CUSPARSE_SPMM_CSR_ALG3 || !misaligns(f, x)) {

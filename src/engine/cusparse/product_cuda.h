@@ -36,8 +36,13 @@ typedef struct {
     /* Descriptors, and the dense they and the preprocessed state in work are for. */
     cusparseSpMatDescr_t A;
     cusparseDnMatDescr_t B, C;
+    cusparseDnVecDescr_t b, c; /* in place of B and C where an algorithm of one column is bound */
     int64_t              n, ldb, ldc; /**< n == 0: none yet */
 } spmm_cusparse_t;
+
+enum {
+    SPMM_CUSPARSE_VECTOR = 4096 /**< an algorithm of cusparseSpMV is its number and this */
+};
 
 /** Record a failed cuSPARSE call; SPMM_OK for success. */
 spmm_status_t spmmi_cusparse_check(const spmm_device_t *device, cusparseStatus_t code,

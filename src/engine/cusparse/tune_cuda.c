@@ -11,7 +11,7 @@
 #include "engine/cusparse/product_cuda.h"
 #include "spmm_dist/context.h"
 
-enum { N_ALGORITHMS = 3, N_BATCHES = 2, MOST_RUNS = 5, LD_PAD = 3, WORK_ROOM = 4096 };
+enum { N_ALGORITHMS = 5, N_VECTOR = 2, N_BATCHES = 2, MOST_RUNS = 5, LD_PAD = 3, WORK_ROOM = 4096 };
 enum { GRID = 128 /* entries of 2^31 from which some versions refuse */ };
 static const double   batch_seconds = 2e-4; /* aimed at, per batch */
 static const double   too_slow      = 1.5;  /* times the best */
@@ -39,6 +39,11 @@ static int candidates(const spmm_problem_t *problem, cusparseSpMMAlg_t list[N_AL
     list[0] = by_column ? CUSPARSE_SPMM_CSR_ALG1 : CUSPARSE_SPMM_CSR_ALG2;
     list[1] = CUSPARSE_SPMM_CSR_ALG3;
     list[2] = by_column ? CUSPARSE_SPMM_CSR_ALG2 : CUSPARSE_SPMM_CSR_ALG1;
+    if (problem->n > 1) {
+        return N_ALGORITHMS - N_VECTOR;
+    }
+    list[3] = (cusparseSpMMAlg_t)(SPMM_CUSPARSE_VECTOR + CUSPARSE_SPMV_CSR_ALG1);
+    list[4] = (cusparseSpMMAlg_t)(SPMM_CUSPARSE_VECTOR + CUSPARSE_SPMV_CSR_ALG2);
     return N_ALGORITHMS;
 }
 
@@ -282,7 +287,7 @@ spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f)
 {
     cusparseSpMMAlg_t list[N_ALGORITHMS];
     size_t            bytes[N_ALGORITHMS];
-    double            seconds[N_ALGORITHMS] = {INFINITY, INFINITY, INFINITY};
+    double            seconds[N_ALGORITHMS] = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
     int               usable, best = 0, careful = -1;
 
     if (f->problem.variant > 0) {
@@ -294,7 +299,8 @@ spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f)
     }
     for (int k = 0; k < usable; k++) {
         best = seconds[k] < seconds[best] ? k : best;
-        if (list[k] != CUSPARSE_SPMM_CSR_ALG3 && (careful < 0 || seconds[k] < seconds[careful])) {
+        if (list[k] != CUSPARSE_SPMM_CSR_ALG3 && (int)list[k] < SPMM_CUSPARSE_VECTOR &&
+            (careful < 0 || seconds[k] < seconds[careful])) {
             careful = k;
         }
     }
