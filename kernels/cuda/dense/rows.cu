@@ -55,59 +55,50 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
-/* Column-major with few columns: a thread per row; a warp covers whole sectors of the packed side
- * within kNarrow accesses. */
-template <typename T, bool kGather>
+/* Column-major: a tile turns in shared memory, so that lanes run along the rows on the indexed side
+ * (neighbours where rows are consecutive) and along the columns on the packed side.  Narrow tiles
+ * are longer: each thread has the same number of accesses in flight. */
+template <typename T, int kCols, bool kGather>
 __global__ void __launch_bounds__(kBlock)
-    turn_narrow(const T *__restrict__ src, T *__restrict__ dst, const int32_t *__restrict__ row,
-                int64_t n_rows, int n, int64_t ld)
-{
-    const int64_t step = int64_t(gridDim.x) * blockDim.x;
-
-    for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n_rows; i += step) {
-        const int64_t k = row == nullptr ? i : int64_t(row[i]);
-
-#pragma unroll 4
-        for (int j = 0; j < n; j++) {
-            if (kGather) {
-                dst[i * n + j] = src[k + j * ld];
-            } else {
-                dst[k + j * ld] = src[i * n + j];
-            }
-        }
-    }
-}
-
-/* Column-major: a tile turns in shared memory, so that lanes run along the rows on the indexed
- * side (neighbours where rows are consecutive) and along the columns on the packed side. */
-template <typename T, bool kGather>
-__global__ void __launch_bounds__(kTile *kTileY)
     turn_tiles(const T *__restrict__ src, T *__restrict__ dst, const int32_t *__restrict__ row,
                int64_t n_rows, int64_t n, int64_t ld)
 {
-    __shared__ T  tile[kTile][kTile + 1]; /* [row][column], padded against bank conflicts */
-    const int64_t i0 = int64_t(blockIdx.x) * kTile;
-    const int64_t i  = i0 + threadIdx.x; /* row of this lane on the indexed side */
-    const int64_t k  = i >= n_rows ? 0 : row == nullptr ? i : int64_t(row[i]);
+    using Tile = TurnTile<T, kCols>;
+    __shared__ T  tile[kCols][Tile::kRows + 1]; /* padded against bank conflicts */
+    const int64_t i0 = int64_t(blockIdx.x) * Tile::kRows;
 
-    for (int64_t j0 = int64_t(blockIdx.y) * kTile; j0 < n; j0 += int64_t(gridDim.y) * kTile) {
+    for (int64_t j0 = int64_t(blockIdx.y) * kCols; j0 < n; j0 += int64_t(gridDim.y) * kCols) {
+        T x[Tile::kEach];
+
 #pragma unroll
-        for (int y = threadIdx.y; y < kTile; y += kTileY) {
-            if (kGather && i < n_rows && j0 + y < n) {
-                tile[threadIdx.x][y] = src[k + (j0 + y) * ld];
+        for (int k = 0; k < Tile::kEach; k++) {
+            const int     r = kGather ? Tile::row_down(k) : Tile::row_across(k);
+            const int     c = kGather ? Tile::col_down(k) : Tile::col_across(k);
+            const int64_t i = i0 + r, j = j0 + c;
+
+            if (i < n_rows && j < n) {
+                x[k] =
+                    kGather ? src[(row == nullptr ? i : int64_t(row[i])) + j * ld] : src[i * n + j];
             }
-            if (!kGather && i0 + y < n_rows && j0 + threadIdx.x < n) {
-                tile[y][threadIdx.x] = src[(i0 + y) * n + j0 + threadIdx.x];
-            }
+        }
+#pragma unroll
+        for (int k = 0; k < Tile::kEach; k++) {
+            tile[kGather ? Tile::col_down(k) : Tile::col_across(k)]
+                [kGather ? Tile::row_down(k) : Tile::row_across(k)] = x[k];
         }
         __syncthreads();
 #pragma unroll
-        for (int y = threadIdx.y; y < kTile; y += kTileY) {
-            if (kGather && i0 + y < n_rows && j0 + threadIdx.x < n) {
-                dst[(i0 + y) * n + j0 + threadIdx.x] = tile[y][threadIdx.x];
-            }
-            if (!kGather && i < n_rows && j0 + y < n) {
-                dst[k + (j0 + y) * ld] = tile[threadIdx.x][y];
+        for (int k = 0; k < Tile::kEach; k++) {
+            const int     r = kGather ? Tile::row_across(k) : Tile::row_down(k);
+            const int     c = kGather ? Tile::col_across(k) : Tile::col_down(k);
+            const int64_t i = i0 + r, j = j0 + c;
+
+            if (i < n_rows && j < n) {
+                if (kGather) {
+                    dst[i * n + j] = tile[c][r];
+                } else {
+                    dst[(row == nullptr ? i : int64_t(row[i])) + j * ld] = tile[c][r];
+                }
             }
         }
         __syncthreads(); /* the next tile of this block overwrites */
@@ -162,20 +153,28 @@ template <bool kGather> cudaError_t move_row_major(const Move &m)
     }
 }
 
+template <typename T, int kCols, bool kGather> cudaError_t launch_tiles(const Move &m)
+{
+    /* At most 2^26 blocks along x: there are less than 2^31 rows. */
+    const dim3 grid((unsigned)ceil_div(m.n_rows, TurnTile<T, kCols>::kRows),
+                    (unsigned)least(ceil_div(m.n, kCols), kMaxGridYZ));
+
+    return launch(turn_tiles<T, kCols, kGather>, grid, dim3(kBlock), m.stream, (const T *)m.src,
+                  (T *)m.dst, m.row, m.n_rows, m.n, m.ld);
+}
+
 template <typename T, bool kGather> cudaError_t launch_turn(const Move &m)
 {
-    if (m.n <= kNarrow) {
-        const dim3 grid((unsigned)least(ceil_div(m.n_rows, kBlock), kMaxGridX));
+    return m.n <= kTile / 8   ? launch_tiles<T, kTile / 8, kGather>(m)
+           : m.n <= kTile / 4 ? launch_tiles<T, kTile / 4, kGather>(m)
+           : m.n <= kTile / 2 ? launch_tiles<T, kTile / 2, kGather>(m)
+                              : launch_tiles<T, kTile, kGather>(m);
+}
 
-        return launch(turn_narrow<T, kGather>, grid, dim3(kBlock), m.stream, (const T *)m.src,
-                      (T *)m.dst, m.row, m.n_rows, (int)m.n, m.ld);
-    }
-    /* At most 2^26 blocks along x: there are less than 2^31 rows. */
-    const dim3 grid((unsigned)ceil_div(m.n_rows, kTile),
-                    (unsigned)least(ceil_div(m.n, kTile), kMaxGridYZ));
-
-    return launch(turn_tiles<T, kGather>, grid, dim3(kTile, kTileY), m.stream, (const T *)m.src,
-                  (T *)m.dst, m.row, m.n_rows, m.n, m.ld);
+template <typename T, bool kGather> cudaError_t preload_turn()
+{
+    return preload(turn_tiles<T, kTile, kGather>, turn_tiles<T, kTile / 2, kGather>,
+                   turn_tiles<T, kTile / 4, kGather>, turn_tiles<T, kTile / 8, kGather>);
 }
 
 template <bool kGather> cudaError_t move_rows(const Move &m)
@@ -202,14 +201,19 @@ template <bool kGather> cudaError_t move_rows(const Move &m)
 
 template <bool kGather> cudaError_t preload_moves()
 {
-    return preload(copy_rows<uint4, kGather, 1>, copy_rows<uint4, kGather, 4>,
-                   copy_rows<uint2, kGather, 1>, copy_rows<uint2, kGather, 4>,
-                   copy_rows<unsigned, kGather, 1>, copy_rows<unsigned, kGather, 4>,
-                   copy_rows<unsigned short, kGather, 1>, copy_rows<unsigned short, kGather, 4>,
-                   turn_narrow<unsigned short, kGather>, turn_narrow<unsigned, kGather>,
-                   turn_narrow<uint2, kGather>, turn_tiles<unsigned short, kGather>,
-                   turn_tiles<unsigned, kGather>, turn_tiles<uint2, kGather>,
-                   turn_narrow<uint4, kGather>, turn_tiles<uint4, kGather>);
+    cudaError_t (*const load[])() = {preload_turn<unsigned short, kGather>,
+                                     preload_turn<unsigned, kGather>, preload_turn<uint2, kGather>,
+                                     preload_turn<uint4, kGather>};
+    cudaError_t code =
+        preload(copy_rows<uint4, kGather, 1>, copy_rows<uint4, kGather, 4>,
+                copy_rows<uint2, kGather, 1>, copy_rows<uint2, kGather, 4>,
+                copy_rows<unsigned, kGather, 1>, copy_rows<unsigned, kGather, 4>,
+                copy_rows<unsigned short, kGather, 1>, copy_rows<unsigned short, kGather, 4>);
+
+    for (size_t k = 0; k < sizeof load / sizeof *load && code == cudaSuccess; k++) {
+        code = load[k]();
+    }
+    return code;
 }
 
 } // namespace

@@ -17,7 +17,6 @@ constexpr int     kWarp      = 32;
 constexpr int     kBlock     = 256;
 constexpr int     kTile      = 32; /* rows and columns of a transposed tile */
 constexpr int     kTileY     = 8;  /* threads per block along y; each serves kTile / kTileY */
-constexpr int     kNarrow    = 8;  /* columns up to which a thread walks its row alone */
 constexpr int64_t kMaxGridX  = 2147483647;
 constexpr int64_t kMaxGridYZ = 65535;
 
@@ -117,6 +116,30 @@ inline bool fits(const void *ptr, int64_t unit)
 {
     return (uintptr_t)ptr % (uintptr_t)unit == 0;
 }
+
+/** A tile of kCols columns that a block of kBlock threads turns: which element of it a thread's
+ *  access k is, along rows as column-major blocks have them or along columns as row-major ones. */
+template <typename T, int kCols> struct TurnTile {
+    static constexpr int kEach = 4; /* 8 and 16 were slower */
+    static constexpr int kRows = kEach * kBlock / kCols;
+
+    static __device__ __forceinline__ int row_down(int k)
+    {
+        return (k * kBlock + (int)threadIdx.x) % kRows;
+    }
+    static __device__ __forceinline__ int col_down(int k)
+    {
+        return (k * kBlock + (int)threadIdx.x) / kRows;
+    }
+    static __device__ __forceinline__ int row_across(int k)
+    {
+        return (k * kBlock + (int)threadIdx.x) / kCols;
+    }
+    static __device__ __forceinline__ int col_across(int k)
+    {
+        return (k * kBlock + (int)threadIdx.x) % kCols;
+    }
+};
 
 /** Launch with @p room bytes of dynamic shared memory and return this launch's error:
  *  cudaGetLastError() could blame it for an older one. */

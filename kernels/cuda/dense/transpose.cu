@@ -17,83 +17,88 @@ __device__ __forceinline__ void store(D *to, A x, bool reads, A beta)
     *to = Narrow<D>::from(reads ? x + beta * widen<A>(*to) : x);
 }
 
-/* Few columns: a thread per row, neighbours in C; a warp covers whole sectors of src within
- * kNarrow accesses. */
-template <typename A, typename D>
-__global__ void __launch_bounds__(kBlock) store_narrow(const spmm_store_args_t args)
-{
-    const D      *src   = (const D *)args.src;
-    D            *dst   = (D *)args.dst;
-    const int     n     = (int)args.n;
-    const A       beta  = Factor<A>::of(args.beta);
-    const bool    reads = !is_zero(args.beta);
-    const int64_t step  = int64_t(gridDim.x) * blockDim.x;
-
-    for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < args.n_rows; i += step) {
-#pragma unroll 4
-        for (int j = 0; j < n; j++) {
-            store(dst + i + j * args.ld_dst, widen<A>(src[i * n + j]), reads, beta);
-        }
-    }
-}
-
 /* A tile turns in shared memory: lanes run along the columns of src, then along the rows of C. */
-template <typename A, typename D>
-__global__ void __launch_bounds__(kTile *kTileY) store_tiles(const spmm_store_args_t args)
+template <typename A, typename D, int kCols>
+__global__ void __launch_bounds__(kBlock) store_tiles(const spmm_store_args_t args)
 {
-    __shared__ A  tile[kTile][kTile + 1]; /* [row][column], padded against bank conflicts */
+    using Tile = TurnTile<A, kCols>;
+    __shared__ A  tile[kCols][Tile::kRows + 1]; /* padded against bank conflicts */
     const D      *src   = (const D *)args.src;
     D            *dst   = (D *)args.dst;
     const A       beta  = Factor<A>::of(args.beta);
     const bool    reads = !is_zero(args.beta);
-    const int64_t i0    = int64_t(blockIdx.x) * kTile;
-    const int64_t i     = i0 + threadIdx.x;
+    const int64_t i0    = int64_t(blockIdx.x) * Tile::kRows;
 
-    for (int64_t j0 = int64_t(blockIdx.y) * kTile; j0 < args.n; j0 += int64_t(gridDim.y) * kTile) {
-        const int64_t j = j0 + threadIdx.x;
+    for (int64_t j0 = int64_t(blockIdx.y) * kCols; j0 < args.n; j0 += int64_t(gridDim.y) * kCols) {
+        D x[Tile::kEach];
 
 #pragma unroll
-        for (int y = threadIdx.y; y < kTile; y += kTileY) {
-            if (i0 + y < args.n_rows && j < args.n) {
-                tile[y][threadIdx.x] = widen<A>(src[(i0 + y) * args.n + j]);
+        for (int k = 0; k < Tile::kEach; k++) {
+            const int64_t i = i0 + Tile::row_across(k), j = j0 + Tile::col_across(k);
+
+            if (i < args.n_rows && j < args.n) {
+                x[k] = src[i * args.n + j];
             }
+        }
+#pragma unroll
+        for (int k = 0; k < Tile::kEach; k++) {
+            tile[Tile::col_across(k)][Tile::row_across(k)] = widen<A>(x[k]);
         }
         __syncthreads();
 #pragma unroll
-        for (int y = threadIdx.y; y < kTile; y += kTileY) {
-            if (i < args.n_rows && j0 + y < args.n) {
-                store(dst + i + (j0 + y) * args.ld_dst, tile[threadIdx.x][y], reads, beta);
+        for (int k = 0; k < Tile::kEach; k++) {
+            const int     r = Tile::row_down(k), c = Tile::col_down(k);
+            const int64_t i = i0 + r, j = j0 + c;
+
+            if (i < args.n_rows && j < args.n) {
+                store(dst + i + j * args.ld_dst, tile[c][r], reads, beta);
             }
         }
         __syncthreads(); /* the next tile of this block overwrites */
     }
 }
 
+template <typename A, typename D, int kCols>
+cudaError_t launch_tiles(const spmm_store_args_t &args, cudaStream_t stream)
+{
+    /* At most 2^26 blocks along x: there are less than 2^31 rows. */
+    const dim3 grid((unsigned)ceil_div(args.n_rows, TurnTile<A, kCols>::kRows),
+                    (unsigned)least(ceil_div(args.n, kCols), kMaxGridYZ));
+
+    return launch(store_tiles<A, D, kCols>, grid, dim3(kBlock), stream, args);
+}
+
 template <typename A, typename D>
 cudaError_t launch_store(const spmm_store_args_t &args, cudaStream_t stream)
 {
-    if (args.n <= kNarrow) {
-        const dim3 grid((unsigned)least(ceil_div(args.n_rows, kBlock), kMaxGridX));
+    return args.n <= kTile / 8   ? launch_tiles<A, D, kTile / 8>(args, stream)
+           : args.n <= kTile / 4 ? launch_tiles<A, D, kTile / 4>(args, stream)
+           : args.n <= kTile / 2 ? launch_tiles<A, D, kTile / 2>(args, stream)
+                                 : launch_tiles<A, D, kTile>(args, stream);
+}
 
-        return launch(store_narrow<A, D>, grid, dim3(kBlock), stream, args);
-    }
-    /* At most 2^26 blocks along x: there are less than 2^31 rows. */
-    const dim3 grid((unsigned)ceil_div(args.n_rows, kTile),
-                    (unsigned)least(ceil_div(args.n, kTile), kMaxGridYZ));
-
-    return launch(store_tiles<A, D>, grid, dim3(kTile, kTileY), stream, args);
+template <typename A, typename D> cudaError_t preload_of()
+{
+    return preload(store_tiles<A, D, kTile>, store_tiles<A, D, kTile / 2>,
+                   store_tiles<A, D, kTile / 4>, store_tiles<A, D, kTile / 8>);
 }
 
 } // namespace
 
 cudaError_t preload_store()
 {
-    return preload(
-        store_narrow<double, double>, store_narrow<float, float>, store_narrow<float, __half>,
-        store_narrow<float, __nv_bfloat16>, store_narrow<Complex<double>, Complex<double>>,
-        store_narrow<Complex<float>, Complex<float>>, store_tiles<Complex<double>, Complex<double>>,
-        store_tiles<Complex<float>, Complex<float>>, store_tiles<double, double>,
-        store_tiles<float, float>, store_tiles<float, __half>, store_tiles<float, __nv_bfloat16>);
+    cudaError_t (*const load[])() = {preload_of<double, double>,
+                                     preload_of<float, float>,
+                                     preload_of<float, __half>,
+                                     preload_of<float, __nv_bfloat16>,
+                                     preload_of<Complex<double>, Complex<double>>,
+                                     preload_of<Complex<float>, Complex<float>>};
+    cudaError_t code              = cudaSuccess;
+
+    for (size_t k = 0; k < sizeof load / sizeof *load && code == cudaSuccess; k++) {
+        code = load[k]();
+    }
+    return code;
 }
 
 } // namespace spmmi
