@@ -111,8 +111,11 @@ def compute(row):
 
 
 def mode(row):
-    """As bench_predict and bench/engine/single_gpu.sh name it: 16-bit types by themselves."""
+    """As bench_predict and bench/engine/single_gpu.sh name it: 16-bit types by themselves, and
+    complex ones."""
     kind = row.get("type") or ""
+    if kind.endswith("c"):
+        return kind + "-fast-tf32" * compute(row).endswith("-fast-tf32")
     return kind if kind.startswith("16") else compute(row)
 
 

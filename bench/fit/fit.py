@@ -99,6 +99,8 @@ def constants_of(engine, mode):
     """Which modes share constants: those that run the same kernel."""
     if mode.startswith("16"):
         return "16 bits"
+    if "c" in mode:
+        return mode if engine == "bittcf" else "complex"
     if engine == "cusparse":
         return "FP64" if mode == "64f" else "FP32"
     return "FP32 and FP64" if engine == "csr-gpu" else mode

@@ -27,6 +27,7 @@ typedef struct {
     const char    *compute_name;
     int64_t        width[MOST_WIDTHS];
     int            n_widths;
+    spmm_layout_t  layout;
     enum { TIMES, TERMS, ORDERS } what;
 } request_t;
 
@@ -39,16 +40,22 @@ static int parse(int argc, char **argv, request_t *r)
         const char    *name;
         spmm_compute_t compute;
         spmm_type_t    type;
-    } modes[] = {{"64f", SPMM_COMPUTE_64F, SPMM_R_64F},
+    } modes[] = {{"64f-col", SPMM_COMPUTE_64F, SPMM_R_64F},
+                 {"32f-col", SPMM_COMPUTE_32F, SPMM_R_32F},
+                 {"64f", SPMM_COMPUTE_64F, SPMM_R_64F},
                  {"32f", SPMM_COMPUTE_32F, SPMM_R_32F},
                  {"32f-fast-tf32", SPMM_COMPUTE_32F_FAST_TF32, SPMM_R_32F},
                  {"16f", SPMM_COMPUTE_32F, SPMM_R_16F},
-                 {"16bf", SPMM_COMPUTE_32F, SPMM_R_16BF}};
+                 {"16bf", SPMM_COMPUTE_32F, SPMM_R_16BF},
+                 {"64c", SPMM_COMPUTE_64F, SPMM_C_64F},
+                 {"32c", SPMM_COMPUTE_32F, SPMM_C_32F},
+                 {"32c-fast-tf32", SPMM_COMPUTE_32F_FAST_TF32, SPMM_C_32F}};
 
     for (int k = 0; argc > 3 && k < (int)(sizeof modes / sizeof modes[0]); k++) {
         if (strcmp(argv[1], modes[k].name) == 0) {
             r->compute      = modes[k].compute;
             r->type         = modes[k].type;
+            r->layout       = k < 2 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
             r->compute_name = modes[k].name;
         }
     }
@@ -83,7 +90,7 @@ static spmm_problem_t problem_of(const request_t *r, int w)
     return (spmm_problem_t){.ab_type = r->type,
                             .c_type  = r->type,
                             .compute = r->compute,
-                            .layout  = SPMM_LAYOUT_ROW,
+                            .layout  = r->layout,
                             .n       = r->width[w]};
 }
 
@@ -235,8 +242,8 @@ int main(int argc, char **argv)
     if (code != 0) {
         (void)fprintf(
             stderr,
-            "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32|16f|16bf N,N,... "
-            "FILE...\n");
+            "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32|16f|16bf|64c|32c|"
+            "32c-fast-tf32 N,N,... FILE...\n");
         return code;
     }
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {

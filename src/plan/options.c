@@ -20,10 +20,11 @@ static spmm_status_t check_compute(spmm_plan_t *plan)
     if (plan->compute == SPMM_COMPUTE_AUTO) {
         plan->compute = is_64f ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
-    if (plan->compute == SPMM_COMPUTE_32F_FAST_TF32 && plan->ab_type != SPMM_R_32F) {
+    if (plan->compute == SPMM_COMPUTE_32F_FAST_TF32 &&
+        spmmi_part_type(plan->ab_type) != SPMM_R_32F) {
         return spmmi_fail(
             &plan->env->err, SPMM_ERR_ARGUMENT,
-            "compute mode 32f-fast-tf32 needs a matrix of type 32f; this one has type %s",
+            "compute mode 32f-fast-tf32 needs a matrix of type 32f or 32c; this one has type %s",
             spmmi_type_name(plan->ab_type));
     }
     if ((plan->compute == SPMM_COMPUTE_64F) != is_64f) {

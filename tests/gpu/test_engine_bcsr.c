@@ -176,7 +176,7 @@ static void test_widths(void **state)
         spmm_csr_t      block;
 
         make_mixed(variants[s / N_CASES].n_rows, variants[s / N_CASES].n_cols,
-                   variants[s / N_CASES].density, t.half, s % 3 == 0, &block);
+                   variants[s / N_CASES].density, t.type, s % 3 == 0, &block);
         check_widths(&t, s % N_CASES, &block);
         spmmi_csr_free(&block);
     }
@@ -233,7 +233,7 @@ static void test_blocks(void **state)
         const tc_case_t t = gpu_engine_case(c);
         spmm_csr_t      block;
 
-        make_mixed(gpu_case_small() ? 90 : 150, gpu_case_small() ? 250 : 2300, 0.3, t.half,
+        make_mixed(gpu_case_small() ? 90 : 150, gpu_case_small() ? 250 : 2300, 0.3, t.type,
                    c % 3 == 0, &block);
         for (int k = 0; k < 2 * SPMM_BCSR_VARIANTS * n_widths; k++) {
             const int cut = k / SPMM_BCSR_VARIANTS % 2, w = k / SPMM_BCSR_VARIANTS / 2;
@@ -284,11 +284,11 @@ static void test_padding(void **state)
         spmm_csr_t      block;
         product_t       p = {.block = &block, .problem = tc_case_problem(&t, 64), .alpha = 1.0};
 
-        make_mixed(150, 130, 0.5, t.half, false, &block);
+        make_mixed(150, 130, 0.5, t.type, false, &block);
         make_product(&p, 64, 0);
         for (int64_t k = 0; k < p.b_size; k++) {
             if (spmmi_hash2(9, k, 0) % 97 == 0) {
-                spmmi_value_set(t.half, p.B, k, k % 2 == 0 ? (double)INFINITY : (double)NAN);
+                spmmi_value_set(t.type, p.B, k, k % 2 == 0 ? (double)INFINITY : (double)NAN);
             }
         }
         tc_case_check(&t, &p);

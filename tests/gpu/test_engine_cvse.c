@@ -55,7 +55,7 @@ static void test_widths(void **state)
         spmm_csr_t      block;
 
         format_case_random(variants[s / N_CASES].n_rows, variants[s / N_CASES].n_cols,
-                           variants[s / N_CASES].density, t.half, s % 3 == 0, (uint64_t)s, &block);
+                           variants[s / N_CASES].density, t.type, s % 3 == 0, (uint64_t)s, &block);
         check_widths(&t, &block);
         spmmi_csr_free(&block);
     }
@@ -91,7 +91,7 @@ static void test_every_variant(void **state)
         spmm_csr_t          block;
 
         format_case_random(blocks[s / N_CASES].n_rows, blocks[s / N_CASES].n_cols,
-                           blocks[s / N_CASES].density, t.half, s % 3 == 1, (uint64_t)s + 40,
+                           blocks[s / N_CASES].density, t.type, s % 3 == 1, (uint64_t)s + 40,
                            &block);
         for (int k = 0; spmmi_cvse_variant_at(k, &variant); k++) {
             for (int w = 0; w < 2 && (variant.chain <= 1 || variant.chain == 3); w++) {

@@ -19,10 +19,10 @@ const gpu_engine_t gpu_engines[] = {
     {.engine = "dense", .compute = SPMM_COMPUTE_32F},
     {.engine = "dense", .compute = SPMM_COMPUTE_32F_FAST_TF32},
     {.engine = "dense", .compute = SPMM_COMPUTE_64F},
-    {.engine = "dense", .compute = SPMM_COMPUTE_32F, .half = SPMM_R_16F},
-    {.engine = "dense", .compute = SPMM_COMPUTE_32F, .half = SPMM_R_16F, .wide_c = true},
-    {.engine = "dense", .compute = SPMM_COMPUTE_32F, .half = SPMM_R_16BF},
-    {.engine = "dense", .compute = SPMM_COMPUTE_32F, .half = SPMM_R_16BF, .wide_c = true},
+    {.engine = "dense", .compute = SPMM_COMPUTE_32F, .type = SPMM_R_16F},
+    {.engine = "dense", .compute = SPMM_COMPUTE_32F, .type = SPMM_R_16F, .wide_c = true},
+    {.engine = "dense", .compute = SPMM_COMPUTE_32F, .type = SPMM_R_16BF},
+    {.engine = "dense", .compute = SPMM_COMPUTE_32F, .type = SPMM_R_16BF, .wide_c = true},
     {0},
 };
 
@@ -99,7 +99,7 @@ static void check_values(const tc_case_t *t)
     tc_case_t some = *t;
 
     tc_case_magnitudes(t);
-    if (t->half == SPMM_TYPE_AUTO) {
+    if (t->type == SPMM_TYPE_AUTO) {
         tc_case_huge(t);
     }
     some.small = true;

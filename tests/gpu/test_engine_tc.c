@@ -12,6 +12,12 @@ const gpu_engine_t gpu_engines[] = {
     {.engine = "hrpb", .compute = SPMM_COMPUTE_32F},
     {.engine = "hrpb", .compute = SPMM_COMPUTE_32F_FAST_TF32},
     {.engine = "dmma", .compute = SPMM_COMPUTE_64F},
+    {.engine = "bittcf", .compute = SPMM_COMPUTE_32F, .type = SPMM_C_32F},
+    {.engine = "bittcf", .compute = SPMM_COMPUTE_32F_FAST_TF32, .type = SPMM_C_32F},
+    {.engine = "dmma", .compute = SPMM_COMPUTE_64F, .type = SPMM_C_64F},
+    {.engine = "bittcf", .compute = SPMM_COMPUTE_32F, .by_columns = true},
+    {.engine = "dmma", .compute = SPMM_COMPUTE_64F, .by_columns = true},
+    {.engine = "dmma", .compute = SPMM_COMPUTE_64F, .type = SPMM_C_64F, .by_columns = true},
     {0},
 };
 

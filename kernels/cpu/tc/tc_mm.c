@@ -100,6 +100,39 @@ float spmmi_cpu_tf32_round(float x)
 #define TC_LOAD spmmi_bf16_to_float
 #include "cpu/tc/tc_mm.inc.h"
 
+#define TC_NAME  mm_64c
+#define TC_TILE  mm_64c_tile
+#define TC_T     double
+#define AB_T     double
+#define C_T      double
+#define C_LOAD   SAME
+#define C_STORE  SAME
+#define TC_LOAD  SAME
+#define TC_PARTS 2
+#include "cpu/tc/tc_mm.inc.h"
+
+#define TC_NAME  mm_32c
+#define TC_TILE  mm_32c_tile
+#define TC_T     float
+#define AB_T     float
+#define C_T      float
+#define C_LOAD   SAME
+#define C_STORE  SAME
+#define TC_LOAD  SAME
+#define TC_PARTS 2
+#include "cpu/tc/tc_mm.inc.h"
+
+#define TC_NAME  mm_tf32c
+#define TC_TILE  mm_tf32c_tile
+#define TC_T     float
+#define AB_T     float
+#define C_T      float
+#define C_LOAD   SAME
+#define C_STORE  SAME
+#define TC_LOAD  tf32
+#define TC_PARTS 2
+#include "cpu/tc/tc_mm.inc.h"
+
 typedef void (*mm_t)(const spmm_tc_view_t *, const spmm_tc_mm_args_t *, int32_t);
 
 static mm_t choose(const spmm_tc_mm_args_t *args)
@@ -111,6 +144,10 @@ static mm_t choose(const spmm_tc_mm_args_t *args)
         return same ? mm_16f : mm_16f_32f;
     case SPMM_R_16BF:
         return same ? mm_16bf : mm_16bf_32f;
+    case SPMM_C_64F:
+        return mm_64c;
+    case SPMM_C_32F:
+        return args->compute == SPMM_COMPUTE_32F ? mm_32c : mm_tf32c;
     default:
         return args->compute == SPMM_COMPUTE_64F   ? mm_64f
                : args->compute == SPMM_COMPUTE_32F ? mm_32f

@@ -24,7 +24,7 @@
 #ifndef SPMM_BITTCF_CUH
 #define SPMM_BITTCF_CUH
 
-#include "cuda/bittcf/bittcf_format.cuh"
+#include "cuda/bittcf/bittcf_sums.cuh"
 
 namespace spmmi
 {
@@ -32,40 +32,46 @@ namespace spmmi
 /** Lanes load in the order that L1 serves at its full rate, not in that of the fragments; lists are
  *  copied ahead of their use.
  *  @tparam kWarps  of the thread block: those of a team */
-template <typename T, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages, bool kWide,
-          int kWarps>
-struct BittcfWarp {
-    static constexpr int kElems    = 16 / (int)sizeof(T);
-    static constexpr int kHalf     = kElems / 2; /* mma of one load */
+template <typename Element, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages,
+          BittcfAccess kAccess, int kWarps>
+struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, kAccess == BittcfAccess::kWide> {
+    static constexpr bool kWide = kAccess == BittcfAccess::kWide;
+    using Sums                  = BittcfSums<Element, kCompute, kTiles, kLoads, kWide>;
+    using T                     = typename Sums::T;
+    using Tile                  = typename Sums::Tile;
+    using Wide                  = typename Sums::Wide;
+    using Sums::kElems;
+    using Sums::kHalf;
+    using Sums::sum;
+    static constexpr int kParts    = (int)(sizeof(Element) / sizeof(T));
     static constexpr int kWidth    = kLoads * 8 * kElems;
     static constexpr int kSums     = kTiles * kLoads * kHalf * 4; /* of a lane */
     static constexpr int kTeamRoom = (kWarps - 1) * kSums * kWarp;
-    using Tile                     = BittcfTile<T, kTiles, kLoads>;
     using Lists                    = BittcfLists<kTiles>;
-    using Wide                     = Pack<T, kElems>;
+    using Elements                 = Pack<Element, kElems / kParts>; /* the same bytes */
 
-    const Bittcf<T, kTiles> &A;
-    const spmm_tc_mm_args_t &args;
-    Lists                   &lists;
-    const spmm_tc_piece_t    piece;
-    const int                lane, g, t;
-    const int                chunk, part; /* wide access: 8 part + chunk = lane */
-    const int                slice;       /* first column that is stored */
-    const int                j0;          /* first column of the lane */
-    const T                 *B;           /* wide access: of that column */
-    uint32_t                 col_at,
+    const Bittcf<Element, kTiles> &A;
+    const spmm_tc_mm_args_t       &args;
+    Lists                         &lists;
+    const spmm_tc_piece_t          piece;
+    const int                      lane, g, t;
+    const int                      chunk, part; /* wide access: 8 part + chunk = lane */
+    const int                      n;           /* columns of B */
+    const int                      slice;       /* first column that is stored */
+    const int                      j0;          /* first column of the lane */
+    const T                       *B;           /* wide access: of that column */
+    uint32_t                       col_at,
         bits_at;    /* shared addresses: of the lane's column in block 0 of the ring, of its bits */
     uint32_t value; /* of the next block to load */
-    T        sum[kTiles][kLoads][kHalf][4] = {};
 
     /* Wide access needs kWidth columns: the last slice starts early enough, and only stores the
      * columns that are its own. */
-    __device__ __forceinline__ BittcfWarp(const Bittcf<T, kTiles> &format,
+    __device__ __forceinline__ BittcfWarp(const Bittcf<Element, kTiles> &format,
                                           const spmm_tc_mm_args_t &mm, Lists &shared,
                                           const spmm_tc_piece_t &work, int first)
         : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
-          g(lane / 4), t(lane % 4), slice(first), chunk(lane % 8), part(lane / 8),
-          j0(kWide ? min(first, (int)mm.x.n - kWidth) + kElems * chunk : first + g),
+          g(lane / 4), t(lane % 4), chunk(lane % 8), part(lane / 8), n((int)mm.x.n * kParts),
+          slice(first), j0(kWide ? min(first, n - kWidth) + kElems * chunk : first + kParts * g),
           B((const T *)mm.x.B + j0), col_at(shared_address(&shared.col[0][kWide ? part : t])),
           bits_at(shared_address(&shared.bits[0][0])), value((uint32_t)work.start)
     {
@@ -74,11 +80,16 @@ struct BittcfWarp {
         keep(bits_at);
     }
 
-    /* Column of element e of a load.  Narrow access spreads a lane's elements, so that those of
-     * neighbouring lanes are neighbours. */
+    /* Column of number e of a load, from the lane's first one.  Narrow access spreads a lane's
+     * elements, so that those of neighbouring lanes are neighbours. */
+    static __device__ __forceinline__ int offset(int load, int e)
+    {
+        return load * 8 * kElems + (kWide ? e : e / kParts * 8 * kParts + e % kParts);
+    }
+
     __device__ __forceinline__ int column(int load, int e) const
     {
-        return j0 + load * 8 * kElems + (kWide ? e : 8 * e);
+        return j0 + offset(load, e);
     }
 
     /* Start copying the lists of four blocks; a commit in any case keeps the groups counted. */
@@ -104,7 +115,7 @@ struct BittcfWarp {
     __device__ __forceinline__ void load_row(int32_t col, Pack<T, kElems> (&to)[kLoads]) const
     {
         if constexpr (kWide) {
-            const uint32_t    stride = (uint32_t)args.x.ldb * (uint32_t)sizeof(T);
+            const uint32_t    stride = (uint32_t)args.x.ldb * (uint32_t)sizeof(Element);
             const char *const row    = (const char *)B + (uint64_t)(uint32_t)col * stride;
 
 #pragma unroll
@@ -112,19 +123,21 @@ struct BittcfWarp {
                 load_16(to[load], row + load * 128);
             }
         } else {
-            const T *const row = (const T *)args.x.B + col * args.x.ldb;
+            constexpr bool kColumns = kAccess == BittcfAccess::kColumns;
+            const T *const row = (const T *)args.x.B + (kColumns ? col : col * args.x.ldb) * kParts;
 
 #pragma unroll
             for (int k = 0; k < kLoads * kElems; k++) {
-                const int j = column(k / kElems, k % kElems);
+                const int     j  = column(k / kElems, k % kElems);
+                const int64_t at = kColumns ? j / kParts * args.x.ldb * kParts + j % kParts : j;
 
-                to[k / kElems].at[k % kElems] = j < args.x.n ? __ldg(row + j) : (T)0;
+                to[k / kElems].at[k % kElems] = j < n ? __ldg(row + at) : (T)0;
             }
         }
     }
 
     /* Entries (g, t) and (g, t + 4) of a tile with these bits. */
-    __device__ __forceinline__ void load_entries(uint2 word, T (&to)[2])
+    __device__ __forceinline__ void load_entries(uint2 word, Element (&to)[2])
     {
         const uint32_t half = g < 4 ? word.x : word.y, in_low = (uint32_t)__popc(word.x);
         const int      shift = g % 4 * kSide + t;
@@ -132,8 +145,9 @@ struct BittcfWarp {
         const uint32_t at =
             value + (uint32_t)__popc(half & ((1u << shift) - 1)) + (g < 4 ? 0u : in_low);
 
-        to[0] = (mine & 1) != 0 ? __ldg(A.values + at) : (T)0;
-        to[1] = (mine & 16) != 0 ? __ldg(A.values + (at + (uint32_t)__popc(mine & 15))) : (T)0;
+        to[0] = (mine & 1) != 0 ? load_value(A.values + at) : Element{};
+        to[1] = (mine & 16) != 0 ? load_value(A.values + (at + (uint32_t)__popc(mine & 15)))
+                                 : Element{};
         value += in_low + (uint32_t)__popc(word.y);
     }
 
@@ -159,11 +173,6 @@ struct BittcfWarp {
         }
     }
 
-    static __device__ __forceinline__ Wide fragment(const Wide &x)
-    {
-        return kWide ? to_fragment(x) : x;
-    }
-
     /* The lane's columns of a load in row 2 r + i of a tile, r = row_pair(): mma e / 2 has column
      * e % 2 of each pair in rows g and g + 8 of its m16 side. */
     __device__ __forceinline__ int row_pair() const
@@ -173,94 +182,33 @@ struct BittcfWarp {
 
     __device__ __forceinline__ Wide result(int tile, int load, int i) const
     {
-        Wide x;
+        const Wide x = this->sums_of(tile, load, i);
 
-#pragma unroll
-        for (int e = 0; e < kElems; e++) {
-            x.at[e] = sum[tile][load][e / 2][2 * (e % 2) + i];
-        }
         return kWide ? from_fragment(x) : x;
-    }
-
-    __device__ __forceinline__ void multiply(const BittcfTile<double, kTiles, kLoads> &x)
-    {
-#pragma unroll
-        for (int load = 0; load < kLoads; load++) {
-            const Wide   low = fragment(x.b[0][load]), high = fragment(x.b[1][load]);
-            const double b[4] = {low.at[0], low.at[1], high.at[0], high.at[1]};
-
-#pragma unroll
-            for (int tile = 0; tile < kTiles; tile++) {
-                mma_f64_m16n8k8(sum[tile][load][0], b, x.a[tile]);
-            }
-        }
-    }
-
-    /* TF32: operands rounded, sums in the tensor core.  32F: each operand in two parts, and the
-     * three products that count, least first, in a fragment of the block's own: tensor cores cut
-     * off bits when they add, which long rows would feel, so the running sums are added in FP32. */
-    __device__ __forceinline__ void multiply(const BittcfTile<float, kTiles, kLoads> &x)
-    {
-        uint32_t a_hi[kTiles][2], a_lo[kTiles][2];
-
-#pragma unroll
-        for (int k = 0; k < 2 * kTiles; k++) {
-            split_tf32(x.a[k / 2][k % 2], a_hi[k / 2][k % 2], a_lo[k / 2][k % 2]);
-        }
-#pragma unroll
-        for (int load = 0; load < kLoads; load++) {
-            const Wide b[2] = {fragment(x.b[0][load]), fragment(x.b[1][load])};
-
-#pragma unroll
-            for (int half = 0; half < kHalf; half++) {
-                uint32_t hi[4], lo[4];
-
-#pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    split_tf32(b[k / 2].at[2 * half + k % 2], hi[k], lo[k]);
-                }
-#pragma unroll
-                for (int tile = 0; tile < kTiles; tile++) {
-                    if constexpr (kCompute == SPMM_COMPUTE_32F_FAST_TF32) {
-                        mma_tf32_m16n8k8(sum[tile][load][half], hi, a_hi[tile]);
-                    } else {
-                        float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-
-                        mma_tf32_m16n8k8(part, lo, a_hi[tile]);
-                        mma_tf32_m16n8k8(part, hi, a_lo[tile]);
-                        mma_tf32_m16n8k8(part, hi, a_hi[tile]);
-#pragma unroll
-                        for (int k = 0; k < 4; k++) {
-                            sum[tile][load][half][k] += part[k];
-                        }
-                    }
-                }
-            }
-        }
     }
 
     /* All blocks: kStages register tiles in rotation, so indices are constants after unrolling. */
     __device__ __forceinline__ void run()
     {
         Tile      tile[kStages];
-        const int n = piece.n_blocks;
+        const int blocks = piece.n_blocks;
 
         fetch_lists(0);
         fetch_lists(1);
 #pragma unroll
         for (int k = 0; k < kStages - 1; k++) {
-            if (k < n) {
+            if (k < blocks) {
                 load(k, tile[k]);
             }
         }
-        for (int first = 0; first < n; first += kStages) {
+        for (int first = 0; first < blocks; first += kStages) {
 #pragma unroll
             for (int k = 0; k < kStages; k++) {
-                if (first + k < n) {
-                    if (first + k + kStages - 1 < n) {
+                if (first + k < blocks) {
+                    if (first + k + kStages - 1 < blocks) {
                         load(first + k + kStages - 1, tile[(k + kStages - 1) % kStages]);
                     }
-                    multiply(tile[k]);
+                    this->multiply(tile[k]);
                 }
             }
         }
@@ -296,78 +244,102 @@ struct BittcfWarp {
         return warp == 0;
     }
 
-    __device__ __forceinline__ bool is_finite() const
-    {
-        T bad = 0;
-
-#pragma unroll
-        for (int k = 0; k < kTiles * kLoads * kHalf * 4; k++) {
-            bad = taint(
-                sum[k / (kLoads * kHalf * 4)][k / (kHalf * 4) % kLoads][k / 4 % kHalf][k % 4], bad);
-        }
-        return __all_sync(0xffffffffu, bad == (T)0);
-    }
-
     __device__ __forceinline__ void store_load(T *c, int load, const Wide &x) const
     {
-        const T alpha = (T)args.x.alpha.re, beta = (T)args.x.beta.re;
+        const Elements &sums  = (const Elements &)x;
+        const Element   alpha = Factor<Element>::of(args.x.alpha);
+        const Element   beta  = Factor<Element>::of(args.x.beta);
 
         if constexpr (kWide) {
-            Wide to = {};
+            Elements to = {};
 
             if (column(load, 0) < slice) {
                 return;
             }
-            if (args.x.beta.re != 0.0) {
-                to = *(const Wide *)(c + column(load, 0));
+            if (!is_zero(args.x.beta)) {
+                to = *(const Elements *)(c + column(load, 0));
             }
 #pragma unroll
-            for (int e = 0; e < kElems; e++) {
-                const T product = alpha * x.at[e];
+            for (int e = 0; e < kElems / kParts; e++) {
+                const Element product = alpha * sums.at[e];
 
-                to.at[e] = args.x.beta.re == 0.0 ? product : product + beta * to.at[e];
+                to.at[e] = is_zero(args.x.beta) ? product : product + beta * to.at[e];
             }
             __stcs((int4 *)(c + column(load, 0)), *(const int4 *)&to);
         } else {
 #pragma unroll
-            for (int e = 0; e < kElems; e++) {
-                if (column(load, e) < args.x.n) {
-                    store_c(args, c + column(load, e), x.at[e]);
+            for (int e = 0; e < kElems / kParts; e++) {
+                const int j = column(load, kParts * e);
+
+                if (j < n) {
+                    store_c(args, (Element *)(c + j), sums.at[e]);
                 }
             }
         }
     }
 
     /* Into column-major C, from lanes as the fragments have them: those of one g hold the eight
-     * rows of a tile, which are neighbours in a column. */
+     * rows of a tile, neighbours in a column, each lane two. */
     __device__ __forceinline__ void store_columns() const
     {
-        const int first = kWide ? j0 + kElems * (g - chunk) : j0;
+        const int  first  = kWide ? j0 + kElems * (g - chunk) : j0;
+        const bool paired = sizeof(Element) < 16 && args.row_map == NULL &&
+                            ((uintptr_t)args.x.C | (uintptr_t)args.x.ldc * sizeof(Element)) %
+                                    (2 * sizeof(Element)) ==
+                                0;
 
 #pragma unroll
-        for (int k = 0; k < 2 * kTiles; k++) {
-            const int64_t row =
-                (int64_t)piece.window * (kTiles * kSide) + k / 2 * kSide + 2 * t + k % 2;
+        for (int tile = 0; tile < kTiles; tile++) {
+            const int64_t row = ((int64_t)piece.window * kTiles + tile) * kSide + 2 * t;
 
-            if (row >= A.n_rows) {
-                continue;
-            }
 #pragma unroll
-            for (int e = 0; e < kLoads * kElems; e++) {
-                const int j =
-                    first + e / kElems * 8 * kElems + (kWide ? e % kElems : 8 * (e % kElems));
+            for (int load = 0; load < kLoads; load++) {
+                const Wide x[2] = {this->sums_of(tile, load, 0), this->sums_of(tile, load, 1)};
 
-                if (j >= slice && j < args.x.n) {
-                    store_c(args, at_c<T>(args, row, j),
-                            sum[k / 2][e / kElems][e % kElems / 2][2 * (e % 2) + k % 2]);
+#pragma unroll
+                for (int e = 0; e < kElems / kParts; e++) {
+                    const int     j       = first + offset(load, kParts * e);
+                    const Element both[2] = {((const Elements &)x[0]).at[e],
+                                             ((const Elements &)x[1]).at[e]};
+
+                    if (j >= slice && j < n) {
+                        store_pair(row, j / kParts, both, paired);
+                    }
                 }
             }
         }
     }
 
+    /* Rows @p row and the next one, in one access where C allows it. */
+    __device__ __forceinline__ void store_pair(int64_t row, int j, const Element (&x)[2],
+                                               bool paired) const
+    {
+        if (paired && row + 1 < A.n_rows) {
+            auto *const      to = (Pack<Element, 2> *)at_c<Element>(args, row, j);
+            Pack<Element, 2> c;
+
+            if (!is_zero(args.x.beta)) {
+                c = *to;
+            }
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                const Element product = Factor<Element>::of(args.x.alpha) * x[k];
+
+                c.at[k] = is_zero(args.x.beta)
+                              ? product
+                              : product + Factor<Element>::of(args.x.beta) * c.at[k];
+            }
+            *to = c;
+            return;
+        }
+        for (int k = 0; k < 2 && row + k < A.n_rows; k++) {
+            store_c(args, at_c<Element>(args, row + k, j), x[k]);
+        }
+    }
+
     __device__ __forceinline__ void store() const
     {
-        if (args.x.layout == SPMM_LAYOUT_MIXED) {
+        if (args.x.layout != SPMM_LAYOUT_ROW) {
             store_columns();
             return;
         }
@@ -376,7 +348,7 @@ struct BittcfWarp {
             const int64_t row =
                 (int64_t)piece.window * (kTiles * kSide) + k / 2 * kSide + 2 * row_pair() + k % 2;
             const bool inside = row < A.n_rows;
-            T *const   c      = row_of_c<T>(args, inside ? row : 0);
+            T *const   c      = (T *)row_of_c<Element>(args, inside ? row : 0);
 
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
@@ -394,7 +366,7 @@ struct BittcfWarp {
     {
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
-            T *const row = to + (k / 2 * kSide + 2 * row_pair() + k % 2) * args.x.n;
+            T *const row = to + (k / 2 * kSide + 2 * row_pair() + k % 2) * (int64_t)n;
 
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
@@ -407,7 +379,7 @@ struct BittcfWarp {
                 } else {
 #pragma unroll
                     for (int e = 0; e < kElems; e++) {
-                        if (column(load, e) < args.x.n) {
+                        if (column(load, e) < n) {
                             row[column(load, e)] = x.at[e];
                         }
                     }

@@ -30,7 +30,7 @@ template <typename Element, int kTiles> struct Bittcf {
     __device__ T exact(int32_t window, int32_t row, const T *B, int64_t ldb, int64_t j) const
     {
         const int tile = row / kSide, shift = row % kSide * kSide;
-        T         sum = 0;
+        T         sum = {};
 
         for (int64_t block = window_ptr[window]; block < window_ptr[window + 1]; block++) {
             int64_t at = value_ptr[block];
@@ -51,6 +51,13 @@ template <typename Element, int kTiles> struct Bittcf {
     }
 };
 
+/** How lanes read B. */
+enum class BittcfAccess {
+    kWide,   /**< rows, 16 bytes at a time */
+    kNarrow, /**< rows, element by element, for any alignment and width */
+    kColumns /**< column-major B as it lies: condensed columns are often neighbours */
+};
+
 /** Lists of the blocks a warp is about to multiply. */
 template <int kTiles> struct alignas(16) BittcfLists {
     int32_t  col[kRing][kSide];
@@ -59,11 +66,51 @@ template <int kTiles> struct alignas(16) BittcfLists {
 
 /** What a lane holds of one block: 16 bytes of two rows of B, kLoads times, and two entries of each
  *  tile of A. */
-template <typename T, int kTiles, int kLoads> struct BittcfTile {
+template <typename Element, int kTiles, int kLoads> struct BittcfTile {
+    using T                     = typename RealOf<Element>::type;
     static constexpr int kElems = 16 / (int)sizeof(T);
     Pack<T, kElems>      b[2][kLoads];
-    T                    a[kTiles][2];
+    Element              a[kTiles][2];
 };
+
+/** An operand in two parts of TF32, as split_tf32() makes them. */
+template <int kNumber> struct Split {
+    uint32_t hi[kNumber], lo[kNumber];
+
+    /** Pairs of real and imaginary part times i. */
+    __device__ __forceinline__ Split turned() const
+    {
+        Split to;
+
+#pragma unroll
+        for (int k = 0; k < kNumber; k += 2) {
+            to.hi[k]     = hi[k + 1] ^ kSign;
+            to.lo[k]     = lo[k + 1] ^ kSign;
+            to.hi[k + 1] = hi[k];
+            to.lo[k + 1] = lo[k];
+        }
+        return to;
+    }
+
+    static constexpr uint32_t kSign = 0x80000000u;
+};
+
+template <typename T> __device__ __forceinline__ T load_value(const T *from)
+{
+    return __ldg(from);
+}
+__device__ __forceinline__ Complex<float> load_value(const Complex<float> *from)
+{
+    const float2 v = __ldg((const float2 *)from);
+
+    return {v.x, v.y};
+}
+__device__ __forceinline__ Complex<double> load_value(const Complex<double> *from)
+{
+    const double2 v = __ldg((const double2 *)from);
+
+    return {v.x, v.y};
+}
 
 __device__ __forceinline__ void load_16(Pack<float, 4> &to, const void *from)
 {

@@ -14,14 +14,14 @@ namespace spmmi
 
 /** @tparam kWarps   of a thread block
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
-template <typename T, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages, bool kWide,
-          int kWarps, int kBlocks>
+template <typename T, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages,
+          BittcfAccess kAccess, int kWarps, int kBlocks>
 __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
     bittcf_mm(const __grid_constant__ Bittcf<T, kTiles> A,
               const __grid_constant__ spmm_tc_work_t    work,
               const __grid_constant__ spmm_tc_mm_args_t args)
 {
-    using Warp = BittcfWarp<T, kCompute, kTiles, kLoads, kStages, kWide, kWarps>;
+    using Warp = BittcfWarp<T, kCompute, kTiles, kLoads, kStages, kAccess, kWarps>;
     __shared__ BittcfLists<kTiles> lists[kWarps];
     extern __shared__ int4         room[];
     const int                      warp  = (int)threadIdx.x / kWarp;
@@ -43,20 +43,21 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
         piece.start = __ldg(A.value_ptr + piece.block);
     }
 
-    for (int64_t j = (int64_t)blockIdx.y * Warp::kWidth; j < args.x.n;
+    for (int64_t j = (int64_t)blockIdx.y * Warp::kWidth; j < args.x.n * Warp::kParts;
          j += (int64_t)gridDim.y * Warp::kWidth) {
         Warp w(A, args, lists[warp], piece, (int)j);
 
         w.run();
-        if (team && !w.share((T *)room)) {
+        if (team && !w.share((typename Warp::T *)room)) {
             continue;
         }
         if (p < work.n_partial) {
-            w.store_partial((T *)work.partial + p * Bittcf<T, kTiles>::kHeight * args.x.n);
+            w.store_partial((typename Warp::T *)((T *)work.partial +
+                                                 p * Bittcf<T, kTiles>::kHeight * args.x.n));
         } else if (w.is_finite()) {
             w.store();
         } else {
-            repair_tile(A, args, piece.window, j, Warp::kWidth);
+            repair_tile(A, args, piece.window, j / Warp::kParts, Warp::kWidth / Warp::kParts);
         }
     }
 }
@@ -66,15 +67,19 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     using Format = Bittcf<T, kTiles>;
     using Choice = TcPieces<Format>;
 
-    static constexpr int kNumber = 7;
+    static constexpr int kNumber = 7, kColumns = 4;
+    static constexpr int kEnoughPieces = 12; /* of a multiprocessor, to give a warp more columns */
+    static constexpr int kParts        = (int)(sizeof(T) / sizeof(typename RealOf<T>::type));
 
-    template <int kLoads, int kStages, bool kWide, int kWarps, int kBlocks> static Choice choice()
+    template <int kLoads, int kStages, BittcfAccess kAccess, int kWarps, int kBlocks>
+    static Choice choice()
     {
-        using Warp = BittcfWarp<T, kCompute, kTiles, kLoads, kStages, kWide, kWarps>;
+        using Warp = BittcfWarp<T, kCompute, kTiles, kLoads, kStages, kAccess, kWarps>;
 
-        return {bittcf_mm<T, kCompute, kTiles, kLoads, kStages, kWide, kWarps, kBlocks>,
-                Warp::kWidth, kWarps, kWide ? 16 / (int)sizeof(T) : 1,
-                Warp::kTeamRoom * (int)sizeof(T)};
+        return {bittcf_mm<T, kCompute, kTiles, kLoads, kStages, kAccess, kWarps, kBlocks>,
+                Warp::kWidth / Warp::kParts, kWarps,
+                kAccess == BittcfAccess::kNarrow ? 1 : Warp::kElems,
+                Warp::kTeamRoom * (int)sizeof(typename Warp::T)};
     }
 
     /* Measured on one H200 over real matrices and stand-ins, N = 32 and 128: with several loads a
@@ -83,17 +88,41 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     static const Choice *all()
     {
         constexpr bool kLean = kCompute == SPMM_COMPUTE_32F_FAST_TF32 && kTiles == 1;
-        constexpr int  kFour = kLean ? 5 : kTiles == 1 ? 4 : 3, kTwo = kLean ? 7 : 5;
-        constexpr int  kOne = kLean ? 8 : 6;
+        constexpr int  kFour = kLean ? 5 : kTiles == 1 ? 4 : 3;
+        constexpr int  kTwo  = kLean ? 7 : kTiles == 2 && kParts == 2 ? 4 : 5;
+        constexpr int  kOne  = kLean ? 8 : 6;
 
         static const Choice choices[kNumber] = {
-            choice<4, 1, true, 4, kFour>(),    choice<2, 1, true, 4, kTwo>(),
-            choice<1, 2, true, 4, kOne>(),     choice<4, 1, true, 8, kFour / 2>(),
-            choice<2, 1, true, 8, kTwo / 2>(), choice<1, 2, true, 8, kOne / 2>(),
-            choice<1, 1, false, 4, 5>(),
+            choice<4, 1, BittcfAccess::kWide, 4, kFour>(),
+            choice<2, 1, BittcfAccess::kWide, 4, kTwo>(),
+            choice<1, 2, BittcfAccess::kWide, 4, kOne>(),
+            choice<4, 1, BittcfAccess::kWide, 8, kFour / 2>(),
+            choice<2, 1, BittcfAccess::kWide, 8, kTwo / 2>(),
+            choice<1, 2, BittcfAccess::kWide, 8, kOne / 2>(),
+            choice<1, 1, BittcfAccess::kNarrow, 4, 5>(),
         };
 
         return choices;
+    }
+
+    /* Those that read column-major B: teams of four warps, and of eight, narrow and wide. */
+    static const Choice *columns()
+    {
+        static const Choice choices[kColumns] = {
+            choice<1, 1, BittcfAccess::kColumns, 4, 5>(),
+            choice<2, 1, BittcfAccess::kColumns, 4, 4>(),
+            choice<1, 1, BittcfAccess::kColumns, 8, 2>(),
+            choice<2, 1, BittcfAccess::kColumns, 8, 2>(),
+        };
+
+        return choices;
+    }
+
+    static const Choice &best_columns(const spmm_tc_work_t &work, int64_t n)
+    {
+        const Choice *list = columns() + (warps_of_block(work) == 8 ? 2 : 0);
+
+        return list[n > list[0].width && work.n_pieces >= kEnoughPieces * work.n_sm];
     }
 
     static cudaError_t launch(const spmm_bittcf_arrays_t &arrays, const spmm_tc_work_t &work,
@@ -108,6 +137,9 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
             (uintptr_t)((args.x.n | args.x.ldb | (c_rows ? args.x.ldc : 0)) * (int64_t)sizeof(T));
         const bool wide = mix % 16 == 0 && (uint64_t)args.x.ldb * sizeof(T) <= UINT32_MAX;
 
+        if (args.x.layout == SPMM_LAYOUT_COL) {
+            return launch_pieces(best_columns(work, args.x.n), A, work, args, stream);
+        }
         return launch_pieces(
             best_choice<Format>(all(), kNumber, work, args.x.n, [=](int) { return wide; }), A, work,
             args, stream);
@@ -117,7 +149,12 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     {
         const cudaError_t code = spmmi::preload(finish_splits<Format>);
 
-        return code != cudaSuccess ? code : preload_choices(all(), kNumber);
+        if (code != cudaSuccess) {
+            return code;
+        }
+        const cudaError_t rows = preload_choices(all(), kNumber);
+
+        return rows != cudaSuccess ? rows : preload_choices(columns(), kColumns);
     }
 };
 

@@ -15,6 +15,14 @@ template <typename T> struct alignas(2 * sizeof(T)) Complex {
     T re, im;
 };
 
+/** The type of the parts of an element: of a real one its own. */
+template <typename T> struct RealOf {
+    using type = T;
+};
+template <typename T> struct RealOf<Complex<T>> {
+    using type = T;
+};
+
 template <typename T> __device__ __forceinline__ Complex<T> operator+(Complex<T> a, Complex<T> b)
 {
     return {a.re + b.re, a.im + b.im};

@@ -236,22 +236,42 @@ __device__ __forceinline__ T *at_c(const spmm_tc_mm_args_t &args, int64_t i, int
     const int64_t row = args.row_map == NULL ? i : (int64_t)__ldg(args.row_map + i);
 
     return (T *)args.x.C +
-           (args.x.layout == SPMM_LAYOUT_MIXED ? row + j * args.x.ldc : row * args.x.ldc + j);
+           (args.x.layout != SPMM_LAYOUT_ROW ? row + j * args.x.ldc : row * args.x.ldc + j);
+}
+
+/** Row @p row of a window times column j of B, row- or column-major. */
+template <class F>
+__device__ __forceinline__ typename F::T exact(const F &format, const spmm_tc_mm_args_t &args,
+                                               int32_t window, int32_t row, int64_t j)
+{
+    const auto *const B = (const typename F::In *)args.x.B;
+
+    return args.x.layout == SPMM_LAYOUT_COL ? format.exact(window, row, B + j * args.x.ldb, 1, 0)
+                                            : format.exact(window, row, B, args.x.ldb, j);
 }
 
 template <typename Out, typename T>
 __device__ __forceinline__ void store_c(const spmm_tc_mm_args_t &args, Out *c, T sum)
 {
-    const T product = (T)args.x.alpha.re * sum;
+    const T product = Factor<T>::of(args.x.alpha) * sum;
 
-    *c = Narrow<Out>::from(args.x.beta.re == 0.0 ? product
-                                                 : product + (T)args.x.beta.re * widen<T>(*c));
+    *c = Narrow<Out>::from(
+        is_zero(args.x.beta) ? product : product + Factor<T>::of(args.x.beta) * widen<T>(*c));
 }
 
 /** 0 when all is finite, else NaN: adding it up over sums costs one instruction each. */
 template <typename T> __device__ __forceinline__ T taint(T x, T so_far)
 {
     return fma(x, (T)0, so_far);
+}
+
+template <typename T> __device__ __forceinline__ bool is_finite(T x)
+{
+    return taint(x, (T)0) == (T)0;
+}
+template <typename T> __device__ __forceinline__ bool is_finite(Complex<T> x)
+{
+    return is_finite(x.re) && is_finite(x.im);
 }
 
 /** Padding multiplies entries that A does not store, zeros, by rows of B, which makes NaN of Inf;
@@ -261,14 +281,13 @@ template <class F>
 __device__ __forceinline__ void repair_tile(const F &format, const spmm_tc_mm_args_t &args,
                                             int32_t window, int64_t j0, int width)
 {
-    using In            = typename F::In;
     const int64_t first = (int64_t)window * F::kHeight;
     const int     lane  = (int)threadIdx.x % kWarp;
 
     for (int row = 0; row < F::kHeight && first + row < format.n_rows; row++) {
         for (int64_t j = j0 + lane; j < j0 + width && j < args.x.n; j += kWarp) {
             store_c(args, at_c<typename F::Out>(args, first + row, j),
-                    format.exact(window, row, (const In *)args.x.B, args.x.ldb, j));
+                    exact(format, args, window, row, j));
         }
     }
 }
@@ -283,8 +302,7 @@ template <class F>
 __global__ void __launch_bounds__(kFinishWarps *kWarp)
     finish_splits(F format, spmm_tc_work_t work, spmm_tc_mm_args_t args)
 {
-    using T  = typename F::T;
-    using In = typename F::In;
+    using T = typename F::T;
     __shared__ T          run[kFinishWarps][kWarp];
     const spmm_tc_split_t split = work.split[blockIdx.x / F::kHeight];
     const int             row   = (int)(blockIdx.x % F::kHeight);
@@ -302,7 +320,7 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp)
         const int64_t  step = (int64_t)F::kHeight * args.x.n;
         const T *const part =
             (const T *)work.partial + ((int64_t)split.piece * F::kHeight + row) * args.x.n + j;
-        T sum = 0;
+        T sum = {};
 
         if (j < args.x.n) {
 #pragma unroll 8
@@ -318,8 +336,8 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp)
             for (int k = 1; k < kFinishWarps; k++) {
                 sum += run[k][lane];
             }
-            if (taint(sum, (T)0) != (T)0) {
-                sum = format.exact(split.window, row, (const In *)args.x.B, args.x.ldb, j);
+            if (!is_finite(sum)) {
+                sum = exact(format, args, split.window, row, j);
             }
             store_c(args, at_c<typename F::Out>(args, i, j), sum);
         }

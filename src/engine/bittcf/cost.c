@@ -107,12 +107,47 @@ static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rou
 }
 
 /* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md):
- * TF32, 3xTF32 and FP64. */
-static const double constants[3][5] = {
-    {3.90, 0.418, 0.492, 1.88, 0.282},
-    {4.11, 0.369, 0.713, 1.68, 0.297},
-    {3.68, 0.508, 0.554, 1.69, 0.207},
+ * TF32, 3xTF32 and FP64, of real and of complex numbers, row-major; and column-major, where TF32
+ * and complex numbers were not measured: they are as the others, with the chain of rows. */
+static const double constants[2][2][3][5] = {
+    {{
+         {3.90, 0.418, 0.492, 1.88, 0.282},
+         {4.11, 0.369, 0.713, 1.68, 0.297},
+         {3.68, 0.508, 0.554, 1.69, 0.207},
+     },
+     {
+         {3.21, 0.514, 0.209, 2.24, 0.420},
+         {4.12, 0.700, 0.770, 1.11, 0.572},
+         {3.76, 0.817, 0.381, 0.246, 0.429},
+     }},
+    {{
+         {4.68, 1.120, 0.841, 1.19, 0.283},
+         {4.68, 1.120, 0.841, 1.19, 0.283},
+         {3.10, 0.770, 0.937, 1.12, 0.226},
+     },
+     {
+         {4.68, 1.120, 0.841, 1.19, 0.420},
+         {4.68, 1.120, 0.841, 1.19, 0.572},
+         {3.10, 0.817, 0.937, 1.12, 0.429},
+     }},
 };
+
+static const double *constants_of(const spmm_problem_t *problem)
+{
+    const int mode = problem->compute == SPMM_COMPUTE_64F   ? 2
+                     : problem->compute == SPMM_COMPUTE_32F ? 1
+                                                            : 0;
+
+    return constants[problem->layout == SPMM_LAYOUT_COL][spmmi_is_complex(problem->ab_type)][mode];
+}
+
+/* Column-major B comes in sectors of 32 bytes, each of one column: as rows of as many bytes. */
+static double sectors(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    const double size = (double)spmm_type_size(problem->ab_type);
+
+    return (double)pattern->tc.quads * fmax(4.0, 32.0 / size);
+}
 
 /* What moves once through device memory; a row of B for every pair of a window and an active
  * column, through L2; windows that a warp takes one after the other, each with its start, its
@@ -133,15 +168,14 @@ int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
                       spmmi_bittcf_limits(device, problem, windows, (int32_t)blocks));
     const launch_t launch = launch_of(&load, problem, device, tiles);
     const double   rounds = rounds_of(&load, &launch, device);
-    const double  *c      = constants[problem->compute == SPMM_COMPUTE_64F   ? 2
-                                      : problem->compute == SPMM_COMPUTE_32F ? 1
-                                                                             : 0];
+    const double  *c      = constants_of(problem);
+    const double   rows   = problem->layout == SPMM_LAYOUT_COL ? sectors(pattern, problem) : pairs;
 
     terms[0] = (spmm_cost_term_t){"launch", c[0], us};
     terms[1] =
         (spmm_cost_term_t){"once", c[1], spmmi_gpu_once_s(pattern, problem, device, a_bytes)};
     terms[2] =
-        (spmm_cost_term_t){"gather", c[2], spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+        (spmm_cost_term_t){"gather", c[2], spmmi_gpu_gather_s(pattern, problem, device, rows)};
     terms[3] = (spmm_cost_term_t){"pieces", c[3], rounds * us};
     terms[4] = (spmm_cost_term_t){"chain", c[4], chain_of(&load, &launch, rounds, blocks) * us};
     return 5;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file decode.c  BitTCF as CPU code walks it. */
 #include "engine/bittcf/format.h"
+#include "spmm_dist/context.h"
 
 static int32_t decode(const void *arrays, int64_t block, spmm_tc_entry_t *entry, size_t *offset)
 {
@@ -17,7 +18,7 @@ static int32_t decode(const void *arrays, int64_t block, spmm_tc_entry_t *entry,
             entry[n++].col = col[bit % SPMM_BITTCF_SIDE];
         }
     }
-    *offset = (size_t)f->value_ptr[block] * (f->type == SPMM_R_64F ? 8 : 4);
+    *offset = (size_t)f->value_ptr[block] * spmm_type_size(f->type);
     return n;
 }
 
@@ -36,7 +37,7 @@ static size_t runs(const void *arrays, int64_t block, uint8_t *length)
             length[tile * SPMM_BITTCF_SIDE + r] = (uint8_t)(x >> 8 * r);
         }
     }
-    return (size_t)f->value_ptr[block] * (f->type == SPMM_R_64F ? 8 : 4);
+    return (size_t)f->value_ptr[block] * spmm_type_size(f->type);
 }
 
 spmm_tc_view_t spmmi_bittcf_view(const void *arrays)

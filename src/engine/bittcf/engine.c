@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/scalar.h"
 #include "engine/bittcf/cost.h"
 #include "engine/bittcf/engine.h"
 #include "engine/bittcf/format.h"
@@ -152,16 +153,32 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return spmmi_tc_build(&spmmi_tc_kind_bittcf, block, problem, device, format);
 }
 
+/* The kernels take column-major blocks, the product on CPUs does not. */
+static bool reads_columns(const spmm_problem_t *problem, const spmm_device_t *device)
+{
+    return problem->layout == SPMM_LAYOUT_COL && device->kind == SPMM_DEVICE_CUDA;
+}
+
+/* Of FP32 or FP64, real or complex. */
+static bool supports_part(const spmm_problem_t *problem, const spmm_device_t *device,
+                          spmm_type_t part, spmm_type_t whole, char why[SPMM_WHY])
+{
+    spmm_problem_t rows = *problem;
+
+    rows.layout = reads_columns(problem, device) ? SPMM_LAYOUT_ROW : problem->layout;
+    return spmmi_tc_supports(&rows, device, spmmi_is_complex(problem->ab_type) ? whole : part, why);
+}
+
 static bool supports_32f(const spmm_problem_t *problem, const spmm_device_t *device,
                          char why[SPMM_WHY])
 {
-    return spmmi_tc_supports(problem, device, SPMM_R_32F, why);
+    return supports_part(problem, device, SPMM_R_32F, SPMM_C_32F, why);
 }
 
 static bool supports_64f(const spmm_problem_t *problem, const spmm_device_t *device,
                          char why[SPMM_WHY])
 {
-    return spmmi_tc_supports(problem, device, SPMM_R_64F, why);
+    return supports_part(problem, device, SPMM_R_64F, SPMM_C_64F, why);
 }
 
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

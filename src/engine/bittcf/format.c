@@ -116,10 +116,16 @@ static void put_block(layout_t *at)
         }
         bits                                      = transpose_bits(columns);
         f->bits[(int64_t)at->b * f->tiles + tile] = bits;
-        if (f->type == SPMM_R_64F) {
-            put_values(at, tile, bits, sizeof(double));
-        } else {
-            put_values(at, tile, bits, sizeof(float));
+        switch (spmm_type_size(f->type)) {
+        case 16:
+            put_values(at, tile, bits, 16);
+            break;
+        case 8:
+            put_values(at, tile, bits, 8);
+            break;
+        default:
+            put_values(at, tile, bits, 4);
+            break;
         }
         at->value += spmmi_cpu_popcount(bits);
     }

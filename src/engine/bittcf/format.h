@@ -19,7 +19,7 @@
 typedef struct {
     int32_t     n_rows, n_cols, n_windows, n_blocks;
     int32_t     tiles;      /**< of 8 rows in a window: 1 as in the paper, 2 or 4 */
-    spmm_type_t type;       /**< 32F or 64F */
+    spmm_type_t type;       /**< 32F or 64F, real or complex */
     int32_t    *window_ptr; /**< as in spmm_bittcf_arrays_t; all owned */
     int32_t    *value_ptr;
     int32_t    *col;
@@ -28,8 +28,8 @@ typedef struct {
     int32_t    *entry_ptr; /**< [n_windows + 1] entries of the rows before each window */
 } spmm_bittcf_t;
 
-/** Convert @p block, which must be of type 32F or 64F; its row map is not taken along.
- *  Deterministic.
+/** Convert @p block, which must be of type 32F or 64F, real or complex; its row map is not taken
+ *  along.  Deterministic.
  *  @param[in] tall     windows of SPMM_WINDOWS_TALL rows of @p block; NULL: condense here
  *  @param[in] tiles    of 8 rows in a window: 1, 2 or 4
  *  @param[in] threads  as in spmmi_windows_create() */

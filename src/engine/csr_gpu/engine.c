@@ -276,11 +276,17 @@ static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
  * in L1, more where they share columns: hence entries and pairs of a window of 8 rows and a column;
  * instructions of entries, and of the ends of rows.  Constants by bench/fit/fit.py from times on
  * one H200 (docs/explanation/choices.md). */
-static const double constants[2][6] = {
+static const double constants[3][6] = {
     {7.32, 0.706, 0.615, 0.184, 0.957,
      0.0}, /* 16-bit types: ends of rows make no difference there */
     {5.65, 0.593, 0.422, 0.278, 0.500, 4.71},
+    {5.24, 0.892, 0.570, 0.177, 0.912, 0.0}, /* complex types: nor there */
 };
+
+static const double *constants_of(spmm_type_t type)
+{
+    return constants[spmmi_is_complex(type) ? 2 : spmm_type_size(type) > 2];
+}
 
 /* One column: a launch, and the entries at the rate at which they come: least squares over 14 real
  * matrices in FP64 on one H200, 9 % rms. */
@@ -301,7 +307,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double   slices = fmax(1.0, (double)problem->n / (double)slice), us = 1e-6;
     const double   nnz = (double)pattern->nnz;
     const double   a   = nnz * ((double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t));
-    const double  *k   = constants[spmm_type_size(problem->ab_type) > 2];
+    const double  *k   = constants_of(problem->ab_type);
     const double   passes = ceil(slices) / device->n_sm * 1e-9;
     spmm_problem_t one    = *problem;
 
@@ -319,9 +325,9 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
         slices * spmmi_gpu_gather_s(pattern, &one, device, (double)pattern->tc.pairs[0])};
     terms[4] = (spmm_cost_term_t){"entries", k[4], nnz * passes};
     terms[5] = (spmm_cost_term_t){"rows", k[5], (double)pattern->n_rows * passes};
-    /* Elements of column-major C are stored one by one: ps of each, by least squares over the
-     * products that took this way among 46 real matrices, N = 8, 32 and 128, on one H200. */
-    terms[6] = (spmm_cost_term_t){"columns", spmmi_is_64f(problem->ab_type) ? 13.8 : 8.5,
+    /* Elements of column-major C are stored one by one: ps of each, 4 to 24 in FP64 on five real
+     * matrices, N = 8, 32 and 128, on one H200. */
+    terms[6] = (spmm_cost_term_t){"columns", spmmi_is_64f(problem->ab_type) ? 17.0 : 10.5,
                                   problem->layout == SPMM_LAYOUT_MIXED
                                       ? (double)problem->n * (double)pattern->c_rows * 1e-12
                                       : 0.0};

@@ -86,6 +86,27 @@ static void add_lengths(const spmm_tc_lengths_t *part, spmm_tc_lengths_t *length
     }
 }
 
+/* Four neighbouring columns with an entry in the same 8 rows count once; columns ascend. */
+static int64_t count_quads(const spmm_windows_t *windows, int32_t w)
+{
+    const int32_t  *col   = windows->col + windows->first[w];
+    const uint32_t *rows  = windows->rows + windows->first[w];
+    const int32_t   n     = windows->count[w];
+    uint32_t        seen  = 0;
+    int64_t         quads = 0;
+
+    for (int32_t k = 0; k < n; k++) {
+        seen |= rows[k];
+        if (k + 1 == n || col[k + 1] / 4 != col[k] / 4) {
+            for (int s = 0; s < SMALL; s++) {
+                quads += (seen >> 8 * s & 0xff) != 0;
+            }
+            seen = 0;
+        }
+    }
+    return quads;
+}
+
 /* Add what window w has to *facts. */
 static void scan_window(const spmm_windows_t *windows, int32_t w, int32_t n_small,
                         const scan_t *scan, spmm_tc_facts_t *facts)
@@ -107,6 +128,7 @@ static void scan_window(const spmm_windows_t *windows, int32_t w, int32_t n_smal
             middle[m] += (rows[k] >> 16 * m & 0xffff) != 0;
         }
     }
+    facts->quads += count_quads(windows, w);
     for (int32_t s = 0; s < SMALL && w * SMALL + s < n_small; s++) {
         const int64_t blocks = (small[s] + 7) / 8;
 
@@ -140,6 +162,7 @@ static void scan_windows(const spmm_windows_t *windows, int32_t n_small, int tea
                 facts->pairs[h] += part.pairs[h];
             }
             facts->tc_blocks += part.tc_blocks;
+            facts->quads += part.quads;
             facts->bricks += part.bricks;
             add_lengths(&part.lengths[0], &facts->lengths[0]);
             add_lengths(&part.lengths[1], &facts->lengths[1]);

@@ -88,8 +88,10 @@ void spmmi_tc_fill(const spmm_tc_view_t *A, const int32_t *entry_ptr, const void
     for (int32_t w = 0; w < A->n_windows; w++) {
         if (value_size == sizeof(float)) {
             fill_window(A, entry_ptr, w, values, sizeof(float), to);
-        } else {
+        } else if (value_size == sizeof(double)) {
             fill_window(A, entry_ptr, w, values, sizeof(double), to);
+        } else {
+            fill_window(A, entry_ptr, w, values, value_size, to);
         }
     }
 }

@@ -66,6 +66,7 @@ typedef struct {
 /** What decides how tensor-core formats do on a pattern; all 0 without entries. */
 typedef struct {
     int64_t pairs[SPMM_TC_HEIGHTS]; /**< (window, active column) pairs at heights 8, 16, 32 */
+    int64_t quads;                  /**< (window of 8 rows, four aligned columns) pairs */
     int64_t tc_blocks;              /**< 8x8, of BitTCF */
     int64_t bricks;                 /**< 16x4, over panels of 16 rows */
     spmm_tc_lengths_t lengths[2];   /**< of windows at heights 8 and 16 */

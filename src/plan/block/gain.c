@@ -84,6 +84,7 @@ spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern)
         bound.tc.pairs[h] = full > pattern->used_cols ? full : pattern->used_cols;
     }
     bound.tc.tc_blocks = (bound.tc.pairs[0] + 7) / 8;
+    bound.tc.quads     = (bound.tc.pairs[0] + 3) / 4;
     bound.tc.bricks    = (bound.tc.pairs[1] + 3) / 4;
     for (int h = 0; h < 2; h++) {
         bound.tc.lengths[h] = even_lengths(&bound, h);

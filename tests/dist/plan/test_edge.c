@@ -119,7 +119,7 @@ static void test_explain(void **state)
 
     for (int col = 0; col < 2; col++) {
         const spmm_layout_t layout = col == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
-        spmm_plan_t        *plan   = diagonal_plan("dmma", layout, &A);
+        spmm_plan_t        *plan   = diagonal_plan(direct ? "csr-gpu" : "dmma", layout, &A);
         char               *text   = test_context_explain(plan);
 
         assert_int_equal(plan->edge.used, col == 1);
@@ -142,14 +142,18 @@ static void test_direct(void **state)
     spmm_matrix_t *A;
     spmm_plan_t   *plan;
 
-    plan = diagonal_plan(getenv("SPMM_TEST_DEVICE") == NULL ? "csr-cpu" : "cusparse",
-                         SPMM_LAYOUT_COL, &A);
-    assert_false(plan->edge.used);
-    assert_int_equal(plan->blocks.local.problem.layout, SPMM_LAYOUT_COL);
-    assert_int_equal(plan->blocks.halo.problem.layout, SPMM_LAYOUT_COL);
-    assert_null(plan->edge.b);
-    assert_null(plan->edge.c);
-    test_context_destroy(&plan, &A, NULL);
+    for (int k = 0; k < 2; k++) {
+        plan = diagonal_plan(getenv("SPMM_TEST_DEVICE") == NULL ? "csr-cpu"
+                             : k == 0                           ? "cusparse"
+                                                                : "dmma",
+                             SPMM_LAYOUT_COL, &A);
+        assert_false(plan->edge.used);
+        assert_int_equal(plan->blocks.local.problem.layout, SPMM_LAYOUT_COL);
+        assert_int_equal(plan->blocks.halo.problem.layout, SPMM_LAYOUT_COL);
+        assert_null(plan->edge.b);
+        assert_null(plan->edge.c);
+        test_context_destroy(&plan, &A, NULL);
+    }
 }
 
 /* The least predicted time of one engine, or of all, over all ways, copies counted.
@@ -225,7 +229,8 @@ static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *n
     for (int h = 0; h < 3; h++) {
         plan.blocks.local.pattern.tc.pairs[h] = pairs >> h;
     }
-    least = least_time(&plan, name, copies, &layout, &copies_s);
+    plan.blocks.local.pattern.tc.quads = pairs / 2;
+    least                              = least_time(&plan, name, copies, &layout, &copies_s);
     spmm_assert_ok(spmmi_plan_consider_edge(&plan));
     spmm_assert_ok(spmmi_engine_pick(name, &device, candidates, spmmi_n_engines, &picked));
     assert_true(fabs(picked->predicted_s - least) <= 1e-9 * least);

@@ -13,9 +13,10 @@
 typedef struct {
     const char    *engine; /**< NULL: end of the table */
     spmm_compute_t compute;
-    spmm_type_t    half;   /**< 16-bit type of A and B; AUTO: they are FP64 or FP32 */
+    spmm_type_t    type;   /**< of A and B; AUTO: FP64 or FP32, as compute says */
     bool           wide_c; /**< of 16-bit A and B: C in FP32; waiting and far rows are not tried */
-    bool           brief;  /**< left out where half of the ways show enough */
+    bool           by_columns; /**< B and C are column-major */
+    bool           brief;      /**< left out where half of the ways show enough */
     /** NULL, or instead of the engine's own */
     spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
                            const spmm_device_t *device, void **format);

@@ -11,10 +11,11 @@
 typedef struct {
     const spmm_engine_ops_t *engine;
     const spmm_device_t     *device;
-    spmm_compute_t           compute; /**< 64F for FP64 data, else 32F or 32F_FAST_TF32 */
-    spmm_type_t              half;    /**< 16-bit type of A and B; AUTO: they are FP64 or FP32 */
-    bool                     wide_c;  /**< of 16-bit A and B: C in FP32 */
-    bool                     small;   /**< fewer and smaller cases, for CPUs and sanitizers */
+    spmm_compute_t           compute;    /**< 64F for FP64 data, else 32F or 32F_FAST_TF32 */
+    spmm_type_t              type;       /**< of A and B; AUTO: FP64 or FP32, as compute says */
+    bool                     wide_c;     /**< of 16-bit A and B: C in FP32 */
+    bool                     by_columns; /**< B and C are column-major */
+    bool                     small;      /**< fewer and smaller cases, for CPUs and sanitizers */
 } tc_case_t;
 
 /** Every width, shape, leading dimension, alignment and scalar. */

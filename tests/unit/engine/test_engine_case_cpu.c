@@ -15,7 +15,7 @@ static spmm_device_t device;
 static const struct {
     const char    *name;
     spmm_compute_t compute;
-    spmm_type_t    half;
+    spmm_type_t    type;
     bool           wide_c;
 } engines[] = {{"csr-cpu", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
                {"csr-cpu", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
@@ -24,6 +24,9 @@ static const struct {
                {"hrpb", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
                {"hrpb", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
                {"dmma", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
+               {"bittcf", SPMM_COMPUTE_32F, SPMM_C_32F, false},
+               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_C_32F, false},
+               {"dmma", SPMM_COMPUTE_64F, SPMM_C_64F, false},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true},
                {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false},
@@ -43,7 +46,7 @@ static void each(int first, void (*check)(const tc_case_t *t))
         const tc_case_t t = {.engine  = spmmi_engine_find(engines[e].name),
                              .device  = &device,
                              .compute = engines[e].compute,
-                             .half    = engines[e].half,
+                             .type    = engines[e].type,
                              .wide_c  = engines[e].wide_c,
                              .small   = true};
 
