@@ -39,6 +39,16 @@ typedef struct {
     int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_scatter_args_t;
 
+/** dst[i] = src[i], rounded to nearest even: FP64 and FP32, or FP32 and a 16-bit type, either way.
+ *  Complex elements are two. */
+typedef struct {
+    const void *src;
+    void       *dst;
+    spmm_type_t src_type, dst_type; /**< real */
+    int64_t     count;
+    int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_round_args_t;
+
 /** dst[row[u], j] += alpha * sum of src[pos[k], j] over k in [ptr[u], ptr[u + 1]), in the order of
  *  k: adds the partial rows that peers send back for op T.  Deterministic. */
 typedef struct {

@@ -102,6 +102,14 @@ typedef struct {
                              graph and schedule "allgather".  NULL or "auto": "both" on CPUs of
                              several nodes where it is predicted to take less than 0.8 of the time
                              between them, unless no row moves to another rank; else "rows" */
+    spmm_type_t halo_type; /**< rows of B travel rounded to this type: 16F or 16BF where A is in
+                                FP32, 32F where it is in FP64.  Half the bytes, and in C a further
+                                error of up to u |A| |B| of the entries whose row of B
+                                travels, u = 2^-11 for 16F, 2^-8 for 16BF, 2^-24 for 32F; elements
+                                beyond the type's range become Inf, and below its normal ones lose
+                                more.  On CPUs, op N, not for reproducible plans and schedule
+                                "allgather"; partial rows of C are not rounded.  AUTO: as they
+                                are */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -109,7 +117,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO, NULL, 0, 0, NULL, NULL                                                 \
+            SPMM_TYPE_AUTO, NULL, 0, 0, NULL, NULL, SPMM_TYPE_AUTO                                 \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;

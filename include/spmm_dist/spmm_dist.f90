@@ -95,7 +95,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 160_c_size_t
+    integer(c_size_t) :: struct_size = 168_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -120,6 +120,7 @@ module spmm_dist
     integer(c_int) :: column_groups = 0
     type(c_ptr) :: levels = c_null_ptr
     type(c_ptr) :: cover = c_null_ptr
+    integer(c_int) :: halo_type = 0
   end type
 
   type, bind(c) :: spmm_layout_info_t

@@ -16,6 +16,7 @@ static inline int spmmi_cpu_team(int threads)
 void spmmi_cpu_gather_rows(const spmm_gather_args_t *args);
 void spmmi_cpu_scatter_rows(const spmm_scatter_args_t *args);
 void spmmi_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args);
+void spmmi_cpu_round_rows(const spmm_round_args_t *args);
 void spmmi_cpu_store_columns(const spmm_store_args_t *args);
 
 void spmmi_cpu_place_values(const spmm_place_args_t *args);

@@ -71,6 +71,8 @@ class Plan(Resource):
         Rows go straight to ranks, or over the network once to each node and on within it.
     cover : {"auto", "rows", "both"}
         Rows of B travel, or the fewest rows of B and partial rows of C.
+    halo_type : dtype or str
+        Rows of B travel rounded to this type: "16f" or "16bf" of FP32, "32f" of FP64.
     profile : bool
         Time the phases of every product, for `stats`, `timeline` and `plot`.
     no_autotune : bool
@@ -98,7 +100,7 @@ class Plan(Resource):
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
                  reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
                  tune="use", reproducible=False, column_groups=0, levels="auto",
-                 cover="auto"):
+                 cover="auto", halo_type="auto"):
         options, failed = ffi.new("spmm_plan_options_t *"), None
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
         texts = []  # live until the call
@@ -117,6 +119,7 @@ class Plan(Resource):
             options.reorder, options.schedule = word(reorder), word(schedule)
             options.tune, options.levels = word(tune), word(levels)
             options.cover = word(cover)
+            options.halo_type = TYPES[type_name(halo_type)]
             options.column_groups = column_groups
             options.imbalance, options.seed, options.executes = imbalance, seed, executes
             options.deterministic, options.profile = bool(deterministic), bool(profile)
@@ -134,7 +137,8 @@ class Plan(Resource):
                           seed=seed, reorder=reorder, executes=executes, schedule=schedule,
                           graph=bool(graph), exact_nonfinite=bool(exact_nonfinite), tune=tune,
                           reproducible=bool(reproducible),
-                          column_groups=column_groups, levels=levels, cover=cover)
+                          column_groups=column_groups, levels=levels, cover=cover,
+                          halo_type=str(halo_type))
         super().__init__(A._context, "spmm_plan_t", lib.spmm_plan_destroy,
                          (lib.spmm_plan_create, A._pointer, n, options))
         #: The matrix, n and op as given.

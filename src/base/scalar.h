@@ -30,6 +30,17 @@ static inline spmm_type_t spmmi_part_type(spmm_type_t type)
     return type == SPMM_C_64F ? SPMM_R_64F : type == SPMM_C_32F ? SPMM_R_32F : type;
 }
 
+/** Unit roundoff: the relative error of rounding to @p type in its range. */
+static inline double spmmi_type_error(spmm_type_t type)
+{
+    const spmm_type_t part = spmmi_part_type(type);
+
+    return part == SPMM_R_64F   ? 0x1p-53
+           : part == SPMM_R_32F ? 0x1p-24
+           : part == SPMM_R_16F ? 0x1p-11
+                                : 0x1p-8;
+}
+
 /** Are sums of @p type kept in FP64? */
 static inline bool spmmi_is_64f(spmm_type_t type)
 {

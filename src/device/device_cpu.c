@@ -224,6 +224,17 @@ static spmm_status_t cpu_store_columns(const spmm_device_t *device, const spmm_s
     return SPMM_OK;
 }
 
+static spmm_status_t cpu_round_rows(const spmm_device_t *device, const spmm_round_args_t *args,
+                                    spmm_stream_t stream)
+{
+    spmm_round_args_t mine = *args;
+
+    (void)stream;
+    mine.threads = device->n_sm;
+    spmmi_cpu_round_rows(&mine);
+    return SPMM_OK;
+}
+
 const spmm_device_ops_t spmmi_device_cpu = {
     .name             = "cpu",
     .open             = cpu_open,
@@ -252,4 +263,5 @@ const spmm_device_ops_t spmmi_device_cpu = {
     .scatter_rows     = cpu_scatter_rows,
     .scatter_add_rows = cpu_scatter_add_rows,
     .store_columns    = cpu_store_columns,
+    .round_rows       = cpu_round_rows,
 };

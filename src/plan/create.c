@@ -79,6 +79,7 @@ static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
     mine.schedule  = "overlap";
     mine.levels    = levels_of(plan);
     mine.cover     = "rows";
+    mine.halo_type = SPMM_TYPE_AUTO; /* of op N alone, and then these are sums */
     return spmmi_plan_build(plan->shared, plan->cover.A, plan->n / plan->b_parts, &mine,
                             &plan->cover.plan);
 }

@@ -14,7 +14,7 @@ static const double clear_gain = 0.9;
 
 static size_t row_bytes_of(const spmm_plan_t *plan)
 {
-    return (size_t)plan->n * spmm_type_size(plan->halo_type);
+    return (size_t)plan->n * plan->sent_size;
 }
 
 static bool is_named(const char *levels, const char *name)
@@ -85,7 +85,7 @@ static spmm_status_t compare_levels(spmm_plan_t *plan, const spmm_plan_options_t
                                        .need      = plan->blocks.need,
                                        .direction = plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD
                                                                           : SPMM_HALO_REVERSE,
-                                       .type      = plan->halo_type,
+                                       .type      = plan->sent_type,
                                        .row_bytes = row_bytes_of(plan)};
     spmm_levels_t           *levels = NULL;
     spmm_status_t            status;

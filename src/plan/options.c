@@ -158,6 +158,34 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
     return check_compute(plan);
 }
 
+/* Rows of B alone are rounded: sums would be at every hop. */
+static spmm_status_t check_halo_type(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    const spmm_type_t part = spmmi_part_type(plan->ab_type), sent = o->halo_type;
+    const char       *why = NULL;
+
+    if (sent == SPMM_TYPE_AUTO) {
+        return SPMM_OK;
+    }
+    if (!(part == SPMM_R_64F && sent == SPMM_R_32F) &&
+        !(part == SPMM_R_32F && (sent == SPMM_R_16F || sent == SPMM_R_16BF))) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                          "halo_type must be 16f or 16bf where A is in FP32, 32f where it is in "
+                          "FP64, or auto");
+    }
+    if (plan->device->ops->round_rows == NULL) {
+        why = "is for CPUs";
+    } else if (plan->op != SPMM_OP_N) {
+        why = "rounds rows of B, and op T and H send sums";
+    } else if (plan->reproducible) {
+        why = "is not for reproducible plans: which rows are rounded depends on the partition";
+    } else if (o->schedule != NULL && strcmp(o->schedule, "allgather") == 0) {
+        why = "is not for schedule allgather";
+    }
+    return why == NULL ? SPMM_OK
+                       : spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "halo_type %s", why);
+}
+
 static spmm_status_t check_schedule(const spmm_plan_t *plan, const char *name)
 {
     if (name == NULL || strcmp(name, "auto") == 0 || spmmi_schedule_find(name) != NULL) {
@@ -206,7 +234,8 @@ static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_op
         spmmi_text("objective", o->objective), spmmi_text("engine", o->engine),
         spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
         spmmi_text("schedule", o->schedule), spmmi_text("tune", tune_name(o)),
-        spmmi_text("levels", o->levels), spmmi_text("cover", o->cover));
+        spmmi_text("levels", o->levels), spmmi_text("cover", o->cover),
+        spmmi_whole("halo_type", o->halo_type));
 }
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
@@ -215,11 +244,17 @@ spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options
     SPMM_TRY(spmmi_agree(plan->env, check_schedule(plan, o->schedule)));
     SPMM_TRY(spmmi_agree(plan->env, check_levels(plan, o->levels)));
     SPMM_TRY(spmmi_agree(plan->env, check_cover(plan, o->cover)));
+    SPMM_TRY(spmmi_agree(plan->env, check_halo_type(plan, o)));
     SPMM_TRY(compare_options(plan, o));
     plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
     plan->op    = plan->flips ? SPMM_OP_N : plan->op;
     /* Joined blocks multiply no column-major rows. */
     plan->edge.kept = plan->edge.used = plan->reproducible && plan->layout == SPMM_LAYOUT_COL;
     plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmmi_accum_type(plan->ab_type);
+    plan->sent_type = o->halo_type == SPMM_TYPE_AUTO ? plan->halo_type : o->halo_type;
+    plan->sent_size = spmm_type_size(plan->sent_type);
+    if (spmmi_plan_rounds(plan)) {
+        plan->sent_size *= (size_t)spmmi_type_parts(plan->ab_type);
+    }
     return SPMM_OK;
 }

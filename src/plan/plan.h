@@ -48,6 +48,9 @@ struct spmm_plan {
     spmm_layout_t  layout;
     spmm_type_t    ab_type, c_type;
     spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */
+    spmm_type_t    sent_type; /**< in which they travel: of a part where they are complex; equal to
+                                   halo_type: as they are */
+    size_t         sent_size; /**< bytes of an element that travels */
     spmm_compute_t compute;
     bool           deterministic, profile, exact_nonfinite, reproducible;
     spmm_tune_t    tune; /**< what engines of this rank are chosen by, where rows stay in order */
@@ -85,6 +88,12 @@ static inline spmm_block_t *spmmi_plan_block(spmm_plan_t *plan, int b)
     return b == 0   ? &plan->blocks.local
            : b == 1 ? &plan->blocks.halo
                     : &plan->blocks.joined[b - 1].block;
+}
+
+/** Do rows travel in a shorter type? */
+static inline bool spmmi_plan_rounds(const spmm_plan_t *plan)
+{
+    return plan->sent_type != plan->halo_type;
 }
 
 /** The matrix whose entries are dealt to blocks. */

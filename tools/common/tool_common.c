@@ -104,6 +104,14 @@ double tool_median(double *values, int64_t n)
     return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2.0;
 }
 
+double tool_roundoff(spmm_type_t type)
+{
+    return type == SPMM_TYPE_AUTO ? 0.0
+           : type == SPMM_R_16BF  ? 0x1p-8
+           : type == SPMM_R_16F   ? 0x1p-11
+                                  : 0x1p-24;
+}
+
 double tool_tolerance(spmm_type_t type, spmm_compute_t compute)
 {
     double storage = 1e-12;

@@ -238,7 +238,8 @@ static int verify_product(driver_run_t *run, operands_t *x)
         report->verdict  = driver_verdict_reduce(run->job, &report->verdict);
         MPI_Allreduce(MPI_IN_PLACE, &report->spoiled, 1, MPI_INT64_T, MPI_SUM, run->job->comm);
         report->tolerance =
-            tool_tolerance(run->options->type, driver_compute_resolve(run->options));
+            tool_tolerance(run->options->type, driver_compute_resolve(run->options)) +
+            tool_roundoff(run->options->halo_type);
         report->verified = true;
         report->passed   = report->verdict.max_error <= report->tolerance && report->spoiled == 0;
         if (report->verdict.compared == 0 && report->verdict.out_of_range > 0) {

@@ -123,7 +123,7 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
                                 ? 0.0
                                 : product_s(f, &plan->blocks.halo.pattern, remote_c, n);
         chunk->joined_s   = joined_s(f, n, chunk->halo_s);
-        chunk->exchange_s = spmmi_plan_exchange_s(plan, (size_t)n * elem);
+        chunk->exchange_s = spmmi_plan_exchange_s(plan, (size_t)n * plan->sent_size);
     }
     t->gather_s =
         plan->exchange.transport->cost(&plan->exchange.full, (size_t)plan->n * elem, plan->device);

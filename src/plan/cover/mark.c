@@ -199,10 +199,11 @@ static void add_pair(void *user, uint64_t pair, const spmm_cover_pair_t *found)
     const spmm_plan_t  *plan  = m->plan;
     const uint64_t      units = (uint64_t)units_of(m);
     const double        b     = (double)plan->n * (double)spmm_type_size(plan->ab_type);
-    const double c    = (double)plan->n * (double)spmm_type_size(spmmi_accum_type(plan->ab_type));
-    const double stay = plan->op == SPMM_OP_N ? b : c, moved = plan->op == SPMM_OP_N ? c : b;
-    const double rows = (double)found->needed * stay;
-    const double both = (double)found->rows * stay + (double)found->partials * moved;
+    const double c     = (double)plan->n * (double)spmm_type_size(spmmi_accum_type(plan->ab_type));
+    const double stay  = (double)plan->n * (double)plan->sent_size;
+    const double moved = plan->op == SPMM_OP_N ? c : b;
+    const double rows  = (double)found->needed * stay;
+    const double both  = (double)found->rows * stay + (double)found->partials * moved;
 
     m->in_bytes[pair % units].rows += rows;
     m->in_bytes[pair % units].both += both;

@@ -199,6 +199,11 @@ spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan)
     if (plan->edge.kept) {
         SPMM_TRY(make_edge(plan));
     }
+    if (spmmi_plan_rounds(plan)) {
+        SPMM_TRY(take(plan, n_send + spmmi_halo_recv_rows(&plan->exchange.halo),
+                      (size_t)plan->n * plan->sent_size, "rows to exchange",
+                      &plan->exchange.rounded));
+    }
     SPMM_TRY(plan->device->ops->stream_create(plan->device, true, &plan->exchange.comm_stream));
     return spmmi_plan_make_marks(plan, 1);
 }
@@ -208,6 +213,7 @@ void spmmi_plan_free_buffers(spmm_plan_t *plan)
     const spmm_device_ops_t *ops = plan->device->ops;
 
     free_edge(plan);
+    give(plan, &plan->exchange.rounded);
     ops->release(plan->device, plan->exchange.send_row);
     ops->release(plan->device, plan->exchange.reduce.row);
     ops->release(plan->device, plan->exchange.reduce.ptr);
@@ -245,6 +251,7 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
         bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * (size_t)plan->n *
                  spmm_type_size(plan->c_type);
     }
+    bytes += spmmi_plan_rounds(plan) ? (n_send + n_recv) * (size_t)plan->n * plan->sent_size : 0;
     lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->exchange.reduce.n_rows + 1 + n_send;
     return bytes + rows * row_bytes_of(plan) + lists * sizeof *plan->exchange.send_row;
 }

@@ -5,6 +5,7 @@
  */
 #include "plan/product/rows.h"
 
+#include "base/scalar.h"
 #include "plan/plan.h"
 
 int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
@@ -86,6 +87,38 @@ static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spm
     return args.n_rows == 0 ? SPMM_OK : plan->device->ops->gather_rows(plan->device, &args, stream);
 }
 
+/* The same in the type in which rows travel. */
+static spmm_exchange_t sent_of(const spmm_plan_t *plan, const spmm_slice_t *slice,
+                               const spmm_exchange_t *what)
+{
+    const size_t    n_send = (size_t)spmmi_halo_send_rows(&plan->exchange.halo);
+    const size_t    n_recv = (size_t)spmmi_halo_recv_rows(&plan->exchange.halo);
+    const size_t    size = plan->sent_size, first = (size_t)slice->first;
+    char           *to   = plan->exchange.rounded;
+    spmm_exchange_t sent = *what;
+
+    if (spmmi_plan_rounds(plan)) {
+        sent.mirror    = to + n_send * first * size;
+        sent.halo      = to + (n_send * (size_t)plan->n + n_recv * first) * size;
+        sent.row_bytes = (size_t)slice->n * size;
+    }
+    return sent;
+}
+
+/* @p rows x slice from @p from, of type @p from_type, or to it. */
+static spmm_status_t convert(const spmm_plan_t *plan, const spmm_slice_t *slice, int64_t rows,
+                             const void *from, bool widen, void *to, spmm_stream_t stream)
+{
+    const spmm_type_t       type = spmmi_part_type(plan->halo_type);
+    const spmm_round_args_t args = {.src      = from,
+                                    .dst      = to,
+                                    .src_type = widen ? plan->sent_type : type,
+                                    .dst_type = widen ? type : plan->sent_type,
+                                    .count = rows * slice->n * spmmi_type_parts(plan->halo_type)};
+
+    return plan->device->ops->round_rows(plan->device, &args, stream);
+}
+
 /* Rows in two levels have no @p state. */
 static spmm_status_t begin_any(spmm_plan_t *plan, void *state, const spmm_exchange_t *what,
                                spmm_stream_t stream)
@@ -117,12 +150,18 @@ static spmm_status_t begin(spmm_plan_t *plan, int index, void *state, const spmm
     return status;
 }
 
-static spmm_status_t end(spmm_plan_t *plan, int index, void *state, const spmm_exchange_t *what,
-                         spmm_stream_t stream)
+/* @p to: where rows that travelled in another type go; NULL: they are there. */
+static spmm_status_t end(spmm_plan_t *plan, const spmm_slice_t *slice, void *state,
+                         const spmm_exchange_t *what, void *to, spmm_stream_t stream)
 {
+    const int           index = slice->index;
     const spmm_status_t noted = spmmi_plan_note(plan, index, SPMM_MARK_ENDING, stream);
 
     SPMM_TRY(spmmi_first_failure(end_any(plan, state, what, stream), noted));
+    if (to != NULL) {
+        SPMM_TRY(convert(plan, slice, spmmi_halo_recv_rows(&plan->exchange.halo), what->halo, true,
+                         to, stream));
+    }
     return stream == plan->exchange.comm_stream /* else nobody waits for it */
                ? spmmi_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
                : spmmi_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);
@@ -131,21 +170,26 @@ static spmm_status_t end(spmm_plan_t *plan, int index, void *state, const spmm_e
 spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
                                     const spmm_slice_t *slice, spmm_stream_t stream)
 {
-    const spmm_exchange_t what = exchange_of(plan, x, slice);
+    const spmm_exchange_t what = exchange_of(plan, x, slice), sent = sent_of(plan, slice, &what);
 
     SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_PACK, stream));
     if (plan->op == SPMM_OP_N && what.in_place == NULL) {
         SPMM_TRY(pack(plan, x, slice, what.mirror, stream));
     }
-    return begin(plan, slice->index, plan->exchange.state, &what, stream);
+    if (spmmi_plan_rounds(plan)) {
+        SPMM_TRY(convert(plan, slice, spmmi_halo_send_rows(&plan->exchange.halo), what.mirror,
+                         false, sent.mirror, stream));
+    }
+    return begin(plan, slice->index, plan->exchange.state, &sent, stream);
 }
 
 spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice, spmm_stream_t stream)
 {
-    const spmm_exchange_t what = exchange_of(plan, x, slice);
+    const spmm_exchange_t what = exchange_of(plan, x, slice), sent = sent_of(plan, slice, &what);
 
-    return end(plan, slice->index, plan->exchange.state, &what, stream);
+    return end(plan, slice, plan->exchange.state, &sent, spmmi_plan_rounds(plan) ? what.halo : NULL,
+               stream);
 }
 
 /* Forward only, so that `own` is read and never written. */
@@ -172,5 +216,5 @@ spmm_status_t spmmi_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *sli
 {
     const spmm_exchange_t what = gather_of(plan, slice, own);
 
-    return end(plan, slice->index, plan->exchange.gather, &what, stream);
+    return end(plan, slice, plan->exchange.gather, &what, NULL, stream);
 }

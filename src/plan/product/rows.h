@@ -42,8 +42,10 @@ typedef struct {
     int32_t           *send_row;    /**< device copy of halo.send_row: op N packs these */
     spmm_reduce_list_t reduce;      /**< op T adds these */
     void              *mirror_rows; /**< device [send rows x n], packed; NULL for allgather */
-    void              *halo_rows;   /**< device [recv rows x n], packed; NULL unless SPLIT */
-    void              *peer_rows;   /**< the one of them that is the transport's; NULL: none */
+    void              *rounded;   /**< device [send rows and recv rows x n], packed, of the type in
+                                      which they travel; NULL: as they are */
+    void              *halo_rows; /**< device [recv rows x n], packed; NULL unless SPLIT */
+    void              *peer_rows; /**< the one of them that is the transport's; NULL: none */
 } spmm_plan_exchange_t;
 
 /** Cut @p n columns into at most @p chunks slices.  Widths are equal and multiples of 32 where @p n

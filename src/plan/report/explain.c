@@ -291,6 +291,11 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
                               plan->choice.transports[t].transport == plan->exchange.transport,
                               out);
     }
+    if (spmmi_plan_rounds(plan)) {
+        (void)fprintf(out,
+                      "halo rows travel as %s: up to %.2g of |A| |B| of the halo block in error\n",
+                      spmmi_type_name(plan->sent_type), spmmi_type_error(plan->sent_type));
+    }
     print_cover(plan, s, out);
     print_levels(plan, out);
     print_schedules(plan, out);

@@ -152,7 +152,7 @@ static void add_traffic(const spmm_plan_t *part, spmm_plan_stats_t *s, traffic_t
 {
     const spmm_plan_exchange_t *e         = &part->exchange;
     const spmm_halo_t          *moved     = e->gather != NULL ? &e->full : &e->halo;
-    const int64_t               row_bytes = part->n * (int64_t)spmm_type_size(part->halo_type);
+    const int64_t               row_bytes = part->n * (int64_t)part->sent_size;
     const int                   in = part->op == SPMM_OP_N ? 0 : 1, out = 1 - in;
     const size_t                bytes[2] = {(size_t)(spmmi_halo_recv_rows(moved) * row_bytes),
                                             (size_t)(spmmi_halo_send_rows(moved) * row_bytes)};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 2 3 4 */
+/** @file test_halo_type.c  Rows of B rounded on their way: errors within the bound of the header,
+ *  and beyond exact ones, half the bytes, and what is refused. */
+#include "test_context.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/scalar.h"
+
+enum { EACH = 23, N = 40 };
+
+static spmm_context_t *ctx;
+
+static int64_t size(void)
+{
+    return (int64_t)EACH * spmm_test_env.size;
+}
+
+/* Entry (i, j) of A, of which half are there, and element (j, k) of B, in the type of A. */
+static double a_of(spmm_type_t type, int64_t i, int64_t j)
+{
+    const double x = spmmi_hash2(11, i, j) % 2 == 0 ? 0.0 : spmmi_random_value(5, i, j);
+
+    return type == SPMM_R_32F ? (double)(float)x : x;
+}
+
+static double b_of(spmm_type_t type, int64_t j, int64_t k)
+{
+    const double x = spmmi_random_value(9, j, k);
+
+    return type == SPMM_R_32F ? (double)(float)x : x;
+}
+
+static spmm_matrix_t *create(spmm_type_t type)
+{
+    const int64_t  n   = size();
+    int64_t       *col = malloc(sizeof *col * EACH * (size_t)n), ptr[EACH + 1] = {0};
+    double        *values = malloc(sizeof *values * EACH * (size_t)n);
+    spmm_matrix_t *A      = NULL;
+
+    for (int64_t i = 0; i < EACH; i++) {
+        ptr[i + 1] = ptr[i];
+        for (int64_t j = 0; j < n; j++) {
+            const double a = a_of(type, spmm_test_env.rank * EACH + i, j);
+
+            if (a != 0.0) {
+                spmmi_value_set(type, values, ptr[i + 1], a);
+                col[ptr[i + 1]++] = j;
+            }
+        }
+    }
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, EACH, EACH, ptr, col, values, type, &A));
+    spmm_test_free(col, values);
+    return A;
+}
+
+/* Greatest error of this rank's rows of C relative to |A| |B| of the entries whose row of B
+ * travels, behind what exact halo rows may have. */
+static double error_of(spmm_type_t type, const void *C)
+{
+    const double slack = type == SPMM_R_32F ? 5e-6 : 1e-12;
+    double       most  = 0.0;
+
+    for (int64_t i = 0; i < EACH; i++) {
+        const int64_t row = spmm_test_env.rank * EACH + i;
+
+        for (int64_t k = 0; k < N; k++) {
+            double want = 0.0, all = 0.0, away = 0.0;
+
+            for (int64_t j = 0; j < size(); j++) {
+                const double x = a_of(type, row, j) * b_of(type, j, k);
+
+                want += x;
+                all += fabs(x);
+                away += j / EACH == spmm_test_env.rank ? 0.0 : fabs(x);
+            }
+            want = fabs(spmmi_value_get(type, C, i * N + k) - want) - slack * all;
+            most = want > 0.0 ? fmax(most, want / away) : most;
+        }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, spmm_test_env.comm);
+    return most;
+}
+
+static void check(spmm_type_t type, spmm_type_t halo, double roundoff, const char *schedule,
+                  const char *levels, const char *cover)
+{
+    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_stats_t   stats = {.struct_size = sizeof stats};
+    double              B[EACH * N], C[EACH * N]; /* of either type */
+    spmm_matrix_t      *A = create(type);
+    spmm_plan_t        *plan;
+    double              error;
+
+    for (int64_t k = 0; k < (int64_t)EACH * N; k++) {
+        spmmi_value_set(type, B, k, b_of(type, spmm_test_env.rank * EACH + k / N, k % N));
+    }
+    o.halo_type = halo;
+    o.schedule  = schedule;
+    o.levels    = levels;
+    o.cover     = cover;
+    spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
+    error = error_of(type, C);
+    assert_true(error <= roundoff);
+    if (spmm_test_env.size > 1 && strcmp(cover, "rows") == 0) {
+        const int64_t row = N * (int64_t)spmm_type_size(type) / 2;
+
+        assert_true(error > roundoff / 100.0); /* it was rounded */
+        assert_int_equal(stats.within.bytes, stats.within.rows * row);
+        assert_int_equal(stats.between.bytes, stats.between.rows * row);
+        assert_true(strcmp(levels, "node") == 0 ||
+                    stats.recv_bytes == (size_t)(stats.halo_rows * row));
+    }
+    test_context_destroy(&plan, &A, NULL);
+}
+
+static void test_products(void **state)
+{
+    const bool four = spmm_test_env.size == 4;
+
+    for (int k = 0; k < 3; k++) {
+        const char *schedule = k == 0 ? "overlap" : k == 1 ? "chunks2" : "merged2";
+
+        check(SPMM_R_32F, SPMM_R_16F, 0x1p-11, schedule, "flat", "rows");
+        check(SPMM_R_32F, SPMM_R_16BF, 0x1p-8, schedule, four ? "node" : "flat", "rows");
+        check(SPMM_R_64F, SPMM_R_32F, 0x1p-24, schedule, "flat", k == 1 ? "both" : "rows");
+    }
+}
+
+static void check_refused(spmm_type_t type, const spmm_plan_options_t *o, spmm_status_t status,
+                          const char *sentence)
+{
+    spmm_matrix_t *A    = create(type);
+    spmm_plan_t   *plan = NULL;
+
+    assert_int_equal(spmm_plan_create(A, N, o, &plan), status);
+    assert_non_null(strstr(spmm_last_error(ctx), sentence));
+    test_context_destroy(NULL, &A, NULL);
+}
+
+static void test_refused(void **state)
+{
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+
+    o.halo_type = SPMM_R_16F;
+    check_refused(SPMM_R_64F, &o, SPMM_ERR_ARGUMENT, "halo_type must be 16f or 16bf where A is in");
+    o.op = SPMM_OP_T;
+    check_refused(SPMM_R_32F, &o, SPMM_ERR_UNSUPPORTED, "halo_type rounds rows of B, and op T");
+    o.op           = SPMM_OP_N;
+    o.reproducible = 1;
+    check_refused(SPMM_R_32F, &o, SPMM_ERR_UNSUPPORTED, "halo_type is not for reproducible plans");
+    o.reproducible = 0;
+    o.schedule     = "allgather";
+    check_refused(SPMM_R_32F, &o, SPMM_ERR_UNSUPPORTED, "halo_type is not for schedule allgather");
+    o.schedule = NULL;
+    if (spmm_test_env.size > 1) {
+        o.halo_type = spmm_test_env.rank == 0 ? SPMM_R_16F : SPMM_TYPE_AUTO;
+        check_refused(SPMM_R_32F, &o, SPMM_ERR_ARGUMENT, "halo_type");
+    }
+}
+
+void spmm_test_set_up(void)
+{
+    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
+
+    o.device         = SPMM_DEVICE_CPU;
+    o.ranks_per_node = 2;
+    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &o, &ctx));
+}
+
+void spmm_test_tear_down(void)
+{
+    spmm_assert_ok(spmm_context_destroy(&ctx));
+}
+
+SPMM_TESTS(test_products, test_refused);
