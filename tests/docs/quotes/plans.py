@@ -75,7 +75,10 @@ def choices(page):
         "2.8 to 25 ns for each entry to scan and 3.6 to 12 ns to make BitTCF",
     )
     page.noted("log", "on CPUs the bookkeeping takes 0.1 us (`bench_tries`)")
-    page.noted_table("trial", "| tried | outcome |", 12)
+    page.noted_table("trial", "| tried | outcome |", 15)
+    # bench/fit/fit.py --classes, from engines/32f.tsv and a run of engines on pruned weights
+    page.noted("log", "in FP32, 196 times of 39 matrices")
+    page.noted_table("log", "| constants from |", 20)
     page.noted("trial", "bring more than 1.19")
 
 
