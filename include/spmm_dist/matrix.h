@@ -126,6 +126,13 @@ SPMM_API spmm_status_t spmm_matrix_get_info(const spmm_matrix_t *A, spmm_matrix_
 SPMM_API spmm_status_t spmm_matrix_get_csr(const spmm_matrix_t *A, const int64_t **row_ptr,
                                            const int64_t **col_idx, const void **values);
 
+/** Free the columns and values of this rank's entries, of which plans have what they need: 16 bytes
+ *  an entry in FP64.  Not collective; for all ranks to call, with or without plans made from @p A.
+ *  Its plans work on, spmm_plan_update_values() too; calls that need the entries (plans, masks,
+ *  spmm_matrix_update_values(), _get_csr(), _write(), _scale()) are SPMM_ERR_ARGUMENT from then on.
+ *  Twice is fine. */
+SPMM_API spmm_status_t spmm_matrix_drop_entries(spmm_matrix_t *A);
+
 /** Collective.  Frees *A and sets it to NULL; NULL in is success.  Plans made from it must be
  *  gone: otherwise SPMM_ERR_ARGUMENT and nothing is freed. */
 SPMM_API spmm_status_t spmm_matrix_destroy(spmm_matrix_t **A);

@@ -455,6 +455,12 @@ module spmm_dist
       integer(c_int) :: status
     end function
 
+    function spmm_matrix_drop_entries(A) result(status) bind(c)
+      import
+      type(c_ptr), value :: A
+      integer(c_int) :: status
+    end function
+
     function spmm_matrix_destroy(A) result(status) bind(c)
       import
       type(c_ptr), intent(inout) :: A

@@ -250,6 +250,12 @@ class Matrix(Resource):
                      if length else np.empty(0, like)
                      for cell, length, like in zip(cells, lengths, ("int64", "int64", kind)))
 
+    def drop_entries(self):
+        """Free columns and values, of which plans have what they need.  Local, for all ranks to
+        call: plans work on, but new ones, `csr`, `write` and `update_values` raise
+        `ArgumentError`."""
+        self._context._call(lib.spmm_matrix_drop_entries, self._pointer)
+
     def update_values(self, values):
         """New values, same pattern, in the order of the arrays given at creation, of `csr` where
         the matrix was read or generated.  Collective; refills every plan made from the matrix.

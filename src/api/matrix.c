@@ -252,9 +252,9 @@ spmm_status_t spmm_matrix_write(const spmm_matrix_t *A, const char *path, const 
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_write: A is NULL");
     }
     SPMM_TRY(spmmi_enter(A->env, "spmm_matrix_write"));
-    if (path == NULL) {
-        status = spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT, "spmm_matrix_write: path is NULL");
-    }
+    status = path == NULL
+                 ? spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT, "spmm_matrix_write: path is NULL")
+                 : spmmi_matrix_need_entries(A);
     status = SPMM_CHECK_CALL(A->env, "spmm_matrix_write", status, spmmi_whole("matrix", A->number),
                              spmmi_text("path", path), spmmi_text("format", format));
     SPMM_TRY(spmmi_agree(A->env, status));
@@ -286,6 +286,7 @@ static spmm_status_t store_values(spmm_matrix_t *A, const void *values)
     char           *host;
     spmm_status_t   status;
 
+    SPMM_TRY(spmmi_matrix_need_entries(A));
     if (nnz > 0 && values == NULL) {
         return spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT,
                           "values is NULL but this rank has %lld entries", (long long)nnz);
@@ -352,9 +353,23 @@ spmm_status_t spmm_matrix_get_csr(const spmm_matrix_t *A, const int64_t **row_pt
         return spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT,
                           "spmm_matrix_get_csr: row_ptr, col_idx or values is NULL");
     }
+    SPMM_TRY(spmmi_matrix_need_entries(A));
     *row_ptr = A->row_ptr;
     *col_idx = A->col_idx;
     *values  = A->values;
+    return SPMM_OK;
+}
+
+spmm_status_t spmm_matrix_drop_entries(spmm_matrix_t *A)
+{
+    if (A == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_drop_entries: A is NULL");
+    }
+    spmmi_error_clear(&A->env->err);
+    spmmi_free_all(A->col_idx, A->values);
+    A->col_idx = NULL;
+    A->values  = NULL;
+    A->dropped = true;
     return SPMM_OK;
 }
 

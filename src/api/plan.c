@@ -30,6 +30,7 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
         status = spmmi_take_options(&ctx->env.err, options, options->struct_size, &mine,
                                     sizeof mine, "plan");
     }
+    status = status == SPMM_OK ? spmmi_matrix_need_entries(A) : status;
     status = SPMM_CHECK_CALL(&ctx->env, "spmm_plan_create", status,
                              spmmi_whole("matrix", A->number), spmmi_whole("n", n));
     SPMM_TRY(spmmi_agree(&ctx->env, status));

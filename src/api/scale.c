@@ -137,7 +137,8 @@ spmm_status_t spmm_matrix_scale(spmm_matrix_t *A, int64_t n, const spmm_scale_op
     }
     env = A->env;
     SPMM_TRY(spmmi_enter(env, "spmm_matrix_scale"));
-    SPMM_TRY(spmmi_agree(env, check(env, n, options, &o)));
+    status = spmmi_matrix_need_entries(A);
+    SPMM_TRY(spmmi_agree(env, status == SPMM_OK ? check(env, n, options, &o) : status));
     groups = o.column_groups > 1 ? o.column_groups : 1;
     part   = (spmm_partition_options_t){
           .objective = o.objective, .imbalance = o.imbalance, .seed = o.seed};

@@ -29,6 +29,7 @@ spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
         status = spmmi_take_options(&ctx->env.err, options, options->struct_size, &mine,
                                     sizeof mine, "SDDMM");
     }
+    status = status == SPMM_OK ? spmmi_matrix_need_entries(mask) : status;
     status = SPMM_CHECK_CALL(&ctx->env, "spmm_sddmm_plan_create", status,
                              spmmi_whole("mask", mask->number), spmmi_whole("k", k),
                              spmmi_whole("s_type", mine.s_type));

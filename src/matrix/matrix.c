@@ -7,11 +7,19 @@
 
 size_t spmmi_matrix_bytes(const spmm_matrix_t *A)
 {
-    const size_t entry = sizeof *A->col_idx + spmm_type_size(A->type) +
+    const size_t entry = (A->dropped ? 0 : sizeof *A->col_idx + spmm_type_size(A->type)) +
                          (A->value_order == NULL ? 0 : sizeof *A->value_order);
 
     return sizeof *A + 2 * ((size_t)A->env->size + 1) * sizeof *A->row_offset +
            ((size_t)A->n_rows + 1) * sizeof *A->row_ptr + (size_t)spmmi_matrix_local_nnz(A) * entry;
+}
+
+spmm_status_t spmmi_matrix_need_entries(const spmm_matrix_t *A)
+{
+    return !A->dropped ? SPMM_OK
+                       : spmmi_fail(&A->env->err, SPMM_ERR_ARGUMENT,
+                                    "the entries of this matrix have been dropped "
+                                    "(spmm_matrix_drop_entries)");
 }
 
 bool spmmi_matrix_is_square(const spmm_matrix_t *A)

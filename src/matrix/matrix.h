@@ -28,6 +28,7 @@ struct spmm_matrix {
     int64_t            *row_ptr;        /**< [n_rows + 1], owned */
     int64_t            *col_idx; /**< [row_ptr[n_rows]], owned, global, ascending in each row */
     void               *values;  /**< [row_ptr[n_rows]], owned */
+    bool                dropped; /**< the two are gone */
     spmm_type_t         type;
     int64_t            *value_order; /**< [local nnz], owned: where each entry stood in the caller's
                                           arrays; NULL: in the same place */
@@ -42,6 +43,9 @@ static inline int64_t spmmi_matrix_local_nnz(const spmm_matrix_t *A)
 {
     return A->row_ptr[A->n_rows];
 }
+
+/** SPMM_ERR_ARGUMENT, with a sentence, where they have been dropped.  Local. */
+spmm_status_t spmmi_matrix_need_entries(const spmm_matrix_t *A);
 
 /** Memory that the matrix holds on this rank. */
 size_t spmmi_matrix_bytes(const spmm_matrix_t *A);

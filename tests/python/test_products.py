@@ -138,6 +138,11 @@ def test_update_values(ctx):
             of = full if plan is plans[0] else full.T
             assert_close(plan @ B, mine(of @ gathered(B), rows),
                          mine(abs(of) @ abs(gathered(B)), rows), "float32")
+    A.drop_entries()
+    assert_close(plans[0] @ B, mine(of @ gathered(B), rows),
+                 mine(abs(of) @ abs(gathered(B)), rows), "float32")
+    with pytest.raises(ArgumentError, match="have been dropped"):
+        A.csr()
     if ctx.size > 1:  # most entries on one rank: a partition moves them
         rows = 9 if ctx.rank == 0 else 1
         uneven = Matrix.from_csr(ctx, sparse_rows(rng, rows, 8 + ctx.size, "float32", 0.9))

@@ -286,6 +286,7 @@ static void plan_and_run(const shape_t *s, const product_t *p)
     narrow.n   = 1;
     narrow.pad = 3;
     run_once(s, &narrow, 5, plan);
+    spmm_assert_ok(spmm_matrix_drop_entries(A)); /* the plan has its own */
     run_once(s, p, 5, plan);
     if (p->partition == NULL && o.cover == NULL &&
         !(p->reproducible &&

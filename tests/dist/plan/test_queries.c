@@ -148,4 +148,34 @@ static void test_square_split_twice(void **state)
     check(COLS, COLS, false);
 }
 
-SPMM_TESTS(test_rectangular, test_square, test_square_split_twice);
+/* A matrix without its entries holds them no more, and says so; plan_case.c has plans of one. */
+static void test_drop(void **state)
+{
+    spmm_matrix_info_t info = {.struct_size = sizeof info}, left = {.struct_size = sizeof left};
+    spmm_context_t    *ctx;
+    spmm_matrix_t     *A;
+    spmm_plan_t       *plan  = NULL;
+    spmm_sddmm_plan_t *sddmm = NULL;
+    const int64_t     *row_ptr, *col_idx;
+    const void        *values;
+    const double       twos[MOST * MOST] = {2.0};
+
+    test_context_open(&ctx);
+    A = create(ctx, ROWS, COLS, false);
+    spmm_assert_ok(spmm_matrix_get_info(A, &info));
+    spmm_assert_ok(spmm_matrix_drop_entries(A));
+    spmm_assert_ok(spmm_matrix_drop_entries(A));
+    spmm_assert_ok(spmm_matrix_get_info(A, &left));
+    assert_int_equal(left.host_bytes + (size_t)info.local_nnz * 16, info.host_bytes);
+    assert_true(left.nnz == info.nnz && left.local_nnz == info.local_nnz);
+    assert_int_equal(spmm_plan_create(A, 4, NULL, &plan), SPMM_ERR_ARGUMENT);
+    assert_non_null(strstr(spmm_last_error(ctx), "have been dropped"));
+    assert_int_equal(spmm_sddmm_plan_create(A, 4, NULL, &sddmm), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_matrix_update_values(A, twos), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_matrix_write(A, "/tmp/none.csr", NULL), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_matrix_drop_entries(NULL), SPMM_ERR_ARGUMENT);
+    test_context_destroy(NULL, &A, &ctx);
+}
+
+SPMM_TESTS(test_rectangular, test_square, test_square_split_twice, test_drop);

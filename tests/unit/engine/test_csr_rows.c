@@ -9,9 +9,13 @@
 #include <complex.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/hash.h"
-#include "cpu/csr_cpu/csr_rows.h"
+#include "cpu/csr_cpu/csr_mm.h"
+#include "reference.h"
+#include "spmm_dist/context.h"
 
 enum { ROWS = 7, COLS = 90, ENTRIES = 220, MOST_N = 140, PAD = 3, SHIFT = 1 };
 
@@ -152,4 +156,74 @@ static void test_widths(void **state)
     assert_true(spmmi_csr_isa()->runs_here());
 }
 
-SPMM_TESTS(test_widths);
+/* [bytes] of memory that costs only what is touched: a file with holes. */
+static void *reserve(size_t bytes)
+{
+    FILE *file = tmpfile();
+    void *at   = NULL;
+
+    assert_non_null(file);
+    assert_int_equal(ftruncate(fileno(file), (off_t)bytes), 0);
+    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+    assert_true(at != MAP_FAILED);
+    assert_int_equal(fclose(file), 0);
+    return at;
+}
+
+/* Entries beyond 2^31 of a block, of which nothing before them is there: the bits of the same ones
+ * at its start. */
+static void test_far_entries(void **state)
+{
+    static const spmm_type_t   types[]   = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_C_64F};
+    static const spmm_layout_t layouts[] = {SPMM_LAYOUT_ROW, SPMM_LAYOUT_COL};
+    enum { N = 5 };
+    const int64_t far = ((int64_t)1 << 31) + 7;
+    const size_t  all = (size_t)far + ENTRIES;
+    int64_t       offset[ROWS + 1];
+    int32_t      *col = reserve(all * sizeof *col);
+
+    for (int k = 0; k < 8; k++) {
+        const spmm_type_t  type   = types[k / 2];
+        const size_t       size   = spmm_type_size(type);
+        char              *values = reserve(all * size), *at = values + (size_t)far * size;
+        static double      B[2 * COLS * N], C[2][2 * ROWS * N];
+        spmm_csr_mm_args_t args = {.n_rows  = ROWS,
+                                   .row_ptr = row_ptr,
+                                   .col_idx = col + far,
+                                   .values  = at,
+                                   .run     = SPMM_CSR_RUN,
+                                   .isa     = spmmi_csr_isa(),
+                                   .x       = {.ab_type = type,
+                                               .c_type  = type,
+                                               .layout  = layouts[k % 2],
+                                               .n       = N,
+                                               .alpha   = {.re = 1.5},
+                                               .B       = B,
+                                               .ldb     = k % 2 == 0 ? N : COLS,
+                                               .C       = C[0],
+                                               .ldc     = k % 2 == 0 ? N : ROWS}};
+
+        for (int64_t e = 0; e < ENTRIES; e++) {
+            col[far + e] = (int32_t)(spmmi_hash2(3, e, 1) % COLS);
+            reference_set(type, at, e, spmmi_random_value(4, e, 0));
+        }
+        for (int64_t e = 0; e < (int64_t)COLS * N; e++) {
+            reference_set(type, B, e, spmmi_random_value(5, e, 0));
+        }
+        memset(C, 0, sizeof C);
+        spmmi_cpu_csr_mm(&args);
+        for (int i = 0; i <= ROWS; i++) {
+            offset[i] = row_ptr[i] + far;
+        }
+        args.row_ptr = offset;
+        args.col_idx = col;
+        args.values  = values;
+        args.x.C     = C[1];
+        spmmi_cpu_csr_mm(&args);
+        assert_memory_equal(C[0], C[1], sizeof C[0]);
+        assert_int_equal(munmap(values, all * size), 0);
+    }
+    assert_int_equal(munmap(col, all * sizeof *col), 0);
+}
+
+SPMM_TESTS(test_widths, test_far_entries);
