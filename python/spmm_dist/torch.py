@@ -41,7 +41,8 @@ class Graph:
     n : int
         Most columns of a block.
     values : bool
-        Plan for `sddmm` and for products with values of their own, too.
+        Plan for `sddmm` and for products with values of their own, too: on GPUs by engine csr-gpu,
+        unless `options` name another, since most others take values by way of the host.
     options
         of `Matrix.plan`; the partition is "keep", rows are row-major
     """
@@ -52,6 +53,8 @@ class Graph:
                 raise ValueError(f"{name} of a Graph is {only!r}: autograd goes both ways, on the "
                                  "rows of this rank")
         self.matrix = A
+        if values and A.context._on_gpu:
+            options.setdefault("engine", "csr-gpu")
         self._plans = A.plan(n, **options), A.plan(n, op="h", **options)
         self._sddmm = A.sddmm(n) if values and not A.dtype.startswith("complex") else None
         self._given = False
