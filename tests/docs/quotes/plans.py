@@ -174,6 +174,19 @@ def guides(pages):
         f"Multiply {most} times before",
     )
 
+    cost = [
+        fig(geomean([r["reproducible_ms"] / r["default_ms"] for r in found]))
+        for found in (
+            select("engines/reproducible.tsv", type=kind, N=n)
+            for kind in ("32f", "64f")
+            for n in (32, 128)
+        )
+    ]
+    pages["docs/how-to/tune.md"].says(
+        f"{cost[0]} times as long as the engine that the models choose for N = 32 in FP32",
+        f"{cost[1]} times for 128, and {cost[2]} and {cost[3]} times in FP64",
+    )
+
 
 def quote(pages):
     choices(pages["docs/explanation/choices.md"])
