@@ -69,7 +69,7 @@ template <typename Half, int kK, int kTiles> struct AttentionWindow {
     float    sum[kTiles][kK / 16][4];
     float    most[kTiles][2], all[kTiles][2]; /* of rows 2 t and 2 t + 1; all: this lane's part */
     int      chunk, next;                     /* in hand; the next panel's first */
-    uint32_t slot[2]; /* lane l: slot l % 16 of chunk, and of the one behind it */
+    uint32_t slot;                            /* lane l: slot l % 16 of chunk */
 
     __device__ __forceinline__ void clear()
     {
@@ -112,101 +112,76 @@ template <typename Half, int kK, int kTiles> struct AttentionWindow {
         }
     }
 
-    /* Scores of kN chunks to weights; @p scale: to powers of 2. */
-    template <int kN>
-    __device__ __forceinline__ void weigh(float (&s)[kN][kTiles][4], const uint32_t (&slot)[kN],
-                                          float scale)
+    /* Scores of a chunk to weights; @p scale: to powers of 2. */
+    __device__ __forceinline__ void weigh(float (&s)[kTiles][4], float scale)
     {
-        const int g = (int)threadIdx.x % kWarp / 4, t = (int)threadIdx.x % 4;
-        float     top[kTiles][2];
-        bool      passed = false;
+        const int      g = (int)threadIdx.x % kWarp / 4, t = (int)threadIdx.x % 4;
+        const uint32_t low = __shfl_sync(0xffffffffu, slot, g) >> (SPMM_ATTENTION_BITS + 2 * t);
+        const uint32_t high =
+            __shfl_sync(0xffffffffu, slot, g + 8) >> (SPMM_ATTENTION_BITS + 2 * t);
+        float top[kTiles][2];
+        bool  passed = false;
 
-#pragma unroll
-        for (int n = 0; n < kN; n++) {
-            constexpr int  kShift = SPMM_ATTENTION_BITS;
-            const uint32_t low    = __shfl_sync(0xffffffffu, slot[n], g) >> (kShift + 2 * t);
-            const uint32_t high   = __shfl_sync(0xffffffffu, slot[n], g + 8) >> (kShift + 2 * t);
-
-#pragma unroll
-            for (int i = 0; i < kTiles; i++) {
-#pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    float *const x = s[n][i] + r;
-
-                    x[0]      = (low >> (8 * i + r) & 1u) != 0 ? x[0] * scale : -INFINITY;
-                    x[2]      = (high >> (8 * i + r) & 1u) != 0 ? x[2] * scale : -INFINITY;
-                    top[i][r] = fmaxf(n == 0 ? x[0] : fmaxf(top[i][r], x[0]), x[2]);
-                }
-            }
-        }
 #pragma unroll
         for (int i = 0; i < kTiles; i++) {
-            passed = passed || top[i][0] > most[i][0] + kSlack || top[i][1] > most[i][1] + kSlack;
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                const bool a = (low >> (8 * i + r) & 1u) != 0, b = (high >> (8 * i + r) & 1u) != 0;
+
+                s[i][r]     = a ? s[i][r] * scale : -INFINITY;
+                s[i][r + 2] = b ? s[i][r + 2] * scale : -INFINITY;
+                top[i][r]   = fmaxf(s[i][r], s[i][r + 2]);
+                passed      = passed || top[i][r] > most[i][r] + kSlack;
+            }
         }
         if (__any_sync(0xffffffffu, passed)) {
             look_again(top);
         }
 #pragma unroll
-        for (int n = 0; n < kN; n++) {
+        for (int i = 0; i < kTiles; i++) {
 #pragma unroll
-            for (int i = 0; i < kTiles; i++) {
-#pragma unroll
-                for (int c = 0; c < 4; c++) {
-                    s[n][i][c] = exp2_of(s[n][i][c] - most[i][c % 2]);
-                    all[i][c % 2] += s[n][i][c];
-                }
+            for (int c = 0; c < 4; c++) {
+                s[i][c] = exp2_of(s[i][c] - most[i][c % 2]);
+                all[i][c % 2] += s[i][c];
             }
         }
     }
 
-    /* kN times 16 vectors of the panel at @p stage. */
-    template <int kN>
-    __device__ __forceinline__ void take(const uint32_t (&slot)[kN], uint32_t stage, int width,
-                                         float scale)
+    /* 16 vectors of the panel at @p stage. */
+    __device__ __forceinline__ void take_chunk(uint32_t stage, int width, float scale)
     {
-        const int half             = (int)threadIdx.x % kWarp / 16;
-        float     s[kN][kTiles][4] = {};
-        uint32_t  of_k[kN], turn[kN];
+        const int      index = (int)(slot & kIndexBits);
+        const uint32_t of_k  = stage + index * (kK * 2);
+        const uint32_t of_v  = of_k + width * (kK * 2);
+        const uint32_t turn  = (uint32_t)(((int)threadIdx.x % kWarp / 16) ^ (index & 7)) * 16;
+        float          s[kTiles][4] = {};
+        uint32_t       p[kTiles][2];
 
 #pragma unroll
-        for (int n = 0; n < kN; n++) {
-            of_k[n] = stage + (slot[n] & kIndexBits) * (kK * 2);
-            turn[n] = (half ^ (slot[n] & 7)) * 16;
+        for (int d = 0; d < kK / 16; d++) {
+            uint32_t a[4];
+
+            load_rows(a, of_k + (turn ^ (32 * d)));
+#pragma unroll
+            for (int i = 0; i < kTiles; i++) {
+                mma_half_m16n8k16<Half>(s[i], a, q[i][d][0], q[i][d][1]);
+            }
+        }
+        weigh(s, scale);
+#pragma unroll
+        for (int i = 0; i < kTiles; i++) {
+            p[i][0] = transposed(pack_two<Half>(s[i][0], s[i][1]));
+            p[i][1] = transposed(pack_two<Half>(s[i][2], s[i][3]));
         }
 #pragma unroll
         for (int d = 0; d < kK / 16; d++) {
-#pragma unroll
-            for (int n = 0; n < kN; n++) {
-                uint32_t a[4];
+            uint32_t m[4];
 
-                load_rows(a, of_k[n] + (turn[n] ^ (32 * d)));
-#pragma unroll
-                for (int i = 0; i < kTiles; i++) {
-                    mma_half_m16n8k16<Half>(s[n][i], a, q[i][d][0], q[i][d][1]);
-                }
-            }
-        }
-        weigh<kN>(s, slot, scale);
-#pragma unroll
-        for (int n = 0; n < kN; n++) {
-            const uint32_t of_v = of_k[n] + width * (kK * 2);
-            uint32_t       p[kTiles][2];
-
+            load_matrices(m, of_v + (turn ^ (32 * d)));
+            const uint32_t a[4] = {m[0], m[2], m[1], m[3]};
 #pragma unroll
             for (int i = 0; i < kTiles; i++) {
-                p[i][0] = transposed(pack_two<Half>(s[n][i][0], s[n][i][1]));
-                p[i][1] = transposed(pack_two<Half>(s[n][i][2], s[n][i][3]));
-            }
-#pragma unroll
-            for (int d = 0; d < kK / 16; d++) {
-                uint32_t m[4];
-
-                load_matrices(m, of_v + (turn[n] ^ (32 * d)));
-                const uint32_t a[4] = {m[0], m[2], m[1], m[3]};
-#pragma unroll
-                for (int i = 0; i < kTiles; i++) {
-                    mma_half_m16n8k16<Half>(sum[i][d], a, p[i][0], p[i][1]);
-                }
+                mma_half_m16n8k16<Half>(sum[i][d], a, p[i][0], p[i][1]);
             }
         }
     }

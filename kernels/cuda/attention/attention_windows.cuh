@@ -234,11 +234,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                   (int64_t)(warp * kWindows + w) * (end - first);
         window[w].chunk = __ldg(ends[w]);
         window[w].next  = first < end ? __ldg(ends[w] + 1) : window[w].chunk;
-#pragma unroll
-        for (int n = 0; n < 2; n++) {
-            window[w].slot[n] =
-                __ldg(mask.slot + ((int64_t)window[w].chunk + n) * kChunk + lane % kChunk);
-        }
+        window[w].slot  = __ldg(mask.slot + (int64_t)window[w].chunk * kChunk + lane % kChunk);
     }
     for (int panel = first; panel < end; panel++) {
         cp_async_wait<0>();
@@ -259,23 +255,12 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                 window[w].next = __ldg(ends[w] + (panel - first) + 2);
             }
             while (window[w].chunk < last) {
-                const uint32_t *const ahead =
-                    mask.slot + ((int64_t)window[w].chunk + 2) * kChunk + lane % kChunk;
-                const uint32_t after[2] = {__ldg(ahead), __ldg(ahead + kChunk)};
+                const uint32_t after =
+                    __ldg(mask.slot + ((int64_t)window[w].chunk + 1) * kChunk + lane % kChunk);
 
-                if (kPairs && window[w].chunk + 1 < last) {
-                    window[w].template take<2>(window[w].slot, at, mask.width, scale);
-                    window[w].slot[0] = after[0];
-                    window[w].slot[1] = after[1];
-                    window[w].chunk += 2;
-                } else {
-                    const uint32_t one[1] = {window[w].slot[0]};
-
-                    window[w].template take<1>(one, at, mask.width, scale);
-                    window[w].slot[0] = window[w].slot[1];
-                    window[w].slot[1] = after[0];
-                    window[w].chunk++;
-                }
+                window[w].take_chunk(at, mask.width, scale);
+                window[w].slot = after;
+                window[w].chunk++;
             }
         }
     }

@@ -13,7 +13,7 @@
 
 enum {
     SPMM_ATTENTION_CHUNK = 16, /**< vectors that one tensor-core instruction takes */
-    SPMM_ATTENTION_AHEAD = 4,  /**< chunks behind the last that may be read */
+    SPMM_ATTENTION_AHEAD = 1,  /**< chunks behind the last that may be read */
     SPMM_ATTENTION_BITS  = 16  /**< a slot is index + rows << SPMM_ATTENTION_BITS */
 };
 
@@ -35,7 +35,7 @@ typedef struct {
     int32_t        n_groups; /**< with an entry or without */
     const int32_t *group;    /**< [n_groups] its number among the rows; longest first */
     const int32_t *panels;   /**< [n_groups + 1] first panel of each */
-    const int32_t *col;      /**< [panels * width] row of K and V; -1: past the end */
+    const int32_t *col;      /**< [panels * width] row of K and V; -1: none */
     const int32_t *chunks;   /**< [panels * windows + 1] first chunk; those of a group by window,
                                   then by panel */
     /** [(chunks + SPMM_ATTENTION_AHEAD) * SPMM_ATTENTION_CHUNK] place in the panel, and which rows

@@ -146,7 +146,7 @@ static int32_t shared_bytes(const spmm_device_t *device)
 static int32_t choose_width(const spmm_device_t *device, int32_t windows, int64_t k)
 {
     const int32_t kept  = k <= 64 ? 64 : MOST_K; /* columns that the kernel has room for */
-    const int32_t width = (windows > 8 ? 416 : windows > 4 ? 128 : 64) * 64 / kept;
+    const int32_t width = (windows > 8 ? 432 : windows > 4 ? 128 : 64) * 64 / kept;
     const int32_t most  = (shared_bytes(device) - 4 * kept) / (8 * kept + 8) / 8 * 8;
 
     return width < most ? width : most;
@@ -196,7 +196,8 @@ static spmm_status_t make_form(spmm_attender_t *a, const spmm_csr_t *block,
 {
     const bool on_gpu = a->device->kind == SPMM_DEVICE_CUDA;
 
-    if (asks_for(what, "windows")) {
+    if (asks_for(what, "windows") ||
+        (on_gpu && !asks_for(what, "rows") && why_no_windows(a->device, what) == NULL)) {
         a->in_windows = true;
         SPMM_TRY(make_windows(a, block, what));
     }

@@ -23,7 +23,7 @@ enum { SPMM_ATTENTION_UPLOADS = 8 };
 typedef struct {
     spmm_type_t type;
     int64_t     heads, k;
-    const char *kernel;    /**< "rows", "windows"; NULL or "auto": rows */
+    const char *kernel;    /**< "rows", "windows"; NULL or "auto": windows on GPUs where they can */
     bool        gradients; /**< rows are needed, too */
 } spmm_attention_what_t;
 

@@ -4,7 +4,8 @@
  *  panels, and of every window and panel its vectors in chunks of 16 slots.
  *
  *  Places of a panel that are equal modulo 8 lie in the same banks of shared memory, and eight
- *  slots are read at a time: they are dealt out so that as few of eight as possible are equal.
+ *  slots are read at a time.  So columns are placed so that each window has about as many in every
+ *  bank, and slots are dealt out so that few of eight are in the same.
  */
 #include "engine/attention/format.h"
 
@@ -22,22 +23,38 @@ typedef struct {
     const spmm_windows_t *windows;
     int32_t               width, first, count; /**< its windows */
     int32_t               n_words;
-    uint64_t             *used; /**< [n_words] columns of the group, all 0 between groups */
-    int32_t              *col;  /**< [columns of the block] the columns, ascending */
+    uint64_t             *used;  /**< [n_words] columns of the group, all 0 between groups */
+    int32_t              *col;   /**< [columns of the block] the columns, ascending */
+    int32_t              *place; /**< [columns of the block] where in its panel each is */
     int32_t               n_cols;
     uint32_t             *slot; /**< [width] of a panel and window */
+    int32_t              *at;   /**< [windows of a group] their next vectors */
+    int32_t *load; /**< [windows of a group * BANKS] their vectors of a panel by banks */
+    int32_t *user; /**< [windows of a group] which use a column */
 } group_t;
 
 static spmm_status_t group_alloc(spmm_env_t *env, const spmm_csr_t *block,
-                                 const spmm_windows_t *windows, int32_t width, group_t *g)
+                                 const spmm_windows_t           *windows,
+                                 const spmm_attention_variant_t *variant, group_t *g)
 {
-    *g = (group_t){.windows = windows, .width = width, .n_words = block->n_cols / WORD + 1};
+    *g =
+        (group_t){.windows = windows, .width = variant->width, .n_words = block->n_cols / WORD + 1};
     SPMM_NEW_ZERO(g->used, g->n_words);
     SPMM_NEW(g->col, block->n_cols);
-    SPMM_NEW(g->slot, width);
-    return g->used == NULL || g->col == NULL || g->slot == NULL
+    SPMM_NEW_ZERO(g->place, block->n_cols);
+    SPMM_NEW(g->slot, g->width);
+    SPMM_NEW(g->at, variant->windows);
+    SPMM_NEW(g->load, (int64_t)variant->windows * BANKS);
+    SPMM_NEW(g->user, variant->windows);
+    return g->used == NULL || g->col == NULL || g->place == NULL || g->slot == NULL ||
+                   g->at == NULL || g->load == NULL || g->user == NULL
                ? spmmi_fail_memory(&env->err, block->n_cols, sizeof *g->col, "groups of a mask")
                : SPMM_OK;
+}
+
+static void group_free(group_t *g)
+{
+    spmmi_free_all(g->used, g->col, g->place, g->slot, g->at, g->load, g->user);
 }
 
 /* Which columns do the windows of group @p number use? */
@@ -64,20 +81,80 @@ static void group_read(group_t *g, int32_t number, int32_t windows)
     g->n_cols = n;
 }
 
-/* The vectors of a window in a panel, from *at on, ascending.
+/* Which windows of the group use the column?  Columns are asked for in ascending order.
+ * @return how many */
+static int32_t find_users(group_t *g, int32_t col, int32_t *user)
+{
+    int32_t n = 0;
+
+    for (int32_t w = 0; w < g->count; w++) {
+        const int64_t at = g->windows->first[g->first + w] + g->at[w];
+
+        if (g->at[w] < g->windows->count[g->first + w] && g->windows->col[at] == col) {
+            g->at[w]++;
+            user[n++] = w;
+        }
+    }
+    return n;
+}
+
+/* The bank with a place left in which @p n windows have least. */
+static int32_t best_bank(const group_t *g, const int32_t filled[BANKS], const int32_t *user,
+                         int32_t n)
+{
+    int64_t least = INT64_MAX;
+    int32_t best  = 0;
+
+    for (int32_t b = 0; b < BANKS; b++) {
+        int64_t load = 0;
+
+        for (int32_t k = 0; k < n; k++) {
+            load += g->load[user[k] * BANKS + b];
+        }
+        load = load * g->width + filled[b];
+        if (filled[b] < g->width / BANKS && load < least) {
+            least = load;
+            best  = b;
+        }
+    }
+    return best;
+}
+
+/* Give the columns their places. */
+static void group_place(group_t *g)
+{
+    int32_t filled[BANKS] = {0};
+
+    memset(g->at, 0, (size_t)g->count * sizeof *g->at);
+    for (int32_t k = 0; k < g->n_cols; k++) {
+        const int32_t n = find_users(g, g->col[k], g->user);
+        int32_t       b;
+
+        if (k % g->width == 0) {
+            memset(filled, 0, sizeof filled);
+            memset(g->load, 0, (size_t)g->count * BANKS * sizeof *g->load);
+        }
+        b           = best_bank(g, filled, g->user, n);
+        g->place[k] = filled[b]++ * BANKS + b;
+        for (int32_t u = 0; u < n; u++) {
+            g->load[g->user[u] * BANKS + b]++;
+        }
+    }
+}
+
+/* The vectors of a window in a panel, from *at on, into g->slot.
  * @return how many */
 static int32_t read_panel(const group_t *g, int32_t window, int32_t panel, int32_t *at)
 {
-    const int32_t  *place = g->col + (int64_t)panel * g->width;
-    const int32_t   left  = g->n_cols - panel * g->width;
-    const int32_t   end   = left < g->width ? left : g->width;
-    const int32_t  *col   = g->windows->col + g->windows->first[window];
-    const uint32_t *rows  = g->windows->rows + g->windows->first[window];
-    int32_t         n     = 0;
+    const int32_t   first = panel * g->width, left = g->n_cols - first;
+    const int32_t   end  = left < g->width ? left : g->width;
+    const int32_t  *col  = g->windows->col + g->windows->first[window];
+    const uint32_t *rows = g->windows->rows + g->windows->first[window];
+    int32_t         n    = 0;
 
     for (int32_t k = 0; k < end && *at < g->windows->count[window]; k++) {
-        if (place[k] == col[*at]) {
-            g->slot[n++] = (uint32_t)k | rows[*at] << SPMM_ATTENTION_BITS;
+        if (g->col[first + k] == col[*at]) {
+            g->slot[n++] = (uint32_t)g->place[first + k] | rows[*at] << SPMM_ATTENTION_BITS;
             (*at)++;
         }
     }
@@ -176,8 +253,16 @@ static void take_group(group_t *g, spmm_attention_list_t *list, int32_t k, bool 
     int32_t      *to = list->chunks + (int64_t)list->panels[k] * list->variant.windows;
 
     group_read(g, list->group[k], list->variant.windows);
-    for (int32_t c = 0; c < n * g->width && fill; c++) {
-        list->col[(int64_t)list->panels[k] * g->width + c] = c < g->n_cols ? g->col[c] : -1;
+    if (fill) {
+        int32_t *const col = list->col + (int64_t)list->panels[k] * g->width;
+
+        group_place(g);
+        for (int32_t c = 0; c < n * g->width; c++) {
+            col[c] = -1;
+        }
+        for (int32_t c = 0; c < g->n_cols; c++) {
+            col[c / g->width * g->width + g->place[c]] = g->col[c];
+        }
     }
     for (int32_t w = 0; w < list->variant.windows; w++) {
         int32_t at = 0;
@@ -260,11 +345,11 @@ spmm_status_t spmmi_attention_make_list(spmm_env_t *env, const spmm_csr_t *block
     SPMM_TRY(spmmi_windows_create(env, block, variant->height, threads, &windows));
     made.n_groups =
         windows.n_windows / variant->windows + (windows.n_windows % variant->windows != 0);
-    status = group_alloc(env, block, &windows, variant->width, &g);
+    status = group_alloc(env, block, &windows, variant, &g);
     if (status == SPMM_OK) {
         status = fill_list(env, &g, &made);
     }
-    spmmi_free_all(g.used, g.col, g.slot);
+    group_free(&g);
     spmmi_windows_free(&windows);
     if (status != SPMM_OK) {
         spmmi_attention_free_list(&made);
@@ -278,61 +363,4 @@ void spmmi_attention_free_list(spmm_attention_list_t *list)
 {
     spmmi_free_all(list->group, list->panels, list->col, list->chunks, list->slot);
     memset(list, 0, sizeof *list);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Columns of row r of window w of group number @p k of the list.
- * @return how many; col may be NULL */
-static int64_t decode_row(const spmm_attention_list_t *list, int32_t k, int32_t w, int32_t r,
-                          int32_t *col)
-{
-    const int32_t  n = list->panels[k + 1] - list->panels[k];
-    const int32_t *first =
-        list->chunks + (int64_t)list->panels[k] * list->variant.windows + (int64_t)w * n;
-    int64_t count = 0;
-
-    for (int32_t p = 0; p < n; p++) {
-        const int32_t *of_panel = list->col + (int64_t)(list->panels[k] + p) * list->variant.width;
-
-        for (int64_t s = first[p] * (int64_t)CHUNK; s < first[p + 1] * (int64_t)CHUNK; s++) {
-            if ((list->slot[s] >> (SPMM_ATTENTION_BITS + r) & 1u) != 0) {
-                if (col != NULL) {
-                    col[count] = of_panel[list->slot[s] & ((1u << SPMM_ATTENTION_BITS) - 1)];
-                }
-                count++;
-            }
-        }
-    }
-    return count;
-}
-
-void spmmi_attention_decode(const spmm_attention_list_t *list, int64_t *row_ptr, int32_t *col)
-{
-    const int32_t height = list->variant.height, rows = height * list->variant.windows;
-
-    row_ptr[0] = 0;
-    for (int fill = 0; fill < 2; fill++) {
-        for (int32_t k = 0; k < list->n_groups; k++) {
-            for (int32_t q = 0; q < rows && list->group[k] * rows + q < list->n_rows; q++) {
-                const int32_t  i  = list->group[k] * rows + q;
-                int32_t *const to = fill != 0 ? col + row_ptr[i] : NULL;
-                const int64_t  n  = decode_row(list, k, q / height, q % height, to);
-
-                if (fill != 0) {
-                    qsort(to, (size_t)n, sizeof *to, ascending);
-                } else {
-                    row_ptr[i + 1] = n;
-                }
-            }
-        }
-        for (int32_t i = 0; i < list->n_rows && fill == 0; i++) {
-            row_ptr[i + 1] += row_ptr[i];
-        }
-    }
 }
