@@ -17,7 +17,8 @@ extern "C" cudaError_t spmmi_cuda_probe(void)
                                     spmmi_cuda_sddmm_panels_preload,
                                     spmmi_cuda_softmax_preload,
                                     spmmi_cuda_attention_rows_preload,
-                                    spmmi_cuda_attention_windows_preload};
+                                    spmmi_cuda_attention_windows_preload,
+                                    spmmi_cuda_attention_gradient_preload};
     cudaError_t code             = cudaSuccess;
 
     for (auto *const load : all) {

@@ -152,7 +152,7 @@ template <typename Half, int kK, int kTiles> struct AttentionWindow {
     {
         const int      index = (int)(slot & kIndexBits);
         const uint32_t of_k  = stage + index * (kK * 2);
-        const uint32_t of_v  = of_k + width * (kK * 2);
+        const uint32_t of_v  = of_k + (width + 1) * (kK * 2);
         const uint32_t turn  = (uint32_t)(((int)threadIdx.x % kWarp / 16) ^ (index & 7)) * 16;
         float          s[kTiles][4] = {};
         uint32_t       p[kTiles][2];

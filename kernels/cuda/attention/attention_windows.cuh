@@ -21,34 +21,10 @@
 #define SPMM_ATTENTION_WINDOWS_CUH
 
 #include "cuda/attention/attention_chunk.cuh"
+#include "cuda/attention/attention_panels.cuh"
 
 namespace spmmi
 {
-
-/** Bytes of a stage of @p width columns: K, V, a row of zeros. */
-constexpr __host__ __device__ int attention_stage(int width, int k)
-{
-    return (2 * width + 1) * k * 2;
-}
-
-/** Of a thread block: two stages and the columns of two panels. */
-constexpr __host__ __device__ int attention_shared(int width, int k)
-{
-    return 2 * (attention_stage(width, k) + width * 4);
-}
-
-/** Rows of a window that this lane reads and writes: row 8 i + g of tile i; negative: none. */
-template <int kTiles>
-__device__ __forceinline__ void attention_rows(const spmm_attention_windows_t &mask, int window,
-                                               int (&row)[kTiles])
-{
-#pragma unroll
-    for (int i = 0; i < kTiles; i++) {
-        const int r = window * (8 * kTiles) + 8 * i + (int)threadIdx.x % kWarp / 4;
-
-        row[i] = r >= mask.n_rows ? -1 : mask.row_map == NULL ? r : __ldg(mask.row_map + r);
-    }
-}
 
 template <typename Half, int kK, int kTiles, int kWindows>
 __device__ __forceinline__ void
@@ -79,9 +55,10 @@ start_windows(const spmm_attention_windows_t &mask, const spmm_attention_args_t 
             }
         }
         /* What other columns gave: one lane has the sum of exponentials, 1 by definition of lse. */
-        for (int i = 0; i < kTiles && args.resume; i++) {
 #pragma unroll
-            for (int r = 0; r < 2; r++) {
+        for (int i = 0; i < kTiles; i++) {
+#pragma unroll
+            for (int r = 0; r < 2 && args.resume; r++) {
                 const int         to = __shfl_sync(0xffffffffu, row[i], 4 * (2 * t + r));
                 const Half *const o  = (const Half *)args.O + to * args.ldo + head * args.k;
                 const float       lse =
@@ -147,51 +124,7 @@ __device__ __forceinline__ void finish_window(const spmm_attention_windows_t &ma
     }
 }
 
-/** Panels of a group, by all threads of a block. */
-template <typename Half, int kK> struct AttentionPanels {
-    const spmm_attention_windows_t &mask;
-    const Half                     *K, *V;
-    uint32_t                        k_bytes, v_bytes; /* from row to row */
-    int                             k;
-    uint32_t                        stage, col; /* shared addresses */
-
-    /* @p cols: where the columns of the panel lie.  All rows of a thread are the same modulo 8. */
-    __device__ __forceinline__ void load(int panel, const int32_t *cols) const
-    {
-        constexpr int     kPieces = kK / 8; /* of 16 bytes, of a row */
-        const int         piece = (int)threadIdx.x % kPieces, first = (int)threadIdx.x / kPieces;
-        const int         step  = (int)blockDim.x / kPieces;
-        const bool        valid = 8 * piece < k;
-        const char *const k0    = (const char *)(K + 8 * piece);
-        const char *const v0    = (const char *)(V + 8 * piece);
-        uint32_t to = stage + (panel & 1) * attention_stage(mask.width, kK) + first * (kK * 2) +
-                      ((piece ^ (first & 7)) * 16);
-
-#pragma unroll 4
-        for (int i = first; i < mask.width; i += step) {
-            const int j = cols[i];
-
-            if (j >= 0) {
-                cp_async_at<16>(to, k0 + (uint64_t)(uint32_t)j * k_bytes, valid);
-                cp_async_at<16>(to + mask.width * (kK * 2), v0 + (uint64_t)(uint32_t)j * v_bytes,
-                                valid);
-            }
-            to += step * (kK * 2);
-        }
-    }
-
-    /* Fetch the columns of a panel. */
-    __device__ __forceinline__ void load_cols(int panel) const
-    {
-        for (int i = 4 * (int)threadIdx.x; i < mask.width; i += 4 * (int)blockDim.x) {
-            cp_async_at<16>(col + ((panel & 1) * mask.width + i) * 4,
-                            mask.col + (int64_t)panel * mask.width + i);
-        }
-    }
-};
-
-template <typename Half, int kK, int kTiles, int kWindows, int kThreads, int kBlocks,
-          bool kPairs = true>
+template <typename Half, int kK, int kTiles, int kWindows, int kThreads, int kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     attention_windows(spmm_attention_windows_t mask, spmm_attention_args_t args)
 {
@@ -211,15 +144,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                                                 (uint32_t)args.ldv * 2u,
                                                 (int)args.k,
                                                 stage,
-                                                stage + 2 * stage_bytes};
+                                                stage + 2 * stage_bytes,
+                                                0,
+                                                NULL,
+                                                0};
     AttentionWindow<Half, kK, kTiles> window[kWindows];
     const int32_t                    *ends[kWindows];
 
-    for (int i = (int)threadIdx.x; i < 2 * kK / 2; i += (int)blockDim.x) {
-        const int s = i / (kK / 2);
-
-        *(uint32_t *)(shared + s * stage_bytes + 2 * mask.width * (kK * 2) + i % (kK / 2) * 4) = 0;
-    }
+    clear_zeros<kK>(shared, mask.width);
     if (first < end) {
         panels.load(first, mask.col + (int64_t)first * mask.width);
         if (first + 1 < end) {

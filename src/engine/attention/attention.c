@@ -15,7 +15,7 @@
 #include "device/device_cuda.h"
 #endif
 
-enum { MOST_K = 128 }; /* of windows */
+enum { MOST_K = 128, MOST_GRADIENT_K = 64 }; /* of windows */
 
 static bool asks_for(const spmm_attention_what_t *what, const char *kernel)
 {
@@ -143,11 +143,13 @@ static int32_t shared_bytes(const spmm_device_t *device)
 
 /* Columns of a panel: of the widths tried on H200 the fastest for this many windows, two stages of
  * which fit shared memory. */
-static int32_t choose_width(const spmm_device_t *device, int32_t windows, int64_t k)
+static int32_t choose_width(const spmm_device_t *device, int32_t windows,
+                            const spmm_attention_what_t *what)
 {
-    const int32_t kept  = k <= 64 ? 64 : MOST_K; /* columns that the kernel has room for */
+    const int32_t kept  = what->k <= 64 ? 64 : MOST_K; /* columns that the kernel has room for */
+    const int32_t lists = what->turned ? 24 : 8; /* bytes of column and stats, of two stages */
     const int32_t width = (windows > 8 ? 432 : windows > 4 ? 128 : 64) * 64 / kept;
-    const int32_t most  = (shared_bytes(device) - 4 * kept) / (8 * kept + 8) / 8 * 8;
+    const int32_t most  = (shared_bytes(device) - 8 * kept) / (8 * kept + lists) / 8 * 8;
 
     return width < most ? width : most;
 }
@@ -162,14 +164,15 @@ static spmm_status_t choose_variant(const spmm_device_t *device, const spmm_csr_
     int64_t         used, count;
 
     SPMM_TRY(spmmi_tc_facts_scan(device->env, block, &facts, &used));
-    variant->height  = (double)facts.pairs[1] < 0.6 * (double)facts.pairs[0] ? 16 : 8;
-    variant->windows = variant->height == 8 && what->k <= 64 ? 32 : 16;
+    variant->height =
+        !what->turned && (double)facts.pairs[1] < 0.6 * (double)facts.pairs[0] ? 16 : 8;
+    variant->windows = variant->height == 8 && what->k <= 64 && !what->turned ? 32 : 16;
     count            = block->n_rows / variant->height;
     while (variant->windows > 4 &&
            10 * (count / variant->windows) * what->heads < 9 * (int64_t)device->n_sm) {
         variant->windows /= 2;
     }
-    variant->width = choose_width(device, variant->windows, what->k);
+    variant->width = choose_width(device, variant->windows, what);
     return SPMM_OK;
 }
 
@@ -196,12 +199,15 @@ static spmm_status_t make_form(spmm_attender_t *a, const spmm_csr_t *block,
 {
     const bool on_gpu = a->device->kind == SPMM_DEVICE_CUDA;
 
-    if (asks_for(what, "windows") ||
-        (on_gpu && !asks_for(what, "rows") && why_no_windows(a->device, what) == NULL)) {
-        a->in_windows = true;
+    a->in_windows = asks_for(what, "windows") ||
+                    (on_gpu && !asks_for(what, "rows") && why_no_windows(a->device, what) == NULL);
+    a->gradient_windows =
+        what->gradients && asks_for(what, "windows") && what->k <= MOST_GRADIENT_K;
+    a->in_windows = what->turned ? a->gradient_windows : a->in_windows;
+    if (a->in_windows) {
         SPMM_TRY(make_windows(a, block, what));
     }
-    if (!a->in_windows || (on_gpu && what->gradients)) {
+    if (!a->in_windows || (on_gpu && what->gradients && !a->gradient_windows)) {
         SPMM_TRY(upload_rows(a, block, block->row_ptr, block->col_idx));
     }
     if (block->row_map != NULL) {
@@ -282,8 +288,11 @@ spmm_status_t spmmi_attender_query(const spmm_attender_t           *attender,
     spmm_attention_gradient_t mine = *args;
 
     mine.threads = attender->device->threads;
-    RUN_CUDA(attender->device,
-             spmmi_cuda_attention_query(&attender->rows, &mine, (cudaStream_t)stream));
+    RUN_CUDA(
+        attender->device,
+        attender->gradient_windows
+            ? spmmi_cuda_attention_query_windows(&attender->windows, &mine, (cudaStream_t)stream)
+            : spmmi_cuda_attention_query(&attender->rows, &mine, (cudaStream_t)stream));
     spmmi_cpu_attention_query(&attender->rows, &mine);
     return SPMM_OK;
 }
@@ -295,7 +304,9 @@ spmm_status_t spmmi_attender_key(const spmm_attender_t           *attender,
 
     mine.threads = attender->device->threads;
     RUN_CUDA(attender->device,
-             spmmi_cuda_attention_key(&attender->rows, &mine, (cudaStream_t)stream));
+             attender->gradient_windows
+                 ? spmmi_cuda_attention_key_windows(&attender->windows, &mine, (cudaStream_t)stream)
+                 : spmmi_cuda_attention_key(&attender->rows, &mine, (cudaStream_t)stream));
     spmmi_cpu_attention_key(&attender->rows, &mine);
     return SPMM_OK;
 }

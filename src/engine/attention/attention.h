@@ -4,7 +4,8 @@
  *
  *    rows     entries by rows, as CSR has them: all types, and the gradients
  *    windows  windows of 8 or 16 rows in groups that share rows of K and V, for one kernel on
- *             tensor cores (format.h): FP16 and BF16, heads of up to 128 columns, a multiple of 8
+ *             tensor cores (format.h): FP16 and BF16, heads of up to 128 columns, a multiple of 8;
+ *             gradients of up to 64
  *
  *  On CPUs a mask in windows is multiplied by the rows that they decode to.
  */
@@ -24,7 +25,8 @@ typedef struct {
     spmm_type_t type;
     int64_t     heads, k;
     const char *kernel;    /**< "rows", "windows"; NULL or "auto": windows on GPUs where they can */
-    bool        gradients; /**< rows are needed, too */
+    bool        gradients; /**< are wanted, too: by rows but where "windows" is asked for */
+    bool        turned;    /**< the block is of the transpose, for gradients of keys alone */
 } spmm_attention_what_t;
 
 /** A mask, ready for attention. */
@@ -32,6 +34,7 @@ typedef struct {
     const spmm_device_t     *device;
     int64_t                  nnz;
     bool                     in_windows;
+    bool                     gradient_windows; /**< the same for gradients */
     spmm_attention_rows_t    rows;             /**< arrays on the device; those of gradients, too */
     spmm_attention_windows_t windows;          /**< likewise */
     int64_t                  vectors, columns; /**< of spmm_attention_list_t; in rows: nnz */

@@ -82,7 +82,7 @@ static spmm_status_t make(spmm_attention_plan_t *plan, spmm_transport_shared_t *
     if (!what.gradients) {
         return SPMM_OK;
     }
-    what.kernel = "rows";
+    what.turned = true;
     SPMM_TRY(spmmi_matrix_transpose(mask, false, &plan->transpose));
     SPMM_TRY(make_side(shared, plan->transpose, 2 * n + stats_width(mask->type, plan->heads), &what,
                        o, &plan->turned));

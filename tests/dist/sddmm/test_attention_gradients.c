@@ -157,9 +157,12 @@ static void check_types(const mask_t *shape, const case_t *c)
 
 static void test_gradient_types(void **state)
 {
-    const mask_t masks[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}};
+    const mask_t masks[] = {
+        {61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}, {6, 130, 16, 500, 3, 1}};
     const case_t cases[] = {{SPMM_R_32F, 2, 64, 0, NULL},
                             {SPMM_R_16F, 2, 40, 8, "windows"},
+                            {SPMM_R_16BF, 3, 64, 0, "windows"},
+                            {SPMM_R_16F, 1, 72, 0, "windows"},
                             {SPMM_R_16BF, 1, 200, 0, "rows"}};
 
     for (size_t s = 0; s < sizeof masks / sizeof masks[0]; s++) {
