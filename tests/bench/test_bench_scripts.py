@@ -304,6 +304,16 @@ class Plot(Scripts):
         self.assertIn("auto, 32f-fast-tf32, x<&: geomean 1.59 at N = 128", words)
         self.assertIn("auto, 32f-fast-tf32, bench_rows: geomean 1.59 at N = 128", words)
 
+    def test_widths(self):
+        text = "# command: x\nmatrix\tN\ttype\tengine\tchosen\tmedian_ms\tpassed\n"
+        for n, ms in ((1, 0.01), (7, 0.02), (8, 0.0105), (9, 0.012), (16, 0.012)):
+            text += f"a.mtx\t{n}\t64f\tauto\tdmma\t{ms}\tyes\n"
+        lines, out, figure = self.path("r.tsv", text), self.path("w.tsv"), self.path("w.svg")
+        self.assertIn("64f: 1 of 5 widths are cliffs; worst 1.90, a, N = 7",
+                      self.run_script("plot/widths.py", out, figure, lines))
+        self.assertIn("64f\ta\t9\t12.00\tdmma\n", pathlib.Path(out).read_text(encoding="utf-8"))
+        xml.dom.minidom.parse(figure)
+
     def test_errors(self):
         out = self.path("a.svg")
         self.run_script("plot/plot.py", "--engines", "bcsr", out, ROWS, code=3)
