@@ -96,21 +96,26 @@ def sddmm(page):
     page.noted("definition", "of the 8 products of a row of Y")
 
 
+BETWEEN_NODES = (
+    ("rmat scale 13, degree 16", "rmat:scale=13,degree=16"),
+    ("musae_git", "musae_git"),
+    ("mult_dcop_01 (hubs)", "mult_dcop_01"),
+    ("pubmed", "pubmed"),
+    ("delaunay_n16", "delaunay_n16"),
+    ("luxembourg_osm", "luxembourg_osm"),
+)
+
+
+def to_flat(matrix, cover, levels):
+    """Rows and time of an exchange to those of a flat one of rows of B."""
+    flat = one("levels.tsv", matrix=matrix, cover="rows", levels="flat")
+    way = one("levels.tsv", matrix=matrix, cover=cover, levels=levels)
+    return [fig(way[name] / flat[name]) for name in ("rows_between", "exchange_ms")]
+
+
 def levels(page):
-    for title, matrix in (
-        ("rmat scale 13, degree 16", "rmat:scale=13,degree=16"),
-        ("musae_git", "musae_git"),
-        ("mult_dcop_01 (hubs)", "mult_dcop_01"),
-        ("pubmed", "pubmed"),
-        ("delaunay_n16", "delaunay_n16"),
-        ("luxembourg_osm", "luxembourg_osm"),
-    ):
-        flat, node = (one("levels.tsv", matrix=matrix, levels=way) for way in ("flat", "node"))
-        page.row(
-            title,
-            fig(node["rows_between"] / flat["rows_between"]),
-            fig(node["exchange_ms"] / flat["exchange_ms"]),
-        )
+    for title, matrix in BETWEEN_NODES:
+        page.row(title, *to_flat(matrix, "rows", "node"))
     gain = code("src/plan/exchange.c", r"clear_gain = ([\d.]+);")
     page.says(f"less than {fig(gain, 1)} of a flat exchange")
     page.noted("definition", "that send 20 Mb/s each")
@@ -119,6 +124,9 @@ def levels(page):
 def cover(page):
     gain = code("src/plan/cover/choose.c", r"clear_gain = ([\d.]+);")
     page.says(f"takes covers below {fig(gain, 1)}.")
+    for title, matrix in BETWEEN_NODES:
+        page.row(title, *(" / ".join(to_flat(matrix, "both", way)) for way in ("flat", "node")),
+                 one("levels.tsv", matrix=matrix, cover="both", levels="node")["auto"])
 
 
 def definitions(pages):
