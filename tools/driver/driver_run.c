@@ -57,13 +57,15 @@ static int operands_create(const driver_run_t *run, operands_t *x)
     }
     code = driver_agree(job, code);
     if (code == DRIVER_GOOD) {
-        code = driver_block_alloc(job, run->ctx, x->b_layout.local_rows, o->columns, o->pad,
-                                  o->layout, o->type, &x->B);
+        code = driver_block_alloc(job, run->ctx, x->b_layout.local_rows, x->b_layout.columns,
+                                  o->pad, o->layout, o->type, &x->B);
     }
     if (code == DRIVER_GOOD) {
-        code = driver_block_alloc(job, run->ctx, x->c_layout.local_rows, o->columns, o->pad,
-                                  o->layout, o->type, &x->C);
+        code = driver_block_alloc(job, run->ctx, x->c_layout.local_rows, x->c_layout.columns,
+                                  o->pad, o->layout, o->type, &x->C);
     }
+    x->B.first_column = x->b_layout.first_column;
+    x->C.first_column = x->c_layout.first_column;
     if (code == DRIVER_GOOD) { /* NaN in the padding of B shows in C when it is read */
         code = driver_block_fill(job, run->ctx, &x->B, &x->product.B, x->b_layout.global_row,
                                  (double)NAN);
@@ -85,7 +87,7 @@ static int execute_once(const driver_run_t *run, const operands_t *x, double *wa
 
     (void)driver_agree(run->job, DRIVER_GOOD); /* a common start */
     start  = MPI_Wtime();
-    status = spmm_execute(run->plan, o->columns, o->alpha, x->B.data, x->B.ld, o->beta, x->C.data,
+    status = spmm_execute(run->plan, x->B.columns, o->alpha, x->B.data, x->B.ld, o->beta, x->C.data,
                           x->C.ld, NULL);
     if (status == SPMM_OK) {
         status = spmm_stream_synchronize(run->ctx, NULL);
