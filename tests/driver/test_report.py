@@ -116,6 +116,38 @@ class Json(unittest.TestCase):
 
 
 @unittest.skipUnless(harness.has_json(), "built without cJSON")
+class Ways(unittest.TestCase):
+    """Ways of rows between nodes, verified, and what the report says of them."""
+
+    def check(self, *args):
+        result, report = harness.run_json(
+            "--generate", "rmat:scale=9,degree=8", "--columns", "33", "--ranks-per-node", "2",
+            "--partition", "block", "--verify", *args, ranks=4)
+        self.assertIn(": passed", result.out)
+        return result.out, report
+
+    def test_column_groups(self):
+        for layout in "row", "col":
+            out, report = self.check("--column-groups", "2", "--layout", layout, "--beta", "2")
+            self.assertIn(" 0 rows between 2 nodes", out)
+            self.assertGreater(report["within_nodes"]["rows_total"], 0)
+
+    def test_covers(self):
+        rows = self.check("--cover", "rows", "--levels", "node")[1]
+        out, both = self.check("--cover", "both", "--levels", "node")
+        self.assertIn(", cover both, levels node\n", out)
+        self.assertEqual((rows["cover"], both["cover"]), ("rows", "both"))
+        self.assertLess(both["between_nodes"]["rows_total"], rows["between_nodes"]["rows_total"])
+
+    def test_halo_type(self):
+        exact, half = (self.check("--type", "32f", "--cover", "rows", "--levels", "flat", *more)[1]
+                       for more in ((), ("--halo-type", "16bf")))
+        self.assertEqual(2 * half["between_nodes"]["bytes_total"],
+                         exact["between_nodes"]["bytes_total"])
+        self.assertGreater(half["verify"]["max_error"], exact["verify"]["bound"])
+
+
+@unittest.skipUnless(harness.has_json(), "built without cJSON")
 class ShuffledGrid(unittest.TestCase):
     """9-point grid of 400 x 400 in random order on 4 ranks: the numbers of issue 2, item 3."""
 
