@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 2 4 */
+/* test: RANKS 1 2 4 ENV SPMM_CHECK=0 */
 /** @file test_plan_cover.c  Option cover: what is taken, refused and reported, and equal bits from
  *  run to run.  Products are those of test_schedule.c, run as cover and cover_levels; what is
  *  predicted is counted in test_scale.c. */
@@ -130,6 +130,42 @@ static void test_equal_bits(void **state)
     close_hubs();
 }
 
+/* Rank 0 alone refuses a product: all hear of it in that or the next one, without a timeout that
+ * they would need if one of both exchanges were left out. */
+static void check_out_of_step(spmm_op_t op, int per_node)
+{
+    spmm_plan_options_t o               = SPMM_PLAN_OPTIONS_INIT;
+    const bool          first           = spmm_test_env.rank == 0;
+    static double       B[EACH * N + 1] = {1.0}, C[EACH * N + 1];
+    spmm_status_t       status[2];
+    spmm_plan_t        *plan;
+
+    o.op     = op;
+    o.cover  = "both";
+    o.levels = per_node > 1 ? "node" : "flat";
+    open_hubs(per_node);
+    spmm_assert_ok(make(&o, &plan));
+    for (int k = 0; k < 2; k++) {
+        status[k] = spmm_execute(plan, first && k == 0 ? N + 1 : N, 1.0, B, N, 0.0, C, N, NULL);
+    }
+    assert_int_equal(status[0], first ? SPMM_ERR_ARGUMENT : SPMM_ERR_COMM);
+    assert_int_equal(status[1], SPMM_ERR_COMM);
+    test_context_destroy(&plan, NULL, NULL);
+    close_hubs();
+}
+
+static void test_out_of_step(void **state)
+{
+    if (spmm_test_env.size > 1) {
+        check_out_of_step(SPMM_OP_N, 1);
+        check_out_of_step(SPMM_OP_T, 1);
+    }
+    if (spmm_test_env.size == 4) {
+        check_out_of_step(SPMM_OP_N, 2);
+        check_out_of_step(SPMM_OP_T, 2);
+    }
+}
+
 /* Where rows move between ranks of several nodes auto compares; else it leaves entries alone. */
 static void test_auto(void **state)
 {
@@ -195,4 +231,4 @@ static void test_refused(void **state)
     close_hubs();
 }
 
-SPMM_TESTS(test_counts, test_equal_bits, test_auto, test_refused);
+SPMM_TESTS(test_counts, test_equal_bits, test_auto, test_refused, test_out_of_step);
