@@ -158,7 +158,13 @@ def others(pages):
     pages[FOLDER + "cvse.md"].noted_table("trial", "| idea | expected | outcome |", 8)
     pages[FOLDER + "hrpb.md"].noted_table("trial", "| idea | expected | outcome |", 5)
     most = code("src/engine/dense/format.h", r"SPMM_DENSE_MOST += ([0-9]+)")
-    pages[FOLDER + "dense.md"].says(f"more than {fig(most, 0)} times the memory of its entries")
+    page = pages[FOLDER + "dense.md"]
+    page.says(f"more than {fig(most, 0)} times the memory of its entries")
+    for title, mode in (("TF32", "tf32"), ("FP32", "32f"), ("FP16", "16f"), ("FP64", "64f")):
+        found = [[r for r in select("engines/dense.tsv", mode=mode) if r["N"] == n
+                  and r["matrix"].startswith("dlmc")] for n in (32, 128, 512)]
+        page.row(title, *(fig(geomean(values(f, "dense", over="sparse"))) if f else "-"
+                          for f in found))
     page = pages[FOLDER + "dmma.md"]
     found = select("engines/64f.tsv", N=128)
     behind = sum(r["dmma"] > r["cusparse"] for r in found)
