@@ -86,16 +86,17 @@ static void print_head(const spmm_device_t *device, const bench_program_t *progr
 {
     (void)program;
     (void)printf(
-        "# %s, FP16, microseconds: predicted of bcsr and bcsr-sp24, then by steps (S) and lists "
-        "(L), "
-        "tile rows x columns, of lists / warps of a tile row, + with 2:4 tiles\n%-34s %5s %9s %9s",
+        "# %s, FP16, microseconds: predicted of bcsr and bcsr-sp24, then by steps (S), lists (L) "
+        "and rows (R), tile rows x columns, / warps of a tile row, + with 2:4 tiles\n%-34s %5s %9s "
+        "%9s",
         device->description, "matrix", "N", "bcsr", "bcsr-sp24");
     for (int k = 0; k < SPMM_BCSR_VARIANTS; k++) {
         const spmm_bcsr_variant_t s        = spmmi_bcsr_variants[k];
         char                      name[32] = "";
 
-        if (s.kernel == SPMM_BCSR_BY_LISTS) {
-            (void)snprintf(name, sizeof name, "L%dx%d/%d%s", (int)s.rows, (int)s.slice,
+        if (s.kernel != SPMM_BCSR_BY_STEPS) {
+            (void)snprintf(name, sizeof name, "%c%dx%d/%d%s",
+                           s.kernel == SPMM_BCSR_BY_ROWS ? 'R' : 'L', (int)s.rows, (int)s.slice,
                            (int)s.split, s.sp24 ? "+" : "");
         } else {
             (void)snprintf(name, sizeof name, "S%dx%d", (int)s.rows, (int)s.slice);

@@ -8,12 +8,13 @@
 
 #include "cuda/bcsr/bcsr.cuh"
 #include "cuda/bcsr/bcsr_lists.cuh"
+#include "cuda/bcsr/bcsr_rows.cuh"
 #include "cuda/tc/tc_launch.cuh"
 
 namespace spmmi
 {
 
-/** @tparam Block    BcsrStepBlock or BcsrListBlock
+/** @tparam Block    BcsrStepBlock, BcsrListBlock or BcsrRowBlock
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <class Block, int kBlocks>
 __global__ void __launch_bounds__(Block::Shape::kThreads, kBlocks)
@@ -136,10 +137,18 @@ template <typename Half, typename Out> struct BcsrKernels {
         return choice<BcsrListBlock<S>, kMore>(kWarpsK);
     }
 
+    /* As many as shared memory holds. */
+    template <int kWarpsK, bool kSparse, int kTiles> static Choice rows()
+    {
+        using S = BcsrRowShape<Half, Out, 4, kWarpsK, kTiles, kSparse>;
+
+        return choice < BcsrRowBlock<S>, kWarpsK == 1 ? 6 : 2 > (-kWarpsK);
+    }
+
     /* The variants of bcsr_variant.c, narrow ones first, and for each of a kernel without wide
      * access, by lists.
      */
-    static constexpr int kNumber = 15;
+    static constexpr int kNumber = 22;
 
     static const Choice *all()
     {
@@ -159,6 +168,13 @@ template <typename Half, typename Out> struct BcsrKernels {
             lists<16, 1, false, 8, true>(),
             lists<16, 1, true, 4, false>(),
             lists<16, 1, true, 8, true>(),
+            rows<1, false, 2>(),
+            rows<1, false, 4>(),
+            rows<4, false, 2>(),
+            rows<4, false, 4>(),
+            lists<4, 1, true, 4, false>(),
+            rows<1, true, 2>(),
+            rows<1, true, 4>(),
         };
 
         return choices;
@@ -175,12 +191,12 @@ template <typename Half, typename Out> struct BcsrKernels {
     }
 
     /* No wider than need be: as many columns as the format was made for, at most.  What goes by
-     * steps goes by lists where access is not wide.
+     * steps or rows goes by lists where access is not wide.
      * @return NULL: there are none of the variant of A */
     static const Choice *best(const spmm_bcsr_arrays_t &A, const spmm_tc_mm_args_t &args)
     {
         const bool    wide = is_wide(args), sparse = A.n_sp24 > 0;
-        const int     split = A.split == 0 && !wide ? 1 : A.split;
+        const int     split = wide ? A.split : A.split == 0 ? 1 : abs(A.split);
         const int64_t n     = least(args.x.n, A.slice);
         const Choice *take  = NULL;
 

@@ -14,7 +14,7 @@
 #ifndef SPMM_BCSR_LISTS_CUH
 #define SPMM_BCSR_LISTS_CUH
 
-#include "cuda/bcsr/bcsr_sums.cuh"
+#include "cuda/bcsr/bcsr_walk.cuh"
 
 namespace spmmi
 {
@@ -49,11 +49,13 @@ struct BcsrListShape {
 };
 
 /** One piece of a panel, one slice of C. */
-template <class S> struct BcsrListBlock : BcsrSums<S> {
+template <class S> struct BcsrListBlock : BcsrWalk<S> {
     using Half = typename S::Half;
     using Sums = BcsrSums<S>;
     using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum;
     using Sums::add, Sums::warp_m, Sums::warp_n;
+    using Walk = BcsrWalk<S>;
+    using Walk::look_up, Walk::left, Walk::meet, Walk::open_list;
 
     static constexpr int kAhead  = 3;                     /* tiles of A on their way */
     static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
@@ -79,14 +81,12 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
     const uint32_t    sparse_row, dense_row; /* see spmmi_bcsr_sparse_row() */
     const int4 *const step;
     int2 *const       steps; /* [2][kSteps] shared, of the chunk to be copied and the one behind */
-    const int4       *list, *list_end; /* the next tile that the warp looks up */
-    int               left;            /* tiles that it has not fetched */
 
     __device__ __forceinline__ BcsrListBlock(const typename Sums::Format &format,
                                              const spmm_tc_mm_args_t     &mm,
                                              const spmm_tc_piece_t &work, int64_t j, bool in_pairs,
                                              void *shared)
-        : Sums(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
+        : Walk(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
           columns((int)least(8, mm.x.n - j - 8 * ((int)threadIdx.x % kChunks))),
           stride((Stride)mm.x.ldb * (SPMM_BCSR_WIDTH * (Stride)sizeof(Half))),
           b_from((const char *)((const Half *)mm.x.B + row % SPMM_BCSR_WIDTH * mm.x.ldb + j +
@@ -154,50 +154,6 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
     }
 
     /* --- Tiles of A. --- */
-
-    /* The first tile from @p lo to @p hi that is of step @p wanted or behind it; all lanes
-     * search. */
-    __device__ __forceinline__ int search(const int4 *tile, int lo, int hi, int wanted) const
-    {
-        while (lo < hi) {
-            const int  width  = (hi - lo + kWarp - 1) / kWarp;
-            const int  at     = lo + lane * width;
-            const bool before = at < hi && __ldg(&tile[at].x) / 4 < wanted;
-            const int  n      = __popc(__ballot_sync(0xffffffffu, before));
-
-            hi = n == 0 ? lo : (int)least(hi, lo + n * width);
-            lo = n == 0 ? lo : lo + (n - 1) * width + 1;
-        }
-        return lo;
-    }
-
-    /* @param[in] part  is the piece only a part of its panel? */
-    __device__ __forceinline__ void open_list(const BcsrLists &lists, bool part)
-    {
-        const int tile_row = piece.window * S::kM + warp_m;
-        int       first = 0, last = 0;
-
-        if ((uint32_t)tile_row < ((uint32_t)A.n_rows + SPMM_BCSR_SIDE - 1) / SPMM_BCSR_SIDE) {
-            first = __ldg(lists.ptr + tile_row);
-            last  = __ldg(lists.ptr + tile_row + 1);
-        }
-        if (part) {
-            first = search(lists.tile, first, last, piece.block);
-            last  = search(lists.tile, first, last, piece.block + piece.n_blocks);
-        }
-        list     = lists.tile + first + warp_n;
-        list_end = lists.tile + last;
-        left     = (last - first - warp_n + S::kSplit - 1) / S::kSplit;
-    }
-
-    /* Where the warp's next tile is; all lanes ask for the same one. */
-    __device__ __forceinline__ void look_up(int4 &to)
-    {
-        if (list < list_end) {
-            to = __ldg(list);
-        }
-        list += S::kSplit;
-    }
 
     /* The tile there starts on its way, and so does the place of the kAhead'th behind it: nothing
      * here waits for what it loads. */
@@ -276,43 +232,6 @@ template <class S> struct BcsrListBlock : BcsrSums<S> {
         } else {
             multiply_dense(tile, rows);
         }
-    }
-
-    /* Sums of all warps of a tile row to the first of them, always in the same order. */
-    __device__ __forceinline__ void meet(float4 *shared)
-    {
-        if constexpr (S::kSplit > 1) {
-            if (warp_n > 0) {
-                float4 *const to = shared + ((warp_n - 1) * S::kM + warp_m) * S::kN * kWarp + lane;
-
-#pragma unroll
-                for (int j = 0; j < S::kN; j++) {
-                    to[j * kWarp] =
-                        make_float4(sum[0][j][0], sum[0][j][1], sum[0][j][2], sum[0][j][3]);
-                }
-            }
-            __syncthreads();
-            for (int k = 0; k < S::kSplit - 1 && warp_n == 0; k++) {
-                const float4 *const from = shared + (k * S::kM + warp_m) * S::kN * kWarp + lane;
-
-#pragma unroll
-                for (int j = 0; j < S::kN; j++) {
-                    const float4 v = from[j * kWarp];
-
-                    sum[0][j][0] += v.x;
-                    sum[0][j][1] += v.y;
-                    sum[0][j][2] += v.z;
-                    sum[0][j][3] += v.w;
-                }
-            }
-            __syncthreads();
-        }
-    }
-
-    /* After run(), where warps share a tile row. */
-    __device__ __forceinline__ bool has_sums() const
-    {
-        return warp_n == 0;
     }
 
     /* Chunk @p c may be multiplied.  The barrier shows it to all warps, and that they are done

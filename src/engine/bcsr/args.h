@@ -41,7 +41,7 @@ typedef struct {
     int32_t word; /**< 4 (number of its step, of all panels) + spmm_bcsr_kind_t */
     int32_t at;   /**< its values, in units */
     int32_t meta; /**< its metadata, in units; of a 2:4 tile */
-    int32_t none; /**< 0: the struct is one word of 16 bytes */
+    int32_t row;  /**< first of the rows of B that it meets */
 } spmm_bcsr_listed_t;
 
 /** BCSR in panels of tile rows, so that these share the rows of B.  Kernels on GPUs walk panels,
@@ -65,7 +65,8 @@ typedef struct {
     const int32_t            *list_ptr; /**< [n_tile_rows + 1] */
     const spmm_bcsr_listed_t *list;     /**< by tile row, then step, 16-byte aligned */
     int32_t                   split;    /**< warps that share the list of a tile row: 1, 2 or 4;
-                                              0: by steps, not by lists, where access is wide */
+                                              0: by steps, where access is wide; below: as many,
+                                              by rows, likewise */
 } spmm_bcsr_arrays_t;
 
 SPMM_BOTH static inline int32_t spmmi_bcsr_count(uint32_t x)

@@ -60,7 +60,7 @@ spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block
     }
     f->arrays       = spmmi_bcsr_arrays(&f->format);
     f->arrays.slice = variant.slice;
-    f->arrays.split = variant.split;
+    f->arrays.split = variant.kernel == SPMM_BCSR_BY_ROWS ? -variant.split : variant.split;
     f->variant      = variant;
     f->values       = block->values;
     return SPMM_OK;
@@ -253,6 +253,7 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
     {                                                                                              \
         KIND(kind_name, two_of_four, SPMM_BCSR_BY_STEPS),                                          \
             KIND(kind_name, two_of_four, SPMM_BCSR_BY_LISTS),                                      \
+            KIND(kind_name, two_of_four, SPMM_BCSR_BY_ROWS),                                       \
             KIND(kind_name, two_of_four, SPMM_BCSR_KERNELS)                                        \
     }
 

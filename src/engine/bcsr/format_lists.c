@@ -15,14 +15,16 @@ static int32_t list_tile(const spmm_bcsr_t *f, spmm_bcsr_tile_t tile, spmm_bcsr_
 
         to[0] = (spmm_bcsr_listed_t){.word = 4 * tile.step + SPMM_BCSR_SP24,
                                      .at   = s.at + SPMM_BCSR_TILE * rank,
-                                     .meta = s.at + SPMM_BCSR_TILE * spmmi_bcsr_tiles(s) + rank};
+                                     .meta = s.at + SPMM_BCSR_TILE * spmmi_bcsr_tiles(s) + rank,
+                                     .row  = s.col * SPMM_BCSR_WIDTH};
         return 1;
     }
     for (int32_t side = SPMM_BCSR_LEFT; side <= SPMM_BCSR_RIGHT; side++) {
         if (((side == SPMM_BCSR_LEFT ? s.left : s.right) >> tile.row & 1) != 0) {
             to[n++] = (spmm_bcsr_listed_t){.word = 4 * tile.step + side,
                                            .at   = s.at + SPMM_BCSR_TILE *
-                                                            spmmi_bcsr_tile_at(s, side, tile.row)};
+                                                            spmmi_bcsr_tile_at(s, side, tile.row),
+                                           .row = s.col * SPMM_BCSR_WIDTH + side * SPMM_BCSR_SIDE};
         }
     }
     return n;

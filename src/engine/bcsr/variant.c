@@ -16,17 +16,24 @@
         .sp24 = (two_of_four)                                                                      \
     }
 
+#define ROWS(warps, two_of_four)                                                                   \
+    {                                                                                              \
+        .kernel = SPMM_BCSR_BY_ROWS, .rows = 4, .slice = 32, .split = (warps),                     \
+        .sp24 = (two_of_four)                                                                      \
+    }
+
 /* Taller panels and narrower slices by steps, and 2:4 tiles as such elsewhere, were behind
  * others for every matrix and width measured. */
 const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_VARIANTS] = {
     STEPS(4, 128),          LISTS(4, 1, 32, false),  LISTS(4, 1, 64, false),
     LISTS(4, 4, 32, false), LISTS(4, 4, 64, false),  LISTS(8, 2, 32, false),
     LISTS(8, 2, 64, false), LISTS(16, 1, 32, false), LISTS(16, 1, 64, false),
-    LISTS(16, 1, 64, true)};
+    LISTS(16, 1, 64, true), ROWS(1, false),          ROWS(4, false),
+    ROWS(1, true)};
 
 const char *spmmi_bcsr_kernel_name(spmm_bcsr_kernel_t kernel)
 {
-    static const char *const names[SPMM_BCSR_KERNELS] = {"steps", "lists"};
+    static const char *const names[SPMM_BCSR_KERNELS] = {"steps", "lists", "rows"};
 
     return names[kernel];
 }
@@ -57,6 +64,10 @@ static const rates_t lists_rates = {3.6e-6, 3.9e-6, 0.109e-12, 0.044e-12,
 static const rates_t sp24_rates  = {6.2e-6, 4.2e-6, 0.0955e-12, 0.0734e-12,
                                     0.0,    2.7e-6, 0.63e-6,    0.055e-6};
 
+/* To times of 6 matrices at N = 16, 32 and 64: within 4 % (median; 17 % at most). */
+static const rates_t rows_rates = {2.1e-6, 2.6e-6, 0.0439e-12, 0.104e-12,
+                                   0.0,    2.8e-6, 0.0,        0.2114e-6};
+
 /* 2:4 tiles are taken as such where they are predicted to gain more than their prediction errs
  * by. */
 static const double sp24_doubt = 1.3;
@@ -64,13 +75,18 @@ static const double sp24_doubt = 1.3;
 /* Thread blocks on a multiprocessor: registers for the sums decide (bcsr_launch.cuh). */
 static double resident(spmm_bcsr_variant_t variant)
 {
+    if (variant.kernel == SPMM_BCSR_BY_ROWS) {
+        return variant.split == 1 ? 6.0 : 2.0; /* by what they share of memory */
+    }
     return variant.rows * variant.split == 16 ? 1.0 : variant.slice == 32 ? 5.0 : 4.0;
 }
 
 static const rates_t *rates_of(spmm_bcsr_variant_t variant)
 {
-    return variant.kernel == SPMM_BCSR_BY_STEPS ? &steps_rates
-                                                : (variant.sp24 ? &sp24_rates : &lists_rates);
+    return variant.kernel == SPMM_BCSR_BY_STEPS  ? &steps_rates
+           : variant.kernel == SPMM_BCSR_BY_ROWS ? &rows_rates
+           : variant.sp24                        ? &sp24_rates
+                                                 : &lists_rates;
 }
 
 /* What one thread block of @p steps steps takes, one after the other. */
@@ -80,7 +96,7 @@ static void add_block(const spmm_bcsr_facts_t *facts, spmm_bcsr_variant_t varian
     const double wide = variant.slice / 32.0;
 
     x->starts = 1.0;
-    if (variant.kernel == SPMM_BCSR_BY_LISTS) {
+    if (variant.kernel != SPMM_BCSR_BY_STEPS) {
         const double chunk = 48.0 * variant.rows * variant.split / variant.slice; /* steps */
 
         x->chunks = ceil(steps / chunk);
@@ -106,8 +122,11 @@ static account_t account(const spmm_bcsr_facts_t *facts, int32_t n_rows,
     const rates_t *r    = rates_of(variant);
     account_t      x = {.cut = (double)facts->longest > cut ? 1.0 : 0.0}, last = {.cut = 0.0};
 
-    x.a     = slices * (512.0 * tiles + 576.0 * wide + 16.0 * steps) * 132.0 / n_sm;
-    x.b     = (double)facts->sides * 32.0 * columns * 132.0 / n_sm;
+    x.a = slices * (512.0 * tiles + 576.0 * wide + 16.0 * steps) * 132.0 / n_sm;
+    x.b = (double)facts->sides * 32.0 * columns * 132.0 / n_sm;
+    if (variant.kernel == SPMM_BCSR_BY_ROWS) { /* each tile has its own; kernels of 16 and 32 */
+        x.b = (32.0 * tiles + 64.0 * wide) * (n <= 16 ? 16.0 : columns) * 132.0 / n_sm;
+    }
     x.mma_s = 512.0 * columns * tiles / dense + 1024.0 * columns * wide / sparse;
     add_block(facts, variant, steps / pieces, tiles + wide, &x);
     x.starts *= waves;
@@ -176,12 +195,22 @@ static bool may_gain(const spmm_bcsr_facts_t *facts, spmm_bcsr_variant_t variant
     return n >= 256 && of->sp24 >= 2 * of->steps && (double)of->sp24 * 576.0 <= 32e6;
 }
 
+/* Columns up to which kernels by rows are in question: behind, B for each tile is too much.  Their
+ * 2:4 tiles never gained. */
+static const int64_t rows_most = 64;
+
 /* Is it one of those asked for? */
 static bool is_asked(const spmm_bcsr_facts_t *facts, spmm_bcsr_variant_t variant, int64_t n,
                      spmm_bcsr_kernel_t kernel, bool sp24)
 {
     const bool wider = variant.slice > 32 && variant.slice / 2 >= n; /* than C needs */
 
+    if (kernel == SPMM_BCSR_BY_ROWS) {
+        return variant.kernel == kernel && variant.sp24 == sp24;
+    }
+    if (kernel == SPMM_BCSR_KERNELS && variant.kernel == SPMM_BCSR_BY_ROWS) {
+        return n <= rows_most && !variant.sp24;
+    }
     if (kernel == SPMM_BCSR_KERNELS) {
         return !wider && (!variant.sp24 || (sp24 && may_gain(facts, variant, n)));
     }
@@ -226,7 +255,7 @@ int spmmi_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, i
  * than 64. */
 int32_t spmmi_bcsr_cut(spmm_bcsr_variant_t variant, int32_t n_sm, int64_t n, int64_t steps)
 {
-    const bool    lists  = variant.kernel == SPMM_BCSR_BY_LISTS;
+    const bool    lists  = variant.kernel != SPMM_BCSR_BY_STEPS;
     const int32_t least  = lists ? 64 : 8;
     const double  slices = ceil((double)n / (lists ? variant.slice : 64.0));
     const double  slots  = lists ? resident(variant) * n_sm / 3.0 : 2.0 * n_sm;

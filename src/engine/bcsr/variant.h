@@ -9,20 +9,28 @@
 
 /** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by
  *  chunks of many steps, in which each warp has the list of tiles of its tile row
- *  (bcsr_lists.cuh); so does what goes by steps where access to B and C is not wide. */
-typedef enum { SPMM_BCSR_BY_STEPS, SPMM_BCSR_BY_LISTS, SPMM_BCSR_KERNELS } spmm_bcsr_kernel_t;
+ *  (bcsr_lists.cuh); so does what goes by steps or rows where access to B and C is not wide; or by
+ *  tile rows, a warp for each, whose rows of B go straight to registers (bcsr_rows.cuh). */
+typedef enum {
+    SPMM_BCSR_BY_STEPS,
+    SPMM_BCSR_BY_LISTS,
+    SPMM_BCSR_BY_ROWS,
+    SPMM_BCSR_KERNELS
+} spmm_bcsr_kernel_t;
 
 /** Of a thread block. */
 typedef struct {
     spmm_bcsr_kernel_t kernel;
     int32_t            rows;  /**< tile rows: 4, by lists also 8 and 16 */
     int32_t            slice; /**< columns of C: 128; by lists 32 or 64 */
-    int32_t split; /**< by lists: warps of a tile row, 4 or 1 of 4, 2 of 8, 1 of 16; else 0 */
-    bool    sp24; /**< 2:4 tiles are stored and multiplied as such: by lists, 16 rows, 64 columns */
+    int32_t split; /**< by lists: warps of a tile row, 4 or 1 of 4, 2 of 8, 1 of 16; by rows 1 or 4;
+                      by steps 0 */
+    bool    sp24;  /**< 2:4 tiles are stored and multiplied as such: by lists, 16 rows, 64 columns;
+                      by rows */
 } spmm_bcsr_variant_t;
 
 /** All variants that there are kernels for, by kernel; and how many of them are worth measuring. */
-enum { SPMM_BCSR_VARIANTS = 10, SPMM_BCSR_RANKED = 4 };
+enum { SPMM_BCSR_VARIANTS = 13, SPMM_BCSR_RANKED = 4 };
 extern const spmm_bcsr_variant_t spmmi_bcsr_variants[SPMM_BCSR_VARIANTS];
 
 /** What a kernel is called. */
@@ -30,8 +38,8 @@ const char *spmmi_bcsr_kernel_name(spmm_bcsr_kernel_t kernel);
 
 /** The variants of the least predicted times, the best one first.
  *  @param[in]  facts  [3] in panels of 4, 8 and 16 tile rows
- *  @param[in]  kernel   SPMM_BCSR_KERNELS: any; else that kernel alone, by lists of 2:4 tiles
- *                       where @p sp24
+ *  @param[in]  kernel   SPMM_BCSR_KERNELS: any; else that kernel alone, by lists or rows of 2:4
+ *                       tiles where @p sp24
  *  @param[in]  sp24   whether the engine may take 2:4 tiles as such
  *  @param[out] list   [SPMM_BCSR_RANKED]
  *  @return how many, at least one */

@@ -93,9 +93,9 @@ static bool is_variant(spmm_bcsr_variant_t s)
 
         is = is || (one.kernel == s.kernel && one.rows == s.rows && one.slice == s.slice &&
                     one.split == s.split && one.sp24 == s.sp24);
-        assert_true(one.kernel == SPMM_BCSR_BY_LISTS
-                        ? one.slice <= 64 && one.rows * one.split <= 16 && one.split > 0
-                        : one.split == 0 && one.rows == 4 && !one.sp24);
+        assert_true(one.kernel == SPMM_BCSR_BY_STEPS
+                        ? one.split == 0 && one.rows == 4 && !one.sp24
+                        : one.slice <= 64 && one.rows * one.split <= 16 && one.split > 0);
     }
     return is;
 }
@@ -109,16 +109,17 @@ static void check_choice(const spmm_pattern_t *pattern, int64_t n)
             const int count = spmmi_bcsr_best(spmmi_bcsr_facts(pattern), pattern->n_rows, n, N_SM,
                                               (spmm_bcsr_kernel_t)kernel, sp24 != 0, list);
 
+            const bool rows = kernel == SPMM_BCSR_BY_ROWS;
             const bool only =
                 kernel == SPMM_BCSR_BY_STEPS || (kernel == SPMM_BCSR_BY_LISTS && sp24);
 
-            assert_int_equal(count, only ? 1 : SPMM_BCSR_RANKED);
+            assert_int_equal(count, rows ? 2 - sp24 : only ? 1 : SPMM_BCSR_RANKED);
             for (int k = 0; k < count; k++) {
                 assert_true(is_variant(list[k]));
                 assert_true(kernel == SPMM_BCSR_KERNELS || (int)list[k].kernel == kernel);
                 assert_true(only || list[k].slice == 32 || list[k].slice / 2 < n);
-                assert_true(!list[k].sp24 || (sp24 != 0 && list[k].kernel == SPMM_BCSR_BY_LISTS));
-                assert_true(kernel != SPMM_BCSR_BY_LISTS || list[k].sp24 == (sp24 != 0));
+                assert_true(!list[k].sp24 || (sp24 != 0 && list[k].kernel != SPMM_BCSR_BY_STEPS));
+                assert_true((kernel != SPMM_BCSR_BY_LISTS && !rows) || list[k].sp24 == (sp24 != 0));
                 for (int other = 0; other < k; other++) {
                     assert_memory_not_equal(&list[k], &list[other], sizeof list[k]);
                 }
@@ -182,7 +183,7 @@ static void test_measured(void **state)
         int64_t             n;
         spmm_bcsr_variant_t dense, sp24;
     } fastest[] = {
-        {8, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}},
+        {16, {SPMM_BCSR_BY_ROWS, 4, 32, 4, false}, {SPMM_BCSR_BY_ROWS, 4, 32, 4, false}},
         {32, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}},
         {128, {SPMM_BCSR_BY_LISTS, 8, 64, 2, false}, {SPMM_BCSR_BY_LISTS, 8, 64, 2, false}},
         {512, {SPMM_BCSR_BY_STEPS, 4, 128, 0, false}, {SPMM_BCSR_BY_LISTS, 16, 64, 1, true}}};
