@@ -50,7 +50,99 @@ def left_out(variant):
     return [fig(one("papers/ablation.tsv", variant=variant, N=n)["geomean"]) for n in (32, 128)]
 
 
+def over(paper, variant, base, widths_of):
+    """Geometric means of the time of a variant of bench_published over that of another, N by N."""
+    found = []
+    for n in widths_of:
+        ms = {}
+        for r in select(f"papers/published/{paper}.tsv", N=n):
+            ms.setdefault(r["matrix"], {})[r["variant"]] = r["median_ms"]
+        found.append([m[variant] / m[base] for m in ms.values() if variant in m and base in m])
+    return ", ".join(fig(geomean(f)) for f in found)
+
+
+def cases(paper, n):
+    """Matrices of a table of bench_published."""
+    return len({r["matrix"] for r in select(f"papers/published/{paper}.tsv", N=n)})
+
+
+def acc_kernel(page):
+    wide = (32, 128, 512)
+    page.says(f"the kernel written anew: {over('acc-spmm', 'all', 'engine', wide)} |")
+    for text, variant in (
+        ("ME-TCF instead:", "ME-TCF"),
+        ("one buffer of each instead:", "one buffer"),
+        ("compiler's choice instead:", "no hints"),
+        ("all matrices balanced:", "always balanced"),
+    ):
+        page.says(f"{text} {over('acc-spmm', variant, 'all', wide)} |")
+    page.says(f"without it, too: {over('acc-spmm', 'none of them', 'all', wide)} |")
+    name = "patterns/me_tcf.tsv"
+    made = geomean(r["bittcf_ms"] / r["me_tcf_ms"] for r in rows(name))
+    page.says(f"ours over ME-TCF {fig(made)}, {fig(len(rows(name)), 0)} matrices, one core |")
+    page.says(f"of {fig(cases('acc-spmm', 32), 0)} matrices")
+
+
+def cute_kernel(page):
+    wide = (32, 128)
+    page.says(f"the kernel written anew: {over('cutespmm', 'TM 16', 'engine', wide)} |")
+    page.says(f"ours written anew {over('cutespmm', 'TM 32', 'TM 16', wide)} |")
+    page.says(
+        f"none cut: {over('cutespmm', 'no virtual panels', 'TM 16', wide)}, "
+        f"at the mean: {over('cutespmm', 'cut at the mean', 'TM 16', wide)}, "
+        f"as `hrpb`: {over('cutespmm', 'cut as hrpb', 'TM 16', wide)} |"
+    )
+    page.says(
+        f"in order over atomics: {over('cutespmm', 'ordered sums', 'TM 16', wide)}, "
+        f"cut at the mean {over('cutespmm', 'mean and ordered', 'cut at the mean', wide)} |"
+    )
+    page.says(f"{fig(cases('cutespmm', 32), 0)} in those of `bench_published`")
+
+
+def sspmm_kernel(page):
+    wide = (64, 512)
+    page.says(f"the kernel written anew: {over('sspmm', 'adaptive', 'engine', wide)} |")
+    page.says(f"without: {over('sspmm', 'no SVC', 'V 8', wide)} |")
+    page.says(
+        f"V = 8 over adaptive {over('sspmm', 'V 8', 'adaptive', wide)}, "
+        f"V = 16 {over('sspmm', 'V 16', 'adaptive', wide)} |"
+    )
+    page.says(f"without, V = 8: {over('sspmm', 'no TMS V 8', 'V 8', wide)}; authors'")
+    page.says(f"by WMMA instead: {over('sspmm', 'no RSM V 8', 'V 8', wide)} |")
+    least = min(
+        r["to_engine"] for r in rows("papers/published/sspmm.tsv") if r["variant"] == "V 16"
+    )
+    page.says(f"on DD at N = 64, where V = 16 takes {fig(least)} of its time")
+
+
+def steps(page):
+    def mean(kind, step, n):
+        ms = {}
+        for r in select("papers/published/thesis.tsv", N=n):
+            ms.setdefault(r["matrix"], {})[r["variant"]] = r["median_ms"]
+        found = [
+            m[step] / m["bcsr"]
+            for name, m in ms.items()
+            if name.startswith("xdys") == kind and step in m
+        ]
+        return fig(geomean(found))
+
+    for step, first in (("ST", 8), ("OBTS", 8), ("OBT_tiled", 32)):
+        cells = [f"{mean(kind, step, first)}, {mean(kind, step, 128)}" for kind in (True, False)]
+        page.says(f"| {cells[0]} | {cells[1]} |")
+    dense = {
+        r["variant"]: r["median_ms"]
+        for r in select("papers/published/thesis.tsv", N=8)
+        if r["matrix"] == "xdys:size=4096,dense=0.1,sp24=0"
+    }
+    page.says(
+        f"{fig(dense['OBT'] / dense['OBTS_large_separate'])} times as long as "
+        "OBTS_large_separate where no tile is 2:4"
+    )
+
+
 def acc_spmm(page):
+    acc_kernel(page)
     facts = rows(FACTS)
     page.says(f"Counts are of {fig(len(facts), 0)} matrices")
     eight = left_out("windows of 8 rows")
@@ -104,6 +196,7 @@ def acc_spmm(page):
 
 
 def cutespmm(page):
+    cute_kernel(page)
     page.says(f"N = 32, 128, 512: {widths('peers/times.tsv', 'cutespmm-tm32', 'cutespmm-tm16')} |")
     model = {r["matrix"]: r["oi_shmem"] for r in rows(FACTS)}
     found = []
@@ -130,6 +223,7 @@ def cutespmm(page):
 
 
 def sspmm(page):
+    sspmm_kernel(page)
     facts = rows(FACTS)
     fill = [fig(geomean(values(facts, f"fill{v}"))) for v in (8, 16)]
     page.says(f"fill of vectors {fill[0]} (V = 8), {fill[1]} (V = 16)")
@@ -150,6 +244,8 @@ def sspmm(page):
 
 
 def thesis(page):
+    steps(page)
+
     def mean(section, step, n):
         found = [
             r[step] / r["bcsr"]
