@@ -8,7 +8,7 @@ import numpy as np
 
 from ._arrays import empty_like, leading, quick_key, ranges, stream_of, view
 from ._context import Resource, _kept
-from ._errors import CommError, UnsupportedError
+from ._errors import CommError
 from ._library import TYPES, choice, ffi, fill, lib, text, type_name
 from ._structs import LayoutInfo, PlanStats, Span
 
@@ -85,7 +85,8 @@ class Plan(Resource):
         Engines that multiply zeros that fill up blocks are left out.
     column_groups : int
         > 1: so many groups of successive ranks have a copy of A each and multiply their part of the
-        columns, `layout.B.columns` of them; `scatter` and `gather` refuse such plans.
+        columns, `layout.B.columns` of them; `scatter` takes blocks of all columns apart, `gather`
+        puts them together.
 
     Raises
     ------
@@ -143,7 +144,7 @@ class Plan(Resource):
                          (lib.spmm_plan_create, A._pointer, n, options))
         #: The matrix, n and op as given.
         self.matrix, self.n, self.op = A, n, op
-        self._is_row, self._grouped = layout == "row", column_groups > 1
+        self._is_row, self._groups = layout == "row", column_groups
         self._b_type = A.dtype if b_type == "auto" else type_name(b_type)
         self._c_type = self._b_type if c_type == "auto" else type_name(c_type)
         #: Layout: where the rows of B and C live
@@ -322,23 +323,41 @@ class Plan(Resource):
         """The way back: ``(local_rows, n)`` to ``(original_rows, n)``; see `scatter`."""
         return self._move(lib.spmm_plan_gather, "gather", operand, src, dst, stream)
 
+    def _columns(self, n):
+        """Of n columns, those of this rank's column group."""
+        group = self._context.rank * self._groups // self._context.size
+        return n // self._groups + (group < n % self._groups)
+
+    def _columns_of_all(self, width, dst):
+        """Columns of all groups where this one has `width`."""
+        if dst is None:
+            n = self.n
+        else:
+            shape = view(dst, "dst").shape
+            n = shape[1] if len(shape) == 2 else 1
+        if self._columns(n) != width:
+            raise ValueError(f"src has {width} columns, but of {n} this rank's group has "
+                             f"{self._columns(n)}")
+        return n
+
     def _move(self, call, name, operand, src, dst, stream):
         failed = n = None
         try:
             which = choice(operand, _OPERANDS, "operand")
-            if self._grouped:
-                raise UnsupportedError("blocks of plans with column_groups are not moved from "
-                                       "Python: give each group its columns")
             info = getattr(self.layout, operand)
             rows = [info.original_rows, info.local_rows][::1 if name == "scatter" else -1]
             dtype = self._b_type if operand == "B" else self._c_type
             shape = view(src, "src").shape
-            n = shape[1] if len(shape) == 2 else 1
-            seen, ld_src = self._block(src, "src", rows[0], n, dtype)
+            width = n = other = shape[1] if len(shape) == 2 else 1
+            if self._groups > 1 and name == "scatter":
+                other = self._columns(n)
+            elif self._groups > 1:
+                n = other = self._columns_of_all(width, dst)
+            seen, ld_src = self._block(src, "src", rows[0], width, dtype)
             if dst is None:
-                dst = empty_like(src, seen, (rows[1],) + shape[1:], dtype,
-                                 "C" if self._is_row else "F")
-            out, ld_dst = self._block(dst, "dst", rows[1], n, dtype)
+                dst = empty_like(src, seen, (rows[1],) + shape[1:] if self._groups <= 1 else
+                                 (rows[1], other), dtype, "C" if self._is_row else "F")
+            out, ld_dst = self._block(dst, "dst", rows[1], other, dtype)
             if not out.writable:
                 raise ValueError("dst is read-only")
             handle = ffi.cast("void *", stream_of(stream, seen))
