@@ -134,8 +134,9 @@ static void test_complex_refusals(void **state)
          {.b_type = SPMM_C_64F, .layout = SPMM_LAYOUT_COL},
          SPMM_ERR_UNSUPPORTED,
          "use layout row"},
-        {SPMM_C_64F, {.engine = "dmma"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 64f"},
-        {SPMM_C_32F, {.engine = "bittcf"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 32f"},
+        {SPMM_C_64F, {.engine = "hrpb"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 32f"},
+        {SPMM_C_32F, {.engine = "dmma"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 64c"},
+        {SPMM_C_64F, {.engine = "bittcf"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 32c"},
         {SPMM_C_32F, {.engine = "cvse"}, SPMM_ERR_UNSUPPORTED, "of type 16f or 16bf"},
         {SPMM_C_32F, {.compute = SPMM_COMPUTE_64F}, SPMM_ERR_ARGUMENT, "matrix of type 32c"},
     };
