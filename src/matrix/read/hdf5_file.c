@@ -109,6 +109,16 @@ static spmm_status_t read_parts(const spmm_binary_t *self, spmm_file_t *file, in
     return SPMM_OK;
 }
 
+/* Is the dataset read without opening another file? */
+static bool is_inside(hid_t set)
+{
+    const hid_t how    = H5Dget_create_plist(set);
+    const bool  inside = H5Pget_layout(how) != H5D_VIRTUAL && H5Pget_external_count(how) == 0;
+
+    (void)H5Pclose(how);
+    return inside;
+}
+
 /* A dataset of one dimension, and its length. */
 static spmm_status_t open_set(spmm_file_t *file, const source_t *s, const char *name,
                               H5T_class_t kind, hid_t *set, int64_t *length)
@@ -116,9 +126,15 @@ static spmm_status_t open_set(spmm_file_t *file, const source_t *s, const char *
     hsize_t     n    = 0;
     int         dims = -1;
     H5T_class_t has  = H5T_NO_CLASS;
+    H5L_info_t  link;
+    bool        elsewhere;
     hid_t       space, type;
 
-    *set  = H5Dopen2(s->file, name, H5P_DEFAULT);
+    elsewhere = H5Lget_info(s->file, name, &link, H5P_DEFAULT) >= 0 && link.type != H5L_TYPE_HARD;
+    *set      = elsewhere ? H5I_INVALID_HID : H5Dopen2(s->file, name, H5P_DEFAULT);
+    if (elsewhere || (*set >= 0 && !is_inside(*set))) {
+        return fail(file, name, "is a link, or its numbers lie in another file: store them in it");
+    }
     space = H5Dget_space(*set);
     type  = H5Dget_type(*set);
     has   = H5Tget_class(type);
@@ -141,16 +157,19 @@ static spmm_status_t open_set(spmm_file_t *file, const source_t *s, const char *
                       kind == H5T_FLOAT ? "does not hold numbers" : "does not hold integers");
 }
 
-/* The text of an attribute of the root, NULL where it has none. */
+/* The text of an attribute of the root, NULL where it has none or several. */
 static char *read_text(hid_t file, const char *name)
 {
-    hid_t  attribute, type, wide;
+    hid_t  attribute, type, wide, space;
     size_t size;
     char  *text = NULL, *given = NULL;
 
     attribute = H5Aopen(file, name, H5P_DEFAULT);
     type      = H5Aget_type(attribute);
-    size      = attribute >= 0 && H5Tget_class(type) == H5T_STRING ? H5Tget_size(type) : 0;
+    space     = H5Aget_space(attribute);
+    size      = H5Sget_simple_extent_npoints(space) == 1 && H5Tget_class(type) == H5T_STRING
+                    ? H5Tget_size(type)
+                    : 0;
     wide      = H5Tcopy(H5T_C_S1);
     (void)H5Tset_cset(wide, H5Tget_cset(type));
     if (size > 0 && H5Tis_variable_str(type) > 0) {
@@ -171,6 +190,7 @@ static char *read_text(hid_t file, const char *name)
     }
     (void)H5Tclose(wide);
     (void)H5Tclose(type);
+    (void)H5Sclose(space);
     (void)H5Aclose(attribute);
     return text;
 }

@@ -11,7 +11,7 @@
 #include "temp_file.h"
 #include "test_main.h"
 
-enum { ROWS = 41, COLS = 29, MOST = ROWS * COLS };
+enum { ROWS = 41, COLS = 29, MOST = ROWS * COLS, MOST_TEXTS = 3 };
 
 /** How a file is written. */
 typedef struct {
@@ -21,6 +21,9 @@ typedef struct {
     int         parts;
     bool        iso, packed, fixed; /**< fixed: the attribute has a length of its own */
     const char *leave_out;          /**< a dataset, or NULL */
+    bool        linked;             /**< what is left out is a link to another file */
+    bool        apart;              /**< numbers of values lie in another file */
+    int         texts;              /**< strings that the attribute has; 0: one */
     int         rows_more;          /**< numbers in pointers_to_1 beside those that belong there */
     int         values_more;
     bool        outside; /**< the first entry has column COLS */
@@ -60,16 +63,23 @@ static void put_set(const file_t *f, hid_t file, const char *name, hid_t type, h
 {
     const hsize_t n = (hsize_t)count, chunk = n < 50 ? n : 50;
     const hid_t   space = H5Screate_simple(1, &n, NULL), how = H5Pcreate(H5P_DATASET_CREATE);
+    const bool    apart = f->apart && strcmp(name, "values") == 0;
     hid_t         set;
 
     if (f->leave_out == NULL || strcmp(f->leave_out, name) != 0) {
         if (f->packed) {
             assert_true(H5Pset_chunk(how, 1, &chunk) >= 0 && H5Pset_deflate(how, 3) >= 0);
         }
+        if (apart) {
+            assert_true(H5Pset_external(how, "/nowhere/numbers", 0, H5F_UNLIMITED) >= 0);
+        }
         set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
         assert_true(set >= 0);
-        assert_true(H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+        assert_true(apart || H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
         (void)H5Dclose(set);
+    } else if (f->linked) {
+        assert_true(
+            H5Lcreate_external("/nowhere/file", name, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     }
     (void)H5Pclose(how);
     (void)H5Sclose(space);
@@ -77,13 +87,17 @@ static void put_set(const file_t *f, hid_t file, const char *name, hid_t type, h
 
 static void put_text(const file_t *f, hid_t file, const char *text)
 {
-    const hid_t space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
-    hid_t       attribute;
+    const char   *texts[MOST_TEXTS] = {text, text, text};
+    const hsize_t n                 = (hsize_t)f->texts;
+    const hid_t   space = n == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, NULL);
+    const hid_t   type  = H5Tcopy(H5T_C_S1);
+    hid_t         attribute;
 
-    (void)H5Tset_size(type, f->fixed ? strlen(text) : H5T_VARIABLE);
+    assert_true(f->texts <= MOST_TEXTS && (f->texts == 0 || strlen(text) > MOST_TEXTS));
+    (void)H5Tset_size(type, !f->fixed ? H5T_VARIABLE : strlen(text) / (n == 0 ? 1 : n));
     (void)H5Tset_cset(type, f->fixed ? H5T_CSET_ASCII : H5T_CSET_UTF8);
     attribute = H5Acreate2(file, "binsparse", type, space, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(H5Awrite(attribute, type, f->fixed ? (const void *)text : &text) >= 0);
+    assert_true(H5Awrite(attribute, type, f->fixed ? (const void *)text : texts) >= 0);
     (void)H5Aclose(attribute);
     (void)H5Tclose(type);
     (void)H5Sclose(space);
@@ -197,6 +211,12 @@ static void test_refused(void **state)
     const spmm_type_t any = SPMM_TYPE_AUTO;
 
     refuse(WITH(.parts = 1, .leave_out = "json"), any, SPMM_ERR_IO, "no attribute binsparse");
+    for (int fixed = 0; fixed < 2; fixed++) {
+        refuse(WITH(.parts = 1, .texts = MOST_TEXTS, .fixed = fixed != 0), any, SPMM_ERR_IO,
+               "no attribute binsparse");
+    }
+    refuse(WITH(.parts = 1, .leave_out = "values", .linked = true), any, SPMM_ERR_IO, "is a link");
+    refuse(WITH(.parts = 1, .apart = true), any, SPMM_ERR_IO, "lie in another file");
     refuse(WITH(.parts = 1, .json = "{\"binsparse\": "), any, SPMM_ERR_IO,
            "no attribute binsparse");
     refuse(WITH(.parts = 1, .json = "[1]"), any, SPMM_ERR_IO, "another format than CSR");
