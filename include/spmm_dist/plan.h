@@ -34,8 +34,8 @@ typedef struct {
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines and schedule are then chosen by the model
-                                       alone.  Name engine, reorder, schedule and levels to not
-                                       depend on calibrated rates either */
+                                       alone, covers by name alone.  Name engine, reorder, schedule
+                                       and levels to not depend on calibrated rates either */
     int            profile;       /**< local unless with graph; nonzero: time the phases of every
                                        execute (for stats) */
     int            no_autotune;   /**< local; nonzero: choose by the model alone, measure nothing */
@@ -198,8 +198,8 @@ SPMM_API spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const v
  *  @param[in] values  [local_nnz] of the matrix's type, in the order of
  *                     spmm_matrix_update_values(), memory of the context's device, read until
  *                     @p stream has passed this point
- *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep", or op T or H of a plan is
- *          reproducible: values would have to travel */
+ *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep", entries have moved (cover
+ *          "both"), or op T or H of a plan is reproducible: values would have to travel */
 SPMM_API spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values,
                                                spmm_stream_t stream);
 

@@ -45,6 +45,9 @@ static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
     if (is_named(o->cover, "both")) {
         return NULL;
     }
+    if (plan->deterministic) {
+        return "is taken by name alone in deterministic plans: it goes by measured rates";
+    }
     if (plan->device->kind != SPMM_DEVICE_CPU) {
         return "is taken on GPUs by name alone: it has not run there";
     }
@@ -231,6 +234,12 @@ spmm_status_t spmmi_cover_choose(spmm_plan_t *plan, const spmm_plan_options_t *o
     status = compare(plan, o, marks);
     for (int kind = 0; kind < KINDS; kind++) {
         spmmi_cover_marks_free(&marks[kind]);
+    }
+    if (!is_named(o->cover, "both") && (status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE)) {
+        spmmi_log(plan->env, "no cover is compared: %s", plan->env->err.text);
+        spmmi_error_clear(&plan->env->err);
+        (void)snprintf(c->why, SPMM_WHY, "has no room to be compared");
+        return SPMM_OK;
     }
     return status == SPMM_OK ? drop_if_idle(plan, in) : status;
 }

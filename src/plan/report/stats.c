@@ -87,6 +87,14 @@ static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     if (plan->exchange.gather != NULL) {
         count_exchange(plan, plan->exchange.gather, &plan->exchange.full, s);
     }
+    if (plan->cover.plan != NULL) {
+        spmm_plan_stats_t moved = {0};
+
+        count_bytes(plan->cover.plan, &moved);
+        s->host_bytes += moved.host_bytes + spmmi_matrix_bytes(plan->cover.A) +
+                         (size_t)(plan->cover.n_out + plan->cover.n_in) * sizeof *plan->cover.out;
+        s->device_bytes += moved.device_bytes;
+    }
 }
 
 /* The choices made. */
