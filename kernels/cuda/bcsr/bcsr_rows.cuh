@@ -54,19 +54,19 @@ template <class S> struct BcsrRowBlock : BcsrWalk<S> {
     static constexpr int      kEvery  = kWarp / kChunks; /* rows that the warp copies at a time */
     static constexpr unsigned kAll    = 0xffffffffu;
 
-    const Half *const b_from; /* the lane's word of row lane / kChunks of B; behind the last column
-                                 the last one again, of which no sum is stored */
-    const int         row;    /* lane / kChunks */
-    const uint32_t    ring;   /* shared address of the warp's stages */
+    const Half *const b_from;     /* the lane's word of row lane / kChunks of B */
+    const int         row;        /* lane / kChunks */
+    const bool        inside;     /* are its columns those of B? */
+    const uint32_t    ring;       /* shared address of the warp's stages */
     int4              mine, next; /* places of tile lane of 32, and of the 32 behind */
 
     __device__ __forceinline__ BcsrRowBlock(const typename Sums::Format &format,
                                             const spmm_tc_mm_args_t     &mm,
                                             const spmm_tc_piece_t &work, int64_t j, bool,
                                             void *shared)
-        : Walk(format, mm, work, j), b_from((const Half *)mm.x.B + lane / kChunks * mm.x.ldb +
-                                            least(j + lane % kChunks * 8, mm.x.n - 8)),
-          row(lane / kChunks),
+        : Walk(format, mm, work, j),
+          b_from((const Half *)mm.x.B + lane / kChunks * mm.x.ldb + j + lane % kChunks * 8),
+          row(lane / kChunks), inside(j + lane % kChunks * 8 < mm.x.n),
           ring(shared_address(shared) + (uint32_t)(threadIdx.x / kWarp) * (S::kStages * S::kStage)),
           mine(make_int4(0, 0, 0, 0)), next(mine)
     {
@@ -112,7 +112,7 @@ template <class S> struct BcsrRowBlock : BcsrWalk<S> {
             if (k < SPMM_BCSR_SIDE || sparse) {
                 cp_async_at<16>(stage + S::kB + b_at(row + k, lane % kChunks),
                                 b_from + (int64_t)(first + k) * args.x.ldb,
-                                first + k + row < A.n_cols);
+                                inside && first + k + row < A.n_cols);
             }
         }
         return word;
