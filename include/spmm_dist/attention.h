@@ -31,8 +31,8 @@ typedef struct {
     const char *kernel;   /**< "rows": CUDA cores (on CPUs plain loops), all types; "windows": one
                                kernel on tensor cores, FP16 and BF16, k a multiple of 8 up to 128,
                                for masks in which neighbouring rows share columns; NULL or "auto":
-                               on GPUs windows where it can, on CPUs rows.  Gradients are by rows,
-                               with "windows" and k up to 64 on tensor cores */
+                               on GPUs windows where it can, on CPUs rows.  Gradients of windows
+                               are on tensor cores, too, for k up to 64 */
     const char *transport; /**< as in spmm_plan_options_t */
     const char *levels;    /**< likewise */
 } spmm_attention_options_t;

@@ -201,9 +201,8 @@ static spmm_status_t make_form(spmm_attender_t *a, const spmm_csr_t *block,
 
     a->in_windows = asks_for(what, "windows") ||
                     (on_gpu && !asks_for(what, "rows") && why_no_windows(a->device, what) == NULL);
-    a->gradient_windows =
-        what->gradients && asks_for(what, "windows") && what->k <= MOST_GRADIENT_K;
-    a->in_windows = what->turned ? a->gradient_windows : a->in_windows;
+    a->gradient_windows = a->in_windows && what->gradients && what->k <= MOST_GRADIENT_K;
+    a->in_windows       = what->turned ? a->gradient_windows : a->in_windows;
     if (a->in_windows) {
         SPMM_TRY(make_windows(a, block, what));
     }

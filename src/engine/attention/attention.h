@@ -25,7 +25,7 @@ typedef struct {
     spmm_type_t type;
     int64_t     heads, k;
     const char *kernel;    /**< "rows", "windows"; NULL or "auto": windows on GPUs where they can */
-    bool        gradients; /**< are wanted, too: by rows but where "windows" is asked for */
+    bool        gradients; /**< are wanted, too */
     bool        turned;    /**< the block is of the transpose, for gradients of keys alone */
 } spmm_attention_what_t;
 

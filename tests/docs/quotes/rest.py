@@ -84,6 +84,24 @@ def reliability(page):
     )
 
 
+def attention(page):
+    name = "engines/attention_dense.tsv"
+    for n in (4096, 8192):
+        dense = select(name, mask=f"dense, {n} rows")
+        parts = one(name, mask=f"dense, {n} rows", kernel="cuBLAS + softmax")["forward_us"]
+        best = min(r["forward_us"] for r in dense)
+        for s in (0.9, 0.95, 0.98):
+            spec = f"pruned:rows={n},cols={n},sparsity={s},vector=8"
+            ours = one(name, mask=spec, kernel="windows")["forward_us"]
+            page.row(
+                f"{fig(str(n))}, {fig(100 * s, 0)} %",
+                fig(ours, 0),
+                fig(best, 0),
+                fig(best / ours, 1),
+                fig(parts / ours, 1),
+            )
+
+
 def sddmm(page):
     page.noted("trial", "8.3 to 9.5 TB/s in FP32")
     l1 = code("src/engine/sddmm/choose.c", r"L1_BYTES += (\d+) << 10")
@@ -168,6 +186,7 @@ def quote(pages):
     partition(pages[DIST + "partition.md"])
     reliability(pages["docs/explanation/reliability.md"])
     sddmm(pages["docs/explanation/sddmm.md"])
+    attention(pages["docs/explanation/attention.md"])
     levels(pages["docs/explanation/levels.md"])
     cover(pages["docs/explanation/cover.md"])
     definitions(pages)
