@@ -15,6 +15,7 @@ namespace
 constexpr int kWarps = kBlock / kWarp;
 constexpr int kDepth = 8; /* loads of a thread on their way */
 constexpr int kTall  = kWarps * kDepth;
+constexpr int kPacks = 4; /* of 16 bytes, for each thread */
 
 /** Stays 0 as long as all that is added up is finite. */
 template <typename A> __device__ __forceinline__ A taint(A x, A so_far)
@@ -103,6 +104,22 @@ __device__ __forceinline__ bool is_marked(const spmm_dense_marks_t &marks, int64
     return found;
 }
 
+/** Elements at..at + count of a C without gaps. */
+template <typename A, typename In, typename Out>
+__device__ __noinline__ void repair_pack(const spmm_dense_args_t &D, const spmm_operands_t &x,
+                                         int64_t at, int count)
+{
+    for (int64_t k = at; k < at + count; k++) {
+        const int64_t out = k / x.ldc, in = k % x.ldc;
+        const bool    by_row = x.layout == SPMM_LAYOUT_ROW;
+
+        if (taint(widen<A>(((const Out *)x.C)[k]), (A)0) != (A)0) {
+            ((Out *)x.C)[k] = Narrow<Out>::from(
+                (A)x.alpha.re * exact<A, In>(D, x, by_row ? out : in, by_row ? in : out));
+        }
+    }
+}
+
 /** Tiles of C: kWarp elements that follow each other, kTall times.  Those of rows along x of the
  *  grid, of columns along y.  Arguments stay where they are, for exact() to read. */
 template <typename A, typename In, typename Out>
@@ -146,6 +163,40 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
+/** The same for a C without gaps, as one long row of packs of 16 bytes. */
+template <typename A, typename In, typename Out>
+__global__ void __launch_bounds__(kBlock)
+    repair_packed(const __grid_constant__ spmm_dense_args_t D,
+                  const __grid_constant__ spmm_operands_t x, int64_t count)
+{
+    constexpr int V     = 16 / (int)sizeof(Out);
+    using Row           = Pack<Out, V>;
+    const int64_t first = (int64_t)blockIdx.x * kBlock * kPacks + threadIdx.x;
+    Row           pack[kPacks];
+
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+#pragma unroll
+    for (int k = 0; k < kPacks; k++) {
+        const int64_t at = first + k * kBlock;
+
+        pack[k] = at < count ? ((const Row *)x.C)[at] : Row{};
+    }
+#pragma unroll
+    for (int k = 0; k < kPacks; k++) {
+        A sum = 0;
+
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            sum = taint(widen<A>(pack[k].at[v]), sum);
+        }
+        if (sum != (A)0) {
+            repair_pack<A, In, Out>(D, x, (first + k * kBlock) * V, V);
+        }
+    }
+}
+
 template <typename U>
 cudaError_t run_scatter(const spmm_dense_args_t &A, const void *values, cudaStream_t stream)
 {
@@ -168,31 +219,47 @@ cudaError_t run_mark(const spmm_dense_args_t &D, const spmm_operands_t &x,
 }
 
 /** Begins while the product in front of it ends. */
-template <typename A, typename In, typename Out>
-cudaError_t run_repair(const spmm_dense_args_t &D, const spmm_operands_t &x,
-                       const spmm_dense_marks_t &marks, cudaStream_t stream)
+template <typename... Params, typename... Args>
+cudaError_t launch_early(void (*kernel)(Params...), dim3 grid, cudaStream_t stream, Args... args)
 {
-    const bool          by_row = x.layout == SPMM_LAYOUT_ROW;
-    const int64_t       tall   = ceil_div(D.n_rows, by_row ? kTall : kWarp);
-    const int64_t       wide   = ceil_div(x.n, by_row ? kWarp : kTall);
-    const int64_t       few    = ceil_div(kBlocks, wide); /* most have nothing to do behind marks */
     cudaLaunchAttribute early  = {};
     cudaLaunchConfig_t  config = {};
 
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim =
-        dim3((unsigned)(marks.of == nullptr ? tall : least(tall, few)), (unsigned)wide);
-    config.blockDim = dim3(kBlock);
-    config.stream   = stream;
-    config.attrs    = &early;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, repair<A, In, Out>, D, x, marks);
+    config.gridDim                                   = grid;
+    config.blockDim                                  = dim3(kBlock);
+    config.stream                                    = stream;
+    config.attrs                                     = &early;
+    config.numAttrs                                  = 1;
+    return cudaLaunchKernelEx(&config, kernel, Params(args)...);
+}
+
+template <typename A, typename In, typename Out>
+cudaError_t run_repair(const spmm_dense_args_t &D, const spmm_operands_t &x,
+                       const spmm_dense_marks_t &marks, cudaStream_t stream)
+{
+    constexpr int64_t V      = 16 / (int64_t)sizeof(Out);
+    const bool        by_row = x.layout == SPMM_LAYOUT_ROW;
+    const int64_t     count = D.n_rows * x.n, tall = ceil_div(D.n_rows, by_row ? kTall : kWarp);
+    const int64_t     wide   = ceil_div(x.n, by_row ? kWarp : kTall);
+    const int64_t     few    = ceil_div(kBlocks, wide); /* most have nothing to do behind marks */
+    const int64_t     blocks = ceil_div(count, V * kBlock * kPacks);
+
+    if (marks.of == nullptr && x.ldc == (by_row ? x.n : D.n_rows) && count % V == 0 &&
+        fits(x.C, 16) && blocks <= kMaxGridX) {
+        return launch_early(repair_packed<A, In, Out>, dim3((unsigned)blocks), stream, D, x,
+                            count / V);
+    }
+    return launch_early(
+        repair<A, In, Out>,
+        dim3((unsigned)(marks.of == nullptr ? tall : least(tall, few)), (unsigned)wide), stream, D,
+        x, marks);
 }
 
 template <typename A, typename In, typename Out> cudaError_t preload_types()
 {
-    return preload(mark<A, In>, repair<A, In, Out>);
+    return preload(mark<A, In>, repair<A, In, Out>, repair_packed<A, In, Out>);
 }
 
 } // namespace

@@ -4,9 +4,8 @@
 
 #include "base/scalar.h"
 #include "engine/dense/product_cuda.h"
-#include "spmm_dist/context.h"
 
-enum { ALIGNED = 16 }; /* bytes that the fastest kernels ask for */
+enum { ALIGNED = 256 }; /* bytes that device memory begins at a multiple of */
 
 static cudaDataType type_of(spmm_type_t type)
 {
@@ -34,10 +33,10 @@ static spmm_type_t result_type(const spmm_dense_t *f, int goal)
     return goal == SPMM_DENSE_TO_C ? f->problem.c_type : spmmi_accum_type(f->problem.ab_type);
 }
 
-/* The largest power of two up to 16 that divides address and step. */
-static unsigned alignment(const void *at, int64_t ld, size_t size)
+/* The largest power of two up to 256 that divides an address: cuBLASLt knows the step of rows. */
+static unsigned alignment(const void *at)
 {
-    const uintptr_t bits = (uintptr_t)at | (uintptr_t)((size_t)ld * size) | ALIGNED;
+    const uintptr_t bits = (uintptr_t)at | ALIGNED;
 
     return (unsigned)(bits & (~bits + 1));
 }
@@ -156,8 +155,8 @@ spmm_status_t spmmi_dense_prepare(spmm_dense_t *f, int goal, const spmm_operands
     call->n       = x->n;
     call->ldb     = x->ldb;
     call->ldc     = x->ldc;
-    call->b_align = alignment(x->B, x->ldb, spmm_type_size(f->problem.ab_type));
-    call->c_align = alignment(x->C, x->ldc, spmm_type_size(result_type(f, goal)));
+    call->b_align = alignment(x->B);
+    call->c_align = alignment(x->C);
     *found        = 0;
     code          = describe(f, goal, call);
     if (code == CUBLAS_STATUS_SUCCESS) {
@@ -167,7 +166,8 @@ spmm_status_t spmmi_dense_prepare(spmm_dense_t *f, int goal, const spmm_operands
         spmmi_dense_forget(f, call);
         return spmmi_lt_check(f->device, f->lt, code, "cublasLtMatmulAlgoGetHeuristic");
     }
-    call->algorithm = list[0].algo;
+    call->algorithm  = list[0].algo;
+    call->work_bytes = list[0].workspaceSize;
     return SPMM_OK;
 }
 
@@ -190,12 +190,10 @@ spmm_status_t spmmi_dense_call(const spmm_dense_t *f, const spmm_dense_call_t *c
 }
 
 /* May @p x run as @p call says? */
-static bool serves(const spmm_dense_t *f, int goal, const spmm_dense_call_t *call,
-                   const spmm_operands_t *x)
+static bool serves(const spmm_dense_call_t *call, const spmm_operands_t *x)
 {
     return call->n == x->n && call->ldb == x->ldb && call->ldc == x->ldc &&
-           alignment(x->B, x->ldb, spmm_type_size(f->problem.ab_type)) >= call->b_align &&
-           alignment(x->C, x->ldc, spmm_type_size(result_type(f, goal))) >= call->c_align;
+           alignment(x->B) >= call->b_align && alignment(x->C) >= call->c_align;
 }
 
 spmm_status_t spmmi_dense_multiply(spmm_dense_t *f, int goal, const spmm_operands_t *x)
@@ -204,10 +202,10 @@ spmm_status_t spmmi_dense_multiply(spmm_dense_t *f, int goal, const spmm_operand
     spmm_dense_call_t              *call = &f->planned[goal];
     int                             found;
 
-    if (!serves(f, goal, call, x)) {
+    if (!serves(call, x)) {
         call = &f->other[goal];
     }
-    if (!serves(f, goal, call, x)) {
+    if (!serves(call, x)) {
         SPMM_TRY(spmmi_dense_prepare(f, goal, x, call, &first, 1, &found));
     }
     return spmmi_dense_call(f, call, &call->algorithm, x);

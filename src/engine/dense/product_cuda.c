@@ -14,10 +14,9 @@
 #include "engine/dense/format.h"
 #include "spmm_dist/context.h"
 
-static const size_t work_most = (size_t)4 << 20; /* of cuBLASLt, for sums of parts of a row */
 /* Of C, and less than that of B: above, a look at B in front of the product takes less time than
  * one at C behind it. */
-static const double marked_bytes = 8e6;
+static const double marked_bytes = 6e6;
 
 /* Device memory of @p count elements, counted in the format. */
 static spmm_status_t reserve(spmm_dense_t *f, int64_t count, size_t size, void *ptr)
@@ -114,8 +113,8 @@ static spmm_status_t make_arrays(spmm_dense_t *f, const spmm_csr_t *block)
     SPMM_TRY(reserve(f, f->A.n_rows * f->problem.n,
                      spmm_type_size(spmmi_accum_type(f->problem.ab_type)), &f->sum));
     SPMM_TRY(reserve_marks(f));
-    SPMM_TRY(reserve(f, (int64_t)work_most, 1, &f->work));
-    f->work_bytes = work_most;
+    SPMM_TRY(reserve(f, (int64_t)SPMM_DENSE_WORK, 1, &f->work));
+    f->work_bytes = SPMM_DENSE_WORK;
     return spmmi_dense_refill(f, block->values);
 }
 

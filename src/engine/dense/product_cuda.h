@@ -10,17 +10,21 @@
 #include "engine/dense/lt_cuda.h"
 #include "engine/engine.h"
 
+/** Of cuBLASLt while algorithms are looked for, for sums of parts of a row. */
+#define SPMM_DENSE_WORK ((size_t)8 << 20)
+
 /** Where a product goes: to C, or to sums that are then added to it. */
 enum { SPMM_DENSE_TO_C, SPMM_DENSE_TO_SUM, SPMM_DENSE_GOALS };
 
 /** A product as cuBLASLt is asked for it.  Its matrices are column-major: it multiplies what it
  *  calls A, here first, by what it calls B. */
 typedef struct {
-    int64_t              n, ldb, ldc;      /**< n == 0: none yet */
-    unsigned             b_align, c_align; /**< bytes that B and C begin and step by, 16 at most */
-    cublasLtMatmulDesc_t desc;
+    int64_t                n, ldb, ldc;      /**< n == 0: none yet */
+    unsigned               b_align, c_align; /**< bytes that B and C begin at a multiple of */
+    cublasLtMatmulDesc_t   desc;
     cublasLtMatrixLayout_t first, second, result;
     cublasLtMatmulAlgo_t   algorithm;
+    size_t                 work_bytes; /**< that it takes */
 } spmm_dense_call_t;
 
 typedef struct {

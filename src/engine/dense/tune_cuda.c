@@ -122,9 +122,10 @@ static spmm_status_t choose(spmm_dense_t *f, const trial_t *trial, int goal, boo
         }
         SPMM_TRY(measure(f, trial, call, &list[k].algo, best, &seconds));
         if (seconds < best) {
-            best            = seconds;
-            call->algorithm = list[k].algo;
-            f->rank         = k;
+            best             = seconds;
+            call->algorithm  = list[k].algo;
+            call->work_bytes = list[k].workspaceSize;
+            f->rank          = k;
         }
     }
     f->ranks   = found;
@@ -147,6 +148,24 @@ static spmm_status_t choose_all(spmm_dense_t *f, const trial_t *trial)
     return f->device->ops->stream_sync(f->device, trial->x.stream);
 }
 
+/* Workspace of what was chosen, instead of all that was allowed. */
+static spmm_status_t shrink(spmm_dense_t *f)
+{
+    size_t need = 0;
+
+    for (int goal = 0; goal < SPMM_DENSE_GOALS; goal++) {
+        need = f->planned[goal].work_bytes > need ? f->planned[goal].work_bytes : need;
+    }
+    f->device->ops->release(f->device, f->work);
+    f->work = NULL;
+    f->device_bytes -= f->work_bytes;
+    f->work_bytes = 0;
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, need, &f->work));
+    f->work_bytes = need;
+    f->device_bytes += need;
+    return SPMM_OK;
+}
+
 spmm_status_t spmmi_dense_tune(spmm_dense_t *f)
 {
     const spmm_error_t before = f->device->env->err;
@@ -162,5 +181,5 @@ spmm_status_t spmmi_dense_tune(spmm_dense_t *f)
         status = choose_all(f, &trial);
     }
     close_trial(f, &trial);
-    return status;
+    return status == SPMM_OK ? shrink(f) : status;
 }
