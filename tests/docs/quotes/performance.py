@@ -50,12 +50,19 @@ def one_gpu(page):
     for title, kind in (
         ("FP64, column-major", "64f"),
         ("FP32, column-major", "32f"),
-        ("complex FP64", "64c"),
-        ("complex FP32", "32c"),
     ):
         found = [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_8" in r]
         assert len(found) == 40, len(found)
         page.row(title, *(both(found, n) for n in (8, 32, 128)))
+    for title, kind in (
+        ("complex FP64, `csr-gpu` or `dmma`", "64c"),
+        ("complex FP32, `csr-gpu` or `bittcf`", "32c"),
+    ):
+        found = [r for r in rows("engines/complex.tsv") if r["type"] == kind]
+        by = {n: values([r for r in found if r["N"] == n], "ratio") for n in (8, 32, 128)}
+        assert {len(v) for v in by.values()} == {14}
+        page.row(title, *(f"{fig(geomean(v))}, {fig(min(v))}" for v in by.values()))
+    page.says(f"complex numbers, {fig(14, 0)} of them")
     for title, kind in MORE:
         found = [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_1" in r]
         assert len(found) == 40
