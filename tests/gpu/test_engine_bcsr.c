@@ -27,11 +27,11 @@ BUILD(sp24_lists, true, SPMM_BCSR_BY_LISTS)
 /* By steps, by lists without and with 2:4 tiles; both types of A and B, both of C; half of the
  * cases are brief. */
 #define WAYS(name, build, even)                                                                    \
-    {name, SPMM_COMPUTE_32F, SPMM_R_16F, false, !(even), build},                                   \
-        {name, SPMM_COMPUTE_32F, SPMM_R_16F, true, even, build},                                   \
-        {name, SPMM_COMPUTE_32F, SPMM_R_16BF, false, even, build},                                 \
+    {name, SPMM_COMPUTE_32F, SPMM_R_16F, false, false, !(even), build},                            \
+        {name, SPMM_COMPUTE_32F, SPMM_R_16F, true, false, even, build},                            \
+        {name, SPMM_COMPUTE_32F, SPMM_R_16BF, false, false, even, build},                          \
     {                                                                                              \
-        name, SPMM_COMPUTE_32F, SPMM_R_16BF, true, !(even), build                                  \
+        name, SPMM_COMPUTE_32F, SPMM_R_16BF, true, false, !(even), build                           \
     }
 const gpu_engine_t gpu_engines[] = {WAYS("bcsr", dense_steps, true),
                                     WAYS("bcsr", dense_lists, false),

@@ -10,10 +10,10 @@
 #include "gpu_engine.h"
 
 const gpu_engine_t gpu_engines[] = {
-    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false, false, NULL},
-    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true, false, NULL},
-    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false, NULL},
-    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false, false, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true, false, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false, false, NULL},
+    {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false, false, NULL},
     {0},
 };
 enum { N_CASES = 4 };
