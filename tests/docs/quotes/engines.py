@@ -174,6 +174,20 @@ def others(pages):
     assert 0.4 < half < 0.6, half
 
 
+def tried(page):
+    for matrix, n, title in (("syn-cant", 128, "cant-like"), ("syn-cant", 32, "cant-like"),
+                             ("bcsstk29", 128, "bcsstk29"), ("bcsstk17", 128, "bcsstk17")):
+        row = one("engines/tried.tsv", kernel="ring", matrix=matrix, N=n)
+        page.row(f"{title}, N = {n}", fig(row["beside_us"], 1), fig(row["us"], 1))
+    for v, zeros in ((8, 90), (4, 95), (2, 98), (1, 98)):
+        cells = []
+        for shape in ("2048x512", "4096x1024", "512x2048"):
+            found = values(select("engines/tried.tsv", kernel=f"short vectors V={v}",
+                                  matrix=f"{shape}, {zeros} % zeros"), "us", over="beside_us")
+            cells.append(f"{fig(min(found))}, {fig(max(found))}")
+        page.row(f"V = {v}, {fig(zeros, 0)} %", *cells)
+
+
 def reference(page):
     names = ("csr-gpu", "bittcf", "hrpb", "cusparse")
     for n in (32, 128, 512):
@@ -187,4 +201,5 @@ def quote(pages):
     bcsr(pages[FOLDER + "bcsr.md"])
     bittcf(pages[FOLDER + "bittcf.md"])
     others(pages)
+    tried(pages[FOLDER + "tried.md"])
     reference(pages["docs/reference/engines.md"])
