@@ -59,7 +59,8 @@ SPMM_API spmm_status_t spmm_attention_plan_create(spmm_matrix_t *mask, int64_t h
  *  up in FP32, for FP64 in FP64; with kernel windows weights are rounded to the type of V.  The
  *  largest score of a row, or one that is near it, is subtracted before exp().  Collective, but it
  *  spends no reduction, allocates nothing and returns like spmm_execute(), also where ranks refused
- *  calls.
+ *  calls; but there is no resync: over transport nccl a rank with peers that refused a call refuses
+ *  all later ones, and the plan is to be destroyed.
  *  @param[in]  scale  of scores; usually 1 / sqrt(k)
  *  @param[in]  Q      [local_rows x heads k] row-major, of the mask's type, memory of the context's
  *                     device, as all blocks.  Inf and NaN of it stay in their rows and heads of O

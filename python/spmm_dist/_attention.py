@@ -142,7 +142,10 @@ class Attention(Resource):
             seen = [one for one, _ in self._seen(blocks, gaps=False)]
             width, rows = self.heads * self.k, self.mask.info.local_rows
             sums = view(lse, "lse")
-            if sums.shape != (rows, self.heads) or sums.on_gpu != self._context._on_gpu and rows:
+            kind = "float64" if self.mask.dtype == "float64" else "float32"
+            if (sums.shape != (rows, self.heads) or sums.dtype != kind
+                    or sums.on_gpu != self._context._on_gpu and rows
+                    or rows > 1 and leading(sums, "lse", True, rows, self.heads) != self.heads):
                 raise ValueError("lse is not what execute() gave")
             made = [empty_like(Q, seen[0], (one.shape[0], width), self.mask.dtype, "C")
                    for one in seen[:3]]

@@ -35,6 +35,7 @@ spmm_status_t spmm_attention_plan_create(spmm_matrix_t *mask, int64_t heads, int
         status = spmmi_take_options(&ctx->env.err, options, options->struct_size, &mine,
                                     sizeof mine, "attention");
     }
+    status = status == SPMM_OK ? spmmi_matrix_need_entries(mask) : status;
     status = SPMM_CHECK_CALL(&ctx->env, "spmm_attention_plan_create", status,
                              spmmi_whole("mask", mask->number), spmmi_whole("heads", heads),
                              spmmi_whole("k", k));

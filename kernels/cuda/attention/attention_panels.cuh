@@ -69,7 +69,7 @@ template <typename Half, int kK> struct AttentionPanels {
                                 v0 + (uint64_t)(uint32_t)j * v_bytes, valid);
                 if (stats != NULL && piece < 2) {
                     cp_async_at<4>(sums + ((panel & 1) * mask.width + i) * 8 + piece * 4,
-                                   stats + (2 * j + piece) * heads);
+                                   stats + (2 * (int64_t)j + piece) * heads);
                 }
             }
             to += step * (kK * 2);

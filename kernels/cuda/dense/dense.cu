@@ -218,20 +218,26 @@ cudaError_t run_mark(const spmm_dense_args_t &D, const spmm_operands_t &x,
                   (int64_t)D.n_cols, x, marks);
 }
 
-/** Begins while the product in front of it ends. */
+/** Begins while the product in front of it ends.  Only code for 9.0 and later waits for that product
+ *  itself, so that code for 8.0 on a later GPU begins behind it. */
 template <typename... Params, typename... Args>
 cudaError_t launch_early(void (*kernel)(Params...), dim3 grid, cudaStream_t stream, Args... args)
 {
     cudaLaunchAttribute early  = {};
     cudaLaunchConfig_t  config = {};
+    cudaFuncAttributes  made   = {};
+    const cudaError_t   code   = cudaFuncGetAttributes(&made, kernel);
 
+    if (code != cudaSuccess) {
+        return code;
+    }
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim                                   = grid;
     config.blockDim                                  = dim3(kBlock);
     config.stream                                    = stream;
     config.attrs                                     = &early;
-    config.numAttrs                                  = 1;
+    config.numAttrs                                  = made.ptxVersion >= 90 ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, Params(args)...);
 }
 

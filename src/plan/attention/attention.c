@@ -217,13 +217,23 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
     spmm_attention_operand_t to_k[] = {{.rows = args->Q, .ld = args->ldq, .n = n},
                                        {.rows = args->dO, .ld = args->ldo, .n = n},
                                        {.rows = plan->stats, .ld = width, .n = width}};
-    spmm_status_t            status;
+    spmm_plan_t             *turned = plan->turned.base;
+    spmm_status_t            status = SPMM_OK, ended;
 
     mine.stats   = plan->stats;
     filled.stats = plan->stats;
-    status       = spmmi_attender_stats(plan->mask.base->device, &filled, stream);
+    /* The last gradients, on whatever stream, may be at work on them. */
+    if (turned->timing.in_use) {
+        status = spmmi_plan_wait(turned, 0, SPMM_MARK_DONE, stream);
+    }
+    if (status == SPMM_OK) {
+        status = spmmi_attender_stats(plan->mask.base->device, &filled, stream);
+    }
     status =
         spmmi_first_failure(status, spmmi_attention_side_run(&plan->mask, to_q, 2, &query, stream));
-    return spmmi_first_failure(status,
-                               spmmi_attention_side_run(&plan->turned, to_k, 3, &key, stream));
+    status =
+        spmmi_first_failure(status, spmmi_attention_side_run(&plan->turned, to_k, 3, &key, stream));
+    ended                 = spmmi_plan_mark(turned, 0, SPMM_MARK_DONE, stream);
+    turned->timing.in_use = turned->timing.in_use || ended == SPMM_OK;
+    return spmmi_first_failure(status, ended);
 }

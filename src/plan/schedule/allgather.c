@@ -53,6 +53,8 @@ static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])
     why[0] = '\0';
     if (plan->op == SPMM_OP_T) {
         (void)snprintf(why, SPMM_WHY, "is for op N: op T sends sums, not rows of B");
+    } else if (spmmi_plan_rounds(plan)) {
+        (void)snprintf(why, SPMM_WHY, "sends rows as they are, and option halo_type rounds them");
     } else if (plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept) {
         (void)snprintf(why, SPMM_WHY, "is for row-major B and C");
     } else if (!plan->exchange.transport->sends_same) {

@@ -151,14 +151,15 @@ static void test_square_split_twice(void **state)
 /* A matrix without its entries holds them no more, and says so; plan_case.c has plans of one. */
 static void test_drop(void **state)
 {
-    spmm_matrix_info_t info = {.struct_size = sizeof info}, left = {.struct_size = sizeof left};
-    spmm_context_t    *ctx;
-    spmm_matrix_t     *A;
-    spmm_plan_t       *plan  = NULL;
-    spmm_sddmm_plan_t *sddmm = NULL;
-    const int64_t     *row_ptr, *col_idx;
-    const void        *values;
-    const double       twos[MOST * MOST] = {2.0};
+    spmm_matrix_info_t     info = {.struct_size = sizeof info}, left = {.struct_size = sizeof left};
+    spmm_context_t        *ctx;
+    spmm_matrix_t         *A;
+    spmm_plan_t           *plan      = NULL;
+    spmm_sddmm_plan_t     *sddmm     = NULL;
+    spmm_attention_plan_t *attention = NULL;
+    const int64_t         *row_ptr, *col_idx;
+    const void            *values;
+    const double           twos[MOST * MOST] = {2.0};
 
     test_context_open(&ctx);
     A = create(ctx, ROWS, COLS, false);
@@ -171,6 +172,7 @@ static void test_drop(void **state)
     assert_int_equal(spmm_plan_create(A, 4, NULL, &plan), SPMM_ERR_ARGUMENT);
     assert_non_null(strstr(spmm_last_error(ctx), "have been dropped"));
     assert_int_equal(spmm_sddmm_plan_create(A, 4, NULL, &sddmm), SPMM_ERR_ARGUMENT);
+    assert_int_equal(spmm_attention_plan_create(A, 1, 4, NULL, &attention), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_matrix_update_values(A, twos), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values), SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_matrix_write(A, "/tmp/none.csr", NULL), SPMM_ERR_ARGUMENT);
