@@ -218,8 +218,8 @@ cudaError_t run_mark(const spmm_dense_args_t &D, const spmm_operands_t &x,
                   (int64_t)D.n_cols, x, marks);
 }
 
-/** Begins while the product in front of it ends.  Only code for 9.0 and later waits for that product
- *  itself, so that code for 8.0 on a later GPU begins behind it. */
+/** Begins while the product in front of it ends.  Only code for 9.0 and later waits for that
+ *  product itself, so that code for 8.0 on a later GPU begins behind it. */
 template <typename... Params, typename... Args>
 cudaError_t launch_early(void (*kernel)(Params...), dim3 grid, cudaStream_t stream, Args... args)
 {

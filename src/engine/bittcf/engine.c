@@ -185,10 +185,14 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
     /* One column leaves most of a fragment unused: 0.9 to 1.4 times the time that the terms are,
-     * twice where windows are long, 14 real matrices in FP64 on one H200. */
-    const double one = problem->n == 1 && device->kind == SPMM_DEVICE_CUDA ? 1.25 : 1.0;
+     * twice where windows are long, 14 real matrices in FP64 on one H200.  Some more columns take
+     * no less. */
+    const double   column = device->kind == SPMM_DEVICE_CUDA ? 1.25 : 1.0;
+    spmm_problem_t one    = *problem;
 
-    return one * spmmi_tc_cost(pattern, problem, device, spmmi_bittcf_terms);
+    one.n = 1;
+    return fmax(column * spmmi_tc_cost(pattern, &one, device, spmmi_bittcf_terms),
+                spmmi_tc_cost(pattern, problem, device, spmmi_bittcf_terms));
 }
 
 static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)

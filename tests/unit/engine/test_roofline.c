@@ -119,7 +119,7 @@ static void test_models(void **state)
             assert_true(seconds >= 0.5 * spmmi_gpu_once_s(&pattern, &problem, &device, 0.0));
             before = seconds;
         }
-        assert_true(before < 1e-2);
+        assert_true(before < 1e-2 || isinf(before)); /* of a block that build() would refuse */
     }
     spmmi_pattern_free(&pattern);
     spmmi_csr_free(&block);
