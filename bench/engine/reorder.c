@@ -4,10 +4,10 @@
  *
  *      bench_reorder [--only METHOD] MATRIX... > TABLE.tsv
  *
- *  The orders of the library and those that papers compare.  One line per matrix and method,
- *  tab-separated: MeanNNZTC (entries per 8x8 TC block), (window, active column) pairs at heights 8
- *  and 16, their ratio to those of the file's order, CPU seconds of all threads.  A method that
- *  cannot take a matrix has no line; stderr says why.
+ *  The orders of the library, those that papers compare, and two that are one sort.  One line per
+ *  matrix and method, tab-separated: MeanNNZTC (entries per 8x8 TC block), (window, active column)
+ *  pairs at heights 8 and 16, their ratio to those of the file's order, CPU seconds of all threads.
+ *  A method that cannot take a matrix has no line; stderr says why.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #include "engine/tc/windows.h"
 #include "orders.h"
 
-static const spmm_reorderer_t *const published[] = {&bench_order_acc, &bench_order_rabbit,
-                                                    &bench_order_louvain, &bench_order_lsh16,
-                                                    &bench_order_lsh64};
+static const spmm_reorderer_t *const published[] = {
+    &bench_order_acc,   &bench_order_rabbit, &bench_order_louvain, &bench_order_lsh16,
+    &bench_order_lsh64, &bench_order_first,  &bench_order_minhash};
 enum { N_PUBLISHED = sizeof published / sizeof published[0] };
 
 static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,

@@ -19,5 +19,7 @@ extern const spmm_reorderer_t bench_order_louvain;
 /** Clusters of rows that MinHash finds alike, of up to 16 rows (DTC-SpMM) and 64 (Huang et al.
  *  2021). */
 extern const spmm_reorderer_t bench_order_lsh16, bench_order_lsh64;
+/** One sort each: by first columns, and by least hashes of columns. */
+extern const spmm_reorderer_t bench_order_first, bench_order_minhash;
 
 #endif /* BENCH_ORDERS_H */
