@@ -108,7 +108,8 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
             const bool half  = r->type == SPMM_R_16F || r->type == SPMM_R_16BF;
             const bool known = strcmp(engine->name, "cusparse") == 0 ||
                                (strcmp(engine->name, "cusparse-bell") == 0 && half) ||
-                               strcmp(engine->name, "csr-gpu") == 0;
+                               strcmp(engine->name, "csr-gpu") == 0 ||
+                               strcmp(engine->name, "dense") == 0;
 
             if (candidates[e].usable || known) {
                 print_engine(r, name, engine, pattern, &problem);
