@@ -39,7 +39,7 @@ spmm_status_t spmmi_pattern_measure(spmm_env_t *env, const spmm_csr_t *block,
                                 .c_rows = block->c_rows,
                                 .nnz    = spmmi_csr_nnz(block)};
     if (pattern->nnz > 0) {
-        scan_lengths(block, spmmi_cpu_team(env->threads), pattern);
+        scan_lengths(block, spmmi_cpu_team_for(env->threads, pattern->nnz), pattern);
     }
     SPMM_TRY(spmmi_windows_create(env, block, SPMM_WINDOWS_TALL, env->threads, &pattern->windows));
     status = spmmi_tc_facts_of(env, block, &pattern->windows, &pattern->tc, &columns);

@@ -210,7 +210,7 @@ spmm_status_t spmmi_tc_facts_of(spmm_env_t *env, const spmm_csr_t *block,
                                 spmm_used_columns_t *columns)
 {
     const int32_t n_small = spmmi_windows_count(block->n_rows, 8);
-    const int     team    = spmmi_cpu_team(env->threads);
+    const int     team    = spmmi_cpu_team_for(env->threads, spmmi_csr_nnz(block));
     scan_t        scan;
     spmm_status_t status = SPMM_OK;
 

@@ -137,12 +137,16 @@ static void condense_all(const spmm_csr_t *block, int team, panel_t *panels,
 #pragma omp parallel num_threads(team)
     {
         panel_t *panel = &panels[omp_get_thread_num()];
+        bool     clear = false; /* the panel of a thread without a run stays untouched */
 
-        memset(panel, 0, sizeof *panel);
 #pragma omp for schedule(dynamic, 1)
         for (int32_t k = 0; k < spmmi_windows_count(n, run); k++) {
             const int32_t first = k * run;
 
+            if (!clear) {
+                memset(panel, 0, sizeof *panel);
+                clear = true;
+            }
             condense_run(block, first, n - first < run ? n : first + run, panel, windows);
         }
     }
@@ -171,7 +175,7 @@ static spmm_status_t windows_alloc(spmm_env_t *env, const spmm_csr_t *block, int
 spmm_status_t spmmi_windows_create(spmm_env_t *env, const spmm_csr_t *block, int32_t height,
                                    int threads, spmm_windows_t *windows)
 {
-    const int team = spmmi_cpu_team(threads);
+    const int team = spmmi_cpu_team_for(threads, spmmi_csr_nnz(block));
     panel_t  *panels;
 
     SPMM_TRY(windows_alloc(env, block, height, windows));

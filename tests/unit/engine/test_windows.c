@@ -114,6 +114,31 @@ static void test_windows_and_facts(void **state)
     assert_string_equal(spmmi_tc_synergy_class(0.25), "high");
 }
 
+/* A block of so many entries that threads share it: the same windows as one thread makes. */
+static void test_threads(void **state)
+{
+    enum { MANY = 131072 }; /* of spmmi_cpu_team_for() */
+    spmm_csr_t     block;
+    spmm_windows_t one, more;
+
+    format_case_random(700, 300, 0.7, SPMM_R_32F, false, 7, &block);
+    assert_true(spmmi_csr_nnz(&block) > MANY);
+    spmm_assert_ok(spmmi_windows_create(&spmm_test_env, &block, SPMM_WINDOWS_TALL, 1, &one));
+    spmm_assert_ok(spmmi_windows_create(&spmm_test_env, &block, SPMM_WINDOWS_TALL, 3, &more));
+    for (int32_t w = 0; w < one.n_windows; w++) {
+        const size_t n = (size_t)one.count[w];
+
+        assert_int_equal(more.count[w], one.count[w]);
+        assert_int_equal(more.first[w], one.first[w]);
+        assert_memory_equal(more.col + more.first[w], one.col + one.first[w], n * sizeof *one.col);
+        assert_memory_equal(more.rows + more.first[w], one.rows + one.first[w],
+                            n * sizeof *one.rows);
+    }
+    spmmi_windows_free(&one);
+    spmmi_windows_free(&more);
+    spmmi_csr_free(&block);
+}
+
 /* Every allocation on the way to the facts fails once. */
 static void test_memory(void **state)
 {
@@ -133,4 +158,4 @@ static void test_memory(void **state)
     spmmi_csr_free(&block);
 }
 
-SPMM_TESTS(test_windows_and_facts, test_memory);
+SPMM_TESTS(test_windows_and_facts, test_threads, test_memory);
