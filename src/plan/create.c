@@ -32,15 +32,21 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
                                                   spmmi_nodes_have_levels(nodes) ? nodes : NULL};
     const double                   start   = spmmi_now();
     spmm_matrix_t                 *A       = plan->A;
+    spmm_layout_map_t             *of_rows = plan->flips ? &plan->cols : &plan->rows;
+    spmm_layout_map_t             *of_cols = plan->flips ? &plan->rows : &plan->cols;
 
     SPMM_TRY(spmmi_partition_create(A, o->partition, &options, &plan->partition));
     SPMM_TRY(spmmi_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,
-                                     plan->partition.keep,
-                                     plan->flips ? &plan->cols : &plan->rows));
-    SPMM_TRY(spmmi_layout_map_create(plan->env, A->col_offset, plan->partition.col_part,
-                                     plan->partition.keep,
-                                     plan->flips ? &plan->rows : &plan->cols));
-    plan->stats.partition_s = spmmi_now() - start;
+                                     plan->partition.keep, of_rows));
+    if (spmmi_matrix_is_square(A)) { /* columns follow the rows */
+        *of_cols = *of_rows;
+    } else {
+        SPMM_TRY(spmmi_layout_map_create(plan->env, A->col_offset, plan->partition.col_part,
+                                         plan->partition.keep, of_cols));
+    }
+    spmmi_free(plan->partition.col_part);
+    plan->partition.col_part = NULL;
+    plan->stats.partition_s  = spmmi_now() - start;
     spmmi_log(plan->env, "partition %s made in %.2f s", plan->partition.method,
               plan->stats.partition_s);
     return SPMM_OK;
@@ -52,14 +58,19 @@ static const char *levels_of(const spmm_plan_t *plan)
     return plan->cover.nodes ? "node" : "flat";
 }
 
+/* Which rows this rank has. */
+static spmm_status_t make_layout(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    SPMM_TRY(spmmi_plan_take_options(plan, o));
+    enter_stage(plan, "the partition");
+    return make_partition(plan, o);
+}
+
 /* All that moves rows of B to those who need them. */
 static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     spmm_plan_options_t mine = *o;
 
-    SPMM_TRY(spmmi_plan_take_options(plan, o));
-    enter_stage(plan, "the partition");
-    SPMM_TRY(make_partition(plan, o));
     enter_stage(plan, "the halo plan");
     SPMM_TRY(spmmi_plan_flip(plan));
     SPMM_TRY(spmmi_plan_make_blocks(plan, o));
@@ -86,6 +97,8 @@ static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
+    SPMM_TRY(make_layout(plan, o));
+    SPMM_TRY(spmmi_plan_count_block(plan));
     SPMM_TRY(make_distribution(plan, o));
     enter_stage(plan, "the choice of engine and schedule");
     SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
@@ -95,6 +108,13 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     }
     SPMM_TRY(plan->cover.chosen ? make_moved(plan, o) : SPMM_OK);
     return spmmi_agree(plan->env, spmmi_plan_count(plan));
+}
+
+/* All that SDDMM needs. */
+static spmm_status_t make_without_product(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    SPMM_TRY(make_layout(plan, o));
+    return make_distribution(plan, o);
 }
 
 static void link_to_matrix(spmm_plan_t *plan, spmm_status_t (*refill)(void *))
@@ -163,7 +183,7 @@ spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_ma
                                         int64_t n, const spmm_plan_options_t *options,
                                         spmm_plan_t **plan)
 {
-    return build(shared, A, n, options, make_distribution, keep_pattern, plan);
+    return build(shared, A, n, options, make_without_product, keep_pattern, plan);
 }
 
 void spmmi_plan_free(spmm_plan_t *plan)
@@ -191,8 +211,10 @@ void spmmi_plan_free(spmm_plan_t *plan)
     spmmi_free_all(plan->choice.schedules, plan->choice.transports, plan->blocks.need);
     spmmi_halo_free(&plan->exchange.full);
     spmmi_halo_free(&plan->exchange.halo);
+    if (!spmmi_plan_has_one_map(plan)) {
+        spmmi_layout_map_free(&plan->cols);
+    }
     spmmi_layout_map_free(&plan->rows);
-    spmmi_layout_map_free(&plan->cols);
     spmmi_partition_free(&plan->partition);
     spmmi_plan_unflip(plan);
     spmmi_cover_free(&plan->cover);

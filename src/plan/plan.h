@@ -61,7 +61,9 @@ struct spmm_plan {
     spmm_matrix_t *flipped; /**< that matrix, owned, while its entries are dealt; else NULL */
 
     spmm_partition_t  partition;
-    spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A */
+    spmm_layout_map_t rows, cols; /**< distributions of the rows and columns of A; of square A one,
+                                       and its arrays are those of both; new
+                                       indices are gone when there are blocks */
 
     spmm_plan_blocks_t   blocks;
     spmm_plan_exchange_t exchange;
@@ -100,6 +102,11 @@ static inline bool spmmi_plan_rounds(const spmm_plan_t *plan)
 static inline const spmm_matrix_t *spmmi_plan_matrix(const spmm_plan_t *plan)
 {
     return plan->flips ? plan->flipped : plan->A;
+}
+
+static inline bool spmmi_plan_has_one_map(const spmm_plan_t *plan)
+{
+    return plan->rows.offset == plan->cols.offset;
 }
 
 /** The failure that came first. */

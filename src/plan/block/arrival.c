@@ -141,7 +141,7 @@ spmm_status_t spmmi_arrival_add_values(const spmm_plan_t *plan, spmm_arrival_t *
         in->values  = spmmi_plan_matrix(plan)->values;
         return SPMM_OK;
     }
-    nnz        = in->row_ptr[plan->rows.n_local];
+    nnz        = sum(in->recv_count, 0, plan->env->size);
     in->values = in->own_values = spmmi_alloc(nnz, size);
     if (in->values == NULL) {
         status = spmmi_fail_memory(&plan->env->err, nnz, size, "the values of this rank");
@@ -188,7 +188,9 @@ spmm_status_t spmmi_arrival_receive_columns(const spmm_plan_t *plan, spmm_arriva
 
 void spmmi_arrival_drop_columns(spmm_arrival_t *in)
 {
-    spmmi_free(in->own_col);
-    in->own_col = NULL;
-    in->col     = NULL;
+    spmmi_free_all(in->own_col, in->own_row_ptr);
+    in->own_col     = NULL;
+    in->own_row_ptr = NULL;
+    in->col         = NULL;
+    in->row_ptr     = NULL;
 }

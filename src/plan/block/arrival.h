@@ -23,8 +23,8 @@ typedef struct {
 spmm_status_t spmmi_arrival_receive_columns(const spmm_plan_t *plan, spmm_arrival_t *in);
 /** All but the columns, likewise. */
 spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in);
-/** Values after columns, or without them: a plan that has dealt the columns frees them first.
- *  Collective, agreed. */
+/** Values after columns, or without them: a plan that has dealt the columns frees them first, and
+ *  the offsets of rows.  Collective, agreed. */
 spmm_status_t spmmi_arrival_add_values(const spmm_plan_t *plan, spmm_arrival_t *in);
 void          spmmi_arrival_drop_columns(spmm_arrival_t *in);
 void          spmmi_arrival_free(spmm_arrival_t *in);

@@ -7,10 +7,14 @@
 #include "cpu/cpu_kernels.h"
 #include "spmm_dist/context.h"
 
-spmm_status_t spmmi_block_scan(spmm_env_t *env, spmm_block_t *block)
+spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_block_t *block)
 {
     if (!block->scanned) {
-        SPMM_TRY(spmmi_pattern_scan(env, &block->csr, &block->pattern));
+        SPMM_TRY(spmmi_pattern_scan(device->env, &block->csr, &block->pattern));
+        if (device->kind == SPMM_DEVICE_CPU) {
+            spmmi_pattern_free(
+                &block->pattern); /* no order is made of the windows, and no format */
+        }
         block->scanned = true;
     }
     return SPMM_OK;

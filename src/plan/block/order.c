@@ -152,12 +152,9 @@ spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
     if (o->reorder != NULL && strcmp(o->reorder, "auto") != 0) {
         SPMM_TRY(spmmi_reorderer_find(plan->env, o->reorder, &method));
     }
-    SPMM_TRY(spmmi_block_scan(plan->env, block));
+    SPMM_TRY(spmmi_block_scan(plan->device, block));
     SPMM_TRY(reorder_block(plan, block, c_type, method, o));
     plan->stats.reorder_s += block->reordering.seconds;
-    if (plan->device->kind == SPMM_DEVICE_CPU) {
-        spmmi_pattern_free(&block->pattern); /* no order is made of the windows, and no format */
-    }
     if (block->reordering.applied) {
         spmmi_log(plan->env, "rows reordered in %.2f s", block->reordering.seconds);
     }

@@ -77,6 +77,7 @@ static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
 {
     const spmm_arrival_t *in    = &split->in;
     const int64_t         count = split->other_ptr[plan->rows.n_local];
+    uint64_t             *shorter;
 
     if (SPMM_NEW(split->need, count) == NULL) {
         return spmmi_fail_memory(&plan->env->err, count, sizeof *split->need, "halo columns");
@@ -100,6 +101,9 @@ static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
                           "use more ranks or a better partition",
                           plan->env->rank, split->n_need);
     }
+    shorter =
+        spmmi_realloc(split->need, split->n_need, sizeof *split->need); /* the plan keeps it */
+    split->need = shorter == NULL ? split->need : shorter;
     return SPMM_OK;
 }
 
@@ -273,10 +277,11 @@ static void take_all(spmm_plan_t *plan, const split_t *split)
     }
 }
 
-/* Drop the empty rows of the halo block; a row map leads back to the rows of C. */
+/* Drop the empty rows of the halo block and their memory; a row map leads back to those of C. */
 static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
 {
-    int32_t kept = 0;
+    int32_t  kept = 0, *map;
+    int64_t *ptr;
 
     if (SPMM_NEW(csr->row_map, csr->n_rows) == NULL) {
         return spmmi_fail_memory(&env->err, csr->n_rows, sizeof *csr->row_map, "a row map");
@@ -287,7 +292,11 @@ static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
             csr->row_ptr[kept]   = csr->row_ptr[i + 1];
         }
     }
-    csr->n_rows = kept;
+    csr->n_rows  = kept;
+    map          = spmmi_realloc(csr->row_map, kept, sizeof *map);
+    ptr          = spmmi_realloc(csr->row_ptr, (int64_t)kept + 1, sizeof *ptr);
+    csr->row_map = map == NULL ? csr->row_map : map; /* longer than it need be */
+    csr->row_ptr = ptr == NULL ? csr->row_ptr : ptr;
     return SPMM_OK;
 }
 
@@ -353,12 +362,23 @@ static spmm_status_t finish_blocks(spmm_plan_t *plan, const spmm_arrival_t *in)
     return compress_rows(plan->env, &plan->blocks.halo.csr);
 }
 
+/* Columns have been translated, and nothing else asks for new indices. */
+static void drop_new_indices(spmm_plan_t *plan)
+{
+    spmmi_free(plan->cols.new_index);
+    if (!spmmi_plan_has_one_map(plan)) {
+        spmmi_free(plan->rows.new_index);
+    }
+    plan->cols.new_index = plan->rows.new_index = NULL;
+}
+
 spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     split_t split = {.first = plan->cols.offset[plan->env->rank], .n_own = plan->cols.n_local};
     spmm_status_t status;
 
     status = spmmi_agree(plan->env, spmmi_arrival_receive_columns(plan, &split.in));
+    drop_new_indices(plan);
     if (status == SPMM_OK) {
         status = spmmi_cover_choose(plan, o, &split.in);
     }

@@ -11,7 +11,7 @@
 #include "plan/product/buffers.h"
 
 /* What contiguous blocks of rows would make travel: the yardstick of every other partition. */
-static spmm_status_t score_block(spmm_plan_t *plan, int64_t *halo_total)
+static spmm_status_t score_block(spmm_plan_t *plan)
 {
     const spmm_partition_options_t options = {.imbalance = 1.0};
     spmm_partition_t               block;
@@ -22,17 +22,27 @@ static spmm_status_t score_block(spmm_plan_t *plan, int64_t *halo_total)
     status = spmmi_partition_score(plan->A, &block, NULL, &score);
     spmmi_partition_free(&block);
     if (status == SPMM_OK) {
-        *halo_total = score.halo_total;
+        plan->stats.block_halo_rows_total = score.halo_total;
     }
     return status;
+}
+
+/* The partition itself is the yardstick. */
+static bool is_block(const spmm_plan_t *plan)
+{
+    return plan->env->size == 1 || strcmp(plan->partition.method, "block") == 0;
+}
+
+spmm_status_t spmmi_plan_count_block(spmm_plan_t *plan)
+{
+    return is_block(plan) ? SPMM_OK : score_block(plan);
 }
 
 static size_t map_bytes(const spmm_layout_map_t *map, int size)
 {
     return ((size_t)size + 1) * (sizeof *map->offset + sizeof *map->orig_offset) +
            (size_t)size * (sizeof *map->send_count + sizeof *map->recv_count) +
-           (size_t)map->n_local * sizeof *map->orig +
-           (size_t)map->n_orig * (sizeof *map->new_index + sizeof *map->send_row);
+           (size_t)map->n_local * sizeof *map->orig + (size_t)map->n_orig * sizeof *map->send_row;
 }
 
 static size_t halo_bytes(const spmm_halo_t *halo)
@@ -72,9 +82,8 @@ static void count_exchange(const spmm_plan_t *plan, const void *state, const spm
 static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 {
     s->host_bytes = sizeof *plan + map_bytes(&plan->rows, plan->env->size) +
-                    map_bytes(&plan->cols, plan->env->size) +
-                    (size_t)plan->rows.n_orig * sizeof *plan->partition.row_part +
-                    (size_t)plan->cols.n_orig * sizeof *plan->partition.col_part;
+                    (spmmi_plan_has_one_map(plan) ? 0 : map_bytes(&plan->cols, plan->env->size)) +
+                    (size_t)plan->A->n_rows * sizeof *plan->partition.row_part;
     s->device_bytes = 0;
     *(plan->device->kind == SPMM_DEVICE_CPU ? &s->host_bytes : &s->device_bytes) +=
         spmmi_plan_buffer_bytes(plan);
@@ -250,10 +259,10 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
     SPMM_TRY(spmmi_allreduce(plan->env, sum, 2, MPI_INT64_T, MPI_SUM));
     SPMM_TRY(spmmi_allreduce(plan->env, max, 2, MPI_INT64_T, MPI_MAX));
     SPMM_TRY(spmmi_allreduce(plan->env, times, 4, MPI_DOUBLE, MPI_MAX));
-    if (plan->env->size == 1 || (moved == NULL && strcmp(plan->partition.method, "block") == 0)) {
+    if (is_block(plan) && moved == NULL) {
         s->block_halo_rows_total = sum[0];
-    } else {
-        SPMM_TRY(score_block(plan, &s->block_halo_rows_total));
+    } else if (is_block(plan)) {
+        SPMM_TRY(score_block(plan));
     }
     if (sum[1] != plan->A->nnz) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_INTERNAL,

@@ -5,7 +5,10 @@
 
 #include "spmm_dist/plan.h"
 
-/** Volumes over all ranks, into plan->stats.  Collective, agreed. */
+/** What partition "block" would exchange, into plan->stats.  It takes 16 bytes an entry, so it
+ *  comes before blocks are made.  Collective, agreed. */
+spmm_status_t spmmi_plan_count_block(spmm_plan_t *plan);
+/** All other volumes over all ranks, likewise. */
 spmm_status_t spmmi_plan_count(spmm_plan_t *plan);
 /** The choices as they stand, and the bytes held.  Local. */
 void spmmi_plan_read_choices(const spmm_plan_t *plan, spmm_plan_stats_t *stats);
