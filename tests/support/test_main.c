@@ -84,8 +84,8 @@ void spmm_test_free_list(void **ptr, size_t count)
 
 int main(int argc, char **argv)
 {
-    int    failed = 0, provided;
-    size_t count  = 0;
+    int    failed = 0, run = 0, provided;
+    size_t count = 0;
 
     MPI_Init_thread(&argc, &argv, spmm_test_thread_level(), &provided);
     if (provided < spmm_test_thread_level()) {
@@ -104,6 +104,10 @@ int main(int argc, char **argv)
         const struct CMUnitTest test = {spmm_tests[i].name, spmm_tests[i].test_func, set_up,
                                         tear_down, NULL};
 
+        if (argc > 1 && strcmp(argv[1], test.name) != 0) {
+            continue; /* the test of this name alone */
+        }
+        run++;
         spmmi_error_clear(&spmm_test_env.err);
         failed = _cmocka_run_group_tests(test.name, &test, 1, NULL, NULL);
         if (failed != 0) {
@@ -111,6 +115,10 @@ int main(int argc, char **argv)
                           spmm_test_env.size, spmm_tests[i].name);
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
+    }
+    if (run == 0) {
+        (void)fprintf(stderr, "no test %s\n", argc > 1 ? argv[1] : "at all");
+        failed = 1;
     }
     MPI_Comm_free(&spmm_test_env.comm);
     MPI_Finalize();
