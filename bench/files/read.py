@@ -3,8 +3,9 @@
 """read.py BENCH_READ OUT.tsv [ENTRIES [RUNS]]: time and memory of reading Matrix Market files of
 about ENTRIES entries (default 10 million) and of plans made of them, against fast_matrix_market and
 SciPy (both from PyPI; a virtual environment does).  Files are written to a temporary folder.  Each
-run is a process of its own, and the least CPU time of RUNS (default 3, of SciPy 1) counts; bytes
-are those above what the process had before, for each entry."""
+run is a process of its own, readers take turns, and the least CPU time, user's and system's, of
+RUNS (default 3, of SciPy and PT-Scotch 1) counts, which other work on the machine moves little;
+bytes are those above what the process had before, for each entry."""
 import datetime
 import os
 import pathlib
@@ -61,38 +62,50 @@ def write_files(folder, entries):
     put("random-rows-6-digits.mtx", rows, cols, "rows", precision=6)
 
 
-def best(runs):
-    return min(runs, key=lambda run: run[1] + run[2])
+def python_run(path, reader, threads):
+    words = subprocess.run([sys.executable, "-c", PYTHON, path, reader, str(threads)],
+                           check=True, capture_output=True, text=True).stdout.split()
+    nnz, user, system, peak, held = [float(word) for word in words]
+    return {"read": (user, system, peak / nnz, held / nnz)}
 
 
-def python_rows(path, reader, threads):
-    runs = []
-    for _ in range(1 if reader == "scipy" else RUNS):
-        words = subprocess.run([sys.executable, "-c", PYTHON, path, reader, str(threads)],
-                               check=True, capture_output=True, text=True).stdout.split()
-        runs.append([float(word) for word in words])
-    nnz, user, system, peak, held = best(runs)
-    yield (reader, 1, threads, "read", user, system, peak / nnz, held / nnz)
-
-
-def library_rows(program, path, ranks, threads, partition):
+def library_run(program, path, ranks, threads, partition):
     """CPU times of all ranks together, bytes of the rank with most for an entry."""
-    runs = {"read": [], "plan": []}
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-    for _ in range(RUNS):
-        text = subprocess.run(["mpirun", "-n", str(ranks), program, path, partition], check=True,
-                              capture_output=True, text=True, env=environment).stdout
-        lines = [line.split() for line in text.splitlines()]
-        for step, found in runs.items():
-            of_step = [[float(word) for word in line[2:]] for line in lines if line[0] == step]
-            assert len(of_step) == ranks, text
-            found.append((0.0, sum(line[2] for line in of_step), sum(line[3] for line in of_step),
-                          max(line[4] / line[0] for line in of_step),
-                          max(line[5] / line[0] for line in of_step)))
-    for step, found in runs.items():
-        _, user, system, peak, held = best(found)
-        name = step if step == "read" else f"plan, partition {partition}"
-        yield ("spmm_dist", ranks, threads, name, user, system, peak, held)
+    text = subprocess.run(["mpirun", "-n", str(ranks), program, path, partition], check=True,
+                          capture_output=True, text=True, env=environment).stdout
+    lines = [line.split() for line in text.splitlines()]
+    found = {}
+    for step, name in (("read", "read"), ("plan", f"plan, partition {partition}")):
+        of_step = [[float(word) for word in line[2:]] for line in lines if line[0] == step]
+        assert len(of_step) == ranks, text
+        found[name] = (sum(line[2] for line in of_step), sum(line[3] for line in of_step),
+                       max(line[4] / line[0] for line in of_step),
+                       max(line[5] / line[0] for line in of_step))
+    return found
+
+
+def file_rows(program, path, with_scipy):
+    """All readers in turn, RUNS times, so that other work on the machine meets all alike."""
+    jobs = {}
+    for threads in (1, 2):
+        for reader in ("fmm-coo", "fmm-csr"):
+            jobs[reader, 1, threads] = (python_run, path, reader, threads)
+        jobs["spmm_dist", 1, threads] = (library_run, program, path, 1, threads, "block")
+    for partition in ("block", "keep", "ptscotch"):
+        jobs["spmm_dist", 2, 1, partition] = (library_run, program, path, 2, 1, partition)
+    if with_scipy:
+        jobs["scipy", 1, 1] = (python_run, path, "scipy", 1)
+    least = {}
+    for turn in range(RUNS):
+        for key, (run, *args) in jobs.items():
+            if turn > 0 and ("scipy" in key or "ptscotch" in key):
+                continue
+            for step, now in run(*args).items():
+                row = (*key[:3], step)
+                if row not in least or now[0] + now[1] < least[row][0] + least[row][1]:
+                    least[row] = now
+    return least
 
 
 def main():
@@ -109,17 +122,9 @@ def main():
               "bytes for each entry", file=table)
         print("\t".join(COLUMNS), file=table)
         for path in sorted(folder.glob("*.mtx")):
-            rows = []
-            for threads in (1, 2):
-                for reader in ("fmm-coo", "fmm-csr"):
-                    rows += python_rows(path, reader, threads)
-                rows += library_rows(program, path, 1, threads, "block")
-            rows += library_rows(program, path, 2, 1, "block")
-            rows += library_rows(program, path, 2, 1, "keep")
-            if entries <= 10_000_000:
-                rows += python_rows(path, "scipy", 1)
-            for row in rows:
-                reader, ranks, threads, step, user, system, peak, held = row
+            for key, (user, system, peak, held) in file_rows(program, path,
+                                                             entries <= 10_000_000).items():
+                reader, ranks, threads, step = key
                 print(f"{path.name}\t{reader}\t{ranks}\t{threads}\t{step}\t{user:.3f}\t"
                       f"{system:.3f}\t{peak:.1f}\t{held:.1f}", file=table)
             table.flush()
