@@ -16,8 +16,8 @@
 #   SPMM_MATRIX_DIR  folder of Matrix Market files, besides two generated matrices
 #   SPMM_BUILD_DIR   default build/cuda
 #   SPMM_STEPS       some of "ctest ranks visible engines widths stress faults trust limits nodes
-#                    crowded products", default all but limits (200 GiB of host memory, 5 minutes),
-#                    and crowded only on fewer than 4 GPUs; the build always runs
+#                    crowded products", default all but limits (100 to 200 GiB of host memory,
+#                    minutes), and crowded only on fewer than 4 GPUs; the build always runs
 #   SPMM_TEST_EXECUTES   of each transport and op in step stress, default 5000
 #   SPMM_CHECKS_PER_GPU  most checks on a GPU at a time, default 4
 set -uo pipefail
@@ -339,7 +339,14 @@ calls_step() {
     passed "$start" "calls that fail on one rank"
 }
 
-# More than 2^31 entries in all, from arrays and by a generator.
+# More than 2^31 entries in one block, and in all, from arrays and by a generator.
+huge_step() {
+    limit=300
+    check env SPMM_TEST_HUGE=1 "$build/tests/test_engine_csr_gpu" test_huge
+    check env SPMM_TEST_DEVICE=cuda SPMM_TEST_HUGE=1 "$build/tests/test_limits" \
+        test_entries_beyond_32_bits
+    limit=120
+}
 limits_step() {
     limit=300
     check env SPMM_TEST_DEVICE=cuda SPMM_TEST_LARGE=1 mpirun --bind-to none -n "$ranks" \
@@ -425,7 +432,10 @@ listed=$("$driver" --list-transports)
 
 for ranks in 1 2 4 8; do
     on="$ranks ranks on $gpus GPUs"
-    [ "$ranks" -gt 1 ] || step widths 1 4 "16-bit engines at many widths" widths_step
+    if [ "$ranks" -eq 1 ]; then
+        step widths 1 4 "16-bit engines at many widths" widths_step
+        step limits 1 1 "more than 2^31 entries in a block, on $gpus GPUs" huge_step
+    fi
     # They may share GPUs.
     [ "$ranks" -gt 4 ] || step ctest "$ranks" 4 "ctest -L gpu, $on" ctest_step "$ranks"
     [ "$ranks" -le "$gpus" ] || continue

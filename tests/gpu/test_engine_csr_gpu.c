@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 ALL_CORES TIMEOUT 300 */
+/* test: RANKS 1 ALL_CORES TIMEOUT 300 LINK OpenMP::OpenMP_C */
 /** @file test_engine_csr_gpu.c
  *  Engine csr-gpu on a GPU against FP64 sums over the stored entries.  With SPMM_TEST_SMALL in the
- *  environment only small cases, for compute-sanitizer.
+ *  environment only small cases, for compute-sanitizer; with SPMM_TEST_HUGE also more than 2^31
+ *  entries (22 GiB on the host and on the device).
  */
 #include "gpu_engine.h"
 
@@ -35,6 +36,125 @@ static void test_types(void **state)
     }
 }
 
+/* More than 2^31 entries: row i has columns first(i) .. first(i) + LENGTH - 1, and an entry 1 or 2,
+ * as its column says.  All sums are whole numbers below 2^24, so exact. */
+enum { LENGTH = 1024, HUGE_ROWS = (1 << 21) + 1, HUGE_COLS = 4096, HUGE_N = 8 };
+
+static int32_t first_of(int32_t i)
+{
+    return (int32_t)(spmmi_hash2(1, i, 0) % (HUGE_COLS - LENGTH + 1));
+}
+
+static int entry_of(int32_t col)
+{
+    return 1 + (int)(spmmi_hash2(2, col, 0) % 2);
+}
+
+static int b_of(int32_t i, int32_t j)
+{
+    return (int)(spmmi_hash2(3, i, j) % 5) - 1;
+}
+
+static void make_huge(spmm_csr_t *block)
+{
+    uint16_t *values;
+
+    spmm_assert_ok(spmmi_csr_alloc(&spmm_test_env, HUGE_ROWS, HUGE_COLS,
+                                   (int64_t)HUGE_ROWS * LENGTH, SPMM_R_16F, block));
+    values = block->values;
+#pragma omp parallel for schedule(static)
+    for (int32_t i = 0; i < HUGE_ROWS; i++) {
+        const int64_t from = (int64_t)i * LENGTH;
+
+        block->row_ptr[i + 1] = from + LENGTH;
+        for (int32_t k = 0; k < LENGTH; k++) {
+            block->col_idx[from + k] = first_of(i) + k;
+            values[from + k]         = entry_of(first_of(i) + k) == 1 ? 0x3c00 : 0x4000; /* FP16 */
+        }
+    }
+}
+
+/* By sums over the columns in front of each. */
+static void check_huge(const float *C, int64_t n)
+{
+    int32_t wrong = 0;
+
+    for (int32_t j = 0; j < n; j++) {
+        int64_t before[HUGE_COLS + 1] = {0};
+
+        for (int32_t c = 0; c < HUGE_COLS; c++) {
+            before[c + 1] = before[c] + entry_of(c) * b_of(c, j);
+        }
+        for (int32_t i = 0; i < HUGE_ROWS; i++) {
+            wrong += C[(int64_t)i * HUGE_N + j] !=
+                     (float)(before[first_of(i) + LENGTH] - before[first_of(i)]);
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* One format, for all columns and for one. */
+static void run_huge(const spmm_csr_t *block, const uint16_t *b, float *c, bool in_order)
+{
+    const spmm_engine_ops_t *engine  = spmmi_engine_find("csr-gpu");
+    const spmm_pattern_t     pattern = {.used_cols = HUGE_COLS};
+    const spmm_problem_t     problem = {.ab_type  = SPMM_R_16F,
+                                        .c_type   = SPMM_R_32F,
+                                        .compute  = SPMM_COMPUTE_32F,
+                                        .layout   = SPMM_LAYOUT_ROW,
+                                        .n        = HUGE_N,
+                                        .pattern  = &pattern,
+                                        .in_order = in_order};
+    const size_t             bytes   = (size_t)HUGE_ROWS * HUGE_N * sizeof *c;
+    void                    *format = NULL, *B = NULL, *C = NULL;
+
+    spmm_assert_ok(spmmi_device_upload(&gpu_device, b, (size_t)HUGE_COLS * HUGE_N * 2, &B));
+    spmm_assert_ok(gpu_device.ops->alloc(&gpu_device, bytes, &C));
+    spmm_assert_ok(engine->build(block, &problem, &gpu_device, &format));
+    for (int64_t n = 1; n <= HUGE_N; n += HUGE_N - 1) {
+        const spmm_operands_t x = {.ab_type = SPMM_R_16F,
+                                   .c_type  = SPMM_R_32F,
+                                   .layout  = SPMM_LAYOUT_ROW,
+                                   .n       = n,
+                                   .alpha   = {.re = 1.0},
+                                   .B       = B,
+                                   .ldb     = HUGE_N,
+                                   .C       = C,
+                                   .ldc     = HUGE_N};
+
+        memset(c, 0xff, bytes); /* NaN */
+        spmm_assert_ok(spmmi_device_write(&gpu_device, C, c, bytes));
+        spmm_assert_ok(engine->execute(format, &x));
+        spmm_assert_ok(gpu_device.ops->stream_sync(&gpu_device, NULL));
+        spmm_assert_ok(gpu_device.ops->fetch(&gpu_device, c, C, bytes));
+        check_huge(c, n);
+    }
+    engine->destroy(format);
+    gpu_device.ops->release(&gpu_device, B);
+    gpu_device.ops->release(&gpu_device, C);
+}
+
+static void test_huge(void **state)
+{
+    static uint16_t b[HUGE_COLS * HUGE_N];
+    float          *c;
+    spmm_csr_t      block;
+
+    if (getenv("SPMM_TEST_HUGE") == NULL) {
+        return;
+    }
+    c = spmm_test_malloc((size_t)HUGE_ROWS * HUGE_N * sizeof *c);
+    make_huge(&block);
+    assert_true(spmmi_csr_nnz(&block) > (int64_t)INT32_MAX + 1);
+    for (int k = 0; k < HUGE_COLS * HUGE_N; k++) {
+        spmmi_value_set(SPMM_R_16F, b, k, b_of(k / HUGE_N, k % HUGE_N));
+    }
+    run_huge(&block, b, c, false);
+    run_huge(&block, b, c, true);
+    spmmi_csr_free(&block);
+    free(c);
+}
+
 SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_types,
            test_engine_accuracy, test_engine_special_values, test_engine_same_bits,
-           test_engine_life, test_engine_far);
+           test_engine_life, test_engine_far, test_huge);

@@ -85,9 +85,9 @@ struct CsrGroup {
     }
 
     /** The next kLanes of the @p left entries from @p entry on. */
-    __device__ __forceinline__ Tile load_tile(int32_t entry, int left) const
+    __device__ __forceinline__ Tile load_tile(uint32_t entry, int left) const
     {
-        const uint32_t at   = (uint32_t)(entry + lane);
+        const uint32_t at   = entry + (unsigned)lane;
         Tile           tile = {}; /* row 0 of B is there to read */
 
         if (lane < left) {
@@ -244,7 +244,7 @@ struct CsrGroup {
 
     /** All of the group's entries.  Lanes of a warp stay together.
      *  @return the row of C of its last entry, negative where that row ends; -1 without entries */
-    __device__ __forceinline__ int32_t walk(int32_t entry, int left)
+    __device__ __forceinline__ int32_t walk(uint32_t entry, int left)
     {
         const bool any  = left > 0;
         Tile       tile = load_tile(entry, left);
@@ -263,7 +263,7 @@ struct CsrGroup {
             entry += kLanes;
             left -= kLanes;
         }
-        return any ? __ldg(A.row + (entry + left - 1)) : -1;
+        return any ? __ldg(A.row + (entry + (unsigned)left - 1)) : -1;
     }
 
     /** Threads of the first lanes of the groups that continue the row which this one leaves open:
@@ -351,12 +351,12 @@ struct CsrGroup {
     }
 
     /** The piece, dealt out to the groups by multiples of kUnroll entries. */
-    __device__ __forceinline__ void run(int32_t entry, int n)
+    __device__ __forceinline__ void run(uint32_t entry, int n)
     {
-        constexpr int kStep = kGroups * kUnroll;
-        const int     share = (n + kStep - 1) / kStep * kUnroll, at = id * share;
-        const int     count = max(0, min(n - at, share));
-        const int32_t first = entry + at;
+        constexpr int  kStep = kGroups * kUnroll;
+        const int      share = (n + kStep - 1) / kStep * kUnroll, at = id * share;
+        const int      count = max(0, min(n - at, share));
+        const uint32_t first = entry + (unsigned)at;
 
         head = id > 0 && count > 0 && __ldg(A.row + (first - 1)) >= 0;
         if (lane == 0) {

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     if (blockIdx.x < (unsigned)A.n_pieces) {
         const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
 
-        Group(A, dense, shared, slice).run(words.x, words.y);
+        Group(A, dense, shared, slice).run((uint32_t)words.x, words.y);
     }
     if (dense.share > 0) {
         const int64_t from = (int64_t)blockIdx.x * dense.share;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kCsrBlock, 8)
     if (blockIdx.x < (unsigned)A.n_pieces) {
         const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
 
-        vector.run(words.x, words.y);
+        vector.run((uint32_t)words.x, words.y);
     }
     if (dense.share > 0) {
         const int64_t from = (int64_t)blockIdx.x * dense.share;

@@ -28,7 +28,7 @@ struct CsrRows : CsrGroup<T, C, kLanes, kVector, kLoads, 4, false> {
         const unsigned       at    = blockIdx.x * Group::kGroups + (unsigned)id;
         const bool           any   = at < (unsigned)A.n_pieces;
         const int2           words = any ? __ldg((const int2 *)(A.piece + at)) : int2{};
-        int32_t              entry = words.x;
+        uint32_t             entry = (uint32_t)words.x;
         int                  left = words.y, most = left;
         typename Group::Tile tile = this->load_tile(entry, left);
 
@@ -47,7 +47,7 @@ struct CsrRows : CsrGroup<T, C, kLanes, kVector, kLoads, 4, false> {
         if (at < (unsigned)A.n_partial) {
             this->put_partial((Sum *)A.partial + (int64_t)at * dense.n);
         } else if (any) {
-            this->store(__ldg(A.row + (words.x + words.y - 1)) & INT32_MAX);
+            this->store(__ldg(A.row + ((uint32_t)words.x + (unsigned)words.y - 1)) & INT32_MAX);
         }
     }
 

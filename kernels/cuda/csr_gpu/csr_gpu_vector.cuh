@@ -49,7 +49,7 @@ template <typename T, typename C> struct CsrVector {
     }
 
     /* Products of the next entries, of which there are @p left, in the order of entries. */
-    __device__ __forceinline__ void multiply(int32_t entry, int left)
+    __device__ __forceinline__ void multiply(uint32_t entry, int left)
     {
         int32_t col[kItems];
         Sum     value[kItems];
@@ -174,13 +174,13 @@ template <typename T, typename C> struct CsrVector {
         }
     }
 
-    __device__ __forceinline__ void run(int32_t entry, int n)
+    __device__ __forceinline__ void run(uint32_t entry, int n)
     {
         if (thread == 0) {
             shared.open = {};
         }
         for (int at = 0; at < n; at += kTile) {
-            multiply(entry + at, n - at);
+            multiply(entry + (unsigned)at, n - at);
             __syncthreads();
             add_up();
         }

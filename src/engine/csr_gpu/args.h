@@ -18,9 +18,10 @@ enum {
 
 /** What a thread block takes: the entries of consecutive rows, or a part of one long row. */
 typedef struct {
-    int32_t entry, n_entries; /**< first entry, and how many: at least 1 */
-    int32_t split;            /**< which split row this is a part of, or SPMM_CSR_WHOLE */
-    int32_t unused;           /**< keeps pieces from straddling sectors of 32 bytes */
+    uint32_t entry;     /**< its first */
+    int32_t  n_entries; /**< at least 1 */
+    int32_t  split;     /**< which split row this is a part of, or SPMM_CSR_WHOLE */
+    int32_t  unused;    /**< keeps pieces from straddling sectors of 32 bytes */
 } spmm_csr_piece_t;
 
 /** A row that is several pieces. */
@@ -33,8 +34,8 @@ typedef struct {
  *  them leaves its sums in partial [p, n], and the thread block that is the last of its row to
  *  arrive adds them up in the order of the pieces, so that results do not depend on timing. */
 typedef struct {
-    int32_t        n_entries;
-    const int32_t *col; /**< [n_entries] row of B */
+    int64_t        n_entries; /**< at most 2^32 - 1 */
+    const int32_t *col;       /**< [n_entries] row of B */
     const int32_t *row; /**< [n_entries] row of C; negative, by its sign bit, at the last entry of a
                              row that is not split */
     const void    *values;    /**< [n_entries] */

@@ -124,7 +124,7 @@ static spmm_status_t upload_block(csr_gpu_t *f, const spmm_csr_t *block,
     SPMM_TRY(upload(f, work->piece, work->n_pieces, sizeof *work->piece, &piece));
     SPMM_TRY(upload(f, work->split, work->n_splits, sizeof *work->split, &split));
     f->value_bytes      = (size_t)nnz * size;
-    f->pieces.n_entries = (int32_t)nnz;
+    f->pieces.n_entries = nnz;
     f->pieces.col       = col;
     f->pieces.row       = row;
     f->pieces.values    = values;
@@ -339,7 +339,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 {
     spmm_cost_term_t sum[SPMM_COST_TERMS];
 
-    if (pattern->nnz > INT32_MAX) {
+    if (pattern->nnz > UINT32_MAX) {
         return INFINITY; /* build() would refuse */
     }
     return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));

@@ -48,7 +48,7 @@ static void put(const cursor_t *c, int64_t at, int64_t entry, int64_t n, int64_t
 {
     if (c->work != NULL) {
         c->work->piece[at] = (spmm_csr_piece_t){
-            .entry = (int32_t)entry, .n_entries = (int32_t)n, .split = (int32_t)split};
+            .entry = (uint32_t)entry, .n_entries = (int32_t)n, .split = (int32_t)split};
     }
 }
 
@@ -62,11 +62,12 @@ static void put_split(cursor_t *c, int32_t row, int64_t entry, int64_t length, i
         /* The mark of its end is for rows that end within a piece. */
         c->work->row[entry + length - 1] = row;
     }
-    for (int64_t k = 0; k < n; k++) {
+    for (int64_t k = 0; k < n && c->work != NULL; k++) {
         const int64_t from = length * k / n, to = length * (k + 1) / n;
 
-        put(c, c->part++, entry + from, to - from, c->split);
+        put(c, c->part + k, entry + from, to - from, c->split);
     }
+    c->part += n;
     c->split++;
 }
 
@@ -131,17 +132,19 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
 {
     const int64_t nnz   = spmmi_csr_nnz(block);
     cursor_t      count = {.by_rows = by_rows}, at;
+    int64_t       pieces;
 
     memset(work, 0, sizeof *work);
-    if (nnz > INT32_MAX) {
-        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
-                          "%" PRId64 " entries on one rank, engine csr-gpu takes fewer than 2^31; "
-                          "use more ranks or another engine",
-                          nnz);
-    }
     walk(block, limit, &count);
+    pieces = count.part + count.alone + count.packed;
+    if (nnz > UINT32_MAX || pieces > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "%" PRId64 " entries in %" PRId64 " pieces on one rank, engine csr-gpu "
+                          "takes fewer than 2^32 in 2^31; use more ranks",
+                          nnz, pieces);
+    }
     work->n_partial = (int32_t)count.part;
-    work->n_pieces  = (int32_t)(count.part + count.alone + count.packed);
+    work->n_pieces  = (int32_t)pieces;
     work->n_splits  = (int32_t)count.split;
     work->n_empty   = (int32_t)count.empty;
     SPMM_NEW(work->row, nnz);

@@ -24,7 +24,7 @@ typedef struct {
  *  @param[in] limit    at least 1
  *  @param[in] by_rows  a piece for each row, or for each part of one that is split
  *  @param[in] threads  OpenMP threads, 0: as many as OpenMP likes
- *  @return SPMM_ERR_RANGE for 2^31 entries or more */
+ *  @return SPMM_ERR_RANGE for 2^32 entries or 2^31 pieces, or more */
 spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, int64_t limit,
                                     bool by_rows, int threads, spmm_csr_work_t *work);
 void          spmmi_csr_work_free(spmm_csr_work_t *work);

@@ -110,7 +110,7 @@ static void check_cover(const rows_t *r, const spmm_csr_work_t *w, int64_t limit
             assert_true(piece->entry == 0 || w->row[piece->entry - 1] < 0 ||
                         (w->row[piece->entry - 1] & INT32_MAX) !=
                             (w->row[piece->entry] & INT32_MAX));
-            assert_true(w->row[piece->entry + piece->n_entries - 1] < 0);
+            assert_true(w->row[(int64_t)piece->entry + piece->n_entries - 1] < 0);
             assert_true(piece->n_entries <= (ends == 1 ? 2 * limit : limit + limit / 2));
         }
     }
@@ -217,19 +217,28 @@ static void test_limits(void **state)
     }
 }
 
-static void test_too_many(void **state)
+static void check_too_many(rows_t *r, int64_t limit)
 {
     const int64_t   live = spmmi_alloc_get_stats().live;
-    rows_t          r;
     spmm_csr_work_t w;
 
-    make_rows(&r, 2, 1, 1, false);
-    r.row_ptr[1] = INT32_MAX;
-    r.row_ptr[2] = (int64_t)INT32_MAX + 1;
-    spmm_assert_error(spmmi_csr_work_create(&spmm_test_env, &r.block, 64, false, 1, &w),
+    spmm_assert_error(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, false, 1, &w),
                       SPMM_ERR_RANGE, NULL);
     assert_null(w.row);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
+}
+
+/* Entries, and pieces. */
+static void test_too_many(void **state)
+{
+    rows_t r;
+
+    make_rows(&r, 2, 1, 1, false);
+    r.row_ptr[1] = UINT32_MAX;
+    r.row_ptr[2] = (int64_t)UINT32_MAX + 1;
+    check_too_many(&r, 64);
+    r.row_ptr[2] = UINT32_MAX;
+    check_too_many(&r, 1);
 }
 
 static void test_memory(void **state)
