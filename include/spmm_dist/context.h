@@ -84,6 +84,8 @@ typedef struct {
     const char *device_name;    /**< e.g. "NVIDIA H200"; owned by the context */
     int         device_ordinal; /**< the CUDA ordinal; 0 on CPUs */
     int         node, nodes;    /**< that of this rank, counted from 0; how many there are */
+    size_t      host_bytes;     /**< pinned for copies to the device; 0 on CPUs, as the next */
+    size_t      device_bytes;   /**< kept for the formats of the next plans */
 } spmm_context_info_t;
 
 /** Create a context on a duplicate of @p comm.  Collective, between MPI_Init and MPI_Finalize; the

@@ -62,7 +62,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_context_info_t
-    integer(c_size_t) :: struct_size = 48_c_size_t
+    integer(c_size_t) :: struct_size = 64_c_size_t
     integer(c_int) :: rank = 0
     integer(c_int) :: size = 0
     type(c_ptr) :: device = c_null_ptr
@@ -70,6 +70,8 @@ module spmm_dist
     integer(c_int) :: device_ordinal = 0
     integer(c_int) :: node = 0
     integer(c_int) :: nodes = 0
+    integer(c_size_t) :: host_bytes = 0_c_size_t
+    integer(c_size_t) :: device_bytes = 0_c_size_t
   end type
 
   type, bind(c) :: spmm_component_info_t

@@ -81,8 +81,7 @@ class Context:
         if status:
             raise error(status)
         self._comm = comm.Dup()
-        self.info = ContextInfo(**fill("spmm_context_info_t", lib.spmm_context_get_info,
-                                       self._cell[0]))
+        self._info = None
         self.rank, self.size = self.info.rank, self.info.size
         self._on_gpu = self.info.device == "cuda"
         _open.add(self)
@@ -91,6 +90,14 @@ class Context:
         if self.closed:
             return "<spmm_dist.Context, closed>"
         return f"<spmm_dist.Context of {self.size} ranks on {self.info.device_name}>"
+
+    @property
+    def info(self):
+        """What the context runs on, and the memory that it keeps; of a closed one, what it was."""
+        if not self.closed:
+            self._info = ContextInfo(**fill("spmm_context_info_t", lib.spmm_context_get_info,
+                                            self._cell[0]))
+        return self._info
 
     @property
     def closed(self):

@@ -266,5 +266,6 @@ spmm_status_t spmm_context_get_info(const spmm_context_t *ctx, spmm_context_info
                                  .device_ordinal = ctx->device.ordinal,
                                  .node           = ctx->env.nodes.node[ctx->env.rank],
                                  .nodes          = ctx->env.nodes.count};
+    ctx->device.ops->count_kept(&ctx->device, &mine.host_bytes, &mine.device_bytes);
     return spmmi_give_info(err, &mine, sizeof mine, info, "context info");
 }

@@ -71,6 +71,8 @@ struct spmm_device_ops {
     /** Host memory that copies to and from the device run fast and asynchronously with; counted. */
     spmm_status_t (*alloc_pinned)(const spmm_device_t *device, size_t bytes, void **ptr);
     void (*release_pinned)(const spmm_device_t *device, void *ptr);
+    /** Bytes that the device holds and nobody has: pinned slots, and what alloc_cached() keeps. */
+    void (*count_kept)(const spmm_device_t *device, size_t *pinned, size_t *cached);
 
     /** Enqueue a copy, either direction; asynchronous to the host when host memory is pinned. */
     spmm_status_t (*copy)(const spmm_device_t *device, void *dst, const void *src, size_t bytes,

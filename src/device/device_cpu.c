@@ -62,6 +62,12 @@ static void cpu_release(const spmm_device_t *device, void *ptr)
     spmmi_free(ptr);
 }
 
+static void cpu_count_kept(const spmm_device_t *device, size_t *pinned, size_t *cached)
+{
+    (void)device;
+    *pinned = *cached = 0;
+}
+
 static spmm_status_t cpu_copy(const spmm_device_t *device, void *dst, const void *src, size_t bytes,
                               spmm_stream_t stream)
 {
@@ -246,6 +252,7 @@ const spmm_device_ops_t spmmi_device_cpu = {
     .release          = cpu_release,
     .alloc_pinned     = cpu_alloc,
     .release_pinned   = cpu_release,
+    .count_kept       = cpu_count_kept,
     .copy             = cpu_copy,
     .is_usable        = cpu_is_usable,
     .fetch            = cpu_fetch,

@@ -348,6 +348,7 @@ const spmm_device_ops_t spmmi_device_cuda = {
     .release          = spmmi_cuda_release,
     .alloc_pinned     = cuda_alloc_pinned,
     .release_pinned   = cuda_release_pinned,
+    .count_kept       = spmmi_cuda_count_kept,
     .copy             = cuda_copy,
     .stage            = spmmi_cuda_stage,
     .is_usable        = cuda_is_usable,

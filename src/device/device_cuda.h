@@ -46,6 +46,7 @@ spmm_status_t spmmi_cuda_alloc_cached(const spmm_device_t *device, size_t bytes,
  *  nothing is kept. */
 bool          spmmi_cuda_make_room(const spmm_device_t *device);
 void          spmmi_cuda_release(const spmm_device_t *device, void *ptr);
+void          spmmi_cuda_count_kept(const spmm_device_t *device, size_t *pinned, size_t *cached);
 spmm_status_t spmmi_cuda_stage(const spmm_device_t *device, void *to, const void *host,
                                size_t bytes);
 

@@ -166,6 +166,23 @@ void spmmi_cuda_release(const spmm_device_t *device, void *ptr)
     spmmi_alloc_note_free();
 }
 
+void spmmi_cuda_count_kept(const spmm_device_t *device, size_t *pinned, size_t *cached)
+{
+    const memory_t *m    = device->state;
+    uint64_t        held = 0, used = 0;
+
+    if (m->pool != NULL) {
+        spmmi_cuda_warn(device,
+                        cudaMemPoolGetAttribute(m->pool, cudaMemPoolAttrReservedMemCurrent, &held),
+                        "cudaMemPoolGetAttribute");
+        spmmi_cuda_warn(device,
+                        cudaMemPoolGetAttribute(m->pool, cudaMemPoolAttrUsedMemCurrent, &used),
+                        "cudaMemPoolGetAttribute");
+    }
+    *pinned = m->slots != NULL ? (size_t)N_SLOTS * SLOT : 0;
+    *cached = (size_t)(held > used ? held - used : 0);
+}
+
 static cudaError_t make_slots(memory_t *m)
 {
     cudaError_t code = cudaHostAlloc(&m->slots, (size_t)N_SLOTS * SLOT, cudaHostAllocDefault);

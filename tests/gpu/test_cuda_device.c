@@ -188,6 +188,24 @@ static void test_staging(void **state)
 }
 
 /* A wait is seen by events around it, and by nothing else. */
+/* What was released is kept, and counted; so are the slots that copies went through. */
+static void test_kept(void **state)
+{
+    const size_t bytes = 16 << 20;
+    size_t       pinned, cached, taken;
+    char        *host = spmm_test_calloc(bytes, 1);
+    void        *memory;
+
+    spmm_assert_ok(device.ops->alloc_cached(&device, bytes, &memory));
+    spmm_assert_ok(device.ops->stage(&device, memory, host, bytes));
+    device.ops->count_kept(&device, &pinned, &taken);
+    assert_true(pinned > 0 && pinned <= bytes);
+    device.ops->release(&device, memory);
+    device.ops->count_kept(&device, &pinned, &cached);
+    assert_true(cached >= taken + bytes);
+    free(host);
+}
+
 static void test_delay(void **state)
 {
     spmm_stream_t stream;
@@ -208,5 +226,5 @@ static void test_delay(void **state)
     device.ops->stream_destroy(&device, stream);
 }
 
-SPMM_TESTS(test_facts, test_memory, test_staging, test_delay, test_streams, test_current_device,
-           test_release_waits);
+SPMM_TESTS(test_facts, test_memory, test_staging, test_kept, test_delay, test_streams,
+           test_current_device, test_release_waits);

@@ -105,9 +105,12 @@ static void check(int64_t rows, int64_t cols, bool alike)
     static const char *const partitions[] = {"keep", "block"};
     spmm_context_t          *ctx          = NULL;
     spmm_matrix_t           *A;
-    spmm_matrix_info_t       info = {.struct_size = sizeof info};
+    spmm_matrix_info_t       info    = {.struct_size = sizeof info};
+    spmm_context_info_t      context = {.struct_size = sizeof context, .host_bytes = 1};
 
     test_context_open(&ctx);
+    spmm_assert_ok(spmm_context_get_info(ctx, &context));
+    assert_true(context.host_bytes == 0 && context.device_bytes == 0);
     A = create(ctx, rows, cols, alike);
     spmm_assert_ok(spmm_matrix_get_info(A, &info));
     assert_true(info.host_bytes >= (size_t)info.local_nnz * 16 + (size_t)info.local_rows * 8);
