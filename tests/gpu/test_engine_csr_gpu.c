@@ -143,6 +143,9 @@ static void test_huge(void **state)
     if (getenv("SPMM_TEST_HUGE") == NULL) {
         return;
     }
+    if (gpu_device.ops == NULL) { /* named on the command line */
+        test_engine_open(state);
+    }
     c = spmm_test_malloc((size_t)HUGE_ROWS * HUGE_N * sizeof *c);
     make_huge(&block);
     assert_true(spmmi_csr_nnz(&block) > (int64_t)INT32_MAX + 1);

@@ -4,7 +4,7 @@
 import re
 
 from figures import fig
-from results import code, log, one, select
+from results import code, geomean, log, one, select
 
 DIST = "docs/how-to/"
 REFERENCE = "docs/reference/"
@@ -82,6 +82,50 @@ def reliability(page):
     page.noted(
         "log", "one of more than 10,000 runs here ended so", "none of 918 runs of 1 to 3 ranks"
     )
+
+
+def files(page):
+    name = "reading.tsv"
+
+    def seconds(file, reader, threads):
+        row = one(name, file=file, reader=reader, threads=threads, ranks=1, step="read")
+        return row["user_s"] + row["system_s"]
+
+    coordinates = []
+    for title, file in (
+        ("a band, by rows", "band.mtx"),
+        ("columns at random, by columns", "random-columns.mtx"),
+        ("columns at random, by rows, six digits", "random-rows-6-digits.mtx"),
+    ):
+        own = [seconds(file, "spmm_dist", threads) for threads in (1, 2)]
+        page.row(title, *(fig(seconds(file, "fmm-csr", t) / own[t - 1]) for t in (1, 2)))
+        coordinates += [seconds(file, "fmm-coo", t) / own[t - 1] for t in (1, 2)]
+    page.says(f"takes {fig(min(coordinates))} to {fig(max(coordinates))} times ours")
+    own = select(name, reader="spmm_dist")
+    read = [r for r in own if r["step"] == "read"]
+    plans = [r for r in own if r["step"].endswith(("block", "keep"))]
+    scotch = [r["peak"] for r in own if r["step"].endswith("ptscotch")]
+    page.says(
+        f"at most {fig(max(r['peak'] for r in read), 1)} bytes for each of its entries while it "
+        f"reads and {fig(max(r['held'] for r in read), 1)} afterwards"
+    )
+    page.says(
+        f"at most {fig(max(r['peak'] for r in plans), 1)}, of which "
+        f"{fig(max(r['held'] for r in plans), 1)} remain"
+    )
+    page.says(f"{fig(min(scotch), 0)} bytes an entry for the band, {fig(max(scotch), 0)} for")
+    entries = log(name, r"read.py, (\d+) entries")[0]
+    page.says(f"{fig(int(entries) / 1e6, 0)} million entries of Matrix Market")
+
+
+def petsc(page):
+    def mean(what, ranks):
+        found = select("programs/petsc.tsv", scalars="real", ranks=ranks, what=what)
+        return geomean([r["ratio"] for r in found if r["N"] >= 4])
+
+    by_a, by_t = ([mean(w, r) for r in (1, 2)] for w in ("MatMatMult", "MatTransposeMatMult"))
+    page.says(f"by A {fig(by_a[0])} times less in the mean and by its transpose {fig(by_t[0])}")
+    page.says(f"in the mean alone, {fig(by_a[1])} and {fig(by_t[1])}")
 
 
 def attention(page):
@@ -189,4 +233,6 @@ def quote(pages):
     attention(pages["docs/explanation/attention.md"])
     levels(pages["docs/explanation/levels.md"])
     cover(pages["docs/explanation/cover.md"])
+    files(pages[REFERENCE + "files.md"])
+    petsc(pages[DIST + "petsc.md"])
     definitions(pages)
