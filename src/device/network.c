@@ -27,7 +27,7 @@ static const char   title[]     = "spmm_dist network 1";
 
 /* One adapter of 200 Gb/s a rank, and memory that ranks of a node share. */
 static const spmm_network_t typical = {
-    .latency_s = {1e-6, 5e-6}, .message_s = {0.5e-6, 1e-6}, .rate = {10e9, 22e9}};
+    .latency_s = {1e-6, 5e-6}, .message_s = {0.5e-6, 1e-6}, .rate = {10e9, 22e9}, .alone = 22e9};
 
 double spmmi_network_time(const spmm_network_t *network, spmm_way_t way, const spmm_load_t *load)
 {

@@ -25,17 +25,22 @@ def run(*args, machine=None, **kw):
 @unittest.skipUnless(harness.has_json(), "built without cJSON")
 class Scale(unittest.TestCase):
     def test_as_a_run(self):
-        """What is predicted for four ranks is what four ranks count."""
-        for per_node in 1, 2:
+        """What is predicted for four ranks is what four ranks count, by each way and by auto."""
+        names = {("rows", "flat"): "flat", ("rows", "node"): "node", ("both", "flat"): "cover",
+                 ("both", "node"): "cover-node"}
+        for per_node, ways in ((1, (("rows", "flat"), ("both", "flat"))), (2, tuple(names))):
             nodes = ("--ranks-per-node", str(per_node), "--partition", "metis")
             result, predicted = run("--scale", "4", *RMAT, *nodes)
             self.assertEqual(result.code, 0, result)
-            _, counted = run(*RMAT, *nodes, ranks=4)
-            rows = predicted["cases"][0]["rows"]
-            flat = [r for r in rows if r["exchange"] == "flat" and r["column_groups"] == 1]
             # A node of one rank is no reason to part nodes first.
-            self.assertEqual(flat[-1]["between_nodes"], counted["between_nodes"])
-            self.assertEqual([r["nodes_first"] for r in flat], [False, True])
+            rows = {r["exchange"]: r["between_nodes"] for r in predicted["cases"][0]["rows"]
+                    if r["column_groups"] == 1 and r["nodes_first"]}
+            for cover, levels in ("auto", "auto"), *ways:
+                _, counted = run(*RMAT, *nodes, "--cover", cover, "--levels", levels, ranks=4)
+                took = counted["cover"], counted["levels"]
+                self.assertEqual(rows[names[took]], counted["between_nodes"], took)
+                self.assertIn(cover, ("auto", took[0]))
+                self.assertIn(levels, ("auto", took[1]))
 
     def test_table(self):
         result, report = run("--scale", "8,64", *RMAT, "--partition", "block")

@@ -69,7 +69,10 @@ static void test_typical(void **state)
 
     assert_int_equal(setenv("SPMM_CALIBRATE", "0", 1), 0);
     ctx = open_nodes(1);
-    assert_true(spmm_test_env.size == 1 || ctx->device.network.rate[SPMM_BETWEEN] == 22e9);
+    if (spmm_test_env.size > 1) {
+        check_sane(&ctx->device.network, true);
+        assert_true(ctx->device.network.rate[SPMM_BETWEEN] == 22e9);
+    }
     spmm_assert_ok(spmm_context_destroy(&ctx));
     assert_int_equal(unsetenv("SPMM_CALIBRATE"), 0);
 }
