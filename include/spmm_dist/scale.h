@@ -48,7 +48,9 @@ typedef struct {
                                                   over the ranks of both nodes */
     spmm_flow_t cover_between;             /**< rows of B or partial rows of C, whichever are
                                                   fewest for each pair of ranks (least cover) */
-    spmm_flow_t cover_node_between;        /**< the same for each pair of nodes, dealt out */
+    spmm_flow_t cover_node_between;        /**< the same for each pair of nodes, dealt out; both on
+                                                  the partition of plans that may have a cover,
+                                                  which METIS makes without regard to hubs */
 } spmm_scale_info_t;
 
 /** Part A for options->ranks ranks and count what they would exchange.  On contexts of one rank;

@@ -7,44 +7,43 @@
 #include "base/nodes.h"
 #include "base/sort.h"
 #include "partition/metis/call.h"
+#include "partition/metis/hubs.h"
 #include "partition/metis/parts.h"
 #include "partition/partitioners.h"
 
 #ifdef SPMM_HAVE_METIS
-static spmm_status_t cut_rows(const spmm_matrix_t *A, const spmm_partition_options_t *options,
-                              int ranks, int32_t *row_part)
+static spmm_status_t cut_rows(spmm_scale_t *s, const spmm_partition_options_t *options)
 {
-    spmm_env_t        *env    = A->env;
-    spmm_metis_graph_t graph  = {0};
-    idx_t             *part   = NULL;
-    spmm_status_t      status = spmmi_metis_check(&env->err, "partition block");
+    const spmm_matrix_t *A      = s->A;
+    spmm_env_t          *env    = A->env;
+    spmm_metis_graph_t   graph  = {0};
+    idx_t               *part   = NULL;
+    spmm_status_t        status = spmmi_metis_check(&env->err, "partition block");
 
     if (status == SPMM_OK) {
-        status = spmmi_metis_graph_create(A, ranks, spmmi_metis_max_edges(options), &graph);
+        status = spmmi_metis_graph_create(A, s->ranks, spmmi_metis_max_edges(options), &graph);
     }
     if (status == SPMM_OK && graph.n_edges == 0) {
-        status = spmmi_block_rows(A, ranks, row_part);
+        status = spmmi_block_rows(A, s->ranks, s->row_part);
     } else if (status == SPMM_OK) {
         status = SPMM_NEW(part, graph.n_vertices) == NULL
                      ? spmmi_fail_memory(&env->err, graph.n_vertices, sizeof *part,
                                          "the parts METIS makes")
-                     : spmmi_metis_parts(env, options, &graph, ranks, part);
+                     : spmmi_metis_parts(env, options, &graph, s->ranks, part);
         for (int64_t i = 0; i < A->n_rows && status == SPMM_OK; i++) {
-            row_part[i] = (int32_t)part[i];
+            s->row_part[i] = (int32_t)part[i];
         }
+        s->has_hubs = spmmi_nodes_have_levels(options->nodes) && spmmi_metis_has_hubs(&graph);
     }
     spmmi_free(part);
     spmmi_metis_graph_free(&graph);
     return status;
 }
 #else
-static spmm_status_t cut_rows(const spmm_matrix_t *A, const spmm_partition_options_t *options,
-                              int ranks, int32_t *row_part)
+static spmm_status_t cut_rows(spmm_scale_t *s, const spmm_partition_options_t *options)
 {
     (void)options;
-    (void)ranks;
-    (void)row_part;
-    return spmmi_fail(&A->env->err, SPMM_ERR_UNSUPPORTED,
+    return spmmi_fail(&s->A->env->err, SPMM_ERR_UNSUPPORTED,
                       "this library was built without METIS: use partition block");
 }
 #endif
@@ -58,7 +57,7 @@ static spmm_status_t part_rows(spmm_scale_t *s, const spmm_partition_options_t *
         return SPMM_OK;
     }
     return strcmp(s->method, "metis") == 0 && spmmi_graph_is_worth_cutting(A, s->ranks)
-               ? cut_rows(A, options, s->ranks, s->row_part)
+               ? cut_rows(s, options)
                : spmmi_block_rows(A, s->ranks, s->row_part);
 }
 

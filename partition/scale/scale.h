@@ -13,6 +13,7 @@ typedef struct {
     spmm_nodes_t         nodes;               /**< of the ranks, owned */
     int32_t             *row_part, *col_part; /**< [A->rows], [A->cols] ranks, owned */
     const char          *method;              /**< partitioner; static */
+    bool                 has_hubs; /**< with option covers the parts may be others; nodes first */
 } spmm_scale_t;
 
 /** Rows and messages of each rank in one exchange. */

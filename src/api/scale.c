@@ -110,27 +110,62 @@ static spmm_status_t count(const spmm_scale_t *scale, spmm_scale_variant_t varia
     return status;
 }
 
-static spmm_status_t count_all(const spmm_scale_t *scale, int groups, int64_t row_bytes,
-                               spmm_scale_info_t *info)
+static spmm_status_t count_rows(const spmm_scale_t *scale, int groups, int64_t row_bytes,
+                                spmm_scale_info_t *info)
 {
     SPMM_TRY(
         count(scale, SPMM_SCALE_FLAT, groups, row_bytes, &info->flat_within, &info->flat_between));
-    SPMM_TRY(count(scale, SPMM_SCALE_NODE, groups, row_bytes, NULL, &info->node_between));
+    return count(scale, SPMM_SCALE_NODE, groups, row_bytes, NULL, &info->node_between);
+}
+
+static spmm_status_t count_covers(const spmm_scale_t *scale, int groups, int64_t row_bytes,
+                                  spmm_scale_info_t *info)
+{
     SPMM_TRY(count(scale, SPMM_SCALE_COVER, groups, row_bytes, NULL, &info->cover_between));
     return count(scale, SPMM_SCALE_COVER_NODE, groups, row_bytes, NULL, &info->cover_node_between);
+}
+
+/* @p part  of plans without a cover; where those with one part otherwise it is done again */
+static spmm_status_t part_and_count(spmm_matrix_t *A, const spmm_scale_options_t *o,
+                                    spmm_partition_options_t *part, int64_t n,
+                                    spmm_scale_info_t *info)
+{
+    const int     groups    = o->column_groups > 1 ? o->column_groups : 1;
+    const int     ranks     = o->ranks / groups;
+    const int64_t row_bytes = (n + groups - 1) / groups * (int64_t)spmm_type_size(A->type);
+    const double  start     = spmmi_now();
+    spmm_scale_t  scale;
+    spmm_status_t status =
+        spmmi_scale_create(A, ranks, o->ranks_per_node, o->partition, part, o->flat == 0, &scale);
+
+    info->partition_s = spmmi_now() - start;
+    info->partition   = scale.method;
+    if (status == SPMM_OK) {
+        status = spmmi_scale_entries_max(&scale, &info->entries_max);
+    }
+    if (status == SPMM_OK) {
+        status = count_rows(&scale, groups, row_bytes, info);
+    }
+    if (status == SPMM_OK && scale.has_hubs) {
+        part->covers = true;
+        spmmi_scale_free(&scale);
+        status = spmmi_scale_create(A, ranks, o->ranks_per_node, o->partition, part, true, &scale);
+    }
+    if (status == SPMM_OK) {
+        status = count_covers(&scale, groups, row_bytes, info);
+    }
+    spmmi_scale_free(&scale);
+    return status;
 }
 
 spmm_status_t spmm_matrix_scale(spmm_matrix_t *A, int64_t n, const spmm_scale_options_t *options,
                                 spmm_scale_info_t *info)
 {
-    spmm_scale_options_t     o     = SPMM_SCALE_OPTIONS_INIT;
-    spmm_scale_info_t        mine  = {0};
-    spmm_scale_t             scale = {0};
+    spmm_scale_options_t     o    = SPMM_SCALE_OPTIONS_INIT;
+    spmm_scale_info_t        mine = {0};
     spmm_partition_options_t part;
     spmm_env_t              *env;
     spmm_status_t            status;
-    double                   start;
-    int                      groups;
 
     if (A == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_matrix_scale: A is NULL");
@@ -139,23 +174,10 @@ spmm_status_t spmm_matrix_scale(spmm_matrix_t *A, int64_t n, const spmm_scale_op
     SPMM_TRY(spmmi_enter(env, "spmm_matrix_scale"));
     status = spmmi_matrix_need_entries(A);
     SPMM_TRY(spmmi_agree(env, status == SPMM_OK ? check(env, n, options, &o) : status));
-    groups = o.column_groups > 1 ? o.column_groups : 1;
-    part   = (spmm_partition_options_t){
-          .objective = o.objective, .imbalance = o.imbalance, .seed = o.seed};
-    start            = spmmi_now();
-    status           = spmmi_scale_create(A, o.ranks / groups, o.ranks_per_node, o.partition, &part,
-                                          o.flat == 0, &scale);
-    mine.partition_s = spmmi_now() - start;
-    if (status == SPMM_OK) {
-        mine.partition = scale.method;
-        mine.nodes     = o.ranks_per_node > 0 ? (o.ranks - 1) / o.ranks_per_node + 1 : 1;
-        status         = spmmi_scale_entries_max(&scale, &mine.entries_max);
-    }
-    if (status == SPMM_OK) {
-        status = count_all(&scale, groups,
-                           (n + groups - 1) / groups * (int64_t)spmm_type_size(A->type), &mine);
-    }
-    spmmi_scale_free(&scale);
+    part = (spmm_partition_options_t){
+        .objective = o.objective, .imbalance = o.imbalance, .seed = o.seed};
+    mine.nodes = o.ranks_per_node > 0 ? (o.ranks - 1) / o.ranks_per_node + 1 : 1;
+    status     = part_and_count(A, &o, &part, n, &mine);
     return status == SPMM_OK ? spmmi_give_info(&env->err, &mine, sizeof mine, info, "scale info")
                              : status;
 }

@@ -29,7 +29,8 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
                                               .imbalance = o->imbalance,
                                               .seed      = o->seed,
                                               .nodes =
-                                                  spmmi_nodes_have_levels(nodes) ? nodes : NULL};
+                                                  spmmi_nodes_have_levels(nodes) ? nodes : NULL,
+                                              .covers = spmmi_cover_may(plan, o)};
     const double                   start   = spmmi_now();
     spmm_matrix_t                 *A       = plan->A;
     spmm_layout_map_t             *of_rows = plan->flips ? &plan->cols : &plan->rows;

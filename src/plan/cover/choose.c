@@ -58,6 +58,11 @@ static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
     return plan->env->nodes.count > 1 ? NULL : "is taken on one node by name alone";
 }
 
+bool spmmi_cover_may(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    return refuse(plan, o) == NULL;
+}
+
 /* Are covers of pairs of ranks, or of nodes, what the option levels allows? */
 static bool may_take(const spmm_plan_t *plan, const spmm_plan_options_t *o, int kind)
 {

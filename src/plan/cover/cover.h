@@ -40,6 +40,9 @@ typedef struct {
     spmm_plan_t   *plan; /**< the plan on it; NULL: nothing moves */
 } spmm_plan_cover_t;
 
+/** May entries move, as far as is known before the rows are parted?  The same on all ranks. */
+bool spmmi_cover_may(const spmm_plan_t *plan, const spmm_plan_options_t *o);
+
 /** Choose, and mark what moves in plan->cover.partial.  Collective, agreed.
  *  @param[in] in  rows and columns */
 spmm_status_t spmmi_cover_choose(spmm_plan_t *plan, const spmm_plan_options_t *o,

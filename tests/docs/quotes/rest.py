@@ -34,6 +34,8 @@ def partition(page):
     page.noted_table("log", "| ranks | `keep` |", 10)
     page.noted_table("log", "| matrix | `vol` rows |", 12)
     page.noted("log", "for 7 to 9 % fewer rows (one core, 64 parts)")
+    hub = code("partition/metis/hubs.c", r"hub = ([\d.]+);")
+    page.says(f"more than {fig(hub, 0)} times the mean")
     page.noted(
         "definition",
         "through the busiest adapter, 7 times on top",
