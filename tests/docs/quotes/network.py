@@ -28,6 +28,9 @@ def quote(pages):
                           (means[tuple(way)][kind] for kind in scale.MATRICES)))
     found = select("scale.tsv", ranks=64, groups=8)
     assert all(r["rows"] == 0 for r in found)
+    for row in select("scale.tsv", groups=1):
+        most = {"node": 1, "cover-node": 2}.get(row["exchange"])
+        assert most is None or row["messages_max"] <= most * (row["ranks"] / 8 - 1)
     road = one("scale.tsv", matrix="luxembourg_osm", ranks=256, groups=1, partition="metis",
                exchange="flat")
     page.says(f"at 256 ranks it sends or gets {fig(road['rows_max'], 0)} rows")
