@@ -8,8 +8,8 @@ adapters of given rates.
 The nodes are those of tests/nodes: namespaces on one machine, TCP between them, tc tbf on what they
 send, not on what they get.  As root.  Rates are low, so that the network and not the cores limit.
 exchange_ms is the slowest rank's; predicted_ms what the plan said of it, by rates that its context
-measured (with covers: of the way between nodes); auto is what levels and cover auto take.  All take
-the same partition, METIS nodes first.
+measured (with covers: of the way between nodes); auto is what levels and cover auto take.  Each
+way has the partition that its plan makes, METIS nodes first, for covers without hubs.
 
     SPMM_MATRIX_DIR  the matrices of the .mtx.gz names
     SPMM_DRIVER      default build/cpu/tools/spmm_dist"""
@@ -44,18 +44,18 @@ COVERED = re.compile(r"cover (\w+).*: between nodes rows of B alone are predicte
 ENVIRONMENT = {name: value for name, value in nodes.MPI.items() if name != "SPMM_CALIBRATE"}
 
 
-def source(matrix, folder):
-    """The matrix, and the partition that all runs share, as options."""
+def source(matrix):
+    """The matrix and how it is parted, as options."""
     path = pathlib.Path(os.environ.get("SPMM_MATRIX_DIR", "."), matrix)
     where = ("--generate", matrix) if ":" in matrix else ("--matrix", path.resolve())
-    return *where, "--seed", "1", "--device", "cpu", "--partition", f"file:{folder / matrix}.part"
+    return *where, "--seed", "1", "--device", "cpu", "--partition", "metis"
 
 
-def run(bed, *args, env=None):
+def run(bed, *args):
     """Output of the driver and its report."""
     with tempfile.NamedTemporaryFile(suffix=".json", dir=ROOT / "build") as report:
         done = subprocess.run(nodes.command(bed.nodes[0], *args, "--json", report.name),
-                              env={**os.environ, **ENVIRONMENT, **(env or {})},
+                              env={**os.environ, **ENVIRONMENT},
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         text = done.stdout.decode()
@@ -64,16 +64,9 @@ def run(bed, *args, env=None):
         return text, json.loads(pathlib.Path(report.name).read_text(encoding="utf-8"))
 
 
-def partition(bed, matrix, folder):
-    where = list(source(matrix, folder))
-    where[-1] = "metis"
-    run(bed, *where, "--iterations", "1", "--columns", "1", "--write-partition",
-        folder / f"{matrix}.part", env={"SPMM_CALIBRATE": "0"})
-
-
-def measure(bed, rate, kind, matrix, columns, folder):
+def measure(bed, rate, kind, matrix, columns):
     """Four rows: flat and node, without a cover and with one."""
-    args = (*source(matrix, folder), "--columns", columns, "--type", "64f", "--iterations", "5",
+    args = (*source(matrix), "--columns", columns, "--type", "64f", "--iterations", "5",
             "--warmup", "1", "--explain")
     auto = run(bed, *args)
     taken = f"{auto[1]['cover']} {auto[1]['levels']}"
@@ -103,21 +96,16 @@ def main():
     commit = subprocess.run(("git", "-C", ROOT, "rev-parse", "--short", "HEAD"), check=True,
                             stdout=subprocess.PIPE).stdout.decode().strip()
     rates = sys.argv[2:] or ["10mbit", "20mbit", "40mbit"]
-    with open(sys.argv[1], "w", encoding="utf-8") as out, tempfile.TemporaryDirectory(
-            dir=ROOT / "build") as name:
-        folder = pathlib.Path(name)
+    with open(sys.argv[1], "w", encoding="utf-8") as out:
         print(f"# made by bench/dist/levels.py, 4 nodes of 2 ranks on {os.cpu_count()} cores "
               f"shared with other jobs, 64f, {datetime.date.today()} UTC; {commit}", file=out)
         print(*TITLES, sep="\t", file=out)
-        for number, rate in enumerate(rates):
+        for rate in rates:
             bed = nodes.Nodes()
-            if number == 0:
-                for _, matrix, _ in MATRICES:
-                    partition(bed, matrix, folder)
             for node in bed.nodes:
                 node.limit(rate)
             for kind, matrix, columns in MATRICES:
-                for row in measure(bed, rate, kind, matrix, columns, folder):
+                for row in measure(bed, rate, kind, matrix, columns):
                     print(*row, sep="\t", file=out, flush=True)
             bed.end()
 
