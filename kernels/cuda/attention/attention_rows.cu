@@ -309,40 +309,42 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
-/** Storage and sums. */
-template <typename S, typename A> struct Types {
-    using X = S;
-    using T = A;
+/** The kernels of one type: X of storage, T of sums. */
+template <typename X, typename T> struct Kernels {
+    static constexpr auto *rows  = attention_rows<X, T>;
+    static constexpr auto *stats = attention_stats<X, T>;
+    static constexpr auto *query = attention_query<X, T>;
+    static constexpr auto *key   = attention_key<X, T>;
 };
 
 template <class Work> cudaError_t for_type(spmm_type_t type, Work work)
 {
     switch (type) {
     case SPMM_R_64F:
-        return work(Types<double, double>());
+        return work(Kernels<double, double>());
     case SPMM_R_32F:
-        return work(Types<float, float>());
+        return work(Kernels<float, float>());
     case SPMM_R_16F:
-        return work(Types<__half, float>());
+        return work(Kernels<__half, float>());
     case SPMM_R_16BF:
-        return work(Types<__nv_bfloat16, float>());
+        return work(Kernels<__nv_bfloat16, float>());
     default:
         return cudaErrorInvalidValue;
     }
 }
 
-/* A warp for each row and head. */
-template <typename Kernel, typename... Args>
-cudaError_t run(int64_t rows, int64_t heads, cudaStream_t stream, Kernel *kernel,
-                const Args &...args)
+/* A warp for each row and head, with the kernel that @p pick takes of the type's. */
+template <class Pick, class Args, class... Mask>
+cudaError_t run(int64_t rows, const Args &args, cudaStream_t stream, Pick pick, const Mask &...mask)
 {
-    const int64_t blocks = ceil_div(rows * heads, kBlock / kWarp);
+    const int64_t blocks = ceil_div(rows * args.heads, kBlock / kWarp);
 
     if (blocks > kMaxGridX) {
         return cudaErrorInvalidValue;
     }
-    return blocks == 0 ? cudaSuccess
-                       : launch(kernel, dim3((unsigned)blocks), dim3(kBlock), stream, args...);
+    return blocks == 0 ? cudaSuccess : for_type(args.type, [&](auto of) {
+        return launch(pick(of), dim3((unsigned)blocks), dim3(kBlock), stream, mask..., args);
+    });
 }
 
 } // namespace
@@ -355,12 +357,8 @@ extern "C" cudaError_t spmmi_cuda_attention_rows_preload(void)
     cudaError_t       code  = cudaSuccess;
 
     for (const spmm_type_t type : all) {
-        code = code != cudaSuccess ? code : for_type(type, [](auto types) {
-            using X = typename decltype(types)::X;
-            using T = typename decltype(types)::T;
-
-            return preload(attention_rows<X, T>, attention_stats<X, T>, attention_query<X, T>,
-                           attention_key<X, T>);
+        code = code != cudaSuccess ? code : for_type(type, [](auto of) {
+            return preload(of.rows, of.stats, of.query, of.key);
         });
     }
     return code;
@@ -370,49 +368,28 @@ extern "C" cudaError_t spmmi_cuda_attention_rows(const spmm_attention_rows_t *ma
                                                  const spmm_attention_args_t *args,
                                                  cudaStream_t                 stream)
 {
-    using namespace spmmi;
-    return for_type(args->type, [&](auto types) {
-        using X = typename decltype(types)::X;
-        using T = typename decltype(types)::T;
-
-        return run(mask->n_rows, args->heads, stream, attention_rows<X, T>, *mask, *args);
-    });
+    return spmmi::run(
+        mask->n_rows, *args, stream, [](auto of) { return of.rows; }, *mask);
 }
 
 extern "C" cudaError_t spmmi_cuda_attention_stats(const spmm_attention_stats_t *args,
                                                   cudaStream_t                  stream)
 {
-    using namespace spmmi;
-    return for_type(args->type, [&](auto types) {
-        using X = typename decltype(types)::X;
-        using T = typename decltype(types)::T;
-
-        return run(args->n_rows, args->heads, stream, attention_stats<X, T>, *args);
-    });
+    return spmmi::run(args->n_rows, *args, stream, [](auto of) { return of.stats; });
 }
 
 extern "C" cudaError_t spmmi_cuda_attention_query(const spmm_attention_rows_t     *mask,
                                                   const spmm_attention_gradient_t *args,
                                                   cudaStream_t                     stream)
 {
-    using namespace spmmi;
-    return for_type(args->type, [&](auto types) {
-        using X = typename decltype(types)::X;
-        using T = typename decltype(types)::T;
-
-        return run(mask->n_rows, args->heads, stream, attention_query<X, T>, *mask, *args);
-    });
+    return spmmi::run(
+        mask->n_rows, *args, stream, [](auto of) { return of.query; }, *mask);
 }
 
 extern "C" cudaError_t spmmi_cuda_attention_key(const spmm_attention_rows_t     *mask,
                                                 const spmm_attention_gradient_t *args,
                                                 cudaStream_t                     stream)
 {
-    using namespace spmmi;
-    return for_type(args->type, [&](auto types) {
-        using X = typename decltype(types)::X;
-        using T = typename decltype(types)::T;
-
-        return run(mask->n_rows, args->heads, stream, attention_key<X, T>, *mask, *args);
-    });
+    return spmmi::run(
+        mask->n_rows, *args, stream, [](auto of) { return of.key; }, *mask);
 }

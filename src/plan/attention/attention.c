@@ -141,17 +141,21 @@ void spmmi_attention_free(spmm_attention_plan_t *plan)
     spmmi_free(plan);
 }
 
-/* K and V of the halo block are what was received. */
+/* Rows of the halo block are what was received. */
+static void take(const spmm_attention_operand_t *operand, const void **rows, int64_t *ld)
+{
+    *rows = operand->received;
+    *ld   = operand->n;
+}
+
 static spmm_status_t run_forward(const spmm_attender_t *attender, const void *args,
                                  const spmm_attention_operand_t *operand, spmm_stream_t stream)
 {
     spmm_attention_args_t mine = *(const spmm_attention_args_t *)args;
 
     if (operand != NULL) {
-        mine.K      = operand[0].received;
-        mine.V      = operand[1].received;
-        mine.ldk    = operand[0].n;
-        mine.ldv    = operand[1].n;
+        take(&operand[0], &mine.K, &mine.ldk);
+        take(&operand[1], &mine.V, &mine.ldv);
         mine.resume = true;
     }
     return spmmi_attender_run(attender, &mine, stream);
@@ -176,10 +180,8 @@ static spmm_status_t run_query(const spmm_attender_t *attender, const void *args
     spmm_attention_gradient_t mine = *(const spmm_attention_gradient_t *)args;
 
     if (operand != NULL) {
-        mine.K      = operand[0].received;
-        mine.V      = operand[1].received;
-        mine.ldk    = operand[0].n;
-        mine.ldv    = operand[1].n;
+        take(&operand[0], &mine.K, &mine.ldk);
+        take(&operand[1], &mine.V, &mine.ldv);
         mine.resume = true;
     }
     return spmmi_attender_query(attender, &mine, stream);
@@ -191,11 +193,9 @@ static spmm_status_t run_key(const spmm_attender_t *attender, const void *args,
     spmm_attention_gradient_t mine = *(const spmm_attention_gradient_t *)args;
 
     if (operand != NULL) {
-        mine.Q      = operand[0].received;
-        mine.dO     = operand[1].received;
+        take(&operand[0], &mine.Q, &mine.ldq);
+        take(&operand[1], &mine.dO, &mine.ldo);
         mine.stats  = operand[2].received;
-        mine.ldq    = operand[0].n;
-        mine.ldo    = operand[1].n;
         mine.resume = true;
     }
     return spmmi_attender_key(attender, &mine, stream);
