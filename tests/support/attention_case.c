@@ -54,6 +54,21 @@ void free_blocks(blocks_t *b)
                       &b->dK, &b->dV);
 }
 
+void spoil(const masked_t *m, const case_t *c, const blocks_t *b, int which, int64_t i, int64_t j,
+           double value)
+{
+    const bool    of_q  = which == Q || which == DO;
+    const int64_t first = of_q ? m->first_row : m->first_col, rows = of_q ? m->rows : m->cols;
+    const size_t  size = spmm_type_size(c->type);
+    double        host;
+
+    if (i >= first && i < first + rows) {
+        spmmi_value_set(c->type, &host, 0, value);
+        spmm_assert_ok(spmm_buffer_copy(
+            ctx, (char *)b->in[which] + (size_t)((i - first) * b->ld + j) * size, &host, size));
+    }
+}
+
 spmm_attention_plan_t *make_attention(const masked_t *m, const case_t *c, int backward)
 {
     spmm_attention_options_t o = SPMM_ATTENTION_OPTIONS_INIT;

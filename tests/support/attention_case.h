@@ -27,6 +27,9 @@ double *fetch(const void *device, int64_t count, spmm_type_t type);
 
 blocks_t make_blocks(const masked_t *m, const case_t *c);
 void     free_blocks(blocks_t *b);
+/** Set element (i, j) of an operand, where this rank has row i. */
+void spoil(const masked_t *m, const case_t *c, const blocks_t *b, int which, int64_t i, int64_t j,
+           double value);
 
 spmm_attention_plan_t *make_attention(const masked_t *m, const case_t *c, int backward);
 double                 scale_of(const case_t *c);

@@ -14,7 +14,7 @@
 #ifndef SPMM_ATTENTION_GRADIENT_CUH
 #define SPMM_ATTENTION_GRADIENT_CUH
 
-#include "cuda/attention/attention_chunk.cuh"
+#include "cuda/attention/attention_again.cuh"
 #include "cuda/attention/attention_panels.cuh"
 
 namespace spmmi
@@ -170,10 +170,52 @@ struct GradientSides {
     int64_t     ld_row_x, ld_row_y, ld_x, ld_y;
 };
 
+/* Row @p row from its entries. */
+template <typename Half, int kK, bool kKey>
+__device__ __noinline__ void
+differentiate_again(const spmm_attention_windows_t &mask, const spmm_attention_gradient_t &args,
+                    const GradientSides &sides, const AttentionEntries &entries, int64_t row,
+                    int head)
+{
+    using Row = LaneRow<Half, kK>;
+
+    if (row < 0) {
+        return;
+    }
+    const int64_t     c = head * args.k;
+    const Half *const X = (const Half *)sides.x + c, *const Y = (const Half *)sides.y + c;
+    const float *const stats = (const float *)args.stats + head;
+    const float        scale = (float)args.scale;
+    const Row   of_x   = Row::load((const Half *)sides.row_x + row * sides.ld_row_x + c, args.k);
+    const Row   of_y   = Row::load((const Half *)sides.row_y + row * sides.ld_row_y + c, args.k);
+    Half *const dx     = (Half *)(kKey ? args.dK : args.dQ) + row * sides.ld_row_x + c;
+    Half *const dy     = (Half *)args.dV + row * sides.ld_row_y + c;
+    Row         sum[2] = {};
+
+    if (args.resume) {
+        sum[0] = Row::load(dx, args.k);
+        sum[1] = kKey ? Row::load(dy, args.k) : sum[1];
+    }
+    entries.walk(mask, [&](int64_t j) {
+        const Row x           = Row::load(X + j * sides.ld_x, args.k),
+                  y           = Row::load(Y + j * sides.ld_y, args.k);
+        const float *const of = stats + 2 * (kKey ? j : row) * args.heads;
+        const float        p  = exp2_of((of_x.dot(x) * scale - of[0]) * kLog2e);
+
+        sum[0].add(scale * p * (of_y.dot(y) - of[args.heads]), x);
+        sum[1].add(p, y);
+    });
+    sum[0].store(dx, args.k);
+    if (kKey) {
+        sum[1].store(dy, args.k);
+    }
+}
+
 template <typename Half, int kK, int kTiles, int kWindows, int kThreads, bool kKey>
 __global__ void __launch_bounds__(kThreads, 1)
-    attention_gradient(spmm_attention_windows_t mask, spmm_attention_gradient_t args,
-                       GradientSides sides)
+    attention_gradient(const __grid_constant__ spmm_attention_windows_t  mask,
+                       const __grid_constant__ spmm_attention_gradient_t args,
+                       const __grid_constant__ GradientSides             sides)
 {
     using Window = GradientWindow<Half, kK, kTiles, kKey>;
     extern __shared__ __align__(128) unsigned char shared[];
@@ -267,6 +309,21 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int w = 0; w < kWindows; w++) {
 #pragma unroll
         for (int i = 0; i < kTiles; i++) {
+            bool good = true;
+
+#pragma unroll
+            for (int out = 0; out < Window::kOuts; out++) {
+                good = good && all_finite(&window[w].sum[out][i][0][0], kK / 4);
+            }
+            if (!good) {
+#pragma unroll 1
+                for (int k = 0; k < 8; k++) {
+                    differentiate_again<Half, kK, kKey>(
+                        mask, args, sides, {first, end, warp * kWindows + w, 8 * i + k},
+                        __shfl_sync(0xffffffffu, row[w][i], 4 * k), head);
+                }
+                continue;
+            }
             store_side<Half, kK>(kKey ? args.dK : args.dQ, sides.ld_row_x, row[w][i], head, args.k,
                                  (float)args.scale, args.resume, window[w].sum[0][i]);
             if (kKey) {

@@ -20,7 +20,7 @@
 #ifndef SPMM_ATTENTION_WINDOWS_CUH
 #define SPMM_ATTENTION_WINDOWS_CUH
 
-#include "cuda/attention/attention_chunk.cuh"
+#include "cuda/attention/attention_again.cuh"
 #include "cuda/attention/attention_panels.cuh"
 
 namespace spmmi
@@ -83,10 +83,62 @@ start_windows(const spmm_attention_windows_t &mask, const spmm_attention_args_t 
     }
 }
 
+/** Row @p row of O; @p most, to powers of 2, and @p all as the tensor cores found them. */
+template <typename Half, int kK>
+__device__ __noinline__ void
+attend_again(const spmm_attention_windows_t &mask, const spmm_attention_args_t &args,
+             const AttentionEntries &entries, int64_t row, int head, float most, float all)
+{
+    using Row = LaneRow<Half, kK>;
+
+    if (row < 0) {
+        return;
+    }
+    const Half *const K = (const Half *)args.K + head * args.k;
+    const Half *const V = (const Half *)args.V + head * args.k;
+    Half *const       o = (Half *)args.O + row * args.ldo + head * args.k;
+    const Row         q = Row::load((const Half *)args.Q + row * args.ldq + head * args.k, args.k);
+    const float       scale = (float)args.scale * kLog2e;
+    const float lse = args.resume ? ((const float *)args.lse)[row * args.heads + head] : -INFINITY;
+    Row         sum = {};
+
+    if (lse > kLowest || lse != lse) {
+        sum.add(exp2_of(lse * kLog2e - most), Row::load(o, args.k));
+    }
+    entries.walk(mask, [&](int64_t j) {
+        const float weight = exp2_of(q.dot(Row::load(K + j * args.ldk, args.k)) * scale - most);
+
+        if (weight != 0.0f) {
+            sum.add(weight, Row::load(V + j * args.ldv, args.k));
+        }
+    });
+    sum.scale(all == 0.0f ? 0.0f : 1.0f / all);
+    sum.store(o, args.k);
+}
+
+/* A tile of a window whose first row of Q is that of lane 0.  @p all: of rows 2 t and 2 t + 1 */
+template <typename Half, int kK>
+__device__ __forceinline__ void attend_tile_again(const spmm_attention_windows_t &mask,
+                                                  const spmm_attention_args_t    &args,
+                                                  AttentionEntries entries, int row, int head,
+                                                  const float (&most)[2], const float (&all)[2])
+{
+#pragma unroll 1
+    for (int k = 0; k < 8; k++, entries.row++) {
+        const int   of   = k / 2;
+        const float top  = __shfl_sync(0xffffffffu, k % 2 == 0 ? most[0] : most[1], of);
+        const float sums = __shfl_sync(0xffffffffu, k % 2 == 0 ? all[0] : all[1], of);
+
+        attend_again<Half, kK>(mask, args, entries, __shfl_sync(0xffffffffu, row, 4 * k), head, top,
+                               sums);
+    }
+}
+
 template <typename Half, int kK, int kTiles>
 __device__ __forceinline__ void finish_window(const spmm_attention_windows_t &mask,
-                                              const spmm_attention_args_t &args, int number,
-                                              int head, AttentionWindow<Half, kK, kTiles> &window)
+                                              const spmm_attention_args_t    &args,
+                                              AttentionEntries entries, int number, int head,
+                                              AttentionWindow<Half, kK, kTiles> &window)
 {
     const int lane = (int)threadIdx.x % kWarp, t = lane % 4;
     int       row[kTiles];
@@ -94,18 +146,24 @@ __device__ __forceinline__ void finish_window(const spmm_attention_windows_t &ma
     attention_rows(mask, number, row);
 #pragma unroll
     for (int i = 0; i < kTiles; i++) {
-        Half *const o = (Half *)args.O + row[i] * args.ldo + head * args.k;
+        Half *const o      = (Half *)args.O + row[i] * args.ldo + head * args.k;
+        const float all[2] = {over_vectors(window.all[i][0], true),
+                              over_vectors(window.all[i][1], true)};
+        const bool  good   = all_finite(&window.sum[i][0][0], kK / 4);
         float       factor[2];
 
+        if (!good) { /* in front of lse, which is read again */
+            entries.row = 8 * i;
+            attend_tile_again<Half, kK>(mask, args, entries, row[i], head, window.most[i], all);
+        }
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const float all = over_vectors(window.all[i][r], true);
-            const int   to  = __shfl_sync(0xffffffffu, row[i], 4 * (2 * t + r));
+            const int to = __shfl_sync(0xffffffffu, row[i], 4 * (2 * t + r));
 
-            factor[r] = all == 0.0f ? 0.0f : 1.0f / all;
+            factor[r] = all[r] == 0.0f ? 0.0f : 1.0f / all[r];
             if (lane / 4 == 0 && to >= 0) {
                 ((float *)args.lse)[to * args.heads + head] =
-                    all == 0.0f ? -INFINITY : (window.most[i][r] + log2f(all)) / kLog2e;
+                    all[r] == 0.0f ? -INFINITY : (window.most[i][r] + log2f(all[r])) / kLog2e;
             }
         }
 #pragma unroll
@@ -116,7 +174,7 @@ __device__ __forceinline__ void finish_window(const spmm_attention_windows_t &ma
                 const uint32_t two = transposed(pack_two<Half>(s[0] * factor[0], s[1] * factor[1]));
                 const int      at  = 16 * d + 8 * h + 2 * t;
 
-                if (row[i] >= 0 && at < args.k) {
+                if (good && row[i] >= 0 && at < args.k) {
                     *(uint32_t *)(o + at) = two;
                 }
             }
@@ -126,7 +184,8 @@ __device__ __forceinline__ void finish_window(const spmm_attention_windows_t &ma
 
 template <typename Half, int kK, int kTiles, int kWindows, int kThreads, int kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    attention_windows(spmm_attention_windows_t mask, spmm_attention_args_t args)
+    attention_windows(const __grid_constant__ spmm_attention_windows_t mask,
+                      const __grid_constant__ spmm_attention_args_t    args)
 {
     extern __shared__ __align__(128) unsigned char shared[];
     const int                                      place = (int)blockIdx.x, head = (int)blockIdx.y;
@@ -198,7 +257,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     }
 #pragma unroll
     for (int w = 0; w < kWindows; w++) {
-        finish_window(mask, args, group * mask.windows + warp * kWindows + w, head, window[w]);
+        finish_window(mask, args, {first, end, warp * kWindows + w, 0},
+                      group * mask.windows + warp * kWindows + w, head, window[w]);
     }
 }
 

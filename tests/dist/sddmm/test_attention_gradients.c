@@ -4,13 +4,20 @@
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_attention_gradients.c  Gradients of sparse attention, in FP64 against finite
  *  differences and in other types against those in FP64. */
+#include "api/context.h"
 #include "attention_case.h"
 
-static void run_backward(spmm_attention_plan_t *plan, const case_t *c, const blocks_t *b)
+static void run_backward_on(spmm_attention_plan_t *plan, const case_t *c, const blocks_t *b,
+                            spmm_stream_t stream)
 {
     spmm_assert_ok(spmm_attention_backward(plan, scale_of(c), b->in[Q], b->ld, b->in[K], b->ld,
                                            b->in[V], b->ld, b->O, b->in[DO], b->ld, b->lse, b->dQ,
-                                           b->dK, b->dV, NULL));
+                                           b->dK, b->dV, stream));
+}
+
+static void run_backward(spmm_attention_plan_t *plan, const case_t *c, const blocks_t *b)
+{
+    run_backward_on(plan, c, b, NULL);
 }
 
 /* <dO, O> over all ranks. */
@@ -172,4 +179,125 @@ static void test_gradient_types(void **state)
     }
 }
 
-PLAN_TESTS(test_gradients, test_gradient_types);
+/* The widest groups of windows, as test_wide() of test_attention_plan.c has them. */
+static void test_wide(void **state)
+{
+    const mask_t masks[] = {{4096, 2048, 1, 30, 5, 0}, {256, 2048, 16, 100, 7, 0}};
+    const case_t cases[] = {{SPMM_R_16F, 8, 64, 8, "windows"}, {SPMM_R_16BF, 8, 40, 0, "windows"}};
+
+    if (!spmm_test_on_gpu() || getenv("SPMM_TEST_SMALL") != NULL) {
+        skip();
+    }
+    for (int k = 0; k < 2; k++) {
+        check_types(&masks[k], &cases[k]);
+    }
+}
+
+/* dO with an Inf in row @p spoiled: gradients of other rows of Q, and of rows of K and V that this
+ * row does not see, are as without.  @p seen: [cols] does it? */
+static void check_spoiled(const masked_t *m, const blocks_t *b, int64_t spoiled, const int *seen,
+                          double *const clean[3], double *const got[3], double bound)
+{
+    for (int g = 0; g < 3; g++) {
+        const int64_t rows = g == 0 ? m->rows : m->cols;
+
+        for (int64_t i = 0; i < rows; i++) {
+            const bool touched = g == 0 ? m->first_row + i == spoiled : seen[m->first_col + i] != 0;
+            bool       finite  = true;
+
+            for (int64_t at = i * b->ld; at < i * b->ld + b->n; at++) {
+                finite = finite && isfinite(got[g][at]);
+                assert_true(touched || fabs(got[g][at] - clean[g][at]) <=
+                                           bound * fmax(1.0, fabs(clean[g][at])));
+            }
+            assert_true(finite != touched);
+        }
+    }
+}
+
+static void fetch_gradients(const masked_t *m, const case_t *c, const blocks_t *b, double *of[3])
+{
+    of[0] = fetch(b->dQ, m->rows * b->ld, c->type);
+    of[1] = fetch(b->dK, m->cols * b->ld, c->type);
+    of[2] = fetch(b->dV, m->cols * b->ld, c->type);
+}
+
+static void test_special(void **state)
+{
+    const mask_t masks[] = {{61, 70, 1, 200, -1, 0}, {9, 90, 8, 500, -1, 1}};
+    const case_t cases[] = {{SPMM_R_16F, 1, 64, 8, "windows"}, {SPMM_R_16BF, 1, 40, 0, "windows"}};
+
+    for (int k = 0; k < 4; k++) {
+        const case_t          *c       = &cases[k % 2];
+        const int64_t          spoiled = 3;
+        masked_t               m       = make_masked(&masks[k / 2], c->type);
+        spmm_attention_plan_t *plan    = make_attention(&m, c, 1);
+        blocks_t               b       = make_blocks(&m, c);
+        int                   *seen    = calloc((size_t)m.shape.cols, sizeof *seen);
+        double                *clean[3], *got[3];
+
+        for (int64_t e = 0; e < m.nnz; e++) {
+            seen[m.col[e]] |= m.row[e] == spoiled;
+        }
+        MPI_Allreduce(MPI_IN_PLACE, seen, (int)m.shape.cols, MPI_INT, MPI_MAX, spmm_test_env.comm);
+        run_attention(plan, c, &b);
+        run_backward(plan, c, &b);
+        fetch_gradients(&m, c, &b, clean);
+        spoil(&m, c, &b, DO, spoiled, 7, (double)INFINITY);
+        run_backward(plan, c, &b);
+        fetch_gradients(&m, c, &b, got);
+        check_spoiled(&m, &b, spoiled, seen, clean, got, 8.0 * reference_bound(c->type));
+        for (int g = 0; g < 3; g++) {
+            spmm_test_free(clean[g], got[g]);
+        }
+        free(seen);
+        free_blocks(&b);
+        spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+        free_masked(&m);
+    }
+}
+
+/* Two streams, one call behind the other without the host between them: the second waits for what
+ * the plan keeps of the first. */
+static void test_streams(void **state)
+{
+    const mask_t           mask   = {40, 300, 8, 300, 3, 1};
+    const case_t           c      = {SPMM_R_32F, 2, 40, 0, NULL};
+    masked_t               m      = make_masked(&mask, c.type);
+    spmm_attention_plan_t *plan   = make_attention(&m, &c, 1);
+    blocks_t               b[2]   = {make_blocks(&m, &c), make_blocks(&m, &c)};
+    const spmm_device_t   *device = &ctx->device;
+    spmm_stream_t          stream[2];
+    double                *want[3], *got[3];
+
+    for (int k = 0; k < 2; k++) {
+        spmm_assert_ok(device->ops->stream_create(device, false, &stream[k]));
+        run_attention(plan, &c, &b[k]);
+    }
+    run_backward(plan, &c, &b[0]);
+    fetch_gradients(&m, &c, &b[0], want);
+    for (int round = 0; round < 10; round++) {
+        for (int k = 0; k < 2; k++) {
+            run_backward_on(plan, &c, &b[k], stream[k]);
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        spmm_assert_ok(spmm_stream_synchronize(ctx, stream[k]));
+        fetch_gradients(&m, &c, &b[k], got);
+        for (int g = 0; g < 3; g++) {
+            const int64_t rows = g == 0 ? m.rows : m.cols;
+
+            for (int64_t at = 0; at < rows * b[k].ld; at++) {
+                assert_true(at % b[k].ld >= b[k].n || want[g][at] == got[g][at]);
+            }
+            free(got[g]);
+        }
+        free_blocks(&b[k]);
+        device->ops->stream_destroy(device, stream[k]);
+    }
+    spmm_test_free(want[0], want[1], want[2]);
+    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+    free_masked(&m);
+}
+
+PLAN_TESTS(test_gradients, test_gradient_types, test_wide, test_special, test_streams);

@@ -55,7 +55,8 @@ static void check_row(const masked_t *m, const case_t *c, int64_t r, int64_t h,
     free(weight);
 }
 
-static void check_forward(const masked_t *m, const case_t *c)
+/* Every row number @p step. */
+static void check_forward(const masked_t *m, const case_t *c, int64_t step)
 {
     spmm_attention_plan_t *plan   = make_attention(m, c, 0);
     blocks_t               b      = make_blocks(m, c);
@@ -69,7 +70,7 @@ static void check_forward(const masked_t *m, const case_t *c)
     assert_true(spmmi_alloc_get_stats().calls == before.calls);
     O   = fetch(b.O, m->rows * b.ld, c->type);
     lse = fetch(b.lse, m->rows * c->heads, sum_type(c->type));
-    for (int64_t r = 0; r < m->rows; r++) {
+    for (int64_t r = 0; r < m->rows; r += step) {
         int64_t count = 0;
 
         for (int64_t e = 0; e < m->nnz; e++) {
@@ -108,7 +109,7 @@ static void test_rows(void **state)
         for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
             masked_t m = make_masked(&shapes[s], cases[k].type);
 
-            check_forward(&m, &cases[k]);
+            check_forward(&m, &cases[k], 1);
             free_masked(&m);
         }
     }
@@ -126,7 +127,72 @@ static void test_windows(void **state)
         for (size_t k = 0; k < (s == SHAPES - 1 ? 1 : sizeof cases / sizeof cases[0]); k++) {
             masked_t m = make_masked(&shapes[s], cases[k].type);
 
-            check_forward(&m, &cases[k]);
+            check_forward(&m, &cases[k], 1);
+            free_masked(&m);
+        }
+    }
+}
+
+/* Groups of 32 windows, and of 16 of 16 rows, which only masks with many rows and heads get. */
+static void test_wide(void **state)
+{
+    const mask_t masks[] = {{4096, 2048, 1, 30, 5, 0}, {256, 2048, 16, 100, 7, 0}};
+    const case_t cases[] = {{SPMM_R_16F, 8, 64, 8, "windows"}, {SPMM_R_16BF, 8, 40, 0, "windows"}};
+
+    if (!spmm_test_on_gpu() || getenv("SPMM_TEST_SMALL") != NULL) {
+        skip(); /* on CPUs kernels do not depend on it */
+    }
+    for (int k = 0; k < 2; k++) {
+        masked_t m = make_masked(&masks[k], cases[k].type);
+
+        check_forward(&m, &cases[k], 89);
+        free_masked(&m);
+    }
+}
+
+/* V with an Inf and a NaN: what rows without these columns become is as without. */
+static void check_special(const masked_t *m, const case_t *c)
+{
+    const int64_t          inf_col = 5, nan_col = 11, j = c->k - 1;
+    spmm_attention_plan_t *plan = make_attention(m, c, 0);
+    blocks_t               b    = make_blocks(m, c);
+    int                   *has  = calloc((size_t)m->rows + 1, sizeof *has);
+    double                *O, *clean;
+
+    run_attention(plan, c, &b);
+    clean = fetch(b.O, m->rows * b.ld, c->type);
+    spoil(m, c, &b, V, inf_col, j, (double)INFINITY);
+    spoil(m, c, &b, V, nan_col, j, (double)NAN);
+    run_attention(plan, c, &b);
+    O = fetch(b.O, m->rows * b.ld, c->type);
+    for (int64_t e = 0; e < m->nnz; e++) {
+        has[m->row[e] - m->first_row] |= m->col[e] == inf_col || m->col[e] == nan_col;
+    }
+    for (int64_t r = 0; r < m->rows; r++) {
+        for (int64_t at = r * b.ld; at < r * b.ld + b.n; at++) {
+            if (at - r * b.ld == j && has[r] != 0) {
+                assert_true(isfinite(O[at]) == 0);
+            } else { /* weights are of magnitude 1, and V is below that */
+                assert_true(fabs(O[at] - clean[at]) <= 4.0 * reference_bound(c->type));
+            }
+        }
+    }
+    spmm_test_free(O, clean, has);
+    free_blocks(&b);
+    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+}
+
+static void test_special(void **state)
+{
+    const case_t cases[] = {{SPMM_R_16F, 2, 64, 8, "windows"},
+                            {SPMM_R_16BF, 1, 104, 0, "windows"},
+                            {SPMM_R_32F, 2, 40, 0, "rows"}};
+
+    for (int s = 0; s < SHAPES; s++) {
+        for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+            masked_t m = make_masked(&shapes[s], cases[k].type);
+
+            check_special(&m, &cases[k]);
             free_masked(&m);
         }
     }
@@ -216,4 +282,4 @@ static void test_no_memory(void **state)
     free_masked(&m);
 }
 
-PLAN_TESTS(test_rows, test_windows, test_mistakes, test_no_memory);
+PLAN_TESTS(test_rows, test_windows, test_wide, test_special, test_mistakes, test_no_memory);
