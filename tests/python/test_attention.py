@@ -8,16 +8,20 @@ from spmm_dist import ArgumentError, Matrix, UnsupportedError
 
 
 def reference(pattern, Q, K, V, heads, scale):
-    """Rows of Q against all of K and V; pattern, rows x all columns, is true at entries."""
+    """O and lse of rows of Q against all of K and V; pattern, rows x all columns, is true at
+    entries."""
     k = Q.shape[1] // heads
-    out = np.zeros(Q.shape)
+    out, lse = np.zeros(Q.shape), np.full((len(Q), heads), -np.inf)
     for h in range(heads):
         at = slice(h * k, h * k + k)
         scores = np.where(pattern, scale * Q[:, at].astype("f8") @ K[:, at].T, -np.inf)
         some = pattern.any(1)
-        weights = np.exp(scores[some] - scores[some].max(1, keepdims=True))
-        out[some, at] = weights / weights.sum(1, keepdims=True) @ V[:, at]
-    return out
+        most = scores[some].max(1, keepdims=True)
+        weights = np.exp(scores[some] - most)
+        sums = weights.sum(1, keepdims=True)
+        out[some, at] = weights / sums @ V[:, at]
+        lse[some, h] = (most + np.log(sums))[:, 0]
+    return out, lse
 
 
 @pytest.mark.parametrize("dtype, kernel, heads, k", [
@@ -33,10 +37,11 @@ def test_values(ctx, dtype, kernel, heads, k):
     O, lse = plan.execute(Q, K, V, 0.7)
     pattern = np.zeros((rows, WORLD.allreduce(columns)), bool)
     pattern[np.repeat(np.arange(rows), np.diff(given[0])), given[1]] = True
-    expected = reference(pattern, Q, gathered(K), gathered(V), heads, 0.7)
+    expected, logs = reference(pattern, Q, gathered(K), gathered(V), heads, 0.7)
     assert O.dtype == dtype and lse.shape == (rows, heads)
     bound = {"float64": 1e-12, "float32": 1e-5, "float16": 5e-3}[dtype]
     assert np.allclose(O, expected, atol=bound)
+    assert np.allclose(lse, logs, rtol=0, atol=1e-12 if dtype == "float64" else 1e-4)
     assert plan.info.kernel == ("windows" if kernel == "windows" else "rows")
     with pytest.raises(ValueError, match="K has shape"):
         plan.execute(Q, K[:, :-1], V)
