@@ -8,6 +8,7 @@ joins the tables of runs over parts of the matrices into one, with their headers
 all rows; of a matrix, engine, width and mode measured more than once the last row counts."""
 import math
 import pathlib
+import re
 import sys
 
 LIMIT_LEAST_MS = 0.02  # BENCH_LIMIT_LEAST of tools/bench/bench_report.h
@@ -51,6 +52,8 @@ def read(path, needed=("matrix", "N")):
                 raise TableError(f"{path}, line {number}: {error}") from error
     if titles is None:
         raise TableError(f"{path}: no titles")
+    if {word for line in comments for word in re.findall(r"layout (row|col)\b", line)} == {"col"}:
+        rows = [{**row, "layout": "col"} for row in rows]
     return comments, titles, rows
 
 
@@ -112,11 +115,12 @@ def compute(row):
 
 def mode(row):
     """As bench_predict and bench/engine/single_gpu.sh name it: 16-bit types by themselves, and
-    complex ones."""
+    complex ones; column-major tables apart."""
     kind = row.get("type") or ""
+    by_column = "-col" * (row.get("layout") == "col")
     if kind.endswith("c"):
-        return kind + "-fast-tf32" * compute(row).endswith("-fast-tf32")
-    return kind if kind.startswith("16") else compute(row)
+        return kind + "-fast-tf32" * compute(row).endswith("-fast-tf32") + by_column
+    return (kind if kind.startswith("16") else compute(row)) + by_column
 
 
 def summary(rows):

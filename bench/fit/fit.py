@@ -99,6 +99,8 @@ def constants_of(engine, mode):
     """Which modes share constants: those that run the same kernel."""
     if mode.startswith("16"):
         return "16 bits"
+    if mode.endswith("-col"):
+        return mode
     if "c" in mode:
         return mode if engine == "bittcf" else "complex"
     if engine == "cusparse":
@@ -107,7 +109,7 @@ def constants_of(engine, mode):
 
 
 def join(terms_path, results):
-    """{(engine, constants): ([name], {(matrix, N, mode): ([seconds], measured)})}, and
+    """{(engine, constants, [name]): {(matrix, N, mode): ([seconds], measured)}}, and
     {(engine, matrix, N, mode): seconds predicted by the constants of the sources}."""
     terms, sources = {}, {}
     _, _, rows = table.read(terms_path,
@@ -126,8 +128,8 @@ def join(terms_path, results):
             if r["engine"] == "auto" or r.get("passed", "yes") != "yes" or not r["median_ms"]:
                 continue
             if key in terms:
-                group = (r["engine"], constants_of(r["engine"], mode))
-                names, points = out.setdefault(group, ([t for t, _ in terms[key]], {}))
+                names = tuple(t for t, _ in terms[key])
+                points = out.setdefault((r["engine"], constants_of(r["engine"], mode), names), {})
                 points[key[0], r["N"], mode] = ([s for _, s in terms[key]], 1e-3 * r["median_ms"])
     return out, sources
 
@@ -171,12 +173,17 @@ def errors(pairs):
 
 
 def with_same_kernel(engines):
-    """Points by engine, those of csr-gpu in TF32 also as FP32: there it multiplies in FP32, too."""
-    points = engines.get("csr-gpu", {})
-    others = {p for engine, of in engines.items() if engine != "csr-gpu" for p in of}
-    same = {(m, n, "32f"): pair for (m, n, mode), pair in points.items()
-            if mode == "32f-fast-tf32" and (m, n, "32f") in others}
-    return {**engines, "csr-gpu": {**same, **points}}
+    """Points by engine, those of csr-gpu and cusparse in TF32 also as FP32, and the other way
+    round: there they multiply in FP32, too."""
+    modes = ("32f", "32f-fast-tf32")
+    wanted = {p for of in engines.values() for p in of}
+    out = dict(engines)
+    for engine in ("csr-gpu", "cusparse"):
+        points = engines.get(engine, {})
+        same = {(m, n, other): pair for (m, n, mode), pair in points.items() if mode in modes
+                for other in modes if (m, n, other) in wanted}
+        out[engine] = {**same, **points}
+    return out
 
 
 def print_regret(ways):
@@ -222,7 +229,7 @@ def main():
         raise table.TableError("no row has both a time and terms")
     every = {}
     lines = []
-    for (engine, constants), (names, points) in groups.items():
+    for (engine, constants, names), points in groups.items():
         c, ways = all_ways(engine, points, classes, sources)
         print(f"{engine}, {constants}: " + ", ".join(f"{n} {x:.3g}" for n, x in zip(names, c)))
         for way, pairs in ways.items():

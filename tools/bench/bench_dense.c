@@ -8,8 +8,6 @@
 #include "base/scalar.h"
 #include "tool_common.h"
 
-static const double reference_work = 4e8; /* products of entries and columns, at most */
-
 static int fail(const bench_dense_t *dense)
 {
     (void)fprintf(stderr, "spmm_bench: %s\n", spmm_last_error(dense->ctx));
@@ -66,6 +64,7 @@ int bench_dense_create(spmm_context_t *ctx, const bench_options_t *options, int6
     dense->rows    = rows;
     dense->cols    = cols;
     dense->n       = n;
+    dense->check   = options->check;
     dense->ldb     = by_column ? (cols > 0 ? cols : 1) : n;
     dense->ldc     = by_column ? (rows > 0 ? rows : 1) : n;
     dense->b_bytes = (size_t)cols * (size_t)n * elem;
@@ -166,7 +165,7 @@ int bench_dense_error(bench_dense_t *dense, const spmm_matrix_t *A, double *erro
         return fail(dense);
     }
     work   = ((double)row_ptr[dense->rows] + (double)dense->rows) * (double)dense->n;
-    stride = (int64_t)ceil(work / reference_work);
+    stride = (int64_t)ceil(work / (double)dense->check);
     stride = stride < 1 ? 1 : stride | 1; /* odd: no power-of-two pattern of rows is missed */
 #pragma omp parallel for schedule(dynamic, 64) reduction(max : worst) reduction(+ : out)
     for (int64_t i = 0; i < dense->rows; i += stride) {

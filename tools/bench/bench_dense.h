@@ -13,6 +13,7 @@ typedef struct {
     int64_t         rows, cols, n; /**< C [rows x n], B [cols x n] */
     int64_t         ldb, ldc;
     size_t          b_bytes, c_bytes;
+    int64_t         check;           /**< multiplications of the reference, at most */
     void           *host_b, *host_c; /**< owned */
     int             n_sets;
     void          **B, **C; /**< [n_sets] device buffers, owned; all B are equal */

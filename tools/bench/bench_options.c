@@ -140,6 +140,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"layout", 0, DRIVER_WORD, .to = &o->layout, .words = tool_layouts},
         {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
         {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
+        {"check", 0, DRIVER_INT, .to = &o->check, .least = 1, .most = INT64_MAX},
         {"seed", 0, DRIVER_SEED, .to = &o->seed},
         {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
@@ -160,6 +161,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
                              .layout     = SPMM_LAYOUT_ROW,
                              .iterations = 20,
                              .warmup     = 3,
+                             .check      = 400000000,
                              .seed       = 1,
                              .n_widths   = 3,
                              .width      = {32, 128, 512}};
@@ -202,6 +204,7 @@ void bench_print_help(FILE *out)
         "  --executes K         products that will follow; bounds the tuning by auto [1000]\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [3]\n"
+        "  --check K            multiplications of the FP64 reference at most [400000000]\n"
         "  --rotate             change B and C with every product, over twice L2 in all\n"
         "  --flush              overwrite L2 before every product\n"
         "  --also-rotate        time again with rotating B and C, in a column of its own\n"
@@ -219,7 +222,7 @@ void bench_print_help(FILE *out)
         "modelled\n"
         "lower time on one H200, bench/README.md says how.\n"
         "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"
-        "or of those that 4e8 multiplications allow.\n"
+        "or of those that --check allows.\n"
         "What cannot run is reported and left out; only a lost GPU ends the run.\n"
         "exit codes: 0 good, 2 usage, 3 matrix input, 4 other, 5 an error above its bound\n");
 }

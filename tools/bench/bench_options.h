@@ -45,6 +45,7 @@ typedef struct {
     spmm_compute_t compute;   /**< never AUTO after parsing */
     spmm_layout_t  layout;
     int64_t        iterations, warmup;
+    int64_t        check; /**< multiplications of the reference, at most */
     bench_cache_t  cache;
     bool           also_rotate; /**< a second timing of each product, as BENCH_ROTATE */
     bool           deterministic, no_autotune, help;
