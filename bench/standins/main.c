@@ -67,6 +67,16 @@ static const struct {
     {"syn-rmat20", "rmat n=1048576 nnz=16777216"},
     {"syn-lap3d", "stencil nx=100 ny=100 nz=100 pts=7"},
     {"syn-band", "band n=200000 bw=20"},
+    {"syn-circuit204", "circuit n=1020 nnz=5883 full=0"},
+    {"syn-psmigr_1", "graph n=3140 nnz=543160 logn=.8 dmaxr=12 comm=48 csk=1 mu=.5 shuf=0"},
+    {"syn-poisson3Da", "cloud nodes=13514 dof=1 nnz=352762"},
+    {"syn-mosfet2", "fem nodes=23497 nx=28 ny=28 dof=2 pts=27 nnz=1499460"},
+    {"syn-2cubes_sphere", "fem nodes=101492 nx=46 ny=46 dof=1 pts=19 nnz=1647264 win=2048"},
+    {"syn-filter3D", "fem nodes=106437 nx=46 ny=46 dof=1 pts=27 nnz=2707179 win=64"},
+    {"syn-scircuit", "circuit n=170998 nnz=958936 full=0"},
+    {"syn-m133-b3", "rmat n=200200 nnz=800800 a=.25 b=.25 c=.25"},
+    {"syn-mario002", "fem nodes=389874 nx=625 ny=624 dof=1 pts=9 nnz=2101242"},
+    {"syn-eu-2005", "web n=862664 nnz=19235140 dmax=6985 host=900 copy=.75 glob=.02"},
 };
 enum { N_NAMED = sizeof named / sizeof named[0] };
 
