@@ -4,13 +4,13 @@
  *
  *      bench_published PAPER [--iterations K] [--only NAME,NAME,...] N,N,... MATRIX...
  *
- *  PAPER: acc-spmm, cutespmm (TF32) or sspmm (FP16).  MATRIX is a file or a generator's spec; N
- *  multiples of 32.  Device time, median of K (20) products after 3, the same B and C again.
- *  --only: variants, `cusparse` or `engine`, that of the library; without it all.  A line for each
- *  matrix, N and variant: facts of the matrix (TCU-Synergy's class, modelled OI, IBD), time,
- *  GFLOP/s, its time over those of the engine and of cusparse, error against FP64 sums on the host.
- *  `engine ordered` has the rows in the order of the paper.  Exit code 1: an error is above its
- *  bound.
+ *  PAPER: acc-spmm, cutespmm (TF32), sspmm or vectorsparse (FP16).  MATRIX is a file or a
+ *  generator's spec; N multiples of 32.  Device time, median of K (20) products after 3, the same
+ *  B and C again. --only: variants, `cusparse` or `engine`, that of the library; without it all.
+ *  A line for each matrix, N and variant: facts of the matrix (TCU-Synergy's class, modelled OI,
+ *  IBD), time, GFLOP/s, its time over those of the engine and of cusparse, error against FP64
+ *  sums on the host. `engine ordered` has the rows in the order of the paper.  Exit code 1: an
+ *  error is above its bound.
  */
 #include "published.h"
 
@@ -25,7 +25,8 @@
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
-static const published_t *const papers[] = {&published_acc, &published_cute, &published_sspmm};
+static const published_t *const papers[] = {&published_acc, &published_cute, &published_sspmm,
+                                            &published_vector};
 static const published_t       *paper; /* of the command line */
 
 /** A matrix, its facts, and one width. */

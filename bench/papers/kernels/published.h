@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file published.h
- *  Kernels as three papers publish them, for the benchmark alone: bench_published times them
+ *  Kernels as four papers publish them, for the benchmark alone: bench_published times them
  *  beside the engine of the library that took their place.
  */
 #ifndef PUBLISHED_H
@@ -36,7 +36,7 @@ typedef struct {
     void (*destroy)(const spmm_device_t *device, void *state); /**< NULL-safe */
 } published_t;
 
-extern const published_t published_acc, published_cute, published_sspmm;
+extern const published_t published_acc, published_cute, published_sspmm, published_vector;
 
 enum { PUBLISHED_ARRAYS = 8 };
 
