@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 ALL_CORES TIMEOUT 300 */
 /** @file test_engine_bcsr.c
- *  Engines bcsr and bcsr-sp24 on a GPU, by steps and by lists, against FP64 sums over the stored
+ *  Engines bcsr and bcsr-sp24 on a GPU, by steps, lists and rows, against FP64 sums over the stored
  *  entries, A and B in FP16 and BF16, C in that type and in FP32, and the values that the GPU makes
  *  of CSR against those of the CPU.  With SPMM_TEST_SMALL in the environment only small cases, for
  *  compute-sanitizer.
@@ -23,9 +23,11 @@
 BUILD(dense_steps, false, SPMM_BCSR_BY_STEPS)
 BUILD(dense_lists, false, SPMM_BCSR_BY_LISTS)
 BUILD(sp24_lists, true, SPMM_BCSR_BY_LISTS)
+BUILD(dense_rows, false, SPMM_BCSR_BY_ROWS)
+BUILD(sp24_rows, true, SPMM_BCSR_BY_ROWS)
 
-/* By steps, by lists without and with 2:4 tiles; both types of A and B, both of C; half of the
- * cases are brief. */
+/* By steps, by lists and by rows, the latter two without and with 2:4 tiles; both types of A and
+ * B, both of C; half of the cases are brief. */
 #define WAYS(name, build, even)                                                                    \
     {name, SPMM_COMPUTE_32F, SPMM_R_16F, false, false, !(even), build},                            \
         {name, SPMM_COMPUTE_32F, SPMM_R_16F, true, false, even, build},                            \
@@ -33,11 +35,11 @@ BUILD(sp24_lists, true, SPMM_BCSR_BY_LISTS)
     {                                                                                              \
         name, SPMM_COMPUTE_32F, SPMM_R_16BF, true, false, !(even), build                           \
     }
-const gpu_engine_t gpu_engines[] = {WAYS("bcsr", dense_steps, true),
-                                    WAYS("bcsr", dense_lists, false),
-                                    WAYS("bcsr-sp24", sp24_lists, true),
-                                    {0}};
-enum { N_CASES = 12, N_TYPES = 4 };
+const gpu_engine_t gpu_engines[] = {
+    WAYS("bcsr", dense_steps, true),     WAYS("bcsr", dense_lists, false),
+    WAYS("bcsr-sp24", sp24_lists, true), WAYS("bcsr", dense_rows, false),
+    WAYS("bcsr-sp24", sp24_rows, false), {0}};
+enum { N_CASES = 20, N_TYPES = 4 };
 
 /* Of 16x32 tiles, each there with @p density, a part has all entries, a part two at most of any
  * four columns, and a part those on one side alone. */

@@ -92,6 +92,22 @@ def bcsr(page):
     )
 
 
+def by_rows(page):
+    def shares(n):
+        found = []
+        for r in select("papers/published/bcsr_variants.tsv", N=n):
+            best = {k: min(r[v] for v in r if v[0] == k and v[-1] != "+") for k in "LR"}
+            found.append(best["L"] / best["R"])
+        return sorted(found)
+
+    at = {n: shares(n) for n in (16, 32)}
+    page.says(
+        f"takes {fig(geomean(at[16]))} times as long as the fastest by rows, {fig(at[16][0])} to "
+        f"{fig(at[16][-1])} times on each of {fig(len(at[16]), 0)} matrices; at N = 32 "
+        f"{fig(geomean(at[32]))} times, {fig(at[32][0])} to {fig(at[32][-1])}"
+    )
+
+
 def bittcf(page):
     titles = (
         ("order of rows ({} matrices where it applies)", "no reordering"),
@@ -215,6 +231,7 @@ def reference(page):
 
 def quote(pages):
     bcsr(pages[FOLDER + "bcsr.md"])
+    by_rows(pages[FOLDER + "bcsr.md"])
     bittcf(pages[FOLDER + "bittcf.md"])
     others(pages)
     tried(pages[FOLDER + "tried.md"])

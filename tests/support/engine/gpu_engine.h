@@ -22,7 +22,7 @@ typedef struct {
                            const spmm_device_t *device, void **format);
 } gpu_engine_t;
 
-enum { GPU_ENGINE_WAYS = 16 }; /* at most */
+enum { GPU_ENGINE_WAYS = 24 }; /* at most */
 
 /** The program's own. */
 extern const gpu_engine_t gpu_engines[];

@@ -118,6 +118,8 @@ static void check_choice(const spmm_pattern_t *pattern, int64_t n)
                 assert_true(is_variant(list[k]));
                 assert_true(kernel == SPMM_BCSR_KERNELS || (int)list[k].kernel == kernel);
                 assert_true(only || list[k].slice == 32 || list[k].slice / 2 < n);
+                assert_true(kernel != SPMM_BCSR_KERNELS || n == 16 ||
+                            list[k].kernel != SPMM_BCSR_BY_ROWS);
                 assert_true(!list[k].sp24 || (sp24 != 0 && list[k].kernel != SPMM_BCSR_BY_STEPS));
                 assert_true((kernel != SPMM_BCSR_BY_LISTS && !rows) || list[k].sp24 == (sp24 != 0));
                 for (int other = 0; other < k; other++) {
@@ -128,11 +130,11 @@ static void check_choice(const spmm_pattern_t *pattern, int64_t n)
     }
 }
 
-/* Predictions grow with C; of 2:4 tiles bcsr-sp24 never is behind bcsr, of others it is its
- * equal. */
+/* Predictions grow with C, but 16 columns may take less than fewer, which have no kernel by rows;
+ * of 2:4 tiles bcsr-sp24 never is behind bcsr, of others it is its equal. */
 static void test_variants(void **state)
 {
-    static const int64_t columns[] = {1, 8, 32, 33, 64, 65, 128, 512};
+    static const int64_t columns[] = {1, 8, 16, 32, 33, 64, 65, 128, 512};
 
     for (int full = 0; full < 2; full++) {
         spmm_pattern_t pattern;
@@ -141,15 +143,15 @@ static void test_variants(void **state)
 
         make_tiles(512, 0.5, full != 0, &block);
         spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
-        for (int k = 0; k < 8; k++) {
+        for (int k = 0; k < 9; k++) {
             const spmm_problem_t problem = problem_of(columns[k]);
             const double         now     = spmmi_bcsr_cost(&pattern, &problem, &h200);
             const double         sp24    = spmmi_bcsr_cost_sp24(&pattern, &problem, &h200);
 
             check_choice(&pattern, columns[k]);
-            assert_true(isfinite(now) && now > 0.0 && now >= before);
+            assert_true(isfinite(now) && now > 0.0 && (now >= before || columns[k] == 16));
             assert_true(full != 0 ? sp24 == now : sp24 <= now);
-            before = now;
+            before = fmax(now, before);
         }
         spmmi_pattern_free(&pattern);
         spmmi_csr_free(&block);
@@ -183,7 +185,7 @@ static void test_measured(void **state)
         int64_t             n;
         spmm_bcsr_variant_t dense, sp24;
     } fastest[] = {
-        {8, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}},
+        {16, {SPMM_BCSR_BY_ROWS, 4, 32, 4, false}, {SPMM_BCSR_BY_ROWS, 4, 32, 4, false}},
         {32, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}, {SPMM_BCSR_BY_LISTS, 4, 32, 4, false}},
         {128, {SPMM_BCSR_BY_LISTS, 8, 64, 2, false}, {SPMM_BCSR_BY_LISTS, 8, 64, 2, false}},
         {512, {SPMM_BCSR_BY_STEPS, 4, 128, 0, false}, {SPMM_BCSR_BY_LISTS, 16, 64, 1, true}}};
