@@ -2,24 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each paper says of itself, its system on one H200, and the engine that took its place here.
 
-    bench/papers/headlines.py [--figures DIR] [PAPER...]
+    bench/papers/headlines.py [PAPER...]
 
-PAPER: acc-spmm, cutespmm, sspmm, vectorsparse, thesis.  --figures draws DIR/PAPER.svg: the same,
-matrix by matrix.
+PAPER: acc-spmm, cutespmm, sspmm, vectorsparse, thesis.
 
 Speed-ups over cuSPARSE of the same run in FP32 (16-bit systems, too): geometric mean and most, of
 all matrices and by class of TCU-Synergy.  The system is the fastest of its variants on each matrix,
 timed on one H200 (bench/results/peers); ours are the engine by name, and plans, on the same
 matrices in a run of their own on an H200 (bench/results/engines)."""
 import argparse
-import pathlib
 import sys
 
 import published
 from published import ROOT, table
-
-sys.path.insert(0, str(ROOT / "bench"))
-from plot import plot  # noqa: E402
 
 CLASSES = ("all", "low", "medium", "high")
 # Paper: what it says, and on which machine; our table, its yardstick and engines.
@@ -92,22 +87,8 @@ def report(paper, peers):
     print()
 
 
-def figure(paper, peers):
-    """The lines of an SVG file."""
-    _, name, yardstick, engines = PAPERS[paper]
-    theirs, mine = peers.of_paper(paper), ours(name, yardstick, engines)
-    facts = table.read(ROOT / "bench/results/patterns/facts.tsv", ("matrix", "nnz"))[2]
-    entries = {table.stem(row["matrix"]): row["nnz"] for row in facts}
-    series = {f"the system of {paper}": theirs,
-              **{"plans" if e == "auto" else e: mine[e] for e in engines}}
-    common = set.intersection(*(set(s) for s in series.values()))
-    series = {k: {key: s[key] for key in common} for k, s in series.items()}
-    return plot.draw(series, {m: entries[m] for m, _ in common}, sorted({n for _, n in common}))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--figures", help="folder for PAPER.svg")
     parser.add_argument("paper", nargs="*")
     options = parser.parse_args()
     papers = options.paper or list(PAPERS)
@@ -118,9 +99,6 @@ def main():
     peers = published.Published()
     for paper in papers:
         report(paper, peers)
-        if options.figures:
-            path = pathlib.Path(options.figures, paper + ".svg")
-            path.write_text("\n".join(figure(paper, peers)) + "\n", encoding="utf-8")
     return 0
 
 

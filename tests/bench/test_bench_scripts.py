@@ -295,6 +295,27 @@ class Plot(Scripts):
         # Four right results of auto and its line in the legend.
         self.assertEqual(text.count("m-3.6 0a3.6 3.6 0 1 0 7.2 0"), 5)
 
+    def test_variants(self):
+        """Speed-ups over cusparse of right products, and the authors' program where timed."""
+        titles = "matrix\tnnz\tN\tvariant\tmedian_ms\tpassed\n"
+        rows = [("pruned:rows=64,cols=32,sparsity=0.5", 1024, variant, ms, good)
+                for variant, ms, good in (("cusparse", 1.0, "yes"), ("TM 16", 0.5, "yes"),
+                                          ("TM 32", 0.1, "no"), ("engine", 0.25, "yes"))]
+        rows += [("bcsstk29.mtx.gz", 619488, "cusparse", 0.0377, "yes"),
+                 ("bcsstk29.mtx.gz", 619488, "TM 32", 0.0377, "yes")]
+        table = self.path("t.tsv", titles + "".join(
+            f"{m}\t{nnz}\t128\t{v}\t{ms}\t{good}\n" for m, nnz, v, ms, good in rows))
+        out = self.path("v.svg")
+        self.run_script("plot/variants.py", "cutespmm", table, out)
+        text = pathlib.Path(out).read_text(encoding="utf-8")
+        for line in ("TM 16: geomean 2.00 at N = 128", "TM 32: geomean 1.00 at N = 128",
+                     "engine: geomean 4.00 at N = 128", ">pruned 64,32,0.5<", "authors&apos;",
+                     "bcsstk29"):
+            self.assertIn(line.replace("&apos;", "'"), text)
+        self.assertIn("no row of all", self.run_script("plot/variants.py", "acc-spmm", table, out,
+                                                       code=3))
+        self.run_script("plot/variants.py", "x", table, out, code=2)
+
     def test_files_are_told_apart(self):
         copy, out = self.path("x<&.tsv"), self.path("a.svg")
         shutil.copy(ROWS, copy)

@@ -51,18 +51,22 @@ class Figures(unittest.TestCase):
             self.assertTrue(page.wrong or page.unquoted(), end)
 
     def test_pictures(self):
-        """The pictures of the papers are what headlines.py draws of the tables."""
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(
-                [sys.executable, ROOT / "bench/papers/headlines.py", "--figures", folder],
-                check=True,
-                stdout=subprocess.DEVNULL,
-            )
-            drawn = sorted(pathlib.Path(folder).glob("*.svg"))
-            self.assertEqual(len(drawn), 5)
-            for path in drawn:
-                kept = ROOT / "bench/results/papers" / path.name
-                self.assertEqual(path.read_bytes(), kept.read_bytes(), kept)
+        """The pictures of the papers are what variants.py draws of their tables."""
+        results = ROOT / "bench/results/papers"
+        for paper in ("acc-spmm", "cutespmm", "sspmm", "vectorsparse", "thesis"):
+            with tempfile.TemporaryDirectory() as folder:
+                drawn = pathlib.Path(folder, "a.svg")
+                subprocess.run(
+                    [
+                        sys.executable,
+                        ROOT / "bench/plot/variants.py",
+                        paper,
+                        results / f"published/{paper}.tsv",
+                        drawn,
+                    ],
+                    check=True,
+                )
+                self.assertEqual(drawn.read_bytes(), (results / f"{paper}.svg").read_bytes(), paper)
 
     def test_documents(self):
         computed = 0
