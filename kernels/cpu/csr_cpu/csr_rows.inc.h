@@ -128,10 +128,8 @@ typedef void ROWS_NAME(runs_t)(const spmm_csr_mm_args_t *args, int64_t k, int64_
 
 /* Store the sums of a block.  C is read before any of it is written, since vectors may overlap. */
 ROWS_INLINE void ROWS_NAME(store)(const spmm_csr_mm_args_t *args, ROWS_T *C, bool is_piece,
-                                  int64_t last, const int n_vectors, VECTOR *sum)
+                                  bool adds, int64_t last, const int n_vectors, VECTOR *sum)
 {
-    const bool adds = args->x.beta.re != 0.0 || args->x.beta.im != 0.0;
-
     for (int v = 0; v < n_vectors; v++) {
 #if ROWS_PARTS == 2
         sum[v] += ROWS_NAME(times_i)(sum[n_vectors + v]);
@@ -148,13 +146,55 @@ ROWS_INLINE void ROWS_NAME(store)(const spmm_csr_mm_args_t *args, ROWS_T *C, boo
     }
 }
 
+/* Entries k .. end times one block of columns.  Args are the caller's own copy of *shared: nothing
+ * that is stored to C changes them. */
+ROWS_INLINE void ROWS_NAME(block)(const spmm_csr_mm_args_t *shared, const spmm_csr_mm_args_t *args,
+                                  int64_t k, int64_t end, const ROWS_T *B, ROWS_T *C, bool is_piece,
+                                  bool adds, int64_t last, const int n_vectors,
+                                  ROWS_NAME(runs_t) * runs)
+{
+    VECTOR sum[SUMS], long_sum[SUMS];
+
+    if (end - k <= args->run) {
+        ROWS_NAME(run)(args, k, end, B, last, n_vectors, sum);
+    } else {
+        runs(shared, k, end, B, last, long_sum);
+        for (int v = 0; v < n_vectors * ROWS_PARTS; v++) {
+            sum[v] = long_sum[v];
+        }
+    }
+    ROWS_NAME(store)(args, C, is_piece, adds, last, n_vectors, sum);
+}
+
+/* All rows in one block, C neither permuted nor read: no register is short then, which is what few
+ * columns take most of their time for. */
+ROWS_INLINE void ROWS_NAME(plain)(const spmm_csr_mm_args_t *shared, int64_t first_row,
+                                  int64_t last_row, int64_t width, const int n_vectors,
+                                  ROWS_NAME(runs_t) * runs)
+{
+    const spmm_csr_mm_args_t args = *shared;
+    const int64_t            back = width - ROWS_LANES, last = n_vectors > 1 ? back : 0;
+    const ROWS_T            *B   = (const ROWS_T *)args.x.B + (back - last);
+    const int64_t            ldc = args.x.ldc * ROWS_PARTS;
+    ROWS_T                  *C   = (ROWS_T *)args.x.C + first_row * ldc + (back - last);
+    int64_t                  k   = args.row_ptr[first_row];
+
+    for (const int64_t *ends = args.row_ptr + first_row; ends < args.row_ptr + last_row; C += ldc) {
+        const int64_t end = *++ends;
+
+        ROWS_NAME(block)(shared, &args, k, end, B, C, false, false, last, n_vectors, runs);
+        k = end;
+    }
+}
+
 /* Rows first_row .. last_row times the columns whose reals are j0 .. stop, in blocks of n_vectors.
  */
 ROWS_INLINE void ROWS_NAME(blocks)(const spmm_csr_mm_args_t *shared, int64_t first_row,
                                    int64_t last_row, int64_t j0, int64_t stop, const int n_vectors,
                                    ROWS_NAME(runs_t) * runs)
 {
-    const spmm_csr_mm_args_t args = *shared; /* its own: nothing that is stored to C changes it */
+    const spmm_csr_mm_args_t args = *shared;
+    const bool               adds = args.x.beta.re != 0.0 || args.x.beta.im != 0.0;
     int64_t                  k    = args.row_ptr[first_row];
 
     for (int64_t i = first_row; i < last_row; i++) {
@@ -167,18 +207,10 @@ ROWS_INLINE void ROWS_NAME(blocks)(const spmm_csr_mm_args_t *shared, int64_t fir
         for (int64_t j = j0; j < stop; j += n_vectors * ROWS_LANES) {
             const int64_t wide = n_vectors * ROWS_LANES;
             const int64_t last = (stop - j < wide ? stop - j : wide) - ROWS_LANES;
-            const ROWS_T *B    = (const ROWS_T *)args.x.B + j;
-            VECTOR        sum[SUMS], long_sum[SUMS];
 
-            if (end - k <= args.run) {
-                ROWS_NAME(run)(&args, k, end, B, last, n_vectors, sum);
-            } else {
-                runs(shared, k, end, B, last, long_sum);
-                for (int v = 0; v < n_vectors * ROWS_PARTS; v++) {
-                    sum[v] = long_sum[v];
-                }
-            }
-            ROWS_NAME(store)(&args, C + j, is_piece, last, n_vectors, sum);
+            ROWS_NAME(block)
+            (shared, &args, k, end, (const ROWS_T *)args.x.B + j, C + j, is_piece, adds, last,
+             n_vectors, runs);
         }
         k = end;
     }
@@ -191,10 +223,20 @@ ROWS_INLINE void ROWS_NAME(blocks)(const spmm_csr_mm_args_t *shared, int64_t fir
     {                                                                                              \
         ROWS_NAME(runs)(args, k, end, B, last, n_vectors, sum);                                    \
     }                                                                                              \
+    static __attribute__((noinline)) ROWS_TARGET void ROWS_NAME(plain##n_vectors)(                 \
+        const spmm_csr_mm_args_t *args, int64_t first_row, int64_t last_row, int64_t width)        \
+    {                                                                                              \
+        ROWS_NAME(plain)(args, first_row, last_row, width, n_vectors, ROWS_NAME(runs##n_vectors)); \
+    }                                                                                              \
     static ROWS_TARGET void ROWS_NAME(blocks##n_vectors)(const spmm_csr_mm_args_t *args,           \
                                                          int64_t first_row, int64_t last_row,      \
                                                          int64_t j0, int64_t stop)                 \
     {                                                                                              \
+        if (stop - j0 <= n_vectors * ROWS_LANES && args->row_map == NULL && j0 == 0 &&             \
+            args->x.beta.re == 0.0 && args->x.beta.im == 0.0) {                                    \
+            ROWS_NAME(plain##n_vectors)(args, first_row, last_row, stop);                          \
+            return;                                                                                \
+        }                                                                                          \
         ROWS_NAME(blocks)                                                                          \
         (args, first_row, last_row, j0, stop, n_vectors, ROWS_NAME(runs##n_vectors));              \
     }
