@@ -100,6 +100,67 @@ static ROWS_TARGET void ROWS_PASTE(column, ROWS_TYPE, ROWS_ISA, one)(const spmm_
     (args, first_row, last_row, 0, 1, args->x.ldb, args->x.ldc);
 }
 
+#else
+#define PAIR ROWS_PASTE(vector, ROWS_TYPE, ROWS_ISA, 2)
+#define WIDE ROWS_PASTE(wide, ROWS_TYPE, ROWS_ISA, 2)
+
+/* The same of complex numbers: sums of real and of imaginary parts of A times those of B. */
+ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_mm_args_t *shared,
+                                                                int64_t first_row, int64_t last_row,
+                                                                int64_t j0, const int n,
+                                                                int64_t b_row, int64_t c_row)
+{
+    const spmm_csr_mm_args_t args = *shared;
+    const ROWS_T *value = args.values, *B = (const ROWS_T *)args.x.B + 2 * j0 * args.x.ldb;
+    const bool    adds = args.x.beta.re != 0.0 || args.x.beta.im != 0.0;
+    int64_t       k    = args.row_ptr[first_row];
+
+    for (int64_t i = first_row; i < last_row; i++) {
+        const int64_t end = args.row_ptr[i + 1];
+        const int64_t to  = args.row_map == NULL ? i : args.row_map[i];
+        ROWS_T       *C   = (ROWS_T *)args.x.C + 2 * (j0 * args.x.ldc + to * c_row);
+        PAIR          sum[8];
+        WIDE          total[8] = {0};
+
+        for (bool more = true; more;) {
+            const int64_t stop = end - k > args.run ? k + args.run : end;
+
+            for (int s = 0; s < 2 * n; s++) {
+                sum[s] = (PAIR){0};
+            }
+            for (; k < stop; k++) {
+                for (int j = 0; j < n; j++) {
+                    const PAIR b =
+                        *(const PAIR *)(B + 2 * (args.col_idx[k] * b_row + j * args.x.ldb));
+
+                    sum[2 * j] += value[2 * k] * b;
+                    sum[2 * j + 1] += value[2 * k + 1] * b;
+                }
+            }
+            more = k < end;
+            if (more || stop - args.row_ptr[i] > args.run) {
+                for (int s = 0; s < 2 * n; s++) {
+                    total[s] += __builtin_convertvector(sum[s], WIDE);
+                    sum[s] = __builtin_convertvector(total[s], PAIR);
+                }
+            }
+        }
+        for (int j = 0; j < n; j++) {
+            PAIR *c = (PAIR *)(C + 2 * j * args.x.ldc);
+            PAIR  x = sum[2 * j] + ROWS_PASTE(times_i, ROWS_TYPE, ROWS_ISA, 2)(sum[2 * j + 1]);
+
+            x = ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, 2)(args.x.alpha, x);
+            if (adds) {
+                x += ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, 2)(args.x.beta, *c);
+            }
+            *c = x;
+        }
+    }
+}
+#undef PAIR
+#undef WIDE
+#endif
+
 /* A few columns at a time over all rows, since each is a stream of its own through the cache and
  * the pages; A, read once for each few, is the smaller part. */
 static ROWS_TARGET void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA,
@@ -125,22 +186,6 @@ static ROWS_TARGET void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA,
         break;
     }
 }
-#else
-/* A column is a row-major block of one column. */
-static void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA, all)(const spmm_csr_mm_args_t *args,
-                                                          int64_t first_row, int64_t last_row)
-{
-    for (int64_t j = 0; j < args->x.n; j++) {
-        spmm_csr_mm_args_t one = *args;
-
-        one.x.n   = 1;
-        one.x.ldb = one.x.ldc = 1;
-        one.x.B               = (const ROWS_T *)args->x.B + j * args->x.ldb * ROWS_PARTS;
-        one.x.C               = (ROWS_T *)args->x.C + j * args->x.ldc * ROWS_PARTS;
-        ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, ROWS_LEAST)(&one, first_row, last_row);
-    }
-}
-#endif
 
 /* Row-major by the longest vectors that are no longer than a row of B. */
 #define TAKE(lanes)                                                                                \
