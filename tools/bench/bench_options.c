@@ -118,6 +118,9 @@ static int settle(driver_job_t *job, bool rotate, bool flush, bench_options_t *o
     if (o->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
         o->compute = spmmi_is_64f(o->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
+    if (o->no_yardstick && o->yardstick != SPMM_TYPE_AUTO) {
+        return driver_fail(job, DRIVER_USAGE, "give --yardstick or --no-yardstick");
+    }
     if (o->yardstick == SPMM_TYPE_AUTO) {
         o->yardstick = o->type;
     }
@@ -148,6 +151,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"note", 0, DRIVER_NAME, .to = &o->note},
         {"rotate", 0, DRIVER_FLAG, .to = &rotate},
         {"flush", 0, DRIVER_FLAG, .to = &flush},
+        {"no-yardstick", 0, DRIVER_FLAG, .to = &o->no_yardstick},
         {"also-rotate", 0, DRIVER_FLAG, .to = &o->also_rotate},
         {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
         {"tune", 0, DRIVER_NAME, .to = &o->tune},
@@ -197,6 +201,7 @@ void bench_print_help(FILE *out)
         "  --type TYPE          64f, 32f, 16f, 16bf, complex 64c or 32c [32f]\n"
         "  --yardstick TYPE     storage of the cusparse runs that ratios refer to [that of "
         "--type]\n"
+        "  --no-yardstick       no ratios: engine cusparse runs where --engines names it alone\n"
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"

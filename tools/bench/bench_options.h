@@ -47,7 +47,8 @@ typedef struct {
     int64_t        iterations, warmup;
     int64_t        check; /**< multiplications of the reference, at most */
     bench_cache_t  cache;
-    bool           also_rotate; /**< a second timing of each product, as BENCH_ROTATE */
+    bool           also_rotate;  /**< a second timing of each product, as BENCH_ROTATE */
+    bool           no_yardstick; /**< cusparse runs only where engine[] has it */
     bool           deterministic, no_autotune, help;
     uint64_t       seed;
     const char    *out, *note; /**< NULL: none */

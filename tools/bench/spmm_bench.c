@@ -60,6 +60,7 @@ static const char *engine_at(const bench_options_t *options, int k, bool *skip)
 
     *skip = false;
     if (k == 0) {
+        *skip = options->no_yardstick && !wanted(options, "cusparse");
         return "cusparse";
     }
     if (options->n_engines > 0) {
@@ -73,7 +74,8 @@ static const char *engine_at(const bench_options_t *options, int k, bool *skip)
 }
 
 /* All engines at one width; the seconds of @p row are those of a yardstick of another type, else
- * NaN and cusparse is the yardstick; it is measured also where only others are asked for.
+ * NaN and cusparse is the yardstick; it is measured also where only others are asked for, unless
+ * the run has none.
  * @return false when the run must end */
 static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t row)
 {
