@@ -54,27 +54,44 @@ def one_gpu(page):
         found = [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_8" in r]
         assert len(found) == 40, len(found)
         page.row(title, *(both(found, n) for n in (8, 32, 128)))
-    for title, kind in (
-        ("complex FP64, `csr-gpu` or `dmma`", "64c"),
-        ("complex FP32, `csr-gpu` or `bittcf`", "32c"),
-    ):
+    for title, kind, number in (("complex FP64", "64c", 40), ("complex FP32", "32c", 18)):
         found = [r for r in rows("engines/complex.tsv") if r["type"] == kind]
         by = {n: values([r for r in found if r["N"] == n], "ratio") for n in (8, 32, 128)}
-        assert {len(v) for v in by.values()} == {14}
+        assert {len(v) for v in by.values()} == {number}
         page.row(title, *(f"{fig(geomean(v))}, {fig(min(v))}" for v in by.values()))
-    page.says(f"complex numbers, {fig(14, 0)} of them")
+    page.says(f"where FP32 has {fig(18, 0)} of them")
     for title, kind in MORE:
-        found = [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_1" in r]
-        assert len(found) == 40
-        page.row(title, *(both(found, n) for n in (1, 4, 20, 100)))
+        found, one = (
+            [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and title_of in r]
+            for title_of in ("us_4", "us_1")
+        )
+        assert len(found) == len(one) == 40
+        page.row(title, both(one, 1), *(both(found, n) for n in (4, 20, 100)))
     page.says(f"geometric mean and least of {fig(40, 0)} real matrices")
-    lowest = [
-        r
-        for r in rows("single_gpu_more.tsv")
-        if r["type"] == "64f" and (r.get("ratio_1") or 9) < 0.8
-    ]
-    assert lowest and all(r["engine_1"] == "dmma" for r in lowest)
-    assert any("ratio_1" in r for r in lowest)
+    any_width(page)
+
+
+def any_width(page):
+    """Times over those of the next multiple of 8: aligned widths, and others."""
+    found = {}
+    for kind, whole in (("64f", 2), ("32f", 4)):
+        us = {(r["matrix"], r["N"]): r["us"] for r in rows("engines/widths.tsv")
+              if r["type"] == kind}
+        for (matrix, n), time in us.items():
+            up = -(-n // 8) * 8
+            if n > 8 and n < up and (matrix, up) in us:
+                found.setdefault((kind, n % whole == 0), []).append(time / us[matrix, up])
+    mean = {key: geomean(v) for key, v in found.items()}
+    assert fig(mean["64f", True]) == fig(mean["32f", True])
+    page.says(
+        f"a width between multiples of 8 takes {fig(mean['64f', True])} times as long as the next "
+        "multiple in FP64 and FP32, in the geometric mean of those above 8; at most "
+        f"{fig(max(found['64f', True]))} and {fig(max(found['32f', True]))} on bcsstk29",
+        f"take {fig(mean['64f', False])} times as long in FP64 and {fig(mean['32f', False])} times "
+        f"in FP32, at most {fig(max(found['64f', False]))} and {fig(max(found['32f', False]))}",
+    )
+    page.noted("definition", "multiples of 16 bytes, a width between multiples of 8",
+               "those above 8;", "a multiple of 16 bytes is worth it")
 
 
 def both(found, n):
@@ -247,7 +264,18 @@ def published(page):
         )
 
 
+def column_major(page):
+    found = {kind: [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_8" in r]
+             for kind in ("64f", "32f")}
+    fp64, fp32 = ([fig(geomean(values(mine, f"ratio_{n}"))) for n in (8, 32, 128)]
+                  for mine in found.values())
+    page.says(f"are {fp64[0]}, {fp64[1]} and {fp64[2]} times as fast as the",
+              f"in FP64, {fp32[0]}, {fp32[1]} and {fp32[2]} times in FP32")
+    page.noted("definition", "plans with 8, 32 and 128 columns")
+
+
 def quote(pages):
+    column_major(pages["docs/how-to/column_major.md"])
     page = pages["docs/explanation/performance.md"]
     for part in (one_gpu, many_products, published, several_gpus, cpus, sddmm, programs):
         part(page)
