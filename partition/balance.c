@@ -8,36 +8,38 @@
 /* Partitioners cannot split a row: say so where one is heavier than a part should be.
  * @p count is scratch [size], zeroed. */
 static spmm_status_t report_balance(const spmm_matrix_t *A, const char *method,
-                                    const int32_t *row_part, double imbalance, int64_t *count)
+                                    const spmm_partition_options_t *options,
+                                    const int32_t *row_part, int64_t *count)
 {
-    spmm_env_t  *env      = A->env;
-    const double mean     = (double)A->nnz / env->size;
-    int64_t      heaviest = 0, most = 0;
-    int          empty = 0;
+    spmm_env_t *env      = A->env;
+    double      mean     = 0.0;
+    int64_t     heaviest = 0, most = 0;
+    int         empty = 0;
 
     for (int32_t i = 0; i < A->n_rows; i++) {
-        const int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
+        const int64_t own = spmmi_row_weight(A, options->weight, i);
 
-        count[row_part[i]] += length;
-        heaviest = length > heaviest ? length : heaviest;
+        count[row_part[i]] += own;
+        heaviest = own > heaviest ? own : heaviest;
     }
     SPMM_TRY(spmmi_allreduce(env, count, env->size, MPI_INT64_T, MPI_SUM));
     SPMM_TRY(spmmi_allreduce(env, &heaviest, 1, MPI_INT64_T, MPI_MAX));
     for (int p = 0; p < env->size; p++) {
         most = count[p] > most ? count[p] : most;
+        mean += (double)count[p] / env->size;
         empty += count[p] == 0;
     }
-    if (env->rank == 0 && ((double)most > imbalance * mean || empty > 0)) {
+    if (env->rank == 0 && ((double)most > options->imbalance * mean || empty > 0)) {
         spmmi_log(env,
                   "partition %s: imbalance %.3f where %.3f is allowed, %d parts without "
-                  "non-zeros; the heaviest row holds %.3f of a part",
-                  method, (double)most / mean, imbalance, empty, (double)heaviest / mean);
+                  "non-zeros; the heaviest row weighs %.3f of a part",
+                  method, (double)most / mean, options->imbalance, empty, (double)heaviest / mean);
     }
     return SPMM_OK;
 }
 
 spmm_status_t spmmi_balance_report(const spmm_matrix_t *A, const char *method,
-                                   const int32_t *row_part, double imbalance)
+                                   const spmm_partition_options_t *options, const int32_t *row_part)
 {
     int64_t      *count;
     spmm_status_t status = SPMM_OK;
@@ -47,7 +49,7 @@ spmm_status_t spmmi_balance_report(const spmm_matrix_t *A, const char *method,
     }
     status = spmmi_agree(A->env, status);
     if (status == SPMM_OK) {
-        status = spmmi_agree(A->env, report_balance(A, method, row_part, imbalance, count));
+        status = spmmi_agree(A->env, report_balance(A, method, options, row_part, count));
     }
     spmmi_free(count);
     return status;
@@ -61,13 +63,14 @@ bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A, int n_parts)
            (A->rows >= least || (!spmmi_matrix_is_square(A) && A->cols >= least - A->rows));
 }
 
-spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part)
+spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method,
+                                   const int64_t *weight, int32_t *row_part)
 {
     if (A->env->rank == 0) {
         spmmi_log(A->env,
-                  "partition %s: too few vertices or no edges, consecutive rows with equal numbers "
-                  "of non-zeros instead",
+                  "partition %s: too few vertices or no edges, consecutive rows of equal weight "
+                  "instead",
                   method);
     }
-    return spmmi_agree(A->env, spmmi_block_rows(A, A->env->size, row_part));
+    return spmmi_agree(A->env, spmmi_block_rows(A, weight, A->env->size, row_part));
 }

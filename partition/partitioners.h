@@ -19,9 +19,22 @@ spmm_status_t spmmi_partition_run(const spmm_matrix_t *A, const spmm_partitioner
  *  it fails stays in *partition. */
 spmm_status_t spmmi_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition);
 
-/** Consecutive blocks of rows with about equal numbers of non-zeros.  Collective; not agreed.
+/** What row @p i of this rank weighs.  @param[in] weight  as in the options */
+static inline int64_t spmmi_row_weight(const spmm_matrix_t *A, const int64_t *weight, int64_t i)
+{
+    return weight != NULL ? weight[i] : A->row_ptr[i + 1] - A->row_ptr[i];
+}
+
+/** What all rows of this rank weigh. */
+int64_t spmmi_rows_weight(const spmm_matrix_t *A, const int64_t *weight);
+/** What those of all ranks do.  Collective; not agreed. */
+spmm_status_t spmmi_all_weight(const spmm_matrix_t *A, const int64_t *weight, int64_t *all);
+
+/** Consecutive blocks of rows of about equal weight.  Collective; not agreed.
+ *  @param[in]  weight   as in the options
  *  @param[out] row_part [A->n_rows] */
-spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int n_parts, int32_t *row_part);
+spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, const int64_t *weight, int n_parts,
+                               int32_t *row_part);
 
 /** A row over the network to one within a node, in time: NVLink has about 340 GB/s for each peer,
  *  an adapter of 400 Gb/s about 48. */
@@ -36,11 +49,14 @@ bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A, int n_parts);
 
 /** Blocks of rows where it is not, with a line in the log.  Collective, agreed.
  *  @param[out] row_part [A->n_rows] */
-spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part);
+spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method,
+                                   const int64_t *weight, int32_t *row_part);
 
-/** One line in the log where @p row_part is out of the allowed balance.  Collective, agreed. */
+/** One line in the log where @p row_part is out of the balance that @p options allow.  Collective,
+ *  agreed. */
 spmm_status_t spmmi_balance_report(const spmm_matrix_t *A, const char *method,
-                                   const int32_t *row_part, double imbalance);
+                                   const spmm_partition_options_t *options,
+                                   const int32_t                  *row_part);
 
 /** Which parts use which columns, held by the ranks that own the columns in A. */
 typedef struct {

@@ -110,6 +110,15 @@ typedef struct {
                                 more.  On CPUs, op N, not for reproducible plans and schedule
                                 "allgather"; partial rows of C are not rounded.  AUTO: as they
                                 are */
+    const char *balance;   /**< what partitions that the plan makes ("block", "metis", "ptscotch",
+                                "auto") give ranks equal shares of.  "time": each row weighs what
+                                it costs by the model of the engine that is predicted to run, for
+                                entries, for columns that few rows near it share, and for rows of
+                                B and C; op N.  "entries": NULL and "auto", too */
+    int use_fewer_ranks;   /**< nonzero: where the plan makes the partition, and one rank alone is
+                                predicted to take less than 0.9 of the time of all, the first rank
+                                gets all rows: the partition then is "one".  Planning takes twice as
+                                long there.  spmm_plan_explain() says so in either case */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -117,7 +126,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO, NULL, 0, 0, NULL, NULL, SPMM_TYPE_AUTO                                 \
+            SPMM_TYPE_AUTO, NULL, 0, 0, NULL, NULL, SPMM_TYPE_AUTO, NULL, 0                        \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -302,6 +311,8 @@ typedef struct {
     const char *cover;       /**< "rows" or "both": rows are then those of both kinds; static
                                   storage */
     int64_t     moved_nnz;   /**< entries that a cover has moved, of all ranks */
+    double      one_rank_predicted_s; /**< of one execute with all rows on one rank, to be set
+                                           beside schedule_predicted_s; NaN: none */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */

@@ -97,7 +97,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 168_c_size_t
+    integer(c_size_t) :: struct_size = 184_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -123,6 +123,8 @@ module spmm_dist
     type(c_ptr) :: levels = c_null_ptr
     type(c_ptr) :: cover = c_null_ptr
     integer(c_int) :: halo_type = 0
+    type(c_ptr) :: balance = c_null_ptr
+    integer(c_int) :: use_fewer_ranks = 0
   end type
 
   type, bind(c) :: spmm_layout_info_t
@@ -146,7 +148,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_stats_t
-    integer(c_size_t) :: struct_size = 408_c_size_t
+    integer(c_size_t) :: struct_size = 416_c_size_t
     type(c_ptr) :: engine = c_null_ptr
     type(c_ptr) :: halo_engine = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
@@ -187,6 +189,7 @@ module spmm_dist
     type(c_ptr) :: levels = c_null_ptr
     type(c_ptr) :: cover = c_null_ptr
     integer(c_int64_t) :: moved_nnz = 0_c_int64_t
+    real(c_double) :: one_rank_predicted_s = 0.0_c_double
   end type
 
   type, bind(c) :: spmm_scale_options_t

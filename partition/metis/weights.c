@@ -26,17 +26,27 @@ static void cut_heavy(idx_t n, int n_parts, idx_t *vwgt)
     }
 }
 
+static int64_t weight_of(const spmm_metis_pattern_t *pattern, idx_t v)
+{
+    if (v >= pattern->rows) {
+        return 0;
+    }
+    return pattern->weight != NULL ? pattern->weight[v]
+                                   : pattern->row_ptr[v + 1] - pattern->row_ptr[v];
+}
+
 void spmmi_metis_weights(const spmm_metis_pattern_t *pattern, idx_t n_vertices, int n_parts,
                          idx_t *vwgt)
 {
-    const spmm_weight_scale_t scale = spmmi_weight_scale(
-        pattern->row_ptr[pattern->rows], n_vertices, n_vertices - pattern->rows, IDX_MAX);
+    spmm_weight_scale_t scale;
+    int64_t             all = 0;
 
     for (idx_t v = 0; v < n_vertices; v++) {
-        const int64_t length =
-            v < pattern->rows ? pattern->row_ptr[v + 1] - pattern->row_ptr[v] : 0;
-
-        vwgt[v] = (idx_t)spmmi_weight(&scale, length);
+        all += weight_of(pattern, v);
+    }
+    scale = spmmi_weight_scale(all, n_vertices, n_vertices - pattern->rows, IDX_MAX);
+    for (idx_t v = 0; v < n_vertices; v++) {
+        vwgt[v] = (idx_t)spmmi_weight(&scale, weight_of(pattern, v));
     }
     cut_heavy(n_vertices, n_parts, vwgt);
 }

@@ -73,6 +73,10 @@ class Plan(Resource):
         Rows of B travel, or the fewest rows of B and partial rows of C.
     halo_type : dtype or str
         Rows of B travel rounded to this type: "16f" or "16bf" of FP32, "32f" of FP64.
+    balance : {"auto", "time", "entries"}
+        What ranks get equal shares of, where the partition is the plan's own.
+    use_fewer_ranks : bool
+        Where one rank alone is predicted to be faster, it gets all rows of such a partition.
     profile : bool
         Time the phases of every product, for `stats`, `timeline` and `plot`.
     no_autotune : bool
@@ -101,7 +105,7 @@ class Plan(Resource):
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
                  reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
                  tune="use", reproducible=False, column_groups=0, levels="auto",
-                 cover="auto", halo_type="auto"):
+                 cover="auto", halo_type="auto", balance="auto", use_fewer_ranks=False):
         options, failed = ffi.new("spmm_plan_options_t *"), None
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
         texts = []  # live until the call
@@ -119,7 +123,8 @@ class Plan(Resource):
             options.engine, options.transport = word(engine), word(transport)
             options.reorder, options.schedule = word(reorder), word(schedule)
             options.tune, options.levels = word(tune), word(levels)
-            options.cover = word(cover)
+            options.cover, options.balance = word(cover), word(balance)
+            options.use_fewer_ranks = bool(use_fewer_ranks)
             options.halo_type = TYPES[type_name(halo_type)]
             options.column_groups = column_groups
             options.imbalance, options.seed, options.executes = imbalance, seed, executes
@@ -139,7 +144,8 @@ class Plan(Resource):
                           graph=bool(graph), exact_nonfinite=bool(exact_nonfinite), tune=tune,
                           reproducible=bool(reproducible),
                           column_groups=column_groups, levels=levels, cover=cover,
-                          halo_type=str(halo_type))
+                          halo_type=str(halo_type), balance=balance,
+                          use_fewer_ranks=bool(use_fewer_ranks))
         super().__init__(A._context, "spmm_plan_t", lib.spmm_plan_destroy,
                          (lib.spmm_plan_create, A._pointer, n, options))
         #: The matrix, n and op as given.

@@ -2,11 +2,15 @@
 /** @file create.c  The steps of making a plan; each ends with the agreement of all ranks. */
 #include "plan/create.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
 #include "base/nodes.h"
 #include "plan/block/arrival.h"
 #include "plan/block/blockset.h"
 #include "plan/block/split.h"
+#include "plan/choose/balance.h"
+#include "plan/choose/fewer.h"
 #include "plan/exchange.h"
 #include "plan/options.h"
 #include "plan/plan.h"
@@ -24,19 +28,24 @@ static void enter_stage(spmm_plan_t *plan, const char *stage)
 
 static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const spmm_nodes_t            *nodes   = &plan->env->nodes;
-    const spmm_partition_options_t options = {.objective = o->objective,
-                                              .imbalance = o->imbalance,
-                                              .seed      = o->seed,
-                                              .nodes =
-                                                  spmmi_nodes_have_levels(nodes) ? nodes : NULL,
-                                              .covers = spmmi_cover_may(plan, o)};
-    const double                   start   = spmmi_now();
-    spmm_matrix_t                 *A       = plan->A;
-    spmm_layout_map_t             *of_rows = plan->flips ? &plan->cols : &plan->rows;
-    spmm_layout_map_t             *of_cols = plan->flips ? &plan->rows : &plan->cols;
+    const spmm_nodes_t      *nodes   = &plan->env->nodes;
+    spmm_partition_options_t options = {.objective = o->objective,
+                                        .imbalance = o->imbalance,
+                                        .seed      = o->seed,
+                                        .nodes     = spmmi_nodes_have_levels(nodes) ? nodes : NULL,
+                                        .covers    = spmmi_cover_may(plan, o)};
+    const double             start   = spmmi_now();
+    spmm_matrix_t           *A       = plan->A;
+    spmm_layout_map_t       *of_rows = plan->flips ? &plan->cols : &plan->rows;
+    spmm_layout_map_t       *of_cols = plan->flips ? &plan->rows : &plan->cols;
+    int64_t                 *weight;
+    spmm_status_t            status;
 
-    SPMM_TRY(spmmi_partition_create(A, o->partition, &options, &plan->partition));
+    SPMM_TRY(spmmi_plan_weigh(plan, o, &weight));
+    options.weight = weight;
+    status         = spmmi_partition_create(A, o->partition, &options, &plan->partition);
+    spmmi_free(weight);
+    SPMM_TRY(status);
     SPMM_TRY(spmmi_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,
                                      plan->partition.keep, of_rows));
     if (spmmi_matrix_is_square(A)) { /* columns follow the rows */
@@ -151,13 +160,14 @@ static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, in
         spmmi_free(made);
         return status;
     }
-    made->env     = shared->env;
-    made->device  = shared->device;
-    made->shared  = shared;
-    made->A       = A;
-    made->n       = n;
-    made->ab_type = A->type;
-    status        = steps(made, options);
+    made->env               = shared->env;
+    made->device            = shared->device;
+    made->shared            = shared;
+    made->A                 = A;
+    made->n                 = n;
+    made->ab_type           = A->type;
+    made->choice.one_rank_s = NAN;
+    status                  = steps(made, options);
     spmmi_range(&made->timing.range, NULL);
     if (status != SPMM_OK) {
         spmmi_plan_free(made);
@@ -171,7 +181,20 @@ static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, in
 spmm_status_t spmmi_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
                                const spmm_plan_options_t *options, spmm_plan_t **plan)
 {
-    return build(shared, A, n, options, make, spmmi_plan_refill, plan);
+    spmm_plan_options_t mine = *options;
+
+    SPMM_TRY(build(shared, A, n, options, make, spmmi_plan_refill, plan));
+    if (options->use_fewer_ranks == 0 || !spmmi_partition_is_own(options->partition) ||
+        !spmmi_plan_one_pays(*plan)) {
+        return SPMM_OK;
+    }
+    spmmi_plan_free(*plan);
+    *plan          = NULL;
+    mine.partition = "one";
+    mine.balance   = NULL;
+    SPMM_TRY(build(shared, A, n, &mine, make, spmmi_plan_refill, plan));
+    (*plan)->partition.note = "taken since one rank is predicted to be faster than all";
+    return SPMM_OK;
 }
 
 static spmm_status_t keep_pattern(void *self)
@@ -184,7 +207,10 @@ spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_ma
                                         int64_t n, const spmm_plan_options_t *options,
                                         spmm_plan_t **plan)
 {
-    return build(shared, A, n, options, make_without_product, keep_pattern, plan);
+    spmm_plan_options_t mine = *options;
+
+    mine.balance = "entries"; /* weights of rows are those of products */
+    return build(shared, A, n, &mine, make_without_product, keep_pattern, plan);
 }
 
 void spmmi_plan_free(spmm_plan_t *plan)

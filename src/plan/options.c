@@ -216,6 +216,16 @@ static spmm_status_t check_cover(const spmm_plan_t *plan, const char *cover)
                       "there is no cover \"%.60s\"; there are rows, both, and auto", cover);
 }
 
+static spmm_status_t check_balance(const spmm_plan_t *plan, const char *balance)
+{
+    if (balance == NULL || strcmp(balance, "auto") == 0 || strcmp(balance, "time") == 0 ||
+        strcmp(balance, "entries") == 0) {
+        return SPMM_OK;
+    }
+    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
+                      "there is no balance \"%.60s\"; there are time, entries, and auto", balance);
+}
+
 /* Ranks that plan different products would wait for each other for ever: find out at once. */
 static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
@@ -235,7 +245,8 @@ static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_op
         spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
         spmmi_text("schedule", o->schedule), spmmi_text("tune", tune_name(o)),
         spmmi_text("levels", o->levels), spmmi_text("cover", o->cover),
-        spmmi_whole("halo_type", o->halo_type));
+        spmmi_whole("halo_type", o->halo_type), spmmi_text("balance", o->balance),
+        spmmi_whole("use_fewer_ranks", o->use_fewer_ranks));
 }
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
@@ -245,6 +256,7 @@ spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options
     SPMM_TRY(spmmi_agree(plan->env, check_levels(plan, o->levels)));
     SPMM_TRY(spmmi_agree(plan->env, check_cover(plan, o->cover)));
     SPMM_TRY(spmmi_agree(plan->env, check_halo_type(plan, o)));
+    SPMM_TRY(spmmi_agree(plan->env, check_balance(plan, o->balance)));
     SPMM_TRY(compare_options(plan, o));
     plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
     plan->op    = plan->flips ? SPMM_OP_N : plan->op;

@@ -276,9 +276,12 @@ static void plan_and_run(const shape_t *s, const product_t *p)
     o.schedule     = p->schedule;
     o.profile      = p->n % 2 == 0;
     o.reproducible = p->reproducible;
-    o.levels       = test_context_levels();
-    o.cover        = may_cover(p) ? test_context_cover() : NULL;
-    A              = create(&first, p);
+    o.balance      = p->balance;
+
+    o.use_fewer_ranks = p->use_fewer_ranks;
+    o.levels          = test_context_levels();
+    o.cover           = may_cover(p) ? test_context_cover() : NULL;
+    A                 = create(&first, p);
     spmm_assert_ok(spmm_plan_create(A, p->planned_n, &o, &plan));
     plans_covered += moves_entries(plan);
     run_once(s, p, 3, plan);

@@ -26,6 +26,8 @@ typedef struct {
     const char    *engine;            /**< NULL: the plan chooses */
     const char    *reorder;           /**< likewise */
     const char    *schedule;          /**< likewise */
+    const char    *balance;           /**< likewise */
+    int            use_fewer_ranks;
     bool           reproducible;
     bool           narrow; /**< A from 32-bit indices, its arrays on the device */
 } product_t;

@@ -129,6 +129,8 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"partition", 'p', DRIVER_NAME, .to = &o->partition},
         {"objective", 0, DRIVER_CALL, .to = &o->objective, .call = parse_objective},
         {"imbalance", 0, DRIVER_REAL, .to = &o->imbalance, .from = 1.0},
+        {"balance", 0, DRIVER_NAME, .to = &o->balance},
+        {"use-fewer-ranks", 0, DRIVER_FLAG, .to = &o->use_fewer_ranks},
         {"write-partition", 0, DRIVER_NAME, .to = &o->write_partition},
         {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
         {"schedule", 0, DRIVER_NAME, .to = &o->schedule},

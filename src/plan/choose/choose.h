@@ -7,6 +7,13 @@
 #include "plan/exchange.h"
 #include "plan/schedule/schedule.h"
 
+/** What ranks have equal shares of. */
+typedef struct {
+    bool        by_time;
+    const char *engine; /**< by whose model, on this rank; NULL: it has no rows; static */
+    const char *why;    /**< entries and not time; static; NULL: time, or one rank */
+} spmm_plan_balance_t;
+
 /** The part of a plan that says what was compared, and which schedule runs.  Owned by the plan; the
  *  candidates stay for explain. */
 typedef struct {
@@ -15,6 +22,8 @@ typedef struct {
     spmm_candidate_t      *schedules;  /**< [spmmi_n_schedules], owned */
     spmm_candidate_t      *transports; /**< [spmmi_n_transports], owned */
     spmm_levels_choice_t   levels;
+    spmm_plan_balance_t    balance;
+    double one_rank_s; /**< predicted of all rows on one rank; NAN: nobody asked a model */
 } spmm_plan_choice_t;
 
 /** Choose the schedule of a plan and make its formats and buffers.  Collective, agreed. */

@@ -85,7 +85,7 @@ static void note_heavy(void *user, const char *line)
 {
     bool *seen = user;
 
-    *seen = *seen || strstr(line, "the heaviest row holds 1.340 of a part") != NULL;
+    *seen = *seen || strstr(line, "the heaviest row weighs 1.340 of a part") != NULL;
 }
 
 /* A row of 140 of 418 entries is 1.34 of 4 parts: METIS cannot balance that, the log says so. */
