@@ -5,11 +5,10 @@
  *      bench_parts [-p RANKS] [-n N,N...] [-c COMPUTE] [-m block|metis] [-e] [-i ITERATIONS]
  *                  FILE|SPEC...
  *
- *  For rows weighed by entries and by time a line for each matrix, N and rank: entries, rows, halo
- *  rows, and of the local block the engine of least predicted time, that time, and on a GPU the
- *  least time measured over all engines; with -e a line for each engine.  In the last columns the
- *  largest over the mean of the ranks, of entries, predicted and measured times.  Without a GPU the
- *  model's machine is one H200, and nothing is measured, as with -i 0.
+ *  For rows weighed by entries and by time a line for each matrix and N: rows of B that travel, of
+ *  the local blocks the largest over the mean entries, predicted and measured times, and the
+ *  largest of both times; with -e also a line for each rank and engine.  Without a GPU the model's
+ *  machine is one H200, and nothing is measured, as with -i 0.
  */
 #include <math.h>
 #include <mpi.h>
@@ -42,9 +41,8 @@ typedef struct {
 
 /** What a rank has. */
 typedef struct {
-    int64_t     entries, rows, halo_rows;
-    double      predicted_s, measured_s;
-    const char *predicted, *measured;
+    int64_t entries, rows, halo_rows;
+    double  predicted_s, measured_s;
 } rank_t;
 
 static void must(const bench_t *b, spmm_status_t status, const char *what)
@@ -143,7 +141,6 @@ static void run_block(bench_t *b, const spmm_csr_t *block, int64_t n, const char
     char             why[SPMM_WHY];
 
     rank->predicted_s = rank->measured_s = INFINITY;
-    rank->predicted = rank->measured = "-";
     must(b, spmmi_pattern_scan(b->env, block, &pattern), "the facts of a block");
     problem = problem_of(b, n, &pattern);
     if (b->measures) {
@@ -160,17 +157,11 @@ static void run_block(bench_t *b, const spmm_csr_t *block, int64_t n, const char
         if (b->measures) {
             measured = measure(b, &o, engine, &problem);
         }
-        if (predicted < rank->predicted_s) {
-            rank->predicted_s = predicted;
-            rank->predicted   = engine->name;
-        }
-        if (measured < rank->measured_s) {
-            rank->measured_s = measured;
-            rank->measured   = engine->name;
-        }
+        rank->predicted_s = fmin(rank->predicted_s, predicted);
+        rank->measured_s  = fmin(rank->measured_s, measured); /* of no number: the other */
         if (b->all_engines) {
-            (void)printf("engine\t%s\t%s\t%.2f\t%.2f\n", title, engine->name, 1e6 * predicted,
-                         1e6 * measured);
+            (void)printf("# %s\t%s\t%lld\t%.2f\t%.2f\n", title, engine->name,
+                         (long long)rank->entries, 1e6 * predicted, 1e6 * measured);
         }
     }
     if (b->measures) {
@@ -209,23 +200,52 @@ static int64_t *weigh(bench_t *b, const spmm_matrix_t *A, int64_t n, const char 
     return weight;
 }
 
-static double uneven(const rank_t *rank, int ranks, int what)
+/** Of the ranks. */
+typedef struct {
+    double largest, over_mean;
+} spread_t;
+
+static double value_of(const rank_t *rank, int what)
 {
-    double most = 0.0, sum = 0.0;
+    return what == 0 ? (double)rank->entries : what == 1 ? rank->predicted_s : rank->measured_s;
+}
+
+static spread_t spread_of(const rank_t *rank, int ranks, int what)
+{
+    spread_t s   = {0.0, 0.0};
+    double   sum = 0.0;
 
     for (int p = 0; p < ranks; p++) {
-        const double x = what == 0   ? (double)rank[p].entries
-                         : what == 1 ? rank[p].predicted_s
-                                     : rank[p].measured_s;
-
-        most = fmax(most, x);
-        sum += x;
+        s.largest = fmax(s.largest, value_of(&rank[p], what));
+        sum += value_of(&rank[p], what);
     }
-    return most / sum * ranks;
+    s.over_mean = s.largest / sum * ranks;
+    return s;
+}
+
+static void print(const bench_t *b, const char *name, int64_t n, const char *balance,
+                  const char *engine, const rank_t *rank)
+{
+    const spread_t entries = spread_of(rank, b->ranks, 0), predicted = spread_of(rank, b->ranks, 1);
+    const spread_t measured = spread_of(rank, b->ranks, 2);
+    int64_t        halo     = 0;
+
+    for (int p = 0; p < b->ranks; p++) {
+        halo += rank[p].halo_rows;
+    }
+    (void)printf("%s\t%d\t%lld\t%s\t%s\t%s\t%s\t%lld\t%.3f\t%.3f\t%.2f", name, b->ranks,
+                 (long long)n, b->compute_name, b->method, balance, engine, (long long)halo,
+                 entries.over_mean, predicted.over_mean, 1e6 * predicted.largest);
+    if (b->measures) {
+        (void)printf("\t%.3f\t%.2f\n", measured.over_mean, 1e6 * measured.largest);
+    } else {
+        (void)printf("\t-\t-\n");
+    }
+    (void)fflush(stdout);
 }
 
 static void run_weighed(bench_t *b, const spmm_matrix_t *A, const char *name, int64_t n,
-                        const char *balance, const int64_t *weight)
+                        const char *balance, const char *engine, const int64_t *weight)
 {
     const spmm_partition_options_t options = {.weight = weight};
     spmm_scale_t                   scale;
@@ -243,16 +263,7 @@ static void run_weighed(bench_t *b, const spmm_matrix_t *A, const char *name, in
         run_block(b, &block, n, title, &rank[p]);
         spmmi_csr_free(&block);
     }
-    for (int p = 0; p < b->ranks; p++) {
-        (void)printf("rank\t%s\t%lld\t%s\t%d\t%lld\t%lld\t%lld\t%s\t%.2f\t%s\t%.2f\t%.3f\t%.3f\t"
-                     "%.3f\n",
-                     name, (long long)n, balance, p, (long long)rank[p].entries,
-                     (long long)rank[p].rows, (long long)rank[p].halo_rows, rank[p].predicted,
-                     1e6 * rank[p].predicted_s, rank[p].measured, 1e6 * rank[p].measured_s,
-                     uneven(rank, b->ranks, 0), uneven(rank, b->ranks, 1),
-                     uneven(rank, b->ranks, 2));
-    }
-    (void)fflush(stdout);
+    print(b, name, n, balance, engine, rank);
     spmmi_scale_free(&scale);
 }
 
@@ -270,9 +281,9 @@ static void run_matrix(bench_t *b, const char *path)
         const char *engine;
         int64_t    *weight = weigh(b, A, b->widths[w], &engine);
 
-        run_weighed(b, A, bench_block_name(path), b->widths[w], "entries", NULL);
+        run_weighed(b, A, bench_block_name(path), b->widths[w], "entries", "-", NULL);
         if (weight != NULL) {
-            run_weighed(b, A, bench_block_name(path), b->widths[w], "time", weight);
+            run_weighed(b, A, bench_block_name(path), b->widths[w], "time", engine, weight);
         }
         spmmi_free(weight);
     }
@@ -297,8 +308,9 @@ static bool parse(bench_t *b, int argc, char **argv)
             if (word == NULL) {
                 return false;
             }
-            b->compute = (spmm_compute_t)word->value;
-            b->type    = b->compute == SPMM_COMPUTE_64F ? SPMM_R_64F : SPMM_R_32F;
+            b->compute_name = word->name;
+            b->compute      = (spmm_compute_t)word->value;
+            b->type         = b->compute == SPMM_COMPUTE_64F ? SPMM_R_64F : SPMM_R_32F;
             break;
         case 'm':
             b->method = optarg;
@@ -319,13 +331,14 @@ static bool parse(bench_t *b, int argc, char **argv)
 int main(int argc, char **argv)
 {
     spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
-    bench_t                b = {.ranks      = 2,
-                                .widths     = {32, 128},
-                                .n_widths   = 2,
-                                .iterations = 21,
-                                .method     = "metis",
-                                .compute    = SPMM_COMPUTE_32F_FAST_TF32,
-                                .type       = SPMM_R_32F};
+    bench_t                b = {.ranks        = 2,
+                                .widths       = {32, 128},
+                                .n_widths     = 2,
+                                .iterations   = 21,
+                                .method       = "metis",
+                                .compute      = SPMM_COMPUTE_32F_FAST_TF32,
+                                .compute_name = "32f-fast-tf32",
+                                .type         = SPMM_R_32F};
 
     MPI_Init(&argc, &argv);
     if (!parse(&b, argc, argv)) {
@@ -343,9 +356,9 @@ int main(int argc, char **argv)
         b.model = (spmm_device_t){
             .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .threads = 1, .mem_bw = 4.8e12};
     }
-    (void)printf(
-        "what\tmatrix\tN\tbalance\trank\tentries\trows\thalo_rows\tpredicted\tpredicted_us\t"
-        "fastest\tmeasured_us\tentries_max_mean\tpredicted_max_mean\tmeasured_max_mean\n");
+    (void)printf("matrix\tranks\tN\tcompute\tpartition\tbalance\tmodel\thalo_rows\t"
+                 "entries_max_mean\tpredicted_max_mean\tpredicted_us\tmeasured_max_mean\t"
+                 "measured_us\n");
     for (int k = optind; k < argc; k++) {
         run_matrix(&b, argv[k]);
     }

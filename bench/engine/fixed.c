@@ -179,10 +179,10 @@ static void with_plan(bench_t *b, spmm_matrix_t *A, const char *name, const char
     b->C = buffer(b, spmmi_plan_map(b->plan, SPMM_OPERAND_C)->n_local);
     must(b, spmm_plan_get_stats(b->plan, &stats), "stats");
     if (parts) {
-        measure(b, empty, "empty kernel", "-", "-");
-        measure(b, record, "event", "-", "-");
-        measure(b, look_up, "pointer", "-", "-");
-        measure(b, number, "stream number", "-", "-");
+        measure(b, empty, "empty kernel", "none", "none");
+        measure(b, record, "event", "none", "none");
+        measure(b, look_up, "pointer", "none", "none");
+        measure(b, number, "stream number", "none", "none");
     }
     if (!graph && spmmi_plan_runs_alone(b->plan)) {
         measure(b, multiply, "block", name, stats.engine);

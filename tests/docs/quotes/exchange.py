@@ -113,6 +113,7 @@ def schedules(page):
         f"unless the second is {fig(worth, 1)} times longer",
         f"take less than {fig(less, 0)} % of its time",
     )
+    fixed(page)
     page.noted("definition", "halos of 8 to 64 KiB")
     page.noted(
         "trial",
@@ -120,6 +121,24 @@ def schedules(page):
         "by some 10 us behind a group",
         "costs the host about 12 us: three kernels of 2.5 us and five calls for events of 1 " "us",
     )
+
+
+def fixed(page):
+    """What a product costs where there is next to nothing to multiply."""
+    found = [r for r in select("engines/fixed.tsv", N=8) if r["engine"] != "bittcf"]
+    took = {r["what"]: r for r in reversed(found)}
+    one_us, none = took["product"], took["empty kernel"]
+    page.says(
+        f"takes {fig(one_us['events_us'], 1)} us between two events, "
+        f"{fig(one_us['events_us'] / none['events_us'])} times as long",
+        f"{fig(one_us['loop_us'], 1)} us in a loop of them, where that kernel takes "
+        f"{fig(none['loop_us'], 1)}, and {fig(took['graph']['host_us'], 1)} us of the host",
+        f"Of the {fig(one_us['host_us'], 1)} us that a call takes of the host the launch is "
+        f"{fig(took['block']['host_us'], 1)}",
+        f"is {fig(took['pointer']['host_us'])} each, the number of the stream "
+        f"{fig(took['stream number']['host_us'])} and event DONE {fig(took['event']['host_us'])}",
+    )
+    page.noted("definition", "a product of 25 rows and 8 columns")
 
 
 def quote(pages):

@@ -45,8 +45,35 @@ def partition(page):
     page.says(f"Emilia_923-like ({fig(nnz / 1e6, 0)} million entries)")
     even = code("include/spmm_dist/plan.h", r"imbalance;.*\n +0: ([\d.]+) \*/")
     page.says(f"`imbalance` ({fig(even)})")
+    balance(page)
     gain = code("src/plan/choose/fewer.c", r"clear_gain = ([\d.]+)")
     page.says(f"than {fig(gain, 1)} of the time of all")
+
+
+def balance(page):
+    """Rows weighed by entries and by time; where no model says what rows cost, by entries."""
+
+    def spreads(**wanted):
+        uneven = {}
+        for r in select("patterns/balance.tsv", **wanted):
+            uneven.setdefault(r["matrix"], {})[r["balance"]] = r["predicted_max_mean"]
+        return {m: (of["entries"], of.get("time", of["entries"])) for m, of in uneven.items()}
+
+    for title, ranks, compute, columns in (
+        ("2 ranks, FP64, 16 columns", 2, "64f", 16),
+        ("2 ranks, FP32, 32 columns", 2, "32f", 32),
+        ("2 ranks, FP32, 128 columns", 2, "32f", 128),
+        ("4 ranks, FP32, 128 columns", 4, "32f", 128),
+    ):
+        found = spreads(ranks=ranks, compute=compute, N=columns)
+        means = [fig(geomean([of[k] for of in found.values()]), 3) for k in (0, 1)]
+        page.row(title, fig(len(found), 0), *means)
+    found = spreads(ranks=2, compute="64f", N=16)
+    mip1, media = found["syn-mip1"], found["fb_media"]
+    page.says(
+        f"Of mip1-like it falls from {fig(mip1[0])} to {fig(mip1[1])} (FP64), of fb_media it "
+        f"grows from {fig(media[0])} to {fig(media[1])}"
+    )
 
 
 def reliability(page):
