@@ -190,6 +190,27 @@ def others(pages):
     assert 0.4 < half < 0.6, half
 
 
+def tried_widths(page):
+    def times(wanted, **more):
+        return values(select("engines/tried_widths.tsv", tried=wanted, **more), "beside_us",
+                      over="us")
+
+    sums = times("sums")
+    page.says(f"{fig(min(sums))} to {fig(max(sums))} of the time of `dmma`, {fig(len(sums), 0)} "
+              "matrices, N = 8, column-major")
+    edges = [t for kind in ("64f", "32f") for n in (64, 128)
+             for t in times("edges", type=kind, N=n)]
+    page.says(f"{fig(times('edges', type='64f', N=20)[0])} of the time with N = 20 in FP64, but "
+              f"{fig(min(edges))} to {fig(max(edges))} with N = 64 and 128")
+    columns = [times("columns 2", N=8), times("columns 1", N=32)]
+    page.says(f"{fig(geomean(columns[0]))} of the time at N = 8 and {fig(geomean(columns[1]))} at "
+              f"32, geometric means of {fig(len(columns[0]), 0)} matrices")
+    wide = [t for n in (33, 63) for t in times("csr-gpu, 4-byte accesses", N=n)]
+    page.says(f"{fig(times('csr-gpu, 4-byte accesses', N=15)[0])} of the time with 15 columns, but "
+              f"{fig(min(wide))} to {fig(max(wide))} with 33 and 63")
+    page.noted("definition", "eight lanes for 16 elements, and a warp for 33 to 64")
+
+
 def tried(page):
     for matrix, n, title in (("syn-cant", 128, "cant-like"), ("syn-cant", 32, "cant-like"),
                              ("bcsstk29", 128, "bcsstk29"), ("bcsstk17", 128, "bcsstk17")):
@@ -235,4 +256,5 @@ def quote(pages):
     bittcf(pages[FOLDER + "bittcf.md"])
     others(pages)
     tried(pages[FOLDER + "tried.md"])
+    tried_widths(pages[FOLDER + "tried.md"])
     reference(pages["docs/reference/engines.md"])

@@ -199,6 +199,19 @@ def cpus(page):
     )
 
 
+def cpu_rows(page):
+    def mean(kind, n):
+        return fig(geomean(values(select("engines/csr_cpu_rows.tsv", type=kind, N=n), "ratio")))
+
+    least = min(select("engines/csr_cpu_rows.tsv", N=4), key=lambda r: r["ratio"])
+    page.says(f"give {mean('64f', 4)} at N = 4 and {mean('64f', 8)} at N = 8 in FP64, "
+              f"{mean('32f', 4)} and {mean('32f', 8)} in FP32",
+              f"least {fig(least['ratio'])}, {least['matrix']}")
+    found = [r["ratio"] for r in rows("programs/petsc.tsv")
+             if r["scalars"] == "complex" and r["what"] == "MatMatMult" and r["N"] >= 4]
+    page.says(f"in complex numbers {fig(min(found), 1)} to {fig(max(found), 1)} times")
+
+
 def sddmm(page):
     def cells(*words, key="geomean"):
         return [
@@ -277,5 +290,5 @@ def column_major(page):
 def quote(pages):
     column_major(pages["docs/how-to/column_major.md"])
     page = pages["docs/explanation/performance.md"]
-    for part in (one_gpu, many_products, published, several_gpus, cpus, sddmm, programs):
+    for part in (one_gpu, many_products, published, several_gpus, cpus, cpu_rows, sddmm, programs):
         part(page)
