@@ -87,7 +87,9 @@ typedef struct {
                             divide the number of ranks.  Where a group fits a node nothing crosses
                             the network.  Rows of B and C are then distributed over the ranks of
                             each group, and n and ld of an execute are those of the group's columns.
-                            0: one group */
+                            0: one group.  SPMM_COLUMN_GROUPS_AUTO: the fewest for which each fits a
+                            node, or fewer where columns of a group would be less than 8; on one
+                            node one.  spmm_plan_get_layout() says which columns a rank has */
     const char *levels; /**< "flat": rows go straight to the ranks that need them; "node": once
                                       to each other node that needs them, spread over the ranks of
                                       both nodes, and on from rank to rank there; op T adds sums for
@@ -120,6 +122,9 @@ typedef struct {
                                 gets all rows: the partition then is "one".  Planning takes twice as
                                 long there.  spmm_plan_explain() says so in either case */
 } spmm_plan_options_t;
+
+/** Of column_groups: B and C may stay split by columns, and memory takes the copies of A. */
+enum { SPMM_COLUMN_GROUPS_AUTO = -1 };
 
 /** "Choose for me" in every field. */
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
@@ -313,6 +318,7 @@ typedef struct {
     int64_t     moved_nnz;   /**< entries that a cover has moved, of all ranks */
     double      one_rank_predicted_s; /**< of one execute with all rows on one rank, to be set
                                            beside schedule_predicted_s; NaN: none */
+    int64_t     column_groups; /**< 1: B and C are not split by columns */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */

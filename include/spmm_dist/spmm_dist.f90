@@ -38,6 +38,8 @@ module spmm_dist
   integer(c_int), parameter :: SPMM_DEVICE_AUTO = 0, SPMM_DEVICE_CPU = 1, SPMM_DEVICE_CUDA = 2
   ! The two dense operands
   integer(c_int), parameter :: SPMM_OPERAND_B = 0, SPMM_OPERAND_C = 1
+  ! Of column_groups: B and C may stay split by columns, and memory takes the copies of A
+  integer(c_int), parameter :: SPMM_COLUMN_GROUPS_AUTO = -1
   ! Room for the time line of an execute
   integer(c_int), parameter :: SPMM_MOST_SPANS = 24
 
@@ -190,6 +192,7 @@ module spmm_dist
     type(c_ptr) :: cover = c_null_ptr
     integer(c_int64_t) :: moved_nnz = 0_c_int64_t
     real(c_double) :: one_rank_predicted_s = 0.0_c_double
+    integer(c_int64_t) :: column_groups = 0_c_int64_t
   end type
 
   type, bind(c) :: spmm_scale_options_t

@@ -87,10 +87,10 @@ class Plan(Resource):
         Capture products in CUDA graphs.
     exact_nonfinite : bool
         Engines that multiply zeros that fill up blocks are left out.
-    column_groups : int
-        > 1: so many groups of successive ranks have a copy of A each and multiply their part of the
-        columns, `layout.B.columns` of them; `scatter` takes blocks of all columns apart, `gather`
-        puts them together.
+    column_groups : int or "auto"
+        "auto": the fewest for which each fits a node. > 1: so many groups of successive ranks have
+        a copy of A each and multiply their part of the columns, `layout.B.columns` of them;
+        `scatter` takes blocks of all columns apart, `gather` puts them together.
 
     Raises
     ------
@@ -126,7 +126,8 @@ class Plan(Resource):
             options.cover, options.balance = word(cover), word(balance)
             options.use_fewer_ranks = bool(use_fewer_ranks)
             options.halo_type = TYPES[type_name(halo_type)]
-            options.column_groups = column_groups
+            options.column_groups = (lib.SPMM_COLUMN_GROUPS_AUTO if column_groups == "auto"
+                                     else column_groups)
             options.imbalance, options.seed, options.executes = imbalance, seed, executes
             options.deterministic, options.profile = bool(deterministic), bool(profile)
             options.no_autotune, options.graph = bool(no_autotune), bool(graph)
@@ -150,7 +151,7 @@ class Plan(Resource):
                          (lib.spmm_plan_create, A._pointer, n, options))
         #: The matrix, n and op as given.
         self.matrix, self.n, self.op = A, n, op
-        self._is_row, self._groups = layout == "row", column_groups
+        self._is_row, self._groups = layout == "row", self.stats.column_groups
         self._b_type = A.dtype if b_type == "auto" else type_name(b_type)
         self._c_type = self._b_type if c_type == "auto" else type_name(c_type)
         #: Layout: where the rows of B and C live

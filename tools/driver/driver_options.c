@@ -50,6 +50,15 @@ static int parse_objective(driver_job_t *job, const char *text, void *to)
     return driver_parse_word(job, "objective", text, objectives, &word);
 }
 
+static int parse_groups(driver_job_t *job, const char *text, void *to)
+{
+    if (strcmp(text, "auto") == 0) {
+        *(int64_t *)to = SPMM_COLUMN_GROUPS_AUTO;
+        return DRIVER_GOOD;
+    }
+    return driver_parse_int(job, "column-groups", text, 1, INT32_MAX, to);
+}
+
 /** Is @p name, up to a colon, one of the components that @p describe tells of? */
 static int check_name(driver_job_t *job, const char *option, const char *name,
                       spmm_status_t (*describe)(int, spmm_component_info_t *))
@@ -136,7 +145,7 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"schedule", 0, DRIVER_NAME, .to = &o->schedule},
         {"levels", 0, DRIVER_NAME, .to = &o->levels},
         {"cover", 0, DRIVER_NAME, .to = &o->cover},
-        {"column-groups", 0, DRIVER_INT, .to = &o->column_groups, .least = 1, .most = INT32_MAX},
+        {"column-groups", 0, DRIVER_CALL, .to = &o->column_groups, .call = parse_groups},
         {"halo-type", 0, DRIVER_WORD, .to = &o->halo_type, .words = tool_types},
         {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = 64},
         {"ranks-per-node", 0, DRIVER_INT, .to = &o->ranks_per_node, .most = INT32_MAX},

@@ -8,6 +8,9 @@
 #include "plan/plan.h"
 #include "plan/values/refill.h"
 
+/* That a group chosen has: of FP32 a sector of 32 bytes, of which products read whole ones. */
+enum { LEAST_COLUMNS = 8 };
+
 int64_t spmmi_groups_columns(const spmm_plan_groups_t *groups, int group, int64_t n)
 {
     return n / groups->count + (group < n % groups->count);
@@ -18,6 +21,33 @@ int64_t spmmi_groups_first(const spmm_plan_groups_t *groups, int group, int64_t 
     const int64_t more = n % groups->count;
 
     return n / groups->count * group + (group < more ? group : more);
+}
+
+/* Do all groups of @p ranks successive ranks lie on a node each? */
+static bool fit_nodes(const spmm_env_t *env, int ranks)
+{
+    bool fit = true;
+
+    for (int p = 0; p < env->size && env->nodes.count > 1; p++) {
+        fit = fit && spmmi_nodes_share(&env->nodes, p / ranks * ranks, p);
+    }
+    return fit;
+}
+
+/* How many groups SPMM_COLUMN_GROUPS_AUTO stands for: the same on all ranks. */
+static int choose(const spmm_env_t *env, int64_t n)
+{
+    int best = 1;
+
+    for (int count = 1; count <= env->size && count <= n / LEAST_COLUMNS; count++) {
+        if (env->size % count == 0) {
+            best = count;
+            if (fit_nodes(env, env->size / count)) {
+                break;
+            }
+        }
+    }
+    return best;
 }
 
 /* After the plan: the context goes on without its communicator. */
@@ -44,17 +74,17 @@ static void close_groups(spmm_plan_groups_t *g)
     spmmi_free(g);
 }
 
-static spmm_status_t check(spmm_env_t *env, const spmm_plan_options_t *o, int64_t n)
+static spmm_status_t check(spmm_env_t *env, int count, int64_t n)
 {
-    if (o->column_groups < 1 || env->size % o->column_groups != 0) {
+    if (count < 1 || env->size % count != 0) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                          "column_groups is %d, must divide the number of ranks, %d",
-                          o->column_groups, env->size);
+                          "column_groups is %d, must divide the number of ranks, %d", count,
+                          env->size);
     }
-    if (n < o->column_groups) {
+    if (n < count) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                          "%d column groups and %lld columns: a group would have none",
-                          o->column_groups, (long long)n);
+                          "%d column groups and %lld columns: a group would have none", count,
+                          (long long)n);
     }
     return SPMM_OK;
 }
@@ -177,8 +207,10 @@ static spmm_status_t build_plan(spmm_plan_groups_t *g, const spmm_plan_options_t
 
     status = spmmi_agree(outer, status);
     if (status == SPMM_OK) {
-        made->groups = g;
-        status       = spmmi_agree(outer, add_stats(made));
+        made->groups              = g;
+        made->stats.column_groups = g->count;
+
+        status = spmmi_agree(outer, add_stats(made));
     }
     if (status != SPMM_OK) {
         if (made != NULL) {
@@ -196,11 +228,16 @@ static spmm_status_t build_plan(spmm_plan_groups_t *g, const spmm_plan_options_t
 spmm_status_t spmmi_groups_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
                                  const spmm_plan_options_t *options, spmm_plan_t **plan)
 {
-    spmm_env_t         *env    = shared->env;
-    spmm_status_t       status = check(env, options, n);
-    spmm_plan_groups_t *g      = NULL;
+    spmm_env_t         *env       = shared->env;
+    const bool          automatic = options->column_groups == SPMM_COLUMN_GROUPS_AUTO;
+    const int           count     = automatic ? choose(env, n) : options->column_groups;
+    spmm_status_t       status    = check(env, count, n);
+    spmm_plan_groups_t *g         = NULL;
 
     SPMM_TRY(SPMM_COMPARE(env, "a plan", status, spmmi_whole("n", n)));
+    if (automatic && count == 1) {
+        return spmmi_plan_build(shared, A, n, options, plan);
+    }
     if (SPMM_NEW_ZERO(g, 1) == NULL) {
         status = spmmi_fail_memory(&env->err, 1, sizeof *g, "column groups");
     }
@@ -211,8 +248,8 @@ spmm_status_t spmmi_groups_build(spmm_transport_shared_t *shared, spmm_matrix_t 
     }
     *g      = (spmm_plan_groups_t){.outer = shared,
                                    .whole = A,
-                                   .count = options->column_groups,
-                                   .ranks = env->size / options->column_groups,
+                                   .count = count,
+                                   .ranks = env->size / count,
                                    .n     = n,
                                    .env   = {.comm = MPI_COMM_NULL},
                                    .close = close_groups};

@@ -40,7 +40,8 @@ static inline int spmmi_groups_rank(const spmm_plan_groups_t *groups, int group)
     return group * groups->ranks + groups->outer->env->rank / groups->count;
 }
 
-/** A plan of options->column_groups groups.  Collective, agreed. */
+/** A plan of options->column_groups groups; SPMM_COLUMN_GROUPS_AUTO may be none.  Collective,
+ *  agreed. */
 spmm_status_t spmmi_groups_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
                                  const spmm_plan_options_t *options, spmm_plan_t **plan);
 

@@ -270,6 +270,7 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
                           "the blocks of all ranks hold %lld entries, the matrix has %lld",
                           (long long)sum[1], (long long)plan->A->nnz);
     }
+    s->column_groups        = 1;
     s->nnz_local            = plan->blocks.local.nnz;
     s->nnz_halo             = plan->blocks.halo.nnz;
     s->halo_rows            = in;

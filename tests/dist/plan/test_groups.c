@@ -290,6 +290,47 @@ static void test_traffic(void **state)
     test_context_destroy(NULL, &A, &ctx);
 }
 
+static int64_t groups_of(spmm_matrix_t *A, int64_t n, spmm_plan_stats_t *stats)
+{
+    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
+    spmm_layout_info_t  B       = {.struct_size = sizeof B};
+    spmm_plan_t        *plan;
+
+    options.column_groups = SPMM_COLUMN_GROUPS_AUTO;
+    *stats                = (spmm_plan_stats_t){.struct_size = sizeof *stats};
+    spmm_assert_ok(spmm_plan_create(A, n, &options, &plan));
+    spmm_assert_ok(spmm_plan_get_stats(plan, stats));
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &B));
+    assert_true(B.columns >= n / stats->column_groups);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    return stats->column_groups;
+}
+
+/* The fewest groups for which nothing is between nodes; of few columns fewer. */
+static void test_auto(void **state)
+{
+    const int size = spmm_test_env.size;
+
+    for (int per_node = 1; per_node <= 4; per_node++) {
+        spmm_context_options_t o    = SPMM_CONTEXT_OPTIONS_INIT;
+        const bool             even = size % per_node == 0;
+        const int              want = size <= per_node ? 1 : even ? size / per_node : size;
+        spmm_plan_stats_t      stats;
+        spmm_context_t        *ctx;
+        spmm_matrix_t         *A;
+
+        o.device         = SPMM_DEVICE_CPU;
+        o.ranks_per_node = per_node;
+        spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &o, &ctx));
+        spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=6", SPMM_R_32F, 5, &A));
+        assert_int_equal(groups_of(A, 32, &stats), want);
+        assert_int_equal(stats.between.rows, 0);
+        assert_int_equal(groups_of(A, 15, &stats), 1);
+        assert_true(want == 1 || stats.between.rows > 0);
+        test_context_destroy(NULL, &A, &ctx);
+    }
+}
+
 static void expect_refused(spmm_matrix_t *A, int64_t n, int groups, const char *words)
 {
     spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
@@ -312,7 +353,7 @@ static void test_refused(void **state)
     test_context_open(&ctx);
     spmm_assert_ok(spmm_matrix_generate(ctx, "banded:rows=40,band=1", SPMM_R_64F, 0, &A));
     expect_refused(A, 9, spmm_test_env.size + 1, "must divide the number of ranks");
-    expect_refused(A, 9, -1, "column_groups is -1");
+    expect_refused(A, 9, -2, "column_groups is -2");
     if (spmm_test_env.size > 1) {
         expect_refused(A, 1, spmm_test_env.size, "a group would have none");
     }
@@ -352,4 +393,5 @@ static void test_without_memory(void **state)
     test_context_destroy(NULL, &A, &ctx);
 }
 
-SPMM_TESTS(test_products, test_few_columns, test_traffic, test_refused, test_without_memory);
+SPMM_TESTS(test_products, test_few_columns, test_traffic, test_auto, test_refused,
+           test_without_memory);

@@ -4,7 +4,7 @@
 import sys
 
 from figures import ROOT, fig
-from results import one, select
+from results import code, one, select
 
 WAYS = (
     ("each row once a node", "metis", 1, "node"),
@@ -34,4 +34,6 @@ def quote(pages):
     road = one("scale.tsv", matrix="luxembourg_osm", ranks=256, groups=1, partition="metis",
                exchange="flat")
     page.says(f"at 256 ranks it sends or gets {fig(road['rows_max'], 0)} rows")
+    least = code("src/plan/groups/groups.c", r"LEAST_COLUMNS = (\d+)")
+    page.says(f"less than {fig(least, 0)} columns")
     page.noted("definition", "adapter of 400 Gb/s", "some 40 bytes an entry")
