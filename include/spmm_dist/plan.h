@@ -109,9 +109,9 @@ typedef struct {
                                 error of up to u |A| |B| of the entries whose row of B
                                 travels, u = 2^-11 for 16F, 2^-8 for 16BF, 2^-24 for 32F; elements
                                 beyond the type's range become Inf, and below its normal ones lose
-                                more.  On CPUs, op N, not for reproducible plans and schedule
-                                "allgather"; partial rows of C are not rounded.  AUTO: as they
-                                are */
+                                more.  Op N, not for reproducible plans, schedule "allgather"
+                                and transport "nccl-push"; partial rows of C are not rounded.
+                                AUTO: as they are */
     const char *balance;   /**< what partitions that the plan makes ("block", "metis", "ptscotch",
                                 "auto") give ranks equal shares of.  "time": each row weighs what
                                 it costs by the model of the engine that is predicted to run, for

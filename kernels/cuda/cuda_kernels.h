@@ -23,6 +23,7 @@ cudaError_t spmmi_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t 
 cudaError_t spmmi_cuda_scatter_rows(const spmm_scatter_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_scatter_add_rows(const spmm_scatter_add_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_store_columns(const spmm_store_args_t *args, cudaStream_t stream);
+cudaError_t spmmi_cuda_round_rows(const spmm_round_args_t *args, cudaStream_t stream);
 
 /** Read about @p bytes in random rows of 512 bytes out of the first @p set bytes of @p memory, all
  *  zeros: to be timed. */

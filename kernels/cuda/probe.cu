@@ -10,6 +10,7 @@ extern "C" cudaError_t spmmi_cuda_probe(void)
                                     spmmi::preload_add,
                                     spmmi::preload_store,
                                     spmmi::preload_values,
+                                    spmmi::preload_round,
                                     spmmi::preload_push,
                                     spmmi_cuda_sddmm_tasks_preload,
                                     spmmi_cuda_sddmm_tiles_preload,

@@ -339,6 +339,14 @@ static spmm_status_t cuda_store_columns(const spmm_device_t *device, const spmm_
                             "the kernel store_columns");
 }
 
+static spmm_status_t cuda_round_rows(const spmm_device_t *device, const spmm_round_args_t *args,
+                                     spmm_stream_t stream)
+{
+    SPMM_TRY(spmmi_cuda_use(device));
+    return spmmi_cuda_check(device, spmmi_cuda_round_rows(args, (cudaStream_t)stream),
+                            "the kernel round_rows");
+}
+
 const spmm_device_ops_t spmmi_device_cuda = {
     .name             = "cuda",
     .open             = cuda_open,
@@ -372,4 +380,5 @@ const spmm_device_ops_t spmmi_device_cuda = {
     .scatter_rows     = cuda_scatter_rows,
     .scatter_add_rows = cuda_scatter_add_rows,
     .store_columns    = cuda_store_columns,
+    .round_rows       = cuda_round_rows,
 };

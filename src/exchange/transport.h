@@ -180,7 +180,7 @@ typedef struct {
     size_t             row_bytes; /**< largest */
     bool               picks; /**< rows lie scattered: they are packed first, or by the transport */
     bool               same;  /**< halo plans that are send_same are to be served, too */
-    bool levels; /**< the rows go in two levels, which transports that pack do not serve */
+    bool packed; /**< what travels is not the rows of B: transports that pack do not serve it */
 } spmm_transport_need_t;
 
 /** The transport named, or (NULL, "auto") of those that all ranks can use the one with the least

@@ -30,7 +30,7 @@ static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options
         .row_bytes = row_bytes_of(plan),
         .picks     = plan->op == SPMM_OP_N && plan->layout != SPMM_LAYOUT_COL,
         .same      = named != NULL && named->blockset == SPMM_BLOCKSET_GATHERED,
-        .levels    = is_named(o->levels, "node")};
+        .packed    = is_named(o->levels, "node") || spmmi_plan_rounds(plan)};
     spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW_ZERO(plan->choice.transports, spmmi_n_transports) == NULL) {
@@ -38,8 +38,13 @@ static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options
                                    sizeof *plan->choice.transports, "transport candidates");
     }
     SPMM_TRY(spmmi_agree(plan->env, status));
-    return spmmi_transport_choose(plan->shared, o->transport, &need, plan->choice.transports,
-                                  &plan->exchange.transport);
+    SPMM_TRY(spmmi_transport_choose(plan->shared, o->transport, &need, plan->choice.transports,
+                                    &plan->exchange.transport));
+    return spmmi_plan_rounds(plan) && plan->exchange.transport->packs
+               ? spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
+                            "halo_type needs another transport: %s sends rows of B as they are",
+                            plan->exchange.transport->name)
+               : SPMM_OK;
 }
 
 /* May there be two levels?  By what is equal on all ranks. */

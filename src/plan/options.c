@@ -173,9 +173,7 @@ static spmm_status_t check_halo_type(const spmm_plan_t *plan, const spmm_plan_op
                           "halo_type must be 16f or 16bf where A is in FP32, 32f where it is in "
                           "FP64, or auto");
     }
-    if (plan->device->ops->round_rows == NULL) {
-        why = "is for CPUs";
-    } else if (plan->op != SPMM_OP_N) {
+    if (plan->op != SPMM_OP_N) {
         why = "rounds rows of B, and op T and H send sums";
     } else if (plan->reproducible) {
         why = "is not for reproducible plans: which rows are rounded depends on the partition";

@@ -329,4 +329,56 @@ static void test_merge(void **state)
     }
 }
 
-SPMM_TESTS(test_open, test_moves, test_large_moves, test_scatter_add, test_merge);
+/* Any bits: zeros, numbers below the normal ones and beyond the range, Inf and NaN among them. */
+static void check_round(spmm_type_t from, spmm_type_t to, int64_t count, size_t shift)
+{
+    const size_t from_elem = spmm_type_size(from), to_elem = spmm_type_size(to);
+    const size_t from_bytes = (size_t)count * from_elem, bytes = (size_t)count * to_elem;
+    void        *src = device_test_host(from_bytes), *want = device_test_host(bytes);
+    void        *got = device_test_host(bytes), *base[2];
+
+    random_bytes(src, from_bytes, (uint64_t)count);
+    for (int64_t k = 0; k < count; k += 2) { /* half of them in the range of all types */
+        spmmi_value_set(from, src, k, spmmi_random_value(3, k, 0));
+    }
+    memset(got, POISON, bytes);
+    spmm_round_args_t args = {
+        .src = src, .dst = want, .src_type = from, .dst_type = to, .count = count};
+
+    spmmi_cpu_round_rows(&args);
+    args.src = device_test_put(&device, src, from_bytes, shift * from_elem, &base[0]);
+    args.dst = device_test_put(&device, got, bytes, shift * to_elem, &base[1]);
+    spmm_assert_ok(device.ops->round_rows(&device, &args, NULL));
+    spmm_assert_ok(device.ops->stream_sync(&device, NULL));
+    spmm_assert_ok(device.ops->fetch(&device, got, args.dst, bytes));
+    for (int64_t k = 0; k < count; k++) {
+        const double a = spmmi_value_get(to, got, k), b = spmmi_value_get(to, want, k);
+
+        if (!(a == b || (isnan(a) && isnan(b)))) {
+            fail_msg("round %s to %s, element %lld of %lld, shift %zu: %g, not %g",
+                     spmmi_type_name(from), spmmi_type_name(to), (long long)k, (long long)count,
+                     shift, a, b);
+        }
+    }
+    device.ops->release(&device, base[0]);
+    device.ops->release(&device, base[1]);
+    spmm_test_free(src, want, got);
+}
+
+static void test_round(void **state)
+{
+    static const spmm_type_t pairs[][2] = {
+        {SPMM_R_64F, SPMM_R_32F}, {SPMM_R_32F, SPMM_R_16F}, {SPMM_R_32F, SPMM_R_16BF}};
+    static const int64_t counts[] = {0, 1, 3, 8, 1000, 65537, 1 << 18};
+
+    for (int p = 0; p < 3; p++) {
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+            for (size_t shift = 0; shift < 2; shift++) {
+                check_round(pairs[p][0], pairs[p][1], counts[c], shift);
+                check_round(pairs[p][1], pairs[p][0], counts[c], shift);
+            }
+        }
+    }
+}
+
+SPMM_TESTS(test_open, test_moves, test_large_moves, test_scatter_add, test_merge, test_round);

@@ -196,6 +196,8 @@ cudaError_t preload_add();
 cudaError_t preload_store();
 /** Those of values.cu. */
 cudaError_t preload_values();
+/** Those of round.cu. */
+cudaError_t preload_round();
 /** That of push.cu. */
 cudaError_t preload_push();
 

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 2 3 4 */
+/* test: RANKS 1 2 3 4 ENV SPMM_TEST_RANKS_PER_NODE=2 */
+/* test: RANKS 1 2 4 DEVICE cuda ENV SPMM_TEST_RANKS_PER_NODE=2 */
 /** @file test_halo_type.c  Rows of B rounded on their way: errors within the bound of the header,
  *  and beyond exact ones, half the bytes, and what is refused. */
-#include "test_context.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/scalar.h"
+#include "plan_case.h"
 
 enum { EACH = 23, N = 40 };
-
-static spmm_context_t *ctx;
 
 static int64_t size(void)
 {
@@ -90,7 +84,9 @@ static void check(spmm_type_t type, spmm_type_t halo, double roundoff, const cha
     spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
     spmm_plan_stats_t   stats = {.struct_size = sizeof stats};
     double              B[EACH * N], C[EACH * N]; /* of either type */
-    spmm_matrix_t      *A = create(type);
+    const size_t        bytes = EACH * N * spmm_type_size(type);
+    spmm_matrix_t      *A     = create(type);
+    void               *b, *c;
     spmm_plan_t        *plan;
     double              error;
 
@@ -103,7 +99,12 @@ static void check(spmm_type_t type, spmm_type_t halo, double roundoff, const cha
     o.cover     = cover;
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
+    b = to_device(B, bytes);
+    c = to_device(B, bytes);
+    spmm_assert_ok(spmm_execute(plan, N, 1.0, b, N, 0.0, c, N, NULL));
+    spmm_assert_ok(spmm_stream_synchronize(ctx, NULL));
+    spmm_assert_ok(spmm_buffer_copy(ctx, C, c, bytes));
+    test_context_free(ctx, &b, &c);
     error = error_of(type, C);
     assert_true(error <= roundoff);
     if (spmm_test_env.size > 1 && strcmp(cover, "rows") == 0) {
@@ -163,18 +164,4 @@ static void test_refused(void **state)
     }
 }
 
-void spmm_test_set_up(void)
-{
-    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
-
-    o.device         = SPMM_DEVICE_CPU;
-    o.ranks_per_node = 2;
-    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &o, &ctx));
-}
-
-void spmm_test_tear_down(void)
-{
-    spmm_assert_ok(spmm_context_destroy(&ctx));
-}
-
-SPMM_TESTS(test_products, test_refused);
+PLAN_TESTS(test_products, test_refused);

@@ -4,6 +4,10 @@
 /* test: RANKS 2 3 AS cover ENV SPMM_TEST_COVER=both */
 /* test: RANKS 4 AS cover_levels ENV SPMM_TEST_COVER=both SPMM_TEST_RANKS_PER_NODE=2 */
 /* test: RANKS 1 2 4 DEVICE cuda */
+/* test: RANKS 4 DEVICE cuda AS cuda_levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
+/* test: RANKS 2 DEVICE cuda AS cuda_cover ENV SPMM_TEST_COVER=both */
+/* test: RANKS 4 DEVICE cuda AS cuda_cover_levels
+ *       ENV SPMM_TEST_COVER=both SPMM_TEST_RANKS_PER_NODE=2 */
 /** @file test_schedule.c  Every schedule against the dense product. */
 #include "plan_case.h"
 
