@@ -103,6 +103,8 @@ def constants_of(engine, mode):
         return mode
     if "c" in mode:
         return mode if engine == "bittcf" else "complex"
+    if engine == "hrpb":
+        return "FP32"
     if engine == "cusparse":
         return "FP64" if mode == "64f" else "FP32"
     return "FP32 and FP64" if engine == "csr-gpu" else mode

@@ -68,11 +68,12 @@ static launch_t launch_of(const spmm_tc_load_t *load, const spmm_problem_t *prob
                           const spmm_device_t *device, int32_t tiles)
 {
     const double enough = 12.0;
+    const int most = problem->layout != SPMM_LAYOUT_COL && spmmi_gpu_narrow(problem) > 0.0 ? 1 : 4;
     const double n = (double)problem->n, narrow = 128.0 / (double)spmm_type_size(problem->ab_type);
     launch_t     best = {.width = narrow, .loads = 1.0, .slices = ceil(n / narrow)};
 
     best.team = load->single + load->team <= (double)SPMM_TC_FEW * device->n_sm ? 8.0 : 4.0;
-    for (int more = 2; more <= 4; more *= 2) {
+    for (int more = 2; more <= most; more *= 2) {
         launch_t wide = {.width = more * narrow, .loads = more, .team = best.team};
 
         wide.slices = ceil(n / wide.width);
@@ -109,11 +110,11 @@ static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rou
 /* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md):
  * TF32, 3xTF32 and FP64, of real and of complex numbers, row-major; and column-major, where TF32
  * and complex numbers were not measured: they are as the others, with the chain of rows. */
-static const double constants[2][2][3][5] = {
+static const double constants[2][2][3][6] = {
     {{
-         {3.90, 0.418, 0.492, 1.88, 0.282},
-         {4.11, 0.369, 0.713, 1.68, 0.297},
-         {3.68, 0.508, 0.554, 1.69, 0.207},
+         {3.90, 0.418, 0.492, 1.88, 0.282, 1.70},
+         {4.11, 0.369, 0.713, 1.68, 0.297, 1.35},
+         {3.68, 0.508, 0.554, 1.69, 0.207, 0.50},
      },
      {
          {3.21, 0.514, 0.209, 2.24, 0.420},
@@ -121,9 +122,9 @@ static const double constants[2][2][3][5] = {
          {3.76, 0.817, 0.381, 0.246, 0.429},
      }},
     {{
-         {4.68, 1.120, 0.841, 1.19, 0.283},
-         {4.68, 1.120, 0.841, 1.19, 0.283},
-         {3.10, 0.770, 0.937, 1.12, 0.226},
+         {3.66, 2.510, 0.319, 0.81, 0.536},
+         {3.66, 2.510, 0.319, 0.81, 0.536},
+         {3.76, 1.880, 0.251, 0.36, 0.362},
      },
      {
          {4.68, 1.120, 0.841, 1.19, 0.420},
@@ -151,7 +152,7 @@ static double sectors(const spmm_pattern_t *pattern, const spmm_problem_t *probl
 
 /* What moves once through device memory; a row of B for every pair of a window and an active
  * column, through L2; windows that a warp takes one after the other, each with its start, its
- * store of C and what it waits for; and their blocks. */
+ * store of C and what it waits for; their blocks; and rows of B that come element by element. */
 int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -178,5 +179,8 @@ int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
         (spmm_cost_term_t){"gather", c[2], spmmi_gpu_gather_s(pattern, problem, device, rows)};
     terms[3] = (spmm_cost_term_t){"pieces", c[3], rounds * us};
     terms[4] = (spmm_cost_term_t){"chain", c[4], chain_of(&load, &launch, rounds, blocks) * us};
-    return 5;
+    terms[5] = (spmm_cost_term_t){
+        "narrow", c[5],
+        problem->layout == SPMM_LAYOUT_COL ? 0.0 : spmmi_gpu_narrow(problem) * terms[2].seconds};
+    return 6;
 }

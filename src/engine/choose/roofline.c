@@ -6,7 +6,10 @@
 #include "base/scalar.h"
 #include "spmm_dist/context.h"
 
-enum { SLICE = 128 }; /* columns that kernels work through at a time, all windows of each */
+enum {
+    SLICE = 128, /* columns that kernels work through at a time, all windows of each */
+    WIDE  = 16   /* bytes of the widest access */
+};
 
 /* Random rows of 512 bytes, over the rate of a copy: one H200, with an L2 of 60 MB. */
 static const double typical_gather[SPMM_GATHER_SETS] = {2.05, 2.05, 1.67, 1.33, 1.12};
@@ -81,6 +84,11 @@ double spmmi_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *p
 
     return rows * (double)problem->n * size /
            gather_rate(device, pattern->near_cols * slice_of(problem) * size);
+}
+
+double spmmi_gpu_narrow(const spmm_problem_t *problem)
+{
+    return problem->n * (int64_t)spmm_type_size(problem->ab_type) % WIDE == 0 ? 0.0 : 1.0;
 }
 
 double spmmi_gpu_sum_s(const spmm_cost_term_t *terms, int n)

@@ -24,6 +24,10 @@ double spmmi_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 double spmmi_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                           const spmm_device_t *device, double rows);
 
+/** 1 where rows of B do not begin at multiples of 16 bytes, so that kernels load element by element
+ *  where they else load 16 bytes; 0 elsewhere.  Leading dimensions are those of the width. */
+double spmmi_gpu_narrow(const spmm_problem_t *problem);
+
 /** What the terms of a model come to. */
 double spmmi_gpu_sum_s(const spmm_cost_term_t *terms, int n);
 

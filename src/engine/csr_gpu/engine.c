@@ -253,13 +253,15 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* Columns of a slice, as the launcher (csr_gpu_launch.cuh) chooses them for aligned data. */
+/* Columns of a slice, as the launcher (csr_gpu_launch.cuh) chooses them for data that is aligned as
+ * far as its width lets it. */
 static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
 {
     const int64_t size = (int64_t)spmm_type_size(problem->ab_type), row = pattern->used_cols * size;
     const int64_t l2     = 48000000;
-    const int64_t widest = 512 / size, least = 128 / size;
-    int64_t       slice = 64 / size;
+    const bool    single = spmmi_gpu_narrow(problem) > 0.0; /* one element at a time */
+    const int64_t widest = single ? 128 : 512 / size, least = single ? widest : 128 / size;
+    int64_t       slice = single ? 4 : 64 / size;
 
     while (slice < widest && slice < problem->n) {
         slice *= 2;
@@ -274,12 +276,13 @@ static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 
 /* What every product moves once; a row of B for every entry, of which neighbouring rows find a part
  * in L1, more where they share columns: hence entries and pairs of a window of 8 rows and a column;
- * instructions of entries, and of the ends of rows.  Constants by bench/fit/fit.py from times on
- * one H200 (docs/explanation/choices.md). */
-static const double constants[3][6] = {
+ * instructions of entries, and of the ends of rows; what comes element by element; and lanes of a
+ * slice beyond the last column.  Constants by bench/fit/fit.py from times on one H200
+ * (docs/explanation/choices.md). */
+static const double constants[3][8] = {
     {7.32, 0.706, 0.615, 0.184, 0.957,
      0.0}, /* 16-bit types: ends of rows make no difference there */
-    {5.65, 0.593, 0.422, 0.278, 0.500, 4.71},
+    {5.65, 0.593, 0.422, 0.278, 0.500, 4.71, 0.35, 0.65},
     {5.24, 0.892, 0.570, 0.177, 0.912, 0.0}, /* complex types: nor there */
 };
 
@@ -309,6 +312,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double   a   = nnz * ((double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t));
     const double  *k   = constants_of(problem->ab_type);
     const double   passes = ceil(slices) / device->n_sm * 1e-9;
+    const double   idle   = ceil(slices) * (double)slice / (double)problem->n - 1.0; /* lanes */
     spmm_problem_t one    = *problem;
 
     if (problem->n == 1) {
@@ -325,13 +329,15 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
         slices * spmmi_gpu_gather_s(pattern, &one, device, (double)pattern->tc.pairs[0])};
     terms[4] = (spmm_cost_term_t){"entries", k[4], nnz * passes};
     terms[5] = (spmm_cost_term_t){"rows", k[5], (double)pattern->n_rows * passes};
+    terms[6] = (spmm_cost_term_t){"narrow", k[6], spmmi_gpu_narrow(problem) * terms[2].seconds};
+    terms[7] = (spmm_cost_term_t){"idle", k[7], idle * terms[2].seconds};
     /* Elements of column-major C are stored one by one: ps of each, 4 to 24 in FP64 on five real
      * matrices, N = 8, 32 and 128, on one H200. */
-    terms[6] = (spmm_cost_term_t){"columns", spmmi_is_64f(problem->ab_type) ? 17.0 : 10.5,
+    terms[8] = (spmm_cost_term_t){"columns", spmmi_is_64f(problem->ab_type) ? 17.0 : 10.5,
                                   problem->layout == SPMM_LAYOUT_MIXED
                                       ? (double)problem->n * (double)pattern->c_rows * 1e-12
                                       : 0.0};
-    return 7;
+    return 9;
 }
 
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

@@ -21,6 +21,9 @@ static double predict(const spmm_plan_t *plan, bool copies_c)
                      (double)spmm_type_size(plan->c_type);
     const double bytes = (double)plan->n * (2.0 * b + (copies_c ? 3.0 * c : 0.0));
 
+    if (plan->n == 1) { /* it lies in both orders */
+        return 0.0;
+    }
     return launch * (copies_c ? 2.0 : 1.0) + bytes / plan->device->mem_bw;
 }
 

@@ -88,4 +88,15 @@ static void test_chain(void **state)
     check(count_of(3 * WIDE, 128, "chain"), 1.6 * (BLOCKS + 2.0 * mean));
 }
 
-SPMM_TESTS(test_rounds, test_chain);
+/* Rows of B that do not begin at multiples of 16 bytes come element by element, in slices of 32
+ * columns whatever the width. */
+static void test_narrow(void **state)
+{
+    check(count_of(RESIDENT, 31, "narrow"), count_of(RESIDENT, 31, "gather"));
+    check(count_of(RESIDENT, 34, "narrow"), count_of(RESIDENT, 34, "gather"));
+    assert_true(count_of(RESIDENT, 32, "narrow") == 0.0);
+    assert_true(count_of(RESIDENT, 36, "narrow") == 0.0);
+    check(count_of(WIDE, 127, "chain"), BLOCKS + 1.5 * (BLOCKS + 0.5));
+}
+
+SPMM_TESTS(test_rounds, test_chain, test_narrow);
