@@ -33,8 +33,10 @@ typedef struct {
                                   of columns that stay in L1, all types, in 16 bits on tensor cores,
                                   for masks without structure; "cvse": tensor cores, all but FP64,
                                   for masks in which neighbouring rows share columns, best
-                                  column-vector-sparse ones; NULL or "auto": on GPUs the one with
-                                  the shortest predicted time, on CPUs csr */
+                                  column-vector-sparse ones; "dense": 16 bits, tensor cores multiply
+                                  squares of 128 rows and columns in full, for masks with an entry
+                                  in every tenth or thirtieth place; NULL or "auto": on GPUs the
+                                  one with the shortest predicted time, on CPUs csr */
     const char *transport; /**< as in spmm_plan_options_t */
     const char *levels;    /**< likewise */
 } spmm_sddmm_options_t;
@@ -84,7 +86,7 @@ SPMM_API spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale,
 /** What a plan chose, on this rank. */
 typedef struct {
     size_t      struct_size;            /**< set by the caller to sizeof(spmm_sddmm_info_t) */
-    const char *kernel, *halo_kernel;   /**< "csr", "panels" or "cvse" for entries whose column this
+    const char *kernel, *halo_kernel;   /**< as in the options, for entries whose column this
                                                rank owns / does not; static storage */
     int         vector, halo_vector;    /**< V of cvse; else 1 */
     int64_t     vectors, halo_vectors;  /**< column vectors that hold the entries; without vectors

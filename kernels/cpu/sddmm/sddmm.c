@@ -160,3 +160,18 @@ void spmmi_cpu_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args
         }
     }
 }
+
+void spmmi_cpu_sddmm_squares(const spmm_sddmm_squares_t *mask, const spmm_sddmm_args_t *args)
+{
+    dot_fn_t *const dot = pick(args->type, args->s_type);
+
+#pragma omp parallel for schedule(dynamic, 1) num_threads(spmmi_cpu_team(args->threads))
+    for (int32_t q = 0; q < mask->n_squares; q++) {
+        for (int32_t e = mask->first[q]; e < mask->first[q + 1]; e++) {
+            const int32_t i = mask->corner[2 * q] + mask->entry[e] / SPMM_SDDMM_SQUARE;
+
+            dot(args, mask->row_map == NULL ? i : mask->row_map[i],
+                mask->corner[2 * q + 1] + mask->entry[e] % SPMM_SDDMM_SQUARE, mask->place[e]);
+        }
+    }
+}

@@ -16,6 +16,7 @@ cudaError_t spmmi_cuda_sddmm_tasks_preload(void);
 cudaError_t spmmi_cuda_sddmm_tiles_preload(void);
 cudaError_t spmmi_cuda_sddmm_batches_preload(void);
 cudaError_t spmmi_cuda_sddmm_panels_preload(void);
+cudaError_t spmmi_cuda_sddmm_squares_preload(void);
 cudaError_t spmmi_cuda_softmax_preload(void);
 
 /** Dot products of rows of X and Y at the entries of a mask, device memory; all of its places are
@@ -31,6 +32,9 @@ cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
 /** The same for batches of 8 in 1, X and Y of FP32 or FP64. */
 cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
                                     cudaStream_t stream);
+/** The same for squares, on tensor cores, X and Y of FP16 or BF16. */
+cudaError_t spmmi_cuda_sddmm_squares(const spmm_sddmm_squares_t *mask,
+                                     const spmm_sddmm_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -9,11 +9,12 @@
 
 /* SDDMM: S = alpha * (X Y^T at the entries of a mask) + beta * S. */
 enum {
-    SPMM_SDDMM_TASK       = 8,  /**< most entries of a task: as many lanes share their products */
-    SPMM_SDDMM_TILE       = 32, /**< vectors of a tile: TileN of vectorSparse, section 6.4 */
-    SPMM_SDDMM_BATCH      = 32, /**< most entries of a batch for tensor cores */
-    SPMM_SDDMM_BATCH_ROWS = 8,  /**< most rows of X that they are in */
-    SPMM_SDDMM_SLICE      = 512 /**< bytes of a row at a time on CUDA cores, through all batches */
+    SPMM_SDDMM_TASK       = 8,   /**< most entries of a task: as many lanes share their products */
+    SPMM_SDDMM_TILE       = 32,  /**< vectors of a tile: TileN of vectorSparse, section 6.4 */
+    SPMM_SDDMM_BATCH      = 32,  /**< most entries of a batch for tensor cores */
+    SPMM_SDDMM_BATCH_ROWS = 8,   /**< most rows of X that they are in */
+    SPMM_SDDMM_SQUARE     = 128, /**< rows, and columns, of a square */
+    SPMM_SDDMM_SLICE      = 512  /**< bytes of a row at a time on CUDA cores, through all batches */
 };
 
 /** Entries of a mask in the order of rows, in tasks of a few entries of one row. */
@@ -33,6 +34,16 @@ typedef struct {
     const int32_t *entry; /**< [n_batches * size] rows * row of Y + which row of X; -1: no more */
     const int32_t *place; /**< [n_batches * size] where in S */
 } spmm_sddmm_batches_t;
+
+/** A mask in squares of rows and columns, all of whose places are multiplied. */
+typedef struct {
+    int32_t         n_rows, n_cols, n_squares;
+    const int32_t  *corner;  /**< [n_squares * 2] first row and column of each with an entry */
+    const int32_t  *first;   /**< [n_squares + 1] first entry */
+    const uint16_t *entry;   /**< [entries] row * SPMM_SDDMM_SQUARE + column, of the square */
+    const int32_t  *place;   /**< [entries] where in S */
+    const int32_t  *row_map; /**< [n_rows] row of X of each row; NULL: the identity */
+} spmm_sddmm_squares_t;
 
 /** What says where the results of a tile go. */
 typedef enum {

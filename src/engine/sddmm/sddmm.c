@@ -25,7 +25,8 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
     spmm_error_t *err   = &device->env->err;
     const bool    named = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
     const bool    tiles = asks_for(what, "cvse");
-    const bool    mma   = tiles || (asks_for(what, "panels") && spmm_type_size(what->type) == 2);
+    const bool    half = spmm_type_size(what->type) == 2, dense = asks_for(what, "dense");
+    const bool    mma = tiles || dense || (asks_for(what, "panels") && half);
 
     if (spmmi_is_complex(what->type)) {
         return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
@@ -36,14 +37,19 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "S must have the type of X and Y, or 32f where they are 16f or 16bf");
     }
-    if (named && !asks_for(what, "csr") && !asks_for(what, "panels") && !tiles) {
+    if (named && !asks_for(what, "csr") && !asks_for(what, "panels") && !tiles && !dense) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
-                          "there is no SDDMM kernel \"%.40s\": csr, panels, cvse or auto",
+                          "there is no SDDMM kernel \"%.40s\": csr, panels, cvse, dense or auto",
                           what->kernel);
     }
     if (tiles && what->type == SPMM_R_64F) {
         return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
                           "the SDDMM kernel cvse needs X and Y of type 32f, 16f or 16bf, not %s",
+                          spmmi_type_name(what->type));
+    }
+    if (dense && !half) {
+        return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
+                          "the SDDMM kernel dense needs X and Y of type 16f or 16bf, not %s",
                           spmmi_type_name(what->type));
     }
     if (mma && device->kind == SPMM_DEVICE_CUDA && device->cc < 80) {
@@ -56,24 +62,32 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
 
 const char *spmmi_sampler_kernel(const spmm_sampler_t *sampler)
 {
-    static const char *const name[] = {
-        [SPMM_SAMPLER_CSR] = "csr", [SPMM_SAMPLER_PANELS] = "panels", [SPMM_SAMPLER_CVSE] = "cvse"};
+    static const char *const name[] = {[SPMM_SAMPLER_CSR]    = "csr",
+                                       [SPMM_SAMPLER_PANELS] = "panels",
+                                       [SPMM_SAMPLER_CVSE]   = "cvse",
+                                       [SPMM_SAMPLER_DENSE]  = "dense"};
 
     return name[sampler->format];
 }
 
-/* Device memory of @p count elements, filled from @p host. */
+/* Device memory of @p bytes, filled from @p host. */
+static spmm_status_t upload_bytes(spmm_sampler_t *s, const void *host, size_t bytes, void **device)
+{
+    SPMM_TRY(s->device->ops->alloc_cached(s->device, bytes, device));
+    s->upload[s->n_uploads++] = *device;
+    s->device_bytes += bytes;
+    return s->device->ops->stage(s->device, *device, host, bytes);
+}
+
+/* The same of @p count elements of an array that the host holds. */
 static spmm_status_t upload(spmm_sampler_t *s, const int32_t *host, int64_t count,
                             const int32_t **device)
 {
-    const size_t bytes  = (size_t)count * sizeof *host; /* of an array that the host holds */
-    void        *memory = NULL;
+    void               *memory = NULL;
+    const spmm_status_t status = upload_bytes(s, host, (size_t)count * sizeof *host, &memory);
 
-    SPMM_TRY(s->device->ops->alloc_cached(s->device, bytes, &memory));
-    s->upload[s->n_uploads++] = memory;
-    s->device_bytes += bytes;
     *device = memory;
-    return s->device->ops->stage(s->device, memory, host, bytes);
+    return status;
 }
 
 static spmm_status_t upload_tiles(spmm_sampler_t *s, const spmm_csr_t *block,
@@ -173,6 +187,34 @@ static spmm_status_t make_panels(spmm_sampler_t *s, const spmm_csr_t *block, int
     return status;
 }
 
+static spmm_status_t upload_squares(spmm_sampler_t *s, const spmm_csr_t *block,
+                                    const spmm_sddmm_square_list_t *list)
+{
+    void *entry = NULL;
+
+    s->squares.n_rows    = block->n_rows;
+    s->squares.n_cols    = block->n_cols;
+    s->squares.n_squares = list->n_squares;
+    SPMM_TRY(upload(s, list->corner, 2 * (int64_t)list->n_squares, &s->squares.corner));
+    SPMM_TRY(upload(s, list->first, (int64_t)list->n_squares + 1, &s->squares.first));
+    SPMM_TRY(upload(s, list->place, s->nnz, &s->squares.place));
+    SPMM_TRY(upload_bytes(s, list->entry, (size_t)s->nnz * sizeof *list->entry, &entry));
+    s->squares.entry = entry;
+    return block->row_map == NULL ? SPMM_OK
+                                  : upload(s, block->row_map, block->n_rows, &s->squares.row_map);
+}
+
+static spmm_status_t make_squares(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
+{
+    spmm_sddmm_square_list_t list;
+    spmm_status_t            status;
+
+    SPMM_TRY(spmmi_sddmm_make_squares(s->device->env, block, place, &list));
+    status = upload_squares(s, block, &list);
+    spmmi_sddmm_free_squares(&list);
+    return status;
+}
+
 static spmm_status_t make_form(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place,
                                const spmm_sampling_t *what)
 {
@@ -185,6 +227,8 @@ static spmm_status_t make_form(spmm_sampler_t *s, const spmm_csr_t *block, const
         return make_tasks(s, block, place);
     case SPMM_SAMPLER_PANELS:
         return make_panels(s, block, choice.width, spmm_type_size(what->type) == 2, place);
+    case SPMM_SAMPLER_DENSE:
+        return make_squares(s, block, place);
     case SPMM_SAMPLER_CVSE:
         s->height = choice.height;
         break;
@@ -236,6 +280,8 @@ static cudaError_t run_cuda(const spmm_sampler_t *s, const spmm_sddmm_args_t *ar
     case SPMM_SAMPLER_PANELS:
         return s->batches.rows > 1 ? spmmi_cuda_sddmm_batches(&s->batches, args, stream)
                                    : spmmi_cuda_sddmm_panels(&s->batches, args, stream);
+    case SPMM_SAMPLER_DENSE:
+        return spmmi_cuda_sddmm_squares(&s->squares, args, stream);
     case SPMM_SAMPLER_CVSE:
         break;
     }
@@ -249,6 +295,7 @@ static void run_cpu(const spmm_sampler_t *s, const spmm_sddmm_args_t *args)
     spmmi_cpu_sddmm_tiles(&s->tiles, args);
     spmmi_cpu_sddmm_batches(&s->batches, args);
     spmmi_cpu_sddmm_tasks(&s->tasks, args);
+    spmmi_cpu_sddmm_squares(&s->squares, args);
 }
 
 spmm_status_t spmmi_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_args_t *args,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm.h
  *  SDDMM of one block: dot products of rows of X and Y at the entries of a mask (vectorSparse,
- *  section 6).  Three formats of a mask:
+ *  section 6).  Four formats of a mask:
  *
  *    csr     tasks of up to 8 entries of one row, for 8 lanes that share every product (section 6.1
  *            shares rows likewise); all types
@@ -9,6 +9,7 @@
  *            batches like those tasks, in 16 bits of 32 entries in up to 8 rows, on tensor cores
  *    cvse    tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are
  *            the m16 side of the mma, V rows of X the n8 side; all types but FP64
+ *    dense   squares of 128 rows and columns, multiplied in full on tensor cores: FP16 and BF16
  *
  *  All multiply any mask exactly: what is computed beside the entries is not stored.
  */
@@ -23,7 +24,12 @@
 
 enum { SPMM_SDDMM_UPLOADS = 5 }; /**< arrays of a format on a device */
 
-typedef enum { SPMM_SAMPLER_CSR, SPMM_SAMPLER_PANELS, SPMM_SAMPLER_CVSE } spmm_sampler_format_t;
+typedef enum {
+    SPMM_SAMPLER_CSR,
+    SPMM_SAMPLER_PANELS,
+    SPMM_SAMPLER_CVSE,
+    SPMM_SAMPLER_DENSE
+} spmm_sampler_format_t;
 
 /** A mask, ready to be multiplied at. */
 typedef struct {
@@ -34,6 +40,7 @@ typedef struct {
     spmm_sddmm_tasks_t    tasks;                      /**< arrays on the device; of csr */
     spmm_sddmm_batches_t  batches;                    /**< likewise; of panels */
     spmm_sddmm_tiles_t    tiles;                      /**< likewise; of cvse */
+    spmm_sddmm_squares_t  squares;                    /**< likewise; of dense */
     void                 *upload[SPMM_SDDMM_UPLOADS]; /**< owned device memory: they */
     int                   n_uploads;
     size_t                device_bytes;
@@ -43,9 +50,8 @@ typedef struct {
 typedef struct {
     spmm_type_t type, s_type;
     int64_t     k;
-    const char
-        *kernel; /**< "csr", "panels", "cvse"; NULL or "auto": by what is said of the model in
-                             sddmm_choose.c */
+    const char *kernel; /**< "csr", "panels", "cvse", "dense"; NULL or "auto": by the model of
+                             choose.c */
 } spmm_sampling_t;
 
 /** Can it be done?  Local, no side effects. */
@@ -138,5 +144,17 @@ spmm_status_t spmmi_sddmm_make_tiles(spmm_env_t *env, const spmm_csr_t *block, i
                                      const int64_t *place, int threads,
                                      spmm_sddmm_tile_list_t *tiles);
 void          spmmi_sddmm_free_tiles(spmm_sddmm_tile_list_t *tiles);
+
+typedef struct {
+    int32_t   n_squares;
+    int32_t  *corner, *first, *place; /**< as in spmm_sddmm_squares_t */
+    uint16_t *entry;
+} spmm_sddmm_square_list_t;
+
+/** Sort the entries of @p block into squares.
+ *  @param[in] place  as in spmmi_sampler_create() */
+spmm_status_t spmmi_sddmm_make_squares(spmm_env_t *env, const spmm_csr_t *block,
+                                       const int64_t *place, spmm_sddmm_square_list_t *squares);
+void          spmmi_sddmm_free_squares(spmm_sddmm_square_list_t *squares);
 
 #endif /* SPMM_ENGINE_SDDMM_H */

@@ -15,7 +15,7 @@ static const spmm_type_t types[][2] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, 
                                        {SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-static const char *const kernels[] = {"csr", "panels", "cvse"};
+static const char *const kernels[] = {"csr", "panels", "cvse", "dense"};
 static const int64_t     widths[]  = {64, 1, 100, 8, 32, 128, 256};
 
 static int n_widths(void)
@@ -23,9 +23,10 @@ static int n_widths(void)
     return getenv("SPMM_TEST_SMALL") != NULL ? 3 : (int)(sizeof widths / sizeof widths[0]);
 }
 
-static bool has_tiles(spmm_type_t type)
+/* The first so many of kernels take a type. */
+static int kernels_of(spmm_type_t type)
 {
-    return type != SPMM_R_64F;
+    return type == SPMM_R_64F ? 2 : type == SPMM_R_32F ? 3 : 4;
 }
 
 /* All widths, with and without a gap between rows. */
@@ -85,6 +86,18 @@ static void test_cvse(void **state)
     }
 }
 
+/* Squares in full, with edges, empty ones and rows and columns of blocks. */
+static void test_dense(void **state)
+{
+    const mask_t shapes[] = {{300, 270, 1, 60, 17, 0}, {33, 384, 8, 100, 3, 1}};
+
+    for (int s = 0; s < 2; s++) {
+        for (int t = 2; t < TYPES; t++) {
+            check_widths(&shapes[s], t, "dense");
+        }
+    }
+}
+
 static void test_shapes(void **state)
 {
     const mask_t shapes[] = {
@@ -103,13 +116,13 @@ static void test_shapes(void **state)
                                            .alpha     = -1.0,
                                            .beta      = 1.0,
                                            .kernel    = s % 2 == 0 ? "auto" : NULL});
-            for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 2 : 1); kernel++) {
+            for (int kernel = 1; kernel < kernels_of(types[t][0]); kernel++) {
                 check_sampled(&m, &(sampled_t){.type      = types[t][0],
                                                .s_type    = types[t][1],
                                                .k         = 40,
                                                .planned_k = 48,
                                                .alpha     = -1.0,
-                                               .kernel    = kernel == 0 ? "panels" : "cvse"});
+                                               .kernel    = kernels[kernel]});
             }
             free_masked(&m);
         }
@@ -125,7 +138,7 @@ static void test_special(void **state)
         for (int t = 0; t < TYPES; t++) {
             masked_t m = make_masked(&shapes[s], types[t][0]);
 
-            for (int kernel = 0; kernel < (has_tiles(types[t][0]) ? 3 : 2); kernel++) {
+            for (int kernel = 0; kernel < kernels_of(types[t][0]); kernel++) {
                 check_sampled(&m, &(sampled_t){.type    = types[t][0],
                                                .s_type  = types[t][1],
                                                .k       = 70,
@@ -146,7 +159,7 @@ static void test_large(void **state)
     if (getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL) {
         masked_t m = make_masked(&shape, SPMM_R_16F);
 
-        for (int kernel = 0; kernel < 3; kernel++) {
+        for (int kernel = 0; kernel < kernels_of(SPMM_R_16F); kernel++) {
             check_sampled(&m, &(sampled_t){.type   = SPMM_R_16F,
                                            .s_type = SPMM_R_32F,
                                            .k      = 8,
@@ -341,5 +354,5 @@ static void test_mistakes(void **state)
     free_masked(&m);
 }
 
-PLAN_TESTS(test_csr, test_cvse, test_shapes, test_special, test_large, test_many_batches, test_info,
-           test_orders, test_mistakes, test_panels, test_batches);
+PLAN_TESTS(test_dense, test_csr, test_cvse, test_shapes, test_special, test_large,
+           test_many_batches, test_info, test_orders, test_mistakes, test_panels, test_batches);
