@@ -3,7 +3,8 @@
 """Sparse attention, and SDDMM, of pruned masks in FP16 on one GPU beside torch's dense operations
 in the same run: bench_attention, bench_sddmm, cuBLAS with softmax, scaled_dot_product_attention.
 
-    bench/engine/attention.py BUILD/bench FOLDER    writes attention_dense.tsv and sddmm_dense.tsv
+    bench/engine/attention.py BUILD/bench FOLDER [attention|sddmm]    writes attention_dense.tsv and
+                                                                      sddmm_dense.tsv, or one
 """
 import datetime
 import pathlib
@@ -77,8 +78,7 @@ def write(path, header, rows):
     path.write_text(first + "\n".join(lines) + "\n", encoding="utf-8")
 
 
-def main():
-    bench, folder = (pathlib.Path(name) for name in sys.argv[1:3])
+def write_attention(bench, folder):
     masks = [MASK.format(n, s, v) for n in LENGTHS for v in (8, 16, 1) for s in (0.9, 0.95, 0.98)
              if v == 8 or s != 0.95]
     rows = [[f"dense, {n} rows", HEADS, WIDTH, name, "-", forward, back or "-", "-", mib]
@@ -86,24 +86,38 @@ def main():
     found = run(bench / "bench_attention", HEADS, WIDTH, *masks)
     write(folder / "attention_dense.tsv", found[0], rows + found[1:])
 
-    dense = {}
-    for k in (64, 128, 256):
-        x, y = (torch.randn(8192, k, device="cuda", dtype=torch.float16) for _ in range(2))
-        out = torch.empty(8192, 8192, device="cuda", dtype=torch.float16)
-        dense[k] = device_us(lambda x=x, y=y, out=out: torch.matmul(x, y.T, out=out))
-    masks = [MASK.format(8192, s, v) for v in (1, 8, 16) for s in (0.9, 0.98)]
-    found = run(bench / "bench_sddmm", "16f", "64,128,256", *masks)
-    head = found[0]
-    at = {name: head.index(name) for name in ("matrix", "K", "kernel", "ms", "cusparse_ms")}
+
+def dense_sddmm(rows, k):
+    """Microseconds of all scores, and of all scores times a mask of zeros and ones."""
+    x, y = (torch.randn(rows, k, device="cuda", dtype=torch.float16) for _ in range(2))
+    out, mask = (torch.ones(rows, rows, device="cuda", dtype=torch.float16) for _ in range(2))
+    return (device_us(lambda: torch.matmul(x, y.T, out=out)),
+            device_us(lambda: torch.matmul(x, y.T, out=out).mul_(mask)))
+
+
+def write_sddmm(bench, folder):
+    dense = {k: dense_sddmm(8192, k) for k in (64, 128, 256)}
+    masks = [MASK.format(8192, s, v) for v in (1, 2, 4, 8, 16) for s in (0.9, 0.95, 0.98)]
+    found = run(bench / "bench_sddmm", "16f", ",".join(map(str, dense)), *masks)
+    at = {name: found[0].index(name) for name in ("matrix", "K", "kernel", "ms", "cusparse_ms",
+                                                  "ratio")}
     rows = []
     for row in found[1:]:
         ours, k = 1e3 * float(row[at["ms"]]), int(row[at["K"]])
         theirs = row[at["cusparse_ms"]]
         rows.append([row[at["matrix"]], k, row[at["kernel"]], ours,
-                     "-" if theirs == "-" else 1e3 * float(theirs), dense[k],
-                     f"{dense[k] / ours:.2f}"])
+                     theirs if theirs == "-" else 1e3 * float(theirs), row[at["ratio"]], *dense[k],
+                     f"{dense[k][0] / ours:.2f}", f"{dense[k][1] / ours:.2f}"])
     write(folder / "sddmm_dense.tsv",
-          ["mask", "K", "kernel", "us", "cusparse_us", "cublas_us", "over_cublas"], rows)
+          ["mask", "K", "kernel", "us", "cusparse_us", "over_cusparse", "cublas_us", "masked_us",
+           "over_cublas", "over_masked"], rows)
+
+
+def main():
+    bench, folder = (pathlib.Path(name) for name in sys.argv[1:3])
+    for name, make in (("attention", write_attention), ("sddmm", write_sddmm)):
+        if name in sys.argv[3:] or not sys.argv[3:]:
+            make(bench, folder)
 
 
 if __name__ == "__main__":
