@@ -318,7 +318,7 @@ typedef struct {
     int64_t     moved_nnz;   /**< entries that a cover has moved, of all ranks */
     double      one_rank_predicted_s; /**< of one execute with all rows on one rank, to be set
                                            beside schedule_predicted_s; NaN: none */
-    int64_t     column_groups; /**< 1: B and C are not split by columns */
+    int64_t     column_groups;        /**< 1: B and C are not split by columns */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */

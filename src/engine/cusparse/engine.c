@@ -69,8 +69,8 @@ static const double constants[3][6] = {
 };
 
 /* Column-major B and C: launches; a row of B for every entry, element by element; columns of B and
- * C.  By bench/fit/fit.py from 46 real matrices, N = 8, 32 and 128, and a third of them at 1, 34 and
- * 239, on one H200: off by 12 % in the median, by half at the 90th percentile.  16-bit types as
+ * C.  By bench/fit/fit.py from 46 real matrices, N = 8, 32 and 128, and a third of them at 1, 34,
+ * and 239, on one H200: off by 12 % in the median, by half at the 90th percentile.  16-bit types as
  * FP32. */
 static const double by_column[2][3] = {{12.3, 1.55, 8.03}, {12.1, 2.71, 9.54}};
 

@@ -252,6 +252,11 @@ def tried(page):
                              ("bcsstk29", 128, "bcsstk29"), ("bcsstk17", 128, "bcsstk17")):
         row = one("engines/tried.tsv", kernel="ring", matrix=matrix, N=n)
         page.row(f"{title}, N = {n}", fig(row["beside_us"], 1), fig(row["us"], 1))
+    for row in select("engines/tried.tsv", kernel="ring, all modes"):
+        title = row["matrix"].replace("-RSR", "")
+        title = f"{title[4:]}-like" if title.startswith("syn-") else title
+        page.row(f"{title}, N = {row['N']:.0f}", fig(row["beside_us"], 1), fig(row["us"], 1))
+    page.noted("definition", "slices of 64 columns", "slices of 128 columns")
     for v, zeros in ((8, 90), (4, 95), (2, 98), (1, 98)):
         cells = []
         for shape in ("2048x512", "4096x1024", "512x2048"):
