@@ -87,8 +87,9 @@ template <typename Half, int kK, int kTiles, bool kKey> struct GradientWindow {
 #pragma unroll
         for (int v = 0; v < 2; v++) {
             vector[v] = __shfl_sync(0xffffffffu, slot, g + 8 * v);
-            if (kKey) {
-                const uint2 two = load_shared<uint2>(sums + (vector[v] & kIndexBits) * 8);
+            if (kKey) { /* the row of zeros has no stats, and no bit that asks for some */
+                const uint32_t of  = min(vector[v] & kIndexBits, (uint32_t)width - 1);
+                const uint2    two = load_shared<uint2>(sums + of * 8);
 
                 stats[v] = make_float2(__uint_as_float(two.x) * kLog2e, __uint_as_float(two.y));
             }
