@@ -101,9 +101,11 @@ static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
                           "use more ranks or a better partition",
                           plan->env->rank, split->n_need);
     }
-    shorter =
-        spmmi_realloc(split->need, split->n_need, sizeof *split->need); /* the plan keeps it */
-    split->need = shorter == NULL ? split->need : shorter;
+    shorter = spmmi_realloc(split->need, split->n_need, sizeof *shorter); /* the plan keeps it */
+    if (shorter == NULL) {
+        return spmmi_fail_memory(&plan->env->err, split->n_need, sizeof *shorter, "halo columns");
+    }
+    split->need = shorter;
     return SPMM_OK;
 }
 
@@ -292,11 +294,17 @@ static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
             csr->row_ptr[kept]   = csr->row_ptr[i + 1];
         }
     }
-    csr->n_rows  = kept;
-    map          = spmmi_realloc(csr->row_map, kept, sizeof *map);
+    csr->n_rows = kept;
+    map         = spmmi_realloc(csr->row_map, kept, sizeof *map);
+    if (map == NULL) {
+        return spmmi_fail_memory(&env->err, kept, sizeof *map, "a row map");
+    }
+    csr->row_map = map;
     ptr          = spmmi_realloc(csr->row_ptr, (int64_t)kept + 1, sizeof *ptr);
-    csr->row_map = map == NULL ? csr->row_map : map; /* longer than it need be */
-    csr->row_ptr = ptr == NULL ? csr->row_ptr : ptr;
+    if (ptr == NULL) {
+        return spmmi_fail_memory(&env->err, kept, sizeof *ptr, "rows of the halo block");
+    }
+    csr->row_ptr = ptr;
     return SPMM_OK;
 }
 
