@@ -210,8 +210,8 @@ def cpu_rows(page):
     found = [r["ratio"] for r in rows("programs/petsc.tsv")
              if r["scalars"] == "complex" and r["what"] == "MatMatMult" and r["N"] >= 4
              and r["ranks"] <= 2]
-    page.says(f"in complex numbers {fig(min(found), 1)} to {fig(max(found), 1)} times on one and two "
-              "ranks")
+    page.says(f"in complex numbers {fig(min(found), 1)} to {fig(max(found), 1)} times "
+              "on one and two ranks")
 
 
 def sddmm(page):

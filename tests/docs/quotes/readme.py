@@ -58,5 +58,6 @@ def quote(pages):
             fig(row["to_needed"], 1),
         )
     # of engines/pruned.tsv, which dense.md quotes
-    page.noted("arithmetic", "at N = 128 from 90 % zeros on", "from 92 % of 4, 95 % of 2 and 97 % of")
+    page.noted("arithmetic", "at N = 128 from 90 % zeros on",
+               "from 92 % of 4, 95 % of 2 and 97 % of")
     page.noted("definition", "compute capability 8.0", "Version 0.1.0", "capability 9.0")
