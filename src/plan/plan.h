@@ -104,6 +104,20 @@ static inline const spmm_matrix_t *spmmi_plan_matrix(const spmm_plan_t *plan)
     return plan->flips ? plan->flipped : plan->A;
 }
 
+/** What engines are asked about blocks of the plan: row-major blocks of @p n columns. */
+static inline spmm_problem_t spmmi_plan_problem(const spmm_plan_t *plan, spmm_type_t c_type,
+                                                int64_t n)
+{
+    return (spmm_problem_t){.ab_type       = plan->ab_type,
+                            .c_type        = c_type,
+                            .compute       = plan->compute,
+                            .layout        = SPMM_LAYOUT_ROW,
+                            .n             = n,
+                            .deterministic = plan->deterministic,
+                            .exact         = plan->exact_nonfinite,
+                            .in_order      = plan->reproducible};
+}
+
 static inline bool spmmi_plan_has_one_map(const spmm_plan_t *plan)
 {
     return plan->rows.offset == plan->cols.offset;

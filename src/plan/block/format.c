@@ -28,15 +28,9 @@ static spmm_layout_t layout_of(const spmm_plan_t *plan, const spmm_block_t *bloc
 
 static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
 {
-    block->problem = (spmm_problem_t){.ab_type       = plan->ab_type,
-                                      .c_type        = c_type,
-                                      .compute       = plan->compute,
-                                      .layout        = layout_of(plan, block),
-                                      .n             = plan->n,
-                                      .deterministic = plan->deterministic,
-                                      .pattern       = &block->pattern,
-                                      .exact         = plan->exact_nonfinite,
-                                      .in_order      = plan->reproducible};
+    block->problem         = spmmi_plan_problem(plan, c_type, plan->n);
+    block->problem.layout  = layout_of(plan, block);
+    block->problem.pattern = &block->pattern;
     if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
         return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *block->candidates,
                                  "engine candidates");

@@ -118,14 +118,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
 static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                    const spmm_reorderer_t *method, const spmm_plan_options_t *o)
 {
-    const spmm_problem_t problem = {.ab_type       = plan->ab_type,
-                                    .c_type        = c_type,
-                                    .compute       = plan->compute,
-                                    .layout        = SPMM_LAYOUT_ROW,
-                                    .n             = plan->n,
-                                    .deterministic = plan->deterministic,
-                                    .exact         = plan->exact_nonfinite,
-                                    .in_order      = plan->reproducible};
+    const spmm_problem_t problem = spmmi_plan_problem(plan, c_type, plan->n);
     const double         start   = spmmi_now();
     spmm_status_t        status  = SPMM_OK;
 

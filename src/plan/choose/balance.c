@@ -57,18 +57,6 @@ static spmm_status_t view_rows(const spmm_matrix_t *A, spmm_csr_t *block)
     return SPMM_OK;
 }
 
-static spmm_problem_t problem_of(const spmm_plan_t *plan)
-{
-    return (spmm_problem_t){.ab_type       = plan->ab_type,
-                            .c_type        = plan->c_type,
-                            .compute       = plan->compute,
-                            .layout        = SPMM_LAYOUT_ROW,
-                            .n             = plan->n,
-                            .deterministic = plan->deterministic,
-                            .exact         = plan->exact_nonfinite,
-                            .in_order      = plan->reproducible};
-}
-
 /* A unit that is the same on all ranks, and weights that add up to about as much as entries do,
  * which partitioners can hold.  Collective. */
 static spmm_status_t find_unit(const spmm_plan_t *plan, const spmm_row_cost_t *cost, double *unit)
@@ -87,7 +75,7 @@ static spmm_status_t find_unit(const spmm_plan_t *plan, const spmm_row_cost_t *c
 static spmm_status_t weigh(spmm_plan_t *plan, const spmm_plan_options_t *o, spmm_csr_t *block,
                            spmm_pattern_t *pattern, int64_t **weight)
 {
-    const spmm_problem_t problem = problem_of(plan);
+    const spmm_problem_t problem = spmmi_plan_problem(plan, plan->c_type, plan->n);
     spmm_row_cost_t      cost    = {0};
     spmm_status_t        status  = view_rows(plan->A, block);
     double               unit;

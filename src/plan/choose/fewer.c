@@ -66,14 +66,7 @@ static spmm_status_t stack(spmm_env_t *env, spmm_pattern_t *p)
  * over rows. */
 static double least_s(const spmm_plan_t *plan, const char *engine, const spmm_pattern_t *all)
 {
-    const spmm_problem_t problem = {.ab_type       = plan->ab_type,
-                                    .c_type        = plan->c_type,
-                                    .compute       = plan->compute,
-                                    .layout        = SPMM_LAYOUT_ROW,
-                                    .n             = plan->n,
-                                    .deterministic = plan->deterministic,
-                                    .exact         = plan->exact_nonfinite,
-                                    .in_order      = plan->reproducible};
+    const spmm_problem_t problem = spmmi_plan_problem(plan, plan->c_type, plan->n);
     double               least   = INFINITY;
     char                 why[SPMM_WHY];
 

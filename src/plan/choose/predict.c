@@ -76,14 +76,7 @@ static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_ty
                         int64_t n)
 {
     const spmm_plan_t   *plan    = f->plan;
-    const spmm_problem_t problem = {.ab_type       = plan->ab_type,
-                                    .c_type        = c_type,
-                                    .compute       = plan->compute,
-                                    .layout        = SPMM_LAYOUT_ROW,
-                                    .n             = n,
-                                    .deterministic = plan->deterministic,
-                                    .exact         = plan->exact_nonfinite,
-                                    .in_order      = plan->reproducible};
+    const spmm_problem_t problem = spmmi_plan_problem(plan, c_type, n);
 
     return spmmi_best_time(f->engine, pattern, &problem, plan->device);
 }
