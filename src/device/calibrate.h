@@ -36,8 +36,13 @@ bool spmmi_rates_load(const char *path, const char *title, int count, const spmm
  *  it.  @return false: it could not be written */
 bool spmmi_rates_store(const char *path, const char *title, int count, const spmm_rate_t *rate);
 
-/** Read copy_bw and gather_bw.  @return false: no file, or none that this version wrote; *device is
- *  then unchanged */
+/** Whether copy_bw and gather_bw can be those of an idle device, by its theoretical rate mem_bw
+ *  where that is known: rates measured beside other work, or under a tool that slows kernels down,
+ *  would make every later choice of an engine a wrong one. */
+bool spmmi_calibrate_believed(const spmm_device_t *device);
+
+/** Read copy_bw and gather_bw.  @return false: no file, none that this version wrote, or rates that
+ *  are not believed; *device is then unchanged */
 bool spmmi_calibrate_load(const char *path, spmm_device_t *device);
 
 /** Write them as spmmi_rates_store() does. */

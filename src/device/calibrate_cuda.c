@@ -91,6 +91,7 @@ static void drop_bench(bench_t *b)
     (void)cudaFree(b->memory);
 }
 
+/* @return false: not measured, or not believed */
 static bool measure(spmm_device_t *device)
 {
     bench_t       b        = {0};
@@ -105,6 +106,15 @@ static bool measure(spmm_device_t *device)
         (void)cudaGetLastError();
         spmmi_log(device->env, "the rates of %s were not measured: %s", device->description,
                   cudaGetErrorString(code));
+        return false;
+    }
+    if (!spmmi_calibrate_believed(&measured)) {
+        spmmi_log(
+            device->env,
+            "%s copies %.3g bytes/s and gathers %.3g to %.3g beside other work; typical rates "
+            "are taken",
+            device->description, measured.copy_bw, measured.gather_bw[0],
+            measured.gather_bw[SPMM_GATHER_SETS - 1]);
         return false;
     }
     *device = measured;
