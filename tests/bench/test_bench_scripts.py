@@ -374,6 +374,64 @@ class Half(Scripts):
             "engine/half.py", self.path("n.tsv", "matrix\tN\na\t1\n"), code=3))
 
 
+class OldNew(Scripts):
+    """bench/engine/old_new.py with programs for both spmm_bench that print what they would take."""
+
+    BENCH = r"""while [ $# -gt 0 ]; do
+case $1 in --out) out=$2;; --type) type=$2;; --columns) n=$2;; --matrix-list) list=$2;; esac
+shift 2; done
+echo "$type $n $(cat $list | tr '\n' ' ')" >> FOLDER/calls.SIDE
+calls=$(wc -l < FOLDER/calls.SIDE)
+{ printf 'matrix\tN\tengine\tmedian_ms\tpassed\tchosen\n'
+while read m; do m=$(basename $m)
+for e in cusparse auto; do
+ms=0.020; [ $e = cusparse ] || ms=$(TIME)
+printf '%s\t%s\t%s\t%s\tyes\t%s\n' $m $n $e $ms $e; done; done < $list; } > $out
+"""
+
+    def compare(self, old, new, *args, code=0):
+        """Times by shell: $m is the matrix, $calls counts the runs of the side."""
+        for side, time in (("old", old), ("new", new)):
+            text = self.BENCH.replace("FOLDER", self.folder.name).replace("SIDE", side)
+            self.program(f"{side}/tools/spmm_bench", text.replace("TIME", time))
+        said = subprocess.run(
+            [sys.executable, ROOT / "bench/engine/old_new.py", "--cases", "64f:8", *args,
+             self.path("old"), self.path("new"), self.path("out.tsv"), "m/a.mtx.gz", "b.csr"],
+            capture_output=True, text=True, timeout=100, check=False)
+        self.assertEqual(said.returncode, code, said.stdout + said.stderr)
+        return said.stdout.splitlines(), pathlib.Path(self.path("out.tsv")).read_text(
+            encoding="utf-8").splitlines()
+
+    def test_nothing_is_slower(self):
+        said, rows = self.compare("echo 0.010", "echo 0.008")
+        self.assertEqual(said[-1], "2 rows: 1.2500, 0 slower")
+        self.assertIn("a.mtx.gz\t64f\t8\tauto\t0.010000\t0.008000\t1.250000\tauto\tauto\t1\tno",
+                      rows)
+        self.assertEqual(len(rows), 7)  # two comments, titles, two matrices by two engines
+
+    def test_noise_is_measured_again(self):
+        said, rows = self.compare("echo 0.010", "[ $m$calls = b.csr1 ] && echo 0.02 || echo 0.010")
+        self.assertEqual(said[-1], "2 rows: 1.0000, 0 slower")
+        self.assertIn("3\tno", rows[-1])
+        calls = pathlib.Path(self.path("calls.new")).read_text(encoding="utf-8").splitlines()
+        self.assertEqual([line.strip() for line in calls],
+                         ["64f 8 m/a.mtx.gz b.csr"] + ["64f 8 b.csr"] * 2)
+
+    def test_slower_rows_are_named(self):
+        said, _ = self.compare("echo 0.010", "[ $m = b.csr ] && echo 0.013 || echo 0.008", code=1)
+        self.assertIn("slower: b.csr, 64f, N = 8: 10.00 us by auto, 13.00 us by auto, 3 rounds",
+                      said)
+        self.assertEqual(said[-1], "2 rows: 0.9806, 1 slower")
+
+    def test_a_microsecond_is_none(self):
+        self.compare("echo 0.0100", "[ $m = b.csr ] && echo 0.0109 || echo 0.0091")
+
+    def test_refused(self):
+        self.run_script("engine/old_new.py", "--cases", "8f:1", "o", "n", "t", "m", code=2)
+        self.assertIn("spmm_bench", self.run_script(
+            "engine/old_new.py", self.path("no"), self.path("no"), self.path("t"), "m", code=4))
+
+
 class Tiles(Scripts):
     """bench/papers/tiles.py on rows of bench_ladder, and tiles.sh around a program in its place."""
 
