@@ -50,13 +50,14 @@ def left_out(variant):
     return [fig(one("papers/ablation.tsv", variant=variant, N=n)["geomean"]) for n in (32, 128)]
 
 
-def over(paper, variant, base, widths_of):
+def over(paper, variant, base, widths_of, where=lambda row: True):
     """Geometric means of the time of a variant of bench_published over that of another, N by N."""
     found = []
     for n in widths_of:
         ms = {}
         for r in select(f"papers/published/{paper}.tsv", N=n):
-            ms.setdefault(r["matrix"], {})[r["variant"]] = r["median_ms"]
+            if where(r):
+                ms.setdefault(r["matrix"], {})[r["variant"]] = r["median_ms"]
         found.append([m[variant] / m[base] for m in ms.values() if variant in m and base in m])
     return ", ".join(fig(geomean(f)) for f in found)
 
@@ -66,26 +67,64 @@ def cases(paper, n):
     return len({r["matrix"] for r in select(f"papers/published/{paper}.tsv", N=n)})
 
 
+def hits(page):
+    def cells(matrix):
+        order, given = (
+            one("papers/published/hits.tsv", matrix=matrix, variant=v)
+            for v in ("all", "rows as given")
+        )
+        shares = [
+            f"{fig(order[name], 1)} and {fig(given[name], 1)} %"
+            for name in ("l1_percent", "l2_percent")
+        ]
+        return (*shares, fig(order["l2_bytes"] / given["l2_bytes"]))
+
+    page.says("DD {} in L1, {} in L2, {} of the bytes".format(*cells("DD")))
+    page.says("com-amazon-like {}, {}, {}.".format(*cells("syn-com-amazon")))
+
+
 def acc_kernel(page):
-    wide = (32, 128, 512)
+    wide = (128,)
     page.says(f"the kernel written anew: {over('acc-spmm', 'all', 'engine', wide)} |")
     for text, variant in (
         ("ME-TCF instead:", "ME-TCF"),
         ("one buffer of each instead:", "one buffer"),
         ("compiler's choice instead:", "no hints"),
-        ("all matrices balanced:", "always balanced"),
     ):
         page.says(f"{text} {over('acc-spmm', variant, 'all', wide)} |")
     page.says(f"without it, too: {over('acc-spmm', 'none of them', 'all', wide)} |")
+    even, uneven = (lambda r: r["ibd"] <= counts.IBD), (lambda r: r["ibd"] > counts.IBD)
+    cut = over("acc-spmm", "no balancing", "all", wide, uneven)
+    page.says(f"published, without, where IBD > 8: {cut}; ours")
+    page.says(
+        f"where IBD < 8, too: {over('acc-spmm', 'always balanced', 'all', wide, even)} |",
+        f"takes {over('acc-spmm', 'none of them', 'all', wide, even)} of the time with all.",
+    )
     name = "patterns/me_tcf.tsv"
     made = geomean(r["bittcf_ms"] / r["me_tcf_ms"] for r in rows(name))
     page.says(f"ours over ME-TCF {fig(made)}, {fig(len(rows(name)), 0)} matrices, one core |")
-    page.says(f"of {fig(cases('acc-spmm', 32), 0)} matrices")
+    above = {r["matrix"] for r in rows("papers/published/acc-spmm.tsv") if uneven(r)}
+    page.says(
+        f"of {fig(cases('acc-spmm', 128), 0)} matrices, {fig(len(above), 0)} of them with an IBD"
+    )
+    squirrel = {
+        r["variant"]: r["to_engine"]
+        for r in select("papers/published/acc-spmm.tsv", N=128)
+        if r["matrix"].startswith("wiki_squirrel")
+    }
+    page.says(
+        f"takes {fig(squirrel['all'])} of the time of `bittcf`",
+        f"`bittcf` in that order takes {fig(squirrel['engine ordered'])}.",
+    )
+    hits(page)
 
 
 def cute_kernel(page):
     wide = (32, 128)
-    page.says(f"the kernel written anew: {over('cutespmm', 'TM 16', 'engine', wide)} |")
+    page.says(
+        "what it multiplies | "
+        f"the kernel written anew: {over('cutespmm', 'TM 16', 'engine', wide)} |"
+    )
     page.says(f"ours written anew {over('cutespmm', 'TM 32', 'TM 16', wide)} |")
     page.says(
         f"none cut: {over('cutespmm', 'no virtual panels', 'TM 16', wide)}, "
@@ -97,22 +136,27 @@ def cute_kernel(page):
         f"cut at the mean {over('cutespmm', 'mean and ordered', 'cut at the mean', wide)} |"
     )
     page.says(f"{fig(cases('cutespmm', 32), 0)} in those of `bench_published`")
+    cost = over("cutespmm", "ordered sums", "TM 16", (32,))
+    page.says(f"Sums in order cost {fig(100 * float(cost[1:-1]) - 100, 0)} % at N = 32")
 
 
 def sspmm_kernel(page):
     wide = (64, 512)
-    page.says(f"the kernel written anew: {over('sspmm', 'adaptive', 'engine', wide)} |")
-    page.says(f"without: {over('sspmm', 'no SVC', 'V 8', wide)} |")
+    page.says(
+        "teams on long windows | "
+        f"the kernel written anew: {over('sspmm', 'adaptive', 'engine', wide)} |"
+    )
+    page.says(f"the same | without: {over('sspmm', 'no SVC', 'V 8', wide)} |")
     page.says(
         f"V = 8 over adaptive {over('sspmm', 'V 8', 'adaptive', wide)}, "
         f"V = 16 {over('sspmm', 'V 16', 'adaptive', wide)}; authors'"
     )
     page.says(f"without, V = 8: {over('sspmm', 'no TMS V 8', 'V 8', wide)}; authors'")
     page.says(f"by WMMA instead: {over('sspmm', 'no RSM V 8', 'V 8', wide)} |")
-    least = min(
-        r["to_engine"] for r in rows("papers/published/sspmm.tsv") if r["variant"] == "V 16"
-    )
-    page.says(f"on DD at N = 64, where V = 16 takes {fig(least)} of its time")
+    for text, n, end in (("on DD at N = 64, where V = 16 takes", 64, " of its time"),
+                         ("on lp_maros_r7 at N = 512, where it takes", 512, ".")):
+        wide = [r for r in select("papers/published/sspmm.tsv", N=n) if r["variant"] == "V 16"]
+        page.says(f"{text} {fig(min(r['to_engine'] for r in wide))}{end}")
 
 
 def steps(page):
@@ -127,13 +171,15 @@ def steps(page):
         ]
         return fig(geomean(found))
 
-    for step, first in (("ST", 8), ("OBTS", 8), ("OBT_tiled", 32)):
-        cells = [f"{mean(kind, step, first)}, {mean(kind, step, 128)}" for kind in (True, False)]
-        page.says(f"| {cells[0]} | {cells[1]} |")
+    for text, step in (("16x16 by `mma.sp`", "ST"), ("stages and 16x16", "OBTS")):
+        cells = [f"{mean(kind, step, 8)}, {mean(kind, step, 128)}" for kind in (True, False)]
+        page.says(f"{text} | `bench_ladder` | - | {cells[0]} | {cells[1]} |")
+    cells = [f"N = 128: {mean(kind, 'OBT_tiled', 128)}" for kind in (True, False)]
+    page.says(f"| {cells[0]} | {cells[1]} |")
     dense = {
         r["variant"]: r["median_ms"]
         for r in select("papers/published/thesis.tsv", N=8)
-        if r["matrix"] == "xdys:size=4096,dense=0.1,sp24=0"
+        if r["matrix"] == "xdys:size=4096,dense=0.10,sp24=0.00"
     }
     page.says(
         f"{fig(dense['OBT'] / dense['OBTS_large_separate'])} times as long as "
