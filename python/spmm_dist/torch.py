@@ -57,7 +57,7 @@ class Graph:
             options.setdefault("engine", "csr-gpu")
         self._plans = A.plan(n, **options), A.plan(n, op="h", **options)
         self._sddmm = A.sddmm(n) if values and not A.dtype.startswith("complex") else None
-        self._given = False
+        self._given, self._row = False, None
 
     def _multiply(self, backwards, B, values):
         """op(A) B, with the values given."""
@@ -76,13 +76,16 @@ class Graph:
         return self._sddmm.execute(_rows(X), _rows(Y))
 
     def _row_of_entries(self, like):
-        """The row of this rank of each entry."""
+        """The row of this rank of each entry, made once: by way of the host."""
         if not self.matrix._by_rows:
             raise UnsupportedError("the gradient of sparse_softmax takes a matrix given by rows, "
                                    "not by blocks")
-        pointer = torch.from_numpy(self.matrix.csr()[0]).to(like.device)
-        return torch.repeat_interleave(torch.arange(len(pointer) - 1, device=like.device),
-                                       pointer[1:] - pointer[:-1])
+        if self._row is None:
+            pointer = torch.from_numpy(self.matrix.csr()[0]).to(like.device)
+            self._row = torch.repeat_interleave(torch.arange(len(pointer) - 1,
+                                                             device=like.device),
+                                                pointer[1:] - pointer[:-1])
+        return self._row
 
 
 def _rows(x):
@@ -150,7 +153,9 @@ class _Softmax(torch.autograd.Function):
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, plan, Q, K, V, scale):
-        Q, K, V = (_rows(x).contiguous() for x in (Q, K, V))
+        Q, K, V = (_rows(x) for x in (Q, K, V))
+        if any(ctx.needs_input_grad):  # gradients take rows without gaps
+            Q, K, V = (x.contiguous() for x in (Q, K, V))
         O, lse = plan.execute(Q, K, V, scale)
         ctx.plan, ctx.scale = plan, scale
         ctx.save_for_backward(Q, K, V, O, lse)
