@@ -112,8 +112,14 @@ void spmmi_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_
         const int64_t  first = (int64_t)b * mask->size;
 
         for (int64_t e = first; e < first + mask->size && mask->entry[e] >= 0; e++) {
-            dot(args, row[mask->entry[e] % mask->rows], mask->entry[e] / mask->rows,
-                mask->place[e]);
+            const int32_t *place = mask->place + e * mask->height;
+
+            for (int32_t h = 0; h < mask->height; h++) {
+                if (place[h] >= 0) {
+                    dot(args, row[mask->entry[e] % mask->rows + h], mask->entry[e] / mask->rows,
+                        place[h]);
+                }
+            }
         }
     }
 }

@@ -4,7 +4,8 @@
  *  Y, and the 8 rows of X at most that they are in (sddmm_mma.cuh).  Of the 8 products of a row
  *  of Y only the one with the entry's own row of X is kept: the tensor cores, idle otherwise,
  *  save the conversions, the multiplications and the shuffles that 8 lanes for an entry take on
- *  CUDA cores, so that what is left are the loads.
+ *  CUDA cores, so that what is left are the loads.  Of pairs two are kept, which a lane has side by
+ *  side.
  *
  *  Batches come by panels of columns whose rows of Y fit L1 (sddmm_panels.c).  One thread block
  *  fills a multiprocessor and takes a run of batches, warp by warp: all of it works on one panel
@@ -23,34 +24,52 @@ constexpr int kRows    = SPMM_SDDMM_BATCH_ROWS;
 constexpr int kThreads = 640; /* as many as registers allow without spills */
 
 /* What lane l reads of a batch. */
-struct Batch {
-    int entry, place; /* of entry l */
-    int row;          /* of X: number l % 8 */
+template <int kHeight> struct Batch {
+    int entry;          /* number l */
+    int place[kHeight]; /* of it */
+    int row;            /* of X: number l % 8 */
 };
 
-__device__ __forceinline__ Batch batch_at(const spmm_sddmm_batches_t &mask, int b, int lane)
+template <int kHeight>
+__device__ __forceinline__ Batch<kHeight> batch_at(const spmm_sddmm_batches_t &mask, int b,
+                                                   int lane)
 {
-    return {__ldg(mask.entry + (int64_t)b * kBatch + lane),
-            __ldg(mask.place + (int64_t)b * kBatch + lane),
-            __ldg(mask.row + (int64_t)b * kRows + lane % kRows)};
+    const int64_t  at = (int64_t)b * kBatch + lane;
+    Batch<kHeight> batch;
+
+    batch.entry = __ldg(mask.entry + at);
+    batch.row   = __ldg(mask.row + (int64_t)b * kRows + lane % kRows);
+    if constexpr (kHeight == 2) {
+        const int2 both = __ldg((const int2 *)mask.place + at);
+
+        batch.place[0] = both.x;
+        batch.place[1] = both.y;
+    } else {
+        batch.place[0] = __ldg(mask.place + at);
+    }
+    return batch;
 }
 
-/* The sum of entry `lane`, which lane 4 (lane % 8) + q / 2 has, q the number of its row of X. */
-template <class Product>
-__device__ __forceinline__ float own_sum(const Product &product, const int (&entry)[kSddmmParts],
-                                         int own, int lane)
+/* The sums of entry `lane`, which lane 4 (lane % 8) + q / 2 has, q the number of its first row of
+ * X. */
+template <int kHeight, class Product>
+__device__ __forceinline__ void own_sums(const Product &product, const int (&entry)[kSddmmParts],
+                                         int own, int lane, float (&sum)[kHeight])
 {
     const int from = 4 * (lane & 7) + (own & (kRows - 1)) / 2;
-    float     sum  = 0.0f;
 
 #pragma unroll
     for (int p = 0; p < kSddmmParts; p++) {
         const float *const pair = product.sum[p / 2][0] + 2 * (p % 2);
-        const float x = __shfl_sync(0xffffffffu, (entry[p] & 1) != 0 ? pair[1] : pair[0], from);
 
-        sum = lane >> 3 == p ? x : sum;
+#pragma unroll
+        for (int h = 0; h < kHeight; h++) {
+            const bool  second = kHeight == 2 ? h == 1 : (entry[p] & 1) != 0;
+            const float x      = __shfl_sync(0xffffffffu, second ? pair[1] : pair[0], from);
+
+            sum[h] = lane >> 3 == p ? x : sum[h];
+        }
     }
-    return sum;
 }
 
 /* Rows in whole lines: a line of each of its 5 rows, as lane 4 g + t takes it.  There is always
@@ -130,7 +149,7 @@ __device__ __forceinline__ void multiply(const spmm_sddmm_args_t &args, const Li
 
 /* kWhole: rows in whole lines at multiples of 16 bytes; kEdge: in others; kNarrow: at any
  * address. */
-template <typename In, typename Out, Read kHow>
+template <typename In, typename Out, Read kHow, int kHeight>
 __global__ void __launch_bounds__(kThreads, 1)
     sddmm_batches(spmm_sddmm_batches_t mask, spmm_sddmm_args_t args, int chunk)
 {
@@ -139,38 +158,41 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int       end   = min((int)(blockIdx.x + 1) * chunk, mask.n_batches);
     int             b     = (int)blockIdx.x * chunk + (int)(threadIdx.x / kWarp);
     const Lines<In> lines(args, lane >> 2, lane & 3);
-    Batch           next                               = {-1, 0, 0};
+    Batch<kHeight>  next                               = {-1, {}, 0};
     SddmmProduct<In, 1, kHow != Read::kNarrow> product = {lane >> 2, lane & 3, {}};
 
     if (b < end) {
-        next = batch_at(mask, b, lane);
+        next = batch_at<kHeight>(mask, b, lane);
     }
     for (; b < end; b += kStep) {
-        const Batch now = next;
-        const int   row = __shfl_sync(0xffffffffu, now.row, product.g);
-        int         entry[kSddmmParts];
+        const Batch<kHeight> now = next;
+        const int            row = __shfl_sync(0xffffffffu, now.row, product.g);
+        int                  entry[kSddmmParts];
+        float                sum[kHeight] = {};
 
 #pragma unroll
         for (int p = 0; p < kSddmmParts; p++) {
             entry[p] = __shfl_sync(0xffffffffu, now.entry, 8 * p + product.g);
         }
         if (b + kStep < end) {
-            next = batch_at(mask, b + kStep, lane);
+            next = batch_at<kHeight>(mask, b + kStep, lane);
         }
         multiply<In, kHow>(args, lines, row, entry, product);
+        own_sums<kHeight>(product, entry, now.entry, lane, sum);
+#pragma unroll
+        for (int h = 0; h < kHeight; h++) {
+            const float fresh = (float)args.alpha * sum[h];
+            Out *const  s     = (Out *)args.S + now.place[h];
 
-        const float fresh = (float)args.alpha * own_sum(product, entry, now.entry, lane);
-
-        if (now.entry >= 0) {
-            Out *const s = (Out *)args.S + now.place;
-
-            *s = Narrow<Out>::from(args.beta == 0.0 ? fresh
-                                                    : fresh + (float)args.beta * widen<float>(*s));
+            if (now.entry >= 0 && (kHeight == 1 || now.place[h] >= 0)) {
+                *s = Narrow<Out>::from(
+                    args.beta == 0.0 ? fresh : fresh + (float)args.beta * widen<float>(*s));
+            }
         }
     }
 }
 
-template <typename In, typename Out>
+template <typename In, typename Out, int kHeight>
 cudaError_t run(const spmm_sddmm_batches_t &mask, const spmm_sddmm_args_t &args,
                 cudaStream_t stream)
 {
@@ -180,18 +202,19 @@ cudaError_t run(const spmm_sddmm_batches_t &mask, const spmm_sddmm_args_t &args,
     const int64_t chunk = ceil_div(mask.n_batches, args.n_sm); /* of 2^28 at most */
     const dim3    grid((unsigned)ceil_div(mask.n_batches, chunk));
     const bool    wide   = sddmm_is_wide<In>(args) && sddmm_has_short_rows<In>(args);
-    auto *const   kernel = !wide ? sddmm_batches<In, Out, Read::kNarrow>
+    auto *const   kernel = !wide ? sddmm_batches<In, Out, Read::kNarrow, kHeight>
                            : fits(args.k * (int64_t)sizeof(In), kSddmmLine)
-                               ? sddmm_batches<In, Out, Read::kWhole>
-                               : sddmm_batches<In, Out, Read::kEdge>;
+                               ? sddmm_batches<In, Out, Read::kWhole, kHeight>
+                               : sddmm_batches<In, Out, Read::kEdge, kHeight>;
 
     return launch(kernel, grid, dim3(kThreads), stream, mask, args, (int)chunk);
 }
 
-template <typename In, typename Out> cudaError_t load()
+template <typename In, typename Out, int kHeight> cudaError_t load()
 {
-    return preload_cached(sddmm_batches<In, Out, Read::kWhole>, sddmm_batches<In, Out, Read::kEdge>,
-                          sddmm_batches<In, Out, Read::kNarrow>);
+    return preload_cached(sddmm_batches<In, Out, Read::kWhole, kHeight>,
+                          sddmm_batches<In, Out, Read::kEdge, kHeight>,
+                          sddmm_batches<In, Out, Read::kNarrow, kHeight>);
 }
 
 } // namespace
@@ -202,9 +225,10 @@ extern "C" cudaError_t spmmi_cuda_sddmm_batches_preload(void)
 {
     using namespace spmmi;
     return for_all_half_types([](auto types) {
-        using Types = decltype(types);
+        using Types            = decltype(types);
+        const cudaError_t code = load<typename Types::Half, typename Types::Out, 1>();
 
-        return load<typename Types::Half, typename Types::Out>();
+        return code != cudaSuccess ? code : load<typename Types::Half, typename Types::Out, 2>();
     });
 }
 
@@ -214,6 +238,8 @@ extern "C" cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask
     return spmmi::for_half_types(args->type, args->s_type, [&](auto types) {
         using Types = decltype(types);
 
-        return spmmi::run<typename Types::Half, typename Types::Out>(*mask, *args, stream);
+        return mask->height == 2
+                   ? spmmi::run<typename Types::Half, typename Types::Out, 2>(*mask, *args, stream)
+                   : spmmi::run<typename Types::Half, typename Types::Out, 1>(*mask, *args, stream);
     });
 }

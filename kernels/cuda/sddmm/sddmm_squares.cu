@@ -23,6 +23,7 @@ constexpr int kRows = 64, kCols = 32;       /* of the square, of a warp */
 constexpr int kPitch  = kSide + 8;          /* of results: pairs of lanes in different banks */
 constexpr int kShared = kSide * kPitch * 4; /* results, in the place of two stages of slabs */
 constexpr int kPieces = kSlab * 2 / 16;     /* of 16 bytes, of a line */
+constexpr int kAhead  = 8; /* entries of a thread that are read during the last products */
 
 static_assert(kShared >= 4 * kBytes, "results take the place of the slabs");
 
@@ -144,6 +145,17 @@ template <typename Half> struct Part {
     }
 };
 
+/* The result at place @p at of the square to place @p place of S. */
+template <typename Out>
+__device__ __forceinline__ void put(const spmm_sddmm_args_t &args, const float *square, int at,
+                                    int place)
+{
+    const float fresh = (float)args.alpha * square[at / kSide * kPitch + at % kSide];
+    Out *const  s     = (Out *)args.S + place;
+
+    *s = Narrow<Out>::from(args.beta == 0.0 ? fresh : fresh + (float)args.beta * widen<float>(*s));
+}
+
 template <typename Half, typename Out, bool kWide>
 __global__ void __launch_bounds__(kThreads, 2)
     sddmm_squares(const __grid_constant__ spmm_sddmm_squares_t mask,
@@ -153,39 +165,50 @@ __global__ void __launch_bounds__(kThreads, 2)
     const uint32_t                                 shared = shared_address(squares);
     const int        q = (int)blockIdx.x, row = __ldg(mask.corner + 2 * q);
     const int        col   = __ldg(mask.corner + 2 * q + 1);
-    const int        first = __ldg(mask.first + q), last = __ldg(mask.first + q + 1);
+    const int        first = __ldg(mask.first + q) + (int)threadIdx.x;
+    const int        mine  = __ldg(mask.first + q + 1) - first; /* from there on */
     const Side<Half> x(args.X, args.ldx, row, mask.n_rows, mask.row_map);
     const Side<Half> y(args.Y, args.ldy, col, mask.n_cols, NULL);
     Part<Half>       part;
     float *const     result = (float *)squares;
+    uint32_t         now = shared, then = shared + 2 * kBytes;
+    int              entry[kAhead], place[kAhead];
 
-    x.template copy<kWide>(shared, 0, args.k);
-    y.template copy<kWide>(shared + kBytes, 0, args.k);
+    x.template copy<kWide>(now, 0, args.k);
+    y.template copy<kWide>(now + kBytes, 0, args.k);
     cp_async_commit();
-    for (int64_t c = 0, stage = 0; c < args.k; c += kSlab, stage ^= 1) {
-        const uint32_t now  = shared + (uint32_t)stage * (2 * kBytes);
-        const uint32_t then = shared + (uint32_t)(stage ^ 1) * (2 * kBytes);
-
+    for (int64_t c = kSlab; c < args.k; c += kSlab) {
         cp_async_wait<0>();
         __syncthreads(); /* the slabs are there, and nobody is at those before */
-        if (c + kSlab < args.k) {
-            x.template copy<kWide>(then, c + kSlab, args.k);
-            y.template copy<kWide>(then + kBytes, c + kSlab, args.k);
-        }
+        x.template copy<kWide>(then, c, args.k);
+        y.template copy<kWide>(then + kBytes, c, args.k);
         cp_async_commit();
         part.multiply(now, now + kBytes);
+        now  = then;
+        then = shared + (then == shared ? 2 * kBytes : 0);
     }
+    cp_async_wait<0>();
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kAhead; i++) {
+        if (i * kThreads < mine) {
+            entry[i] = __ldg(mask.entry + first + i * kThreads);
+            place[i] = __ldg(mask.place + first + i * kThreads);
+        }
+    }
+    part.multiply(now, now + kBytes);
     __syncthreads();
     part.store(result);
     __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kAhead; i++) {
+        if (i * kThreads < mine) {
+            put<Out>(args, result, entry[i], place[i]);
+        }
+    }
 #pragma unroll 4
-    for (int e = first + (int)threadIdx.x; e < last; e += kThreads) {
-        const int   at    = __ldg(mask.entry + e);
-        const float fresh = (float)args.alpha * result[at / kSide * kPitch + at % kSide];
-        Out *const  s     = (Out *)args.S + __ldg(mask.place + e);
-
-        *s = Narrow<Out>::from(args.beta == 0.0 ? fresh
-                                                : fresh + (float)args.beta * widen<float>(*s));
+    for (int e = kAhead * kThreads; e < mine; e += kThreads) {
+        put<Out>(args, result, __ldg(mask.entry + first + e), __ldg(mask.place + first + e));
     }
 }
 

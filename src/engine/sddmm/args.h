@@ -27,12 +27,14 @@ typedef struct {
 } spmm_sddmm_tasks_t;
 
 /** Entries of a mask by panels of columns, in batches of up to `size` that are in up to `rows`
- *  rows: 8 in 1, for CUDA cores, or 32 in 8, for tensor cores. */
+ *  rows: 8 in 1, for CUDA cores, or 32 in 8, for tensor cores.  With height 2 what comes are pairs:
+ *  a column of two successive rows of the mask, with one entry or two. */
 typedef struct {
-    int32_t        n_batches, size, rows;
-    const int32_t *row;   /**< [n_batches * rows] rows of X; past the last one the first again */
-    const int32_t *entry; /**< [n_batches * size] rows * row of Y + which row of X; -1: no more */
-    const int32_t *place; /**< [n_batches * size] where in S */
+    int32_t        n_batches, size, rows, height;
+    const int32_t *row;   /**< [n_batches * rows] rows of X; past the last ones the first again */
+    const int32_t *entry; /**< [n_batches * size] rows * row of Y + which row of X, of a pair the
+                               first, an even one; -1: no more */
+    const int32_t *place; /**< [n_batches * size * height] where in S; of a pair -1: no entry */
 } spmm_sddmm_batches_t;
 
 /** A mask in squares of rows and columns, all of whose places are multiplied. */

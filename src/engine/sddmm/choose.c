@@ -24,9 +24,9 @@ static const cost_t low_wide = {35.0, 0.122}, low_half = {22.0, 0.098}; /* V = 8
 static const cost_t tall_wide = {52.0, 0.147}, tall_half = {43.0, 0.100};
 
 /* Of panels, by counts of instructions (4 in a cycle of each of 132 multiprocessors at 1.76 GHz):
- * of a batch, and of each line of 128 bytes of it; and bytes at three quarters of what L1 (128
- * bytes in a cycle) and L2 give. */
-static const double batch_wide = 44.0, line_wide = 16.0, batch_half = 118.0, line_half = 102.0;
+ * of a batch, and of each line of 128 bytes of it, in 16 bits a fit to masks of 8192 x 8192 with 90
+ * to 98 % zeros; and bytes at three quarters of what L1 (128 bytes in a cycle) and L2 give. */
+static const double batch_wide = 44.0, line_wide = 16.0, batch_half = 172.0, line_half = 161.0;
 static const double l1_byte = 0.045, l2_byte = 0.15;
 
 static bool asks_for(const spmm_sampling_t *what, const char *kernel)
@@ -77,13 +77,13 @@ static int32_t width_of_panels(const spmm_device_t *device, const spmm_csr_t *bl
     return panels == 0 ? 1 : (int32_t)((block->n_cols + panels - 1) / panels);
 }
 
-/* The longest of: instructions; every entry from L1; from L2 every row of X in a panel, and every
- * row of Y in a panel of each multiprocessor. */
+/* The longest of: instructions; every entry, or pair, from L1; from L2 every row of X in a panel,
+ * and every row of Y in a panel of each multiprocessor. */
 static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
-                             const spmm_sampling_t *what, int32_t width)
+                             const spmm_sampling_t *what, int32_t width, double nnz)
 {
     const double share = 0.8; /* of the longest, which the others disturb */
-    const double nnz = (double)spmmi_csr_nnz(block), bytes = row_bytes(what);
+    const double bytes = row_bytes(what);
     const double lines = ceil(bytes / 128.0), slices = ceil(bytes / SPMM_SDDMM_SLICE);
     const double x     = (double)spmmi_sddmm_count_segments(block, width, device->threads);
     const double y     = fmin(fmax(block->n_cols, (double)device->n_sm * width), nnz);
@@ -93,6 +93,18 @@ static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *bloc
                                              (batch_wide * slices + line_wide * lines);
 
     return fmax(fmax(issue, nnz * bytes * l1_byte), (x + y) * bytes * l2_byte) / share;
+}
+
+/* Pairs take a row of Y once for two entries; with few of these they are for nothing. */
+static void consider_pairs(const spmm_csr_t *block, int threads, spmm_sampler_choice_t *choice,
+                           double *entries)
+{
+    const double worth_it = 0.8, pairs = (double)spmmi_sddmm_count_pairs(block, threads);
+
+    if (pairs < worth_it * *entries) {
+        choice->pair = 2;
+        *entries     = pairs;
+    }
 }
 
 /* Windows of which height, and are they worth it: bytes are no promise.  In FP32 tiles were ahead
@@ -130,7 +142,7 @@ static spmm_status_t consider_tiles(const spmm_device_t *device, const spmm_csr_
 static double time_of_squares(const spmm_device_t *device, const spmm_csr_t *block,
                               const spmm_sampling_t *what)
 {
-    const double square = 7500.0, column = 84.0, entry = 6.1;
+    const double square = 7200.0, column = 77.0, entry = 3.55;
     const double squares = ceil(block->n_rows / (double)SPMM_SDDMM_SQUARE) *
                            ceil(block->n_cols / (double)SPMM_SDDMM_SQUARE);
     const double wave = 2.0 * device->n_sm;
@@ -142,17 +154,21 @@ static double time_of_squares(const spmm_device_t *device, const spmm_csr_t *blo
 spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t *block,
                                    const spmm_sampling_t *what, spmm_sampler_choice_t *choice)
 {
-    const bool   named = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
-    const bool   gpu   = device->kind == SPMM_DEVICE_CUDA && device->cc >= 80;
-    const double ahead = 0.9;
-    double       time =
-        time_of(what, (double)spmmi_csr_nnz(block), is_half(what) ? &csr_half : &csr_wide);
+    const bool   named   = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
+    const bool   gpu     = device->kind == SPMM_DEVICE_CUDA && device->cc >= 80;
+    const double ahead   = 0.9;
+    double       entries = (double)spmmi_csr_nnz(block);
+    double       time    = time_of(what, entries, is_half(what) ? &csr_half : &csr_wide);
 
     *choice = (spmm_sampler_choice_t){.format = SPMM_SAMPLER_CSR};
     if (asks_for(what, "csr") || (!named && !gpu)) {
         return SPMM_OK;
     }
     choice->width = width_of_panels(device, block, what);
+    choice->pair  = 1;
+    if (is_half(what) && !asks_for(what, "dense") && !asks_for(what, "cvse")) {
+        consider_pairs(block, device->threads, choice, &entries);
+    }
     if (asks_for(what, "panels")) {
         choice->format = SPMM_SAMPLER_PANELS;
         return SPMM_OK;
@@ -165,8 +181,8 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
         return SPMM_OK;
     }
     if (!named && block->n_cols <= INT32_MAX / SPMM_SDDMM_BATCH_ROWS &&
-        time_of_panels(device, block, what, choice->width) < ahead * time) {
-        time           = time_of_panels(device, block, what, choice->width);
+        time_of_panels(device, block, what, choice->width, entries) < ahead * time) {
+        time           = time_of_panels(device, block, what, choice->width, entries);
         choice->format = SPMM_SAMPLER_PANELS;
     }
     if (!named && is_half(what) && time_of_squares(device, block, what) < ahead * time) {

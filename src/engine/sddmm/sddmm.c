@@ -158,13 +158,15 @@ static spmm_status_t upload_batches(spmm_sampler_t *s, const spmm_sddmm_batch_li
     s->batches.n_batches = list->n_batches;
     s->batches.size      = list->size;
     s->batches.rows      = list->rows;
+    s->batches.height    = list->height;
     SPMM_TRY(upload(s, list->row, (int64_t)list->n_batches * list->rows, &s->batches.row));
     SPMM_TRY(upload(s, list->entry, places, &s->batches.entry));
-    return upload(s, list->place, places, &s->batches.place);
+    return upload(s, list->place, places * list->height, &s->batches.place);
 }
 
-static spmm_status_t make_panels(spmm_sampler_t *s, const spmm_csr_t *block, int32_t width,
-                                 bool half, const int64_t *place)
+static spmm_status_t make_panels(spmm_sampler_t *s, const spmm_csr_t *block,
+                                 const spmm_sampler_choice_t *choice, bool half,
+                                 const int64_t *place)
 {
     const int32_t           size = half ? SPMM_SDDMM_BATCH : SPMM_SDDMM_TASK;
     const int32_t           rows = half ? SPMM_SDDMM_BATCH_ROWS : 1;
@@ -178,7 +180,8 @@ static spmm_status_t make_panels(spmm_sampler_t *s, const spmm_csr_t *block, int
                           "than 2^28 in 16 bits; use csr or cvse",
                           (int)block->n_cols, s->device->env->rank);
     }
-    SPMM_TRY(spmmi_sddmm_make_sequence(s->device->env, block, width, &sequence));
+    SPMM_TRY(
+        spmmi_sddmm_make_sequence(s->device->env, block, choice->width, choice->pair, &sequence));
     status = spmmi_sddmm_make_batches(s->device->env, block, &sequence, place, size, rows, &list);
     spmmi_sddmm_free_sequence(&sequence);
     SPMM_TRY(status);
@@ -226,7 +229,7 @@ static spmm_status_t make_form(spmm_sampler_t *s, const spmm_csr_t *block, const
     case SPMM_SAMPLER_CSR:
         return make_tasks(s, block, place);
     case SPMM_SAMPLER_PANELS:
-        return make_panels(s, block, choice.width, spmm_type_size(what->type) == 2, place);
+        return make_panels(s, block, &choice, spmm_type_size(what->type) == 2, place);
     case SPMM_SAMPLER_DENSE:
         return make_squares(s, block, place);
     case SPMM_SAMPLER_CVSE:

@@ -6,7 +6,8 @@
  *    csr     tasks of up to 8 entries of one row, for 8 lanes that share every product (section 6.1
  *            shares rows likewise); all types
  *    panels  by panels of columns whose rows of Y fit the L1 of a multiprocessor: in FP32 and FP64
- *            batches like those tasks, in 16 bits of 32 entries in up to 8 rows, on tensor cores
+ *            batches like those tasks, in 16 bits of 32 entries, or pairs of them, in up to 8 rows,
+ *            on tensor cores
  *    cvse    tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are
  *            the m16 side of the mma, V rows of X the n8 side; all types but FP64
  *    dense   squares of 128 rows and columns, multiplied in full on tensor cores: FP16 and BF16
@@ -84,6 +85,7 @@ typedef struct {
     spmm_sampler_format_t format;
     int32_t               height; /**< of cvse */
     int32_t               width;  /**< of panels: columns of each */
+    int32_t               pair;   /**< of panels: 2 where pairs of rows share columns, else 1 */
 } spmm_sampler_choice_t;
 
 /** The format that @p what asks for, else the one with the shortest predicted time. */
@@ -95,19 +97,24 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
 /** (row, panel) pairs that have entries, of panels of @p width columns. */
 int64_t spmmi_sddmm_count_segments(const spmm_csr_t *block, int32_t width, int threads);
 
-/** Entries by panels of @p width columns, then rows, then columns. */
+/** Columns of two successive rows that have an entry in either, of all such pairs of rows. */
+int64_t spmmi_sddmm_count_pairs(const spmm_csr_t *block, int threads);
+
+/** Entries, or pairs of them, by panels of @p width columns, then rows, then columns. */
 typedef struct {
     int64_t  count;
-    int32_t  n_panels;
-    int32_t *entry, *row; /**< [count] which entry of the block; its row of X */
+    int32_t  n_panels, height;
+    int32_t *entry; /**< [count * height] of the block; of a pair -1: none */
+    int32_t *row;   /**< [count] of the block, of a pair the first */
 } spmm_sddmm_sequence_t;
 
+/** @param[in] height  2: pairs, else 1 */
 spmm_status_t spmmi_sddmm_make_sequence(spmm_env_t *env, const spmm_csr_t *block, int32_t width,
-                                        spmm_sddmm_sequence_t *sequence);
+                                        int32_t height, spmm_sddmm_sequence_t *sequence);
 void          spmmi_sddmm_free_sequence(spmm_sddmm_sequence_t *sequence);
 
 typedef struct {
-    int32_t  n_batches, size, rows;
+    int32_t  n_batches, size, rows, height;
     int32_t *row, *entry, *place; /**< as in spmm_sddmm_batches_t */
 } spmm_sddmm_batch_list_t;
 

@@ -62,8 +62,10 @@ static void test_csr(void **state)
  * takes, and rows in slices. */
 static void test_panels(void **state)
 {
-    const mask_t shapes[] = {
-        {61, 70, 1, 200, 17, 0}, {150, 300, 1, 60, 3, 0}, {9, 90, 8, 500, 3, 1}};
+    const mask_t shapes[] = {{61, 70, 1, 200, 17, 0},
+                             {150, 300, 1, 60, 3, 0},
+                             {9, 90, 8, 500, 3, 1},
+                             {31, 90, 2, 200, 3, 0}};
 
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < TYPES; t++) {
@@ -249,24 +251,24 @@ static void test_orders(void **state)
 static void check_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *sequence,
                           const int64_t *place, int32_t size, int32_t rows)
 {
-    const int32_t           nnz = (int32_t)sequence->count, degree = nnz / block->n_rows;
-    int32_t                *seen = calloc((size_t)nnz, sizeof *seen);
+    const int32_t           nnz = (int32_t)spmmi_csr_nnz(block), degree = nnz / block->n_rows;
+    const int32_t           height = sequence->height;
+    int32_t                *seen   = calloc((size_t)nnz, sizeof *seen);
     spmm_sddmm_batch_list_t batches;
 
     spmm_assert_ok(
         spmmi_sddmm_make_batches(&spmm_test_env, block, sequence, place, size, rows, &batches));
     assert_true(batches.n_batches >= nnz / size && batches.n_batches < nnz);
-    for (int64_t at = 0; at < (int64_t)batches.n_batches * size; at++) {
-        const int32_t entry = batches.entry[at];
+    for (int64_t at = 0; at < (int64_t)batches.n_batches * size * height; at++) {
+        const int32_t entry = batches.entry[at / height], h = (int32_t)(at % height);
 
-        if (entry >= 0) {
+        assert_true(entry >= 0 || at / height % size > 0); /* none is empty */
+        if (entry >= 0 && batches.place[at] >= 0) {
             const int32_t e = nnz - 1 - batches.place[at];
 
-            assert_int_equal(batches.row[at / size * rows + entry % rows], e / degree);
+            assert_int_equal(batches.row[at / height / size * rows + entry % rows + h], e / degree);
             assert_int_equal(entry / rows, block->col_idx[e]);
             assert_int_equal(seen[e]++, 0);
-        } else {
-            assert_true(at % size > 0); /* none is empty */
         }
     }
     for (int32_t e = 0; e < nnz; e++) {
@@ -294,7 +296,7 @@ static void test_batches(void **state)
         col[e]   = e / DEGREE % 5 + e % DEGREE * 6;
         place[e] = NNZ - 1 - e;
     }
-    spmm_assert_ok(spmmi_sddmm_make_sequence(&spmm_test_env, &block, 25, &sequence));
+    spmm_assert_ok(spmmi_sddmm_make_sequence(&spmm_test_env, &block, 25, 1, &sequence));
     assert_int_equal(sequence.n_panels, 4);
     assert_int_equal(sequence.count, NNZ);
     for (int s = 1; s < NNZ; s++) { /* panels, rows and columns ascend */
@@ -306,6 +308,32 @@ static void test_batches(void **state)
     check_batches(&block, &sequence, place, SPMM_SDDMM_BATCH, SPMM_SDDMM_BATCH_ROWS);
     check_batches(&block, &sequence, place, SPMM_SDDMM_TASK, 1);
     assert_int_equal(spmmi_sddmm_count_segments(&block, 25, 1), 3 * N + N * 2 / 5);
+    spmmi_sddmm_free_sequence(&sequence);
+}
+
+/* Two rows that share three of five columns, and one without a second. */
+static void test_pairs(void **state)
+{
+    enum { N = 39, DEGREE = 10, NNZ = N * DEGREE };
+    int64_t               row_ptr[N + 1], place[NNZ];
+    int32_t               col[NNZ];
+    spmm_csr_t            block = {.n_rows = N, .n_cols = 80, .row_ptr = row_ptr, .col_idx = col};
+    spmm_sddmm_sequence_t sequence;
+
+    for (int i = 0; i <= N; i++) {
+        row_ptr[i] = (int64_t)i * DEGREE;
+    }
+    for (int e = 0; e < NNZ; e++) {
+        col[e]   = e % DEGREE * 8 + (e % 5 < 2 ? 2 * (e / DEGREE % 2) : 1);
+        place[e] = NNZ - 1 - e;
+    }
+    spmm_assert_ok(spmmi_sddmm_make_sequence(&spmm_test_env, &block, 25, 2, &sequence));
+    assert_int_equal(sequence.count, N / 2 * DEGREE * 7 / 5 + DEGREE);
+    assert_int_equal(spmmi_sddmm_count_pairs(&block, 1), sequence.count);
+    assert_int_equal(sequence.row[1], 0);
+    assert_int_equal(sequence.entry[2], -1); /* column 2 is of the second row alone */
+    assert_int_equal(sequence.entry[3], DEGREE);
+    check_batches(&block, &sequence, place, SPMM_SDDMM_BATCH, SPMM_SDDMM_BATCH_ROWS);
     spmmi_sddmm_free_sequence(&sequence);
 }
 
@@ -355,4 +383,5 @@ static void test_mistakes(void **state)
 }
 
 PLAN_TESTS(test_dense, test_csr, test_cvse, test_shapes, test_special, test_large,
-           test_many_batches, test_info, test_orders, test_mistakes, test_panels, test_batches);
+           test_many_batches, test_info, test_orders, test_mistakes, test_panels, test_batches,
+           test_pairs);
