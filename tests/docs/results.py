@@ -8,8 +8,9 @@ import sys
 
 from figures import ROOT
 
-sys.path[:0] = [str(ROOT / "bench/common"), str(ROOT / "bench/papers")]
+sys.path[:0] = [str(ROOT / "bench" / folder) for folder in ("common", "papers", "engine")]
 import published  # noqa: E402
+from pruned import crossing, speedups  # noqa: E402, F401, of engines/pruned.tsv
 import table  # noqa: E402
 
 geomean = table.geomean

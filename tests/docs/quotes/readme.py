@@ -2,7 +2,7 @@
 """Figures of README.md: plans with default options."""
 
 from figures import fig
-from results import geomean, one, rows, select, values
+from results import crossing, geomean, one, rows, select, speedups, values
 
 MODES = (("FP32 as TF32", "32f-fast-tf32"), ("FP32", "32f"), ("FP64", "64f"), ("FP16", "16f"))
 SCALED = (
@@ -57,7 +57,11 @@ def quote(pages):
             fig(row["to_allgather"], 1),
             fig(row["to_needed"], 1),
         )
-    # of engines/pruned.tsv, which dense.md quotes
-    page.noted("arithmetic", "at N = 128 from 90 % zeros on",
-               "from 92 % of 4, 95 % of 2 and 97 % of")
+    lines = rows("engines/pruned.tsv")
+    curves = speedups(lines, "dense_us")
+    for v, title in ((8, "8 rows"), (4, "4 rows"), (2, "2 rows"), (1, "single entries")):
+        page.row(title, *(fig(crossing(curves[v, n]), 0) for n in (128, 256, 512)))
+    page.says(f"{fig(min(r['zeros'] for r in lines), 0)} to\n"
+              f"{fig(max(r['zeros'] for r in lines), 0)} %")
+    page.noted("definition", "ResNet-50")
     page.noted("definition", "compute capability 8.0", "Version 0.1.0", "capability 9.0")
