@@ -71,11 +71,10 @@ step_tsan() {
 
 step_asan() {
     build asan && ctest --test-dir build/asan -L 'unit|dist' -j "$jobs" || return
-    export ASAN_OPTIONS=fast_unwind_on_malloc=0
     export LSAN_OPTIONS=suppressions=$PWD/tests/lint/lsan.supp:print_suppressions=0
     for test in test_sweep test_mpi_faults; do
         for ranks in 1 3; do
-            mpirun -x ASAN_OPTIONS -x LSAN_OPTIONS -n "$ranks" "build/asan/tests/$test" || return
+            mpirun -x LSAN_OPTIONS -n "$ranks" "build/asan/tests/$test" || return
         done
     done
 }

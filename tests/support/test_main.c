@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_main.h"
 
+#include "keep_loaded.h"
+
 enum { SKIPPED = 77 };
 
 spmm_env_t spmm_test_env;
