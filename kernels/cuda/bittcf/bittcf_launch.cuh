@@ -29,6 +29,8 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
     const int64_t                  block = (int64_t)blockIdx.x;
     const int64_t p = team ? block : work.n_team + (block - work.n_team) * kWarps + warp;
 
+    wait_for_earlier();
+    let_next_begin();
     if (p >= work.n_pieces) {
         return;
     }
@@ -138,11 +140,11 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         const bool wide = mix % 16 == 0 && (uint64_t)args.x.ldb * sizeof(T) <= UINT32_MAX;
 
         if (args.x.layout == SPMM_LAYOUT_COL) {
-            return launch_pieces(best_columns(work, args.x.n), A, work, args, stream);
+            return launch_pieces(best_columns(work, args.x.n), A, work, args, stream, true);
         }
         return launch_pieces(
             best_choice<Format>(all(), kNumber, work, args.x.n, [=](int) { return wide; }), A, work,
-            args, stream);
+            args, stream, true);
     }
 
     static cudaError_t preload()

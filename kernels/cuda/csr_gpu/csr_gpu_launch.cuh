@@ -25,6 +25,8 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     __shared__ typename Group::Shared shared;
     const int                         slice = dense.first + (int)blockIdx.y * Group::kWidth;
 
+    wait_for_earlier();
+    let_next_begin();
     if (blockIdx.x < (unsigned)A.n_pieces) {
         const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
 
@@ -47,6 +49,8 @@ __global__ void __launch_bounds__(kCsrBlock, 8)
     __shared__ typename Vector::Shared shared;
     Vector                             vector(A, dense, shared);
 
+    wait_for_earlier();
+    let_next_begin();
     if (blockIdx.x < (unsigned)A.n_pieces) {
         const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
 
@@ -229,8 +233,8 @@ template <typename T, typename C> struct CsrKernels {
             const int64_t slices = std::min(ceil_div(dense.n - j, choice.width), kMaxGridYZ);
 
             dense.first = (int32_t)j;
-            code        = spmmi::launch(choice.kernel, dim3((unsigned)blocks, (unsigned)slices),
-                                        dim3(kCsrBlock), stream, A, dense);
+            code        = launch_early(0, choice.kernel, dim3((unsigned)blocks, (unsigned)slices),
+                                       dim3(kCsrBlock), stream, A, dense);
         }
         return code;
     }

@@ -67,6 +67,9 @@ __global__ void __launch_bounds__(kBlock)
     __shared__ T  tile[kCols][Tile::kRows + 1]; /* padded against bank conflicts */
     const int64_t i0 = int64_t(blockIdx.x) * Tile::kRows;
 
+    wait_for_earlier();
+    let_next_begin();
+
     for (int64_t j0 = int64_t(blockIdx.y) * kCols; j0 < n; j0 += int64_t(gridDim.y) * kCols) {
         T x[Tile::kEach];
 
@@ -159,8 +162,8 @@ template <typename T, int kCols, bool kGather> cudaError_t launch_tiles(const Mo
     const dim3 grid((unsigned)ceil_div(m.n_rows, TurnTile<T, kCols>::kRows),
                     (unsigned)least(ceil_div(m.n, kCols), kMaxGridYZ));
 
-    return launch(turn_tiles<T, kCols, kGather>, grid, dim3(kBlock), m.stream, (const T *)m.src,
-                  (T *)m.dst, m.row, m.n_rows, m.n, m.ld);
+    return launch_early(0, turn_tiles<T, kCols, kGather>, grid, dim3(kBlock), m.stream,
+                        (const T *)m.src, (T *)m.dst, m.row, m.n_rows, m.n, m.ld);
 }
 
 template <typename T, bool kGather> cudaError_t launch_turn(const Move &m)

@@ -29,6 +29,9 @@ __global__ void __launch_bounds__(kBlock) store_tiles(const spmm_store_args_t ar
     const bool    reads = !is_zero(args.beta);
     const int64_t i0    = int64_t(blockIdx.x) * Tile::kRows;
 
+    wait_for_earlier();
+    let_next_begin();
+
     for (int64_t j0 = int64_t(blockIdx.y) * kCols; j0 < args.n; j0 += int64_t(gridDim.y) * kCols) {
         D x[Tile::kEach];
 
@@ -65,7 +68,7 @@ cudaError_t launch_tiles(const spmm_store_args_t &args, cudaStream_t stream)
     const dim3 grid((unsigned)ceil_div(args.n_rows, TurnTile<A, kCols>::kRows),
                     (unsigned)least(ceil_div(args.n, kCols), kMaxGridYZ));
 
-    return launch(store_tiles<A, D, kCols>, grid, dim3(kBlock), stream, args);
+    return launch_early(0, store_tiles<A, D, kCols>, grid, dim3(kBlock), stream, args);
 }
 
 template <typename A, typename D>

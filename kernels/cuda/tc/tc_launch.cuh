@@ -55,18 +55,22 @@ const TcPieces<F> &best_choice(const TcPieces<F> *list, int number, const spmm_t
     return *take;
 }
 
-/** The product, and the sums of cut windows. */
+/** The product, and the sums of cut windows.
+ *  @param early  the kernel calls wait_for_earlier() before all else */
 template <class F>
 cudaError_t launch_pieces(const TcPieces<F> &choice, const F &A, const spmm_tc_work_t &work,
-                          const spmm_tc_mm_args_t &args, cudaStream_t stream)
+                          const spmm_tc_mm_args_t &args, cudaStream_t stream, bool early = false)
 {
     const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
     const dim3    grid((unsigned)blocks,
                        (unsigned)least(ceil_div(args.x.n, choice.width), kMaxGridYZ));
     const size_t  room = work.n_team == 0 ? 0 : (size_t)choice.room;
 
+    const dim3 block(choice.warps * kWarp);
+
     const cudaError_t code =
-        launch_with(room, choice.kernel, grid, dim3(choice.warps * kWarp), stream, A, work, args);
+        early ? launch_early(room, choice.kernel, grid, block, stream, A, work, args)
+              : launch_with(room, choice.kernel, grid, block, stream, A, work, args);
 
     return code != cudaSuccess ? code : launch_finish(A, work, args, stream);
 }
