@@ -213,6 +213,31 @@ def tried_widths(page):
     page.noted("definition", "eight lanes for 16 elements, and a warp for 33 to 64")
 
 
+def tried_columns(tried, how_to):
+    """Of each type and N: a turned B launched early, slices beside it, panels beside the fastest of
+    what plans have."""
+    early, cut, panels, wins = [], [], {}, {}
+    for kind in ("64f", "32f"):
+        for n in (8, 32, 128):
+            found = select("engines/tried_columns.tsv", type=kind, N=n)
+            early.append(geomean(values(found, "late", over="early")))
+            several = [r for r in found if r["slices"] is not None]
+            if len(several) > 4:
+                cut.append(geomean(values(several, "early", over="slices")))
+            ratios = [r["panels"] / min(r["lies"], r["early"]) for r in found]
+            panels.setdefault(kind, []).append(ratios)
+            wins.setdefault(kind, []).append(sum(r < 1 for r in ratios))
+    how_to.says(f"a turned B take {fig(min(early))} to {fig(max(early))} of the time")
+    tried.says(f"{fig(min(cut))} to {fig(max(cut))} of the time of a B turned whole")
+    mean = [geomean(min(r, 1.0) for r in ratios) for ratios in panels["32f"]]
+    tried.says(f"the fastest way on {wins['32f'][0]}, {wins['32f'][1]} and {wins['32f'][2]} of "
+               f"{fig(len(panels['32f'][0]), 0)} matrices in FP32",
+               f"{fig(min(map(min, panels['32f'])))} of the time at best",
+               f"take {fig(mean[0])}, {fig(mean[1])} and {fig(mean[2])} of the time; in FP64 on "
+               f"{wins['64f'][0]}, {wins['64f'][1]} and {wins['64f'][2]} (the same table)")
+    tried.noted("definition", "in slices of 12 or 24 MB", "panels of 64 or 128 rows")
+
+
 def pruned(page):
     for v, zeros in ((8, 90), (4, 92), (2, 95), (1, 97)):
         cells = []
@@ -323,6 +348,7 @@ def quote(pages):
     others(pages)
     tried(pages[FOLDER + "tried.md"])
     tried_widths(pages[FOLDER + "tried.md"])
+    tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])
     pieces(pages[FOLDER + "tried.md"])
     pruned(pages[FOLDER + "dense.md"])
     reference(pages["docs/reference/engines.md"])
