@@ -20,7 +20,7 @@ class View(typing.NamedTuple):
     dtype: str
     on_gpu: bool
     writable: bool
-    library: str  # that made it: "numpy", "torch", ... whose stream and allocator it uses
+    framework: str  # that made it: "numpy", "torch", ... whose stream and allocator it uses
 
 
 _TYPESTRS = {f"{e}{k}": n for k, n in (
@@ -30,7 +30,7 @@ _TYPESTRS = {f"{e}{k}": n for k, n in (
 _BYTES = {"int64": 8, "int32": 4, **SIZES}
 
 
-def _by_interface(interface, what, on_gpu, library):
+def _by_interface(interface, what, on_gpu, framework):
     dtype = _TYPESTRS.get(interface["typestr"])
     if dtype is None:
         raise TypeError(f"{what} has elements of type {interface['typestr']!r}, which the library "
@@ -45,7 +45,7 @@ def _by_interface(interface, what, on_gpu, library):
             raise ValueError(f"{what} has strides of {strides} bytes, no multiples of the {size} "
                              "of an element")
         strides = tuple(s // size for s in strides)
-    return View(address or 0, shape, strides, dtype, on_gpu, not readonly, library)
+    return View(address or 0, shape, strides, dtype, on_gpu, not readonly, framework)
 
 
 def _by_torch(x, what):
@@ -210,7 +210,7 @@ def stream_of(stream, seen, device=None):
     if stream is None:
         if not seen.on_gpu:
             return 0
-        if seen.library == "torch":
+        if seen.framework == "torch":
             torch = sys.modules["torch"]
             raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
             if raw is not None:  # what current_stream() wraps, without 5 us of wrapping
@@ -222,7 +222,7 @@ def stream_of(stream, seen, device=None):
                     "torch captures a CUDA graph, of which products are no part: plan with "
                     "graph=True, and the library captures its own")
             return stream
-        if seen.library == "cupy":
+        if seen.framework == "cupy":
             return sys.modules["cupy"].cuda.get_current_stream().ptr
         return 0
     if isinstance(stream, int):
@@ -239,7 +239,7 @@ def stream_of(stream, seen, device=None):
 
 def empty_like(x, seen, shape, dtype, order):
     """An array of the library that made `x`, uninitialised; column-major for order "F"."""
-    if seen.library == "torch":
+    if seen.framework == "torch":
         torch = sys.modules["torch"]
         kind = getattr(torch, dtype)
         if order == "F" and len(shape) == 2:
@@ -251,4 +251,4 @@ def empty_like(x, seen, shape, dtype, order):
         return np.empty(shape, dtype, order)
     if "cupy" in sys.modules:
         return sys.modules["cupy"].empty(shape, dtype, order=order)
-    raise TypeError(f"give C: it is not known how {seen.library} allocates on GPUs")
+    raise TypeError(f"give C: it is not known how {seen.framework} allocates on GPUs")

@@ -252,7 +252,7 @@ class Plan(Resource):
             to, columns, ldc, _ = self._take(C, "C")
             if columns != n:
                 raise ValueError(f"C has shape {view(C, 'C').shape}, but B has {n} columns")
-            on = B.get_device() if seen.on_gpu and seen.library == "torch" else None
+            on = B.get_device() if seen.on_gpu and seen.framework == "torch" else None
             handle = stream_of(stream, seen, on)
             scaled = False
             if type(alpha) is not float or type(beta) is not float:

@@ -173,6 +173,26 @@ cudaError_t launch_with(size_t room, void (*kernel)(Params...), dim3 grid, dim3 
     return cudaLaunchKernelEx(&config, kernel, Params(args)...);
 }
 
+/** Whether @p kernel was made from code for 9.0 on, in which it waits itself.  All kernels are built
+ *  for the same architectures: the current device is asked once by each thread, not at every
+ *  launch. */
+inline cudaError_t waits_itself(const void *kernel, bool *waits)
+{
+    static thread_local int  asked  = -1;
+    static thread_local bool answer = false;
+    int                      device;
+    cudaFuncAttributes       made = {};
+    cudaError_t              code = cudaGetDevice(&device);
+
+    if (code == cudaSuccess && device != asked) {
+        code   = cudaFuncGetAttributes(&made, kernel);
+        asked  = code == cudaSuccess ? device : -1;
+        answer = made.ptxVersion >= 90;
+    }
+    *waits = answer;
+    return code;
+}
+
 /** The same for a kernel that calls wait_for_earlier() before all else: its thread blocks start
  *  while the last ones of the kernel in front of it in the stream run, which saves about a
  *  microsecond of a sequence of short ones.  Code for less than 9.0 does not wait itself, and so
@@ -183,9 +203,9 @@ cudaError_t launch_early(size_t room, void (*kernel)(Params...), dim3 grid, dim3
 {
     cudaLaunchConfig_t  config  = {};
     cudaLaunchAttribute early   = {};
-    cudaFuncAttributes  made    = {};
     auto                capture = cudaStreamCaptureStatusNone; /* graphs have edges of their own */
-    const cudaError_t   code    = cudaFuncGetAttributes(&made, kernel);
+    bool                waits   = false;
+    const cudaError_t   code    = waits_itself((const void *)kernel, &waits);
 
     if (code != cudaSuccess) {
         return code;
@@ -198,7 +218,7 @@ cudaError_t launch_early(size_t room, void (*kernel)(Params...), dim3 grid, dim3
     config.dynamicSmemBytes                          = room;
     config.stream                                    = stream;
     config.attrs                                     = &early;
-    config.numAttrs = made.ptxVersion >= 90 && capture == cudaStreamCaptureStatusNone ? 1 : 0;
+    config.numAttrs = waits && capture == cudaStreamCaptureStatusNone ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, Params(args)...);
 }
 
