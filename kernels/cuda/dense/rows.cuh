@@ -173,8 +173,8 @@ cudaError_t launch_with(size_t room, void (*kernel)(Params...), dim3 grid, dim3 
     return cudaLaunchKernelEx(&config, kernel, Params(args)...);
 }
 
-/** Whether @p kernel was made from code for 9.0 on, in which it waits itself.  All kernels are built
- *  for the same architectures: the current device is asked once by each thread, not at every
+/** Whether @p kernel was made from code for 9.0 on, in which it waits itself.  All kernels are
+ *  built for the same architectures: the current device is asked once by each thread, not at every
  *  launch. */
 inline cudaError_t waits_itself(const void *kernel, bool *waits)
 {
