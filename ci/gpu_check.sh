@@ -31,7 +31,10 @@ if [ -z "$mpi_cuda" ] && [ -n "$prefix" ] && [ -x "$prefix/openmpi-cuda/bin/mpir
     mpi_cuda=$prefix/openmpi-cuda
 fi
 [ -z "$mpi_cuda" ] || mpi_cuda=$(cd "$mpi_cuda" && pwd) || exit 2
-[ -z "$prefix" ] || prefix=$(cd "$prefix" && pwd) || exit 2
+if [ -n "$prefix" ]; then # whose libraries need each other
+    prefix=$(cd "$prefix" && pwd) || exit 2
+    export LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
 mkdir -p "$output" "$build"
 output=$(cd "$output" && pwd)
 

@@ -202,6 +202,9 @@ static void test_kept(void **state)
     assert_true(pinned > 0 && pinned <= bytes);
     device.ops->release(&device, memory);
     device.ops->count_kept(&device, &pinned, &cached);
+    if (cached < taken + bytes) {
+        print_error("%zu bytes kept after a release of %zu, %zu before\n", cached, bytes, taken);
+    }
     assert_true(cached >= taken + bytes);
     free(host);
 }

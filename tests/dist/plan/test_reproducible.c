@@ -187,6 +187,7 @@ static void open_bench(bench_t *b)
 {
     const way_t            alone = {0};
     spmm_context_options_t o     = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_context_info_t    on    = {.struct_size = sizeof on};
     spmm_context_t        *self;
     spmm_matrix_t         *A;
     spmm_plan_t           *plan;
@@ -196,7 +197,9 @@ static void open_bench(bench_t *b)
     reference_part(b->p.cols, &unused, &cols);
     b->whole = make_rows(&b->p, 0, b->p.rows, b->p.cols, b->c.type);
     b->mine  = make_rows(&b->p, b->first, b->mine.rows, cols, b->c.type);
-    o.device = spmm_test_on_gpu() ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
+    spmm_assert_ok(spmm_context_get_info(ctx, &on));
+    o.device      = spmm_test_on_gpu() ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
+    o.cuda_device = spmm_test_on_gpu() ? &on.device_ordinal : NULL; /* where blocks of ctx lie */
     spmm_assert_ok(spmm_context_create(MPI_COMM_SELF, &o, &self));
     spmm_assert_ok(spmm_matrix_create_csr(self, b->whole.rows, b->whole.cols, b->whole.row_ptr,
                                           b->whole.col, b->whole.values, b->c.type, &A));
