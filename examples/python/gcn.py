@@ -19,7 +19,7 @@ from spmm_dist.torch import Graph, sddmm, sparse_softmax, spmm, sum_over_ranks
 BOUND = {"float64": 1e-9, "float32": 1e-4}  # of losses, relative
 
 
-def arguments():
+def arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--graph", default="rmat:scale=10,degree=8",
                         help="a file, or a generator's kind:key=value,... (default: %(default)s)")
@@ -32,7 +32,7 @@ def arguments():
     parser.add_argument("--rate", type=float, default=0.5)
     parser.add_argument("--type", choices=BOUND, default="float32")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def make_weights(options):
@@ -125,36 +125,53 @@ def gather_graph(A):
     return (np.r_[0, np.cumsum(lengths)], *(np.concatenate(x) for x in list(zip(*parts))[1:]))
 
 
+def load(ctx, options):
+    """The graph with its rows where the partition wants them, and which they were.  Collective."""
+    make = Matrix.generate if ":" in options.graph else Matrix.read
+    with make(ctx, options.graph, options.type) as file:
+        with normalised(file) as whole:
+            rows, order = repartitioned(whole, options.partition)
+    return Matrix.from_csr(ctx, rows), order
+
+
+def run(A, order, options):
+    """Losses and seconds of an epoch, and those of plain torch on the whole graph with its new
+    rows, on each rank for itself.  Collective."""
+    ctx, device = A.context, "cpu"
+    if ctx.info.device == "cuda":
+        device = "cuda"
+        torch.cuda.set_device(ctx.info.device_ordinal)
+    X, labels = make_data(options, A.shape[0])
+    mine = torch.from_numpy(order)
+    distributed = train(Distributed(A, options), X[mine].to(device), labels[mine].to(device),
+                        A.shape[0], options, ctx.comm)
+    new = torch.from_numpy(np.concatenate(ctx.comm.allgather(order)))
+    plain = Plain(*gather_graph(A), device)
+    alone = ctx.comm.Split(ctx.rank)
+    expected = train(plain, X[new].to(device), labels[new].to(device), A.shape[0], options, alone)
+    alone.Free()
+    return (*distributed, *expected)
+
+
+def worst(losses, expected):
+    """The largest relative difference."""
+    return max(abs(a - b) / abs(b) for a, b in zip(losses, expected))
+
+
 def main():
     options = arguments()
     with Context(device=options.device) as ctx:
-        make = Matrix.generate if ":" in options.graph else Matrix.read
-        with make(ctx, options.graph, options.type) as file:
-            with normalised(file) as whole:
-                rows, order = repartitioned(whole, options.partition)
-        A = Matrix.from_csr(ctx, rows)
-        device = "cuda" if ctx.info.device == "cuda" else "cpu"
-        X, labels = make_data(options, A.shape[0])
-        mine = torch.from_numpy(order)
-        losses, seconds = train(Distributed(A, options), X[mine].to(device),
-                                labels[mine].to(device), A.shape[0], options, ctx.comm)
-        halo = ctx.comm.allgather(A.info.local_nnz)
-        # The same by torch on the whole graph with its new rows, on each rank for itself.
-        new = torch.from_numpy(np.concatenate(ctx.comm.allgather(order)))
-        plain = Plain(*gather_graph(A), device)
-        alone = ctx.comm.Split(ctx.rank)
-        expected, plain_seconds = train(plain, X[new].to(device), labels[new].to(device),
-                                        A.shape[0], options, alone)
-        alone.Free()
-        worst = max(abs(a - b) / abs(b) for a, b in zip(losses, expected))
+        A, order = load(ctx, options)
+        losses, seconds, expected, plain_seconds = run(A, order, options)
+        most = max(ctx.comm.allgather(A.info.local_nnz))
         if ctx.rank == 0:
             print(f"{options.model} on {options.graph}: {A.shape[0]} vertices, {A.nnz} entries "
-                  f"with loops on {ctx.size} ranks (most {max(halo)})")
+                  f"with loops on {ctx.size} ranks (most {most})")
             for epoch, (a, b) in enumerate(zip(losses, expected)):
                 print(f"epoch {epoch}: loss {a:.9f}, by plain torch {b:.9f}")
             print(f"epoch {1e3 * seconds:.2f} ms, of plain torch on one rank "
-                  f"{1e3 * plain_seconds:.2f} ms; losses differ by {worst:.1e}")
-        if not (worst < BOUND[options.type] and losses[-1] < losses[0]):
+                  f"{1e3 * plain_seconds:.2f} ms; losses differ by {worst(losses, expected):.1e}")
+        if not (worst(losses, expected) < BOUND[options.type] and losses[-1] < losses[0]):
             sys.exit("the losses are not those of plain torch, or do not fall")
 
 

@@ -22,7 +22,7 @@ BOUND = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2}  # of losses, relati
 LAYERS, FEATURES, CLASSES = 4, 16, 8
 
 
-def arguments():
+def arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--length", type=int, default=256, help="default: %(default)s")
     parser.add_argument("--heads", type=int, default=2)
@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("--type", choices=BOUND, default="float32",
                         help="of Q, K and V; float16: all else is float32")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def mask_rows(options, first, rows):
@@ -141,31 +141,38 @@ def compare(losses, options, X, labels, comm, device):
         sys.exit("the losses are not those of plain torch, or do not fall")
 
 
+def prepare(ctx, options):
+    """The plan, features and labels of this rank's rows, whole features and labels, and the device.
+    Collective."""
+    dtype = getattr(torch, options.type)
+    device = "cuda" if ctx.info.device == "cuda" else "cpu"
+    if device == "cuda":
+        torch.cuda.set_device(ctx.info.device_ordinal)
+        if options.type == "float16":  # other products on tensor cores, too
+            torch.set_float32_matmul_precision("high")
+    n = options.length // options.vector
+    first, last = (n * r // ctx.size * options.vector for r in (ctx.rank, ctx.rank + 1))
+    last = options.length if ctx.rank + 1 == ctx.size else last
+    lists = mask_rows(options, first, last - first)
+    indptr = np.cumsum([0] + [len(x) for x in lists])
+    mask = Matrix.from_csr(ctx, (indptr, np.concatenate(lists), np.ones(indptr[-1], options.type)))
+    kernel = "windows" if options.type == "float16" else "auto"
+    plan = mask.attention(options.heads, options.head, backward=True, kernel=kernel)
+    X, labels = make_data(options, torch.float32 if options.type == "float16" else dtype)
+    return plan, X[first:last].to(device), labels[first:last].to(device), X, labels, device
+
+
 def main():
     options = arguments()
-    dtype = getattr(torch, options.type)
-    wide = torch.float32 if options.type == "float16" else dtype
     with Context(device=options.device) as ctx:
-        device = "cuda" if ctx.info.device == "cuda" else "cpu"
-        if device == "cuda":
-            torch.cuda.set_device(ctx.info.device_ordinal)
-        n = options.length // options.vector
-        first, last = (n * r // ctx.size * options.vector for r in (ctx.rank, ctx.rank + 1))
-        last = options.length if ctx.rank + 1 == ctx.size else last
-        lists = mask_rows(options, first, last - first)
-        indptr = np.cumsum([0] + [len(x) for x in lists])
-        mask = Matrix.from_csr(ctx, (indptr, np.concatenate(lists),
-                                     np.ones(indptr[-1], options.type)))
-        kernel = "windows" if options.type == "float16" else "auto"
-        plan = mask.attention(options.heads, options.head, backward=True, kernel=kernel)
-        X, labels = make_data(options, wide)
-        losses, seconds, peak = train(sparse_attention(plan, dtype), X[first:last].to(device),
-                                      labels[first:last].to(device), options, ctx.comm)
+        plan, own, own_labels, X, labels, device = prepare(ctx, options)
+        losses, seconds, peak = train(sparse_attention(plan, getattr(torch, options.type)), own,
+                                      own_labels, options, ctx.comm)
         held = plan.info.device_bytes / 2**20
         if ctx.rank == 0:
-            print(f"{options.length} rows, mask {100 * mask.nnz / options.length**2:.2f} % full, "
-                  f"{ctx.size} ranks, kernel {plan.info.kernel}: {1e3 * seconds:.2f} ms a step, "
-                  f"{1 / seconds:.2f} sequences a second, plan {held:.1f} MiB, "
+            print(f"{options.length} rows, mask {100 * plan.mask.nnz / options.length**2:.2f} % "
+                  f"full, {ctx.size} ranks, kernel {plan.info.kernel}: {1e3 * seconds:.2f} ms a "
+                  f"step, {1 / seconds:.2f} sequences a second, plan {held:.1f} MiB, "
                   f"torch {peak:.1f} MiB")
             alone = ctx.comm.Split(0)
             if device == "cuda":
