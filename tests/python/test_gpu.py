@@ -13,6 +13,8 @@ from spmm_dist import Context, Matrix, SpmmError, UnsupportedError
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available() or torch.cuda.device_count() < WORLD.size:
     pytest.skip("no GPU for each rank", allow_module_level=True)
+from gradients import gradcheck  # noqa: E402
+from test_attention import reference  # noqa: E402
 try:
     import cupy
 except ImportError:
@@ -171,23 +173,80 @@ def test_dlpack(gpu):
     assert_close(on_host(C.float()), expected, terms, "bfloat16")
 
 
-@pytest.mark.skipif(WORLD.size > 1, reason="finite differences change one rank at a time")
 def test_gradcheck(gpu):
-    from spmm_dist.torch import Graph, sddmm, sparse_softmax, spmm
+    """In FP64 by finite differences, over all ranks."""
+    from spmm_dist.torch import Graph, attention, sddmm, sparse_softmax, spmm
 
-    given, _, _, _ = case(gpu, rows=12)
+    given, _, _, _ = case(gpu, rows=12 // gpu.size)
     A = Matrix.from_csr(gpu, given)
-    graph, own = Graph(A, 3), Graph(A, 3)
+    graph, own, rows = Graph(A, 3), Graph(A, 3), A.info.local_rows
 
     def random(*shape):
-        return torch.rand(*shape, dtype=torch.float64, device="cuda").requires_grad_()
+        return torch.rand(*shape, dtype=torch.float64, device="cuda")
 
-    check, entries = torch.autograd.gradcheck, A.info.local_nnz
-    assert check(lambda v, b: spmm(graph, b, v), (random(entries), random(12, 3)),
-                 nondet_tol=1e-12)
-    assert check(lambda x, y: sddmm(graph, x, y), (random(12, 2), random(12, 2)), nondet_tol=1e-12)
-    assert check(lambda s: sparse_softmax(graph, s, 0.7), (random(entries),), nondet_tol=1e-12)
-    assert check(lambda b: spmm(own, b), (random(12, 3),), nondet_tol=1e-12)
+    entries = A.info.local_nnz
+    assert gradcheck(lambda v, b: spmm(graph, b, v), random(entries), random(rows, 3))
+    assert gradcheck(lambda x, y: sddmm(graph, x, y), random(rows, 2), random(rows, 2))
+    assert gradcheck(lambda s: sparse_softmax(graph, s, 0.7), random(entries))
+    assert gradcheck(lambda b: spmm(own, b), random(rows, 3))
+    plan = A.attention(2, 2, backward=True)
+    assert gradcheck(lambda *blocks: attention(plan, *blocks), *(random(rows, 4) for _ in "QKV"))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("op", ["t", "h"])
+def test_transposed(gpu, library, op):
+    given, B, _, _ = case(gpu, "complex128")
+    full = whole(given, 40 * gpu.size).T
+    full = full.conj() if op == "h" else full
+    C = Matrix.from_csr(gpu, given).plan(6, op=op) @ on_gpu(B, library)
+    assert_close(on_host(C), mine(full @ gathered(B), 40),
+                 mine(abs(full) @ abs(gathered(B)), 40), "complex128")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_sddmm(gpu, library):
+    """Scores at the entries, and their softmax by rows, on a stream of their own."""
+    given, _, _, _ = case(gpu, "float32")
+    rng = np.random.default_rng([4, WORLD.rank])
+    X, Y = (dense(rng, (40, 5), "float32") for _ in range(2))
+    scores = Matrix.from_csr(gpu, given).sddmm(5)
+    S = scores.execute(on_gpu(X, library), on_gpu(Y, library))
+    P = on_host(scores.softmax(S, scale=0.5))
+    row = np.repeat(np.arange(40), np.diff(given[0]))
+    terms = X[row].astype("f8") * gathered(Y)[given[1]]
+    assert_close(on_host(S), np.sum(terms, 1), np.sum(abs(terms), 1), "float32")
+    weights = np.exp(0.5 * np.sum(terms, 1))
+    assert np.allclose(P, weights / np.bincount(row, weights, 40)[row], rtol=1e-5)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dtype, kernel", [("float32", "rows"), ("float16", "windows")])
+def test_attention(gpu, library, dtype, kernel):
+    given, _, _, _ = case(gpu, dtype)
+    rng = np.random.default_rng([5, WORLD.rank])
+    Q, K, V = (dense(rng, (40, 32), dtype) for _ in range(3))
+    plan = Matrix.from_csr(gpu, given).attention(2, 16, kernel=kernel)
+    O, lse = plan.execute(*(on_gpu(x, library) for x in (Q, K, V)))
+    pattern = mine(whole((*given[:2], np.ones(len(given[1]))), 40 * gpu.size), 40) > 0
+    expected, logs = reference(pattern, Q, gathered(K), gathered(V), 2, 0.25)
+    gpu.synchronize()
+    assert plan.info.kernel == kernel
+    assert np.allclose(on_host(O), expected, atol=1e-5 if dtype == "float32" else 5e-3)
+    assert np.allclose(on_host(lse), logs, rtol=0, atol=1e-4 if dtype == "float32" else 5e-3)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
+def test_another_gpu(gpu):
+    """What lies on another GPU than the context's is refused with a sentence."""
+    given, B, expected, terms = case(gpu)
+    plan = Matrix.from_csr(gpu, given).plan(6)
+    other = (gpu.info.device_ordinal + 1) % torch.cuda.device_count()
+    B = torch.from_numpy(B).cuda()
+    with pytest.raises(SpmmError, match="memory of this context's device"):
+        plan.execute(B.to(f"cuda:{other}"), torch.empty_like(B))
+    plan.resync()
+    assert_close(on_host(plan @ B), expected, terms, "float64")
 
 
 def test_compile_and_capture(gpu):
