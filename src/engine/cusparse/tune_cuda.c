@@ -130,19 +130,27 @@ static spmm_status_t trial_open(const spmm_cusparse_t *f, trial_t *trial)
     return SPMM_OK;
 }
 
+/* What a product of the trial multiplies. */
+static spmm_operands_t operands_of(const spmm_cusparse_t *f, const trial_t *trial, double beta)
+{
+    const bool cols = f->problem.layout == SPMM_LAYOUT_COL;
+
+    return (spmm_operands_t){.n      = trial->n,
+                             .alpha  = {.re = 1.0},
+                             .B      = trial->B,
+                             .ldb    = cols ? f->n_cols : trial->n,
+                             .beta   = {.re = beta},
+                             .C      = trial->C,
+                             .ldc    = cols ? f->n_rows : trial->n,
+                             .stream = trial->stream};
+}
+
 /* Seconds of @p runs products.  *code tells whether cuSPARSE took them. */
 static spmm_status_t time_runs(spmm_cusparse_t *f, const trial_t *trial, int runs, double *seconds,
                                cusparseStatus_t *code)
 {
     const spmm_device_t  *device = f->device;
-    const bool            cols   = f->problem.layout == SPMM_LAYOUT_COL;
-    const spmm_operands_t x      = {.n      = trial->n,
-                                    .alpha  = {.re = 1.0},
-                                    .B      = trial->B,
-                                    .ldb    = cols ? f->n_cols : trial->n,
-                                    .C      = trial->C,
-                                    .ldc    = cols ? f->n_rows : trial->n,
-                                    .stream = trial->stream};
+    const spmm_operands_t x      = operands_of(f, trial, 0.0);
 
     SPMM_TRY(device->ops->delay(device, lead_seconds * (runs + 1), trial->stream));
     SPMM_TRY(device->ops->event_record(device, trial->from, trial->stream));
@@ -155,6 +163,33 @@ static spmm_status_t time_runs(spmm_cusparse_t *f, const trial_t *trial, int run
     }
     SPMM_TRY(device->ops->event_record(device, trial->to, trial->stream));
     return device->ops->event_elapsed(device, trial->from, trial->to, seconds);
+}
+
+/* Products without and with C, which make cuSPARSE load their code: the driver loads it at the
+ * first launch and may wait for all work of the device, and execute must not wait.  What cuSPARSE
+ * refuses here it refuses in execute; without room nothing is loaded. */
+static spmm_status_t load_code(spmm_cusparse_t *f)
+{
+    const spmm_error_t before = f->device->env->err;
+    trial_t            trial;
+    spmm_status_t      status = trial_open(f, &trial);
+
+    for (int beta = 0; beta < 2 && status == SPMM_OK; beta++) {
+        const spmm_operands_t x = operands_of(f, &trial, beta);
+
+        if (spmmi_cusparse_multiply(f, &x) != CUSPARSE_STATUS_SUCCESS) {
+            (void)cudaGetLastError();
+        }
+    }
+    if (status == SPMM_OK) {
+        status = f->device->ops->stream_sync(f->device, trial.stream);
+    }
+    trial_close(f, &trial);
+    if (status == SPMM_ERR_MEMORY) {
+        f->device->env->err = before;
+        return SPMM_OK;
+    }
+    return status;
 }
 
 /* Least seconds per product over some batches, INFINITY when cuSPARSE refuses; of the warm-up alone
@@ -280,7 +315,7 @@ static spmm_status_t take_variant(spmm_cusparse_t *f)
     }
     SPMM_TRY(adopt(f, list[k], both && careful > bytes ? careful : bytes));
     f->careful = both ? list[0] : list[k];
-    return SPMM_OK;
+    return load_code(f);
 }
 
 spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f)
@@ -309,5 +344,5 @@ spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f)
               usable, seconds[best]);
     SPMM_TRY(adopt(f, list[best], bytes[best] > bytes[careful] ? bytes[best] : bytes[careful]));
     f->careful = list[careful];
-    return SPMM_OK;
+    return load_code(f);
 }
