@@ -159,10 +159,8 @@ static spmm_status_t count_columns(spmm_env_t *env, const spmm_csr_t *block, int
 
 static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_problem_t *problem)
 {
-    spmm_env_t   *env = f->device->env;
-    const int64_t even =
-        spmmi_csr_work_limit(spmmi_csr_nnz(block), problem->n, block->type, f->device->n_sm);
-    const int64_t   limit = problem->in_order ? SPMM_CSR_CHAIN : even;
+    spmm_env_t     *env = f->device->env;
+    int64_t         limit;
     spmm_csr_work_t work;
     spmm_status_t   status;
 
@@ -173,6 +171,9 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     } else {
         SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
     }
+    limit = problem->in_order
+                ? SPMM_CSR_CHAIN
+                : spmmi_csr_work_limit(block, problem->n, f->pieces.used_cols, f->device->n_sm);
     SPMM_TRY(
         spmmi_csr_work_create(env, block, limit, problem->in_order, f->device->threads, &work));
     status = upload_block(f, block, &work);

@@ -10,31 +10,20 @@
 
 /* Of the kernels in csr_gpu.cuh, and how much work to give them. */
 enum {
-    BLOCK     = 256, /* threads of a thread block */
-    WARP      = 32,
-    VECTOR    = 16,  /* bytes of an access */
-    RESIDENT  = 5,   /* thread blocks on a multiprocessor */
-    WAVES     = 3,   /* of thread blocks, or more: the last one evens out what the others left */
-    FEWEST    = 8,   /* entries of a group of lanes: two batches */
-    MOST      = 128, /* the start of a piece no longer counts */
-    LEAST_CUT = 128  /* entries of a piece */
+    BLOCK  = 256, /* threads of a thread block */
+    WARP   = 32,
+    VECTOR = 16,  /* bytes of an access */
+    WAVES  = 3,   /* of thread blocks, or more, where there is more than one: the last one evens out
+                       what the others left */
+    FEWEST = 8,   /* entries of a group of lanes: two batches */
+    MOST   = 128, /* the start of a piece no longer counts */
+    LEAST_CUT = 128, /* entries of a piece */
+    LOOKS     = 8    /* at how many pieces there are, until they are one wave */
 };
 
-int64_t spmmi_csr_work_limit(int64_t nnz, int64_t n, spmm_type_t type, int n_sm)
-{
-    const int64_t vector = VECTOR / (int64_t)spmm_type_size(type);
-    int64_t       lanes  = 4, slices, groups, share, least;
-
-    while (lanes < WARP && lanes * vector < n) {
-        lanes *= 2;
-    }
-    slices = (n + lanes * vector - 1) / (lanes * vector);
-    groups = BLOCK / lanes;
-    share  = nnz * slices / ((int64_t)n_sm * RESIDENT * WAVES);
-    least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
-    share  = share > groups * MOST ? groups * MOST : share;
-    return share < least ? least : share;
-}
+/* Rows of B in use of which those of one wave, all over the block, find what they need in L2 all the
+ * same; bytes. */
+static const double wave_bytes = 36e6;
 
 /* How far the pieces of each kind are filled; counts them as well, with no arrays to fill. */
 typedef struct {
@@ -112,6 +101,61 @@ static void walk(const spmm_csr_t *block, int64_t limit, cursor_t *c)
         }
     }
     close_piece(c, spmmi_csr_nnz(block), &open);
+}
+
+static int64_t count_pieces(const spmm_csr_t *block, int64_t limit)
+{
+    cursor_t c = {0};
+
+    walk(block, limit, &c);
+    return c.part + c.alone + c.packed;
+}
+
+/* From @p limit on the shortest pieces of which there are no more than @p slots; 0: none up to
+ * @p most. */
+static int64_t fit_wave(const spmm_csr_t *block, int64_t limit, int64_t most, int64_t slots)
+{
+    for (int look = 0; look < LOOKS && limit <= most; look++) {
+        const int64_t pieces = count_pieces(block, limit);
+
+        if (pieces <= slots) {
+            return limit;
+        }
+        limit = limit * pieces / slots + 1;
+    }
+    return 0;
+}
+
+/* Thread blocks of the kernel for @p n columns on a multiprocessor, at least. */
+static int64_t resident(int64_t n, int64_t size)
+{
+    const bool narrow = n % (VECTOR / size) != 0; /* several elements of a lane, one by one */
+
+    return narrow && n > 8 ? (size >= 8 ? 3 : 4) : size == 4 ? 5 : 4;
+}
+
+int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm)
+{
+    const int64_t nnz = spmmi_csr_nnz(block), size = (int64_t)spmm_type_size(block->type);
+    const int64_t vector = VECTOR / size, slots = n_sm * resident(n, size);
+    int64_t       lanes = 4, slices, groups, least, most, limit = 0;
+
+    while (lanes < WARP && lanes * vector < n) {
+        lanes *= 2;
+    }
+    slices = (n + lanes * vector - 1) / (lanes * vector);
+    groups = BLOCK / lanes;
+    least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
+    most   = groups * MOST;
+    if (n > 1 && slices == 1 && (double)used_cols * (double)(n * size) <= wave_bytes) {
+        limit = nnz / slots < least ? least : nnz / slots;
+        limit = fit_wave(block, limit, most, slots);
+    }
+    if (limit == 0) {
+        limit = nnz * slices / (slots * WAVES);
+        limit = limit < least ? least : limit > most ? most : limit;
+    }
+    return limit;
 }
 
 /* The row of C of each entry, with the sign bit at the last of a row. */

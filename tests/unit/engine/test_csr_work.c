@@ -258,17 +258,55 @@ static void test_memory(void **state)
     spmmi_alloc_inject(-1);
 }
 
-/* Small products in many pieces, large ones in pieces that no longer grow. */
+/* The limit for a block of MOST_ROWS rows of @p length entries, and the pieces by it. */
+static int64_t limit_of(spmm_type_t type, int64_t length, int64_t n, int64_t used_cols,
+                        int64_t *pieces)
+{
+    rows_t          r;
+    spmm_csr_work_t w;
+    int64_t         limit;
+
+    make_rows(&r, MOST_ROWS, 1, 1, false);
+    for (int32_t i = 0; i < MOST_ROWS; i++) {
+        r.row_ptr[i + 1] = r.row_ptr[i] + length;
+    }
+    r.block.type = type;
+    limit        = spmmi_csr_work_limit(&r.block, n, used_cols, 4);
+    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r.block, limit, false, 2, &w));
+    *pieces = w.n_pieces;
+    spmmi_csr_work_free(&w);
+    return limit;
+}
+
+/* Small products in the shortest pieces, larger ones in one wave of four multiprocessors, and in
+ * pieces that no longer grow. */
 static void test_limit(void **state)
 {
-    assert_int_equal(spmmi_csr_work_limit(0, 32, SPMM_R_32F, 132), 256);
-    assert_int_equal(spmmi_csr_work_limit(100000, 32, SPMM_R_32F, 132), 256);
-    assert_int_equal(spmmi_csr_work_limit(100000, 128, SPMM_R_32F, 132), 128);
-    assert_int_equal(spmmi_csr_work_limit(2000000, 128, SPMM_R_32F, 132), 1010);
-    assert_int_equal(spmmi_csr_work_limit(100000000, 128, SPMM_R_32F, 132), 1024);
-    assert_int_equal(spmmi_csr_work_limit(100000000, 32, SPMM_R_32F, 132), 4096);
-    assert_int_equal(spmmi_csr_work_limit(100000000, 32, SPMM_R_64F, 132), 2048);
-    assert_int_equal(spmmi_csr_work_limit(INT32_MAX, 1000000, SPMM_R_16F, 1), 1024);
+    const int64_t few = 1000, many = 1000000;
+    int64_t       pieces, limit;
+
+    assert_int_equal(limit_of(SPMM_R_32F, 0, 32, few, &pieces), 256);
+    assert_int_equal(limit_of(SPMM_R_32F, 2, 32, few, &pieces), 256);
+    assert_int_equal(limit_of(SPMM_R_32F, 2, 128, few, &pieces), 128);
+    for (int64_t length = 10; length < 20; length++) { /* 5, 4 and 3 thread blocks are resident */
+        limit = limit_of(SPMM_R_32F, length, 128, few, &pieces);
+        assert_in_range(limit, MOST_ROWS * length / 20, MOST_ROWS * length / 15);
+        assert_in_range(pieces, 15, 20);
+        limit = limit_of(SPMM_R_64F, length, 64, few, &pieces);
+        assert_in_range(limit, MOST_ROWS * length / 16, MOST_ROWS * length / 12);
+        assert_in_range(pieces, 12, 16);
+        (void)limit_of(SPMM_R_64F, length, 33, few, &pieces);
+        assert_in_range(pieces, 8, 12);
+    }
+    /* Several waves: B is larger than L2, more slices than one, one column, too many entries. */
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 128, many, &pieces), 200);
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 256, few, &pieces), 400);
+    assert_int_equal(limit_of(SPMM_R_32F, 200, 1, few, &pieces), 2000);
+    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, few, &pieces), 1000);
+    assert_int_equal(limit_of(SPMM_R_32F, 10000, 128, few, &pieces), 1024);
+    assert_int_equal(limit_of(SPMM_R_32F, 100000, 32, few, &pieces), 4096);
+    assert_int_equal(limit_of(SPMM_R_64F, 100000, 32, few, &pieces), 2048);
+    assert_int_equal(limit_of(SPMM_R_16F, 100000, 1000000, few, &pieces), 1024);
 }
 
 SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory, test_limit);
