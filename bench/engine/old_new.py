@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Has a change made any product slower?  Plans with default options by two builds on one GPU.
+"""Has a change made any product slower?  Plans by two builds on one GPU.
 
     bench/engine/old_new.py [OPTION...] OLD_BUILD NEW_BUILD OUT.tsv MATRIX...
 
   --cases CASE,CASE  TYPE:N:N..., TYPE being 64f, 32f, tf32, 16f or 16bf
                      [64f:8:32:128,32f:32:128,tf32:32:128,16f:128]
+  --engines E,E,...  auto, what plans choose with default options, or engines by name [auto];
+                     those that do not take a type are left out
   --executes K       products that plans are to pay in [1000]
   --repeats K        how often slower rows are measured again by both builds [2]
   --limit S          seconds after which no run of spmm_bench begins [none]
@@ -13,9 +15,9 @@
 A build is a folder with tools/spmm_bench; the two take turns, case by case, each with rates of the
 device of its own.  A row is slower where the median of its times is above the other's by 5 % and
 1 us; such rows are measured again, and the medians over all rounds count.  OUT.tsv has every row,
-engine cusparse beside auto, which both builds only call: it shows the noise.  Printed are the
-geometric means of old over new time, above 1: new is faster, and rows that are still slower.  Exit
-code 1: there are some, or the mean of auto over all is below 0.99."""
+engine cusparse beside the others, which both builds only call: it shows the noise.  Printed are
+the geometric means of old over new time, above 1: new is faster, and rows that are still slower.
+Exit code 1: there are some, or the mean over all but cusparse is below 0.99."""
 import argparse
 import os
 import pathlib
@@ -56,8 +58,9 @@ class Runs:
         bench = pathlib.Path(getattr(self.options, side)) / "tools" / "spmm_bench"
         done = subprocess.run(
             [bench, "--matrix-list", self.folder / "list", "--type", TYPES[kind][0], "--compute",
-             TYPES[kind][1], "--columns", ",".join(widths), "--engines", "cusparse,auto",
-             "--executes", str(self.options.executes), "--out", out], check=False,
+             TYPES[kind][1], "--columns", ",".join(widths), "--engines",
+             f"cusparse,{self.options.engines}", "--executes", str(self.options.executes), "--out",
+             out], check=False,
             env={**os.environ, "SPMM_CACHE_DIR": str(cache)}, stdout=subprocess.DEVNULL)
         if done.returncode not in (0, 3, 5) or not out.exists():
             raise OSError(f"{bench} ended with {done.returncode}")
@@ -82,7 +85,7 @@ class Runs:
         for key, sides in self.found.items():
             if all(sides[side][0] for side in SIDES):
                 old, new = (statistics.median(sides[side][0]) for side in SIDES)
-                slower = key[3] == "auto" and new > SHARE * old and new - old > LEAST_MS
+                slower = key[3] != "cusparse" and new > SHARE * old and new - old > LEAST_MS
                 yield (*key, old, new, old / new,
                        *("/".join(sorted(set(sides[side][1]))) for side in SIDES),
                        len(sides["new"][0]), "yes" if slower else "no")
@@ -102,8 +105,9 @@ class Runs:
 
 def write(path, lines, options):
     with open(path, "w", encoding="utf-8") as out:
-        out.write(f"# made by bench/engine/old_new.py --cases {options.cases} --executes "
-                  f"{options.executes}, {time.strftime('%F %H:%M', time.gmtime())} UTC\n"
+        out.write(f"# made by bench/engine/old_new.py --cases {options.cases} --engines "
+                  f"{options.engines} --executes {options.executes}, "
+                  f"{time.strftime('%F %H:%M', time.gmtime())} UTC\n"
                   f"# old: {options.old}, new: {options.new}\n")
         out.write("\t".join(TITLES) + "\n")
         for line in lines:
@@ -124,9 +128,9 @@ def said(lines):
               f"{table.geomean(line[6] for line in group):.4f}\t{least[6]:.3f}\t{least[0]}")
     slower = [line for line in lines if line[-1] == "yes"]
     for line in sorted(slower, key=lambda line: line[6]):
-        print(f"slower: {line[0]}, {line[1]}, N = {line[2]}: {1000 * line[4]:.2f} us by {line[7]}, "
-              f"{1000 * line[5]:.2f} us by {line[8]}, {line[9]} rounds")
-    ours = [line[6] for line in lines if line[3] == "auto"]
+        print(f"slower: {line[0]}, {line[1]}, N = {line[2]}, {line[3]}: {1000 * line[4]:.2f} us by "
+              f"{line[7]}, {1000 * line[5]:.2f} us by {line[8]}, {line[9]} rounds")
+    ours = [line[6] for line in lines if line[3] != "cusparse"]
     if not ours:
         raise table.TableError("no row that both builds have measured")
     print(f"{len(ours)} rows: {table.geomean(ours):.4f}, {len(slower)} slower")
@@ -136,6 +140,7 @@ def said(lines):
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--cases", default=CASES)
+    parser.add_argument("--engines", default="auto")
     parser.add_argument("--executes", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--limit", type=float)

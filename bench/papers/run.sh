@@ -12,8 +12,8 @@
 #   OUT_DIR           gets PAPER.tsv and PAPER.svg with a GPU, facts.tsv (acc-spmm: orders.tsv)
 #                     without
 #   MATRIX            files or specs; default: those of the set, below
-#   SPMM_MATRIX_DIR   folder of Matrix Market files NAME.mtx.gz; names that are not there are left
-#                     out
+#   SPMM_MATRIX_DIR   folder of Matrix Market files NAME.mtx.gz, or binary ones NAME.csr; names that
+#                     are not there are left out
 #   SPMM_STANDIN_DIR  stand-ins, default OUT_DIR/standins; missing ones are generated there
 #   SPMM_BUILD_DIR    default build/cuda with a GPU, else build/cpu
 set -euo pipefail
@@ -120,6 +120,7 @@ find_files() {
         file=$name
         if [ ${#given[@]} -eq 0 ] && [[ $name != *:* ]]; then
             file=${SPMM_MATRIX_DIR:-.}/$name.mtx.gz
+            [ -f "$file" ] || file=${file%.mtx.gz}.csr
             [[ $name != syn-* ]] || file=$SPMM_STANDIN_DIR/$name.csr
             [ -f "$file" ] || { echo "no file $file" >&2 && continue; }
         fi

@@ -378,13 +378,14 @@ class OldNew(Scripts):
     """bench/engine/old_new.py with programs for both spmm_bench that print what they would take."""
 
     BENCH = r"""while [ $# -gt 0 ]; do
-case $1 in --out) out=$2;; --type) type=$2;; --columns) n=$2;; --matrix-list) list=$2;; esac
+case $1 in --out) out=$2;; --type) type=$2;; --columns) n=$2;; --matrix-list) list=$2;;
+--engines) engines=$2;; esac
 shift 2; done
 echo "$type $n $(cat $list | tr '\n' ' ')" >> FOLDER/calls.SIDE
 calls=$(wc -l < FOLDER/calls.SIDE)
 { printf 'matrix\tN\tengine\tmedian_ms\tpassed\tchosen\n'
 while read m; do m=$(basename $m)
-for e in cusparse auto; do
+for e in $(echo $engines | tr ',' ' '); do
 ms=0.020; [ $e = cusparse ] || ms=$(TIME)
 printf '%s\t%s\t%s\t%s\tyes\t%s\n' $m $n $e $ms $e; done; done < $list; } > $out
 """
@@ -419,9 +420,17 @@ printf '%s\t%s\t%s\t%s\tyes\t%s\n' $m $n $e $ms $e; done; done < $list; } > $out
 
     def test_slower_rows_are_named(self):
         said, _ = self.compare("echo 0.010", "[ $m = b.csr ] && echo 0.013 || echo 0.008", code=1)
-        self.assertIn("slower: b.csr, 64f, N = 8: 10.00 us by auto, 13.00 us by auto, 3 rounds",
-                      said)
+        self.assertIn("slower: b.csr, 64f, N = 8, auto: 10.00 us by auto, 13.00 us by auto, "
+                      "3 rounds", said)
         self.assertEqual(said[-1], "2 rows: 0.9806, 1 slower")
+
+    def test_engines_by_name(self):
+        said, rows = self.compare("echo 0.010", "[ $e = hrpb ] && echo 0.012 || echo 0.008",
+                                  "--engines", "auto,hrpb", "--repeats", "0", code=1)
+        self.assertIn("slower: b.csr, 64f, N = 8, hrpb: 10.00 us by hrpb, 12.00 us by hrpb, "
+                      "1 rounds", said)
+        self.assertEqual(said[-1], "4 rows: 1.0206, 2 slower")
+        self.assertEqual(len(rows), 9)
 
     def test_a_microsecond_is_none(self):
         self.compare("echo 0.0100", "[ $m = b.csr ] && echo 0.0109 || echo 0.0091")

@@ -12,21 +12,38 @@
 
 static const double most_ibd = 8.0; /* above, thread blocks are balanced (section 3.5) */
 
-/** What a variant leaves out. */
+/** What a variant does. */
+enum {
+    BITS     = 1,
+    HINTS    = 2,
+    PIPELINE = 4,
+    ORDER    = 8,
+    BALANCE  = 16, /**< where IBD says so */
+    ALL      = 31,
+    ALWAYS   = 32, /**< balances whatever IBD says */
+    IN_TURN  = 64  /**< adds the parts of cut windows up in their order, without atomics */
+};
+
 typedef struct {
-    acc_choice_t kernel;
-    bool         ordered, balanced, always; /**< always: whatever IBD says */
+    unsigned   does;
+    acc_form_t form;
 } variant_t;
 
 static const char *const names[] = {
-    "all",        "ME-TCF",       "rows as given",   "no hints",
-    "one buffer", "no balancing", "always balanced", "none of them"};
-static const variant_t variants[] = {
-    {{true, true, true}, true, true, false},  {{false, true, true}, true, true, false},
-    {{true, true, true}, false, true, false}, {{true, false, true}, true, true, false},
-    {{true, true, false}, true, true, false}, {{true, true, true}, true, false, false},
-    {{true, true, true}, true, true, true},   {{false, false, false}, false, false, false},
-};
+    "all",         "ME-TCF",       "rows as given",   "no hints",     "columns not shared",
+    "one buffer",  "no balancing", "always balanced", "ordered sums", "m16n8k4",
+    "none of them"};
+static const variant_t variants[] = {{ALL, ACC_PAPER},
+                                     {ALL & ~BITS, ACC_PAPER},
+                                     {ALL & ~ORDER, ACC_PAPER},
+                                     {ALL & ~HINTS, ACC_PAPER},
+                                     {ALL, ACC_NO_SHARED},
+                                     {ALL & ~PIPELINE, ACC_PAPER},
+                                     {ALL & ~BALANCE, ACC_PAPER},
+                                     {ALL | ALWAYS, ACC_PAPER},
+                                     {ALL | IN_TURN, ACC_PAPER},
+                                     {ALL, ACC_K4},
+                                     {0, ACC_PAPER}};
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
 typedef struct {
@@ -47,9 +64,9 @@ static double ibd_of(const spmm_bittcf_t *f)
     return f->n_windows > 0 ? sum / f->n_windows : 0.0;
 }
 
-/* Equation 4: seconds of a thread block that loads for @p blocks TC blocks and writes @p windows
- * times.  The equation counts elements where bandwidth is in bytes, and one mma for all; here it is
- * four bytes, and one for each TC block. */
+/* The model of section 3.5: seconds of a thread block that loads for @p blocks TC blocks and writes
+ * @p windows times.  The paper counts elements where bandwidth is in bytes, and one mma for all;
+ * here it is four bytes, and one for each TC block. */
 static double model_s(const spmm_device_t *device, double n, double blocks, double windows)
 {
     const double side = SPMM_BITTCF_SIDE, flops = 7.5 * device->fp32_peak; /* of TF32, H100 */
@@ -60,8 +77,9 @@ static double model_s(const spmm_device_t *device, double n, double blocks, doub
 
 /* Thread blocks of nearly equal modelled time, at most ACC_MOST TC blocks each, windows joined and
  * cut; as many as the GPU holds where the matrix gives them work.
+ * @param[in]  empty  pieces for windows without blocks, too, for whom C is not zeroed
  * @param[out] piece  [windows + blocks], block_ptr [windows + blocks + 1] */
-static int32_t deal(const spmm_device_t *device, const spmm_bittcf_t *f, int64_t n,
+static int32_t deal(const spmm_device_t *device, const spmm_bittcf_t *f, int64_t n, bool empty,
                     acc_piece_t *piece, int32_t *block_ptr)
 {
     const double warps = (double)(n / 16 < 8 ? n / 16 : 8), slots = device->n_sm * 64.0 / warps;
@@ -84,9 +102,9 @@ static int32_t deal(const spmm_device_t *device, const spmm_bittcf_t *f, int64_t
                     model_s(device, (double)n, held + take + 1.0, windows) <= most)) {
                 take++;
             }
-            if (take > 0) { /* windows without blocks are zero already */
+            if (take > 0 || (empty && f->window_ptr[w] == end)) {
                 piece[n_pieces++] = (acc_piece_t){
-                    .window = w, .first = at, .n = take, .atomic = take < end - f->window_ptr[w]};
+                    .window = w, .first = at, .n = take, .part = take < end - f->window_ptr[w]};
             }
             at += take;
             held += take;
@@ -103,8 +121,43 @@ static int32_t deal(const spmm_device_t *device, const spmm_bittcf_t *f, int64_t
     return n_thread_blocks;
 }
 
+/* Number the parts, and room for their sums. */
+static spmm_status_t put_in_order(const published_case_t *c, acc_piece_t *piece, int32_t n_pieces,
+                                  state_t *s)
+{
+    acc_work_t   *work    = &s->work;
+    acc_split_t  *split   = NULL;
+    int32_t       n_parts = 0;
+    spmm_status_t status  = SPMM_OK;
+
+    if (SPMM_NEW(split, n_pieces) == NULL) {
+        return spmmi_fail_memory(&c->device->env->err, n_pieces, sizeof *split, "split windows");
+    }
+    for (int32_t p = 0; p < n_pieces; p++) {
+        if (piece[p].part != 0) {
+            if (work->n_splits == 0 || split[work->n_splits - 1].window != piece[p].window) {
+                split[work->n_splits++] =
+                    (acc_split_t){.window = piece[p].window, .first = n_parts};
+            }
+            split[work->n_splits - 1].n++;
+            piece[p].part = ++n_parts;
+        }
+    }
+    work->split = published_upload(c->device, split, (size_t)work->n_splits * sizeof *split,
+                                   &s->arrays, &status);
+    if (status == SPMM_OK) {
+        void *room = NULL;
+
+        status = c->device->ops->alloc(
+            c->device, (size_t)n_parts * SPMM_BITTCF_SIDE * (size_t)c->n * sizeof(float), &room);
+        s->arrays.array[s->arrays.n++] = work->partial = room;
+    }
+    spmmi_free(split);
+    return status;
+}
+
 static spmm_status_t make_work(const published_case_t *c, const spmm_bittcf_t *f, bool balanced,
-                               state_t *s)
+                               bool in_turn, state_t *s)
 {
     const int64_t most      = (int64_t)f->n_windows + f->n_blocks;
     acc_piece_t  *piece     = NULL;
@@ -126,9 +179,12 @@ static spmm_status_t make_work(const published_case_t *c, const spmm_bittcf_t *f
         }
         block_ptr[f->n_windows] = f->n_windows;
         if (balanced) {
-            work->n_thread_blocks = deal(c->device, f, c->n, piece, block_ptr);
+            work->n_thread_blocks = deal(c->device, f, c->n, in_turn, piece, block_ptr);
+            work->atomic          = !in_turn;
         }
-        work->balanced  = balanced;
+        if (balanced && in_turn) {
+            status = put_in_order(c, piece, block_ptr[work->n_thread_blocks], s);
+        }
         work->piece     = published_upload(c->device, piece,
                                            (size_t)block_ptr[work->n_thread_blocks] * sizeof *piece,
                                            &s->arrays, &status);
@@ -180,7 +236,7 @@ static spmm_status_t upload(const published_case_t *c, const spmm_csr_t *block,
     a->col        = published_upload(c->device, a->col, blocks * SPMM_BITTCF_SIDE * sizeof(int32_t),
                                      &s->arrays, &status);
     a->values = published_upload(c->device, a->values, nnz * sizeof(float), &s->arrays, &status);
-    if (v->kernel.bits) {
+    if ((v->does & BITS) != 0) {
         a->bits =
             published_upload(c->device, a->bits, blocks * sizeof(uint64_t), &s->arrays, &status);
     } else if (status == SPMM_OK) {
@@ -191,7 +247,10 @@ static spmm_status_t upload(const published_case_t *c, const spmm_csr_t *block,
             published_upload(c->device, block->row_map, (size_t)block->n_rows * sizeof(int32_t),
                              &s->arrays, &status);
     }
-    s->choice      = v->kernel;
+    s->choice      = (acc_choice_t){.bits     = (v->does & BITS) != 0,
+                                    .hints    = (v->does & HINTS) != 0,
+                                    .pipeline = (v->does & PIPELINE) != 0,
+                                    .form     = v->form};
     s->work.c_rows = block->c_rows;
     return status;
 }
@@ -199,7 +258,7 @@ static spmm_status_t upload(const published_case_t *c, const spmm_csr_t *block,
 static spmm_status_t build(const published_case_t *c, int k, void **state)
 {
     const variant_t  *v      = &variants[k];
-    const spmm_csr_t *block  = v->ordered ? c->ordered : c->block;
+    const spmm_csr_t *block  = (v->does & ORDER) != 0 ? c->ordered : c->block;
     spmm_bittcf_t     format = {0};
     state_t          *s;
     spmm_status_t     status;
@@ -214,9 +273,10 @@ static spmm_status_t build(const published_case_t *c, int k, void **state)
     SPMM_TRY(spmmi_bittcf_create(c->device->env, block, NULL, 1, c->device->threads, &format));
     status = upload(c, block, &format, v, s);
     if (status == SPMM_OK) {
-        const bool balanced = v->balanced && (v->always || ibd_of(&format) > most_ibd);
+        const bool balanced =
+            (v->does & BALANCE) != 0 && ((v->does & ALWAYS) != 0 || ibd_of(&format) > most_ibd);
 
-        status = make_work(c, &format, balanced, s);
+        status = make_work(c, &format, balanced, (v->does & IN_TURN) != 0, s);
     }
     spmmi_bittcf_free(&format);
     return status;

@@ -90,6 +90,13 @@ struct Tile {
     float2 row[2];
 };
 
+/** The columns of TC block @p t. */
+template <bool kShared>
+__device__ __forceinline__ const int32_t *columns(const acc_work_t &work, int t, const int32_t *in)
+{
+    return kShared ? in : work.A.col + (int64_t)t * kSide;
+}
+
 template <bool kHints>
 __device__ __forceinline__ void load_tile(const int32_t *col, const float *B, int64_t n, Tile &to)
 {
@@ -101,6 +108,7 @@ __device__ __forceinline__ void load_tile(const int32_t *col, const float *B, in
     }
 }
 
+template <acc_form_t kForm>
 __device__ __forceinline__ void multiply(const float *a, const Tile &b, float (&sum)[4])
 {
     const int      lane  = threadIdx.x % 32;
@@ -109,23 +117,33 @@ __device__ __forceinline__ void multiply(const float *a, const Tile &b, float (&
                             spmmi::to_tf32(b.row[1].x), spmmi::to_tf32(b.row[1].y)};
     const uint32_t aa[2] = {spmmi::to_tf32(from[0]), spmmi::to_tf32(from[4])};
 
-    spmmi::mma_tf32_m16n8k8(sum, bb, aa);
+    if constexpr (kForm == ACC_K4) {
+        const uint32_t first[2] = {bb[0], bb[1]}, second[2] = {bb[2], bb[3]};
+
+        spmmi::mma_tf32_m16n8k4(sum, first, aa[0]);
+        spmmi::mma_tf32_m16n8k4(sum, second, aa[1]);
+    } else {
+        spmmi::mma_tf32_m16n8k8(sum, bb, aa);
+    }
 }
 
 /** Rows 2 t and 2 t + 1 of the window, columns 2 g and 2 g + 1 of the warp. */
 template <bool kHints>
 __device__ __forceinline__ void write(const acc_work_t &work, const acc_piece_t &piece, float *C,
-                                      int64_t n, const float (&sum)[4])
+                                      int64_t first, int64_t n, const float (&sum)[4])
 {
 #pragma unroll
     for (int k = 0; k < 2; k++) {
-        const int i = piece.window * kSide + threadIdx.x % 4 * 2 + k;
+        const int r = threadIdx.x % 4 * 2 + k, i = piece.window * kSide + r;
 
         if (i < work.A.n_rows) {
             const int64_t row = work.row_map == NULL ? i : work.row_map[i];
-            float *const  to  = C + row * n;
+            float *const  to  = C + row * n + first;
 
-            if (row >= 0 && piece.atomic != 0) {
+            if (piece.part != 0 && !work.atomic) {
+                *(float2 *)(work.partial + ((int64_t)(piece.part - 1) * kSide + r) * n + first) =
+                    make_float2(sum[k], sum[2 + k]);
+            } else if (row >= 0 && piece.part != 0) {
                 atomicAdd(to, sum[k]);
                 atomicAdd(to + 1, sum[2 + k]);
             } else if (row >= 0) {
@@ -136,7 +154,7 @@ __device__ __forceinline__ void write(const acc_work_t &work, const acc_piece_t 
 }
 
 /** One buffer of A, and of B: figure 5 (a). */
-template <bool kBits, bool kHints, bool kPipeline>
+template <bool kBits, bool kHints>
 __device__ __forceinline__ void run_plain(const acc_work_t &work, const acc_piece_t &piece,
                                           Shared &shared, const float *B, int64_t n,
                                           float (&sum)[4])
@@ -150,33 +168,36 @@ __device__ __forceinline__ void run_plain(const acc_work_t &work, const acc_piec
         spmmi::cp_async_wait<0>();
         __syncthreads();
         load_tile<kHints>(shared.col[0], B, n, b);
-        multiply(shared.a[0], b, sum);
+        multiply<ACC_PAPER>(shared.a[0], b, sum);
         __syncthreads();
     }
 }
 
 /** Two of each: figure 5 (b), lines 9 to 35. */
-template <bool kBits, bool kHints, bool kPipeline>
+template <bool kBits, bool kHints, acc_form_t kForm>
 __device__ __forceinline__ void run_pipeline(const acc_work_t &work, const acc_piece_t &piece,
                                              Shared &shared, const float *B, int64_t n,
                                              float (&sum)[4])
 {
-    const int first = piece.first, last = piece.first + piece.n;
-    Tile      b[2];
+    constexpr bool kShared = kForm != ACC_NO_SHARED;
+    const int      first = piece.first, last = piece.first + piece.n;
+    Tile           b[2];
 
     if (first >= last) {
         return;
     }
     copy_a<kBits>(work, first, shared.a[0]);
-    copy_col(work, first, shared.col[0]);
+    if (kShared) {
+        copy_col(work, first, shared.col[0]);
+    }
     spmmi::cp_async_commit();
     spmmi::cp_async_wait<0>();
     __syncthreads();
-    if (first + 1 < last) {
+    if (kShared && first + 1 < last) {
         copy_col(work, first + 1, shared.col[1]);
     }
     spmmi::cp_async_commit();
-    load_tile<kHints>(shared.col[0], B, n, b[0]);
+    load_tile<kHints>(columns<kShared>(work, first, shared.col[0]), B, n, b[0]);
     spmmi::cp_async_wait<0>();
     __syncthreads();
     for (int t = first; t < last; t += 2) {
@@ -188,21 +209,22 @@ __device__ __forceinline__ void run_pipeline(const acc_work_t &work, const acc_p
                 break;
             }
             if (now + 1 < last) {
-                load_tile<kHints>(shared.col[1 - k], B, n, b[1 - k]);
+                load_tile<kHints>(columns<kShared>(work, now + 1, shared.col[1 - k]), B, n,
+                                  b[1 - k]);
                 copy_a<kBits>(work, now + 1, shared.a[1 - k]);
             }
-            if (now + 2 < last) {
+            if (kShared && now + 2 < last) {
                 copy_col(work, now + 2, shared.col[k]);
             }
             spmmi::cp_async_commit();
-            multiply(shared.a[k], b[k], sum);
+            multiply<kForm>(shared.a[k], b[k], sum);
             spmmi::cp_async_wait<0>();
             __syncthreads();
         }
     }
 }
 
-template <bool kBits, bool kHints, bool kPipeline>
+template <bool kBits, bool kHints, bool kPipeline, acc_form_t kForm = ACC_PAPER>
 __global__ void acc_kernel(acc_work_t work, const float *B, float *C, int64_t n)
 {
     __shared__ __align__(16) Shared shared;
@@ -211,17 +233,34 @@ __global__ void acc_kernel(acc_work_t work, const float *B, float *C, int64_t n)
                           threadIdx.x / 32 * kColumns + threadIdx.x % 32 / 4 * 2;
 
     B += first;
-    C += first;
     for (int p = work.block_ptr[blockIdx.x]; p < work.block_ptr[blockIdx.x + 1]; p++) {
         const acc_piece_t piece  = work.piece[p];
         float             sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 
         if constexpr (kPipeline) {
-            run_pipeline<kBits, kHints, kPipeline>(work, piece, shared, B, n, sum);
+            run_pipeline<kBits, kHints, kForm>(work, piece, shared, B, n, sum);
         } else {
-            run_plain<kBits, kHints, kPipeline>(work, piece, shared, B, n, sum);
+            run_plain<kBits, kHints>(work, piece, shared, B, n, sum);
         }
-        write<kHints>(work, piece, C, n, sum);
+        write<kHints>(work, piece, C, first, n, sum);
+    }
+}
+
+/** The parts of a row of a window, in their order. */
+__global__ void finish_kernel(acc_work_t work, float *C, int64_t n)
+{
+    const acc_split_t split = work.split[blockIdx.x / kSide];
+    const int         r = blockIdx.x % kSide, i = split.window * kSide + r;
+    const int64_t     row = i >= work.A.n_rows ? -1 : work.row_map == NULL ? i : work.row_map[i];
+
+    for (int64_t j = threadIdx.x; j < n && row >= 0; j += blockDim.x) {
+        const float *from = work.partial + ((int64_t)split.first * kSide + r) * n + j;
+        float        sum  = 0.0f;
+
+        for (int p = 0; p < split.n; p++) {
+            sum += from[(int64_t)p * kSide * n];
+        }
+        C[row * n + j] = sum;
     }
 }
 
@@ -242,7 +281,7 @@ extern "C" cudaError_t acc_mm(acc_choice_t choice, const acc_work_t *work, const
     if (warps < 2 || n % (warps * kColumns) != 0 || work->A.tiles != 1) {
         return cudaErrorInvalidValue;
     }
-    if (work->balanced) {
+    if (work->atomic) {
         const cudaError_t code =
             cudaMemsetAsync(C, 0, (size_t)work->c_rows * (size_t)n * sizeof *C, stream);
 
@@ -251,10 +290,16 @@ extern "C" cudaError_t acc_mm(acc_choice_t choice, const acc_work_t *work, const
         }
     }
     if (work->n_thread_blocks > 0) {
-        const dim3 grid((unsigned)work->n_thread_blocks, (unsigned)(n / (warps * kColumns)));
+        const dim3   grid((unsigned)work->n_thread_blocks, (unsigned)(n / (warps * kColumns)));
+        const Kernel kernel =
+            choice.form == ACC_NO_SHARED ? (Kernel)acc_kernel<true, true, true, ACC_NO_SHARED>
+            : choice.form == ACC_K4      ? (Kernel)acc_kernel<true, true, true, ACC_K4>
+                                         : kernels[choice.bits][choice.hints][choice.pipeline];
 
-        kernels[choice.bits][choice.hints]
-               [choice.pipeline]<<<grid, (unsigned)warps * 32, 0, stream>>>(*work, B, C, n);
+        kernel<<<grid, (unsigned)warps * 32, 0, stream>>>(*work, B, C, n);
+    }
+    if (work->n_splits > 0) {
+        finish_kernel<<<(unsigned)work->n_splits * kSide, 128, 0, stream>>>(*work, C, n);
     }
     return cudaGetLastError();
 }

@@ -17,14 +17,28 @@ enum { ACC_MOST = 32 }; /* TC blocks of a thread block (section 3.5) */
 /** Consecutive TC blocks of one window. */
 typedef struct {
     int32_t window, first, n;
-    int32_t atomic; /**< 1: others add to its rows of C, too */
+    int32_t
+        part; /**< 0: the whole window; else one of several, and in order which of all, from 1 */
 } acc_piece_t;
+
+/** Parts of a window, for sums in their order. */
+typedef struct {
+    int32_t window, first, n;
+} acc_split_t;
+
+/** What else than the paper's a kernel does that does the rest of it. */
+typedef enum {
+    ACC_PAPER,
+    ACC_NO_SHARED, /**< the list of columns is read where it is needed, not from shared memory */
+    ACC_K4         /**< two mma.m16n8k4 for one m16n8k8 */
+} acc_form_t;
 
 /** What a kernel does of the paper. */
 typedef struct {
-    bool bits;     /**< BitTCF; else ME-TCF, whose places are bytes (DTC-SpMM) */
-    bool hints;    /**< .ca for B, .wt for C; else the compiler's choice */
-    bool pipeline; /**< two buffers of A and B; else A, then B, then mma (figure 5 a) */
+    bool       bits;     /**< BitTCF; else ME-TCF, whose places are bytes (DTC-SpMM) */
+    bool       hints;    /**< .ca for B, .wt for C; else the compiler's choice */
+    bool       pipeline; /**< two buffers of A and B; else A, then B, then mma (figure 5 a) */
+    acc_form_t form;
 } acc_choice_t;
 
 /** A in BitTCF, or ME-TCF; pieces dealt out to thread blocks. */
@@ -35,8 +49,10 @@ typedef struct {
     const int32_t       *block_ptr; /**< [n_thread_blocks + 1] first piece of a thread block */
     const acc_piece_t   *piece;
     int32_t              n_thread_blocks;
-    bool                 balanced; /**< are there pieces with atomic? */
-    int32_t              c_rows;   /**< all of C is zeroed for these */
+    bool                 atomic;  /**< parts add to C, all of which is zeroed for them */
+    float               *partial; /**< [parts x 8 x n], in order; else NULL */
+    const acc_split_t   *split;
+    int32_t              n_splits, c_rows;
 } acc_work_t;
 
 /** C = A * B in TF32. @param[in] n  a multiple of 16 */

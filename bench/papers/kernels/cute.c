@@ -3,6 +3,8 @@
 #include "cute.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "device/device_cuda.h"
@@ -16,22 +18,55 @@ typedef enum {
     CUT_NONE,
     CUT_MEAN,  /**< all that are longer than the mean, into pieces of that */
     CUT_WAVES, /**< by the number of waves */
-    CUT_OURS   /**< as engine hrpb does */
+    CUT_OURS,  /**< as engine hrpb does */
+    CUT_SORTED /**< none, but the heaviest first */
 } cut_t;
 
+/** Explicit zeros in A, that its format keeps. */
+typedef enum {
+    FILL_NONE,
+    FILL_COLUMNS, /**< neighbours of active columns, to bricks of four from a multiple of four on */
+    FILL_BRICKS   /**< all places of bricks */
+} fill_t;
+
 typedef struct {
-    int32_t panel_rows;
-    cut_t   cut;
-    bool    atomic;
+    int32_t       panel_rows;
+    cut_t         cut;
+    bool          in_turn; /**< sums of cut panels in the order of the pieces; else by atomics */
+    cute_kernel_t kernel;
+    fill_t        fill;
 } variant_t;
 
-static const char *const names[]    = {"TM 16",           "TM 32",       "no virtual panels",
-                                       "cut at the mean", "cut as hrpb", "ordered sums",
-                                       "mean and ordered"};
+static const char *const names[]    = {"TM 16",
+                                       "TM 32",
+                                       "no virtual panels",
+                                       "cut at the mean",
+                                       "cut as hrpb",
+                                       "ordered sums",
+                                       "mean and ordered",
+                                       "heaviest first",
+                                       "columns not compacted",
+                                       "full bricks",
+                                       "TN 8",
+                                       "not unrolled",
+                                       "one warp a thread block",
+                                       "two stages"};
 static const variant_t   variants[] = {
-      {16, CUT_WAVES, true}, {32, CUT_WAVES, true},  {16, CUT_NONE, true}, {16, CUT_MEAN, true},
-      {16, CUT_OURS, true},  {16, CUT_WAVES, false}, {16, CUT_MEAN, false}};
-enum { VARIANTS = sizeof variants / sizeof variants[0] };
+      {.panel_rows = 16, .cut = CUT_WAVES},
+      {.panel_rows = 32, .cut = CUT_WAVES},
+      {.panel_rows = 16, .cut = CUT_NONE},
+      {.panel_rows = 16, .cut = CUT_MEAN},
+      {.panel_rows = 16, .cut = CUT_OURS},
+      {.panel_rows = 16, .cut = CUT_WAVES, .in_turn = true},
+      {.panel_rows = 16, .cut = CUT_MEAN, .in_turn = true},
+      {.panel_rows = 16, .cut = CUT_SORTED},
+      {.panel_rows = 16, .cut = CUT_WAVES, .fill = FILL_COLUMNS},
+      {.panel_rows = 16, .cut = CUT_WAVES, .fill = FILL_BRICKS},
+      {.panel_rows = 16, .cut = CUT_WAVES, .kernel = CUTE_TN_8},
+      {.panel_rows = 16, .cut = CUT_WAVES, .kernel = CUTE_NOT_UNROLL},
+      {.panel_rows = 16, .cut = CUT_WAVES, .kernel = CUTE_ONE_WARP},
+      {.panel_rows = 16, .cut = CUT_WAVES, .kernel = CUTE_TWO_STAGES}};
+enum { VARIANTS = sizeof variants / sizeof variants[0], MOST_FILLED = 1 << 28 };
 
 typedef struct {
     cute_work_t        work;
@@ -39,16 +74,18 @@ typedef struct {
 } state_t;
 
 /* Blocks from which on a panel is cut, into pieces of at most that many. */
-static int32_t longest(cut_t cut, const published_case_t *c, const spmm_hrpb_t *f, int resident)
+static int32_t longest(cut_t cut, cute_kernel_t kernel, const published_case_t *c,
+                       const spmm_hrpb_t *f, int resident)
 {
     const double mean   = f->n_panels > 0 ? (double)f->n_blocks / f->n_panels : 0.0;
-    const double slices = ceil((double)c->n / 128.0);
+    const double slices = ceil((double)c->n / (kernel == CUTE_ONE_WARP ? 32.0 : 128.0));
     const double waves  = f->n_panels * slices / ((double)c->device->n_sm * resident);
     const double warps  = f->n_panels * (double)c->n / 32.0 / (24.0 * c->device->n_sm);
     double       most   = INT32_MAX;
 
     switch (cut) {
     case CUT_NONE:
+    case CUT_SORTED:
         break;
     case CUT_MEAN:
         most = ceil(mean);
@@ -63,6 +100,14 @@ static int32_t longest(cut_t cut, const published_case_t *c, const spmm_hrpb_t *
     return (int32_t)fmin(fmax(ceil(most), 1.0), INT32_MAX);
 }
 
+static int heavier(const void *a, const void *b)
+{
+    const spmm_tc_piece_t *x = a, *y = b;
+
+    return x->n_blocks != y->n_blocks ? (x->n_blocks < y->n_blocks ? 1 : -1)
+                                      : (x->window > y->window) - (x->window < y->window);
+}
+
 static spmm_status_t make_work(const published_case_t *c, const spmm_hrpb_t *f, const variant_t *v,
                                state_t *s)
 {
@@ -72,11 +117,14 @@ static spmm_status_t make_work(const published_case_t *c, const spmm_hrpb_t *f, 
     spmm_tc_pieces_t p;
     spmm_status_t    status;
 
-    SPMM_TRY(spmmi_cuda_check(c->device, cute_resident(v->panel_rows, c->n, &resident),
+    SPMM_TRY(spmmi_cuda_check(c->device, cute_resident(v->kernel, v->panel_rows, c->n, &resident),
                               "what a multiprocessor holds"));
-    most = longest(v->cut, c, f, resident);
+    most = longest(v->cut, v->kernel, c, f, resident);
     SPMM_TRY(spmmi_tc_pieces_create(c->device->env, f->n_panels, f->block_ptr, NULL,
                                     (spmm_tc_limits_t){.team = most, .cut = most}, &p));
+    if (v->cut == CUT_SORTED) {
+        qsort(p.piece, (size_t)p.n_pieces, sizeof *p.piece, heavier);
+    }
     *work       = (spmm_tc_work_t){.n_pieces  = p.n_pieces,
                                    .n_partial = p.n_partial,
                                    .n_team    = p.n_team,
@@ -86,7 +134,7 @@ static spmm_status_t make_work(const published_case_t *c, const spmm_hrpb_t *f, 
                                    &s->arrays, &status);
     work->split = published_upload(c->device, p.split, (size_t)p.n_splits * sizeof *p.split,
                                    &s->arrays, &status);
-    if (status == SPMM_OK && !v->atomic) {
+    if (status == SPMM_OK && v->in_turn) {
         const size_t bytes =
             (size_t)p.n_partial * (size_t)v->panel_rows * (size_t)c->n * sizeof(float);
 
@@ -97,10 +145,116 @@ static spmm_status_t make_work(const published_case_t *c, const spmm_hrpb_t *f, 
     return status;
 }
 
+/* Columns that row @p r of a panel is to have besides its own: the panel's @p n active ones, or
+ * those that complete groups of four, which its first row has.  @return how many */
+static int32_t wanted(fill_t fill, const int32_t *active, int32_t n, int32_t n_cols, int32_t r,
+                      int32_t *to)
+{
+    int32_t count = 0;
+
+    if (fill == FILL_BRICKS) {
+        memcpy(to, active, (size_t)n * sizeof *to);
+        return n;
+    }
+    for (int32_t k = 0; r == 0 && k < n; k++) {
+        const int32_t first = active[k] / 4 * 4;
+
+        for (int32_t j = first; (k == 0 || active[k - 1] < first) && j < first + 4 && j < n_cols;
+             j++) {
+            to[count++] = j;
+        }
+    }
+    return count;
+}
+
+/* Row @p i of A with the wanted columns, zeros in the new places.  @return its length */
+static int64_t merge(const spmm_csr_t *from, int32_t i, const int32_t *more, int32_t n,
+                     int32_t *col, float *values)
+{
+    int64_t at = from->row_ptr[i], count = 0;
+
+    for (int32_t k = 0; k < n || at < from->row_ptr[i + 1]; count++) {
+        const bool    own = at < from->row_ptr[i + 1] && (k == n || from->col_idx[at] <= more[k]);
+        const int32_t j   = own ? from->col_idx[at] : more[k];
+
+        if (values != NULL) {
+            col[count]    = j;
+            values[count] = own ? ((const float *)from->values)[at] : 0.0f;
+        }
+        at += own;
+        k += k < n && more[k] == j;
+    }
+    return count;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The rows of A with zeros.  @param[out] to  NULL: only count.  @return entries */
+static int64_t fill_all(const spmm_csr_t *from, fill_t fill, int32_t *active, int32_t *more,
+                        spmm_csr_t *to)
+{
+    int64_t count = 0;
+
+    for (int32_t first = 0; first < from->n_rows; first += SPMM_HRPB_BRICK_M) {
+        const int32_t last =
+            first + SPMM_HRPB_BRICK_M < from->n_rows ? first + SPMM_HRPB_BRICK_M : from->n_rows;
+        const int64_t begin = from->row_ptr[first], all = from->row_ptr[last] - begin;
+        int32_t       n = 0;
+
+        memcpy(active, from->col_idx + begin, (size_t)all * sizeof *active);
+        qsort(active, (size_t)all, sizeof *active, ascending);
+        for (int64_t k = 0; k < all; k++) {
+            if (k == 0 || active[k] != active[n - 1]) {
+                active[n++] = active[k];
+            }
+        }
+        for (int32_t i = first; i < last; i++) {
+            const int32_t m = wanted(fill, active, n, from->n_cols, i - first, more);
+
+            count += merge(from, i, more, m, to == NULL ? NULL : to->col_idx + count,
+                           to == NULL ? NULL : (float *)to->values + count);
+            if (to != NULL) {
+                to->row_ptr[i + 1] = count;
+            }
+        }
+    }
+    return count;
+}
+
+static spmm_status_t fill_panels(const published_case_t *c, fill_t fill, spmm_csr_t *to)
+{
+    const spmm_csr_t *from = c->block;
+    int32_t          *active, *more;
+    int64_t           count;
+    spmm_status_t     status = SPMM_OK;
+
+    SPMM_NEW(active, spmmi_csr_nnz(from));
+    SPMM_NEW(more, (int64_t)from->n_cols + 1);
+    if (active == NULL || more == NULL) {
+        status = spmmi_fail_memory(&c->device->env->err, from->n_cols, sizeof *more, "columns");
+    } else if ((count = fill_all(from, fill, active, more, NULL)) > MOST_FILLED) {
+        status = spmmi_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED, "too many zeros");
+    } else {
+        status = spmmi_csr_alloc(c->device->env, from->n_rows, from->n_cols, count, from->type, to);
+        if (status == SPMM_OK) {
+            to->row_ptr[0] = 0;
+            (void)fill_all(from, fill, active, more, to);
+        }
+    }
+    spmmi_free_all(active, more);
+    return status;
+}
+
 static spmm_status_t build(const published_case_t *c, int k, void **state)
 {
     const variant_t    *v      = &variants[k];
     spmm_hrpb_t         format = {0};
+    spmm_csr_t          filled = {0};
     spmm_hrpb_arrays_t *a;
     state_t            *s;
     spmm_status_t       status;
@@ -108,10 +262,16 @@ static spmm_status_t build(const published_case_t *c, int k, void **state)
     if (SPMM_NEW_ZERO(s, 1) == NULL) {
         return spmmi_fail_memory(&c->device->env->err, 1, sizeof *s, "a format");
     }
-    *state = s;
-    a      = &s->work.A;
-    SPMM_TRY(spmmi_hrpb_create(c->device->env, c->block, NULL, v->panel_rows, c->device->threads,
-                               &format));
+    *state         = s;
+    a              = &s->work.A;
+    s->work.kernel = v->kernel;
+    status         = v->fill == FILL_NONE ? SPMM_OK : fill_panels(c, v->fill, &filled);
+    if (status == SPMM_OK) {
+        status = spmmi_hrpb_create(c->device->env, v->fill == FILL_NONE ? c->block : &filled, NULL,
+                                   v->panel_rows, c->device->threads, &format);
+    }
+    spmmi_csr_free(&filled);
+    SPMM_TRY(status);
     *a     = spmmi_hrpb_arrays(&format);
     status = make_work(c, &format, v, s);
     a->size_ptr =
@@ -123,7 +283,7 @@ static spmm_status_t build(const published_case_t *c, int k, void **state)
     a->packed      = published_upload(c->device, a->packed,
                                       (size_t)format.size_ptr[format.n_blocks] * SPMM_HRPB_UNIT,
                                       &s->arrays, &status);
-    s->work.atomic = v->atomic;
+    s->work.atomic = !v->in_turn;
     spmmi_hrpb_free(&format);
     return status;
 }

@@ -15,9 +15,14 @@
 namespace
 {
 
-constexpr int kWarp = 32, kTiles = 4, kTn = 32; /* tiles of B, and columns, of a warp */
-constexpr int kTk = SPMM_HRPB_BLOCK, kMost = 4; /* most warps */
-constexpr int kPitch = kMost * kTn + 8;
+constexpr int kWarp = 32, kTk = SPMM_HRPB_BLOCK;
+constexpr int kMost = 128, kPitch = kMost + 8; /* most columns of a thread block */
+
+/** Columns of a warp, kTn, and of a thread block. */
+template <int kTmOf, int kTnOf, int kColumnsOf> struct Shape {
+    static constexpr int kTm = kTmOf, kTn = kTnOf, kColumns = kColumnsOf;
+    static constexpr int kTiles = kTn / 8, kWarps = kColumns / kTn, kThreads = kWarps * kWarp;
+};
 
 template <int kTm> struct Shared {
     static constexpr int kBricks = kTm / SPMM_HRPB_BRICK_M;
@@ -25,15 +30,16 @@ template <int kTm> struct Shared {
         SPMM_HRPB_PATTERNS + 4 * kBricks * (int)sizeof(uint64_t) + kTm * kTk * (int)sizeof(float);
 
     __align__(16) unsigned char a[kBytes];
-    float b[kTk][kPitch];
+    __align__(16) float b[kTk][kPitch];
 };
 
 /** Lines 15 to 22. */
-template <int kTm, int kWarps>
+template <class S>
 __device__ __forceinline__ void copy(const spmm_hrpb_arrays_t &A, int block, const float *B,
-                                     int64_t n, Shared<kTm> &to)
+                                     int64_t n, Shared<S::kTm> &to)
 {
-    constexpr int kThreads = kWarps * kWarp, kUnits = Shared<kTm>::kBytes / 16;
+    constexpr int kThreads = S::kThreads, kUnits = Shared<S::kTm>::kBytes / 16;
+    constexpr int kWarps = S::kWarps, kAcross = S::kColumns / kWarp;
     const int     warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int     first = A.size_ptr[block], units = A.size_ptr[block + 1] - first;
     const auto   *from = (const int4 *)A.packed + first;
@@ -44,37 +50,59 @@ __device__ __forceinline__ void copy(const spmm_hrpb_arrays_t &A, int block, con
             ((int4 *)to.a)[k] = from[k];
         }
     }
-    float v[kTk / kWarps][kWarps]; /* all of them under way */
+    float v[kTk / kWarps][kAcross]; /* all of them under way */
 
 #pragma unroll
     for (int i = 0; i < kTk / kWarps; i++) {
         const int32_t row = A.col[(int64_t)block * kTk + i * kWarps + warp];
 
 #pragma unroll
-        for (int j = 0; j < kWarps; j++) {
+        for (int j = 0; j < kAcross; j++) {
             v[i][j] = row < 0 ? 0.0f : B[row * n + j * kWarp + lane];
         }
     }
 #pragma unroll
     for (int i = 0; i < kTk / kWarps; i++) {
 #pragma unroll
-        for (int j = 0; j < kWarps; j++) {
+        for (int j = 0; j < kAcross; j++) {
             to.b[i * kWarps + warp][j * kWarp + lane] = v[i][j];
         }
     }
 }
 
-/** Lines 24 to 42. */
-template <int kTm>
-__device__ __forceinline__ void multiply(const Shared<kTm> &shared,
-                                         float (&sum)[kTm / 16][kTiles][4])
+/** The same, 16 bytes for a thread, under way behind it. */
+template <class S>
+__device__ __forceinline__ void start_copy(const spmm_hrpb_arrays_t &A, int block, const float *B,
+                                           int64_t n, Shared<S::kTm> &to)
 {
+    constexpr int kAcross = S::kColumns / 4;
+    const int     first = A.size_ptr[block], units = A.size_ptr[block + 1] - first;
+
+    for (int k = threadIdx.x; k < units; k += S::kThreads) {
+        spmmi::cp_async<16>((int4 *)to.a + k, (const int4 *)A.packed + first + k);
+    }
+#pragma unroll
+    for (int k = threadIdx.x; k < kTk * kAcross; k += S::kThreads) {
+        const int32_t row = A.col[(int64_t)block * kTk + k / kAcross];
+
+        spmmi::cp_async<16>(&to.b[k / kAcross][k % kAcross * 4],
+                            B + (row < 0 ? 0 : row) * n + k % kAcross * 4, row >= 0);
+    }
+}
+
+/** Lines 24 to 42. */
+template <class S, bool kUnroll>
+__device__ __forceinline__ void multiply(const Shared<S::kTm> &shared,
+                                         float (&sum)[S::kTm / 16][S::kTiles][4])
+{
+    constexpr int              kTm = S::kTm, kTiles = S::kTiles, kTn = S::kTn;
+    constexpr int              kAtOnce = kUnroll ? kTk / SPMM_HRPB_BRICK_K : 1;
     const int                  warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const unsigned char *const col_ptr = shared.a + SPMM_HRPB_COL_PTR;
     const auto *const          pattern = (const uint64_t *)(shared.a + SPMM_HRPB_PATTERNS);
     const auto *value = (const float *)(pattern + Shared<kTm>::kBricks * (kTk / SPMM_HRPB_BRICK_K));
 
-#pragma unroll
+#pragma unroll kAtOnce
     for (int i = 0; i < kTk / SPMM_HRPB_BRICK_K; i++) {
         uint32_t b[kTiles];
 
@@ -111,24 +139,50 @@ __device__ __forceinline__ void multiply(const Shared<kTm> &shared,
     }
 }
 
-template <int kTm, int kWarps>
-__global__ void __launch_bounds__(kWarps *kWarp)
+/** All blocks of a piece, @p B its first column. */
+template <class S, bool kUnroll, bool kTwo>
+__device__ __forceinline__ void run(const spmm_hrpb_arrays_t &A, const spmm_tc_piece_t &piece,
+                                    const float *B, int64_t n,
+                                    float (&sum)[S::kTm / 16][S::kTiles][4])
+{
+    __shared__ Shared<S::kTm> shared[kTwo ? 2 : 1];
+
+    if constexpr (kTwo) {
+        if (piece.n_blocks > 0) {
+            start_copy<S>(A, piece.block, B, n, shared[0]);
+        }
+        spmmi::cp_async_commit();
+    }
+    for (int k = 0; k < piece.n_blocks; k++) {
+        const int now = kTwo ? k % 2 : 0;
+
+        if constexpr (kTwo) {
+            if (k + 1 < piece.n_blocks) {
+                start_copy<S>(A, piece.block + k + 1, B, n, shared[1 - now]);
+            }
+            spmmi::cp_async_commit();
+            spmmi::cp_async_wait<1>();
+        } else {
+            copy<S>(A, piece.block + k, B, n, shared[0]);
+        }
+        __syncthreads();
+        multiply<S, kUnroll>(shared[now], sum);
+        __syncthreads();
+    }
+}
+
+template <class S, bool kUnroll, bool kTwo>
+__global__ void __launch_bounds__(S::kThreads)
     cute_kernel(cute_work_t work, const float *B, float *C, int64_t n)
 {
-    __shared__ Shared<kTm> shared;
-
+    constexpr int         kTm = S::kTm, kTiles = S::kTiles, kTn = S::kTn;
     const spmm_tc_piece_t piece = work.work.piece[blockIdx.x];
-    const int64_t         first = (int64_t)blockIdx.y * blockDim.x; /* TN = the threads of a warp */
+    const int64_t         first = (int64_t)blockIdx.y * S::kColumns;
     const int             warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const bool            part                     = (int)blockIdx.x < work.work.n_partial;
     float                 sum[kTm / 16][kTiles][4] = {};
 
-    for (int block = piece.block; block < piece.block + piece.n_blocks; block++) {
-        copy<kTm, kWarps>(work.A, block, B + first, n, shared);
-        __syncthreads();
-        multiply<kTm>(shared, sum);
-        __syncthreads();
-    }
+    run<S, kUnroll, kTwo>(work.A, piece, B + first, n, sum);
 #pragma unroll
     for (int k = 0; k < kTm / 8; k++) { /* rows g, g + 8, g + 16, g + 24 */
         const int     row = k * 8 + lane / 4;
@@ -178,37 +232,53 @@ __global__ void finish_kernel(cute_work_t work, float *C, int64_t n)
 
 using Kernel = void (*)(cute_work_t, const float *, float *, int64_t);
 
-/** Of 1, 2 and 4 warps. */
-Kernel kernel_of(int32_t panel_rows, int warps)
+/** Columns of a thread block. */
+int columns_of(cute_kernel_t kernel, int64_t n)
 {
-    constexpr Kernel kernels[2][3] = {{cute_kernel<16, 1>, cute_kernel<16, 2>, cute_kernel<16, 4>},
-                                      {cute_kernel<32, 1>, cute_kernel<32, 2>, cute_kernel<32, 4>}};
-
-    return kernels[panel_rows == 32][warps / 2];
+    return kernel == CUTE_ONE_WARP ? 32 : n % kMost == 0 ? kMost : n % 64 == 0 ? 64 : 32;
 }
 
-int warps_of(int64_t n)
+template <int kColumns> Kernel kernel_of(cute_kernel_t kernel, int32_t panel_rows)
 {
-    return n % (kMost * kTn) == 0 ? kMost : n % (2 * kTn) == 0 ? 2 : 1;
+    using Paper                            = Shape<16, 32, kColumns>;
+    constexpr Kernel kernels[CUTE_KERNELS] = {
+        cute_kernel<Paper, true, false>, cute_kernel<Shape<16, 8, kColumns>, true, false>,
+        cute_kernel<Paper, false, false>, cute_kernel<Paper, true, false>,
+        cute_kernel<Paper, true, true>};
+
+    return panel_rows == 32 ? (Kernel)cute_kernel<Shape<32, 32, kColumns>, true, false>
+                            : kernels[kernel];
+}
+
+Kernel kernel_of(cute_kernel_t kernel, int32_t panel_rows, int64_t n)
+{
+    const int columns = columns_of(kernel, n);
+
+    return columns == kMost ? kernel_of<kMost>(kernel, panel_rows)
+           : columns == 64  ? kernel_of<64>(kernel, panel_rows)
+                            : kernel_of<32>(kernel, panel_rows);
+}
+
+int threads_of(cute_kernel_t kernel, int64_t n)
+{
+    return columns_of(kernel, n) / (kernel == CUTE_TN_8 ? 8 : 32) * kWarp;
 }
 
 } // namespace
 
-extern "C" cudaError_t cute_resident(int32_t panel_rows, int64_t n, int *thread_blocks)
+extern "C" cudaError_t cute_resident(cute_kernel_t kernel, int32_t panel_rows, int64_t n,
+                                     int *thread_blocks)
 {
-    const int warps = warps_of(n);
-
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        thread_blocks, kernel_of(panel_rows, warps), warps * kWarp, 0);
+        thread_blocks, kernel_of(kernel, panel_rows, n), threads_of(kernel, n), 0);
 }
 
 extern "C" cudaError_t cute_mm(const cute_work_t *work, const float *B, float *C, int64_t n,
                                cudaStream_t stream)
 {
-    const int  warps = warps_of(n);
-    const bool cut   = work->work.n_splits > 0;
+    const bool cut = work->work.n_splits > 0;
 
-    if (n % kTn != 0) {
+    if (n % 32 != 0 || (work->A.panel_rows != 16 && work->kernel != CUTE_PAPER)) {
         return cudaErrorInvalidValue;
     }
     if (cut && work->atomic) {
@@ -220,9 +290,10 @@ extern "C" cudaError_t cute_mm(const cute_work_t *work, const float *B, float *C
         }
     }
     if (work->work.n_pieces > 0) {
-        const dim3 grid((unsigned)work->work.n_pieces, (unsigned)(n / (warps * kTn)));
+        const dim3 grid((unsigned)work->work.n_pieces, (unsigned)(n / columns_of(work->kernel, n)));
+        const Kernel kernel = kernel_of(work->kernel, work->A.panel_rows, n);
 
-        kernel_of(work->A.panel_rows, warps)<<<grid, warps * kWarp, 0, stream>>>(*work, B, C, n);
+        kernel<<<grid, threads_of(work->kernel, n), 0, stream>>>(*work, B, C, n);
     }
     if (cut && !work->atomic) {
         finish_kernel<<<(unsigned)(work->work.n_splits * work->A.panel_rows), 128, 0, stream>>>(

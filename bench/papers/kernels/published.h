@@ -38,7 +38,7 @@ typedef struct {
 
 extern const published_t published_acc, published_cute, published_sspmm, published_vector;
 
-enum { PUBLISHED_ARRAYS = 8 };
+enum { PUBLISHED_ARRAYS = 10 };
 
 /** Device arrays of a state, released together. */
 typedef struct {

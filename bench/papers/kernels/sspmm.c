@@ -2,6 +2,8 @@
 /** @file sspmm.c  SSpMM: vectors of 8 and 16 rows, the choice between them, and its ablation. */
 #include "sspmm.h"
 
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "engine/cvse/format.h"
 #include "published.h"
@@ -9,18 +11,29 @@
 
 static const double dense_enough = 0.9; /* below this sparsity V = 16 (section V-B) */
 
+/** Rows of A in which order and place. */
+typedef enum {
+    ROWS_GIVEN,
+    ROWS_ALONE, /**< each in vectors of its own: no Sparse Vector Compression */
+    ROWS_SORTED /**< windows with most vectors first (section V-C) */
+} rows_t;
+
 typedef struct {
     int32_t        height; /**< 0: by sparsity */
     sspmm_scheme_t scheme;
-    bool           rows; /**< each row alone in its vectors: no Sparse Vector Compression */
+    rows_t         rows;
 } variant_t;
 
-static const char *const names[]    = {"adaptive",    "V 8",        "V 16",        "no TMS V 8",
-                                       "no TMS V 16", "no RSM V 8", "no RSM V 16", "no SVC"};
-static const variant_t   variants[] = {{0, SSPMM_ALL, false},     {8, SSPMM_ALL, false},
-                                       {16, SSPMM_ALL, false},    {8, SSPMM_NO_TMS, false},
-                                       {16, SSPMM_NO_TMS, false}, {8, SSPMM_NO_RSM, false},
-                                       {16, SSPMM_NO_RSM, false}, {8, SSPMM_ALL, true}};
+static const char *const names[] = {
+    "adaptive",    "V 8",    "V 16",           "no TMS V 8",     "no TMS V 16",      "no RSM V 8",
+    "no RSM V 16", "no SVC", "one buffer V 8", "no buffers V 8", "longest first V 8"};
+static const variant_t variants[] = {
+    {0, SSPMM_ALL, ROWS_GIVEN},        {8, SSPMM_ALL, ROWS_GIVEN},
+    {16, SSPMM_ALL, ROWS_GIVEN},       {8, SSPMM_NO_TMS, ROWS_GIVEN},
+    {16, SSPMM_NO_TMS, ROWS_GIVEN},    {8, SSPMM_NO_RSM, ROWS_GIVEN},
+    {16, SSPMM_NO_RSM, ROWS_GIVEN},    {8, SSPMM_ALL, ROWS_ALONE},
+    {8, SSPMM_ONE_BUFFER, ROWS_GIVEN}, {8, SSPMM_NO_SHARED, ROWS_GIVEN},
+    {8, SSPMM_ALL, ROWS_SORTED}};
 enum { VARIANTS = sizeof variants / sizeof variants[0], V = 8, MOST_ROWS = 1 << 27 };
 
 typedef struct {
@@ -56,6 +69,49 @@ static spmm_status_t spread(const published_case_t *c, spmm_csr_t *to)
     return SPMM_OK;
 }
 
+typedef struct {
+    int32_t window, vectors;
+} length_t;
+
+static int longer(const void *a, const void *b)
+{
+    const length_t *x = a, *y = b;
+
+    return x->vectors != y->vectors ? (x->vectors < y->vectors ? 1 : -1)
+                                    : (x->window > y->window) - (x->window < y->window);
+}
+
+/* Whole windows of @p height rows, by the blocks of their vectors; the last rows, which fill no
+ * window, stay where they are. */
+static spmm_status_t sort(const published_case_t *c, int32_t height, spmm_csr_t *to)
+{
+    const int32_t whole  = c->block->n_rows / height;
+    spmm_cvse_t   format = {0};
+    length_t     *length = NULL;
+    int32_t      *order  = NULL;
+    spmm_status_t status =
+        spmmi_cvse_create(c->device->env, c->block, NULL, height, c->device->threads, &format);
+
+    SPMM_NEW(length, whole);
+    SPMM_NEW(order, c->block->n_rows);
+    if (status == SPMM_OK && (length == NULL || order == NULL)) {
+        status = spmmi_fail_memory(&c->device->env->err, c->block->n_rows, sizeof *order, "rows");
+    }
+    if (status == SPMM_OK) {
+        for (int32_t w = 0; w < whole; w++) {
+            length[w] = (length_t){w, format.window_ptr[w + 1] - format.window_ptr[w]};
+        }
+        qsort(length, (size_t)whole, sizeof *length, longer);
+        for (int32_t i = 0; i < c->block->n_rows; i++) {
+            order[i] = i / height < whole ? length[i / height].window * height + i % height : i;
+        }
+        status = spmmi_csr_permute(c->device->env, c->block, order, to, NULL);
+    }
+    spmmi_cvse_free(&format);
+    spmmi_free_all(length, order);
+    return status;
+}
+
 static spmm_status_t lay_out(const published_case_t *c, const spmm_csr_t *block, int32_t height,
                              state_t *s)
 {
@@ -88,7 +144,7 @@ static spmm_status_t build(const published_case_t *c, int k, void **state)
     const double     places = (double)c->block->n_rows * c->block->n_cols;
     const double     filled = places > 0.0 ? (double)spmmi_csr_nnz(c->block) / places : 0.0;
     const int32_t    height = v->height != 0 ? v->height : 1.0 - filled < dense_enough ? 16 : 8;
-    spmm_csr_t       alone  = {0};
+    spmm_csr_t       other  = {0};
     state_t         *s;
     spmm_status_t    status = SPMM_OK;
 
@@ -97,13 +153,13 @@ static spmm_status_t build(const published_case_t *c, int k, void **state)
     }
     *state    = s;
     s->scheme = v->scheme;
-    if (v->rows) {
-        status = spread(c, &alone);
+    if (v->rows != ROWS_GIVEN) {
+        status = v->rows == ROWS_ALONE ? spread(c, &other) : sort(c, height, &other);
     }
     if (status == SPMM_OK) {
-        status = lay_out(c, v->rows ? &alone : c->block, height, s);
+        status = lay_out(c, v->rows != ROWS_GIVEN ? &other : c->block, height, s);
     }
-    spmmi_csr_free(&alone);
+    spmmi_csr_free(&other);
     return status;
 }
 

@@ -177,7 +177,8 @@ template <int kV> struct Direct {
     }
 };
 
-template <class Sums, int kV>
+/** @tparam kBuffers  of vectors in shared memory; 0: none */
+template <class Sums, int kV, int kBuffers = 2>
 __global__ void __launch_bounds__(32) sspmm_kernel(spmm_cvse_arrays_t A, Dense x)
 {
     __shared__ __align__(16) Shared<kV> shared;
@@ -185,23 +186,32 @@ __global__ void __launch_bounds__(32) sspmm_kernel(spmm_cvse_arrays_t A, Dense x
     const int first = A.window_ptr[blockIdx.x], last = A.window_ptr[blockIdx.x + 1];
     Sums      sums;
 
-    if (first < last) {
-        copy_a<kV>(A, first, 0, shared);
-    }
-    spmmi::cp_async_commit();
-    for (int block = first; block < last; block++) {
-        const int now = (block - first) % 2;
-        uint32_t  b[4][4];
-
-        if (block + 1 < last) {
-            copy_a<kV>(A, block + 1, 1 - now, shared);
+    if constexpr (kBuffers == 2) {
+        if (first < last) {
+            copy_a<kV>(A, first, 0, shared);
         }
         spmmi::cp_async_commit();
-        spmmi::cp_async_wait<1>();
-        __syncwarp();
-        load_b(shared.col[now], x, sums.column(), b);
-        sums.multiply(shared.a[now], b);
-        __syncwarp();
+    }
+    for (int block = first; block < last; block++) {
+        uint32_t b[4][4];
+
+        if constexpr (kBuffers == 0) {
+            load_b(A.col + (int64_t)block * kBlock, x, sums.column(), b);
+            sums.multiply((const __half *)A.values + (int64_t)block * (kBlock * kV), b);
+        } else {
+            const int now  = kBuffers == 2 ? (block - first) % 2 : 0;
+            const int copy = block + kBuffers - 1; /* the block to copy meanwhile, or now */
+
+            if (copy < last) {
+                copy_a<kV>(A, copy, kBuffers - 1 - now, shared);
+            }
+            spmmi::cp_async_commit();
+            spmmi::cp_async_wait<kBuffers == 2>();
+            __syncwarp();
+            load_b(shared.col[now], x, sums.column(), b);
+            sums.multiply(shared.a[now], b);
+            __syncwarp();
+        }
     }
     sums.store(A, x);
 }
@@ -277,7 +287,9 @@ extern "C" cudaError_t sspmm_mm(sspmm_scheme_t scheme, const spmm_cvse_arrays_t 
     constexpr Kernel kernels[SSPMM_SCHEMES][2] = {
         {sspmm_kernel<Transposed<8>, 8>, sspmm_kernel<Transposed<16>, 16>},
         {sspmm_kernel<Direct<8>, 8>, sspmm_kernel<Direct<16>, 16>},
-        {wmma_kernel<8>, wmma_kernel<16>}};
+        {wmma_kernel<8>, wmma_kernel<16>},
+        {sspmm_kernel<Transposed<8>, 8, 1>, sspmm_kernel<Transposed<16>, 16, 1>},
+        {sspmm_kernel<Transposed<8>, 8, 0>, sspmm_kernel<Transposed<16>, 16, 0>}};
     const dim3 grid((unsigned)A->n_windows, (unsigned)((n + kColumns - 1) / kColumns));
 
     if (n % 8 != 0 || grid.y > 65535) {

@@ -12,9 +12,11 @@ extern "C" {
 #endif
 
 typedef enum {
-    SSPMM_ALL,    /**< Transpose Mapping and Register Shuffle */
-    SSPMM_NO_TMS, /**< A on the m16 side: with V = 8 half of each mma has no work */
-    SSPMM_NO_RSM, /**< rows of B by shared memory to fragments of WMMA, C the same way back */
+    SSPMM_ALL,        /**< Transpose Mapping and Register Shuffle */
+    SSPMM_NO_TMS,     /**< A on the m16 side: with V = 8 half of each mma has no work */
+    SSPMM_NO_RSM,     /**< rows of B by shared memory to fragments of WMMA, C the same way back */
+    SSPMM_ONE_BUFFER, /**< vectors and columns copied when they are needed */
+    SSPMM_NO_SHARED,  /**< vectors and columns straight to registers */
     SSPMM_SCHEMES
 } sspmm_scheme_t;
 

@@ -8,7 +8,9 @@
 #include "published.h"
 #include "spmm_dist/context.h"
 
-static const char *const names[] = {"octet", "octet, no fence", "warp", "subwarp", "octet V 8"};
+static const char *const names[] = {
+    "octet", "octet, no fence", "octet, last whole", "octet, no shuffles", "octet, 4 warps",
+    "warp",  "subwarp",         "octet V 8"};
 enum { VARIANTS = sizeof names / sizeof names[0], MOST = 8 /* rows of a vector */ };
 
 /** The encoding on the host. */
@@ -111,10 +113,11 @@ static spmm_status_t lay_out(const published_case_t *c, state_t *s)
 
 static spmm_status_t build(const published_case_t *c, int k, void **state)
 {
-    static const vector_tiling_t tilings[VARIANTS] = {VECTOR_OCTET, VECTOR_OCTET_MIXED, VECTOR_WARP,
-                                                      VECTOR_SUBWARP, VECTOR_OCTET};
-    const int                    v                 = native(c->block);
-    state_t                     *s;
+    static const vector_tiling_t tilings[VARIANTS] = {
+        VECTOR_OCTET,      VECTOR_OCTET_MIXED, VECTOR_OCTET_WHOLE, VECTOR_OCTET_DIRECT,
+        VECTOR_OCTET_FOUR, VECTOR_WARP,        VECTOR_SUBWARP,     VECTOR_OCTET};
+    const int v = native(c->block);
+    state_t  *s;
 
     if (k == VARIANTS - 1 && v == MOST) {
         return spmmi_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED, "V is 8 already");

@@ -82,7 +82,7 @@ template <int kV> struct Octets {
     float sum[2][8] = {};
     int   lane, half;
 
-    __device__ __forceinline__ Octets() : lane((int)threadIdx.x), half((int)threadIdx.x / 16) {}
+    __device__ __forceinline__ Octets() : lane((int)threadIdx.x % 32), half(lane / 16) {}
 
     __device__ __forceinline__ int64_t column() const
     {
@@ -107,7 +107,7 @@ template <int kV> struct Octets {
     }
 
     /* Neighbours exchange halves, so that a lane has 8 columns of rows lane % 4 and 4 more. */
-    __device__ __forceinline__ void store(const vector_matrix_t &A, const Dense &x)
+    __device__ __forceinline__ void store(const vector_matrix_t &A, const Dense &x, int window)
     {
         const bool odd = lane % 2 != 0;
 
@@ -127,7 +127,7 @@ template <int kV> struct Octets {
                     out[q][i - high + 1] = odd ? keep : got;
                 }
             }
-            const int v = high + lane % 4, row = (int)blockIdx.x * kV + v;
+            const int v = high + lane % 4, row = window * kV + v;
 
             if (v < kV && row < A.n_rows && column() < x.n) {
                 *(uint4 *)(x.C + row * x.n + column()) =
@@ -136,23 +136,47 @@ template <int kV> struct Octets {
             }
         }
     }
+
+    /* As mma leaves them: sum i is of row i & 5 + lane & 2, column i & 2 + lane & 1 of four. */
+    __device__ __forceinline__ void store_as_is(const vector_matrix_t &A, const Dense &x,
+                                                int window) const
+    {
+#pragma unroll
+        for (int k = 0; k < 16; k++) {
+            const int     i = k % 8, v = (i & 5) + (lane & 2), row = window * kV + v;
+            const int64_t j = column() + k / 8 * 4 + (i & 2) + (lane & 1);
+
+            if (v < kV && row < A.n_rows && column() < x.n) {
+                x.C[row * x.n + j] = __float2half_rn(sum[k / 8][i]);
+            }
+        }
+    }
 };
 
-/** @tparam kFence  all loads of a tile in front of all products */
-template <int kV, bool kFence>
-__global__ void __launch_bounds__(32) octet_kernel(vector_matrix_t A, Dense x)
+/** @tparam kTiling  an octet one */
+template <int kV, vector_tiling_t kTiling, int kWarps = 1>
+__global__ void __launch_bounds__(32 * kWarps) octet_kernel(vector_matrix_t A, Dense x)
 {
-    __shared__ __align__(16) Tile<kV> tile;
+    __shared__ __align__(16) Tile<kV> tiles[kWarps];
 
-    const int  last = A.window_ptr[blockIdx.x + 1], lane = (int)threadIdx.x;
-    Octets<kV> octets;
+    constexpr bool kFence = kTiling != VECTOR_OCTET_MIXED;
+    constexpr int  kWhole = kTiling == VECTOR_OCTET_WHOLE ? 1 : kTileK; /* least for the fence */
+    const int      lane = (int)threadIdx.x % 32, own = (int)threadIdx.x / 32;
+    const int      window = (int)blockIdx.x * kWarps + own;
+    Tile<kV>      &tile   = tiles[own];
+    Octets<kV>     octets;
 
-    for (int first = A.window_ptr[blockIdx.x]; first < last; first += kTileK) {
+    if (window >= A.n_windows) {
+        return;
+    }
+    const int last = A.window_ptr[window + 1];
+
+    for (int first = A.window_ptr[window]; first < last; first += kTileK) {
         const int count = min(kTileK, last - first);
 
         load_a<kV>(A, first, count, lane, 32, tile);
         __syncwarp();
-        if (kFence && count == kTileK) {
+        if (kFence && count >= kWhole) {
             uint4 b[kTileK / 4];
 
 #pragma unroll
@@ -172,7 +196,11 @@ __global__ void __launch_bounds__(32) octet_kernel(vector_matrix_t A, Dense x)
         }
         __syncwarp();
     }
-    octets.store(A, x);
+    if constexpr (kTiling == VECTOR_OCTET_DIRECT) {
+        octets.store_as_is(A, x, window);
+    } else {
+        octets.store(A, x, window);
+    }
 }
 
 constexpr int kWmmaK = 16;
@@ -239,7 +267,7 @@ template <int kV> __global__ void __launch_bounds__(32) warp_kernel(vector_matri
     }
 }
 
-constexpr int kLanes = 8, kSubwarps = 4;
+constexpr int kLanes = 8, kSubwarps = 4, kFour = 4;
 
 /** A subwarp of 8 lanes has a window; a lane 8 columns. */
 template <int kV> __global__ void __launch_bounds__(32) subwarp_kernel(vector_matrix_t A, Dense x)
@@ -293,17 +321,26 @@ template <int kV>
 void launch(vector_tiling_t tiling, const vector_matrix_t &A, const Dense &x, cudaStream_t stream)
 {
     const unsigned slices = (unsigned)((x.n + kTileN - 1) / kTileN);
-    const unsigned blocks = tiling == VECTOR_SUBWARP
-                                ? (unsigned)(A.n_windows + kSubwarps - 1) / kSubwarps
-                                : (unsigned)A.n_windows;
-    const dim3     grid(blocks, slices);
+    const int      own    = tiling == VECTOR_SUBWARP      ? kSubwarps
+                            : tiling == VECTOR_OCTET_FOUR ? kFour
+                                                          : 1; /* windows of a thread block */
+    const dim3     grid((unsigned)((A.n_windows + own - 1) / own), slices);
 
     switch (tiling) {
     case VECTOR_OCTET:
-        octet_kernel<kV, true><<<grid, 32, 0, stream>>>(A, x);
+        octet_kernel<kV, VECTOR_OCTET><<<grid, 32, 0, stream>>>(A, x);
         break;
     case VECTOR_OCTET_MIXED:
-        octet_kernel<kV, false><<<grid, 32, 0, stream>>>(A, x);
+        octet_kernel<kV, VECTOR_OCTET_MIXED><<<grid, 32, 0, stream>>>(A, x);
+        break;
+    case VECTOR_OCTET_WHOLE:
+        octet_kernel<kV, VECTOR_OCTET_WHOLE><<<grid, 32, 0, stream>>>(A, x);
+        break;
+    case VECTOR_OCTET_DIRECT:
+        octet_kernel<kV, VECTOR_OCTET_DIRECT><<<grid, 32, 0, stream>>>(A, x);
+        break;
+    case VECTOR_OCTET_FOUR:
+        octet_kernel<kV, VECTOR_OCTET_FOUR, kFour><<<grid, 32 * kFour, 0, stream>>>(A, x);
         break;
     case VECTOR_WARP:
         warp_kernel<kV><<<grid, 32, 0, stream>>>(A, x);

@@ -11,10 +11,13 @@ extern "C" {
 #endif
 
 typedef enum {
-    VECTOR_OCTET,       /**< section 5.3: mma.m8n8k4 on octets of lanes, B straight to registers */
-    VECTOR_OCTET_MIXED, /**< the same without the fence between loads and mma (section 5.4) */
-    VECTOR_WARP,        /**< section 5.2: wmma.m8n32k16, B by shared memory */
-    VECTOR_SUBWARP,     /**< section 5.1: CUDA cores, 8 lanes for a window */
+    VECTOR_OCTET,        /**< section 5.3: mma.m8n8k4 on octets of lanes, B straight to registers */
+    VECTOR_OCTET_MIXED,  /**< the same without the fence between loads and mma (section 5.4) */
+    VECTOR_OCTET_WHOLE,  /**< the last vectors as a whole tile, zeros behind them */
+    VECTOR_OCTET_DIRECT, /**< sums stored as they are, 2 bytes at a time */
+    VECTOR_OCTET_FOUR,   /**< thread blocks of four warps, each with a tile of its own */
+    VECTOR_WARP,         /**< section 5.2: wmma.m8n32k16, B by shared memory */
+    VECTOR_SUBWARP,      /**< section 5.1: CUDA cores, 8 lanes for a window */
     VECTOR_TILINGS
 } vector_tiling_t;
 
