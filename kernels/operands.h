@@ -24,6 +24,13 @@ static inline int spmmi_scalar_is_zero(spmm_scalar_t x)
  *  read rows of B can write their sums into columns of C as well as into rows. */
 #define SPMM_LAYOUT_MIXED ((spmm_layout_t)16)
 
+/** Rows of B that may be on their way: they are there once the word is @p number, or one of those
+ *  that come after it, modulo 2^32. */
+typedef struct {
+    const uint32_t *word; /**< device memory; NULL: the rows are there */
+    uint32_t        number;
+} spmm_until_t;
+
 /** C = alpha * A * B + beta * C; beta 0: C is not read.  Types and layout are those that the
  *  format of A was built for. */
 typedef struct {
@@ -36,6 +43,8 @@ typedef struct {
     void         *C;
     int64_t       ldc;
     spmm_stream_t stream;
+    /** When B is there, for an engine that waits() itself. */
+    spmm_until_t until;
 } spmm_operands_t;
 
 #endif /* SPMM_OPERANDS_H */

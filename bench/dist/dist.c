@@ -35,16 +35,17 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
-    o.compute   = c->bench->options.compute;
-    o.partition = partition;
-    o.engine    = v->engine;
-    o.transport = v->transport;
-    o.reorder   = v->reorder;
-    o.schedule  = v->schedule;
-    o.executes  = c->bench->options.executes;
-    o.tune      = "before"; /* all products are timed */
-    o.graph     = v->graph;
-    o.profile   = !v->graph;
+    c->bench->ctx->shared.push.waits = v->event ? -1 : 0;
+    o.compute                        = c->bench->options.compute;
+    o.partition                      = partition;
+    o.engine                         = v->engine;
+    o.transport                      = v->transport;
+    o.reorder                        = v->reorder;
+    o.schedule                       = v->schedule;
+    o.executes                       = c->bench->options.executes;
+    o.tune                           = "before"; /* all products are timed */
+    o.graph                          = v->graph;
+    o.profile                        = !v->graph;
     return spmm_plan_create(c->A, c->n, &o, plan);
 }
 
@@ -129,7 +130,7 @@ static int finish_row(const dist_case_t *c, spmm_plan_t *plan, dist_row_t *row,
 
 static dist_times_t no_times(void)
 {
-    return (dist_times_t){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    return (dist_times_t){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
 static int bench_baselines(const dist_case_t *c, spmm_plan_t *plan, double base_ms[])
@@ -178,6 +179,7 @@ static int bench_variant(const dist_case_t *c, const dist_variant_t *v, spmm_pla
     }
     plan->profile = false; /* its marks cost time */
     own.total_ms  = dist_time_own(c->bench, run_ours, &ours);
+    own.host_ms   = dist_time_host();
     own.loop_ms   = dist_time_loop(c->bench, run_ours, &ours);
     if (!v->graph) {
         dist_time_overlap(c, plan, &own);

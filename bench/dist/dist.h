@@ -44,7 +44,9 @@ typedef struct {
 typedef struct {
     double total_ms, loop_ms; /**< between events; wall time of a loop, a product */
     double pack_ms, exchange_ms, local_ms, halo_ms;
-    double overlap; /**< mean over ranks */
+    double overlap;         /**< mean over ranks */
+    double comm_ms, own_ms; /**< in a row, without marks */
+    double host_ms;         /**< in which spmm_execute() returns */
 } dist_times_t;
 
 /** A row of the table. */
@@ -68,6 +70,8 @@ void dist_must_nccl(const dist_bench_t *b, ncclResult_t code, const char *what);
 
 /** Median over iterations of this rank, in ms.  Collective. */
 double dist_time_own(const dist_bench_t *b, dist_run_t run, void *self);
+/** Milliseconds of the host in one of these products. */
+double dist_time_host(void);
 /** The same, largest over ranks.  Collective. */
 double dist_time(const dist_bench_t *b, dist_run_t run, void *self);
 /** Wall time of a loop of iterations over their number, largest over ranks, in ms.  Collective. */

@@ -16,6 +16,7 @@ typedef struct {
     const char *name;            /**< as given; the column `variant` */
     const char *engine, *transport, *schedule, *reorder;
     bool        graph;
+    bool        event; /**< the halo block waits for an event, not itself */
 } dist_variant_t;
 
 typedef struct {

@@ -14,6 +14,8 @@ enum {
     PHASE_CHAIN = 3  /* products, of which the last one is looked at */
 };
 
+static double host_ms; /* of dist_time_own() */
+
 static void stop(const dist_bench_t *b, const char *what, const char *why)
 {
     (void)fprintf(stderr, "bench_dist: rank %d: %s: %s\n", b->job.rank, what, why);
@@ -79,7 +81,7 @@ double dist_time_own(const dist_bench_t *b, dist_run_t run, void *self)
 {
     const int64_t n  = b->options.iterations;
     double       *ms = calloc((size_t)n, sizeof *ms);
-    double        median;
+    double        median, host_s = 0.0;
 
     if (ms == NULL) {
         stop(b, "timing", "out of memory");
@@ -90,7 +92,10 @@ double dist_time_own(const dist_bench_t *b, dist_run_t run, void *self)
     run(self); /* what the lead took from the cache */
     dist_must_cuda(b, cudaEventRecord(b->mark[0], b->stream), "a mark");
     for (int64_t k = 0; k < n; k++) {
+        const double start = MPI_Wtime();
+
         run(self);
+        host_s += MPI_Wtime() - start;
         dist_must_cuda(b, cudaEventRecord(b->mark[k + 1], b->stream), "a mark");
     }
     synchronize(b);
@@ -100,9 +105,15 @@ double dist_time_own(const dist_bench_t *b, dist_run_t run, void *self)
         dist_must_cuda(b, cudaEventElapsedTime(&took, b->mark[k], b->mark[k + 1]), "a time");
         ms[k] = (double)took;
     }
-    median = tool_median(ms, n);
+    median  = tool_median(ms, n);
+    host_ms = 1e3 * host_s / (double)n;
     free(ms);
     return median;
+}
+
+double dist_time_host(void)
+{
+    return host_ms;
 }
 
 double dist_time(const dist_bench_t *b, dist_run_t run, void *self)
@@ -209,7 +220,7 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
                              .all  = {.n = c->n, .halo = plan->exchange.halo_rows}};
     double              comm, local, halo, shorter;
 
-    own->overlap = NAN;
+    own->overlap = own->comm_ms = own->own_ms = NAN;
     if (!plan->choice.travels || plan->choice.schedule->blockset != SPMM_BLOCKSET_SPLIT ||
         plan->stats.chunks != 1) {
         return;
@@ -218,6 +229,8 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
     local        = dist_time_own(b, run_local, &p);
     halo         = dist_time_own(b, run_halo, &p);
     shorter      = comm < local ? comm : local;
+    own->comm_ms = comm;
+    own->own_ms  = local;
     own->overlap = plan->exchange.alone ? NAN : (comm + local + halo - own->total_ms) / shorter;
 }
 
@@ -230,4 +243,8 @@ void dist_gather_times(const dist_bench_t *b, const dist_times_t *own, dist_time
     times->local_ms    = largest(b, own->local_ms);
     times->halo_ms     = largest(b, own->halo_ms);
     times->overlap     = mean(b, own->overlap);
+
+    times->comm_ms = largest(b, own->comm_ms);
+    times->own_ms  = largest(b, own->own_ms);
+    times->host_ms = largest(b, own->host_ms);
 }

@@ -93,6 +93,9 @@ struct spmm_device_ops {
      *  false: not known. */
     bool (*stream_id)(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id);
 
+    /** Is what is enqueued there recorded for a graph, by whomever? */
+    bool (*is_captured)(const spmm_device_t *device, spmm_stream_t stream);
+
     spmm_status_t (*event_create)(const spmm_device_t *device, bool timed, spmm_event_t **event);
     void (*event_destroy)(const spmm_device_t *device, spmm_event_t *event); /**< NULL-safe */
     spmm_status_t (*event_record)(const spmm_device_t *device, spmm_event_t *event,

@@ -136,6 +136,13 @@ static bool cpu_stream_id(const spmm_device_t *device, spmm_stream_t stream, uin
     return true;
 }
 
+static bool cpu_is_captured(const spmm_device_t *device, spmm_stream_t stream)
+{
+    (void)device;
+    (void)stream;
+    return false;
+}
+
 static spmm_status_t cpu_event_create(const spmm_device_t *device, bool timed, spmm_event_t **event)
 {
     (void)timed;
@@ -260,6 +267,7 @@ const spmm_device_ops_t spmmi_device_cpu = {
     .stream_destroy   = cpu_stream_destroy,
     .stream_sync      = cpu_stream_sync,
     .stream_id        = cpu_stream_id,
+    .is_captured      = cpu_is_captured,
     .event_create     = cpu_event_create,
     .event_destroy    = cpu_event_destroy,
     .event_record     = cpu_event_record,

@@ -230,6 +230,18 @@ static bool cuda_stream_id(const spmm_device_t *device, spmm_stream_t stream, ui
     return known;
 }
 
+static bool cuda_is_captured(const spmm_device_t *device, spmm_stream_t stream)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const bool                   known  = spmmi_cuda_use(device) == SPMM_OK &&
+                       cudaStreamIsCapturing((cudaStream_t)stream, &status) == cudaSuccess;
+
+    if (!known) { /* the default stream, while another one is captured */
+        (void)cudaGetLastError();
+    }
+    return !known || status != cudaStreamCaptureStatusNone;
+}
+
 /* spmm_event_t stays incomplete: a pointer to it is the cudaEvent_t itself. */
 static cudaEvent_t raw(const spmm_event_t *event)
 {
@@ -365,6 +377,7 @@ const spmm_device_ops_t spmmi_device_cuda = {
     .stream_destroy   = cuda_stream_destroy,
     .stream_sync      = cuda_stream_sync,
     .stream_id        = cuda_stream_id,
+    .is_captured      = cuda_is_captured,
     .event_create     = cuda_event_create,
     .event_destroy    = cuda_event_destroy,
     .event_record     = cuda_event_record,

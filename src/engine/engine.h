@@ -33,6 +33,9 @@ typedef struct {
     /** A format of the same engine and block in another variant, whose arrays build() may share,
      *  the last of them to be destroyed freeing them; borrowed during the call; NULL: none. */
     const void *sibling;
+    /** Rows of B will be on their way as products begin: build() prepares for waits(), where it
+     *  can. */
+    bool waits;
     bool lends; /**< the block given to build() stays until the format is destroyed, or adopts its
                        columns and values: an engine with adopt() copies neither */
 } spmm_problem_t;
@@ -115,6 +118,12 @@ typedef struct spmm_engine_ops {
      *  synchronisation.  Must apply beta also where the block has no entries.  Rows of C that a
      *  row_map leaves out are not touched. */
     spmm_status_t (*execute)(void *format, const spmm_operands_t *x);
+
+    /** May execute() be given these operands with `until`, of an exchange that has been enqueued
+     *  before?  Its kernel then starts as soon as the one in front of it in its stream lets it,
+     *  waits for the rows itself, and leaves half of the multiprocessors to the exchange.  NULL:
+     *  never. */
+    bool (*waits)(const void *format, const spmm_operands_t *x);
 
     /** A line or two on how the work is dealt out and why, for spmm_plan_explain(); NULL: there is
      *  nothing to say. */

@@ -20,6 +20,8 @@ typedef struct {
     /** Most bytes from rank to rank that travel word by word.  0: SPMM_PUSH_QUICK, which is also
      *  the most that counts; less than 0: none. */
     int quick_bytes;
+    /** Less than 0: halo blocks wait for an event, as behind other transports; ranks may differ. */
+    int waits;
 } spmm_push_limits_t;
 
 /** What a transport shares over all plans of a context, e.g. one NCCL communicator. */
@@ -34,6 +36,13 @@ typedef struct {
      *  ranks or on none. */
     char               no_windows[SPMM_WHY];
     spmm_push_limits_t push;
+    /** The last product of any plan whose halo block waits itself: the number of its stream, 0 for
+     *  none, and its end, of that plan.  Of several streams at a time one has such products, so
+     *  that blocks that wait never fill the device. */
+    struct {
+        uint64_t            stream;
+        const spmm_event_t *end;
+    } waiting;
 } spmm_transport_shared_t;
 
 enum { SPMM_MOST_CHUNKS = 4 }; /**< exchanges of one execute */
@@ -61,6 +70,8 @@ typedef struct {
      *  here, ld_bytes apart.  NULL: packed.  Ranks may differ. */
     const void *in_place;
     size_t      ld_bytes;
+    /** It is asked arrival() of, being in no CUDA graph. */
+    bool tells;
 } spmm_exchange_t;
 
 /** One end of an exchange: packed rows, grouped by peer. */
@@ -144,6 +155,12 @@ typedef struct spmm_transport_ops {
     spmm_status_t (*begin)(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream);
     /** Finish it: work enqueued on @p stream from here on sees the rows. */
     spmm_status_t (*end)(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream);
+
+    /** When the rows of the exchange that begin() was called for last, and that `tells`, are in
+     *  their target and those of its source have been read: for kernels on any stream that are
+     *  enqueued behind begin().  They are told of an exchange that fails, too.  NULL: nobody
+     *  knows. */
+    spmm_until_t (*arrival)(const void *state);
 
     /** Memory for the target of an exchange, recv or send rows of max_row_bytes: elsewhere it gets
      *  a copy.  May be NULL, also the answer. */

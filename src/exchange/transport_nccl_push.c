@@ -24,6 +24,7 @@ typedef struct {
     size_t                   head;   /**< bytes of the window before its rows */
     spmm_push_state_t       *words;  /**< device, owned, as is the next */
     int32_t                 *row;    /**< device [send rows]: halo->send_row */
+    uint32_t                 told;   /**< exchanges that say when they are over */
     /** [rank] first row for this rank among those of another: its mirror, its halo */
     int64_t first_mirror[SPMM_PEER_RANKS], first_halo[SPMM_PEER_RANKS];
 } push_t;
@@ -228,12 +229,22 @@ static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, sp
         args.ld     = (int64_t)exchange->ld_bytes;
         args.row    = t->row;
     }
-    args.step  = exchange->step;
-    args.state = t->words;
-    args.watch = spmmi_peer_space_watch(t->space);
+    t->told += exchange->tells;
+    args.over       = t->told;
+    args.tells_over = exchange->tells;
+    args.step       = exchange->step;
+    args.state      = t->words;
+    args.watch      = spmmi_peer_space_watch(t->space);
     SPMM_TRY(spmmi_cuda_use(device));
     return spmmi_cuda_check(device, spmmi_cuda_push(&args, (cudaStream_t)stream),
                             "the kernel push");
+}
+
+static spmm_until_t push_arrival(const void *state)
+{
+    const push_t *t = state;
+
+    return (spmm_until_t){.word = &t->words->over, .number = t->told};
 }
 
 /* The stream itself keeps the order.  Quick rows are where they belong. */
@@ -283,6 +294,7 @@ const spmm_transport_ops_t spmmi_transport_nccl_push = {
     .create      = push_create,
     .begin       = push_begin,
     .end         = push_end,
+    .arrival     = push_arrival,
     .target_rows = push_target_rows,
     .bytes       = push_bytes,
     .destroy     = push_destroy,

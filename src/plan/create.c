@@ -15,6 +15,7 @@
 #include "plan/options.h"
 #include "plan/plan.h"
 #include "plan/product/buffers.h"
+#include "plan/product/wait.h"
 #include "plan/range.h"
 #include "plan/report/stats.h"
 #include "plan/values/refill.h"
@@ -224,6 +225,7 @@ void spmmi_plan_free(spmm_plan_t *plan)
     groups = plan->groups;
     spmmi_plan_free(plan->cover.plan);
     (void)spmmi_plan_wait_idle(plan); /* an error of that work was its user's to see */
+    spmmi_plan_end_waits(plan);
     unlink_from_matrix(plan);
     spmmi_plan_free_captures(plan); /* before the transport that they use */
     spmmi_plan_free_exchange(plan); /* before the rows: messages may be under way after a failure */

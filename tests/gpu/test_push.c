@@ -64,8 +64,9 @@ static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, float *
     }
 }
 
-/* @p schedule may be NULL. */
-static void run(int64_t products, int64_t n, const char *schedule)
+/* @p schedule may be NULL.  With schedule overlap the halo blocks of csr-gpu wait for their rows
+ * themselves. */
+static void run(int64_t products, int64_t n, const char *engine, const char *schedule)
 {
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
@@ -76,14 +77,18 @@ static void run(int64_t products, int64_t n, const char *schedule)
     spmm_status_t       status;
 
     o.transport = "nccl-push";
-    o.engine    = "cusparse";
+    o.engine    = engine;
     o.schedule  = schedule;
     status      = spmm_plan_create(A, N, &o, &plan);
     if (status == SPMM_OK) {
         for (int64_t round = 0; round < products; round += BATCH) {
             run_batch(plan, round, n, B, host, versions, results);
         }
+        assert_true((ctx->shared.waiting.stream != 0) ==
+                    (ctx->shared.push.waits == 0 && spmm_test_env.size > 1 && schedule != NULL &&
+                     strcmp(schedule, "overlap") == 0 && strcmp(engine, "csr-gpu") == 0));
         spmm_assert_ok(spmm_plan_destroy(&plan));
+        assert_true(ctx->shared.waiting.stream == 0);
     } else { /* GPUs that ranks share, or that are out of reach */
         assert_int_equal(status, SPMM_ERR_UNSUPPORTED);
         assert_non_null(strstr(spmm_last_error(ctx), "transport nccl-push"));
@@ -99,12 +104,12 @@ static void test_schedules(void **state)
     static const char *const schedule[] = {"overlap", "chunks2", "merged", "merged2", "halo-first"};
 
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
-        run(BATCH, N, schedule[s]);
-        run(BATCH, 7, schedule[s]);
+        run(BATCH, N, "cusparse", schedule[s]);
+        run(BATCH, 7, "cusparse", schedule[s]);
     }
     ctx->shared.push.quick_bytes = -1;
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
-        run(BATCH, N, schedule[s]);
+        run(BATCH, N, "cusparse", schedule[s]);
     }
     ctx->shared.push.quick_bytes = 0;
 }
@@ -113,10 +118,75 @@ static void test_stress(void **state)
 {
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
-    run(full, N, NULL);
+    run(full, N, "cusparse", NULL);
     ctx->shared.push.quick_bytes = -1;
-    run(full, N, NULL);
+    run(full, N, "cusparse", NULL);
     ctx->shared.push.quick_bytes = 0;
+}
+
+/* Rows of 80 bytes, and of 28, which are no multiples of 8 and so never quick. */
+static void test_waits(void **state)
+{
+    const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
+
+    for (int quick_bytes = -1; quick_bytes <= 0; quick_bytes++) {
+        ctx->shared.push.quick_bytes = quick_bytes;
+        run(full, N, "csr-gpu", "overlap");
+        run(2 * BATCH, 7, "csr-gpu", "overlap");
+    }
+    ctx->shared.push.waits = -1;
+    run(2 * BATCH, N, "csr-gpu", "overlap");
+    ctx->shared.push.waits = 0;
+}
+
+/* Two plans, each on a stream of its own and of which one at a time may wait on the device. */
+static void test_waits_of_streams(void **state)
+{
+    enum { STREAMS = 2, TURNS = 100 };
+    const size_t   one        = (size_t)ROWS * N * sizeof(float);
+    spmm_matrix_t *A          = pair_matrix(ctx, ROWS);
+    float         *host       = device_test_host(one);
+    void          *B[STREAMS] = {room(one), room(one)}, *C[STREAMS] = {room(one), room(one)};
+    cudaStream_t   on[STREAMS]   = {stream, NULL};
+    spmm_plan_t   *plan[STREAMS] = {NULL};
+    spmm_status_t  status        = SPMM_OK;
+
+    assert_int_equal(cudaStreamCreateWithFlags(&on[1], cudaStreamNonBlocking), cudaSuccess);
+    for (int s = 0; s < STREAMS && status == SPMM_OK; s++) {
+        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+
+        o.transport = "nccl-push";
+        o.engine    = "csr-gpu";
+        o.schedule  = "overlap";
+        for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
+            host[e] = b_at(ROWS * (int64_t)spmm_test_env.rank + e / N, e % N, s);
+        }
+        spmm_assert_ok(spmm_buffer_copy(ctx, B[s], host, one));
+        status = spmm_plan_create(A, N, &o, &plan[s]);
+    }
+    for (int k = 0; k < TURNS && status == SPMM_OK; k++) {
+        for (int s = 0; s < STREAMS; s++) {
+            spmm_assert_ok(
+                spmm_execute(plan[s], N, 1.0, B[s], N, k == 0 ? 0.0 : 1.0, C[s], N, on[s]));
+        }
+    }
+    for (int s = 0; s < STREAMS && status == SPMM_OK; s++) {
+        spmm_assert_ok(spmm_stream_synchronize(ctx, on[s]));
+        spmm_assert_ok(spmm_buffer_copy(ctx, host, C[s], one));
+        for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
+            const int64_t row = ROWS * (int64_t)spmm_test_env.rank + e / N;
+
+            assert_true(host[e] == (float)TURNS * (b_at(row, e % N, s) +
+                                                   2.0f * b_at(pair_other(row, ROWS), e % N, s)));
+        }
+    }
+    for (int s = 0; s < STREAMS; s++) {
+        spmm_assert_ok(spmm_plan_destroy(&plan[s]));
+        test_context_free(ctx, &B[s], &C[s]);
+    }
+    assert_int_equal(cudaStreamDestroy(on[1]), cudaSuccess);
+    free(host);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
 /* Row i of rank 0 is row i of every rank, those of the others are themselves: for op T rank 0 has
@@ -312,5 +382,5 @@ static void test_close(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-SPMM_TESTS(test_open, test_schedules, test_stress, test_uneven_transpose, test_together,
-           test_gathered, test_differ, test_close);
+SPMM_TESTS(test_open, test_schedules, test_stress, test_waits, test_waits_of_streams,
+           test_uneven_transpose, test_together, test_gathered, test_differ, test_close);

@@ -20,6 +20,12 @@ static spmm_exchange_t exchange_of(const ranks_round_t *round)
     return (spmm_exchange_t){.direction = round->direction, .row_bytes = round->row_bytes};
 }
 
+/* What the words of a round say when it is over. */
+static uint32_t over_of(const ranks_round_t *round)
+{
+    return UINT32_MAX - 1 + (uint32_t)round->number;
+}
+
 /* By the library's own arithmetic, as push_begin() of transport_nccl_push.c; the blocks
  * that it asks for. */
 static int push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
@@ -51,6 +57,8 @@ static int push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
     args->ld           = (int64_t)(place.listed ? place.ld : round->row_bytes);
     args->row          = place.listed ? rank->send_row : NULL;
     args->state        = rank->state;
+    args->over         = over_of(round);
+    args->tells_over   = 1;
     args->watch        = watch_of(c, r);
     return args->n_blocks;
 }
@@ -228,6 +236,18 @@ static void check_peer(const ranks_case_t *c, const ranks_round_t *round, int r,
     }
 }
 
+/* Has the exchange said that it is over, and counted its blocks down? */
+static void check_over(const ranks_case_t *c, const ranks_round_t *round, int r)
+{
+    spmm_push_state_t state;
+
+    if (!is_alone(c, r)) {
+        spmm_assert_ok(c->device->ops->fetch(c->device, &state, c->rank[r].state, sizeof state));
+        assert_int_equal(state.over, over_of(round));
+        assert_int_equal(state.ended, 0);
+    }
+}
+
 static void check_rank(const ranks_case_t *c, uint64_t first, int n, int r, char *host)
 {
     const spmm_peer_report_t *report = c->rank[r].report;
@@ -270,7 +290,10 @@ static void run_batch(ranks_case_t *c, uint64_t first, int n)
     }
     c->machine->wait();
     for (int r = 0; r < c->n_ranks; r++) {
+        const ranks_round_t last = ranks_round(c, first + (uint64_t)n - 1);
+
         check_rank(c, first, n, r, host);
+        check_over(c, &last, r);
     }
     free(host);
 }
@@ -311,5 +334,6 @@ void ranks_case_differ(ranks_case_t *c, int quick_bytes, size_t row_bytes, uint3
     c->machine->wait();
     for (int r = 0; r < c->n_ranks; r++) {
         expect_report(c, &args, r);
+        check_over(c, r == 0 ? &first : &others, r);
     }
 }

@@ -8,7 +8,15 @@ namespace spmmi
 
 template <typename T, typename C>
 cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_operands_t &x, cudaStream_t stream);
+template <typename T, typename C>
+cudaError_t csr_wait_product(const spmm_csr_pieces_t &A, const spmm_csr_rows_t &rows,
+                             const spmm_operands_t &x, cudaStream_t stream);
 template <typename T, typename C> cudaError_t csr_preload();
+
+template <typename T, typename C> struct CsrTypes {
+    using In  = T;
+    using Out = C;
+};
 
 } // namespace spmmi
 
@@ -27,33 +35,50 @@ extern "C" cudaError_t spmmi_cuda_csr_preload(void)
     });
 }
 
-extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_operands_t *x,
-                                         cudaStream_t stream)
+/* Calls use(types) with the types of A and of C. */
+template <class Use> static cudaError_t for_types(spmm_type_t type, spmm_type_t c_type, Use use)
 {
-    const bool wide_c = x->c_type == SPMM_R_32F;
+    using namespace spmmi;
+    const bool wide_c = c_type == SPMM_R_32F;
 
-    if (x->c_type != A->type && !wide_c) {
+    if (c_type != type && !wide_c) {
         return cudaErrorInvalidValue;
     }
-    switch (A->type) {
+    switch (type) {
     case SPMM_R_64F:
-        return wide_c ? cudaErrorInvalidValue : spmmi::csr_product<double, double>(*A, *x, stream);
+        return wide_c ? cudaErrorInvalidValue : use(CsrTypes<double, double>());
     case SPMM_R_32F:
-        return spmmi::csr_product<float, float>(*A, *x, stream);
+        return use(CsrTypes<float, float>());
     case SPMM_R_16F:
-        return wide_c ? spmmi::csr_product<__half, float>(*A, *x, stream)
-                      : spmmi::csr_product<__half, __half>(*A, *x, stream);
+        return wide_c ? use(CsrTypes<__half, float>()) : use(CsrTypes<__half, __half>());
     case SPMM_R_16BF:
-        return wide_c ? spmmi::csr_product<__nv_bfloat16, float>(*A, *x, stream)
-                      : spmmi::csr_product<__nv_bfloat16, __nv_bfloat16>(*A, *x, stream);
+        return wide_c ? use(CsrTypes<__nv_bfloat16, float>())
+                      : use(CsrTypes<__nv_bfloat16, __nv_bfloat16>());
     case SPMM_C_64F:
-        return wide_c ? cudaErrorInvalidValue
-                      : spmmi::csr_product<Complex<double>, Complex<double>>(*A, *x, stream);
+        return wide_c ? cudaErrorInvalidValue : use(CsrTypes<Complex<double>, Complex<double>>());
     case SPMM_C_32F:
-        return wide_c ? cudaErrorInvalidValue
-                      : spmmi::csr_product<Complex<float>, Complex<float>>(*A, *x, stream);
+        return wide_c ? cudaErrorInvalidValue : use(CsrTypes<Complex<float>, Complex<float>>());
     case SPMM_TYPE_AUTO:
         break;
     }
     return cudaErrorInvalidValue;
+}
+
+extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_operands_t *x,
+                                         cudaStream_t stream)
+{
+    return for_types(A->type, x->c_type, [&](auto types) {
+        return spmmi::csr_product<typename decltype(types)::In, typename decltype(types)::Out>(
+            *A, *x, stream);
+    });
+}
+
+extern "C" cudaError_t spmmi_cuda_csr_wait_mm(const spmm_csr_pieces_t *A,
+                                              const spmm_csr_rows_t *rows, const spmm_operands_t *x,
+                                              cudaStream_t stream)
+{
+    return for_types(A->type, x->c_type, [&](auto types) {
+        return spmmi::csr_wait_product<typename decltype(types)::In, typename decltype(types)::Out>(
+            *A, *rows, *x, stream);
+    });
 }

@@ -20,6 +20,11 @@ cudaError_t spmmi_cuda_csr_preload(void);
 cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_operands_t *x,
                               cudaStream_t stream);
 
+/** The same, C being read, as soon as x->until says that B is there: the kernel is launched early
+ *  and waits itself, in rows->most_blocks thread blocks at most.  Row-major C, x->n at least 1. */
+cudaError_t spmmi_cuda_csr_wait_mm(const spmm_csr_pieces_t *A, const spmm_csr_rows_t *rows,
+                                   const spmm_operands_t *x, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 
 #include "cuda/csr_gpu/csr_gpu_rows.cuh"
 #include "cuda/csr_gpu/csr_gpu_vector.cuh"
+#include "cuda/csr_gpu/csr_gpu_wait.cuh"
 
 namespace spmmi
 {
@@ -192,24 +193,29 @@ template <typename T, typename C> struct CsrKernels {
         return list[take];
     }
 
+    static CsrDense<Sum> dense_of(const spmm_operands_t &x)
+    {
+        return {x.B,
+                x.C,
+                x.ldb,
+                x.ldc,
+                (uint32_t)(x.ldb * (int64_t)sizeof(T)),
+                Factor<Sum>::of(x.alpha),
+                Factor<Sum>::of(x.beta),
+                !is_zero(x.beta),
+                x.layout == SPMM_LAYOUT_MIXED,
+                (int32_t)x.n,
+                0,
+                0};
+    }
+
     static cudaError_t launch(const spmm_csr_pieces_t &A, const spmm_operands_t &x,
                               cudaStream_t stream)
     {
         const Choice &choice = best(A, x);
         const int64_t blocks =
             std::max(ceil_div(A.n_pieces, choice.pieces), ceil_div(A.n_empty, kEmptyShare));
-        CsrDense<Sum> dense = {x.B,
-                               x.C,
-                               x.ldb,
-                               x.ldc,
-                               (uint32_t)(x.ldb * (int64_t)sizeof(T)),
-                               Factor<Sum>::of(x.alpha),
-                               Factor<Sum>::of(x.beta),
-                               !is_zero(x.beta),
-                               x.layout == SPMM_LAYOUT_MIXED,
-                               (int32_t)x.n,
-                               0,
-                               0};
+        CsrDense<Sum> dense = dense_of(x);
         cudaError_t   code;
 
         if (x.n > INT32_MAX || (A.by_rows && x.layout != SPMM_LAYOUT_ROW)) {
@@ -239,11 +245,39 @@ template <typename T, typename C> struct CsrKernels {
         return code;
     }
 
+    /* Lanes that take a row of B at once, or all of a warp. */
+    static cudaError_t launch_waiting(const spmm_csr_pieces_t &A, const spmm_csr_rows_t &rows,
+                                      const spmm_operands_t &x, cudaStream_t stream)
+    {
+        const bool    aligned = is_aligned(x);
+        const int64_t vector  = aligned ? kVector : 1;
+        const int     lanes   = x.n <= 8 * vector ? 8 : kWarp;
+        const int64_t slices  = ceil_div(x.n, lanes * vector);
+        const int64_t steps   = rows.n_long * slices +
+                              ceil_div((rows.n_rows - rows.n_long) * slices, kCsrBlock / kWarp);
+        const auto kernel = waiting(aligned, lanes);
+
+        if (x.layout != SPMM_LAYOUT_ROW || steps < 1 || steps > INT32_MAX || x.n > INT32_MAX) {
+            return cudaErrorInvalidValue;
+        }
+        return launch_early(0, kernel, dim3((unsigned)least(steps, rows.most_blocks)),
+                            dim3(kCsrBlock), stream, A, rows, dense_of(x), x.until);
+    }
+
+    static auto waiting(bool aligned, int lanes)
+    {
+        return aligned ? (lanes == 8 ? csr_mm_waits<T, C, 8, kVector>
+                                     : csr_mm_waits<T, C, kWarp, kVector>)
+                       : (lanes == 8 ? csr_mm_waits<T, C, 8, 1> : csr_mm_waits<T, C, kWarp, 1>);
+    }
+
     static cudaError_t load()
     {
         const List  lists[] = {rows(false),      rows(true),       all(false, false),
                                all(true, false), all(false, true), all(true, true)};
-        cudaError_t code    = preload(csr_mv<T, C>, splits(false).kernel, splits(true).kernel);
+        cudaError_t code =
+            preload(csr_mv<T, C>, splits(false).kernel, splits(true).kernel, waiting(false, 8),
+                    waiting(false, kWarp), waiting(true, 8), waiting(true, kWarp));
 
         for (const List &list : lists) {
             for (int k = 0; k < list.number && code == cudaSuccess; k++) {
@@ -261,6 +295,14 @@ cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_operands_t &x, cu
     return CsrKernels<T, C>::launch(A, x, stream);
 }
 
+/** The product of rows of B that are on their way. */
+template <typename T, typename C>
+cudaError_t csr_wait_product(const spmm_csr_pieces_t &A, const spmm_csr_rows_t &rows,
+                             const spmm_operands_t &x, cudaStream_t stream)
+{
+    return CsrKernels<T, C>::launch_waiting(A, rows, x, stream);
+}
+
 /** Load the kernels of one pair of types. */
 template <typename T, typename C> cudaError_t csr_preload()
 {
@@ -274,6 +316,9 @@ template <typename T, typename C> cudaError_t csr_preload()
 #define SPMM_INSTANCE(T, C)                                                                        \
     template cudaError_t spmmi::csr_product<T, C>(const spmm_csr_pieces_t &,                       \
                                                   const spmm_operands_t &, cudaStream_t);          \
+    template cudaError_t spmmi::csr_wait_product<T, C>(const spmm_csr_pieces_t &,                  \
+                                                       const spmm_csr_rows_t &,                    \
+                                                       const spmm_operands_t &, cudaStream_t);     \
     template cudaError_t spmmi::csr_preload<T, C>();
 
 #endif /* SPMM_CSR_GPU_LAUNCH_CUH */

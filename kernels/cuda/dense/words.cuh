@@ -56,6 +56,20 @@ __device__ __forceinline__ void load_words(const uint64_t *from, uint64_t &first
                  : "memory");
 }
 
+/* A count that kernels of this GPU alone look at. */
+__device__ __forceinline__ uint32_t acquire_count(const uint32_t *from)
+{
+    uint32_t count;
+
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(from) : "memory");
+    return count;
+}
+
+__device__ __forceinline__ void release_count(uint32_t *to, uint32_t count)
+{
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(count) : "memory");
+}
+
 /* All that this thread has seen or done so far comes before all that it does from here on, for
  * every GPU.  __threadfence_system() is sequentially consistent, which costs more
  * and is not needed. */

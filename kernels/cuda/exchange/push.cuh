@@ -260,8 +260,25 @@ __device__ void count_block(const spmm_push_args_t &a, uint32_t number)
     }
 }
 
-/* Block @p b of a.n_blocks. */
-__device__ __forceinline__ void push_block(const spmm_push_args_t &a, int b)
+/* The last block says that all have ended.  Of those that send, nothing is to be seen here but that
+ * they have read their rows: stores on their way to other GPUs hold up nobody. */
+__device__ void tell_over(const spmm_push_args_t &a, int b)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (b == 0 || b >= a.first_unpacker) {
+            __threadfence();
+        }
+        if (atomicAdd(&a.state->ended, 1u) + 1 == uint32_t(a.n_blocks)) {
+            __threadfence();
+            a.state->ended = 0;
+            release_count(&a.state->over, a.over);
+        }
+    }
+}
+
+/* The part of block @p b. */
+__device__ __forceinline__ void exchange(const spmm_push_args_t &a, int b)
 {
     const int      t      = int(threadIdx.x);
     const uint32_t number = number_after(*(volatile uint32_t *)&a.state->number);
@@ -291,6 +308,15 @@ __device__ __forceinline__ void push_block(const spmm_push_args_t &a, int b)
         } else {
             send(a, p, b - to.first_block, number);
         }
+    }
+}
+
+/* Block @p b of a.n_blocks. */
+__device__ __forceinline__ void push_block(const spmm_push_args_t &a, int b)
+{
+    exchange(a, b);
+    if (a.tells_over != 0) {
+        tell_over(a, b);
     }
 }
 

@@ -41,6 +41,8 @@ typedef struct {
     /** Tiles for each reader that warps have asked for after their first ones, by the parity of the
      *  exchange.  Zeroed by the exchange before. */
     uint32_t taken[2][SPMM_PEER_RANKS];
+    uint32_t ended; /**< blocks of the one that ends, where it says that it is over */
+    uint32_t over;  /**< which was the last that has said so: spmm_push_args_t.over */
 } spmm_push_state_t;
 
 /** A rank that takes rows of this one. */
@@ -81,11 +83,15 @@ typedef struct {
     /** rows of large exchanges are to come to our window there; quick ones to target */
     uint64_t       offset;
     char          *target;
-    const char    *source;    /**< rows, ld bytes apart: those of the list, or packed */
-    int64_t        ld;        /**< bytes */
-    const int32_t *row;       /**< device [sum of count of to]; NULL: packed */
-    int64_t        row_bytes; /**< a multiple of 2 */
-    uint32_t       step;      /**< as in spmm_exchange_t */
+    const char    *source;     /**< rows, ld bytes apart: those of the list, or packed */
+    int64_t        ld;         /**< bytes */
+    const int32_t *row;        /**< device [sum of count of to]; NULL: packed */
+    int64_t        row_bytes;  /**< a multiple of 2 */
+    uint32_t       step;       /**< as in spmm_exchange_t */
+    uint32_t       over;       /**< what state->over becomes once the rows of this rank have
+                                   arrived, and those that others take been read; also where the
+                                   exchange gives up */
+    int32_t        tells_over; /**< else it stays */
 
     spmm_push_state_t *state;
     spmm_peer_watch_t  watch;

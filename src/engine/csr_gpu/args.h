@@ -13,7 +13,9 @@ enum {
     SPMM_CSR_CHAIN  = 128, /**< where pieces are rows: most entries of a part of a row, of which one
                                of up to twice as many has one */
     SPMM_CSR_CHAINS = 8,   /**< sums to which those of the parts of such a row are dealt out */
-    SPMM_CSR_SLICE  = 8    /**< fewest columns that a kernel cuts C into, if it cuts at all */
+    SPMM_CSR_SLICE  = 8,   /**< fewest columns that a kernel cuts C into, if it cuts at all */
+    SPMM_CSR_LONG   = 32,  /**< where a product waits: most entries of a row that one warp adds */
+    SPMM_CSR_WAITS  = 512  /**< and most of a row in all */
 };
 
 /** What a thread block takes: the entries of consecutive rows, or a part of one long row. */
@@ -58,5 +60,20 @@ typedef struct {
                            entries and their order alone */
     int32_t n_splits; /**< of split */
 } spmm_csr_pieces_t;
+
+/** A row of A with entries. */
+typedef struct {
+    uint32_t entry;     /**< its first */
+    int32_t  n_entries; /**< at most SPMM_CSR_WAITS */
+    int32_t  row;       /**< of C */
+    int32_t  unused;    /**< one access */
+} spmm_csr_row_t;
+
+/** A once more, row by row, for products whose B is on its way. */
+typedef struct {
+    const spmm_csr_row_t *row; /**< [n_rows], 16-byte aligned: long ones first; NULL: not made */
+    int32_t               n_rows, n_long; /**< all, and those that a thread block takes each */
+    int32_t               most_blocks;    /**< that may wait at a time */
+} spmm_csr_rows_t;
 
 #endif /* SPMM_ENGINE_CSR_GPU_ARGS_H */

@@ -20,11 +20,12 @@
 #include "device/device_cuda.h"
 #include "engine/csr_gpu/work.h"
 
-enum { UPLOADS = 8 }; /* arrays on the device */
+enum { UPLOADS = 9 }; /* arrays on the device */
 
 typedef struct {
     const spmm_device_t *device;
-    spmm_csr_pieces_t    pieces;          /* device arrays */
+    spmm_csr_pieces_t    pieces;          /* device arrays, as of the next */
+    spmm_csr_rows_t      rows;            /* for products that wait */
     void                *upload[UPLOADS]; /* owned device memory: they */
     int                  n_uploads;
     size_t               value_bytes, device_bytes;
@@ -157,6 +158,56 @@ static spmm_status_t count_columns(spmm_env_t *env, const spmm_csr_t *block, int
     return SPMM_OK;
 }
 
+/* Rows by the way they are taken: more than SPMM_CSR_LONG entries first. */
+static int32_t list_rows(const spmm_csr_t *block, bool is_long, spmm_csr_row_t *to)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        const int64_t n = block->row_ptr[i + 1] - block->row_ptr[i];
+
+        if (n > 0 && (n > SPMM_CSR_LONG) == is_long) {
+            to[count++] = (spmm_csr_row_t){.entry     = (uint32_t)block->row_ptr[i],
+                                           .n_entries = (int32_t)n,
+                                           .row = block->row_map == NULL ? i : block->row_map[i]};
+        }
+    }
+    return count;
+}
+
+static bool has_short_rows(const spmm_csr_t *block)
+{
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        if (block->row_ptr[i + 1] - block->row_ptr[i] > SPMM_CSR_WAITS) {
+            return false;
+        }
+    }
+    return block->n_rows > 0;
+}
+
+/* Half of the multiprocessors are left to the exchange that the product waits for. */
+static spmm_status_t make_rows(csr_gpu_t *f, const spmm_csr_t *block)
+{
+    spmm_csr_row_t *list;
+    void           *row = NULL;
+    spmm_status_t   status;
+
+    if (!has_short_rows(block)) {
+        return SPMM_OK;
+    }
+    if (SPMM_NEW(list, block->n_rows) == NULL) {
+        return spmmi_fail_memory(&f->device->env->err, block->n_rows, sizeof *list,
+                                 "rows of a block");
+    }
+    f->rows.n_long      = list_rows(block, true, list);
+    f->rows.n_rows      = f->rows.n_long + list_rows(block, false, list + f->rows.n_long);
+    f->rows.most_blocks = (f->device->n_sm + 1) / 2;
+    status              = upload(f, list, f->rows.n_rows, sizeof *list, &row);
+    f->rows.row         = row;
+    spmmi_free(list);
+    return status;
+}
+
 static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_problem_t *problem)
 {
     spmm_env_t     *env = f->device->env;
@@ -179,6 +230,9 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     status = upload_block(f, block, &work);
     if (status == SPMM_OK) {
         status = make_room(f, work.n_splits, problem);
+    }
+    if (status == SPMM_OK && problem->waits && !problem->in_order) {
+        status = make_rows(f, block);
     }
     spmmi_log(env, "format csr-gpu: %d pieces of about %lld entries, %d rows in %d of them",
               (int)work.n_pieces, (long long)limit, (int)work.n_splits, (int)work.n_partial);
@@ -233,8 +287,21 @@ static spmm_status_t execute(void *format, const spmm_operands_t *x)
     const csr_gpu_t *f = format;
 
     SPMM_TRY(spmmi_cuda_use(f->device));
+    if (x->until.word != NULL) {
+        return spmmi_cuda_check(
+            f->device, spmmi_cuda_csr_wait_mm(&f->pieces, &f->rows, x, (cudaStream_t)x->stream),
+            "the kernel csr_mm_waits");
+    }
     return spmmi_cuda_check(f->device, spmmi_cuda_csr_mm(&f->pieces, x, (cudaStream_t)x->stream),
                             "the kernel csr_mm");
+}
+
+static bool waits(const void *format, const spmm_operands_t *x)
+{
+    const csr_gpu_t *f = format;
+
+    return f->rows.n_rows > 0 && x->layout == SPMM_LAYOUT_ROW && x->n > 0 &&
+           !spmmi_scalar_is_zero(x->beta);
 }
 
 static void bytes(const void *format, size_t *host, size_t *device)
@@ -367,6 +434,7 @@ const spmm_engine_ops_t spmmi_engine_csr_gpu = {
     .refill         = refill,
     .places         = places,
     .execute        = execute,
+    .waits          = waits,
     .bytes          = bytes,
     .destroy        = destroy,
 #endif

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "plan/options.h"
 #include "plan/plan.h"
+#include "plan/product/wait.h"
 
 /* Of the time on rows in their own order: less is within what measuring scatters by. */
 static const double order_gain = 0.98;
@@ -31,6 +32,7 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
     block->problem         = spmmi_plan_problem(plan, c_type, plan->n);
     block->problem.layout  = layout_of(plan, block);
     block->problem.pattern = &block->pattern;
+    block->problem.waits   = spmmi_plan_may_wait(plan, block);
     if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
         return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *block->candidates,
                                  "engine candidates");
@@ -134,22 +136,37 @@ static bool may_lend(const spmm_plan_t *plan, const spmm_block_t *block)
            plan->op == SPMM_OP_N && block->rival.csr.row_ptr == NULL && !block->reordering.applied;
 }
 
+/* On so few entries engines differ by less than is saved where one waits itself. */
+static const char *engine_for(const spmm_block_t *block, const spmm_plan_options_t *o)
+{
+    if (!block->problem.waits || o->graph != 0 || !spmmi_candidate_is_auto(o->engine)) {
+        return o->engine;
+    }
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        if (block->candidates[e].usable && block->candidates[e].engine->waits != NULL) {
+            return block->candidates[e].engine->name;
+        }
+    }
+    return o->engine;
+}
+
 spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                      const spmm_plan_options_t *o)
 {
-    const bool                 rivals = block->rival.csr.row_ptr != NULL;
-    const bool                 adds   = block == &plan->blocks.halo && plan->op == SPMM_OP_N;
-    const spmm_engine_choice_t choice = {.name     = o->engine,
-                                         .tune     = rivals ? SPMM_TUNE_BEFORE : plan->tune,
-                                         .compared = rivals,
-                                         .beta     = adds ? 1.0 : 0.0,
-                                         .executes = o->executes};
-    const double               start  = spmmi_now();
-    spmm_engine_settled_t      settled;
-    spmm_status_t              status = SPMM_OK;
+    const bool            rivals = block->rival.csr.row_ptr != NULL;
+    const bool            adds   = block == &plan->blocks.halo && plan->op == SPMM_OP_N;
+    spmm_engine_choice_t  choice = {.name     = o->engine,
+                                    .tune     = rivals ? SPMM_TUNE_BEFORE : plan->tune,
+                                    .compared = rivals,
+                                    .beta     = adds ? 1.0 : 0.0,
+                                    .executes = o->executes};
+    const double          start  = spmmi_now();
+    spmm_engine_settled_t settled;
+    spmm_status_t         status = SPMM_OK;
 
     SPMM_TRY(consider_engines(plan, block, c_type));
     block->problem.lends = may_lend(plan, block);
+    choice.name          = engine_for(block, o);
     SPMM_TRY(spmmi_engine_settle(&choice, &block->csr, &block->problem, plan->device,
                                  block->candidates, spmmi_n_engines, &settled));
     plan->stats.tune_s += settled.tune_s;

@@ -54,6 +54,9 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
     y.beta = (spmm_scalar_t){.re = 1.0};
     y.B    = slice->halo;
     y.ldb  = slice->n;
+    if (slice->waits) {
+        y.until = plan->exchange.transport->arrival(plan->exchange.state);
+    }
     if (y.layout == SPMM_LAYOUT_COL) {
         SPMM_TRY(plan->device->ops->scatter_rows(
             plan->device,

@@ -67,7 +67,8 @@ static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_
                              .row_bytes = (size_t)slice->n * elem,
                              .step      = step_of(plan, slice),
                              .in_place  = find_in_place(plan, x, slice),
-                             .ld_bytes  = (size_t)x->ldb * elem};
+                             .ld_bytes  = (size_t)x->ldb * elem,
+                             .tells     = slice->waits};
 }
 
 static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spmm_slice_t *slice,
@@ -162,7 +163,7 @@ static spmm_status_t end(spmm_plan_t *plan, const spmm_slice_t *slice, void *sta
         SPMM_TRY(convert(plan, slice, spmmi_halo_recv_rows(&plan->exchange.halo), what->halo, true,
                          to, stream));
     }
-    return stream == plan->exchange.comm_stream /* else nobody waits for it */
+    return stream == plan->exchange.comm_stream && !slice->waits /* else nobody waits for it */
                ? spmmi_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
                : spmmi_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);
 }

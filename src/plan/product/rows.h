@@ -13,7 +13,9 @@
 typedef struct {
     int     index; /**< counted from 0: which marks are theirs */
     int64_t first, n;
-    void   *halo; /**< [recv rows x n] device, packed: target of op N, source of op T */
+    void   *halo;  /**< [recv rows x n] device, packed: target of op N, source of op T */
+    bool    waits; /**< op N: the halo block waits itself for these rows, not its stream for mark
+                        EXCHANGED, which is not set */
 } spmm_slice_t;
 
 /** Rows of C that peers send partial sums for, grouped by row: device memory. */

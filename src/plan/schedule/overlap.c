@@ -9,6 +9,9 @@
  *              wait        <-----   mark EXCHANGED              wait        <-----   mark EXCHANGED
  *              halo block (beta 1)                              add received rows
  *
+ *  A halo block of few entries waits itself for its rows, where transport and engine can (wait.h):
+ *  its kernel comes right behind the local block, and nobody waits for mark EXCHANGED.
+ *
  *  The local block touches no remote row, so the exchange is free while it is the shorter of the
  *  two.  hypre and PETSc order their products the same way (hypre_ParCSRMatrixMatvec,
  *  MatMult_MPIAIJ).
@@ -29,6 +32,7 @@
 
 #include "plan/plan.h"
 #include "plan/product/products.h"
+#include "plan/product/wait.h"
 
 static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
                spmm_slice_t slice[SPMM_MOST_CHUNKS])
@@ -43,6 +47,25 @@ static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
     return count;
 }
 
+/* Also where a product failed: B is the caller's again behind this. */
+static spmm_status_t multiply_arrived(spmm_plan_t *plan, const spmm_operands_t *x,
+                                      const spmm_slice_t *slice, spmm_status_t work)
+{
+    if (!slice->waits) {
+        work = spmmi_first_failure(
+            work, spmmi_plan_wait(plan, slice->index, SPMM_MARK_EXCHANGED, x->stream));
+    }
+    if (work == SPMM_OK) {
+        work = spmmi_plan_run_halo(plan, x, slice);
+    }
+    if (work != SPMM_OK && slice->waits) {
+        SPMM_TRY(
+            spmmi_plan_mark(plan, slice->index, SPMM_MARK_EXCHANGED, plan->exchange.comm_stream));
+        SPMM_TRY(spmmi_plan_wait(plan, slice->index, SPMM_MARK_EXCHANGED, x->stream));
+    }
+    return work;
+}
+
 /* A product that failed does not keep this rank from the exchanges that are to come. */
 static spmm_status_t run_op_n(const spmm_schedule_t *self, spmm_plan_t *plan,
                               const spmm_operands_t *x)
@@ -51,6 +74,7 @@ static spmm_status_t run_op_n(const spmm_schedule_t *self, spmm_plan_t *plan,
     const int     count = cut(self, plan, x->n, slice);
     spmm_status_t work;
 
+    slice[0].waits = count == 1 && spmmi_plan_halo_waits(plan, x);
     SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_START, plan->exchange.comm_stream));
     SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[0], plan->exchange.comm_stream));
     work = spmmi_plan_turn_b(plan, x);
@@ -62,11 +86,7 @@ static spmm_status_t run_op_n(const spmm_schedule_t *self, spmm_plan_t *plan,
         if (c + 1 < count) {
             SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[c + 1], plan->exchange.comm_stream));
         }
-        /* Also where a product failed: B is the caller's again behind this. */
-        work = spmmi_first_failure(work, spmmi_plan_wait(plan, c, SPMM_MARK_EXCHANGED, x->stream));
-        if (work == SPMM_OK) {
-            work = spmmi_plan_run_halo(plan, x, &slice[c]);
-        }
+        work = multiply_arrived(plan, x, &slice[c], work);
     }
     return work;
 }

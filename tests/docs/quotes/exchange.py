@@ -107,6 +107,8 @@ def schedules(page):
         f"| sixteen matrices, 2 GPUs | {fig(hidden[0])} to {fig(hidden[-2], 1)}, once "
         f"{fig(hidden[-1], 1)} |"
     )
+    most = code("src/plan/product/wait.c", r"MOST_BYTES = (\d+) << 20")
+    page.says(f"reads {fig(most, 0)} MiB of B at most in the halo block")
     worth = code("src/plan/choose/choose.c", r"worth = ([\d.]+);")
     less = 100 * code("src/plan/choose/choose.c", r"\n +(0\.\d+); +/\* of the yardstick")
     page.says(

@@ -54,6 +54,11 @@ static inline void load_words(const uint64_t *from, uint64_t &first, uint64_t &s
     second = *(const volatile uint64_t *)(from + 1);
 }
 
+static inline void release_count(uint32_t *to, uint32_t count)
+{
+    *(volatile uint32_t *)to = count;
+}
+
 static inline void fence_system() {}
 
 static inline uint64_t now_ns()

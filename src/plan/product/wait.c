@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/product/wait.h"
+
+#include "plan/plan.h"
+
+/* Bytes of B that a block reads: more are for all multiprocessors. */
+enum { MOST_BYTES = 8 << 20 };
+
+bool spmmi_plan_may_wait(const spmm_plan_t *plan, const spmm_block_t *block)
+{
+    const int64_t row = plan->n * (int64_t)spmm_type_size(plan->ab_type);
+
+    return block == &plan->blocks.halo && block->nnz > 0 && block->nnz <= MOST_BYTES / row &&
+           plan->shared->push.waits >= 0 && plan->op == SPMM_OP_N &&
+           plan->layout == SPMM_LAYOUT_ROW && !plan->reproducible && plan->exchange.state != NULL &&
+           plan->exchange.transport->arrival != NULL && !spmmi_plan_rounds(plan);
+}
+
+/* Products of other streams may wait for exchanges which the device has not begun. */
+static bool is_only_stream(spmm_plan_t *plan, spmm_stream_t stream)
+{
+    const spmm_device_ops_t *ops    = plan->device->ops;
+    spmm_transport_shared_t *shared = plan->shared;
+    uint64_t                 number;
+    bool                     done = true;
+
+    if (ops->is_captured(plan->device, stream) || !ops->stream_id(plan->device, stream, &number)) {
+        return false;
+    }
+    if (shared->waiting.stream != 0 && shared->waiting.stream != number &&
+        (ops->event_query(plan->device, shared->waiting.end, &done) != SPMM_OK || !done)) {
+        return false;
+    }
+    shared->waiting.stream = number;
+    shared->waiting.end    = plan->timing.marks[0].tie[SPMM_MARK_DONE];
+    return true;
+}
+
+static bool is_settled(const spmm_block_t *block)
+{
+    return block->engine != NULL &&
+           (block->tries == NULL || !block->tries->open || block->since != 0);
+}
+
+/* A graph has edges of its own, and times of the phases would include the wait. */
+bool spmmi_plan_halo_waits(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const spmm_block_t *block = &plan->blocks.halo;
+    spmm_operands_t     y     = *x;
+
+    y.beta = (spmm_scalar_t){.re = 1.0};
+    return spmmi_plan_may_wait(plan, block) && !plan->profile && plan->captures == NULL &&
+           plan->exchange.halo_rows == plan->exchange.peer_rows && is_settled(block) &&
+           block->engine->waits != NULL && block->engine->waits(block->format, &y) &&
+           is_only_stream(plan, x->stream);
+}
+
+void spmmi_plan_end_waits(spmm_plan_t *plan)
+{
+    if (plan->shared->waiting.end == plan->timing.marks[0].tie[SPMM_MARK_DONE]) {
+        plan->shared->waiting.stream = 0;
+        plan->shared->waiting.end    = NULL;
+    }
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test: RANKS 1 */
+/** @file test_halo_waits.c  Which products have a halo block that waits itself for its rows: on a
+ *  plan of nothing but what the answer is made of. */
+
+#include "plan/plan.h"
+#include "plan/product/wait.h"
+#include "test_main.h"
+
+enum { STREAMS = 3, N = 8 };
+
+static uint64_t numbers[STREAMS] = {0, 5, 7}; /* by stream; 0: not known */
+static bool     captured, ended, prepared;
+
+static bool stream_id(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id)
+{
+    (void)device;
+    *id = numbers[(uintptr_t)stream];
+    return *id != 0;
+}
+
+static bool is_captured(const spmm_device_t *device, spmm_stream_t stream)
+{
+    (void)device, (void)stream;
+    return captured;
+}
+
+static spmm_status_t event_query(const spmm_device_t *device, const spmm_event_t *event, bool *done)
+{
+    (void)device;
+    assert_non_null(event);
+    *done = ended;
+    return SPMM_OK;
+}
+
+static spmm_until_t arrival(const void *state)
+{
+    (void)state;
+    return (spmm_until_t){NULL, 0};
+}
+
+static bool waits(const void *format, const spmm_operands_t *x)
+{
+    (void)format;
+    assert_true(x->beta.re == 1.0);
+    return prepared;
+}
+
+static char                    place[2][STREAMS]; /* what pointers point to */
+static const spmm_device_ops_t device_ops = {
+    .stream_id = stream_id, .is_captured = is_captured, .event_query = event_query};
+static const spmm_device_t        device   = {.ops = &device_ops, .kind = SPMM_DEVICE_CUDA};
+static const spmm_transport_ops_t tells    = {.arrival = arrival}, silent;
+static const spmm_engine_ops_t    can_wait = {.waits = waits}, cannot;
+static spmm_transport_shared_t    shared;
+
+/* One of which all products wait. */
+static spmm_plan_t plan_of(int which)
+{
+    spmm_plan_t plan = {.device = &device, .shared = &shared, .n = N, .op = SPMM_OP_N};
+
+    plan.layout                              = SPMM_LAYOUT_ROW;
+    plan.ab_type                             = SPMM_R_32F;
+    plan.exchange.transport                  = &tells;
+    plan.exchange.state                      = &place[which][0];
+    plan.exchange.halo_rows                  = &place[which][1];
+    plan.exchange.peer_rows                  = &place[which][1];
+    plan.blocks.halo.nnz                     = 100;
+    plan.blocks.halo.engine                  = &can_wait;
+    plan.timing.marks[0].tie[SPMM_MARK_DONE] = (spmm_event_t *)(void *)&place[which][2];
+    return plan;
+}
+
+static bool answer(spmm_plan_t *plan, uintptr_t stream)
+{
+    const spmm_operands_t x = {.n = N, .layout = SPMM_LAYOUT_ROW, .stream = (spmm_stream_t)stream};
+
+    return spmmi_plan_halo_waits(plan, &x);
+}
+
+static void reset(void)
+{
+    memset(&shared, 0, sizeof shared);
+    captured = false;
+    ended    = false;
+    prepared = true;
+}
+
+/* Each alone keeps a product from waiting. */
+static void test_conditions(void **state)
+{
+    enum { CASES = 14 };
+    spmm_tries_t tries = {.open = true};
+
+    (void)state;
+    for (int k = 0; k < CASES; k++) {
+        spmm_plan_t plan = plan_of(0);
+
+        reset();
+        plan.op                 = k == 1 ? SPMM_OP_T : SPMM_OP_N;
+        plan.layout             = k == 2 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+        plan.reproducible       = k == 3;
+        plan.profile            = k == 4;
+        plan.captures           = k == 5 ? (spmm_captures_t *)(void *)&place[0][0] : NULL;
+        plan.exchange.transport = k == 6 ? &silent : &tells;
+        plan.exchange.state     = k == 7 ? NULL : plan.exchange.state; /* two levels */
+        plan.exchange.halo_rows = k == 8 ? &place[1][1] : plan.exchange.halo_rows;
+        plan.blocks.halo.nnz    = k == 9 ? 0 : k == 10 ? (8 << 20) / (4 * N) + 1 : 100;
+        plan.blocks.halo.engine = k == 11 ? &cannot : &can_wait;
+        plan.blocks.halo.tries  = k == 12 ? &tries : NULL;
+        captured                = k == 13;
+        assert_int_equal(answer(&plan, 1), k == 0);
+    }
+}
+
+static void test_switches(void **state)
+{
+    spmm_plan_t plan = plan_of(0);
+
+    (void)state;
+    reset();
+    assert_true(spmmi_plan_may_wait(&plan, &plan.blocks.halo));
+    assert_false(spmmi_plan_may_wait(&plan, &plan.blocks.local));
+    assert_false(answer(&plan, 0)); /* a stream without a number */
+    prepared = false;
+    assert_false(answer(&plan, 1));
+    prepared          = true;
+    shared.push.waits = -1;
+    assert_false(answer(&plan, 1));
+}
+
+/* Another stream has its turn when the product that waited last is over, or its plan gone. */
+static void test_streams(void **state)
+{
+    spmm_plan_t one = plan_of(0), other = plan_of(1);
+
+    (void)state;
+    reset();
+    assert_true(answer(&one, 1));
+    assert_true(answer(&one, 1));
+    assert_true(answer(&other, 1));
+    assert_false(answer(&one, 2));
+    spmmi_plan_end_waits(&one); /* the last was of the other one */
+    assert_false(answer(&one, 2));
+    ended = true;
+    assert_true(answer(&one, 2));
+    ended = false;
+    assert_false(answer(&other, 1));
+    spmmi_plan_end_waits(&one);
+    assert_true(answer(&other, 1));
+}
+
+SPMM_TESTS(test_conditions, test_switches, test_streams);
