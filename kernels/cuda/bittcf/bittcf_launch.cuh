@@ -50,12 +50,17 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
         Warp w(A, args, lists[warp], piece, (int)j);
 
         w.run();
-        if (team && !w.share((typename Warp::T *)room)) {
-            continue;
-        }
+        const bool has_sums = !team || w.share((typename Warp::T *)room);
+
         if (p < work.n_partial) {
-            w.store_partial((typename Warp::T *)((T *)work.partial +
-                                                 p * Bittcf<T, kTiles>::kHeight * args.x.n));
+            if (has_sums) {
+                w.store_partial((typename Warp::T *)((T *)work.partial +
+                                                     p * Bittcf<T, kTiles>::kHeight * args.x.n));
+            }
+            add_up_if_last<kWarps * kWarp>(A, work, args, p, (int)(j / Warp::kParts),
+                                           Warp::kWidth / Warp::kParts);
+        } else if (!has_sums) {
+            continue;
         } else if (w.is_finite()) {
             w.store();
         } else {
@@ -149,11 +154,6 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
 
     static cudaError_t preload()
     {
-        const cudaError_t code = spmmi::preload(finish_splits<Format>);
-
-        if (code != cudaSuccess) {
-            return code;
-        }
         const cudaError_t rows = preload_choices(all(), kNumber);
 
         return rows != cudaSuccess ? rows : preload_choices(columns(), kColumns);
