@@ -47,11 +47,15 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
         Warp w(A, args, ring[warp], piece, (int)j);
 
         w.run();
-        if (team && !w.share((float *)room)) {
-            continue;
-        }
+        const bool has_sums = !team || w.share((float *)room);
+
         if (p < work.n_partial) {
-            w.store_partial((float *)work.partial + p * Warp::kHeight * args.x.n);
+            if (has_sums) {
+                w.store_partial((float *)work.partial + p * Warp::kHeight * args.x.n);
+            }
+            add_up_if_last<kWarps * kWarp>(A, work, args, p, (int)j, Warp::kWidth);
+        } else if (!has_sums) {
+            continue;
         } else if (w.is_finite()) {
             w.store();
         } else {
@@ -119,9 +123,8 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
 
     static cudaError_t preload()
     {
-        cudaError_t code = spmmi::preload(finish_splits<Format>);
+        const cudaError_t code = preload_choices(all(), kNumber);
 
-        code = code == cudaSuccess ? preload_choices(all(), kNumber) : code;
         return code == cudaSuccess ? Short::preload() : code;
     }
 };
