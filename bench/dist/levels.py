@@ -6,12 +6,12 @@ adapters of given rates.
     bench/dist/levels.py OUT.tsv [RATE...]      default 10mbit 20mbit 40mbit
 
 The nodes are those of tests/nodes: namespaces on one machine, TCP between them, tc tbf on what they
-send, not on what they get.  As root.  Rates are low, so that the network and not the cores limit.
+send and get.  As root.  Rates are low, so that the network and not the cores limit.
 exchange_ms is the slowest rank's; predicted_ms what the plan said of it, by rates that its context
 measured (with covers: of the way between nodes); auto is what levels and cover auto take.  Each
 way has the partition that its plan makes, METIS nodes first, for covers without hubs.
 
-    SPMM_MATRIX_DIR  the matrices of the .mtx.gz names
+    SPMM_MATRIX_DIR  the matrices of the .mtx.gz names, or of the same with .csr
     SPMM_DRIVER      default build/cpu/tools/spmm_dist"""
 import datetime
 import json
@@ -47,6 +47,8 @@ ENVIRONMENT = {name: value for name, value in nodes.MPI.items() if name != "SPMM
 def source(matrix):
     """The matrix and how it is parted, as options."""
     path = pathlib.Path(os.environ.get("SPMM_MATRIX_DIR", "."), matrix)
+    if not path.exists():
+        path = path.with_name(matrix.replace(".mtx.gz", ".csr"))
     where = ("--generate", matrix) if ":" in matrix else ("--matrix", path.resolve())
     return *where, "--seed", "1", "--device", "cpu", "--partition", "metis"
 
@@ -66,16 +68,19 @@ def run(bed, *args):
 
 def measure(bed, rate, kind, matrix, columns):
     """Four rows: flat and node, without a cover and with one."""
-    args = (*source(matrix), "--columns", columns, "--type", "64f", "--iterations", "5",
-            "--warmup", "1", "--explain")
-    auto = run(bed, *args)
-    taken = f"{auto[1]['cover']} {auto[1]['levels']}"
-    levels = run(bed, *args, "--cover", "rows")[0]
-    times = dict(zip(("flat", "node"), PREDICTED.search(levels).groups()[1:]))
-    first = None
+    args = (*source(matrix), "--columns", columns, "--type", "64f", "--explain", "--iterations")
+    auto = run(bed, *args, "1", "--warmup", "0")[1]
+    chosen = f"{auto['cover']} {auto['levels']}"
+    args = (*args, "5", "--warmup", "1")
+    first, times = None, None
     for cover in "rows", "both":
+        done = {}
+        if cover == "rows":  # one of the two, and what both are predicted to take
+            text, report = run(bed, *args, "--cover", cover)
+            times = dict(zip(("flat", "node"), PREDICTED.search(text).groups()[1:]))
+            done[report["levels"]] = text, report
         for way in "flat", "node":
-            text, report = run(bed, *args, "--cover", cover, "--levels", way)
+            text, report = done.get(way) or run(bed, *args, "--cover", cover, "--levels", way)
             found = COVERED.search(text)
             if cover == "both" and found is None:
                 continue  # a cover saves no row
@@ -84,7 +89,14 @@ def measure(bed, rate, kind, matrix, columns):
             first = first or took
             yield (rate, kind, matrix, columns, cover, way, between["rows_total"],
                    between["rows_max"], f"{took:.2f}", f"{float(predicted) / 1000:.2f}",
-                   f"{took / first:.3f}", taken)
+                   f"{took / first:.3f}", chosen)
+
+
+def measured(bed, rate):
+    """The file of rates that the first context has kept, in a line."""
+    kept = subprocess.run(bed.nodes[0].within("sh", "-c", f"cat {nodes.FOLDER}/network*"),
+                          check=True, stdout=subprocess.PIPE).stdout.decode()
+    return f"# {rate}: " + ", ".join(kept.splitlines()[1:])
 
 
 def main():
@@ -93,8 +105,8 @@ def main():
     hindered = nodes.enter()
     if hindered:
         sys.exit("levels.py: " + hindered)
-    commit = subprocess.run(("git", "-C", ROOT, "rev-parse", "--short", "HEAD"), check=True,
-                            stdout=subprocess.PIPE).stdout.decode().strip()
+    commit = subprocess.run(f"git -C '{ROOT}' rev-parse --short HEAD || echo no git", shell=True,
+                            check=True, stdout=subprocess.PIPE).stdout.decode().strip()
     rates = sys.argv[2:] or ["10mbit", "20mbit", "40mbit"]
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         print(f"# made by bench/dist/levels.py, 4 nodes of 2 ranks on {os.cpu_count()} cores "
@@ -107,6 +119,7 @@ def main():
             for kind, matrix, columns in MATRICES:
                 for row in measure(bed, rate, kind, matrix, columns):
                     print(*row, sep="\t", file=out, flush=True)
+            print(measured(bed, rate), file=out, flush=True)
             bed.end()
 
 

@@ -72,17 +72,18 @@ static spmm_cover_pair_t count(const spmm_bipartite_t *graph, const scratch_t *x
 static spmm_status_t cover_pairs(spmm_error_t *err, const spmm_cover_entries_t *e, scratch_t *x,
                                  spmm_cover_seen_t seen, void *user, bool *partial)
 {
-    for (int64_t from = 0, to = 0; from < e->n; from = to) {
+    for (int64_t p = 0; p < e->n_pairs; p++) {
+        const int64_t     from = e->ptr[p], to = e->ptr[p + 1];
         spmm_bipartite_t  graph;
         spmm_cover_pair_t found;
 
-        while (to < e->n && e->pair[to] == e->pair[from]) {
-            to++;
+        if (from == to) {
+            continue;
         }
         graph = take_pair(e, from, to, x);
         SPMM_TRY(spmmi_cover_least(err, &graph, x->column_in, x->row_in, NULL));
         found = count(&graph, x);
-        seen(user, e->pair[from], &found);
+        seen(user, e->pair[p], &found);
         for (int64_t k = from; k < to && partial != NULL; k++) {
             partial[k] = !x->column_in[x->column[k - from]];
         }
@@ -94,9 +95,8 @@ static int64_t longest(const spmm_cover_entries_t *e)
 {
     int64_t most = 0;
 
-    for (int64_t k = 0, from = 0; k < e->n; k++) {
-        from = e->pair[k] != e->pair[from] ? k : from;
-        most = k + 1 - from > most ? k + 1 - from : most;
+    for (int64_t p = 0; p < e->n_pairs; p++) {
+        most = e->ptr[p + 1] - e->ptr[p] > most ? e->ptr[p + 1] - e->ptr[p] : most;
     }
     return most;
 }

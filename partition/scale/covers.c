@@ -8,8 +8,9 @@
 
 /* Entries between nodes: sorted by the pair of their owners, in the order of A within each. */
 typedef struct {
-    int64_t   n;
-    uint64_t *pair;  /* [n] owner of the column * units + owner of the row */
+    int64_t   n, n_pairs;
+    uint64_t *pair;  /* [n] owner of the column * units + owner of the row, then [n_pairs] */
+    int64_t  *ptr;   /* [n_pairs + 1] */
     int64_t  *entry; /* [n] row << 32 | column: one rank has less than 2^31 of each */
 } entries_t;
 
@@ -71,12 +72,37 @@ static void add_pair(void *user, uint64_t pair, const spmm_cover_pair_t *found)
     add(c, from, to, found->partials);
 }
 
-static spmm_status_t cover(covers_t *c, const entries_t *e)
+/* Where the entries of each pair begin. */
+static spmm_status_t list_pairs(spmm_env_t *env, entries_t *e)
 {
-    const spmm_matrix_t       *A   = c->count->scale->A;
-    const spmm_cover_entries_t all = {
-        .n = e->n, .pair = e->pair, .entry = e->entry, .n_cols = (int32_t)A->n_cols};
+    e->n_pairs = 0;
+    for (int64_t k = 0; k < e->n; k++) {
+        e->n_pairs += k == 0 || e->pair[k] != e->pair[k - 1];
+    }
+    if (SPMM_NEW(e->ptr, e->n_pairs + 1) == NULL) {
+        return spmmi_fail_memory(&env->err, e->n_pairs + 1, sizeof *e->ptr, "pairs of nodes");
+    }
+    for (int64_t k = 0, p = 0; k < e->n; k++) {
+        if (k == 0 || e->pair[k] != e->pair[p - 1]) {
+            e->pair[p]  = e->pair[k];
+            e->ptr[p++] = k;
+        }
+    }
+    e->ptr[e->n_pairs] = e->n;
+    return SPMM_OK;
+}
 
+static spmm_status_t cover(covers_t *c, entries_t *e)
+{
+    const spmm_matrix_t *A = c->count->scale->A;
+    spmm_cover_entries_t all;
+
+    SPMM_TRY(list_pairs(A->env, e));
+    all = (spmm_cover_entries_t){.n_pairs = e->n_pairs,
+                                 .pair    = e->pair,
+                                 .ptr     = e->ptr,
+                                 .entry   = e->entry,
+                                 .n_cols  = (int32_t)A->n_cols};
     return spmmi_cover_pairs(&A->env->err, &all, add_pair, c, NULL);
 }
 
@@ -100,6 +126,6 @@ spmm_status_t spmmi_scale_covers(spmm_scale_count_t *count, bool nodes)
     if (status == SPMM_OK) {
         status = cover(&c, &e);
     }
-    spmmi_free_all(e.pair, e.entry);
+    spmmi_free_all(e.pair, e.ptr, e.entry);
     return status;
 }

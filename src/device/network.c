@@ -19,10 +19,12 @@ enum {
     TURNS      = 8,  /* of short messages in a round, which one late rank disturbs less */
     BURST      = 16, /* messages at once */
     SHORT      = 8,  /* bytes */
-    FIRST_LONG = 1 << 14,
-    LAST_LONG  = 1 << 23
+    FIRST_LONG = 1 << 12,
+    LAST_LONG  = 1 << 23,
+    MOST_PEERS = 4 /* of a rank at once, which long messages go to */
 };
-static const double long_enough = 50e-3; /* s, beyond what buffers on the way take in */
+static const double long_enough = 100e-3; /* s, beyond what buffers on the way take in */
+static const double enough_s    = 1.0;    /* after which a round more tells no more */
 static const char   title[]     = "spmm_dist network 1";
 
 /* One adapter of 200 Gb/s a rank, and memory that ranks of a node share. */
@@ -41,16 +43,17 @@ double spmmi_network_time(const spmm_network_t *network, spmm_way_t way, const s
                                : fmax(load->bytes / network->alone, shared));
 }
 
-/* Every rank sends to one and receives from another at the same time. */
+/* Every rank sends to some and receives from others at the same time. */
 typedef struct {
     spmm_env_t    *env;
-    int            to, from; /* this rank: it has none */
+    int            n_peers;
+    int            to[MOST_PEERS], from[MOST_PEERS];
     char          *out, *in; /* [LAST_LONG] */
     spmm_message_t message[2 * BURST];
 } ring_t;
 
-/* Of ranks of a node the next; between nodes the rank of the same place on the next node that has
- * one. */
+/* Of ranks of a node the one @p step further on; between nodes the rank of the same place so many
+ * nodes further on, or as many again until a node has one. */
 static int neighbour(const spmm_nodes_t *nodes, int rank, spmm_way_t way, int step)
 {
     const int k = nodes->node[rank], at = nodes->index[rank];
@@ -67,18 +70,38 @@ static int neighbour(const spmm_nodes_t *nodes, int rank, spmm_way_t way, int st
     return nodes->rank[nodes->first[other] + at];
 }
 
-/* Not agreed. */
+/* All that are near, at most as many as @p most. */
+static void find_peers(ring_t *ring, spmm_way_t way, int most)
+{
+    const spmm_env_t   *env   = ring->env;
+    const spmm_nodes_t *nodes = &env->nodes;
+    const int           mine  = nodes->node[env->rank];
+    const int           units =
+        way == SPMM_BETWEEN ? nodes->count : nodes->first[mine + 1] - nodes->first[mine];
+
+    ring->n_peers = 0;
+    for (int step = 1; step < units && step <= most; step++) {
+        const int to = neighbour(nodes, env->rank, way, step);
+
+        if (to != env->rank) {
+            ring->to[ring->n_peers]     = to;
+            ring->from[ring->n_peers++] = neighbour(nodes, env->rank, way, -step);
+        }
+    }
+}
+
+/* @p count messages to each.  Not agreed. */
 static spmm_status_t post(ring_t *ring, int count, size_t bytes, int *posted)
 {
     spmm_env_t *env = ring->env;
 
-    for (int k = 0; k < count; k++) {
-        SPMM_TRY(spmmi_irecv(env, env->comm, ring->in + (size_t)k * bytes, bytes, ring->from,
-                             TAG_RING, ring->message, posted));
+    for (int k = 0; k < count * ring->n_peers; k++) {
+        SPMM_TRY(spmmi_irecv(env, env->comm, ring->in + (size_t)k * bytes, bytes,
+                             ring->from[k % ring->n_peers], TAG_RING, ring->message, posted));
     }
-    for (int k = 0; k < count; k++) {
-        SPMM_TRY(spmmi_isend(env, env->comm, ring->out, bytes, ring->to, TAG_RING, ring->message,
-                             posted));
+    for (int k = 0; k < count * ring->n_peers; k++) {
+        SPMM_TRY(spmmi_isend(env, env->comm, ring->out, bytes, ring->to[k % ring->n_peers],
+                             TAG_RING, ring->message, posted));
     }
     return SPMM_OK;
 }
@@ -91,7 +114,7 @@ static spmm_status_t pass(ring_t *ring, int turns, int count, size_t bytes, doub
     spmm_status_t status = SPMM_OK;
     int           posted = 0;
 
-    for (int t = 0; t < turns && status == SPMM_OK && ring->to != env->rank; t++) {
+    for (int t = 0; t < turns && status == SPMM_OK && ring->n_peers > 0; t++) {
         posted = 0;
         status = post(ring, count, bytes, &posted);
         if (status == SPMM_OK) {
@@ -111,32 +134,42 @@ static spmm_status_t pass(ring_t *ring, int turns, int count, size_t bytes, doub
 /* Seconds of a turn: of the slowest rank in the best round.  Collective, agreed. */
 static spmm_status_t time_turn(ring_t *ring, int turns, int count, size_t bytes, double *seconds)
 {
+    double sum = 0.0;
+
     *seconds = INFINITY;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS && sum < enough_s; round++) {
         double took = 0.0;
 
         SPMM_TRY(pass(ring, turns, count, bytes, &took));
         SPMM_TRY(spmmi_allreduce(ring->env, &took, 1, MPI_DOUBLE, MPI_MAX));
         *seconds = fmin(*seconds, took / turns);
+        sum += took;
     }
     return SPMM_OK;
 }
 
-/* Longer messages until one takes long enough, so that neither a slow network is waited for nor a
- * fast one measured by its latency.  Collective, agreed. */
-static spmm_status_t measure_rate(ring_t *ring, double latency_s, double *rate)
+/* Longer messages until they take long enough, so that neither a slow network is waited for nor a
+ * fast one measured by its latency.  The rate is that of the bytes by which the longest are longer
+ * than those of a quarter: what a message takes whatever its length is in neither.  Collective,
+ * agreed. */
+static spmm_status_t measure_rate(ring_t *ring, int most_peers, double *rate)
 {
     const size_t limit = spmmi_message_limit(ring->env); /* a message in one part */
-    const size_t most  = limit < LAST_LONG ? limit : LAST_LONG;
-    size_t       bytes = FIRST_LONG < most ? FIRST_LONG : most;
-    double       took;
+    const size_t room  = LAST_LONG / (size_t)most_peers;
+    const size_t most  = limit < room ? limit : room;
+    size_t       bytes = FIRST_LONG < most / 4 ? FIRST_LONG : most / 4;
+    double       took[3]; /* of a quarter, of half, of all of the bytes */
 
-    SPMM_TRY(time_turn(ring, 1, 1, bytes, &took));
-    while (took < long_enough && 2 * bytes <= most) {
+    SPMM_TRY(time_turn(ring, 1, 1, bytes, &took[1]));
+    bytes *= 2;
+    SPMM_TRY(time_turn(ring, 1, 1, bytes, &took[2]));
+    do {
         bytes *= 2;
-        SPMM_TRY(time_turn(ring, 1, 1, bytes, &took));
-    }
-    *rate = (double)bytes / fmax(took - latency_s, 0.5 * took);
+        took[0] = took[1];
+        took[1] = took[2];
+        SPMM_TRY(time_turn(ring, 1, 1, bytes, &took[2]));
+    } while (took[2] < long_enough && 2 * bytes <= most);
+    *rate = 0.75 * (double)(bytes * (size_t)most_peers) / fmax(took[2] - took[0], 0.5 * took[2]);
     return SPMM_OK;
 }
 
@@ -144,19 +177,21 @@ static spmm_status_t measure_rate(ring_t *ring, double latency_s, double *rate)
 static spmm_status_t measure_way(ring_t *ring, spmm_way_t way, spmm_network_t *network)
 {
     const spmm_nodes_t *nodes = &ring->env->nodes;
+    const int           units = way == SPMM_BETWEEN ? nodes->count : nodes->most;
+    const int           peers = units <= MOST_PEERS ? units - 1 : MOST_PEERS;
     double              one, burst;
 
-    ring->to   = neighbour(nodes, ring->env->rank, way, 1);
-    ring->from = neighbour(nodes, ring->env->rank, way, -1);
+    find_peers(ring, way, 1);
     SPMM_TRY(time_turn(ring, TURNS, 1, SHORT, &one));
     SPMM_TRY(time_turn(ring, TURNS, BURST, SHORT, &burst));
     network->latency_s[way] = one;
     network->message_s[way] = fmax(burst - one, 0.0) / (BURST - 1);
-    SPMM_TRY(measure_rate(ring, one, &network->rate[way]));
+    find_peers(ring, way, peers);
+    SPMM_TRY(measure_rate(ring, peers, &network->rate[way]));
     if (way == SPMM_BETWEEN && nodes->index[ring->env->rank] > 0) {
-        ring->to = ring->from = ring->env->rank;
+        ring->n_peers = 0;
     }
-    return way == SPMM_BETWEEN ? measure_rate(ring, one, &network->alone) : SPMM_OK;
+    return way == SPMM_BETWEEN ? measure_rate(ring, peers, &network->alone) : SPMM_OK;
 }
 
 /* Collective, agreed. */

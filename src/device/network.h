@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 
-/** Fill device->network from the file, by measuring for some 0.1 s, on a slow network 1 s, or with
+/** Fill device->network from the file, by measuring for some 0.1 s, on a slow network some s, or with
  *  SPMM_CALIBRATE=0 by typical costs; on one node it stays zero.  Collective, agreed: equal on all
  *  ranks. */
 spmm_status_t spmmi_network_open(spmm_device_t *device);

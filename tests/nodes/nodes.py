@@ -93,9 +93,11 @@ class Node:
         return found
 
     def limit(self, rate):
-        """Of what the node sends: "50mbit"."""
-        self.call("tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", rate, "burst",
-                  "16kb", "latency", "100ms")
+        """Of what the node sends and of what it gets: "50mbit".  Queues are long enough to lose
+        nothing, as networks with credits do not."""
+        shaped = "root tbf burst 16kb limit 16mb rate".split()
+        self.call("tc", "qdisc", "replace", "dev", "eth0", *shaped, rate)
+        call("tc", "qdisc", "replace", "dev", self.name, *shaped, rate)
 
     def cut(self):
         call("ip", "link", "set", self.name, "down")

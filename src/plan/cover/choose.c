@@ -162,12 +162,13 @@ static spmm_status_t predict(const spmm_cover_marks_t *m, double seconds[2])
 
 /* Both kinds where both may be; the better one's marks stay.  Collective, agreed. */
 static spmm_status_t compare(spmm_plan_t *plan, const spmm_plan_options_t *o,
-                             spmm_cover_marks_t marks[KINDS])
+                             spmm_crossing_t *crossing, spmm_cover_marks_t marks[KINDS])
 {
     spmm_plan_cover_t *c              = &plan->cover;
     double             seconds[KINDS] = {INFINITY, INFINITY};
     int                best           = -1;
 
+    SPMM_TRY(spmmi_agree(plan->env, spmmi_crossing_list(plan, marks[RANKS].in, crossing)));
     c->rows_s = INFINITY;
     for (int kind = 0; kind < KINDS; kind++) {
         const double weight  = kind == NODES ? 1.0 / level_gain : 1.0;
@@ -220,10 +221,12 @@ spmm_status_t spmmi_cover_choose(spmm_plan_t *plan, const spmm_plan_options_t *o
                                  const spmm_arrival_t *in)
 {
     spmm_plan_cover_t *c            = &plan->cover;
-    spmm_cover_marks_t marks[KINDS] = {{.plan = plan, .in = in},
-                                       {.plan = plan, .in = in, .nodes = true}};
-    const char        *why          = refuse(plan, o);
-    spmm_status_t      status;
+    spmm_crossing_t    crossing     = {0};
+    spmm_cover_marks_t marks[KINDS] = {
+        {.plan = plan, .in = in, .crossing = &crossing},
+        {.plan = plan, .in = in, .crossing = &crossing, .nodes = true}};
+    const char   *why = refuse(plan, o);
+    spmm_status_t status;
 
     *c = (spmm_plan_cover_t){.rows_s = NAN, .both_s = NAN};
     if (why != NULL) {
@@ -236,7 +239,8 @@ spmm_status_t spmmi_cover_choose(spmm_plan_t *plan, const spmm_plan_options_t *o
         (void)snprintf(c->why, SPMM_WHY, "is of several ranks");
         return SPMM_OK;
     }
-    status = compare(plan, o, marks);
+    status = compare(plan, o, &crossing, marks);
+    spmmi_crossing_free(&crossing);
     for (int kind = 0; kind < KINDS; kind++) {
         spmmi_cover_marks_free(&marks[kind]);
     }
