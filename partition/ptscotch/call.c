@@ -45,19 +45,23 @@ static spmm_status_t lock(spmm_env_t *env)
     }
 }
 
-/* 64-bit numbers to the integers of PT-Scotch, in place.  They fit. */
-static SCOTCH_Num *narrow(int64_t *number, int64_t count)
+/* 64-bit numbers to the integers of PT-Scotch, in place, and the rest of their memory back.  They
+ * fit. */
+static SCOTCH_Num *narrow(int64_t **number, int64_t count)
 {
-    unsigned char *to = (unsigned char *)number;
+    unsigned char *to = (unsigned char *)*number;
+    int64_t       *shorter;
 
-    if (sizeof(SCOTCH_Num) != sizeof *number) {
+    if (sizeof(SCOTCH_Num) != sizeof **number) {
         for (int64_t i = 0; i < count; i++) {
-            const SCOTCH_Num value = (SCOTCH_Num)number[i];
+            const SCOTCH_Num value = (SCOTCH_Num)(*number)[i];
 
             memcpy(to + (size_t)i * sizeof value, &value, sizeof value);
         }
+        shorter = spmmi_realloc(*number, count, sizeof(SCOTCH_Num));
+        *number = shorter == NULL ? *number : shorter;
     }
-    return (SCOTCH_Num *)(void *)number;
+    return (SCOTCH_Num *)(void *)*number;
 }
 
 /** What PT-Scotch makes, in the order it is made. */
@@ -73,9 +77,9 @@ static const char *build(session_t *s, const spmm_env_t *env, MPI_Comm comm,
 {
     const SCOTCH_Num n       = (SCOTCH_Num)graph->n_vertices;
     const SCOTCH_Num n_edges = (SCOTCH_Num)graph->ptr[n];
-    SCOTCH_Num      *ptr     = narrow(graph->ptr, graph->n_vertices + 1);
-    SCOTCH_Num      *adj     = narrow(graph->adj, n_edges);
-    SCOTCH_Num      *weight  = narrow(graph->weight, n);
+    SCOTCH_Num      *ptr     = narrow(&graph->ptr, graph->n_vertices + 1);
+    SCOTCH_Num      *adj     = narrow(&graph->adj, n_edges);
+    SCOTCH_Num      *weight  = narrow(&graph->weight, n);
 
     if (SCOTCH_dgraphInit(&s->graph, comm) != 0) {
         return "SCOTCH_dgraphInit";
