@@ -135,6 +135,17 @@ spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offse
     return status;
 }
 
+void spmmi_layout_parts(const spmm_layout_map_t *map, int size, int32_t *part)
+{
+    int64_t k = 0;
+
+    for (int p = 0; p < size; p++) {
+        for (const int64_t end = k + map->send_count[p]; k < end; k++) {
+            part[map->send_row[k]] = p;
+        }
+    }
+}
+
 void spmmi_layout_map_free(spmm_layout_map_t *map)
 {
     spmmi_free_all(map->offset, map->orig, map->orig_offset, map->new_index, map->send_row,

@@ -31,6 +31,9 @@ spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offse
                                       const int32_t *part, bool keep, spmm_layout_map_t *map);
 void          spmmi_layout_map_free(spmm_layout_map_t *map);
 
+/** The parts that the map was made of.  @param[out] part  [map->n_orig] */
+void spmmi_layout_parts(const spmm_layout_map_t *map, int size, int32_t *part);
+
 /** Replace original indices by new ones.  Collective; not agreed.
  *  @param[in,out] index  [count] valid original indices in any order */
 spmm_status_t spmmi_layout_translate(spmm_env_t *env, const spmm_layout_map_t *map, int64_t count,

@@ -45,18 +45,39 @@ static spmm_status_t lock(spmm_env_t *env)
     }
 }
 
-/* 64-bit numbers to the integers of PT-Scotch, in place.  They fit. */
-static SCOTCH_Num *narrow(int64_t *number, int64_t count)
+/* 64-bit numbers to the integers of PT-Scotch, in place, and the rest of their memory back.  They
+ * fit. */
+static spmm_status_t narrow(spmm_env_t *env, int64_t **number, int64_t count)
 {
-    unsigned char *to = (unsigned char *)number;
+    unsigned char *to = (unsigned char *)*number;
+    int64_t       *shorter;
 
-    if (sizeof(SCOTCH_Num) != sizeof *number) {
-        for (int64_t i = 0; i < count; i++) {
-            const SCOTCH_Num value = (SCOTCH_Num)number[i];
-
-            memcpy(to + (size_t)i * sizeof value, &value, sizeof value);
-        }
+    if (sizeof(SCOTCH_Num) == sizeof **number) {
+        return SPMM_OK;
     }
+    for (int64_t i = 0; i < count; i++) {
+        const SCOTCH_Num value = (SCOTCH_Num)(*number)[i];
+
+        memcpy(to + (size_t)i * sizeof value, &value, sizeof value);
+    }
+    shorter = spmmi_realloc(*number, count, sizeof(SCOTCH_Num));
+    if (shorter == NULL) {
+        return spmmi_fail_memory(&env->err, count, sizeof(SCOTCH_Num), "the graph for PT-Scotch");
+    }
+    *number = shorter;
+    return SPMM_OK;
+}
+
+static spmm_status_t narrow_graph(spmm_env_t *env, spmm_dist_graph_t *graph, int64_t n_edges)
+{
+    SPMM_TRY(narrow(env, &graph->ptr, graph->n_vertices + 1));
+    SPMM_TRY(narrow(env, &graph->adj, n_edges));
+    return narrow(env, &graph->weight, graph->n_vertices);
+}
+
+/* An array that has been narrowed. */
+static SCOTCH_Num *narrowed(int64_t *number)
+{
     return (SCOTCH_Num *)(void *)number;
 }
 
@@ -69,20 +90,17 @@ typedef struct {
 } session_t;
 
 static const char *build(session_t *s, const spmm_env_t *env, MPI_Comm comm,
-                         spmm_dist_graph_t *graph, double imbalance, uint64_t seed)
+                         const spmm_dist_graph_t *graph, double imbalance, uint64_t seed)
 {
     const SCOTCH_Num n       = (SCOTCH_Num)graph->n_vertices;
-    const SCOTCH_Num n_edges = (SCOTCH_Num)graph->ptr[n];
-    SCOTCH_Num      *ptr     = narrow(graph->ptr, graph->n_vertices + 1);
-    SCOTCH_Num      *adj     = narrow(graph->adj, n_edges);
-    SCOTCH_Num      *weight  = narrow(graph->weight, n);
+    const SCOTCH_Num n_edges = narrowed(graph->ptr)[n];
 
     if (SCOTCH_dgraphInit(&s->graph, comm) != 0) {
         return "SCOTCH_dgraphInit";
     }
     s->made = 1;
-    if (SCOTCH_dgraphBuild(&s->graph, 0, n, n, ptr, NULL, weight, NULL, n_edges, n_edges, adj, NULL,
-                           NULL) != 0) {
+    if (SCOTCH_dgraphBuild(&s->graph, 0, n, n, narrowed(graph->ptr), NULL, narrowed(graph->weight),
+                           NULL, n_edges, n_edges, narrowed(graph->adj), NULL, NULL) != 0) {
         return "SCOTCH_dgraphBuild";
     }
     if (SCOTCH_contextInit(&s->context) != 0) {
@@ -140,9 +158,10 @@ static spmm_status_t part_on(spmm_env_t *env, MPI_Comm comm, spmm_dist_graph_t *
                              double imbalance, uint64_t seed, SCOTCH_Num *part)
 {
     session_t     s = {.made = 0};
-    spmm_status_t status =
-        spmmi_agree(env, check(env, build(&s, env, comm, graph, imbalance, seed)));
+    spmm_status_t status;
 
+    SPMM_TRY(spmmi_agree(env, narrow_graph(env, graph, graph->ptr[graph->n_vertices])));
+    status = spmmi_agree(env, check(env, build(&s, env, comm, graph, imbalance, seed)));
     if (status == SPMM_OK) {
         status = spmmi_agree(
             env, check(env, SCOTCH_dgraphPart(&s.bound, env->size, &s.strategy, part) == 0

@@ -4,6 +4,7 @@
 
 #include "api/context.h"
 #include "api/overlap.h"
+#include "base/alloc.h"
 #include "base/same.h"
 #include "base/scalar.h"
 #include "plan/create.h"
@@ -368,6 +369,25 @@ spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operand, int64_
     return move(plan, operand, false, n, src, ld_src, dst, ld_dst, stream);
 }
 
+/* Collective, agreed. */
+static spmm_status_t write_partition(const spmm_plan_t *plan, const char *path)
+{
+    const spmm_layout_map_t *map    = plan->flips ? &plan->cols : &plan->rows;
+    spmm_status_t            status = SPMM_OK;
+    int32_t                 *part;
+
+    if (SPMM_NEW(part, map->n_orig) == NULL) {
+        status = spmmi_fail_memory(&plan->env->err, map->n_orig, sizeof *part, "a partition");
+    }
+    status = spmmi_agree(plan->env, status);
+    if (status == SPMM_OK) {
+        spmmi_layout_parts(map, plan->env->size, part);
+        status = spmmi_partition_write(plan->A, part, path);
+    }
+    spmmi_free(part);
+    return status;
+}
+
 spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *path)
 {
     spmm_status_t status = SPMM_OK;
@@ -384,12 +404,10 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
                              spmmi_whole("plan", plan->number), spmmi_text("path", path));
     SPMM_TRY(spmmi_agree(plan->env, status));
     if (plan->groups != NULL) { /* all groups have one partition each, made alike */
-        status = plan->groups->mine == 0
-                     ? spmmi_partition_write(plan->A, plan->partition.row_part, path)
-                     : SPMM_OK;
+        status = plan->groups->mine == 0 ? write_partition(plan, path) : SPMM_OK;
         return spmmi_agree(plan->groups->outer->env, status);
     }
-    return spmmi_partition_write(plan->A, plan->partition.row_part, path);
+    return write_partition(plan, path);
 }
 
 spmm_status_t spmm_plan_destroy(spmm_plan_t **plan)

@@ -55,9 +55,9 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
         SPMM_TRY(spmmi_layout_map_create(plan->env, A->col_offset, plan->partition.col_part,
                                          plan->partition.keep, of_cols));
     }
-    spmmi_free(plan->partition.col_part);
-    plan->partition.col_part = NULL;
-    plan->stats.partition_s  = spmmi_now() - start;
+    spmmi_free_all(plan->partition.row_part, plan->partition.col_part); /* the maps have them */
+    plan->partition.row_part = plan->partition.col_part = NULL;
+    plan->stats.partition_s                             = spmmi_now() - start;
     spmmi_log(plan->env, "partition %s made in %.2f s", plan->partition.method,
               plan->stats.partition_s);
     return SPMM_OK;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/block/arrival.h"
 
+#include <omp.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/comm.h"
+#include "cpu/first_row.h"
 #include "matrix/transpose.h"
 #include "plan/plan.h"
 
@@ -96,17 +98,14 @@ static int64_t sum(const int64_t *count, int from, int end)
     return total;
 }
 
-/* Send the entries of A (8-byte columns or values) to the new owners of their rows.  Those that
- * stay on this rank, most often nearly all, need no memory on the way. */
-static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entries,
-                                      size_t elem_size, spmm_arrival_t *in, char *out)
+/* Send the entries of A (8-byte columns or values) to the new owners of their rows, but those that
+ * stay on this rank, most often nearly all.  @p out: those of other ranks, one after the other */
+static spmm_status_t exchange_others(const spmm_plan_t *plan, const void *entries, size_t elem_size,
+                                     spmm_arrival_t *in, char *out)
 {
     const int     rank = plan->env->rank, size = plan->env->size;
     const int64_t stay = in->send_count[rank], others = sum(in->send_count, 0, size) - stay;
-    const int64_t before = sum(in->recv_count, 0, rank),
-                  after  = sum(in->recv_count, rank + 1, size);
-    const int64_t first  = sum(plan->rows.send_count, 0, rank);
-    const int64_t last   = first + plan->rows.send_count[rank];
+    const int64_t first = sum(plan->rows.send_count, 0, rank);
     char         *pack, *to;
     spmm_status_t status;
 
@@ -116,38 +115,115 @@ static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entri
     status = spmmi_agree(plan->env, status);
     if (status == SPMM_OK) {
         to = pack_rows(plan, entries, elem_size, 0, first, pack);
-        (void)pack_rows(plan, entries, elem_size, last, plan->rows.n_orig, to);
+        (void)pack_rows(plan, entries, elem_size, first + plan->rows.send_count[rank],
+                        plan->rows.n_orig, to);
         in->send_count[rank] = in->recv_count[rank] = 0;
         status = spmmi_alltoallv(plan->env, pack, in->send_count, out, in->recv_count, elem_size);
         in->send_count[rank] = in->recv_count[rank] = stay;
     }
     spmmi_free(pack);
-    if (status == SPMM_OK) {
-        memmove(out + (size_t)(before + stay) * elem_size, out + (size_t)before * elem_size,
-                (size_t)after * elem_size);
-        (void)pack_rows(plan, entries, elem_size, first, last, out + (size_t)before * elem_size);
-    }
     return status;
 }
 
-spmm_status_t spmmi_arrival_add_values(const spmm_plan_t *plan, spmm_arrival_t *in)
+/* All entries of this rank's rows, in order. */
+static spmm_status_t exchange_entries(const spmm_plan_t *plan, const void *entries,
+                                      size_t elem_size, spmm_arrival_t *in, char *out)
 {
+    const int     rank = plan->env->rank, size = plan->env->size;
+    const size_t  stay   = (size_t)in->send_count[rank] * elem_size;
+    const size_t  before = (size_t)sum(in->recv_count, 0, rank) * elem_size;
+    const size_t  after  = (size_t)sum(in->recv_count, rank + 1, size) * elem_size;
+    const int64_t first  = sum(plan->rows.send_count, 0, rank);
+
+    SPMM_TRY(exchange_others(plan, entries, elem_size, in, out));
+    memmove(out + before + stay, out + before, after);
+    (void)pack_rows(plan, entries, elem_size, first, first + plan->rows.send_count[rank],
+                    out + before);
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_arrival_add_values(const spmm_plan_t *plan, bool apart, spmm_arrival_t *in)
+{
+    const void   *values = spmmi_plan_matrix(plan)->values;
     const size_t  size   = spmm_type_size(plan->ab_type);
     spmm_status_t status = SPMM_OK;
     int64_t       nnz;
 
     if (plan->rows.keep) {
-        in->row_ptr = spmmi_plan_matrix(plan)->row_ptr;
-        in->values  = spmmi_plan_matrix(plan)->values;
+        in->values = values;
         return SPMM_OK;
     }
-    nnz        = sum(in->recv_count, 0, plan->env->size);
+    nnz = sum(in->recv_count, 0, plan->env->size) - (apart ? in->send_count[plan->env->rank] : 0);
+    in->apart     = apart;
+    in->stay_at   = sum(plan->rows.recv_count, 0, plan->env->rank);
+    in->stay_from = sum(plan->rows.send_count, 0, plan->env->rank);
     in->values = in->own_values = spmmi_alloc(nnz, size);
     if (in->values == NULL) {
         status = spmmi_fail_memory(&plan->env->err, nnz, size, "the values of this rank");
     }
     SPMM_TRY(spmmi_agree(plan->env, status));
-    return exchange_entries(plan, spmmi_plan_matrix(plan)->values, size, in, in->own_values);
+    return apart ? exchange_others(plan, values, size, in, in->own_values)
+                 : exchange_entries(plan, values, size, in, in->own_values);
+}
+
+/** Where the values of a row are: entry e of what arrived is number e + shift there. */
+typedef struct {
+    const char *values;
+    int64_t     shift;
+} values_t;
+
+static values_t values_of(const spmm_plan_t *plan, const spmm_arrival_t *in, int32_t i)
+{
+    const spmm_layout_map_t *rows = &plan->rows;
+    const spmm_matrix_t     *A    = spmmi_plan_matrix(plan);
+    const int                rank = plan->env->rank;
+    const int64_t            stay = in->apart ? i - in->stay_at : -1;
+    int32_t                  row;
+
+    if (stay < 0) {
+        return (values_t){in->values, 0};
+    }
+    if (stay >= rows->send_count[rank]) {
+        return (values_t){in->values, -in->send_count[rank]};
+    }
+    row = rows->send_row[in->stay_from + stay];
+    return (values_t){A->values, A->row_ptr[row] - in->row_ptr[i]};
+}
+
+/* The values of a row of a block. */
+static void fetch_row(const spmm_block_t *block, int32_t i, const values_t *row)
+{
+    const size_t size = spmm_type_size(block->csr.type);
+
+    for (int64_t k = block->csr.row_ptr[i]; k < block->csr.row_ptr[i + 1]; k++) {
+        const int64_t from = block->source[k] + row->shift;
+
+        memcpy((char *)block->csr.values + (size_t)k * size, row->values + (size_t)from * size,
+               size);
+    }
+}
+
+void spmmi_arrival_deal_values(const spmm_plan_t *plan, const spmm_arrival_t *in)
+{
+    const spmm_block_t *local = &plan->blocks.local, *halo = &plan->blocks.halo;
+    const int32_t       n = plan->rows.n_local;
+
+    if (local->source == NULL) { /* they are there */
+        return;
+    }
+    /* By the threads that dealt the columns. */
+#pragma omp parallel num_threads(plan->device->threads)
+    {
+        const int     t = omp_get_thread_num(), n_threads = omp_get_num_threads();
+        const int64_t end = spmmi_cpu_first_row(in->row_ptr, n, t + 1, n_threads);
+
+        for (int64_t i = spmmi_cpu_first_row(in->row_ptr, n, t, n_threads); i < end; i++) {
+            const values_t row = values_of(plan, in, (int32_t)i);
+
+            fetch_row(local, (int32_t)i, &row);
+            fetch_row(halo, (int32_t)i, &row);
+        }
+    }
 }
 
 static spmm_status_t receive_lengths(const spmm_plan_t *plan, spmm_arrival_t *in)
@@ -162,7 +238,7 @@ static spmm_status_t receive_lengths(const spmm_plan_t *plan, spmm_arrival_t *in
 spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in)
 {
     SPMM_TRY(receive_lengths(plan, in));
-    return spmmi_arrival_add_values(plan, in);
+    return spmmi_arrival_add_values(plan, false, in);
 }
 
 spmm_status_t spmmi_arrival_receive_columns(const spmm_plan_t *plan, spmm_arrival_t *in)
@@ -188,9 +264,7 @@ spmm_status_t spmmi_arrival_receive_columns(const spmm_plan_t *plan, spmm_arriva
 
 void spmmi_arrival_drop_columns(spmm_arrival_t *in)
 {
-    spmmi_free_all(in->own_col, in->own_row_ptr);
-    in->own_col     = NULL;
-    in->own_row_ptr = NULL;
-    in->col         = NULL;
-    in->row_ptr     = NULL;
+    spmmi_free(in->own_col);
+    in->own_col = NULL;
+    in->col     = NULL;
 }

@@ -6,13 +6,17 @@
 #ifndef SPMM_PLAN_ARRIVAL_H
 #define SPMM_PLAN_ARRIVAL_H
 
+#include <stdbool.h>
+
 #include "spmm_dist/plan.h"
 
 /** This rank's entries after redistribution: arrays of A where no row moves, else owned. */
 typedef struct {
     const int64_t *row_ptr; /**< [rows.n_local + 1] */
     const int64_t *col;     /**< [nnz] new global column */
-    const void    *values;  /**< [nnz] */
+    const void    *values;  /**< [nnz]; apart: of the rows from other ranks alone */
+    bool           apart;   /**< the values of rows that stayed are those of the matrix: */
+    int64_t        stay_at, stay_from; /**< the first of them here, and in rows.send_row */
     int64_t       *own_row_ptr, *own_col;
     void          *own_values;
     int64_t       *send_count; /**< [size], owned: entries to and from each rank */
@@ -23,11 +27,14 @@ typedef struct {
 spmm_status_t spmmi_arrival_receive_columns(const spmm_plan_t *plan, spmm_arrival_t *in);
 /** All but the columns, likewise. */
 spmm_status_t spmmi_arrival_receive_values(const spmm_plan_t *plan, spmm_arrival_t *in);
-/** Values after columns, or without them: a plan that has dealt the columns frees them first, and
- *  the offsets of rows.  Collective, agreed. */
-spmm_status_t spmmi_arrival_add_values(const spmm_plan_t *plan, spmm_arrival_t *in);
-void          spmmi_arrival_drop_columns(spmm_arrival_t *in);
-void          spmmi_arrival_free(spmm_arrival_t *in);
+/** Values after columns, or without them.  Collective, agreed.
+ *  @param[in] apart  those of rows that stay are not copied: for spmmi_arrival_deal_values() */
+spmm_status_t spmmi_arrival_add_values(const spmm_plan_t *plan, bool apart, spmm_arrival_t *in);
+/** To both blocks, whose columns and sources are dealt.  Local. */
+void spmmi_arrival_deal_values(const spmm_plan_t *plan, const spmm_arrival_t *in);
+/** Those of a plan that has dealt them. */
+void spmmi_arrival_drop_columns(spmm_arrival_t *in);
+void spmmi_arrival_free(spmm_arrival_t *in);
 
 /** Make plan->flipped for what follows, where the plan flips.  Collective, agreed. */
 spmm_status_t spmmi_plan_flip(spmm_plan_t *plan);

@@ -27,6 +27,18 @@ static spmm_status_t upload(spmm_plan_t *plan, const int32_t *host, int64_t coun
     return SPMM_OK;
 }
 
+/* The rows that op N packs. */
+static spmm_status_t list_sent(spmm_plan_t *plan, int64_t count)
+{
+    int32_t *row = plan->exchange.halo.send_row;
+
+    if (plan->device->kind == SPMM_DEVICE_CPU) {
+        plan->exchange.send_row = row;
+        return SPMM_OK;
+    }
+    return upload(plan, row, count, &plan->exchange.send_row);
+}
+
 /* Group the mirror rows by local row (counting sort): row[u] gets the received rows pos[ptr[u] ..
  * ptr[u + 1]), ascending, so the order of the sum does not depend on timing. */
 static int64_t group_rows(const spmm_halo_t *halo, int32_t n_local, int32_t *cursor, int32_t *row,
@@ -192,7 +204,7 @@ spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan)
                           plan->env->rank, n_send);
     }
     if (plan->op == SPMM_OP_N) {
-        SPMM_TRY(upload(plan, plan->exchange.halo.send_row, n_send, &plan->exchange.send_row));
+        SPMM_TRY(list_sent(plan, n_send));
     } else {
         SPMM_TRY(make_reduce_list(plan));
     }
@@ -214,7 +226,9 @@ void spmmi_plan_free_buffers(spmm_plan_t *plan)
 
     free_edge(plan);
     give(plan, &plan->exchange.rounded);
-    ops->release(plan->device, plan->exchange.send_row);
+    if (plan->exchange.send_row != plan->exchange.halo.send_row) {
+        ops->release(plan->device, plan->exchange.send_row);
+    }
     ops->release(plan->device, plan->exchange.reduce.row);
     ops->release(plan->device, plan->exchange.reduce.ptr);
     ops->release(plan->device, plan->exchange.reduce.pos);
@@ -253,5 +267,6 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
     }
     bytes += spmmi_plan_rounds(plan) ? (n_send + n_recv) * (size_t)plan->n * plan->sent_size : 0;
     lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->exchange.reduce.n_rows + 1 + n_send;
+    lists -= plan->exchange.send_row == plan->exchange.halo.send_row ? n_send : 0;
     return bytes + rows * row_bytes_of(plan) + lists * sizeof *plan->exchange.send_row;
 }

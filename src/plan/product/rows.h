@@ -41,7 +41,7 @@ typedef struct {
     uint32_t in_step; /**< missed, as all ranks had it when they last agreed on it */
 
     spmm_stream_t      comm_stream;
-    int32_t           *send_row;    /**< device copy of halo.send_row: op N packs these */
+    int32_t           *send_row;    /**< halo.send_row, on GPUs a device copy: op N packs these */
     spmm_reduce_list_t reduce;      /**< op T adds these */
     void              *mirror_rows; /**< device [send rows x n], packed; NULL for allgather */
     void              *rounded;   /**< device [send rows and recv rows x n], packed, of the type in

@@ -82,8 +82,7 @@ static void count_exchange(const spmm_plan_t *plan, const void *state, const spm
 static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 {
     s->host_bytes = sizeof *plan + map_bytes(&plan->rows, plan->env->size) +
-                    (spmmi_plan_has_one_map(plan) ? 0 : map_bytes(&plan->cols, plan->env->size)) +
-                    (size_t)plan->A->n_rows * sizeof *plan->partition.row_part;
+                    (spmmi_plan_has_one_map(plan) ? 0 : map_bytes(&plan->cols, plan->env->size));
     s->device_bytes = 0;
     *(plan->device->kind == SPMM_DEVICE_CPU ? &s->host_bytes : &s->device_bytes) +=
         spmmi_plan_buffer_bytes(plan);
