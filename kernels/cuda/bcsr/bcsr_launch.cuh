@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(Block::Shape::kThreads, kBlocks)
 constexpr int kBcsrFinish = 4; /* columns of a lane at a time */
 
 /** Sums of cut panels, in the order of their pieces: a warp adds up a row of panel blockIdx.x.
- *  Panels are tall, and many may be cut into few pieces. */
+ *  Panels are tall and many may be cut into few pieces, where finish_splits() is made for few
+ *  rows of many pieces. */
 template <class F>
 __global__ void __launch_bounds__(kBlock)
     bcsr_finish(const __grid_constant__ F format, const __grid_constant__ spmm_tc_work_t work,

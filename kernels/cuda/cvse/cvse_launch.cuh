@@ -47,15 +47,11 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
         Warp w(A, args, ring[warp], piece, (int)j);
 
         w.run();
-        const bool has_sums = !team || w.share((float *)room);
-
-        if (p < work.n_partial) {
-            if (has_sums) {
-                w.store_partial((float *)work.partial + p * Warp::kHeight * args.x.n);
-            }
-            add_up_if_last<kWarps * kWarp>(A, work, args, p, (int)j, Warp::kWidth);
-        } else if (!has_sums) {
+        if (team && !w.share((float *)room)) {
             continue;
+        }
+        if (p < work.n_partial) {
+            w.store_partial((float *)work.partial + p * Warp::kHeight * args.x.n);
         } else if (w.is_finite()) {
             w.store();
         } else {
@@ -123,8 +119,9 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
 
     static cudaError_t preload()
     {
-        const cudaError_t code = preload_choices(all(), kNumber);
+        cudaError_t code = spmmi::preload(finish_splits<Format>);
 
+        code = code == cudaSuccess ? preload_choices(all(), kNumber) : code;
         return code == cudaSuccess ? Short::preload() : code;
     }
 };

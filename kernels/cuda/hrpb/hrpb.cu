@@ -204,67 +204,6 @@ __global__ void __launch_bounds__(kWarps *kWarp, kResident<kSplit>)
     }
 }
 
-constexpr int kFinishWarps = 8;
-
-/** One thread block adds up one row of a split window, 32 columns: each warp a run of pieces, then
- *  the runs, always in the same order. */
-__global__ void __launch_bounds__(kFinishWarps *kWarp)
-    finish_splits(Hrpb format, spmm_tc_work_t work, spmm_tc_mm_args_t args)
-{
-    __shared__ float      run[kFinishWarps][kWarp];
-    const spmm_tc_split_t split = work.split[blockIdx.x / Hrpb::kHeight];
-    const int             row   = (int)(blockIdx.x % Hrpb::kHeight);
-    const int             lane = (int)threadIdx.x % kWarp, warp = (int)threadIdx.x / kWarp;
-    const int64_t         i    = (int64_t)split.window * Hrpb::kHeight + row;
-    const int             from = (int)((int64_t)split.n_pieces * warp / kFinishWarps);
-    const int             to   = (int)((int64_t)split.n_pieces * (warp + 1) / kFinishWarps);
-
-    if (i >= format.n_rows) {
-        return;
-    }
-    for (int64_t j0 = (int64_t)blockIdx.y * kWarp; j0 < args.x.n;
-         j0 += (int64_t)gridDim.y * kWarp) {
-        const int64_t      j    = j0 + lane;
-        const int64_t      step = (int64_t)Hrpb::kHeight * args.x.n;
-        const float *const part = (const float *)work.partial +
-                                  ((int64_t)split.piece * Hrpb::kHeight + row) * args.x.n + j;
-        float sum = 0.0f;
-
-        if (j < args.x.n) {
-#pragma unroll 8
-            for (int p = from; p < to; p++) {
-                sum += part[p * step];
-            }
-        }
-        __syncthreads(); /* run may still be read for the last columns */
-        run[warp][lane] = sum;
-        __syncthreads();
-        if (warp == 0 && j < args.x.n) {
-#pragma unroll
-            for (int k = 1; k < kFinishWarps; k++) {
-                sum += run[k][lane];
-            }
-            if (!is_finite(sum)) {
-                sum = exact(format, args, split.window, row, j);
-            }
-            store_c(args, at_c<float>(args, i, j), sum);
-        }
-    }
-}
-
-cudaError_t launch_finish(const Hrpb &format, const spmm_tc_work_t &work,
-                          const spmm_tc_mm_args_t &args, cudaStream_t stream)
-{
-    if (work.n_splits == 0) {
-        return cudaSuccess;
-    }
-    /* Splits are fewer than pieces / 2 and long: the product stays far below the limit of x. */
-    const dim3 grid((unsigned)(work.n_splits * Hrpb::kHeight),
-                    (unsigned)least(ceil_div(args.x.n, kWarp), kMaxGridYZ));
-
-    return launch(finish_splits, grid, dim3(kFinishWarps * kWarp), stream, format, work, args);
-}
-
 template <bool kSplit>
 cudaError_t launch_mm(const Hrpb &format, const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
                       cudaStream_t stream)
@@ -294,7 +233,7 @@ extern "C" cudaError_t spmmi_cuda_hrpb_preload(void)
     using namespace spmmi;
     void (*const kernels[])(Hrpb, spmm_tc_work_t, spmm_tc_mm_args_t, bool) = {
         hrpb_mm<true, true>, hrpb_mm<true, false>, hrpb_mm<false, true>, hrpb_mm<false, false>};
-    cudaError_t code = preload(finish_splits);
+    cudaError_t code = preload(finish_splits<Hrpb>);
 
     for (auto *kernel : kernels) {
         if (code == cudaSuccess) {

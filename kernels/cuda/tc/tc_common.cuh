@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file tc_common.cuh
  *  What the tensor-core kernels share: mma instructions, TF32 arithmetic, asynchronous copies, the
- *  repair of windows that padding made wrong.
+ *  sum of split windows and the repair of windows that padding made wrong.
  *
  *  A format takes part as a functor F:
  *      using T                          type of sums
@@ -290,6 +290,72 @@ __device__ __forceinline__ void repair_tile(const F &format, const spmm_tc_mm_ar
                     exact(format, args, window, row, j));
         }
     }
+}
+
+/* --- Windows in several pieces. --- */
+
+constexpr int kFinishWarps = 8;
+
+/** One thread block adds up one row of a split window, 32 columns: each warp a run of pieces, then
+ *  the runs, always in the same order. */
+template <class F>
+__global__ void __launch_bounds__(kFinishWarps *kWarp)
+    finish_splits(F format, spmm_tc_work_t work, spmm_tc_mm_args_t args)
+{
+    using T = typename F::T;
+    __shared__ T          run[kFinishWarps][kWarp];
+    const spmm_tc_split_t split = work.split[blockIdx.x / F::kHeight];
+    const int             row   = (int)(blockIdx.x % F::kHeight);
+    const int             lane = (int)threadIdx.x % kWarp, warp = (int)threadIdx.x / kWarp;
+    const int64_t         i    = (int64_t)split.window * F::kHeight + row;
+    const int             from = (int)((int64_t)split.n_pieces * warp / kFinishWarps);
+    const int             to   = (int)((int64_t)split.n_pieces * (warp + 1) / kFinishWarps);
+
+    if (i >= format.n_rows) {
+        return;
+    }
+    for (int64_t j0 = (int64_t)blockIdx.y * kWarp; j0 < args.x.n;
+         j0 += (int64_t)gridDim.y * kWarp) {
+        const int64_t  j    = j0 + lane;
+        const int64_t  step = (int64_t)F::kHeight * args.x.n;
+        const T *const part =
+            (const T *)work.partial + ((int64_t)split.piece * F::kHeight + row) * args.x.n + j;
+        T sum = {};
+
+        if (j < args.x.n) {
+#pragma unroll 8
+            for (int p = from; p < to; p++) {
+                sum += part[p * step];
+            }
+        }
+        __syncthreads(); /* run may still be read for the last columns */
+        run[warp][lane] = sum;
+        __syncthreads();
+        if (warp == 0 && j < args.x.n) {
+#pragma unroll
+            for (int k = 1; k < kFinishWarps; k++) {
+                sum += run[k][lane];
+            }
+            if (!is_finite(sum)) {
+                sum = exact(format, args, split.window, row, j);
+            }
+            store_c(args, at_c<typename F::Out>(args, i, j), sum);
+        }
+    }
+}
+
+template <class F>
+cudaError_t launch_finish(const F &format, const spmm_tc_work_t &work,
+                          const spmm_tc_mm_args_t &args, cudaStream_t stream)
+{
+    if (work.n_splits == 0) {
+        return cudaSuccess;
+    }
+    /* Splits are fewer than pieces / 2 and long: the product stays far below the limit of x. */
+    const dim3 grid((unsigned)(work.n_splits * F::kHeight),
+                    (unsigned)least(ceil_div(args.x.n, kWarp), kMaxGridYZ));
+
+    return launch(finish_splits<F>, grid, dim3(kFinishWarps * kWarp), stream, format, work, args);
 }
 
 } // namespace spmmi

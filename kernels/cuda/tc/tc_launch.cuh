@@ -6,7 +6,7 @@
 #ifndef SPMM_TC_LAUNCH_CUH
 #define SPMM_TC_LAUNCH_CUH
 
-#include "cuda/tc/tc_pieces.cuh"
+#include "cuda/tc/tc_common.cuh"
 
 namespace spmmi
 {
@@ -55,7 +55,7 @@ const TcPieces<F> &best_choice(const TcPieces<F> *list, int number, const spmm_t
     return *take;
 }
 
-/** The product.
+/** The product, and the sums of cut windows.
  *  @param early  the kernel calls wait_for_earlier() before all else */
 template <class F>
 cudaError_t launch_pieces(const TcPieces<F> &choice, const F &A, const spmm_tc_work_t &work,
@@ -68,8 +68,11 @@ cudaError_t launch_pieces(const TcPieces<F> &choice, const F &A, const spmm_tc_w
 
     const dim3 block(choice.warps * kWarp);
 
-    return early ? launch_early(room, choice.kernel, grid, block, stream, A, work, args)
-                 : launch_with(room, choice.kernel, grid, block, stream, A, work, args);
+    const cudaError_t code =
+        early ? launch_early(room, choice.kernel, grid, block, stream, A, work, args)
+              : launch_with(room, choice.kernel, grid, block, stream, A, work, args);
+
+    return code != cudaSuccess ? code : launch_finish(A, work, args, stream);
 }
 
 /** Load the kernels of a list with members kernel and room, their dynamic shared memory. */

@@ -10,8 +10,7 @@
 enum {
     SPMM_TC_NO_COLUMN = -1, /**< pads lists of columns: no row of B belongs to it */
     SPMM_TC_PAD       = 4,  /**< blocks that kernels may read behind the last one */
-    SPMM_TC_FEW       = 4,  /**< pieces for each multiprocessor that leave it idle */
-    SPMM_TC_SLICE     = 8   /**< columns that a kernel takes at a time, at least */
+    SPMM_TC_FEW       = 4   /**< pieces for each multiprocessor that leave it idle */
 };
 
 /** A piece of the work of a CUDA kernel: consecutive blocks of one window.  A window of few blocks
@@ -29,20 +28,17 @@ typedef struct {
 } spmm_tc_split_t;
 
 /** All pieces, the longest first.  Those of split windows: piece p of them leaves its sums in
- *  partial [p, height, n], and the last of a window to arrive, or a second kernel, adds them up in
- *  the order of the pieces, so that results do not depend on timing.  Then whole windows that all
- *  warps of a thread block share.  Then whole windows for one warp each. */
+ *  partial [p, height, n], and a second kernel adds them up in the order of the pieces, so that
+ *  results do not depend on timing.  Then whole windows that all warps of a thread block share.
+ *  Then whole windows for one warp each. */
 typedef struct {
     int32_t                n_pieces, n_partial; /**< all, and those of split windows */
     int32_t                n_team;              /**< n_partial and those for a thread block */
     int32_t                n_splits;
-    int32_t                n_sm;     /**< multiprocessors of the device */
-    const spmm_tc_piece_t *piece;    /**< [n_pieces], 16-byte aligned */
-    const spmm_tc_split_t *split;    /**< [n_splits] */
-    const int32_t         *split_of; /**< [n_partial] which of them a piece belongs to */
-    void     *partial;  /**< [n_partial * height * n] of FP64 for FP64 data, else FP32 */
-    uint32_t *arrived;  /**< [n_splits, n_slices] pieces so far; 0 between products */
-    int32_t   n_slices; /**< of SPMM_TC_SLICE columns in n */
+    int32_t                n_sm;  /**< multiprocessors of the device */
+    const spmm_tc_piece_t *piece; /**< [n_pieces], 16-byte aligned */
+    const spmm_tc_split_t *split; /**< [n_splits] */
+    void *partial;                /**< [n_partial * height * n] of FP64 for FP64 data, else FP32 */
 } spmm_tc_work_t;
 
 /** The dense side of a product with a tensor-core format. */

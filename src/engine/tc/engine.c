@@ -83,23 +83,6 @@ static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
     return status;
 }
 
-/* Zeros to count the pieces with that are done. */
-static spmm_status_t alloc_arrived(spmm_tc_engine_t *f)
-{
-    const int64_t slices = (f->problem.n + SPMM_TC_SLICE - 1) / SPMM_TC_SLICE;
-    const int64_t count  = f->work.n_splits * slices;
-    uint32_t     *zeros;
-    spmm_status_t status = SPMM_OK;
-
-    if (slices > INT32_MAX || SPMM_NEW_ZERO(zeros, count) == NULL) {
-        return spmmi_fail_memory(&f->device->env->err, count, sizeof *zeros, "counts of pieces");
-    }
-    f->work.arrived  = spmmi_tc_upload(f, zeros, (size_t)count * sizeof *zeros, 0, &status);
-    f->work.n_slices = (int32_t)slices;
-    spmmi_free(zeros);
-    return status;
-}
-
 spmm_tc_view_t spmmi_tc_dealt(const spmm_tc_engine_t *f)
 {
     return f->kind->panels == NULL ? view_of(f) : f->kind->panels(f);
@@ -132,12 +115,8 @@ static spmm_status_t upload_work(spmm_tc_engine_t *f)
                                     0, &status);
     f->work.split = spmmi_tc_upload(f, pieces.split, (size_t)pieces.n_splits * sizeof *pieces.split,
                                     0, &status);
-    f->work.split_of = spmmi_tc_upload(
-        f, pieces.split_of, (size_t)pieces.n_partial * sizeof *pieces.split_of, 0, &status);
     spmmi_tc_pieces_free(&pieces);
-    SPMM_TRY(status);
-    SPMM_TRY(alloc_partial(f, view.height));
-    return alloc_arrived(f);
+    return status == SPMM_OK ? alloc_partial(f, view.height) : status;
 }
 
 static spmm_status_t upload(spmm_tc_engine_t *f, int32_t n_rows)

@@ -57,7 +57,7 @@ typedef struct {
     int (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args);
 } spmm_tc_kind_t;
 
-enum { SPMM_TC_UPLOADS = 16 }; /**< arrays of a format on a device, the work included */
+enum { SPMM_TC_UPLOADS = 14 }; /**< arrays of a format on a device, the work included */
 
 struct spmm_tc_engine {
     const spmm_tc_kind_t *kind;

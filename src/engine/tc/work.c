@@ -71,8 +71,7 @@ spmm_status_t spmmi_tc_pieces_create(spmm_env_t *env, int32_t n_windows, const i
     SPMM_TRY(count(env, n_windows, block_ptr, limits, &p));
     SPMM_NEW(p.piece, p.n_pieces);
     SPMM_NEW(p.split, p.n_splits);
-    SPMM_NEW(p.split_of, p.n_partial);
-    if (p.piece == NULL || p.split == NULL || p.split_of == NULL) {
+    if (p.piece == NULL || p.split == NULL) {
         spmmi_tc_pieces_free(&p);
         return spmmi_fail_memory(&env->err, (int64_t)n_windows, sizeof *p.piece, "pieces of work");
     }
@@ -82,12 +81,9 @@ spmm_status_t spmmi_tc_pieces_create(spmm_env_t *env, int32_t n_windows, const i
         const int32_t n = pieces_of(block_ptr, w, limits.cut);
 
         if (n > 1) {
-            p.split[split] = (spmm_tc_split_t){.window = w, .piece = part, .n_pieces = n};
+            p.split[split++] = (spmm_tc_split_t){.window = w, .piece = part, .n_pieces = n};
             cut(block_ptr, start, w, n, &p.piece[part]);
-            for (const int32_t end = part + n; part < end; part++) {
-                p.split_of[part] = split;
-            }
-            split++;
+            part += n;
         } else {
             int32_t *at = blocks_of(block_ptr, w) > limits.team ? &team : &single;
 
@@ -100,6 +96,6 @@ spmm_status_t spmmi_tc_pieces_create(spmm_env_t *env, int32_t n_windows, const i
 
 void spmmi_tc_pieces_free(spmm_tc_pieces_t *pieces)
 {
-    spmmi_free_all(pieces->piece, pieces->split, pieces->split_of);
+    spmmi_free_all(pieces->piece, pieces->split);
     memset(pieces, 0, sizeof *pieces);
 }

@@ -13,7 +13,6 @@ typedef struct {
     int32_t          n_pieces, n_partial, n_team, n_splits;
     spmm_tc_piece_t *piece;
     spmm_tc_split_t *split;
-    int32_t         *split_of;
 } spmm_tc_pieces_t;
 
 /** How long a window must be to be treated in another way, in blocks. */

@@ -192,7 +192,7 @@ def others(pages):
     assert 0.4 < half < 0.6, half
 
 
-def tried_widths(tried, page):
+def tried_widths(page):
     def times(wanted, **more):
         return values(select("engines/tried_widths.tsv", tried=wanted, **more), "beside_us",
                       over="us")
@@ -204,14 +204,13 @@ def tried_widths(tried, page):
              for t in times("edges", type=kind, N=n)]
     page.says(f"{fig(times('edges', type='64f', N=20)[0])} of the time with N = 20 in FP64, but "
               f"{fig(min(edges))} to {fig(max(edges))} with N = 64 and 128")
-    columns = [times("columns 1", N=n) for n in (8, 32)]
+    columns = [times("columns 2", N=8), times("columns 1", N=32)]
     page.says(f"{fig(geomean(columns[0]))} of the time at N = 8 and {fig(geomean(columns[1]))} at "
-              f"32 with two register tiles, geometric means of {fig(len(columns[0]), 0)} matrices")
+              f"32, geometric means of {fig(len(columns[0]), 0)} matrices")
     wide = [t for n in (33, 63) for t in times("csr-gpu, 4-byte accesses", N=n)]
-    narrow = times("csr-gpu, 4-byte accesses", N=15)[0]
-    tried.says(f"{fig(narrow)} of the time with 15 columns, but "
-               f"{fig(min(wide))} to {fig(max(wide))} with 33 and 63")
-    tried.noted("definition", "eight lanes for 16 elements, and a warp for 33 to 64")
+    page.says(f"{fig(times('csr-gpu, 4-byte accesses', N=15)[0])} of the time with 15 columns, but "
+              f"{fig(min(wide))} to {fig(max(wide))} with 33 and 63")
+    page.noted("definition", "eight lanes for 16 elements, and a warp for 33 to 64")
 
 
 def tried_columns(tried, how_to):
@@ -348,7 +347,7 @@ def quote(pages):
     bittcf(pages[FOLDER + "bittcf.md"])
     others(pages)
     tried(pages[FOLDER + "tried.md"])
-    tried_widths(pages[FOLDER + "tried.md"], pages[FOLDER + "bittcf.md"])
+    tried_widths(pages[FOLDER + "tried.md"])
     tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])
     pieces(pages[FOLDER + "tried.md"])
     pruned(pages[FOLDER + "dense.md"])

@@ -68,7 +68,6 @@ static int32_t check_split(const windows_t *w, const spmm_tc_pieces_t *p, int32_
         const spmm_tc_piece_t *piece = &p->piece[split->piece + k];
 
         check_piece(w, piece, i, at, limit);
-        assert_int_equal(p->split_of[split->piece + k], s);
         at += piece->n_blocks;
         least = piece->n_blocks < least ? piece->n_blocks : least;
         most  = piece->n_blocks > most ? piece->n_blocks : most;
