@@ -92,7 +92,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         constexpr bool kLean = kCompute == SPMM_COMPUTE_32F_FAST_TF32 && kTiles == 1;
         constexpr int  kFour = kLean ? 5 : kTiles == 1 ? 4 : 3;
         constexpr int  kTwo  = kLean ? 7 : kTiles == 2 && kParts == 2 ? 4 : 5;
-        constexpr int  kOne  = kLean ? 8 : 6;
+        constexpr int  kOne = kLean ? 8 : 6, kNarrow = kTiles * kParts == 1 ? 6 : 5;
 
         static const Choice choices[kNumber] = {
             choice<4, 1, kAccess, 4, kFour>(),
@@ -101,7 +101,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
             choice<4, 1, kAccess, 8, kFour / 2>(),
             choice<2, 1, kAccess, 8, kTwo / 2>(),
             choice<1, 2, kAccess, 8, kOne / 2>(),
-            choice<1, 1, BittcfAccess::kNarrow, 4, 5>(),
+            choice<1, 1, BittcfAccess::kNarrow, 4, kNarrow>(),
         };
 
         return choices;
@@ -121,13 +121,19 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         return n % best.width == 0 ? best : rows<BittcfAccess::kMasked>()[&best - list];
     }
 
-    /* Those that read column-major B: teams of four warps, and of eight, narrow and wide. */
+    /* Those that read column-major B: teams of four warps, and of eight, narrow and wide.  FP64 has
+     * registers for a block ahead beside more thread blocks. */
     static const Choice *columns()
     {
+        constexpr bool kReal   = kTiles * kParts == 1;
+        constexpr bool kAhead  = kCompute == SPMM_COMPUTE_64F && kReal;
+        constexpr int  kStages = kAhead ? 2 : 1, kOne = kReal ? 6 : 5, kTwo = kAhead ? 5 : 4;
+        constexpr int  kLarge = kReal && !kAhead ? 3 : 2;
+
         static const Choice choices[kColumns] = {
-            choice<1, 1, BittcfAccess::kColumns, 4, 5>(),
-            choice<2, 1, BittcfAccess::kColumns, 4, 4>(),
-            choice<1, 1, BittcfAccess::kColumns, 8, 2>(),
+            choice<1, kStages, BittcfAccess::kColumns, 4, kOne>(),
+            choice<2, kStages, BittcfAccess::kColumns, 4, kTwo>(),
+            choice<1, 1, BittcfAccess::kColumns, 8, kLarge>(),
             choice<2, 1, BittcfAccess::kColumns, 8, 2>(),
         };
 
