@@ -34,8 +34,8 @@ namespace spmmi
  *  @tparam kWarps  of the thread block: those of a team */
 template <typename Element, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages,
           BittcfAccess kAccess, int kWarps>
-struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, kAccess == BittcfAccess::kWide> {
-    static constexpr bool kWide = kAccess == BittcfAccess::kWide;
+struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAccess)> {
+    static constexpr bool kWide = is_wide(kAccess);
     using Sums                  = BittcfSums<Element, kCompute, kTiles, kLoads, kWide>;
     using T                     = typename Sums::T;
     using Tile                  = typename Sums::Tile;
@@ -57,22 +57,19 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, kAccess == Bit
     const int                      lane, g, t;
     const int                      chunk, part; /* wide access: 8 part + chunk = lane */
     const int                      n;           /* columns of B */
-    const int                      slice;       /* first column that is stored */
     const int                      j0;          /* first column of the lane */
     const T                       *B;           /* wide access: of that column */
     uint32_t                       col_at,
         bits_at;    /* shared addresses: of the lane's column in block 0 of the ring, of its bits */
     uint32_t value; /* of the next block to load */
 
-    /* Wide access needs kWidth columns: the last slice starts early enough, and only stores the
-     * columns that are its own. */
     __device__ __forceinline__ BittcfWarp(const Bittcf<Element, kTiles> &format,
                                           const spmm_tc_mm_args_t &mm, Lists &shared,
                                           const spmm_tc_piece_t &work, int first)
         : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
           g(lane / 4), t(lane % 4), chunk(lane % 8), part(lane / 8), n((int)mm.x.n * kParts),
-          slice(first), j0(kWide ? min(first, n - kWidth) + kElems * chunk : first + kParts * g),
-          B((const T *)mm.x.B + j0), col_at(shared_address(&shared.col[0][kWide ? part : t])),
+          j0(first + (kWide ? kElems * chunk : kParts * g)), B((const T *)mm.x.B + j0),
+          col_at(shared_address(&shared.col[0][kWide ? part : t])),
           bits_at(shared_address(&shared.bits[0][0])), value((uint32_t)work.start)
     {
         keep(B);
@@ -111,6 +108,12 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, kAccess == Bit
         cp_async_commit();
     }
 
+    /* Wide access: whether n has the lane's columns of a load. */
+    __device__ __forceinline__ bool is_inside(int load) const
+    {
+        return kAccess != BittcfAccess::kMasked || column(load, 0) < n;
+    }
+
     /* kLoads times 16 bytes of row @p col of B. */
     __device__ __forceinline__ void load_row(int32_t col, Pack<T, kElems> (&to)[kLoads]) const
     {
@@ -120,7 +123,10 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, kAccess == Bit
 
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
-                load_16(to[load], row + load * 128);
+                to[load] = {};
+                if (is_inside(load)) {
+                    load_16(to[load], row + load * 128);
+                }
             }
         } else {
             constexpr bool kColumns = kAccess == BittcfAccess::kColumns;
@@ -253,7 +259,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, kAccess == Bit
         if constexpr (kWide) {
             Elements to = {};
 
-            if (column(load, 0) < slice) {
+            if (!is_inside(load)) {
                 return;
             }
             if (!is_zero(args.x.beta)) {
@@ -302,7 +308,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, kAccess == Bit
                     const Element both[2] = {((const Elements &)x[0]).at[e],
                                              ((const Elements &)x[1]).at[e]};
 
-                    if (j >= slice && j < n) {
+                    if (j < n) {
                         store_pair(row, j / kParts, both, paired);
                     }
                 }
@@ -373,7 +379,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, kAccess == Bit
                 const Wide x = result(k / 2, load, k % 2);
 
                 if constexpr (kWide) {
-                    if (column(load, 0) >= slice) {
+                    if (is_inside(load)) {
                         *(Wide *)(row + column(load, 0)) = x;
                     }
                 } else {

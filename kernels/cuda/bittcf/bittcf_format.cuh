@@ -53,10 +53,16 @@ template <typename Element, int kTiles> struct Bittcf {
 
 /** How lanes read B. */
 enum class BittcfAccess {
-    kWide,   /**< rows, 16 bytes at a time */
+    kWide,   /**< rows, 16 bytes at a time, in slices that divide n */
+    kMasked, /**< the same, and nothing behind the last column */
     kNarrow, /**< rows, element by element, for any alignment and width */
     kColumns /**< column-major B as it lies: condensed columns are often neighbours */
 };
+
+constexpr bool is_wide(BittcfAccess access)
+{
+    return access == BittcfAccess::kWide || access == BittcfAccess::kMasked;
+}
 
 /** Lists of the blocks a warp is about to multiply. */
 template <int kTiles> struct alignas(16) BittcfLists {

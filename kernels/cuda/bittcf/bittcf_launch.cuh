@@ -87,33 +87,53 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     /* Measured on one H200 over real matrices and stand-ins, N = 32 and 128: with several loads a
      * block keeps a warp busy, and more resident warps hide latency better than a second tile in
      * registers; with one load it is the other way round. */
-    static const Choice *all()
+    template <BittcfAccess kAccess> static const Choice *rows()
     {
         constexpr bool kLean = kCompute == SPMM_COMPUTE_32F_FAST_TF32 && kTiles == 1;
         constexpr int  kFour = kLean ? 5 : kTiles == 1 ? 4 : 3;
         constexpr int  kTwo  = kLean ? 7 : kTiles == 2 && kParts == 2 ? 4 : 5;
-        constexpr int  kOne  = kLean ? 8 : 6;
+        constexpr int  kOne = kLean ? 8 : 6, kNarrow = kTiles * kParts == 1 ? 6 : 5;
 
         static const Choice choices[kNumber] = {
-            choice<4, 1, BittcfAccess::kWide, 4, kFour>(),
-            choice<2, 1, BittcfAccess::kWide, 4, kTwo>(),
-            choice<1, 2, BittcfAccess::kWide, 4, kOne>(),
-            choice<4, 1, BittcfAccess::kWide, 8, kFour / 2>(),
-            choice<2, 1, BittcfAccess::kWide, 8, kTwo / 2>(),
-            choice<1, 2, BittcfAccess::kWide, 8, kOne / 2>(),
-            choice<1, 1, BittcfAccess::kNarrow, 4, 5>(),
+            choice<4, 1, kAccess, 4, kFour>(),
+            choice<2, 1, kAccess, 4, kTwo>(),
+            choice<1, 2, kAccess, 4, kOne>(),
+            choice<4, 1, kAccess, 8, kFour / 2>(),
+            choice<2, 1, kAccess, 8, kTwo / 2>(),
+            choice<1, 2, kAccess, 8, kOne / 2>(),
+            choice<1, 1, BittcfAccess::kNarrow, 4, kNarrow>(),
         };
 
         return choices;
     }
 
-    /* Those that read column-major B: teams of four warps, and of eight, narrow and wide. */
+    /* A width between those of slices takes as long as the next multiple of the least one, but for
+     * the loads that are left out.  Of few columns most lanes would have none: they come element by
+     * element. */
+    static const Choice &best_rows(const spmm_tc_work_t &work, int64_t n, bool wide)
+    {
+        const Choice *const list = rows<BittcfAccess::kWide>();
+        const int64_t       one  = list[2].width;
+        const int64_t       up   = 2 * n > one ? ceil_div(n, one) * one : n;
+        const Choice       &best =
+            best_choice<Format>(list, kNumber, work, up, [=](int) { return wide; });
+
+        return n % best.width == 0 ? best : rows<BittcfAccess::kMasked>()[&best - list];
+    }
+
+    /* Those that read column-major B: teams of four warps, and of eight, narrow and wide.  FP64 has
+     * registers for a block ahead beside more thread blocks. */
     static const Choice *columns()
     {
+        constexpr bool kReal   = kTiles * kParts == 1;
+        constexpr bool kAhead  = kCompute == SPMM_COMPUTE_64F && kReal;
+        constexpr int  kStages = kAhead ? 2 : 1, kOne = kReal ? 6 : 5, kTwo = kAhead ? 5 : 4;
+        constexpr int  kLarge = kReal && !kAhead ? 3 : 2;
+
         static const Choice choices[kColumns] = {
-            choice<1, 1, BittcfAccess::kColumns, 4, 5>(),
-            choice<2, 1, BittcfAccess::kColumns, 4, 4>(),
-            choice<1, 1, BittcfAccess::kColumns, 8, 2>(),
+            choice<1, kStages, BittcfAccess::kColumns, 4, kOne>(),
+            choice<2, kStages, BittcfAccess::kColumns, 4, kTwo>(),
+            choice<1, 1, BittcfAccess::kColumns, 8, kLarge>(),
             choice<2, 1, BittcfAccess::kColumns, 8, 2>(),
         };
 
@@ -142,21 +162,16 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         if (args.x.layout == SPMM_LAYOUT_COL) {
             return launch_pieces(best_columns(work, args.x.n), A, work, args, stream, true);
         }
-        return launch_pieces(
-            best_choice<Format>(all(), kNumber, work, args.x.n, [=](int) { return wide; }), A, work,
-            args, stream, true);
+        return launch_pieces(best_rows(work, args.x.n, wide), A, work, args, stream, true);
     }
 
     static cudaError_t preload()
     {
-        const cudaError_t code = spmmi::preload(finish_splits<Format>);
+        cudaError_t code = spmmi::preload(finish_splits<Format>);
 
-        if (code != cudaSuccess) {
-            return code;
-        }
-        const cudaError_t rows = preload_choices(all(), kNumber);
-
-        return rows != cudaSuccess ? rows : preload_choices(columns(), kColumns);
+        code = code == cudaSuccess ? preload_choices(rows<BittcfAccess::kWide>(), kNumber) : code;
+        code = code == cudaSuccess ? preload_choices(rows<BittcfAccess::kMasked>(), kNumber) : code;
+        return code == cudaSuccess ? preload_choices(columns(), kColumns) : code;
     }
 };
 

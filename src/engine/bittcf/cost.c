@@ -69,8 +69,10 @@ static launch_t launch_of(const spmm_tc_load_t *load, const spmm_problem_t *prob
 {
     const double enough = 12.0;
     const int most = problem->layout != SPMM_LAYOUT_COL && spmmi_gpu_narrow(problem) > 0.0 ? 1 : 4;
-    const double n = (double)problem->n, narrow = 128.0 / (double)spmm_type_size(problem->ab_type);
-    launch_t     best = {.width = narrow, .loads = 1.0, .slices = ceil(n / narrow)};
+    const double narrow = 128.0 / (double)spmm_type_size(problem->ab_type);
+    const double up     = ceil((double)problem->n / narrow) * narrow;
+    const double n      = problem->layout == SPMM_LAYOUT_COL ? (double)problem->n : up;
+    launch_t     best   = {.width = narrow, .loads = 1.0, .slices = ceil(n / narrow)};
 
     best.team = load->single + load->team <= (double)SPMM_TC_FEW * device->n_sm ? 8.0 : 4.0;
     for (int more = 2; more <= most; more *= 2) {

@@ -192,25 +192,35 @@ def others(pages):
     assert 0.4 < half < 0.6, half
 
 
-def tried_widths(page):
+def tried_widths(tried, page):
     def times(wanted, **more):
         return values(select("engines/tried_widths.tsv", tried=wanted, **more), "beside_us",
                       over="us")
 
-    sums = times("sums")
-    page.says(f"{fig(min(sums))} to {fig(max(sums))} of the time of `dmma`, {fig(len(sums), 0)} "
-              "matrices, N = 8, column-major")
+    def last(engine, n, **more):
+        found = select("engines/tried_sums.tsv", engine=engine, N=n, **more)
+        return values(found, "last_block", over="second_kernel")
+
+    dmma = [last("dmma", 8, layout=layout) for layout in ("col", "row")]
+    cvse = [last("cvse", n) for n in (32, 128)]
+    page.says(f"{fig(len(dmma[0]), 0)} matrices with cut windows: {fig(geomean(dmma[0]))} and "
+              f"{fig(geomean(dmma[1]))} times as fast in `dmma` at N = 8, "
+              f"{fig(geomean(last('bittcf', 8)))} in `bittcf`, but "
+              f"{fig(geomean(last('bittcf', 128)))} in `bittcf` at N = 128 and "
+              f"{fig(geomean(cvse[0]))} and {fig(geomean(cvse[1]))} in `cvse` at 32 and 128, at the "
+              f"least {fig(min(cvse[1]))}")
     edges = [t for kind in ("64f", "32f") for n in (64, 128)
              for t in times("edges", type=kind, N=n)]
     page.says(f"{fig(times('edges', type='64f', N=20)[0])} of the time with N = 20 in FP64, but "
               f"{fig(min(edges))} to {fig(max(edges))} with N = 64 and 128")
-    columns = [times("columns 2", N=8), times("columns 1", N=32)]
+    columns = [times("columns 1", N=n) for n in (8, 32)]
     page.says(f"{fig(geomean(columns[0]))} of the time at N = 8 and {fig(geomean(columns[1]))} at "
-              f"32, geometric means of {fig(len(columns[0]), 0)} matrices")
+              f"32 with two register tiles, geometric means of {fig(len(columns[0]), 0)} matrices")
     wide = [t for n in (33, 63) for t in times("csr-gpu, 4-byte accesses", N=n)]
-    page.says(f"{fig(times('csr-gpu, 4-byte accesses', N=15)[0])} of the time with 15 columns, but "
-              f"{fig(min(wide))} to {fig(max(wide))} with 33 and 63")
-    page.noted("definition", "eight lanes for 16 elements, and a warp for 33 to 64")
+    narrow = times("csr-gpu, 4-byte accesses", N=15)[0]
+    tried.says(f"{fig(narrow)} of the time with 15 columns, but "
+               f"{fig(min(wide))} to {fig(max(wide))} with 33 and 63")
+    tried.noted("definition", "eight lanes for 16 elements, and a warp for 33 to 64")
 
 
 def tried_columns(tried, how_to):
@@ -347,7 +357,7 @@ def quote(pages):
     bittcf(pages[FOLDER + "bittcf.md"])
     others(pages)
     tried(pages[FOLDER + "tried.md"])
-    tried_widths(pages[FOLDER + "tried.md"])
+    tried_widths(pages[FOLDER + "tried.md"], pages[FOLDER + "bittcf.md"])
     tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])
     pieces(pages[FOLDER + "tried.md"])
     pruned(pages[FOLDER + "dense.md"])

@@ -53,8 +53,8 @@ static const shape_t shapes[] = {
 };
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
-static const int64_t widths[] = {1, 7, 32, 33, 100, 128, 512};
-enum { N_WIDTHS = sizeof widths / sizeof widths[0], SMALL_WIDTHS = 5 };
+static const int64_t widths[] = {1, 7, 12, 24, 32, 33, 100, 128, 512};
+enum { N_WIDTHS = sizeof widths / sizeof widths[0], SMALL_WIDTHS = 7 };
 
 /* What lies between the end of a row, or a column, and the leading dimension belongs to nobody. */
 static void spoil_padding(const product_t *p)
