@@ -161,8 +161,10 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  within 1 MiB and four times what the block takes as CSR, on the device and on the host each.
  *  What has lost is freed by the next call of spmm_plan_update_values(),
  *  spmm_matrix_update_values(), spmm_plan_scatter(), spmm_plan_gather() or spmm_plan_resync(),
- *  never by an execute.  Engine cusparse may be among them, whose first call may wait for the
- *  device.
+ *  never by an execute.
+ *  With transport nccl-push the bits of rows that need others' may also be others in a graph that
+ *  the program captures, and while products of the context run in several streams at a time; not
+ *  with option deterministic.
  *  With option graph, the second call with the same arguments captures them and allocates; it and
  *  later ones launch one graph.  A few graphs are kept as long as n, ldb, ldc and the alignment of
  *  B and C (modulo 16 bytes) stay.  NCCL demands that all ranks capture and launch alike: on

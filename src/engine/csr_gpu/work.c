@@ -21,9 +21,10 @@ enum {
     LOOKS     = 8    /* at how many pieces there are, until they are one wave */
 };
 
-/* Rows of B in use of which those of one wave, all over the block, find what they need in L2 all the
- * same; bytes. */
-static const double wave_bytes = 36e6;
+/* Bytes of the rows of B in use up to which one wave, which is all over the block, finds what it
+ * needs in L2 all the same; where some rows are far longer than others, pieces take unequal times,
+ * and more than that is lost at the end (bench/results/engines/waves.tsv). */
+static const double wave_bytes = 36e6, skewed_bytes = 16e6, skewed = 64.0; /* longest over mean */
 
 /* How far the pieces of each kind are filled; counts them as well, with no arrays to fill. */
 typedef struct {
@@ -126,6 +127,19 @@ static int64_t fit_wave(const spmm_csr_t *block, int64_t limit, int64_t most, in
     return 0;
 }
 
+static double most_bytes(const spmm_csr_t *block)
+{
+    int64_t longest = 0;
+
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        const int64_t length = block->row_ptr[i + 1] - block->row_ptr[i];
+
+        longest = length > longest ? length : longest;
+    }
+    return (double)longest * block->n_rows > skewed * (double)spmmi_csr_nnz(block) ? skewed_bytes
+                                                                                   : wave_bytes;
+}
+
 /* Thread blocks of the kernel for @p n columns on a multiprocessor, at least. */
 static int64_t resident(int64_t n, int64_t size)
 {
@@ -147,7 +161,7 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
     groups = BLOCK / lanes;
     least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
     most   = groups * MOST;
-    if (n > 1 && slices == 1 && (double)used_cols * (double)(n * size) <= wave_bytes) {
+    if (n > 1 && slices == 1 && (double)used_cols * (double)(n * size) <= most_bytes(block)) {
         limit = nnz / slots < least ? least : nnz / slots;
         limit = fit_wave(block, limit, most, slots);
     }

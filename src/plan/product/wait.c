@@ -3,17 +3,20 @@
 
 #include "plan/plan.h"
 
-/* Bytes of B that a block reads: more are for all multiprocessors. */
-enum { MOST_BYTES = 8 << 20 };
+/* Bytes of B that a block reads, and that arrive: more are for all multiprocessors. */
+enum { MOST_BYTES = 8 << 20, MOST_ARRIVING = 384 << 10 };
 
+/* Not where bits are to be equal: which way a product goes depends on what else is under way. */
 bool spmmi_plan_may_wait(const spmm_plan_t *plan, const spmm_block_t *block)
 {
     const int64_t row = plan->n * (int64_t)spmm_type_size(plan->ab_type);
 
     return block == &plan->blocks.halo && block->nnz > 0 && block->nnz <= MOST_BYTES / row &&
+           spmmi_halo_recv_rows(&plan->exchange.halo) <= MOST_ARRIVING / row &&
            plan->shared->push.waits >= 0 && plan->op == SPMM_OP_N &&
-           plan->layout == SPMM_LAYOUT_ROW && !plan->reproducible && plan->exchange.state != NULL &&
-           plan->exchange.transport->arrival != NULL && !spmmi_plan_rounds(plan);
+           plan->layout == SPMM_LAYOUT_ROW && !plan->deterministic &&
+           plan->exchange.state != NULL && plan->exchange.transport->arrival != NULL &&
+           !spmmi_plan_rounds(plan);
 }
 
 /* Products of other streams may wait for exchanges which the device has not begun. */
