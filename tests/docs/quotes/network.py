@@ -36,4 +36,6 @@ def quote(pages):
     page.says(f"at 256 ranks it sends or gets {fig(road['rows_max'], 0)} rows")
     least = code("src/plan/groups/groups.c", r"LEAST_COLUMNS = (\d+)")
     page.says(f"less than {fig(least, 0)} columns")
+    least = code("src/device/network.c", r"long_enough = (\d+)e-3")
+    page.says(f"until they take {fig(least / 1000, 1)} s")
     page.noted("definition", "adapter of 400 Gb/s", "some 40 bytes an entry")
