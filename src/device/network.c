@@ -46,7 +46,7 @@ double spmmi_network_time(const spmm_network_t *network, spmm_way_t way, const s
 /* Every rank sends to some and receives from others at the same time. */
 typedef struct {
     spmm_env_t    *env;
-    int            n_peers;
+    int            n_peers, most_peers; /* of this rank, of a rank */
     int            to[MOST_PEERS], from[MOST_PEERS];
     char          *out, *in; /* [LAST_LONG] */
     spmm_message_t message[2 * BURST];
@@ -79,7 +79,9 @@ static void find_peers(ring_t *ring, spmm_way_t way, int most)
     const int           units =
         way == SPMM_BETWEEN ? nodes->count : nodes->first[mine + 1] - nodes->first[mine];
 
-    ring->n_peers = 0;
+    ring->n_peers    = 0;
+    ring->most_peers = (way == SPMM_BETWEEN ? nodes->count : nodes->most) - 1;
+    ring->most_peers = ring->most_peers < most ? ring->most_peers : most;
     for (int step = 1; step < units && step <= most; step++) {
         const int to = neighbour(nodes, env->rank, way, step);
 
@@ -106,11 +108,13 @@ static spmm_status_t post(ring_t *ring, int count, size_t bytes, int *posted)
     return SPMM_OK;
 }
 
-/* Seconds of this rank for @p turns turns.  Collective, agreed. */
+/* Seconds of this rank for @p turns turns, of a single one until all have had theirs: ranks that
+ * start late get what others had sent before.  Collective, agreed. */
 static spmm_status_t pass(ring_t *ring, int turns, int count, size_t bytes, double *seconds)
 {
-    spmm_env_t   *env    = ring->env;
-    const double  start  = spmmi_now();
+    spmm_env_t   *env   = ring->env;
+    const double  start = spmmi_now();
+    double        end;
     spmm_status_t status = SPMM_OK;
     int           posted = 0;
 
@@ -122,8 +126,9 @@ static spmm_status_t pass(ring_t *ring, int turns, int count, size_t bytes, doub
                                          "measuring the network");
         }
     }
-    *seconds = spmmi_now() - start;
+    end      = spmmi_now();
     status   = spmmi_agree(env, status);
+    *seconds = (turns > 1 ? end : spmmi_now()) - start;
     if (status != SPMM_OK && spmmi_abandon(env, posted, ring->message, 0.1)) {
         spmmi_alloc_keep(ring->out, LAST_LONG);
         spmmi_alloc_keep(ring->in, LAST_LONG);
@@ -148,28 +153,30 @@ static spmm_status_t time_turn(ring_t *ring, int turns, int count, size_t bytes,
     return SPMM_OK;
 }
 
-/* Longer messages until they take long enough, so that neither a slow network is waited for nor a
- * fast one measured by its latency.  The rate is that of the bytes by which the longest are longer
- * than those of a quarter: what a message takes whatever its length is in neither.  Collective,
- * agreed. */
-static spmm_status_t measure_rate(ring_t *ring, int most_peers, double *rate)
+/* Longer messages until one takes long enough, so that neither a slow network is waited for nor a
+ * fast one, or ranks that wait for a core, measured by latencies.  Of the last three lengths the
+ * best rate counts: beyond some length MPI asks the receiver first, and on a slow network the
+ * question waits behind what is under way.  Collective, agreed. */
+static spmm_status_t measure_rate(ring_t *ring, double latency_s, double *rate)
 {
-    const size_t limit = spmmi_message_limit(ring->env); /* a message in one part */
-    const size_t room  = LAST_LONG / (size_t)most_peers;
-    const size_t most  = limit < room ? limit : room;
-    size_t       bytes = FIRST_LONG < most / 4 ? FIRST_LONG : most / 4;
-    double       took[3]; /* of a quarter, of half, of all of the bytes */
+    const size_t limit   = spmmi_message_limit(ring->env); /* a message in one part */
+    const size_t room    = LAST_LONG / MOST_PEERS;
+    const size_t most    = limit < room ? limit : room;
+    double       best[3] = {0.0}, took = 0.0, before = 0.0;
+    size_t       bytes = FIRST_LONG < most ? FIRST_LONG : most;
 
-    SPMM_TRY(time_turn(ring, 1, 1, bytes, &took[1]));
-    bytes *= 2;
-    SPMM_TRY(time_turn(ring, 1, 1, bytes, &took[2]));
-    do {
-        bytes *= 2;
-        took[0] = took[1];
-        took[1] = took[2];
-        SPMM_TRY(time_turn(ring, 1, 1, bytes, &took[2]));
-    } while (took[2] < long_enough && 2 * bytes <= most);
-    *rate = 0.75 * (double)(bytes * (size_t)most_peers) / fmax(took[2] - took[0], 0.5 * took[2]);
+    for (bool more = true; more; bytes *= 2) {
+        const double sent = (double)bytes * ring->most_peers;
+
+        SPMM_TRY(time_turn(ring, 1, 1, bytes, &took));
+        best[0] = best[1];
+        best[1] = best[2];
+        best[2] = sent / fmax(took - latency_s, 0.5 * took);
+        more    = 2 * bytes <= most && took < enough_s &&
+               (took < long_enough || took < 1.5 * before || before == 0.0);
+        before = took;
+    }
+    *rate = fmax(best[0], fmax(best[1], best[2]));
     return SPMM_OK;
 }
 
@@ -177,8 +184,6 @@ static spmm_status_t measure_rate(ring_t *ring, int most_peers, double *rate)
 static spmm_status_t measure_way(ring_t *ring, spmm_way_t way, spmm_network_t *network)
 {
     const spmm_nodes_t *nodes = &ring->env->nodes;
-    const int           units = way == SPMM_BETWEEN ? nodes->count : nodes->most;
-    const int           peers = units <= MOST_PEERS ? units - 1 : MOST_PEERS;
     double              one, burst;
 
     find_peers(ring, way, 1);
@@ -186,12 +191,12 @@ static spmm_status_t measure_way(ring_t *ring, spmm_way_t way, spmm_network_t *n
     SPMM_TRY(time_turn(ring, TURNS, BURST, SHORT, &burst));
     network->latency_s[way] = one;
     network->message_s[way] = fmax(burst - one, 0.0) / (BURST - 1);
-    find_peers(ring, way, peers);
-    SPMM_TRY(measure_rate(ring, peers, &network->rate[way]));
+    find_peers(ring, way, MOST_PEERS);
+    SPMM_TRY(measure_rate(ring, one, &network->rate[way]));
     if (way == SPMM_BETWEEN && nodes->index[ring->env->rank] > 0) {
         ring->n_peers = 0;
     }
-    return way == SPMM_BETWEEN ? measure_rate(ring, peers, &network->alone) : SPMM_OK;
+    return way == SPMM_BETWEEN ? measure_rate(ring, one, &network->alone) : SPMM_OK;
 }
 
 /* Collective, agreed. */

@@ -8,9 +8,9 @@
 
 #include "device/device.h"
 
-/** Fill device->network from the file, by measuring for some 0.1 s, on a slow network some s, or with
- *  SPMM_CALIBRATE=0 by typical costs; on one node it stays zero.  Collective, agreed: equal on all
- *  ranks. */
+/** Fill device->network from the file, by measuring for some 0.1 s, on a slow network some s, or
+ *  with SPMM_CALIBRATE=0 by typical costs; on one node it stays zero.  Collective, agreed: equal on
+ *  all ranks. */
 spmm_status_t spmmi_network_open(spmm_device_t *device);
 
 /** What a rank sends or receives at once on ways of one kind. */

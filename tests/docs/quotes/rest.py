@@ -218,8 +218,8 @@ BETWEEN_NODES = (
 
 def to_flat(matrix, cover, levels):
     """Rows and time of an exchange to those of a flat one of rows of B."""
-    flat = one("levels.tsv", matrix=matrix, cover="rows", levels="flat")
-    way = one("levels.tsv", matrix=matrix, cover=cover, levels=levels)
+    flat = one("levels.tsv", rate="10mbit", matrix=matrix, cover="rows", levels="flat")
+    way = one("levels.tsv", rate="10mbit", matrix=matrix, cover=cover, levels=levels)
     return [fig(way[name] / flat[name]) for name in ("rows_between", "exchange_ms")]
 
 
@@ -228,7 +228,7 @@ def levels(page):
         page.row(title, *to_flat(matrix, "rows", "node"))
     gain = code("src/plan/exchange.c", r"clear_gain = ([\d.]+);")
     page.says(f"less than {fig(gain, 1)} of a flat exchange")
-    page.noted("definition", "that send 20 Mb/s each")
+    page.noted("definition", "that send and get 10 Mb/s each")
 
 
 def cover(page):
@@ -236,7 +236,8 @@ def cover(page):
     page.says(f"takes covers below {fig(gain, 1)}.")
     for title, matrix in BETWEEN_NODES:
         page.row(title, *(" / ".join(to_flat(matrix, "both", way)) for way in ("flat", "node")),
-                 one("levels.tsv", matrix=matrix, cover="both", levels="node")["auto"])
+                 one("levels.tsv", rate="10mbit", matrix=matrix, cover="both",
+                     levels="node")["auto"])
 
 
 def definitions(pages):
