@@ -336,10 +336,25 @@ def pieces(page):
                "210 instead of 222 MB", "98 instead of 150 MB", "takes 701 us with",
                "848 us with pieces of 2048", "10.4 us where a warp looks at")
     page.noted("definition", "pieces of 1024 entries", "as 660 of them", "of 128 bytes each",
-               "Slices of 128 bytes", "where all of B has at most 36 MB")
+               "Slices of 128 bytes", "of 256 threads are resident", "1024 threads in FP64, and at N = 512")
     three = one("engines/tried_pieces.tsv", type="32f", matrix="mult_dcop_01", N=32)
     page.says(f"threads takes {fig(three['one_wave_1024'], 1)} us where one group",
               f"; three waves take {fig(three['three_waves'], 1)} us")
+
+
+def waves(page):
+    def speed_up(kind, n):
+        found = values(select("engines/waves.tsv", type=kind, N=n), "three_waves", over="one_wave")
+        return f"{fig(geomean(found))}, {fig(min(found))}"
+
+    count = len(select("engines/waves.tsv", type="32f", N=32))
+    page.says(f"each other, of {fig(count, 0)} matrices",
+              f"FP32 {speed_up('32f', 32)} at N = 32 and {speed_up('32f', 128)} at 128; FP64 "
+              f"{speed_up('64f', 32)} at 32")
+    work = "src/engine/csr_gpu/work.c"
+    page.says(f"at most {fig(float(code(work, r'wave_bytes = ([0-9e]+)')) / 1e6, 0)} MB, or "
+              f"{fig(float(code(work, r'skewed_bytes = ([0-9e]+)')) / 1e6, 0)} MB where a row is "
+              f"{fig(float(code(work, r'skewed = ([0-9.]+)')), 0)} times the mean")
 
 
 def reference(page):
@@ -360,5 +375,6 @@ def quote(pages):
     tried_widths(pages[FOLDER + "tried.md"], pages[FOLDER + "bittcf.md"])
     tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])
     pieces(pages[FOLDER + "tried.md"])
+    waves(pages[FOLDER + "csr_gpu.md"])
     pruned(pages[FOLDER + "dense.md"])
     reference(pages["docs/reference/engines.md"])
