@@ -2,7 +2,7 @@
 """Figures of docs/explanation/nccl_push.md and schedules.md."""
 
 from figures import fig
-from results import code, one, rows, select
+from results import code, geomean, one, rows, select
 
 
 def us(value):
@@ -108,7 +108,7 @@ def schedules(page):
         f"{fig(hidden[-1], 1)} |"
     )
     most = code("src/plan/product/wait.c", r"MOST_BYTES = (\d+) << 20")
-    page.says(f"reads {fig(most, 0)} MiB of B at most in the halo block")
+    page.says(f"reads {fig(most, 0)} MiB at most in the halo block")
     worth = code("src/plan/choose/choose.c", r"worth = ([\d.]+);")
     less = 100 * code("src/plan/choose/choose.c", r"\n +(0\.\d+); +/\* of the yardstick")
     page.says(
@@ -143,6 +143,29 @@ def fixed(page):
     page.noted("definition", "a product of 25 rows and 8 columns")
 
 
+def halo_waits(page):
+    def excess(r):
+        return 1000 * (r["total_ms"] - max(r["alone_exchange_ms"], r["alone_local_ms"]))
+
+    def kib(r):
+        return r["halo_rows_max"] * r["columns"] * (8 if r["type"] == "64f" else 4) / 1024
+
+    found = rows("halo_waits.tsv")
+    pairs = [(a, b) for a in found for b in found
+             if "event=1" in a["variant"] and "event=1" not in b["variant"]
+             and all(a[k] == b[k] for k in ("matrix", "columns", "type"))]
+    for title, low, high in ((f"up to {fig(64, 0)} KiB", 0, 64),
+                             (f"up to {fig(384, 0)} KiB", 64, 384), ("more, trial", 384, 1e9)):
+        of = [(a, b) for a, b in pairs if low < kib(b) <= high]
+        ratios = [a["total_ms"] / b["total_ms"] for a, b in of]
+        page.row(title, fig(len(of), 0), fig(sum(excess(a) for a, b in of) / len(of), 1),
+                 fig(sum(excess(b) for a, b in of) / len(of), 1), fig(geomean(ratios)),
+                 fig(min(ratios)))
+    most = code("src/plan/product/wait.c", r"MOST_ARRIVING = ([0-9]+) << 10")
+    page.says(f"gets {fig(most, 0)} KiB of B at most")
+
+
 def quote(pages):
     push(pages["docs/explanation/nccl_push.md"])
     schedules(pages["docs/explanation/schedules.md"])
+    halo_waits(pages["docs/explanation/schedules.md"])
