@@ -62,7 +62,7 @@ set(SPMM_C_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstric
 add_library(spmm_objects OBJECT ${spmm_sources})
 # Vectors of C are multiplied and added by one instruction, which -std=c11 by itself forbids.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cpu/csr_cpu/csr_rows.c PROPERTIES
-  COMPILE_OPTIONS "-ffp-contract=fast;-fno-tree-vectorize;-fno-tree-slp-vectorize")
+  COMPILE_OPTIONS "-ffp-contract=fast;-fno-tree-vectorize;-fno-tree-slp-vectorize;-falign-loops=32")
 set_target_properties(spmm_objects PROPERTIES C_VISIBILITY_PRESET hidden
   CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(spmm_objects PRIVATE MPI::MPI_C ${spmm_private_libraries})

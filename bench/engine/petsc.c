@@ -2,8 +2,9 @@
 /** @file petsc.c  Products of PETSc's MATAIJ and of the same matrix as spmmdist, which it knows by
  *  name alone, in turn.  A line for each of MatMult(), MatMatMult() and MatTransposeMatMult(), and
  *  of KSPMatSolve() by conjugate gradients: columns, the least CPU time of each side, user's and
- *  system's of the rank with most, which other work on the machine moves little, their ratio, the
- *  medians, the difference of the results relative to their size, the iterations.
+ *  system's of the rank with most, the median of the ratios of successive pairs, which other work
+ *  on the machine moves least, the medians of both, the difference of the results relative to
+ *  their size, the iterations.
  *
  *      mpirun -n 2 bench_petsc_real -dll_append libspmm_dist_petsc_real.so [-nx 60] [-box]
  *          [-columns 1,4,8] [-repeat 21] [-solve]
@@ -82,17 +83,29 @@ static double used(void)
 
 typedef PetscErrorCode (*once_t)(void *what, int side);
 
-/* Least and median time of both sides, which take turns. */
-static PetscErrorCode compare(once_t once, void *what, PetscInt repeat, double least[2],
-                              double median[2])
+/* Milliseconds of a call. */
+typedef struct {
+    double least[2], median[2]; /* of each side */
+    double ratio;               /* median of the pairs */
+} times_t;
+
+static double sort(double *number, PetscInt count)
 {
-    double *took[2];
+    qsort(number, (size_t)count, sizeof *number, ascending);
+    return number[count / 2];
+}
+
+/* Both sides take turns, each first in every other pair. */
+static PetscErrorCode compare(once_t once, void *what, PetscInt repeat, times_t *times)
+{
+    double *took[2], *ratio;
 
     PetscFunctionBeginUser;
-    PetscCall(PetscMalloc2(repeat, &took[0], repeat, &took[1]));
+    PetscCall(PetscMalloc3(repeat, &took[0], repeat, &took[1], repeat, &ratio));
     for (PetscInt k = -1; k < repeat; k++) { /* the first time does not count */
-        for (int side = 0; side < 2; side++) {
-            double seconds, slowest;
+        for (int turn = 0; turn < 2; turn++) {
+            const int side = turn ^ (k & 1);
+            double    seconds, slowest;
 
             MPI_Barrier(PETSC_COMM_WORLD);
             seconds = -used();
@@ -104,21 +117,24 @@ static PetscErrorCode compare(once_t once, void *what, PetscInt repeat, double l
             }
         }
     }
-    for (int side = 0; side < 2; side++) {
-        qsort(took[side], (size_t)repeat, sizeof **took, ascending);
-        least[side]  = took[side][0];
-        median[side] = took[side][repeat / 2];
+    for (PetscInt k = 0; k < repeat; k++) {
+        ratio[k] = took[0][k] / took[1][k];
     }
-    PetscCall(PetscFree2(took[0], took[1]));
+    times->ratio = sort(ratio, repeat);
+    for (int side = 0; side < 2; side++) {
+        times->median[side] = sort(took[side], repeat);
+        times->least[side]  = took[side][0];
+    }
+    PetscCall(PetscFree3(took[0], took[1], ratio));
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode report(const char *what, PetscInt columns, const double least[2],
-                             const double median[2], double error, PetscInt steps)
+static PetscErrorCode report(const char *what, PetscInt columns, const times_t *t, double error,
+                             PetscInt steps)
 {
     return PetscPrintf(PETSC_COMM_WORLD, "%s\t%d\t%.4f\t%.4f\t%.3f\t%.4f\t%.4f\t%.1e\t%d\t%d\n",
-                       what, (int)columns, least[0], least[1], least[0] / least[1], median[0],
-                       median[1], error, (int)steps, (int)steps);
+                       what, (int)columns, t->least[0], t->least[1], t->ratio, t->median[0],
+                       t->median[1], error, (int)steps, (int)steps);
 }
 
 typedef struct {
@@ -163,18 +179,18 @@ static PetscErrorCode difference(Mat C[2], double *error)
 
 static PetscErrorCode measure_mult(case_t *c, PetscInt repeat)
 {
-    double    least[2], median[2];
+    times_t   times = {.ratio = 0.0};
     PetscReal size, apart;
 
     PetscFunctionBeginUser;
     PetscCall(MatCreateVecs(c->A[0], &c->x, &c->y[0]));
     PetscCall(VecDuplicate(c->y[0], &c->y[1]));
     PetscCall(VecSetRandom(c->x, NULL));
-    PetscCall(compare(mult, c, repeat, least, median));
+    PetscCall(compare(mult, c, repeat, &times));
     PetscCall(VecNorm(c->y[0], NORM_2, &size));
     PetscCall(VecAXPY(c->y[1], -1.0, c->y[0]));
     PetscCall(VecNorm(c->y[1], NORM_2, &apart));
-    PetscCall(report("MatMult", 1, least, median, apart / size, 0));
+    PetscCall(report("MatMult", 1, &times, apart / size, 0));
     PetscCall(VecDestroy(&c->x));
     PetscCall(VecDestroy(&c->y[0]));
     PetscCall(VecDestroy(&c->y[1]));
@@ -186,15 +202,16 @@ static PetscErrorCode measure_products(case_t *c, PetscInt columns, PetscInt rep
     PetscFunctionBeginUser;
     PetscCall(make_block(c->A[0], columns, &c->B));
     for (c->type = MATPRODUCT_AB; c->type <= MATPRODUCT_AtB; c->type++) {
-        double least[2], median[2], error;
+        times_t times = {.ratio = 0.0};
+        double  error;
 
         for (int side = 0; side < 2; side++) {
             PetscCall(product(c->type, c->A[side], c->B, MAT_INITIAL_MATRIX, &c->C[side]));
         }
-        PetscCall(compare(mat_mult, c, repeat, least, median));
+        PetscCall(compare(mat_mult, c, repeat, &times));
         PetscCall(difference(c->C, &error));
         PetscCall(report(c->type == MATPRODUCT_AB ? "MatMatMult" : "MatTransposeMatMult", columns,
-                         least, median, error, 0));
+                         &times, error, 0));
         PetscCall(MatDestroy(&c->C[0]));
         PetscCall(MatDestroy(&c->C[1]));
     }
@@ -205,7 +222,8 @@ static PetscErrorCode measure_products(case_t *c, PetscInt columns, PetscInt rep
 /* Conjugate gradients with the default block preconditioner. */
 static PetscErrorCode measure_solve(case_t *c, PetscInt columns)
 {
-    double   least[2], median[2], error;
+    times_t  times = {.ratio = 0.0};
+    double   error;
     PetscInt steps[2];
 
     PetscFunctionBeginUser;
@@ -218,13 +236,13 @@ static PetscErrorCode measure_solve(case_t *c, PetscInt columns)
         PetscCall(KSPSetTolerances(c->ksp[side], 1e-9, PETSC_DEFAULT, PETSC_DEFAULT, 10000));
         PetscCall(KSPSetFromOptions(c->ksp[side]));
     }
-    PetscCall(compare(mat_solve, c, 2, least, median));
+    PetscCall(compare(mat_solve, c, 5, &times));
     for (int side = 0; side < 2; side++) {
         PetscCall(KSPGetTotalIterations(c->ksp[side], &steps[side]));
         PetscCall(KSPDestroy(&c->ksp[side]));
     }
     PetscCall(difference(c->C, &error));
-    PetscCall(report("KSPMatSolve", columns, least, median, error, steps[0]));
+    PetscCall(report("KSPMatSolve", columns, &times, error, steps[0]));
     PetscCheck(steps[0] == steps[1], PETSC_COMM_WORLD, PETSC_ERR_PLIB,
                "%d iterations with aij, %d with spmmdist", (int)steps[0], (int)steps[1]);
     PetscCall(MatDestroy(&c->C[0]));

@@ -41,14 +41,31 @@
 #endif
 
 #if ROWS_PARTS == 1
+/* Entry k times n columns.  The compiler must not see that their elements are as far apart for each
+ * entry: it would keep a pointer for each column and have no registers left. */
+ROWS_INLINE void ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA,
+                            columns)(const spmm_csr_mm_args_t *args, int64_t k, const ROWS_T *B,
+                                     const int n, int64_t b_row, ROWS_T *sum)
+{
+    const ROWS_T  value = ((const ROWS_T *)args->values)[k];
+    const ROWS_T *b     = B + args->col_idx[k] * b_row;
+
+    if (n > 1) {
+        __asm__("" : "+r"(b));
+    }
+    for (int j = 0; j < n; j++) {
+        sum[j] += value * b[j * args->x.ldb];
+    }
+}
+
 /* n columns from j0 on, entries one after the other; b_row and c_row: from a row to the next. */
 ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_mm_args_t *shared,
                                                                 int64_t first_row, int64_t last_row,
                                                                 int64_t j0, const int n,
                                                                 int64_t b_row, int64_t c_row)
 {
-    const spmm_csr_mm_args_t args  = *shared; /* its own, as in csr_rows.inc.h */
-    const ROWS_T            *value = args.values, *B = (const ROWS_T *)args.x.B + j0 * args.x.ldb;
+    const spmm_csr_mm_args_t args = *shared; /* its own, as in csr_rows.inc.h */
+    const ROWS_T            *B    = (const ROWS_T *)args.x.B + j0 * args.x.ldb;
     const bool               adds = args.x.beta.re != 0.0;
     int64_t                  k    = args.row_ptr[first_row];
 
@@ -65,18 +82,14 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
             ROWS_T part[4] = {0};
 
             for (const int64_t stop = k + args.run; k < stop; k++) {
-                for (int j = 0; j < n; j++) {
-                    part[j] += value[k] * B[args.col_idx[k] * b_row + j * args.x.ldb];
-                }
+                ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(&args, k, B, n, b_row, part);
             }
             for (int j = 0; j < n; j++) {
                 total[j] += (double)part[j];
             }
         }
         for (; k < end; k++) {
-            for (int j = 0; j < n; j++) {
-                sum[j] += value[k] * B[args.col_idx[k] * b_row + j * args.x.ldb];
-            }
+            ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(&args, k, B, n, b_row, sum);
         }
         for (int j = 0; j < n; j++) {
             sum[j] = (ROWS_T)(total[j] + (double)sum[j]);

@@ -6,6 +6,7 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/csr_cpu/csr_mm.h"
+#include "cpu/csr_cpu/csr_panels.h"
 
 enum { COLUMN_TILE = 32 }; /* FP64 sums of a tile: 16 SSE or 4 AVX-512 registers */
 enum { COLUMN_STREAMS = 4 };
@@ -91,6 +92,17 @@ static bool is_worth_a_team(const spmm_csr_mm_args_t *args)
     return (args->row_ptr[args->n_rows] + args->n_rows) * args->x.n > 4096;
 }
 
+/* Thread t of n_threads. */
+static void run(const spmm_csr_mm_args_t *args, spmm_csr_rows_t *rows, int t, int n_threads)
+{
+    if (args->panel != NULL && args->x.layout == SPMM_LAYOUT_COL) {
+        spmmi_csr_panels(args, rows, t, n_threads);
+        return;
+    }
+    rows(args, spmmi_cpu_first_row(args->row_ptr, args->n_rows, t, n_threads),
+         spmmi_cpu_first_row(args->row_ptr, args->n_rows, t + 1, n_threads));
+}
+
 void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args)
 {
     spmm_csr_rows_t *const rows = pick(&args->x, args->isa);
@@ -100,14 +112,9 @@ void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args)
         return;
     }
     if (team == 1 || !is_worth_a_team(args)) {
-        rows(args, 0, args->n_rows);
+        run(args, rows, 0, 1);
         return;
     }
 #pragma omp parallel num_threads(team)
-    {
-        const int t = omp_get_thread_num(), n_threads = omp_get_num_threads();
-
-        rows(args, spmmi_cpu_first_row(args->row_ptr, args->n_rows, t, n_threads),
-             spmmi_cpu_first_row(args->row_ptr, args->n_rows, t + 1, n_threads));
-    }
+    run(args, rows, omp_get_thread_num(), omp_get_num_threads());
 }

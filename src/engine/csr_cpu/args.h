@@ -19,7 +19,10 @@ typedef struct {
     const int32_t        *row_map; /**< [n_rows] row of C of each row of A, NULL: the identity; ~r:
                                         A times B alone goes to row r of pieces */
     void                 *pieces;  /**< [* x x.n], row-major, of x.c_type */
-    int64_t               run;     /**< entries to sum up before they are added in FP64, for
+    void                 *panel;   /**< column-major: room for some columns of B as rows, which
+                                        are n_cols; NULL: columns are multiplied as they are */
+    int64_t               n_cols;
+    int64_t               run; /**< entries to sum up before they are added in FP64, for
                                         row-major 64F and 32F: SPMM_CSR_RUN or less */
     spmm_operands_t       x;
     const spmm_csr_isa_t *isa;

@@ -94,6 +94,8 @@ static spmm_status_t execute(void *format, const spmm_operands_t *x)
                                   .values  = f->block.values,
                                   .row_map = f->block.row_map,
                                   .pieces  = f->pieces,
+                                  .panel   = f->panel,
+                                  .n_cols  = f->block.n_cols,
                                   .run     = SPMM_CSR_RUN,
                                   .x       = *x,
                                   .isa     = spmmi_csr_isa(),
@@ -128,7 +130,8 @@ static void bytes(const void *format, size_t *host, size_t *device)
 {
     const spmm_csr_cpu_t *f = format;
 
-    *host   = sizeof *f + spmmi_csr_bytes(&f->block) + spmmi_csr_bytes(&f->sums) + f->piece_bytes;
+    *host = sizeof *f + spmmi_csr_bytes(&f->block) + spmmi_csr_bytes(&f->sums) + f->piece_bytes +
+            f->panel_bytes;
     *device = 0;
 }
 

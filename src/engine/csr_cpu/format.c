@@ -8,6 +8,7 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/csr_cpu/csr_mm.h"
+#include "cpu/csr_cpu/csr_panels.h"
 #include "spmm_dist/context.h"
 
 /** What the rows that are cut add up to. */
@@ -62,6 +63,25 @@ static spmm_status_t allocate(const spmm_csr_t *block, const spmm_problem_t *pro
         }
     }
     return SPMM_OK;
+}
+
+/* Columns of B are turned to rows where each row is then read several times.  Reproducible plans
+ * add up alike whatever the block. */
+static spmm_status_t allocate_panel(const spmm_csr_t *block, const spmm_problem_t *problem,
+                                    spmm_env_t *env, spmm_csr_cpu_t *f)
+{
+    enum { LEAST_COLUMNS = 4, LEAST_READS = 12 };
+    const size_t row = (size_t)spmmi_csr_panel_bytes(problem->ab_type);
+
+    if (problem->layout != SPMM_LAYOUT_COL || row == 0 || problem->c_type != problem->ab_type ||
+        problem->n < LEAST_COLUMNS || problem->in_order ||
+        spmmi_csr_nnz(block) < LEAST_READS * (int64_t)block->n_cols) {
+        return SPMM_OK;
+    }
+    f->panel       = spmmi_alloc(block->n_cols, row);
+    f->panel_bytes = (size_t)block->n_cols * row;
+    return f->panel != NULL ? SPMM_OK
+                            : spmmi_fail_memory(&env->err, block->n_cols, row, "columns of B");
 }
 
 /* The rows of f->block and f->sums, which has them only where f->block has pieces. */
@@ -126,6 +146,7 @@ spmm_status_t spmmi_csr_cpu_build(const spmm_csr_t *block, const spmm_problem_t 
 {
     format->threads = device->n_sm;
     SPMM_TRY(allocate(block, problem, device->env, count_cuts(block, problem), format));
+    SPMM_TRY(allocate_panel(block, problem, device->env, format));
     cut(block, format);
     if (problem->lends) {
         borrow_entries(block, format);
@@ -143,5 +164,5 @@ void spmmi_csr_cpu_free(spmm_csr_cpu_t *format)
     }
     spmmi_csr_free(&format->block);
     spmmi_csr_free(&format->sums);
-    spmmi_free(format->pieces);
+    spmmi_free_all(format->pieces, format->panel);
 }

@@ -18,6 +18,8 @@ typedef struct {
     spmm_csr_t sums;   /**< times pieces: the rows of C that were cut, each a row of ones */
     void      *pieces; /**< [sums.n_cols x n of the problem], of the type of C */
     size_t     piece_bytes;
+    void      *panel; /**< for column-major blocks: as in spmm_csr_mm_args_t; else NULL */
+    size_t     panel_bytes;
     int        threads;
     bool       borrowed; /**< columns and values of block are those of the block given to build() */
 } spmm_csr_cpu_t;
