@@ -10,6 +10,7 @@
 enum { STREAMS = 3, N = 8 };
 
 static uint64_t numbers[STREAMS] = {0, 5, 7}; /* by stream; 0: not known */
+static int64_t  recv_ptr[2];                  /* of one peer */
 static bool     captured, ended, prepared;
 
 static bool stream_id(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id)
@@ -65,6 +66,8 @@ static spmm_plan_t plan_of(int which)
     plan.exchange.state                      = &place[which][0];
     plan.exchange.halo_rows                  = &place[which][1];
     plan.exchange.peer_rows                  = &place[which][1];
+    plan.exchange.halo.recv_ptr              = recv_ptr;
+    plan.exchange.halo.n_recv_peers          = 1;
     plan.blocks.halo.nnz                     = 100;
     plan.blocks.halo.engine                  = &can_wait;
     plan.timing.marks[0].tie[SPMM_MARK_DONE] = (spmm_event_t *)(void *)&place[which][2];
@@ -84,12 +87,14 @@ static void reset(void)
     captured = false;
     ended    = false;
     prepared = true;
+
+    recv_ptr[1] = 50;
 }
 
 /* Each alone keeps a product from waiting. */
 static void test_conditions(void **state)
 {
-    enum { CASES = 14 };
+    enum { CASES = 15 };
     spmm_tries_t tries = {.open = true};
 
     (void)state;
@@ -99,7 +104,7 @@ static void test_conditions(void **state)
         reset();
         plan.op                 = k == 1 ? SPMM_OP_T : SPMM_OP_N;
         plan.layout             = k == 2 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-        plan.reproducible       = k == 3;
+        plan.deterministic      = k == 3;
         plan.profile            = k == 4;
         plan.captures           = k == 5 ? (spmm_captures_t *)(void *)&place[0][0] : NULL;
         plan.exchange.transport = k == 6 ? &silent : &tells;
@@ -109,6 +114,7 @@ static void test_conditions(void **state)
         plan.blocks.halo.engine = k == 11 ? &cannot : &can_wait;
         plan.blocks.halo.tries  = k == 12 ? &tries : NULL;
         captured                = k == 13;
+        recv_ptr[1]             = k == 14 ? (384 << 10) / (4 * N) + 1 : 50;
         assert_int_equal(answer(&plan, 1), k == 0);
     }
 }

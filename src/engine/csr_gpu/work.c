@@ -23,7 +23,7 @@ enum {
 
 /* Bytes of the rows of B in use up to which one wave, which is all over the block, finds what it
  * needs in L2 all the same; where some rows are far longer than others, pieces take unequal times,
- * and more than that is lost at the end (bench/results/engines/waves.tsv). */
+ * and more than that is lost at the end (bench/results/trials/waves.tsv). */
 static const double wave_bytes = 36e6, skewed_bytes = 16e6, skewed = 64.0; /* longest over mean */
 
 /* How far the pieces of each kind are filled; counts them as well, with no arrays to fill. */

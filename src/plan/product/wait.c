@@ -12,11 +12,11 @@ bool spmmi_plan_may_wait(const spmm_plan_t *plan, const spmm_block_t *block)
     const int64_t row = plan->n * (int64_t)spmm_type_size(plan->ab_type);
 
     return block == &plan->blocks.halo && block->nnz > 0 && block->nnz <= MOST_BYTES / row &&
-           spmmi_halo_recv_rows(&plan->exchange.halo) <= MOST_ARRIVING / row &&
            plan->shared->push.waits >= 0 && plan->op == SPMM_OP_N &&
            plan->layout == SPMM_LAYOUT_ROW && !plan->deterministic &&
            plan->exchange.state != NULL && plan->exchange.transport->arrival != NULL &&
-           !spmmi_plan_rounds(plan);
+           !spmmi_plan_rounds(plan) &&
+           spmmi_halo_recv_rows(&plan->exchange.halo) <= MOST_ARRIVING / row;
 }
 
 /* Products of other streams may wait for exchanges which the device has not begun. */

@@ -198,7 +198,7 @@ def tried_widths(tried, page):
                       over="us")
 
     def last(engine, n, **more):
-        found = select("engines/tried_sums.tsv", engine=engine, N=n, **more)
+        found = select("trials/sums.tsv", engine=engine, N=n, **more)
         return values(found, "last_block", over="second_kernel")
 
     dmma = [last("dmma", 8, layout=layout) for layout in ("col", "row")]
@@ -207,8 +207,8 @@ def tried_widths(tried, page):
               f"{fig(geomean(dmma[1]))} times as fast in `dmma` at N = 8, "
               f"{fig(geomean(last('bittcf', 8)))} in `bittcf`, but "
               f"{fig(geomean(last('bittcf', 128)))} in `bittcf` at N = 128 and "
-              f"{fig(geomean(cvse[0]))} and {fig(geomean(cvse[1]))} in `cvse` at 32 and 128, at the "
-              f"least {fig(min(cvse[1]))}")
+              f"{fig(geomean(cvse[0]))} and {fig(geomean(cvse[1]))} in `cvse` at 32 and 128, at "
+              f"the least {fig(min(cvse[1]))}")
     edges = [t for kind in ("64f", "32f") for n in (64, 128)
              for t in times("edges", type=kind, N=n)]
     page.says(f"{fig(times('edges', type='64f', N=20)[0])} of the time with N = 20 in FP64, but "
@@ -336,7 +336,8 @@ def pieces(page):
                "210 instead of 222 MB", "98 instead of 150 MB", "takes 701 us with",
                "848 us with pieces of 2048", "10.4 us where a warp looks at")
     page.noted("definition", "pieces of 1024 entries", "as 660 of them", "of 128 bytes each",
-               "Slices of 128 bytes", "of 256 threads are resident", "1024 threads in FP64, and at N = 512")
+               "Slices of 128 bytes", "of 256 threads are resident",
+               "1024 threads in FP64, and at N = 512")
     three = one("engines/tried_pieces.tsv", type="32f", matrix="mult_dcop_01", N=32)
     page.says(f"threads takes {fig(three['one_wave_1024'], 1)} us where one group",
               f"; three waves take {fig(three['three_waves'], 1)} us")
@@ -344,10 +345,10 @@ def pieces(page):
 
 def waves(page):
     def speed_up(kind, n):
-        found = values(select("engines/waves.tsv", type=kind, N=n), "three_waves", over="one_wave")
+        found = values(select("trials/waves.tsv", type=kind, N=n), "three_waves", over="one_wave")
         return f"{fig(geomean(found))}, {fig(min(found))}"
 
-    count = len(select("engines/waves.tsv", type="32f", N=32))
+    count = len(select("trials/waves.tsv", type="32f", N=32))
     page.says(f"each other, of {fig(count, 0)} matrices",
               f"FP32 {speed_up('32f', 32)} at N = 32 and {speed_up('32f', 128)} at 128; FP64 "
               f"{speed_up('64f', 32)} at 32")

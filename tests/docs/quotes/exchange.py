@@ -150,7 +150,7 @@ def halo_waits(page):
     def kib(r):
         return r["halo_rows_max"] * r["columns"] * (8 if r["type"] == "64f" else 4) / 1024
 
-    found = rows("halo_waits.tsv")
+    found = rows("trials/halo_waits.tsv")
     pairs = [(a, b) for a in found for b in found
              if "event=1" in a["variant"] and "event=1" not in b["variant"]
              and all(a[k] == b[k] for k in ("matrix", "columns", "type"))]
