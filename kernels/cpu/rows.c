@@ -12,6 +12,29 @@ static inline int64_t place(spmm_layout_t layout, int64_t ld, int64_t i, int64_t
     return layout == SPMM_LAYOUT_COL ? i + j * ld : i * ld + j;
 }
 
+/* Elements of a row, which lie so many bytes apart.  memcpy() of a size that the compiler does not
+ * know is a call for each. */
+static void copy_row(char *to, size_t to_step, const char *from, size_t from_step, int64_t n,
+                     size_t elem)
+{
+#define COPY(size)                                                                                 \
+    for (int64_t j = 0; j < n; j++, to += to_step, from += from_step) {                            \
+        memcpy(to, from, size);                                                                    \
+    }                                                                                              \
+    break
+    switch (elem) {
+    case 8:
+        COPY(8);
+    case 4:
+        COPY(4);
+    case 16:
+        COPY(16);
+    default:
+        COPY(elem);
+    }
+#undef COPY
+}
+
 void spmmi_cpu_gather_rows(const spmm_gather_args_t *args)
 {
     const char  *src   = args->src;
@@ -28,9 +51,7 @@ void spmmi_cpu_gather_rows(const spmm_gather_args_t *args)
             memcpy(to, src + (size_t)(row * args->ld_src) * elem, width);
             continue;
         }
-        for (int64_t j = 0; j < args->n; j++) {
-            memcpy(to + (size_t)j * elem, src + (size_t)(row + j * args->ld_src) * elem, elem);
-        }
+        copy_row(to, elem, src + (size_t)row * elem, (size_t)args->ld_src * elem, args->n, elem);
     }
 }
 
@@ -50,9 +71,7 @@ void spmmi_cpu_scatter_rows(const spmm_scatter_args_t *args)
             memcpy(dst + (size_t)(row * args->ld_dst) * elem, from, width);
             continue;
         }
-        for (int64_t j = 0; j < args->n; j++) {
-            memcpy(dst + (size_t)(row + j * args->ld_dst) * elem, from + (size_t)j * elem, elem);
-        }
+        copy_row(dst + (size_t)row * elem, (size_t)args->ld_dst * elem, from, elem, args->n, elem);
     }
 }
 

@@ -187,6 +187,7 @@ spmm_status_t spmmi_ptscotch_part(spmm_env_t *env, spmm_dist_graph_t *graph, dou
         (void)MPI_Comm_free(&comm); /* nothing is under way on it */
     }
     (void)pthread_mutex_unlock(&one_call);
+    spmmi_alloc_trim();
     return status;
 }
 #endif

@@ -114,6 +114,13 @@ void *spmmi_realloc(void *ptr, int64_t count, size_t size)
     return enlarge_pages(realloc(ptr, bytes == 0 ? 1 : bytes), bytes);
 }
 
+void spmmi_alloc_trim(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
+}
+
 /* Their blocks are never freed, so that addresses do not come again.  n_kept >
  * MOST_KEPT: all memory. */
 static struct {

@@ -23,6 +23,8 @@ void spmmi_free(void *ptr);
 #define spmmi_free_all(...)                                                                        \
     spmmi_free_list((void *[]){__VA_ARGS__}, sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
 void spmmi_free_list(void **ptr, size_t count);
+/** What malloc keeps of memory that is freed, a partitioner's too, goes back to the system. */
+void spmmi_alloc_trim(void);
 /** Somebody else may still come back to @p bytes at @p at, or to all memory if the process has kept
  *  many ranges: spmmi_free() of a block with some of them leaves it, for good. */
 void spmmi_alloc_keep(const void *at, size_t bytes);
