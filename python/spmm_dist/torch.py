@@ -20,6 +20,7 @@ rows: sum them over the ranks (`sum_over_ranks`).
 captures a CUDA graph they raise an `UnsupportedError`.
 """
 import torch
+from mpi4py import MPI
 from torch.autograd.function import once_differentiable
 
 from ._errors import UnsupportedError
@@ -248,7 +249,7 @@ def sparse_softmax(graph, S, scale=1.0):
 
 
 def sum_over_ranks(comm, tensors):
-    """Replace tensors by their sums over the ranks, in one reduction.  Collective.
+    """Replace tensors by their sums over the ranks, in one reduction on the host.  Collective.
 
     Parameters
     ----------
@@ -260,8 +261,7 @@ def sum_over_ranks(comm, tensors):
     tensors = list(tensors)
     if comm.size == 1 or not tensors:
         return
-    flat = torch.cat([t.detach().reshape(-1) for t in tensors]).cpu().numpy()
-    total = flat.copy()
-    comm.Allreduce(flat, total)
-    for t, part in zip(tensors, torch.from_numpy(total).split([t.numel() for t in tensors])):
+    flat = torch.cat([t.detach().reshape(-1) for t in tensors]).cpu()
+    comm.Allreduce(MPI.IN_PLACE, flat.numpy())
+    for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
         t.copy_(part.view(t.shape))
