@@ -36,7 +36,8 @@ typedef struct {
     /** Rows of B will be on their way as products begin: build() prepares for waits(), where it
      *  can. */
     bool waits;
-    bool lends; /**< the block given to build() stays until the format is destroyed, or adopts its
+    bool shares; /**< exchanges take multiprocessors while products run */
+    bool lends;  /**< the block given to build() stays until the format is destroyed, or adopts its
                        columns and values: an engine with adopt() copies neither */
 } spmm_problem_t;
 

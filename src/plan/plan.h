@@ -115,7 +115,8 @@ static inline spmm_problem_t spmmi_plan_problem(const spmm_plan_t *plan, spmm_ty
                             .n             = n,
                             .deterministic = plan->deterministic,
                             .exact         = plan->exact_nonfinite,
-                            .in_order      = plan->reproducible};
+                            .in_order      = plan->reproducible,
+                            .shares        = plan->env->size > 1};
 }
 
 static inline bool spmmi_plan_has_one_map(const spmm_plan_t *plan)

@@ -2,7 +2,7 @@
 #include "cpu/csr_cpu/csr_panels.h"
 
 #include "cpu/first_row.h"
-#include "spmm_dist/spmm_dist.h"
+#include "spmm_dist/types.h"
 
 enum { PANEL = 64 /* bytes of a row: a line of the cache */, TILE_ROWS = 64, LEAST = 4 };
 

@@ -222,9 +222,9 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     } else {
         SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
     }
-    limit = problem->in_order
-                ? SPMM_CSR_CHAIN
-                : spmmi_csr_work_limit(block, problem->n, f->pieces.used_cols, f->device->n_sm);
+    limit = problem->in_order ? SPMM_CSR_CHAIN
+                              : spmmi_csr_work_limit(block, problem->n, f->pieces.used_cols,
+                                                     f->device->n_sm, !problem->shares);
     SPMM_TRY(
         spmmi_csr_work_create(env, block, limit, problem->in_order, f->device->threads, &work));
     status = upload_block(f, block, &work);

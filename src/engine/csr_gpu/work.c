@@ -148,7 +148,8 @@ static int64_t resident(int64_t n, int64_t size)
     return narrow && n > 8 ? (size >= 8 ? 3 : 4) : size == 4 ? 5 : 4;
 }
 
-int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm)
+int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm,
+                             bool alone)
 {
     const int64_t nnz = spmmi_csr_nnz(block), size = (int64_t)spmm_type_size(block->type);
     const int64_t vector = VECTOR / size, slots = n_sm * resident(n, size);
@@ -161,7 +162,8 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
     groups = BLOCK / lanes;
     least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
     most   = groups * MOST;
-    if (n > 1 && slices == 1 && (double)used_cols * (double)(n * size) <= most_bytes(block)) {
+    if (alone && n > 1 && slices == 1 &&
+        (double)used_cols * (double)(n * size) <= most_bytes(block)) {
         limit = nnz / slots < least ? least : nnz / slots;
         limit = fit_wave(block, limit, most, slots);
     }

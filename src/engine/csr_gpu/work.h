@@ -33,7 +33,10 @@ void          spmmi_csr_work_free(spmm_csr_work_t *work);
  *  takes all columns at once and the rows of B in use fit into L2, pieces are no more than thread
  *  blocks are resident: rows of A that are neighbours find rows of B in the L1 of one
  *  multiprocessor.  Elsewhere they come in several waves.
- *  @param[in] used_cols  rows of B in use */
-int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm);
+ *  @param[in] used_cols  rows of B in use
+ *  @param[in] alone      nothing else runs: thread blocks of one wave that find no multiprocessor
+ *                        at once would be a second one */
+int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm,
+                             bool alone);
 
 #endif /* SPMM_ENGINE_CSR_WORK_H */

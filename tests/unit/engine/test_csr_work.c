@@ -259,7 +259,7 @@ static void test_memory(void **state)
 }
 
 /* The limit for a block of MOST_ROWS rows of @p length entries, and the pieces by it. */
-static int64_t limit_of(spmm_type_t type, int64_t length, int64_t n, int64_t used_cols,
+static int64_t limit_of(spmm_type_t type, int64_t length, int64_t n, int64_t used_cols, bool alone,
                         int64_t *pieces)
 {
     rows_t          r;
@@ -271,7 +271,7 @@ static int64_t limit_of(spmm_type_t type, int64_t length, int64_t n, int64_t use
         r.row_ptr[i + 1] = r.row_ptr[i] + length;
     }
     r.block.type = type;
-    limit        = spmmi_csr_work_limit(&r.block, n, used_cols, 4);
+    limit        = spmmi_csr_work_limit(&r.block, n, used_cols, 4, alone);
     spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r.block, limit, false, 2, &w));
     *pieces = w.n_pieces;
     spmmi_csr_work_free(&w);
@@ -285,28 +285,30 @@ static void test_limit(void **state)
     const int64_t few = 1000, many = 1000000;
     int64_t       pieces, limit;
 
-    assert_int_equal(limit_of(SPMM_R_32F, 0, 32, few, &pieces), 256);
-    assert_int_equal(limit_of(SPMM_R_32F, 2, 32, few, &pieces), 256);
-    assert_int_equal(limit_of(SPMM_R_32F, 2, 128, few, &pieces), 128);
+    assert_int_equal(limit_of(SPMM_R_32F, 0, 32, few, true, &pieces), 256);
+    assert_int_equal(limit_of(SPMM_R_32F, 2, 32, few, true, &pieces), 256);
+    assert_int_equal(limit_of(SPMM_R_32F, 2, 128, few, true, &pieces), 128);
     for (int64_t length = 10; length < 20; length++) { /* 5, 4 and 3 thread blocks are resident */
-        limit = limit_of(SPMM_R_32F, length, 128, few, &pieces);
+        limit = limit_of(SPMM_R_32F, length, 128, few, true, &pieces);
         assert_in_range(limit, MOST_ROWS * length / 20, MOST_ROWS * length / 15);
         assert_in_range(pieces, 15, 20);
-        limit = limit_of(SPMM_R_64F, length, 64, few, &pieces);
+        limit = limit_of(SPMM_R_64F, length, 64, few, true, &pieces);
         assert_in_range(limit, MOST_ROWS * length / 16, MOST_ROWS * length / 12);
         assert_in_range(pieces, 12, 16);
-        (void)limit_of(SPMM_R_64F, length, 33, few, &pieces);
+        (void)limit_of(SPMM_R_64F, length, 33, few, true, &pieces);
         assert_in_range(pieces, 8, 12);
     }
-    /* Several waves: B is larger than L2, more slices than one, one column, too many entries. */
-    assert_int_equal(limit_of(SPMM_R_32F, 20, 128, many, &pieces), 200);
-    assert_int_equal(limit_of(SPMM_R_32F, 20, 256, few, &pieces), 400);
-    assert_int_equal(limit_of(SPMM_R_32F, 200, 1, few, &pieces), 2000);
-    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, few, &pieces), 1000);
-    assert_int_equal(limit_of(SPMM_R_32F, 10000, 128, few, &pieces), 1024);
-    assert_int_equal(limit_of(SPMM_R_32F, 100000, 32, few, &pieces), 4096);
-    assert_int_equal(limit_of(SPMM_R_64F, 100000, 32, few, &pieces), 2048);
-    assert_int_equal(limit_of(SPMM_R_16F, 100000, 1000000, few, &pieces), 1024);
+    /* Several waves: beside exchanges; B is larger than L2, more slices than one, one column, too
+     * many entries. */
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 128, few, false, &pieces), 200);
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 128, many, true, &pieces), 200);
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 256, few, true, &pieces), 400);
+    assert_int_equal(limit_of(SPMM_R_32F, 200, 1, few, true, &pieces), 2000);
+    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, few, true, &pieces), 1000);
+    assert_int_equal(limit_of(SPMM_R_32F, 10000, 128, few, true, &pieces), 1024);
+    assert_int_equal(limit_of(SPMM_R_32F, 100000, 32, few, true, &pieces), 4096);
+    assert_int_equal(limit_of(SPMM_R_64F, 100000, 32, few, true, &pieces), 2048);
+    assert_int_equal(limit_of(SPMM_R_16F, 100000, 1000000, few, true, &pieces), 1024);
 }
 
 SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory, test_limit);
