@@ -2,7 +2,6 @@
 #include "cpu/csr_cpu/csr_panels.h"
 
 #include "cpu/first_row.h"
-#include "spmm_dist/types.h"
 
 enum { PANEL = 64 /* bytes of a row: a line of the cache */, TILE_ROWS = 64, LEAST = 4 };
 
@@ -135,7 +134,7 @@ static void multiply(const spmm_csr_mm_args_t *args, spmm_csr_rows_t *rows, int6
 
 void spmmi_csr_panels(const spmm_csr_mm_args_t *args, spmm_csr_rows_t *rows, int t, int n_threads)
 {
-    const int64_t elem = (int64_t)spmm_type_size(args->x.ab_type), most = PANEL / elem;
+    const int64_t elem = args->x.ab_type == SPMM_R_64F ? 8 : 4, most = PANEL / elem;
     const int64_t first = spmmi_cpu_first_row(args->row_ptr, args->n_rows, t, n_threads);
     const int64_t last  = spmmi_cpu_first_row(args->row_ptr, args->n_rows, t + 1, n_threads);
     int64_t       j0    = 0;
