@@ -90,12 +90,16 @@ def acc_kernel(page):
         ("ME-TCF instead:", "ME-TCF"),
         ("one buffer of each instead:", "one buffer"),
         ("compiler's choice instead:", "no hints"),
+        ("straight to registers instead:", "columns not shared"),
+        ("two instead:", "m16n8k4"),
     ):
         page.says(f"{text} {over('acc-spmm', variant, 'all', wide)} |")
     page.says(f"without it, too: {over('acc-spmm', 'none of them', 'all', wide)} |")
     even, uneven = (lambda r: r["ibd"] <= counts.IBD), (lambda r: r["ibd"] > counts.IBD)
     cut = over("acc-spmm", "no balancing", "all", wide, uneven)
     page.says(f"published, without, where IBD > 8: {cut}; ours")
+    parts = over("acc-spmm", "ordered sums", "all", wide, uneven)
+    page.says(f"in order over atomics, where IBD > 8: {parts} |")
     page.says(
         f"where IBD < 8, too: {over('acc-spmm', 'always balanced', 'all', wide, even)} |",
         f"takes {over('acc-spmm', 'none of them', 'all', wide, even)} of the time with all.",
@@ -135,6 +139,19 @@ def cute_kernel(page):
         f"in order over atomics: {over('cutespmm', 'ordered sums', 'TM 16', wide)}, "
         f"cut at the mean {over('cutespmm', 'mean and ordered', 'cut at the mean', wide)} |"
     )
+    for text, variant in (
+        ("where they stand instead", "columns not compacted"),
+        ("full bricks instead", "full bricks"),
+        ("TN = 8 instead", "TN 8"),
+        ("in a loop instead", "not unrolled"),
+        ("one warp instead", "one warp a thread block"),
+    ):
+        page.says(f"{text}, N = 32 and 128: {over('cutespmm', variant, 'TM 16', wide)} |")
+    page.says(
+        f"over two stages, N = 32 and 128: {over('cutespmm', 'TM 16', 'two stages', wide)} |",
+        "over panels in their order, none cut, N = 32 and 128: "
+        f"{over('cutespmm', 'heaviest first', 'no virtual panels', wide)} |",
+    )
     page.says(f"{fig(cases('cutespmm', 32), 0)} in those of `bench_published`")
     cost = over("cutespmm", "ordered sums", "TM 16", (32,))
     page.says(f"Sums in order cost {fig(100 * float(cost[1:-1]) - 100, 0)} % at N = 32")
@@ -153,6 +170,12 @@ def sspmm_kernel(page):
     )
     page.says(f"without, V = 8: {over('sspmm', 'no TMS V 8', 'V 8', wide)}; authors'")
     page.says(f"by WMMA instead: {over('sspmm', 'no RSM V 8', 'V 8', wide)} |")
+    page.says(
+        f"one instead, N = 64 and 512: {over('sspmm', 'one buffer V 8', 'V 8', wide)}, "
+        f"none: {over('sspmm', 'no buffers V 8', 'V 8', wide)} |",
+        "longest first over as given, N = 64 and 512: "
+        f"{over('sspmm', 'longest first V 8', 'V 8', wide)} |",
+    )
     for text, n, end in (("on DD at N = 64, where V = 16 takes", 64, " of its time"),
                          ("on lp_maros_r7 at N = 512, where it takes", 512, ".")):
         wide = [r for r in select("papers/published/sspmm.tsv", N=n) if r["variant"] == "V 16"]
@@ -391,6 +414,12 @@ def vector_kernel(page):
         f"{over('vectorsparse', 'octet', 'engine', wide)} | `cvse` |"
     )
     page.says(f"order | without: {over('vectorsparse', 'octet, no fence', 'octet', wide)} |")
+    for text, variant in (
+        ("4 warps instead:", "octet, 4 warps"),
+        ("a whole tile instead:", "octet, last whole"),
+        ("2 bytes at a time instead:", "octet, no shuffles"),
+    ):
+        page.says(f"{text} {over('vectorsparse', variant, 'octet', wide)} | `cvse` |")
     page.says(f"are of {fig(cases('vectorsparse', 64), 0)} masks of 2048 rows")
     page.noted("definition", "70 to 98 % of whose vectors")
     page.says(
