@@ -5,9 +5,8 @@
     bench/plot/variants.py PAPER TABLE.tsv OUT.svg
 
 TABLE.tsv is one of bench/papers/run.sh PAPER.  One panel for each N, matrices by their entries, one
-mark for each variant whose product is right, and for the program of the paper's authors, whose
-times on the same kind of GPU are those of bench/results/peers.  The same files give the same
-bytes."""
+mark for each variant whose product is right, and for the program of the paper's authors, over
+cuSPARSE in its own run on an H200, of bench/results/peers.  The same files give the same bytes."""
 import pathlib
 import re
 import sys
