@@ -7,10 +7,9 @@ enum { PANEL = 64 /* bytes of a row: a line of the cache */, TILE_ROWS = 64, LEA
 
 /* Columns to rows of a panel, and a tile of rows to columns of C, for one type: squares of two are
  * turned in registers. */
-#define TURN(NAME, T, LONG)                                                                        \
+#define TURN(NAME, T)                                                                              \
     typedef T NAME##_pair                                                                          \
         __attribute__((vector_size(2 * sizeof(T)), aligned(sizeof(T)), may_alias));                \
-    typedef LONG NAME##_mask __attribute__((vector_size(2 * sizeof(T))));                          \
                                                                                                    \
     /* from[0 .. 1][0 .. 1], lines f apart, transposed to lines t apart. */                        \
     static inline __attribute__((always_inline)) void NAME##_square(const T *from, int64_t f,      \
@@ -18,8 +17,8 @@ enum { PANEL = 64 /* bytes of a row: a line of the cache */, TILE_ROWS = 64, LEA
     {                                                                                              \
         const NAME##_pair x = *(const NAME##_pair *)from, y = *(const NAME##_pair *)(from + f);    \
                                                                                                    \
-        *(NAME##_pair *)to       = __builtin_shuffle(x, y, (NAME##_mask){0, 2});                   \
-        *(NAME##_pair *)(to + t) = __builtin_shuffle(x, y, (NAME##_mask){1, 3});                   \
+        *(NAME##_pair *)to       = (NAME##_pair){x[0], y[0]};                                      \
+        *(NAME##_pair *)(to + t) = (NAME##_pair){x[1], y[1]};                                      \
     }                                                                                              \
     static inline __attribute__((always_inline)) void NAME##_b(                                    \
         const spmm_csr_mm_args_t *args, int64_t j0, int64_t first, int64_t end, const int width)   \
@@ -64,8 +63,8 @@ enum { PANEL = 64 /* bytes of a row: a line of the cache */, TILE_ROWS = 64, LEA
             }                                                                                      \
         }                                                                                          \
     }
-TURN(turn_64f, double, int64_t)
-TURN(turn_32f, float, int32_t)
+TURN(turn_64f, double)
+TURN(turn_32f, float)
 
 /* Widths that the compiler knows are faster. */
 static void turn_b(const spmm_csr_mm_args_t *args, int64_t j0, int64_t first, int64_t end,
