@@ -347,8 +347,13 @@ static spmm_status_t read_matrix(reader_t *r, uint64_t seed, spmm_matrix_t *A)
     return spmmi_file_agree(env, read_rows(r, seed, A));
 }
 
-static spmm_status_t check_type(const reader_t *r, spmm_type_t type)
+static spmm_status_t check_head(const reader_t *r, spmm_type_t type)
 {
+    if (r->b->rows == 0 && r->b->nnz != 0) { /* no row pointer would show it */
+        return spmmi_fail(&r->file->env->err, SPMM_ERR_IO,
+                          SPMM_PATH_SHOWN ": no rows, and %" PRId64 " entries", r->file->path,
+                          r->b->nnz);
+    }
     if (r->b->parts == 2 && !spmmi_is_complex(type)) {
         return spmmi_fail(&r->file->env->err, SPMM_ERR_ARGUMENT,
                           SPMM_PATH_SHOWN " holds complex values, which type %s cannot: use 64c "
@@ -368,7 +373,7 @@ spmm_status_t spmmi_binary_read(spmm_file_t *file, const spmm_binary_t *b, spmm_
     if (type == SPMM_TYPE_AUTO) {
         type = b->parts == 2 ? SPMM_C_64F : SPMM_R_64F;
     }
-    status = check_type(&r, type);
+    status = check_head(&r, type);
     if (status == SPMM_OK) {
         status = spmmi_matrix_new(file->env, type, &matrix);
     }

@@ -181,6 +181,9 @@ static void test_malformed(void **state)
     expect(&image, 36,
            ": the file has 36 bytes, which is not the length of binary CSR with 20 "
            "rows and 32 entries");
+    image.word[2] = 0; /* as long as with 20 rows and 32 entries */
+    image.word[6] = 52;
+    expect(&image, 244, ": no rows, and 52 entries");
     free(image.word);
 }
 
