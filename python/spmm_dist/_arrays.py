@@ -2,6 +2,7 @@
 """Arrays of any library as the C library sees them: an address, a shape, strides, a type, a place.
 Nothing is copied and nothing imported: arrays are known by the protocols that they speak."""
 import ctypes
+import importlib
 import sys
 import typing
 
@@ -249,6 +250,29 @@ def empty_like(x, seen, shape, dtype, order):
         if dtype == "bfloat16":
             raise TypeError("NumPy has no bfloat16: use torch")
         return np.empty(shape, dtype, order)
+    if seen.framework == "cupy":
+        with x.device:  # which need not be the current one
+            return sys.modules["cupy"].empty(shape, dtype, order=order)
     if "cupy" in sys.modules:
         return sys.modules["cupy"].empty(shape, dtype, order=order)
     raise TypeError(f"give C: it is not known how {seen.framework} allocates on GPUs")
+
+
+def moved(x, device):
+    """An array of NumPy on GPU `device`, by CuPy or torch, whichever is there."""
+    for name in ("cupy", "torch"):
+        try:
+            library = importlib.import_module(name)
+        except ImportError:
+            continue
+        if name == "torch":
+            return library.from_numpy(x).to(f"cuda:{device}")
+        with library.cuda.Device(device):
+            return library.asarray(x)
+    raise UnsupportedError("rows of NumPy reach a GPU by CuPy or torch, and neither is installed: "
+                           "install one of them, or make the context with device='cpu'")
+
+
+def fetched(x):
+    """An array of `moved` in NumPy, once the work before is done."""
+    return x.cpu().numpy() if hasattr(x, "cpu") else x.get()

@@ -8,13 +8,16 @@
     values, X = lobpcg(A.plan(10), X, largest=False, tol=1e-8, maxiter=200)
 
 SciPy's LOBPCG runs unchanged on every rank, on this rank's rows alone: `RowBlock` makes its inner
-products sums over all ranks, and `Operator` its products those of the plan.
+products sums over all ranks, and `Operator` its products those of the plan.  SciPy computes on the
+host: for a plan on GPUs, `Operator` moves rows there and back.
 """
 import warnings
 
 import numpy as np
 import scipy.sparse.linalg
 from mpi4py import MPI
+
+from ._arrays import fetched, moved
 
 _LEAST = {np.add: 0, np.maximum: -np.inf, np.minimum: np.inf}  # what may run along rows
 # Functions of NumPy that end in methods or ufuncs, which know what to do.
@@ -137,7 +140,8 @@ class _Columns:
 
 
 class Operator:
-    """A plan as solvers call it, like ``scipy.sparse.linalg.LinearOperator``.
+    """A plan as solvers call it, like ``scipy.sparse.linalg.LinearOperator``, on blocks of NumPy:
+    those of a plan on GPUs are copied there and back, by CuPy or torch.
 
     Parameters
     ----------
@@ -162,8 +166,11 @@ class Operator:
         self.shape, self.dtype = (rows, rows), np.dtype(plan._b_type)
 
     def _apply(self, plan, X):
-        rows = np.ascontiguousarray(X, self.dtype)
-        return RowBlock(plan.execute(rows), plan.context.comm)
+        rows, context = np.ascontiguousarray(X, self.dtype), plan.context
+        if context.info.device != "cuda":
+            return RowBlock(plan.execute(rows), context.comm)
+        return RowBlock(fetched(plan.execute(moved(rows, context.info.device_ordinal))),
+                        context.comm)
 
     def matmat(self, X):
         """``A X``, a `RowBlock`, of this rank's rows of X.  Collective."""

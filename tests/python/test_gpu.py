@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse
 from conftest import WORLD, assert_close, dense, gathered, mine, sparse_rows, whole
 
 from spmm_dist import Context, Matrix, SpmmError, UnsupportedError
@@ -234,6 +235,24 @@ def test_attention(gpu, library, dtype, kernel):
     assert plan.info.kernel == kernel
     assert np.allclose(on_host(O), expected, atol=1e-5 if dtype == "float32" else 5e-3)
     assert np.allclose(on_host(lse), logs, rtol=0, atol=1e-4 if dtype == "float32" else 5e-3)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_lobpcg(gpu, library, monkeypatch):
+    """SciPy's solver on the host, products of a plan on GPUs by rows that either library moves."""
+    from spmm_dist.scipy import Operator, lobpcg
+
+    n, first = 40 * gpu.size, 40 * gpu.rank
+    monkeypatch.setitem(sys.modules, "cupy" if library == "torch" else "torch", None)
+    line = scipy.sparse.diags([-np.ones(n - 1), np.arange(n) / 8, -np.ones(n - 1)], [-1, 0, 1],
+                              format="csr")
+    A = Matrix.from_csr(gpu, line[first:first + 40])
+    guess = np.random.default_rng(1).standard_normal((n, 5))[first:first + 40]
+    product = Operator(A.plan(5)) @ guess
+    assert np.allclose(np.asarray(product), mine(line @ gathered(guess), 40))
+    values, X = lobpcg(A.plan(5), guess, largest=False, tol=1e-8, maxiter=300)
+    assert np.allclose(values[:4], np.linalg.eigvalsh(line.toarray())[:4], atol=1e-9)
+    assert np.allclose(mine(line @ gathered(X), 40)[:, :4], X[:, :4] * values[:4], atol=1e-5)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
