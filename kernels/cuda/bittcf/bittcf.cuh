@@ -56,7 +56,6 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     const spmm_tc_piece_t          piece;
     const int                      lane, g, t;
     const int                      chunk, part; /* wide access: 8 part + chunk = lane */
-    const int                      n;           /* columns of B */
     const int                      j0;          /* first column of the lane */
     const T                       *B;           /* wide access: of that column */
     uint32_t                       col_at,
@@ -67,7 +66,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
                                           const spmm_tc_mm_args_t &mm, Lists &shared,
                                           const spmm_tc_piece_t &work, int first)
         : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
-          g(lane / 4), t(lane % 4), chunk(lane % 8), part(lane / 8), n((int)mm.x.n * kParts),
+          g(lane / 4), t(lane % 4), chunk(lane % 8), part(lane / 8),
           j0(first + (kWide ? kElems * chunk : kParts * g)), B((const T *)mm.x.B + j0),
           col_at(shared_address(&shared.col[0][kWide ? part : t])),
           bits_at(shared_address(&shared.bits[0][0])), value((uint32_t)work.start)
@@ -75,6 +74,12 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         keep(B);
         keep(col_at);
         keep(bits_at);
+    }
+
+    /* Columns of B. */
+    __device__ __forceinline__ int n() const
+    {
+        return (int)args.x.n * kParts;
     }
 
     /* Column of number e of a load, from the lane's first one.  Narrow access spreads a lane's
@@ -111,7 +116,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     /* Wide access: whether n has the lane's columns of a load. */
     __device__ __forceinline__ bool is_inside(int load) const
     {
-        return kAccess != BittcfAccess::kMasked || column(load, 0) < n;
+        return kAccess == BittcfAccess::kWide || column(load, 0) < n();
     }
 
     /* kLoads times 16 bytes of row @p col of B. */
@@ -137,7 +142,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
                 const int     j  = column(k / kElems, k % kElems);
                 const int64_t at = kColumns ? j / kParts * args.x.ldb * kParts + j % kParts : j;
 
-                to[k / kElems].at[k % kElems] = j < n ? __ldg(row + at) : (T)0;
+                to[k / kElems].at[k % kElems] = j < n() ? __ldg(row + at) : (T)0;
             }
         }
     }
@@ -277,7 +282,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
             for (int e = 0; e < kElems / kParts; e++) {
                 const int j = column(load, kParts * e);
 
-                if (j < n) {
+                if (j < n()) {
                     store_c(args, (Element *)(c + j), sums.at[e]);
                 }
             }
@@ -308,7 +313,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
                     const Element both[2] = {((const Elements &)x[0]).at[e],
                                              ((const Elements &)x[1]).at[e]};
 
-                    if (j < n) {
+                    if (j < n()) {
                         store_pair(row, j / kParts, both, paired);
                     }
                 }
@@ -345,9 +350,11 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
 
     __device__ __forceinline__ void store() const
     {
-        if (args.x.layout != SPMM_LAYOUT_ROW) {
-            store_columns();
-            return;
+        if constexpr (kAccess != BittcfAccess::kWide && kAccess != BittcfAccess::kMasked) {
+            if (args.x.layout != SPMM_LAYOUT_ROW) {
+                store_columns();
+                return;
+            }
         }
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
@@ -372,7 +379,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     {
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
-            T *const row = to + (k / 2 * kSide + 2 * row_pair() + k % 2) * (int64_t)n;
+            T *const row = to + (k / 2 * kSide + 2 * row_pair() + k % 2) * n();
 
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
@@ -385,7 +392,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
                 } else {
 #pragma unroll
                     for (int e = 0; e < kElems; e++) {
-                        if (column(load, e) < n) {
+                        if (column(load, e) < n()) {
                             row[column(load, e)] = x.at[e];
                         }
                     }

@@ -55,13 +55,15 @@ template <typename Element, int kTiles> struct Bittcf {
 enum class BittcfAccess {
     kWide,   /**< rows, 16 bytes at a time, in slices that divide n */
     kMasked, /**< the same, and nothing behind the last column */
+    kTurned, /**< the same, into column-major C: its stores want registers of their own */
     kNarrow, /**< rows, element by element, for any alignment and width */
     kColumns /**< column-major B as it lies: condensed columns are often neighbours */
 };
 
 constexpr bool is_wide(BittcfAccess access)
 {
-    return access == BittcfAccess::kWide || access == BittcfAccess::kMasked;
+    return access == BittcfAccess::kWide || access == BittcfAccess::kMasked ||
+           access == BittcfAccess::kTurned;
 }
 
 /** Lists of the blocks a warp is about to multiply. */

@@ -110,7 +110,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     /* A width between those of slices takes as long as the next multiple of the least one, but for
      * the loads that are left out.  Of few columns most lanes would have none: they come element by
      * element. */
-    static const Choice &best_rows(const spmm_tc_work_t &work, int64_t n, bool wide)
+    static const Choice &best_rows(const spmm_tc_work_t &work, int64_t n, bool wide, bool c_rows)
     {
         const Choice *const list = rows<BittcfAccess::kWide>();
         const int64_t       one  = list[2].width;
@@ -118,6 +118,9 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         const Choice       &best =
             best_choice<Format>(list, kNumber, work, up, [=](int) { return wide; });
 
+        if (!c_rows) {
+            return rows<BittcfAccess::kTurned>()[&best - list];
+        }
         return n % best.width == 0 ? best : rows<BittcfAccess::kMasked>()[&best - list];
     }
 
@@ -162,7 +165,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         if (args.x.layout == SPMM_LAYOUT_COL) {
             return launch_pieces(best_columns(work, args.x.n), A, work, args, stream, true);
         }
-        return launch_pieces(best_rows(work, args.x.n, wide), A, work, args, stream, true);
+        return launch_pieces(best_rows(work, args.x.n, wide, c_rows), A, work, args, stream, true);
     }
 
     static cudaError_t preload()
@@ -171,6 +174,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
 
         code = code == cudaSuccess ? preload_choices(rows<BittcfAccess::kWide>(), kNumber) : code;
         code = code == cudaSuccess ? preload_choices(rows<BittcfAccess::kMasked>(), kNumber) : code;
+        code = code == cudaSuccess ? preload_choices(rows<BittcfAccess::kTurned>(), kNumber) : code;
         return code == cudaSuccess ? preload_choices(columns(), kColumns) : code;
     }
 };

@@ -244,10 +244,10 @@ template <class F>
 __device__ __forceinline__ typename F::T exact(const F &format, const spmm_tc_mm_args_t &args,
                                                int32_t window, int32_t row, int64_t j)
 {
-    const auto *const B = (const typename F::In *)args.x.B;
+    const bool        by_row = args.x.layout == SPMM_LAYOUT_ROW;
+    const auto *const column = (const typename F::In *)args.x.B + (by_row ? j : j * args.x.ldb);
 
-    return args.x.layout == SPMM_LAYOUT_COL ? format.exact(window, row, B + j * args.x.ldb, 1, 0)
-                                            : format.exact(window, row, B, args.x.ldb, j);
+    return format.exact(window, row, column, by_row ? args.x.ldb : 1, 0);
 }
 
 template <typename Out, typename T>
@@ -297,9 +297,10 @@ __device__ __forceinline__ void repair_tile(const F &format, const spmm_tc_mm_ar
 constexpr int kFinishWarps = 8;
 
 /** One thread block adds up one row of a split window, 32 columns: each warp a run of pieces, then
- *  the runs, always in the same order. */
+ *  the runs, always in the same order.  It lives by loads under way, so the rare exact() must not
+ *  take the registers of half the warps. */
 template <class F>
-__global__ void __launch_bounds__(kFinishWarps *kWarp)
+__global__ void __launch_bounds__(kFinishWarps *kWarp, 8)
     finish_splits(F format, spmm_tc_work_t work, spmm_tc_mm_args_t args)
 {
     using T = typename F::T;
