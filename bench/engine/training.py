@@ -21,7 +21,7 @@ import transformer  # noqa: E402
 from spmm_dist import Context  # noqa: E402
 
 GCN = "--epochs 20 --features 128 --hidden 128 --classes 32 --type float32".split()
-STEPS = "--steps 20 --heads 8 --head 64 --band 256 --random 0.02 --rate 0.1 --type float16".split()
+STEPS = "--steps 20 --heads 8 --head 64 --band 256 --random 0.02 --rate 0.01 --type float16".split()
 MASKED, DENSE = "products, mask, softmax", "scaled_dot_product_attention, all entries"
 BLOCK = 128  # rows and columns of a block of FlexAttention
 

@@ -63,6 +63,11 @@ __global__ void wait(uint64_t ns)
 
 } // namespace
 
+cudaError_t spmmi::preload_wait()
+{
+    return preload(wait);
+}
+
 extern "C" cudaError_t spmmi_cuda_delay(double seconds, cudaStream_t stream)
 {
     const double most = 1e-3;

@@ -12,6 +12,7 @@ extern "C" cudaError_t spmmi_cuda_probe(void)
                                     spmmi::preload_values,
                                     spmmi::preload_round,
                                     spmmi::preload_push,
+                                    spmmi::preload_wait,
                                     spmmi_cuda_sddmm_tasks_preload,
                                     spmmi_cuda_sddmm_tiles_preload,
                                     spmmi_cuda_sddmm_batches_preload,

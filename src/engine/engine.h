@@ -59,6 +59,9 @@ typedef struct spmm_engine_ops {
     /** What others are measured against, the library of the vendor: on rows in their own order, and
      *  for a larger share of the time there is for trials. */
     bool yardstick;
+    /** Products try it wherever it is a rival, whatever its format takes to make: pruned weights
+     *  should not be slower than the dense product. */
+    bool always_tried;
     bool in_order; /**< serves problems that ask for it */
     /** Its CUDA kernels multiply row-major B into column-major C too (layout MIXED). */
     bool stores_columns;

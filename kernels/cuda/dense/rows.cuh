@@ -266,6 +266,8 @@ cudaError_t preload_values();
 cudaError_t preload_round();
 /** That of push.cu. */
 cudaError_t preload_push();
+/** That of calibrate.cu which waits. */
+cudaError_t preload_wait();
 
 } // namespace spmmi
 

@@ -9,11 +9,12 @@
 /** What is built beside the first format takes at most so many times what the block takes as CSR,
  *  and so many bytes more, on the device and on the host each. */
 #define SPMM_RIVALS_FACTOR 4.0
-#define SPMM_RIVALS_BYTES  1048576.0
+#define SPMM_RIVALS_BYTES  8388608.0
 
 /** Build what is worth trying against the best predicted, which is built: the yardstick with all
- *  its algorithms, where 200 products and more are to come; the next two within a factor of 1.6 and
- *  other variants of what is within 1.3, as far as the budget goes; all as far as memory does.  The
+ *  its algorithms, and the dense product within a factor of 1.6, where 200 products and more are to
+ *  come; the next two within that factor and other variants of what is within 1.3, as far as the
+ *  budget goes; all as far as memory does.  The
  *  budget is for building the others; of the products to be tried it pays what they are predicted
  *  to lose.
  *  @param[out] tries  owns t->format, too; NULL: there is nothing to try */

@@ -2,7 +2,9 @@
 /** @file tries.h
  *  The fastest of several formats of one block, found by the caller's own products.  Each of these
  *  runs one of the formats, with events around it on the caller's stream; nobody waits for them:
- *  what they say is read in later products.
+ *  what they say is read in later products.  Where the times of all earlier ones are known, the
+ *  device may be idle: it is kept busy for 20 us first, so that the launches of the host are not
+ *  in the time.
  *
  *      two products each, of which the second is timed; who takes 1.5 times the least is dropped
  *      of each that is left one product more to warm up, and five that count

@@ -131,6 +131,7 @@ const spmm_engine_ops_t spmmi_engine_dense = {
     .terms       = terms,
 #ifdef SPMM_HAVE_CUBLASLT
     .built          = true,
+    .always_tried   = true,
     .stores_columns = true,
     .preload        = preload,
     .load_s         = spmmi_lt_load_s,

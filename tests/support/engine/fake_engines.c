@@ -97,8 +97,8 @@ static double load_of_zero(void)
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
         .load_s = (k) == 0 ? load_of_zero : NULL, .name = (title), .built = true,                  \
-        .yardstick = (k) == 4, .build = build_##k, .execute = fake_execute, .bytes = fake_bytes,   \
-        .destroy = fake_destroy                                                                    \
+        .yardstick = (k) == 4, .always_tried = (k) == ALWAYS, .build = build_##k,                  \
+        .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy                      \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),

@@ -266,6 +266,20 @@ static void test_building(void **state)
     assert_null(fake_settled.tries);
     fake_check_taken(0);
 
+    for (int k = 1; k <= ALWAYS; k++) { /* so short that no trial is affordable */
+        const double short_ones[N_FAKES] = {1e-6, k == 1 ? 1.1e-6 : 0, k == ALWAYS ? 1.1e-6 : 0};
+
+        open_tries(short_ones);
+        fake_executes = 300;
+        settle_by_use();
+        assert_true((fake_settled.tries != NULL) == (k == ALWAYS));
+        if (k == ALWAYS) {
+            close_tries(0);
+        } else {
+            fake_check_taken(0);
+        }
+    }
+
     open_tries(predicted); /* a failure that is no refusal */
     fakes[1].build_status = SPMM_ERR_DEVICE;
     assert_int_equal(fake_settle(NULL, SPMM_TUNE_USE), SPMM_ERR_DEVICE);
