@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples/p
 import gcn  # noqa: E402
 import transformer  # noqa: E402
 from spmm_dist import Context  # noqa: E402
+from spmm_dist.torch import process_group  # noqa: E402
 
 GCN = "--epochs 20 --features 128 --hidden 128 --classes 32 --type float32".split()
 STEPS = "--steps 20 --heads 8 --head 64 --band 256 --random 0.02 --rate 0.01 --type float16".split()
@@ -132,7 +133,7 @@ def transformer_table(ctx, lengths):
 
 def main():
     table = {"gcn": gcn_table, "transformer": transformer_table}[sys.argv[1]]
-    with Context() as ctx:
+    with Context() as ctx, process_group(ctx):
         device = torch.cuda.get_device_name() if ctx.info.device == "cuda" else "CPU"
         line(ctx, f"# mpirun -n {ctx.size} python bench/engine/training.py {sys.argv[1]}, "
              f"{datetime.date.today()}, {ctx.size} x {device}, torch {torch.__version__}")

@@ -14,7 +14,8 @@ import torch
 
 from spmm_dist import Context, Matrix
 from spmm_dist.sparse_dataset import normalised, repartitioned
-from spmm_dist.torch import Graph, sddmm, sparse_softmax, spmm, sum_over_ranks
+from spmm_dist.torch import (Graph, process_group, sddmm, sparse_softmax, spmm,
+                             sum_over_ranks)
 
 BOUND = {"float64": 1e-9, "float32": 1e-4}  # of losses, relative
 
@@ -160,7 +161,7 @@ def worst(losses, expected):
 
 def main():
     options = arguments()
-    with Context(device=options.device) as ctx:
+    with Context(device=options.device) as ctx, process_group(ctx):
         A, order = load(ctx, options)
         losses, seconds, expected, plain_seconds = run(A, order, options)
         most = max(ctx.comm.allgather(A.info.local_nnz))

@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional
 
 from spmm_dist import Context, Matrix
-from spmm_dist.torch import attention, sum_over_ranks
+from spmm_dist.torch import attention, process_group, sum_over_ranks
 
 BOUND = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2}  # of losses, relative
 LAYERS, FEATURES, CLASSES = 4, 16, 8
@@ -164,7 +164,7 @@ def prepare(ctx, options):
 
 def main():
     options = arguments()
-    with Context(device=options.device) as ctx:
+    with Context(device=options.device) as ctx, process_group(ctx):
         plan, own, own_labels, X, labels, device = prepare(ctx, options)
         losses, seconds, peak = train(sparse_attention(plan, getattr(torch, options.type)), own,
                                       own_labels, options, ctx.comm)

@@ -14,13 +14,16 @@
 Blocks are this rank's rows, on the context's device.  All functions but `sparse_softmax` are
 collective, forwards and backwards: all ranks run the same program, with gradients asked of the same
 tensors.  Gradients of what every rank holds alike, weights for example, are those of this rank's
-rows: sum them over the ranks (`sum_over_ranks`).
+rows: sum them over the ranks (`sum_over_ranks`, on GPUs within `process_group`).
 
 `torch.compile` leaves these functions as they are and compiles what is around them.  While torch
 captures a CUDA graph they raise an `UnsupportedError`.
 """
+import contextlib
+
 import torch
 from mpi4py import MPI
+from torch import distributed
 from torch.autograd.function import once_differentiable
 
 from ._errors import UnsupportedError
@@ -248,8 +251,49 @@ def sparse_softmax(graph, S, scale=1.0):
     return _Softmax.apply(graph, S, scale)
 
 
+@contextlib.contextmanager
+def process_group(ctx):
+    """``torch.distributed`` over the ranks of a context while the block lasts, so that
+    `sum_over_ranks` adds up on GPUs, by NCCL.  Collective.
+
+    Does nothing on CPUs, for one rank, with a torch without NCCL, or where the program has a
+    process group of its own, which then serves.
+
+    Parameters
+    ----------
+    ctx : Context
+    """
+    comm = ctx.comm
+    if (comm.size == 1 or ctx.info.device != "cuda" or not distributed.is_available() or
+            not distributed.is_nccl_available() or distributed.is_initialized()):
+        yield
+        return
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    host = "localhost" if node.size == comm.size else MPI.Get_processor_name()
+    node.Free()
+    store = None
+    if comm.rank == 0:
+        store = distributed.TCPStore(host, 0, comm.size, True, wait_for_workers=False)
+    host, port = comm.bcast((host, store and store.port))
+    if comm.rank > 0:
+        store = distributed.TCPStore(host, port, comm.size, False)
+    distributed.init_process_group("nccl", store=store, rank=comm.rank, world_size=comm.size)
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()
+
+
+def _has_group(comm):
+    """Are the ranks of comm those of torch's process group?"""
+    return (distributed.is_available() and distributed.is_initialized() and
+            (distributed.get_rank(), distributed.get_world_size()) == (comm.rank, comm.size))
+
+
 def sum_over_ranks(comm, tensors):
-    """Replace tensors by their sums over the ranks, in one reduction on the host.  Collective.
+    """Replace tensors by their sums over the ranks, in one reduction: of tensors on GPUs by
+    ``torch.distributed`` where it is at work (`process_group`), else on the host by MPI.
+    Collective.
 
     Parameters
     ----------
@@ -261,7 +305,11 @@ def sum_over_ranks(comm, tensors):
     tensors = list(tensors)
     if comm.size == 1 or not tensors:
         return
-    flat = torch.cat([t.detach().reshape(-1) for t in tensors]).cpu()
-    comm.Allreduce(MPI.IN_PLACE, flat.numpy())
+    flat = torch.cat([t.detach().reshape(-1) for t in tensors])
+    if flat.is_cuda and _has_group(comm):
+        distributed.all_reduce(flat)
+    else:
+        flat = flat.cpu()
+        comm.Allreduce(MPI.IN_PLACE, flat.numpy())
     for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
         t.copy_(part.view(t.shape))

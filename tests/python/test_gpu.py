@@ -255,6 +255,29 @@ def test_lobpcg(gpu, library, monkeypatch):
     assert np.allclose(mine(line @ gathered(X), 40)[:, :4], X[:, :4] * values[:4], atol=1e-5)
 
 
+def test_sum_over_ranks(gpu):
+    """By MPI on the host, and by torch's process group where it has the ranks of comm."""
+    from spmm_dist.torch import process_group, sum_over_ranks
+
+    def check():
+        a = torch.full((2, 3), 1.0 + gpu.rank, device="cuda")
+        b = torch.arange(4.0, device="cuda")
+        sum_over_ranks(gpu.comm, [a, b])
+        assert torch.equal(a.cpu(), torch.full((2, 3), sum(1.0 + r for r in range(gpu.size))))
+        assert torch.equal(b.cpu(), torch.arange(4.0) * gpu.size)
+
+    check()
+    with process_group(gpu):
+        assert torch.distributed.is_initialized() == (gpu.size > 1)
+        check()
+        alone, x = gpu.comm.Split(gpu.rank), torch.ones(3, device="cuda")
+        sum_over_ranks(alone, [x])
+        alone.Free()
+        assert torch.equal(x.cpu(), torch.ones(3))
+    assert not torch.distributed.is_initialized()
+    check()
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
 def test_another_gpu(gpu):
     """What lies on another GPU than the context's is refused with a sentence."""

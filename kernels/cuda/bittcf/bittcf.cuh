@@ -35,11 +35,12 @@ namespace spmmi
 template <typename Element, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages,
           BittcfAccess kAccess, int kWarps>
 struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAccess)> {
-    static constexpr bool kWide = is_wide(kAccess);
-    using Sums                  = BittcfSums<Element, kCompute, kTiles, kLoads, kWide>;
-    using T                     = typename Sums::T;
-    using Tile                  = typename Sums::Tile;
-    using Wide                  = typename Sums::Wide;
+    static constexpr bool kWide = is_wide(kAccess), kMasked = is_masked(kAccess);
+    static constexpr bool kTurns = knows_columns(kAccess);
+    using Sums                   = BittcfSums<Element, kCompute, kTiles, kLoads, kWide>;
+    using T                      = typename Sums::T;
+    using Tile                   = typename Sums::Tile;
+    using Wide                   = typename Sums::Wide;
     using Sums::kElems;
     using Sums::kHalf;
     using Sums::sum;
@@ -116,7 +117,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     /* Wide access: whether n has the lane's columns of a load. */
     __device__ __forceinline__ bool is_inside(int load) const
     {
-        return kAccess == BittcfAccess::kWide || column(load, 0) < n();
+        return !kMasked || column(load, 0) < n();
     }
 
     /* kLoads times 16 bytes of row @p col of B. */
@@ -350,7 +351,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
 
     __device__ __forceinline__ void store() const
     {
-        if constexpr (kAccess != BittcfAccess::kWide && kAccess != BittcfAccess::kMasked) {
+        if constexpr (kTurns) {
             if (args.x.layout != SPMM_LAYOUT_ROW) {
                 store_columns();
                 return;

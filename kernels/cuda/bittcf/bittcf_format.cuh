@@ -51,19 +51,29 @@ template <typename Element, int kTiles> struct Bittcf {
     }
 };
 
-/** How lanes read B. */
+/** How lanes read B.  Stores to column-major C want registers, and masks take time: each has
+ *  kernels of its own. */
 enum class BittcfAccess {
-    kWide,   /**< rows, 16 bytes at a time, in slices that divide n */
-    kMasked, /**< the same, and nothing behind the last column */
-    kTurned, /**< the same, into column-major C: its stores want registers of their own */
-    kNarrow, /**< rows, element by element, for any alignment and width */
-    kColumns /**< column-major B as it lies: condensed columns are often neighbours */
+    kWide,         /**< rows, 16 bytes at a time, in slices that divide n */
+    kMasked,       /**< the same, and nothing behind the last column */
+    kTurned,       /**< as kWide, into column-major C */
+    kTurnedMasked, /**< as kMasked, into column-major C */
+    kNarrow,       /**< rows, element by element, for any alignment and width; into either C */
+    kColumns       /**< column-major B as it lies: condensed columns are often neighbours */
 };
 
+constexpr bool is_masked(BittcfAccess access)
+{
+    return access == BittcfAccess::kMasked || access == BittcfAccess::kTurnedMasked;
+}
 constexpr bool is_wide(BittcfAccess access)
 {
-    return access == BittcfAccess::kWide || access == BittcfAccess::kMasked ||
-           access == BittcfAccess::kTurned;
+    return access < BittcfAccess::kNarrow;
+}
+/** Whether C may be column-major. */
+constexpr bool knows_columns(BittcfAccess access)
+{
+    return access >= BittcfAccess::kTurned;
 }
 
 /** Lists of the blocks a warp is about to multiply. */

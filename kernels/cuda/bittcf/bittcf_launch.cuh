@@ -117,11 +117,13 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         const int64_t       up   = 2 * n > one ? ceil_div(n, one) * one : n;
         const Choice       &best =
             best_choice<Format>(list, kNumber, work, up, [=](int) { return wide; });
+        const int64_t at   = &best - list;
+        const bool    full = n % best.width == 0;
 
         if (!c_rows) {
-            return rows<BittcfAccess::kTurned>()[&best - list];
+            return (full ? rows<BittcfAccess::kTurned>() : rows<BittcfAccess::kTurnedMasked>())[at];
         }
-        return n % best.width == 0 ? best : rows<BittcfAccess::kMasked>()[&best - list];
+        return full ? best : rows<BittcfAccess::kMasked>()[at];
     }
 
     /* Those that read column-major B: teams of four warps, and of eight, narrow and wide.  FP64 has
@@ -170,11 +172,14 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
 
     static cudaError_t preload()
     {
-        cudaError_t code = spmmi::preload(finish_splits<Format>);
+        const Choice *const rows_of[] = {rows<BittcfAccess::kWide>(), rows<BittcfAccess::kMasked>(),
+                                         rows<BittcfAccess::kTurned>(),
+                                         rows<BittcfAccess::kTurnedMasked>()};
+        cudaError_t         code      = spmmi::preload(finish_splits<Format>);
 
-        code = code == cudaSuccess ? preload_choices(rows<BittcfAccess::kWide>(), kNumber) : code;
-        code = code == cudaSuccess ? preload_choices(rows<BittcfAccess::kMasked>(), kNumber) : code;
-        code = code == cudaSuccess ? preload_choices(rows<BittcfAccess::kTurned>(), kNumber) : code;
+        for (const Choice *list : rows_of) {
+            code = code == cudaSuccess ? preload_choices(list, kNumber) : code;
+        }
         return code == cudaSuccess ? preload_choices(columns(), kColumns) : code;
     }
 };
