@@ -12,67 +12,157 @@ static inline int64_t place(spmm_layout_t layout, int64_t ld, int64_t i, int64_t
     return layout == SPMM_LAYOUT_COL ? i + j * ld : i * ld + j;
 }
 
-/* Elements of a row, which lie so many bytes apart.  memcpy() of a size that the compiler does not
- * know is a call for each. */
-static void copy_row(char *to, size_t to_step, const char *from, size_t from_step, int64_t n,
-                     size_t elem)
+enum { TILE_ROWS = 64, NARROW = 4 };
+
+/* Rows of a block, and the same rows one behind the other. */
+typedef struct {
+    char          *block, *packed;
+    const int32_t *row;          /* of the block, [n_rows]; NULL: the identity */
+    int64_t        n_rows, n;    /* packed */
+    int64_t        down, across; /* elements of the block from a row to the next, from a column */
+    int            threads;
+} move_t;
+
+/* Column by column over few rows: those of a column lie side by side in a column-major block, and
+ * the packed ones stay in the cache.  memcpy() of a size that the compiler knows is one
+ * instruction. */
+static inline __attribute__((always_inline)) void
+move_tile(const move_t *m, int64_t first, int64_t last, const size_t elem, const bool packs)
 {
-#define COPY(size)                                                                                 \
-    for (int64_t j = 0; j < n; j++, to += to_step, from += from_step) {                            \
-        memcpy(to, from, size);                                                                    \
-    }                                                                                              \
-    break
-    switch (elem) {
-    case 8:
-        COPY(8);
-    case 4:
-        COPY(4);
-    case 16:
-        COPY(16);
-    default:
-        COPY(elem);
+    const int64_t n = m->n, down = m->down;
+
+    for (int64_t j = 0; j < n; j++) {
+        char *block  = m->block + (size_t)(j * m->across) * elem,
+             *packed = m->packed + (size_t)j * elem;
+
+        for (int64_t i = first; i < last; i++) {
+            const int64_t row = m->row == NULL ? i : m->row[i];
+            char *const   at  = block + (size_t)(row * down) * elem;
+
+            memcpy(packs ? packed + (size_t)(i * n) * elem : at,
+                   packs ? at : packed + (size_t)(i * n) * elem, elem);
+        }
     }
-#undef COPY
+}
+
+/* Rows whose elements lie side by side in both. */
+static void move_lines(const move_t *m, int64_t first, int64_t last, size_t elem, bool packs)
+{
+    const size_t width = (size_t)m->n * elem;
+
+    for (int64_t i = first; i < last; i++) {
+        const int64_t row    = m->row == NULL ? i : m->row[i];
+        char *const   at     = m->block + (size_t)(row * m->down) * elem;
+        char *const   packed = m->packed + (size_t)i * width;
+
+        memcpy(packs ? packed : at, packs ? at : packed, width);
+    }
+}
+
+/* Elements of 8 bytes of rows side by side: squares of two are turned in registers. */
+typedef uint64_t pair_t __attribute__((vector_size(16), aligned(1), may_alias));
+
+static void move_square(const pair_t *from, size_t from_line, pair_t *to, size_t to_line)
+{
+    const pair_t x = *from, y = *(const pair_t *)((const char *)from + from_line);
+
+    *to                               = (pair_t){x[0], y[0]};
+    *(pair_t *)((char *)to + to_line) = (pair_t){x[1], y[1]};
+}
+
+static void move_squares(const move_t *m, int64_t first, int64_t last, bool packs)
+{
+    const size_t  across = 8 * (size_t)m->across, width = 8 * (size_t)m->n;
+    const int64_t to   = m->row == NULL ? first : m->row[first];
+    const int64_t even = first + (last - first) / 2 * 2;
+
+    for (int64_t j = 0; j < m->n; j += 2) {
+        char *block = m->block + 8 * (size_t)to + (size_t)j * across;
+        char *row   = m->packed + (size_t)first * width + 8 * (size_t)j;
+
+        for (int64_t i = first; i < even; i += 2, block += 16, row += 2 * width) {
+            if (packs) {
+                move_square((pair_t *)block, across, (pair_t *)row, width);
+            } else {
+                move_square((pair_t *)row, width, (pair_t *)block, across);
+            }
+        }
+    }
+    move_tile(m, even, last, 8, packs);
+}
+
+static bool can_square(const move_t *m, int64_t first, int64_t last, size_t elem)
+{
+    bool apart = elem != 8 || m->down != 1 || m->n % 2 != 0;
+
+    for (int64_t i = first; m->row != NULL && i < last; i++) {
+        apart |= m->row[i] - m->row[first] != i - first;
+    }
+    return !apart;
+}
+
+#define MOVES(size)                                                                                \
+    static void pack_##size(const move_t *m, int64_t first, int64_t last)                          \
+    {                                                                                              \
+        move_tile(m, first, last, size, true);                                                     \
+    }                                                                                              \
+    static void unpack_##size(const move_t *m, int64_t first, int64_t last)                        \
+    {                                                                                              \
+        move_tile(m, first, last, size, false);                                                    \
+    }
+MOVES(2)
+MOVES(4)
+MOVES(8)
+MOVES(16)
+
+static void move_rows(const move_t *m, size_t elem, bool packs)
+{
+    void (*const tiles[2][4])(const move_t *, int64_t, int64_t) = {
+        {unpack_2, unpack_4, unpack_8, unpack_16}, {pack_2, pack_4, pack_8, pack_16}};
+    const int kind = elem == 2 ? 0 : elem == 4 ? 1 : elem == 8 ? 2 : 3;
+
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(m->threads))
+    for (int64_t first = 0; first < m->n_rows; first += TILE_ROWS) {
+        const int64_t last = first + TILE_ROWS < m->n_rows ? first + TILE_ROWS : m->n_rows;
+
+        if (m->across == 1 && m->n > NARROW) {
+            move_lines(m, first, last, elem, packs);
+        } else if (can_square(m, first, last, elem)) {
+            move_squares(m, first, last, packs);
+        } else {
+            tiles[packs][kind](m, first, last);
+        }
+    }
 }
 
 void spmmi_cpu_gather_rows(const spmm_gather_args_t *args)
 {
-    const char  *src   = args->src;
-    char        *dst   = args->dst;
-    const size_t elem  = args->elem_size;
-    const size_t width = (size_t)args->n * elem;
+    const bool by_row = args->src_layout == SPMM_LAYOUT_ROW;
 
-#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
-    for (int64_t i = 0; i < args->n_rows; i++) {
-        const int64_t row = args->row == NULL ? i : args->row[i];
-        char         *to  = dst + (size_t)i * width;
-
-        if (args->src_layout == SPMM_LAYOUT_ROW) {
-            memcpy(to, src + (size_t)(row * args->ld_src) * elem, width);
-            continue;
-        }
-        copy_row(to, elem, src + (size_t)row * elem, (size_t)args->ld_src * elem, args->n, elem);
-    }
+    move_rows(&(move_t){.block   = (char *)args->src, /* which is read */
+                        .packed  = args->dst,
+                        .row     = args->row,
+                        .n_rows  = args->n_rows,
+                        .n       = args->n,
+                        .down    = by_row ? args->ld_src : 1,
+                        .across  = by_row ? 1 : args->ld_src,
+                        .threads = args->threads},
+              args->elem_size, true);
 }
 
 void spmmi_cpu_scatter_rows(const spmm_scatter_args_t *args)
 {
-    const char  *src   = args->src;
-    char        *dst   = args->dst;
-    const size_t elem  = args->elem_size;
-    const size_t width = (size_t)args->n * elem;
+    const bool by_row = args->dst_layout == SPMM_LAYOUT_ROW;
 
-#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
-    for (int64_t i = 0; i < args->n_rows; i++) {
-        const int64_t row  = args->row == NULL ? i : args->row[i];
-        const char   *from = src + (size_t)i * width;
-
-        if (args->dst_layout == SPMM_LAYOUT_ROW) {
-            memcpy(dst + (size_t)(row * args->ld_dst) * elem, from, width);
-            continue;
-        }
-        copy_row(dst + (size_t)row * elem, (size_t)args->ld_dst * elem, from, elem, args->n, elem);
-    }
+    move_rows(&(move_t){.block   = args->dst,
+                        .packed  = (char *)args->src, /* which is read */
+                        .row     = args->row,
+                        .n_rows  = args->n_rows,
+                        .n       = args->n,
+                        .down    = by_row ? args->ld_dst : 1,
+                        .across  = by_row ? 1 : args->ld_dst,
+                        .threads = args->threads},
+              args->elem_size, false);
 }
 
 /* The sum of number @p j of the parts of row @p u, in FP32 where they are, as on the GPU. */

@@ -41,6 +41,7 @@
 #endif
 
 #if ROWS_PARTS == 1
+#define ROWS_STREAMS 8 /* columns at once, sums of which stay in registers */
 /* Entry k times n columns.  The compiler must not see that their elements are as far apart for each
  * entry: it would keep a pointer for each column and have no registers left. */
 ROWS_INLINE void ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA,
@@ -50,11 +51,35 @@ ROWS_INLINE void ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA,
     const ROWS_T  value = ((const ROWS_T *)args->values)[k];
     const ROWS_T *b     = B + args->col_idx[k] * b_row;
 
-    if (n > 1) {
-        __asm__("" : "+r"(b));
+    for (int j = 0; j < n; j++) {
+        if (n > 1 && j % 4 == 0) {
+            b += j == 0 ? 0 : 4 * args->x.ldb;
+            __asm__("" : "+r"(b));
+        }
+        sum[j] += value * b[j % 4 * args->x.ldb];
+    }
+}
+
+/* Entries k to end - 1 in runs, each added up in ROWS_T and all of them in FP64. */
+ROWS_INLINE void ROWS_PASTE(runs, ROWS_TYPE, ROWS_ISA,
+                            columns)(const spmm_csr_mm_args_t *args, int64_t k, int64_t end,
+                                     const ROWS_T *B, const int n, int64_t b_row, ROWS_T *sum)
+{
+    double total[ROWS_STREAMS] = {0};
+
+    while (k < end) {
+        const int64_t stop               = end - k > args->run ? k + args->run : end;
+        ROWS_T        part[ROWS_STREAMS] = {0};
+
+        for (; k < stop; k++) {
+            ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(args, k, B, n, b_row, part);
+        }
+        for (int j = 0; j < n; j++) {
+            total[j] += (double)part[j];
+        }
     }
     for (int j = 0; j < n; j++) {
-        sum[j] += value * b[j * args->x.ldb];
+        sum[j] = (ROWS_T)total[j];
     }
 }
 
@@ -70,29 +95,21 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
     int64_t                  k    = args.row_ptr[first_row];
 
     for (int64_t i = first_row; i < last_row; i++) {
-        const int64_t end      = args.row_ptr[i + 1];
-        const int64_t to       = args.row_map == NULL ? i : args.row_map[i];
-        const bool    is_piece = args.row_map != NULL && to < 0;
-        ROWS_T       *C        = is_piece ? (ROWS_T *)args.pieces + ~to
-                                          : (ROWS_T *)args.x.C + j0 * args.x.ldc + to * c_row;
-        ROWS_T        sum[4]   = {0};
-        double        total[4] = {0};
+        const int64_t end               = args.row_ptr[i + 1];
+        const int64_t to                = args.row_map == NULL ? i : args.row_map[i];
+        const bool    is_piece          = args.row_map != NULL && to < 0;
+        ROWS_T       *C                 = is_piece ? (ROWS_T *)args.pieces + ~to
+                                                   : (ROWS_T *)args.x.C + j0 * args.x.ldc + to * c_row;
+        ROWS_T        sum[ROWS_STREAMS] = {0};
 
-        while (end - k > args.run) {
-            ROWS_T part[4] = {0};
-
-            for (const int64_t stop = k + args.run; k < stop; k++) {
-                ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(&args, k, B, n, b_row, part);
-            }
-            for (int j = 0; j < n; j++) {
-                total[j] += (double)part[j];
-            }
+        if (end - k > args.run) {
+            ROWS_PASTE(runs, ROWS_TYPE, ROWS_ISA, columns)(&args, k, end, B, n, b_row, sum);
+            k = end;
         }
         for (; k < end; k++) {
             ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(&args, k, B, n, b_row, sum);
         }
         for (int j = 0; j < n; j++) {
-            sum[j] = (ROWS_T)(total[j] + (double)sum[j]);
             if (!is_piece) {
                 sum[j] *= (ROWS_T)args.x.alpha.re;
                 if (adds) {
@@ -182,6 +199,11 @@ static ROWS_TARGET void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA,
 {
     int64_t j = 0;
 
+#if ROWS_PARTS == 1
+    for (; j + 8 <= args->x.n; j += 8) {
+        ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 8, 1, 1);
+    }
+#endif
     for (; j + 4 <= args->x.n; j += 4) {
         ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 4, 1, 1);
     }

@@ -57,7 +57,9 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
     if (slice->waits) {
         y.until = plan->exchange.transport->arrival(plan->exchange.state);
     }
-    if (y.layout == SPMM_LAYOUT_COL) {
+    if (y.layout == SPMM_LAYOUT_COL && slice->n == 1) { /* it lies in both orders */
+        y.ldb = n_halo;
+    } else if (y.layout == SPMM_LAYOUT_COL) {
         SPMM_TRY(plan->device->ops->scatter_rows(
             plan->device,
             &(spmm_scatter_args_t){.src        = slice->halo,
