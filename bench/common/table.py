@@ -16,7 +16,8 @@ NUMBERS = ("median_ms", "ratio_to_cusparse", "gflops", "max_error", "build_ms", 
            "gather_ms", "rotated_ms", "rotated_ratio", "predicted_ms", "cusparse_ms",
            "reorder_ms", "format_ms", "tune_ms", "break_even", "break_even_net",
            "best32", "best16", "total_ms", "loop_ms", "pack_ms", "exchange_ms", "local_ms",
-           "halo_ms", "overlap", "to_allgather", "to_needed", "to_in_place")
+           "halo_ms", "overlap", "local_max_mean", "alone_exchange_ms", "alone_local_ms",
+           "alone_halo_ms", "to_allgather", "to_needed", "to_in_place")
 COUNTS = ("rows", "cols", "nnz", "N", "rows_checked", "ranks", "columns", "halo_rows",
           "halo_rows_max")
 

@@ -42,8 +42,9 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
     o.transport                      = v->transport;
     o.reorder                        = v->reorder;
     o.schedule                       = v->schedule;
+    o.balance                        = v->balance;
     o.executes                       = c->bench->options.executes;
-    o.tune                           = "before"; /* all products are timed */
+    o.tune                           = c->bench->options.tune;
     o.graph                          = v->graph;
     o.profile                        = !v->graph;
     return spmm_plan_create(c->A, c->n, &o, plan);
@@ -130,7 +131,7 @@ static int finish_row(const dist_case_t *c, spmm_plan_t *plan, dist_row_t *row,
 
 static dist_times_t no_times(void)
 {
-    return (dist_times_t){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    return (dist_times_t){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
 static int bench_baselines(const dist_case_t *c, spmm_plan_t *plan, double base_ms[])
@@ -165,15 +166,21 @@ static int bench_baselines(const dist_case_t *c, spmm_plan_t *plan, double base_
 static int bench_variant(const dist_case_t *c, const dist_variant_t *v, spmm_plan_t *plan,
                          const double base_ms[])
 {
-    ours_t       ours = {c, plan};
-    dist_times_t own  = no_times();
-    dist_row_t   row  = {.variant     = v->name,
-                         .engine      = plan->stats.engine,
-                         .halo_engine = plan->stats.halo_engine,
-                         .schedule    = plan->stats.schedule,
-                         .transport   = plan->stats.transport,
-                         .times       = no_times()};
+    ours_t            ours = {c, plan};
+    dist_times_t      own  = no_times();
+    spmm_plan_stats_t s    = {.struct_size = sizeof s};
+    char              engine[DIST_TEXT / 4], halo_engine[DIST_TEXT / 4];
+    dist_row_t        row = {.variant     = v->name,
+                             .engine      = engine,
+                             .halo_engine = halo_engine,
+                             .schedule    = plan->stats.schedule,
+                             .transport   = plan->stats.transport,
+                             .times       = no_times()};
 
+    dist_settle(c->bench, plan, run_ours, &ours);
+    dist_must(c->bench, spmm_plan_get_stats(plan, &s), "stats");
+    dist_join_names(c->bench, s.engine, engine, sizeof engine);
+    dist_join_names(c->bench, s.halo_engine, halo_engine, sizeof halo_engine);
     if (!v->graph) {
         dist_time_phases(c, plan, run_ours, &ours, &own);
     }

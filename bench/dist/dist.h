@@ -44,9 +44,10 @@ typedef struct {
 typedef struct {
     double total_ms, loop_ms; /**< between events; wall time of a loop, a product */
     double pack_ms, exchange_ms, local_ms, halo_ms;
-    double overlap;         /**< mean over ranks */
-    double comm_ms, own_ms; /**< in a row, without marks */
-    double host_ms;         /**< in which spmm_execute() returns */
+    double overlap;                  /**< mean over ranks */
+    double comm_ms, own_ms, rest_ms; /**< exchange, local and halo block in a row, without marks */
+    double spread;                   /**< largest over mean local_ms of the ranks */
+    double host_ms;                  /**< in which spmm_execute() returns */
 } dist_times_t;
 
 /** A row of the table. */
@@ -76,6 +77,8 @@ double dist_time_host(void);
 double dist_time(const dist_bench_t *b, dist_run_t run, void *self);
 /** Wall time of a loop of iterations over their number, largest over ranks, in ms.  Collective. */
 double dist_time_loop(const dist_bench_t *b, dist_run_t run, void *self);
+/** Products until all ranks of @p plan know their engines.  Collective. */
+void dist_settle(const dist_bench_t *b, spmm_plan_t *plan, dist_run_t run, void *self);
 /** The phases of @p plan, which profiles, on this rank into @p own: those of the last of some
  *  products in a row, with the host ahead.  Collective. */
 void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, void *self,
@@ -84,6 +87,8 @@ void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, v
  *  own, on this rank; NaN where the columns of B travel in chunks, or both blocks are one.  After
  *  own->total_ms. Collective. */
 void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *own);
+/** The names that ranks have, each once, with + between, into @p text [size].  Collective. */
+void dist_join_names(const dist_bench_t *b, const char *name, char *text, size_t size);
 /** From the times of each rank to those of all.  Collective. */
 void dist_gather_times(const dist_bench_t *b, const dist_times_t *own, dist_times_t *times);
 

@@ -22,14 +22,18 @@ void dist_print_help(FILE *out)
         "the\n"
         "                       file's without its ending, or the spec with - for : and ,\n"
         "  --variant LIST       a plan to time: auto, or any of engine=, transport=, schedule=,\n"
-        "                       reorder=, graph=1 and event=1 (no halo block waits itself) with\n"
-        "                       commas between; may be given again [auto]\n"
+        "                       reorder=, balance=, graph=1 and event=1 (no halo block waits "
+        "itself)\n"
+        "                       with commas between; may be given again [auto]\n"
         "  --engine, --transport, --schedule, --reorder NAME, --graph\n"
         "                       the same for all variants that do not say\n"
         "  --no-baselines       time the variants only\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [5]\n"
         "  --seed S             of generated matrices and B [0]\n"
+        "  --tune WHEN          engines are chosen before the first product, by use (then "
+        "products\n"
+        "                       are made until they stay) or none [before]\n"
         "  --executes K         products in which the variants' plan time is to pay [1000]\n"
         "  --nccl-ctas K        most thread blocks of the library's exchange over NCCL\n"
         "  --set NAME           first column of every row [-]\n"
@@ -63,6 +67,8 @@ static int set_key(driver_job_t *job, dist_variant_t *v, const char *key, const 
         v->schedule = value;
     } else if (strcmp(key, "reorder") == 0) {
         v->reorder = value;
+    } else if (strcmp(key, "balance") == 0) {
+        v->balance = value;
     } else if (strcmp(key, "graph") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
         v->graph = value[0] == '1';
     } else if (strcmp(key, "event") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
@@ -168,6 +174,7 @@ int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t 
         {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
         {"seed", 0, DRIVER_SEED, .to = &o->seed},
         {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = INT64_MAX},
+        {"tune", 0, DRIVER_NAME, .to = &o->tune},
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
         {"set", 0, DRIVER_NAME, .to = &o->set},
         {"out", 0, DRIVER_NAME, .to = &o->out},
@@ -181,6 +188,7 @@ int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t 
                                     .width      = {128},
                                     .type       = SPMM_R_32F,
                                     .partition  = "block",
+                                    .tune       = "before",
                                     .set        = "-",
                                     .warmup     = 5,
                                     .iterations = 20};

@@ -14,7 +14,7 @@ enum { DIST_MANY = 64, DIST_TEXT = 512 };
 typedef struct {
     char        text[DIST_TEXT]; /**< the strings below point into it */
     const char *name;            /**< as given; the column `variant` */
-    const char *engine, *transport, *schedule, *reorder;
+    const char *engine, *transport, *schedule, *reorder, *balance;
     bool        graph;
     bool        event; /**< the halo block waits for an event, not itself */
 } dist_variant_t;
@@ -34,6 +34,7 @@ typedef struct {
     spmm_type_t    type;
     spmm_compute_t compute;
     const char    *partition, *partition_dir; /**< dir: files NAME.RANKS.part or .part.gz; NULL */
+    const char    *tune;                      /**< option of plans */
     const char    *out, *set;                 /**< file, NULL: stdout; first column of every row */
     int64_t        warmup, iterations, nccl_ctas, executes;
     uint64_t       seed;

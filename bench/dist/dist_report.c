@@ -23,7 +23,8 @@ static const char titles[] =
     "set\tmatrix\tranks\tcolumns\ttype\tcompute\tpartition\tvariant\tengine\thalo_engine\t"
     "transport\tschedule\trows\tnnz\thalo_rows\thalo_rows_max\ttotal_ms\tloop_ms\tpack_"
     "ms\texchange_ms\t"
-    "local_ms\thalo_ms\toverlap\talone_exchange_ms\talone_local_ms\thost_ms\tto_allgather\tto_"
+    "local_ms\thalo_ms\toverlap\tlocal_max_mean\talone_exchange_ms\talone_local_ms\talone_halo_ms\t"
+    "host_ms\tto_allgather\tto_"
     "needed\tto_in_place\tmax_error\tpassed\n";
 
 void dist_print_header(const dist_bench_t *b, int argc, char **argv)
@@ -90,13 +91,14 @@ static void count_row(const dist_row_t *row, const double ratio[DIST_BASELINES])
 
 void dist_print_row(const dist_bench_t *b, const dist_row_t *row, const double base_ms[])
 {
-    const dist_options_t *o = &b->options;
-    const dist_times_t   *t = &row->times;
-    const double numbers[]  = {t->total_ms, t->loop_ms, t->pack_ms, t->exchange_ms, t->local_ms,
-                               t->halo_ms,  t->overlap, t->comm_ms, t->own_ms,      t->host_ms};
-    const char  *slash      = strrchr(row->input, '/');
-    double       ratio[DIST_BASELINES];
-    bool         is_ours = true;
+    const dist_options_t *o         = &b->options;
+    const dist_times_t   *t         = &row->times;
+    const double          numbers[] = {t->total_ms, t->loop_ms, t->pack_ms, t->exchange_ms,
+                                       t->local_ms, t->halo_ms, t->overlap, t->spread,
+                                       t->comm_ms,  t->own_ms,  t->rest_ms, t->host_ms};
+    const char           *slash     = strrchr(row->input, '/');
+    double                ratio[DIST_BASELINES];
+    bool                  is_ours = true;
 
     for (int k = 0; k < DIST_BASELINES; k++) {
         ratio[k] = base_ms[k] / t->total_ms;

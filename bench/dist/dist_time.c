@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dist.h"
 #include "plan/product/products.h"
@@ -11,7 +12,8 @@ enum {
     PHASES      = 4,
     PHASE_RUNS  = 11,
     PHASE_LEAD  = 6, /* copies: 0.4 ms on an H200 */
-    PHASE_CHAIN = 3  /* products, of which the last one is looked at */
+    PHASE_CHAIN = 3, /* products, of which the last one is looked at */
+    SETTLE_RUNS = 4  /* between two questions whether the engines stay */
 };
 
 static double host_ms; /* of dist_time_own() */
@@ -143,6 +145,26 @@ static double mean(const dist_bench_t *b, double value)
     return sum[1] > 0.0 ? sum[0] / sum[1] : NAN;
 }
 
+/* With the host ahead, as in a program's loop. */
+void dist_settle(const dist_bench_t *b, spmm_plan_t *plan, dist_run_t run, void *self)
+{
+    int waits;
+
+    do {
+        spmm_plan_stats_t s = {.struct_size = sizeof s};
+
+        lead(b, PHASE_LEAD);
+        for (int k = 0; k < SETTLE_RUNS; k++) {
+            run(self);
+        }
+        synchronize(b);
+        dist_must(b, spmm_plan_get_stats(plan, &s), "stats");
+        waits = s.tuned_since == 0;
+        MPI_Allreduce(MPI_IN_PLACE, &waits, 1, MPI_INT, MPI_MAX, b->job.comm);
+    } while (waits);
+    dist_must(b, spmm_plan_resync(plan), "a plan whose engines stay");
+}
+
 void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, void *self,
                       dist_times_t *own)
 {
@@ -220,7 +242,7 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
                              .all  = {.n = c->n, .halo = plan->exchange.halo_rows}};
     double              comm, local, halo, shorter;
 
-    own->overlap = own->comm_ms = own->own_ms = NAN;
+    own->overlap = own->comm_ms = own->own_ms = own->rest_ms = NAN;
     if (!plan->choice.travels || plan->choice.schedule->blockset != SPMM_BLOCKSET_SPLIT ||
         plan->stats.chunks != 1) {
         return;
@@ -231,7 +253,34 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
     shorter      = comm < local ? comm : local;
     own->comm_ms = comm;
     own->own_ms  = local;
+    own->rest_ms = halo;
     own->overlap = plan->exchange.alone ? NAN : (comm + local + halo - own->total_ms) / shorter;
+}
+
+void dist_join_names(const dist_bench_t *b, const char *name, char *text, size_t size)
+{
+    enum { LONGEST = 32 };
+    char own[LONGEST], *all = calloc((size_t)b->job.size, sizeof own);
+
+    if (all == NULL) {
+        stop(b, "names of engines", "out of memory");
+        return;
+    }
+    (void)snprintf(own, sizeof own, "%s", name != NULL ? name : "-");
+    MPI_Allgather(own, LONGEST, MPI_CHAR, all, LONGEST, MPI_CHAR, b->job.comm);
+    (void)snprintf(text, size, "%s", all);
+    for (int p = 1; p < b->job.size; p++) {
+        const size_t length = strlen(text);
+        bool         known  = false;
+
+        for (int q = 0; q < p; q++) {
+            known = known || strcmp(all + q * LONGEST, all + p * LONGEST) == 0;
+        }
+        if (!known) {
+            (void)snprintf(text + length, size - length, "+%s", all + p * LONGEST);
+        }
+    }
+    free(all);
 }
 
 void dist_gather_times(const dist_bench_t *b, const dist_times_t *own, dist_times_t *times)
@@ -243,8 +292,10 @@ void dist_gather_times(const dist_bench_t *b, const dist_times_t *own, dist_time
     times->local_ms    = largest(b, own->local_ms);
     times->halo_ms     = largest(b, own->halo_ms);
     times->overlap     = mean(b, own->overlap);
+    times->spread      = times->local_ms / mean(b, own->local_ms);
 
     times->comm_ms = largest(b, own->comm_ms);
     times->own_ms  = largest(b, own->own_ms);
+    times->rest_ms = largest(b, own->rest_ms);
     times->host_ms = largest(b, own->host_ms);
 }

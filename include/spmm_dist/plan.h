@@ -116,7 +116,12 @@ typedef struct {
                                 "auto") give ranks equal shares of.  "time": each row weighs what
                                 it costs by the model of the engine that is predicted to run, for
                                 entries, for columns that few rows near it share, and for rows of
-                                B and C; op N.  "entries": NULL and "auto", too */
+                                B and C; op N.  "measured": the same, and once the plan is made
+                                the ranks' blocks are timed; where the slowest takes more than 1.1
+                                of the mean, and @p executes products would gain by equal times what
+                                the plan took to make, rows are weighed by that and a second plan is
+                                made beside it, of which the better stays.  Not for deterministic
+                                plans.  "entries": NULL and "auto", too */
     int use_fewer_ranks;   /**< nonzero: where the plan makes the partition, and one rank alone is
                                 predicted to take less than 0.9 of the time of all, the first rank
                                 gets all rows: the partition then is "one".  Planning takes twice as

@@ -73,7 +73,7 @@ class Plan(Resource):
         Rows of B travel, or the fewest rows of B and partial rows of C.
     halo_type : dtype or str
         Rows of B travel rounded to this type: "16f" or "16bf" of FP32, "32f" of FP64.
-    balance : {"auto", "time", "entries"}
+    balance : {"auto", "time", "measured", "entries"}
         What ranks get equal shares of, where the partition is the plan's own.
     use_fewer_ranks : bool
         Where one rank alone is predicted to be faster, it gets all rows of such a partition.

@@ -217,11 +217,12 @@ static spmm_status_t check_cover(const spmm_plan_t *plan, const char *cover)
 static spmm_status_t check_balance(const spmm_plan_t *plan, const char *balance)
 {
     if (balance == NULL || strcmp(balance, "auto") == 0 || strcmp(balance, "time") == 0 ||
-        strcmp(balance, "entries") == 0) {
+        strcmp(balance, "entries") == 0 || strcmp(balance, "measured") == 0) {
         return SPMM_OK;
     }
     return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                      "there is no balance \"%.60s\"; there are time, entries, and auto", balance);
+                      "there is no balance \"%.60s\"; there are time, entries, measured, and auto",
+                      balance);
 }
 
 /* Ranks that plan different products would wait for each other for ever: find out at once. */

@@ -441,6 +441,80 @@ printf '%s\t%s\t%s\t%s\tyes\t%s\n' $m $n $e $ms $e; done; done < $list; } > $out
             "engine/old_new.py", self.path("no"), self.path("no"), self.path("t"), "m", code=4))
 
 
+class Pair(Scripts):
+    """bench/dist/pair.py with programs for bench_dist and mpirun."""
+
+    TITLES = ("matrix ranks columns type variant engine halo_engine transport schedule nnz "
+              "halo_rows_max total_ms exchange_ms local_ms halo_ms local_max_mean "
+              "alone_exchange_ms alone_local_ms alone_halo_ms passed")
+    BENCH = r"""only= variants=auto inputs=
+while [ $# -gt 0 ]; do case $1 in
+--out) out=$2; shift;; --type) type=$2; shift;; --columns) widths=$2; shift;;
+--no-baselines) only=1;; --matrix|--generate) inputs="$inputs $(basename $2)"; shift;;
+--variant) variants="$variants $2"; shift;; --tune|--partition) shift;;
+esac; shift; done
+[ "$variants" = auto ] || variants=${variants#auto }
+[ -n "$only" ] || variants="allgather needed $variants"
+echo "$RANKS $type $widths$inputs: $variants" >> FOLDER/calls.SIDE
+{ echo TITLES | tr ' ' '\t'
+for m in $inputs; do for n in $(echo $widths | tr , ' '); do for v in $variants; do
+ms=$(TIME); passed=yes; [ $ms != 9 ] || passed=no
+echo $m $RANKS $n $type $v hrpb csr-gpu nccl overlap 9 7 $ms 0.02 0.03 0.01 1.2 - 0.031 - $passed |
+tr ' ' '\t'; done; done; done; } > $out
+"""
+
+    def pair(self, new, *args, code=0, old="echo 0.080"):
+        """Times by shell: $RANKS, $m, $n, $v are those of the row; 9: the product is wrong."""
+        for side, time in (("old", old), ("new", new)):
+            text = self.BENCH.replace("FOLDER", self.folder.name).replace("SIDE", side)
+            self.program(f"{side}/bench/bench_dist",
+                         text.replace("TITLES", self.TITLES).replace("TIME", time))
+        self.program("bin/mpirun", 'shift 3; export RANKS=$1; shift; exec "$@"\n')
+        said = subprocess.run(
+            [sys.executable, ROOT / "bench/dist/pair.py", "--cases", "64f:16", "--old",
+             self.path("old"), *args, self.path("new"), self.path("out.tsv"), "a:b=1", "c:d=2"],
+            capture_output=True, text=True, timeout=100, check=False,
+            env=dict(os.environ, PATH=f"{self.path('bin')}:{os.environ['PATH']}"))
+        self.assertEqual(said.returncode, code, said.stdout + said.stderr)
+        lines = pathlib.Path(self.path("out.tsv")).read_text(encoding="utf-8").splitlines()
+        rows = [line.split("\t") for line in lines if line[0] != "#"]
+        return said, [dict(zip(rows[0], row)) for row in rows[1:]]
+
+    def test_efficiency(self):
+        said, rows = self.pair("case $RANKS$v in 1auto) echo 0.100;; 2auto) echo 0.060;; "
+                               "2needed) echo 0.120;; *) echo 0.090; esac")
+        self.assertEqual([row["matrix"] for row in rows], ["a:b=1", "c:d=2"])
+        self.assertEqual({name: rows[0][name] for name in (
+            "T1_us", "T2_us", "efficiency", "old_efficiency", "old_over_new", "needed_us",
+            "allgather_us", "in_place_us", "local_us", "exchange_us")},
+            {"T1_us": "100", "T2_us": "60", "efficiency": "0.8333", "old_efficiency": "0.5",
+             "old_over_new": "1.333", "needed_us": "120", "allgather_us": "90",
+             "in_place_us": "-", "local_us": "31", "exchange_us": "20"})
+        self.assertIn("efficiency, all: rows 2, geomean 0.833, least 0.833 (a:b=1, 64f, N = 16)",
+                      said.stdout)
+        self.assertIn("needed_us / T2_us: rows 2, geomean 2.000, below 1: 0", said.stdout)
+        self.assertIn("local_max_mean: above 1.08 in 2 of 2, most 1.20", said.stdout)
+        calls = pathlib.Path(self.path("calls.new")).read_text(encoding="utf-8").splitlines()
+        self.assertEqual(sorted(calls), ["1 64f 16 a:b=1: auto", "1 64f 16 c:d=2: auto",
+                                         "2 64f 16 a:b=1 c:d=2: allgather needed auto"])
+
+    def test_what_takes_more_is_taken_apart(self):
+        said, _ = self.pair("case $RANKS$m$v in 1*) echo 0.100;; 2a:b=1auto) echo 0.110;; "
+                            "*engine=hrpb*) echo 0.070;; *) echo 0.060; esac")
+        line = next(line for line in said.stdout.splitlines() if line.startswith("a:b=1, 64f"))
+        self.assertIn("T1 100.0 hrpb, T2 110.0 overlap hrpb, csr-gpu; ", line)
+        self.assertIn("; hrpb 70.0; ", line)
+        self.assertIn("; merged 60.0 hrpb, csr-gpu", line)
+        self.assertNotIn("c:d=2", line)
+        self.assertIn("two slower than one: 1 of 2", said.stdout)
+
+    def test_wrong_products(self):
+        said, rows = self.pair("[ $m$RANKS = a:b=12 ] && echo 9 || echo 0.05", code=1)
+        self.assertEqual([row["matrix"] for row in rows], ["c:d=2"])
+        self.assertIn("a:b=1, 64f, N = 16, auto on 2 GPUs is wrong", said.stderr)
+        self.assertIn("1 of 2 rows are left out", said.stderr)
+
+
 class Tiles(Scripts):
     """bench/papers/tiles.py on rows of bench_ladder, and tiles.sh around a program in its place."""
 

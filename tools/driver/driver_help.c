@@ -56,7 +56,7 @@ static const char help_plan[] =
     "                             only cut)\n"
     "      --imbalance X        bound for metis and ptscotch: largest / mean entries per rank\n"
     "                             (default 1.03)\n"
-    "      --balance WHAT       equal shares of time, by a model, or of entries (default entries)\n"
+    "      --balance WHAT       equal shares of time, measured time or entries (default entries)\n"
     "      --use-fewer-ranks    all rows to the first rank where that is predicted to be faster\n"
     "      --write-partition PATH  write the part of each row, for --partition file:PATH\n"
     "      --reorder METHOD     order in which a rank multiplies its rows: none, affinity, tiles, "

@@ -23,6 +23,16 @@ static bool is_named(const char *balance, const char *name)
     return balance != NULL && strcmp(balance, name) == 0;
 }
 
+static bool asks_for_time(const spmm_plan_options_t *o)
+{
+    return is_named(o->balance, "time") || spmmi_balance_is_measured(o);
+}
+
+bool spmmi_balance_is_measured(const spmm_plan_options_t *o)
+{
+    return is_named(o->balance, "measured");
+}
+
 /* Why not?  By what is equal on all ranks. */
 static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
@@ -31,6 +41,9 @@ static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
     }
     if (plan->op != SPMM_OP_N || plan->flips) {
         return "is for op N: with op T a rank does not multiply the rows that it has";
+    }
+    if (plan->deterministic && spmmi_balance_is_measured(o)) {
+        return "is not for deterministic plans: times are not the same twice";
     }
     if (plan->A->cols > INT32_MAX) {
         return "needs a matrix of fewer than 2^31 columns, for the facts of its rows";
@@ -109,14 +122,15 @@ spmm_status_t spmmi_plan_weigh(spmm_plan_t *plan, const spmm_plan_options_t *o, 
 
     *weight      = NULL;
     balance->why = refuse(plan, o);
-    if (balance->why != NULL && is_named(o->balance, "time")) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "balance time %s", balance->why);
+    if (balance->why != NULL && asks_for_time(o)) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "balance %s %s", o->balance,
+                          balance->why);
     }
     if (!spmmi_partition_is_own(o->partition)) {
         balance->why = NULL; /* nobody weighs */
         return SPMM_OK;
     }
-    if (balance->why == NULL && !is_named(o->balance, "time")) {
+    if (balance->why == NULL && !asks_for_time(o)) {
         balance->why = "is balanced by name alone";
     }
     if (balance->why != NULL || plan->env->size == 1) {

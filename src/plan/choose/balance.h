@@ -12,6 +12,8 @@
 spmm_status_t spmmi_plan_weigh(spmm_plan_t *plan, const spmm_plan_options_t *options,
                                int64_t **weight);
 
+/** Are rows to be parted once more by the times that ranks take? */
+bool spmmi_balance_is_measured(const spmm_plan_options_t *options);
 /** Does the plan part rows as it likes, by the partition that @p name asks for? */
 bool spmmi_partition_is_own(const char *name);
 

@@ -12,6 +12,11 @@ typedef struct {
     bool        by_time;
     const char *engine; /**< by whose model, on this rank; NULL: it has no rows; static */
     const char *why;    /**< entries and not time; static; NULL: time, or one rank */
+    const struct spmm_plan_taken *taken; /**< borrowed while the plan is made: rows are weighed by
+                                              what ranks took with another partition; NULL */
+    double      uneven, before; /**< largest over mean time of the ranks, now and with that other
+                                     partition; 0: not measured, there was none */
+    const char *enough;         /**< there is none; the end of a sentence, static */
 } spmm_plan_balance_t;
 
 /** The part of a plan that says what was compared, and which schedule runs.  Owned by the plan; the

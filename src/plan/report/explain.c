@@ -251,6 +251,20 @@ static void print_cover(const spmm_plan_t *plan, const spmm_plan_stats_t *s, FIL
     (void)fprintf(out, "\n");
 }
 
+/* By the times of the ranks, where these were measured. */
+static void print_taken(const spmm_plan_balance_t *b, FILE *out)
+{
+    if (b->before > 0.0) {
+        (void)fprintf(out,
+                      "  the slowest rank takes %.2f of the mean time, %.2f before its rows were "
+                      "weighed by that\n",
+                      b->uneven, b->before);
+    } else if (b->uneven > 0.0) {
+        (void)fprintf(out, "  the slowest rank takes %.2f of the mean time%s%s\n", b->uneven,
+                      b->enough == NULL ? "" : ", ", b->enough == NULL ? "" : b->enough);
+    }
+}
+
 static void print_balance(const spmm_plan_t *plan, FILE *out)
 {
     const spmm_plan_balance_t *b = &plan->choice.balance;
@@ -261,6 +275,7 @@ static void print_balance(const spmm_plan_t *plan, FILE *out)
     } else if (plan->env->size > 1 && b->why != NULL) {
         (void)fprintf(out, "  rows weigh as much as they have entries: time %s\n", b->why);
     }
+    print_taken(b, out);
 }
 
 /* Rows are the caller's to move unless the plan parts them. */

@@ -5,6 +5,7 @@
 #include "plan_case.h"
 
 #include "plan/choose/fewer.h"
+#include "plan/choose/taken.h"
 #include "plan/plan.h"
 
 static const char *const methods[] = {"block", "auto",
@@ -29,15 +30,32 @@ static product_t product_of(const char *partition)
                        .beta      = -0.5};
 }
 
+static double row_s; /* seconds of a row */
+
+/* A row of the upper half takes three times as long as one below. */
+static spmm_status_t by_half(spmm_plan_t *plan, double *seconds)
+{
+    *seconds = 0.0;
+    for (int32_t i = 0; i < plan->rows.n_local; i++) {
+        *seconds += plan->rows.orig[i] < plan->A->rows / 2 ? 3.0 * row_s : row_s;
+    }
+    return SPMM_OK;
+}
+
 static void test_products(void **state)
 {
     const shape_t shapes[] = {{97, 97, 5, 17}, {60, 90, 4, -1}, {90, 60, 4, 3}, {40, 40, 0, -1}};
+    spmm_status_t (*real)(spmm_plan_t *, double *) = spmmi_own_seconds;
 
+    spmmi_own_seconds = by_half;
+    row_s             = 1e-3; /* so that another partition pays */
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int m = 0; m < METHODS; m++) {
             product_t p = product_of(methods[m]);
 
             p.balance = "time";
+            check_plan(&shapes[s], &p);
+            p.balance = "measured";
             check_plan(&shapes[s], &p);
             p.use_fewer_ranks = 1;
             check_plan(&shapes[s], &p);
@@ -46,6 +64,7 @@ static void test_products(void **state)
             check_plan(&shapes[s], &p);
         }
     }
+    spmmi_own_seconds = real;
 }
 
 /* A plan of n columns; the caller destroys it. */
@@ -82,6 +101,68 @@ static void test_explained(void **state)
         spmm_test_free(text);
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+static spmm_status_t no_room(spmm_plan_t *plan, double *seconds)
+{
+    (void)seconds;
+    return plan->env->rank == 0 ? spmmi_fail_memory(&plan->env->err, 1, 1, "a trial") : SPMM_OK;
+}
+
+/* A plan of blocks of rows, which @p seconds times; the caller destroys it. */
+static spmm_plan_t *plan_timed_by(spmm_matrix_t *A, int64_t executes,
+                                  spmm_status_t (*seconds)(spmm_plan_t *, double *))
+{
+    spmm_status_t (*real)(spmm_plan_t *, double *) = spmmi_own_seconds;
+    spmm_plan_options_t o                          = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t        *plan;
+
+    o.partition       = "block";
+    o.balance         = "measured";
+    o.executes        = executes;
+    spmmi_own_seconds = seconds != NULL ? seconds : real;
+    spmm_assert_ok(spmm_plan_create(A, 8, &o, &plan));
+    spmmi_own_seconds = real;
+    return plan;
+}
+
+/* Does the explanation of a plan say so?  One rank has nothing to even out. */
+static void check_said(spmm_plan_t *plan, const char *sentence)
+{
+    char *text = test_context_explain(plan);
+
+    assert_int_equal(strstr(text, sentence) != NULL, spmm_test_env.size > 1);
+    spmm_test_free(text);
+}
+
+static void test_measured(void **state)
+{
+    const int64_t              many = 1000000000000;
+    const spmm_plan_balance_t *b;
+    spmm_matrix_t             *A;
+    spmm_plan_t               *plan, *few;
+
+    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=60,ny=60", SPMM_R_64F, 1, &A));
+    row_s = 1e-9;
+    few   = plan_timed_by(A, 1, by_half);
+    plan  = plan_timed_by(A, many, by_half);
+    b     = &plan->choice.balance;
+    check_said(few, "of the mean time, and the products to come do not pay for another partition");
+    check_said(plan, "before its rows were weighed by that");
+    if (spmm_test_env.size > 1) {
+        assert_true(b->before > 1.2 && b->before == few->choice.balance.uneven);
+        assert_true(b->uneven < (spmm_test_env.size == 2 ? 1.02 : 0.9 * b->before));
+        assert_true(plan->rows.offset[1] < few->rows.offset[1]);
+    }
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    plan = plan_timed_by(A, many, no_room);
+    assert_true(plan->choice.balance.uneven == 0.0);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    plan = plan_timed_by(A, many, NULL); /* real times, whatever they are */
+    assert_true(spmm_test_env.size == 1 || plan->choice.balance.uneven >= 1.0);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+    spmm_assert_ok(spmm_plan_destroy(&few));
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -144,10 +225,17 @@ static void test_refused(void **state)
     refuse(A, &o, SPMM_ERR_ARGUMENT, "there is no balance \"rows\"; there are time, entries");
     o.balance = "time";
     refuse(A, &o, SPMM_ERR_UNSUPPORTED, "balance time is for partitions that the plan makes");
-    o.partition = "block";
-    o.op        = SPMM_OP_T;
+    o.balance = "measured";
+    refuse(A, &o, SPMM_ERR_UNSUPPORTED, "balance measured is for partitions that the plan makes");
+    o.partition     = "block";
+    o.deterministic = 1;
+    refuse(A, &o, SPMM_ERR_UNSUPPORTED, "balance measured is not for deterministic plans");
+    o.deterministic = 0;
+    o.balance       = "time";
+    o.partition     = "block";
+    o.op            = SPMM_OP_T;
     refuse(A, &o, SPMM_ERR_UNSUPPORTED, "balance time is for op N");
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
-PLAN_TESTS(test_products, test_explained, test_fewer, test_refused);
+PLAN_TESTS(test_products, test_explained, test_measured, test_fewer, test_refused);

@@ -48,6 +48,8 @@ def partition(page):
     balance(page)
     gain = code("src/plan/choose/fewer.c", r"clear_gain = ([\d.]+)")
     page.says(f"than {fig(gain, 1)} of the time of all")
+    uneven = code("src/plan/choose/taken.c", r"uneven = +([\d.]+);")
+    page.says(f"the slowest rank takes more than {fig(uneven, 1)} of the mean")
 
 
 def balance(page):

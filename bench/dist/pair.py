@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Products on two GPUs beside the same ones on one GPU, by default plans of one or two builds.
+
+    bench/dist/pair.py [OPTION...] BUILD OUT.tsv MATRIX|SPEC...
+
+  --old BUILD       an older build beside it
+  --parts DIR       partitions made by jobs/partition.sh, RANKS=2; METIS while planning without
+  --cases CASE,...  TYPE:N:N... [32f:32:128,64f:16]
+  --below E         what takes more: see below [0.6]
+  --engines E,...   of what is below, engines by name [csr-gpu,bittcf,hrpb,dmma,cusparse]
+  --limit S         seconds for all runs; what is left out is said [none]
+
+A build is a folder with bench/bench_dist; each has rates of the device of its own.  T1 is the time
+on one GPU (half of the matrices on each), T2 that on two, efficiency T1 / (2 T2).  OUT.tsv has a
+row for each matrix, N and type, with the times of the other ways on two GPUs, cuSPARSE behind an
+exchange of the needed rows or of all rows.  What is less efficient than E is taken apart by BUILD:
+OUT.tsv gets, as comments, its times by each engine by name and by each schedule.  The older build
+comes last.  Printed are geomeans and what is least.  Exit code 1: a product was wrong, or something
+was left out."""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+import table  # noqa: E402
+
+CASES, ENGINES = "32f:32:128,64f:16", "csr-gpu,bittcf,hrpb,dmma,cusparse"
+SCHEDULES = ("overlap", "merged", "merged2")
+LONG_US, LONG_N = 100.0, 128  # efficiency counts most there
+EVEN = 1.08  # largest over mean time of the ranks that is good enough
+TIMES = ("exchange_us", "local_us", "halo_us", "local_max_mean", "needed_us", "in_place_us",
+         "allgather_us")
+WORDS = ("one_engine", "engine", "halo_engine", "transport", "schedule", "halo_rows_max")
+TITLES = ("matrix", "nnz", "type", "N", "T1_us", "T2_us", "efficiency", "old_T1_us", "old_T2_us",
+          "old_efficiency", "old_over_new", *TIMES, *WORDS)
+
+
+def microseconds(row, name):
+    return None if row.get(name) in (None, "-") else 1e3 * float(row[name])
+
+
+class Runs:
+    """Rows of bench_dist: (build, ranks) -> (matrix, type, N) -> variant -> row."""
+
+    def __init__(self, options, folder):
+        self.options, self.folder, self.machine = options, folder, "-"
+        self.found, self.failed = {}, []
+        self.end = time.monotonic() + options.limit if options.limit else None
+
+    def start(self, build, ranks, kind, widths, inputs, gpu, more):
+        """A run of bench_dist that has begun, with the file of its rows; None: no time is left."""
+        left = self.end - time.monotonic() if self.end else 3600.0
+        if left < 3.0 or not inputs:
+            return None
+        out = self.folder / f"rows{gpu}.tsv"
+        out.unlink(missing_ok=True)
+        cache = self.folder / str(abs(hash(build)))
+        cache.mkdir(exist_ok=True)
+        command = ["timeout", "--kill-after=5", f"{left:.0f}", "mpirun", "--bind-to", "none", "-n",
+                   str(ranks), pathlib.Path(build) / "bench" / "bench_dist", "--type", kind,
+                   "--columns", ",".join(widths), "--partition", "metis", "--out", out, *more]
+        if self.options.parts:
+            command += ["--partition-dir", self.options.parts]
+        for name in inputs:
+            command += ["--matrix" if pathlib.Path(name).exists() else "--generate", name]
+        env = {**os.environ, "SPMM_CACHE_DIR": str(cache), "NCCL_NVLS_ENABLE": "0"}
+        if ranks == 1:
+            env["CUDA_VISIBLE_DEVICES"] = str(gpu)
+        return subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL), out
+
+    def take(self, build, ranks, kind, run):
+        """What a run printed before it ended."""
+        process, out = run
+        process.wait()
+        if process.returncode != 0:
+            self.failed.append(f"bench_dist of {build} on {ranks} GPUs, {kind}, ended with "
+                               f"{process.returncode}")
+        if not out.exists() or out.stat().st_size == 0:
+            return
+        comments, _, rows = table.read(out, ("matrix", "columns", "variant", "total_ms", "passed"))
+        if ranks == 2 and comments:
+            self.machine = comments[0].split(": ")[0]
+        for row in rows:
+            if row["passed"] != "yes":
+                self.failed.append(f"{row['matrix']}, {kind}, N = {row['columns']}, "
+                                   f"{row['variant']} on {ranks} GPUs is wrong")
+                continue
+            key = (row["matrix"], kind, row["columns"])
+            found = self.found.setdefault((build, ranks), {})
+            found.setdefault(key, {})[row["variant"]] = row
+
+    def one(self, build, kind, widths, inputs, more):
+        """Both GPUs at a time, each with every second matrix."""
+        runs = [self.start(build, 1, kind, widths, inputs[gpu::2], gpu, ["--no-baselines", *more])
+                for gpu in (0, 1)]
+        for run in runs:
+            if run is not None:
+                self.take(build, 1, kind, run)
+
+    def two(self, build, kind, widths, inputs, more):
+        run = self.start(build, 2, kind, widths, inputs, 0, more)
+        if run is not None:
+            self.take(build, 2, kind, run)
+
+    def of(self, build, ranks, key, variant="auto"):
+        return self.found.get((build, ranks), {}).get(key, {}).get(variant)
+
+
+def efficiency(one, two):
+    return None if one is None or two is None else one / (2.0 * two)
+
+
+def line_of(runs, key, options):
+    """A row of the table, as a dict; None: not both times of BUILD are known."""
+    one, two = (runs.of(options.build, ranks, key) for ranks in (1, 2))
+    if one is None or two is None:
+        return None
+    old = [microseconds(runs.of(options.old, ranks, key) or {}, "total_ms") for ranks in (1, 2)]
+    line = {"matrix": table.stem(key[0]), "type": key[1], "N": key[2], "nnz": two["nnz"],
+            "T1_us": microseconds(one, "total_ms"), "T2_us": microseconds(two, "total_ms"),
+            "old_T1_us": old[0], "old_T2_us": old[1], "old_efficiency": efficiency(*old),
+            "one_engine": one["engine"], **{name: two.get(name) for name in WORDS[1:]},
+            "local_max_mean": two.get("local_max_mean")}
+    line["efficiency"] = efficiency(line["T1_us"], line["T2_us"])
+    line["old_over_new"] = old[1] and old[1] / line["T2_us"]
+    for name, alone in (("exchange", "alone_exchange_ms"), ("local", "alone_local_ms"),
+                        ("halo", "alone_halo_ms")):
+        line[f"{name}_us"] = microseconds(two, alone) or microseconds(two, f"{name}_ms")
+    for name, variant in (("needed", "needed"), ("in_place", "needed-in-place"),
+                          ("allgather", "allgather")):
+        line[f"{name}_us"] = microseconds(runs.of(options.build, 2, key, variant) or {}, "total_ms")
+    return line
+
+
+def text_of(value):
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def groups_of(lines):
+    """What efficiencies are asked for: titles and rows."""
+    yield (f"N = {LONG_N}, T1 >= {LONG_US:.0f} us",
+           [x for x in lines if x["N"] == LONG_N and x["T1_us"] >= LONG_US])
+    for kind, n in sorted({(x["type"], x["N"]) for x in lines}):
+        yield f"{kind}, N = {n}", [x for x in lines if (x["type"], x["N"]) == (kind, n)]
+    yield "all", lines
+
+
+def summary(lines):
+    """Sentences on geomeans and minima."""
+    for title, group in groups_of(lines):
+        for name in ("efficiency", "old_efficiency"):
+            good = [x for x in group if x[name]]
+            if good:
+                least = min(good, key=lambda x, by=name: x[by])
+                yield (f"{name}, {title}: rows {len(good)}, geomean "
+                       f"{table.geomean(x[name] for x in good):.3f}, least {least[name]:.3f} "
+                       f"({least['matrix']}, {least['type']}, N = {least['N']})")
+    for name in ("needed_us", "in_place_us", "allgather_us", "old_T2_us"):
+        good = [x for x in lines if x[name]]
+        if good:
+            least = min(good, key=lambda x, by=name: x[by] / x["T2_us"])
+            yield (f"{name} / T2_us: rows {len(good)}, geomean "
+                   f"{table.geomean(x[name] / x['T2_us'] for x in good):.3f}, below 1: "
+                   f"{sum(x[name] < x['T2_us'] for x in good)}, least "
+                   f"{least[name] / least['T2_us']:.3f} ({least['matrix']}, {least['type']}, "
+                   f"N = {least['N']})")
+    uneven = [x for x in lines if x["local_max_mean"]]
+    if uneven:
+        most = max(uneven, key=lambda x: x["local_max_mean"])
+        above = sum(x["local_max_mean"] > EVEN for x in uneven)
+        yield (f"local_max_mean: above {EVEN} in {above} of {len(uneven)}, most "
+               f"{most['local_max_mean']:.2f} ({most['matrix']}, {most['type']}, N = {most['N']})")
+    yield f"two slower than one: {sum(x['T2_us'] > x['T1_us'] for x in lines)} of {len(lines)}"
+
+
+def parts_of(rows):
+    """One way after the other: total, and exchange | local + halo block where these are two."""
+    for variant, row in rows.items():
+        if "=" not in variant:
+            continue
+        by, _, name = variant.partition("=")
+        numbers = [microseconds(row, f"alone_{part}_ms") for part in ("exchange", "local", "halo")]
+        parts = "" if None in numbers else " ({:.1f} | {:.1f} + {:.1f})".format(*numbers)
+        engines = "" if by == "engine" else f" {row['engine']}, {row['halo_engine']}"
+        yield f"{name.split(',')[0]} {microseconds(row, 'total_ms'):.1f}{parts}{engines}"
+
+
+def take_apart(runs, options, lines):
+    """Lines on what is less efficient than asked for."""
+    variants = [f"engine={name},schedule=overlap" for name in options.engines.split(",")]
+    variants += [f"schedule={name}" for name in SCHEDULES]
+    more = ["--no-baselines", *(word for name in variants for word in ("--variant", name))]
+    worst = sorted((x for x in lines if x["efficiency"] < options.below),
+                   key=lambda x: x["efficiency"])
+    for kind, n in sorted({(x["type"], x["N"]) for x in worst}):
+        names = [x["matrix"] for x in worst if (x["type"], x["N"]) == (kind, n)]
+        runs.two(options.build, kind, [str(n)],
+                 [name for name in options.matrix if table.stem(pathlib.Path(name).name) in names],
+                 more)
+    for x in worst:
+        rows = next((rows for key, rows in runs.found.get((options.build, 2), {}).items()
+                     if (table.stem(key[0]), *key[1:]) == (x["matrix"], x["type"], x["N"])), {})
+        yield (f"{x['matrix']}, {x['type']}, N = {x['N']}: T1 {x['T1_us']:.1f} {x['one_engine']}, "
+               f"T2 {x['T2_us']:.1f} {x['schedule']} {x['engine']}, {x['halo_engine']}; "
+               + "; ".join(parts_of(rows)))
+
+
+def write(options, machine, lines, said):
+    with open(options.out, "w", encoding="utf-8") as out:
+        out.write(f"# made by bench/dist/pair.py --cases {options.cases}, "
+                  f"{time.strftime('%F %H:%M', time.gmtime())} UTC; {machine}\n"
+                  f"# build: {options.build}, old: {options.old or '-'}\n")
+        out.write("\t".join(TITLES) + "\n")
+        for line in lines:
+            out.write("\t".join(text_of(line[name]) for name in TITLES) + "\n")
+        for line in said:
+            out.write(f"# {line}\n")
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--old")
+    parser.add_argument("--parts")
+    parser.add_argument("--cases", default=CASES)
+    parser.add_argument("--below", type=float, default=0.6)
+    parser.add_argument("--engines", default=ENGINES)
+    parser.add_argument("--limit", type=float)
+    parser.add_argument("build")
+    parser.add_argument("out")
+    parser.add_argument("matrix", nargs="+")
+    options = parser.parse_args()
+    options.case = [(kind, widths) for kind, *widths in
+                    (case.split(":") for case in options.cases.split(","))]
+    if not all(widths for _, widths in options.case):
+        parser.error(f"--cases does not take {options.cases}")
+    return options
+
+
+def measure(runs, options):
+    for kind, widths in options.case:
+        runs.one(options.build, kind, widths, options.matrix, ["--tune", "use"])
+        runs.two(options.build, kind, widths, options.matrix, ["--tune", "use"])
+
+
+def measure_old(runs, options):
+    """Without what is compared with, nor options that it may not have."""
+    for kind, widths in options.case if options.old else ():
+        runs.one(options.old, kind, widths, options.matrix, [])
+        runs.two(options.old, kind, widths, options.matrix, ["--no-baselines"])
+
+
+def lines_of(runs, options):
+    """The table, by type, N and the order of the matrices."""
+    keys = {key for (_, ranks), rows in runs.found.items() if ranks == 2 for key in rows}
+    order = [pathlib.Path(name).name for name in options.matrix]
+    lines = [line_of(runs, key, options)
+             for key in sorted(keys, key=lambda key: (key[1:], order.index(key[0])))]
+    lines = [line for line in lines if line is not None]
+    if not lines:
+        raise table.TableError("no product ran on one and on two GPUs")
+    return lines
+
+
+def left_out(lines, options):
+    rows = sum(len(widths) for _, widths in options.case) * len(options.matrix)
+    for what, there in (("rows", len(lines)),
+                        ("rows of the older build",
+                         sum(x["old_efficiency"] is not None for x in lines))):
+        if there < rows and (options.old or what == "rows"):
+            yield f"{rows - there} of {rows} {what} are left out"
+
+
+def main():
+    options = read_arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(options, pathlib.Path(folder))
+        measure(runs, options)
+        apart = list(take_apart(runs, options, lines_of(runs, options)))
+        measure_old(runs, options)
+        lines = lines_of(runs, options)
+    said = [*summary(lines), *apart]
+    write(options, runs.machine, lines, said)
+    print("\n".join(said))
+    runs.failed += left_out(lines, options)
+    for line in runs.failed:
+        print(f"pair.py: {line}", file=sys.stderr)
+    return 1 if runs.failed else 0
+
+
+if __name__ == "__main__":
+    table.run(main)
