@@ -41,7 +41,7 @@ typedef struct {
                        columns and values: an engine with adopt() copies neither */
 } spmm_problem_t;
 
-enum { SPMM_COST_TERMS = 9 }; /**< most of one model */
+enum { SPMM_COST_TERMS = 11 }; /**< most of one model */
 
 /** One term of a cost model that is a sum of plain accounts, each times a constant that measured
  *  times gave (bench/fit/fit.py). */

@@ -77,6 +77,13 @@ double spmmi_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     return spmmi_gpu_copy_s(device, a_bytes + (b + c) * (double)problem->n);
 }
 
+double spmmi_gpu_cold(const spmm_device_t *device, double once_s)
+{
+    const double none = 40e6, all = 100e6; /* bytes: one H100, with an L2 of 50 MB */
+
+    return fmin(fmax((once_s * copy_rate(device) - none) / (all - none), 0.0), 1.0);
+}
+
 double spmmi_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                           const spmm_device_t *device, double rows)
 {

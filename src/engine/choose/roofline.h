@@ -19,6 +19,10 @@ double spmmi_gpu_copy_s(const spmm_device_t *device, double bytes);
 double spmmi_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                         const spmm_device_t *device, double a_bytes);
 
+/** The part of what takes @p once_s as above that one product does not leave in L2 for the next:
+ *  none of 40 MB, all of 100, in between as much as their line says. */
+double spmmi_gpu_cold(const spmm_device_t *device, double once_s);
+
 /** Seconds to gather @p rows rows of B through L2, at the rate of random rows out of the columns
  *  that neighbouring rows of A use (pattern->near_cols). */
 double spmmi_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

@@ -8,6 +8,7 @@
 
 #include "base/scalar.h"
 #include "engine/choose/roofline.h"
+#include "engine/csr_gpu/cost.h"
 #include "engine/engine.h"
 #include "spmm_dist/context.h"
 
@@ -321,93 +322,6 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* Columns of a slice, as the launcher (csr_gpu_launch.cuh) chooses them for data that is aligned as
- * far as its width lets it. */
-static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
-{
-    const int64_t size = (int64_t)spmm_type_size(problem->ab_type), row = pattern->used_cols * size;
-    const int64_t l2     = 48000000;
-    const bool    single = spmmi_gpu_narrow(problem) > 0.0; /* one element at a time */
-    const int64_t widest = single ? 128 : 512 / size, least = single ? widest : 128 / size;
-    int64_t       slice = single ? 4 : 64 / size;
-
-    while (slice < widest && slice < problem->n) {
-        slice *= 2;
-    }
-    for (int64_t narrow = slice / 2; row * slice > l2 && narrow >= least; narrow /= 2) {
-        if (row * narrow <= l2) {
-            return narrow;
-        }
-    }
-    return slice;
-}
-
-/* What every product moves once; a row of B for every entry, of which neighbouring rows find a part
- * in L1, more where they share columns: hence entries and pairs of a window of 8 rows and a column;
- * instructions of entries, and of the ends of rows; what comes element by element; and lanes of a
- * slice beyond the last column.  Constants by bench/fit/fit.py from times on one H200
- * (docs/explanation/choices.md). */
-static const double constants[3][8] = {
-    {7.32, 0.706, 0.615, 0.184, 0.957,
-     0.0}, /* 16-bit types: ends of rows make no difference there */
-    {5.65, 0.593, 0.422, 0.278, 0.500, 4.71, 0.35, 0.65},
-    {5.24, 0.892, 0.570, 0.177, 0.912, 0.0}, /* complex types: nor there */
-};
-
-static const double *constants_of(spmm_type_t type)
-{
-    return constants[spmmi_is_complex(type) ? 2 : spmm_type_size(type) > 2];
-}
-
-/* One column: a launch, and the entries at the rate at which they come: least squares over 14 real
- * matrices in FP64 on one H200, 9 % rms. */
-static int terms_of_column(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                           spmm_cost_term_t terms[SPMM_COST_TERMS])
-{
-    const double entry = (double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t);
-
-    terms[0] = (spmm_cost_term_t){"launch", 5.73, 1e-6};
-    terms[1] = (spmm_cost_term_t){"entries", 0.523, (double)pattern->nnz * entry * 1e-12};
-    return 2;
-}
-
-static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
-{
-    const int64_t  slice  = slice_of(pattern, problem);
-    const double   slices = fmax(1.0, (double)problem->n / (double)slice), us = 1e-6;
-    const double   nnz = (double)pattern->nnz;
-    const double   a   = nnz * ((double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t));
-    const double  *k   = constants_of(problem->ab_type);
-    const double   passes = ceil(slices) / device->n_sm * 1e-9;
-    const double   idle   = ceil(slices) * (double)slice / (double)problem->n - 1.0; /* lanes */
-    spmm_problem_t one    = *problem;
-
-    if (problem->n == 1) {
-        return terms_of_column(pattern, problem, terms);
-    }
-    one.n    = slice < problem->n ? slice : problem->n;
-    terms[0] = (spmm_cost_term_t){"launch", k[0], us};
-    terms[1] =
-        (spmm_cost_term_t){"once", k[1], slices * spmmi_gpu_once_s(pattern, &one, device, a)};
-    terms[2] =
-        (spmm_cost_term_t){"gather", k[2], slices * spmmi_gpu_gather_s(pattern, &one, device, nnz)};
-    terms[3] = (spmm_cost_term_t){
-        "pairs", k[3],
-        slices * spmmi_gpu_gather_s(pattern, &one, device, (double)pattern->tc.pairs[0])};
-    terms[4] = (spmm_cost_term_t){"entries", k[4], nnz * passes};
-    terms[5] = (spmm_cost_term_t){"rows", k[5], (double)pattern->n_rows * passes};
-    terms[6] = (spmm_cost_term_t){"narrow", k[6], spmmi_gpu_narrow(problem) * terms[2].seconds};
-    terms[7] = (spmm_cost_term_t){"idle", k[7], idle * terms[2].seconds};
-    /* Elements of column-major C are stored one by one: ps of each, in the mean of 40 real matrices
-     * 4.4, 7.1 and 13.7 in FP64 and 4.5, 5.9 and 13.2 in FP32, N = 8, 32 and 128, on one H200. */
-    terms[8] = (spmm_cost_term_t){"columns", 2.0 + sqrt((double)problem->n),
-                                  problem->layout == SPMM_LAYOUT_MIXED
-                                      ? (double)problem->n * (double)pattern->c_rows * 1e-12
-                                      : 0.0};
-    return 9;
-}
-
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
@@ -416,7 +330,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     if (pattern->nnz > INT32_MAX) {
         return INFINITY; /* by name alone: test_huge has not run on a GPU */
     }
-    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
+    return spmmi_gpu_sum_s(sum, spmmi_csr_gpu_terms(pattern, problem, device, sum));
 }
 
 const spmm_engine_ops_t spmmi_engine_csr_gpu = {
@@ -424,7 +338,7 @@ const spmm_engine_ops_t spmmi_engine_csr_gpu = {
     .description = "CSR on CUDA cores, non-zeros dealt out evenly; all types",
     .supports    = supports,
     .cost        = cost,
-    .terms       = terms,
+    .terms       = spmmi_csr_gpu_terms,
 #ifdef SPMM_HAVE_CUDA
     .built          = true,
     .stores_columns = true,

@@ -127,7 +127,7 @@ static int64_t fit_wave(const spmm_csr_t *block, int64_t limit, int64_t most, in
     return 0;
 }
 
-static double most_bytes(const spmm_csr_t *block)
+static int64_t longest_row(const spmm_csr_t *block)
 {
     int64_t longest = 0;
 
@@ -136,8 +136,7 @@ static double most_bytes(const spmm_csr_t *block)
 
         longest = length > longest ? length : longest;
     }
-    return (double)longest * block->n_rows > skewed * (double)spmmi_csr_nnz(block) ? skewed_bytes
-                                                                                   : wave_bytes;
+    return longest;
 }
 
 /* Thread blocks of the kernel for @p n columns on a multiprocessor, at least. */
@@ -148,22 +147,39 @@ static int64_t resident(int64_t n, int64_t size)
     return narrow && n > 8 ? (size >= 8 ? 3 : 4) : size == 4 ? 5 : 4;
 }
 
+/* Lanes of a group, by as many columns as the kernels have. */
+static int64_t lanes_of(int64_t n, int64_t vector)
+{
+    int64_t lanes = 4;
+
+    while (lanes < WARP && lanes * vector < n) {
+        lanes *= 2;
+    }
+    return lanes;
+}
+
+bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t used_cols, int64_t n,
+                       int64_t size)
+{
+    const bool    is_skewed = (double)longest * (double)n_rows > skewed * (double)nnz;
+    const int64_t vector    = VECTOR / size;
+
+    return n > 1 && n <= lanes_of(n, vector) * vector &&
+           (double)used_cols * (double)(n * size) <= (is_skewed ? skewed_bytes : wave_bytes);
+}
+
 int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm,
                              bool alone)
 {
     const int64_t nnz = spmmi_csr_nnz(block), size = (int64_t)spmm_type_size(block->type);
     const int64_t vector = VECTOR / size, slots = n_sm * resident(n, size);
-    int64_t       lanes = 4, slices, groups, least, most, limit = 0;
+    const int64_t lanes = lanes_of(n, vector), groups = BLOCK / lanes;
+    const int64_t slices = (n + lanes * vector - 1) / (lanes * vector);
+    const int64_t least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
+    const int64_t most   = groups * MOST;
+    int64_t       limit  = 0;
 
-    while (lanes < WARP && lanes * vector < n) {
-        lanes *= 2;
-    }
-    slices = (n + lanes * vector - 1) / (lanes * vector);
-    groups = BLOCK / lanes;
-    least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
-    most   = groups * MOST;
-    if (alone && n > 1 && slices == 1 &&
-        (double)used_cols * (double)(n * size) <= most_bytes(block)) {
+    if (alone && spmmi_csr_in_wave(block->n_rows, nnz, longest_row(block), used_cols, n, size)) {
         limit = nnz / slots < least ? least : nnz / slots;
         limit = fit_wave(block, limit, most, slots);
     }

@@ -29,10 +29,17 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
                                     bool by_rows, int threads, spmm_csr_work_t *work);
 void          spmmi_csr_work_free(spmm_csr_work_t *work);
 
-/** Entries of a piece that keep @p n_sm multiprocessors busy with @p n columns.  Where a kernel
- *  takes all columns at once and the rows of B in use fit into L2, pieces are no more than thread
- *  blocks are resident: rows of A that are neighbours find rows of B in the L1 of one
- *  multiprocessor.  Elsewhere they come in several waves.
+/** Do all pieces of a block come in one wave, where there may be one?  Where a kernel takes all
+ *  columns at once and the rows of B in use fit into L2.
+ *  @param[in] longest    entries of a row, at most
+ *  @param[in] used_cols  rows of B in use
+ *  @param[in] size       bytes of an element */
+bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t used_cols, int64_t n,
+                       int64_t size);
+
+/** Entries of a piece that keep @p n_sm multiprocessors busy with @p n columns.  In one wave
+ *  pieces are no more than thread blocks are resident: rows of A that are neighbours find rows of B
+ *  in the L1 of one multiprocessor.  Elsewhere they come in several waves.
  *  @param[in] used_cols  rows of B in use
  *  @param[in] alone      nothing else runs: thread blocks of one wave that find no multiprocessor
  *                        at once would be a second one */

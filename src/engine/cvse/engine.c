@@ -243,9 +243,10 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return SPMM_OK;
 }
 
-/* A launch; what moves once; the rows of B; pieces that a warp takes one after the other, by rough
- * numbers of resident warps and of columns in a slice; the longest chain of blocks.  Constants by
- * bench/fit/fit.py from times on one H200 (docs/explanation/choices.md). */
+/* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one
+ * after the other, by rough numbers of resident warps and of columns in a slice; the longest chain
+ * of blocks.  Constants by bench/fit/fit.py from times on one H100
+ * (docs/explanation/choices.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -260,17 +261,19 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const spmm_tc_load_t   load     = spmmi_tc_load(pattern, height, SPMM_CVSE_BLOCK, cut);
     const double           team     = 4.0;
     const double warps = (load.single + team * load.team) * ceil((double)problem->n / 128.0);
+    const double once  = spmmi_gpu_once_s(pattern, problem, device, a_bytes);
+    const double cold  = spmmi_gpu_cold(device, once);
 
-    terms[0] = (spmm_cost_term_t){"launch", 4.21, us};
-    terms[1] =
-        (spmm_cost_term_t){"once", 0.564, spmmi_gpu_once_s(pattern, problem, device, a_bytes)};
-    terms[2] =
-        (spmm_cost_term_t){"gather", 1.32, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+    terms[0] = (spmm_cost_term_t){"launch", 5.43, us};
+    terms[1] = (spmm_cost_term_t){"once", 0.820, cold * once};
+    terms[2] = (spmm_cost_term_t){"hot", 0.469, (1.0 - cold) * once};
     terms[3] =
-        (spmm_cost_term_t){"pieces", 0.854, fmax(1.0, warps / (resident * device->n_sm)) * us};
-    terms[4] = (spmm_cost_term_t){"chain", 0.415,
+        (spmm_cost_term_t){"gather", 1.05, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+    terms[4] =
+        (spmm_cost_term_t){"pieces", 0.080, fmax(1.0, warps / (resident * device->n_sm)) * us};
+    terms[5] = (spmm_cost_term_t){"chain", 0.261,
                                   fmax(load.longest_single, load.longest_team / team) * us};
-    return 5;
+    return 6;
 }
 
 static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

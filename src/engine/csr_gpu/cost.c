@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/csr_gpu/cost.h"
+
+#include <math.h>
+
+#include "base/scalar.h"
+#include "engine/choose/roofline.h"
+#include "engine/csr_gpu/work.h"
+#include "spmm_dist/context.h"
+
+/* Columns of a slice, as the launcher (csr_gpu_launch.cuh) chooses them for data that is aligned as
+ * far as its width lets it. */
+static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    const int64_t size = (int64_t)spmm_type_size(problem->ab_type), row = pattern->used_cols * size;
+    const int64_t l2     = 48000000;
+    const bool    single = spmmi_gpu_narrow(problem) > 0.0; /* one element at a time */
+    const int64_t widest = single ? 128 : 512 / size, least = single ? widest : 128 / size;
+    int64_t       slice = single ? 4 : 64 / size;
+
+    while (slice < widest && slice < problem->n) {
+        slice *= 2;
+    }
+    for (int64_t narrow = slice / 2; row * slice > l2 && narrow >= least; narrow /= 2) {
+        if (row * narrow <= l2) {
+            return narrow;
+        }
+    }
+    return slice;
+}
+
+/* What every product moves once, beyond L2 and within; a row of B for every entry, of which
+ * neighbouring rows find a part in L1, more where they share columns: hence entries, and pairs of a
+ * window and a column, of 32 rows where all pieces are in work at once, else of 8; instructions of
+ * entries, and of the ends of rows; what comes element by element; lanes of a slice beyond the last
+ * column; and the longest row, as long as it is not cut: its sums meet.  Constants by
+ * bench/fit/fit.py from times on one H100, those of complex types, of narrow and idle on one H200
+ * (docs/explanation/choices.md). */
+static const double constants[3][10] = {
+    {6.52, 0.798, 0.356, 0.592, 0.238, 0.343, 2.10, 0.0, 0.0, 1.18}, /* 16-bit types */
+    {6.26, 0.890, 0.355, 0.432, 0.255, 0.318, 0.285, 0.35, 0.65, 2.28},
+    {5.24, 0.892, 0.892, 0.570, 0.177, 0.912, 0.0}, /* complex types */
+};
+
+static const double *constants_of(spmm_type_t type)
+{
+    return constants[spmmi_is_complex(type) ? 2 : spmm_type_size(type) > 2];
+}
+
+/* One column: a launch, and the entries at the rate at which they come: least squares over 14 real
+ * matrices in FP64 on one H200, 9 % rms. */
+static int terms_of_column(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                           spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double entry = (double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t);
+
+    terms[0] = (spmm_cost_term_t){"launch", 5.73, 1e-6};
+    terms[1] = (spmm_cost_term_t){"entries", 0.523, (double)pattern->nnz * entry * 1e-12};
+    return 2;
+}
+
+static double pairs_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    const bool wave =
+        !problem->shares &&
+        spmmi_csr_in_wave(pattern->n_rows, pattern->nnz, pattern->max_row, pattern->used_cols,
+                          problem->n, (int64_t)spmm_type_size(problem->ab_type));
+
+    return (double)pattern->tc.pairs[wave ? 2 : 0];
+}
+
+int spmmi_csr_gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const int64_t  slice  = slice_of(pattern, problem);
+    const double   slices = fmax(1.0, (double)problem->n / (double)slice), us = 1e-6;
+    const double   nnz = (double)pattern->nnz;
+    const double   a   = nnz * ((double)spmm_type_size(problem->ab_type) + 2.0 * sizeof(int32_t));
+    const double  *k   = constants_of(problem->ab_type);
+    const double   passes = ceil(slices) / device->n_sm * 1e-9;
+    const double   idle   = ceil(slices) * (double)slice / (double)problem->n - 1.0; /* lanes */
+    const double   cut    = 1024.0; /* entries of a row: about those of a piece */
+    spmm_problem_t one    = *problem;
+    double         once, cold;
+
+    if (problem->n == 1) {
+        return terms_of_column(pattern, problem, terms);
+    }
+    one.n    = slice < problem->n ? slice : problem->n;
+    once     = slices * spmmi_gpu_once_s(pattern, &one, device, a);
+    cold     = spmmi_gpu_cold(device, once);
+    terms[0] = (spmm_cost_term_t){"launch", k[0], us};
+    terms[1] = (spmm_cost_term_t){"once", k[1], cold * once};
+    terms[2] = (spmm_cost_term_t){"hot", k[2], (1.0 - cold) * once};
+    terms[3] =
+        (spmm_cost_term_t){"gather", k[3], slices * spmmi_gpu_gather_s(pattern, &one, device, nnz)};
+    terms[4] = (spmm_cost_term_t){
+        "pairs", k[4],
+        slices * spmmi_gpu_gather_s(pattern, &one, device, pairs_of(pattern, problem))};
+    terms[5] = (spmm_cost_term_t){"entries", k[5], nnz * passes};
+    terms[6] = (spmm_cost_term_t){"rows", k[6], (double)pattern->n_rows * passes};
+    terms[7] = (spmm_cost_term_t){"narrow", k[7], spmmi_gpu_narrow(problem) * terms[3].seconds};
+    terms[8] = (spmm_cost_term_t){"idle", k[8], idle * terms[3].seconds};
+    terms[9] = (spmm_cost_term_t){"longest", k[9], fmin((double)pattern->max_row, cut) * 1e-9};
+    /* Elements of column-major C are stored one by one: ps of each, in the mean of 40 real matrices
+     * 4.4, 7.1 and 13.7 in FP64 and 4.5, 5.9 and 13.2 in FP32, N = 8, 32 and 128, on one H200. */
+    terms[10] = (spmm_cost_term_t){"columns", 2.0 + sqrt((double)problem->n),
+                                   problem->layout == SPMM_LAYOUT_MIXED
+                                       ? (double)problem->n * (double)pattern->c_rows * 1e-12
+                                       : 0.0};
+    return 11;
+}
