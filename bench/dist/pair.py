@@ -14,10 +14,12 @@
 A build is a folder with bench/bench_dist; each has rates of the device of its own.  T1 is the time
 on one GPU (half of the matrices on each), T2 that on two, efficiency T1 / (2 T2).  OUT.tsv has a
 row for each matrix, N and type, with the times of the other ways on two GPUs, cuSPARSE behind an
-exchange of the needed rows or of all rows.  What is less efficient than E is taken apart by BUILD:
-OUT.tsv gets, as comments, its times by each engine by name and by each schedule.  The older build
-comes last.  Printed are geomeans and what is least.  Exit code 1: a product was wrong, or something
-was left out."""
+exchange of the needed rows or of all rows, and with where T2 - T1 / 2 goes: mean local time beyond
+T1 / 2 (part), the slowest rank beyond the mean (uneven), the exchange beyond the local block
+(waits), and what comes behind both (behind), where both blocks were timed alone.  What is less
+efficient than E is taken apart by BUILD: OUT.tsv gets, as comments, its times by each engine by
+name and by each schedule.  The older build comes last.  Printed are geomeans and what is least.
+Exit code 1: a product was wrong, or something was left out."""
 import argparse
 import os
 import pathlib
@@ -35,9 +37,10 @@ LONG_US, LONG_N = 100.0, 128  # efficiency counts most there
 EVEN = 1.08  # largest over mean time of the ranks that is good enough
 TIMES = ("exchange_us", "local_us", "halo_us", "local_max_mean", "needed_us", "in_place_us",
          "allgather_us")
+LOST = ("lost_part_us", "lost_uneven_us", "lost_waits_us", "lost_behind_us")
 WORDS = ("one_engine", "engine", "halo_engine", "transport", "schedule", "halo_rows_max")
 TITLES = ("matrix", "nnz", "type", "N", "T1_us", "T2_us", "efficiency", "old_T1_us", "old_T2_us",
-          "old_efficiency", "old_over_new", *TIMES, *WORDS)
+          "old_efficiency", "old_over_new", *TIMES, *LOST, *WORDS)
 
 
 def microseconds(row, name):
@@ -115,6 +118,17 @@ def efficiency(one, two):
     return None if one is None or two is None else one / (2.0 * two)
 
 
+def losses(line, row):
+    """T2 - T1 / 2 in parts; None each where local block and exchange were not timed alone."""
+    local, exchange = (microseconds(row, f"alone_{part}_ms") for part in ("local", "exchange"))
+    if local is None or exchange is None or not line["local_max_mean"]:
+        return dict.fromkeys(LOST)
+    mean = local / line["local_max_mean"]
+    parts = (mean - line["T1_us"] / 2.0, local - mean, max(0.0, exchange - local),
+             line["T2_us"] - max(local, exchange))
+    return dict(zip(LOST, parts))
+
+
 def line_of(runs, key, options):
     """A row of the table, as a dict; None: not both times of BUILD are known."""
     one, two = (runs.of(options.build, ranks, key) for ranks in (1, 2))
@@ -127,6 +141,7 @@ def line_of(runs, key, options):
             "one_engine": one["engine"], **{name: two.get(name) for name in WORDS[1:]},
             "local_max_mean": two.get("local_max_mean")}
     line["efficiency"] = efficiency(line["T1_us"], line["T2_us"])
+    line.update(losses(line, two))
     line["old_over_new"] = old[1] and old[1] / line["T2_us"]
     for name, alone in (("exchange", "alone_exchange_ms"), ("local", "alone_local_ms"),
                         ("halo", "alone_halo_ms")):
@@ -175,6 +190,11 @@ def summary(lines):
         above = sum(x["local_max_mean"] > EVEN for x in uneven)
         yield (f"local_max_mean: above {EVEN} in {above} of {len(uneven)}, most "
                f"{most['local_max_mean']:.2f} ({most['matrix']}, {most['type']}, N = {most['N']})")
+    lossy = [x for x in lines if x[LOST[0]] is not None and x["efficiency"] < 1.0]
+    if lossy:
+        all_us = sum(x["T2_us"] - x["T1_us"] / 2.0 for x in lossy)
+        yield f"lost beyond T1 / 2 in {len(lossy)} rows: {all_us:.0f} us, of that " + ", ".join(
+            f"{name[5:-3]} {100.0 * sum(x[name] for x in lossy) / all_us:.0f} %" for name in LOST)
     yield f"two slower than one: {sum(x['T2_us'] > x['T1_us'] for x in lines)} of {len(lines)}"
 
 
@@ -207,6 +227,8 @@ def take_apart(runs, options, lines):
                      if (table.stem(key[0]), *key[1:]) == (x["matrix"], x["type"], x["N"])), {})
         yield (f"{x['matrix']}, {x['type']}, N = {x['N']}: T1 {x['T1_us']:.1f} {x['one_engine']}, "
                f"T2 {x['T2_us']:.1f} {x['schedule']} {x['engine']}, {x['halo_engine']}; "
+               "lost "
+               + " ".join(f"{name[5:-3]} {text_of(x[name])}" for name in LOST) + "; "
                + "; ".join(parts_of(rows)))
 
 

@@ -459,8 +459,8 @@ echo "$RANKS $type $widths$inputs: $variants" >> FOLDER/calls.SIDE
 { echo TITLES | tr ' ' '\t'
 for m in $inputs; do for n in $(echo $widths | tr , ' '); do for v in $variants; do
 ms=$(TIME); passed=yes; [ $ms != 9 ] || passed=no
-echo $m $RANKS $n $type $v hrpb csr-gpu nccl overlap 9 7 $ms 0.02 0.03 0.01 1.2 - 0.031 - $passed |
-tr ' ' '\t'; done; done; done; } > $out
+echo $m $RANKS $n $type $v hrpb csr-gpu nccl overlap 9 7 $ms 0.02 0.03 0.01 1.25 0.04 0.03 0.01 \
+$passed | tr ' ' '\t'; done; done; done; } > $out
 """
 
     def pair(self, new, *args, code=0, old="echo 0.080"):
@@ -489,11 +489,14 @@ tr ' ' '\t'; done; done; done; } > $out
             "allgather_us", "in_place_us", "local_us", "exchange_us")},
             {"T1_us": "100", "T2_us": "60", "efficiency": "0.8333", "old_efficiency": "0.5",
              "old_over_new": "1.333", "needed_us": "120", "allgather_us": "90",
-             "in_place_us": "-", "local_us": "31", "exchange_us": "20"})
+             "in_place_us": "-", "local_us": "30", "exchange_us": "40"})
+        # 60 - 100 / 2: 24 of the mean rank, 6 of the slowest, 10 of the exchange, 20 behind it
+        self.assertEqual([rows[0][f"lost_{name}_us"] for name in (
+            "part", "uneven", "waits", "behind")], ["-26", "6", "10", "20"])
         self.assertIn("efficiency, all: rows 2, geomean 0.833, least 0.833 (a:b=1, 64f, N = 16)",
                       said.stdout)
         self.assertIn("needed_us / T2_us: rows 2, geomean 2.000, below 1: 0", said.stdout)
-        self.assertIn("local_max_mean: above 1.08 in 2 of 2, most 1.20", said.stdout)
+        self.assertIn("local_max_mean: above 1.08 in 2 of 2, most 1.25", said.stdout)
         calls = pathlib.Path(self.path("calls.new")).read_text(encoding="utf-8").splitlines()
         self.assertEqual(sorted(calls), ["1 64f 16 a:b=1: auto", "1 64f 16 c:d=2: auto",
                                          "2 64f 16 a:b=1 c:d=2: allgather needed auto"])
@@ -503,8 +506,9 @@ tr ' ' '\t'; done; done; done; } > $out
                             "*engine=hrpb*) echo 0.070;; *) echo 0.060; esac")
         line = next(line for line in said.stdout.splitlines() if line.startswith("a:b=1, 64f"))
         self.assertIn("T1 100.0 hrpb, T2 110.0 overlap hrpb, csr-gpu; ", line)
-        self.assertIn("; hrpb 70.0; ", line)
-        self.assertIn("; merged 60.0 hrpb, csr-gpu", line)
+        self.assertIn("; hrpb 70.0 (40.0 | 30.0 + 10.0); ", line)
+        self.assertIn("; merged 60.0 (40.0 | 30.0 + 10.0) hrpb, csr-gpu", line)
+        self.assertIn("lost part -26 uneven 6 waits 10 behind 70; ", line)
         self.assertNotIn("c:d=2", line)
         self.assertIn("two slower than one: 1 of 2", said.stdout)
 
