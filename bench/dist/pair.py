@@ -265,8 +265,8 @@ def read_arguments():
 
 def measure(runs, options):
     for kind, widths in options.case:
-        runs.one(options.build, kind, widths, options.matrix, ["--tune", "use"])
-        runs.two(options.build, kind, widths, options.matrix, ["--tune", "use"])
+        runs.one(options.build, kind, widths, options.matrix, ["--tuning", "use"])
+        runs.two(options.build, kind, widths, options.matrix, ["--tuning", "use"])
 
 
 def measure_old(runs, options):

@@ -451,7 +451,7 @@ class Pair(Scripts):
 while [ $# -gt 0 ]; do case $1 in
 --out) out=$2; shift;; --type) type=$2; shift;; --columns) widths=$2; shift;;
 --no-baselines) only=1;; --matrix|--generate) inputs="$inputs $(basename $2)"; shift;;
---variant) variants="$variants $2"; shift;; --tune|--partition) shift;;
+--variant) variants="$variants $2"; shift;; --tuning|--partition) shift;;
 esac; shift; done
 [ "$variants" = auto ] || variants=${variants#auto }
 [ -n "$only" ] || variants="allgather needed $variants"
