@@ -36,6 +36,7 @@ def choices(page):
     page.says(
         f"may take {share} % of what the products to come will",
         f"within a factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}; then other",
+        f"within the factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}, whatever",
         "`cusparse`, within a factor of "
         f"{fig(code(TUNING + '.c', r'yardstick_worth = ([0-9.]+)'), 0)}",
         f"wherever {fig(code(RIVALS + '.c', r'FEW = ([0-9]+)'), 0)} products or more",
