@@ -3,7 +3,7 @@
 """What bounds the products with pruned weights, and SDDMM of masks without vectors, in FP16 on one
 GPU: times beside those of a rival, and the counters of their kernels by ncu.
 
-    bench/fit/bounds.py BUILD OUT.tsv [pruned|sddmm]
+    bench/fit/bounds.py BUILD OUT.tsv [8|4|2|1|sddmm]...
 
 Weights: the layers of bench/engine/pruned.py at the zeros from which 1.2 of the speed of the dense
 product is wanted, by the faster of the sparse engines.  Masks: V = 1, wanted 1.5 of cusparseSDDMM.
@@ -78,25 +78,23 @@ def line(names, us, rival, ratio, counters, units):
         *(f"{x:.1f}" for x in share.values()), f"{least:.2f}", bound)))
 
 
-def weights(build, units, folder):
-    """Rows for the weights of each V."""
-    for v, zeros in WANTED_FROM.items():
-        specs, out = folder / "specs", folder / "rows.tsv"
-        specs.write_text("".join(f"pruned:rows={m},cols={k},sparsity={zeros / 100},vector={v}\n"
-                                 for m, k in pruned.SHAPES), encoding="utf-8")
-        command = [f"{build}/tools/spmm_bench", "--matrix-list", specs, "--type", "16f",
-                   "--reorder", "none", "--no-yardstick", "--columns",
-                   ",".join(map(str, WIDTHS)), "--out", out, "--engines"]
-        subprocess.run([*command, ",".join((*pruned.SPARSE, "dense"))], check=True,
-                       stdout=subprocess.DEVNULL)
-        took = {(row["matrix"], row["N"], row["engine"]): 1e3 * row["median_ms"]
-                for row in table.read(out, ("matrix", "N", "engine", "median_ms"))[2]}
-        for engine in pruned.SPARSE:
-            cases = [(m, n) for (m, n, e), us in took.items()
-                     if e == engine and us == min(took[m, n, x] for x in pruned.SPARSE)]
-            if not cases:
-                continue
-            seen = profile([*command, engine, "--warmup", "1", "--iterations", "1"],
+def weights(build, units, v, folder):
+    """Rows for weights pruned in vectors of v rows."""
+    specs, out = folder / "specs", folder / "rows.tsv"
+    specs.write_text("".join(f"pruned:rows={m},cols={k},sparsity={WANTED_FROM[v] / 100},vector={v}"
+                             "\n" for m, k in pruned.SHAPES), encoding="utf-8")
+    command = [f"{build}/tools/spmm_bench", "--matrix-list", specs, "--type", "16f", "--reorder",
+               "none", "--no-yardstick", "--columns", ",".join(map(str, WIDTHS)), "--out", out,
+               "--engines"]
+    subprocess.run([*command, ",".join((*pruned.SPARSE, "dense"))], check=True,
+                   stdout=subprocess.DEVNULL)
+    took = {(row["matrix"], row["N"], row["engine"]): 1e3 * row["median_ms"]
+            for row in table.read(out, ("matrix", "N", "engine", "median_ms"))[2]}
+    for engine in pruned.SPARSE:
+        cases = [(m, n) for (m, n, e), us in took.items()
+                 if e == engine and us == min(took[m, n, x] for x in pruned.SPARSE)]
+        if cases:
+            seen = profile([*command, engine, "--warmup", "0", "--iterations", "1"],
                            KERNELS["pruned"], units, len(took) // 3)
             order = [(row["matrix"], row["N"]) for row in table.read(out)[2]]
             for m, n in cases:
@@ -104,7 +102,7 @@ def weights(build, units, folder):
                            seen[order.index((m, n))], units)
 
 
-def masks(build, units, _):
+def masks(build, units):
     """Rows for masks of single entries."""
     specs = [f"pruned:rows=8192,cols=8192,sparsity={z / 100},vector=1" for z in MASKS]
     command = [f"{build}/bench/bench_sddmm", "--iterations"]
@@ -118,15 +116,17 @@ def masks(build, units, _):
 
 
 def main():
-    if len(sys.argv) not in (3, 4):
-        print(f"usage: {sys.argv[0]} BUILD OUT.tsv [pruned|sddmm]", file=sys.stderr)
+    names = [str(v) for v in WANTED_FROM] + ["sddmm"]
+    if len(sys.argv) < 3 or not set(sys.argv[3:]) <= set(names):
+        print(f"usage: {sys.argv[0]} BUILD OUT.tsv [8|4|2|1|sddmm]...", file=sys.stderr)
         return 2
     build, out = sys.argv[1:3]
-    units, parts = metrics(), {"pruned": weights, "sddmm": masks}
+    units = metrics()
     text = ["# bench/fit/bounds.py, FP16; " + ", ".join(units.values()), "\t".join(TITLES)]
-    for name in sys.argv[3:] or parts:
+    for name in sys.argv[3:] or names:
         with tempfile.TemporaryDirectory() as folder:
-            for row in parts[name](build, units, pathlib.Path(folder)):
+            for row in (masks(build, units) if name == "sddmm" else
+                        weights(build, units, int(name), pathlib.Path(folder))):
                 text.append("\t".join(map(str, row.values())))
                 pathlib.Path(out).write_text("\n".join(text) + "\n", encoding="utf-8")
     print("\n".join(text))

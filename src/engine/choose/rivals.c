@@ -121,6 +121,9 @@ static spmm_status_t add_others(rivals_t *r)
     spmm_tuning_t *t     = r->t;
     int            tried = 1;
 
+    for (int k = 1; k < r->tries->count; k++) {
+        tried += r->tries->of[k].candidate->engine->always_tried;
+    }
     for (int rank = t->at + 1; rank < t->n && r->tries->count < SPMM_MOST_TRIES; rank++) {
         spmm_candidate_t *c = t->order[rank];
 

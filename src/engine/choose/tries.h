@@ -40,7 +40,7 @@ typedef struct {
 
 typedef struct {
     const spmm_device_t *device;
-    spmm_try_t           of[SPMM_MOST_TRIES]; /**< by predicted time */
+    spmm_try_t           of[SPMM_MOST_TRIES]; /**< the best predicted first */
     int                  count;
     bool                 open;     /**< products may be tried with */
     bool                 adds;     /**< beta of what is timed is not 0 */

@@ -36,11 +36,13 @@ def choices(page):
     page.says(
         f"may take {share} % of what the products to come will",
         f"within a factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}; then other",
+        f"within the factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}, whatever",
         "`cusparse`, within a factor of "
         f"{fig(code(TUNING + '.c', r'yardstick_worth = ([0-9.]+)'), 0)}",
         f"wherever {fig(code(RIVALS + '.c', r'FEW = ([0-9]+)'), 0)} products or more",
         f"behind by less than {fig(code(TUNING + '.h', r'VARIANTS_GAIN ([0-9.]+)'), 1)}",
         f"within {fig(code(RIVALS + '.h', r'RIVALS_BYTES +([0-9.]+)') / 2**20, 0)} MiB",
+        f"stands {fig(1e6 * code(TRIES + '.c', r'lead_s = ([0-9.e-]+)'), 0)} us in front of",
         f"what then takes {fig(code(TRIES + '.c', r'too_slow = ([0-9.]+)'), 1)} times the least",
         f"at most {fig(code(TRIES + '.h', r'SPMM_TRY_PRODUCTS = ([0-9]+)'), 0)} in all",
         f"To go on beyond {fig(code(TRIES + '.h', r'SPMM_TRY_PRODUCTS = ([0-9]+)'), 0)} products",

@@ -197,6 +197,13 @@ static void test_other_products(void **state)
     close_tries(0);
 }
 
+static fake_engine_t *running(void)
+{
+    const spmm_tries_t *tries = fake_settled.tries;
+
+    return &fakes[tries->of[tries->at].candidate - fake_candidates];
+}
+
 /* A product is not lost with an engine that does not take it. */
 static void test_refusals(void **state)
 {
@@ -221,12 +228,12 @@ static void test_refusals(void **state)
     }
     settle_by_use();
     assert_int_equal(multiply(true, 0.0), SPMM_ERR_UNSUPPORTED);
-    fakes[fake_settled.tries->at].execute_status = SPMM_OK;
+    running()->execute_status = SPMM_OK;
     spmm_assert_ok(multiply(true, 0.0));
-    fakes[fake_settled.tries->at].execute_status = SPMM_ERR_DEVICE;
+    running()->execute_status = SPMM_ERR_DEVICE;
     assert_int_equal(multiply(true, 0.0), SPMM_ERR_DEVICE);
     spmmi_error_clear(&spmm_test_env.err);
-    close_tries((int)(fake_settled.tries->of[fake_settled.tries->at].candidate - fake_candidates));
+    close_tries((int)(running() - fakes));
 }
 
 /* What is not built, is too large, or has no rival, is not tried. */
