@@ -2,13 +2,14 @@
 /** @file predict.c
  *  What the cost models say of matrices on one H200, which need not be there.
  *
- *      bench_predict [--terms | --orders] COMPUTE N,N,... FILE...
+ *      bench_predict [--terms | --orders] [--rates COPY,GATHER,...] COMPUTE N,N,... FILE...
  *
  *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf.  A line for each matrix, engine and width, to be
  *  compared with times by bench/fit/predict.py; with --terms one for each term of the model, for
  *  bench/fit/fit.py; with --orders one for each matrix and width that says what reordering `auto`
  *  makes of it and why, the row order `affinity` being found in any case.  That needs a build with
- *  CUDA for all engines to take part.
+ *  CUDA for all engines to take part.  --rates: of another device, bytes/s of a copy and of random
+ *  rows out of each working set of spmmi_gather_sets.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -31,8 +32,20 @@ typedef struct {
     enum { TIMES, TERMS, ORDERS } what;
 } request_t;
 
-static const spmm_device_t gpu = {
+static spmm_device_t gpu = {
     .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .threads = 1, .mem_bw = 4.8e12};
+
+/* Whether @p text has all rates. */
+static bool read_rates(const char *text)
+{
+    char *end;
+
+    gpu.copy_bw = strtod(text, &end);
+    for (int k = 0; k < SPMM_GATHER_SETS && *end == ','; k++) {
+        gpu.gather_bw[k] = strtod(end + 1, &end);
+    }
+    return *end == '\0' && gpu.copy_bw > 0.0 && gpu.gather_bw[SPMM_GATHER_SETS - 1] > 0.0;
+}
 
 static int parse(int argc, char **argv, request_t *r)
 {
@@ -237,15 +250,19 @@ int main(int argc, char **argv)
 {
     const bool terms   = argc > 1 && strcmp(argv[1], "--terms") == 0;
     const bool orders  = argc > 1 && strcmp(argv[1], "--orders") == 0;
-    const int  skip    = terms || orders;
+    int        skip    = terms || orders;
     request_t  request = {.what = terms ? TERMS : orders ? ORDERS : TIMES};
-    int        code    = parse(argc - skip, argv + skip, &request);
+    int        code    = 0;
 
+    if (argc > skip + 2 && strcmp(argv[skip + 1], "--rates") == 0) {
+        code = read_rates(argv[skip + 2]) ? 0 : 2;
+        skip += 2;
+    }
+    code = code == 0 ? parse(argc - skip, argv + skip, &request) : code;
     if (code != 0) {
-        (void)fprintf(
-            stderr,
-            "usage: bench_predict [--terms | --orders] 64f|32f|32f-fast-tf32|16f|16bf|64c|32c|"
-            "32c-fast-tf32 N,N,... FILE...\n");
+        (void)fprintf(stderr, "usage: bench_predict [--terms | --orders] [--rates COPY,GATHER,...] "
+                              "64f|32f|32f-fast-tf32|16f|16bf|64c|32c|"
+                              "32c-fast-tf32 N,N,... FILE...\n");
         return code;
     }
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {

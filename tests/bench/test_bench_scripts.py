@@ -113,6 +113,39 @@ class Predict(Scripts):
         self.run_script("fit/predict.py", self.path("x.tsv", "matrix\tN\n"), code=3)
 
 
+class Loss(Scripts):
+    """Rows of auto in one table, engines by name in the other."""
+
+    TITLES = ("matrix\tengine\tN\tcompute\tmedian_ms\tpredicted_ms\tchosen\tformat_ms\t"
+              "passed\n")
+
+    def test_reasons(self):
+        auto = self.TITLES + "".join(
+            f"{m}.csr\tcusparse\t32\t32f\t0.020\t0.019\tcusparse\t1\tyes\n"
+            f"{m}.csr\tauto\t32\t32f\t{ms}\t0.008\t{chosen}\t{built}\tyes\n"
+            for m, ms, chosen, built in (("a", 0.010, "hrpb", 0.3), ("b", 0.010, "hrpb", 1.0),
+                                         ("c", 0.010, "bittcf", 1.0), ("d", 0.040, "hrpb", 1.0),
+                                         ("e", 0.010, "hrpb", 1.0)))
+        named = self.TITLES + "".join(
+            f"{m}.csr\t{engine}\t32\t32f\t{ms}\t{predicted}\t{engine}\t1\tyes\n"
+            for m, engine, ms, predicted in (
+                ("a", "hrpb", 0.010, 0.008), ("a", "bittcf", 0.005, 0.009),
+                ("b", "hrpb", 0.010, 0.008), ("b", "bittcf", 0.005, 0.009),
+                ("c", "bittcf", 0.008, 0.008), ("e", "hrpb", 0.010, 0.008),
+                ("e", "bittcf", 0.009, 0.017)))
+        said = self.run_script("fit/loss.py", self.path("a.tsv", auto), self.path("n.tsv", named))
+        self.assertIn("| 32f | 32 | 5 | 1.516 | 0.50 |", said)
+        self.assertIn("| | | a | | | 2.00 | | hrpb 10.0 (8.0) | bittcf 5.0 (9.0) | use |", said)
+        self.assertIn("| bittcf 5.0 (9.0) | budget |", said)
+        self.assertIn("| | | c | | | 1.25 | | bittcf 10.0 (8.0) | bittcf 8.0 (8.0) | same |", said)
+        self.assertIn("| cusparse 20.0 (19.0) | use |", said)
+        self.assertIn("| bittcf 9.0 (17.0) | far |", said)
+
+    def test_nothing(self):
+        self.assertIn("no matrix", self.run_script(
+            "fit/loss.py", self.path("r.tsv", self.TITLES), code=3))
+
+
 class Fit(Scripts):
     """Times made of known constants, and one that no constants explain."""
 

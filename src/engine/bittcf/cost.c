@@ -109,29 +109,30 @@ static double chain_of(const spmm_tc_load_t *load, const launch_t *s, double rou
     return (longest + (rounds - 1.0) * mean) * (1.0 + wider * log2(s->loads));
 }
 
-/* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md):
- * TF32, 3xTF32 and FP64, of real and of complex numbers, row-major; and column-major, where TF32
- * and complex numbers were not measured: they are as the others, with the chain of rows. */
-static const double constants[2][2][3][6] = {
+/* Of the terms below, by bench/fit/fit.py from times on one H100, narrow, column-major and complex
+ * ones on one H200 (docs/explanation/choices.md): TF32, 3xTF32 and FP64, of real and of complex
+ * numbers, row-major; and column-major, where TF32 and complex numbers were not measured: they are
+ * as the others, with the chain of rows. */
+static const double constants[2][2][3][8] = {
     {{
-         {3.90, 0.418, 0.492, 1.88, 0.282, 1.70},
-         {4.11, 0.369, 0.713, 1.68, 0.297, 1.35},
-         {3.68, 0.508, 0.554, 1.69, 0.207, 0.50},
+         {5.46, 0.646, 0.333, 0.614, 0.914, 0.215, 1.70, 3.98},
+         {6.58, 0.672, 0.371, 0.837, 0.825, 0.128, 1.35, 5.96},
+         {5.70, 0.650, 0.162, 0.631, 1.610, 0.086, 0.50, 5.72},
      },
      {
-         {3.21, 0.514, 0.209, 2.24, 0.420},
-         {4.12, 0.700, 0.770, 1.11, 0.572},
-         {3.76, 0.817, 0.381, 0.246, 0.429},
+         {3.21, 0.514, 0.514, 0.209, 2.24, 0.420},
+         {4.12, 0.700, 0.700, 0.770, 1.11, 0.572},
+         {3.76, 0.817, 0.817, 0.381, 0.246, 0.429},
      }},
     {{
-         {3.66, 2.510, 0.319, 0.81, 0.536},
-         {3.66, 2.510, 0.319, 0.81, 0.536},
-         {3.76, 1.880, 0.251, 0.36, 0.362},
+         {3.66, 2.510, 2.510, 0.319, 0.81, 0.536},
+         {3.66, 2.510, 2.510, 0.319, 0.81, 0.536},
+         {3.76, 1.880, 1.880, 0.251, 0.36, 0.362},
      },
      {
-         {4.68, 1.120, 0.841, 1.19, 0.420},
-         {4.68, 1.120, 0.841, 1.19, 0.572},
-         {3.10, 0.817, 0.937, 1.12, 0.429},
+         {4.68, 1.120, 1.120, 0.841, 1.19, 0.420},
+         {4.68, 1.120, 1.120, 0.841, 1.19, 0.572},
+         {3.10, 0.817, 0.817, 0.937, 1.12, 0.429},
      }},
 };
 
@@ -152,9 +153,10 @@ static double sectors(const spmm_pattern_t *pattern, const spmm_problem_t *probl
     return (double)pattern->tc.quads * fmax(4.0, 32.0 / size);
 }
 
-/* What moves once through device memory; a row of B for every pair of a window and an active
- * column, through L2; windows that a warp takes one after the other, each with its start, its
- * store of C and what it waits for; their blocks; and rows of B that come element by element. */
+/* What moves once, beyond L2 and within; a row of B for every pair of a window and an active
+ * column, through L2; windows that a warp takes one after the other, each with its start, its store
+ * of C and what it waits for; their blocks; rows of B that come element by element; and the longest
+ * row, which says more of a window with many columns than its blocks do. */
 int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -169,25 +171,29 @@ int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
     const spmm_tc_load_t load =
         spmmi_tc_load(pattern, height, SPMM_BITTCF_SIDE,
                       spmmi_bittcf_limits(device, problem, windows, (int32_t)blocks));
-    const launch_t launch = launch_of(&load, problem, device, tiles);
-    const double   rounds = rounds_of(&load, &launch, device);
-    const double  *c      = constants_of(problem);
-    const double   rows   = problem->layout == SPMM_LAYOUT_COL ? sectors(pattern, problem) : pairs;
+    const launch_t launch  = launch_of(&load, problem, device, tiles);
+    const double   rounds  = rounds_of(&load, &launch, device);
+    const double  *c       = constants_of(problem);
+    const double   rows    = problem->layout == SPMM_LAYOUT_COL ? sectors(pattern, problem) : pairs;
+    const double   once    = spmmi_gpu_once_s(pattern, problem, device, a_bytes);
+    const double   cold    = spmmi_gpu_cold(device, once);
+    const double   longest = fmin((double)pattern->max_row, 1024.0);
 
     terms[0] = (spmm_cost_term_t){"launch", c[0], us};
-    terms[1] =
-        (spmm_cost_term_t){"once", c[1], spmmi_gpu_once_s(pattern, problem, device, a_bytes)};
-    terms[2] =
-        (spmm_cost_term_t){"gather", c[2], spmmi_gpu_gather_s(pattern, problem, device, rows)};
-    terms[3] = (spmm_cost_term_t){"pieces", c[3], rounds * us};
-    terms[4] = (spmm_cost_term_t){"chain", c[4], chain_of(&load, &launch, rounds, blocks) * us};
-    terms[5] = (spmm_cost_term_t){
-        "narrow", c[5],
-        problem->layout == SPMM_LAYOUT_COL ? 0.0 : spmmi_gpu_narrow(problem) * terms[2].seconds};
+    terms[1] = (spmm_cost_term_t){"once", c[1], cold * once};
+    terms[2] = (spmm_cost_term_t){"hot", c[2], (1.0 - cold) * once};
+    terms[3] =
+        (spmm_cost_term_t){"gather", c[3], spmmi_gpu_gather_s(pattern, problem, device, rows)};
+    terms[4] = (spmm_cost_term_t){"pieces", c[4], rounds * us};
+    terms[5] = (spmm_cost_term_t){"chain", c[5], chain_of(&load, &launch, rounds, blocks) * us};
+    terms[6] = (spmm_cost_term_t){
+        "narrow", c[6],
+        problem->layout == SPMM_LAYOUT_COL ? 0.0 : spmmi_gpu_narrow(problem) * terms[3].seconds};
+    terms[7] = (spmm_cost_term_t){"longest", c[7], longest * 1e-9};
     /* Column-major C from row-major B: ps of each element, 40 real matrices on one H200. */
-    terms[6] = (spmm_cost_term_t){"columns", 1.5,
+    terms[8] = (spmm_cost_term_t){"columns", 1.5,
                                   problem->layout == SPMM_LAYOUT_MIXED
                                       ? (double)problem->n * (double)pattern->c_rows * 1e-12
                                       : 0.0};
-    return 7;
+    return 9;
 }

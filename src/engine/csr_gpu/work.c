@@ -18,6 +18,7 @@ enum {
     FEWEST = 8,   /* entries of a group of lanes: two batches */
     MOST   = 128, /* the start of a piece no longer counts */
     LEAST_CUT = 128, /* entries of a piece */
+    SLICES    = 4,   /* of columns, at most, in one wave */
     LOOKS     = 8    /* at how many pieces there are, until they are one wave */
 };
 
@@ -161,10 +162,9 @@ static int64_t lanes_of(int64_t n, int64_t vector)
 bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t used_cols, int64_t n,
                        int64_t size)
 {
-    const bool    is_skewed = (double)longest * (double)n_rows > skewed * (double)nnz;
-    const int64_t vector    = VECTOR / size;
+    const bool is_skewed = (double)longest * (double)n_rows > skewed * (double)nnz;
 
-    return n > 1 && n <= lanes_of(n, vector) * vector &&
+    return n > 1 && n * size <= SLICES * WARP * VECTOR &&
            (double)used_cols * (double)(n * size) <= (is_skewed ? skewed_bytes : wave_bytes);
 }
 
@@ -180,8 +180,8 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
     int64_t       limit  = 0;
 
     if (alone && spmmi_csr_in_wave(block->n_rows, nnz, longest_row(block), used_cols, n, size)) {
-        limit = nnz / slots < least ? least : nnz / slots;
-        limit = fit_wave(block, limit, most, slots);
+        limit = nnz * slices / slots < least ? least : nnz * slices / slots;
+        limit = fit_wave(block, limit, most, slots / slices);
     }
     if (limit == 0) {
         limit = nnz * slices / (slots * WAVES);

@@ -29,8 +29,8 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
                                     bool by_rows, int threads, spmm_csr_work_t *work);
 void          spmmi_csr_work_free(spmm_csr_work_t *work);
 
-/** Do all pieces of a block come in one wave, where there may be one?  Where a kernel takes all
- *  columns at once and the rows of B in use fit into L2.
+/** Do all pieces of a block, in all slices of columns, come in one wave, where there may be one?
+ *  Where slices are few and the rows of B in use fit into L2.
  *  @param[in] longest    entries of a row, at most
  *  @param[in] used_cols  rows of B in use
  *  @param[in] size       bytes of an element */

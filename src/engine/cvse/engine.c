@@ -245,8 +245,8 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
 
 /* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one
  * after the other, by rough numbers of resident warps and of columns in a slice; the longest chain
- * of blocks.  Constants by bench/fit/fit.py from times on one H100
- * (docs/explanation/choices.md). */
+ * of blocks, and the longest row, which says more of a window with many columns.  Constants by
+ * bench/fit/fit.py from times on one H100 (docs/explanation/choices.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -264,16 +264,17 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double once  = spmmi_gpu_once_s(pattern, problem, device, a_bytes);
     const double cold  = spmmi_gpu_cold(device, once);
 
-    terms[0] = (spmm_cost_term_t){"launch", 5.43, us};
-    terms[1] = (spmm_cost_term_t){"once", 0.820, cold * once};
-    terms[2] = (spmm_cost_term_t){"hot", 0.469, (1.0 - cold) * once};
+    terms[0] = (spmm_cost_term_t){"launch", 5.35, us};
+    terms[1] = (spmm_cost_term_t){"once", 0.971, cold * once};
+    terms[2] = (spmm_cost_term_t){"hot", 0.621, (1.0 - cold) * once};
     terms[3] =
-        (spmm_cost_term_t){"gather", 1.05, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+        (spmm_cost_term_t){"gather", 0.854, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
     terms[4] =
-        (spmm_cost_term_t){"pieces", 0.080, fmax(1.0, warps / (resident * device->n_sm)) * us};
-    terms[5] = (spmm_cost_term_t){"chain", 0.261,
+        (spmm_cost_term_t){"pieces", 0.144, fmax(1.0, warps / (resident * device->n_sm)) * us};
+    terms[5] = (spmm_cost_term_t){"chain", 0.048,
                                   fmax(load.longest_single, load.longest_team / team) * us};
-    return 6;
+    terms[6] = (spmm_cost_term_t){"longest", 3.72, fmin((double)pattern->max_row, 1024.0) * 1e-9};
+    return 7;
 }
 
 static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

@@ -134,8 +134,9 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 /* Rows of B that panels gather; panels that a warp takes one after the other, each with its
  * start, its store of C and what it waits for; the longest chain of blocks; sums of cut panels,
  * which go through memory; B and A once more where rows of B come element by element.  Constants
- * by bench/fit/fit.py from times on one H200 in TF32 (docs/explanation/choices.md); 3xTF32
- * multiplies three times what it gathers: its share by five times there. */
+ * by bench/fit/fit.py from times on one H100, that of narrow on one H200
+ * (docs/explanation/choices.md); 3xTF32 multiplies three times what it gathers: its share by five
+ * times there. */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -151,12 +152,12 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double         gather = spmmi_gpu_gather_s(pattern, problem, device, pairs);
     const double a_bytes = 4.0 * ((double)pattern->nnz + pairs) + 8.0 * (double)pattern->tc.bricks;
 
-    terms[0] = (spmm_cost_term_t){"launch", 1.88, us};
-    terms[1] = (spmm_cost_term_t){"gather", 1.13, split * gather};
-    terms[2] = (spmm_cost_term_t){"pieces", 2.84, fmax(1.0, warps / resident) * us};
-    terms[3] = (spmm_cost_term_t){"chain", 0.593,
+    terms[0] = (spmm_cost_term_t){"launch", 2.65, us};
+    terms[1] = (spmm_cost_term_t){"gather", 0.969, split * gather};
+    terms[2] = (spmm_cost_term_t){"pieces", 3.70, fmax(1.0, warps / resident) * us};
+    terms[3] = (spmm_cost_term_t){"chain", 0.470,
                                   split * fmax(load.longest_single, load.longest_team) * us};
-    terms[4] = (spmm_cost_term_t){"parts", 0.767, load.parts * slices / device->n_sm * us};
+    terms[4] = (spmm_cost_term_t){"parts", 0.669, load.parts * slices / device->n_sm * us};
     terms[5] = (spmm_cost_term_t){
         "narrow", 2.8, spmmi_gpu_narrow(problem) * (gather + spmmi_gpu_copy_s(device, a_bytes))};
     return 6;
