@@ -100,7 +100,7 @@ static spmm_status_t add_yardstick(rivals_t *r)
     return SPMM_OK;
 }
 
-/* The dense product, which models put within a sixth of the best where it is the faster one. */
+/* The dense product, which models put within a third of the best where it is the faster one. */
 static spmm_status_t add_always_tried(rivals_t *r)
 {
     spmm_tuning_t *t = r->t;
