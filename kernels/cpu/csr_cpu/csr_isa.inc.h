@@ -95,11 +95,11 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
     int64_t                  k    = args.row_ptr[first_row];
 
     for (int64_t i = first_row; i < last_row; i++) {
-        const int64_t end               = args.row_ptr[i + 1];
-        const int64_t to                = args.row_map == NULL ? i : args.row_map[i];
-        const bool    is_piece          = args.row_map != NULL && to < 0;
-        ROWS_T       *C                 = is_piece ? (ROWS_T *)args.pieces + ~to
-                                                   : (ROWS_T *)args.x.C + j0 * args.x.ldc + to * c_row;
+        const int64_t end      = args.row_ptr[i + 1];
+        const int64_t to       = args.row_map == NULL ? i : args.row_map[i];
+        const bool    is_piece = args.row_map != NULL && to < 0;
+        ROWS_T *const whole    = (ROWS_T *)args.x.C + j0 * args.x.ldc;
+        ROWS_T *const C        = is_piece ? (ROWS_T *)args.pieces + ~to : whole + to * c_row;
         ROWS_T        sum[ROWS_STREAMS] = {0};
 
         if (end - k > args.run) {
