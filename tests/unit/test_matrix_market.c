@@ -41,7 +41,7 @@ static void assert_real(const char *text)
     assert_int_equal(real(text, &value), SPMM_NUMBER_OK);
     assert_bits(text, value);
     /* The quick parser needs room behind the number, and may decline. */
-    (void)snprintf(line, sizeof line, "%s\n%040d", text, 0);
+    (void)snprintf(line, sizeof line, "%s\n%064d", text, 0);
     behind = spmmi_quick_real(line, line + strlen(line), &value);
     if (behind != NULL) {
         assert_ptr_equal(behind, line + strlen(text));
@@ -131,11 +131,11 @@ static void test_what_is_no_real(void **state)
     double                   value = 7.0;
 
     for (size_t i = 0; i + 1 < sizeof bad / sizeof *bad; i++) {
-        char        line[64];
+        char        line[128];
         const char *behind;
 
         assert_int_equal(real(bad[i], &value), SPMM_NUMBER_BAD);
-        (void)snprintf(line, sizeof line, "%s\n%040d", bad[i], 0);
+        (void)snprintf(line, sizeof line, "%s\n%064d", bad[i], 0);
         behind = spmmi_quick_real(line, line + strlen(line), &(double){0.0});
         assert_true(behind == NULL || behind < line + strlen(bad[i])); /* what follows is seen */
     }

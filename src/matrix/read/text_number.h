@@ -62,7 +62,7 @@ static inline spmm_number_t spmmi_parse_int(const char **at, const char *end, in
 
 enum {
     SPMM_QUICK_BYTES = 8, /**< that quick parsers look at together */
-    SPMM_QUICK_ROOM  = 48 /**< bytes that a quick parser of reals may look at */
+    SPMM_QUICK_ROOM  = 64 /**< bytes that a quick parser of reals may look at */
 };
 static const uint64_t spmmi_ten_to[SPMM_QUICK_BYTES + 1] = {
     1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
