@@ -60,6 +60,7 @@ def write_files(folder, entries):
     rows, cols = rng.integers(0, n, entries), rng.integers(0, n, entries)
     put("random-columns.mtx", rows, cols, "columns")
     put("random-rows-6-digits.mtx", rows, cols, "rows", precision=6)
+    put("random-rows-pattern.mtx", rows, cols, "rows", field="pattern")
 
 
 def python_run(path, reader, threads):

@@ -41,7 +41,6 @@
 #endif
 
 #if ROWS_PARTS == 1
-#define ROWS_STREAMS 8 /* columns at once, sums of which stay in registers */
 /* Entry k times n columns.  The compiler must not see that their elements are as far apart for each
  * entry: it would keep a pointer for each column and have no registers left. */
 ROWS_INLINE void ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA,
@@ -65,11 +64,11 @@ ROWS_INLINE void ROWS_PASTE(runs, ROWS_TYPE, ROWS_ISA,
                             columns)(const spmm_csr_mm_args_t *args, int64_t k, int64_t end,
                                      const ROWS_T *B, const int n, int64_t b_row, ROWS_T *sum)
 {
-    double total[ROWS_STREAMS] = {0};
+    double total[ROWS_WIDEST] = {0};
 
     while (k < end) {
-        const int64_t stop               = end - k > args->run ? k + args->run : end;
-        ROWS_T        part[ROWS_STREAMS] = {0};
+        const int64_t stop              = end - k > args->run ? k + args->run : end;
+        ROWS_T        part[ROWS_WIDEST] = {0};
 
         for (; k < stop; k++) {
             ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(args, k, B, n, b_row, part);
@@ -95,12 +94,12 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
     int64_t                  k    = args.row_ptr[first_row];
 
     for (int64_t i = first_row; i < last_row; i++) {
-        const int64_t end               = args.row_ptr[i + 1];
-        const int64_t to                = args.row_map == NULL ? i : args.row_map[i];
-        const bool    is_piece          = args.row_map != NULL && to < 0;
-        ROWS_T       *C                 = is_piece ? (ROWS_T *)args.pieces + ~to
-                                                   : (ROWS_T *)args.x.C + j0 * args.x.ldc + to * c_row;
-        ROWS_T        sum[ROWS_STREAMS] = {0};
+        const int64_t end              = args.row_ptr[i + 1];
+        const int64_t to               = args.row_map == NULL ? i : args.row_map[i];
+        const bool    is_piece         = args.row_map != NULL && to < 0;
+        const int64_t at               = is_piece ? ~to : j0 * args.x.ldc + to * c_row;
+        ROWS_T       *C                = (ROWS_T *)(is_piece ? args.pieces : args.x.C) + at;
+        ROWS_T        sum[ROWS_WIDEST] = {0};
 
         if (end - k > args.run) {
             ROWS_PASTE(runs, ROWS_TYPE, ROWS_ISA, columns)(&args, k, end, B, n, b_row, sum);

@@ -89,10 +89,12 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
      * registers; with one load it is the other way round. */
     template <BittcfAccess kAccess> static const Choice *rows()
     {
-        constexpr bool kLean = kCompute == SPMM_COMPUTE_32F_FAST_TF32 && kTiles == 1;
-        constexpr int  kFour = kLean ? 5 : kTiles == 1 ? 4 : 3;
-        constexpr int  kTwo  = kLean ? 7 : kTiles == 2 && kParts == 2 ? 4 : 5;
-        constexpr int  kOne = kLean ? 8 : 6, kNarrow = kTiles * kParts == 1 ? 6 : 5;
+        constexpr bool kLean   = kCompute == SPMM_COMPUTE_32F_FAST_TF32 && kTiles == 1;
+        constexpr int  kFour   = kLean ? 5 : kTiles == 1 ? 4 : 3;
+        constexpr int  kTwo    = kLean ? 7 : kTiles == 2 && kParts == 2 ? 4 : 5;
+        constexpr int  kOne    = kLean ? 8 : kTiles == 2 && kParts == 2 ? 5 : 6;
+        constexpr int  kTeam   = kParts == 2 ? 2 : kOne / 2; /* of eight warps */
+        constexpr int  kNarrow = kTiles * kParts == 1 ? 6 : 5;
 
         static const Choice choices[kNumber] = {
             choice<4, 1, kAccess, 4, kFour>(),
@@ -100,7 +102,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
             choice<1, 2, kAccess, 4, kOne>(),
             choice<4, 1, kAccess, 8, kFour / 2>(),
             choice<2, 1, kAccess, 8, kTwo / 2>(),
-            choice<1, 2, kAccess, 8, kOne / 2>(),
+            choice<1, 2, kAccess, 8, kTeam>(),
             choice<1, 1, BittcfAccess::kNarrow, 4, kNarrow>(),
         };
 

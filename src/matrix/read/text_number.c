@@ -14,12 +14,6 @@ enum {
     EXPONENT_CAP = 1000000 /* 10^cap and 10^-cap are beyond any token read here */
 };
 
-/* 10^22 is the largest power of ten that a double holds exactly. */
-enum { EXACT_POWER = 22 };
-static const double power_of_ten[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
 static bool is_digit(const char *p, const char *end)
 {
     return p < end && (unsigned)(*p - '0') <= 9;
@@ -127,113 +121,6 @@ static double convert_slowly(const decimal_t *d)
     return strtod(text, NULL);
 }
 
-/* 5^27 is the largest power of five in 64 bits. */
-enum { FIVES = 27, FAR = 300 /* powers of ten: beyond are subnormals, or infinities */ };
-static const uint64_t power_of_five[FIVES + 1] = {1,
-                                                  5,
-                                                  25,
-                                                  125,
-                                                  625,
-                                                  3125,
-                                                  15625,
-                                                  78125,
-                                                  390625,
-                                                  1953125,
-                                                  9765625,
-                                                  48828125,
-                                                  244140625,
-                                                  1220703125,
-                                                  6103515625,
-                                                  30517578125,
-                                                  152587890625,
-                                                  762939453125,
-                                                  3814697265625,
-                                                  19073486328125,
-                                                  95367431640625,
-                                                  476837158203125,
-                                                  2384185791015625,
-                                                  11920928955078125,
-                                                  59604644775390625,
-                                                  298023223876953125,
-                                                  1490116119384765625,
-                                                  7450580596923828125};
-
-__extension__ typedef unsigned __int128 uint128_t;
-
-/* The 64 leading bits q and the exponent of two of a product; whether any bit was cut off. */
-typedef struct {
-    uint64_t q;
-    int      two;
-    bool     cut;
-} leading_t;
-
-static void times(leading_t *x, uint64_t factor)
-{
-    const uint128_t product = (uint128_t)x->q * factor;
-    const int       shift   = __builtin_clzll((uint64_t)(product >> 64) | 1);
-
-    /* factor >= 5 and q >= 2^63: the upper half is not 0 */
-    x->q   = (uint64_t)(product << shift >> 64);
-    x->cut = x->cut || (uint64_t)(product << shift) != 0;
-    x->two += 64 - shift;
-}
-
-static void divide(leading_t *x, uint64_t divisor)
-{
-    const int       shift    = __builtin_clzll(divisor);
-    const uint64_t  d        = divisor << shift;
-    const uint128_t dividend = (uint128_t)x->q << 63; /* < d 2^64 */
-    const uint64_t  quotient = (uint64_t)(dividend / d);
-    const int       zeros    = __builtin_clzll(quotient); /* 0 or 1 */
-
-    x->cut = x->cut || quotient * (uint128_t)d != dividend;
-    x->q   = quotient << zeros;
-    x->two += shift - 63 - zeros;
-}
-
-/* m 10^e, rounded once, for m > 0.  One step knows whether the bits cut off are 0; of more, each
- * adds an error of up to 4 units of the last of 64 bits.
- * @return false where that may be too much, or the result is not in the middle of the range */
-static bool scale(uint64_t m, int64_t e, double *value)
-{
-    const int zeros = __builtin_clzll(m);
-    leading_t x     = {.q = m << zeros, .two = -zeros + (int)e};
-    int       error = 0;
-    uint64_t  bits;
-
-    if (e < -FAR || e > FAR) {
-        return false;
-    }
-    for (int64_t left = e; left > 0; left -= FIVES, error += 4) {
-        times(&x, power_of_five[left < FIVES ? left : FIVES]);
-    }
-    for (int64_t left = e; left < 0; left += FIVES, error += 4) {
-        divide(&x, power_of_five[-left < FIVES ? -left : FIVES]);
-    }
-    /* 53 bits stay: 2^10 of the 11 others lies halfway */
-    if (error > 4 && llabs((long long)(x.q & 2047) - 1024) <= error) {
-        return false;
-    }
-    if (x.two < -1000 || x.two > 900) {
-        return false;
-    }
-    bits = (uint64_t)(x.two + 1023) << 52;
-    memcpy(value, &bits, sizeof *value);
-    *value *= (double)(x.q | x.cut);
-    return true;
-}
-
-/* m 10^e, rounded once; false: not here. */
-static bool convert(uint64_t m, int64_t e, double *value)
-{
-    if (m <= (uint64_t)1 << 53 && e >= -EXACT_POWER && e <= EXACT_POWER) {
-        /* Both operands are exact, so the one rounding is the right one (Clinger 1990). */
-        *value = e < 0 ? (double)m / power_of_ten[-e] : (double)m * power_of_ten[e];
-        return true;
-    }
-    return m != 0 && scale(m, e, value);
-}
-
 static spmm_number_t parse(const char **at, const char *end, bool whole, double *value)
 {
     decimal_t   d;
@@ -245,7 +132,7 @@ static spmm_number_t parse(const char **at, const char *end, bool whole, double 
     }
     if (d.mantissa == 0) {
         x = 0.0;
-    } else if (d.cut || !convert(d.mantissa, d.exponent, &x)) {
+    } else if (d.cut || !spmmi_scale_decimal(d.mantissa, d.exponent, &x)) {
         x = convert_slowly(&d);
     }
     if (isinf(x)) {
@@ -256,64 +143,81 @@ static spmm_number_t parse(const char **at, const char *end, bool whole, double 
     return SPMM_NUMBER_OK;
 }
 
-/* Digits of a mantissa behind those that are in it already; *count: significant ones. */
-static const char *quick_mantissa(const char *p, const char *end, uint64_t *mantissa, int *count)
+/* Digits behind a point, into a mantissa of which @p *count digits are significant.  Sixteen take
+ * one branch, on what the numbers of a file mostly have in common. */
+static const char *quick_fraction(const char *p, uint64_t *mantissa, int *count)
 {
-    int more = SPMM_QUICK_BYTES;
+    uint64_t digits;
+    int      more, zeros = 0;
 
-    while (*mantissa == 0 && p < end && *p == '0') {
+    while (*mantissa == 0 && *p == '0' && zeros < SPMM_QUICK_BYTES) {
         p++;
+        zeros++;
     }
-    while (more == SPMM_QUICK_BYTES) {
-        uint64_t digits;
-
-        if (end - p <= SPMM_QUICK_BYTES || *count > FAST_DIGITS) {
-            return NULL;
-        }
+    more      = spmmi_eight_digits(p, &digits);
+    *mantissa = *mantissa * spmmi_ten_to[more] + digits;
+    *count += more;
+    p += more;
+    if (more == SPMM_QUICK_BYTES) {
         more      = spmmi_eight_digits(p, &digits);
         *mantissa = *mantissa * spmmi_ten_to[more] + digits;
         *count += more;
         p += more;
     }
-    return *count > FAST_DIGITS ? NULL : p; /* more may have overflowed */
+    for (; *count <= FAST_DIGITS && (unsigned)(*p - '0') <= 9; p++) {
+        *mantissa = 10 * *mantissa + (unsigned)(*p - '0');
+        ++*count;
+    }
+    return p;
+}
+
+static const char *quick_exponent(const char *p, int64_t *exponent)
+{
+    const bool below   = *p == '-';
+    int64_t    written = 0;
+    int        count   = 0;
+
+    p += below || *p == '+';
+    for (; count < 4 && (unsigned)(*p - '0') <= 9; p++, count++) {
+        written = 10 * written + (*p - '0');
+    }
+    *exponent += below ? -written : written;
+    return count == 0 || count == 4 ? NULL : p;
 }
 
 const char *spmmi_quick_real(const char *p, const char *end, double *value)
 {
-    const bool  negative = p < end && *p == '-';
-    const char *first    = p + negative, *point;
-    uint64_t    mantissa = 0, written = 0;
-    int64_t     exponent = 0;
-    int         count    = 0;
+    static const double sign[2]  = {1.0, -1.0}; /* signs are at random: no branch */
+    bool                negative = false;
+    uint64_t            mantissa = 0;
+    int64_t             exponent = 0;
+    int                 count    = 0;
 
-    p = quick_mantissa(first, end, &mantissa, &count);
-    if (p == NULL) {
+    if (end - p < SPMM_QUICK_ROOM) {
         return NULL;
     }
-    point = p;
+    negative = *p == '-';
+    p += negative;
+    for (; count <= FAST_DIGITS && (unsigned)(*p - '0') <= 9; p++, count++) {
+        mantissa = 10 * mantissa + (unsigned)(*p - '0');
+    }
+    if (count == 0) {
+        return NULL;
+    }
     if (*p == '.') {
-        p = quick_mantissa(p + 1, end, &mantissa, &count);
-        if (p == NULL) {
-            return NULL;
-        }
-        exponent = point + 1 - p;
-    }
-    if (p == first + (point != p)) { /* no digit at all */
-        return NULL;
-    }
-    if (*p == 'e' || *p == 'E') {
-        const bool below = p[1] == '-';
+        const char *point = p + 1;
 
-        p = spmmi_quick_digits(p + 1 + (below || p[1] == '+'), end, &written);
-        if (p == NULL || written > FAR) {
-            return NULL;
-        }
-        exponent += below ? -(int64_t)written : (int64_t)written;
+        count    = mantissa == 0 ? 0 : count;
+        p        = quick_fraction(point, &mantissa, &count);
+        exponent = point - p;
     }
-    if (!convert(mantissa, exponent, value)) {
+    if ((*p == 'e' || *p == 'E') && (p = quick_exponent(p + 1, &exponent)) == NULL) {
         return NULL;
     }
-    *value = negative ? -*value : *value;
+    if (count > FAST_DIGITS || !spmmi_scale_decimal(mantissa, exponent, value)) {
+        return NULL;
+    }
+    *value *= sign[negative];
     return p;
 }
 

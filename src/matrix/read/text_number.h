@@ -60,7 +60,10 @@ static inline spmm_number_t spmmi_parse_int(const char **at, const char *end, in
     return SPMM_NUMBER_OK;
 }
 
-enum { SPMM_QUICK_BYTES = 8 /**< that quick parsers look at together */ };
+enum {
+    SPMM_QUICK_BYTES = 8, /**< that quick parsers look at together */
+    SPMM_QUICK_ROOM  = 48 /**< bytes that a quick parser of reals may look at */
+};
 static const uint64_t spmmi_ten_to[SPMM_QUICK_BYTES + 1] = {
     1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
@@ -115,6 +118,10 @@ static inline const char *spmmi_quick_digits(const char *p, const char *end, uin
 /** [-]digits[.digits][(e|E)[+-]digits] of 19 significant digits at most, into the nearest double.
  *  @return as spmmi_quick_digits() */
 const char *spmmi_quick_real(const char *p, const char *end, double *value);
+
+/** @p m 10^@p e, rounded once, in the middle of the range of doubles.
+ *  @return false: not here */
+bool spmmi_scale_decimal(uint64_t m, int64_t e, double *value);
 
 /** [+-]digits[.digits][(e|E|d|D)[+-]digits], at least one digit, into the nearest double.  NaN,
  *  infinities and hexadecimal numbers are BAD. */

@@ -361,7 +361,7 @@ def pieces(page):
                "848 us with pieces of 2048", "10.4 us where a warp looks at")
     page.noted("definition", "pieces of 1024 entries", "as 660 of them", "of 128 bytes each",
                "Slices of 128 bytes", "of 256 threads are resident",
-               "1024 threads in FP64, and at N = 512")
+               "256 threads is taken as well")
     three = one("engines/tried_pieces.tsv", type="32f", matrix="mult_dcop_01", N=32)
     page.says(f"threads takes {fig(three['one_wave_1024'], 1)} us where one group",
               f"; three waves take {fig(three['three_waves'], 1)} us")
@@ -382,6 +382,27 @@ def waves(page):
               f"{fig(float(code(work, r'skewed = ([0-9.]+)')), 0)} times the mean")
 
 
+def slices_in_waves(page):
+    """From trials/waves.tsv, entries and columns in use of the matrices."""
+    page.noted("log", "is one wave for 11 of the matrices, 1.11 times as fast, least 0.97")
+    page.noted("definition", "Of two slices, FP64 at N = 128, pieces have at most 1024 entries")
+
+
+def larger_blocks(page):
+    for n in (32, 128):
+        found = select("trials/pieces.tsv", N=n)
+        many = values(found, "threads_1024", over="as_it_is")
+        if n == 32:
+            page.says(f"1024 threads are {fig(geomean(many))} times as fast as one wave of 256 at",
+                      f"N = 32, least {fig(min(many))}")
+        else:
+            page.says(f"{fig(geomean(many))} times as fast as three waves at N = 128, least "
+                      f"{fig(min(many))}")
+    deep = [geomean(values(select("trials/pieces.tsv", N=n), "rows_8", over="as_it_is"))
+            for n in (32, 128)]
+    page.says(f"are {fig(deep[0])} and {fig(deep[1])} times as fast: registers")
+
+
 def reference(page):
     names = ("csr-gpu", "bittcf", "hrpb", "cusparse")
     for n in (32, 128, 512):
@@ -397,10 +418,12 @@ def quote(pages):
     bittcf(pages[FOLDER + "bittcf.md"])
     others(pages)
     tried(pages[FOLDER + "tried.md"])
+    larger_blocks(pages[FOLDER + "tried.md"])
     tried_widths(pages[FOLDER + "tried.md"], pages[FOLDER + "bittcf.md"])
     tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])
     pieces(pages[FOLDER + "tried.md"])
     waves(pages[FOLDER + "csr_gpu.md"])
+    slices_in_waves(pages[FOLDER + "csr_gpu.md"])
     pruned(pages[FOLDER + "dense.md"])
     bounds(pages[FOLDER + "dense.md"])
     reference(pages["docs/reference/engines.md"])

@@ -6,6 +6,7 @@ from results import code, geomean, one, rows, select, values
 
 TUNE = "src/engine/choose/autotune.c"
 ROOF = "src/engine/choose/roofline.c"
+BCSR = "src/engine/bcsr/variant.c"
 TRIAL = "src/engine/choose/trial.c"
 TUNING = "src/engine/choose/tuning"
 TRIES = "src/engine/choose/tries"
@@ -29,9 +30,12 @@ def summary(ratios):
 
 
 def choices(page):
-    tf32, fp64 = (len(select(f"engines/{name}.tsv", N=128)) for name in ("tf32", "64f"))
-    assert len(select("engines/32f.tsv", N=128)) == fp64
-    page.says(f"({fig(tf32, 0)} and {fig(fp64, 0)} matrices)")
+    fitted = rows("trials/models.tsv")
+    page.says(f"by name, {fig(len({r['matrix'] for r in fitted}), 0)} real matrices on one H100")
+    page.says(f"all of {fig(code(ROOF, r'none = ([0-9e]+)') / 1e6, 0)} MB, nothing of "
+              f"{fig(code(ROOF, r' all = ([0-9e]+)') / 1e6, 0)} MB",
+              f"takes {fig(code(BCSR, r'optimism = ([0-9.]+)'))} times what the best predicted")
+    page.noted("definition", "FILE...\ndone >TERMS", "64f 8,32,128 FILE...")
     share = fig(100 * code(TUNE, r"share = ([\d.]+);"), 0)
     page.says(
         f"may take {share} % of what the products to come will",
@@ -68,24 +72,21 @@ def choices(page):
         "1.3 times as long for twice the loads of a slice",
         "some ten products",
     )
-    # bench/fit/fit.py prints these from tables of commit 4d48525 and the stand-ins.
-    page.noted_table("log", "| errors, predicted / measured - 1 |", 30)
-    page.noted_table("log", "| mode | choices | right | geomean |", 15)
+    # bench/fit/fit.py --classes prints these from trials/models.tsv.
+    page.noted_table("log", "| errors with the class of each matrix left out of the fit |", 20)
+    page.noted_table("log", "| mode | choices | right | geomean |", 20)
     page.noted(
         "log",
-        "off by up to 2.4 times; a choice by prediction loses 4.9 %",
         "2.8 to 25 ns for each entry to scan and 3.6 to 12 ns to make BitTCF",
     )
     page.noted("log", "on CPUs the bookkeeping takes 0.1 us (`bench_tries`)")
-    page.noted_table("trial", "| tried | outcome |", 15)
-    # bench/fit/fit.py --classes, from engines/32f.tsv and a run of engines on pruned weights
+    page.noted_table("trial", "| tried | outcome |", 27)
     # bench/fit/fit.py from engines/lot.tsv, engines/tf32.tsv, 32f.tsv, 64f.tsv, single_gpu_more.tsv
     page.noted_table("log", "| engine | times | without the terms |", 28)
     page.noted_table("log", "| mode | choices | without | worst |", 25)
     page.noted("log", "with classes left out lose 7.0 % in FP32 and 1.2 % in FP64")
-    page.says(f"{fig(len({r['matrix'] for r in rows('engines/lot.tsv')}), 0)} matrices;")
-    page.noted("log", "in FP32, 196 times of 39 matrices")
-    page.noted_table("log", "| constants from |", 20)
+    drawn = {r["matrix"] for r in rows("engines/lot.tsv")}
+    page.says(f"{fig(len(drawn), 0)} matrices on one H200;")
     page.noted("trial", "bring more than 1.19")
 
 
