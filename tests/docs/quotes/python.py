@@ -22,6 +22,10 @@ def quote(pages):
     gcn, gat = (longer.pop((LARGEST, model)) for model in ("gcn", "gat"))
     page.says(f"to {fig(gcn)} of its time (GCN) and {fig(gat)} (GAT)",
               f"{fig(min(longer.values()))} to {fig(max(longer.values()))} times as long")
+    features, hidden, classes = (code("bench/engine/training.py", rf"--{name} (\d+)")
+                                 for name in ("features", "hidden", "classes"))
+    page.says(f"{fig(4e-3 * hidden * (features + classes), 0)} kB here, and "
+              f"{fig(gradients(), 0)} MB [in a")
     quote_transformer(pages["docs/how-to/sparse_attention.md"])
 
 
