@@ -266,6 +266,30 @@ def pruned(page):
                "ResNet-50", "told of 1000 products")
 
 
+UNITS = ("memory", "l2", "l1", "issue", "tensor")
+
+
+def bounds(page):
+    """Kernels of pruned weights, by V and N, and what twice the columns cost."""
+    every = [r for r in rows("trials/bounds.tsv") if "=8192" not in r["case"]]
+    for v in (8, 4, 2, 1)[:len(every) // 10]:
+        for n in (256, 512):
+            found = [r for r in every if r["case"].endswith(f"vector={v}") and r["N"] == n]
+            kernel, ahead = values(found, "kernel_us"), sum(r["bound"] is None for r in found)
+            page.row(f"{fig(str(v))}, {fig(n, 0)}", fig(ahead, 0),
+                     f"{fig(min(kernel), 1)} to {fig(max(kernel), 1)}",
+                     *(f"{fig(sum(values(found, u)) / len(found), 0)}, "
+                       f"{fig(max(values(found, u)), 0)}" for u in UNITS))
+    at = {n: [r for r in every if r["N"] == n] for n in (256, 512)}
+    ours, dense = (geomean(b[what] / a[what] for a, b in zip(at[256], at[512]))
+                   for what in ("kernel_us", "rival_us"))
+    wanted = fig(code("bench/fit/bounds.py", r"WIDTHS, RATIO = .*, ([0-9.]+)"), 1)
+    page.says(f"sparse engines from {wanted} of that", f"are ahead by {wanted}",
+              f"No unit is busier than {fig(max(r[u] for r in every for u in UNITS), 0)} %",
+              f"At N = {fig(512, 0)} they take {fig(ours)} times as long as at {fig(256, 0)}, "
+              f"those of `dense` {fig(dense)} times")
+
+
 def slices(page):
     """Of 512 windows in two for each of 16 warps, 1024 columns of A, 1.755 GHz."""
     for v, zeros in ((8, 90), (4, 92), (2, 95), (1, 97)):
@@ -401,4 +425,5 @@ def quote(pages):
     waves(pages[FOLDER + "csr_gpu.md"])
     slices_in_waves(pages[FOLDER + "csr_gpu.md"])
     pruned(pages[FOLDER + "dense.md"])
+    bounds(pages[FOLDER + "dense.md"])
     reference(pages["docs/reference/engines.md"])

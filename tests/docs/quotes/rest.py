@@ -4,7 +4,7 @@
 import re
 
 from figures import fig
-from results import code, geomean, log, one, select
+from results import code, geomean, log, one, rows, select
 
 DIST = "docs/how-to/"
 REFERENCE = "docs/reference/"
@@ -210,6 +210,15 @@ def sddmm(page):
         "definition", "of the 8 products of a row of Y", "2 bytes of list", "by 1.5 and more",
         "as long as 64 columns"
     )
+    single = [r for r in rows("trials/bounds.tsv") if "=8192" in r["case"]]
+    panels = [r for r in single if r["kernel"] == "panels"]
+    l1, issue = ([r[unit] for r in panels] for unit in ("l1", "issue"))
+    page.says(f"{sum(r['bound'] is None for r in single)} of {len(single)}",
+              f"for {fig(min(l1), 0)} to {fig(max(l1), 0)} % of their time",
+              f"for {fig(min(issue), 0)} to {fig(max(issue), 0)} %",
+              "for at most "
+              f"{fig(max(r[u] for r in panels for u in ('l2', 'memory', 'tensor')), 0)} %")
+    page.noted("definition", "where 1.5 is reached")
     name = "engines/sddmm_dense.tsv"
     for v in (1, 2, 4, 8, 16):
         for zeros in (0.9, 0.98):
