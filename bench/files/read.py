@@ -93,7 +93,7 @@ def file_rows(program, path, with_scipy):
         for reader in ("fmm-coo", "fmm-csr"):
             jobs[reader, 1, threads] = (python_run, path, reader, threads)
         jobs["spmm_dist", 1, threads] = (library_run, program, path, 1, threads, "block")
-    for partition in ("block", "keep", "ptscotch"):
+    for partition in ("block", "keep", "ptscotch") if "pattern" not in path.name else ():
         jobs["spmm_dist", 2, 1, partition] = (library_run, program, path, 2, 1, partition)
     if with_scipy:
         jobs["scipy", 1, 1] = (python_run, path, "scipy", 1)
