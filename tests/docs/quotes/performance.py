@@ -112,7 +112,7 @@ def many_products(page):
         f"of the {fig(len(default), 0)} matrices"
     )
     net = values(select("single_gpu_32f-fast-tf32.default.tsv", N=128), "break_even_net")
-    assert sum(v == 0 for v in net) > len(net) / 2
+    page.says(f"is made up for after {fig(sorted(net)[(len(net) - 1) // 2], 0)}.")
 
 
 def several_gpus(page):
