@@ -18,12 +18,15 @@ typedef struct {
     spmm_hrpb_arrays_t device_arrays; /**< the copy */
 } hrpb_t;
 
-enum { COLUMNS = 32 }; /* of a warp: TN */
+enum {
+    COLUMNS      = 32, /* of a warp: TN */
+    FITTED_WARPS = 24  /* of a multiprocessor: what the constants of the model were fitted with */
+};
 
 /* Warps of the kernel that a multiprocessor holds at a time. */
 static int resident_warps(const spmm_problem_t *problem)
 {
-    int warps = 24;
+    int warps = FITTED_WARPS;
 
 #ifdef SPMM_HAVE_CUDA
     if (spmmi_cuda_hrpb_resident(problem->compute, &warps) != cudaSuccess) {
@@ -142,7 +145,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 {
     const double           split  = problem->compute == SPMM_COMPUTE_32F ? 1.53 : 1.0;
     const double           slices = ceil((double)problem->n / COLUMNS), us = 1e-6;
-    const double           resident = (double)device->n_sm * resident_warps(problem);
+    const double           resident = (double)device->n_sm * FITTED_WARPS;
     const int32_t          panels   = spmmi_windows_count(pattern->n_rows, SPMM_HRPB_BRICK_M);
     const double           pairs    = (double)pattern->tc.pairs[1];
     const spmm_tc_limits_t cut =
