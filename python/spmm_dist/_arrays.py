@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of any library as the C library sees them: an address, a shape, strides, a type, a place.
-Nothing is copied and nothing imported: arrays are known by the protocols that they speak."""
+Arrays are known by the protocols that they speak: nothing is copied and nothing imported but by
+`moved`."""
 import ctypes
+import functools
 import importlib
 import sys
 import typing
@@ -258,19 +260,28 @@ def empty_like(x, seen, shape, dtype, order):
     raise TypeError(f"give C: it is not known how {seen.framework} allocates on GPUs")
 
 
-def moved(x, device):
-    """An array of NumPy on GPU `device`, by CuPy or torch, whichever is there."""
+@functools.lru_cache(maxsize=None)
+def _library():
+    """CuPy or torch with CUDA, whichever is there."""
     for name in ("cupy", "torch"):
         try:
             library = importlib.import_module(name)
         except ImportError:
             continue
-        if name == "torch":
-            return library.from_numpy(x).to(f"cuda:{device}")
-        with library.cuda.Device(device):
-            return library.asarray(x)
-    raise UnsupportedError("rows of NumPy reach a GPU by CuPy or torch, and neither is installed: "
-                           "install one of them, or make the context with device='cpu'")
+        if name == "cupy" or library.cuda.is_available():
+            return library
+    raise UnsupportedError("rows of NumPy reach a GPU by CuPy or by torch with CUDA, and neither "
+                           "is installed: install one of them, or make the context with "
+                           "device='cpu'")
+
+
+def moved(x, device):
+    """An array of NumPy on GPU `device`, by CuPy or torch."""
+    library = _library()
+    if library.__name__ == "torch":
+        return library.from_numpy(x).to(f"cuda:{device}")
+    with library.cuda.Device(device):
+        return library.asarray(x)
 
 
 def fetched(x):

@@ -256,8 +256,8 @@ def process_group(ctx):
     """``torch.distributed`` over the ranks of a context while the block lasts, so that
     `sum_over_ranks` adds up on GPUs, by NCCL.  Collective.
 
-    Does nothing on CPUs, for one rank, with a torch without NCCL, or where the program has a
-    process group of its own, which then serves.
+    Does nothing on CPUs, for one rank, where ranks share a GPU, which NCCL refuses, with a torch
+    without NCCL, or where the program has a process group of its own, which then serves.
 
     Parameters
     ----------
@@ -268,15 +268,26 @@ def process_group(ctx):
             not distributed.is_nccl_available() or distributed.is_initialized()):
         yield
         return
+    gpu = torch.cuda.get_device_properties(ctx.info.device_ordinal)
+    name = str(getattr(gpu, "uuid", None) or ctx.info.device_ordinal), MPI.Get_processor_name()
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     host = "localhost" if node.size == comm.size else MPI.Get_processor_name()
     node.Free()
-    store = None
+    if len(set(comm.allgather(name))) < comm.size:
+        yield
+        return
+    found = None
     if comm.rank == 0:
-        store = distributed.TCPStore(host, 0, comm.size, True, wait_for_workers=False)
-    host, port = comm.bcast((host, store and store.port))
+        try:
+            store = distributed.TCPStore(host, 0, comm.size, True, wait_for_workers=False)
+            found = host, store.port
+        except RuntimeError as error:
+            found = error
+    found = comm.bcast(found)
+    if isinstance(found, Exception):
+        raise found
     if comm.rank > 0:
-        store = distributed.TCPStore(host, port, comm.size, False)
+        store = distributed.TCPStore(*found, comm.size, False)
     distributed.init_process_group("nccl", store=store, rank=comm.rank, world_size=comm.size)
     try:
         yield
@@ -285,9 +296,9 @@ def process_group(ctx):
 
 
 def _has_group(comm):
-    """Are the ranks of comm those of torch's process group?"""
+    """Has torch a process group of as many ranks as comm?  A sum asks for no order of them."""
     return (distributed.is_available() and distributed.is_initialized() and
-            (distributed.get_rank(), distributed.get_world_size()) == (comm.rank, comm.size))
+            distributed.get_world_size() == comm.size)
 
 
 def sum_over_ranks(comm, tensors):

@@ -203,7 +203,7 @@ static spmm_status_t part_again(const spmm_plan_options_t *options, const spmm_p
     status = spmmi_taken_measure(second, &after);
     if (status == SPMM_OK && after.largest < before->largest) {
         second->choice.balance.before = first->choice.balance.uneven;
-        second->choice.balance.uneven = after.largest / after.mean;
+        second->choice.balance.uneven = after.mean > 0.0 ? after.largest / after.mean : 1.0;
         *plan                         = second;
         second                        = first;
     } else if (status == SPMM_OK) {

@@ -87,7 +87,7 @@ static spmm_status_t add_yardstick(rivals_t *r)
             continue;
         }
         t->problem.sibling = c == t->best ? t->format : NULL;
-        for (int v = first; v < (n > 2 ? n : 2); v++) {
+        for (int v = first; v < (n > 2 ? n : 2) && r->tries->count < SPMM_MOST_TRIES; v++) {
             const int before = r->tries->count;
 
             SPMM_TRY(add(r, c, v));
@@ -108,8 +108,8 @@ static spmm_status_t add_always_tried(rivals_t *r)
     for (int rank = t->at + 1; rank < t->n && t->executes >= FEW; rank++) {
         spmm_candidate_t *c = t->order[rank];
 
-        if (c->engine->always_tried && c->layout == t->best->layout &&
-            spmmi_tuning_is_rival(t, c, 0)) {
+        if (r->tries->count < SPMM_MOST_TRIES && c->engine->always_tried &&
+            c->layout == t->best->layout && spmmi_tuning_is_rival(t, c, 0)) {
             SPMM_TRY(add(r, c, 0));
         }
     }

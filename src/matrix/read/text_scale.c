@@ -115,13 +115,14 @@ static void divide(leading_t *x, uint64_t divisor)
 static bool scale(uint64_t m, int64_t e, double *value)
 {
     const int zeros = __builtin_clzll(m);
-    leading_t x     = {.q = m << zeros, .two = -zeros + (int)e};
+    leading_t x     = {.q = m << zeros, .two = -zeros};
     int       error = 0;
     uint64_t  bits;
 
     if (e < -FAR || e > FAR) {
         return false;
     }
+    x.two += (int)e;
     for (int64_t left = e; left > 0; left -= FIVES, error += 4) {
         times(&x, power_of_five[left < FIVES ? left : FIVES]);
     }

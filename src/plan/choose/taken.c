@@ -32,14 +32,21 @@ static spmm_status_t add_block(const spmm_plan_t *plan, const spmm_block_t *bloc
     return status;
 }
 
+/* Those of the blocks, and of the entries that a cover moves. */
 static spmm_status_t own_seconds(spmm_plan_t *plan, double *seconds)
 {
+    double moved = 0.0;
+
     *seconds = 0.0;
     for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
         const spmm_block_t *block = spmmi_plan_block(plan, b);
 
         SPMM_TRY(add_block(plan, block, block == &plan->blocks.halo ? 1.0 : 0.0, seconds));
     }
+    if (plan->cover.plan != NULL) {
+        SPMM_TRY(own_seconds(plan->cover.plan, &moved));
+    }
+    *seconds += moved;
     return SPMM_OK;
 }
 
@@ -65,7 +72,8 @@ spmm_status_t spmmi_taken_measure(spmm_plan_t *plan, spmm_plan_taken_t *taken)
     *taken = (spmm_plan_taken_t){.part = NULL};
     status = spmmi_agree(plan->env, measure(plan, taken, &own));
     if (status == SPMM_OK) {
-        status = spmmi_allgather(plan->env, &own, taken->seconds, sizeof own);
+        status =
+            spmmi_agree(plan->env, spmmi_allgather(plan->env, &own, taken->seconds, sizeof own));
     }
     if (status != SPMM_OK) {
         spmmi_taken_free(taken);

@@ -201,7 +201,8 @@ static double seconds_of(const char *name, const spmm_pattern_t *pattern, spmm_c
 }
 
 /* At N = 128 hrpb takes 1.39 times as long as bittcf on stencil27 in FP32 and 1.27 times on a
- * matrix much like it in TF32 (H200): what accuracy costs each decides between the two. */
+ * matrix much like it in TF32 (H200): what accuracy costs each decides between the two, and
+ * predictions have to decide alike. */
 static void test_accuracy(void **state)
 {
     spmm_pattern_t pattern;
@@ -210,7 +211,7 @@ static void test_accuracy(void **state)
     runs_of_three(500000, &block);
     spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     for (spmm_compute_t c = SPMM_COMPUTE_32F; c <= SPMM_COMPUTE_32F_FAST_TF32; c++) {
-        assert_true(seconds_of("hrpb", &pattern, c) > 1.1 * seconds_of("bittcf", &pattern, c));
+        assert_true(seconds_of("hrpb", &pattern, c) > seconds_of("bittcf", &pattern, c));
     }
     spmmi_pattern_free(&pattern);
     spmmi_csr_free(&block);
