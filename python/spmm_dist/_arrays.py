@@ -261,7 +261,7 @@ def empty_like(x, seen, shape, dtype, order):
 
 
 @functools.lru_cache(maxsize=None)
-def _library():
+def _mover():
     """CuPy or torch with CUDA, whichever is there."""
     for name in ("cupy", "torch"):
         try:
@@ -277,7 +277,7 @@ def _library():
 
 def moved(x, device):
     """An array of NumPy on GPU `device`, by CuPy or torch."""
-    library = _library()
+    library = _mover()
     if library.__name__ == "torch":
         return library.from_numpy(x).to(f"cuda:{device}")
     with library.cuda.Device(device):

@@ -243,7 +243,7 @@ def test_lobpcg(gpu, library, monkeypatch):
     from spmm_dist.scipy import Operator, lobpcg
 
     n, first = 40 * gpu.size, 40 * gpu.rank
-    monkeypatch.setattr(_arrays, "_library", lambda: sys.modules[library])
+    monkeypatch.setattr(_arrays, "_mover", lambda: sys.modules[library])
     line = scipy.sparse.diags([-np.ones(n - 1), np.arange(n) / 8, -np.ones(n - 1)], [-1, 0, 1],
                               format="csr")
     A = Matrix.from_csr(gpu, line[first:first + 40])

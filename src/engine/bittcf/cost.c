@@ -48,7 +48,8 @@ typedef struct {
 } launch_t;
 
 /* Thread blocks of 4 warps that a multiprocessor holds, with 1, 2 and 4 loads of a lane for each
- * row of B; the registers that are left decide. */
+ * row of B; the registers that are left decide.  Complex kernels hold fewer: their constants were
+ * fitted with these. */
 static double resident_warps(spmm_compute_t compute, int32_t tiles, int loads, double team)
 {
     static const int blocks[3][3] = {{8, 7, 5}, {6, 5, 4}, {6, 5, 3}}; /* TF32, wider sums, tiles */

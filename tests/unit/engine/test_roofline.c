@@ -211,7 +211,9 @@ static void test_accuracy(void **state)
     runs_of_three(500000, &block);
     spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
     for (spmm_compute_t c = SPMM_COMPUTE_32F; c <= SPMM_COMPUTE_32F_FAST_TF32; c++) {
-        assert_true(seconds_of("hrpb", &pattern, c) > seconds_of("bittcf", &pattern, c));
+        const double margin = c == SPMM_COMPUTE_32F ? 1.1 : 1.0; /* TF32: the right one, just */
+
+        assert_true(seconds_of("hrpb", &pattern, c) > margin * seconds_of("bittcf", &pattern, c));
     }
     spmmi_pattern_free(&pattern);
     spmmi_csr_free(&block);
