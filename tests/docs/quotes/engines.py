@@ -360,6 +360,49 @@ def tried(page):
     page.noted("definition", "costs more than 1000 products save")
 
 
+def panels(page):
+    """Of the programs the fastest instance, and of the engines the fastest."""
+    kernels = ("engine", "whole tiles, in step", "whole tiles, producers", "packed tiles, in step",
+               "packed tiles, loose")
+    loose, gain = kernels[-1], {}
+    for n in (32, 128, 512):
+        matrices = dict.fromkeys(r["matrix"] for r in select("trials/panels.tsv", N=n,
+                                                             kernel=loose))
+        for matrix in matrices:
+            us = {k: min((r["us"] for r in rows("trials/panels.tsv") if r["N"] == n and
+                          r["matrix"] == matrix and r["kernel"] == k), default=None)
+                  for k in kernels}
+            gain[matrix, n] = us["engine"] / us[loose]
+            if n == 128:
+                title = matrix.split("_4-8x8")[0].replace("-RSR", "")
+                title = f"{title[4:]}-like" if title.startswith("syn-") else title
+                page.row(title, *(fig(us[k], 1) for k in kernels))
+    most = {n: sorted((g for (m, k), g in gain.items() if k == n and m.startswith("syn-")),
+                      reverse=True) for n in (128, 512)}
+    real = [g for (m, k), g in gain.items() if k == 128 and not m.startswith("syn-")]
+    rest = [g for (m, k), g in gain.items() if k == 32 and m != "REDDIT-BINARY"]
+    page.says(f"is {fig(most[128][0])}, {fig(most[128][1])} and {fig(most[128][2])} times as "
+              f"fast as the engines on three stand-ins at N = {fig(128, 0)}, and "
+              f"{fig(most[512][0])}, {fig(most[512][1])} and {fig(most[512][2])} at N = "
+              f"{fig(512, 0)}",
+              f"none gains more than {fig(max(real))} at N = {fig(128, 0)}; at N = {fig(32, 0)} "
+              f"REDDIT-BINARY gains {fig(gain['REDDIT-BINARY', 32])} and no other matrix more than "
+              f"{fig(max(rest))}")
+    counters = "trials/panels_counters.tsv"
+    whole, last = one(counters, kernel=kernels[1]), one(counters, kernel=loose)
+    page.says(f"from {fig(whole['dram_read_mb'], 0)} to {fig(last['dram_read_mb'], 0)} MB, and "
+              f"what passes L2 from {fig(whole['l2_mb'], 0)} to {fig(last['l2_mb'], 0)} MB",
+              f"busy to {fig(last['l2_percent'], 0)} %, the issue slots to "
+              f"{fig(last['issue_percent'], 0)} %")
+    four, eight = ({r["matrix"]: r["us"] for r in select("trials/panels.tsv", N=128, kernel=loose,
+                                                         instance=i)}
+                   for i in ("q4g4w1k32s3f1l0", "q4g8w1k32s5f2l1"))
+    behind = max(four[m] / eight[m] for m in four) - 1
+    page.says(f"behind by up to {fig(100 * behind, 0)} % on the rest")
+    page.noted("definition", "a step of 16 or 32 columns", "a tile of 16 rows and 8 of its columns",
+               "one window and 128 columns", "decoded for 32 columns only")
+
+
 def pieces(page):
     for kind, title, widths in (("32f", "FP32", (32, 128, 512)), ("64f", "FP64", (32, 128))):
         for n in widths:
@@ -432,6 +475,7 @@ def quote(pages):
     bittcf(pages[FOLDER + "bittcf.md"])
     others(pages)
     tried(pages[FOLDER + "tried.md"])
+    panels(pages[FOLDER + "tried.md"])
     larger_blocks(pages[FOLDER + "tried.md"])
     tried_widths(pages[FOLDER + "tried.md"], pages[FOLDER + "bittcf.md"])
     tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])
