@@ -9,6 +9,8 @@
   --engines E,E,...  auto, what plans choose with default options, or engines by name [auto];
                      those that do not take a type are left out
   --executes K       products that plans are to pay in [1000]
+  --reorder ORDER    of the rows, for both builds [auto, which may differ: an order is taken where
+                     it is predicted to pay in that many products]
   --repeats K        how often slower rows are measured again by both builds [2]
   --limit S          seconds after which no run of spmm_bench begins [none]
 
@@ -59,8 +61,8 @@ class Runs:
         done = subprocess.run(
             [bench, "--matrix-list", self.folder / "list", "--type", TYPES[kind][0], "--compute",
              TYPES[kind][1], "--columns", ",".join(widths), "--engines",
-             f"cusparse,{self.options.engines}", "--executes", str(self.options.executes), "--out",
-             out], check=False,
+             f"cusparse,{self.options.engines}", "--executes", str(self.options.executes),
+             "--reorder", self.options.reorder, "--out", out], check=False,
             env={**os.environ, "SPMM_CACHE_DIR": str(cache)}, stdout=subprocess.DEVNULL)
         if done.returncode not in (0, 3, 5) or not out.exists():
             raise OSError(f"{bench} ended with {done.returncode}")
@@ -106,8 +108,8 @@ class Runs:
 def write(path, lines, options):
     with open(path, "w", encoding="utf-8") as out:
         out.write(f"# made by bench/engine/old_new.py --cases {options.cases} --engines "
-                  f"{options.engines} --executes {options.executes}, "
-                  f"{time.strftime('%F %H:%M', time.gmtime())} UTC\n"
+                  f"{options.engines} --executes {options.executes} "
+                  f"--reorder {options.reorder}, {time.strftime('%F %H:%M', time.gmtime())} UTC\n"
                   f"# old: {options.old}, new: {options.new}\n")
         out.write("\t".join(TITLES) + "\n")
         for line in lines:
@@ -142,6 +144,7 @@ def read_arguments():
     parser.add_argument("--cases", default=CASES)
     parser.add_argument("--engines", default="auto")
     parser.add_argument("--executes", type=int, default=1000)
+    parser.add_argument("--reorder", default="auto")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--limit", type=float)
     parser.add_argument("old")

@@ -47,8 +47,8 @@ typedef struct {
                                        "metis": always */
     int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
                                        can pay in so many, and finding the fastest engine takes no
-                                       more than 5 % of what they will: few get the model's
-                                       choice */
+                                       more than 5 % of what they will, or 25 % where engines are
+                                       close: few get the model's choice */
     const char    *schedule;      /**< order of exchange and products, see spmm_schedule_info() and
                                        docs/reference/schedules.md.  NULL or "auto": on GPUs the
                                        fastest measured of the two best predicted and

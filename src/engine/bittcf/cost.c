@@ -172,17 +172,14 @@ int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
     const spmm_tc_load_t load =
         spmmi_tc_load(pattern, height, SPMM_BITTCF_SIDE,
                       spmmi_bittcf_limits(device, problem, windows, (int32_t)blocks));
-    const launch_t launch  = launch_of(&load, problem, device, tiles);
-    const double   rounds  = rounds_of(&load, &launch, device);
-    const double  *c       = constants_of(problem);
-    const double   rows    = problem->layout == SPMM_LAYOUT_COL ? sectors(pattern, problem) : pairs;
-    const double   once    = spmmi_gpu_once_s(pattern, problem, device, a_bytes);
-    const double   cold    = spmmi_gpu_cold(device, once);
-    const double   longest = fmin((double)pattern->max_row, 1024.0);
+    const launch_t launch = launch_of(&load, problem, device, tiles);
+    const double   rounds = rounds_of(&load, &launch, device);
+    const double  *c      = constants_of(problem);
+    const double   rows   = problem->layout == SPMM_LAYOUT_COL ? sectors(pattern, problem) : pairs;
 
     terms[0] = (spmm_cost_term_t){"launch", c[0], us};
-    terms[1] = (spmm_cost_term_t){"once", c[1], cold * once};
-    terms[2] = (spmm_cost_term_t){"hot", c[2], (1.0 - cold) * once};
+    spmmi_gpu_once_terms(device, spmmi_gpu_once_s(pattern, problem, device, a_bytes), c + 1,
+                         terms + 1);
     terms[3] =
         (spmm_cost_term_t){"gather", c[3], spmmi_gpu_gather_s(pattern, problem, device, rows)};
     terms[4] = (spmm_cost_term_t){"pieces", c[4], rounds * us};
@@ -190,7 +187,7 @@ int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
     terms[6] = (spmm_cost_term_t){
         "narrow", c[6],
         problem->layout == SPMM_LAYOUT_COL ? 0.0 : spmmi_gpu_narrow(problem) * terms[3].seconds};
-    terms[7] = (spmm_cost_term_t){"longest", c[7], longest * 1e-9};
+    terms[7] = spmmi_gpu_longest_term(pattern, c[7]);
     /* Column-major C from row-major B: ps of each element, 40 real matrices on one H200. */
     terms[8] = (spmm_cost_term_t){"columns", 1.5,
                                   problem->layout == SPMM_LAYOUT_MIXED

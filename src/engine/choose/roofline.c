@@ -77,11 +77,21 @@ double spmmi_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     return spmmi_gpu_copy_s(device, a_bytes + (b + c) * (double)problem->n);
 }
 
-double spmmi_gpu_cold(const spmm_device_t *device, double once_s)
+void spmmi_gpu_once_terms(const spmm_device_t *device, double once_s, const double constant[2],
+                          spmm_cost_term_t terms[2])
 {
     const double none = 40e6, all = 100e6; /* bytes: one H100, with an L2 of 50 MB */
+    const double cold = fmin(fmax((once_s * copy_rate(device) - none) / (all - none), 0.0), 1.0);
 
-    return fmin(fmax((once_s * copy_rate(device) - none) / (all - none), 0.0), 1.0);
+    terms[0] = (spmm_cost_term_t){"once", constant[0], cold * once_s};
+    terms[1] = (spmm_cost_term_t){"hot", constant[1], (1.0 - cold) * once_s};
+}
+
+spmm_cost_term_t spmmi_gpu_longest_term(const spmm_pattern_t *pattern, double constant)
+{
+    const double cut = 1024.0; /* entries of a row */
+
+    return (spmm_cost_term_t){"longest", constant, fmin((double)pattern->max_row, cut) * 1e-9};
 }
 
 double spmmi_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

@@ -19,9 +19,14 @@ double spmmi_gpu_copy_s(const spmm_device_t *device, double bytes);
 double spmmi_gpu_once_s(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                         const spmm_device_t *device, double a_bytes);
 
-/** The part of what takes @p once_s as above that one product does not leave in L2 for the next:
- *  none of 40 MB, all of 100, in between as much as their line says. */
-double spmmi_gpu_cold(const spmm_device_t *device, double once_s);
+/** Terms "once" and "hot" of what takes @p once_s as above: the part that one product does not
+ *  leave in L2 for the next, none of 40 MB, all of 100, in between as much as their line says; and
+ *  the rest, with @p constant[0] and [1]. */
+void spmmi_gpu_once_terms(const spmm_device_t *device, double once_s, const double constant[2],
+                          spmm_cost_term_t terms[2]);
+
+/** Term "longest": ns for each entry of the longest row, as far as no engine cuts it. */
+spmm_cost_term_t spmmi_gpu_longest_term(const spmm_pattern_t *pattern, double constant);
 
 /** Seconds to gather @p rows rows of B through L2, at the rate of random rows out of the columns
  *  that neighbouring rows of A use (pattern->near_cols). */

@@ -79,19 +79,15 @@ int spmmi_csr_gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     const double  *k   = constants_of(problem->ab_type);
     const double   passes = ceil(slices) / device->n_sm * 1e-9;
     const double   idle   = ceil(slices) * (double)slice / (double)problem->n - 1.0; /* lanes */
-    const double   cut    = 1024.0; /* entries of a row: about those of a piece */
     spmm_problem_t one    = *problem;
-    double         once, cold;
 
     if (problem->n == 1) {
         return terms_of_column(pattern, problem, terms);
     }
     one.n    = slice < problem->n ? slice : problem->n;
-    once     = slices * spmmi_gpu_once_s(pattern, &one, device, a);
-    cold     = spmmi_gpu_cold(device, once);
     terms[0] = (spmm_cost_term_t){"launch", k[0], us};
-    terms[1] = (spmm_cost_term_t){"once", k[1], cold * once};
-    terms[2] = (spmm_cost_term_t){"hot", k[2], (1.0 - cold) * once};
+    spmmi_gpu_once_terms(device, slices * spmmi_gpu_once_s(pattern, &one, device, a), k + 1,
+                         terms + 1);
     terms[3] =
         (spmm_cost_term_t){"gather", k[3], slices * spmmi_gpu_gather_s(pattern, &one, device, nnz)};
     terms[4] = (spmm_cost_term_t){
@@ -101,7 +97,7 @@ int spmmi_csr_gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     terms[6] = (spmm_cost_term_t){"rows", k[6], (double)pattern->n_rows * passes};
     terms[7] = (spmm_cost_term_t){"narrow", k[7], spmmi_gpu_narrow(problem) * terms[3].seconds};
     terms[8] = (spmm_cost_term_t){"idle", k[8], idle * terms[3].seconds};
-    terms[9] = (spmm_cost_term_t){"longest", k[9], fmin((double)pattern->max_row, cut) * 1e-9};
+    terms[9] = spmmi_gpu_longest_term(pattern, k[9]);
     /* Elements of column-major C are stored one by one: ps of each, in the mean of 40 real matrices
      * 4.4, 7.1 and 13.7 in FP64 and 4.5, 5.9 and 13.2 in FP32, N = 8, 32 and 128, on one H200. */
     terms[10] = (spmm_cost_term_t){"columns", 2.0 + sqrt((double)problem->n),

@@ -10,13 +10,14 @@
 
 /* Of the kernels in csr_gpu.cuh, and how much work to give them. */
 enum {
-    BLOCK  = 256, /* threads of a thread block */
-    WARP   = 32,
-    VECTOR = 16,  /* bytes of an access */
-    WAVES  = 3,   /* of thread blocks, or more, where there is more than one: the last one evens out
-                       what the others left */
-    FEWEST = 8,   /* entries of a group of lanes: two batches */
-    MOST   = 128, /* the start of a piece no longer counts */
+    BLOCK     = 256, /* threads of a thread block */
+    WARP      = 32,
+    VECTOR    = 16,  /* bytes of an access */
+    SEVERAL   = 15,  /* thread blocks of a multiprocessor that takes them in several waves: the last
+                     one evens out what the others left.  With 12, products of FP64 and of 16 bits
+                     took up to 1.05 times as long (bench/results/engines/old_new_engines.tsv) */
+    FEWEST    = 8,   /* entries of a group of lanes: two batches */
+    MOST      = 128, /* the start of a piece no longer counts */
     LEAST_CUT = 128, /* entries of a piece */
     SLICES    = 4,   /* of columns, at most, in one wave */
     LOOKS     = 8    /* at how many pieces there are, until they are one wave */
@@ -179,12 +180,13 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
     const int64_t most   = groups * MOST;
     int64_t       limit  = 0;
 
-    if (alone && spmmi_csr_in_wave(block->n_rows, nnz, longest_row(block), used_cols, n, size)) {
+    if (alone && spmmi_csr_in_wave(block->n_rows, nnz, 0, used_cols, n, size) &&
+        spmmi_csr_in_wave(block->n_rows, nnz, longest_row(block), used_cols, n, size)) {
         limit = nnz * slices / slots < least ? least : nnz * slices / slots;
         limit = fit_wave(block, limit, most, slots / slices);
     }
     if (limit == 0) {
-        limit = nnz * slices / (slots * WAVES);
+        limit = nnz * slices / ((int64_t)n_sm * SEVERAL);
         limit = limit < least ? least : limit > most ? most : limit;
     }
     return limit;

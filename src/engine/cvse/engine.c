@@ -261,19 +261,17 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const spmm_tc_load_t   load     = spmmi_tc_load(pattern, height, SPMM_CVSE_BLOCK, cut);
     const double           team     = 4.0;
     const double warps = (load.single + team * load.team) * ceil((double)problem->n / 128.0);
-    const double once  = spmmi_gpu_once_s(pattern, problem, device, a_bytes);
-    const double cold  = spmmi_gpu_cold(device, once);
 
     terms[0] = (spmm_cost_term_t){"launch", 5.35, us};
-    terms[1] = (spmm_cost_term_t){"once", 0.971, cold * once};
-    terms[2] = (spmm_cost_term_t){"hot", 0.621, (1.0 - cold) * once};
+    spmmi_gpu_once_terms(device, spmmi_gpu_once_s(pattern, problem, device, a_bytes),
+                         (const double[]){0.971, 0.621}, terms + 1);
     terms[3] =
         (spmm_cost_term_t){"gather", 0.854, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
     terms[4] =
         (spmm_cost_term_t){"pieces", 0.144, fmax(1.0, warps / (resident * device->n_sm)) * us};
     terms[5] = (spmm_cost_term_t){"chain", 0.048,
                                   fmax(load.longest_single, load.longest_team / team) * us};
-    terms[6] = (spmm_cost_term_t){"longest", 3.72, fmin((double)pattern->max_row, 1024.0) * 1e-9};
+    terms[6] = spmmi_gpu_longest_term(pattern, 3.72);
     return 7;
 }
 

@@ -436,7 +436,9 @@ def waves(page):
     work = "src/engine/csr_gpu/work.c"
     page.says(f"at most {fig(float(code(work, r'wave_bytes = ([0-9e]+)')) / 1e6, 0)} MB, or "
               f"{fig(float(code(work, r'skewed_bytes = ([0-9e]+)')) / 1e6, 0)} MB where a row is "
-              f"{fig(float(code(work, r'skewed = ([0-9.]+)')), 0)} times the mean")
+              f"{fig(float(code(work, r'skewed = ([0-9.]+)')), 0)} times the mean",
+              f"have {fig(float(code(work, r'SEVERAL += ([0-9]+)')), 0)} thread blocks of a "
+              "multiprocessor")
 
 
 def slices_in_waves(page):

@@ -303,6 +303,7 @@ static void test_limit(void **state)
     /* Several waves: beside exchanges; B is larger than L2, too many slices, one column, too many
      * entries. */
     assert_int_equal(limit_of(SPMM_R_32F, 20, 128, few, false, &pieces), 200);
+    assert_int_equal(limit_of(SPMM_R_64F, 20, 64, few, false, &pieces), 200);
     assert_int_equal(limit_of(SPMM_R_32F, 20, 128, many, true, &pieces), 200);
     assert_int_equal(limit_of(SPMM_R_32F, 10, 640, few, true, &pieces), 500);
     assert_int_equal(limit_of(SPMM_R_32F, 200, 1, few, true, &pieces), 2000);
