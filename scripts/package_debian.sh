@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # package_debian.sh [BUILD]: Debian packages of packaging/debian from the source tarball of a
 # configured build tree (default build/cpu), and what lintian says of them, in BUILD/debian; a
-# product by the Python package as they unpack.  It takes debhelper, dh-python, dpkg-dev and lintian,
-# and what Build-Depends names.
+# product by the Python package as they unpack.  It takes debhelper, dh-python, dpkg-dev and
+# lintian, and what Build-Depends names.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 source=$PWD
